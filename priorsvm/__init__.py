@@ -1,0 +1,64 @@
+"""priorsvm: support vector machines that can be told what you already know.
+
+Every way of telling an SVM something is a block, a penalty and constraints, added to one convex
+problem ``J_SVM + J_PK``. Public names load on first use, so that ``import priorsvm`` is cheap.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "PriorSVC": "estimator",
+    "Prior": "prior",
+    "Knowledge": "knowledge.base",
+    "Terms": "knowledge.base",
+    "ClassCosts": "knowledge.class_costs",
+    "SampleCosts": "knowledge.sample_costs",
+    "UnlabeledSamples": "knowledge.unlabeled_samples",
+    "Transductive": "knowledge.transductive",
+    "VirtualSamples": "knowledge.virtual_samples",
+    "VirtualSupportVectors": "knowledge.virtual_support_vectors",
+    "InvarianceHint": "knowledge.invariance_hint",
+    "OddnessHint": "knowledge.oddness_hint",
+    "MonotonicityHint": "knowledge.monotonicity_hint",
+    "Kernel": "kernels.base",
+    "Linear": "kernels.standard",
+    "Polynomial": "kernels.standard",
+    "RBF": "kernels.standard",
+    "NegativeDistance": "kernels.standard",
+    "Transform": "transforms.base",
+    "Translation": "transforms.images",
+    "Rotation": "transforms.images",
+    "Zoom": "transforms.images",
+    "Shear": "transforms.images",
+    "Elastic": "transforms.images",
+    "Reflection": "transforms.images",
+    "Shift": "transforms.vectors",
+    "FromFunction": "transforms.vectors",
+    "check_knowledge": "testing",
+    "load_usps": "datasets",
+    "load_mnist": "datasets",
+}
+
+_MODULES = {"errors", "datasets", "testing", "kernels", "transforms", "knowledge"}
+
+__all__ = ["__version__", *_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    elif name in _MODULES:
+        value = import_module(f"{__name__}.{name}")
+    else:
+        raise AttributeError(f"module 'priorsvm' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_MODULES})

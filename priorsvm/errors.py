@@ -1,0 +1,79 @@
+"""What can go wrong, one class each.
+
+Every message says which block or argument, which value, what was expected and what to do next.
+All errors derive from :class:`PriorSVMError`, all warnings from :class:`PriorSVMWarning`.
+"""
+
+from __future__ import annotations
+
+
+class PriorSVMError(Exception):
+    """Base of every error this library raises."""
+
+
+class InvalidInput(PriorSVMError, ValueError):
+    """An argument has a value that cannot be used."""
+
+
+class InvalidType(PriorSVMError, TypeError):
+    """An argument is of a kind that cannot be used."""
+
+
+class NameClash(InvalidInput):
+    """Two blocks of one prior claim the same name."""
+
+
+class UnknownParameter(PriorSVMError, TypeError):
+    """A keyword given to ``fit`` or ``fit_path`` belongs to no block."""
+
+
+class MissingCapability(PriorSVMError, TypeError):
+    """A block asks of the decision function what this machine does not have."""
+
+
+class KernelNotPSD(InvalidInput):
+    """The 2-norm machine needs a positive semidefinite kernel and did not get one."""
+
+
+class TooLarge(PriorSVMError, MemoryError):
+    """A matrix that has to be held at once will not fit in memory."""
+
+
+class DataNotFound(PriorSVMError, FileNotFoundError):
+    """A data set is neither on this machine nor to be had from a network."""
+
+
+class SolverNotInstalled(PriorSVMError, ImportError):
+    """The solver that was named is not installed."""
+
+
+class SolverUnsuited(InvalidInput):
+    """The solver that was named cannot solve this class of problem."""
+
+
+class SolverFailed(PriorSVMError, RuntimeError):
+    """A solver ended without an answer, or with one its own residuals contradict."""
+
+
+class Infeasible(PriorSVMError, RuntimeError):
+    """No decision function satisfies every hard constraint."""
+
+
+class Unbounded(PriorSVMError, RuntimeError):
+    """The objective has no lower bound: a penalty must be missing or negative."""
+
+
+class NotFitted(PriorSVMError, AttributeError):
+    """Something that only a fitted model has was asked of an unfitted one."""
+
+
+class PriorSVMWarning(UserWarning):
+    """Base of every warning this library gives."""
+
+
+class InaccurateSolution(PriorSVMWarning):
+    """The solver's answer is usable but its residuals exceed the tolerance asked for."""
+
+
+class Recompiled(PriorSVMWarning):
+    """A path could not keep its compiled problem because more than weights changed."""
