@@ -1,0 +1,70 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Each stamp says that .venv holds what pyproject.toml asks for; the second includes the first.
+RUN := $(VENV)/.installed
+DEV := $(VENV)/.installed-dev
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test check lint docs notebooks bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(RUN) ## plain SVM against SVMs that know more, on real digits, in under a minute
+	$(BIN)/priorsvm demo
+
+test: $(DEV) ## every test, the slow ones and the notebooks included
+	$(BIN)/pytest -n 2
+
+check: lint ## lint and the quick tests, in under three minutes
+	$(BIN)/pytest -n 2 -m "not slow"
+
+lint: $(DEV) ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(DEV) ## the documentation, in docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+
+notebooks: $(DEV) ## run the notebooks, into docs/_notebooks
+	@mkdir -p docs/_notebooks
+	@set -e; for source in notebooks/*.py; do \
+		notebook=docs/_notebooks/$$(basename $$source .py).ipynb; \
+		$(BIN)/jupytext --quiet --to ipynb --output $$notebook $$source; \
+		$(BIN)/jupyter-execute --inplace $$notebook; \
+	done
+
+bench: $(DEV) ## speed as ratios to peers measured in the same run
+	$(BIN)/python -m benchmarks
+
+clean: ## remove whatever the other targets made
+	rm -rf $(VENV) docs/_build docs/_notebooks docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -f priorsvm-demo.png
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Two BLAS pools on two cores slow each other down.
+test check notebooks: export OPENBLAS_NUM_THREADS = 1
+test check notebooks: export OMP_NUM_THREADS = 1
+test check notebooks: export MPLBACKEND = Agg
+
+$(RUN): pyproject.toml | $(BIN)/python
+	@echo "Installing priorsvm in $(VENV) ..."
+	@$(PIP) -e .
+	@touch $@
+
+$(DEV): pyproject.toml | $(BIN)/python
+	@echo "Installing priorsvm and its development tools in $(VENV) ..."
+	@$(PIP) -e ".[dev]"
+	@touch $(RUN) $@
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "priorsvm needs Python 3.11 or newer, and $(PYTHON) is not." \
+			"Name one that is, for example: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+		echo "$(PYTHON) cannot make a virtual environment; some systems keep the module venv in a package" \
+			"of its own (python3-venv)." >&2; exit 1; }

@@ -1,0 +1,261 @@
+r"""From blocks to one labelled convex problem :math:`J_{SVM} + \sum_k w_k J_{PK,k}` with live weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .decision import Decision, FactorMap, Fitted, KernelMap, LinearMap, Scale
+from .errors import InvalidInput, InvalidType, MissingCapability
+from .knowledge.base import Context, Knowledge, Terms
+from .prior import Member
+from .sample import Array, Sample
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import cvxpy as cp
+
+    from .kernels.base import Kernel
+
+
+@dataclass(frozen=True, eq=False)
+class Spec:
+    """The machine: everything about the problem that is not rows or blocks. ``kernel`` None is linear."""
+
+    C: float
+    kernel: Kernel | None
+    norm: str
+    loss: str
+    scale: Scale | None
+    n_centres: int | None
+    tol: float
+
+    def penalise(self, slack: Any) -> Any:
+        r""":math:`\xi` or, for the squared hinge, :math:`\xi^2`."""
+        return slack if self.loss == "hinge" else slack**2
+
+
+class Term(NamedTuple):
+    """One penalty of one block: parameter x expression."""
+
+    block: str
+    name: str
+    parameter: cp.Parameter
+    expression: cp.Expression
+
+
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Whatever goes wrong inside says which block it was."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, (InvalidInput, InvalidType, MissingCapability)) and f"'{name}'" not in str(error):
+            error.args = (f"block '{name}': {error}",)
+        else:
+            error.add_note(f"This happened in block '{name}'.")
+        raise
+
+
+def prepare(members: Sequence[Member], sample: Sample, states: Mapping[str, Any]) -> Sample:
+    """Let every block add or reweight rows: first those that reweight, then those that add."""
+    for name, block, weight in sorted(members, key=lambda member: member.block.adds_rows):
+        if weight > 0:
+            with naming(name):
+                sample = sample.changed_by(name, block.prepare(sample, states.get(name)), weight)
+    return sample
+
+
+class Compiled:
+    """The assembled problem and the names of its parts.
+
+    Attributes
+    ----------
+    problem : cvxpy.Problem
+    f : Decision
+    active : rows of the sample that have a positive cost, in the order of ``slack``.
+    terms : the blocks' penalties.
+    constraints : label -> constraint, ``svm.margin`` first; the definitions of f's values are not among them.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        members: Sequence[Member],
+        states: Mapping[str, Any],
+        sample: Sample,
+        maps: dict[Any, Any] | None = None,
+    ):
+        import cvxpy as cp
+
+        self.spec, self.sample, self.states = spec, sample, dict(states)
+        self.members = [member for member in members if member.weight > 0]
+        self.f = Decision(self._features({} if maps is None else maps), spec.norm)
+        self.active = np.flatnonzero(sample.cost > 0)
+        self.slack = cp.Variable(len(self.active), nonneg=True, name="xi")
+        self.costs = cp.Parameter(len(self.active), nonneg=True, name="costs")
+        y, margin = sample.y[self.active], sample.margin[self.active]
+        values = self.f(sample.X[self.active])
+        self.constraints: dict[str, cp.Constraint] = {
+            "svm.margin": cp.multiply(y, values) >= margin - self.slack
+        }
+        self.loss = self.costs @ (self.slack if spec.loss == "hinge" else cp.square(self.slack))
+        self.terms: list[Term] = []
+        for member in self.members:
+            with naming(member.name):
+                self._add(member)
+        for label, constraint in self.constraints.items():
+            constraint.set_label(label)
+        for label, constraint in self.f.definitions.items():
+            constraint.set_label(f"f.{label}")
+        objective = self.f.regulariser + self.loss
+        for term in self.terms:
+            objective = objective + term.parameter * term.expression
+        self.problem = cp.Problem(
+            cp.Minimize(objective), [*self.constraints.values(), *self.f.definitions.values()]
+        )
+        self.set_weights(spec.C, members, sample)
+
+    def _features(self, maps: dict[Any, Any]) -> LinearMap | KernelMap:
+        """The map behind f; maps made before are reused when their centres are the same."""
+        spec, sample = self.spec, self.sample
+        if spec.kernel is None:
+            return LinearMap(sample.X.shape[1], spec.scale)
+        if spec.norm == "l1":
+            # The optimum of the 1-norm machine depends on its centres, so blocks add none.
+            centres = sample.X_train
+        else:
+            parts = [sample.X[sample.cost > 0]]
+            for name, block, _ in self.members:
+                with naming(name):
+                    parts.append(_as_points(block.centres(sample, self.states.get(name)), sample.X.shape[1]))
+            centres = np.vstack(parts)
+            centres = centres[np.sort(np.unique(centres, axis=0, return_index=True)[1])]
+        key = (spec.norm, repr(spec.kernel), spec.n_centres, centres.tobytes())
+        if key not in maps:
+            maps.clear()  # one at a time: a map may hold a large factor
+            if spec.norm == "l2":
+                maps[key] = FactorMap(spec.kernel, centres, spec.scale, spec.n_centres)
+            elif spec.n_centres is not None and spec.n_centres < len(centres):
+                chosen = np.linspace(0, len(centres) - 1, spec.n_centres).round().astype(int)
+                maps[key] = KernelMap(spec.kernel, centres[chosen], spec.scale)
+            else:
+                maps[key] = KernelMap(spec.kernel, centres, spec.scale)
+        return maps[key]
+
+    def _add(self, member: Member) -> None:
+        import cvxpy as cp
+
+        name, block, _ = member
+        missing = sorted(block.requires - self.f.has)
+        if missing:
+            raise MissingCapability(_lacks(missing, self.f))
+        terms = block.build(self.f, self.context(name))
+        if not isinstance(terms, Terms):
+            raise InvalidType(f"build must return Terms(penalties, constraints), got {type(terms).__name__}.")
+        for key, expression in terms.penalties.items():
+            if not isinstance(expression, cp.Expression) or not expression.is_scalar():
+                raise InvalidType(f"penalty '{key}' must be a scalar cvxpy expression.")
+            if not hasattr(block, key):
+                raise InvalidInput(f"penalty '{key}' has no parameter of that name to weigh it.")
+            if not expression.is_convex():
+                raise InvalidInput(f"penalty '{key}' is not convex: {expression}")
+            if expression.parameters():
+                raise InvalidInput(f"penalty '{key}' must be free of cvxpy Parameters: the assembler weighs it.")
+            self.terms.append(Term(name, key, cp.Parameter(nonneg=True, name=f"{name}.{key}"), expression))
+        for label, constraint in terms.constraints.items():
+            if not isinstance(constraint, cp.Constraint):
+                raise InvalidType(f"constraint '{label}' is a {type(constraint).__name__}, not a cvxpy constraint.")
+            if not constraint.is_dcp():
+                raise InvalidInput(f"constraint '{label}' is not convex: {constraint}")
+            self.constraints[f"{name}.{label}"] = constraint
+
+    def context(self, name: str, support: Array | None = None) -> Context:
+        """What block ``name`` sees."""
+        training = self.active < self.sample.n_train
+        return Context(
+            name,
+            self.sample,
+            self.states.get(name),
+            self.slack[np.flatnonzero(training)] if training.any() else None,
+            self.active[training],
+            support,
+            self.spec.tol,
+        )
+
+    def set_weights(self, C: float, members: Sequence[Member], sample: Sample) -> None:
+        """Put C, costs, hyper-parameters and outer weights into the problem's parameters."""
+        blocks = {member.name: member for member in members}
+        self.spec = Spec(**{**vars(self.spec), "C": C})
+        self.sample = sample
+        self.members = [blocks[member.name] for member in self.members]
+        self.costs.value = C * sample.cost[self.active]
+        for term in self.terms:
+            member = blocks[term.block]
+            term.parameter.value = member.weight * float(getattr(member.block, term.name))
+
+    def accepts(self, members: Sequence[Member], states: Mapping[str, Any], sample: Sample) -> bool:
+        """Whether the problem for these can be had from this one by new weights alone."""
+        now = {member.name: member.block for member in self.members}
+        then = {member.name: member.block for member in members if member.weight > 0}
+        weights = {name: {term.name for term in self.terms if term.block == name} for name in now}
+        return (
+            list(now) == list(then)
+            and all(then[k].only_rows or _alike(now[k], then[k], weights[k]) for k in now)
+            and all(then[k].only_rows or states.get(k) is self.states.get(k) for k in now)
+            and self.sample.same_rows(sample)
+        )
+
+    def penalties(self) -> dict[tuple[str, str], float]:
+        """Block and name of each penalty -> what it adds to the objective."""
+        return {(t.block, t.name): float(t.parameter.value * t.expression.value) for t in self.terms}
+
+    def duals(self) -> dict[str, Any]:
+        """Label -> dual value, as cvxpy has it."""
+        return {label: constraint.dual_value for label, constraint in self.constraints.items()}
+
+    def fitted(self) -> Fitted:
+        return self.f.fitted()
+
+
+def _alike(a: Knowledge, b: Knowledge, weights: set[str]) -> bool:
+    """Whether two blocks differ in nothing but the parameters that weigh their penalties."""
+    if a is b:
+        return True
+    A, B = vars(a), vars(b)
+    return type(a) is type(b) and all(A[k] is B[k] or _equal(A[k], B[k]) for k in A if k not in weights)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.array_equal(a, b)
+    if hasattr(a, "get_params") and type(a) is type(b):
+        A, B = a.get_params(), b.get_params()
+        return A.keys() == B.keys() and all(A[k] is B[k] or _equal(A[k], B[k]) for k in A)
+    try:
+        return bool(a == b)
+    except ValueError:  # sequences of arrays have no single truth
+        return False
+
+
+def _as_points(centres: Any, n_features: int) -> Array:
+    points = np.asarray(centres, float)
+    if points.ndim != 2 or points.shape[1] != n_features:
+        raise InvalidInput(f"centres has shape {points.shape}, expected (n, {n_features}).")
+    return points
+
+
+def _lacks(missing: list[str], f: Decision) -> str:
+    machines = {
+        "coef": "linear machines have it (kernel='linear')",
+        "kernel": "kernel machines have it (any kernel but 'linear')",
+        "slope": "linear machines and differentiable kernels have it (RBF, Polynomial)",
+    }
+    kind = "linear machine" if isinstance(f.features, LinearMap) else f"machine with {f.features.kernel!r}"
+    wants = "; ".join(f"it needs f's {m}: {machines.get(m, 'no machine has it')}" for m in missing)
+    return f"this {kind} lacks something. {wants[0].upper()}{wants[1:]}."

@@ -1,0 +1,322 @@
+r"""The decision function :math:`f(x) = \varphi(x)^\top c + b`, before and after it is solved for.
+
+:class:`Decision` is what blocks talk to while the problem is built: it answers with affine expressions.
+:class:`Fitted` is what remains: arrays. Both take points in the user's own units; scaling is inside.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
+
+from .errors import InvalidInput, MissingCapability, TooLarge
+from .sample import Array
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+    from .kernels.base import Kernel
+
+# Pivots below this share of the largest are rounding noise: directions the kernel matrix does not have.
+RANK_TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """The affine map from the user's units to the machine's, ``(x - shift) / width``."""
+
+    shift: Array
+    width: Array
+
+    @classmethod
+    def of(cls, kind: str | None, X: Array, weight: Array | None = None) -> Scale | None:
+        """``"standard"``, ``"minmax"`` or None, from the training rows that have a weight."""
+        if kind is None:
+            return None
+        if weight is not None:
+            X, weight = X[weight > 0], weight[weight > 0]
+        if kind == "standard":
+            shift = np.average(X, axis=0, weights=weight)
+            width = np.sqrt(np.average((X - shift) ** 2, axis=0, weights=weight))
+        elif kind == "minmax":
+            shift, width = X.min(axis=0), np.ptp(X, axis=0)
+        else:
+            raise InvalidInput(f"scale must be 'standard', 'minmax' or None, got {kind!r}.")
+        # A constant column carries no information and must not divide by (almost) nothing.
+        constant = width <= 10 * np.finfo(float).eps * np.abs(X).max(axis=0)
+        return cls(shift, np.where(constant, 1.0, width))
+
+    def points(self, Z: Array) -> Array:
+        return (Z - self.shift) / self.width
+
+    def directions(self, V: Array) -> Array:
+        return V / self.width
+
+
+class LinearMap:
+    r""":math:`\varphi(x) = x` in the machine's units."""
+
+    def __init__(self, n_features: int, scale: Scale | None):
+        self.scale, self.size = scale, n_features
+
+    def rows(self, Z: Array) -> Array:
+        return Z if self.scale is None else self.scale.points(Z)
+
+    def slopes(self, Z: Array, V: Array) -> Array:
+        return V if self.scale is None else self.scale.directions(V)
+
+    def fitted(self, c: Array, b: float) -> Fitted:
+        """The solved function, as weights in the user's units."""
+        if self.scale is None:
+            return Fitted(float(b), coef=c)
+        coef = c / self.scale.width
+        return Fitted(float(b - self.scale.shift @ coef), coef=coef, scale=self.scale)
+
+
+class KernelMap:
+    r""":math:`\varphi(x) = k(x, Z)`: one coefficient per centre, for the 1-norm machine (eq. 13)."""
+
+    def __init__(self, kernel: Kernel, centres: Array, scale: Scale | None):
+        self.kernel, self.scale, self.centres = kernel, scale, centres
+        self.inner = centres if scale is None else scale.points(centres)
+        self.size = len(centres)
+
+    def rows(self, Z: Array) -> Array:
+        return self.kernel(Z if self.scale is None else self.scale.points(Z), self.inner)
+
+    def slopes(self, Z: Array, V: Array) -> Array:
+        if self.scale is not None:
+            Z, V = self.scale.points(Z), self.scale.directions(V)
+        return self.kernel.slope(Z, V, self.inner)
+
+    def fitted(self, c: Array, b: float) -> Fitted:
+        used = np.abs(c) > 1e-10 * max(np.abs(c).max(initial=0.0), 1e-300)
+        return Fitted(float(b), None, self.kernel, self.centres[used], c[used], self.scale)
+
+
+class FactorMap(KernelMap):
+    r""":math:`\varphi(x) = k(x, P) L^{-\top}` with :math:`k(P, P) = L L^\top`, so that :math:`\|g\|_H = \|c\|`.
+
+    ``P`` are the pivots of a Cholesky factorisation of the kernel matrix over the centres: they span what
+    all centres span, and the regulariser becomes a plain sum of squares, which is far safer for a solver
+    than :math:`\beta^\top K \beta`.
+    """
+
+    def __init__(self, kernel: Kernel, centres: Array, scale: Scale | None, rank: int | None = None):
+        inner = centres if scale is None else scale.points(centres)
+        pivots, self.factor = pivoted_cholesky(kernel, inner, rank)
+        super().__init__(kernel, centres[pivots], scale)
+
+    def _in_basis(self, K: Array) -> Array:
+        return solve_triangular(self.factor, K.T, lower=True, check_finite=False).T
+
+    def rows(self, Z: Array) -> Array:
+        return self._in_basis(super().rows(Z))
+
+    def slopes(self, Z: Array, V: Array) -> Array:
+        return self._in_basis(super().slopes(Z, V))
+
+    def fitted(self, c: Array, b: float) -> Fitted:
+        return super().fitted(solve_triangular(self.factor, c, lower=True, trans=1, check_finite=False), b)
+
+
+def pivoted_cholesky(kernel: Kernel, Z: Array, rank: int | None = None) -> tuple[Array, Array]:
+    """Pivots and lower factor of ``kernel(Z)``, in the order in which they explain most.
+
+    With ``rank`` only that many columns of the kernel matrix are ever computed (a Nyström machine).
+    """
+    if rank is None or rank >= len(Z):
+        refuse_beyond_memory(len(Z), len(Z), "the kernel matrix", "Set n_centres to work with fewer.")
+        K = kernel(Z)
+        factor, order, found, _ = dpstrf(K, tol=RANK_TOLERANCE * max(K.diagonal().max(), 0.0), lower=1)
+        return order[:found] - 1, np.tril(factor[:found, :found])
+    refuse_beyond_memory(len(Z), rank, "the Nyström factor", "Lower n_centres.")
+    columns = np.empty((rank, len(Z)))
+    left = kernel.diag(Z).astype(float)
+    floor = RANK_TOLERANCE * left.max()
+    pivots: list[int] = []
+    for j in range(rank):
+        pivot = int(np.argmax(left))
+        if left[pivot] <= floor:
+            break
+        column = kernel(Z[pivot : pivot + 1], Z)[0] - columns[:j, pivot] @ columns[:j]
+        columns[j] = column / np.sqrt(left[pivot])
+        left = np.maximum(left - columns[j] ** 2, 0.0)
+        left[pivot] = 0.0
+        pivots.append(pivot)
+    return np.array(pivots, int), np.tril(columns[: len(pivots), pivots].T)
+
+
+def refuse_beyond_memory(rows: int, columns: int, what: str, way_out: str) -> None:
+    """Refuse a dense matrix that would take more than half of the machine's memory."""
+    need, have = 8 * rows * columns, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if need > have / 2:
+        raise TooLarge(
+            f"{what} would have {rows} x {columns} entries, {need / 2**30:.1f} GiB of the {have / 2**30:.1f} GiB "
+            f"this machine has. {way_out}"
+        )
+
+
+class Decision:
+    r"""f while the problem is built: ``f(Z)`` is an affine expression in c and b.
+
+    Every point is evaluated once: ``f(Z)`` hands out entries of one variable
+    :math:`g = \Phi c + b`, so that two blocks that look at the same points share the dense rows of
+    :math:`\Phi`. The equations that define these variables are in ``definitions``.
+    """
+
+    def __init__(self, features: LinearMap | KernelMap, norm: str):
+        import cvxpy as cp
+
+        self.features, self.norm = features, norm
+        if norm == "l1":
+            # Two nonnegative halves instead of bounds on |c|: twice as fast under HiGHS.
+            self._up = cp.Variable(features.size, nonneg=True, name="c_up")
+            self._down = cp.Variable(features.size, nonneg=True, name="c_down")
+            self.c = self._up - self._down
+        else:
+            self.c = cp.Variable(features.size, name="c")
+        self.b = cp.Variable(name="b")
+        self.definitions: dict[str, cp.Constraint] = {}
+        self._values = _Lookup()
+        self._slopes = _Lookup()
+
+    @property
+    def regulariser(self) -> cp.Expression:
+        r""":math:`\frac12\|c\|^2`, or :math:`\|c\|_1` for the 1-norm machine."""
+        import cvxpy as cp
+
+        if self.norm == "l1":
+            return cp.sum(self._up) + cp.sum(self._down)
+        return 0.5 * cp.sum_squares(self.c)
+
+    def __call__(self, Z: Any) -> cp.Expression:
+        """f at the rows of Z."""
+        Z = np.asarray(Z, float)
+        return self._shared(self._values, Z, (Z,), lambda new: self.features.rows(Z[new]) @ self.c + self.b)
+
+    def slope(self, Z: Any, V: Any) -> cp.Expression:
+        r""":math:`\nabla f(z_i)^\top v_i` for each row."""
+        Z, V = np.asarray(Z, float), np.asarray(V, float)
+        return self._shared(self._slopes, Z, (Z, V), lambda new: self.features.slopes(Z[new], V[new]) @ self.c)
+
+    def _shared(self, lookup: _Lookup, Z: Array, key: tuple[Array, ...], affine: Any) -> cp.Expression:
+        import cvxpy as cp
+
+        positions, new = lookup.positions(np.hstack(key))
+        if len(new):
+            g = cp.Variable(len(new), name=f"f{len(self.definitions)}")
+            self.definitions[g.name()] = g == affine(new)
+            lookup.variables.append(g)
+        if len(new) == len(Z):
+            return lookup.variables[-1]
+        return cp.hstack(lookup.variables)[positions]
+
+    @property
+    def has(self) -> frozenset[str]:
+        """What blocks may ask of this f."""
+        if isinstance(self.features, LinearMap):
+            return frozenset({"evaluate", "slope", "coef"})
+        return frozenset({"evaluate", "kernel"} | ({"slope"} if self.features.kernel.has_slope else set()))
+
+    @property
+    def coef(self) -> cp.Expression:
+        """The weights in the user's units (linear machines)."""
+        scale = self._linear().scale
+        return self.c if scale is None else self.c / scale.width
+
+    @property
+    def bias(self) -> cp.Expression:
+        """The bias in the user's units (linear machines)."""
+        scale = self._linear().scale
+        return self.b if scale is None else self.b - (scale.shift / scale.width) @ self.c
+
+    def _linear(self) -> LinearMap:
+        if not isinstance(self.features, LinearMap):
+            raise MissingCapability("a kernel machine has no weight vector: use kernel='linear'.")
+        return self.features
+
+    def kernel(self, A: Any, B: Any) -> Array:
+        """The kernel matrix between points in the user's units (kernel machines)."""
+        if isinstance(self.features, LinearMap):
+            raise MissingCapability("a linear machine has no kernel matrix: use a kernel other than 'linear'.")
+        inner = (lambda Z: Z) if self.features.scale is None else self.features.scale.points
+        return self.features.kernel(inner(np.asarray(A, float)), inner(np.asarray(B, float)))
+
+    def fitted(self) -> Fitted:
+        """The solved function as arrays."""
+        return self.features.fitted(np.asarray(self.c.value), float(self.b.value))
+
+    def value(self, Z: Any) -> Array:
+        """f at the rows of Z, as numbers, once solved."""
+        return self.fitted().value(Z)
+
+
+class _Lookup:
+    """Which rows have a variable already."""
+
+    def __init__(self) -> None:
+        self.seen: dict[bytes, int] = {}
+        self.variables: list[cp.Variable] = []
+
+    def positions(self, rows: Array) -> tuple[Array, Array]:
+        """Where each row is or will be among all seen so far, and which of ``rows`` are new."""
+        # Adding 0.0 turns -0.0 into 0.0: equal numbers must have equal bytes.
+        keys = [row.tobytes() for row in np.ascontiguousarray(rows + 0.0)]
+        before = len(self.seen)
+        new = []
+        positions = np.empty(len(keys), int)
+        for i, key in enumerate(keys):
+            positions[i] = self.seen.setdefault(key, len(self.seen))
+            if positions[i] == before + len(new):
+                new.append(i)
+        return positions, np.array(new, int)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    r"""f once solved, as arrays: ``X @ coef + bias``, or ``k(X, centres) @ weights + bias``."""
+
+    bias: float
+    coef: Array | None = None
+    kernel: Kernel | None = None
+    centres: Array | None = None
+    weights: Array | None = None
+    scale: Scale | None = None
+
+    def value(self, Z: Any) -> Array:
+        """f at the rows of Z, in the user's units."""
+        Z = np.asarray(Z, float)
+        if self.kernel is None:
+            return Z @ self.coef + self.bias
+        inner = Z if self.scale is None else self.scale.points(Z)
+        # Blocks of rows keep the kernel matrix in cache-sized pieces whatever the number of rows.
+        step = max(1, 2**22 // max(1, len(self.weights)))
+        parts = [self.kernel(inner[i : i + step], self._inner) @ self.weights for i in range(0, len(Z), step)]
+        return np.concatenate(parts) + self.bias if parts else np.empty(0)
+
+    def slope(self, Z: Any, V: Any) -> Array:
+        r""":math:`\nabla f(z_i)^\top v_i` for each row."""
+        Z, V = np.asarray(Z, float), np.asarray(V, float)
+        if self.kernel is None:
+            return V @ self.coef
+        if self.scale is not None:
+            Z, V = self.scale.points(Z), self.scale.directions(V)
+        return self.kernel.slope(Z, V, self._inner) @ self.weights
+
+    @cached_property
+    def _inner(self) -> Array:
+        return self.centres if self.scale is None else self.scale.points(self.centres)
+
+    @property
+    def norm(self) -> float:
+        r""":math:`\|g\|_H`, or :math:`\|w\|` of a linear machine, in the machine's units."""
+        if self.kernel is None:
+            return float(np.linalg.norm(self.coef if self.scale is None else self.coef * self.scale.width))
+        return float(np.sqrt(max(self.weights @ self.kernel(self._inner) @ self.weights, 0.0)))

@@ -1,0 +1,167 @@
+r"""Is an answer the answer? Residuals of a solved problem, as it was stated, and conflicts between blocks.
+
+For :math:`\min_x J(x)` subject to :math:`g_i(x) \in -\mathcal K_i` and the Lagrangian
+:math:`L = J + \sum_i \lambda_i^\top g_i`, an answer :math:`(x, \lambda)` is optimal when the constraints hold,
+the :math:`\lambda_i` lie in the dual cones, :math:`\nabla_x L = 0`, and :math:`\lambda_i^\top g_i = 0`.
+All are evaluated on the expressions the problem was written in, not on what a solver was handed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import cvxpy as cp
+
+    from .assemble import Compiled
+    from .sample import Array
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Relative residuals; NaN where a residual cannot be had (a penalty without a gradient).
+
+    Attributes
+    ----------
+    primal : largest violation of a constraint.
+    dual : largest distance of a multiplier from its cone.
+    stationarity : largest entry of the Lagrangian's gradient.
+    gap : total complementarity, which at a stationary point is the duality gap.
+    """
+
+    primal: float
+    dual: float
+    stationarity: float
+    gap: float
+
+    @property
+    def worst(self) -> float:
+        """The largest that could be had; infinite if the answer is not finite."""
+        known = [r for r in (self.primal, self.dual, self.stationarity, self.gap) if not np.isnan(r)]
+        return max(known, default=float("inf"))
+
+    def __str__(self) -> str:
+        return (
+            f"primal {self.primal:.1e}, dual {self.dual:.1e}, "
+            f"stationarity {self.stationarity:.1e}, gap {self.gap:.1e}"
+        )
+
+
+def residuals(problem: cp.Problem) -> Residuals:
+    """Residuals of the values and multipliers a solver left in ``problem``."""
+    objective = problem.objective.expr
+    values = [np.asarray(v.value, float) if v.value is not None else np.array(np.nan) for v in problem.variables()]
+    if not all(np.isfinite(v).all() for v in values):
+        return Residuals(*[float("inf")] * 4)
+    size = 1.0 + abs(float(objective.value))
+    primal, dual, gap = _bounds_violated(problem), 0.0, 0.0
+    smooth = objective.is_quadratic()
+    gradient = _Gradient(problem)
+    if smooth:
+        gradient.add(objective, np.ones(1))
+    for constraint in problem.constraints:
+        reach = 1.0 + max(float(np.abs(a.value).max(initial=0.0)) for a in constraint.args)
+        primal = max(primal, float(np.max(constraint.violation(), initial=0.0)) / reach)
+        for expression, multiplier, distance in _lagrangian_parts(constraint):
+            if multiplier is None or not np.isfinite(multiplier).all():
+                return Residuals(primal, float("inf"), float("inf"), float("inf"))
+            dual = max(dual, distance / (1.0 + float(np.abs(multiplier).max(initial=0.0))))
+            gap += float(multiplier @ np.ravel(expression.value, order="F"))
+            if smooth:
+                gradient.add(expression, multiplier)
+    if not smooth:
+        return Residuals(primal, dual, float("nan"), float("nan"))
+    stationarity, bound_gap = gradient.residual()
+    return Residuals(primal, dual, stationarity, abs(gap - bound_gap) / size)
+
+
+class _Gradient:
+    """The gradient of the Lagrangian, summed up variable by variable."""
+
+    def __init__(self, problem: cp.Problem):
+        self.total = {v: np.zeros(v.size) for v in problem.variables()}
+        self.reach = {v: 1.0 for v in self.total}
+
+    def add(self, expression: cp.Expression, multiplier: Array) -> None:
+        for variable, jacobian in expression.grad.items():
+            part = np.asarray(jacobian @ multiplier).ravel()
+            self.total[variable] += part
+            self.reach[variable] = max(self.reach[variable], float(np.abs(part).max(initial=0.0)))
+
+    def residual(self) -> tuple[float, float]:
+        """Largest relative entry that no bound of a variable explains, and what the bounds add to the gap."""
+        worst = explained = 0.0
+        for variable, g in self.total.items():
+            x = np.ravel(variable.value, order="F")
+            if variable.attributes["nonneg"]:
+                explained -= float(np.maximum(g, 0.0) @ x)
+                g = np.minimum(g, 0.0)
+            elif variable.attributes["nonpos"]:
+                explained -= float(np.minimum(g, 0.0) @ x)
+                g = np.maximum(g, 0.0)
+            worst = max(worst, float(np.abs(g).max(initial=0.0)) / self.reach[variable])
+        return worst, explained
+
+
+def _bounds_violated(problem: cp.Problem) -> float:
+    """By how much values leave the sign their variable was declared with."""
+    worst = 0.0
+    for variable in problem.variables():
+        reach = 1.0 + float(np.abs(variable.value).max(initial=0.0))
+        if variable.attributes["nonneg"]:
+            worst = max(worst, float(np.max(-np.asarray(variable.value), initial=0.0)) / reach)
+        elif variable.attributes["nonpos"]:
+            worst = max(worst, float(np.max(variable.value, initial=0.0)) / reach)
+    return worst
+
+
+def _lagrangian_parts(constraint: cp.Constraint) -> list[tuple[cp.Expression, Array | None, float]]:
+    """Each g_i of a constraint with its multiplier (signs as in L) and that one's distance to the dual cone."""
+    import cvxpy as cp
+
+    def flat(value: Any) -> Array | None:
+        return None if value is None else np.ravel(np.asarray(value, float), order="F")
+
+    if isinstance(constraint, cp.SOC):
+        t, x = (flat(v.value) for v in constraint.dual_variables)
+        if t is None or x is None:
+            return [(constraint.args[0], None, 0.0)]
+        shape = constraint.args[1].shape
+        columns = x.reshape(shape, order="F") if len(shape) > 1 else x[:, None]
+        lengths = np.linalg.norm(columns, axis=constraint.axis if len(shape) > 1 else 0)
+        return [(constraint.args[0], -t, float(np.max(lengths - t, initial=0.0))), (constraint.args[1], -x, 0.0)]
+    multiplier = flat(constraint.dual_value)
+    if multiplier is None:
+        return [(constraint.args[0], None, 0.0)]
+    if isinstance(constraint, cp.constraints.PSD):
+        matrices = np.asarray(constraint.dual_value, float)
+        lowest = float(np.linalg.eigvalsh((matrices + np.swapaxes(matrices, -1, -2)) / 2).min())
+        return [(constraint.args[0], -multiplier, max(0.0, -lowest))]
+    if isinstance(constraint, (cp.constraints.Zero, cp.constraints.Equality)):
+        return [(constraint.expr, multiplier, 0.0)]
+    if isinstance(constraint, cp.constraints.NonNeg):
+        return [(constraint.args[0], -multiplier, float(np.max(-multiplier, initial=0.0)))]
+    return [(constraint.expr, multiplier, float(np.max(-multiplier, initial=0.0)))]
+
+
+def conflict(compiled: Compiled, infeasible: Callable[[cp.Problem], bool]) -> list[str]:
+    """A minimal set of blocks whose constraints cannot all hold, by a deletion filter.
+
+    ``infeasible`` is the verdict of a solver that can certify it. Removing any one block of the answer
+    makes the rest feasible.
+    """
+    import cvxpy as cp
+
+    own = {label: c for label, c in compiled.constraints.items() if not label.startswith("svm.")}
+    common = [compiled.constraints["svm.margin"], *compiled.f.definitions.values()]
+    kept = list(dict.fromkeys(label.partition(".")[0] for label in own))
+    for name in list(kept):
+        others = [c for label, c in own.items() if label.partition(".")[0] in set(kept) - {name}]
+        if infeasible(cp.Problem(cp.Minimize(0), [*common, *others])):
+            kept.remove(name)
+    return kept

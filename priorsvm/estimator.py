@@ -1,0 +1,552 @@
+r"""The scikit-learn face: fit is prepare, assemble, solve, keep arrays."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from .assemble import Spec, naming
+from .decision import Scale
+from .errors import InvalidInput, KernelNotPSD, MissingCapability, NotFitted, Recompiled, UnknownParameter
+from .knowledge.base import Context, is_number
+from .prior import Prior, as_prior
+from .sample import Array, Sample
+from .solve.machine import Machine, fit_machine
+from .solve.solvers import check_solver
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+    from .explain.formulation import Formulation
+    from .explain.report import Report
+    from .verify import Verification
+
+
+@dataclass(eq=False)
+class _Task:
+    """All that is needed to fit every machine of one estimator."""
+
+    spec: Spec
+    prior: Prior
+    samples: list[Sample]
+
+
+class PriorSVC(ClassifierMixin, BaseEstimator):
+    r"""Support vector classifier that can be told what you already know.
+
+    .. math:: \min_f\; \underbrace{\tfrac12\|f\|^2 + C \sum_i \xi_i}_{J_{SVM}} + \sum_k w_k J_{PK,k}(f)
+              \quad\text{s.t.}\quad y_i f(x_i) \ge 1 - \xi_i,\; \xi \ge 0,\; c_{PK,k}(f) \le 0 .
+
+    Parameters
+    ----------
+    prior : block, sum of blocks, or None
+        What is known beforehand, for instance ``ClassCosts("balanced") + 0.5 * VirtualSamples(shift)``.
+    C : float
+        Weight of the slacks.
+    kernel : "linear", "rbf", "poly", another of scikit-learn's pairwise kernels, Kernel, or function
+        A function takes two matrices and returns the kernel matrix between their rows.
+    norm : "l2" or "l1"
+        :math:`\frac12\|f\|^2`, or the linear programme with the 1-norm of the coefficients (eq. 13 of
+        Lauer & Bloch 2008), which takes any kernel.
+    loss : "hinge" or "squared_hinge"
+        :math:`C \sum \xi_i` or :math:`C \sum \xi_i^2`.
+    scale : "standard", "minmax" or None
+        Scaling of the columns inside f. Whatever blocks say stays in the units of X.
+    n_centres : int, optional
+        Expand f over that many centres only (a Nyström machine), for large data.
+    multi_class : "ovr"
+        More than two classes are told apart one against the rest.
+    preselect : bool
+        Fit on the support vectors of the plain machine only.
+    solver : "auto", a solver's name, or a list of names
+        A name means that solver and no other; a list is an order of fall-back. ``priorsvm solvers`` lists
+        them; "LIBSVM" is for problems that only add or reweight rows.
+    solver_options : dict, optional
+        Handed to the solver as they are.
+    tol : float
+        Relative residuals and duality gap.
+    max_rounds : int
+        Limit on the rounds of iterative blocks.
+    n_jobs : int, optional
+        Processes for one-vs-rest machines.
+    verbose : int
+        1 shows progress bars.
+    random_state : int, RandomState or None
+        Where the draws of blocks start; None is deterministic too.
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn; +1 is ``classes_[1]``.
+    coef_, intercept_ : ``X @ coef_.T + intercept_`` is the decision function of a linear machine.
+    centres_, dual_coef_ : ``kernel_(X, centres_) @ dual_coef_.T + intercept_`` is that of a kernel machine
+        without ``scale``.
+    support_ : training rows with a positive dual variable.
+    solver_, status_, history_, n_rounds_, objective_ : how the fit went; lists with more than two classes.
+    report_ : what every block contributed.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from priorsvm import ClassCosts, PriorSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = PriorSVC(ClassCosts({0: 5}), kernel="rbf", scale="standard").fit(X, y)
+    >>> bool(model.score(X, y) > 0.97)
+    True
+    """
+
+    def __init__(
+        self,
+        prior: Any = None,
+        *,
+        C: float = 1.0,
+        kernel: Any = "linear",
+        norm: str = "l2",
+        loss: str = "hinge",
+        scale: str | None = None,
+        n_centres: int | None = None,
+        multi_class: str = "ovr",
+        preselect: bool = False,
+        solver: str | Sequence[str] = "auto",
+        solver_options: dict[str, Any] | None = None,
+        tol: float = 1e-6,
+        max_rounds: int = 100,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ):
+        self.prior = prior
+        self.C = C
+        self.kernel = kernel
+        self.norm = norm
+        self.loss = loss
+        self.scale = scale
+        self.n_centres = n_centres
+        self.multi_class = multi_class
+        self.preselect = preselect
+        self.solver = solver
+        self.solver_options = solver_options
+        self.tol = tol
+        self.max_rounds = max_rounds
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    # ------------------------------------------------------------------ fitting
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **rows: Any) -> PriorSVC:
+        """Fit the machine, or one for each class.
+
+        Parameters
+        ----------
+        X : (n, d) array or DataFrame
+        y : (n,) array of classes
+        sample_weight : (n,) array, optional
+            Factor on C per row; a row of weight 2 counts as if it were there twice.
+        **rows : arrays with one entry per row
+            Row parameters of blocks, as ``<block>__<parameter>``.
+        """
+        task = self._task(X, y, sample_weight, rows)
+        self._keep(task, self._fit_machines(task))
+        return self
+
+    def _fit_machines(self, task: _Task) -> list[Machine]:
+        from joblib import Parallel, delayed
+        from tqdm.auto import tqdm
+
+        arguments = {
+            "solver": self.solver,
+            "options": self.solver_options,
+            "max_rounds": self.max_rounds,
+            "verbose": self.verbose,
+        }
+        members, many = list(task.prior), len(task.samples) > 1
+        shared: dict[str, Any] = {"maps": {}, "grams": {} if many and self._gram_fits(task) else None}
+        samples = task.samples
+        if self.preselect:
+            samples = [self._support_only(task, sample, shared) for sample in samples]
+        if many and self.n_jobs not in (None, 1):
+            # CVXPY is not thread-safe, so parallel work is processes.
+            jobs = (delayed(fit_machine)(task.spec, members, sample, **arguments) for sample in samples)
+            return list(Parallel(n_jobs=self.n_jobs, verbose=10 * self.verbose)(jobs))
+        bar = tqdm(samples, desc="classes", disable=not (self.verbose and many), leave=False)
+        return [fit_machine(task.spec, members, sample, **arguments, **shared) for sample in bar]
+
+    def _gram_fits(self, task: _Task) -> bool:
+        """Whether several machines on the same rows should share one kernel matrix (at most 2 GiB)."""
+        return 8 * len(task.samples[0]) ** 2 <= 2**31 and self.solver in ("auto", "LIBSVM")
+
+    def _support_only(self, task: _Task, sample: Sample, shared: dict[str, Any]) -> Sample:
+        """The training set without the rows that are no support vectors of the plain machine."""
+        plain = fit_machine(
+            task.spec, [], sample, self.solver, self.solver_options, verbose=self.verbose, **shared
+        )
+        kept = plain.support[: sample.n_train].astype(float)
+        return Sample.training(
+            sample.X,
+            sample.labels,
+            sample.classes,
+            sample.positive,
+            sample.cost * kept,
+            sample.feature_names,
+            sample.seed,
+        )
+
+    def _keep(self, task: _Task, machines: list[Machine]) -> None:
+        self._machines = machines
+        self.kernel_ = task.spec.kernel
+        self.intercept_ = np.array([machine.f.bias for machine in machines])
+        self.solver_ = self._each([m.outcome.solver for m in machines])
+        self.status_ = self._each([m.outcome.status for m in machines])
+        self.n_rounds_ = self._each([len(m.history) for m in machines])
+
+    def _task(self, X: Any, y: Any, sample_weight: Any, rows: dict[str, Any]) -> _Task:
+        """Check everything that can be checked before heavy work, and make the plain samples."""
+        self._check_parameters()
+        prior = self._with_rows(as_prior(self.prior), rows)
+        allow_nan = "allow-nan" if any(m.block.allow_nan and m.weight > 0 for m in prior) else True
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=allow_nan, ensure_min_samples=2)
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if len(self.classes_) < 2:
+            raise InvalidInput(f"y holds one class only, {self.classes_[0]!r}: two classes are needed.")
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            if len(np.unique(y[weight > 0])) < 2:
+                raise InvalidInput("the rows with a positive sample_weight are of one class: two classes are needed.")
+        names = getattr(self, "feature_names_in_", None)
+        seed = 0
+        if self.random_state is not None:
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        positives = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        samples = [Sample.training(X, y, self.classes_, p, weight, names, seed) for p in positives]
+        for name, block, _ in prior:
+            with naming(name):
+                for sample in samples:
+                    block.validate(sample)
+        scale = Scale.of(self.scale, X, weight)
+        inner = X if scale is None else scale.points(X)
+        spec = Spec(
+            float(self.C),
+            self._resolved_kernel(inner, weight),
+            self.norm,
+            self.loss,
+            scale,
+            self.n_centres,
+            float(self.tol),
+        )
+        return _Task(spec, prior, samples)
+
+    def _resolved_kernel(self, X: Array, weight: Array | None) -> Any:
+        """The kernel with numbers for "scale", or None for the linear machine."""
+        from .kernels.base import resolve_kernel
+        from .kernels.standard import Linear
+
+        kernel = resolve_kernel(self.kernel, X.shape[1])
+        if isinstance(kernel, Linear):
+            return None
+        kernel = kernel.resolved(X)
+        if self.norm == "l2" and kernel.definiteness in ("indefinite", "cpd"):
+            what = "only conditionally positive definite" if kernel.definiteness == "cpd" else "not positive definite"
+            raise KernelNotPSD(
+                f"kernel {kernel!r} is {what}, and norm='l2' needs a positive semidefinite one. "
+                "Use norm='l1', which takes any kernel."
+            )
+        if self.norm == "l2" and kernel.definiteness == "unknown":
+            few = X[np.linspace(0, len(X) - 1, min(len(X), 200)).round().astype(int)]
+            K = np.asarray(kernel(few, few))
+            lowest = float(np.linalg.eigvalsh((K + K.T) / 2).min())
+            if not np.allclose(K, K.T, atol=1e-8 * np.abs(K).max()) or lowest < -1e-8 * np.abs(K).max() * len(K):
+                raise KernelNotPSD(
+                    f"kernel {kernel!r} is not positive semidefinite on the training rows (lowest eigenvalue "
+                    f"{lowest:.2g} over {len(K)} of them), and norm='l2' needs that. Use norm='l1', which takes any kernel."
+                )
+        return kernel
+
+    def _check_parameters(self) -> None:
+        if not is_number(self.C) or not 0 < self.C < float("inf"):
+            raise InvalidInput(f"C must be a positive number, got {self.C!r}.")
+        if not is_number(self.tol) or not 0 < self.tol < 1:
+            raise InvalidInput(f"tol must be a number between 0 and 1, got {self.tol!r}.")
+        for name, value, allowed in (
+            ("norm", self.norm, ("l2", "l1")),
+            ("loss", self.loss, ("hinge", "squared_hinge")),
+            ("scale", self.scale, ("standard", "minmax", None)),
+            ("multi_class", self.multi_class, ("ovr",)),
+        ):
+            if value not in allowed:
+                raise InvalidInput(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
+        for name, value, optional in (("max_rounds", self.max_rounds, False), ("n_centres", self.n_centres, True)):
+            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1
+            if not whole and not (optional and value is None):
+                raise InvalidInput(f"{name} must be a whole number of at least 1, got {value!r}.")
+        if self.solver_options is not None and not isinstance(self.solver_options, dict):
+            raise InvalidInput(f"solver_options must be a dict, got {type(self.solver_options).__name__}.")
+        if self.solver != "auto":
+            check_solver(self.solver)
+
+    def _with_rows(self, prior: Prior, rows: dict[str, Any]) -> Prior:
+        """The prior with the row parameters that were given to fit."""
+        valid = _row_keys(prior)
+        unknown = sorted(set(rows) - set(valid))
+        if unknown:
+            known = f"The row parameters of this prior are: {', '.join(valid)}." if valid else "This prior has none."
+            raise UnknownParameter(f"fit() got {', '.join(map(repr, unknown))}, which no block knows. {known}")
+        if not rows:
+            return prior
+        blocks = []
+        for name, block, _ in prior:
+            block = copy.copy(block)
+            for parameter in block.row_params:
+                value = rows.get(f"{name}__{parameter}")
+                if value is not None:
+                    setattr(block, parameter, value)
+            blocks.append((name, block))
+        return Prior(blocks, prior.weights)
+
+    def fit_path(
+        self, X: Any, y: Any, values: dict[str, Sequence[Any]], sample_weight: Any = None, **rows: Any
+    ) -> list[PriorSVC]:
+        """Fit once for every combination of values, in order; this estimator is left as it is.
+
+        The problem is compiled once where only weights change: ``C``, outer weights, and the parameters
+        that weigh penalties (``mu``). Other parameters are compiled again, with a warning that says so.
+
+        Parameters
+        ----------
+        X, y, sample_weight, **rows : as in ``fit``
+        values : dict of "C", another parameter of PriorSVC, or "<block>__<parameter>" to a list of values
+
+        Returns
+        -------
+        list of fitted PriorSVC, the last key varying fastest
+
+        Examples
+        --------
+        >>> from priorsvm import PriorSVC
+        >>> models = PriorSVC().fit_path([[0.0], [1.0], [3.0]], [0, 0, 1], {"C": [0.1, 1, 10]})
+        >>> [round(float(m.coef_[0, 0]), 2) for m in models]
+        [0.3, 1.0, 1.0]
+        """
+        if not isinstance(values, dict) or not values:
+            raise InvalidInput("values must be a dict of parameter to a list of values, for instance {'C': [1, 10]}.")
+        models: list[PriorSVC] = []
+        maps: dict[Any, Any] = {}
+        grams: dict[bytes, Array] = {}
+        again: set[str] = set()
+        for combination in itertools.product(*values.values()):
+            model = clone(self)
+            model._set_path(dict(zip(values, combination, strict=True)))
+            task = model._task(X, y, sample_weight, rows)
+            previous = models[-1]._machines if models else [None] * len(task.samples)
+            machines = []
+            for sample, before in zip(task.samples, previous, strict=True):
+                if model.preselect:
+                    sample = model._support_only(task, sample, {"maps": maps, "grams": grams})
+                compiled = None if before is None or not _same_machine(before.spec, task.spec) else before.compiled
+                machine = fit_machine(
+                    task.spec,
+                    list(task.prior),
+                    sample,
+                    model.solver,
+                    model.solver_options,
+                    model.max_rounds,
+                    model.verbose,
+                    maps,
+                    grams if model._gram_fits(task) else None,
+                    compiled,
+                )
+                if before is not None and machine.compiled is not None and machine.compiled is not before.compiled:
+                    again.update(values)
+                machines.append(machine)
+            model._keep(task, machines)
+            models.append(model)
+        # All models of a path share one problem, which now holds the weights of the last.
+        for model in models[:-1]:
+            for machine in model._machines:
+                machine.compiled = None
+        if again:
+            warnings.warn(
+                f"the path over {', '.join(sorted(again))} could not keep its compiled problem: some value "
+                "changes more than weights (C, outer weights and penalty weights do not).",
+                Recompiled,
+                stacklevel=2,
+            )
+        return models
+
+    def _set_path(self, combination: dict[str, Any]) -> None:
+        own = self.get_params(deep=False)
+        prior = as_prior(self.prior)
+        for key, value in combination.items():
+            if key in own:
+                self.set_params(**{key: value})
+                continue
+            name, _, parameter = key.partition("__")
+            known = prior.get_params()
+            if not parameter or key not in known:
+                options = sorted([*own, *(k for k in known if "__" in k)])
+                raise UnknownParameter(f"fit_path does not know {key!r}. It knows: {', '.join(options)}.")
+            prior.set_params(**{key: value})
+            self.prior = prior
+
+    # ------------------------------------------------------------------ scoring
+
+    def decision_function(self, X: Any) -> Array:
+        """f of every row: (n,) for two classes, (n, K) for more."""
+        check_is_fitted(self, "_machines")
+        machines = self._machines
+        allow_nan = any(m.block.allow_nan for m in machines[0].members)
+        X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan" if allow_nan else True)
+        scores = np.column_stack([_score(machine, X) for machine in machines])
+        return scores[:, 0] if len(machines) == 1 else scores
+
+    def predict(self, X: Any) -> Array:
+        """The class of every row."""
+        scores = self.decision_function(X)
+        chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[chosen]
+
+    # ------------------------------------------------------------------ what was fitted
+
+    def _fitted_machines(self) -> list[Machine]:
+        if not hasattr(self, "_machines"):
+            raise NotFitted("this PriorSVC is not fitted yet: call fit(X, y) first.")
+        return self._machines
+
+    def _each(self, values: list[Any]) -> Any:
+        """A value per machine, or the value itself if there is one machine."""
+        return values[0] if len(values) == 1 else values
+
+    @property
+    def coef_(self) -> Array:
+        """Weights in the units of X, one row per machine (linear machines)."""
+        machines = self._fitted_machines()
+        if self.kernel_ is not None:
+            raise MissingAttribute("coef_ is for linear machines: use kernel='linear'.")
+        return np.vstack([machine.f.coef for machine in machines])
+
+    @property
+    def centres_(self) -> Array:
+        """The points f expands over, all machines together (kernel machines)."""
+        machines = self._fitted_machines()
+        if self.kernel_ is None:
+            raise MissingAttribute("centres_ is for kernel machines; a linear one has coef_.")
+        return np.unique(np.vstack([machine.f.centres for machine in machines]), axis=0)
+
+    @property
+    def dual_coef_(self) -> Array:
+        """Coefficients of ``centres_``, one row per machine (kernel machines)."""
+        centres = self.centres_
+        place = {row.tobytes(): i for i, row in enumerate(centres)}
+        coefficients = np.zeros((len(self._machines), len(centres)))
+        for row, machine in zip(coefficients, self._machines, strict=True):
+            np.add.at(row, [place[z.tobytes()] for z in machine.f.centres], machine.f.weights)
+        return coefficients
+
+    @property
+    def support_(self) -> Array:
+        """Training rows with a positive dual variable in some machine."""
+        return np.flatnonzero(
+            np.any([m.support[: m.training.n_train] for m in self._fitted_machines()], axis=0)
+        )
+
+    @property
+    def objective_(self) -> Any:
+        """The value of the problem's objective, worked out from f."""
+        return self._each([machine.objective for machine in self._fitted_machines()])
+
+    @property
+    def history_(self) -> Any:
+        """What happened in each round: objective, gap, rows, solver, seconds."""
+        for machine in self._fitted_machines():
+            last = machine.history[-1]
+            if np.isnan(last["objective"]):
+                last["objective"], last["gap"] = machine.objective, machine.certificate().gap
+        return self._each([machine.history for machine in self._machines])
+
+    @property
+    def problem(self) -> cp.Problem | list[cp.Problem]:
+        """The ``cvxpy.Problem`` that was solved, or its equal if another route solved it."""
+        return self._each([machine.problem.problem for machine in self._fitted_machines()])
+
+    @property
+    def report_(self) -> Report:
+        """What every term contributes to the objective, and how the solve went."""
+        from .explain.report import report
+
+        return report(self._fitted_machines())
+
+    def formulation(self) -> Formulation:
+        """The problem that was solved, in LaTeX, block by block."""
+        from .explain.formulation import formulation
+
+        return formulation(self._fitted_machines())
+
+    def verify(self) -> Verification:
+        """Whether f obeys each block: where it holds least, and whether that is proven or sampled."""
+        from .verify import verify
+
+        return verify(self._fitted_machines())
+
+    # ------------------------------------------------------------------ scikit-learn
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        try:
+            prior = as_prior(self.prior)
+        except (TypeError, ValueError):  # fit will say what is wrong with it
+            return tags
+        tags.input_tags.allow_nan = any(member.block.allow_nan for member in prior)
+        return tags
+
+    def get_metadata_routing(self) -> Any:
+        """Requests of ``fit``: sample_weight, and the row parameters of the blocks, which are always wanted."""
+        routing = copy.deepcopy(super().get_metadata_routing())
+        for key in _row_keys(as_prior(self.prior)):
+            routing.fit.add_request(param=key, alias=True)
+        return routing
+
+
+class MissingAttribute(MissingCapability, AttributeError):
+    """An attribute this kind of machine does not have."""
+
+
+def _row_keys(prior: Prior) -> list[str]:
+    return [f"{name}__{parameter}" for name, block, _ in prior for parameter in block.row_params]
+
+
+def _same_machine(a: Spec, b: Spec) -> bool:
+    """Whether two specifications differ in C and tol at most."""
+    same = (a.norm, a.loss, a.n_centres, repr(a.kernel)) == (b.norm, b.loss, b.n_centres, repr(b.kernel))
+    if a.scale is None or b.scale is None:
+        return same and a.scale is b.scale
+    return same and np.array_equal(a.scale.shift, b.scale.shift) and np.array_equal(a.scale.width, b.scale.width)
+
+
+def _score(machine: Machine, X: Array) -> Array:
+    """f, unless a block scores new rows in its own way."""
+    answers = {}
+    for name, block, weight in machine.members:
+        if weight > 0:
+            with naming(name):
+                scores = block.predict(machine.f, X)
+            if scores is not None:
+                answers[name] = scores
+    if len(answers) > 1:
+        raise InvalidInput(f"blocks {' and '.join(map(repr, answers))} both want to score new rows: keep one of them.")
+    return next(iter(answers.values()), None) if answers else machine.f.value(X)
+
+
+def context_of(machine: Machine, name: str) -> Context:
+    """What block ``name`` sees of a fitted machine."""
+    return Context(name, machine.sample, machine.states.get(name), support=machine.support, tol=machine.spec.tol)

@@ -1,0 +1,154 @@
+r"""What every term of the problem contributed, and how the solve went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..solve.machine import Machine
+from .table import html_table, text_table
+
+
+@dataclass(frozen=True)
+class Row:
+    """One term of one machine.
+
+    Attributes
+    ----------
+    label : the class that is +1 in this machine.
+    block, term : whose term, and which: "regulariser", "loss", "sample" or the name of a penalty.
+    contribution : what it adds to the objective.
+    weight : the block's outer weight.
+    rows : rows or constraints it stands on.
+    active : how many of them have a positive dual variable.
+    slack : the sum of the slacks on its rows, worked out from f.
+    price : the sum of the dual variables, "how hard it pushes".
+    """
+
+    label: Any
+    block: str
+    term: str
+    contribution: float
+    weight: float = 1.0
+    rows: int = 0
+    active: int = 0
+    slack: float = 0.0
+    price: float = 0.0
+
+
+@dataclass(frozen=True)
+class Report:
+    """Prints as text, shows as a table in a notebook, turns into a DataFrame by ``to_frame``.
+
+    ``rows`` add up to ``objective``, machine by machine.
+    """
+
+    rows: list[Row]
+    objectives: dict[Any, float]
+    solves: list[dict[str, Any]]
+
+    def __getitem__(self, block: str) -> list[Row]:
+        """The rows of one block."""
+        return [row for row in self.rows if row.block == block]
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        many = len(self.objectives) > 1
+        head = [
+            *(["class"] if many else []),
+            *("block", "term", "weight", "contribution", "share", "rows", "active", "slack", "price"),
+        ]
+        cells = []
+        for row in self.rows:
+            total = self.objectives[row.label]
+            cells.append(
+                [
+                    *([str(row.label)] if many else []),
+                    row.block,
+                    row.term,
+                    f"{row.weight:g}",
+                    f"{row.contribution:.4g}",
+                    f"{100 * row.contribution / total:.1f}%" if total else "-",
+                    str(row.rows) if row.rows else "-",
+                    str(row.active) if row.rows else "-",
+                    f"{row.slack:.4g}" if row.rows else "-",
+                    f"{row.price:.4g}" if row.rows else "-",
+                ]
+            )
+        return head, cells
+
+    def _footer(self) -> list[str]:
+        lines = []
+        for solve in self.solves:
+            which = f"class {solve['label']}: " if len(self.solves) > 1 else ""
+            lines.append(
+                f"{which}objective {self.objectives[solve['label']]:.6g}, {solve['solver']} {solve['status']} in "
+                f"{solve['rounds']} round{'s' if solve['rounds'] > 1 else ''}, {solve['residuals']}, "
+                f"compile {solve['compile']:.3f} s, solve {solve['solve']:.3f} s"
+                + (f"; local optimum ({', '.join(solve['local'])})" if solve["local"] else "")
+            )
+        return lines
+
+    def __str__(self) -> str:
+        return "\n".join([text_table(*self._cells()), *self._footer()])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._cells()) + "".join(f"<p>{line}</p>" for line in self._footer())
+
+    def to_frame(self) -> Any:
+        """The rows as a pandas DataFrame (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame([vars(row) for row in self.rows])
+
+
+def report(machines: Sequence[Machine]) -> Report:
+    """Gather what the machines remember and work out the rest from f."""
+    rows: list[Row] = []
+    objectives: dict[Any, float] = {}
+    solves: list[dict[str, Any]] = []
+    for machine in machines:
+        label = machine.training.positive
+        contributions = machine.contributions()
+        objectives[label] = sum(contributions.values())
+        rows += _rows(machine, label, contributions)
+        outcome = machine.outcome
+        solves.append(
+            {
+                "label": label,
+                "solver": outcome.solver,
+                "status": outcome.status,
+                "rounds": len(machine.history),
+                "residuals": machine.certificate(),
+                "compile": outcome.compile_seconds,
+                "solve": outcome.solve_seconds,
+                "local": [m.name for m in machine.members if m.weight > 0 and m.block.iterative and not m.block.exact],
+            }
+        )
+    return Report(rows, objectives, solves)
+
+
+def _rows(machine: Machine, label: Any, contributions: dict[tuple[str, str], float]) -> list[Row]:
+    sample, weights = machine.sample, {m.name: m.weight for m in machine.members}
+    slack, support = machine.slack(sample), machine.support
+    rows = []
+    for (block, term), value in contributions.items():
+        row = Row(label, block, term, value, weights.get(block, 1.0))
+        if term in ("loss", "sample"):
+            on = (sample.shares[block] != 0) & (sample.cost > 0)
+            figures = int(on.sum()), int((on & support).sum()), float(slack[on].sum()), float(machine.alpha[on].sum())
+            row = Row(label, block, term, value, weights.get(block, 1.0), *figures)
+        rows.append(row)
+    for name, dual in machine.duals.items():
+        block, _, constraint = name.partition(".")
+        if block != "svm":
+            sizes = np.concatenate([np.ravel(np.abs(d)) for d in (dual if isinstance(dual, list) else [dual])])
+            active = int(np.sum(sizes > 1e-6 * max(float(sizes.max(initial=0.0)), 1e-300)))
+            rows.append(
+                Row(label, block, constraint, 0.0, weights[block], len(sizes), active, 0.0, float(sizes.sum()))
+            )
+    return rows

@@ -1,0 +1,599 @@
+"""What a kernel is, and how kernels combine.
+
+A kernel answers with matrices: ``k(A, B)[i, j]`` is :math:`k(a_i, b_j)`. It says of itself what the
+machines and blocks have to know before any work is done: whether it is positive definite
+(``definiteness``) and whether it has derivatives (``has_slope``, ``has_slope_slope``).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from difflib import get_close_matches
+from functools import reduce
+from numbers import Real
+from typing import Any, Literal, Self, TypeGuard
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import gen_batches
+
+from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
+
+Array = NDArray[np.float64]
+Definiteness = Literal["psd", "cpd", "indefinite", "unknown"]
+
+
+class Kernel(BaseEstimator):
+    r"""A similarity :math:`k(x, z)` of two patterns.
+
+    The constructor stores its arguments; they are checked when the kernel is used. A kernel keeps no
+    state: what depends on the training rows (``gamma="scale"``) becomes a number in :meth:`resolved`.
+
+    A kernel of one's own needs ``_matrix(A, B)``, which is given checked float arrays of equal width.
+    The rest is optional: ``_diag``, the derivatives ``_slope`` and ``_slope_slope``, ``_check`` for the
+    parameters, ``_rows`` for patterns that are not rows of a matrix, and ``definiteness``.
+
+    Examples
+    --------
+    A complete kernel, the Cauchy kernel :math:`1 / (1 + \|x - z\|^2 / s^2)`, with its derivative:
+
+    >>> import numpy as np
+    >>> from scipy.spatial.distance import cdist
+    >>> from priorsvm.kernels import Kernel, Linear
+    >>> class Cauchy(Kernel):
+    ...     definiteness = "psd"
+    ...     def __init__(self, s=1.0):
+    ...         self.s = s
+    ...     def _matrix(self, A, B):
+    ...         return 1 / (1 + cdist(A, B, "sqeuclidean") / self.s**2)
+    ...     def _slope(self, Z, V, B):
+    ...         along = (Z * V).sum(axis=1)[:, None] - V @ B.T
+    ...         return -2 / self.s**2 * along * self._matrix(Z, B) ** 2
+    >>> k = 0.5 * Cauchy(s=2.0) + Linear()
+    >>> k
+    0.5 * Cauchy(s=2.0) + Linear()
+    >>> k([[0.0, 0.0], [2.0, 0.0]])
+    array([[0.5 , 0.25],
+           [0.25, 4.5 ]])
+    >>> k.definiteness, k.has_slope
+    ('psd', True)
+    """
+
+    # NumPy scalars would otherwise take `np.float64(2) * kernel` for an array operation.
+    __array_ufunc__ = None
+
+    def __call__(self, A: ArrayLike, B: ArrayLike | None = None) -> Array:
+        """The matrix of :math:`k(a_i, b_j)`, shape (n, m).
+
+        Parameters
+        ----------
+        A : array of shape (n, d)
+        B : array of shape (m, d), optional
+            None means ``A``.
+        """
+        self._check()
+        A = self._rows(A, "A")
+        B = A if B is None else self._like(B, "B", A, "A")
+        return self._matrix(A, B) if len(A) and len(B) else np.zeros((len(A), len(B)))
+
+    def diag(self, A: ArrayLike) -> Array:
+        """The values :math:`k(a_i, a_i)`, shape (n,)."""
+        self._check()
+        A = self._rows(A, "A")
+        return self._diag(A) if len(A) else np.zeros(0)
+
+    def slope(self, Z: ArrayLike, V: ArrayLike, B: ArrayLike) -> Array:
+        r"""The derivatives :math:`\nabla_z k(z_i, b_j)^\top v_i`, shape (n, m).
+
+        Parameters
+        ----------
+        Z : array of shape (n, d)
+            Where to differentiate, in the first argument.
+        V : array of shape (n, d)
+            The direction at each row of ``Z``.
+        B : array of shape (m, d)
+            The second arguments.
+        """
+        self._check()
+        self._require("slope")
+        Z = self._rows(Z, "Z")
+        V = self._directions(V, "V", Z, "Z")
+        B = self._like(B, "B", Z, "Z")
+        return self._slope(Z, V, B) if len(Z) and len(B) else np.zeros((len(Z), len(B)))
+
+    def slope_slope(self, Z: ArrayLike, U: ArrayLike, B: ArrayLike, V: ArrayLike) -> Array:
+        r"""The mixed derivatives :math:`u_i^\top \nabla_z \nabla_b k(z_i, b_j)\, v_j`, shape (n, m).
+
+        They are the inner products :math:`\langle \partial_u \Phi(z_i), \partial_v \Phi(b_j) \rangle`
+        of derivatives in feature space.
+
+        Parameters
+        ----------
+        Z, U : arrays of shape (n, d)
+            First arguments, and the direction at each.
+        B, V : arrays of shape (m, d)
+            Second arguments, and the direction at each.
+        """
+        self._check()
+        self._require("slope_slope")
+        Z = self._rows(Z, "Z")
+        U = self._directions(U, "U", Z, "Z")
+        B = self._like(B, "B", Z, "Z")
+        V = self._directions(V, "V", B, "B")
+        return self._slope_slope(Z, U, B, V) if len(Z) and len(B) else np.zeros((len(Z), len(B)))
+
+    @property
+    def definiteness(self) -> Definiteness:
+        r"""What is known of the matrices :math:`K = k(X, X)`.
+
+        ``"psd"``: positive semidefinite for every X; ``"cpd"``: conditionally so,
+        :math:`c^\top K c \ge 0` for every c that sums to zero; ``"indefinite"``: for some X neither;
+        ``"unknown"``: nothing is claimed.
+        """
+        return "unknown"
+
+    @property
+    def has_slope(self) -> bool:
+        """Whether :meth:`slope` answers."""
+        return type(self)._slope is not Kernel._slope
+
+    @property
+    def has_slope_slope(self) -> bool:
+        """Whether :meth:`slope_slope` answers; such a kernel is symmetric."""
+        return type(self)._slope_slope is not Kernel._slope_slope
+
+    def resolved(self, X: ArrayLike) -> Self:
+        """A copy in which every ``gamma="scale"`` or ``"auto"`` is the number it means on the rows ``X``."""
+        self._check()
+        return clone(self)
+
+    def libsvm_params(self) -> dict[str, Any] | None:
+        """The keyword arguments of ``sklearn.svm.SVC`` that make LIBSVM compute this very kernel.
+
+        None if LIBSVM does not know it and needs the matrix.
+        """
+        return None
+
+    def __add__(self, other: object) -> Sum:
+        if not isinstance(other, Kernel):
+            return NotImplemented
+        return Sum([clone(part) for kernel in (self, other) for part in _members(kernel, Sum)])
+
+    def __mul__(self, other: object) -> Kernel:
+        if isinstance(other, Kernel):
+            return Product([clone(part) for kernel in (self, other) for part in _members(kernel, Product)])
+        if not isinstance(other, Real) or isinstance(other, bool):
+            return NotImplemented
+        return Scaled(clone(self), float(other))
+
+    def __rmul__(self, other: object) -> Kernel:
+        return self.__mul__(other)
+
+    # What a kernel writes. Every array given to these has been checked and has at least one row;
+    # `B is A` when a matrix is to be symmetric.
+
+    def _matrix(self, A: Array, B: Array) -> Array:
+        raise NotImplementedError(f"{type(self).__name__} has to define _matrix(A, B).")
+
+    def _diag(self, A: Array) -> Array:
+        # Small blocks along the diagonal: the (n, n) matrix may not fit in memory.
+        blocks = (A[rows] for rows in gen_batches(len(A), 64))
+        return np.concatenate([np.diagonal(self._matrix(block, block)) for block in blocks])
+
+    def _slope(self, Z: Array, V: Array, B: Array) -> Array:
+        raise NotImplementedError
+
+    def _slope_slope(self, Z: Array, U: Array, B: Array, V: Array) -> Array:
+        raise NotImplementedError
+
+    def _check(self) -> None:
+        """Raise if a parameter has a value that cannot be used."""
+
+    def _rows(self, X: ArrayLike, name: str) -> Array:
+        """The patterns as the hooks above want them: a finite float array, one row each."""
+        expected = f"{type(self).__name__}: {name} must be a 2-D array of finite numbers, one pattern per row"
+        try:
+            # In C order, so that A @ A.T is BLAS's syrk and symmetric to the last bit.
+            rows = np.asarray(X, dtype=float, order="C")
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(f"{expected}; got {type(X).__name__}.") from error
+        if rows.ndim != 2:
+            raise InvalidInput(f"{expected}; its shape is {rows.shape}. A single pattern x is x[None, :].")
+        if not np.isfinite(rows).all():
+            raise InvalidInput(f"{expected}; it has {np.count_nonzero(~np.isfinite(rows))} NaN or infinite.")
+        return rows
+
+    def _like(self, X: ArrayLike, name: str, other: Array, other_name: str) -> Array:
+        rows = self._rows(X, name)
+        if len(rows) and len(other) and rows[0].shape[-1] != other[0].shape[-1]:
+            raise InvalidInput(
+                f"{type(self).__name__}: {other_name} has {other[0].shape[-1]} columns and {name} has "
+                f"{rows[0].shape[-1]}; a kernel compares rows of equal width."
+            )
+        return rows
+
+    def _directions(self, V: ArrayLike, name: str, Z: Array, points: str) -> Array:
+        directions = self._rows(V, name)
+        if directions.shape != Z.shape:
+            raise InvalidInput(
+                f"{type(self).__name__}: {name} has shape {directions.shape} and {points} {Z.shape}; "
+                f"expected one direction for each row of {points}."
+            )
+        return directions
+
+    def _require(self, derivative: str) -> None:
+        if not getattr(self, f"has_{derivative}"):
+            raise MissingCapability(
+                f"The kernel {self!r} has no {derivative}. Use a smooth kernel such as RBF() or "
+                f"Polynomial(), or a Kernel of your own that defines _{derivative}."
+            )
+
+    def _expect(self, valid: bool, name: str, value: object, expected: str) -> None:
+        if not valid:
+            raise InvalidInput(f"{type(self).__name__}: {name} is {value!r}; expected {expected}.")
+
+
+class _Combination(Kernel):
+    """A kernel made of kernels: what holds for all of its parts holds for it."""
+
+    def _parts(self) -> list[Kernel]:
+        raise NotImplementedError
+
+    @property
+    def has_slope(self) -> bool:
+        return all(part.has_slope for part in self._parts())
+
+    @property
+    def has_slope_slope(self) -> bool:
+        return all(part.has_slope_slope for part in self._parts())
+
+    def _require(self, derivative: str) -> None:
+        for part in self._parts():
+            part._require(derivative)
+
+    def _check(self) -> None:
+        for part in self._parts():
+            part._check()
+
+    def _rows(self, X: ArrayLike, name: str) -> Array:
+        rows: Any = X
+        for part in self._parts():
+            rows = part._rows(rows, name)
+        return rows
+
+
+class _Several(_Combination):
+    """Parts in a flat list, named by their class (``rbf``, ``linear``, ``rbf_2``) for ``set_params``."""
+
+    def __init__(self, kernels: Sequence[Kernel]) -> None:
+        self.kernels = kernels
+
+    def _parts(self) -> list[Kernel]:
+        if not self.kernels:
+            raise InvalidInput(f"{type(self).__name__}: kernels is empty; expected at least one kernel.")
+        return [_kernel(part, self) for part in self.kernels]
+
+    def _named(self) -> dict[str, Kernel]:
+        named: dict[str, Kernel] = {}
+        seen: Counter[str] = Counter()
+        for part in self._parts():
+            name = _snake_case(part)
+            seen[name] += 1
+            named[name if seen[name] == 1 else f"{name}_{seen[name]}"] = part
+        return named
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        params: dict[str, Any] = {"kernels": self.kernels}
+        for name, part in self._named().items() if deep else ():
+            params[name] = part
+            params |= {f"{name}__{key}": value for key, value in part.get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        # The list first, then parts replaced by name, then (in scikit-learn) parameters of parts.
+        if "kernels" in params:
+            self.kernels = params.pop("kernels")
+        named = self._named()
+        if replaced := {name: params.pop(name) for name in named if name in params}:
+            self.kernels = list((named | replaced).values())
+        return super().set_params(**params)
+
+    def resolved(self, X: ArrayLike) -> Self:
+        return type(self)([part.resolved(X) for part in self._parts()])
+
+
+class Sum(_Several):
+    r"""The sum :math:`\sum_l k_l(x, z)`: what ``k1 + k2`` makes.
+
+    Positive definite if every term is; conditionally so if every term is at least that.
+
+    Parameters
+    ----------
+    kernels : list of Kernel
+        The terms. Their parameters are reached by class name: ``rbf__gamma``, then ``rbf_2__gamma``.
+
+    Examples
+    --------
+    >>> from priorsvm.kernels import RBF, Linear
+    >>> k = RBF(gamma=0.5) + Linear()
+    >>> k.set_params(rbf__gamma=2.0)
+    RBF(gamma=2.0) + Linear()
+    """
+
+    @property
+    def definiteness(self) -> Definiteness:
+        terms = {part.definiteness for part in self._parts()}
+        if terms <= {"psd", "cpd"}:
+            return "cpd" if "cpd" in terms else "psd"
+        return "unknown"
+
+    def _matrix(self, A: Array, B: Array) -> Array:
+        return reduce(np.add, (k._matrix(A, B) for k in self._parts()))
+
+    def _diag(self, A: Array) -> Array:
+        return reduce(np.add, (k._diag(A) for k in self._parts()))
+
+    def _slope(self, Z: Array, V: Array, B: Array) -> Array:
+        return reduce(np.add, (k._slope(Z, V, B) for k in self._parts()))
+
+    def _slope_slope(self, Z: Array, U: Array, B: Array, V: Array) -> Array:
+        return reduce(np.add, (k._slope_slope(Z, U, B, V) for k in self._parts()))
+
+    def __repr__(self) -> str:
+        return " + ".join(repr(k) for k in self.kernels)
+
+
+class Product(_Several):
+    r"""The product :math:`\prod_l k_l(x, z)`: what ``k1 * k2`` makes.
+
+    Positive definite if every factor is (Schur).
+
+    Parameters
+    ----------
+    kernels : list of Kernel
+        The factors. Their parameters are reached by class name: ``rbf__gamma``, then ``rbf_2__gamma``.
+
+    Examples
+    --------
+    >>> from priorsvm.kernels import RBF, Linear
+    >>> (RBF(gamma=0.5) * Linear()).definiteness
+    'psd'
+    """
+
+    @property
+    def definiteness(self) -> Definiteness:
+        return "psd" if all(part.definiteness == "psd" for part in self._parts()) else "unknown"
+
+    def _matrix(self, A: Array, B: Array) -> Array:
+        return reduce(np.multiply, (k._matrix(A, B) for k in self._parts()))
+
+    def _diag(self, A: Array) -> Array:
+        return reduce(np.multiply, (k._diag(A) for k in self._parts()))
+
+    def _slope(self, Z: Array, V: Array, B: Array) -> Array:
+        K, K_v = np.ones(()), np.zeros(())
+        for k in self._parts():
+            f, f_v = k._matrix(Z, B), k._slope(Z, V, B)
+            K, K_v = K * f, K_v * f + K * f_v
+        return K_v
+
+    def _slope_slope(self, Z: Array, U: Array, B: Array, V: Array) -> Array:
+        K, K_u, K_v, K_uv = np.ones(()), np.zeros(()), np.zeros(()), np.zeros(())
+        for k in self._parts():
+            f, f_u, f_uv = k._matrix(Z, B), k._slope(Z, U, B), k._slope_slope(Z, U, B, V)
+            # A kernel with mixed derivatives is symmetric, so ∂_v in the second argument is this.
+            f_v = k._slope(B, V, Z).T
+            K_uv = K_uv * f + K_u * f_v + K_v * f_u + K * f_uv
+            K, K_u, K_v = K * f, K_u * f + K * f_u, K_v * f + K * f_v
+        return K_uv
+
+    def __repr__(self) -> str:
+        return " * ".join(_as_factor(k) for k in self.kernels)
+
+
+class Scaled(_Combination):
+    r"""The multiple :math:`a\, k(x, z)`: what ``a * k`` makes.
+
+    As definite as ``kernel`` for a > 0; the negative of a definite kernel is indefinite.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    factor : float
+        The number a. ``get_params`` and ``set_params`` reach it next to the kernel's own parameters.
+
+    Examples
+    --------
+    >>> from priorsvm.kernels import RBF
+    >>> k = 2 * RBF(gamma=0.5)
+    >>> k.set_params(gamma=0.1, factor=3.0)
+    3.0 * RBF(gamma=0.1)
+    """
+
+    def __init__(self, kernel: Kernel, factor: float) -> None:
+        self.kernel = kernel
+        self.factor = factor
+
+    def __mul__(self, other: object) -> Kernel:
+        product = super().__mul__(other)
+        if isinstance(product, Scaled):
+            return Scaled(clone(self.kernel), self.factor * product.factor)
+        return product
+
+    def _parts(self) -> list[Kernel]:
+        return [_kernel(self.kernel, self)]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        inner = _kernel(self.kernel, self).get_params() if deep else {}
+        return inner | {"kernel": self.kernel, "factor": self.factor}
+
+    def set_params(self, **params: Any) -> Self:
+        self.kernel = params.pop("kernel", self.kernel)
+        self.factor = params.pop("factor", self.factor)
+        self.kernel.set_params(**params)
+        return self
+
+    def resolved(self, X: ArrayLike) -> Self:
+        self._check()
+        return type(self)(self.kernel.resolved(X), self.factor)
+
+    @property
+    def definiteness(self) -> Definiteness:
+        self._check()
+        if self.factor == 0:
+            return "psd"
+        inner = self.kernel.definiteness
+        if self.factor > 0:
+            return inner
+        return "indefinite" if inner in ("psd", "cpd") else "unknown"
+
+    def _check(self) -> None:
+        self._expect(is_number(self.factor), "factor", self.factor, "a finite number")
+        super()._check()
+
+    def _matrix(self, A: Array, B: Array) -> Array:
+        return self.factor * self.kernel._matrix(A, B)
+
+    def _diag(self, A: Array) -> Array:
+        return self.factor * self.kernel._diag(A)
+
+    def _slope(self, Z: Array, V: Array, B: Array) -> Array:
+        return self.factor * self.kernel._slope(Z, V, B)
+
+    def _slope_slope(self, Z: Array, U: Array, B: Array, V: Array) -> Array:
+        return self.factor * self.kernel._slope_slope(Z, U, B, V)
+
+    def __repr__(self) -> str:
+        return f"{self.factor!r} * {_as_factor(self.kernel)}"
+
+
+class FromCallable(Kernel):
+    """A function of two matrices as a kernel: what ``kernel=function`` means.
+
+    Nothing is known of its definiteness, and it has no slope.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(A, B)`` with A of shape (n, d) and B of shape (m, d) returns the (n, m) matrix.
+
+    Examples
+    --------
+    >>> from priorsvm.kernels import FromCallable
+    >>> k = FromCallable(lambda A, B: (A @ B.T) ** 2)
+    >>> k([[1.0, 2.0]], [[3.0, 0.0], [0.0, 1.0]])
+    array([[9., 4.]])
+    """
+
+    def __init__(self, function: Callable[[Array, Array], Array]) -> None:
+        self.function = function
+
+    def _check(self) -> None:
+        if not callable(self.function):
+            raise InvalidType(
+                f"FromCallable: function is {self.function!r}; expected a function of two matrices."
+            )
+
+    def _matrix(self, A: Array, B: Array) -> Array:
+        name = getattr(self.function, "__name__", type(self.function).__name__)
+        contract = (
+            f"The kernel function {name!r} is given matrices of shape {A.shape} and {B.shape} and must "
+            f"return one number per pair of rows, shape {(len(A), len(B))}, as A @ B.T does. A function "
+            "g(x, z) of two vectors becomes one of matrices by "
+            "lambda A, B: np.array([[g(a, b) for b in B] for a in A])."
+        )
+        try:
+            K = np.asarray(self.function(A, B), dtype=float)
+        except Exception as error:
+            error.add_note(contract)
+            raise
+        if K.shape != (len(A), len(B)):
+            raise InvalidInput(f"{contract} It returned shape {K.shape}.")
+        if not np.isfinite(K).all():
+            bad = np.count_nonzero(~np.isfinite(K))
+            raise InvalidInput(f"The kernel function {name!r} returned {bad} values that are not finite.")
+        return K
+
+
+def resolve_kernel(
+    kernel: Kernel | str | Callable[[Array, Array], Array], n_features: int, X: ArrayLike | None = None
+) -> Kernel:
+    """The kernel that is meant by an object, a name or a function.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable
+        A name means the kernel with the defaults of ``sklearn.svm.SVC`` (``"linear"``, ``"poly"`` or
+        ``"polynomial"``, ``"rbf"``, ``"sigmoid"``) or of ``sklearn.metrics.pairwise`` (``"laplacian"``,
+        ``"chi2"``, ``"additive_chi2"``, ``"cosine"``). A function of two matrices is wrapped in
+        :class:`FromCallable`.
+    n_features : int
+        Width of the rows; answers ``gamma="auto"`` where there is no ``X``.
+    X : array of shape (n, n_features), optional
+        Training rows; answer ``gamma="scale"``, which stays a word without them.
+
+    Returns
+    -------
+    Kernel
+        A copy, its parameters checked.
+
+    Examples
+    --------
+    >>> from priorsvm.kernels import resolve_kernel
+    >>> resolve_kernel("rbf", 2, [[0.0, 2.0], [2.0, 0.0]])
+    RBF(gamma=0.5)
+    """
+    # The named kernels derive from this module's Kernel.
+    from priorsvm.kernels.standard import NAMED
+
+    if isinstance(kernel, str):
+        if kernel not in NAMED:
+            raise InvalidInput(f"Unknown kernel {kernel!r}; {one_of(NAMED, kernel)}")
+        kernel = NAMED[kernel]()
+    elif isinstance(kernel, type) and issubclass(kernel, Kernel):
+        raise InvalidType(f"kernel is the class {kernel.__name__}; write {kernel.__name__}().")
+    elif not isinstance(kernel, Kernel):
+        if not callable(kernel):
+            raise InvalidType(
+                f"kernel is {kernel!r}; expected a Kernel such as RBF(), a name such as 'rbf', "
+                "or a function of two matrices."
+            )
+        kernel = FromCallable(kernel)
+    return kernel.resolved(np.empty((0, n_features)) if X is None else X)
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a parameter is a finite real number; True and False are not meant as numbers."""
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def one_of(names: Collection[str], given: object) -> str:
+    """The end of a message about a name that is none of these."""
+    close = get_close_matches(str(given).lower(), names, n=1)
+    suggestion = f" Did you mean {close[0]!r}?" if close else ""
+    return f"expected one of {', '.join(map(repr, names))}.{suggestion}"
+
+
+def _kernel(part: object, owner: Kernel) -> Kernel:
+    if not isinstance(part, Kernel):
+        raise InvalidType(f"{type(owner).__name__}: {part!r} is not a Kernel; expected one such as RBF().")
+    return part
+
+
+def _members(kernel: Kernel, kind: type[_Several]) -> list[Kernel]:
+    """The parts of a sum or product, or the kernel alone: so that the lists stay flat."""
+    return kernel._parts() if isinstance(kernel, kind) else [kernel]
+
+
+def _snake_case(kernel: Kernel) -> str:
+    if isinstance(kernel, Scaled):
+        return _snake_case(kernel.kernel)
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(kernel).__name__).lower()
+
+
+def _as_factor(kernel: Kernel) -> str:
+    return f"({kernel!r})" if isinstance(kernel, Sum) else repr(kernel)

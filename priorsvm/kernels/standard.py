@@ -1,0 +1,381 @@
+"""The kernels everybody knows, with their derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
+from sklearn.metrics import pairwise_kernels
+from sklearn.utils import gen_batches
+
+from priorsvm.errors import InvalidInput
+from priorsvm.kernels.base import Array, Definiteness, Kernel, is_number, one_of
+
+_GAMMA = "a positive number, 'scale' or 'auto'"
+
+
+def _is_gamma(gamma: object) -> bool:
+    return gamma in ("scale", "auto") if isinstance(gamma, str) else is_number(gamma) and gamma > 0
+
+
+def _gamma_on(gamma: float | str, X: Array) -> float | str:
+    """The number that the word means on these rows, as ``sklearn.svm.SVC`` has it."""
+    if gamma == "auto":
+        return 1.0 / X.shape[1]
+    if gamma == "scale" and len(X):
+        variance = X.var()
+        return float(1.0 / (X.shape[1] * variance)) if variance else 1.0
+    return gamma
+
+
+def _gamma_number(kernel: Kernel, gamma: float | str) -> float:
+    if isinstance(gamma, str):
+        raise InvalidInput(
+            f"{type(kernel).__name__}: gamma={gamma!r} depends on the training rows; give a number, "
+            "or use the kernel that resolved(X) returns."
+        )
+    return gamma
+
+
+class _WithGamma(Kernel):
+    """A kernel whose ``gamma`` may be a word until the training rows are known."""
+
+    gamma: float | str
+
+    def _check(self) -> None:
+        self._expect(_is_gamma(self.gamma), "gamma", self.gamma, _GAMMA)
+
+    def resolved(self, X: ArrayLike) -> Self:
+        self._check()
+        return clone(self).set_params(gamma=_gamma_on(self.gamma, self._rows(X, "X")))
+
+
+class Linear(Kernel):
+    r"""The inner product :math:`k(x, z) = x^\top z`.
+
+    Examples
+    --------
+    >>> from priorsvm.kernels import Linear
+    >>> Linear()([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[11.]])
+    """
+
+    definiteness: Definiteness = "psd"
+
+    def libsvm_params(self) -> dict[str, Any]:
+        return {"kernel": "linear"}
+
+    def _matrix(self, A: Array, B: Array) -> Array:
+        return A @ B.T
+
+    def _diag(self, A: Array) -> Array:
+        return _inner(A, A)
+
+    def _slope(self, Z: Array, V: Array, B: Array) -> Array:
+        return V @ B.T
+
+    def _slope_slope(self, Z: Array, U: Array, B: Array, V: Array) -> Array:
+        return U @ V.T
+
+
+class Polynomial(_WithGamma):
+    r"""The polynomial kernel :math:`k(x, z) = (\gamma\, x^\top z + c_0)^p`.
+
+    Positive definite for a whole degree and :math:`c_0 \ge 0`; only then the coefficients of the powers
+    of :math:`x^\top z` are all nonnegative. The defaults are those of ``sklearn.svm.SVC``.
+
+    Parameters
+    ----------
+    degree : float, default 3
+        The power p > 0. A degree that is not whole needs :math:`\gamma x^\top z + c_0 \ge 0` on the data
+        and has no slope.
+    gamma : float, "scale" or "auto", default "scale"
+        ``"scale"`` means 1 / (d · variance of the training rows), ``"auto"`` 1 / d.
+    coef0 : float, default 0.0
+        The constant :math:`c_0`.
+
+    Examples
+    --------
+    >>> from priorsvm.kernels import Polynomial
+    >>> Polynomial(degree=2, gamma=1.0, coef0=1.0)([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[144.]])
+    """
+
+    def __init__(self, degree: float = 3, gamma: float | str = "scale", coef0: float = 0.0) -> None:
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    @property
+    def definiteness(self) -> Definiteness:
+        if self._is_whole() and self.coef0 >= 0:
+            return "psd"
+        # A negative constant does not count for coefficients that sum to zero.
+        return "cpd" if self.degree == 1 else "indefinite"
+
+    @property
+    def has_slope(self) -> bool:
+        return self._is_whole()
+
+    @property
+    def has_slope_slope(self) -> bool:
+        return self._is_whole()
+
+    def libsvm_params(self) -> dict[str, Any] | None:
+        if not self._is_whole():
+            return None
+        gamma = _gamma_number(self, self.gamma)
+        return {"kernel": "poly", "degree": int(self.degree), "gamma": gamma, "coef0": self.coef0}
+
+    def _check(self) -> None:
+        super()._check()
+        self._expect(is_number(self.degree) and self.degree > 0, "degree", self.degree, "a positive number")
+        self._expect(is_number(self.coef0), "coef0", self.coef0, "a finite number")
+
+    def _matrix(self, A: Array, B: Array) -> Array:
+        K = self._base(A @ B.T)
+        K **= self.degree
+        return K
+
+    def _diag(self, A: Array) -> Array:
+        return self._base(_inner(A, A)) ** self.degree
+
+    def _slope(self, Z: Array, V: Array, B: Array) -> Array:
+        p, gamma = self.degree, _gamma_number(self, self.gamma)
+        return p * gamma * self._base(Z @ B.T) ** (p - 1) * (V @ B.T)
+
+    def _slope_slope(self, Z: Array, U: Array, B: Array, V: Array) -> Array:
+        p, gamma, t = self.degree, _gamma_number(self, self.gamma), self._base(Z @ B.T)
+        # The exponent p - 2 = -1 of p = 1 comes with the factor 0, but 0 · t⁻¹ is NaN at t = 0.
+        curved = (p - 1) * gamma * t ** max(p - 2, 0) * (U @ B.T) * (Z @ V.T)
+        return p * gamma * (curved + t ** (p - 1) * (U @ V.T))
+
+    def _is_whole(self) -> bool:
+        self._check()
+        return self.degree % 1 == 0
+
+    def _base(self, inner: Array) -> Array:
+        inner *= _gamma_number(self, self.gamma)
+        inner += self.coef0
+        if self.degree % 1 and (lowest := inner.min()) < 0:
+            raise InvalidInput(
+                f"Polynomial: degree={self.degree!r} is a power of gamma * x·z + coef0, which falls to "
+                f"{lowest:.3g} on these rows; use a whole degree or a larger coef0."
+            )
+        return inner
+
+
+class RBF(_WithGamma):
+    r"""The Gaussian kernel :math:`k(x, z) = \exp(-\gamma \|x - z\|^2)`; positive definite.
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "auto", default "scale"
+        ``"scale"`` means 1 / (d · variance of the training rows), ``"auto"`` 1 / d.
+
+    Examples
+    --------
+    >>> from priorsvm.kernels import RBF
+    >>> RBF(gamma=0.5)([[0.0], [2.0]]).round(4)
+    array([[1.    , 0.1353],
+           [0.1353, 1.    ]])
+    """
+
+    definiteness: Definiteness = "psd"
+
+    def __init__(self, gamma: float | str = "scale") -> None:
+        self.gamma = gamma
+
+    def libsvm_params(self) -> dict[str, Any]:
+        self._check()
+        return {"kernel": "rbf", "gamma": _gamma_number(self, self.gamma)}
+
+    def _matrix(self, A: Array, B: Array) -> Array:
+        gamma, K = _gamma_number(self, self.gamma), A @ B.T
+        # -|a - b|²/2 = a·b - (|a|²/2 + |b|²/2). With the norms added first, and for B = A taken from the
+        # product itself, K is symmetric and its diagonal 1 to the last bit.
+        a, b = (np.diagonal(K) / 2,) * 2 if B is A else (_inner(A, A) / 2, _inner(B, B) / 2)
+        # Blocks that stay in the cache: faster, and no second (n, m) matrix is needed.
+        for rows in gen_batches(len(A), max(1, 2**17 // len(B))):
+            block = K[rows]
+            block -= a[rows][:, None]; block -= b
+            np.minimum(block, 0, out=block)
+            block *= 2 * gamma
+            np.exp(block, out=block)
+        return K
+
+    def _diag(self, A: Array) -> Array:
+        return np.ones(len(A))
+
+    def _slope(self, Z: Array, V: Array, B: Array) -> Array:
+        return -2 * _gamma_number(self, self.gamma) * _along(Z, V, B) * self._matrix(Z, B)
+
+    def _slope_slope(self, Z: Array, U: Array, B: Array, V: Array) -> Array:
+        two_gamma = 2 * _gamma_number(self, self.gamma)
+        # (z - b)·v with v at b, hence the sign.
+        curved = two_gamma * _along(Z, U, B) * -_along(B, V, Z).T
+        return two_gamma * (U @ V.T - curved) * self._matrix(Z, B)
+
+
+class NegativeDistance(Kernel):
+    r"""The negative power of the distance, :math:`k(x, z) = -\|x - z\|^p` with :math:`0 < p \le 2`.
+
+    Conditionally positive definite: enough for machines whose coefficients sum to zero, and it has no
+    width to tune. p = 2 gives a linear decision function.
+
+    Parameters
+    ----------
+    power : float, default 1.0
+        The power p.
+
+    Notes
+    -----
+    The slope is :math:`-p \|z - b\|^{p-2} (z - b)^\top v`. At z = b it is 0 for p > 1; for p ≤ 1 the
+    kernel has no derivative there, and 0 is returned, the limit of central differences.
+
+    Distances come from the differences themselves and not from inner products: the square root of a
+    rounding error, 1e-8, would stand where two rows are equal.
+
+    References
+    ----------
+    B. Schölkopf, "The kernel trick for distances", NIPS 2000.
+
+    Examples
+    --------
+    >>> from priorsvm.kernels import NegativeDistance
+    >>> NegativeDistance()([[0.0, 0.0]], [[3.0, 4.0]])
+    array([[-5.]])
+    """
+
+    definiteness: Definiteness = "cpd"
+
+    def __init__(self, power: float = 1.0) -> None:
+        self.power = power
+
+    def _check(self) -> None:
+        self._expect(is_number(self.power) and 0 < self.power <= 2, "power", self.power, "a number in (0, 2]")
+
+    def _matrix(self, A: Array, B: Array) -> Array:
+        return -(cdist(A, B) ** self.power)
+
+    def _diag(self, A: Array) -> Array:
+        return np.zeros(len(A))
+
+    def _slope(self, Z: Array, V: Array, B: Array) -> Array:
+        distance = cdist(Z, B)
+        shrunk = np.power(distance, self.power - 2, out=np.zeros_like(distance), where=distance > 0)
+        return -self.power * shrunk * _along(Z, V, B)
+
+
+_METRICS: dict[str, tuple[Definiteness, tuple[str, ...]]] = {
+    "laplacian": ("psd", ("gamma",)),
+    "chi2": ("psd", ("gamma",)),
+    "additive_chi2": ("cpd", ()),
+    "cosine": ("psd", ()),
+    "sigmoid": ("indefinite", ("gamma", "coef0")),
+}
+
+
+class Pairwise(Kernel):
+    r"""One more kernel of ``sklearn.metrics.pairwise``, by name.
+
+    ========================  =============================================================  ===========
+    metric                    :math:`k(x, z)`                                                known to be
+    ========================  =============================================================  ===========
+    ``"laplacian"``           :math:`\exp(-\gamma \|x - z\|_1)`                              psd
+    ``"chi2"``                :math:`\exp(-\gamma \sum_j (x_j - z_j)^2 / (x_j + z_j))`       psd
+    ``"additive_chi2"``       :math:`-\sum_j (x_j - z_j)^2 / (x_j + z_j)`                    cpd
+    ``"cosine"``              :math:`x^\top z / (\|x\| \|z\|)`                               psd
+    ``"sigmoid"``             :math:`\tanh(\gamma\, x^\top z + c_0)`                         indefinite
+    ========================  =============================================================  ===========
+
+    The two chi-squared kernels are for nonnegative data.
+
+    Parameters
+    ----------
+    metric : str
+    params : dict, optional
+        ``gamma`` (a number, "scale" or "auto") and ``coef0``, where the formula has them. What is left
+        out has scikit-learn's default.
+
+    Examples
+    --------
+    >>> from priorsvm.kernels import Pairwise
+    >>> Pairwise("laplacian", {"gamma": 0.5})([[0.0]], [[2.0]]).round(4)
+    array([[0.3679]])
+    """
+
+    def __init__(self, metric: str, params: Mapping[str, Any] | None = None) -> None:
+        self.metric = metric
+        self.params = params
+
+    @property
+    def definiteness(self) -> Definiteness:
+        self._check()
+        return _METRICS[self.metric][0]
+
+    def resolved(self, X: ArrayLike) -> Self:
+        self._check()
+        params = dict(self.params or {})
+        if "gamma" in params:
+            params["gamma"] = _gamma_on(params["gamma"], self._rows(X, "X"))
+        return type(self)(self.metric, params or None)
+
+    def _check(self) -> None:
+        if not isinstance(self.metric, str) or self.metric not in _METRICS:
+            raise InvalidInput(f"Pairwise: metric is {self.metric!r}; {one_of(_METRICS, self.metric)}")
+        self._expect(isinstance(self.params or {}, Mapping), "params", self.params, "a dict")
+        known = _METRICS[self.metric][1]
+        for name, value in (self.params or {}).items():
+            if name not in known:
+                names = " and ".join(known) or "none"
+                raise InvalidInput(f"Pairwise: {self.metric!r} has no parameter {name!r}; it has {names}.")
+            if name == "gamma":
+                self._expect(_is_gamma(value), name, value, _GAMMA)
+            else:
+                self._expect(is_number(value), name, value, "a finite number")
+
+    def _rows(self, X: ArrayLike, name: str) -> Array:
+        rows = super()._rows(X, name)
+        if "chi2" in self.metric and (rows < 0).any():
+            raise InvalidInput(
+                f"Pairwise: {self.metric!r} is for nonnegative data, and the smallest value of {name} is "
+                f"{rows.min():.3g}."
+            )
+        # scikit-learn's chi-squared kernels refuse the read-only arrays that joblib maps into its workers.
+        return np.require(rows, requirements="W")
+
+    def _matrix(self, A: Array, B: Array) -> Array:
+        params = dict(self.params or {})
+        if "gamma" in params:
+            _gamma_number(self, params["gamma"])
+        return pairwise_kernels(A, B, metric=self.metric, **params)
+
+
+NAMED: dict[str, Callable[[], Kernel]] = {
+    "linear": Linear,
+    "poly": Polynomial,
+    "polynomial": Polynomial,
+    "rbf": RBF,
+    "laplacian": partial(Pairwise, "laplacian"),
+    "chi2": partial(Pairwise, "chi2"),
+    "additive_chi2": partial(Pairwise, "additive_chi2"),
+    "cosine": partial(Pairwise, "cosine"),
+    # SVC's defaults, which are not those of sklearn.metrics.pairwise.
+    "sigmoid": partial(Pairwise, "sigmoid", {"gamma": "scale", "coef0": 0.0}),
+}
+
+
+def _inner(A: Array, B: Array) -> Array:
+    """The inner products of corresponding rows."""
+    return np.einsum("ij,ij->i", A, B)
+
+
+def _along(Z: Array, V: Array, B: Array) -> Array:
+    """The matrix of :math:`(z_i - b_j)^T v_i`."""
+    return _inner(Z, V)[:, None] - V @ B.T

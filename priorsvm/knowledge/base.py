@@ -1,0 +1,249 @@
+"""What a block is: :class:`Knowledge`, the :class:`Terms` it returns, the :class:`Context` it sees."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ..errors import InvalidInput
+from ..sample import Array, Sample
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+    from ..decision import Decision, Fitted
+    from ..prior import Prior
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a block adds to the problem.
+
+    Attributes
+    ----------
+    penalties : hyper-parameter name -> convex expression without parameters. The assembler multiplies it
+        by (outer weight) x (the block's attribute of that name).
+    constraints : label -> constraint. It stands in the problem under ``block.label``.
+    """
+
+    penalties: Mapping[str, cp.Expression] = field(default_factory=dict)
+    constraints: Mapping[str, cp.Constraint] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    r"""What a block sees of the machine it stands in.
+
+    Attributes
+    ----------
+    name : the block's name in the prior.
+    sample : all rows, after every block's ``prepare``.
+    state : the block's state (iterative blocks), else None.
+    slack : the shared :math:`\xi` of the training rows ``rows`` (in ``build``), a cvxpy expression.
+    rows : indices of the training rows that have a positive cost.
+    support : for every row of ``sample``, whether its dual is positive (in ``refine``).
+    tol : the tolerance asked for.
+    """
+
+    name: str
+    sample: Sample
+    state: Any = None
+    slack: Any = None
+    rows: Array | None = None
+    support: Array | None = None
+    tol: float = 1e-6
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a fitted f obeys a block.
+
+    Attributes
+    ----------
+    holds : True, False, or None for a block that asks nothing of f's values.
+    worst : the smallest amount by which what was asked holds; negative where it is violated.
+    where : the row at which that happens, in the user's units.
+    proven : True if ``worst`` is exact over all the block speaks of, False if it was sampled.
+    checked : at how many places f was evaluated.
+    asked : what was asked, in words.
+    """
+
+    holds: bool | None
+    worst: float = float("nan")
+    where: Array | None = None
+    proven: bool = False
+    checked: int = 0
+    asked: str = ""
+
+    @classmethod
+    def at_points(
+        cls, excess: Array, points: Array, asked: str, tol: float, proven: bool = True
+    ) -> Verdict:
+        """From what is left over of a demand at each of the points it speaks of."""
+        if len(excess) == 0:
+            return cls(None, asked=asked)
+        i = int(np.argmin(excess))
+        return cls(bool(excess[i] >= -tol), float(excess[i]), points[i], proven, len(excess), asked)
+
+
+class Knowledge(BaseEstimator):
+    r"""Base of every block: a penalty and constraints that join :math:`J_{SVM}`.
+
+    A block never knows whether it stands in a linear or a kernel machine: it talks to the decision
+    function ``f``, which answers ``f(Z)`` with an affine expression. The constructor stores its
+    arguments and does nothing else; whatever can be wrong with them is found in ``validate``.
+
+    A block of your own needs one method:
+
+    >>> import cvxpy as cp
+    >>> from priorsvm import Knowledge, PriorSVC, Terms
+    >>> class Anchor(Knowledge):
+    ...     "mu * (f(point) - value)^2: f is about ``value`` at ``point``."
+    ...     def __init__(self, point, value, mu=1.0):
+    ...         self.point, self.value, self.mu = point, value, mu
+    ...     def centres(self, sample, state):
+    ...         return [self.point]
+    ...     def build(self, f, context):
+    ...         return Terms(penalties={"mu": cp.sum_squares(f([self.point]) - self.value)})
+    >>> model = PriorSVC(Anchor([0.0, 3.0], 2.0, mu=100.0)).fit([[0, 0], [1, 0], [0, 1]], [0, 1, 1])
+    >>> round(float(model.decision_function([[0.0, 3.0]])[0]), 1)
+    2.0
+
+    Attributes
+    ----------
+    requires : what the block needs of f, of ``{"evaluate", "slope", "coef", "kernel"}``.
+    row_params : parameters that hold one entry per training row.
+    adds_rows : whether ``prepare`` adds rows; such blocks come after those that only reweight.
+    exact : whether the refinement, if there is one, ends in the global optimum.
+    shares_slack : whether the block's constraints stand on the sample's own slack; such blocks take
+        no outer weight.
+    allow_nan : whether the block deals with missing values in X.
+    latex : formulas by penalty name, constraint label, or ``"sample"`` for what ``prepare`` does.
+    """
+
+    requires: ClassVar[frozenset[str]] = frozenset({"evaluate"})
+    row_params: ClassVar[tuple[str, ...]] = ()
+    adds_rows: ClassVar[bool] = False
+    exact: ClassVar[bool] = True
+    shares_slack: ClassVar[bool] = False
+    allow_nan: ClassVar[bool] = False
+    latex: ClassVar[dict[str, str]] = {}
+
+    def validate(self, sample: Sample) -> None:
+        """Find what is wrong with the arguments, before any heavy work."""
+
+    def start(self, sample: Sample) -> Any:
+        """The first state of a block that has one."""
+        return None
+
+    def prepare(self, sample: Sample, state: Any) -> Sample:
+        """Add or reweight rows."""
+        return sample
+
+    def centres(self, sample: Sample, state: Any) -> Any:
+        """Points, besides the rows of the sample, at which f is evaluated."""
+        return np.empty((0, sample.X.shape[1]))
+
+    def build(self, f: Decision, context: Context) -> Terms:
+        """The formula: what this block adds to the problem."""
+        return Terms()
+
+    def refine(self, f: Fitted, context: Context) -> Any:
+        """The next state, or None when there is nothing left to refine."""
+        return None
+
+    def verify(self, f: Fitted, context: Context) -> Verdict:
+        """Whether the fitted f obeys this block."""
+        return Verdict(None, asked="nothing of f's values")
+
+    def predict(self, f: Fitted, X: Array) -> Array | None:
+        """Scores of new rows, for a block that changes how they are scored."""
+        return None
+
+    @property
+    def iterative(self) -> bool:
+        """Whether the block refines its state after a solve."""
+        return type(self).refine is not Knowledge.refine
+
+    @property
+    def only_rows(self) -> bool:
+        """Whether all the block does is to add or reweight rows."""
+        return type(self).build is Knowledge.build
+
+    def aligned(self, parameter: str, sample: Sample) -> Array | None:
+        """A row parameter as an array: given as such, or as a function of (X, y), or None."""
+        value = getattr(self, parameter)
+        if value is None:
+            return None
+        source = "as an array"
+        if callable(value):
+            value, source = value(sample.X_train, sample.labels), "as a function of (X, y)"
+        array = np.asarray(value, float)
+        if array.shape[:1] != (sample.n_train,):
+            raise InvalidInput(
+                f"{parameter} was given {source} with shape {array.shape}, but there are {sample.n_train} "
+                f"training rows. Under cross-validation pass it to fit as <block>__{parameter}, so that "
+                "it is split along with the rows, or give a function of (X, y)."
+            )
+        return array
+
+    def named(self, name: str) -> Prior:
+        """This block under a name of your own, as a prior of one."""
+        from ..prior import Prior
+
+        return Prior([(name, self)])
+
+    def _as_prior(self) -> Prior:
+        return self.named(snake_case(type(self).__name__))
+
+    def __add__(self, other: Any) -> Prior:
+        return self._as_prior() + other
+
+    def __radd__(self, other: Any) -> Prior:
+        return other + self._as_prior()
+
+    def __mul__(self, weight: float) -> Prior:
+        return self._as_prior() * weight
+
+    __rmul__ = __mul__
+
+
+def snake_case(name: str) -> str:
+    """``VirtualSamples`` -> ``virtual_samples``.
+
+    >>> snake_case("VirtualSamples")
+    'virtual_samples'
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def check_nonnegative(**values: Any) -> None:
+    """Every value is a finite number that is not negative."""
+    for name, value in values.items():
+        if not is_number(value) or not 0 <= value < float("inf"):
+            raise InvalidInput(f"{name} must be a nonnegative number, got {value!r}.")
+
+
+def is_number(value: Any) -> bool:
+    """A real number, and not a truth value."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def check_points(name: str, X: Any, n_features: int) -> Array:
+    """Points given to a block: a finite 2-D array as wide as the training data."""
+    try:
+        points = np.asarray(X, float)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{name} must be a 2-D array of numbers.") from error
+    if points.ndim != 2 or points.shape[1] != n_features:
+        raise InvalidInput(
+            f"{name} has shape {points.shape}, expected (n, {n_features}): as many columns as the training data."
+        )
+    if not np.isfinite(points).all():
+        raise InvalidInput(f"{name} contains NaN or infinity.")
+    return points

@@ -1,0 +1,76 @@
+r"""f should give a pattern and its transformed versions the same value."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..sample import Array, Sample
+from .base import Context, Knowledge, Terms, Verdict, check_nonnegative
+from .virtual_samples import check_transform
+
+
+class InvarianceHint(Knowledge):
+    r"""Squared differences of f along the orbits of the training rows.
+
+    .. math:: J_{PK} = \frac{\mu}{M} \sum_{i, \theta} \big(f(T_\theta x_i) - f(x_i)\big)^2
+              \quad\text{or, hard,}\quad f(T_\theta x_i) = f(x_i) ,
+
+    over the M pairs of a training row and a member of its orbit. Labels play no part. On a finite group
+    and an invariant kernel the hard form is the same machine as virtual samples at :math:`C/|G|`.
+
+    Parameters
+    ----------
+    transform : Transform
+    mu : float
+        Weight of the mean squared difference.
+    hard : bool
+        Equality instead of a penalty.
+
+    References
+    ----------
+    Abu-Mostafa 1990, 1995; Lauer & Bloch 2008, eqs. (18)-(19).
+
+    Examples
+    --------
+    >>> from priorsvm import InvarianceHint, PriorSVC, Shift
+    >>> hint = InvarianceHint(Shift([0.0, 1.0]), hard=True)
+    >>> model = PriorSVC(hint).fit([[0.0, 0.0], [1.0, 1.0]], [0, 1])
+    >>> abs(model.coef_[0, 1]) < 1e-6
+    np.True_
+    """
+
+    latex: ClassVar[dict[str, str]] = {
+        "mu": r"\frac{1}{M} \sum_{i,\theta} \big(f(T_\theta x_i) - f(x_i)\big)^2",
+        "equal": r"f(T_\theta x_i) = f(x_i)",
+    }
+
+    def __init__(self, transform: Any, mu: float = 1.0, hard: bool = False):
+        self.transform = transform
+        self.mu = mu
+        self.hard = hard
+
+    def validate(self, sample: Sample) -> None:
+        check_transform(self.transform, sample)
+        check_nonnegative(mu=self.mu)
+
+    def centres(self, sample: Sample, state: Any) -> Array:
+        return np.vstack(self._pairs(sample))
+
+    def build(self, f: Any, context: Context) -> Terms:
+        import cvxpy as cp
+
+        X, TX = self._pairs(context.sample)
+        if self.hard:
+            return Terms(constraints={"equal": f(TX) == f(X)})
+        return Terms(penalties={"mu": cp.sum_squares(f(TX) - f(X)) / len(X)})
+
+    def verify(self, f: Any, context: Context) -> Verdict:
+        X, TX = self._pairs(context.sample)
+        excess = -np.abs(f.value(TX) - f.value(X))
+        return Verdict.at_points(excess, TX, "equal values along the orbits", max(context.tol, 1e-6))
+
+    def _pairs(self, sample: Sample) -> tuple[Array, Array]:
+        orbit = self.transform.orbit(sample.X_train)[:, 1:]
+        return np.repeat(sample.X_train, orbit.shape[1], axis=0), orbit.reshape(-1, sample.X.shape[1])

@@ -1,0 +1,201 @@
+"""``a + 0.5 * b``: blocks with names and weights, as one flat list."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from sklearn.base import BaseEstimator
+
+from .errors import InvalidInput, InvalidType, NameClash
+from .knowledge.base import Knowledge, is_number, snake_case
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
+
+
+class Member(NamedTuple):
+    """A block, its name, and its outer weight."""
+
+    name: str
+    block: Knowledge
+    weight: float
+
+
+class Prior(BaseEstimator):
+    r"""All that is known beforehand: :math:`\sum_k w_k J_{PK,k}` and every :math:`c_{PK,k}`.
+
+    Usually written as a sum, ``ClassCosts("balanced") + 0.5 * VirtualSamples(shift)``. Parameters are
+    reached as ``<name>__<parameter>`` and weights as ``<name>__weight``, which is what a grid search uses.
+
+    Parameters
+    ----------
+    blocks : list of (name, block)
+        Names match ``[a-z][a-z0-9_]*`` without ``__``. In a sum a block's name is its class in snake_case,
+        then ``_2``, ``_3`` from left to right; ``block.named("tumour")`` gives another.
+    weights : dict of name to nonnegative number, optional
+        Outer weights; what is not listed weighs 1.
+
+    Examples
+    --------
+    >>> from priorsvm import ClassCosts, OddnessHint
+    >>> prior = ClassCosts({0: 1, 1: 5}) + 0.5 * OddnessHint().named("odd")
+    >>> prior.names
+    ['class_costs', 'odd']
+    >>> prior.get_params()["odd__weight"]
+    0.5
+    """
+
+    def __init__(self, blocks: list[tuple[str, Knowledge]], weights: dict[str, float] | None = None):
+        self.blocks = blocks
+        self.weights = weights
+
+    @property
+    def names(self) -> list[str]:
+        """The blocks' names, in order."""
+        return [name for name, _ in self.blocks]
+
+    def __iter__(self) -> Iterator[Member]:
+        for name, block in self.blocks:
+            yield Member(name, block, (self.weights or {}).get(name, 1.0))
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    def __getitem__(self, name: str) -> Knowledge:
+        for known, block in self.blocks:
+            if known == name:
+                return block
+        raise KeyError(f"there is no block {name!r}; the blocks are {self.names}")
+
+    def validate(self) -> Prior:
+        """Names, kinds and weights are what they have to be."""
+        if not isinstance(self.blocks, (list, tuple)):
+            raise InvalidType(f"Prior(blocks) takes a list of (name, block), got {type(self.blocks).__name__}.")
+        seen: set[str] = set()
+        for item in self.blocks:
+            if not (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)):
+                raise InvalidType(f"Prior(blocks) takes (name, block) pairs, got {item!r}.")
+            name, block = item
+            if not _NAME.match(name):
+                raise InvalidInput(
+                    f"block name {name!r} is not allowed: use lower-case letters, digits and single "
+                    "underscores, beginning with a letter."
+                )
+            if name in seen:
+                raise NameClash(f"two blocks are called '{name}'. Rename one with block.named('...').")
+            if not isinstance(block, Knowledge):
+                raise InvalidType(
+                    f"block '{name}' is a {type(block).__name__}, not a Knowledge block."
+                    + (" Create it: write ClassName(...)." if isinstance(block, type) else "")
+                )
+            seen.add(name)
+        for name, weight in (self.weights or {}).items():
+            if name not in seen:
+                raise InvalidInput(f"weights name '{name}', but the blocks are {sorted(seen)}.")
+            if not is_number(weight) or not 0 <= weight < float("inf"):
+                raise InvalidInput(f"weight of block '{name}' must be a nonnegative number, got {weight!r}.")
+            if weight != 1 and self[name].shares_slack:
+                raise InvalidInput(
+                    f"block '{name}' shares the samples' own slack, so an outer weight has no meaning there. "
+                    "Remove the weight; C and the rows' costs weigh it."
+                )
+        return self
+
+    def __add__(self, other: Any) -> Prior:
+        other = _to_prior(other)
+        if other is NotImplemented:
+            return NotImplemented
+        blocks, weights = list(self.blocks), dict(self.weights or {})
+        taken = {name for name, _ in blocks}
+        for name, block, weight in other:
+            if name in taken:
+                if not _is_default(name, block):
+                    raise NameClash(f"two blocks are called '{name}'. Rename one with block.named('...').")
+                base, number = snake_case(type(block).__name__), 2
+                while f"{base}_{number}" in taken | set(other.names):
+                    number += 1
+                name = f"{base}_{number}"
+            taken.add(name)
+            blocks.append((name, block))
+            if weight != 1:
+                weights[name] = weight
+        return Prior([(name, copy.copy(block)) for name, block in blocks], weights or None)
+
+    def __radd__(self, other: Any) -> Prior:
+        if is_number(other) and other == 0:  # what sum([...]) begins with
+            return self
+        other = _to_prior(other)
+        return NotImplemented if other is NotImplemented else other + self
+
+    def __mul__(self, weight: float) -> Prior:
+        if not is_number(weight):
+            return NotImplemented
+        if not 0 <= weight < float("inf"):
+            raise InvalidInput(f"the weight of {' + '.join(self.names)} must be a nonnegative number, got {weight!r}.")
+        weights = {member.name: member.weight * weight for member in self}
+        return Prior(
+            [(name, copy.copy(block)) for name, block in self.blocks],
+            {name: w for name, w in weights.items() if w != 1} or None,
+        )
+
+    __rmul__ = __mul__
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        params = super().get_params(deep=False)
+        if deep:
+            for name, block, weight in self:
+                params[name] = block
+                params[f"{name}__weight"] = weight
+                params.update({f"{name}__{key}": value for key, value in block.get_params().items()})
+        return params
+
+    def set_params(self, **params: Any) -> Prior:
+        super().set_params(**{k: params.pop(k) for k in ("blocks", "weights") if k in params})
+        for key, value in params.items():
+            name, _, parameter = key.partition("__")
+            if name not in self.names:
+                raise InvalidInput(f"there is no block {name!r} to set {key!r}; the blocks are {self.names}.")
+            if not parameter:
+                self.blocks = [(n, value if n == name else b) for n, b in self.blocks]
+            elif parameter == "weight":
+                self.weights = {**(self.weights or {}), name: value}
+            else:
+                self[name].set_params(**{parameter: value})
+        return self
+
+    def __sklearn_clone__(self) -> Prior:
+        from sklearn.base import clone
+
+        return Prior([(n, clone(b)) for n, b in self.blocks], None if self.weights is None else dict(self.weights))
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        def term(name: str, block: Knowledge, weight: float) -> str:
+            text = repr(block)
+            if not _is_default(name, block):
+                text += f".named({name!r})"
+            return text if weight == 1 else f"{weight:g} * {text}"
+
+        return " + ".join(term(*member) for member in self) or "Prior([])"
+
+
+def _is_default(name: str, block: Knowledge) -> bool:
+    return re.fullmatch(re.escape(snake_case(type(block).__name__)) + r"(_\d+)?", name) is not None
+
+
+def _to_prior(value: Any) -> Any:
+    if isinstance(value, Prior):
+        return value
+    return value._as_prior() if isinstance(value, Knowledge) else NotImplemented
+
+
+def as_prior(value: Any) -> Prior:
+    """Whatever ``PriorSVC(prior=...)`` accepts, as a validated prior."""
+    if value is None:
+        return Prior([])
+    prior = _to_prior(value)
+    if prior is NotImplemented:
+        hint = " Create it: write ClassName(...)." if isinstance(value, type) else ""
+        raise InvalidType(f"prior must be a block or a sum of blocks, got {type(value).__name__}.{hint}")
+    return prior.validate()

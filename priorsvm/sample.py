@@ -1,0 +1,159 @@
+"""The rows one binary machine is trained on, and where each of them came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import InvalidInput
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    r"""Rows of the sum :math:`\sum_i C\,\mathrm{cost}_i\,\xi_i`, training rows first.
+
+    Attributes
+    ----------
+    X : (n, d) array, in the user's units.
+    y : (n,) array of -1.0 and +1.0.
+    cost : (n,) array, the factor on C of each row; a row of cost 0 asks nothing.
+    margin : (n,) array, the right-hand side of :math:`y_i f(x_i) \ge \rho_i - \xi_i`.
+    source : (n,) array, the training row each row was made from, -1 for none.
+    n_train : how many of the rows are training rows.
+    labels : (n_train,) array, the classes as the user wrote them.
+    classes : all classes; two, or more in a one-vs-rest machine.
+    positive : the class that is +1 in this machine.
+    feature_names : the columns' names, or None.
+    seed : where the random draws of blocks start.
+    shares : for each block, the part of ``cost`` it is responsible for; together they are ``cost``.
+    """
+
+    X: Array
+    y: Array
+    cost: Array
+    margin: Array
+    source: Array
+    n_train: int
+    labels: Array
+    classes: Array
+    positive: Any
+    feature_names: Array | None = None
+    seed: int = 0
+    shares: dict[str, Array] = field(default_factory=dict)
+
+    @classmethod
+    def training(
+        cls,
+        X: Array,
+        labels: Array,
+        classes: Array,
+        positive: Any,
+        cost: Array | None = None,
+        feature_names: Array | None = None,
+        seed: int = 0,
+    ) -> Sample:
+        """The plain training set of the machine that tells ``positive`` from the other classes."""
+        n = len(X)
+        cost = np.ones(n) if cost is None else np.asarray(cost, float)
+        y = np.where(labels == positive, 1.0, -1.0)
+        rows = np.arange(n)
+        return cls(
+            X, y, cost, np.ones(n), rows, n, labels, classes, positive, feature_names, seed, {"svm": cost}
+        )
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    @property
+    def X_train(self) -> Array:
+        """The training rows."""
+        return self.X[: self.n_train]
+
+    @property
+    def y_train(self) -> Array:
+        """The signs of the training rows."""
+        return self.y[: self.n_train]
+
+    def sign(self, label: Any) -> float:
+        """+1 if ``label`` is this machine's positive class, else -1; an error if it is no class at all."""
+        if not np.any(self.classes == label):
+            known = ", ".join(repr(c) for c in self.classes.tolist())
+            raise InvalidInput(f"label {label!r} is not among the classes of the training data: {known}.")
+        return 1.0 if label == self.positive else -1.0
+
+    def column(self, key: Any) -> int:
+        """The position of a column given by name or by index."""
+        d = self.X.shape[1]
+        if isinstance(key, str):
+            names = [] if self.feature_names is None else self.feature_names.tolist()
+            if key in names:
+                return int(names.index(key))
+            known = f"The columns are: {', '.join(names)}." if names else "Fit on a DataFrame to use names."
+            raise InvalidInput(f"there is no column {key!r}. {known}")
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool) and 0 <= key < d:
+            return int(key)
+        raise InvalidInput(f"there is no column {key!r}: give a name, or an index from 0 to {d - 1}.")
+
+    def with_factor(self, factor: Array) -> Sample:
+        """Multiply the cost of every training row by ``factor``."""
+        cost = self.cost.copy()
+        cost[: self.n_train] *= factor
+        return replace(self, cost=cost)
+
+    def with_margin(self, margin: Array) -> Sample:
+        """Replace the margin asked of every training row."""
+        return replace(self, margin=np.concatenate([margin, self.margin[self.n_train :]]))
+
+    def with_rows(
+        self, X: Array, y: Array, cost: Array, margin: Array, source: Array | None = None
+    ) -> Sample:
+        """Append rows that are no training rows."""
+        source = np.full(len(X), -1) if source is None else source
+        return replace(
+            self,
+            X=np.vstack([self.X, X]),
+            y=np.concatenate([self.y, y]),
+            cost=np.concatenate([self.cost, cost]),
+            margin=np.concatenate([self.margin, margin]),
+            source=np.concatenate([self.source, source]),
+        )
+
+    def changed_by(self, name: str, after: Sample, weight: float) -> Sample:
+        r"""What block ``name`` made of these rows, taken ``weight`` times.
+
+        Its :math:`J_{PK}` is the change of :math:`\sum_i C\,\mathrm{cost}_i\,\xi_i`, so that 0 is absent
+        and 1 is the block as it stands.
+        """
+        if after is self or weight == 0:
+            return self
+        n = len(self)
+        if weight != 1 and not np.array_equal(after.margin[:n], self.margin):
+            raise InvalidInput(
+                f"block '{name}' changes margins, which no outer weight can scale: "
+                f"weight {weight:g} has no meaning. Remove the weight and scale its costs instead."
+            )
+        before = np.concatenate([self.cost, np.zeros(len(after) - n)])
+        share = weight * (after.cost - before)
+        cost = np.maximum(before + share, 0.0)  # rounding must not turn 1 - 1 into a negative cost
+        if weight > 1 and np.any(before + share < -1e-12):
+            raise InvalidInput(
+                f"block '{name}' lowers costs, and its weight {weight:g} would make some of them negative. "
+                "Use a weight of at most 1, or smaller costs."
+            )
+        padded = {k: np.concatenate([v, np.zeros(len(after) - n)]) for k, v in self.shares.items()}
+        return replace(after, cost=cost, shares={**padded, name: share})
+
+    def same_rows(self, other: Sample) -> bool:
+        """Whether both ask the same of the same points, up to positive costs."""
+        return (
+            len(self) == len(other)
+            and np.array_equal(self.y, other.y)
+            and np.array_equal(self.margin, other.margin)
+            and np.array_equal(self.cost > 0, other.cost > 0)
+            and np.array_equal(self.X, other.X)
+        )

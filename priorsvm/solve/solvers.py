@@ -1,0 +1,309 @@
+"""Which solver for which problem, and what its answer is worth."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from ..diagnose import Residuals, conflict, residuals
+from ..errors import (
+    InaccurateSolution,
+    Infeasible,
+    InvalidInput,
+    PriorSVMError,
+    SolverFailed,
+    SolverNotInstalled,
+    SolverUnsuited,
+    Unbounded,
+)
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+    from ..assemble import Compiled
+
+CLASSES = ("LP", "QP", "SOCP", "SDP", "EXP")
+_CONES = {
+    "QP": "a quadratic objective",
+    "SOCP": "second-order cones",
+    "SDP": "semidefinite cones",
+    "EXP": "exponential cones",
+}
+
+
+@dataclass(frozen=True)
+class Solver:
+    """What is known about a solver.
+
+    Attributes
+    ----------
+    solves : problem classes.
+    certifies : whether its "infeasible" is a proof.
+    accuracy : the residual it can be held to; what is above is warned about.
+    options : tolerance -> keyword arguments of ``cvxpy.Problem.solve``.
+    """
+
+    solves: frozenset[str]
+    certifies: bool
+    accuracy: float
+    options: Callable[[float], dict[str, Any]]
+    note: str = ""
+
+
+def _tight(*names: str, **more: Any) -> Callable[[float], dict[str, Any]]:
+    # Interior-point methods reach 1e-8 in one or two more steps, which is what makes residuals meet tol.
+    return lambda tol: {**{name: min(1e-8, tol) for name in names}, **more}
+
+
+SOLVERS: dict[str, Solver] = {
+    "CLARABEL": Solver(
+        frozenset(CLASSES), True, 1e-5, _tight("tol_gap_abs", "tol_gap_rel", "tol_feas"), "interior point"
+    ),
+    "HIGHS": Solver(frozenset({"LP"}), True, 1e-5, lambda tol: {}, "simplex; its QP can hang, so LP only"),
+    "ECOS": Solver(
+        frozenset({"LP", "QP", "SOCP", "EXP"}), True, 1e-5, _tight("abstol", "reltol", "feastol"), "interior point"
+    ),
+    "SCS": Solver(
+        frozenset(CLASSES),
+        True,
+        1e-3,
+        lambda tol: {"eps_abs": min(1e-6, tol), "eps_rel": min(1e-6, tol), "max_iters": 200_000},
+        "first order, low accuracy",
+    ),
+    "OSQP": Solver(
+        frozenset({"LP", "QP"}),
+        True,
+        1e-3,
+        lambda tol: {"eps_abs": min(1e-7, tol), "eps_rel": min(1e-7, tol), "max_iter": 200_000, "polishing": True},
+        "first order; inaccurate on LP",
+    ),
+    "PIQP": Solver(
+        frozenset({"LP", "QP"}), False, 1e-5, _tight("eps_abs", "eps_rel"), "interior point; certifies nothing"
+    ),
+    "QOCO": Solver(
+        frozenset({"LP", "QP", "SOCP"}), False, 1e-5, _tight("abstol", "reltol"), "interior point; certifies nothing"
+    ),
+}
+
+# A residual beyond this is no answer, whatever the status says.
+HOPELESS = 1e-2
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a solve went."""
+
+    solver: str
+    status: str
+    residuals: Residuals
+    compile_seconds: float
+    solve_seconds: float
+    iterations: int | None = None
+
+
+@lru_cache(maxsize=1)
+def installed() -> tuple[str, ...]:
+    """Names of the solvers in our table that are installed."""
+    import cvxpy as cp
+
+    available = set(cp.installed_solvers())
+    return tuple(name for name in SOLVERS if name in available)
+
+
+def able(problem_class: str) -> list[str]:
+    """Installed solvers for a class of problems."""
+    return [name for name in installed() if problem_class in SOLVERS[name].solves]
+
+
+def check_solver(solver: Any) -> None:
+    """``solver`` is "auto", a known and installed name, or a list of such names."""
+    names = solver if isinstance(solver, (list, tuple)) else [solver]
+    if not names:
+        raise InvalidInput("solver is an empty list: name at least one solver, or use 'auto'.")
+    for name in names:
+        if name in ("auto", "LIBSVM") and not isinstance(solver, (list, tuple)):
+            continue
+        if name not in SOLVERS and name != "LIBSVM":
+            known = ", ".join(["auto", "LIBSVM", *SOLVERS])
+            raise InvalidInput(f"solver {name!r} is not known. Known are: {known}.")
+        if name != "LIBSVM" and name not in installed():
+            raise SolverNotInstalled(
+                f"solver {name} is not installed: pip install {name.lower()}. Installed: {', '.join(installed())}."
+            )
+
+
+def classify(expressions: Sequence[cp.Expression], constraints: Sequence[cp.Constraint]) -> str:
+    """The smallest class in :data:`CLASSES` that holds these terms."""
+    import cvxpy as cp
+    from cvxpy.atoms import EXP_ATOMS, PSD_ATOMS, SOC_ATOMS
+
+    def of_expression(e: cp.Expression, in_objective: bool) -> str:
+        atoms = set(e.atoms())
+        if atoms & set(EXP_ATOMS):
+            return "EXP"
+        if atoms & set(PSD_ATOMS):
+            return "SDP"
+        if e.is_pwl():
+            return "LP"
+        if in_objective and e.is_qpwa():
+            return "QP"
+        return "SOCP" if atoms & set(SOC_ATOMS) or e.is_quadratic() else "LP"
+
+    def of_constraint(c: cp.Constraint) -> str:
+        if isinstance(c, cp.constraints.PSD):
+            return "SDP"
+        if isinstance(c, cp.SOC):
+            return "SOCP"
+        if isinstance(c, cp.constraints.ExpCone):
+            return "EXP"
+        return max((of_expression(a, False) for a in c.args), key=CLASSES.index)
+
+    found = ["LP", *(of_expression(e, True) for e in expressions), *(of_constraint(c) for c in constraints)]
+    return max(found, key=CLASSES.index)
+
+
+def classes_of(compiled: Compiled) -> dict[str, str]:
+    """Block name, or "svm" -> class of problem its terms need."""
+    svm = "LP" if compiled.spec.norm == "l1" and compiled.spec.loss == "hinge" else "QP"
+    classes = {"svm": svm}
+    for member in compiled.members:
+        expressions = [t.expression for t in compiled.terms if t.block == member.name]
+        own = [c for label, c in compiled.constraints.items() if label.partition(".")[0] == member.name]
+        classes[member.name] = classify(expressions, own)
+    return classes
+
+
+def choose(problem_class: str) -> str:
+    """What ``solver="auto"`` means: HiGHS for LP, Clarabel for all else."""
+    wanted = "HIGHS" if problem_class == "LP" else "CLARABEL"
+    if wanted in installed():
+        return wanted
+    candidates = able(problem_class)
+    if not candidates:
+        raise SolverNotInstalled(f"no installed solver can solve this {problem_class}: pip install clarabel.")
+    return candidates[0]
+
+
+def solve(compiled: Compiled, solver: str | Sequence[str], options: dict[str, Any] | None) -> Outcome:
+    """Solve with the solver named, or with each of a list until one succeeds."""
+    classes = classes_of(compiled)
+    problem_class = max(classes.values(), key=CLASSES.index)
+    names = [solver] if isinstance(solver, str) else list(solver)
+    failures: list[str] = []
+    for name in names:
+        name = choose(problem_class) if name == "auto" else name
+        try:
+            if problem_class not in SOLVERS[name].solves:
+                raise SolverUnsuited(_unsuited(name, classes, problem_class))
+            return _solve_with(compiled, name, options or {})
+        except (SolverFailed, SolverUnsuited) as error:
+            if len(names) == 1:
+                raise
+            failures.append(f"{name}: {error}")
+    raise SolverFailed("None of the solvers listed gave an answer.\n" + "\n".join(failures))
+
+
+def _unsuited(name: str, classes: dict[str, str], problem_class: str) -> str:
+    blocks = [
+        f"block '{block}' adds {_CONES[c]}" if block != "svm" else f"the 2-norm machine has {_CONES[c]}"
+        for block, c in classes.items()
+        if c not in SOLVERS[name].solves
+    ]
+    return (
+        f"{name} cannot solve this {problem_class}: {'; '.join(blocks)}. "
+        f"Installed solvers that can: {', '.join(able(problem_class))}."
+    )
+
+
+def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outcome:
+    import cvxpy as cp
+
+    problem, facts = compiled.problem, SOLVERS[name]
+    arguments = {**facts.options(compiled.spec.tol), **options}
+    start = time.perf_counter()
+    try:
+        with single_threaded(), warnings.catch_warnings():
+            # CVXPY's own remark on inaccuracy; ours follows, with residuals.
+            warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+            warnings.filterwarnings("ignore", message=".*ECOS.*", category=FutureWarning)
+            problem.solve(solver=name, warm_start=True, **arguments)
+    except cp.SolverError as error:
+        raise SolverFailed(
+            f"{name} broke down: {error} Try another solver ({', '.join(able('SOCP'))}) or scale='standard'."
+        ) from error
+    except TypeError as error:
+        raise InvalidInput(f"{name} does not take these solver_options: {error}") from error
+    total = time.perf_counter() - start
+    stats = problem.solver_stats
+    seconds = float(getattr(stats, "solve_time", None) or 0.0)
+    if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE, cp.USER_LIMIT) or problem.value is None:
+        raise _no_answer(compiled, name)
+    found = residuals(problem)
+    status = _judge(name, problem.status, found, max(10 * compiled.spec.tol, facts.accuracy))
+    return Outcome(name, status, found, max(total - seconds, 0.0), seconds, getattr(stats, "num_iters", None))
+
+
+def _judge(name: str, status: str, found: Residuals, accepted: float) -> str:
+    """The status that the residuals support."""
+    if found.worst > HOPELESS:
+        raise SolverFailed(
+            f"{name} says '{status}', but the problem as stated disagrees: {found}. Its answer was discarded. "
+            f"Try another solver: {', '.join(n for n in installed() if n != name)}."
+        )
+    if found.worst > accepted:
+        warnings.warn(
+            f"{name} says '{status}' with residuals above {accepted:.0e}: {found}. "
+            "Scale the data (scale='standard'), raise tol, or try another solver.",
+            InaccurateSolution,
+            stacklevel=2,
+        )
+        return "optimal_inaccurate"
+    return "optimal"
+
+
+def _no_answer(compiled: Compiled, name: str) -> PriorSVMError:
+    import cvxpy as cp
+
+    status = compiled.problem.status
+    if status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE) and not SOLVERS[name].certifies:
+        return SolverFailed(
+            f"{name} says '{status}', which it cannot certify. Ask CLARABEL, HIGHS, SCS or OSQP for a verdict."
+        )
+    if status == cp.INFEASIBLE:
+        blocks = conflict(compiled, lambda problem: is_infeasible(problem))
+        if blocks:
+            quoted = " and ".join(f"'{b}'" for b in blocks)
+            which = f"These conflict: {quoted} (removing {'it' if len(blocks) == 1 else 'any one'} restores feasibility)"
+            return Infeasible(f"No decision function satisfies every hard constraint. {which}. Soften one with hard=False.")
+        return SolverFailed(f"{name} says '{status}', but no set of blocks is in conflict. Try another solver.")
+    if status == cp.UNBOUNDED:
+        return Unbounded(f"{name} found that the objective has no lower bound: a penalty must be negative.")
+    return SolverFailed(
+        f"{name} ended with status '{status}' and no answer. Try another solver "
+        f"({', '.join(n for n in installed() if n != name)}), scale='standard', or a smaller C."
+    )
+
+
+def is_infeasible(problem: cp.Problem) -> bool:
+    """A certified verdict on the constraints alone."""
+    import cvxpy as cp
+
+    with single_threaded():
+        problem.solve(solver=choose(classify([], problem.constraints)))
+    return problem.status == cp.INFEASIBLE
+
+
+@lru_cache(maxsize=1)
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def single_threaded() -> Any:
+    """One BLAS thread: two pools on two threads have made a dense solve 20 times slower."""
+    return _controller().limit(limits=1, user_api="blas")

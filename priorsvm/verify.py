@@ -1,0 +1,86 @@
+"""Does the fitted f obey each block? Where least, and is that proven or sampled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .assemble import naming
+from .explain.table import html_table, text_table
+from .knowledge.base import Context, Verdict
+from .solve.machine import Machine
+
+
+@dataclass(frozen=True)
+class Check:
+    """The verdict on one block of one machine."""
+
+    block: str
+    verdict: Verdict
+    label: Any = None
+
+
+@dataclass(frozen=True)
+class Verification:
+    """One verdict per block; prints as a table."""
+
+    checks: list[Check]
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing that was asked is violated."""
+        return all(check.verdict.holds is not False for check in self.checks)
+
+    def __getitem__(self, block: str) -> Verdict:
+        """The verdict on a block; with several machines, the worst one."""
+        found = [check.verdict for check in self.checks if check.block == block]
+        if not found:
+            raise KeyError(f"there is no block {block!r}; the blocks are {[c.block for c in self.checks]}")
+        return min(found, key=lambda v: np.inf if np.isnan(v.worst) else v.worst)
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        many = len({check.label for check in self.checks}) > 1
+        head = [*(["class"] if many else []), "block", "asks for", "holds", "worst", "checked"]
+        rows = []
+        for check in self.checks:
+            v = check.verdict
+            silent = v.holds is None
+            kind = "proven" if v.proven else "sampled"
+            rows.append(
+                [
+                    *([str(check.label)] if many else []),
+                    check.block,
+                    v.asked,
+                    "-" if silent else "yes" if v.holds else "no",
+                    "-" if silent else f"{v.worst:+.3g}",
+                    "-" if silent else f"{kind}, {v.checked} places",
+                ]
+            )
+        return head, rows
+
+    def __str__(self) -> str:
+        return text_table(*self._cells()) if self.checks else "There is no block to verify."
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._cells())
+
+
+def verify(machines: Sequence[Machine]) -> Verification:
+    """Ask every block of every machine."""
+    checks = []
+    for machine in machines:
+        sample = machine.sample
+        for name, block, weight in machine.members:
+            if weight == 0:
+                continue
+            context = Context(
+                name, sample, machine.states.get(name), support=machine.support, tol=machine.spec.tol
+            )
+            with naming(name):
+                checks.append(Check(name, block.verify(machine.f, context), sample.positive))
+    return Verification(checks)

@@ -1,0 +1,170 @@
+"""Shift and FromFunction."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from priorsvm.errors import InvalidInput, InvalidType
+from priorsvm.transforms import FromFunction, Shift
+
+U, V = np.array([1.0, 0.0, -2.0]), np.array([0.0, 0.5, 0.0])
+
+
+@pytest.fixture(scope="module")
+def X():
+    X = np.random.default_rng(0).normal(size=(4, 3))
+    X.setflags(write=False)
+    return X
+
+
+def scale(X, theta):
+    return X * (1 + theta)
+
+
+# Shift
+
+
+def test_shift_along_one_vector(X):
+    orbit = Shift(U).orbit(X)
+    np.testing.assert_array_equal(orbit, np.stack([X, X - U, X + U], axis=1))
+    np.testing.assert_allclose(Shift(list(U)).apply(X, 0.3), X + 0.3 * U)
+
+
+def test_shift_along_several_vectors_takes_one_at_a_time(X):
+    shift = Shift([U, V])
+    np.testing.assert_array_equal(shift.theta_grid(), [[0, 0], [-1, 0], [1, 0], [0, -1], [0, 1]])
+    np.testing.assert_allclose(shift.apply(X, [0.3, -2]), X + 0.3 * U - 2 * V)
+    assert shift.span() == [(-1.0, 1.0), (-1.0, 1.0)]
+
+
+def test_shift_steps_divide_the_way(X):
+    np.testing.assert_array_equal(Shift(U, steps=5).theta_grid()[:, 0], [0, -1, -0.5, 0.5, 1])
+
+
+def test_shift_tangents_are_the_vectors(X):
+    np.testing.assert_array_equal(Shift([U, V]).tangents(X), np.broadcast_to([U, V], (4, 2, 3)))
+
+
+@pytest.mark.parametrize("vector", [[], "up", [[[1.0]]], [1.0, np.nan, 0.0], [[1.0, 2.0], [1.0]]])
+def test_shift_vector_is_checked(vector, X):
+    match = r"Shift: vector must hold finite numbers, of shape \(d,\) for one direction or \(q, d\) for"
+    with pytest.raises(InvalidInput, match=match):
+        Shift(vector).orbit(X)
+
+
+def test_shift_vector_has_to_be_as_wide_as_x(X):
+    with pytest.raises(
+        InvalidInput, match=r"Shift: vector has 2 entries, but X has 3 columns\. Give one entry"
+    ):
+        Shift([1.0, 2.0]).orbit(X)
+
+
+def test_shift_steps_are_odd(X):
+    with pytest.raises(InvalidInput, match=r"Shift: steps must be an odd number, 3 or more, .*; got 2"):
+        Shift(U, steps=2).orbit(X)
+
+
+# FromFunction
+
+
+def test_function_gets_numbers_or_vectors(X):
+    seen = []
+
+    def note(X, theta):
+        seen.append(theta)
+        return X + 1
+
+    FromFunction(note, [1, 2.5]).orbit(X)
+    assert seen == [1.0, 2.5]
+    assert all(type(theta) is float for theta in seen)
+    seen.clear()
+    FromFunction(note, [(1, 2), (3, 4)]).orbit(X)
+    np.testing.assert_array_equal(seen, [[1, 2], [3, 4]])
+
+
+def test_function_orbit_and_tangents(X):
+    scaling = FromFunction(scale, [-0.5, 0.0, 2.0])
+    np.testing.assert_allclose(scaling.orbit(X), X[:, None] * np.array([1, 0.5, 3])[:, None])
+    np.testing.assert_allclose(scaling.tangents(X), X[:, None], atol=1e-10)
+    assert scaling.span() == [(-0.5, 2.0)]
+
+
+def test_function_is_not_asked_for_the_identity(X):
+    def fails_at_zero(X, theta):
+        return X * np.log(abs(theta)) if theta else X / 0
+
+    with np.errstate(all="raise"):
+        np.testing.assert_array_equal(FromFunction(fails_at_zero, [2.0]).orbit(X)[:, 0], X)
+
+
+def test_function_may_work_in_place(X):
+    def in_place(X, theta):
+        X *= theta
+        return X
+
+    before = X.copy()
+    FromFunction(in_place, [2.0, 3.0]).orbit(before)
+    np.testing.assert_array_equal(before, X)
+
+
+def test_no_thetas_leave_the_identity(X):
+    still = FromFunction(scale, [])
+    assert still.theta_grid().shape == (1, 0)
+    np.testing.assert_array_equal(still.orbit(X), X[:, None])
+    assert still.tangents(X).shape == (4, 0, 3)
+    assert still.span() == []
+
+
+def test_result_shape_is_checked(X):
+    def shorten(X, theta):
+        return X[:, :2]
+
+    match = (
+        r"shorten\(X, theta\) must return numbers of shape \(4, 3\), like X, but at theta=1\.0 .* \(4, 2\)"
+    )
+    with pytest.raises(InvalidInput, match=match):
+        FromFunction(shorten, [1.0]).orbit(X)
+    with pytest.raises(
+        InvalidInput, match=r"must return numbers of shape \(4, 3\), .* shape \(\), dtype object"
+    ):
+        FromFunction(lambda X, theta: None, [1.0]).orbit(X)
+
+
+def test_result_has_to_be_finite(X):
+    def root(X, theta):
+        X[2, 1] = np.nan
+        return X
+
+    match = r"root\(X, theta\) returned NaN or infinity at theta=1\.0, first in row 2\. Leave this theta out"
+    with pytest.raises(InvalidInput, match=match):
+        FromFunction(root, [1.0]).orbit(X)
+
+
+def test_a_function_that_moves_at_0_is_refused_where_it_matters(X):
+    def times(X, theta):
+        return X * theta
+
+    assert FromFunction(times, [0.9, 1.1]).orbit(X).shape == (4, 3, 3)
+    with pytest.raises(
+        InvalidInput, match=r"thetas lists 0, but times\(X, 0\) differs from X\. Let theta be the dev"
+    ):
+        FromFunction(times, [0, 1, 2]).orbit(X)
+    with pytest.raises(
+        InvalidInput, match=r"tangents are derivatives at 0, but times\(X, 0\) differs from X"
+    ):
+        FromFunction(times, [0.9, 1.1]).tangents(X)
+
+
+@pytest.mark.parametrize("thetas", [["left", "right"], [1.0, np.inf], 3.0, [[1, 2], [3]], [[[1]]], None])
+def test_thetas_are_checked(thetas, X):
+    match = (
+        r"FromFunction: thetas must be a list of finite numbers, or of vectors of equal length; got .* from 1"
+    )
+    with pytest.raises(InvalidInput, match=match):
+        FromFunction(scale, thetas).orbit(X)
+
+
+def test_function_has_to_be_callable(X):
+    with pytest.raises(InvalidType, match=r"FromFunction: function must be callable as function\(X, theta\)"):
+        FromFunction("rotate", [1.0]).orbit(X)
