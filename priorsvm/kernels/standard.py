@@ -203,7 +203,7 @@ class RBF(_WithGamma):
         # Blocks that stay in the cache: faster, and no second (n, m) matrix is needed.
         for rows in gen_batches(len(A), max(1, 2**17 // len(B))):
             block = K[rows]
-            block -= a[rows][:, None]; block -= b
+            block -= np.add.outer(a[rows], b)
             np.minimum(block, 0, out=block)
             block *= 2 * gamma
             np.exp(block, out=block)
