@@ -55,7 +55,9 @@ def naming(name: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if isinstance(error, (InvalidInput, InvalidType, MissingCapability)) and f"'{name}'" not in str(error):
+        if isinstance(error, (InvalidInput, InvalidType, MissingCapability)) and f"'{name}'" not in str(
+            error
+        ):
             error.args = (f"block '{name}': {error}",)
         else:
             error.add_note(f"This happened in block '{name}'.")
@@ -166,11 +168,15 @@ class Compiled:
             if not expression.is_convex():
                 raise InvalidInput(f"penalty '{key}' is not convex: {expression}")
             if expression.parameters():
-                raise InvalidInput(f"penalty '{key}' must be free of cvxpy Parameters: the assembler weighs it.")
+                raise InvalidInput(
+                    f"penalty '{key}' must be free of cvxpy Parameters: the assembler weighs it."
+                )
             self.terms.append(Term(name, key, cp.Parameter(nonneg=True, name=f"{name}.{key}"), expression))
         for label, constraint in terms.constraints.items():
             if not isinstance(constraint, cp.Constraint):
-                raise InvalidType(f"constraint '{label}' is a {type(constraint).__name__}, not a cvxpy constraint.")
+                raise InvalidType(
+                    f"constraint '{label}' is a {type(constraint).__name__}, not a cvxpy constraint."
+                )
             if not constraint.is_dcp():
                 raise InvalidInput(f"constraint '{label}' is not convex: {constraint}")
             self.constraints[f"{name}.{label}"] = constraint

@@ -55,7 +55,9 @@ class Residuals:
 def residuals(problem: cp.Problem) -> Residuals:
     """Residuals of the values and multipliers a solver left in ``problem``."""
     objective = problem.objective.expr
-    values = [np.asarray(v.value, float) if v.value is not None else np.array(np.nan) for v in problem.variables()]
+    values = [
+        np.asarray(v.value, float) if v.value is not None else np.array(np.nan) for v in problem.variables()
+    ]
     if not all(np.isfinite(v).all() for v in values):
         return Residuals(*[float("inf")] * 4)
     size = 1.0 + abs(float(objective.value))
@@ -85,7 +87,7 @@ class _Gradient:
 
     def __init__(self, problem: cp.Problem):
         self.total = {v: np.zeros(v.size) for v in problem.variables()}
-        self.reach = {v: 1.0 for v in self.total}
+        self.reach = dict.fromkeys(self.total, 1.0)
 
     def add(self, expression: cp.Expression, multiplier: Array) -> None:
         for variable, jacobian in expression.grad.items():
@@ -134,7 +136,10 @@ def _lagrangian_parts(constraint: cp.Constraint) -> list[tuple[cp.Expression, Ar
         shape = constraint.args[1].shape
         columns = x.reshape(shape, order="F") if len(shape) > 1 else x[:, None]
         lengths = np.linalg.norm(columns, axis=constraint.axis if len(shape) > 1 else 0)
-        return [(constraint.args[0], -t, float(np.max(lengths - t, initial=0.0))), (constraint.args[1], -x, 0.0)]
+        return [
+            (constraint.args[0], -t, float(np.max(lengths - t, initial=0.0))),
+            (constraint.args[1], -x, 0.0),
+        ]
     multiplier = flat(constraint.dual_value)
     if multiplier is None:
         return [(constraint.args[0], None, 0.0)]

@@ -215,7 +215,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         prior = self._with_rows(as_prior(self.prior), rows)
         allow_nan = "allow-nan" if any(m.block.allow_nan and m.weight > 0 for m in prior) else True
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=allow_nan, ensure_min_samples=2)
-        check_classification_targets(y)
+        if y.dtype.kind not in "biuUS":  # whole numbers and words need no further look
+            check_classification_targets(y)
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
             raise InvalidInput(f"y holds one class only, {self.classes_[0]!r}: two classes are needed.")
@@ -223,7 +224,9 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             if len(np.unique(y[weight > 0])) < 2:
-                raise InvalidInput("the rows with a positive sample_weight are of one class: two classes are needed.")
+                raise InvalidInput(
+                    "the rows with a positive sample_weight are of one class: two classes are needed."
+                )
         names = getattr(self, "feature_names_in_", None)
         seed = 0
         if self.random_state is not None:
@@ -252,12 +255,15 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         from .kernels.base import resolve_kernel
         from .kernels.standard import Linear
 
-        kernel = resolve_kernel(self.kernel, X.shape[1])
+        kernel = resolve_kernel(self.kernel, X.shape[1], X, weight)
         if isinstance(kernel, Linear):
             return None
-        kernel = kernel.resolved(X)
         if self.norm == "l2" and kernel.definiteness in ("indefinite", "cpd"):
-            what = "only conditionally positive definite" if kernel.definiteness == "cpd" else "not positive definite"
+            what = (
+                "only conditionally positive definite"
+                if kernel.definiteness == "cpd"
+                else "not positive definite"
+            )
             raise KernelNotPSD(
                 f"kernel {kernel!r} is {what}, and norm='l2' needs a positive semidefinite one. "
                 "Use norm='l1', which takes any kernel."
@@ -266,7 +272,9 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             few = X[np.linspace(0, len(X) - 1, min(len(X), 200)).round().astype(int)]
             K = np.asarray(kernel(few, few))
             lowest = float(np.linalg.eigvalsh((K + K.T) / 2).min())
-            if not np.allclose(K, K.T, atol=1e-8 * np.abs(K).max()) or lowest < -1e-8 * np.abs(K).max() * len(K):
+            if not np.allclose(K, K.T, atol=1e-8 * np.abs(K).max()) or lowest < -1e-8 * np.abs(K).max() * len(
+                K
+            ):
                 raise KernelNotPSD(
                     f"kernel {kernel!r} is not positive semidefinite on the training rows (lowest eigenvalue "
                     f"{lowest:.2g} over {len(K)} of them), and norm='l2' needs that. Use norm='l1', which takes any kernel."
@@ -286,7 +294,10 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         ):
             if value not in allowed:
                 raise InvalidInput(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
-        for name, value, optional in (("max_rounds", self.max_rounds, False), ("n_centres", self.n_centres, True)):
+        for name, value, optional in (
+            ("max_rounds", self.max_rounds, False),
+            ("n_centres", self.n_centres, True),
+        ):
             whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1
             if not whole and not (optional and value is None):
                 raise InvalidInput(f"{name} must be a whole number of at least 1, got {value!r}.")
@@ -300,8 +311,14 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         valid = _row_keys(prior)
         unknown = sorted(set(rows) - set(valid))
         if unknown:
-            known = f"The row parameters of this prior are: {', '.join(valid)}." if valid else "This prior has none."
-            raise UnknownParameter(f"fit() got {', '.join(map(repr, unknown))}, which no block knows. {known}")
+            known = (
+                f"The row parameters of this prior are: {', '.join(valid)}."
+                if valid
+                else "This prior has none."
+            )
+            raise UnknownParameter(
+                f"fit() got {', '.join(map(repr, unknown))}, which no block knows. {known}"
+            )
         if not rows:
             return prior
         blocks = []
@@ -339,7 +356,9 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         [0.3, 1.0, 1.0]
         """
         if not isinstance(values, dict) or not values:
-            raise InvalidInput("values must be a dict of parameter to a list of values, for instance {'C': [1, 10]}.")
+            raise InvalidInput(
+                "values must be a dict of parameter to a list of values, for instance {'C': [1, 10]}."
+            )
         models: list[PriorSVC] = []
         maps: dict[Any, Any] = {}
         grams: dict[bytes, Array] = {}
@@ -353,7 +372,9 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             for sample, before in zip(task.samples, previous, strict=True):
                 if model.preselect:
                     sample = model._support_only(task, sample, {"maps": maps, "grams": grams})
-                compiled = None if before is None or not _same_machine(before.spec, task.spec) else before.compiled
+                compiled = (
+                    None if before is None or not _same_machine(before.spec, task.spec) else before.compiled
+                )
                 machine = fit_machine(
                     task.spec,
                     list(task.prior),
@@ -366,7 +387,11 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
                     grams if model._gram_fits(task) else None,
                     compiled,
                 )
-                if before is not None and machine.compiled is not None and machine.compiled is not before.compiled:
+                if (
+                    before is not None
+                    and machine.compiled is not None
+                    and machine.compiled is not before.compiled
+                ):
                     again.update(values)
                 machines.append(machine)
             model._keep(task, machines)
@@ -406,7 +431,9 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "_machines")
         machines = self._machines
         allow_nan = any(m.block.allow_nan for m in machines[0].members)
-        X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan" if allow_nan else True)
+        X = validate_data(
+            self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan" if allow_nan else True
+        )
         scores = np.column_stack([_score(machine, X) for machine in machines])
         return scores[:, 0] if len(machines) == 1 else scores
 
@@ -530,7 +557,9 @@ def _same_machine(a: Spec, b: Spec) -> bool:
     same = (a.norm, a.loss, a.n_centres, repr(a.kernel)) == (b.norm, b.loss, b.n_centres, repr(b.kernel))
     if a.scale is None or b.scale is None:
         return same and a.scale is b.scale
-    return same and np.array_equal(a.scale.shift, b.scale.shift) and np.array_equal(a.scale.width, b.scale.width)
+    return (
+        same and np.array_equal(a.scale.shift, b.scale.shift) and np.array_equal(a.scale.width, b.scale.width)
+    )
 
 
 def _score(machine: Machine, X: Array) -> Array:
@@ -543,10 +572,14 @@ def _score(machine: Machine, X: Array) -> Array:
             if scores is not None:
                 answers[name] = scores
     if len(answers) > 1:
-        raise InvalidInput(f"blocks {' and '.join(map(repr, answers))} both want to score new rows: keep one of them.")
+        raise InvalidInput(
+            f"blocks {' and '.join(map(repr, answers))} both want to score new rows: keep one of them."
+        )
     return next(iter(answers.values()), None) if answers else machine.f.value(X)
 
 
 def context_of(machine: Machine, name: str) -> Context:
     """What block ``name`` sees of a fitted machine."""
-    return Context(name, machine.sample, machine.states.get(name), support=machine.support, tol=machine.spec.tol)
+    return Context(
+        name, machine.sample, machine.states.get(name), support=machine.support, tol=machine.spec.tol
+    )

@@ -72,7 +72,9 @@ class Prior(BaseEstimator):
     def validate(self) -> Prior:
         """Names, kinds and weights are what they have to be."""
         if not isinstance(self.blocks, (list, tuple)):
-            raise InvalidType(f"Prior(blocks) takes a list of (name, block), got {type(self.blocks).__name__}.")
+            raise InvalidType(
+                f"Prior(blocks) takes a list of (name, block), got {type(self.blocks).__name__}."
+            )
         seen: set[str] = set()
         for item in self.blocks:
             if not (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)):
@@ -133,7 +135,9 @@ class Prior(BaseEstimator):
         if not is_number(weight):
             return NotImplemented
         if not 0 <= weight < float("inf"):
-            raise InvalidInput(f"the weight of {' + '.join(self.names)} must be a nonnegative number, got {weight!r}.")
+            raise InvalidInput(
+                f"the weight of {' + '.join(self.names)} must be a nonnegative number, got {weight!r}."
+            )
         weights = {member.name: member.weight * weight for member in self}
         return Prior(
             [(name, copy.copy(block)) for name, block in self.blocks],
@@ -168,7 +172,9 @@ class Prior(BaseEstimator):
     def __sklearn_clone__(self) -> Prior:
         from sklearn.base import clone
 
-        return Prior([(n, clone(b)) for n, b in self.blocks], None if self.weights is None else dict(self.weights))
+        return Prior(
+            [(n, clone(b)) for n, b in self.blocks], None if self.weights is None else dict(self.weights)
+        )
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         def term(name: str, block: Knowledge, weight: float) -> str:

@@ -91,7 +91,10 @@ class _Checker:
         block, params = self.block, self.block.get_params(deep=False)
         rebuilt = type(block)(**params)
         stored = all(getattr(rebuilt, key) is value for key, value in params.items())
-        self.law("the constructor stores its arguments and does nothing else", stored and vars(rebuilt).keys() == params.keys())
+        self.law(
+            "the constructor stores its arguments and does nothing else",
+            stored and vars(rebuilt).keys() == params.keys(),
+        )
         copies = [clone(block), pickle.loads(pickle.dumps(block))]
         self.law("clone and pickle keep the parameters", all(repr(c) == repr(block) for c in copies))
         self.law("repr names the class", type(block).__name__ in repr(block))
@@ -153,12 +156,19 @@ class _Checker:
         if own in ("LP", "QP") and "PIQP" in able("QP"):
             other = self.fit(self.block, kernel=kernel, solver="PIQP").objective_
             self.law(
-                "CLARABEL and PIQP agree", abs(other - solved) <= 1e-4 * (1 + abs(solved)), f"{kernel}: {other}, {solved}"
+                "CLARABEL and PIQP agree",
+                abs(other - solved) <= 1e-4 * (1 + abs(solved)),
+                f"{kernel}: {other}, {solved}",
             )
         if own == "LP":
-            values = [self.fit(self.block, kernel=kernel, norm="l1", solver=s).objective_ for s in ("CLARABEL", "HIGHS")]
+            values = [
+                self.fit(self.block, kernel=kernel, norm="l1", solver=s).objective_
+                for s in ("CLARABEL", "HIGHS")
+            ]
             self.law(
-                "CLARABEL and HIGHS agree", abs(values[0] - values[1]) <= 1e-4 * (1 + abs(values[0])), f"{kernel}: {values}"
+                "CLARABEL and HIGHS agree",
+                abs(values[0] - values[1]) <= 1e-4 * (1 + abs(values[0])),
+                f"{kernel}: {values}",
             )
 
     def weight_means_weight(self, kernel: Any) -> None:

@@ -43,7 +43,10 @@ def formulation(machines: Sequence[Machine]) -> Formulation:
     spec, compiled = machine.spec, machine.problem
     f = r"\|c\|_1" if spec.norm == "l1" else r"\tfrac12 \|c\|^2"
     power = "" if spec.loss == "hinge" else "^2"
-    objective = [("svm.regulariser", f), ("svm.loss", rf"C \sum_{{i=1}}^{{{machine.training.n_train}}} \xi_i{power}")]
+    objective = [
+        ("svm.regulariser", f),
+        ("svm.loss", rf"C \sum_{{i=1}}^{{{machine.training.n_train}}} \xi_i{power}"),
+    ]
     for name, block, weight in compiled.members:
         factor = "" if weight == 1 else f"{weight:g} \\cdot "
         if name in compiled.sample.shares:

@@ -126,7 +126,11 @@ def report(machines: Sequence[Machine]) -> Report:
                 "residuals": machine.certificate(),
                 "compile": outcome.compile_seconds,
                 "solve": outcome.solve_seconds,
-                "local": [m.name for m in machine.members if m.weight > 0 and m.block.iterative and not m.block.exact],
+                "local": [
+                    m.name
+                    for m in machine.members
+                    if m.weight > 0 and m.block.iterative and not m.block.exact
+                ],
             }
         )
     return Report(rows, objectives, solves)
@@ -140,15 +144,24 @@ def _rows(machine: Machine, label: Any, contributions: dict[tuple[str, str], flo
         row = Row(label, block, term, value, weights.get(block, 1.0))
         if term in ("loss", "sample"):
             on = (sample.shares[block] != 0) & (sample.cost > 0)
-            figures = int(on.sum()), int((on & support).sum()), float(slack[on].sum()), float(machine.alpha[on].sum())
+            figures = (
+                int(on.sum()),
+                int((on & support).sum()),
+                float(slack[on].sum()),
+                float(machine.alpha[on].sum()),
+            )
             row = Row(label, block, term, value, weights.get(block, 1.0), *figures)
         rows.append(row)
     for name, dual in machine.duals.items():
         block, _, constraint = name.partition(".")
         if block != "svm":
-            sizes = np.concatenate([np.ravel(np.abs(d)) for d in (dual if isinstance(dual, list) else [dual])])
+            sizes = np.concatenate(
+                [np.ravel(np.abs(d)) for d in (dual if isinstance(dual, list) else [dual])]
+            )
             active = int(np.sum(sizes > 1e-6 * max(float(sizes.max(initial=0.0)), 1e-300)))
             rows.append(
-                Row(label, block, constraint, 0.0, weights[block], len(sizes), active, 0.0, float(sizes.sum()))
+                Row(
+                    label, block, constraint, 0.0, weights[block], len(sizes), active, 0.0, float(sizes.sum())
+                )
             )
     return rows

@@ -37,4 +37,7 @@ def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _numeric(cell: str) -> bool:
-    return cell in ("-", "") or cell.lstrip("+-").replace(".", "", 1).replace("e-", "").replace("e+", "").isdigit()
+    return (
+        cell in ("-", "")
+        or cell.lstrip("+-").replace(".", "", 1).replace("e-", "").replace("e+", "").isdigit()
+    )

@@ -146,8 +146,11 @@ class Kernel(BaseEstimator):
         """Whether :meth:`slope_slope` answers; such a kernel is symmetric."""
         return type(self)._slope_slope is not Kernel._slope_slope
 
-    def resolved(self, X: ArrayLike) -> Self:
-        """A copy in which every ``gamma="scale"`` or ``"auto"`` is the number it means on the rows ``X``."""
+    def resolved(self, X: ArrayLike, weight: Array | None = None) -> Self:
+        """A copy in which every ``gamma="scale"`` or ``"auto"`` is the number it means on the rows ``X``.
+
+        ``weight`` says how many times each row counts.
+        """
         self._check()
         return clone(self)
 
@@ -302,8 +305,8 @@ class _Several(_Combination):
             self.kernels = list((named | replaced).values())
         return super().set_params(**params)
 
-    def resolved(self, X: ArrayLike) -> Self:
-        return type(self)([part.resolved(X) for part in self._parts()])
+    def resolved(self, X: ArrayLike, weight: Array | None = None) -> Self:
+        return type(self)([part.resolved(X, weight) for part in self._parts()])
 
 
 class Sum(_Several):
@@ -437,9 +440,9 @@ class Scaled(_Combination):
         self.kernel.set_params(**params)
         return self
 
-    def resolved(self, X: ArrayLike) -> Self:
+    def resolved(self, X: ArrayLike, weight: Array | None = None) -> Self:
         self._check()
-        return type(self)(self.kernel.resolved(X), self.factor)
+        return type(self)(self.kernel.resolved(X, weight), self.factor)
 
     @property
     def definiteness(self) -> Definiteness:
@@ -520,7 +523,10 @@ class FromCallable(Kernel):
 
 
 def resolve_kernel(
-    kernel: Kernel | str | Callable[[Array, Array], Array], n_features: int, X: ArrayLike | None = None
+    kernel: Kernel | str | Callable[[Array, Array], Array],
+    n_features: int,
+    X: ArrayLike | None = None,
+    weight: Array | None = None,
 ) -> Kernel:
     """The kernel that is meant by an object, a name or a function.
 
@@ -535,6 +541,8 @@ def resolve_kernel(
         Width of the rows; answers ``gamma="auto"`` where there is no ``X``.
     X : array of shape (n, n_features), optional
         Training rows; answer ``gamma="scale"``, which stays a word without them.
+    weight : array of shape (n,), optional
+        How many times each of them counts.
 
     Returns
     -------
@@ -563,7 +571,7 @@ def resolve_kernel(
                 "or a function of two matrices."
             )
         kernel = FromCallable(kernel)
-    return kernel.resolved(np.empty((0, n_features)) if X is None else X)
+    return kernel.resolved(np.empty((0, n_features)) if X is None else X, weight)
 
 
 def is_number(value: object) -> TypeGuard[float]:

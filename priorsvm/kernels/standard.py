@@ -23,12 +23,16 @@ def _is_gamma(gamma: object) -> bool:
     return gamma in ("scale", "auto") if isinstance(gamma, str) else is_number(gamma) and gamma > 0
 
 
-def _gamma_on(gamma: float | str, X: Array) -> float | str:
-    """The number that the word means on these rows, as ``sklearn.svm.SVC`` has it."""
+def _gamma_on(gamma: float | str, X: Array, weight: Array | None) -> float | str:
+    """The number that the word means on these rows, as ``sklearn.svm.SVC`` has it.
+
+    A row of weight 2 counts as two rows, and one of weight 0 as none.
+    """
     if gamma == "auto":
         return 1.0 / X.shape[1]
     if gamma == "scale" and len(X):
-        variance = X.var()
+        spread = (X - np.average(X.mean(axis=1), weights=weight)) ** 2
+        variance = np.average(spread.mean(axis=1), weights=weight)
         return float(1.0 / (X.shape[1] * variance)) if variance else 1.0
     return gamma
 
@@ -50,9 +54,9 @@ class _WithGamma(Kernel):
     def _check(self) -> None:
         self._expect(_is_gamma(self.gamma), "gamma", self.gamma, _GAMMA)
 
-    def resolved(self, X: ArrayLike) -> Self:
+    def resolved(self, X: ArrayLike, weight: Array | None = None) -> Self:
         self._check()
-        return clone(self).set_params(gamma=_gamma_on(self.gamma, self._rows(X, "X")))
+        return clone(self).set_params(gamma=_gamma_on(self.gamma, self._rows(X, "X"), weight))
 
 
 class Linear(Kernel):
@@ -319,11 +323,11 @@ class Pairwise(Kernel):
         self._check()
         return _METRICS[self.metric][0]
 
-    def resolved(self, X: ArrayLike) -> Self:
+    def resolved(self, X: ArrayLike, weight: Array | None = None) -> Self:
         self._check()
         params = dict(self.params or {})
         if "gamma" in params:
-            params["gamma"] = _gamma_on(params["gamma"], self._rows(X, "X"))
+            params["gamma"] = _gamma_on(params["gamma"], self._rows(X, "X"), weight)
         return type(self)(self.metric, params or None)
 
     def _check(self) -> None:

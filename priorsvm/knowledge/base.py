@@ -81,9 +81,7 @@ class Verdict:
     asked: str = ""
 
     @classmethod
-    def at_points(
-        cls, excess: Array, points: Array, asked: str, tol: float, proven: bool = True
-    ) -> Verdict:
+    def at_points(cls, excess: Array, points: Array, asked: str, tol: float, proven: bool = True) -> Verdict:
         """From what is left over of a demand at each of the points it speaks of."""
         if len(excess) == 0:
             return cls(None, asked=asked)

@@ -89,7 +89,9 @@ class MonotonicityHint(Knowledge):
         rng = np.random.default_rng(sample.seed)
         spread = X.std(axis=0)
         covariance = np.atleast_2d(np.cov(X.T, bias=True))
-        low = rng.multivariate_normal(X.mean(axis=0), covariance, len(self.features) * self.pairs, method="eigh")
+        low = rng.multivariate_normal(
+            X.mean(axis=0), covariance, len(self.features) * self.pairs, method="eigh"
+        )
         high = low.copy()
         for k, (column, direction) in enumerate(self.features.items()):
             j, rows = sample.column(column), slice(k * self.pairs, (k + 1) * self.pairs)

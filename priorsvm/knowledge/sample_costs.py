@@ -53,7 +53,9 @@ class SampleCosts(Knowledge):
             if values is None:
                 continue
             if values.ndim != 1:
-                raise InvalidInput(f"{parameter} must be one number per training row, got shape {values.shape}.")
+                raise InvalidInput(
+                    f"{parameter} must be one number per training row, got shape {values.shape}."
+                )
             if not (np.isfinite(values).all() and (values >= 0).all()):
                 bad = int(np.flatnonzero(~(np.isfinite(values) & (values >= 0)))[0])
                 raise InvalidInput(

@@ -124,12 +124,16 @@ class Transductive(Knowledge):
             for label in wanted:
                 sample.sign(label)
             if sample.positive not in wanted:
-                raise InvalidInput(f"n_positive does not say how many samples are of class {sample.positive!r}.")
+                raise InvalidInput(
+                    f"n_positive does not say how many samples are of class {sample.positive!r}."
+                )
             wanted = wanted[sample.positive]
         elif len(sample.classes) > 2:
             raise InvalidInput(
                 f"n_positive={wanted!r} is ambiguous for {len(sample.classes)} classes: give a dict of class to count."
             )
         if isinstance(wanted, bool) or not isinstance(wanted, (int, np.integer)) or not 0 <= wanted <= m:
-            raise InvalidInput(f"n_positive must be a whole number from 0 to {m} (the rows of X), got {wanted!r}.")
+            raise InvalidInput(
+                f"n_positive must be a whole number from 0 to {m} (the rows of X), got {wanted!r}."
+            )
         return int(wanted)

@@ -71,7 +71,9 @@ class UnlabeledSamples(Knowledge):
 def _per_row(name: str, value: Any, n: int) -> Array:
     array = np.asarray(value, float)
     if array.shape not in {(), (n,)}:
-        raise InvalidInput(f"{name} has shape {array.shape}: give one number, or one for each of the {n} rows of X.")
+        raise InvalidInput(
+            f"{name} has shape {array.shape}: give one number, or one for each of the {n} rows of X."
+        )
     if not (np.isfinite(array).all() and (array >= 0).all()):
         raise InvalidInput(f"{name} must be nonnegative numbers, got {value!r}.")
     return np.array(np.broadcast_to(array, (n,)))

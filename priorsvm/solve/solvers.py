@@ -54,18 +54,26 @@ class Solver:
     note: str = ""
 
 
-def _tight(*names: str, **more: Any) -> Callable[[float], dict[str, Any]]:
+def _tight(*names: str, digits: float = 1e-8, **more: Any) -> Callable[[float], dict[str, Any]]:
     # Interior-point methods reach 1e-8 in one or two more steps, which is what makes residuals meet tol.
-    return lambda tol: {**{name: min(1e-8, tol) for name in names}, **more}
+    return lambda tol: {**{name: min(digits, tol) for name in names}, **more}
 
 
 SOLVERS: dict[str, Solver] = {
     "CLARABEL": Solver(
-        frozenset(CLASSES), True, 1e-5, _tight("tol_gap_abs", "tol_gap_rel", "tol_feas"), "interior point"
+        frozenset(CLASSES),
+        True,
+        1e-5,
+        _tight("tol_gap_abs", "tol_gap_rel", "tol_feas", digits=1e-10),
+        "interior point",
     ),
     "HIGHS": Solver(frozenset({"LP"}), True, 1e-5, lambda tol: {}, "simplex; its QP can hang, so LP only"),
     "ECOS": Solver(
-        frozenset({"LP", "QP", "SOCP", "EXP"}), True, 1e-5, _tight("abstol", "reltol", "feastol"), "interior point"
+        frozenset({"LP", "QP", "SOCP", "EXP"}),
+        True,
+        1e-5,
+        _tight("abstol", "reltol", "feastol"),
+        "interior point",
     ),
     "SCS": Solver(
         frozenset(CLASSES),
@@ -78,14 +86,27 @@ SOLVERS: dict[str, Solver] = {
         frozenset({"LP", "QP"}),
         True,
         1e-3,
-        lambda tol: {"eps_abs": min(1e-7, tol), "eps_rel": min(1e-7, tol), "max_iter": 200_000, "polishing": True},
+        lambda tol: {
+            "eps_abs": min(1e-7, tol),
+            "eps_rel": min(1e-7, tol),
+            "max_iter": 200_000,
+            "polishing": True,
+        },
         "first order; inaccurate on LP",
     ),
     "PIQP": Solver(
-        frozenset({"LP", "QP"}), False, 1e-5, _tight("eps_abs", "eps_rel"), "interior point; certifies nothing"
+        frozenset({"LP", "QP"}),
+        False,
+        1e-5,
+        _tight("eps_abs", "eps_rel"),
+        "interior point; certifies nothing",
     ),
     "QOCO": Solver(
-        frozenset({"LP", "QP", "SOCP"}), False, 1e-5, _tight("abstol", "reltol"), "interior point; certifies nothing"
+        frozenset({"LP", "QP", "SOCP"}),
+        False,
+        1e-5,
+        _tight("abstol", "reltol"),
+        "interior point; certifies nothing",
     ),
 }
 
@@ -278,8 +299,12 @@ def _no_answer(compiled: Compiled, name: str) -> PriorSVMError:
         if blocks:
             quoted = " and ".join(f"'{b}'" for b in blocks)
             which = f"These conflict: {quoted} (removing {'it' if len(blocks) == 1 else 'any one'} restores feasibility)"
-            return Infeasible(f"No decision function satisfies every hard constraint. {which}. Soften one with hard=False.")
-        return SolverFailed(f"{name} says '{status}', but no set of blocks is in conflict. Try another solver.")
+            return Infeasible(
+                f"No decision function satisfies every hard constraint. {which}. Soften one with hard=False."
+            )
+        return SolverFailed(
+            f"{name} says '{status}', but no set of blocks is in conflict. Try another solver."
+        )
     if status == cp.UNBOUNDED:
         return Unbounded(f"{name} found that the objective has no lower bound: a penalty must be negative.")
     return SolverFailed(
