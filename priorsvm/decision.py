@@ -6,7 +6,9 @@ r"""The decision function :math:`f(x) = \varphi(x)^\top c + b`, before and after
 
 from __future__ import annotations
 
+import math
 import os
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -74,9 +76,9 @@ class LinearMap:
     def fitted(self, c: Array, b: float) -> Fitted:
         """The solved function, as weights in the user's units."""
         if self.scale is None:
-            return Fitted(float(b), coef=c)
+            return FittedLinear(float(b), c)
         coef = c / self.scale.width
-        return Fitted(float(b - self.scale.shift @ coef), coef=coef, scale=self.scale)
+        return FittedLinear(float(b - self.scale.shift @ coef), coef, self.scale)
 
 
 class KernelMap:
@@ -97,11 +99,11 @@ class KernelMap:
 
     def fitted(self, c: Array, b: float) -> Fitted:
         used = np.abs(c) > 1e-10 * max(np.abs(c).max(initial=0.0), 1e-300)
-        return Fitted(float(b), None, self.kernel, self.centres[used], c[used], self.scale)
+        return FittedKernel(float(b), self.kernel, self.centres[used], c[used], self.scale)
 
 
 class FactorMap(KernelMap):
-    r""":math:`\varphi(x) = k(x, P) L^{-\top}` with :math:`k(P, P) = L L^\top`, so that :math:`\|g\|_H = \|c\|`.
+    r""":math:`\varphi(x) = k(x, P) L^{-\top}`, :math:`k(P, P) = L L^\top`, so that :math:`\|g\|_H = \|c\|`.
 
     ``P`` are the pivots of a Cholesky factorisation of the kernel matrix over the centres: they span what
     all centres span, and the regulariser becomes a plain sum of squares, which is far safer for a solver
@@ -174,8 +176,8 @@ def refuse_beyond_memory(rows: int, columns: int, what: str, way_out: str) -> No
     need, have = 8 * rows * columns, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if need > have / 2:
         raise TooLarge(
-            f"{what} would have {rows} x {columns} entries, {need / 2**30:.1f} GiB of the {have / 2**30:.1f} GiB "
-            f"this machine has. {way_out}"
+            f"{what} would have {rows} x {columns} entries, {need / 2**30:.1f} GiB of the "
+            f"{have / 2**30:.1f} GiB this machine has. {way_out}"
         )
 
 
@@ -290,7 +292,7 @@ class _Lookup:
         # Adding 0.0 turns -0.0 into 0.0: equal numbers must have equal bytes.
         keys = [row.tobytes() for row in np.ascontiguousarray(rows + 0.0)]
         before = len(self.seen)
-        new = []
+        new: list[int] = []
         positions = np.empty(len(keys), int)
         for i, key in enumerate(keys):
             positions[i] = self.seen.setdefault(key, len(self.seen))
@@ -299,44 +301,76 @@ class _Lookup:
         return positions, np.array(new, int)
 
 
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    r"""f once solved, as arrays: ``X @ coef + bias``, or ``k(X, centres) @ weights + bias``."""
+class Fitted(ABC):
+    """f once solved: arrays, and points in the user's units."""
 
     bias: float
-    coef: Array | None = None
-    kernel: Kernel | None = None
-    centres: Array | None = None
-    weights: Array | None = None
+
+    @abstractmethod
+    def value(self, Z: Any) -> Array:
+        """f at the rows of Z."""
+
+    @abstractmethod
+    def slope(self, Z: Any, V: Any) -> Array:
+        r""":math:`\nabla f(z_i)^\top v_i` for each row."""
+
+    @abstractmethod
+    def norm(self, kind: str) -> float:
+        r""":math:`\|g\|_H` ("l2"), or the sum of the coefficients' sizes ("l1"), in the machine's units."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLinear(Fitted):
+    """``X @ coef + bias``."""
+
+    bias: float
+    coef: Array
     scale: Scale | None = None
 
     def value(self, Z: Any) -> Array:
-        """f at the rows of Z, in the user's units."""
-        Z = np.asarray(Z, float)
-        if self.kernel is None:
-            return Z @ self.coef + self.bias
-        inner = Z if self.scale is None else self.scale.points(Z)
+        return np.asarray(Z, float) @ self.coef + self.bias
+
+    def slope(self, Z: Any, V: Any) -> Array:
+        return np.asarray(V, float) @ self.coef
+
+    def norm(self, kind: str) -> float:
+        inner = self.coef if self.scale is None else self.coef * self.scale.width
+        return float(np.linalg.norm(inner, 1 if kind == "l1" else 2))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedKernel(Fitted):
+    """``k(X, centres) @ weights + bias``."""
+
+    bias: float
+    kernel: Kernel
+    centres: Array
+    weights: Array
+    scale: Scale | None = None
+
+    def value(self, Z: Any) -> Array:
+        inner = self._to_inner(Z)
         # Blocks of rows keep the kernel matrix in cache-sized pieces whatever the number of rows.
         step = max(1, 2**22 // max(1, len(self.weights)))
-        parts = [self.kernel(inner[i : i + step], self._inner) @ self.weights for i in range(0, len(Z), step)]
+        parts = [
+            self.kernel(inner[i : i + step], self._inner) @ self.weights for i in range(0, len(inner), step)
+        ]
         return np.concatenate(parts) + self.bias if parts else np.empty(0)
 
     def slope(self, Z: Any, V: Any) -> Array:
-        r""":math:`\nabla f(z_i)^\top v_i` for each row."""
-        Z, V = np.asarray(Z, float), np.asarray(V, float)
-        if self.kernel is None:
-            return V @ self.coef
-        if self.scale is not None:
-            Z, V = self.scale.points(Z), self.scale.directions(V)
-        return self.kernel.slope(Z, V, self._inner) @ self.weights
+        V = np.asarray(V, float)
+        V = V if self.scale is None else self.scale.directions(V)
+        return self.kernel.slope(self._to_inner(Z), V, self._inner) @ self.weights
+
+    def norm(self, kind: str) -> float:
+        if kind == "l1":
+            return float(np.abs(self.weights).sum())
+        return math.sqrt(max(float(self.weights @ self.kernel(self._inner) @ self.weights), 0.0))
+
+    def _to_inner(self, Z: Any) -> Array:
+        Z = np.asarray(Z, float)
+        return Z if self.scale is None else self.scale.points(Z)
 
     @cached_property
     def _inner(self) -> Array:
-        return self.centres if self.scale is None else self.scale.points(self.centres)
-
-    @property
-    def norm(self) -> float:
-        r""":math:`\|g\|_H`, or :math:`\|w\|` of a linear machine, in the machine's units."""
-        if self.kernel is None:
-            return float(np.linalg.norm(self.coef if self.scale is None else self.coef * self.scale.width))
-        return float(np.sqrt(max(self.weights @ self.kernel(self._inner) @ self.weights, 0.0)))
+        return self._to_inner(self.centres)

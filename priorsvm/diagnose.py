@@ -1,8 +1,8 @@
 r"""Is an answer the answer? Residuals of a solved problem, as it was stated, and conflicts between blocks.
 
 For :math:`\min_x J(x)` subject to :math:`g_i(x) \in -\mathcal K_i` and the Lagrangian
-:math:`L = J + \sum_i \lambda_i^\top g_i`, an answer :math:`(x, \lambda)` is optimal when the constraints hold,
-the :math:`\lambda_i` lie in the dual cones, :math:`\nabla_x L = 0`, and :math:`\lambda_i^\top g_i = 0`.
+:math:`L = J + \sum_i \lambda_i^\top g_i`, an answer :math:`(x, \lambda)` is optimal when the constraints
+hold, the :math:`\lambda_i` lie in the dual cones, :math:`\nabla_x L = 0`, and :math:`\lambda_i^\top g_i = 0`.
 All are evaluated on the expressions the problem was written in, not on what a solver was handed.
 """
 
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Residuals:
-    """Relative residuals; NaN where a residual cannot be had (a penalty without a gradient).
+    """Relative residuals.
+
+    Where a penalty has no gradient (a norm, a ``pos``) the stationarity is NaN and the gap is the distance
+    to Clarabel's optimum of the same problem.
 
     Attributes
     ----------
@@ -77,9 +80,23 @@ def residuals(problem: cp.Problem) -> Residuals:
             if smooth:
                 gradient.add(expression, multiplier)
     if not smooth:
-        return Residuals(primal, dual, float("nan"), float("nan"))
+        return Residuals(primal, dual, float("nan"), _above_reference(problem) / size)
     stationarity, bound_gap = gradient.residual()
     return Residuals(primal, dual, stationarity, abs(gap - bound_gap) / size)
+
+
+def _above_reference(problem: cp.Problem) -> float:
+    """How far the objective is above Clarabel's optimum, for penalties that have no gradient to check."""
+    import cvxpy as cp
+
+    value = float(problem.objective.value)
+    holders = [*problem.variables(), *(v for c in problem.constraints for v in c.dual_variables)]
+    saved = [holder.value for holder in holders]
+    reference = cp.Problem(problem.objective, problem.constraints)
+    reference.solve(solver="CLARABEL")
+    for holder, before in zip(holders, saved, strict=True):
+        holder.save_value(before)
+    return value - float(reference.value) if reference.status == cp.OPTIMAL else float("nan")
 
 
 class _Gradient:
@@ -91,7 +108,8 @@ class _Gradient:
 
     def add(self, expression: cp.Expression, multiplier: Array) -> None:
         for variable, jacobian in expression.grad.items():
-            part = np.asarray(jacobian @ multiplier).ravel()
+            # A scalar's gradient comes as a number, every other one as a sparse matrix.
+            part = np.ravel(jacobian * multiplier if np.ndim(jacobian) == 0 else jacobian @ multiplier)
             self.total[variable] += part
             self.reach[variable] = max(self.reach[variable], float(np.abs(part).max(initial=0.0)))
 
@@ -99,31 +117,49 @@ class _Gradient:
         """Largest relative entry that no bound of a variable explains, and what the bounds add to the gap."""
         worst = explained = 0.0
         for variable, g in self.total.items():
+            low, high = _bounds(variable)
             x = np.ravel(variable.value, order="F")
-            if variable.attributes["nonneg"]:
-                explained -= float(np.maximum(g, 0.0) @ x)
-                g = np.minimum(g, 0.0)
-            elif variable.attributes["nonpos"]:
-                explained -= float(np.minimum(g, 0.0) @ x)
-                g = np.maximum(g, 0.0)
+            if variable.attributes["symmetric"] or variable.attributes["PSD"]:
+                G = g.reshape(variable.shape, order="F")
+                g = np.ravel((G + G.T) / 2, order="F")  # only symmetric moves are possible
+            if variable.attributes["PSD"]:  # a PSD gradient pushes against the cone
+                eigenvalues = np.linalg.eigvalsh((G + G.T) / 2)
+                explained += abs(float(g @ x))
+                g = np.minimum(eigenvalues, 0.0)
+            else:
+                at_low, at_high = np.maximum(g, 0.0), np.minimum(g, 0.0)
+                explained += float(at_low[low > -np.inf] @ (x - low)[low > -np.inf])
+                explained -= float(at_high[high < np.inf] @ (high - x)[high < np.inf])
+                g = np.where(low > -np.inf, 0.0, at_low) + np.where(high < np.inf, 0.0, at_high)
             worst = max(worst, float(np.abs(g).max(initial=0.0)) / self.reach[variable])
         return worst, explained
 
 
+def _bounds(variable: cp.Variable) -> tuple[Array, Array]:
+    """Lower and upper bound a variable was declared with, entry by entry."""
+    attributes = variable.attributes
+    low, high = (-np.inf, np.inf) if attributes["bounds"] is None else attributes["bounds"]
+    low = np.ravel(np.broadcast_to(np.asarray(low, float), variable.shape), order="F")
+    high = np.ravel(np.broadcast_to(np.asarray(high, float), variable.shape), order="F")
+    if attributes["nonneg"] or attributes["pos"]:
+        low = np.maximum(low, 0.0)
+    if attributes["nonpos"] or attributes["neg"]:
+        high = np.minimum(high, 0.0)
+    return low, high
+
+
 def _bounds_violated(problem: cp.Problem) -> float:
-    """By how much values leave the sign their variable was declared with."""
+    """By how much values leave the bounds their variable was declared with."""
     worst = 0.0
     for variable in problem.variables():
-        reach = 1.0 + float(np.abs(variable.value).max(initial=0.0))
-        if variable.attributes["nonneg"]:
-            worst = max(worst, float(np.max(-np.asarray(variable.value), initial=0.0)) / reach)
-        elif variable.attributes["nonpos"]:
-            worst = max(worst, float(np.max(variable.value, initial=0.0)) / reach)
+        x, (low, high) = np.ravel(variable.value, order="F"), _bounds(variable)
+        outside = np.maximum(np.maximum(low - x, x - high), 0.0)
+        worst = max(worst, float(outside.max(initial=0.0)) / (1.0 + float(np.abs(x).max(initial=0.0))))
     return worst
 
 
 def _lagrangian_parts(constraint: cp.Constraint) -> list[tuple[cp.Expression, Array | None, float]]:
-    """Each g_i of a constraint with its multiplier (signs as in L) and that one's distance to the dual cone."""
+    """Each g_i of a constraint, its multiplier (signs as in L), and how far that is outside the dual cone."""
     import cvxpy as cp
 
     def flat(value: Any) -> Array | None:

@@ -16,9 +16,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .assemble import Spec, naming
-from .decision import Scale
+from .decision import FittedKernel, FittedLinear, Scale
 from .errors import InvalidInput, KernelNotPSD, MissingCapability, NotFitted, Recompiled, UnknownParameter
-from .knowledge.base import Context, is_number
+from .knowledge.base import is_number
 from .prior import Prior, as_prior
 from .sample import Array, Sample
 from .solve.machine import Machine, fit_machine
@@ -163,7 +163,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         from joblib import Parallel, delayed
         from tqdm.auto import tqdm
 
-        arguments = {
+        arguments: dict[str, Any] = {
             "solver": self.solver,
             "options": self.solver_options,
             "max_rounds": self.max_rounds,
@@ -277,7 +277,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             ):
                 raise KernelNotPSD(
                     f"kernel {kernel!r} is not positive semidefinite on the training rows (lowest eigenvalue "
-                    f"{lowest:.2g} over {len(K)} of them), and norm='l2' needs that. Use norm='l1', which takes any kernel."
+                    f"{lowest:.2g} over {len(K)} of them), and norm='l2' needs that. Use norm='l1', which "
+                    "takes any kernel."
                 )
         return kernel
 
@@ -294,13 +295,11 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         ):
             if value not in allowed:
                 raise InvalidInput(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
-        for name, value, optional in (
-            ("max_rounds", self.max_rounds, False),
-            ("n_centres", self.n_centres, True),
-        ):
-            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1
-            if not whole and not (optional and value is None):
-                raise InvalidInput(f"{name} must be a whole number of at least 1, got {value!r}.")
+        for name in ("max_rounds", "n_centres"):
+            count = getattr(self, name)
+            whole = isinstance(count, (int, np.integer)) and not isinstance(count, bool) and count >= 1
+            if not whole and not (name == "n_centres" and count is None):
+                raise InvalidInput(f"{name} must be a whole number of at least 1, got {count!r}.")
         if self.solver_options is not None and not isinstance(self.solver_options, dict):
             raise InvalidInput(f"solver_options must be a dict, got {type(self.solver_options).__name__}.")
         if self.solver != "auto":
@@ -416,9 +415,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             if key in own:
                 self.set_params(**{key: value})
                 continue
-            name, _, parameter = key.partition("__")
             known = prior.get_params()
-            if not parameter or key not in known:
+            if "__" not in key or key not in known:
                 options = sorted([*own, *(k for k in known if "__" in k)])
                 raise UnknownParameter(f"fit_path does not know {key!r}. It knows: {', '.join(options)}.")
             prior.set_params(**{key: value})
@@ -457,28 +455,30 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
     @property
     def coef_(self) -> Array:
         """Weights in the units of X, one row per machine (linear machines)."""
-        machines = self._fitted_machines()
-        if self.kernel_ is not None:
+        if self._fitted_machines() and self.kernel_ is not None:
             raise MissingAttribute("coef_ is for linear machines: use kernel='linear'.")
-        return np.vstack([machine.f.coef for machine in machines])
+        return np.vstack([m.f.coef for m in self._machines if isinstance(m.f, FittedLinear)])
 
     @property
     def centres_(self) -> Array:
         """The points f expands over, all machines together (kernel machines)."""
-        machines = self._fitted_machines()
-        if self.kernel_ is None:
-            raise MissingAttribute("centres_ is for kernel machines; a linear one has coef_.")
-        return np.unique(np.vstack([machine.f.centres for machine in machines]), axis=0)
+        return np.unique(np.vstack([f.centres for f in self._expansions()]), axis=0)
 
     @property
     def dual_coef_(self) -> Array:
         """Coefficients of ``centres_``, one row per machine (kernel machines)."""
         centres = self.centres_
         place = {row.tobytes(): i for i, row in enumerate(centres)}
-        coefficients = np.zeros((len(self._machines), len(centres)))
-        for row, machine in zip(coefficients, self._machines, strict=True):
-            np.add.at(row, [place[z.tobytes()] for z in machine.f.centres], machine.f.weights)
+        expansions = self._expansions()
+        coefficients = np.zeros((len(expansions), len(centres)))
+        for row, f in zip(coefficients, expansions, strict=True):
+            np.add.at(row, [place[z.tobytes()] for z in f.centres], f.weights)
         return coefficients
+
+    def _expansions(self) -> list[FittedKernel]:
+        if self._fitted_machines() and self.kernel_ is None:
+            raise MissingAttribute("centres_ and dual_coef_ are for kernel machines; a linear one has coef_.")
+        return [m.f for m in self._machines if isinstance(m.f, FittedKernel)]
 
     @property
     def support_(self) -> Array:
@@ -537,7 +537,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         return tags
 
     def get_metadata_routing(self) -> Any:
-        """Requests of ``fit``: sample_weight, and the row parameters of the blocks, which are always wanted."""
+        """Requests of ``fit``: sample_weight, and the blocks' row parameters, which are always wanted."""
         routing = copy.deepcopy(super().get_metadata_routing())
         for key in _row_keys(as_prior(self.prior)):
             routing.fit.add_request(param=key, alias=True)
@@ -575,11 +575,4 @@ def _score(machine: Machine, X: Array) -> Array:
         raise InvalidInput(
             f"blocks {' and '.join(map(repr, answers))} both want to score new rows: keep one of them."
         )
-    return next(iter(answers.values()), None) if answers else machine.f.value(X)
-
-
-def context_of(machine: Machine, name: str) -> Context:
-    """What block ``name`` sees of a fitted machine."""
-    return Context(
-        name, machine.sample, machine.states.get(name), support=machine.support, tol=machine.spec.tol
-    )
+    return next(iter(answers.values())) if answers else machine.f.value(X)

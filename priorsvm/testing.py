@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -184,7 +185,7 @@ class _Checker:
             model = self.fit(weight * self.block, kernel=kernel, solver="CLARABEL")
             terms = model._machines[0].problem.terms
             sizes.append(sum(float(t.parameter.value * t.expression.value) / weight for t in terms))
-        falling = all(b <= a + 1e-4 * (1 + abs(a)) for a, b in zip(sizes, sizes[1:], strict=False))
+        falling = all(b <= a + 1e-4 * (1 + abs(a)) for a, b in pairwise(sizes))
         self.law("violation does not grow with the weight", falling, lambda: f"{kernel}: {sizes}")
 
     def linear_equals_callable(self) -> None:

@@ -83,11 +83,12 @@ class Report:
         lines = []
         for solve in self.solves:
             which = f"class {solve['label']}: " if len(self.solves) > 1 else ""
+            rounds = f"{solve['rounds']} round" + ("s" if solve["rounds"] > 1 else "")
+            local = f"; local optimum ({', '.join(solve['local'])})" if solve["local"] else ""
             lines.append(
-                f"{which}objective {self.objectives[solve['label']]:.6g}, {solve['solver']} {solve['status']} in "
-                f"{solve['rounds']} round{'s' if solve['rounds'] > 1 else ''}, {solve['residuals']}, "
-                f"compile {solve['compile']:.3f} s, solve {solve['solve']:.3f} s"
-                + (f"; local optimum ({', '.join(solve['local'])})" if solve["local"] else "")
+                f"{which}objective {self.objectives[solve['label']]:.6g}, {solve['solver']} "
+                f"{solve['status']} in {rounds}, {solve['residuals']}, compile {solve['compile']:.3f} s, "
+                f"solve {solve['solve']:.3f} s{local}"
             )
         return lines
 

@@ -240,7 +240,8 @@ def check_points(name: str, X: Any, n_features: int) -> Array:
         raise InvalidInput(f"{name} must be a 2-D array of numbers.") from error
     if points.ndim != 2 or points.shape[1] != n_features:
         raise InvalidInput(
-            f"{name} has shape {points.shape}, expected (n, {n_features}): as many columns as the training data."
+            f"{name} has shape {points.shape}, expected (n, {n_features}): "
+            "as many columns as the training data."
         )
     if not np.isfinite(points).all():
         raise InvalidInput(f"{name} contains NaN or infinity.")

@@ -12,7 +12,9 @@ from .base import Knowledge, is_number
 
 
 class ClassCosts(Knowledge):
-    r"""Factor on C per class: :math:`J_{PK} = \sum_i (C_i - C)\,\xi_i` with :math:`C_i = C \cdot \mathrm{costs}[y_i]`.
+    r"""Factor on C per class.
+
+    .. math:: J_{PK} = \sum_i (C_i - C)\,\xi_i, \qquad C_i = C \cdot \mathrm{costs}[y_i] .
 
     Exact on every machine: it only reweights the rows. Virtual samples made of a row inherit its cost.
     With more than two classes each row keeps the cost of its own class in all one-vs-rest machines.
@@ -22,7 +24,8 @@ class ClassCosts(Knowledge):
     costs : dict of class to nonnegative factor, "balanced" or "brown"
         Classes that are not listed cost 1. ``"balanced"`` gives class k the factor N / (K n_k), as
         scikit-learn's ``class_weight`` has it; "brown" (Brown et al. 2000) the factor N / (2 scale n_k),
-        which on the squared hinge with C = 1 is the hard margin with :math:`K_{ii} + \mathrm{scale}\, n_k / N`.
+        which on the squared hinge with C = 1 is the hard margin with
+        :math:`K_{ii} + \mathrm{scale}\, n_k / N`.
     scale : float
         The :math:`\lambda` of "brown".
 
@@ -67,7 +70,8 @@ class ClassCosts(Knowledge):
             raise InvalidInput(f"costs must be a dict, 'balanced' or 'brown', got {self.costs!r}.")
         if not isinstance(self.costs, dict):
             raise InvalidInput(
-                f"costs must be a dict of class to factor, 'balanced' or 'brown', got {type(self.costs).__name__}."
+                "costs must be a dict of class to factor, 'balanced' or 'brown', "
+                f"got {type(self.costs).__name__}."
             )
         for label, cost in self.costs.items():
             sample.sign(label)

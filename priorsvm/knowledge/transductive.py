@@ -130,7 +130,8 @@ class Transductive(Knowledge):
             wanted = wanted[sample.positive]
         elif len(sample.classes) > 2:
             raise InvalidInput(
-                f"n_positive={wanted!r} is ambiguous for {len(sample.classes)} classes: give a dict of class to count."
+                f"n_positive={wanted!r} is ambiguous for {len(sample.classes)} classes: "
+                "give a dict of class to count."
             )
         if isinstance(wanted, bool) or not isinstance(wanted, (int, np.integer)) or not 0 <= wanted <= m:
             raise InvalidInput(

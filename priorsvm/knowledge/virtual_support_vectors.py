@@ -14,8 +14,8 @@ from .virtual_samples import check_transform, margins_on_orbit, with_virtual_row
 class VirtualSupportVectors(Knowledge):
     r"""Train, keep the support vectors, add their transformed versions, train again.
 
-    .. math:: J_{PK} = C\,\mathrm{cost} \sum_{i \in SV} \mathrm{cost}_i \sum_{\theta \ne 0} \tilde\xi_{i\theta}
-              - C \sum_{i \notin SV} \mathrm{cost}_i\, \xi_i .
+    .. math:: J_{PK} = C\,\mathrm{cost} \sum_{i \in SV} \mathrm{cost}_i
+              \sum_{\theta \ne 0} \tilde\xi_{i\theta} - C \sum_{i \notin SV} \mathrm{cost}_i\, \xi_i .
 
     Two rounds. Every one-vs-rest machine has its own support vectors. The rows that were no support
     vectors are left out of the second round (the second sum). A heuristic: what is close to the margin

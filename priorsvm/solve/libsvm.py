@@ -16,7 +16,7 @@ from scipy import linalg
 from scipy.linalg import LinAlgWarning
 
 from ..assemble import Spec
-from ..decision import Fitted, LinearMap, refuse_beyond_memory
+from ..decision import Fitted, FittedKernel, LinearMap, refuse_beyond_memory
 from ..errors import InvalidInput
 from ..prior import Member
 from ..sample import Array, Sample
@@ -48,7 +48,7 @@ def obstacle(spec: Spec, members: Sequence[Member], sample: Sample) -> str | Non
 
 def prefers(spec: Spec, sample: Sample) -> bool:
     """Whether ``solver="auto"`` takes this route when it can."""
-    return spec.kernel is not None or np.count_nonzero(sample.cost) <= LINEAR_ROWS
+    return spec.kernel is not None or int(np.count_nonzero(sample.cost)) <= LINEAR_ROWS
 
 
 def solve(
@@ -98,10 +98,11 @@ def solve(
     seconds = time.perf_counter() - start
     alpha = np.zeros(len(sample))
     alpha[active[support]] = np.abs(weights)
+    f: Fitted
     if spec.kernel is None:
         f = features.fitted(weights @ features.rows(X[support]), bias)
     else:
-        f = Fitted(bias, None, spec.kernel, X[support], weights, spec.scale)
+        f = FittedKernel(bias, spec.kernel, X[support], weights, spec.scale)
     return f, alpha, "optimal" if machine.fit_status_ == 0 else "optimal_inaccurate", seconds
 
 

@@ -1,4 +1,4 @@
-"""One binary machine from rows and blocks: prepare, assemble, solve, refine, until nothing is left to refine."""
+"""One binary machine from rows and blocks: prepare, assemble, solve, refine, as long as anything refines."""
 
 from __future__ import annotations
 
@@ -86,12 +86,8 @@ class Machine:
 
     def regulariser(self) -> float:
         r""":math:`\frac12\|g\|^2` or :math:`\|c\|_1`, from f."""
-        if self.spec.norm == "l2":
-            return 0.5 * self.f.norm**2
-        if self.f.kernel is not None:
-            return float(np.abs(self.f.weights).sum())
-        width = 1.0 if self.f.scale is None else self.f.scale.width
-        return float(np.abs(self.f.coef * width).sum())
+        norm = self.f.norm(self.spec.norm)
+        return norm if self.spec.norm == "l1" else 0.5 * norm**2
 
     @property
     def objective(self) -> float:
@@ -105,8 +101,8 @@ class Machine:
         bound = self.spec.C * sample.cost
         scores = sample.y * self.f.value(sample.X)
         slack = np.maximum(1.0 - scores, 0.0)
-        primal = 0.5 * self.f.norm**2 + float(bound @ slack)
-        dual = float(self.alpha.sum()) - 0.5 * self.f.norm**2
+        primal = self.regulariser() + float(bound @ slack)
+        dual = float(self.alpha.sum()) - self.regulariser()
         outside = np.maximum(self.alpha - bound, 0.0).max(initial=0.0) / (1.0 + bound.max(initial=0.0))
         balance = abs(float(self.alpha @ sample.y)) / (1.0 + float(self.alpha.max(initial=0.0)))
         return Residuals(0.0, outside, balance, abs(primal - dual) / (1.0 + abs(primal)))
@@ -129,7 +125,7 @@ def fit_machine(
     grams: dict[bytes, Array] | None = None,
     compiled: Compiled | None = None,
 ) -> Machine:
-    """Fit one binary machine. ``maps``, ``grams`` and ``compiled`` carry over what an earlier fit can share."""
+    """Fit one binary machine. ``maps``, ``grams`` and ``compiled`` are what an earlier fit can share."""
     from tqdm.auto import tqdm
 
     members = list(members)

@@ -153,7 +153,8 @@ def check_solver(solver: Any) -> None:
             raise InvalidInput(f"solver {name!r} is not known. Known are: {known}.")
         if name != "LIBSVM" and name not in installed():
             raise SolverNotInstalled(
-                f"solver {name} is not installed: pip install {name.lower()}. Installed: {', '.join(installed())}."
+                f"solver {name} is not installed: pip install {name.lower()}. "
+                f"Installed: {', '.join(installed())}."
             )
 
 
@@ -272,8 +273,8 @@ def _judge(name: str, status: str, found: Residuals, accepted: float) -> str:
     """The status that the residuals support."""
     if found.worst > HOPELESS:
         raise SolverFailed(
-            f"{name} says '{status}', but the problem as stated disagrees: {found}. Its answer was discarded. "
-            f"Try another solver: {', '.join(n for n in installed() if n != name)}."
+            f"{name} says '{status}', but the problem as stated disagrees: {found}. "
+            f"Its answer was discarded. Try another solver: {', '.join(n for n in installed() if n != name)}."
         )
     if found.worst > accepted:
         warnings.warn(
@@ -292,15 +293,17 @@ def _no_answer(compiled: Compiled, name: str) -> PriorSVMError:
     status = compiled.problem.status
     if status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE) and not SOLVERS[name].certifies:
         return SolverFailed(
-            f"{name} says '{status}', which it cannot certify. Ask CLARABEL, HIGHS, SCS or OSQP for a verdict."
+            f"{name} says '{status}', which it cannot certify. "
+            "Ask CLARABEL, HIGHS, SCS or OSQP for a verdict."
         )
     if status == cp.INFEASIBLE:
         blocks = conflict(compiled, lambda problem: is_infeasible(problem))
         if blocks:
             quoted = " and ".join(f"'{b}'" for b in blocks)
-            which = f"These conflict: {quoted} (removing {'it' if len(blocks) == 1 else 'any one'} restores feasibility)"
+            any_one = "it" if len(blocks) == 1 else "any one"
             return Infeasible(
-                f"No decision function satisfies every hard constraint. {which}. Soften one with hard=False."
+                f"No decision function satisfies every hard constraint. These conflict: {quoted} "
+                f"(removing {any_one} restores feasibility). Soften one with hard=False."
             )
         return SolverFailed(
             f"{name} says '{status}', but no set of blocks is in conflict. Try another solver."
