@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from .errors import InvalidInput, InvalidType, NameClash
 from .knowledge.base import Knowledge, is_number, snake_case
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
+
+# The machine's own terms, and the parameters of a Prior, go by these names.
+_RESERVED = frozenset({"svm", "blocks", "weights"})
 
 
 class Member(NamedTuple):
@@ -46,6 +50,9 @@ class Prior(BaseEstimator):
     >>> prior.get_params()["odd__weight"]
     0.5
     """
+
+    # NumPy scalars would otherwise take `np.float64(2) * prior` for an array operation.
+    __array_ufunc__ = None
 
     def __init__(self, blocks: list[tuple[str, Knowledge]], weights: dict[str, float] | None = None):
         self.blocks = blocks
@@ -85,6 +92,10 @@ class Prior(BaseEstimator):
                     f"block name {name!r} is not allowed: use lower-case letters, digits and single "
                     "underscores, beginning with a letter."
                 )
+            if name in _RESERVED:
+                raise InvalidInput(
+                    f"block name {name!r} is taken by the machine itself: choose another with block.named('...')."
+                )
             if name in seen:
                 raise NameClash(f"two blocks are called '{name}'. Rename one with block.named('...').")
             if not isinstance(block, Knowledge):
@@ -93,6 +104,8 @@ class Prior(BaseEstimator):
                     + (" Create it: write ClassName(...)." if isinstance(block, type) else "")
                 )
             seen.add(name)
+        if self.weights is not None and not isinstance(self.weights, dict):
+            raise InvalidType(f"Prior(weights) takes a dict of name to weight, got {self.weights!r}.")
         for name, weight in (self.weights or {}).items():
             if name not in seen:
                 raise InvalidInput(f"weights name '{name}', but the blocks are {sorted(seen)}.")
@@ -115,19 +128,16 @@ class Prior(BaseEstimator):
             if name in taken:
                 if not _is_default(name, block):
                     raise NameClash(f"two blocks are called '{name}'. Rename one with block.named('...').")
-                base, number = snake_case(type(block).__name__), 2
-                while f"{base}_{number}" in taken | set(other.names):
-                    number += 1
-                name = f"{base}_{number}"
+                name = _default(block, taken | set(other.names))
             taken.add(name)
             blocks.append((name, block))
             if weight != 1:
                 weights[name] = weight
-        return Prior([(name, copy.copy(block)) for name, block in blocks], weights or None)
+        return Prior([(name, copied(block)) for name, block in blocks], weights or None)
 
     def __radd__(self, other: Any) -> Prior:
         if is_number(other) and other == 0:  # what sum([...]) begins with
-            return self
+            return self * 1
         other = _to_prior(other)
         return NotImplemented if other is NotImplemented else other + self
 
@@ -140,7 +150,7 @@ class Prior(BaseEstimator):
             )
         weights = {member.name: member.weight * weight for member in self}
         return Prior(
-            [(name, copy.copy(block)) for name, block in self.blocks],
+            [(name, copied(block)) for name, block in self.blocks],
             {name: w for name, w in weights.items() if w != 1} or None,
         )
 
@@ -157,7 +167,8 @@ class Prior(BaseEstimator):
 
     def set_params(self, **params: Any) -> Prior:
         super().set_params(**{k: params.pop(k) for k in ("blocks", "weights") if k in params})
-        for key, value in params.items():
+        # Blocks that are replaced come before what is set inside them.
+        for key, value in sorted(params.items(), key=lambda item: "__" in item[0]):
             name, _, parameter = key.partition("__")
             if name not in self.names:
                 raise InvalidInput(f"there is no block {name!r} to set {key!r}; the blocks are {self.names}.")
@@ -170,24 +181,44 @@ class Prior(BaseEstimator):
         return self
 
     def __sklearn_clone__(self) -> Prior:
-        from sklearn.base import clone
-
         return Prior(
             [(n, clone(b)) for n, b in self.blocks], None if self.weights is None else dict(self.weights)
         )
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        def term(name: str, block: Knowledge, weight: float) -> str:
+        terms, taken = [], set[str]()
+        for name, block, weight in self:
             text = repr(block)
-            if not _is_default(name, block):
+            if name != _default(block, taken):
                 text += f".named({name!r})"
-            return text if weight == 1 else f"{weight:g} * {text}"
+            taken.add(name)
+            terms.append(text if weight == 1 else f"{_shortest(weight)} * {text}")
+        return " + ".join(terms) or "Prior([])"
 
-        return " + ".join(term(*member) for member in self) or "Prior([])"
+
+def copied(block: Knowledge) -> Knowledge:
+    """A block with parameters of its own: setting them, or those of its transform, changes no other."""
+    twin = copy.copy(block)
+    for key, value in vars(block).items():
+        if isinstance(value, BaseEstimator):
+            setattr(twin, key, clone(value))
+    return twin
+
+
+def _default(block: Knowledge, taken: set[str]) -> str:
+    """The name a block gets in a sum where these are taken."""
+    base = snake_case(type(block).__name__)
+    names = itertools.chain([base], (f"{base}_{number}" for number in itertools.count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def _is_default(name: str, block: Knowledge) -> bool:
     return re.fullmatch(re.escape(snake_case(type(block).__name__)) + r"(_\d+)?", name) is not None
+
+
+def _shortest(weight: float) -> str:
+    short = f"{weight:g}"
+    return short if float(short) == weight else repr(float(weight))
 
 
 def _to_prior(value: Any) -> Any:

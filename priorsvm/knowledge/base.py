@@ -124,6 +124,9 @@ class Knowledge(BaseEstimator):
     latex : formulas by penalty name, constraint label, or ``"sample"`` for what ``prepare`` does.
     """
 
+    # NumPy scalars would otherwise take `np.float64(2) * block` for an array operation.
+    __array_ufunc__: ClassVar[None] = None
+
     requires: ClassVar[frozenset[str]] = frozenset({"evaluate"})
     row_params: ClassVar[tuple[str, ...]] = ()
     adds_rows: ClassVar[bool] = False
@@ -191,13 +194,15 @@ class Knowledge(BaseEstimator):
         return array
 
     def named(self, name: str) -> Prior:
-        """This block under a name of your own, as a prior of one."""
-        from ..prior import Prior
+        """A copy of this block under a name of your own, as a prior of one."""
+        from ..prior import Prior, copied
 
-        return Prior([(name, self)])
+        return Prior([(name, copied(self))])
 
     def _as_prior(self) -> Prior:
-        return self.named(snake_case(type(self).__name__))
+        from ..prior import Prior
+
+        return Prior([(snake_case(type(self).__name__), self)])
 
     def __add__(self, other: Any) -> Prior:
         return self._as_prior() + other

@@ -56,17 +56,17 @@ class ClassCosts(Knowledge):
 
     def _factors(self, sample: Sample) -> Array:
         """The factor of each class."""
-        counts = np.array([np.sum(sample.labels == k) for k in sample.classes], float)
         if isinstance(self.costs, str):
+            # Counted in weights, so that a weight of 2 stands for a row that is there twice.
+            weight = sample.shares["svm"][: sample.n_train]
+            counts = np.array([weight[sample.labels == k].sum() for k in sample.classes])
+            counts = np.maximum(counts, np.finfo(float).tiny)
             if self.costs == "balanced":
-                # Counted in weights, so that a weight of 2 stands for a row that is there twice.
-                weight = sample.shares["svm"][: sample.n_train]
-                counts = np.array([weight[sample.labels == k].sum() for k in sample.classes])
-                return weight.sum() / (len(counts) * np.maximum(counts, np.finfo(float).tiny))
+                return weight.sum() / (len(counts) * counts)
             if self.costs == "brown":
                 if not is_number(self.scale) or not 0 < self.scale < float("inf"):
                     raise InvalidInput(f"scale must be a positive number, got {self.scale!r}.")
-                return counts.sum() / (2 * self.scale * counts)
+                return weight.sum() / (2 * self.scale * counts)
             raise InvalidInput(f"costs must be a dict, 'balanced' or 'brown', got {self.costs!r}.")
         if not isinstance(self.costs, dict):
             raise InvalidInput(

@@ -2,6 +2,7 @@ r"""Transformed copies of the support vectors only."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -56,8 +57,10 @@ class VirtualSupportVectors(Knowledge):
     def prepare(self, sample: Sample, state: Array | None) -> Sample:
         if state is None:
             return sample
-        kept = np.isin(np.arange(sample.n_train), state).astype(float)
-        return with_virtual_rows(sample.with_factor(kept), self.transform, self.cost, state)
+        # Copies that another block made of a row go with it, whichever of the two blocks comes first.
+        left_out = (sample.source >= 0) & ~np.isin(sample.source, state)
+        kept = replace(sample, cost=np.where(left_out, 0.0, sample.cost))
+        return with_virtual_rows(kept, self.transform, self.cost, state)
 
     def refine(self, f: Any, context: Context) -> Array | None:
         if context.state is not None:
@@ -66,5 +69,7 @@ class VirtualSupportVectors(Knowledge):
         return np.flatnonzero(context.support[: context.sample.n_train])
 
     def verify(self, f: Any, context: Context) -> Verdict:
+        if context.state is None:  # max_rounds=1 ended it before there were any
+            return Verdict(None, asked="the margin at the transformed rows")
         orbit = self.transform.orbit(context.sample.X[context.state])
         return margins_on_orbit(f, context, context.state, orbit)

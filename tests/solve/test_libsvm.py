@@ -1,0 +1,156 @@
+"""The LIBSVM route: what it takes, what it refuses, and that its answer is the answer."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.svm import SVC
+
+from priorsvm import (
+    RBF,
+    ClassCosts,
+    NegativeDistance,
+    OddnessHint,
+    PriorSVC,
+    SampleCosts,
+    Shift,
+    UnlabeledSamples,
+    VirtualSamples,
+)
+from priorsvm.errors import InvalidInput, SolverUnsuited
+from priorsvm.solve import libsvm
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_classification(150, 5, n_informative=4, n_redundant=0, flip_y=0.1, random_state=1)
+
+
+def dual_conditions(model):
+    """How far LIBSVM's answer is from 0 <= alpha <= bound, complementary to the margins."""
+    machine = model._machines[0]
+    sample = machine.sample
+    bound, alpha = model.C * sample.cost, machine.alpha
+    excess = sample.y * machine.f.value(sample.X) - 1.0
+    inside = (alpha > 1e-9 * bound) & (alpha < (1 - 1e-9) * bound)
+    return max(
+        np.abs(excess[inside]).max(initial=0.0),
+        (-excess[alpha <= 1e-9 * bound]).max(initial=0.0),
+        excess[(alpha >= (1 - 1e-9) * bound) & (bound > 0)].max(initial=0.0),
+        abs(alpha @ sample.y),
+    )
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0, 1e4])
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", lambda A, B: np.exp(-0.1 * np.abs(A[:, None] - B).sum(2))])
+def test_polished_answer_meets_the_optimality_conditions(data, kernel, C):
+    model = PriorSVC(ClassCosts({1: 2.5}), kernel=kernel, C=C, solver="LIBSVM", scale="standard").fit(*data)
+    assert dual_conditions(model) < 2e-6
+    assert model._machines[0].certificate().gap < 1e-6
+
+
+def test_polish_gains_digits_over_libsvm(data):
+    X, y = data
+    model = PriorSVC(kernel=RBF(0.2), C=10.0).fit(X, y)
+    rough = SVC(gamma=0.2, C=10.0, tol=1e-3).fit(X, y)
+    exact = SVC(gamma=0.2, C=10.0, tol=1e-12).fit(X, y)
+    error = np.abs(model.decision_function(X) - exact.decision_function(X)).max()
+    assert error < 1e-5  # the reference itself is limited by its float32 cache
+    assert error < 0.1 * np.abs(rough.decision_function(X) - exact.decision_function(X)).max()
+
+
+def test_polish_with_equal_rows(data):
+    X, y = data
+    twice = PriorSVC(kernel="rbf", C=5.0).fit(np.vstack([X, X]), np.concatenate([y, y]))
+    once = PriorSVC(kernel="rbf", C=10.0).fit(X, y)
+    np.testing.assert_allclose(twice.decision_function(X), once.decision_function(X), atol=1e-8)
+
+
+def test_polish_gives_up_on_an_unsettled_start(data):
+    """From a start that is nonsense the answer is None or right, never wrong."""
+    X, y = data
+    s = np.where(y == 1, 1.0, -1.0)
+    K = RBF(0.2)(X)
+    bound = np.full(len(X), 10.0)
+    rng = np.random.default_rng(0)
+    exact = PriorSVC(kernel=RBF(0.2), C=10.0).fit(X, y).decision_function(X)
+    right = PriorSVC(kernel=RBF(0.2), C=10.0).fit(X, y)._machines[0].alpha
+    settled = 0
+    for spoiled in (0, 2, 4, 8, 40):
+        alpha = right.copy()
+        rows = rng.choice(len(X), spoiled, replace=False)
+        alpha[rows] = rng.uniform(0, 10, spoiled)
+        support = np.flatnonzero(alpha)
+        polished = libsvm.polish(
+            lambda rows, columns: K[np.ix_(rows, columns)], s, bound, support, (s * alpha)[support], 1e-6
+        )
+        if polished is not None:
+            rows, weights, bias = polished
+            np.testing.assert_allclose(K[:, rows] @ weights + bias, exact, atol=1e-5)
+            settled += 1
+    assert settled >= 2
+
+
+def test_loose_tolerance_is_libsvms_own_answer(data):
+    X, y = data
+    model = PriorSVC(kernel=RBF(0.2), tol=1e-3).fit(X, y)
+    reference = SVC(gamma=0.2, tol=1e-3).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), reference.decision_function(X), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("prior", "parameters", "reason"),
+    [
+        (OddnessHint(), {}, "block 'oddness_hint' does more than add or reweight rows"),
+        (None, {"norm": "l1"}, "not norm='l1'"),
+        (None, {"loss": "squared_hinge"}, "not loss='squared_hinge'"),
+        (None, {"n_centres": 5, "kernel": "rbf"}, "takes no n_centres"),
+        (SampleCosts(margins=np.full(150, 0.5)), {}, "margin other than 1"),
+    ],
+)
+def test_refusals_say_why(data, prior, parameters, reason):
+    with pytest.raises(SolverUnsuited, match=reason):
+        PriorSVC(prior, solver="LIBSVM", **parameters).fit(*data)
+    assert PriorSVC(prior, **parameters).fit(*data).solver_ != "LIBSVM"
+
+
+def test_block_of_weight_zero_is_no_obstacle(data):
+    assert PriorSVC(0 * OddnessHint(), kernel="rbf").fit(*data).solver_ == "LIBSVM"
+
+
+def test_margins_of_extra_samples_count(data):
+    extra = UnlabeledSamples(data[0][:3], 1, margins=2.0)
+    assert PriorSVC(extra, kernel="rbf").fit(*data).solver_ == "CLARABEL"
+
+
+def test_large_linear_problems_take_the_interior_point(monkeypatch, data):
+    assert PriorSVC().fit(*data).solver_ == "LIBSVM"
+    monkeypatch.setattr(libsvm, "LINEAR_ROWS", 100)
+    other = PriorSVC().fit(*data)
+    assert other.solver_ == "CLARABEL"
+    assert PriorSVC(solver="LIBSVM").fit(*data).objective_ == pytest.approx(other.objective_, rel=1e-8)
+
+
+def test_solver_options_reach_libsvm(data):
+    with pytest.raises(InvalidInput, match="LIBSVM does not take these solver_options"):
+        PriorSVC(kernel="rbf", solver_options={"no_such": 1}).fit(*data)
+    model = PriorSVC(kernel="rbf", C=1e3, solver_options={"max_iter": 3, "tol": 1e-9}).fit(*data)
+    assert model.status_ == "optimal_inaccurate"
+
+
+def test_gram_is_computed_once_for_all_classes():
+    X, y = make_classification(90, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=0)
+    shapes = []
+
+    def kernel(A, B):
+        shapes.append((len(A), len(B)))
+        return np.exp(-0.1 * ((A[:, None] - B) ** 2).sum(2))
+
+    PriorSVC(VirtualSamples(Shift(np.full(5, 0.1))), kernel=kernel).fit(X, y)
+    full = [s for s in shapes if s == (270, 270)]
+    assert len(full) == 1
+
+
+def test_l1_machine_takes_any_kernel(data):
+    model = PriorSVC(kernel=NegativeDistance(), norm="l1").fit(*data)
+    assert model.solver_ == "HIGHS"
+    assert model.score(*data) > 0.8
