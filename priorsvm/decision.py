@@ -173,6 +173,8 @@ def pivoted_cholesky(kernel: Kernel, Z: Array, rank: int | None = None) -> tuple
 
 def refuse_beyond_memory(rows: int, columns: int, what: str, way_out: str) -> None:
     """Refuse a dense matrix that would take more than half of the machine's memory."""
+    if not hasattr(os, "sysconf"):  # Windows does not tell
+        return
     need, have = 8 * rows * columns, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if need > have / 2:
         raise TooLarge(
