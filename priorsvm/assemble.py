@@ -121,7 +121,7 @@ class Compiled:
         self.problem = cp.Problem(
             cp.Minimize(objective), [*self.constraints.values(), *self.f.definitions.values()]
         )
-        self.set_weights(spec.C, members, sample)
+        self.set_weights(spec.C, members, states, sample)
 
     def _features(self, maps: dict[Any, Any]) -> LinearMap | KernelMap:
         """The map behind f; maps made before are reused when their centres are the same."""
@@ -194,9 +194,12 @@ class Compiled:
             self.spec.tol,
         )
 
-    def set_weights(self, C: float, members: Sequence[Member], sample: Sample) -> None:
+    def set_weights(
+        self, C: float, members: Sequence[Member], states: Mapping[str, Any], sample: Sample
+    ) -> None:
         """Put C, costs, hyper-parameters and outer weights into the problem's parameters."""
         blocks = {member.name: member for member in members}
+        self.states = dict(states)
         self.spec = Spec(**{**vars(self.spec), "C": C})
         self.sample = sample
         self.members = [blocks[member.name] for member in self.members]

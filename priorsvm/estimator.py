@@ -170,7 +170,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             "verbose": self.verbose,
         }
         members, many = list(task.prior), len(task.samples) > 1
-        shared: dict[str, Any] = {"maps": {}, "grams": {} if many and self._gram_fits(task) else None}
+        shared: dict[str, Any] = {"maps": {}, "grams": {} if many else None}
         samples = task.samples
         if self.preselect:
             samples = [self._support_only(task, sample, shared) for sample in samples]
@@ -180,10 +180,6 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             return list(Parallel(n_jobs=self.n_jobs, verbose=10 * self.verbose)(jobs))
         bar = tqdm(samples, desc="classes", disable=not (self.verbose and many), leave=False)
         return [fit_machine(task.spec, members, sample, **arguments, **shared) for sample in bar]
-
-    def _gram_fits(self, task: _Task) -> bool:
-        """Whether several machines on the same rows should share one kernel matrix (at most 2 GiB)."""
-        return 8 * len(task.samples[0]) ** 2 <= 2**31 and self.solver in ("auto", "LIBSVM")
 
     def _support_only(self, task: _Task, sample: Sample, shared: dict[str, Any]) -> Sample:
         """The training set without the rows that are no support vectors of the plain machine."""
@@ -352,7 +348,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         >>> from priorsvm import PriorSVC
         >>> models = PriorSVC().fit_path([[0.0], [1.0], [3.0]], [0, 0, 1], {"C": [0.1, 1, 10]})
         >>> [round(float(m.coef_[0, 0]), 2) for m in models]
-        [0.3, 1.0, 1.0]
+        [0.2, 1.0, 1.0]
         """
         if not isinstance(values, dict) or not values:
             raise InvalidInput(
@@ -383,7 +379,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
                     model.max_rounds,
                     model.verbose,
                     maps,
-                    grams if model._gram_fits(task) else None,
+                    grams,
                     compiled,
                 )
                 if (

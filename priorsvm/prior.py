@@ -94,7 +94,8 @@ class Prior(BaseEstimator):
                 )
             if name in _RESERVED:
                 raise InvalidInput(
-                    f"block name {name!r} is taken by the machine itself: choose another with block.named('...')."
+                    f"block name {name!r} is taken by the machine itself: "
+                    "choose another with block.named('...')."
                 )
             if name in seen:
                 raise NameClash(f"two blocks are called '{name}'. Rename one with block.named('...').")

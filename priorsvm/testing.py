@@ -6,20 +6,23 @@ import pickle
 import warnings
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
-from .assemble import Compiled
+from .assemble import Compiled, Spec, prepare
 from .diagnose import residuals
-from .errors import PriorSVMError
+from .errors import Infeasible, PriorSVMError, SolverFailed, Unbounded
 from .estimator import PriorSVC
-from .knowledge.base import Knowledge
+from .knowledge.base import Knowledge, Terms
 from .prior import as_prior
-from .sample import Array
-from .solve.machine import Machine
+from .sample import Array, Sample
+from .solve.machine import Machine, _refined
 from .solve.solvers import able, classes_of
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 
 class LawBroken(PriorSVMError, AssertionError):
@@ -58,10 +61,11 @@ def check_knowledge(
         rng = np.random.default_rng(0)
         X = rng.normal(size=(40, 3))
         y = (X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.4 * rng.normal(size=40) > 0.4).astype(int)
-    checker = _Checker(block, np.asarray(X, float), np.asarray(y), fit)
+    checker = _Checker(block, np.array(X, float), np.array(y), fit)
     checker.constructor_and_copies()
     for kernel in kernels:
-        checker.machine(kernel)
+        checker.before_solving(kernel)
+        checker.solved(kernel, lp="linear" not in kernels or kernel == "linear")
     if "linear" in kernels and "kernel" not in block.requires and "coef" not in block.requires:
         checker.linear_equals_callable()
     return checker.passed
@@ -80,99 +84,148 @@ class _Checker:
         if name not in self.passed:
             self.passed.append(name)
 
-    def fit(self, prior: Any, **parameters: Any) -> PriorSVC:
+    def fit(self, prior: Any, law: str = "the problem can be solved", **parameters: Any) -> PriorSVC:
+        """A fitted model; a solver without an answer breaks ``law``."""
         rows = self.rows if prior is not None else {}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # local optima and max_rounds are no matter of law
-            return PriorSVC(prior, **parameters).fit(self.X, self.y, **rows)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # local optima and max_rounds are no matter of law
+                model = PriorSVC(prior, **parameters).fit(self.X, self.y, **rows)
+        except (Infeasible, SolverFailed, Unbounded) as error:
+            text = f"block '{self.name}' breaks the law '{law}'. {parameters}: {error}"
+            raise LawBroken(text) from error
+        self.law(law, True)
+        return model
 
     # ------------------------------------------------------------------ without a solver
 
     def constructor_and_copies(self) -> None:
-        block, params = self.block, self.block.get_params(deep=False)
-        rebuilt = type(block)(**params)
-        stored = all(getattr(rebuilt, key) is value for key, value in params.items())
+        law = "the constructor stores its arguments and does nothing else"
+        names = self.block.get_params(deep=False)
+        # Things no constructor can work with: all it can do is to store them.
+        arguments = {name: object() for name in names}
+        try:
+            empty = type(self.block)(**arguments)
+        except Exception as error:
+            raise LawBroken(f"block '{self.name}' breaks the law '{law}'. {error!r}") from error
+        changed = [name for name in names if getattr(empty, name, None) is not arguments[name]]
+        self.law(law, not changed, f"It changes {changed}.")
+        extra = sorted(vars(empty).keys() - names.keys())
+        self.law(law, not extra, f"It also makes {extra}.")
+        self.law("no parameter is called weight", "weight" not in names, "That is the outer weight's name.")
+        for how, copied in (("clone", clone), ("pickle", lambda b: pickle.loads(pickle.dumps(b)))):
+            law = "clone and pickle keep the parameters"
+            try:
+                copy = copied(self.block)
+            except Exception as error:
+                raise LawBroken(f"block '{self.name}' breaks the law '{law}'. {how}: {error!r}") from error
+            self.law(law, _same(vars(copy), vars(self.block)), how)
+        self.law("repr names the class", type(self.block).__name__ in repr(self.block))
+
+    def before_solving(self, kernel: Any) -> None:
+        task = PriorSVC(self.block, kernel=kernel)._task(self.X, self.y, None, self.rows)
+        for training in task.samples:
+            [member] = task.prior
+            states = {self.name: member.block.start(training)}
+            self.rows_are_lawful(training, member.block, states[self.name])
+            sample = prepare([member], training, states)
+            self.terms_are_lawful(task.spec, sample, member.block, states)
+            compiled = Compiled(task.spec, [member], states, sample)
+            known = {constraint.label for constraint in compiled.problem.constraints}
+            missing = set(compiled.constraints) - known
+            self.law("every constraint is in the problem", not missing, str(missing))
+            self.law("the problem is DPP", compiled.problem.is_dcp(dpp=True))
+
+    def rows_are_lawful(self, training: Sample, block: Knowledge, state: Any) -> None:
+        n, before = len(training), _arrays(training)
+        after, again = (_arrays(block.prepare(training, state)) for _ in range(2))
+        self.law("prepare leaves the rows it is given as they are", _same(_arrays(training), before))
+        kept = all(_same(after[key][:n], before[key]) for key in ("X", "y", "source"))
+        self.law("prepare only adds and reweights rows", kept)
+        self.law("prepare is deterministic", _same(after, again))
+
+    def terms_are_lawful(self, spec: Spec, sample: Sample, block: Knowledge, states: dict[str, Any]) -> None:
+        import cvxpy as cp
+
+        plain = Compiled(spec, [], states, sample)
+        if block.requires - plain.f.has:
+            return  # the fit will say what is missing
+        terms = block.build(plain.f, plain.context(self.name))
+        self.law("build returns Terms", isinstance(terms, Terms), f"It returned {type(terms).__name__}.")
+        for name, penalty in terms.penalties.items():
+            scalar = isinstance(penalty, cp.Expression) and penalty.is_scalar()
+            self.law("penalties are scalar expressions", scalar, name)
+            self.law("penalties are named after parameters", name in block.get_params(deep=False), name)
+            self.law("penalties are free of cvxpy parameters", not penalty.parameters(), name)
+            self.law("penalties are convex", penalty.is_convex(), name)
+        for name, constraint in terms.constraints.items():
+            lawful = isinstance(constraint, cp.Constraint) and constraint.is_dcp()
+            self.law("constraints are convex", lawful, name)
+        rows = [*terms.constraints.values(), *plain.f.definitions.values(), *plain.constraints.values()]
+        for name, penalty in terms.penalties.items():
+            low = _infimum(penalty, rows)
+            self.law("penalties are nonnegative", low > -1e-6, f"{name} can be {low:g}.")
+        centres = np.vstack([sample.X[sample.cost > 0], block.centres(sample, states[self.name])]) + 0.0
+        unknown = plain.f._values.seen.keys() - {row.tobytes() for row in centres}
         self.law(
-            "the constructor stores its arguments and does nothing else",
-            stored and vars(rebuilt).keys() == params.keys(),
+            "f is evaluated at rows and centres only",
+            not unknown,
+            f"{len(unknown)} points are neither: return them from centres, or kernel machines are not exact.",
         )
-        copies = [clone(block), pickle.loads(pickle.dumps(block))]
-        self.law("clone and pickle keep the parameters", all(repr(c) == repr(block) for c in copies))
-        self.law("repr names the class", type(block).__name__ in repr(block))
 
-    # ------------------------------------------------------------------ one machine
+    # ------------------------------------------------------------------ with one
 
-    def machine(self, kernel: Any) -> None:
-        before = repr(self.block)
+    def solved(self, kernel: Any, lp: bool) -> None:
+        vars_before, X, y = pickle.loads(pickle.dumps(vars(self.block))), self.X.copy(), self.y.copy()
         model = self.fit(self.block, kernel=kernel, solver="CLARABEL")
-        self.law("fit leaves the block as it was", repr(self.block) == before)
-        machine: Machine = model._machines[0]
+        self.law("fit leaves the block as it was", _same(vars(self.block), vars_before))
+        self.law("fit leaves the data as they were", _same([self.X, self.y], [X, y]))
+        for machine in model._machines:
+            self.answer_is_right(kernel, machine)
+        self.other_solver_agrees(kernel, model, lp)
+        if not self.block.shares_slack:
+            self.weight_means_weight(kernel, model)
+
+    def answer_is_right(self, kernel: Any, machine: Machine) -> None:
         compiled = machine.problem
-        self.terms_are_lawful(compiled)
         found = residuals(compiled.problem)
         self.law("the answer satisfies KKT", found.worst < 1e-4, lambda: f"{kernel}: {found}")
-        solved = float(compiled.problem.value)
-        self.law(
-            "contributions sum to the objective",
-            abs(model.objective_ - solved) <= 1e-4 * (1 + abs(solved)),
-            lambda: f"{kernel}: contributions {model.objective_}, objective {solved}",
-        )
-        slack = machine.slack(machine.sample)[compiled.active]
+        excess = compiled.slack.value - machine.slack(machine.sample)[compiled.active]
+        if self.block.shares_slack:  # a supremum over more than the row itself
+            excess = np.minimum(excess, 0.0)
         self.law(
             "slacks are those of f",
-            np.allclose(slack, compiled.slack.value, atol=1e-3),
-            lambda: f"{kernel}: largest difference {np.abs(slack - compiled.slack.value).max():.1e}",
+            float(np.abs(excess).max()) < 1e-3,
+            lambda: f"{kernel}: largest difference {np.abs(excess).max():.1e}",
         )
-        self.ends_in_fixed_point(machine)
-        self.other_solver_agrees(kernel, solved, compiled)
-        if not self.block.shares_slack:
-            self.weight_means_weight(kernel)
-
-    def terms_are_lawful(self, compiled: Compiled) -> None:
-        rng = np.random.default_rng(0)
-        saved = [(v, v.value) for v in compiled.problem.variables()]
-        for variable, _ in saved:
-            values = rng.normal(size=variable.shape)
-            variable.value = np.abs(values) if variable.attributes["nonneg"] else values
-        for term in compiled.terms:
-            self.law("penalties are convex", term.expression.is_convex())
-            self.law("penalties are nonnegative", float(term.expression.value) >= -1e-9, term.name)
-        for variable, value in saved:
-            variable.value = value
-        known = {constraint.label for constraint in compiled.problem.constraints}
-        missing = set(compiled.constraints) - known
-        self.law("every constraint is in the problem", not missing, str(missing))
-        self.law("the problem is DPP", compiled.problem.is_dcp(dpp=True))
-
-    def ends_in_fixed_point(self, machine: Machine) -> None:
+        stated = float(compiled.problem.value)
+        self.law(
+            "contributions sum to the objective",
+            _close(machine.objective, stated),
+            lambda: f"{kernel}: contributions {machine.objective}, objective {stated}",
+        )
         if self.block.iterative:
-            from .solve.machine import _refined
-
             left = _refined(machine, machine.members, machine.sample, machine.states)
             self.law("refinement ends in a fixed point", not left)
 
-    def other_solver_agrees(self, kernel: Any, solved: float, compiled: Compiled) -> None:
+    def other_solver_agrees(self, kernel: Any, model: PriorSVC, lp: bool) -> None:
         """HiGHS on the LP machine, PIQP on the QP machine: neither must see another problem than Clarabel."""
-        own = classes_of(compiled)[self.name]
-        if own in ("LP", "QP") and "PIQP" in able("QP"):
-            other = self.fit(self.block, kernel=kernel, solver="PIQP").objective_
-            self.law(
-                "CLARABEL and PIQP agree",
-                abs(other - solved) <= 1e-4 * (1 + abs(solved)),
-                f"{kernel}: {other}, {solved}",
-            )
-        if own == "LP":
-            values = [
-                self.fit(self.block, kernel=kernel, norm="l1", solver=s).objective_
-                for s in ("CLARABEL", "HIGHS")
-            ]
-            self.law(
-                "CLARABEL and HIGHS agree",
-                abs(values[0] - values[1]) <= 1e-4 * (1 + abs(values[0])),
-                f"{kernel}: {values}",
-            )
 
-    def weight_means_weight(self, kernel: Any) -> None:
+        def agree(law: str, a: PriorSVC, b: PriorSVC) -> None:
+            ours, theirs = ([m.objective for m in of._machines] for of in (a, b))
+            same = all(_close(u, v) for u, v in zip(ours, theirs, strict=True))
+            self.law(law, same, f"{kernel}: {ours}, {theirs}")
+
+        own = classes_of(model._machines[0].problem)[self.name]
+        if own in ("LP", "QP") and "PIQP" in able("QP"):
+            law = "CLARABEL and PIQP agree"
+            agree(law, model, self.fit(self.block, law, kernel=kernel, solver="PIQP"))
+        if own == "LP" and lp:
+            law = "CLARABEL and HIGHS agree"
+            machine = {"kernel": kernel, "norm": "l1"}
+            agree(law, *(self.fit(self.block, law, solver=s, **machine) for s in ("CLARABEL", "HIGHS")))
+
+    def weight_means_weight(self, kernel: Any, model: PriorSVC) -> None:
         plain = self.fit(None, kernel=kernel, solver="CLARABEL").decision_function(self.X)
         absent = self.fit(0 * self.block, kernel=kernel, solver="CLARABEL").decision_function(self.X)
         self.law(
@@ -180,13 +233,17 @@ class _Checker:
             np.allclose(plain, absent, atol=1e-4),
             lambda: f"{kernel}: f differs by {np.abs(plain - absent).max():.1e} from the plain machine",
         )
+        weights = _weights(model._machines)
+        adds = any(block == self.name for machine in model._machines for block, _ in machine.contributions())
+        if not self.block.exact or not adds or len(weights) == 1:
+            return
         sizes = []
-        for weight in (0.1, 1.0, 10.0):
-            model = self.fit(weight * self.block, kernel=kernel, solver="CLARABEL")
-            terms = model._machines[0].problem.terms
-            sizes.append(sum(float(t.parameter.value * t.expression.value) / weight for t in terms))
-        falling = all(b <= a + 1e-4 * (1 + abs(a)) for a, b in pairwise(sizes))
-        self.law("violation does not grow with the weight", falling, lambda: f"{kernel}: {sizes}")
+        for weight in weights:
+            weighted = self.fit(weight * self.block, kernel=kernel, solver="CLARABEL")
+            sizes.append([_penalty(machine, self.name) / weight for machine in weighted._machines])
+        for course in np.transpose(sizes):
+            falling = all(b <= a + 1e-4 * (1 + abs(a)) for a, b in pairwise(course))
+            self.law("violation does not grow with the weight", falling, f"{kernel}: {course}")
 
     def linear_equals_callable(self) -> None:
         linear = self.fit(self.block, kernel="linear", solver="CLARABEL")
@@ -197,3 +254,58 @@ class _Checker:
             np.allclose(a, b, atol=1e-3),
             lambda: f"f differs by {np.abs(a - b).max():.1e}",
         )
+
+
+def _close(a: float, b: float) -> bool:
+    return abs(a - b) <= 1e-4 * (1 + abs(b))
+
+
+def _infimum(penalty: cp.Expression, constraints: list[cp.Constraint]) -> float:
+    """The lowest value a penalty can have, whatever f is."""
+    import cvxpy as cp
+
+    if penalty.is_nonneg():
+        return 0.0
+    problem = cp.Problem(cp.Minimize(penalty), constraints)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        problem.solve(solver="CLARABEL")
+    return float(problem.value)
+
+
+def _penalty(machine: Machine, name: str) -> float:
+    """What a block adds to the objective."""
+    return sum(value for (block, _), value in machine.contributions().items() if block == name)
+
+
+def _weights(machines: list[Machine]) -> tuple[float, ...]:
+    """Outer weights a block can be given: none if it moves margins, up to 1 if it lowers costs."""
+    changes = [(machine.training, machine.sample) for machine in machines]
+    if any(not np.array_equal(a.margin[: len(b)], b.margin) for b, a in changes):
+        return (1.0,)
+    return (0.1, 0.5, 1.0) if any((a.cost[: len(b)] < b.cost).any() for b, a in changes) else (0.1, 1.0, 10.0)
+
+
+def _arrays(sample: Sample) -> dict[str, Array]:
+    return {key: np.array(getattr(sample, key)) for key in ("X", "y", "cost", "margin", "source")}
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two parameters hold the same, down to the entries of their arrays."""
+    if a is b:
+        return True
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return (
+            type(a) is type(b) and a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
+        )
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(_same(u, v) for u, v in zip(a, b, strict=True))
+    if isinstance(a, BaseEstimator) or (type(a).__eq__ is object.__eq__ and hasattr(a, "__dict__")):
+        return _same(vars(a), vars(b))
+    if hasattr(a, "equals"):  # a DataFrame or a Series
+        return bool(a.equals(b))
+    return bool(a == b)

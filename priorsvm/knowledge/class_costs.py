@@ -60,7 +60,7 @@ class ClassCosts(Knowledge):
             # Counted in weights, so that a weight of 2 stands for a row that is there twice.
             weight = sample.shares["svm"][: sample.n_train]
             counts = np.array([weight[sample.labels == k].sum() for k in sample.classes])
-            counts = np.maximum(counts, np.finfo(float).tiny)
+            counts[counts == 0] = np.inf  # nothing is left of that class to be costly
             if self.costs == "balanced":
                 return weight.sum() / (len(counts) * counts)
             if self.costs == "brown":

@@ -28,6 +28,9 @@ LINEAR_ROWS = 2000
 LOOSE = 1e-3
 POLISH_STEPS = 20
 
+# A kernel matrix up to this size is kept for the next machine, or for polishing.
+SHARED_BYTES = 2**31
+
 
 def obstacle(spec: Spec, members: Sequence[Member], sample: Sample) -> str | None:
     """Why LIBSVM cannot solve this problem, or None if it can."""
@@ -69,7 +72,7 @@ def solve(
     Z = features.rows(X)
     native = {"kernel": "linear"} if spec.kernel is None else spec.kernel.libsvm_params()
     gram = None
-    if native is None or grams is not None:
+    if native is None or (grams is not None and 8 * len(X) ** 2 <= SHARED_BYTES):
         native = {"kernel": "precomputed"}
         gram = _gram(spec, X, Z, {} if grams is None else grams)
     machine = SVC(C=1.0, cache_size=500, **native)
@@ -110,7 +113,8 @@ def _gram(spec: Spec, X: Array, Z: Array, grams: dict[bytes, Array]) -> Array:
     key = X.tobytes()
     if key not in grams:
         refuse_beyond_memory(len(X), len(X), "the kernel matrix", "Give fewer rows, or set n_centres.")
-        grams.clear()  # one at a time
+        while len(grams) > 1:  # the first is that of the training rows, which every class needs again
+            grams.popitem()
         grams[key] = _between(spec, Z)
     return grams[key]
 
@@ -140,6 +144,8 @@ def polish(
     at_bound = np.abs(signed) > (1 - 1e-8) * bound
     free = (np.abs(signed) > 1e-8 * bound) & ~at_bound
     columns = support
+    if 8 * len(y) * len(columns) > SHARED_BYTES:
+        return None
     K = between(np.arange(len(y)), columns)
     for _ in range(POLISH_STEPS):
         signed = np.where(at_bound, y * bound, 0.0)

@@ -19,7 +19,7 @@ from ..knowledge.base import Context
 from ..prior import Member
 from ..sample import Array, Sample
 from . import libsvm
-from .solvers import Outcome
+from .solvers import Outcome, single_threaded
 from .solvers import solve as solve_compiled
 
 
@@ -141,15 +141,16 @@ def fit_machine(
     bar = tqdm(disable=not (verbose and iterative), desc="rounds", leave=False)
     while True:
         start = time.perf_counter()
-        sample = prepare(members, training, states)
-        if _takes_libsvm(spec, members, sample, solver):
-            machine = _by_libsvm(spec, members, training, states, sample, grams, options)
-        else:
-            if compiled is not None and compiled.accepts(members, states, sample):
-                compiled.set_weights(spec.C, members, sample)
+        with single_threaded():
+            sample = prepare(members, training, states)
+            if _takes_libsvm(spec, members, sample, solver):
+                machine = _by_libsvm(spec, members, training, states, sample, grams, options)
             else:
-                compiled = Compiled(spec, members, states, sample, maps)
-            machine = _by_cvxpy(spec, members, training, states, sample, compiled, solver, options)
+                if compiled is not None and compiled.accepts(members, states, sample):
+                    compiled.set_weights(spec.C, members, states, sample)
+                else:
+                    compiled = Compiled(spec, members, states, sample, maps)
+                machine = _by_cvxpy(spec, members, training, states, sample, compiled, solver, options)
         history.append(_entry(machine, len(history) + 1, sample, iterative, time.perf_counter() - start))
         bar.update()
         machine.history = history

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -325,8 +326,8 @@ def is_infeasible(problem: cp.Problem) -> bool:
     return problem.status == cp.INFEASIBLE
 
 
-@lru_cache(maxsize=1)
-def _controller() -> Any:
+@lru_cache(maxsize=2)
+def _controller(with_cvxpy: bool) -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
@@ -334,4 +335,5 @@ def _controller() -> Any:
 
 def single_threaded() -> Any:
     """One BLAS thread: two pools on two threads have made a dense solve 20 times slower."""
-    return _controller().limit(limits=1, user_api="blas")
+    # Solvers bring BLAS libraries of their own, so whoever loads cvxpy looks for them again.
+    return _controller("cvxpy" in sys.modules).limit(limits=1, user_api="blas")
