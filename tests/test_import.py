@@ -1,0 +1,140 @@
+"""`import priorsvm` is cheap, and every public name is there when it is asked for."""
+
+import inspect
+import json
+import subprocess
+import sys
+
+import pytest
+
+import priorsvm
+
+HEAVY = ("cvxpy", "matplotlib", "sklearn", "scipy", "pandas", "joblib", "numpy")
+
+
+def in_a_fresh_python(code):
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    return json.loads(done.stdout)
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    code = f"""
+import json, sys
+import priorsvm
+print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))
+"""
+    assert in_a_fresh_python(code) == []
+
+
+def test_asking_for_a_name_imports_what_it_needs_and_no_more():
+    code = """
+import json, sys
+import priorsvm
+priorsvm.PriorSVC, priorsvm.ClassCosts, priorsvm.Translation, priorsvm.RBF
+print(json.dumps({name: name in sys.modules for name in ("sklearn", "cvxpy", "matplotlib")}))
+"""
+    assert in_a_fresh_python(code) == {"sklearn": True, "cvxpy": False, "matplotlib": False}
+
+
+def test_the_version_and_the_errors_need_nothing():
+    code = f"""
+import json, sys
+import priorsvm
+assert priorsvm.__version__ and priorsvm.errors.InvalidInput
+print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))
+"""
+    assert in_a_fresh_python(code) == []
+
+
+def test_a_fit_that_libsvm_does_needs_no_cvxpy():
+    code = """
+import json, sys
+from priorsvm import PriorSVC
+model = PriorSVC(kernel="rbf").fit([[0.0], [1.0], [3.0]], [0, 0, 1])
+model.predict([[2.0]])
+print(json.dumps([model.solver_, "cvxpy" in sys.modules, "matplotlib" in sys.modules]))
+"""
+    assert in_a_fresh_python(code) == ["LIBSVM", False, False]
+
+
+def test_star_import_gives_the_public_names():
+    code = """
+import json
+names = {}
+exec("from priorsvm import *", names)
+import priorsvm
+print(json.dumps(sorted(set(priorsvm.__all__) - set(names))))
+"""
+    assert in_a_fresh_python(code) == []
+
+
+@pytest.mark.parametrize("name", [n for n in priorsvm.__all__ if n != "__version__"])
+def test_every_public_name_resolves_and_is_documented(name):
+    value = getattr(priorsvm, name)
+    assert value.__name__ == name
+    text = inspect.getdoc(value)
+    assert text
+    assert value.__doc__  # its own, and not its base's
+    assert text.strip().splitlines()[0].strip().endswith((".", ":"))
+    if inspect.isclass(value):
+        for method, function in vars(value).items():
+            if inspect.isfunction(function) and not method.startswith("_"):
+                assert inspect.getdoc(getattr(value, method)), f"{name}.{method} has no docstring"
+
+
+def test_every_block_says_what_it_adds_and_shows_it():
+    blocks = [
+        value
+        for name in priorsvm.__all__
+        if inspect.isclass(value := getattr(priorsvm, name))
+        and issubclass(value, priorsvm.Knowledge)
+        and value is not priorsvm.Knowledge
+    ]
+    assert len(blocks) >= 9
+    for block in blocks:
+        assert ".. math::" in block.__doc__, block
+        assert ">>>" in block.__doc__, block
+        assert "Parameters" in block.__doc__, block
+        assert "References" in block.__doc__, block
+
+
+def test_dir_lists_the_public_names():
+    listed = dir(priorsvm)
+    assert set(priorsvm.__all__) <= set(listed)
+    assert {"errors", "datasets", "kernels", "transforms", "knowledge", "testing"} <= set(listed)
+    assert listed == sorted(listed)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'priorsvm' has no attribute 'PriorSVM'"):
+        priorsvm.PriorSVM  # noqa: B018
+    assert not hasattr(priorsvm, "nonsense")
+    with pytest.raises(ImportError, match="nonsense"):
+        exec("from priorsvm import nonsense")
+
+
+def test_every_error_is_ours_and_a_kind_that_is_known():
+    classes = [c for _, c in inspect.getmembers(priorsvm.errors, inspect.isclass)]
+    assert len(classes) >= 15
+    for error in classes:
+        assert issubclass(error, (priorsvm.errors.PriorSVMError, priorsvm.errors.PriorSVMWarning))
+        assert error.__doc__
+    for error, kind in {
+        "InvalidInput": ValueError,
+        "InvalidType": TypeError,
+        "NameClash": ValueError,
+        "KernelNotPSD": ValueError,
+        "SolverUnsuited": ValueError,
+        "UnknownParameter": TypeError,
+        "MissingCapability": TypeError,
+        "TooLarge": MemoryError,
+        "SolverNotInstalled": ImportError,
+        "Infeasible": RuntimeError,
+        "Unbounded": RuntimeError,
+        "SolverFailed": RuntimeError,
+        "NotFitted": AttributeError,
+        "Recompiled": UserWarning,
+    }.items():
+        assert issubclass(getattr(priorsvm.errors, error), kind)
