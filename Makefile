@@ -49,7 +49,8 @@ clean: ## remove whatever the other targets made
 # Two BLAS pools on two cores slow each other down.
 test check notebooks: export OPENBLAS_NUM_THREADS = 1
 test check notebooks: export OMP_NUM_THREADS = 1
-test check notebooks: export MPLBACKEND = Agg
+test check: export MPLBACKEND = Agg
+notebooks: export MPLBACKEND = module://matplotlib_inline.backend_inline
 
 $(RUN): pyproject.toml | $(BIN)/python
 	@echo "Installing priorsvm in $(VENV) ..."

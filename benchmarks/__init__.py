@@ -1,4 +1,4 @@
-"""How fast priorsvm is, as ratios to peers measured in the same run. ``python -m benchmarks``; see README.md."""
+"""How fast priorsvm is, as ratios to peers measured in the same run; README.md has the tables."""
 
 from __future__ import annotations
 

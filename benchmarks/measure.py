@@ -33,7 +33,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table. ``gap`` is relative, positive where ours is worse; P primal, D dual, - none."""
+    """One line of the table. ``gap`` is relative, positive where ours is worse; P primal, D dual."""
 
     name: str
     work: str
@@ -43,7 +43,7 @@ class Row:
     high: float
     target: float
     objective: str
-    gap: float
+    gap: float | None
     note: str
 
     @classmethod
@@ -54,8 +54,8 @@ class Row:
         peer: str,
         timing: Timing,
         target: float,
-        objective: str = "-",
-        gap: float = 0.0,
+        objective: str = "",
+        gap: float | None = None,
         note: str = "",
     ) -> Row:
         ratios = timing.ratios
@@ -77,7 +77,7 @@ class Row:
         return {**asdict(self), "met": self.ratio <= self.target}
 
     def cells(self) -> list[str]:
-        gap = "-" if self.objective == "-" else f"{self.objective} {self.gap:.0e}"
+        gap = "-" if self.gap is None else f"{self.objective} {self.gap:.0e}"
         return [
             self.work,
             self.peer,
@@ -90,7 +90,7 @@ class Row:
         ]
 
 
-HEADER = ["work", "peer", "ratio: median (min–max)", "target", "gap", "median seconds, ours : peer; note"]
+HEADER = ["work", "peer", "ratio: median (min–max)", "target", "gap", "CPU seconds, ours : peer; note"]
 _WIDTHS = [45, 22, 23, 12, 9, 34]
 
 
@@ -120,9 +120,10 @@ def interleaved(
 
 
 def timed(function: Callable[[], Any]) -> tuple[float, Any]:
-    start = time.perf_counter()
+    """CPU seconds: on one thread those of a clock on an idle machine, and far steadier on a busy one."""
+    start = time.process_time()
     result = function()
-    return time.perf_counter() - start, result
+    return time.process_time() - start, result
 
 
 def dual_objective(K: Array, y: Array, alpha: Array, bound: Array) -> float:
@@ -133,6 +134,13 @@ def dual_objective(K: Array, y: Array, alpha: Array, bound: Array) -> float:
     return finite(alpha.sum() - 0.5 * signed @ K @ signed)
 
 
+def balanced(alpha: Array, y: Array, bound: Array) -> Array:
+    """The nearest-by feasible point of an interior-point answer, which is feasible to its tolerance only."""
+    alpha = np.clip(alpha, 0.0, bound)
+    up, down = alpha[y > 0].sum(), alpha[y < 0].sum()
+    return alpha * np.where(y > 0, min(1.0, down / up), min(1.0, up / down))
+
+
 def primal_objective(half_square: float, scores: Array, y: Array, bound: Array) -> float:
     """½‖f‖² + Σ C_i max(0, 1 − y_i f(x_i))."""
     return finite(half_square + bound @ np.maximum(1.0 - y * scores, 0.0))
@@ -141,9 +149,9 @@ def primal_objective(half_square: float, scores: Array, y: Array, bound: Array) 
 def refuse_trivial(objective: float, half_square: float, y: Array, bound: Array) -> None:
     """A problem whose answer is (almost) constant is solved by everybody at once: no benchmark."""
     all_slack = 2 * min(bound[y > 0].sum(), bound[y < 0].sum())  # f constant at the better of -1 and +1
-    if not objective < 0.9 * all_slack or not half_square > 1e-3 * objective:
+    if not objective < 0.9 * all_slack or not half_square > 1e-6 * objective:
         raise ArithmeticError(
-            f"trivial problem: J = {objective:.4g} of {all_slack:.4g} at f constant, ½‖f‖² = {half_square:.2g}"
+            f"trivial problem: J = {objective:.4g}, {all_slack:.4g} at f constant, ½‖f‖² = {half_square:.2g}"
         )
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .cache import Cache, equal
 from .decision import Decision, FactorMap, Fitted, KernelMap, LinearMap, Scale
 from .errors import InvalidInput, InvalidType, MissingCapability
-from .knowledge.base import Context, Knowledge, Terms
+from .knowledge.base import Context, Knowledge, Terms, check_nonnegative
 from .prior import Member
 from .sample import Array, Sample
 
@@ -91,13 +92,13 @@ class Compiled:
         members: Sequence[Member],
         states: Mapping[str, Any],
         sample: Sample,
-        maps: dict[Any, Any] | None = None,
+        maps: Cache | None = None,
     ):
         import cvxpy as cp
 
         self.spec, self.sample, self.states = spec, sample, dict(states)
         self.members = [member for member in members if member.weight > 0]
-        self.f = Decision(self._features({} if maps is None else maps), spec.norm)
+        self.f = Decision(self._features(maps or Cache()), spec.norm)
         self.active = np.flatnonzero(sample.cost > 0)
         self.slack = cp.Variable(len(self.active), nonneg=True, name="xi")
         self.costs = cp.Parameter(len(self.active), nonneg=True, name="costs")
@@ -123,14 +124,14 @@ class Compiled:
         )
         self.set_weights(spec.C, members, states, sample)
 
-    def _features(self, maps: dict[Any, Any]) -> LinearMap | KernelMap:
+    def _features(self, maps: Cache) -> LinearMap | KernelMap:
         """The map behind f; maps made before are reused when their centres are the same."""
         spec, sample = self.spec, self.sample
         if spec.kernel is None:
             return LinearMap(sample.X.shape[1], spec.scale)
         if spec.norm == "l1":
             # The optimum of the 1-norm machine depends on its centres, so blocks add none.
-            centres = sample.X_train
+            centres = sample.X_train[sample.shares["svm"][: sample.n_train] > 0]
         else:
             parts = [sample.X[sample.cost > 0]]
             for name, block, _ in self.members:
@@ -138,17 +139,8 @@ class Compiled:
                     parts.append(_as_points(block.centres(sample, self.states.get(name)), sample.X.shape[1]))
             centres = np.vstack(parts)
             centres = centres[np.sort(np.unique(centres, axis=0, return_index=True)[1])]
-        key = (spec.norm, repr(spec.kernel), spec.n_centres, centres.tobytes())
-        if key not in maps:
-            maps.clear()  # one at a time: a map may hold a large factor
-            if spec.norm == "l2":
-                maps[key] = FactorMap(spec.kernel, centres, spec.scale, spec.n_centres)
-            elif spec.n_centres is not None and spec.n_centres < len(centres):
-                chosen = np.linspace(0, len(centres) - 1, spec.n_centres).round().astype(int)
-                maps[key] = KernelMap(spec.kernel, centres[chosen], spec.scale)
-            else:
-                maps[key] = KernelMap(spec.kernel, centres, spec.scale)
-        return maps[key]
+        key = (spec.norm, spec.kernel, spec.scale and vars(spec.scale), spec.n_centres, centres)
+        return maps.get(key, lambda: _kernel_map(spec, centres))
 
     def _add(self, member: Member) -> None:
         import cvxpy as cp
@@ -160,13 +152,20 @@ class Compiled:
         terms = block.build(self.f, self.context(name))
         if not isinstance(terms, Terms):
             raise InvalidType(f"build must return Terms(penalties, constraints), got {type(terms).__name__}.")
+        for part, what in (
+            ("penalties", "parameter name to expression"),
+            ("constraints", "label to constraint"),
+        ):
+            given = getattr(terms, part)
+            if not isinstance(given, Mapping):
+                raise InvalidType(f"{part} must be a dict of {what}, got {type(given).__name__}.")
         for key, expression in terms.penalties.items():
             if not isinstance(expression, cp.Expression) or not expression.is_scalar():
                 raise InvalidType(f"penalty '{key}' must be a scalar cvxpy expression.")
             if not hasattr(block, key):
                 raise InvalidInput(f"penalty '{key}' has no parameter of that name to weigh it.")
             if not expression.is_convex():
-                raise InvalidInput(f"penalty '{key}' is not convex: {expression}")
+                raise InvalidInput(f"penalty '{key}' is not convex: {_short(expression)}")
             if expression.parameters():
                 raise InvalidInput(
                     f"penalty '{key}' must be free of cvxpy Parameters: the assembler weighs it."
@@ -178,7 +177,7 @@ class Compiled:
                     f"constraint '{label}' is a {type(constraint).__name__}, not a cvxpy constraint."
                 )
             if not constraint.is_dcp():
-                raise InvalidInput(f"constraint '{label}' is not convex: {constraint}")
+                raise InvalidInput(f"constraint '{label}' is not convex: {_short(constraint)}")
             self.constraints[f"{name}.{label}"] = constraint
 
     def context(self, name: str, support: Array | None = None) -> Context:
@@ -206,7 +205,10 @@ class Compiled:
         self.costs.value = C * sample.cost[self.active]
         for term in self.terms:
             member = blocks[term.block]
-            term.parameter.value = member.weight * float(getattr(member.block, term.name))
+            with naming(member.name):
+                value = getattr(member.block, term.name)
+                check_nonnegative(**{term.name: value})
+                term.parameter.value = member.weight * float(value)
 
     def accepts(self, members: Sequence[Member], states: Mapping[str, Any], sample: Sample) -> bool:
         """Whether the problem for these can be had from this one by new weights alone."""
@@ -216,7 +218,7 @@ class Compiled:
         return (
             list(now) == list(then)
             and all(then[k].only_rows or _alike(now[k], then[k], weights[k]) for k in now)
-            and all(then[k].only_rows or states.get(k) is self.states.get(k) for k in now)
+            and all(then[k].only_rows or equal(states.get(k), self.states.get(k)) for k in now)
             and self.sample.same_rows(sample)
         )
 
@@ -232,39 +234,44 @@ class Compiled:
         return self.f.fitted()
 
 
+def _kernel_map(spec: Spec, centres: Array) -> KernelMap:
+    assert spec.kernel is not None
+    if spec.norm == "l2":
+        return FactorMap(spec.kernel, centres, spec.scale, spec.n_centres)
+    if spec.n_centres is not None and spec.n_centres < len(centres):
+        centres = centres[np.linspace(0, len(centres) - 1, spec.n_centres).round().astype(int)]
+    return KernelMap(spec.kernel, centres, spec.scale)
+
+
 def _alike(a: Knowledge, b: Knowledge, weights: set[str]) -> bool:
     """Whether two blocks differ in nothing but the parameters that weigh their penalties."""
-    if a is b:
-        return True
-    A, B = vars(a), vars(b)
-    return type(a) is type(b) and all(A[k] is B[k] or _equal(A[k], B[k]) for k in A if k not in weights)
-
-
-def _equal(a: Any, b: Any) -> bool:
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return np.array_equal(a, b)
-    if hasattr(a, "get_params") and type(a) is type(b):
-        A, B = a.get_params(), b.get_params()
-        return A.keys() == B.keys() and all(A[k] is B[k] or _equal(A[k], B[k]) for k in A)
-    try:
-        return bool(a == b)
-    except ValueError:  # sequences of arrays have no single truth
-        return False
+    A, B = ({k: v for k, v in vars(block).items() if k not in weights} for block in (a, b))
+    return type(a) is type(b) and equal(A, B)
 
 
 def _as_points(centres: Any, n_features: int) -> Array:
     points = np.asarray(centres, float)
+    if points.size == 0:
+        return np.empty((0, n_features))
     if points.ndim != 2 or points.shape[1] != n_features:
         raise InvalidInput(f"centres has shape {points.shape}, expected (n, {n_features}).")
+    if not np.isfinite(points).all():
+        raise InvalidInput("centres contains NaN or infinity.")
     return points
+
+
+def _short(expression: Any) -> str:
+    text = str(expression)
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _lacks(missing: list[str], f: Decision) -> str:
     machines = {
-        "coef": "linear machines have it (kernel='linear')",
-        "kernel": "kernel machines have it (any kernel but 'linear')",
-        "slope": "linear machines and differentiable kernels have it (RBF, Polynomial)",
+        "coef": "use kernel='linear'",
+        "kernel": "use a kernel other than 'linear'",
+        "slope": "use a linear machine or a kernel with derivatives, such as RBF or Polynomial",
     }
-    kind = "linear machine" if isinstance(f.features, LinearMap) else f"machine with {f.features.kernel!r}"
-    wants = "; ".join(f"it needs f's {m}: {machines.get(m, 'no machine has it')}" for m in missing)
-    return f"this {kind} lacks something. {wants[0].upper()}{wants[1:]}."
+    features = f.features
+    kind = "a linear machine" if isinstance(features, LinearMap) else f"a machine with {features.kernel!r}"
+    wants = [f"f.{m}, which {kind} does not have: {machines.get(m, 'no machine has it')}" for m in missing]
+    return f"it needs {'; '.join(wants)}."

@@ -10,14 +10,14 @@ import math
 import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-from .errors import InvalidInput, MissingCapability, TooLarge
+from .errors import InvalidInput, KernelNotPSD, MissingCapability, TooLarge
 from .sample import Array
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class LinearMap:
     r""":math:`\varphi(x) = x` in the machine's units."""
 
     def __init__(self, n_features: int, scale: Scale | None):
-        self.scale, self.size = scale, n_features
+        self.scale, self.size, self.n_features = scale, n_features, n_features
 
     def rows(self, Z: Array) -> Array:
         return Z if self.scale is None else self.scale.points(Z)
@@ -87,7 +87,7 @@ class KernelMap:
     def __init__(self, kernel: Kernel, centres: Array, scale: Scale | None):
         self.kernel, self.scale, self.centres = kernel, scale, centres
         self.inner = centres if scale is None else scale.points(centres)
-        self.size = len(centres)
+        self.size, self.n_features = centres.shape
 
     def rows(self, Z: Array) -> Array:
         return self.kernel(Z if self.scale is None else self.scale.points(Z), self.inner)
@@ -147,6 +147,7 @@ def pivoted_cholesky(kernel: Kernel, Z: Array, rank: int | None = None) -> tuple
     if rank is None or rank >= n:
         refuse_beyond_memory(n, n, "the kernel matrix", "Set n_centres to work with fewer.")
         K = kernel(Z)
+        require_psd(kernel, K)
         factor, order, found, _ = dpstrf(
             K.T, tol=RANK_TOLERANCE * max(K.diagonal().max(), 0.0), lower=1, overwrite_a=1
         )
@@ -171,14 +172,37 @@ def pivoted_cholesky(kernel: Kernel, Z: Array, rank: int | None = None) -> tuple
     return np.array(pivots, int), columns[: len(pivots)].T.copy()
 
 
+def require_psd(kernel: Kernel, K: Array) -> None:
+    """Refuse a matrix that is not positive semidefinite, of a kernel that does not say that it is."""
+    if kernel.definiteness == "psd" or len(K) == 0:
+        return
+    size = float(np.abs(K).max())
+    way_out = "norm='l2' needs that. Use norm='l1', which takes any kernel."
+    if not np.allclose(K, K.T, atol=1e-8 * size):
+        raise KernelNotPSD(f"kernel {kernel!r} is not symmetric, and {way_out}")
+    try:
+        np.linalg.cholesky(K + 1e-8 * size * np.eye(len(K)))
+    except np.linalg.LinAlgError as error:
+        lowest = float(np.linalg.eigvalsh(K).min())
+        raise KernelNotPSD(
+            f"kernel {kernel!r} is not positive semidefinite on {len(K)} rows it has to serve (lowest "
+            f"eigenvalue {lowest:.2g}), and {way_out}"
+        ) from error
+
+
+def fits_in_memory(rows: int, columns: int, share: float = 0.5) -> bool:
+    """Whether a dense matrix takes at most this share of the machine's memory."""
+    if not hasattr(os, "sysconf"):  # Windows does not tell
+        return True
+    return 8 * rows * columns <= share * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
 def refuse_beyond_memory(rows: int, columns: int, what: str, way_out: str) -> None:
     """Refuse a dense matrix that would take more than half of the machine's memory."""
-    if not hasattr(os, "sysconf"):  # Windows does not tell
-        return
-    need, have = 8 * rows * columns, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if need > have / 2:
+    if not fits_in_memory(rows, columns):
+        have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         raise TooLarge(
-            f"{what} would have {rows} x {columns} entries, {need / 2**30:.1f} GiB of the "
+            f"{what} would have {rows} x {columns} entries, {8 * rows * columns / 2**30:.1f} GiB of the "
             f"{have / 2**30:.1f} GiB this machine has. {way_out}"
         )
 
@@ -194,7 +218,7 @@ class Decision:
     def __init__(self, features: LinearMap | KernelMap, norm: str):
         import cvxpy as cp
 
-        self.features, self.norm = features, norm
+        self.features, self.norm, self.n_features = features, norm, features.n_features
         if norm == "l1":
             # Two nonnegative halves instead of bounds on |c|: twice as fast under HiGHS.
             self._up = cp.Variable(features.size, nonneg=True, name="c_up")
@@ -204,6 +228,7 @@ class Decision:
             self.c = cp.Variable(features.size, name="c")
         self.b = cp.Variable(name="b")
         self.definitions: dict[str, cp.Constraint] = {}
+        self._parts: dict[int, tuple[cp.Variable, Array, bool]] = {}
         self._values = _Lookup()
         self._slopes = _Lookup()
 
@@ -218,15 +243,23 @@ class Decision:
 
     def __call__(self, Z: Any) -> cp.Expression:
         """f at the rows of Z."""
-        Z = np.asarray(Z, float)
-        return self._shared(self._values, Z, (Z,), lambda new: self.features.rows(Z[new]) @ self.c + self.b)
+        Z = self._points("f(Z)", Z)
+        return self._shared(self._values, Z, (Z,), lambda new: (self.features.rows(Z[new]), self.b))
 
     def slope(self, Z: Any, V: Any) -> cp.Expression:
         r""":math:`\nabla f(z_i)^\top v_i` for each row."""
-        Z, V = np.asarray(Z, float), np.asarray(V, float)
-        return self._shared(
-            self._slopes, Z, (Z, V), lambda new: self.features.slopes(Z[new], V[new]) @ self.c
-        )
+        Z, V = self._points("f.slope(Z, V)", Z), self._points("f.slope(Z, V)", V)
+        return self._shared(self._slopes, Z, (Z, V), lambda new: (self.features.slopes(Z[new], V[new]), 0.0))
+
+    def _points(self, what: str, Z: Any) -> Array:
+        points = np.asarray(Z, float)
+        if points.ndim != 2 or points.shape[1] != self.n_features:
+            raise InvalidInput(
+                f"{what} takes points of shape (n, {self.n_features}), got shape {points.shape}."
+            )
+        if not np.isfinite(points).all():
+            raise InvalidInput(f"{what} got NaN or infinity.")
+        return points
 
     def _shared(self, lookup: _Lookup, Z: Array, key: tuple[Array, ...], affine: Any) -> cp.Expression:
         import cvxpy as cp
@@ -234,11 +267,30 @@ class Decision:
         positions, new = lookup.positions(np.hstack(key))
         if len(new):
             g = cp.Variable(len(new), name=f"f{len(self.definitions)}")
-            self.definitions[g.name()] = g == affine(new)
+            matrix, offset = affine(new)
+            self.definitions[g.name()] = g == matrix @ self.c + offset
+            self._parts[self.definitions[g.name()].id] = (g, matrix, offset is self.b)
             lookup.variables.append(g)
         if len(new) == len(Z):
             return lookup.variables[-1]
         return cp.hstack(lookup.variables)[positions]
+
+    def jacobians(self) -> dict[int, Any]:
+        r"""For each definition :math:`g = \Phi c + b`, how a multiplier enters the gradient of each variable."""
+        known: dict[int, dict[cp.Variable, Any]] = {}
+        for constraint, (g, matrix, biased) in self._parts.items():
+            parts: dict[cp.Variable, Any] = {g: lambda m: m}
+            if self.norm == "l1":
+                parts[self._up], parts[self._down] = (
+                    partial(np.matmul, -matrix.T),
+                    partial(np.matmul, matrix.T),
+                )
+            else:
+                parts[self.c] = partial(np.matmul, -matrix.T)
+            if biased:
+                parts[self.b] = lambda m: -m.sum(keepdims=True)
+            known[constraint] = parts
+        return known
 
     @property
     def has(self) -> frozenset[str]:

@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     import cvxpy as cp
 
     from .assemble import Compiled
     from .sample import Array
+
+
+Jacobian = dict["cp.Variable", "Callable[[Array], Array]"]
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,12 @@ class Residuals:
         )
 
 
-def residuals(problem: cp.Problem) -> Residuals:
-    """Residuals of the values and multipliers a solver left in ``problem``."""
+def residuals(problem: cp.Problem, jacobians: Mapping[int, Jacobian] | None = None) -> Residuals:
+    """Residuals of the values and multipliers a solver left in ``problem``.
+
+    ``jacobians`` may give, by constraint id, what cvxpy would have to work out at some length: for each
+    variable the map from a multiplier to its part of the gradient.
+    """
     objective = problem.objective.expr
     values = [
         np.asarray(v.value, float) if v.value is not None else np.array(np.nan) for v in problem.variables()
@@ -78,7 +85,7 @@ def residuals(problem: cp.Problem) -> Residuals:
             dual = max(dual, distance / (1.0 + float(np.abs(multiplier).max(initial=0.0))))
             gap += float(multiplier @ np.ravel(expression.value, order="F"))
             if smooth:
-                gradient.add(expression, multiplier)
+                gradient.add(expression, multiplier, (jacobians or {}).get(constraint.id))
     if not smooth:
         return Residuals(primal, dual, float("nan"), _above_reference(problem) / size)
     stationarity, bound_gap = gradient.residual()
@@ -106,10 +113,16 @@ class _Gradient:
         self.total = {v: np.zeros(v.size) for v in problem.variables()}
         self.reach = dict.fromkeys(self.total, 1.0)
 
-    def add(self, expression: cp.Expression, multiplier: Array) -> None:
-        for variable, jacobian in expression.grad.items():
+    def add(self, expression: cp.Expression, multiplier: Array, known: Jacobian | None = None) -> None:
+        if known is None:
             # A scalar's gradient comes as a number, every other one as a sparse matrix.
-            part = np.ravel(jacobian * multiplier if np.ndim(jacobian) == 0 else jacobian @ multiplier)
+            parts = {
+                variable: np.ravel(jacobian * multiplier if np.ndim(jacobian) == 0 else jacobian @ multiplier)
+                for variable, jacobian in expression.grad.items()
+            }
+        else:
+            parts = {variable: adjoint(multiplier) for variable, adjoint in known.items()}
+        for variable, part in parts.items():
             self.total[variable] += part
             self.reach[variable] = max(self.reach[variable], float(np.abs(part).max(initial=0.0)))
 

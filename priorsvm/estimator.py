@@ -5,17 +5,19 @@ from __future__ import annotations
 import copy
 import itertools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .assemble import Spec, naming
+from .cache import Cache, equal
 from .decision import FittedKernel, FittedLinear, Scale
 from .errors import InvalidInput, KernelNotPSD, MissingCapability, NotFitted, Recompiled, UnknownParameter
 from .knowledge.base import is_number
@@ -161,7 +163,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
 
     def _fit_machines(self, task: _Task) -> list[Machine]:
         from joblib import Parallel, delayed
-        from tqdm.auto import tqdm
+        from tqdm import tqdm
 
         arguments: dict[str, Any] = {
             "solver": self.solver,
@@ -170,14 +172,19 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             "verbose": self.verbose,
         }
         members, many = list(task.prior), len(task.samples) > 1
-        shared: dict[str, Any] = {"maps": {}, "grams": {} if many else None}
+        shared: dict[str, Any] = {"maps": Cache(), "grams": Cache() if many else None}
         samples = task.samples
         if self.preselect:
             samples = [self._support_only(task, sample, shared) for sample in samples]
         if many and self.n_jobs not in (None, 1):
             # CVXPY is not thread-safe, so parallel work is processes.
-            jobs = (delayed(fit_machine)(task.spec, members, sample, **arguments) for sample in samples)
-            return list(Parallel(n_jobs=self.n_jobs, verbose=10 * self.verbose)(jobs))
+            jobs = (delayed(_fit_and_record)(task.spec, members, sample, **arguments) for sample in samples)
+            machines = []
+            for machine, caught in Parallel(n_jobs=self.n_jobs, verbose=10 * self.verbose)(jobs):
+                for message, category in caught:
+                    warnings.warn(message, category, stacklevel=3)
+                machines.append(machine)
+            return machines
         bar = tqdm(samples, desc="classes", disable=not (self.verbose and many), leave=False)
         return [fit_machine(task.spec, members, sample, **arguments, **shared) for sample in bar]
 
@@ -215,14 +222,17 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             check_classification_targets(y)
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
-            raise InvalidInput(f"y holds one class only, {self.classes_[0]!r}: two classes are needed.")
+            raise InvalidInput(
+                f"y holds one class only, {self.classes_.tolist()[0]!r}: two classes are needed."
+            )
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            if len(np.unique(y[weight > 0])) < 2:
-                raise InvalidInput(
-                    "the rows with a positive sample_weight are of one class: two classes are needed."
-                )
+            for label in self.classes_.tolist():
+                if not np.any(weight[y == label] > 0):
+                    raise InvalidInput(
+                        f"sample_weight leaves no row of class {label!r}: every class needs one."
+                    )
         names = getattr(self, "feature_names_in_", None)
         seed = 0
         if self.random_state is not None:
@@ -265,6 +275,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
                 "Use norm='l1', which takes any kernel."
             )
         if self.norm == "l2" and kernel.definiteness == "unknown":
+            # A glance at some rows finds most of what is wrong before any heavy work; all rows follow later.
             few = X[np.linspace(0, len(X) - 1, min(len(X), 200)).round().astype(int)]
             K = np.asarray(kernel(few, few))
             lowest = float(np.linalg.eigvalsh((K + K.T) / 2).min())
@@ -291,6 +302,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         ):
             if value not in allowed:
                 raise InvalidInput(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
+        if self.n_centres is not None and isinstance(self.kernel, str) and self.kernel == "linear":
+            raise InvalidInput("n_centres is for kernel machines: a linear machine has no centres.")
         for name in ("max_rounds", "n_centres"):
             count = getattr(self, name)
             whole = isinstance(count, (int, np.integer)) and not isinstance(count, bool) and count >= 1
@@ -298,8 +311,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
                 raise InvalidInput(f"{name} must be a whole number of at least 1, got {count!r}.")
         if self.solver_options is not None and not isinstance(self.solver_options, dict):
             raise InvalidInput(f"solver_options must be a dict, got {type(self.solver_options).__name__}.")
-        if self.solver != "auto":
-            check_solver(self.solver)
+        check_solver(self.solver)
 
     def _with_rows(self, prior: Prior, rows: dict[str, Any]) -> Prior:
         """The prior with the row parameters that were given to fit."""
@@ -309,7 +321,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             known = (
                 f"The row parameters of this prior are: {', '.join(valid)}."
                 if valid
-                else "This prior has none."
+                else "No block takes any."
             )
             raise UnknownParameter(
                 f"fit() got {', '.join(map(repr, unknown))}, which no block knows. {known}"
@@ -355,13 +367,19 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
                 "values must be a dict of parameter to a list of values, for instance {'C': [1, 10]}."
             )
         models: list[PriorSVC] = []
-        maps: dict[Any, Any] = {}
-        grams: dict[bytes, Array] = {}
-        again: set[str] = set()
+        for key, options in values.items():
+            if isinstance(options, str) or not isinstance(options, Iterable) or len(list(options)) == 0:
+                raise InvalidInput(
+                    f"values[{key!r}] must be a list of values with at least one, got {options!r}."
+                )
+        tasks = []
         for combination in itertools.product(*values.values()):
             model = clone(self)
             model._set_path(dict(zip(values, combination, strict=True)))
-            task = model._task(X, y, sample_weight, rows)
+            tasks.append((model, model._task(X, y, sample_weight, rows)))
+        maps, grams = Cache(), Cache()
+        again = False
+        for model, task in tasks:
             previous = models[-1]._machines if models else [None] * len(task.samples)
             machines = []
             for sample, before in zip(task.samples, previous, strict=True):
@@ -387,7 +405,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
                     and machine.compiled is not None
                     and machine.compiled is not before.compiled
                 ):
-                    again.update(values)
+                    again = again or not any(m.block.iterative and m.weight > 0 for m in machine.members)
                 machines.append(machine)
             model._keep(task, machines)
             models.append(model)
@@ -396,9 +414,12 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             for machine in model._machines:
                 machine.compiled = None
         if again:
+            keys = [key for key in values if key != "C" and not key.endswith(("__weight", "__mu"))] or list(
+                values
+            )
             warnings.warn(
-                f"the path over {', '.join(sorted(again))} could not keep its compiled problem: some value "
-                "changes more than weights (C, outer weights and penalty weights do not).",
+                f"the path over {', '.join(keys)} could not keep its compiled problem: some value changes "
+                "more than weights. C, penalty weights and outer weights do not, unless one is 0.",
                 Recompiled,
                 stacklevel=2,
             )
@@ -441,7 +462,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
 
     def _fitted_machines(self) -> list[Machine]:
         if not hasattr(self, "_machines"):
-            raise NotFitted("this PriorSVC is not fitted yet: call fit(X, y) first.")
+            raise Unfitted("this PriorSVC is not fitted yet: call fit(X, y) first.")
         return self._machines
 
     def _each(self, values: list[Any]) -> Any:
@@ -458,7 +479,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
     @property
     def centres_(self) -> Array:
         """The points f expands over, all machines together (kernel machines)."""
-        return np.unique(np.vstack([f.centres for f in self._expansions()]), axis=0)
+        return np.unique(np.vstack([f.centres + 0.0 for f in self._expansions()]), axis=0)
 
     @property
     def dual_coef_(self) -> Array:
@@ -468,7 +489,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         expansions = self._expansions()
         coefficients = np.zeros((len(expansions), len(centres)))
         for row, f in zip(coefficients, expansions, strict=True):
-            np.add.at(row, [place[z.tobytes()] for z in f.centres], f.weights)
+            np.add.at(row, [place[z.tobytes()] for z in f.centres + 0.0], f.weights)
         return coefficients
 
     def _expansions(self) -> list[FittedKernel]:
@@ -540,8 +561,20 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         return routing
 
 
+class Unfitted(NotFitted, NotFittedError):
+    """Something that only a fitted model has was asked of an unfitted one."""
+
+
 class MissingAttribute(MissingCapability, AttributeError):
     """An attribute this kind of machine does not have."""
+
+
+def _fit_and_record(*arguments: Any, **keywords: Any) -> tuple[Machine, list[tuple[str, type[Warning]]]]:
+    """A machine and the warnings its fit gave, which would be lost in another process."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        machine = fit_machine(*arguments, **keywords)
+    return machine, [(str(w.message), w.category) for w in caught]
 
 
 def _row_keys(prior: Prior) -> list[str]:
@@ -550,12 +583,9 @@ def _row_keys(prior: Prior) -> list[str]:
 
 def _same_machine(a: Spec, b: Spec) -> bool:
     """Whether two specifications differ in C and tol at most."""
-    same = (a.norm, a.loss, a.n_centres, repr(a.kernel)) == (b.norm, b.loss, b.n_centres, repr(b.kernel))
-    if a.scale is None or b.scale is None:
-        return same and a.scale is b.scale
-    return (
-        same and np.array_equal(a.scale.shift, b.scale.shift) and np.array_equal(a.scale.width, b.scale.width)
-    )
+    return all(
+        equal(getattr(a, part), getattr(b, part)) for part in ("norm", "loss", "n_centres", "kernel")
+    ) and equal(a.scale and vars(a.scale), b.scale and vars(b.scale))
 
 
 def _score(machine: Machine, X: Array) -> Array:
@@ -566,6 +596,12 @@ def _score(machine: Machine, X: Array) -> Array:
             with naming(name):
                 scores = block.predict(machine.f, X)
             if scores is not None:
+                scores = np.asarray(scores, float)
+                if scores.shape != (len(X),) or not np.isfinite(scores).all():
+                    raise InvalidInput(
+                        f"block '{name}': predict must return one finite score for each of the "
+                        f"{len(X)} rows, got shape {scores.shape}."
+                    )
                 answers[name] = scores
     if len(answers) > 1:
         raise InvalidInput(

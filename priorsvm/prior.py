@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from sklearn.base import BaseEstimator, clone
 
 from .errors import InvalidInput, InvalidType, NameClash
-from .knowledge.base import Knowledge, is_number, snake_case
+from .knowledge.base import Knowledge, described, is_number, snake_case
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 
@@ -100,9 +100,11 @@ class Prior(BaseEstimator):
             if name in seen:
                 raise NameClash(f"two blocks are called '{name}'. Rename one with block.named('...').")
             if not isinstance(block, Knowledge):
-                raise InvalidType(
-                    f"block '{name}' is a {type(block).__name__}, not a Knowledge block."
-                    + (" Create it: write ClassName(...)." if isinstance(block, type) else "")
+                raise InvalidType(f"block '{name}' must be a Knowledge block, got {described(block)}.")
+            if "weight" in block.get_params(deep=False):
+                raise InvalidInput(
+                    f"block '{name}' has a parameter called 'weight', which is the name of the outer weight. "
+                    "Rename the parameter."
                 )
             seen.add(name)
         if self.weights is not None and not isinstance(self.weights, dict):
@@ -234,6 +236,6 @@ def as_prior(value: Any) -> Prior:
         return Prior([])
     prior = _to_prior(value)
     if prior is NotImplemented:
-        hint = " Create it: write ClassName(...)." if isinstance(value, type) else ""
-        raise InvalidType(f"prior must be a block or a sum of blocks, got {type(value).__name__}.{hint}")
+        hint = " Add them: a + b." if isinstance(value, (list, tuple)) else ""
+        raise InvalidType(f"prior must be a block or a sum of blocks, got {described(value)}.{hint}")
     return prior.validate()

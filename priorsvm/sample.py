@@ -129,6 +129,8 @@ class Sample:
         Its :math:`J_{PK}` is the change of :math:`\sum_i C\,\mathrm{cost}_i\,\xi_i`, so that 0 is absent
         and 1 is the block as it stands.
         """
+        if not isinstance(after, Sample):
+            raise InvalidInput(f"block '{name}': prepare must return a Sample, got {type(after).__name__}.")
         if after is self or weight == 0:
             return self
         n = len(self)
@@ -137,14 +139,18 @@ class Sample:
                 f"block '{name}' changes margins, which no outer weight can scale: "
                 f"weight {weight:g} has no meaning. Remove the weight and scale its costs instead."
             )
+        for what, values in (("cost", after.cost), ("margin", after.margin)):
+            if not np.isfinite(values).all() or (what == "cost" and (values < 0).any()):
+                raise InvalidInput(f"block '{name}' makes a {what} that is negative or no number.")
         before = np.concatenate([self.cost, np.zeros(len(after) - n)])
-        share = weight * (after.cost - before)
-        cost = np.maximum(before + share, 0.0)  # rounding must not turn 1 - 1 into a negative cost
-        if weight > 1 and np.any(before + share < -1e-12):
+        cost = before + weight * (after.cost - before)
+        if np.any((cost < -1e-12) & (after.cost > 0)):
             raise InvalidInput(
                 f"block '{name}' lowers costs, and its weight {weight:g} would make some of them negative. "
                 "Use a weight of at most 1, or smaller costs."
             )
+        cost = np.maximum(cost, 0.0)  # a row that is dropped cannot be dropped more than once
+        share = cost - before
         padded = {k: np.concatenate([v, np.zeros(len(after) - n)]) for k, v in self.shares.items()}
         return replace(after, cost=cost, shares={**padded, name: share})
 

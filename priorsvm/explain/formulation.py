@@ -38,33 +38,39 @@ class Formulation:
 
 
 def formulation(machines: Sequence[Machine]) -> Formulation:
-    """Of the first machine: those of the other classes differ in the signs of y alone."""
-    machine = machines[0]
+    """Of all machines together: those of other classes differ in signs and in what blocks ask of them."""
+    objective: dict[str, str] = {}
+    constraints: dict[str, tuple[str, int]] = {}
+    for machine in machines:
+        _describe(machine, objective, constraints)
+    return Formulation(list(objective.items()), [(label, *found) for label, found in constraints.items()])
+
+
+def _describe(machine: Machine, objective: dict[str, str], constraints: dict[str, tuple[str, int]]) -> None:
+    """Add the terms and constraints of one machine that are not there yet."""
     spec, compiled = machine.spec, machine.problem
-    f = r"\|c\|_1" if spec.norm == "l1" else r"\tfrac12 \|c\|^2"
+    norm = r"\|c\|_1" if spec.norm == "l1" else r"\tfrac12 \|c\|^2"
     power = "" if spec.loss == "hinge" else "^2"
-    objective = [
-        ("svm.regulariser", f),
-        ("svm.loss", rf"C \sum_{{i=1}}^{{{machine.training.n_train}}} \xi_i{power}"),
-    ]
+    objective.setdefault("svm.regulariser", norm)
+    objective.setdefault("svm.loss", rf"C \sum_{{i=1}}^{{{machine.training.n_train}}} \xi_i{power}")
+    margin = r"y_i f(x_i) \ge \rho_i - \xi_i,\; \xi_i \ge 0"
+    constraints.setdefault("svm.margin", (margin, len(compiled.active)))
     for name, block, weight in compiled.members:
         factor = "" if weight == 1 else f"{weight:g} \\cdot "
+        unnamed = rf"J_{{\text{{{_text(name)}}}}}"
         if name in compiled.sample.shares:
-            objective.append((name, factor + block.latex.get("sample", rf"J_{{\text{{{_text(name)}}}}}")))
+            objective.setdefault(name, factor + block.latex.get("sample", unnamed))
         for term in compiled.terms:
             if term.block == name:
                 symbol = {"mu": r"\mu", "gamma": r"\gamma"}.get(term.name, rf"\text{{{_text(term.name)}}}")
-                formula = block.latex.get(term.name, rf"J_{{\text{{{_text(name)}}}}}")
-                objective.append((f"{name}.{term.name}", f"{factor}{symbol}\\, {formula}"))
-    constraints = [("svm.margin", r"y_i f(x_i) \ge \rho_i - \xi_i,\; \xi_i \ge 0", len(compiled.active))]
+                formula = block.latex.get(term.name, unnamed)
+                objective.setdefault(f"{name}.{term.name}", f"{factor}{symbol}\\, {formula}")
     blocks = {member.name: member.block for member in compiled.members}
     for label, constraint in compiled.constraints.items():
         name, _, own = label.partition(".")
         if name != "svm":
             latex = blocks[name].latex.get(own, rf"c_{{\text{{{_text(label)}}}}}(f) \le 0")
-            rows = int(np.prod(constraint.args[0].shape, dtype=int))
-            constraints.append((label, latex, rows))
-    return Formulation(objective, constraints)
+            constraints.setdefault(label, (latex, int(np.prod(constraint.args[0].shape, dtype=int))))
 
 
 def _text(words: str) -> str:

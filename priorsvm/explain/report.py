@@ -69,8 +69,8 @@ class Report:
                     row.block,
                     row.term,
                     f"{row.weight:g}",
-                    f"{row.contribution:.4g}",
-                    f"{100 * row.contribution / total:.1f}%" if total else "-",
+                    f"{_rounded(row.contribution, total):.4g}",
+                    f"{100 * _rounded(row.contribution, total) / total:.1f}%" if total else "-",
                     str(row.rows) if row.rows else "-",
                     str(row.active) if row.rows else "-",
                     f"{row.slack:.4g}" if row.rows else "-",
@@ -105,6 +105,11 @@ class Report:
         import pandas as pd
 
         return pd.DataFrame([vars(row) for row in self.rows])
+
+
+def _rounded(value: float, total: float) -> float:
+    """Zero instead of what an interior-point method leaves of it."""
+    return 0.0 if abs(value) <= 1e-8 * abs(total) else value
 
 
 def report(machines: Sequence[Machine]) -> Report:

@@ -495,6 +495,9 @@ class FromCallable(Kernel):
     def __init__(self, function: Callable[[Array, Array], Array]) -> None:
         self.function = function
 
+    def __repr__(self) -> str:
+        return f"FromCallable({getattr(self.function, '__name__', type(self.function).__name__)})"
+
     def _check(self) -> None:
         if not callable(self.function):
             raise InvalidType(

@@ -31,8 +31,11 @@ def _gamma_on(gamma: float | str, X: Array, weight: Array | None) -> float | str
     if gamma == "auto":
         return 1.0 / X.shape[1]
     if gamma == "scale" and len(X):
-        spread = (X - np.average(X.mean(axis=1), weights=weight)) ** 2
-        variance = np.average(spread.mean(axis=1), weights=weight)
+        if weight is None:
+            variance = X.var()
+        else:
+            spread = (X - np.average(X.mean(axis=1), weights=weight)) ** 2
+            variance = np.average(spread.mean(axis=1), weights=weight)
         return float(1.0 / (X.shape[1] * variance)) if variance else 1.0
     return gamma
 

@@ -184,7 +184,12 @@ class Knowledge(BaseEstimator):
         source = "as an array"
         if callable(value):
             value, source = value(sample.X_train, sample.labels), "as a function of (X, y)"
-        array = np.asarray(value, float)
+        try:
+            array = np.asarray(value, float)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(f"{parameter} must be numbers, got {value!r}.") from error
+        if array.ndim == 0:
+            raise InvalidInput(f"{parameter} must be one number per training row, got {value!r}.")
         if array.shape[:1] != (sample.n_train,):
             raise InvalidInput(
                 f"{parameter} was given {source} with shape {array.shape}, but there are {sample.n_train} "
@@ -237,8 +242,31 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
-def check_points(name: str, X: Any, n_features: int) -> Array:
-    """Points given to a block: a finite 2-D array as wide as the training data."""
+def described(value: Any) -> str:
+    """What was given instead of what was expected, with the usual slip named."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}: write {value.__name__}(...)"
+    return type(value).__name__
+
+
+def check_flag(**values: Any) -> None:
+    """Every value is True or False."""
+    for name, value in values.items():
+        if not isinstance(value, (bool, np.bool_)):
+            raise InvalidInput(f"{name} must be True or False, got {value!r}.")
+
+
+def check_points(name: str, X: Any, sample: Sample) -> Array:
+    """Points given to a block: a finite 2-D array with the columns of the training data."""
+    n_features = sample.X.shape[1]
+    columns = getattr(X, "columns", None)
+    if columns is not None and sample.feature_names is not None:
+        given, known = [str(c) for c in columns], sample.feature_names.tolist()
+        if given != known:
+            raise InvalidInput(
+                f"{name} has the columns {', '.join(given)}, but the training data has {', '.join(known)}, "
+                "in this order."
+            )
     try:
         points = np.asarray(X, float)
     except (TypeError, ValueError) as error:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..sample import Array, Sample
-from .base import Context, Knowledge, Terms, Verdict, check_nonnegative
+from .base import Context, Knowledge, Terms, Verdict, check_flag, check_nonnegative
 from .virtual_samples import check_transform
 
 
@@ -54,6 +54,7 @@ class InvarianceHint(Knowledge):
     def validate(self, sample: Sample) -> None:
         check_transform(self.transform, sample)
         check_nonnegative(mu=self.mu)
+        check_flag(hard=self.hard)
 
     def centres(self, sample: Sample, state: Any) -> Array:
         return np.vstack(self._pairs(sample))
@@ -71,7 +72,7 @@ class InvarianceHint(Knowledge):
     def verify(self, f: Any, context: Context) -> Verdict:
         X, TX = self._pairs(context.sample)
         excess = -np.abs(f.value(TX) - f.value(X))
-        return Verdict.at_points(excess, TX, "equal values along the orbits", max(context.tol, 1e-6))
+        return Verdict.at_points(excess, TX, "equal values along the orbits", context.tol)
 
     def _pairs(self, sample: Sample) -> tuple[Array, Array]:
         orbit = self.transform.orbit(sample.X_train)[:, 1:]

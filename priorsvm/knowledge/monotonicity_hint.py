@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import InvalidInput
 from ..sample import Array, Sample
-from .base import Context, Knowledge, Terms, Verdict, check_nonnegative
+from .base import Context, Knowledge, Terms, Verdict, check_flag, check_nonnegative
 
 
 class MonotonicityHint(Knowledge):
@@ -65,6 +65,7 @@ class MonotonicityHint(Knowledge):
 
     def validate(self, sample: Sample) -> None:
         check_nonnegative(mu=self.mu)
+        check_flag(hard=self.hard)
         if not isinstance(self.features, dict) or not self.features:
             raise InvalidInput(f"features must be a dict of column to +1 or -1, got {self.features!r}.")
         for column, direction in self.features.items():
@@ -96,8 +97,9 @@ class MonotonicityHint(Knowledge):
         for k, (column, direction) in enumerate(self.features.items()):
             j, rows = sample.column(column), slice(k * self.pairs, (k + 1) * self.pairs)
             # A column that never varies has no spread to take steps of.
-            high[rows, j] += sign * direction * rng.uniform(size=self.pairs) * (spread[j] or 1.0)
-        return low, high
+            high[rows, j] += direction * rng.uniform(size=self.pairs) * (spread[j] or 1.0)
+        # The score of the other class falls where f rises, on the same pairs.
+        return (low, high) if sign > 0 else (high, low)
 
     def centres(self, sample: Sample, state: tuple[Array, Array]) -> Array:
         return np.vstack(state)
@@ -116,4 +118,4 @@ class MonotonicityHint(Knowledge):
     def verify(self, f: Any, context: Context) -> Verdict:
         low, high = context.state
         excess = f.value(high) - f.value(low)
-        return Verdict.at_points(excess, low, "the order on its pairs", max(context.tol, 1e-6), proven=False)
+        return Verdict.at_points(excess, low, "the order on its pairs", context.tol, proven=False)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import InvalidInput
 from ..sample import Array, Sample
-from .base import Context, Knowledge, Terms, Verdict, check_nonnegative
+from .base import Context, Knowledge, Terms, Verdict, check_flag, check_nonnegative
 
 
 class OddnessHint(Knowledge):
@@ -49,6 +49,7 @@ class OddnessHint(Knowledge):
 
     def validate(self, sample: Sample) -> None:
         check_nonnegative(mu=self.mu)
+        check_flag(hard=self.hard)
         if len(sample.classes) > 2:
             raise InvalidInput(
                 f"oddness makes sense for two classes, and there are {len(sample.classes)}: "
@@ -69,4 +70,4 @@ class OddnessHint(Knowledge):
     def verify(self, f: Any, context: Context) -> Verdict:
         X = context.sample.X_train
         excess = -np.abs(f.value(-X) + f.value(X))
-        return Verdict.at_points(excess, X, "opposite values at opposite points", max(context.tol, 1e-6))
+        return Verdict.at_points(excess, X, "opposite values at opposite points", context.tol)

@@ -83,19 +83,19 @@ class Transductive(Knowledge):
         self.cost = cost
 
     def validate(self, sample: Sample) -> None:
-        check_points("X", self.X, sample.X.shape[1])
+        check_points("X", self.X, sample)
         check_nonnegative(cost=self.cost)
         self._n_positive(sample)
 
     def prepare(self, sample: Sample, state: Labelling | None) -> Sample:
         if state is None:
             return sample
-        X = check_points("X", self.X, sample.X.shape[1])
+        X = check_points("X", self.X, sample)
         cost = self.cost * np.where(state.y > 0, state.positive, state.negative)
         return sample.with_rows(X, state.y, cost, np.ones(len(X)))
 
     def refine(self, f: Any, context: Context) -> Labelling | None:
-        X = check_points("X", self.X, context.sample.X.shape[1])
+        X = check_points("X", self.X, context.sample)
         if len(X) == 0 or self.cost == 0:
             return None
         scores, state = f.value(X), context.state
@@ -124,9 +124,8 @@ class Transductive(Knowledge):
             for label in wanted:
                 sample.sign(label)
             if sample.positive not in wanted:
-                raise InvalidInput(
-                    f"n_positive does not say how many samples are of class {sample.positive!r}."
-                )
+                label = np.asarray(sample.positive).item()  # 1 reads better than np.int64(1)
+                raise InvalidInput(f"n_positive does not say how many samples are of class {label!r}.")
             wanted = wanted[sample.positive]
         elif len(sample.classes) > 2:
             raise InvalidInput(

@@ -58,9 +58,10 @@ class UnlabeledSamples(Knowledge):
         return Verdict.at_points(y * f.value(X) - margins, X, "the margin at its samples", context.tol)
 
     def _rows(self, sample: Sample) -> tuple[Array, Array, Array, Array]:
-        X = check_points("X", self.X, sample.X.shape[1])
+        X = check_points("X", self.X, sample)
         labels = np.asarray(self.y)
         if labels.ndim == 0:
+            sample.sign(self.y)
             labels = np.full(len(X), self.y)
         if labels.shape != (len(X),):
             raise InvalidInput(f"y has shape {labels.shape}, but X has {len(X)} rows: one label per row.")
@@ -69,7 +70,10 @@ class UnlabeledSamples(Knowledge):
 
 
 def _per_row(name: str, value: Any, n: int) -> Array:
-    array = np.asarray(value, float)
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{name} must be numbers, got {value!r}.") from error
     if array.shape not in {(), (n,)}:
         raise InvalidInput(
             f"{name} has shape {array.shape}: give one number, or one for each of the {n} rows of X."

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import InvalidType
 from ..sample import Array, Sample
 from ..transforms.base import Transform
-from .base import Context, Knowledge, Verdict, check_nonnegative
+from .base import Context, Knowledge, Verdict, check_nonnegative, described
 
 
 class VirtualSamples(Knowledge):
@@ -56,16 +56,15 @@ class VirtualSamples(Knowledge):
         return with_virtual_rows(sample, self.transform, self.cost, np.arange(sample.n_train))
 
     def verify(self, f: Any, context: Context) -> Verdict:
-        rows, orbit = np.arange(context.sample.n_train), self.transform.orbit(context.sample.X_train)
+        rows, orbit = np.arange(context.sample.n_train), self.transform.orbit(context.sample.X_train)[:, 1:]
         return margins_on_orbit(f, context, rows, orbit)
 
 
 def check_transform(transform: Any, sample: Sample) -> None:
     """It is a transform, has a finite orbit, and fits the rows."""
     if not isinstance(transform, Transform):
-        hint = " Create it: write ClassName(...)." if isinstance(transform, type) else ""
         raise InvalidType(
-            f"transform must be a Transform, got {type(transform).__name__}.{hint} "
+            f"transform must be a Transform, got {described(transform)}. "
             "FromFunction(function, thetas) makes one of a function."
         )
     transform.orbit(sample.X_train[:1])

@@ -71,5 +71,5 @@ class VirtualSupportVectors(Knowledge):
     def verify(self, f: Any, context: Context) -> Verdict:
         if context.state is None:  # max_rounds=1 ended it before there were any
             return Verdict(None, asked="the margin at the transformed rows")
-        orbit = self.transform.orbit(context.sample.X[context.state])
+        orbit = self.transform.orbit(context.sample.X[context.state])[:, 1:]
         return margins_on_orbit(f, context, context.state, orbit)

@@ -16,7 +16,15 @@ from scipy import linalg
 from scipy.linalg import LinAlgWarning
 
 from ..assemble import Spec
-from ..decision import Fitted, FittedKernel, LinearMap, refuse_beyond_memory
+from ..cache import Cache
+from ..decision import (
+    Fitted,
+    FittedKernel,
+    LinearMap,
+    fits_in_memory,
+    refuse_beyond_memory,
+    require_psd,
+)
 from ..errors import InvalidInput
 from ..prior import Member
 from ..sample import Array, Sample
@@ -27,6 +35,8 @@ LINEAR_ROWS = 2000
 # LIBSVM mostly has the right support vectors at this tolerance; polishing takes it from there to 1e-12.
 LOOSE = 1e-3
 POLISH_STEPS = 20
+
+OPTIONS = {"cache_size", "max_iter", "random_state", "shrinking", "tol", "verbose"}
 
 # A kernel matrix up to this size is kept for the next machine, or for polishing.
 SHARED_BYTES = 2**31
@@ -55,7 +65,7 @@ def prefers(spec: Spec, sample: Sample) -> bool:
 
 
 def solve(
-    spec: Spec, sample: Sample, grams: dict[bytes, Array] | None = None, options: dict[str, Any] | None = None
+    spec: Spec, sample: Sample, grams: Cache | None = None, options: dict[str, Any] | None = None
 ) -> tuple[Fitted, Array, str, float]:
     """f, the dual variable of every row, the status and the seconds LIBSVM took.
 
@@ -63,23 +73,27 @@ def solve(
     """
     from sklearn import config_context
     from sklearn.svm import SVC
+    from sklearn.utils._param_validation import InvalidParameterError
 
     active = np.flatnonzero(sample.cost > 0)
     X, y, bound = sample.X[active], sample.y[active], spec.C * sample.cost[active]
-    if len(np.unique(y)) < 2:
-        raise InvalidInput("the rows that have a positive cost are all of one class: two classes are needed.")
     features = LinearMap(X.shape[1], spec.scale)
     Z = features.rows(X)
     native = {"kernel": "linear"} if spec.kernel is None else spec.kernel.libsvm_params()
     gram = None
-    if native is None or (grams is not None and 8 * len(X) ** 2 <= SHARED_BYTES):
+    if native is None or (grams is not None and _worth_sharing(len(X), len(X))):
         native = {"kernel": "precomputed"}
-        gram = _gram(spec, X, Z, {} if grams is None else grams)
-    machine = SVC(C=1.0, cache_size=500, **native)
-    try:
-        machine.set_params(**(options or {}))
-    except ValueError as error:
-        raise InvalidInput(f"LIBSVM does not take these solver_options: {error}") from error
+        gram = (grams or Cache()).get(
+            (spec.kernel, spec.scale and vars(spec.scale), X), lambda: _gram(spec, Z)
+        )
+    options = {"cache_size": 500, **(options or {})}
+    unknown = sorted(set(options) - OPTIONS)
+    if unknown:
+        raise InvalidInput(
+            f"LIBSVM does not take these solver_options: {', '.join(unknown)}. "
+            f"It takes: {', '.join(sorted(OPTIONS))}."
+        )
+    machine = SVC(C=1.0, **options, **native)
 
     def between(rows: Array, columns: Array) -> Array:
         if gram is not None:
@@ -87,12 +101,15 @@ def solve(
         return Z[rows] @ Z[columns].T if spec.kernel is None else spec.kernel(Z[rows], Z[columns])
 
     start = time.perf_counter()
-    polishing = spec.tol < LOOSE and "tol" not in (options or {})
-    for tol in [LOOSE, spec.tol] if polishing else [spec.tol]:
+    polishing = spec.tol < LOOSE and "tol" not in options
+    for tol in [LOOSE, spec.tol] if polishing else [options.get("tol", spec.tol)]:
         machine.set_params(tol=tol)
         with config_context(assume_finite=True), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Solver terminated early")  # the status says so
-            machine.fit(Z if gram is None else gram, y, sample_weight=bound)
+            try:
+                machine.fit(Z if gram is None else gram, y, sample_weight=bound)
+            except InvalidParameterError as error:
+                raise InvalidInput(f"LIBSVM does not take these solver_options: {error}") from error
         support, weights, bias = machine.support_, machine.dual_coef_[0], float(machine.intercept_[0])
         polished = polish(between, y, bound, support, weights, spec.tol) if polishing else None
         if polished is not None:
@@ -109,18 +126,17 @@ def solve(
     return f, alpha, "optimal" if machine.fit_status_ == 0 else "optimal_inaccurate", seconds
 
 
-def _gram(spec: Spec, X: Array, Z: Array, grams: dict[bytes, Array]) -> Array:
-    key = X.tobytes()
-    if key not in grams:
-        refuse_beyond_memory(len(X), len(X), "the kernel matrix", "Give fewer rows, or set n_centres.")
-        while len(grams) > 1:  # the first is that of the training rows, which every class needs again
-            grams.popitem()
-        grams[key] = _between(spec, Z)
-    return grams[key]
+def _worth_sharing(rows: int, columns: int) -> bool:
+    return 8 * rows * columns <= SHARED_BYTES and fits_in_memory(rows, columns, 0.25)
 
 
-def _between(spec: Spec, Z: Array) -> Array:
-    return Z @ Z.T if spec.kernel is None else spec.kernel(Z)
+def _gram(spec: Spec, Z: Array) -> Array:
+    refuse_beyond_memory(len(Z), len(Z), "the kernel matrix", "Give fewer rows, or set n_centres.")
+    if spec.kernel is None:
+        return Z @ Z.T
+    K = spec.kernel(Z)
+    require_psd(spec.kernel, K)
+    return K
 
 
 def polish(
@@ -144,7 +160,7 @@ def polish(
     at_bound = np.abs(signed) > (1 - 1e-8) * bound
     free = (np.abs(signed) > 1e-8 * bound) & ~at_bound
     columns = support
-    if 8 * len(y) * len(columns) > SHARED_BYTES:
+    if not _worth_sharing(len(y), len(columns)):
         return None
     K = between(np.arange(len(y)), columns)
     for _ in range(POLISH_STEPS):

@@ -12,14 +12,15 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..assemble import Compiled, Spec, naming, prepare
+from ..cache import Cache
 from ..decision import Fitted
 from ..diagnose import Residuals
-from ..errors import InvalidInput, SolverUnsuited
+from ..errors import InvalidInput, SolverFailed, SolverUnsuited
 from ..knowledge.base import Context
 from ..prior import Member
 from ..sample import Array, Sample
 from . import libsvm
-from .solvers import Outcome, single_threaded
+from .solvers import Outcome, judge, single_threaded
 from .solvers import solve as solve_compiled
 
 
@@ -32,7 +33,7 @@ class Machine:
     f : the decision function.
     spec, members, training : what it was fitted with; ``training`` is the plain training set.
     states : the last state of every block.
-    alpha : the dual variable of every row of ``sample``.
+    alpha, support : the dual variable of every row of ``sample``, and whether it is positive.
     duals : label -> dual value of every constraint.
     penalties : (block, name) -> what that penalty adds to the objective.
     outcome : solver, status, residuals, times.
@@ -45,6 +46,7 @@ class Machine:
     training: Sample
     states: dict[str, Any]
     alpha: Array
+    support: Array
     duals: dict[str, Any]
     penalties: dict[tuple[str, str], float]
     outcome: Outcome
@@ -65,11 +67,6 @@ class Machine:
         if self.compiled is None:
             self.compiled = Compiled(self.spec, self.members, self.states, self.sample)
         return self.compiled
-
-    @property
-    def support(self) -> Array:
-        """Which rows of ``sample`` have a positive dual."""
-        return support_of(self.alpha)
 
     def slack(self, sample: Sample) -> Array:
         r""":math:`\xi_i = [\rho_i - y_i f(x_i)]_+`, from f and not from a solver's variable."""
@@ -108,11 +105,6 @@ class Machine:
         return Residuals(0.0, outside, balance, abs(primal - dual) / (1.0 + abs(primal)))
 
 
-def support_of(alpha: Array) -> Array:
-    """Duals that are positive beyond what an interior-point method leaves on inactive rows."""
-    return alpha > 1e-5 * max(float(alpha.max(initial=0.0)), 1e-300)
-
-
 def fit_machine(
     spec: Spec,
     members: Sequence[Member],
@@ -121,36 +113,32 @@ def fit_machine(
     options: dict[str, Any] | None = None,
     max_rounds: int = 100,
     verbose: int = 0,
-    maps: dict[Any, Any] | None = None,
-    grams: dict[bytes, Array] | None = None,
+    maps: Cache | None = None,
+    grams: Cache | None = None,
     compiled: Compiled | None = None,
 ) -> Machine:
     """Fit one binary machine. ``maps``, ``grams`` and ``compiled`` are what an earlier fit can share."""
-    from tqdm.auto import tqdm
+    from tqdm import tqdm
 
     members = list(members)
-    maps = {} if maps is None else maps
+    maps = maps or Cache()
     states: dict[str, Any] = {}
     for name, block, weight in members:
         with naming(name):
             states[name] = block.start(training) if weight > 0 else None
     iterative = [m for m in members if m.weight > 0 and m.block.iterative]
     if iterative and grams is None:
-        grams = {}  # the next round is likely to have the same rows
+        grams = Cache()  # the next round is likely to have the same rows
     history: list[dict[str, Any]] = []
     bar = tqdm(disable=not (verbose and iterative), desc="rounds", leave=False)
     while True:
         start = time.perf_counter()
         with single_threaded():
             sample = prepare(members, training, states)
-            if _takes_libsvm(spec, members, sample, solver):
-                machine = _by_libsvm(spec, members, training, states, sample, grams, options)
-            else:
-                if compiled is not None and compiled.accepts(members, states, sample):
-                    compiled.set_weights(spec.C, members, states, sample)
-                else:
-                    compiled = Compiled(spec, members, states, sample, maps)
-                machine = _by_cvxpy(spec, members, training, states, sample, compiled, solver, options)
+            _require_two_classes(sample)
+            task = _Round(spec, members, training, states, sample, options, maps, grams, compiled)
+            machine = task.solve(solver)
+        compiled = machine.compiled
         history.append(_entry(machine, len(history) + 1, sample, iterative, time.perf_counter() - start))
         bar.update()
         machine.history = history
@@ -171,64 +159,106 @@ def fit_machine(
     return machine
 
 
-def _takes_libsvm(spec: Spec, members: Sequence[Member], sample: Sample, solver: Any) -> bool:
-    names = [solver] if isinstance(solver, str) else list(solver)
-    if "LIBSVM" not in names and "auto" not in names:
-        return False
-    reason = libsvm.obstacle(spec, members, sample)
-    if reason is not None:
-        if solver == "LIBSVM":
-            raise SolverUnsuited(f"LIBSVM cannot solve this problem: {reason}. Use solver='auto'.")
-        return False
-    return names[0] == "LIBSVM" or (names[0] == "auto" and libsvm.prefers(spec, sample))
+def _require_two_classes(sample: Sample) -> None:
+    """Costs must leave rows of both signs."""
+    for sign, what in (
+        (1.0, f"class {sample.positive!r}"),
+        (-1.0, f"the classes other than {sample.positive!r}"),
+    ):
+        of_class = sample.y == sign
+        if not np.any(sample.cost[of_class] > 0):
+            takers = [
+                name for name, share in sample.shares.items() if name != "svm" and np.any(share[of_class] < 0)
+            ]
+            who = f"block '{takers[-1]}' leaves" if takers else "the rows leave"
+            raise InvalidInput(f"{who} no cost to {what}: two classes are needed.")
 
 
-def _by_libsvm(
-    spec: Spec,
-    members: list[Member],
-    training: Sample,
-    states: dict[str, Any],
-    sample: Sample,
-    grams: dict[bytes, Array] | None,
-    options: dict[str, Any] | None,
-) -> Machine:
-    start = time.perf_counter()
-    f, alpha, status, seconds = libsvm.solve(spec, sample, grams, options)
-    rest = time.perf_counter() - start - seconds
-    outcome = Outcome("LIBSVM", status, Residuals(*[float("nan")] * 4), rest, seconds)
-    duals = {"svm.margin": alpha[sample.cost > 0]}
-    return Machine(f, spec, members, training, states, alpha, duals, {}, outcome)
+@dataclass(eq=False)
+class _Round:
+    """One solve of the loop: by LIBSVM where that is possible and asked for, else through CVXPY."""
 
+    spec: Spec
+    members: list[Member]
+    training: Sample
+    states: dict[str, Any]
+    sample: Sample
+    options: dict[str, Any] | None
+    maps: Cache
+    grams: Cache | None
+    compiled: Compiled | None
 
-def _by_cvxpy(
-    spec: Spec,
-    members: list[Member],
-    training: Sample,
-    states: dict[str, Any],
-    sample: Sample,
-    compiled: Compiled,
-    solver: Any,
-    options: dict[str, Any] | None,
-) -> Machine:
-    if len(np.unique(sample.y[compiled.active])) < 2:
-        raise InvalidInput("the rows that have a positive cost are all of one class: two classes are needed.")
-    names = solver if isinstance(solver, str) else [name for name in solver if name != "LIBSVM"]
-    outcome = solve_compiled(compiled, names, options)
-    duals = compiled.duals()
-    alpha = np.zeros(len(sample))
-    alpha[compiled.active] = np.abs(duals["svm.margin"])
-    return Machine(
-        compiled.fitted(),
-        spec,
-        members,
-        training,
-        states,
-        alpha,
-        duals,
-        compiled.penalties(),
-        outcome,
-        compiled=compiled,
-    )
+    def solve(self, solver: str | Sequence[str]) -> Machine:
+        """With the solver named, or with each of a list until one succeeds."""
+        if isinstance(solver, str):
+            return self._with(solver)
+        failures = []
+        for name in solver:
+            try:
+                return self._with(name)
+            except (SolverFailed, SolverUnsuited) as error:
+                failures.append(f"{name}: {error}")
+        raise SolverFailed("None of the solvers listed gave an answer.\n" + "\n".join(failures))
+
+    def _with(self, name: str) -> Machine:
+        if name in ("auto", "LIBSVM"):
+            reason = libsvm.obstacle(self.spec, self.members, self.sample)
+            if reason is None and (name == "LIBSVM" or libsvm.prefers(self.spec, self.sample)):
+                return self._by_libsvm()
+            if name == "LIBSVM":
+                raise SolverUnsuited(f"LIBSVM cannot solve this problem: {reason}. Use solver='auto'.")
+        return self._by_cvxpy(name)
+
+    def _by_libsvm(self) -> Machine:
+        start = time.perf_counter()
+        f, alpha, status, seconds = libsvm.solve(self.spec, self.sample, self.grams, self.options)
+        rest = time.perf_counter() - start - seconds
+        outcome = Outcome("LIBSVM", status, Residuals(*[float("nan")] * 4), rest, seconds)
+        machine = Machine(
+            f,
+            self.spec,
+            self.members,
+            self.training,
+            self.states,
+            alpha,
+            alpha > 0,
+            {"svm.margin": alpha[self.sample.cost > 0]},
+            {},
+            outcome,
+        )
+        if status != "optimal":
+            found = machine.certificate()
+            machine.outcome = replace(
+                outcome, status=judge("LIBSVM", status, found, max(10 * self.spec.tol, 1e-5))
+            )
+        return machine
+
+    def _by_cvxpy(self, name: str) -> Machine:
+        compiled = self.compiled
+        if compiled is not None and compiled.accepts(self.members, self.states, self.sample):
+            compiled.set_weights(self.spec.C, self.members, self.states, self.sample)
+        else:
+            compiled = Compiled(self.spec, self.members, self.states, self.sample, self.maps)
+        outcome = solve_compiled(compiled, name, self.options)
+        duals = compiled.duals()
+        alpha = np.zeros(len(self.sample))
+        alpha[compiled.active] = np.abs(duals["svm.margin"])
+        # What an interior-point method leaves on inactive rows is small against the row's own bound.
+        bound = self.spec.C * self.sample.cost if self.spec.loss == "hinge" else np.full(len(alpha), np.inf)
+        support = alpha > 1e-6 * np.minimum(bound, alpha.max(initial=0.0))
+        return Machine(
+            compiled.fitted(),
+            self.spec,
+            self.members,
+            self.training,
+            self.states,
+            alpha,
+            support,
+            duals,
+            compiled.penalties(),
+            outcome,
+            compiled=compiled,
+        )
 
 
 def _entry(

@@ -111,6 +111,9 @@ SOLVERS: dict[str, Solver] = {
     ),
 }
 
+# What to install where that is not the solver's own name.
+PACKAGES = {"HIGHS": "highspy"}
+
 # A residual beyond this is no answer, whatever the status says.
 HOPELESS = 1e-2
 
@@ -143,18 +146,22 @@ def able(problem_class: str) -> list[str]:
 
 def check_solver(solver: Any) -> None:
     """``solver`` is "auto", a known and installed name, or a list of such names."""
-    names = solver if isinstance(solver, (list, tuple)) else [solver]
+    if not isinstance(solver, (str, list, tuple)):
+        raise InvalidInput(f"solver must be a name or a list of names, got {type(solver).__name__}.")
+    if solver == "auto":
+        return
+    names = [solver] if isinstance(solver, str) else solver
     if not names:
         raise InvalidInput("solver is an empty list: name at least one solver, or use 'auto'.")
     for name in names:
-        if name in ("auto", "LIBSVM") and not isinstance(solver, (list, tuple)):
-            continue
-        if name not in SOLVERS and name != "LIBSVM":
+        if name == "auto":
+            raise InvalidInput("solver 'auto' stands alone; a list names solvers.")
+        if not isinstance(name, str) or (name not in SOLVERS and name != "LIBSVM"):
             known = ", ".join(["auto", "LIBSVM", *SOLVERS])
             raise InvalidInput(f"solver {name!r} is not known. Known are: {known}.")
         if name != "LIBSVM" and name not in installed():
             raise SolverNotInstalled(
-                f"solver {name} is not installed: pip install {name.lower()}. "
+                f"solver {name} is not installed: pip install {PACKAGES.get(name, name.lower())}. "
                 f"Installed: {', '.join(installed())}."
             )
 
@@ -211,28 +218,20 @@ def choose(problem_class: str) -> str:
     return candidates[0]
 
 
-def solve(compiled: Compiled, solver: str | Sequence[str], options: dict[str, Any] | None) -> Outcome:
-    """Solve with the solver named, or with each of a list until one succeeds."""
+def solve(compiled: Compiled, name: str, options: dict[str, Any] | None) -> Outcome:
+    """Solve with one solver; "auto" chooses it by the class of the problem."""
     classes = classes_of(compiled)
     problem_class = max(classes.values(), key=CLASSES.index)
-    names = [solver] if isinstance(solver, str) else list(solver)
-    failures: list[str] = []
-    for name in names:
-        name = choose(problem_class) if name == "auto" else name
-        try:
-            if problem_class not in SOLVERS[name].solves:
-                raise SolverUnsuited(_unsuited(name, classes, problem_class))
-            return _solve_with(compiled, name, options or {})
-        except (SolverFailed, SolverUnsuited) as error:
-            if len(names) == 1:
-                raise
-            failures.append(f"{name}: {error}")
-    raise SolverFailed("None of the solvers listed gave an answer.\n" + "\n".join(failures))
+    name = choose(problem_class) if name == "auto" else name
+    if problem_class not in SOLVERS[name].solves:
+        raise SolverUnsuited(_unsuited(name, compiled, classes, problem_class))
+    return _solve_with(compiled, name, options or {})
 
 
-def _unsuited(name: str, classes: dict[str, str], problem_class: str) -> str:
+def _unsuited(name: str, compiled: Compiled, classes: dict[str, str], problem_class: str) -> str:
+    svm = "the 2-norm machine" if compiled.spec.norm == "l2" else "the squared hinge"
     blocks = [
-        f"block '{block}' adds {_CONES[c]}" if block != "svm" else f"the 2-norm machine has {_CONES[c]}"
+        f"block '{block}' adds {_CONES[c]}" if block != "svm" else f"{svm} has {_CONES[c]}"
         for block, c in classes.items()
         if c not in SOLVERS[name].solves
     ]
@@ -255,22 +254,27 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
             warnings.filterwarnings("ignore", message=".*ECOS.*", category=FutureWarning)
             problem.solve(solver=name, warm_start=True, **arguments)
     except cp.SolverError as error:
+        reason = str(error).partition("Try another solver")[0].strip()
         raise SolverFailed(
-            f"{name} broke down: {error} Try another solver ({', '.join(able('SOCP'))}) or scale='standard'."
+            f"{name} broke down: {reason} Try another solver ({_others(name, compiled)}) or scale='standard'."
         ) from error
-    except TypeError as error:
-        raise InvalidInput(f"{name} does not take these solver_options: {error}") from error
+    except (TypeError, ValueError, AttributeError) as error:
+        if not options:
+            raise
+        raise InvalidInput(
+            f"{name} does not take these solver_options: {', '.join(options)} ({error})"
+        ) from error
     total = time.perf_counter() - start
     stats = problem.solver_stats
     seconds = float(getattr(stats, "solve_time", None) or 0.0)
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE, cp.USER_LIMIT) or problem.value is None:
         raise _no_answer(compiled, name)
-    found = residuals(problem)
-    status = _judge(name, problem.status, found, max(10 * compiled.spec.tol, facts.accuracy))
+    found = residuals(problem, compiled.f.jacobians())
+    status = judge(name, problem.status, found, max(10 * compiled.spec.tol, facts.accuracy))
     return Outcome(name, status, found, max(total - seconds, 0.0), seconds, getattr(stats, "num_iters", None))
 
 
-def _judge(name: str, status: str, found: Residuals, accepted: float) -> str:
+def judge(name: str, status: str, found: Residuals, accepted: float) -> str:
     """The status that the residuals support."""
     if found.worst > HOPELESS:
         raise SolverFailed(
@@ -310,11 +314,24 @@ def _no_answer(compiled: Compiled, name: str) -> PriorSVMError:
             f"{name} says '{status}', but no set of blocks is in conflict. Try another solver."
         )
     if status == cp.UNBOUNDED:
-        return Unbounded(f"{name} found that the objective has no lower bound: a penalty must be negative.")
+        suspects = [t for t in compiled.terms if not t.expression.is_nonneg()]
+        whose = "; ".join(
+            f"block '{t.block}' has a penalty without a lower bound ({t.name})" for t in suspects
+        )
+        return Unbounded(
+            f"{name} found that the objective has no lower bound"
+            + (f": {whose}. Penalties must be nonnegative." if whose else ". Try another solver.")
+        )
     return SolverFailed(
         f"{name} ended with status '{status}' and no answer. Try another solver "
-        f"({', '.join(n for n in installed() if n != name)}), scale='standard', or a smaller C."
+        f"({_others(name, compiled)}), scale='standard', or a smaller C."
     )
+
+
+def _others(name: str, compiled: Compiled) -> str:
+    """Installed solvers, other than this one, for the same problem."""
+    problem_class = max(classes_of(compiled).values(), key=CLASSES.index)
+    return ", ".join(other for other in able(problem_class) if other != name)
 
 
 def is_infeasible(problem: cp.Problem) -> bool:

@@ -1,0 +1,267 @@
+"""What every block has from its base, and the checks blocks share."""
+
+import copy
+import pickle
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from priorsvm import (
+    ClassCosts,
+    InvarianceHint,
+    Knowledge,
+    OddnessHint,
+    Prior,
+    PriorSVC,
+    SampleCosts,
+    Shift,
+    Terms,
+    Transductive,
+    VirtualSamples,
+)
+from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
+from priorsvm.knowledge.base import (
+    Context,
+    Verdict,
+    check_nonnegative,
+    check_points,
+    is_number,
+    snake_case,
+)
+
+
+class Anchor(Knowledge):
+    "mu * (f(point) - value)^2"
+
+    def __init__(self, point, value, mu=1.0):
+        self.point, self.value, self.mu = point, value, mu
+
+    def centres(self, sample, state):
+        return [self.point]
+
+    def build(self, f, context):
+        return Terms(penalties={"mu": cp.sum_squares(f([self.point]) - self.value)})
+
+
+class PerRow(Knowledge):
+    row_params = ("trust",)
+
+    def __init__(self, trust=None):
+        self.trust = trust
+
+
+@pytest.mark.parametrize("scale", [None, "standard"])
+def test_a_block_of_ones_own_needs_one_formula(data, kernel, assemble, draw, scale):
+    X, y = data
+    compiled = assemble(Anchor([0.5, 1.0, 0.0], 2.0, mu=3.0), X, y, kernel, scale=scale)
+    f = draw(compiled)
+    [term] = compiled.terms
+    assert term.expression.value == pytest.approx((f([[0.5, 1.0, 0.0]])[0] - 2.0) ** 2, rel=1e-8)
+    model = PriorSVC(Anchor([0.5, 1.0, 0.0], 2.0, mu=1e5), kernel=kernel, scale=scale).fit(X, y)
+    assert model.decision_function([[0.5, 1.0, 0.0]])[0] == pytest.approx(2.0, abs=1e-2)
+
+
+def test_a_block_that_only_has_a_name_asks_nothing(data, new):
+    X, y = data
+    model = PriorSVC(PerRow(), solver="CLARABEL").fit(X, y, per_row__trust=np.ones(80))
+    plain = PriorSVC(solver="CLARABEL").fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(new), plain.decision_function(new))
+    assert model.verify()["per_row"].holds is None
+    assert PriorSVC(PerRow()).fit(X, y).solver_ == "LIBSVM"
+
+
+def test_what_a_block_is_follows_from_what_it_defines():
+    assert (ClassCosts({}).only_rows, ClassCosts({}).iterative) == (True, False)
+    assert (Transductive([]).only_rows, Transductive([]).iterative) == (True, True)
+    assert (OddnessHint().only_rows, OddnessHint().iterative) == (False, False)
+
+
+def test_missing_capability_names_block_need_and_machines(data):
+    class NeedsWeights(Knowledge):
+        requires = frozenset({"coef"})
+
+    class NeedsMatrix(Knowledge):
+        requires = frozenset({"kernel"})
+
+        def build(self, f, context):
+            return Terms()
+
+    with pytest.raises(MissingCapability, match=r"'needs_weights'.*needs f\.coef.*RBF.* use kernel='linear'"):
+        PriorSVC(NeedsWeights(), kernel="rbf", solver="CLARABEL").fit(*data)
+    with pytest.raises(
+        MissingCapability, match=r"'needs_matrix'.*needs f\.kernel.*linear machine.* other than 'linear'"
+    ):
+        PriorSVC(NeedsMatrix()).fit(*data)
+
+
+def test_row_parameters_are_arrays_functions_or_none(data, assemble):
+    X, y = data
+    sample = assemble(None, X, y).sample
+    assert PerRow().aligned("trust", sample) is None
+    np.testing.assert_array_equal(PerRow(list(range(80))).aligned("trust", sample), np.arange(80.0))
+    np.testing.assert_array_equal(PerRow(lambda X, y: X[:, 0] + y).aligned("trust", sample), X[:, 0] + y)
+    assert PerRow(np.zeros((80, 2, 2))).aligned("trust", sample).shape == (80, 2, 2)
+    with pytest.raises(
+        InvalidInput, match=r"trust was given as an array with shape \(3,\), but there are 80"
+    ):
+        PerRow([1, 2, 3]).aligned("trust", sample)
+    with pytest.raises(InvalidInput, match=r"trust was given as a function of \(X, y\) with shape \(2,\)"):
+        PerRow(lambda X, y: [1.0, 2.0]).aligned("trust", sample)
+    with pytest.raises(InvalidInput, match=r"trust must be one number per training row, got 1\.0"):
+        PerRow(1.0).aligned("trust", sample)
+    with pytest.raises(InvalidInput, match="trust must be numbers, got"):
+        PerRow(["much"] * 80).aligned("trust", sample)
+
+
+def test_named_is_a_copy_under_that_name():
+    hint = InvarianceHint(Shift([1.0]))
+    prior = hint.named("tumour")
+    assert isinstance(prior, Prior)
+    prior.set_params(tumour__mu=5.0, tumour__transform__steps=7)
+    assert prior["tumour"].mu == 5.0
+    assert (hint.mu, hint.transform.steps) == (1.0, 3)
+
+
+def test_blocks_hold_no_solved_problem(data):
+    hint = OddnessHint()
+    PriorSVC(hint).fit(*data)
+    assert vars(hint) == {"mu": 1.0, "hard": False}
+    for twin in (pickle.loads(pickle.dumps(hint)), copy.deepcopy(hint), clone(hint)):
+        assert vars(twin) == vars(hint)
+
+
+def test_verdict_at_points_finds_the_worst():
+    points = np.arange(6.0).reshape(3, 2)
+    verdict = Verdict.at_points(np.array([0.5, -0.2, 0.1]), points, "order", tol=1e-6)
+    assert (verdict.holds, verdict.worst, verdict.checked, verdict.proven) == (False, -0.2, 3, True)
+    np.testing.assert_array_equal(verdict.where, [2.0, 3.0])
+    assert Verdict.at_points(np.array([-1e-7]), points, "order", tol=1e-6).holds is True
+    nothing = Verdict.at_points(np.empty(0), np.empty((0, 2)), "order", tol=1e-6)
+    assert (nothing.holds, nothing.asked) == (None, "order")
+
+
+def test_context_and_terms_cannot_be_changed(data, assemble):
+    sample = assemble(None, *data).sample
+    with pytest.raises(AttributeError):
+        Context("name", sample).name = "other"
+    with pytest.raises(AttributeError):
+        Terms().penalties = {}
+    assert (Terms().penalties, Terms().constraints) == ({}, {})
+
+
+def test_slack_in_the_context_is_that_of_the_training_rows(data, assemble):
+    X, y = data
+    seen = []
+
+    class Looks(Knowledge):
+        def build(self, f, context):
+            seen.append(context)
+            return Terms()
+
+    costs = np.where(np.arange(80) % 4 == 0, 0.0, 1.0)
+    prior = SampleCosts(costs) + VirtualSamples(Shift([0.1, 0.0, 0.0])) + Looks()
+    compiled = assemble(prior, X, y)
+    [context] = seen
+    assert context.name == "looks"
+    np.testing.assert_array_equal(context.rows, np.flatnonzero(costs))
+    compiled.slack.value = np.arange(compiled.slack.size, dtype=float)
+    np.testing.assert_array_equal(context.slack.value, compiled.slack.value[: len(context.rows)])
+    assert (compiled.active[: len(context.rows)] == context.rows).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("VirtualSamples", "virtual_samples"), ("Odd", "odd"), ("SDPM2Norm", "sdpm2_norm"), ("X", "x")],
+)
+def test_snake_case(name, expected):
+    assert snake_case(name) == expected
+
+
+@pytest.mark.parametrize("value", [0, 1.5, np.float32(2), np.int64(3)])
+def test_numbers(value):
+    assert is_number(value)
+    check_nonnegative(mu=value)
+
+
+@pytest.mark.parametrize("value", [True, np.True_, "1", None, [1], 1j, -1, np.nan, np.inf])
+def test_no_nonnegative_numbers(value):
+    with pytest.raises(InvalidInput, match="mu must be a nonnegative number, got"):
+        check_nonnegative(cost=1.0, mu=value)
+
+
+def test_points_are_checked(three, assemble):
+    sample = assemble(None, *three).sample
+    np.testing.assert_array_equal(check_points("X", [[1, 2]], sample), [[1.0, 2.0]])
+    assert check_points("X", np.empty((0, 2)), sample).shape == (0, 2)
+    for bad, message in (
+        ([1.0, 2.0], r"X has shape \(2,\), expected \(n, 2\)"),
+        ([[1.0, 2.0, 3.0]], r"X has shape \(1, 3\), expected \(n, 2\)"),
+        ([[1.0], [2.0, 3.0]], "X must be a 2-D array of numbers"),
+        ([[np.inf, 0.0]], "X contains NaN or infinity"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            check_points("X", bad, sample)
+
+
+class Wrong(Knowledge):
+    """Returns what it is given."""
+
+    def __init__(self, returned, mu=1.0):
+        self.returned, self.mu = returned, mu
+
+    def build(self, f, context):
+        return self.returned(f, context.sample.X_train)
+
+
+@pytest.mark.parametrize(
+    ("returned", "error", "message"),
+    [
+        (lambda f, X: {"mu": cp.sum_squares(f(X))}, InvalidType, "build must return Terms.*got dict"),
+        (lambda f, X: Terms({"mu": f(X)}), InvalidType, "penalty 'mu' must be a scalar"),
+        (lambda f, X: Terms({"mu": 3.0}), InvalidType, "penalty 'mu' must be a scalar cvxpy expression"),
+        (
+            lambda f, X: Terms({"nu": cp.sum_squares(f(X))}),
+            InvalidInput,
+            "penalty 'nu' has no parameter of that name",
+        ),
+        (lambda f, X: Terms({"mu": -cp.sum_squares(f(X))}), InvalidInput, "penalty 'mu' is not convex"),
+        (
+            lambda f, X: Terms({"mu": cp.Parameter(nonneg=True) * cp.sum_squares(f(X))}),
+            InvalidInput,
+            "penalty 'mu' must be free of cvxpy Parameters",
+        ),
+        (
+            lambda f, X: Terms({}, {"rule": True}),
+            InvalidType,
+            "constraint 'rule' is a bool, not a cvxpy constraint",
+        ),
+        (
+            lambda f, X: Terms({}, {"rule": cp.square(f(X)) >= 1}),
+            InvalidInput,
+            "constraint 'rule' is not convex",
+        ),
+    ],
+)
+def test_what_build_returns_is_checked(data, returned, error, message):
+    with pytest.raises(error, match="'wrong'.*" + message):
+        PriorSVC(Wrong(returned)).fit(*data)
+
+
+def test_any_other_error_says_in_which_block(data):
+    def returned(f, X):
+        raise ZeroDivisionError("division by zero")
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        PriorSVC(Wrong(returned)).fit(*data)
+    assert caught.value.__notes__ == ["This happened in block 'wrong'."]
+
+
+def test_centres_are_checked(data):
+    class Elsewhere(Anchor):
+        def centres(self, sample, state):
+            return [[1.0, 2.0]]
+
+    with pytest.raises(InvalidInput, match=r"'elsewhere'.*centres has shape \(1, 2\), expected \(n, 3\)"):
+        PriorSVC(Elsewhere([0.0, 0.0, 0.0], 1.0), kernel="rbf").fit(*data)

@@ -1,0 +1,140 @@
+"""The ``priorsvm`` command."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import priorsvm
+from priorsvm import cli
+from priorsvm.solve import solvers
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def test_no_arguments_print_help(capsys):
+    assert cli.main([]) == 0
+    printed = capsys.readouterr().out
+    for command in ("demo", "solvers", "blocks"):
+        assert command in printed
+
+
+@pytest.mark.parametrize("argument", ["--help", "--version"])
+def test_help_and_version_leave(argument, capsys):
+    with pytest.raises(SystemExit) as left:
+        cli.main([argument])
+    assert left.value.code == 0
+    printed = capsys.readouterr().out
+    assert (
+        "usage: priorsvm" in printed
+        if argument == "--help"
+        else printed == f"priorsvm {priorsvm.__version__}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["paint"], "invalid choice: 'paint'"),
+        (["demo", "--seeds", "0"], "whole number of at least 1, got '0'"),
+        (["demo", "--seeds", "few"], "whole number of at least 1, got 'few'"),
+        (["demo", "--output", "nowhere/at/all.png"], "there is no folder 'nowhere/at'"),
+        (["demo", "--output", "picture.doc"], "'picture.doc' should end in one of"),
+        (["solvers", "--fast"], "unrecognized arguments: --fast"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments, message, capsys):
+    with pytest.raises(SystemExit) as left:
+        cli.main(arguments)
+    assert left.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from priorsvm.cli import main; main([]);"
+        "print(sorted({'cvxpy', 'matplotlib', 'sklearn', 'scipy', 'numpy'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("[]\n")
+
+
+def test_solvers_tells_what_each_solves(capsys):
+    assert cli.main(["solvers"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    head, table = lines[0], {line.split()[0]: line for line in lines[1:] if line}
+    for name, solver in solvers.SOLVERS.items():
+        installed = table[name][head.index("installed") :].split()[0]
+        assert installed == ("yes" if name in solvers.installed() else "no")
+        for problem in solvers.CLASSES:
+            at = head.index(f" {problem} ") + 1
+            assert (table[name][at : at + 3] == "yes") == (problem in solver.solves)
+        assert table[name].endswith(solver.note)
+    assert "weighted" in table["LIBSVM"]
+
+
+def test_solvers_says_how_to_get_what_is_missing(capsys, monkeypatch):
+    monkeypatch.setattr(solvers, "installed", lambda: ("CLARABEL", "SCS", "ECOS", "OSQP"))
+    cli.main(["solvers"])
+    printed = capsys.readouterr().out
+    assert "Not installed: HIGHS, PIQP, QOCO. To add: pip install highspy piqp qoco" in printed
+
+
+def test_solvers_with_nothing_missing_says_so_by_silence(capsys, monkeypatch):
+    monkeypatch.setattr(solvers, "installed", lambda: tuple(solvers.SOLVERS))
+    cli.main(["solvers"])
+    assert "Not installed" not in capsys.readouterr().out
+
+
+def test_blocks_lists_every_public_block(capsys):
+    assert cli.main(["blocks"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    listed = {line.partition("(")[0] for line in lines[::2]}
+    public = [getattr(priorsvm, name) for name in priorsvm.__all__]
+    blocks = {
+        value.__name__
+        for value in public
+        if inspect.isclass(value)
+        and issubclass(value, priorsvm.Knowledge)
+        and value is not priorsvm.Knowledge
+    }
+    assert listed == blocks
+    assert "VirtualSamples(transform, cost=1.0)" in lines
+    assert "    Every training row also in its transformed versions." in lines
+    for description in lines[1::2]:
+        assert description.startswith("    ")
+        assert description.strip()
+        assert not set("\\`") & set(description), "mathematics is printed as text"
+
+
+@pytest.mark.slow
+def test_demo_prints_report_and_table_and_writes_a_picture(tmp_path, capsys):
+    picture = tmp_path / "demo.png"
+    assert cli.main(["demo", "--seeds", "2", "--output", str(picture)]) == 0
+    captured = capsys.readouterr()
+    content = picture.read_bytes()
+    assert content.startswith(PNG)
+    assert len(content) > 50_000
+    assert f"Picture: {picture}" in captured.out
+    assert "machines fitted: 100%" in captured.err
+    # The report of the composed machine names every block it has.
+    report = captured.out[captured.out.index("block ") : captured.out.index("Test errors")]
+    for name in ("costs", "shifts", "rotations", "slants", "unlabelled"):
+        assert f"\n{name} " in report
+    assert "optimal" in report
+    table = captured.out[captured.out.index("Test errors") :]
+    assert "over 2 draws" in table
+    for line in ("plain SVM ", "+ costs ", "+ shifts ", "+ rotations ", "+ slants ", "+ unlabelled "):
+        assert f"\n{line}" in table
+    assert table.count("±") == 8
+    assert "Always naming the more frequent digit: 4" in table
+
+
+@pytest.mark.slow
+def test_demo_works_with_one_draw(tmp_path, capsys):
+    assert cli.main(["demo", "--seeds", "1", "--output", str(tmp_path / "demo.svg")]) == 0
+    assert "<svg" in (tmp_path / "demo.svg").read_text()
+    printed = capsys.readouterr().out
+    assert "mean over 1 draw of the labels" in printed
+    assert "nan" not in printed

@@ -1,0 +1,54 @@
+"""Every notebook runs from top to bottom, shows a picture, and ends in assertions."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+jupytext = pytest.importorskip("jupytext")
+nbclient = pytest.importorskip("nbclient")
+pytest.importorskip("ipykernel")
+
+SOURCES = sorted((Path(__file__).parents[1] / "notebooks").glob("*.py"))
+SECONDS = 300
+
+# A kernel draws into the notebook unless it is told otherwise, and the tests are: see conftest.py.
+INLINE = {**os.environ, "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def test_there_are_notebooks():
+    assert SOURCES
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_opens_with_a_question_and_ends_in_assertions(source):
+    notebook = jupytext.read(source)
+    assert notebook.cells[0].cell_type == "markdown"
+    title, *_ = notebook.cells[0].source.splitlines()
+    assert title.startswith("# ")
+    assert title.endswith("?")
+    last = code_cells(notebook)[-1].source
+    assert any(line.startswith("assert ") for line in last.splitlines())
+    headings = [
+        line for cell in notebook.cells for line in cell.source.splitlines() if line.startswith("## ")
+    ]
+    assert headings.index("## Exercises") < headings.index("## Solutions")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_runs_and_shows_a_picture(source, tmp_path):
+    notebook = jupytext.read(source)
+    client = nbclient.NotebookClient(
+        notebook, kernel_name="python3", timeout=SECONDS, resources={"metadata": {"path": str(tmp_path)}}
+    )
+    client.execute(env=INLINE)
+    outputs = [output for cell in code_cells(notebook) for output in cell.outputs]
+    pictures = [output for output in outputs if "image/png" in output.get("data", {})]
+    assert pictures
+    for output in outputs:
+        assert output.get("name") != "stderr", output["text"]
