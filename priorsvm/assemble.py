@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from .kernels.base import Kernel
 
 
+LIVE_ROWS = 2000
+
+
 @dataclass(frozen=True, eq=False)
 class Spec:
     """The machine: everything about the problem that is not rows or blocks. ``kernel`` None is linear."""
@@ -56,11 +59,10 @@ def naming(name: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if isinstance(error, (InvalidInput, InvalidType, MissingCapability)) and f"'{name}'" not in str(
-            error
-        ):
+        named = f"'{name}'" in str(error)
+        if isinstance(error, (InvalidInput, InvalidType, MissingCapability)) and not named:
             error.args = (f"block '{name}': {error}",)
-        else:
+        elif not named:
             error.add_note(f"This happened in block '{name}'.")
         raise
 
@@ -101,13 +103,18 @@ class Compiled:
         self.f = Decision(self._features(maps or Cache()), spec.norm)
         self.active = np.flatnonzero(sample.cost > 0)
         self.slack = cp.Variable(len(self.active), nonneg=True, name="xi")
-        self.costs = cp.Parameter(len(self.active), nonneg=True, name="costs")
+        # Costs stay live up to a size: CVXPY holds a dense matrix of slacks x cost parameters.
+        self.live_costs = len(self.active) <= LIVE_ROWS
+        self.costs = cp.Parameter(len(self.active) if self.live_costs else (), nonneg=True, name="costs")
         y, margin = sample.y[self.active], sample.margin[self.active]
         values = self.f(sample.X[self.active])
         self.constraints: dict[str, cp.Constraint] = {
             "svm.margin": cp.multiply(y, values) >= margin - self.slack
         }
-        self.loss = self.costs @ (self.slack if spec.loss == "hinge" else cp.square(self.slack))
+        penalised = self.slack if spec.loss == "hinge" else cp.square(self.slack)
+        self.loss = (
+            self.costs @ penalised if self.live_costs else self.costs * (sample.cost[self.active] @ penalised)
+        )
         self.terms: list[Term] = []
         for member in self.members:
             with naming(member.name):
@@ -202,7 +209,7 @@ class Compiled:
         self.spec = Spec(**{**vars(self.spec), "C": C})
         self.sample = sample
         self.members = [blocks[member.name] for member in self.members]
-        self.costs.value = C * sample.cost[self.active]
+        self.costs.value = C * sample.cost[self.active] if self.live_costs else C
         for term in self.terms:
             member = blocks[term.block]
             with naming(member.name):
@@ -220,6 +227,7 @@ class Compiled:
             and all(then[k].only_rows or _alike(now[k], then[k], weights[k]) for k in now)
             and all(then[k].only_rows or equal(states.get(k), self.states.get(k)) for k in now)
             and self.sample.same_rows(sample)
+            and (self.live_costs or np.array_equal(self.sample.cost, sample.cost))
         )
 
     def penalties(self) -> dict[tuple[str, str], float]:

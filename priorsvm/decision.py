@@ -148,9 +148,8 @@ def pivoted_cholesky(kernel: Kernel, Z: Array, rank: int | None = None) -> tuple
         refuse_beyond_memory(n, n, "the kernel matrix", "Set n_centres to work with fewer.")
         K = kernel(Z)
         require_psd(kernel, K)
-        factor, order, found, _ = dpstrf(
-            K.T, tol=RANK_TOLERANCE * max(K.diagonal().max(), 0.0), lower=1, overwrite_a=1
-        )
+        # K may be the user's own array, so the factorisation works on a copy.
+        factor, order, found, _ = dpstrf(K, tol=RANK_TOLERANCE * max(K.diagonal().max(), 0.0), lower=1)
         rows = np.empty((n, found))
         rows[order - 1] = np.tril(factor[:, :found])
         return order[:found] - 1, rows
@@ -264,6 +263,8 @@ class Decision:
     def _shared(self, lookup: _Lookup, Z: Array, key: tuple[Array, ...], affine: Any) -> cp.Expression:
         import cvxpy as cp
 
+        if len(Z) == 0:
+            return cp.Constant(np.empty(0))
         positions, new = lookup.positions(np.hstack(key))
         if len(new):
             g = cp.Variable(len(new), name=f"f{len(self.definitions)}")
@@ -276,7 +277,7 @@ class Decision:
         return cp.hstack(lookup.variables)[positions]
 
     def jacobians(self) -> dict[int, Any]:
-        r"""For each definition :math:`g = \Phi c + b`, how a multiplier enters the gradient of each variable."""
+        r"""For each definition :math:`g = \Phi c + b`, how a multiplier enters each variable's gradient."""
         known: dict[int, dict[cp.Variable, Any]] = {}
         for constraint, (g, matrix, biased) in self._parts.items():
             parts: dict[cp.Variable, Any] = {g: lambda m: m}

@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .assemble import Spec, naming
 from .cache import Cache, equal
-from .decision import FittedKernel, FittedLinear, Scale
+from .decision import FittedKernel, FittedLinear, Scale, require_psd
 from .errors import InvalidInput, KernelNotPSD, MissingCapability, NotFitted, Recompiled, UnknownParameter
 from .knowledge.base import is_number
 from .prior import Prior, as_prior
@@ -218,9 +218,12 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         prior = self._with_rows(as_prior(self.prior), rows)
         allow_nan = "allow-nan" if any(m.block.allow_nan and m.weight > 0 for m in prior) else True
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=allow_nan, ensure_min_samples=2)
-        if y.dtype.kind not in "biuUS":  # whole numbers and words need no further look
-            check_classification_targets(y)
-        self.classes_ = np.unique(y)
+        try:
+            if y.dtype.kind not in "biuUS":  # whole numbers and words need no further look
+                check_classification_targets(y)
+            self.classes_ = np.unique(y)
+        except TypeError as error:
+            raise InvalidInput("y mixes words and numbers: use one kind of label.") from error
         if len(self.classes_) < 2:
             raise InvalidInput(
                 f"y holds one class only, {self.classes_.tolist()[0]!r}: two classes are needed."
@@ -237,7 +240,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         seed = 0
         if self.random_state is not None:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        positives = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        positives = self.classes_.tolist()[1:] if len(self.classes_) == 2 else self.classes_.tolist()
         samples = [Sample.training(X, y, self.classes_, p, weight, names, seed) for p in positives]
         for name, block, _ in prior:
             with naming(name):
@@ -274,19 +277,11 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
                 f"kernel {kernel!r} is {what}, and norm='l2' needs a positive semidefinite one. "
                 "Use norm='l1', which takes any kernel."
             )
-        if self.norm == "l2" and kernel.definiteness == "unknown":
+        if self.norm == "l2":
             # A glance at some rows finds most of what is wrong before any heavy work; all rows follow later.
             few = X[np.linspace(0, len(X) - 1, min(len(X), 200)).round().astype(int)]
-            K = np.asarray(kernel(few, few))
-            lowest = float(np.linalg.eigvalsh((K + K.T) / 2).min())
-            if not np.allclose(K, K.T, atol=1e-8 * np.abs(K).max()) or lowest < -1e-8 * np.abs(K).max() * len(
-                K
-            ):
-                raise KernelNotPSD(
-                    f"kernel {kernel!r} is not positive semidefinite on the training rows (lowest eigenvalue "
-                    f"{lowest:.2g} over {len(K)} of them), and norm='l2' needs that. Use norm='l1', which "
-                    "takes any kernel."
-                )
+            if kernel.definiteness != "psd":
+                require_psd(kernel, np.asarray(kernel(few, few)))
         return kernel
 
     def _check_parameters(self) -> None:
@@ -302,13 +297,13 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         ):
             if value not in allowed:
                 raise InvalidInput(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
-        if self.n_centres is not None and isinstance(self.kernel, str) and self.kernel == "linear":
-            raise InvalidInput("n_centres is for kernel machines: a linear machine has no centres.")
         for name in ("max_rounds", "n_centres"):
             count = getattr(self, name)
             whole = isinstance(count, (int, np.integer)) and not isinstance(count, bool) and count >= 1
             if not whole and not (name == "n_centres" and count is None):
                 raise InvalidInput(f"{name} must be a whole number of at least 1, got {count!r}.")
+        if self.n_centres is not None and isinstance(self.kernel, str) and self.kernel == "linear":
+            raise InvalidInput("n_centres is for kernel machines: a linear machine has no centres.")
         if self.solver_options is not None and not isinstance(self.solver_options, dict):
             raise InvalidInput(f"solver_options must be a dict, got {type(self.solver_options).__name__}.")
         check_solver(self.solver)

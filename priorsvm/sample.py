@@ -141,7 +141,10 @@ class Sample:
             )
         for what, values in (("cost", after.cost), ("margin", after.margin)):
             if not np.isfinite(values).all() or (what == "cost" and (values < 0).any()):
-                raise InvalidInput(f"block '{name}' makes a {what} that is negative or no number.")
+                bad = values[~np.isfinite(values) | (values < 0)][0]
+                raise InvalidInput(
+                    f"block '{name}' makes a {what} of {bad}: it must be a nonnegative number."
+                )
         before = np.concatenate([self.cost, np.zeros(len(after) - n)])
         cost = before + weight * (after.cost - before)
         if np.any((cost < -1e-12) & (after.cost > 0)):

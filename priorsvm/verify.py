@@ -56,7 +56,7 @@ class Verification:
                     v.asked,
                     "-" if silent else "yes" if v.holds else "no",
                     "-" if silent else f"{v.worst:+.3g}",
-                    "-" if silent else f"{kind}, {v.checked} places",
+                    "-" if silent else f"{kind}, {v.checked} place" + ("s" if v.checked != 1 else ""),
                 ]
             )
         return head, rows

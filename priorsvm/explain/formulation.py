@@ -26,9 +26,10 @@ class Formulation:
     def __str__(self) -> str:
         terms = [rf"\underbrace{{{latex}}}_{{\text{{{_text(label)}}}}}" for label, latex in self.objective]
         lines = [r"\min\quad & " + " \\\\\n& + ".join(terms)]
-        for label, latex, rows in self.constraints:
+        for k, (label, latex, rows) in enumerate(self.constraints):
             note = f"{label}, {rows} row" + ("s" if rows != 1 else "")
-            lines.append(rf"\text{{s.t.}}\quad & {latex} && \text{{({_text(note)})}}")
+            opening = r"\text{s.t.}\quad " if k == 0 else ""
+            lines.append(rf"{opening}& {latex} && \text{{({_text(note)})}}")
         return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
     __repr__ = __str__

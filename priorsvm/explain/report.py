@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..sample import Array
 from ..solve.machine import Machine
 from .table import html_table, text_table
 
@@ -24,7 +25,7 @@ class Row:
     weight : the block's outer weight.
     rows : rows or constraints it stands on.
     active : how many of them have a positive dual variable.
-    slack : the sum of the slacks on its rows, worked out from f.
+    slack : the sum of the slacks on its rows, worked out from f; NaN for a block's own constraints.
     price : the sum of the dual variables, "how hard it pushes".
     """
 
@@ -73,7 +74,7 @@ class Report:
                     f"{100 * _rounded(row.contribution, total) / total:.1f}%" if total else "-",
                     str(row.rows) if row.rows else "-",
                     str(row.active) if row.rows else "-",
-                    f"{row.slack:.4g}" if row.rows else "-",
+                    f"{row.slack:.4g}" if row.rows and not np.isnan(row.slack) else "-",
                     f"{row.price:.4g}" if row.rows else "-",
                 ]
             )
@@ -158,16 +159,16 @@ def _rows(machine: Machine, label: Any, contributions: dict[tuple[str, str], flo
             )
             row = Row(label, block, term, value, weights.get(block, 1.0), *figures)
         rows.append(row)
-    for name, dual in machine.duals.items():
+    sizes = {name: _sizes(dual) for name, dual in machine.duals.items() if not name.startswith("svm.")}
+    largest = max(float(v.max(initial=0.0)) for v in [machine.alpha, *sizes.values()])
+    for name, duals in sizes.items():
         block, _, constraint = name.partition(".")
-        if block != "svm":
-            sizes = np.concatenate(
-                [np.ravel(np.abs(d)) for d in (dual if isinstance(dual, list) else [dual])]
-            )
-            active = int(np.sum(sizes > 1e-6 * max(float(sizes.max(initial=0.0)), 1e-300)))
-            rows.append(
-                Row(
-                    label, block, constraint, 0.0, weights[block], len(sizes), active, 0.0, float(sizes.sum())
-                )
-            )
+        active, price = int(np.sum(duals > 1e-6 * largest)), float(duals.sum())
+        figures = len(duals), active, float("nan"), price
+        rows.append(Row(label, block, constraint, 0.0, weights[block], *figures))
     return rows
+
+
+def _sizes(dual: Any) -> Array:
+    """The sizes of all entries of a dual value, which for a cone is a list of arrays."""
+    return np.concatenate([np.ravel(np.abs(part)) for part in (dual if isinstance(dual, list) else [dual])])

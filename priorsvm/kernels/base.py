@@ -563,7 +563,8 @@ def resolve_kernel(
 
     if isinstance(kernel, str):
         if kernel not in NAMED:
-            raise InvalidInput(f"Unknown kernel {kernel!r}; {one_of(NAMED, kernel)}")
+            hint = " Give a function of two matrices, or a Kernel." if kernel == "precomputed" else ""
+            raise InvalidInput(f"Unknown kernel {kernel!r}; {one_of(NAMED, kernel)}{hint}")
         kernel = NAMED[kernel]()
     elif isinstance(kernel, type) and issubclass(kernel, Kernel):
         raise InvalidType(f"kernel is the class {kernel.__name__}; write {kernel.__name__}().")

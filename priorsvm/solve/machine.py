@@ -147,9 +147,10 @@ def fit_machine(
             break
         if len(history) >= max_rounds:
             waiting = ", ".join(f"'{name}'" for name in new)
+            gap = f" (gap {history[-1]['gap']:.1e})" if all(m.block.exact for m in iterative) else ""
             warnings.warn(
-                f"block {waiting} still had something to refine after max_rounds={max_rounds} rounds "
-                f"(gap {history[-1]['gap']:.1e}). Raise max_rounds.",
+                f"block {waiting} still had something to refine after max_rounds={max_rounds} rounds{gap}. "
+                "Raise max_rounds.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -161,15 +162,12 @@ def fit_machine(
 
 def _require_two_classes(sample: Sample) -> None:
     """Costs must leave rows of both signs."""
-    for sign, what in (
-        (1.0, f"class {sample.positive!r}"),
-        (-1.0, f"the classes other than {sample.positive!r}"),
-    ):
+    others = [c for c in sample.classes.tolist() if c != sample.positive]
+    rest = f"class {others[0]!r}" if len(others) == 1 else f"the classes other than {sample.positive!r}"
+    for sign, what in ((1.0, f"class {sample.positive!r}"), (-1.0, rest)):
         of_class = sample.y == sign
         if not np.any(sample.cost[of_class] > 0):
-            takers = [
-                name for name, share in sample.shares.items() if name != "svm" and np.any(share[of_class] < 0)
-            ]
+            takers = [name for name, share in sample.shares.items() if np.any(share[of_class] < 0)]
             who = f"block '{takers[-1]}' leaves" if takers else "the rows leave"
             raise InvalidInput(f"{who} no cost to {what}: two classes are needed.")
 

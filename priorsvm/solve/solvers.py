@@ -255,6 +255,8 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
             problem.solve(solver=name, warm_start=True, **arguments)
     except cp.SolverError as error:
         reason = str(error).partition("Try another solver")[0].strip()
+        if any(option in reason for option in options):
+            raise InvalidInput(f"{name} does not take these solver_options: {reason}") from error
         raise SolverFailed(
             f"{name} broke down: {reason} Try another solver ({_others(name, compiled)}) or scale='standard'."
         ) from error
@@ -266,7 +268,8 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
         ) from error
     total = time.perf_counter() - start
     stats = problem.solver_stats
-    seconds = float(getattr(stats, "solve_time", None) or 0.0)
+    compiling = float(problem.compilation_time or 0.0)
+    seconds = float(getattr(stats, "solve_time", None) or max(total - compiling, 0.0))
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE, cp.USER_LIMIT) or problem.value is None:
         raise _no_answer(compiled, name)
     found = residuals(problem, compiled.f.jacobians())
@@ -298,8 +301,8 @@ def _no_answer(compiled: Compiled, name: str) -> PriorSVMError:
     status = compiled.problem.status
     if status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE) and not SOLVERS[name].certifies:
         return SolverFailed(
-            f"{name} says '{status}', which it cannot certify. "
-            "Ask CLARABEL, HIGHS, SCS or OSQP for a verdict."
+            f"{name} says '{status}', which it cannot certify. Ask one that can for a verdict: "
+            f"{', '.join(n for n in installed() if SOLVERS[n].certifies)}."
         )
     if status == cp.INFEASIBLE:
         blocks = conflict(compiled, lambda problem: is_infeasible(problem))
