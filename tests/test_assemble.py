@@ -263,6 +263,9 @@ def test_a_new_weight_of_a_block_with_a_state_needs_no_new_problem():
     compiled = compiled_of(MonotonicityHint({0: 1}, mu=1.0, pairs=5))
     then = compiled_of(MonotonicityHint({0: 1}, mu=5.0, pairs=5))
     assert compiled.accepts(then.members, then.states, then.sample)
+    low, high = then.states["monotonicity_hint"]
+    moved = {"monotonicity_hint": (low, high + 0.1)}
+    assert not compiled.accepts(then.members, moved, then.sample)
 
 
 # Feature maps

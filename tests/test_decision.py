@@ -114,6 +114,7 @@ def test_nystrom_takes_the_columns_of_its_pivots(centres, rank):
     np.testing.assert_allclose(rows @ rows.T, best, atol=1e-8)
     assert np.linalg.eigvalsh(K - rows @ rows.T).min() > -1e-10
     at_pivots = features.rows(P)
+    np.testing.assert_array_equal(np.triu(at_pivots, 1), 0.0)
     np.testing.assert_allclose(at_pivots @ at_pivots.T, kernel(P), atol=1e-10)
 
 
@@ -353,6 +354,7 @@ def test_standard_and_minmax():
 @pytest.mark.parametrize("kind", ["standard", "minmax"])
 def test_weights_count_rows(kind):
     X = np.random.default_rng(0).normal(size=(6, 2))
+    X[2], X[5] = 100.0, -100.0
     repeats = np.array([1, 2, 0, 3, 1, 0])
     weighted, repeated = (
         Scale.of(kind, X, repeats.astype(float)),
