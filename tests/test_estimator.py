@@ -258,7 +258,6 @@ def test_the_formulation_names_every_block_and_every_constraint(parameters):
     assert model.formulation()._repr_latex_().startswith("$$")
 
 
-@pytest.mark.xfail(strict=True, reason="the formulation is that of the first machine")
 def test_the_formulation_of_several_classes_names_every_block():
     X, y = three_classes()
     model = PriorSVC(MonotonicityHint({0: 1}, label="virginica"), scale="standard").fit(X, y)
@@ -272,7 +271,6 @@ def test_rounds_that_are_cut_off_are_warned_about():
     assert model.n_rounds_ == 3
 
 
-@pytest.mark.xfail(strict=True, reason="warnings of other processes end in their stderr")
 def test_rounds_that_are_cut_off_in_other_processes_are_warned_about():
     X, y = three_classes()
     with pytest.warns(ConvergenceWarning, match="'transductive'"):
@@ -290,7 +288,6 @@ def test_a_model_that_was_cut_off_can_still_be_questioned(block):
     assert sum(row.contribution for row in model.report_.rows) == pytest.approx(model.objective_)
 
 
-@pytest.mark.xfail(strict=True, reason="the residuals of LIBSVM's answer are never looked at")
 def test_an_answer_that_its_residuals_contradict_is_discarded():
     X, y = two_classes()
     with pytest.raises(SolverFailed, match=r"LIBSVM.*gap"):
@@ -418,7 +415,6 @@ def test_verify_tells_how_far_each_block_holds():
     assert not found.holds
 
 
-@pytest.mark.xfail(strict=True, reason="the rows themselves are taken for transformed ones")
 @pytest.mark.parametrize("block", [VirtualSamples, VirtualSupportVectors])
 def test_verify_looks_at_the_transformed_rows_only(block):
     X, y = two_classes()
@@ -441,7 +437,7 @@ def test_verify_looks_at_the_transformed_rows_only(block):
     [
         "linear",
         Polynomial(3, gamma=0.5, coef0=1.0),
-        pytest.param("rbf", marks=pytest.mark.xfail(strict=True, reason="held to 1e-6, the solver to 1e-5")),
+        "rbf",
     ],
 )
 def test_verify_says_yes_where_a_hard_block_holds(kernel):
@@ -650,9 +646,6 @@ def test_options_of_libsvm_are_options_and_not_the_problem():
     )
 
 
-@pytest.mark.xfail(
-    strict=True, reason="any parameter of sklearn.svm.SVC is set, also those that are the problem"
-)
 @pytest.mark.parametrize("option", [{"C": 100.0}, {"kernel": "linear"}, {"class_weight": {1: 50.0}}], ids=str)
 def test_options_that_would_change_the_problem_are_refused(option):
     X, y = two_classes()
@@ -660,7 +653,6 @@ def test_options_that_would_change_the_problem_are_refused(option):
         PriorSVC(kernel="rbf", solver_options=option).fit(X, y)
 
 
-@pytest.mark.xfail(strict=True, reason="solver_options['tol'] is overwritten by the estimator's tol")
 def test_the_tol_of_libsvm_can_be_an_option():
     X, y = two_classes()
     loose = PriorSVC(kernel="rbf", C=10, solver="LIBSVM", solver_options={"tol": 0.5}).fit(X, y)

@@ -215,7 +215,6 @@ def test_what_is_more_than_a_weight_is_compiled_again_and_said(base, values):
         assert_same_as_separate_fits(base, values, X, y)
 
 
-@pytest.mark.xfail(strict=True, reason="all keys are named, also those that change weights alone")
 def test_the_warning_names_what_made_it_compile_again():
     X, y = two_classes()
     with pytest.warns(Recompiled) as caught:
@@ -224,9 +223,6 @@ def test_the_warning_names_what_made_it_compile_again():
     assert "over C" not in str(caught[0].message)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="kept kernel matrices are found by their rows alone, whatever the kernel"
-)
 @pytest.mark.parametrize(
     "values",
     [{"kernel": [RBF(0.1), RBF(2.0), Polynomial(2)]}, {"kernel": ["rbf", "linear"]}],
@@ -237,7 +233,6 @@ def test_kernels_on_the_libsvm_route(values):
     assert_same_as_separate_fits(PriorSVC(), values, X, y)
 
 
-@pytest.mark.xfail(strict=True, reason="what is kept of a kernel is found without looking at the scale")
 @pytest.mark.parametrize("solver", ["auto", "CLARABEL"])
 @RECOMPILES
 def test_scales_under_a_kernel(solver):
@@ -258,7 +253,6 @@ def test_a_path_may_change_the_route(values):
     assert_same_as_separate_fits(base, {**values, "C": [0.1, 1.0]}, X, y, atol=1e-5)
 
 
-@pytest.mark.xfail(strict=True, reason="pairs are drawn anew for each fit, and a new state is a new problem")
 def test_drawn_pairs_are_kept(compiles):
     X, y = two_classes()
     base = PriorSVC(MonotonicityHint({0: -1}))
@@ -304,24 +298,9 @@ def test_blocks_with_a_state(block, solver):
         ({"C": [1.0, -1.0]}, InvalidInput, ["C must be a positive number", "-1"]),
         ({"drift__mu": [1.0, -1.0]}, InvalidInput, ["'drift'", "mu", "-1"]),
         ({"drift__weight": [1.0, "a"]}, InvalidInput, ["'drift'", "weight", "'a'"]),
-        pytest.param(
-            {"C": 1.0},
-            InvalidInput,
-            ["'C'", "list of values", "1.0"],
-            marks=pytest.mark.xfail(strict=True, raises=TypeError, reason="'float' object is not iterable"),
-        ),
-        pytest.param(
-            {"kernel": "rbf"},
-            InvalidInput,
-            ["'kernel'", "list of values", "'rbf'"],
-            marks=pytest.mark.xfail(strict=True, reason="a word is taken for a list of letters"),
-        ),
-        pytest.param(
-            {"C": []},
-            InvalidInput,
-            ["'C'", "at least one"],
-            marks=pytest.mark.xfail(strict=True, reason="an empty list quietly gives no model"),
-        ),
+        ({"C": 1.0}, InvalidInput, ["'C'", "list of values", "1.0"]),
+        ({"kernel": "rbf"}, InvalidInput, ["'kernel'", "list of values", "'rbf'"]),
+        ({"C": []}, InvalidInput, ["'C'", "at least one"]),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
@@ -333,7 +312,6 @@ def test_bad_values(values, error, words):
         assert word in str(caught.value)
 
 
-@pytest.mark.xfail(strict=True, reason="combinations are checked one by one, each after the fit before it")
 def test_a_bad_value_is_found_before_the_first_fit(compiles):
     X, y = two_classes()
     with pytest.raises(InvalidInput):

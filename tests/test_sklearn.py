@@ -453,9 +453,6 @@ def test_points_in_a_frame_are_points_in_an_array():
     assert_allclose(a.coef_, b.coef_, rtol=1e-12)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a block reads a frame by position: another order of columns goes unnoticed"
-)
 @pytest.mark.parametrize("block", [lambda X: UnlabeledSamples(X, 1), Transductive], ids=["supposed", "found"])
 def test_points_in_a_frame_with_other_columns_are_refused(block):
     X, y = two_classes()
@@ -481,12 +478,9 @@ MACHINES = {
     "virtual support vectors": {"prior": VirtualSupportVectors(Shift([0.2, 0.0, 0.0])), "kernel": "rbf"},
 }
 
-STAY = pytest.mark.xfail(strict=True, reason="rows of weight 0 stay centres of the 1-norm kernel machine")
 # Of rows that are there twice the machine may take one for a support vector and leave the other.
 TWICE = [pytest.param(p, id=name) for name, p in MACHINES.items() if name != "virtual support vectors"]
-ABSENT = [
-    pytest.param(p, id=name, marks=[] if name != "1-norm, rbf" else STAY) for name, p in MACHINES.items()
-]
+ABSENT = [pytest.param(p, id=name) for name, p in MACHINES.items()]
 
 
 @pytest.mark.parametrize("parameters", TWICE)
@@ -635,9 +629,6 @@ def test_dual_coef_with_scale_speaks_of_scaled_rows_and_centres(scale):
     assert_allclose(model.decision_function(X), scores, atol=1e-9)
 
 
-@pytest.mark.xfail(
-    strict=True, raises=KeyError, reason="np.unique takes 0.0 and -0.0 for one, tobytes for two"
-)
 def test_dual_coef_where_zero_has_two_signs():
     X = np.array([[0.0, 1.0], [-0.0, 1.0], [1.0, 0.5], [2.0, 0.0], [-1.0, 0.3], [0.5, -2.0]])
     model = PriorSVC(kernel="rbf").fit(X, [0, 1, 1, 0, 1, 0])
@@ -669,9 +660,6 @@ def test_support_rows_are_training_rows_of_any_machine():
     assert_array_equal(model.support_, sorted(expected))
 
 
-@pytest.mark.xfail(
-    strict=True, reason="duals below 1e-5 of the largest do not count, even where costs are small"
-)
 @SOLVERS
 def test_support_rows_of_small_cost_count_too(solver):
     X, y = two_classes()

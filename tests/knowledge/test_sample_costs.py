@@ -99,16 +99,16 @@ def test_margins_scaled_with_everything_scale_f(data, new, kernel):
 def test_squared_hinge_is_a_hard_margin_with_a_larger_diagonal(data, new, kernel, dual, C):
     X, y = data
     whole = PriorSVC(SampleCosts(np.ones(80)), C=C, kernel=kernel, loss="squared_hinge").fit(X, y)
-    np.testing.assert_allclose(whole.decision_function(new), dual(X, y, new, D=1 / (2 * C)), atol=1e-6)
+    np.testing.assert_allclose(whole.decision_function(new), dual(X, y, new, D=1 / (2 * C)), atol=1e-7)
     half = PriorSVC(SampleCosts(np.full(80, 0.5)), C=C, kernel=kernel, loss="squared_hinge").fit(X, y)
-    np.testing.assert_allclose(half.decision_function(new), dual(X, y, new, D=1 / C), atol=1e-6)
+    np.testing.assert_allclose(half.decision_function(new), dual(X, y, new, D=1 / C), atol=1e-7)
 
 
 def test_squared_hinge_with_costs_has_a_diagonal_per_row(data, new, kernel, dual, costs):
     X, y = data
     model = PriorSVC(SampleCosts(costs), C=2.0, kernel=kernel, loss="squared_hinge").fit(X, y)
     reference = dual(X, y, new, D=1 / (2 * 2.0 * costs))
-    np.testing.assert_allclose(model.decision_function(new), reference, atol=1e-6)
+    np.testing.assert_allclose(model.decision_function(new), reference, atol=1e-7)
 
 
 def test_copies_inherit_cost_and_margin_whatever_the_order(data, assemble, costs, margins):

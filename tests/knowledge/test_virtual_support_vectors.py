@@ -125,6 +125,23 @@ def test_half_a_weight_leaves_half_of_the_other_rows_cost(data, assemble):
     np.testing.assert_allclose(sample.cost[80:], 0.5)
 
 
+def test_twice_the_weight_is_twice_the_cost_of_the_copies_only(data, new, kernel, route, gram, svc):
+    """A row that is dropped cannot be dropped more than once."""
+    X, y = data
+    twice = PriorSVC(2 * VirtualSupportVectors(Shift(STEP)), kernel=kernel, solver=route).fit(X, y)
+    kept = support(gram(X, X), y)
+    [machine] = twice._machines
+    np.testing.assert_array_equal(machine.states["virtual_support_vectors"], kept)
+    np.testing.assert_array_equal(machine.sample.cost[:80], np.isin(np.arange(80), kept))
+    np.testing.assert_array_equal(machine.sample.cost[80:], 2.0)
+    rows = np.vstack([X[kept], X[kept] - STEP, X[kept] + STEP])
+    reference = svc(rows, np.tile(y[kept], 3), new, weight=np.repeat([1.0, 2.0, 2.0], len(kept)))
+    np.testing.assert_allclose(twice.decision_function(new), reference, atol=1e-6)
+    doubled = PriorSVC(VirtualSupportVectors(Shift(STEP), cost=2.0), kernel=kernel, solver=route).fit(X, y)
+    assert twice.objective_ == pytest.approx(doubled.objective_, rel=1e-8)
+    assert sum(row.contribution for row in twice.report_.rows) == pytest.approx(twice.objective_)
+
+
 def test_contributions_sum_to_the_objective(data):
     model = PriorSVC(VirtualSupportVectors(Shift(STEP)), kernel="rbf", solver="CLARABEL").fit(*data)
     [row] = model.report_["virtual_support_vectors"]
