@@ -79,6 +79,11 @@ class Sample:
         """The signs of the training rows."""
         return self.y[: self.n_train]
 
+    def weighted_rows(self) -> tuple[Array, Array]:
+        """The training rows that have a sample_weight, and the share of each in a mean over them."""
+        weight = self.shares["svm"][: self.n_train]
+        return self.X_train[weight > 0], weight[weight > 0] / weight.sum()
+
     def sign(self, label: Any) -> float:
         """+1 if ``label`` is this machine's positive class, else -1; an error if it is no class at all."""
         if not np.any(self.classes == label):

@@ -17,8 +17,9 @@ class InvarianceHint(Knowledge):
     .. math:: J_{PK} = \frac{\mu}{M} \sum_{i, \theta} \big(f(T_\theta x_i) - f(x_i)\big)^2
               \quad\text{or, hard,}\quad f(T_\theta x_i) = f(x_i) ,
 
-    over the M pairs of a training row and a member of its orbit. Labels play no part. On a finite group
-    and an invariant kernel the hard form is the same machine as virtual samples at :math:`C/|G|`.
+    over the M pairs of a training row and a member of its orbit, each counted as its ``sample_weight`` says.
+    Labels play no part. On a finite group and an invariant kernel the hard form is the same machine as
+    virtual samples at :math:`C/|G|`.
 
     Parameters
     ----------
@@ -57,23 +58,27 @@ class InvarianceHint(Knowledge):
         check_flag(hard=self.hard)
 
     def centres(self, sample: Sample, state: Any) -> Array:
-        return np.vstack(self._pairs(sample))
+        return np.vstack(self._pairs(sample)[:2])
 
     def build(self, f: Any, context: Context) -> Terms:
         import cvxpy as cp
 
-        X, TX = self._pairs(context.sample)
+        X, TX, share = self._pairs(context.sample)
         if len(X) == 0:  # an orbit of the identity alone asks nothing
             return Terms()
         if self.hard:
             return Terms(constraints={"equal": f(TX) == f(X)})
-        return Terms(penalties={"mu": cp.sum_squares(f(TX) - f(X)) / len(X)})
+        return Terms(penalties={"mu": cp.sum_squares(cp.multiply(np.sqrt(share), f(TX) - f(X)))})
 
     def verify(self, f: Any, context: Context) -> Verdict:
-        X, TX = self._pairs(context.sample)
+        X, TX, _ = self._pairs(context.sample)
         excess = -np.abs(f.value(TX) - f.value(X))
         return Verdict.at_points(excess, TX, "equal values along the orbits", context.tol)
 
-    def _pairs(self, sample: Sample) -> tuple[Array, Array]:
-        orbit = self.transform.orbit(sample.X_train)[:, 1:]
-        return np.repeat(sample.X_train, orbit.shape[1], axis=0), orbit.reshape(-1, sample.X.shape[1])
+    def _pairs(self, sample: Sample) -> tuple[Array, Array, Array]:
+        """Rows, transformed rows, and the share of each pair in the mean."""
+        rows, share = sample.weighted_rows()
+        orbit = self.transform.orbit(rows)[:, 1:]
+        size = orbit.shape[1]
+        X, TX = np.repeat(rows, size, axis=0), orbit.reshape(-1, rows.shape[1])
+        return X, TX, np.repeat(share, size) / max(size, 1)

@@ -83,21 +83,21 @@ class MonotonicityHint(Knowledge):
 
     def start(self, sample: Sample) -> tuple[Array, Array]:
         """The pairs (x, x'), lower value of f first."""
-        X, d = sample.X_train, sample.X.shape[1]
+        (X, share), d = sample.weighted_rows(), sample.X.shape[1]
         sign = 1.0 if self.label is None else sample.sign(self.label)
         if len(sample.classes) > 2 and sign < 0:  # the score of another class: nothing is known about it
             return np.empty((0, d)), np.empty((0, d))
         rng = np.random.default_rng(sample.seed)
-        spread = X.std(axis=0)
-        covariance = np.atleast_2d(np.cov(X.T, bias=True))
-        low = rng.multivariate_normal(
-            X.mean(axis=0), covariance, len(self.features) * self.pairs, method="eigh"
-        )
+        mean = share @ X
+        covariance = (X - mean).T @ (share[:, None] * (X - mean))
+        spread = np.sqrt(np.diag(covariance))
+        # A column that never varies has no spread to take steps of.
+        spread = np.where(spread > 1e-10 * np.abs(X).max(axis=0), spread, 1.0)
+        low = rng.multivariate_normal(mean, covariance, len(self.features) * self.pairs, method="eigh")
         high = low.copy()
         for k, (column, direction) in enumerate(self.features.items()):
             j, rows = sample.column(column), slice(k * self.pairs, (k + 1) * self.pairs)
-            # A column that never varies has no spread to take steps of.
-            high[rows, j] += direction * rng.uniform(size=self.pairs) * (spread[j] or 1.0)
+            high[rows, j] += direction * rng.uniform(size=self.pairs) * spread[j]
         # The score of the other class falls where f rises, on the same pairs.
         return (low, high) if sign > 0 else (high, low)
 

@@ -57,17 +57,18 @@ class OddnessHint(Knowledge):
             )
 
     def centres(self, sample: Sample, state: Any) -> Array:
-        return np.vstack([sample.X_train, -sample.X_train])
+        X, _ = sample.weighted_rows()
+        return np.vstack([X, -X])
 
     def build(self, f: Any, context: Context) -> Terms:
         import cvxpy as cp
 
-        X = context.sample.X_train
+        X, share = context.sample.weighted_rows()
         if self.hard:
             return Terms(constraints={"odd": f(-X) == -f(X)})
-        return Terms(penalties={"mu": cp.sum_squares(f(-X) + f(X)) / len(X)})
+        return Terms(penalties={"mu": cp.sum_squares(cp.multiply(np.sqrt(share), f(-X) + f(X)))})
 
     def verify(self, f: Any, context: Context) -> Verdict:
-        X = context.sample.X_train
+        X, _ = context.sample.weighted_rows()
         excess = -np.abs(f.value(-X) + f.value(X))
         return Verdict.at_points(excess, X, "opposite values at opposite points", context.tol)

@@ -38,6 +38,7 @@ class Machine:
     penalties : (block, name) -> what that penalty adds to the objective.
     outcome : solver, status, residuals, times.
     history : one dict per round.
+    shared_slack : the slack of every row where blocks share it: f alone does not tell what they ask of it.
     """
 
     f: Fitted
@@ -51,6 +52,7 @@ class Machine:
     penalties: dict[tuple[str, str], float]
     outcome: Outcome
     history: list[dict[str, Any]] = field(default_factory=list)
+    shared_slack: Array | None = None
     compiled: Compiled | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -69,8 +71,9 @@ class Machine:
         return self.compiled
 
     def slack(self, sample: Sample) -> Array:
-        r""":math:`\xi_i = [\rho_i - y_i f(x_i)]_+`, from f and not from a solver's variable."""
-        return np.maximum(sample.margin - sample.y * self.f.value(sample.X), 0.0)
+        r""":math:`\xi_i = [\rho_i - y_i f(x_i)]_+`, from f; at least what blocks that share it ask for."""
+        hinge = np.maximum(sample.margin - sample.y * self.f.value(sample.X), 0.0)
+        return hinge if self.shared_slack is None else np.maximum(hinge, self.shared_slack)
 
     def contributions(self) -> dict[tuple[str, str], float]:
         """(block, term) -> what it adds to the objective; together they are the objective."""
@@ -244,6 +247,10 @@ class _Round:
         # What an interior-point method leaves on inactive rows is small against the row's own bound.
         bound = self.spec.C * self.sample.cost if self.spec.loss == "hinge" else np.full(len(alpha), np.inf)
         support = alpha > 1e-6 * np.minimum(bound, alpha.max(initial=0.0))
+        slack = None
+        if any(member.block.shares_slack for member in compiled.members):
+            slack = np.zeros(len(self.sample))
+            slack[compiled.active] = compiled.slack.value
         return Machine(
             compiled.fitted(),
             self.spec,
@@ -255,6 +262,7 @@ class _Round:
             duals,
             compiled.penalties(),
             outcome,
+            shared_slack=slack,
             compiled=compiled,
         )
 
