@@ -16,6 +16,8 @@ _HOME = {
     "Prior": "prior",
     "Knowledge": "knowledge.base",
     "Terms": "knowledge.base",
+    "Context": "knowledge.base",
+    "Verdict": "knowledge.base",
     "ClassCosts": "knowledge.class_costs",
     "SampleCosts": "knowledge.sample_costs",
     "UnlabeledSamples": "knowledge.unlabeled_samples",

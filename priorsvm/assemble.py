@@ -258,7 +258,7 @@ def _alike(a: Knowledge, b: Knowledge, weights: set[str]) -> bool:
 
 
 def _as_points(centres: Any, n_features: int) -> Array:
-    points = np.asarray(centres, float)
+    points = np.asarray([] if centres is None else centres, float)
     if points.size == 0:
         return np.empty((0, n_features))
     if points.ndim != 2 or points.shape[1] != n_features:

@@ -62,6 +62,7 @@ def check_knowledge(
         X = rng.normal(size=(40, 3))
         y = (X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.4 * rng.normal(size=40) > 0.4).astype(int)
     checker = _Checker(block, np.array(X, float), np.array(y), fit)
+    checker.does_something()
     checker.constructor_and_copies()
     for kernel in kernels:
         checker.before_solving(kernel)
@@ -99,6 +100,11 @@ class _Checker:
         return model
 
     # ------------------------------------------------------------------ without a solver
+
+    def does_something(self) -> None:
+        own = type(self.block)
+        silent = all(getattr(own, m) is getattr(Knowledge, m) for m in ("build", "prepare", "predict"))
+        self.law("a block does something", not silent, "It has neither build nor prepare nor predict.")
 
     def constructor_and_copies(self) -> None:
         law = "the constructor stores its arguments and does nothing else"
@@ -162,6 +168,7 @@ class _Checker:
         for name, constraint in terms.constraints.items():
             lawful = isinstance(constraint, cp.Constraint) and constraint.is_dcp()
             self.law("constraints are convex", lawful, name)
+        self.weights_are_the_assemblers(plain, block, terms)
         rows = [*terms.constraints.values(), *plain.f.definitions.values(), *plain.constraints.values()]
         for name, penalty in terms.penalties.items():
             low = _infimum(penalty, rows)
@@ -173,6 +180,17 @@ class _Checker:
             not unknown,
             f"{len(unknown)} points are neither: return them from centres, or kernel machines are not exact.",
         )
+
+    def weights_are_the_assemblers(self, plain: Compiled, block: Knowledge, terms: Terms) -> None:
+        """A penalty must not hold the parameter that weighs it: it would count twice."""
+        for name in terms.penalties:
+            value = getattr(block, name)
+            other = clone(block).set_params(**{name: 2.0 * value + 1.0})
+            again = other.build(plain.f, plain.context(self.name)).penalties[name]
+            same = _constants(again) == _constants(terms.penalties[name])
+            self.law(
+                "the assembler weighs penalties, not the block", same, f"Leave {name} out of its penalty."
+            )
 
     # ------------------------------------------------------------------ with one
 
@@ -260,6 +278,11 @@ class _Checker:
 
 def _close(a: float, b: float) -> bool:
     return abs(a - b) <= 1e-4 * (1 + abs(b))
+
+
+def _constants(expression: Any) -> list[tuple[Any, ...]]:
+    """All numbers an expression is made of, in order."""
+    return [(np.shape(c.value), np.asarray(c.value, float).tobytes()) for c in expression.constants()]
 
 
 def _infimum(penalty: cp.Expression, constraints: list[cp.Constraint]) -> float:

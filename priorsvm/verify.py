@@ -49,6 +49,8 @@ class Verification:
             v = check.verdict
             silent = v.holds is None
             kind = "proven" if v.proven else "sampled"
+            places = f"{v.checked} place" + ("s" if v.checked != 1 else "")
+            where = f"{kind}, {v.violated} of {places} violated" if v.violated else f"{kind}, {places}"
             rows.append(
                 [
                     *([str(check.label)] if many else []),
@@ -56,7 +58,7 @@ class Verification:
                     v.asked,
                     "-" if silent else "yes" if v.holds else "no",
                     "-" if silent else f"{v.worst:+.3g}",
-                    "-" if silent else f"{kind}, {v.checked} place" + ("s" if v.checked != 1 else ""),
+                    "-" if silent else where,
                 ]
             )
         return head, rows

@@ -155,9 +155,6 @@ def test_a_block_on_the_shared_slack_makes_the_loss_a_supremum():
     assert model.problem.value == pytest.approx(total, rel=1e-6)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the loss is worked out from the rows alone, not from the shared slack"
-)
 def test_contributions_with_a_shared_slack_sum_to_the_objective():
     model = PriorSVC(WorstOfTwo(), C=2.0).fit(X, y)
     assert model.objective_ == pytest.approx(model.problem.value, rel=1e-6)

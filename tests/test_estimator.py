@@ -271,6 +271,7 @@ def test_rounds_that_are_cut_off_are_warned_about():
     assert model.n_rounds_ == 3
 
 
+@pytest.mark.slow
 def test_rounds_that_are_cut_off_in_other_processes_are_warned_about():
     X, y = three_classes()
     with pytest.warns(ConvergenceWarning, match="'transductive'"):

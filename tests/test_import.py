@@ -28,6 +28,7 @@ print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))
     assert in_a_fresh_python(code) == []
 
 
+@pytest.mark.slow
 def test_asking_for_a_name_imports_what_it_needs_and_no_more():
     code = """
 import json, sys
@@ -48,6 +49,7 @@ print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))
     assert in_a_fresh_python(code) == []
 
 
+@pytest.mark.slow
 def test_a_fit_that_libsvm_does_needs_no_cvxpy():
     code = """
 import json, sys

@@ -203,6 +203,7 @@ def test_the_requests_are_the_row_parameters_of_the_prior():
 # -------------------------------------------------------------------------------- searches
 
 
+@pytest.mark.slow
 def test_a_grid_search_reaches_a_blocks_parameter_and_weight_in_a_pipeline():
     X, y = two_classes(40)
     prior = InvarianceHint(Shift([0.0, 1.0, 0.0])).named("drift") + ClassCosts("balanced")

@@ -26,6 +26,7 @@ X = rng.normal(size=(16, 2))
 y = (X[:, 0] + 0.5 * rng.normal(size=16) > 0).astype(int)
 
 ALWAYS = {
+    "a block does something",
     "the constructor stores its arguments and does nothing else",
     "clone and pickle keep the parameters",
     "repr names the class",
@@ -52,6 +53,7 @@ PENALTIES = {
     "penalties are free of cvxpy parameters",
     "penalties are convex",
     "penalties are nonnegative",
+    "the assembler weighs penalties, not the block",
     "violation does not grow with the weight",
 }
 
@@ -387,11 +389,26 @@ class IsNeverAbsent(Level):
 
 
 class AimsHigherFromSomeTimeOn(Level):
-    aims = chain(repeat(0.5, 4), count(1.0))
+    aims = chain(repeat(0.5, 5), count(1.0))
 
     def build(self, f, context):
         X = context.sample.X_train
         return Terms({"mu": cp.sum_squares(f(X) - next(self.aims) * (-1.0) ** np.arange(len(X)))})
+
+
+class Misspelt(Knowledge):
+    "Has no build."
+
+    def __init__(self, mu=1.0):
+        self.mu = mu
+
+    def buld(self, f, context):
+        return Terms({"mu": cp.sum_squares(f(context.sample.X_train))})
+
+
+class WeighsTwice(Level):
+    def build(self, f, context):
+        return Terms({"mu": self.mu * cp.sum_squares(f(context.sample.X_train) - self.value)})
 
 
 class KnowsTheMachine(Level):
@@ -408,6 +425,8 @@ MANY = np.zeros(1000)
 @pytest.mark.parametrize(
     ("block", "law"),
     [
+        (Misspelt(), "a block does something"),
+        (WeighsTwice(mu=3.0), "the assembler weighs penalties, not the block"),
         (Converts(), CONSTRUCTOR),
         (Validates(), CONSTRUCTOR),
         (Prepares(), CONSTRUCTOR),

@@ -18,10 +18,14 @@ class Formulation:
     ----------
     objective : (label, LaTeX) of every term, ``svm.regulariser`` and ``svm.loss`` first.
     constraints : (label, LaTeX, number of rows) of every constraint.
+    function : what f is.
+    values : (symbol, number) of C and of the penalties' weights.
     """
 
     objective: list[tuple[str, str]]
     constraints: list[tuple[str, str, int]]
+    function: str
+    values: list[tuple[str, float]]
 
     def __str__(self) -> str:
         terms = [rf"\underbrace{{{latex}}}_{{\text{{{_text(label)}}}}}" for label, latex in self.objective]
@@ -30,6 +34,8 @@ class Formulation:
             note = f"{label}, {rows} row" + ("s" if rows != 1 else "")
             opening = r"\text{s.t.}\quad " if k == 0 else ""
             lines.append(rf"{opening}& {latex} && \text{{({_text(note)})}}")
+        numbers = r",\; ".join(f"{symbol} = {value:g}" for symbol, value in self.values)
+        lines.append(rf"\text{{with}}\quad & {self.function},\quad {numbers}")
         return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
     __repr__ = __str__
@@ -42,28 +48,39 @@ def formulation(machines: Sequence[Machine]) -> Formulation:
     """Of all machines together: those of other classes differ in signs and in what blocks ask of them."""
     objective: dict[str, str] = {}
     constraints: dict[str, tuple[str, int]] = {}
+    values = {"C": machines[0].spec.C}
     for machine in machines:
-        _describe(machine, objective, constraints)
-    return Formulation(list(objective.items()), [(label, *found) for label, found in constraints.items()])
+        _describe(machine, objective, constraints, values)
+    linear = r"f(x) = w^\top x + b"
+    function = linear if machines[0].spec.kernel is None else r"f(x) = \varphi(x)^\top c + b"
+    rows = [(label, *found) for label, found in constraints.items()]
+    return Formulation(list(objective.items()), rows, function, list(values.items()))
 
 
-def _describe(machine: Machine, objective: dict[str, str], constraints: dict[str, tuple[str, int]]) -> None:
+def _describe(
+    machine: Machine,
+    objective: dict[str, str],
+    constraints: dict[str, tuple[str, int]],
+    values: dict[str, float],
+) -> None:
     """Add the terms and constraints of one machine that are not there yet."""
     spec, compiled = machine.spec, machine.problem
-    norm = r"\|c\|_1" if spec.norm == "l1" else r"\tfrac12 \|c\|^2"
+    c = "w" if spec.kernel is None else "c"
     power = "" if spec.loss == "hinge" else "^2"
-    objective.setdefault("svm.regulariser", norm)
+    objective.setdefault("svm.regulariser", rf"\|{c}\|_1" if spec.norm == "l1" else rf"\tfrac12 \|{c}\|^2")
     objective.setdefault("svm.loss", rf"C \sum_{{i=1}}^{{{machine.training.n_train}}} \xi_i{power}")
-    margin = r"y_i f(x_i) \ge \rho_i - \xi_i,\; \xi_i \ge 0"
+    margin = r"y_i f(x_i) \ge \rho_i - \xi_i,\; \xi_i \ge 0 \text{ for all rows, added ones too}"
     constraints.setdefault("svm.margin", (margin, len(compiled.active)))
     for name, block, weight in compiled.members:
         factor = "" if weight == 1 else f"{weight:g} \\cdot "
         unnamed = rf"J_{{\text{{{_text(name)}}}}}"
         if name in compiled.sample.shares:
-            objective.setdefault(name, factor + block.latex.get("sample", unnamed))
+            objective.setdefault(name, factor + block.latex.get("sample", unnamed).replace("<p>", power))
         for term in compiled.terms:
             if term.block == name:
-                symbol = {"mu": r"\mu", "gamma": r"\gamma"}.get(term.name, rf"\text{{{_text(term.name)}}}")
+                letter = {"mu": r"\mu", "gamma": r"\gamma"}.get(term.name, rf"\text{{{_text(term.name)}}}")
+                symbol = rf"{letter}_{{\text{{{_text(name)}}}}}"
+                values[symbol] = float(getattr(block, term.name))
                 formula = block.latex.get(term.name, unnamed)
                 objective.setdefault(f"{name}.{term.name}", f"{factor}{symbol}\\, {formula}")
     blocks = {member.name: member.block for member in compiled.members}

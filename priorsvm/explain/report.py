@@ -53,7 +53,11 @@ class Report:
 
     def __getitem__(self, block: str) -> list[Row]:
         """The rows of one block."""
-        return [row for row in self.rows if row.block == block]
+        found = [row for row in self.rows if row.block == block]
+        if not found:
+            known = list(dict.fromkeys(row.block for row in self.rows))
+            raise KeyError(f"there is no block {block!r}; the blocks are {known}")
+        return found
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         many = len(self.objectives) > 1
@@ -74,7 +78,7 @@ class Report:
                     f"{100 * _rounded(row.contribution, total) / total:.1f}%" if total else "-",
                     str(row.rows) if row.rows else "-",
                     str(row.active) if row.rows else "-",
-                    f"{row.slack:.4g}" if row.rows and not np.isnan(row.slack) else "-",
+                    f"{_rounded(row.slack, row.rows):.4g}" if row.rows and not np.isnan(row.slack) else "-",
                     f"{row.price:.4g}" if row.rows else "-",
                 ]
             )

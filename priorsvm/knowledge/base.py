@@ -69,7 +69,7 @@ class Verdict:
     worst : the smallest amount by which what was asked holds; negative where it is violated.
     where : the row at which that happens, in the user's units.
     proven : True if ``worst`` is exact over all the block speaks of, False if it was sampled.
-    checked : at how many places f was evaluated.
+    checked, violated : at how many places f was evaluated, and at how many of them it was wrong.
     asked : what was asked, in words.
     """
 
@@ -79,6 +79,7 @@ class Verdict:
     proven: bool = False
     checked: int = 0
     asked: str = ""
+    violated: int = 0
 
     @classmethod
     def at_points(cls, excess: Array, points: Array, asked: str, tol: float, proven: bool = True) -> Verdict:
@@ -86,7 +87,8 @@ class Verdict:
         if len(excess) == 0:
             return cls(None, asked=asked)
         i = int(np.argmin(excess))
-        return cls(bool(excess[i] >= -tol), float(excess[i]), points[i], proven, len(excess), asked)
+        violated = int(np.sum(excess < -tol))
+        return cls(violated == 0, float(excess[i]), points[i], proven, len(excess), asked, violated)
 
 
 class Knowledge(BaseEstimator):
@@ -121,7 +123,8 @@ class Knowledge(BaseEstimator):
     shares_slack : whether the block's constraints stand on the sample's own slack; such blocks take
         no outer weight.
     allow_nan : whether the block deals with missing values in X.
-    latex : formulas by penalty name, constraint label, or ``"sample"`` for what ``prepare`` does.
+    latex : formulas by penalty name, constraint label, or ``"sample"`` for what ``prepare`` does; there
+        ``<p>`` stands for the power the loss has.
     """
 
     # NumPy scalars would otherwise take `np.float64(2) * block` for an array operation.
@@ -160,7 +163,7 @@ class Knowledge(BaseEstimator):
 
     def verify(self, f: Fitted, context: Context) -> Verdict:
         """Whether the fitted f obeys this block."""
-        return Verdict(None, asked="nothing of f's values")
+        return Verdict(None, asked="nothing of f's values" if self.only_rows else "not checked: no verify()")
 
     def predict(self, f: Fitted, X: Array) -> Array | None:
         """Scores of new rows, for a block that changes how they are scored."""

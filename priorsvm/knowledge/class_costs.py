@@ -42,7 +42,7 @@ class ClassCosts(Knowledge):
     array(['ill'], dtype='<U4')
     """
 
-    latex: ClassVar[dict[str, str]] = {"sample": r"\sum_{i} (C_i - C)\, \xi_i"}
+    latex: ClassVar[dict[str, str]] = {"sample": r"\sum_{i} (C_i - C)\, \xi_i<p>"}
 
     def __init__(self, costs: Any, scale: float = 0.1):
         self.costs = costs

@@ -118,4 +118,9 @@ class MonotonicityHint(Knowledge):
     def verify(self, f: Any, context: Context) -> Verdict:
         low, high = context.state
         excess = f.value(high) - f.value(low)
-        return Verdict.at_points(excess, low, "the order on its pairs", context.tol, proven=False)
+        label = context.sample.classes.tolist()[1] if self.label is None else self.label
+        moves = ", ".join(
+            f"{column} {'rises' if sign > 0 else 'falls'}" for column, sign in self.features.items()
+        )
+        asked = f"score of {label!r} to rise as {moves}"
+        return Verdict.at_points(excess, low, asked, context.tol, proven=False)

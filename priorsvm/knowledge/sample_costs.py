@@ -39,7 +39,7 @@ class SampleCosts(Knowledge):
     """
 
     row_params: ClassVar[tuple[str, ...]] = ("costs", "margins")
-    latex: ClassVar[dict[str, str]] = {"sample": r"\sum_{i} (C_i - C)\, \xi_i"}
+    latex: ClassVar[dict[str, str]] = {"sample": r"\sum_{i} (C_i - C)\, \xi_i<p>"}
 
     def __init__(self, costs: Any = None, margins: Any = None):
         self.costs = costs

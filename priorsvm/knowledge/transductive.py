@@ -75,7 +75,7 @@ class Transductive(Knowledge):
 
     exact: ClassVar[bool] = False
     adds_rows: ClassVar[bool] = True
-    latex: ClassVar[dict[str, str]] = {"sample": r"C \sum_{j} C^*\, \xi^*_j"}
+    latex: ClassVar[dict[str, str]] = {"sample": r"\sum_{j} C^*_j\, (\xi^*_j)<p>"}
 
     def __init__(self, X: Any, n_positive: Any = None, cost: float = 1.0):
         self.X = X

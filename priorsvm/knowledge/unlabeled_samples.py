@@ -39,7 +39,7 @@ class UnlabeledSamples(Knowledge):
     """
 
     adds_rows: ClassVar[bool] = True
-    latex: ClassVar[dict[str, str]] = {"sample": r"C \sum_{j} C_j\, \tilde\xi_j"}
+    latex: ClassVar[dict[str, str]] = {"sample": r"\sum_{j} C_j\, \tilde\xi_j<p>"}
 
     def __init__(self, X: Any, y: Any, costs: Any = 1.0, margins: Any = 1.0):
         self.X = X

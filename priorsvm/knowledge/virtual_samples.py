@@ -42,7 +42,7 @@ class VirtualSamples(Knowledge):
     """
 
     adds_rows: ClassVar[bool] = True
-    latex: ClassVar[dict[str, str]] = {"sample": r"C \sum_{v} C_v\, \tilde\xi_v"}
+    latex: ClassVar[dict[str, str]] = {"sample": r"\sum_{v} C_v\, \tilde\xi_v<p>"}
 
     def __init__(self, transform: Any, cost: float = 1.0):
         self.transform = transform

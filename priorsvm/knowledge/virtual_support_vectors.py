@@ -43,7 +43,7 @@ class VirtualSupportVectors(Knowledge):
     exact: ClassVar[bool] = False
     adds_rows: ClassVar[bool] = True
     latex: ClassVar[dict[str, str]] = {
-        "sample": r"C \sum_{v \in T(SV)} C_v\, \tilde\xi_v - C \sum_{i \notin SV} C_i\, \xi_i"
+        "sample": r"\sum_{v \in T(SV)} C_v\, \tilde\xi_v<p> - \sum_{i \notin SV} C_i\, \xi_i<p>"
     }
 
     def __init__(self, transform: Any, cost: float = 1.0):

@@ -15,12 +15,12 @@ from ..assemble import Compiled, Spec, naming, prepare
 from ..cache import Cache
 from ..decision import Fitted
 from ..diagnose import Residuals
-from ..errors import InvalidInput, SolverFailed, SolverUnsuited
+from ..errors import InvalidInput, SolverFailed, SolverNotInstalled, SolverUnsuited
 from ..knowledge.base import Context
 from ..prior import Member
 from ..sample import Array, Sample
 from . import libsvm
-from .solvers import Outcome, judge, single_threaded
+from .solvers import Outcome, judge, require_installed, single_threaded
 from .solvers import solve as solve_compiled
 
 
@@ -197,7 +197,7 @@ class _Round:
         for name in solver:
             try:
                 return self._with(name)
-            except (SolverFailed, SolverUnsuited) as error:
+            except (SolverFailed, SolverNotInstalled, SolverUnsuited) as error:
                 failures.append(f"{name}: {error}")
         raise SolverFailed("None of the solvers listed gave an answer.\n" + "\n".join(failures))
 
@@ -208,6 +208,8 @@ class _Round:
                 return self._by_libsvm()
             if name == "LIBSVM":
                 raise SolverUnsuited(f"LIBSVM cannot solve this problem: {reason}. Use solver='auto'.")
+        if name != "auto":
+            require_installed(name)
         return self._by_cvxpy(name)
 
     def _by_libsvm(self) -> Machine:

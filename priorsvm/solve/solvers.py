@@ -159,11 +159,17 @@ def check_solver(solver: Any) -> None:
         if not isinstance(name, str) or (name not in SOLVERS and name != "LIBSVM"):
             known = ", ".join(["auto", "LIBSVM", *SOLVERS])
             raise InvalidInput(f"solver {name!r} is not known. Known are: {known}.")
-        if name != "LIBSVM" and name not in installed():
-            raise SolverNotInstalled(
-                f"solver {name} is not installed: pip install {PACKAGES.get(name, name.lower())}. "
-                f"Installed: {', '.join(installed())}."
-            )
+    if isinstance(solver, str) or not any(name == "LIBSVM" or name in installed() for name in names):
+        require_installed(names[0])
+
+
+def require_installed(name: str) -> None:
+    """The solver is there, or the error says how to get it."""
+    if name != "LIBSVM" and name not in installed():
+        raise SolverNotInstalled(
+            f"solver {name} is not installed: pip install {PACKAGES.get(name, name.lower())}. "
+            f"Installed: {', '.join(installed())}."
+        )
 
 
 def classify(expressions: Sequence[cp.Expression], constraints: Sequence[cp.Constraint]) -> str:
@@ -273,21 +279,23 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE, cp.USER_LIMIT) or problem.value is None:
         raise _no_answer(compiled, name)
     found = residuals(problem, compiled.f.jacobians())
-    status = judge(name, problem.status, found, max(10 * compiled.spec.tol, facts.accuracy))
+    accepted = max(10 * compiled.spec.tol, facts.accuracy)
+    status = judge(name, problem.status, found, accepted, _others(name, compiled))
     return Outcome(name, status, found, max(total - seconds, 0.0), seconds, getattr(stats, "num_iters", None))
 
 
-def judge(name: str, status: str, found: Residuals, accepted: float) -> str:
+def judge(name: str, status: str, found: Residuals, accepted: float, others: str = "CLARABEL") -> str:
     """The status that the residuals support."""
-    if found.worst > HOPELESS:
+    said = "iteration limit reached" if status == "user_limit" else status
+    way_out = f"Scale the data (scale='standard'), or try another solver: {others}."
+    if not found.worst <= HOPELESS:
         raise SolverFailed(
-            f"{name} says '{status}', but the problem as stated disagrees: {found}. "
-            f"Its answer was discarded. Try another solver: {', '.join(n for n in installed() if n != name)}."
+            f"{name} says '{said}', but the problem as stated disagrees: {found}. "
+            f"Its answer was discarded. {way_out}"
         )
     if found.worst > accepted:
         warnings.warn(
-            f"{name} says '{status}' with residuals above {accepted:.0e}: {found}. "
-            "Scale the data (scale='standard'), raise tol, or try another solver.",
+            f"{name} says '{said}' with residuals above {accepted:.0e}: {found}. {way_out}",
             InaccurateSolution,
             stacklevel=2,
         )

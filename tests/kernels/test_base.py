@@ -523,6 +523,7 @@ def test_kernels_on_other_patterns_override_the_rows():
         kernel(sets, [np.ones((2, 2))])
 
 
+@pytest.mark.slow
 def test_importing_the_package_is_cheap():
     code = (
         "import sys, priorsvm, priorsvm.kernels as k; "
