@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from .assemble import Spec, naming
+from .assemble import LIVE_ROWS, Spec, naming
 from .cache import Cache, equal
 from .decision import FittedKernel, FittedLinear, Scale, require_psd
 from .errors import InvalidInput, KernelNotPSD, MissingCapability, NotFitted, Recompiled, UnknownParameter
@@ -363,7 +363,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             )
         models: list[PriorSVC] = []
         for key, options in values.items():
-            if isinstance(options, str) or not isinstance(options, Iterable) or len(list(options)) == 0:
+            if isinstance(options, str) or not isinstance(options, Collection) or len(options) == 0:
                 raise InvalidInput(
                     f"values[{key!r}] must be a list of values with at least one, got {options!r}."
                 )
@@ -414,7 +414,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             )
             warnings.warn(
                 f"the path over {', '.join(keys)} could not keep its compiled problem: some value changes "
-                "more than weights. C, penalty weights and outer weights do not, unless one is 0.",
+                "more than weights. C and penalty weights do not; outer weights only if one is 0 or with "
+                f"more than {LIVE_ROWS} rows.",
                 Recompiled,
                 stacklevel=2,
             )

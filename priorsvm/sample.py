@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .errors import InvalidInput
+from .errors import InvalidInput, InvalidType
 
 Array = npt.NDArray[Any]
 
@@ -135,7 +135,7 @@ class Sample:
         and 1 is the block as it stands.
         """
         if not isinstance(after, Sample):
-            raise InvalidInput(f"block '{name}': prepare must return a Sample, got {type(after).__name__}.")
+            raise InvalidType(f"block '{name}': prepare must return a Sample, got {type(after).__name__}.")
         if after is self or weight == 0:
             return self
         n = len(self)

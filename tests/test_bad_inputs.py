@@ -826,7 +826,7 @@ THIRD_PARTY = [
             parameters={"kernel": "rbf"},
             late=True,
         )
-        for shown, points in [("None", None), ("too wide", [[1, 2, 3]]), ("a single point", [1.0, 2.0])]
+        for shown, points in [("too wide", [[1, 2, 3]]), ("a single point", [1.0, 2.0])]
     ],
     Case(
         "centres with NaN",
@@ -841,7 +841,6 @@ THIRD_PARTY = [
         InvalidType,
         ["'preparing'", "prepare", "Sample"],
         Preparing(lambda sample: None),
-        falls_short="an InvalidInput, where what build returns is an InvalidType",
     ),
     Case(
         "rows of negative cost",
@@ -948,6 +947,11 @@ def test_nothing_is_allowed_and_changes_nothing(prior, solver):
     np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-8)
     assert model.objective_ == pytest.approx(plain.objective_)
     assert all(check.verdict.holds is not False for check in model.verify().checks)
+
+
+def test_no_centres_may_be_none():
+    model, plain = (PriorSVC(p, kernel="rbf", solver="CLARABEL").fit(X, Y) for p in (Centred(None), None))
+    np.testing.assert_allclose(model.decision_function(X), plain.decision_function(X), atol=1e-8)
 
 
 @pytest.mark.parametrize(

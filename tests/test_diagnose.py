@@ -40,7 +40,9 @@ def cones():
 def cones_by_row():
     x, t = cp.Variable((4, 3)), cp.Variable(4)
     target = np.random.default_rng(1).normal(size=(4, 3))
-    return cp.Problem(cp.Minimize(cp.sum_squares(x - target) + cp.sum(t)), [cp.SOC(t, x, axis=1), t <= 0.5]), x
+    return cp.Problem(
+        cp.Minimize(cp.sum_squares(x - target) + cp.sum(t)), [cp.SOC(t, x, axis=1), t <= 0.5]
+    ), x
 
 
 def stacked_semidefinite():

@@ -147,7 +147,7 @@ def able(problem_class: str) -> list[str]:
 def check_solver(solver: Any) -> None:
     """``solver`` is "auto", a known and installed name, or a list of such names."""
     if not isinstance(solver, (str, list, tuple)):
-        raise InvalidInput(f"solver must be a name or a list of names, got {type(solver).__name__}.")
+        raise InvalidInput(f"solver must be 'auto', a name or a list of names, got {solver!r}.")
     if solver == "auto":
         return
     names = [solver] if isinstance(solver, str) else solver

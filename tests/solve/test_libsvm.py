@@ -16,7 +16,7 @@ from priorsvm import (
     UnlabeledSamples,
     VirtualSamples,
 )
-from priorsvm.errors import InvalidInput, SolverUnsuited
+from priorsvm.errors import InaccurateSolution, InvalidInput, SolverFailed, SolverUnsuited
 from priorsvm.solve import libsvm
 
 
@@ -41,7 +41,9 @@ def dual_conditions(model):
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0, 1e4])
-@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", lambda A, B: np.exp(-0.1 * np.abs(A[:, None] - B).sum(2))])
+@pytest.mark.parametrize(
+    "kernel", ["linear", "rbf", "poly", lambda A, B: np.exp(-0.1 * np.abs(A[:, None] - B).sum(2))]
+)
 def test_polished_answer_meets_the_optimality_conditions(data, kernel, C):
     model = PriorSVC(ClassCosts({1: 2.5}), kernel=kernel, C=C, solver="LIBSVM", scale="standard").fit(*data)
     assert dual_conditions(model) < 2e-6
@@ -133,7 +135,12 @@ def test_large_linear_problems_take_the_interior_point(monkeypatch, data):
 def test_solver_options_reach_libsvm(data):
     with pytest.raises(InvalidInput, match="LIBSVM does not take these solver_options"):
         PriorSVC(kernel="rbf", solver_options={"no_such": 1}).fit(*data)
-    model = PriorSVC(kernel="rbf", C=1e3, solver_options={"max_iter": 3, "tol": 1e-9}).fit(*data)
+    with pytest.raises(
+        SolverFailed, match="LIBSVM says 'optimal_inaccurate', but the problem as stated disagrees"
+    ):
+        PriorSVC(kernel="rbf", C=1e3, solver_options={"max_iter": 3}).fit(*data)
+    with pytest.warns(InaccurateSolution, match="LIBSVM"):
+        model = PriorSVC(kernel="rbf", C=10.0, solver_options={"max_iter": 350, "tol": 1e-9}).fit(*data)
     assert model.status_ == "optimal_inaccurate"
 
 

@@ -31,7 +31,15 @@ from priorsvm.solve import solvers
 from priorsvm.solve.solvers import SOLVERS, able, classify, installed
 
 # How far an objective may be from the true one, relatively: one table, keyed by solver.
-ACCURACY = {"CLARABEL": 1e-7, "ECOS": 1e-6, "HIGHS": 1e-6, "PIQP": 1e-6, "QOCO": 1e-6, "SCS": 1e-3, "OSQP": 1e-4}
+ACCURACY = {
+    "CLARABEL": 1e-7,
+    "ECOS": 1e-6,
+    "HIGHS": 1e-6,
+    "PIQP": 1e-6,
+    "QOCO": 1e-6,
+    "SCS": 1e-3,
+    "OSQP": 1e-4,
+}
 
 
 class NormPenalty(Knowledge):
@@ -94,7 +102,12 @@ def data():
 
 
 ROWS = ClassCosts({1: 3.0}) + 0.5 * VirtualSamples(Shift([0.2, 0.0, 0.0]))
-HINTS = ROWS + OddnessHint(mu=2.0) + MonotonicityHint({0: +1}, mu=3.0, pairs=20) + InvarianceHint(Shift([0.0, 0.3, 0.0]))
+HINTS = (
+    ROWS
+    + OddnessHint(mu=2.0)
+    + MonotonicityHint({0: +1}, mu=3.0, pairs=20)
+    + InvarianceHint(Shift([0.0, 0.3, 0.0]))
+)
 COMPOSITIONS = {
     "LP": (ROWS + MonotonicityHint({0: +1}, hard=True, pairs=10), {"norm": "l1"}),
     "QP": (HINTS, {}),
@@ -117,7 +130,9 @@ def test_every_solver_gives_the_same_answer(data, composition, name):
         if SOLVERS[name].accuracy > 1e-4:  # first-order methods may say that they stopped early
             warnings.simplefilter("ignore", InaccurateSolution)
         model = PriorSVC(prior, solver=name, **parameters).fit(*data)
-    reference = PriorSVC(prior, solver="CLARABEL", solver_options={"tol_gap_rel": 1e-12}, **parameters).fit(*data)
+    reference = PriorSVC(prior, solver="CLARABEL", solver_options={"tol_gap_rel": 1e-12}, **parameters).fit(
+        *data
+    )
     assert model.solver_ == name
     assert model.objective_ == pytest.approx(reference.objective_, rel=ACCURACY[name])
 
@@ -152,11 +167,15 @@ def test_auto_takes_highs_for_lp_and_clarabel_for_the_rest(data):
 
 
 def test_impossible_solver_names_block_cone_and_way_out(data):
-    with pytest.raises(SolverUnsuited, match="OSQP cannot solve this SOCP: block 'norm_penalty' adds second-order"):
+    with pytest.raises(
+        SolverUnsuited, match="OSQP cannot solve this SOCP: block 'norm_penalty' adds second-order"
+    ):
         PriorSVC(ClassCosts({1: 2.0}) + NormPenalty(), solver="OSQP").fit(*data)
-    with pytest.raises(SolverUnsuited, match="the 2-norm machine has a quadratic objective.*CLARABEL"):
+    with pytest.raises(SolverUnsuited, match=r"the 2-norm machine has a quadratic objective.*CLARABEL"):
         PriorSVC(solver="HIGHS").fit(*data)
-    with pytest.raises(SolverUnsuited, match="ECOS cannot solve this SDP: block 'spectral_penalty' adds semidefinite"):
+    with pytest.raises(
+        SolverUnsuited, match="ECOS cannot solve this SDP: block 'spectral_penalty' adds semidefinite"
+    ):
         PriorSVC(SpectralPenalty(), solver="ECOS").fit(*data)
 
 
@@ -250,14 +269,16 @@ def test_not_finite_is_infinitely_bad():
 
 def test_judge_follows_residuals_not_status():
     fine, poor, hopeless = (Residuals(r, 0.0, 0.0, 0.0) for r in (1e-9, 1e-4, 1.0))
-    assert solvers._judge("X", "optimal_inaccurate", fine, 1e-5) == "optimal"
+    assert solvers.judge("X", "optimal_inaccurate", fine, 1e-5) == "optimal"
     with pytest.warns(InaccurateSolution, match="primal 1.0e-04"):
-        assert solvers._judge("X", "optimal", poor, 1e-5) == "optimal_inaccurate"
+        assert solvers.judge("X", "optimal", poor, 1e-5) == "optimal_inaccurate"
     with pytest.raises(SolverFailed, match="says 'optimal', but the problem as stated disagrees"):
-        solvers._judge("X", "optimal", hopeless, 1e-5)
+        solvers.judge("X", "optimal", hopeless, 1e-5)
 
 
-@pytest.mark.skipif(cp.__version__ != "1.9.3", reason="the defect was seen in CVXPY 1.9.3; look again in others")
+@pytest.mark.skipif(
+    cp.__version__ != "1.9.3", reason="the defect was seen in CVXPY 1.9.3; look again in others"
+)
 def test_cvxpy_defect_is_in_sight_and_caught():
     """`pos` of a dense expression is handed to HiGHS with wrong bounds; the answer is primal feasible."""
     rng = np.random.default_rng(0)
@@ -280,7 +301,7 @@ def test_cvxpy_defect_is_in_sight_and_caught():
     assert found.primal < 1e-9
     assert found.gap > 0.1
     with pytest.raises(SolverFailed, match="HIGHS says 'optimal', but the problem as stated disagrees"):
-        solvers._judge("HIGHS", wrong.status, found, 1e-5)
+        solvers.judge("HIGHS", wrong.status, found, 1e-5)
 
 
 class PosLoss(Knowledge):
@@ -301,11 +322,10 @@ def test_block_with_pos_never_gives_a_wrong_answer(data):
     twice = PriorSVC(norm="l1", C=3.0, solver="CLARABEL").fit(*data)
     assert right.objective_ == pytest.approx(twice.objective_, rel=1e-6)
     try:
-        model = PriorSVC(PosLoss(mu=2.0), norm="l1", solver="HIGHS").fit(*data)
-    except SolverFailed as error:
-        assert "HIGHS" in str(error)
-    else:
-        assert model.objective_ == pytest.approx(right.objective_, rel=1e-6)
+        answers = [PriorSVC(PosLoss(mu=2.0), norm="l1", solver="HIGHS").fit(*data).objective_]
+    except SolverFailed:  # no answer is better than a wrong one
+        answers = []
+    assert answers in ([], [pytest.approx(right.objective_, rel=1e-6)])
 
 
 def test_reference_solve_leaves_values_alone():
