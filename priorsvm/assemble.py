@@ -107,9 +107,9 @@ class Compiled:
         self.live_costs = len(self.active) <= LIVE_ROWS
         self.costs = cp.Parameter(len(self.active) if self.live_costs else (), nonneg=True, name="costs")
         y, margin = sample.y[self.active], sample.margin[self.active]
-        values = self.f(sample.X[self.active])
+        self.values = self.f(sample.X[self.active])
         self.constraints: dict[str, cp.Constraint] = {
-            "svm.margin": cp.multiply(y, values) >= margin - self.slack
+            "svm.margin": cp.multiply(y, self.values) >= margin - self.slack
         }
         penalised = self.slack if spec.loss == "hinge" else cp.square(self.slack)
         self.loss = (
@@ -229,6 +229,25 @@ class Compiled:
             and self.sample.same_rows(sample)
             and (self.live_costs or np.array_equal(self.sample.cost, sample.cost))
         )
+
+    def jacobians(self) -> dict[int, Any]:
+        """What the residuals need of the constraints that hold the rows, without asking cvxpy for it."""
+        import cvxpy as cp
+
+        known = self.f.jacobians()
+        if isinstance(self.values, cp.Variable):
+            y = self.sample.y[self.active]
+            margin = {self.slack: lambda m: -m, self.values: lambda m: -y * m}
+            known[self.constraints["svm.margin"].id] = margin
+        cost = np.broadcast_to(self.costs.value, (len(self.active),))
+        cost = cost if self.live_costs else cost * self.sample.cost[self.active]
+        slope = cost if self.spec.loss == "hinge" else 2.0 * cost * self.slack.value
+        rest = sum((t.parameter * t.expression for t in self.terms), cp.Constant(0.0)) if self.terms else None
+        known[id(self.problem.objective)] = (
+            {**self.f.regulariser_slope(), self.slack: lambda m: slope},
+            rest,
+        )
+        return known
 
     def penalties(self) -> dict[tuple[str, str], float]:
         """Block and name of each penalty -> what it adds to the objective."""

@@ -240,6 +240,13 @@ class Decision:
             return cp.sum(self._up) + cp.sum(self._down)
         return 0.5 * cp.sum_squares(self.c)
 
+    def regulariser_slope(self) -> dict[cp.Variable, Any]:
+        """The gradient of the regulariser, variable by variable, as a map from its multiplier."""
+        if self.norm == "l1":
+            ones = np.ones(self.features.size)
+            return {self._up: lambda m: ones, self._down: lambda m: ones}
+        return {self.c: lambda m: np.asarray(self.c.value)}
+
     def __call__(self, Z: Any) -> cp.Expression:
         """f at the rows of Z."""
         Z = self._points("f(Z)", Z)

@@ -58,11 +58,12 @@ class Residuals:
         )
 
 
-def residuals(problem: cp.Problem, jacobians: Mapping[int, Jacobian] | None = None) -> Residuals:
+def residuals(problem: cp.Problem, jacobians: Mapping[int, Any] | None = None) -> Residuals:
     """Residuals of the values and multipliers a solver left in ``problem``.
 
     ``jacobians`` may give, by constraint id, what cvxpy would have to work out at some length: for each
-    variable the map from a multiplier to its part of the gradient.
+    variable the map from a multiplier to its part of the gradient. By ``id(objective)`` it may give such
+    maps for a part of the objective, and the rest as an expression or None.
     """
     objective = problem.objective.expr
     values = [
@@ -75,7 +76,11 @@ def residuals(problem: cp.Problem, jacobians: Mapping[int, Jacobian] | None = No
     smooth = objective.is_quadratic()
     gradient = _Gradient(problem)
     if smooth:
-        gradient.add(objective, np.ones(1))
+        known, rest = (jacobians or {}).get(id(problem.objective), (None, objective))
+        if known is not None:
+            gradient.add(objective, np.ones(1), known)
+        if rest is not None:
+            gradient.add(rest, np.ones(1))
     for constraint in problem.constraints:
         reach = 1.0 + max(float(np.abs(a.value).max(initial=0.0)) for a in constraint.args)
         primal = max(primal, float(np.max(constraint.violation(), initial=0.0)) / reach)

@@ -146,8 +146,13 @@ class Polynomial(_WithGamma):
 
     def _matrix(self, A: Array, B: Array) -> Array:
         K = self._base(A @ B.T)
-        K **= self.degree
-        return K
+        if not self._is_whole() or self.degree > 8:
+            K **= self.degree
+            return K
+        power = K.copy()  # products are several times faster than pow
+        for _ in range(int(self.degree) - 1):
+            power *= K
+        return power
 
     def _diag(self, A: Array) -> Array:
         return self._base(_inner(A, A)) ** self.degree

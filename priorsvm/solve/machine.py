@@ -95,17 +95,18 @@ class Machine:
 
     def certificate(self) -> Residuals:
         """Residuals of the answer; for LIBSVM worked out here from its dual variables."""
-        if self.outcome.solver != "LIBSVM":
-            return self.outcome.residuals
+        return self.outcome.residuals if self.outcome.solver != "LIBSVM" else self.primal_and_dual()[1]
+
+    def primal_and_dual(self) -> tuple[float, Residuals]:
+        """Of a weighted SVM: the objective, and how far the dual variables are from certifying it."""
         sample = self.sample
         bound = self.spec.C * sample.cost
-        scores = sample.y * self.f.value(sample.X)
-        slack = np.maximum(1.0 - scores, 0.0)
-        primal = self.regulariser() + float(bound @ slack)
-        dual = float(self.alpha.sum()) - self.regulariser()
+        half = self.regulariser()
+        primal = half + float(bound @ self.slack(sample))
+        dual = float(self.alpha.sum()) - half
         outside = np.maximum(self.alpha - bound, 0.0).max(initial=0.0) / (1.0 + bound.max(initial=0.0))
         balance = abs(float(self.alpha @ sample.y)) / (1.0 + float(self.alpha.max(initial=0.0)))
-        return Residuals(0.0, outside, balance, abs(primal - dual) / (1.0 + abs(primal)))
+        return primal, Residuals(0.0, outside, balance, abs(primal - dual) / (1.0 + abs(primal)))
 
 
 def fit_machine(
@@ -276,7 +277,8 @@ def _entry(
     if machine.outcome.solver != "LIBSVM":
         objective, gap = float(machine.problem.problem.value), machine.outcome.residuals.gap
     elif iterative:
-        objective, gap = machine.objective, machine.certificate().gap
+        objective, found = machine.primal_and_dual()
+        gap = found.gap
     else:
         objective, gap = float("nan"), float("nan")
     return {

@@ -258,7 +258,8 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
             # CVXPY's own remark on inaccuracy; ours follows, with residuals.
             warnings.filterwarnings("ignore", message="Solution may be inaccurate")
             warnings.filterwarnings("ignore", message=".*ECOS.*", category=FutureWarning)
-            problem.solve(solver=name, warm_start=True, **arguments)
+            # Clarabel would keep the equilibration of its first weights, which costs more than it saves.
+            problem.solve(solver=name, warm_start=name != "CLARABEL", **arguments)
     except cp.SolverError as error:
         reason = str(error).partition("Try another solver")[0].strip()
         if any(option in reason for option in options):
@@ -278,7 +279,7 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
     seconds = float(getattr(stats, "solve_time", None) or max(total - compiling, 0.0))
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE, cp.USER_LIMIT) or problem.value is None:
         raise _no_answer(compiled, name)
-    found = residuals(problem, compiled.f.jacobians())
+    found = residuals(problem, compiled.jacobians())
     accepted = max(10 * compiled.spec.tol, facts.accuracy)
     status = judge(name, problem.status, found, accepted, _others(name, compiled))
     return Outcome(name, status, found, max(total - seconds, 0.0), seconds, getattr(stats, "num_iters", None))
