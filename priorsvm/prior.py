@@ -101,7 +101,7 @@ class Prior(BaseEstimator):
                 raise NameClash(f"two blocks are called '{name}'. Rename one with block.named('...').")
             if not isinstance(block, Knowledge):
                 raise InvalidType(f"block '{name}' must be a Knowledge block, got {described(block)}.")
-            if "weight" in block.get_params(deep=False):
+            if "weight" in vars(block):
                 raise InvalidInput(
                     f"block '{name}' has a parameter called 'weight', which is the name of the outer weight. "
                     "Rename the parameter."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Self
@@ -9,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
-from sklearn.base import clone
 from sklearn.metrics import pairwise_kernels
 from sklearn.utils import gen_batches
 
@@ -59,7 +59,9 @@ class _WithGamma(Kernel):
 
     def resolved(self, X: ArrayLike, weight: Array | None = None) -> Self:
         self._check()
-        return clone(self).set_params(gamma=_gamma_on(self.gamma, self._rows(X, "X"), weight))
+        known = copy.copy(self)
+        known.gamma = _gamma_on(self.gamma, self._rows(X, "X"), weight)
+        return known
 
 
 class Linear(Kernel):
