@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .cache import Cache, equal
-from .decision import Decision, FactorMap, Fitted, KernelMap, LinearMap, Scale
+from .decision import Decision, FactorMap, Fitted, KernelMap, LinearMap, Scale, ValueMap
 from .errors import InvalidInput, InvalidType, MissingCapability
 from .knowledge.base import Context, Knowledge, Terms, check_nonnegative
 from .prior import Member
@@ -264,7 +264,8 @@ class Compiled:
 def _kernel_map(spec: Spec, centres: Array) -> KernelMap:
     assert spec.kernel is not None
     if spec.norm == "l2":
-        return FactorMap(spec.kernel, centres, spec.scale, spec.n_centres)
+        factor = FactorMap(spec.kernel, centres, spec.scale, spec.n_centres)
+        return ValueMap(factor) if spec.n_centres is None and ValueMap.suits(factor) else factor
     if spec.n_centres is not None and spec.n_centres < len(centres):
         centres = centres[np.linspace(0, len(centres) - 1, spec.n_centres).round().astype(int)]
     return KernelMap(spec.kernel, centres, spec.scale)

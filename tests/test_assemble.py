@@ -384,8 +384,10 @@ def test_maps_are_not_reused_in_other_units():
     for kind in ("standard", "minmax"):
         units = Scale.of(kind, X)
         scaled = compiled_of(None, replace(spec, scale=units), maps)
-        rows = scaled.f.features.rows(X)
-        np.testing.assert_allclose(rows @ rows.T, RBF(0.5)(units.points(X)), atol=1e-10)
+        fitted = scaled.f.features.fitted(np.ones(scaled.f.features.size), 0.0)
+        inner = RBF(0.5)(units.points(X), units.points(fitted.centres))
+        np.testing.assert_allclose(fitted.value(X), inner @ fitted.weights, atol=1e-10)
+        np.testing.assert_allclose(scaled.f.features.rows(X).sum(axis=1), fitted.value(X), atol=1e-8)
     assert compiled_of(None, spec, maps).f.features is plain.f.features
 
 

@@ -434,3 +434,31 @@ def test_unused_centres_are_dropped(centres):
     fitted = f.fitted()
     assert fitted.centres.shape == (5, 4)
     np.testing.assert_allclose(fitted.value(centres), RBF(0.5)(centres, centres[:5]).sum(axis=1) + 0.5)
+
+
+@pytest.mark.parametrize("scale", [None, Scale(np.array([1.0, 0.0, -1.0]), np.array([2.0, 0.5, 1.0]))])
+def test_values_at_the_pivots_are_the_same_machine_as_the_factor(rng, scale):
+    """Another basis of the same span: f, its slopes and its norm do not depend on it."""
+    from priorsvm.decision import FactorMap, ValueMap
+
+    centres, Z, V = rng.normal(size=(25, 3)), rng.normal(size=(7, 3)), rng.normal(size=(7, 3))
+    factor = FactorMap(RBF(0.8), centres, scale)
+    values = ValueMap(factor)
+    assert ValueMap.suits(factor)
+    c = rng.normal(size=values.size)
+    same = np.linalg.solve(factor.factor, c)  # coordinates of the same g in the other basis
+    for points in (centres, Z):
+        np.testing.assert_allclose(values.rows(points) @ c, factor.rows(points) @ same, atol=1e-9)
+    np.testing.assert_allclose(values.slopes(Z, V) @ c, factor.slopes(Z, V) @ same, atol=1e-9)
+    assert 0.5 * c @ values.energy_slope(c) == pytest.approx(0.5 * same @ same)
+    f, g = values.fitted(c, 0.3), factor.fitted(same, 0.3)
+    np.testing.assert_allclose(f.value(Z), g.value(Z), atol=1e-9)
+    assert f.norm("l2") == pytest.approx(g.norm("l2"))
+    np.testing.assert_array_equal(values.rows(factor.centres), np.eye(values.size))
+
+
+def test_ill_conditioned_kernels_keep_the_factor():
+    from priorsvm.decision import FactorMap, ValueMap
+
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    assert not ValueMap.suits(FactorMap(RBF(1e-3), X, None))
