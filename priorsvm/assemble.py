@@ -129,7 +129,7 @@ class Compiled:
         self.problem = cp.Problem(
             cp.Minimize(objective), [*self.constraints.values(), *self.f.definitions.values()]
         )
-        self.set_weights(spec.C, members, states, sample)
+        self.set_weights(spec, members, states, sample)
 
     def _features(self, maps: Cache) -> LinearMap | KernelMap:
         """The map behind f; maps made before are reused when their centres are the same."""
@@ -138,7 +138,7 @@ class Compiled:
             return LinearMap(sample.X.shape[1], spec.scale)
         if spec.norm == "l1":
             # The optimum of the 1-norm machine depends on its centres, so blocks add none.
-            centres = sample.X_train[sample.shares["svm"][: sample.n_train] > 0]
+            centres = sample.X_train[sample.cost[: sample.n_train] > 0]
         else:
             parts = [sample.X[sample.cost > 0]]
             for name, block, _ in self.members:
@@ -201,12 +201,12 @@ class Compiled:
         )
 
     def set_weights(
-        self, C: float, members: Sequence[Member], states: Mapping[str, Any], sample: Sample
+        self, spec: Spec, members: Sequence[Member], states: Mapping[str, Any], sample: Sample
     ) -> None:
         """Put C, costs, hyper-parameters and outer weights into the problem's parameters."""
         blocks = {member.name: member for member in members}
         self.states = dict(states)
-        self.spec = Spec(**{**vars(self.spec), "C": C})
+        self.spec, C = spec, spec.C
         self.sample = sample
         self.members = [blocks[member.name] for member in self.members]
         self.costs.value = C * sample.cost[self.active] if self.live_costs else C

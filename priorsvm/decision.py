@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from .kernels.base import Kernel
 
-# Pivots below this share of the largest are rounding noise: directions the kernel matrix does not have.
-RANK_TOLERANCE = 1e-12
+# Pivots below this, in a kernel matrix of unit diagonal, are rounding noise: directions it does not have.
+RANK_TOLERANCE = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +119,7 @@ class KernelMap:
         return self.kernel.slope(Z, V, self.inner)
 
     def fitted(self, c: Array, b: float) -> Fitted:
-        used = np.abs(c) > 1e-10 * max(np.abs(c).max(initial=0.0), 1e-300)
+        used = c != 0
         return FittedKernel(float(b), self.kernel, self.centres[used], c[used], self.scale)
 
 
@@ -159,7 +159,7 @@ class FactorMap(KernelMap):
 
 
 class ValueMap(KernelMap):
-    r""":math:`\varphi(x) = K^{-1} k(P, x)`: c are g's values at the pivots, :math:`\|g\|_H^2 = c^\top K^{-1} c`.
+    r""":math:`\varphi(x) = K^{-1} k(P, x)`: c are values at the pivots, :math:`\|g\|_H^2 = c^\top K^{-1} c`.
 
     The same span as :class:`FactorMap`, for a kernel matrix that can be inverted safely. The rows of the
     pivots are those of the identity, so the regulariser's is the only dense matrix in the problem, and a
@@ -215,27 +215,33 @@ def pivoted_cholesky(kernel: Kernel, Z: Array, rank: int | None = None) -> tuple
         refuse_beyond_memory(n, n, "the kernel matrix", "Set n_centres to work with fewer.")
         K = kernel(Z)
         require_psd(kernel, K)
-        # K may be the user's own array, so the factorisation works on a copy.
-        factor, order, found, _ = dpstrf(K, tol=RANK_TOLERANCE * max(K.diagonal().max(), 0.0), lower=1)
+        size = _lengths(K.diagonal())  # small points among large ones are no noise
+        factor, order, found, _ = dpstrf(K / np.outer(size, size), tol=RANK_TOLERANCE, lower=1)
         rows = np.empty((n, found))
         rows[order - 1] = np.tril(factor[:, :found])
-        return order[:found] - 1, rows
+        return order[:found] - 1, size[:, None] * rows
     refuse_beyond_memory(n, rank, "the Nyström factor", "Lower n_centres.")
     columns = np.zeros((rank, n))
-    left = kernel.diag(Z).astype(float)
-    floor = RANK_TOLERANCE * left.max()
+    size = _lengths(kernel.diag(Z))
+    left = kernel.diag(Z) / size**2
     pivots: list[int] = []
     for j in range(rank):
         pivot = int(np.argmax(left))
-        if left[pivot] <= floor:
+        if left[pivot] <= RANK_TOLERANCE:
             break
-        column = kernel(Z[pivot : pivot + 1], Z)[0] - columns[:j, pivot] @ columns[:j]
+        column = kernel(Z[pivot : pivot + 1], Z)[0] / (size[pivot] * size) - columns[:j, pivot] @ columns[:j]
         columns[j] = column / np.sqrt(left[pivot])
         columns[j, pivots] = 0.0
         left = np.maximum(left - columns[j] ** 2, 0.0)
         left[pivot] = 0.0
         pivots.append(pivot)
-    return np.array(pivots, int), columns[: len(pivots)].T.copy()
+    return np.array(pivots, int), size[:, None] * columns[: len(pivots)].T
+
+
+def _lengths(diagonal: Array) -> Array:
+    """The points' norms in feature space; 1 for one that has none."""
+    lengths = np.sqrt(np.maximum(np.asarray(diagonal, float), 0.0))
+    return np.where(lengths > 0, lengths, 1.0)
 
 
 def require_psd(kernel: Kernel, K: Array) -> None:

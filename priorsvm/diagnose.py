@@ -73,7 +73,10 @@ def residuals(problem: cp.Problem, jacobians: Mapping[int, Any] | None = None) -
         return Residuals(*[float("inf")] * 4)
     size = 1.0 + abs(float(objective.value))
     primal, dual, gap = _bounds_violated(problem), 0.0, 0.0
-    smooth = objective.is_quadratic()
+    smooth = objective.is_quadratic() and all(_is_smooth(c) for c in problem.constraints)
+    smooth = smooth and not any(
+        v.attributes[a] for v in problem.variables() for a in ("NSD", "diag", "hermitian")
+    )
     gradient = _Gradient(problem)
     if smooth:
         known, rest = (jacobians or {}).get(id(problem.objective), (None, objective))
@@ -82,19 +85,45 @@ def residuals(problem: cp.Problem, jacobians: Mapping[int, Any] | None = None) -
         if rest is not None:
             gradient.add(rest, np.ones(1))
     for constraint in problem.constraints:
-        reach = 1.0 + max(float(np.abs(a.value).max(initial=0.0)) for a in constraint.args)
-        primal = max(primal, float(np.max(constraint.violation(), initial=0.0)) / reach)
+        primal = max(primal, _violated(constraint))
+        if not smooth:
+            continue
         for expression, multiplier, distance in _lagrangian_parts(constraint):
             if multiplier is None or not np.isfinite(multiplier).all():
                 return Residuals(primal, float("inf"), float("inf"), float("inf"))
-            dual = max(dual, distance / (1.0 + float(np.abs(multiplier).max(initial=0.0))))
+            dual = max(dual, distance)
             gap += float(multiplier @ np.ravel(expression.value, order="F"))
             if smooth:
                 gradient.add(expression, multiplier, (jacobians or {}).get(constraint.id))
     if not smooth:
-        return Residuals(primal, dual, float("nan"), _above_reference(problem) / size)
+        return Residuals(primal, float("nan"), float("nan"), _above_reference(problem) / size)
     stationarity, bound_gap = gradient.residual()
     return Residuals(primal, dual, stationarity, abs(gap - bound_gap) / size)
+
+
+def _is_smooth(constraint: cp.Constraint) -> bool:
+    """Whether the constraint is of a kind whose multipliers can be checked: affine parts in a plain cone."""
+    import cvxpy as cp
+
+    kinds = cp.constraints
+    plain = (kinds.Zero, kinds.Equality, kinds.NonNeg, kinds.NonPos, kinds.Inequality, kinds.SOC, kinds.PSD)
+    return isinstance(constraint, plain) and all(a.is_affine() for a in constraint.args)
+
+
+def _violated(constraint: cp.Constraint) -> float:
+    """The largest violation, each entry against its own size where entries stand for themselves."""
+    import cvxpy as cp
+
+    sizes = [np.abs(np.asarray(a.value, float)) for a in constraint.args]
+    violation = np.asarray(constraint.violation(), float)
+    if isinstance(constraint, (cp.constraints.Inequality, cp.constraints.Equality)):
+        return float((violation / (1.0 + np.maximum(sizes[0], sizes[1]))).max(initial=0.0))
+    return float(violation.max(initial=0.0)) / (1.0 + max(float(s.max(initial=0.0)) for s in sizes))
+
+
+def _negative(multiplier: Array) -> float:
+    """How far the worst entry is below zero, against its own size."""
+    return float((np.maximum(-multiplier, 0.0) / (1.0 + np.abs(multiplier))).max(initial=0.0))
 
 
 def _above_reference(problem: cp.Problem) -> float:
@@ -108,7 +137,7 @@ def _above_reference(problem: cp.Problem) -> float:
     reference.solve(solver="CLARABEL")
     for holder, before in zip(holders, saved, strict=True):
         holder.save_value(before)
-    return value - float(reference.value) if reference.status == cp.OPTIMAL else float("nan")
+    return value - float(reference.value) if reference.status == cp.OPTIMAL else float("inf")
 
 
 class _Gradient:
@@ -116,7 +145,7 @@ class _Gradient:
 
     def __init__(self, problem: cp.Problem):
         self.total = {v: np.zeros(v.size) for v in problem.variables()}
-        self.reach = dict.fromkeys(self.total, 1.0)
+        self.reach = {v: np.ones(v.size) for v in self.total}
 
     def add(self, expression: cp.Expression, multiplier: Array, known: Jacobian | None = None) -> None:
         if known is None:
@@ -129,7 +158,7 @@ class _Gradient:
             parts = {variable: adjoint(multiplier) for variable, adjoint in known.items()}
         for variable, part in parts.items():
             self.total[variable] += part
-            self.reach[variable] = max(self.reach[variable], float(np.abs(part).max(initial=0.0)))
+            self.reach[variable] = np.maximum(self.reach[variable], np.abs(part))
 
     def residual(self) -> tuple[float, float]:
         """Largest relative entry that no bound of a variable explains, and what the bounds add to the gap."""
@@ -149,7 +178,8 @@ class _Gradient:
                 explained += float(at_low[low > -np.inf] @ (x - low)[low > -np.inf])
                 explained -= float(at_high[high < np.inf] @ (high - x)[high < np.inf])
                 g = np.where(low > -np.inf, 0.0, at_low) + np.where(high < np.inf, 0.0, at_high)
-            worst = max(worst, float(np.abs(g).max(initial=0.0)) / self.reach[variable])
+            reach = self.reach[variable] if len(g) == variable.size else self.reach[variable].max()
+            worst = max(worst, float((np.abs(g) / reach).max(initial=0.0)))
         return worst, explained
 
 
@@ -172,7 +202,10 @@ def _bounds_violated(problem: cp.Problem) -> float:
     for variable in problem.variables():
         x, (low, high) = np.ravel(variable.value, order="F"), _bounds(variable)
         outside = np.maximum(np.maximum(low - x, x - high), 0.0)
-        worst = max(worst, float(outside.max(initial=0.0)) / (1.0 + float(np.abs(x).max(initial=0.0))))
+        worst = max(worst, float((outside / (1.0 + np.abs(x))).max(initial=0.0)))
+        if variable.attributes["PSD"]:
+            lowest = float(np.linalg.eigvalsh(np.asarray(variable.value, float)).min())
+            worst = max(worst, -lowest / (1.0 + float(np.abs(x).max(initial=0.0))))
     return worst
 
 
@@ -191,7 +224,11 @@ def _lagrangian_parts(constraint: cp.Constraint) -> list[tuple[cp.Expression, Ar
         columns = x.reshape(shape, order="F") if len(shape) > 1 else x[:, None]
         lengths = np.linalg.norm(columns, axis=constraint.axis if len(shape) > 1 else 0)
         return [
-            (constraint.args[0], -t, float(np.max(lengths - t, initial=0.0))),
+            (
+                constraint.args[0],
+                -t,
+                float((np.maximum(lengths - t, 0.0) / (1.0 + lengths)).max(initial=0.0)),
+            ),
             (constraint.args[1], -x, 0.0),
         ]
     multiplier = flat(constraint.dual_value)
@@ -200,12 +237,12 @@ def _lagrangian_parts(constraint: cp.Constraint) -> list[tuple[cp.Expression, Ar
     if isinstance(constraint, cp.constraints.PSD):
         matrices = np.asarray(constraint.dual_value, float)
         lowest = float(np.linalg.eigvalsh((matrices + np.swapaxes(matrices, -1, -2)) / 2).min())
-        return [(constraint.args[0], -multiplier, max(0.0, -lowest))]
+        return [(constraint.args[0], -multiplier, max(0.0, -lowest) / (1.0 + float(np.abs(matrices).max())))]
     if isinstance(constraint, (cp.constraints.Zero, cp.constraints.Equality)):
         return [(constraint.expr, multiplier, 0.0)]
     if isinstance(constraint, cp.constraints.NonNeg):
-        return [(constraint.args[0], -multiplier, float(np.max(-multiplier, initial=0.0)))]
-    return [(constraint.expr, multiplier, float(np.max(-multiplier, initial=0.0)))]
+        return [(constraint.args[0], -multiplier, _negative(multiplier))]
+    return [(constraint.expr, multiplier, _negative(multiplier))]
 
 
 def conflict(compiled: Compiled, infeasible: Callable[[cp.Problem], bool]) -> list[str]:

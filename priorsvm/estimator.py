@@ -194,15 +194,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             task.spec, [], sample, self.solver, self.solver_options, verbose=self.verbose, **shared
         )
         kept = plain.support[: sample.n_train].astype(float)
-        return Sample.training(
-            sample.X,
-            sample.labels,
-            sample.classes,
-            sample.positive,
-            sample.cost * kept,
-            sample.feature_names,
-            sample.seed,
-        )
+        return sample.changed_by("preselect", sample.with_factor(kept), 1.0)
 
     def _keep(self, task: _Task, machines: list[Machine]) -> None:
         self._machines = machines

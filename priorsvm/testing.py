@@ -67,7 +67,7 @@ def check_knowledge(
     for kernel in kernels:
         checker.before_solving(kernel)
         model = checker.solved(kernel, lp="linear" not in kernels or kernel == "linear")
-        if kernel == "linear" and not {"kernel", "coef"} & block.requires:
+        if kernel == "linear" and not {"kernel", "coef", "slope"} & block.requires:
             checker.linear_equals_callable(model)
     return checker.passed
 

@@ -258,7 +258,7 @@ def test_new_weights_are_a_new_problem():
     members = list(as_prior(second))
     fresh = compiled_of(second, replace(LINEAR, C=0.3))
     assert compiled.accepts(members, compiled.states, fresh.sample)
-    compiled.set_weights(0.3, members, fresh.states, fresh.sample)
+    compiled.set_weights(replace(LINEAR, C=0.3), members, fresh.states, fresh.sample)
     assert compiled.problem is problem
     assert [t.parameter.value for t in compiled.terms] == pytest.approx([7.0, 0.1 * 3.0])
     np.testing.assert_allclose(compiled.costs.value, 0.3 * np.where(y == 1, 5.0, 0.5))

@@ -210,7 +210,10 @@ class RBF(_WithGamma):
         return {"kernel": "rbf", "gamma": _gamma_number(self, self.gamma)}
 
     def _matrix(self, A: Array, B: Array) -> Array:
-        gamma, K = _gamma_number(self, self.gamma), A @ B.T
+        gamma = _gamma_number(self, self.gamma)
+        middle = B.mean(axis=0) if len(B) else 0.0  # points far from the origin would lose their digits
+        A, B = (A - middle,) * 2 if B is A else (A - middle, B - middle)
+        K = A @ B.T
         # -|a - b|²/2 = a·b - (|a|²/2 + |b|²/2). With the norms added first, and for B = A taken from the
         # product itself, K is symmetric and its diagonal 1 to the last bit.
         a, b = (np.diagonal(K) / 2,) * 2 if B is A else (_inner(A, A) / 2, _inner(B, B) / 2)

@@ -119,7 +119,8 @@ class Transductive(Knowledge):
     def _n_positive(self, sample: Sample) -> int:
         m, wanted = len(self.X), self.n_positive
         if wanted is None:
-            return round(m * float(np.mean(sample.y_train > 0)))
+            weight = sample.shares["svm"][: sample.n_train]
+            return round(m * float(weight @ (sample.y_train > 0) / weight.sum()))
         if isinstance(wanted, dict):
             for label in wanted:
                 sample.sign(label)

@@ -66,7 +66,8 @@ class VirtualSupportVectors(Knowledge):
         if context.state is not None:
             return None
         assert context.support is not None
-        return np.flatnonzero(context.support[: context.sample.n_train])
+        source = context.sample.source[context.support]
+        return np.unique(source[source >= 0])  # a copy that is a support vector speaks for its original
 
     def verify(self, f: Any, context: Context) -> Verdict:
         if context.state is None:  # max_rounds=1 ended it before there were any

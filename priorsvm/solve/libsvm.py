@@ -33,12 +33,12 @@ from ..sample import Array, Sample
 # d + 1 parameters: LIBSVM took 10 s for 1000 rows of 20 columns at C = 100, Clarabel 0.07 s.
 LINEAR_ROWS = 300
 
-# LIBSVM mostly has the right support vectors at this tolerance; polishing takes it from there to 1e-12. It
-# costs a kernel matrix of rows x support vectors: nothing to speak of for few rows, a fifth of the time for
-# many, who have to ask for it by a tol below LIBSVM's own reach.
+# LIBSVM mostly has the right support vectors at this tolerance; polishing takes it from there to 1e-12, and
+# proves it. It costs a kernel matrix of rows x support vectors, as any check of the answer would.
 LOOSE = 1e-3
-POLISHED_ROWS = 400
-POLISHED_TOL = 1e-6
+
+# Up to this many rows "auto" asks a CVXPY solver when LIBSVM's answer is not good enough.
+SECOND_TRY_ROWS = 2000
 POLISH_STEPS = 20
 
 OPTIONS = {"cache_size", "max_iter", "random_state", "shrinking", "tol", "verbose"}
@@ -85,6 +85,8 @@ def solve(
     X, y, bound = sample.X[active], sample.y[active], spec.C * sample.cost[active]
     features = LinearMap(X.shape[1], spec.scale)
     Z = features.rows(X)
+    middle = Z.mean(axis=0) if spec.kernel is None else np.zeros(Z.shape[1])
+    Z = Z - middle  # a linear machine's bias absorbs it, and LIBSVM's single-precision cache keeps its digits
     native = {"kernel": "linear"} if spec.kernel is None else spec.kernel.libsvm_params()
     gram = None
     if native is None or (grams is not None and _worth_sharing(len(X), len(X))):
@@ -107,9 +109,8 @@ def solve(
         return Z[rows] @ Z[columns].T if spec.kernel is None else spec.kernel(Z[rows], Z[columns])
 
     start = time.perf_counter()
-    few = len(X) <= POLISHED_ROWS and spec.tol < LOOSE
-    polishing = (few or spec.tol < POLISHED_TOL) and "tol" not in options
-    checked = set(options) <= {"cache_size"}
+    polishing = spec.tol < LOOSE and "tol" not in options
+    checked = set(options) <= {"cache_size", "max_iter"} and isinstance(options.get("max_iter", 0), int)
     for tol in [LOOSE, spec.tol] if polishing else [options.get("tol", spec.tol)]:
         machine.tol = tol
         with config_context(assume_finite=True, skip_parameter_validation=checked), warnings.catch_warnings():
@@ -128,10 +129,12 @@ def solve(
     alpha[active[support]] = np.abs(weights)
     f: Fitted
     if spec.kernel is None:
-        f = features.fitted(weights @ features.rows(X[support]), bias)
+        coef = weights @ Z[support]
+        f = features.fitted(coef, bias - float(coef @ middle))
     else:
         f = FittedKernel(bias, spec.kernel, X[support], weights, spec.scale)
-    return f, alpha, "optimal" if machine.fit_status_ == 0 else "optimal_inaccurate", seconds
+    status = "optimal" if machine.fit_status_ == 0 else "optimal_inaccurate"
+    return f, alpha, "polished" if polished is not None else status, seconds
 
 
 def _worth_sharing(rows: int, columns: int) -> bool:
@@ -166,7 +169,7 @@ def polish(
     signed = np.zeros(len(y))
     signed[support] = weights
     at_bound = np.abs(signed) > (1 - 1e-8) * bound
-    free = (np.abs(signed) > 1e-8 * bound) & ~at_bound
+    free = (signed != 0) & ~at_bound
     columns = support
     if not _worth_sharing(len(y), len(columns)):
         return None

@@ -15,7 +15,7 @@ from ..assemble import Compiled, Spec, naming, prepare
 from ..cache import Cache
 from ..decision import Fitted
 from ..diagnose import Residuals
-from ..errors import InvalidInput, SolverFailed, SolverNotInstalled, SolverUnsuited
+from ..errors import InaccurateSolution, InvalidInput, SolverFailed, SolverNotInstalled, SolverUnsuited
 from ..knowledge.base import Context
 from ..prior import Member
 from ..sample import Array, Sample
@@ -205,10 +205,12 @@ class _Round:
     def _with(self, name: str) -> Machine:
         if name in ("auto", "LIBSVM"):
             reason = libsvm.obstacle(self.spec, self.members, self.sample)
-            if reason is None and (name == "LIBSVM" or libsvm.prefers(self.spec, self.sample)):
+            if reason is None and name == "LIBSVM":
                 return self._by_libsvm()
             if name == "LIBSVM":
                 raise SolverUnsuited(f"LIBSVM cannot solve this problem: {reason}. Use solver='auto'.")
+            if reason is None and libsvm.prefers(self.spec, self.sample):
+                return self._by_libsvm_if_good()
         if name != "auto":
             require_installed(name)
         return self._by_cvxpy(name)
@@ -230,17 +232,34 @@ class _Round:
             {},
             outcome,
         )
-        if status != "optimal":
-            found = machine.certificate()
-            machine.outcome = replace(
-                outcome, status=judge("LIBSVM", status, found, max(10 * self.spec.tol, 1e-5))
-            )
+        if status != "polished":
+            asked = max(self.spec.tol, float((self.options or {}).get("tol", 0.0)))
+            found, accepted = machine.certificate(), max(10 * asked, 1e-4)
+            status = judge("LIBSVM", status, found, accepted, "CLARABEL")
+        machine.outcome = replace(outcome, status="optimal" if status == "polished" else status)
         return machine
+
+    def _by_libsvm_if_good(self) -> Machine:
+        """LIBSVM's answer unless its residuals speak against it; then, if that is feasible, Clarabel's."""
+        few = int(np.count_nonzero(self.sample.cost)) <= libsvm.SECOND_TRY_ROWS or self.spec.kernel is None
+        own = self.options
+        with warnings.catch_warnings():
+            if few:
+                warnings.simplefilter("error", InaccurateSolution)
+                # Badly scaled data can keep LIBSVM busy for ever.
+                self.options = {"max_iter": 200_000 + 100 * len(self.sample), **(own or {})}
+            try:
+                return self._by_libsvm()
+            except (SolverFailed, InaccurateSolution):
+                if not few:
+                    raise
+        self.options = None if own is None or set(own) <= libsvm.OPTIONS else own
+        return self._by_cvxpy("auto")
 
     def _by_cvxpy(self, name: str) -> Machine:
         compiled = self.compiled
         if compiled is not None and compiled.accepts(self.members, self.states, self.sample):
-            compiled.set_weights(self.spec.C, self.members, self.states, self.sample)
+            compiled.set_weights(self.spec, self.members, self.states, self.sample)
         else:
             compiled = Compiled(self.spec, self.members, self.states, self.sample, self.maps)
         outcome = solve_compiled(compiled, name, self.options)

@@ -72,7 +72,7 @@ SOLVERS: dict[str, Solver] = {
     "ECOS": Solver(
         frozenset({"LP", "QP", "SOCP", "EXP"}),
         True,
-        1e-5,
+        1e-4,
         _tight("abstol", "reltol", "feastol"),
         "interior point",
     ),
@@ -289,7 +289,7 @@ def judge(name: str, status: str, found: Residuals, accepted: float, others: str
     """The status that the residuals support."""
     said = "iteration limit reached" if status == "user_limit" else status
     way_out = f"Scale the data (scale='standard'), or try another solver: {others}."
-    if not found.worst <= HOPELESS:
+    if not found.worst <= max(HOPELESS, accepted):
         raise SolverFailed(
             f"{name} says '{said}', but the problem as stated disagrees: {found}. "
             f"Its answer was discarded. {way_out}"

@@ -138,10 +138,23 @@ def test_solver_options_reach_libsvm(data):
     with pytest.raises(
         SolverFailed, match="LIBSVM says 'optimal_inaccurate', but the problem as stated disagrees"
     ):
-        PriorSVC(kernel="rbf", C=1e3, solver_options={"max_iter": 3}).fit(*data)
+        PriorSVC(kernel="rbf", C=1e3, solver="LIBSVM", solver_options={"max_iter": 3}).fit(*data)
+    options = {"max_iter": 350, "tol": 1e-9}
     with pytest.warns(InaccurateSolution, match="LIBSVM"):
-        model = PriorSVC(kernel="rbf", C=10.0, solver_options={"max_iter": 350, "tol": 1e-9}).fit(*data)
+        model = PriorSVC(kernel="rbf", C=10.0, solver="LIBSVM", solver_options=options).fit(*data)
     assert model.status_ == "optimal_inaccurate"
+
+
+def test_auto_does_not_keep_a_poor_answer(data):
+    """Columns of very different size: LIBSVM's single-precision cache ends far from the optimum, or never."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2)) * [1.0, 1e4]
+    y = (X[:, 0] + 0.3 * rng.normal(size=20) > 0).astype(int)
+    for shift, kernel in ((0.0, "linear"), (1e5, "linear"), (0.0, RBF(1e-8))):
+        model = PriorSVC(kernel=kernel, C=10.0).fit(X + shift, y)
+        other = PriorSVC(kernel=kernel, C=10.0, solver="CLARABEL", scale=None).fit(X + shift, y)
+        assert model.status_ == "optimal"
+        assert model.objective_ == pytest.approx(other.objective_, rel=1e-4)
 
 
 def test_gram_is_computed_once_for_all_classes():
