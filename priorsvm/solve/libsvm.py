@@ -25,6 +25,7 @@ from ..decision import (
     refuse_beyond_memory,
     require_psd,
 )
+from ..diagnose import Residuals
 from ..errors import InvalidInput
 from ..prior import Member
 from ..sample import Array, Sample
@@ -72,8 +73,10 @@ def prefers(spec: Spec, sample: Sample) -> bool:
 
 def solve(
     spec: Spec, sample: Sample, grams: Cache | None = None, options: dict[str, Any] | None = None
-) -> tuple[Fitted, Array, str, float]:
-    """f, the dual variable of every row, the status and the seconds LIBSVM took.
+) -> tuple[Fitted, Array, str, float, Residuals | None]:
+    """f, the dual variable of every row, the status, the seconds it took, and the residuals.
+
+    The residuals are None where they would take a kernel matrix that is better worked out in pieces.
 
     With ``grams`` the kernel matrix is computed once and kept there for the next machine on the same rows.
     """
@@ -133,8 +136,22 @@ def solve(
         f = features.fitted(coef, bias - float(coef @ middle))
     else:
         f = FittedKernel(bias, spec.kernel, X[support], weights, spec.scale)
-    status = "optimal" if machine.fit_status_ == 0 else "optimal_inaccurate"
-    return f, alpha, "polished" if polished is not None else status, seconds
+    if polished is not None:
+        return f, alpha, "polished", seconds, None
+    found = None
+    if _worth_sharing(len(y), len(support)):
+        K = between(np.arange(len(y)), support)
+        half = 0.5 * float(weights @ K[support] @ weights)
+        found = gap_of(half, y * (K @ weights + bias), np.abs(weights), bound, y[support])
+    return f, alpha, "optimal" if machine.fit_status_ == 0 else "optimal_inaccurate", seconds, found
+
+
+def gap_of(half: float, scores: Array, alpha: Array, bound: Array, y: Array) -> Residuals:
+    """Residuals of a weighted SVM, from half its squared norm, y f of all rows, and duals with their signs."""
+    primal = half + float(bound @ np.maximum(1.0 - scores, 0.0))
+    dual = float(alpha.sum()) - half
+    balance = abs(float(alpha @ y)) / (1.0 + float(alpha.max(initial=0.0)))
+    return Residuals(0.0, 0.0, balance, abs(primal - dual) / (1.0 + abs(primal)))
 
 
 def _worth_sharing(rows: int, columns: int) -> bool:

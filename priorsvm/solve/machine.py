@@ -100,13 +100,10 @@ class Machine:
     def primal_and_dual(self) -> tuple[float, Residuals]:
         """Of a weighted SVM: the objective, and how far the dual variables are from certifying it."""
         sample = self.sample
-        bound = self.spec.C * sample.cost
-        half = self.regulariser()
-        primal = half + float(bound @ self.slack(sample))
-        dual = float(self.alpha.sum()) - half
-        outside = np.maximum(self.alpha - bound, 0.0).max(initial=0.0) / (1.0 + bound.max(initial=0.0))
-        balance = abs(float(self.alpha @ sample.y)) / (1.0 + float(self.alpha.max(initial=0.0)))
-        return primal, Residuals(0.0, outside, balance, abs(primal - dual) / (1.0 + abs(primal)))
+        bound, half = self.spec.C * sample.cost, self.regulariser()
+        scores = sample.y * self.f.value(sample.X)
+        primal = half + float(bound @ np.maximum(1.0 - scores, 0.0))
+        return primal, libsvm.gap_of(half, scores, self.alpha, bound, sample.y)
 
 
 def fit_machine(
@@ -217,7 +214,7 @@ class _Round:
 
     def _by_libsvm(self) -> Machine:
         start = time.perf_counter()
-        f, alpha, status, seconds = libsvm.solve(self.spec, self.sample, self.grams, self.options)
+        f, alpha, status, seconds, found = libsvm.solve(self.spec, self.sample, self.grams, self.options)
         rest = time.perf_counter() - start - seconds
         outcome = Outcome("LIBSVM", status, Residuals(*[float("nan")] * 4), rest, seconds)
         machine = Machine(
@@ -234,8 +231,8 @@ class _Round:
         )
         if status != "polished":
             asked = max(self.spec.tol, float((self.options or {}).get("tol", 0.0)))
-            found, accepted = machine.certificate(), max(10 * asked, 1e-4)
-            status = judge("LIBSVM", status, found, accepted, "CLARABEL")
+            found = machine.certificate() if found is None else found
+            status = judge("LIBSVM", status, found, max(10 * asked, 1e-4), "CLARABEL")
         machine.outcome = replace(outcome, status="optimal" if status == "polished" else status)
         return machine
 
