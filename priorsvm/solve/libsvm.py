@@ -147,7 +147,7 @@ def solve(
 
 
 def gap_of(half: float, scores: Array, alpha: Array, bound: Array, y: Array) -> Residuals:
-    """Residuals of a weighted SVM, from half its squared norm, y f of all rows, and duals with their signs."""
+    """Residuals of a weighted SVM, from half its squared norm, y f of all rows, and signed duals."""
     primal = half + float(bound @ np.maximum(1.0 - scores, 0.0))
     dual = float(alpha.sum()) - half
     balance = abs(float(alpha @ y)) / (1.0 + float(alpha.max(initial=0.0)))
