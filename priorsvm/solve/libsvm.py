@@ -127,6 +127,15 @@ def solve(
         if polished is not None:
             support, weights, bias = polished
             break
+    found = None
+    if polished is None and _worth_sharing(len(y), len(support)):
+        K = between(np.arange(len(y)), support)
+        half = 0.5 * float(weights @ K[support] @ weights)
+        found = gap_of(half, y * (K @ weights + bias), np.abs(weights), bound, y[support])
+        if found.gap > 10 * spec.tol and "tol" not in options:
+            polished = polish(between, y, bound, support, weights, min(spec.tol, 1e-6))
+            if polished is not None:
+                support, weights, bias = polished
     seconds = time.perf_counter() - start
     alpha = np.zeros(len(sample))
     alpha[active[support]] = np.abs(weights)
@@ -138,11 +147,6 @@ def solve(
         f = FittedKernel(bias, spec.kernel, X[support], weights, spec.scale)
     if polished is not None:
         return f, alpha, "polished", seconds, None
-    found = None
-    if _worth_sharing(len(y), len(support)):
-        K = between(np.arange(len(y)), support)
-        half = 0.5 * float(weights @ K[support] @ weights)
-        found = gap_of(half, y * (K @ weights + bias), np.abs(weights), bound, y[support])
     return f, alpha, "optimal" if machine.fit_status_ == 0 else "optimal_inaccurate", seconds, found
 
 
