@@ -11,7 +11,7 @@ import numpy as np
 
 from .cache import Cache, equal
 from .decision import Decision, FactorMap, Fitted, KernelMap, LinearMap, Scale, ValueMap
-from .errors import InvalidInput, InvalidType, MissingCapability
+from .errors import CoverTooCoarse, InvalidInput, InvalidType, MissingCapability
 from .knowledge.base import Context, Knowledge, Terms, check_nonnegative
 from .prior import Member
 from .sample import Array, Sample
@@ -60,7 +60,7 @@ def naming(name: str) -> Iterator[None]:
         yield
     except Exception as error:
         named = f"'{name}'" in str(error)
-        if isinstance(error, (InvalidInput, InvalidType, MissingCapability)) and not named:
+        if isinstance(error, (InvalidInput, InvalidType, MissingCapability, CoverTooCoarse)) and not named:
             error.args = (f"block '{name}': {error}",)
         elif not named:
             error.add_note(f"This happened in block '{name}'.")

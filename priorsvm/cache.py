@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ def equal(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(equal(x, y) for x, y in zip(a, b, strict=True))
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(equal(a[k], b[k]) for k in a)
+    if is_dataclass(a):
+        return all(equal(getattr(a, field.name), getattr(b, field.name)) for field in fields(a))
     if hasattr(a, "get_params"):
         return equal(a.get_params(), b.get_params())
     try:

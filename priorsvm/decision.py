@@ -22,6 +22,8 @@ from .errors import InvalidInput, KernelNotPSD, MissingCapability, TooLarge
 from .sample import Array
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import cvxpy as cp
 
     from .kernels.base import Kernel
@@ -88,6 +90,10 @@ class LinearMap:
     def slopes(self, Z: Array, V: Array) -> Array:
         return V if self.scale is None else self.scale.directions(V)
 
+    def coordinates(self, c: cp.Expression) -> cp.Expression:
+        r"""An affine expression whose Euclidean length is :math:`\|g\|_H`."""
+        return c
+
     def fitted(self, c: Array, b: float) -> Fitted:
         """The solved function, as weights in the user's units."""
         if self.scale is None:
@@ -117,6 +123,19 @@ class KernelMap:
         if self.scale is not None:
             Z, V = self.scale.points(Z), self.scale.directions(V)
         return self.kernel.slope(Z, V, self.inner)
+
+    def coordinates(self, c: cp.Expression) -> cp.Expression:
+        return self._orthonormal.T @ c
+
+    @cached_property
+    def _orthonormal(self) -> Array:
+        """The centres' rows in an orthonormal basis of what they span."""
+        if self.kernel.definiteness != "psd":
+            raise KernelNotPSD(
+                f"kernel {self.kernel!r} is not known to be positive semidefinite, and without that f has no "
+                "norm. Use a kernel whose definiteness is 'psd', such as RBF()."
+            )
+        return pivoted_cholesky(self.kernel, self.inner)[1]
 
     def fitted(self, c: Array, b: float) -> Fitted:
         used = c != 0
@@ -154,6 +173,9 @@ class FactorMap(KernelMap):
     def slopes(self, Z: Array, V: Array) -> Array:
         return self._in_basis(super().slopes(Z, V))
 
+    def coordinates(self, c: cp.Expression) -> cp.Expression:
+        return c
+
     def fitted(self, c: Array, b: float) -> Fitted:
         return super().fitted(solve_triangular(self.factor, c, lower=True, trans=1, check_finite=False), b)
 
@@ -171,8 +193,8 @@ class ValueMap(KernelMap):
 
     def __init__(self, factor: FactorMap):
         super().__init__(factor.kernel, factor.centres, factor.scale)
-        half = solve_triangular(factor.factor, np.eye(self.size), lower=True, check_finite=False)
-        self.inverse = half.T @ half
+        self.half = solve_triangular(factor.factor, np.eye(self.size), lower=True, check_finite=False)
+        self.inverse = self.half.T @ self.half
         self.place = {row.tobytes(): i for i, row in enumerate(np.ascontiguousarray(factor.centres))}
 
     @classmethod
@@ -191,6 +213,9 @@ class ValueMap(KernelMap):
 
     def slopes(self, Z: Array, V: Array) -> Array:
         return super().slopes(Z, V) @ self.inverse
+
+    def coordinates(self, c: cp.Expression) -> cp.Expression:
+        return self.half @ c
 
     def energy(self, c: cp.Variable) -> cp.Expression:
         import cvxpy as cp
@@ -284,7 +309,8 @@ class Decision:
 
     Every point is evaluated once: ``f(Z)`` hands out entries of one variable
     :math:`g = \Phi c + b`, so that two blocks that look at the same points share the dense rows of
-    :math:`\Phi`. The equations that define these variables are in ``definitions``.
+    :math:`\Phi`. The equations that define these variables are in ``definitions``, and so is the
+    cone behind :attr:`length`.
     """
 
     def __init__(self, features: LinearMap | KernelMap, norm: str):
@@ -329,6 +355,15 @@ class Decision:
         r""":math:`\nabla f(z_i)^\top v_i` for each row."""
         Z, V = self._points("f.slope(Z, V)", Z), self._points("f.slope(Z, V)", V)
         return self._shared(self._slopes, Z, (Z, V), lambda new: (self.features.slopes(Z[new], V[new]), 0.0))
+
+    @cached_property
+    def length(self) -> cp.Variable:
+        r"""A variable that is at least :math:`\|g\|_H`, in the machine's units."""
+        import cvxpy as cp
+
+        length = cp.Variable(name="length")
+        self.definitions["length"] = cp.SOC(length, self.features.coordinates(self.c))
+        return length
 
     def _points(self, what: str, Z: Any) -> Array:
         points = np.asarray(Z, float)
@@ -456,6 +491,10 @@ class Fitted(ABC):
         r""":math:`\nabla f(z_i)^\top v_i` for each row."""
 
     @abstractmethod
+    def curve(self, Z: Any, U: Any, V: Any) -> Array:
+        r""":math:`u_i^\top \nabla^2 f(z_i)\, v_i` for each row."""
+
+    @abstractmethod
     def norm(self, kind: str) -> float:
         r""":math:`\|g\|_H` ("l2"), or the sum of the coefficients' sizes ("l1"), in the machine's units."""
 
@@ -474,6 +513,9 @@ class FittedLinear(Fitted):
     def slope(self, Z: Any, V: Any) -> Array:
         return np.asarray(V, float) @ self.coef
 
+    def curve(self, Z: Any, U: Any, V: Any) -> Array:
+        return np.zeros(len(Z))
+
     def norm(self, kind: str) -> float:
         inner = self.coef if self.scale is None else self.coef * self.scale.width
         return float(np.linalg.norm(inner, 1 if kind == "l1" else 2))
@@ -490,18 +532,34 @@ class FittedKernel(Fitted):
     scale: Scale | None = None
 
     def value(self, Z: Any) -> Array:
-        inner = self._to_inner(Z)
-        # Blocks of rows keep the kernel matrix in cache-sized pieces whatever the number of rows.
-        step = max(1, 2**22 // max(1, len(self.weights)))
-        parts = [
-            self.kernel(inner[i : i + step], self._inner) @ self.weights for i in range(0, len(inner), step)
-        ]
-        return np.concatenate(parts) + self.bias if parts else np.empty(0)
+        return self._in_blocks(self.kernel, self._to_inner(Z)) + self.bias
 
     def slope(self, Z: Any, V: Any) -> Array:
-        V = np.asarray(V, float)
-        V = V if self.scale is None else self.scale.directions(V)
-        return self.kernel.slope(self._to_inner(Z), V, self._inner) @ self.weights
+        return self._in_blocks(self.kernel.slope, self._to_inner(Z), self._directions(V))
+
+    def curve(self, Z: Any, U: Any, V: Any) -> Array:
+        return self._in_blocks(self.kernel.curve, self._to_inner(Z), self._directions(U), self._directions(V))
+
+    def _in_blocks(self, matrix: Callable[..., Array], *rows: Array) -> Array:
+        """``matrix(*rows, centres) @ weights``."""
+        # Blocks of rows keep the kernel matrix in cache-sized pieces whatever the number of rows.
+        step = max(1, 2**22 // max(1, len(self.weights)))
+        starts = range(0, len(rows[0]), step)
+        parts = [matrix(*(r[i : i + step] for r in rows), self._inner) @ self.weights for i in starts]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    @cached_property
+    def length(self) -> float:
+        r""":math:`\|g\|_H`, rounded up.
+
+        :math:`w^\top K w` is known to within the rounding errors of its terms, which are no larger than
+        :math:`|w_i| |w_j| \max_i K_{ii}`; where large weights cancel they are all that is left of it.
+        """
+        if not len(self.weights):
+            return 0.0
+        squared = float(self.weights @ self._in_blocks(self.kernel, self._inner))
+        largest = float(self.kernel.diag(self._inner).max())
+        return math.sqrt(max(squared, 0.0) + 1e-13 * largest * float(np.abs(self.weights).sum()) ** 2)
 
     def norm(self, kind: str) -> float:
         if kind == "l1":
@@ -511,6 +569,10 @@ class FittedKernel(Fitted):
     def _to_inner(self, Z: Any) -> Array:
         Z = np.asarray(Z, float)
         return Z if self.scale is None else self.scale.points(Z)
+
+    def _directions(self, V: Any) -> Array:
+        V = np.asarray(V, float)
+        return V if self.scale is None else self.scale.directions(V)
 
     @cached_property
     def _inner(self) -> Array:

@@ -9,16 +9,20 @@ All are evaluated on the expressions the problem was written in, not on what a s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .errors import Infeasible
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import cvxpy as cp
 
     from .assemble import Compiled
+    from .prior import Member
     from .sample import Array
 
 
@@ -243,6 +247,48 @@ def _lagrangian_parts(constraint: cp.Constraint) -> list[tuple[cp.Expression, Ar
     if isinstance(constraint, cp.constraints.NonNeg):
         return [(constraint.args[0], -multiplier, _negative(multiplier))]
     return [(constraint.expr, multiplier, _negative(multiplier))]
+
+
+def refuse_opposed(members: Sequence[Member], states: Mapping[str, Any]) -> None:
+    """Raise if two hard regions ask for opposite signs at a common point: no f at all can do that."""
+    from .knowledge.regions import RegionKnowledge
+    from .sets import common_point
+
+    regions = [
+        (member, demand)
+        for member in members
+        if member.weight > 0 and isinstance(member.block, RegionKnowledge) and member.block.hard
+        for demand in states[member.name].demands
+        if demand.direction is None and not callable(demand.h)
+    ]
+    for (one, up), (other, down) in combinations(regions, 2):
+        if up.sign == down.sign or up.h + down.h <= 0:
+            continue
+        point = common_point(up.region, down.region)
+        if point is not None:
+            raise Infeasible(_conflict_text([one, other]) + f" Both speak about the point {_numbers(point)}.")
+
+
+def _numbers(point: Array) -> str:
+    shown = ", ".join(f"{x:g}" for x in point[:8])
+    return f"({shown}{', ...' if len(point) > 8 else ''})"
+
+
+def _conflict_text(members: Sequence[Member]) -> str:
+    """These blocks conflict, in the user's own words where they have some."""
+    unique = list({member.name: member for member in members}.values())
+    named = [f"'{m.name}'" + (f" ({words})" if (words := m.block.words()) else "") for m in unique]
+    any_one = "it" if len(unique) == 1 else "any one"
+    return (
+        f"No decision function satisfies every hard constraint. These conflict: {' and '.join(named)} "
+        f"(removing {any_one} restores feasibility). Soften one with hard=False."
+    )
+
+
+def conflict_error(compiled: Compiled, infeasible: Callable[[cp.Problem], bool]) -> Infeasible | None:
+    """The error that names a minimal set of conflicting blocks; None if there is none."""
+    blocks = conflict(compiled, infeasible)
+    return Infeasible(_conflict_text([m for m in compiled.members if m.name in blocks])) if blocks else None
 
 
 def conflict(compiled: Compiled, infeasible: Callable[[cp.Problem], bool]) -> list[str]:

@@ -59,6 +59,10 @@ class Infeasible(PriorSVMError, RuntimeError):
     """No decision function satisfies every hard constraint."""
 
 
+class CoverTooCoarse(PriorSVMError, RuntimeError):
+    """No decision function keeps a guarantee on cells this large; the knowledge may well be consistent."""
+
+
 class Unbounded(PriorSVMError, RuntimeError):
     """The objective has no lower bound: a penalty must be missing or negative."""
 
@@ -73,6 +77,14 @@ class PriorSVMWarning(UserWarning):
 
 class InaccurateSolution(PriorSVMWarning):
     """The solver's answer is usable but its residuals exceed the tolerance asked for."""
+
+
+class CollapsedModel(PriorSVMWarning):
+    """A guarantee was bought with a decision function that no longer varies."""
+
+
+class UnsoundMethod(PriorSVMWarning):
+    """A published method was asked for that does not promise what it seems to say."""
 
 
 class Recompiled(PriorSVMWarning):

@@ -12,6 +12,7 @@ from .assemble import naming
 from .explain.table import html_table, text_table
 from .knowledge.base import Context, Verdict
 from .solve.machine import Machine
+from .solve.solvers import single_threaded
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,6 @@ def verify(machines: Sequence[Machine]) -> Verification:
             # A block is held to what the solver was held to.
             tol = max(10 * machine.spec.tol, 1e-5)
             context = Context(name, sample, machine.states.get(name), support=machine.support, tol=tol)
-            with naming(name):
+            with naming(name), single_threaded():
                 checks.append(Check(name, block.verify(machine.f, context), sample.positive))
     return Verification(checks)

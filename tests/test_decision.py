@@ -6,18 +6,27 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from priorsvm import RBF, InvarianceHint, Linear, OddnessHint, Polynomial, PriorSVC, Shift
+from priorsvm import (
+    RBF,
+    InvarianceHint,
+    Linear,
+    OddnessHint,
+    Polynomial,
+    PriorSVC,
+    Shift,
+)
 from priorsvm.decision import (
     Decision,
     FactorMap,
     KernelMap,
     LinearMap,
     Scale,
+    ValueMap,
     pivoted_cholesky,
     refuse_beyond_memory,
 )
-from priorsvm.errors import InvalidInput, MissingCapability, TooLarge
-from priorsvm.kernels import FromCallable
+from priorsvm.errors import InvalidInput, KernelNotPSD, MissingCapability, TooLarge
+from priorsvm.kernels import FromCallable, Pairwise
 
 KERNELS = [RBF(0.5), RBF(0.01), Polynomial(3, 0.5, 1.0), Polynomial(2, 1.0), Linear(), RBF(0.3) + Linear()]
 
@@ -43,7 +52,10 @@ def solved(f, seed=0):
         variable.value = np.abs(rng.normal(size=variable.shape))
     f.b.value = rng.normal()
     for definition in f.definitions.values():
-        definition.args[0].value = definition.args[1].value
+        if isinstance(definition, cp.SOC):
+            f.length.value = np.linalg.norm(definition.args[1].value)
+        else:
+            definition.args[0].value = definition.args[1].value
     return f
 
 
@@ -462,3 +474,74 @@ def test_ill_conditioned_kernels_keep_the_factor():
 
     X = np.random.default_rng(0).normal(size=(40, 2))
     assert not ValueMap.suits(FactorMap(RBF(1e-3), X, None))
+
+
+# Curves and lengths
+
+
+MACHINES = {
+    "linear": lambda X, units: (LinearMap(X.shape[1], units), "l2"),
+    "linear l1": lambda X, units: (LinearMap(X.shape[1], units), "l1"),
+    "factor": lambda X, units: (FactorMap(RBF(0.3), X, units), "l2"),
+    "nystrom": lambda X, units: (FactorMap(RBF(0.3), X, units, 15), "l2"),
+    "values": lambda X, units: (ValueMap(FactorMap(RBF(3.0), X[:12], units)), "l2"),
+    "polynomial": lambda X, units: (FactorMap(Polynomial(3, 0.3, 1.0), X, units), "l2"),
+    "sum": lambda X, units: (FactorMap(0.5 * RBF(0.5) + Linear(), X, units), "l2"),
+    "l1": lambda X, units: (KernelMap(RBF(0.3), X, units), "l1"),
+    "polynomial l1": lambda X, units: (KernelMap(Polynomial(2, 0.3, 1.0), X, units), "l1"),
+}
+
+every_machine = pytest.mark.parametrize("kind", MACHINES)
+every_scale = pytest.mark.parametrize("scale", [None, "standard"])
+
+
+def made(kind, scale):
+    """A decision function and its rows; the units of the features differ widely."""
+    rng = np.random.default_rng(3)
+    width = np.array([1.0, 20.0, 0.1]) if scale else np.ones(3)
+    X = rng.normal(size=(30, 3)) * width + (5.0 * width if scale else 0.0)
+    return Decision(*MACHINES[kind](X, Scale.of(scale, X))), X, width
+
+
+@every_scale
+@every_machine
+def test_curve_is_the_second_derivative(kind, scale):
+    f, X, width = made(kind, scale)
+    Z, V = X[:6] + 0.1 * width, np.random.default_rng(4).normal(size=(6, 3)) * width
+    U = V[::-1].copy()
+    fitted = solved(f).fitted()
+    h = 1e-5
+    difference = (fitted.slope(Z + h * V, U) - fitted.slope(Z - h * V, U)) / (2 * h)
+    np.testing.assert_allclose(fitted.curve(Z, U, V), difference, atol=1e-5 * (1 + np.abs(difference).max()))
+    assert fitted.curve(Z[:0], U[:0], V[:0]).shape == (0,)
+
+
+@every_scale
+@every_machine
+def test_length_is_the_norm(kind, scale):
+    f, *_ = made(kind, scale)
+    assert f.length is f.length
+    assert list(f.definitions) == ["length"]
+    solved(f)
+    fitted = f.fitted()
+    norm = fitted.norm("l2")
+    assert f.length.value == pytest.approx(norm, rel=1e-6)
+    # As a constraint: the least length is the norm of a given f.
+    problem = cp.Problem(cp.Minimize(f.length), [f.definitions["length"], f.c == f.c.value])
+    problem.solve(solver="CLARABEL")
+    assert f.length.value == pytest.approx(norm, rel=1e-5)
+
+
+def test_the_norm_of_weights_that_cancel_is_rounded_up():
+    """Two large weights on all but equal centres: the product w'Kw is rounding noise."""
+    gap, weight = 1e-9, 1e6
+    f = KernelMap(RBF(0.5), np.array([[0.0], [gap]]), None).fitted(np.array([weight, -weight]), 0.0)
+    exact = weight * np.sqrt(-2 * np.expm1(-0.5 * gap**2))
+    assert exact <= f.length <= weight * 1e-6
+    ordinary = KernelMap(RBF(0.5), np.array([[0.0], [1.0]]), None).fitted(np.array([1.0, 2.0]), 0.0)
+    assert ordinary.norm("l2") <= ordinary.length <= ordinary.norm("l2") * (1 + 1e-12)
+
+
+def test_length_wants_a_definite_kernel(centres):
+    with pytest.raises(KernelNotPSD, match=r"'sigmoid'.* not known to be positive semidefinite.*no norm"):
+        _ = Decision(KernelMap(Pairwise("sigmoid"), centres, None), "l1").length

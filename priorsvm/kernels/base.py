@@ -2,7 +2,8 @@
 
 A kernel answers with matrices: ``k(A, B)[i, j]`` is :math:`k(a_i, b_j)`. It says of itself what the
 machines and blocks have to know before any work is done: whether it is positive definite
-(``definiteness``) and whether it has derivatives (``has_slope``, ``has_slope_slope``).
+(``definiteness``), whether it has derivatives (``has_slope``, ``has_slope_slope``, ``has_curve``) and
+whether they are bounded (``has_derivative_bound``).
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ class Kernel(BaseEstimator):
     state: what depends on the training rows (``gamma="scale"``) becomes a number in :meth:`resolved`.
 
     A kernel of one's own needs ``_matrix(A, B)``, which is given checked float arrays of equal width.
-    The rest is optional: ``_diag``, the derivatives ``_slope`` and ``_slope_slope``, ``_check`` for the
-    parameters, ``_rows`` for patterns that are not rows of a matrix, and ``definiteness``.
+    The rest is optional: ``_diag``, the derivatives ``_slope``, ``_slope_slope`` and ``_curve``,
+    ``_derivative_bound`` (of a positive definite kernel), ``_check`` for the parameters, ``_rows`` for
+    patterns that are not rows of a matrix, and ``definiteness``.
 
     Examples
     --------
@@ -126,6 +128,44 @@ class Kernel(BaseEstimator):
         V = self._directions(V, "V", B, "B")
         return self._slope_slope(Z, U, B, V) if len(Z) and len(B) else np.zeros((len(Z), len(B)))
 
+    def curve(self, Z: ArrayLike, U: ArrayLike, V: ArrayLike, B: ArrayLike) -> Array:
+        r"""The second derivatives :math:`u_i^\top \nabla_z^2 k(z_i, b_j)\, v_i`, shape (n, m).
+
+        Parameters
+        ----------
+        Z : array of shape (n, d)
+            Where to differentiate, in the first argument.
+        U, V : arrays of shape (n, d)
+            The two directions at each row of ``Z``.
+        B : array of shape (m, d)
+            The second arguments.
+        """
+        self._check()
+        self._require("curve")
+        Z = self._rows(Z, "Z")
+        U = self._directions(U, "U", Z, "Z")
+        V = self._directions(V, "V", Z, "Z")
+        B = self._like(B, "B", Z, "Z")
+        return self._curve(Z, U, V, B) if len(Z) and len(B) else np.zeros((len(Z), len(B)))
+
+    def derivative_bound(self, order: int, reach: ArrayLike) -> Array:
+        r"""The most that derivatives of :math:`k_x = k(x, \cdot)` can be long, shape (n,).
+
+        The numbers :math:`D_i` with :math:`\|\partial_{u_1} \cdots \partial_{u_n} k_x\|_H \le D_i` for all
+        unit vectors :math:`u` and all :math:`\|x\| \le r_i`. A function g then has no n-th derivative above
+        :math:`D_i \|g\|_H` there.
+
+        Parameters
+        ----------
+        order : int
+            The order n, at least 1.
+        reach : array of shape (n,)
+            The distances :math:`r_i` from the origin.
+        """
+        self._check()
+        self._require("derivative_bound")
+        return self._derivative_bound(order, np.asarray(reach, float))
+
     @property
     def definiteness(self) -> Definiteness:
         r"""What is known of the matrices :math:`K = k(X, X)`.
@@ -145,6 +185,16 @@ class Kernel(BaseEstimator):
     def has_slope_slope(self) -> bool:
         """Whether :meth:`slope_slope` answers; such a kernel is symmetric."""
         return type(self)._slope_slope is not Kernel._slope_slope
+
+    @property
+    def has_curve(self) -> bool:
+        """Whether :meth:`curve` answers."""
+        return type(self)._curve is not Kernel._curve
+
+    @property
+    def has_derivative_bound(self) -> bool:
+        """Whether :meth:`derivative_bound` answers."""
+        return type(self)._derivative_bound is not Kernel._derivative_bound
 
     def resolved(self, X: ArrayLike, weight: Array | None = None) -> Self:
         """A copy in which every ``gamma="scale"`` or ``"auto"`` is the number it means on the rows ``X``.
@@ -193,6 +243,12 @@ class Kernel(BaseEstimator):
     def _slope_slope(self, Z: Array, U: Array, B: Array, V: Array) -> Array:
         raise NotImplementedError
 
+    def _curve(self, Z: Array, U: Array, V: Array, B: Array) -> Array:
+        raise NotImplementedError
+
+    def _derivative_bound(self, order: int, reach: Array) -> Array:
+        raise NotImplementedError
+
     def _check(self) -> None:
         """Raise if a parameter has a value that cannot be used."""
 
@@ -228,12 +284,20 @@ class Kernel(BaseEstimator):
             )
         return directions
 
-    def _require(self, derivative: str) -> None:
-        if not getattr(self, f"has_{derivative}"):
-            raise MissingCapability(
-                f"The kernel {self!r} has no {derivative}. Use a smooth kernel such as RBF() or "
-                f"Polynomial(), or a Kernel of your own that defines _{derivative}."
+    def _require(self, capability: str) -> None:
+        if getattr(self, f"has_{capability}"):
+            return
+        if capability == "derivative_bound":
+            others = (
+                "Linear(), RBF(), a Polynomial() of whole degree with coef0 >= 0, or a sum or positive "
+                "multiple of these"
             )
+        else:
+            others = "a smooth kernel such as RBF() or Polynomial()"
+        raise MissingCapability(
+            f"The kernel {self!r} has no {capability}. Use {others}, or a Kernel of your own that defines "
+            f"_{capability}."
+        )
 
     def _expect(self, valid: bool, name: str, value: object, expected: str) -> None:
         if not valid:
@@ -254,9 +318,18 @@ class _Combination(Kernel):
     def has_slope_slope(self) -> bool:
         return all(part.has_slope_slope for part in self._parts())
 
-    def _require(self, derivative: str) -> None:
+    @property
+    def has_curve(self) -> bool:
+        return all(part.has_curve for part in self._parts())
+
+    @property
+    def has_derivative_bound(self) -> bool:
+        return all(part.has_derivative_bound for part in self._parts())
+
+    def _require(self, capability: str) -> None:
         for part in self._parts():
-            part._require(derivative)
+            part._require(capability)
+        super()._require(capability)
 
     def _check(self) -> None:
         for part in self._parts():
@@ -346,6 +419,13 @@ class Sum(_Several):
     def _slope_slope(self, Z: Array, U: Array, B: Array, V: Array) -> Array:
         return reduce(np.add, (k._slope_slope(Z, U, B, V) for k in self._parts()))
 
+    def _curve(self, Z: Array, U: Array, V: Array, B: Array) -> Array:
+        return reduce(np.add, (k._curve(Z, U, V, B) for k in self._parts()))
+
+    def _derivative_bound(self, order: int, reach: Array) -> Array:
+        # The squared norm of a combination of k_x is linear in k.
+        return reduce(np.hypot, (k._derivative_bound(order, reach) for k in self._parts()))
+
     def __repr__(self) -> str:
         return " + ".join(repr(k) for k in self.kernels)
 
@@ -371,6 +451,14 @@ class Product(_Several):
     def definiteness(self) -> Definiteness:
         return "psd" if all(part.definiteness == "psd" for part in self._parts()) else "unknown"
 
+    @property
+    def has_curve(self) -> bool:
+        return all(part.has_slope and part.has_curve for part in self._parts())
+
+    @property
+    def has_derivative_bound(self) -> bool:
+        return False
+
     def _matrix(self, A: Array, B: Array) -> Array:
         return reduce(np.multiply, (k._matrix(A, B) for k in self._parts()))
 
@@ -391,6 +479,14 @@ class Product(_Several):
             # A kernel with mixed derivatives is symmetric, so ∂_v in the second argument is this.
             f_v = k._slope(B, V, Z).T
             K_uv = K_uv * f + K_u * f_v + K_v * f_u + K * f_uv
+            K, K_u, K_v = K * f, K_u * f + K * f_u, K_v * f + K * f_v
+        return K_uv
+
+    def _curve(self, Z: Array, U: Array, V: Array, B: Array) -> Array:
+        K, K_u, K_v, K_uv = np.ones(()), np.zeros(()), np.zeros(()), np.zeros(())
+        for k in self._parts():
+            f, f_u, f_v = k._matrix(Z, B), k._slope(Z, U, B), k._slope(Z, V, B)
+            K_uv = K_uv * f + K_u * f_v + K_v * f_u + K * k._curve(Z, U, V, B)
             K, K_u, K_v = K * f, K_u * f + K * f_u, K_v * f + K * f_v
         return K_uv
 
@@ -454,6 +550,11 @@ class Scaled(_Combination):
             return inner
         return "indefinite" if inner in ("psd", "cpd") else "unknown"
 
+    @property
+    def has_derivative_bound(self) -> bool:
+        self._check()
+        return self.factor >= 0 and super().has_derivative_bound  # a negative multiple has no norm to bound
+
     def _check(self) -> None:
         self._expect(is_number(self.factor), "factor", self.factor, "a finite number")
         super()._check()
@@ -469,6 +570,12 @@ class Scaled(_Combination):
 
     def _slope_slope(self, Z: Array, U: Array, B: Array, V: Array) -> Array:
         return self.factor * self.kernel._slope_slope(Z, U, B, V)
+
+    def _curve(self, Z: Array, U: Array, V: Array, B: Array) -> Array:
+        return self.factor * self.kernel._curve(Z, U, V, B)
+
+    def _derivative_bound(self, order: int, reach: Array) -> Array:
+        return math.sqrt(self.factor) * self.kernel._derivative_bound(order, reach)
 
     def __repr__(self) -> str:
         return f"{self.factor!r} * {_as_factor(self.kernel)}"

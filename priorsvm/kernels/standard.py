@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Self
@@ -11,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_kernels
-from sklearn.utils import gen_batches
 
 from priorsvm.errors import InvalidInput
 from priorsvm.kernels.base import Array, Definiteness, Kernel, is_number, one_of
@@ -91,6 +91,12 @@ class Linear(Kernel):
     def _slope_slope(self, Z: Array, U: Array, B: Array, V: Array) -> Array:
         return U @ V.T
 
+    def _curve(self, Z: Array, U: Array, V: Array, B: Array) -> Array:
+        return np.zeros((len(Z), len(B)))
+
+    def _derivative_bound(self, order: int, reach: Array) -> Array:
+        return np.full(len(reach), 1.0 if order == 1 else 0.0)
+
 
 class Polynomial(_WithGamma):
     r"""The polynomial kernel :math:`k(x, z) = (\gamma\, x^\top z + c_0)^p`.
@@ -107,6 +113,16 @@ class Polynomial(_WithGamma):
         ``"scale"`` means 1 / (d · variance of the training rows), ``"auto"`` 1 / d.
     coef0 : float, default 0.0
         The constant :math:`c_0`.
+
+    Notes
+    -----
+    The feature space of a positive definite one is that of the tensors :math:`x^{\otimes l}` with the
+    weights :math:`\binom{p}{l} \gamma^l c_0^{p-l}`, and the n-th derivative of :math:`x^{\otimes l}` along
+    unit vectors is no longer than :math:`\frac{l!}{(l-n)!} \|x\|^{l-n}`. For :math:`\|x\| \le R` those of
+    :math:`k_x` are therefore no longer than
+
+    .. math:: \Bigl( \sum_{l=n}^{p} \tbinom{p}{l} \gamma^l c_0^{p-l}
+        \bigl( \tfrac{l!}{(l-n)!} \bigr)^2 R^{2(l-n)} \Bigr)^{1/2} .
 
     Examples
     --------
@@ -134,6 +150,14 @@ class Polynomial(_WithGamma):
     @property
     def has_slope_slope(self) -> bool:
         return self._is_whole()
+
+    @property
+    def has_curve(self) -> bool:
+        return self._is_whole()
+
+    @property
+    def has_derivative_bound(self) -> bool:
+        return self.definiteness == "psd"
 
     def libsvm_params(self) -> dict[str, Any] | None:
         if not self._is_whole():
@@ -169,6 +193,18 @@ class Polynomial(_WithGamma):
         curved = (p - 1) * gamma * t ** max(p - 2, 0) * (U @ B.T) * (Z @ V.T)
         return p * gamma * (curved + t ** (p - 1) * (U @ V.T))
 
+    def _curve(self, Z: Array, U: Array, V: Array, B: Array) -> Array:
+        p, gamma, t = self.degree, _gamma_number(self, self.gamma), self._base(Z @ B.T)
+        return p * (p - 1) * gamma**2 * t ** max(p - 2, 0) * (U @ B.T) * (V @ B.T)
+
+    def _derivative_bound(self, order: int, reach: Array) -> Array:
+        p, gamma, c0 = int(self.degree), _gamma_number(self, self.gamma), self.coef0
+        squared = np.zeros(len(reach))
+        for l in range(order, p + 1):
+            weight = math.comb(p, l) * gamma**l * c0 ** (p - l) * math.perm(l, order) ** 2
+            squared += weight * reach ** (2 * (l - order))
+        return np.sqrt(squared)
+
     def _is_whole(self) -> bool:
         self._check()
         return self.degree % 1 == 0
@@ -191,6 +227,11 @@ class RBF(_WithGamma):
     ----------
     gamma : float, "scale" or "auto", default "scale"
         ``"scale"`` means 1 / (d · variance of the training rows), ``"auto"`` 1 / d.
+
+    Notes
+    -----
+    The n-th derivatives of :math:`k_x` along a unit vector all have the length
+    :math:`\sqrt{\gamma^n (2n)! / n!}` in feature space, and no mixed ones are longer.
 
     Examples
     --------
@@ -218,9 +259,10 @@ class RBF(_WithGamma):
         # product itself, K is symmetric and its diagonal 1 to the last bit.
         a, b = (np.diagonal(K) / 2,) * 2 if B is A else (_inner(A, A) / 2, _inner(B, B) / 2)
         # Blocks that stay in the cache: faster, and no second (n, m) matrix is needed.
-        for rows in gen_batches(len(A), max(1, 2**17 // len(B))):
-            block = K[rows]
-            block -= np.add.outer(a[rows], b)
+        step = max(1, 2**17 // len(B))
+        for start in range(0, len(A), step):
+            block = K[start : start + step]
+            block -= np.add.outer(a[start : start + step], b)
             np.minimum(block, 0, out=block)
             block *= 2 * gamma
             np.exp(block, out=block)
@@ -237,6 +279,16 @@ class RBF(_WithGamma):
         # (z - b)·v with v at b, hence the sign.
         curved = two_gamma * _along(Z, U, B) * -_along(B, V, Z).T
         return two_gamma * (U @ V.T - curved) * self._matrix(Z, B)
+
+    def _curve(self, Z: Array, U: Array, V: Array, B: Array) -> Array:
+        two_gamma = 2 * _gamma_number(self, self.gamma)
+        curved = two_gamma * _along(Z, U, B) * _along(Z, V, B)
+        return two_gamma * (curved - _inner(U, V)[:, None]) * self._matrix(Z, B)
+
+    def _derivative_bound(self, order: int, reach: Array) -> Array:
+        gamma = _gamma_number(self, self.gamma)
+        squared = gamma**order * math.factorial(2 * order) / math.factorial(order)
+        return np.full(len(reach), math.sqrt(squared))
 
 
 class NegativeDistance(Kernel):

@@ -48,6 +48,7 @@ class Context:
     rows : indices of the training rows that have a positive cost.
     support : for every row of ``sample``, whether its dual is positive (in ``refine``).
     tol : the tolerance asked for.
+    objective : the objective that was reached (in ``refine`` and ``verify``).
     """
 
     name: str
@@ -57,6 +58,7 @@ class Context:
     rows: Array | None = None
     support: Array | None = None
     tol: float = 1e-6
+    objective: float = float("nan")
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,9 @@ class Knowledge(BaseEstimator):
     def validate(self, sample: Sample) -> None:
         """Find what is wrong with the arguments, before any heavy work."""
 
+    def validate_machine(self, sample: Sample, spec: Any) -> None:
+        """Find what the machine (its kernel, its norm) makes impossible, before any heavy work."""
+
     def start(self, sample: Sample) -> Any:
         """The first state of a block that has one."""
         return None
@@ -159,6 +164,14 @@ class Knowledge(BaseEstimator):
 
     def refine(self, f: Fitted, context: Context) -> Any:
         """The next state, or None when there is nothing left to refine."""
+        return None
+
+    def settle(self, f: Fitted, context: Context) -> Any:
+        """The next state once no block has anything left to refine, or None if this was all."""
+        return None
+
+    def relax(self, state: Any, sample: Sample) -> Any:
+        """The next state after a problem without a solution, of a block that asked for more than it means."""
         return None
 
     def verify(self, f: Fitted, context: Context) -> Verdict:
@@ -200,6 +213,10 @@ class Knowledge(BaseEstimator):
                 "it is split along with the rows, or give a function of (X, y)."
             )
         return array
+
+    def words(self) -> str:
+        """The block in the user's own words, for messages; empty if its name says it all."""
+        return ""
 
     def named(self, name: str) -> Prior:
         """A copy of this block under a name of your own, as a prior of one."""

@@ -66,12 +66,7 @@ class MonotonicityHint(Knowledge):
     def validate(self, sample: Sample) -> None:
         check_nonnegative(mu=self.mu)
         check_flag(hard=self.hard)
-        if not isinstance(self.features, dict) or not self.features:
-            raise InvalidInput(f"features must be a dict of column to +1 or -1, got {self.features!r}.")
-        for column, direction in self.features.items():
-            sample.column(column)
-            if direction not in (1, -1):
-                raise InvalidInput(f"the direction of column {column!r} must be +1 or -1, got {direction!r}.")
+        directions_of(self.features, sample)
         if not isinstance(self.pairs, (int, np.integer)) or self.pairs < 1:
             raise InvalidInput(f"pairs must be a whole number of at least 1, got {self.pairs!r}.")
         if self.label is not None:
@@ -124,3 +119,13 @@ class MonotonicityHint(Knowledge):
         )
         asked = f"score of {label!r} to rise as {moves}"
         return Verdict.at_points(excess, low, asked, context.tol, proven=False)
+
+
+def directions_of(features: Any, sample: Sample) -> dict[int, int]:
+    """Column index -> +1 or -1, from what the user gave."""
+    if not isinstance(features, dict) or not features:
+        raise InvalidInput(f"features must be a dict of column to +1 or -1, got {features!r}.")
+    for column, direction in features.items():
+        if direction not in (1, -1):
+            raise InvalidInput(f"the direction of column {column!r} must be +1 or -1, got {direction!r}.")
+    return {sample.column(column): int(direction) for column, direction in features.items()}

@@ -14,8 +14,15 @@ from sklearn.exceptions import ConvergenceWarning
 from ..assemble import Compiled, Spec, naming, prepare
 from ..cache import Cache
 from ..decision import Fitted
-from ..diagnose import Residuals
-from ..errors import InaccurateSolution, InvalidInput, SolverFailed, SolverNotInstalled, SolverUnsuited
+from ..diagnose import Residuals, refuse_opposed
+from ..errors import (
+    InaccurateSolution,
+    Infeasible,
+    InvalidInput,
+    SolverFailed,
+    SolverNotInstalled,
+    SolverUnsuited,
+)
 from ..knowledge.base import Context
 from ..prior import Member
 from ..sample import Array, Sample
@@ -126,7 +133,11 @@ def fit_machine(
     states: dict[str, Any] = {}
     for name, block, weight in members:
         with naming(name):
+            if weight > 0:
+                block.validate_machine(training, spec)
             states[name] = block.start(training) if weight > 0 else None
+    if spec.kernel is not None:  # a linear machine's solver finds these, and more
+        refuse_opposed(members, states)
     iterative = [m for m in members if m.weight > 0 and m.block.iterative]
     if iterative and grams is None:
         grams = Cache()  # the next round is likely to have the same rows
@@ -138,12 +149,20 @@ def fit_machine(
             sample = prepare(members, training, states)
             _require_two_classes(sample)
             task = _Round(spec, members, training, states, sample, options, maps, grams, compiled)
-            machine = task.solve(solver)
+            try:
+                machine = task.solve(solver)
+            except Infeasible:
+                relaxed = _relaxed(members, states, training)
+                if not relaxed or len(history) >= max_rounds:
+                    raise
+                states = {**states, **relaxed}
+                continue
         compiled = machine.compiled
         history.append(_entry(machine, len(history) + 1, sample, iterative, time.perf_counter() - start))
         bar.update()
         machine.history = history
-        new = _refined(machine, iterative, sample, states)
+        with single_threaded():
+            new = _refined(machine, iterative, sample, states)
         if not new:
             break
         if len(history) >= max_rounds:
@@ -311,12 +330,28 @@ def _entry(
 def _refined(
     machine: Machine, iterative: Sequence[Member], sample: Sample, states: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The new states of the blocks that have one."""
-    base = Context("", sample, support=machine.support, tol=machine.spec.tol)
+    """The new states of the blocks that have one: refined, or if none refines any more, settled."""
+    objective = float(machine.problem.problem.value) if machine.outcome.solver != "LIBSVM" else float("nan")
+    base = Context("", sample, support=machine.support, tol=machine.spec.tol, objective=objective)
+    for stage in ("refine", "settle"):
+        new = {}
+        for name, block, _ in iterative:
+            with naming(name):
+                state = getattr(block, stage)(machine.f, replace(base, name=name, state=states[name]))
+            if state is not None:
+                new[name] = state
+        if new:
+            return new
+    return {}
+
+
+def _relaxed(members: Sequence[Member], states: Mapping[str, Any], training: Sample) -> dict[str, Any]:
+    """The new states of blocks that asked for more than they mean, after a problem without a solution."""
     new = {}
-    for name, block, _ in iterative:
-        with naming(name):
-            state = block.refine(machine.f, replace(base, name=name, state=states[name]))
-        if state is not None:
-            new[name] = state
+    for name, block, weight in members:
+        if weight > 0:
+            with naming(name):
+                state = block.relax(states[name], training)
+            if state is not None:
+                new[name] = state
     return new

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ..diagnose import Residuals, conflict, residuals
+from ..diagnose import Residuals, conflict_error, residuals
 from ..errors import (
     InaccurateSolution,
-    Infeasible,
     InvalidInput,
     PriorSVMError,
     SolverFailed,
@@ -206,9 +205,12 @@ def classes_of(compiled: Compiled) -> dict[str, str]:
     """Block name, or "svm" -> class of problem its terms need."""
     svm = "LP" if compiled.spec.norm == "l1" and compiled.spec.loss == "hinge" else "QP"
     classes = {"svm": svm}
+    cone = compiled.f.definitions.get("length")  # of the norm of f, if a block asked for it
     for member in compiled.members:
         expressions = [t.expression for t in compiled.terms if t.block == member.name]
         own = [c for label, c in compiled.constraints.items() if label.partition(".")[0] == member.name]
+        if cone is not None and any(compiled.f.length.id in {v.id for v in c.variables()} for c in own):
+            own.append(cone)
         classes[member.name] = classify(expressions, own)
     return classes
 
@@ -228,10 +230,17 @@ def solve(compiled: Compiled, name: str, options: dict[str, Any] | None) -> Outc
     """Solve with one solver; "auto" chooses it by the class of the problem."""
     classes = classes_of(compiled)
     problem_class = max(classes.values(), key=CLASSES.index)
-    name = choose(problem_class) if name == "auto" else name
-    if problem_class not in SOLVERS[name].solves:
-        raise SolverUnsuited(_unsuited(name, compiled, classes, problem_class))
-    return _solve_with(compiled, name, options or {})
+    if name != "auto":
+        if problem_class not in SOLVERS[name].solves:
+            raise SolverUnsuited(_unsuited(name, compiled, classes, problem_class))
+        return _solve_with(compiled, name, options or {})
+    first = choose(problem_class)
+    try:
+        return _solve_with(compiled, first, options or {})
+    except SolverFailed:
+        if first == "CLARABEL" or "CLARABEL" not in installed() or options:
+            raise
+    return _solve_with(compiled, "CLARABEL", {})  # HiGHS breaks down on some badly scaled LPs
 
 
 def _unsuited(name: str, compiled: Compiled, classes: dict[str, str], problem_class: str) -> str:
@@ -314,14 +323,9 @@ def _no_answer(compiled: Compiled, name: str) -> PriorSVMError:
             f"{', '.join(n for n in installed() if SOLVERS[n].certifies)}."
         )
     if status == cp.INFEASIBLE:
-        blocks = conflict(compiled, lambda problem: is_infeasible(problem))
-        if blocks:
-            quoted = " and ".join(f"'{b}'" for b in blocks)
-            any_one = "it" if len(blocks) == 1 else "any one"
-            return Infeasible(
-                f"No decision function satisfies every hard constraint. These conflict: {quoted} "
-                f"(removing {any_one} restores feasibility). Soften one with hard=False."
-            )
+        found = conflict_error(compiled, lambda problem: is_infeasible(problem))
+        if found is not None:
+            return found
         return SolverFailed(
             f"{name} says '{status}', but no set of blocks is in conflict. Try another solver."
         )

@@ -179,6 +179,19 @@ def test_slope_slope_is_the_mixed_derivative(kernel):
     np.testing.assert_allclose(kernel.slope_slope(Z, U, B, V), central, rtol=1e-6, atol=1e-7)
 
 
+@every_kernel
+def test_curve_is_the_second_derivative_in_the_first_argument(kernel):
+    Z, U, V, B = (rows_for(kernel, n, seed) for n, seed in ((7, 1), (7, 2), (7, 4), (5, 3)))
+    if not kernel.has_curve:
+        with pytest.raises(MissingCapability, match="has no curve"):
+            kernel.curve(Z, U, V, B)
+        return
+    h = 1e-6
+    central = (kernel.slope(Z + h * V, U, B) - kernel.slope(Z - h * V, U, B)) / (2 * h)
+    np.testing.assert_allclose(kernel.curve(Z, U, V, B), central, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(kernel.curve(Z, V, U, B), kernel.curve(Z, U, V, B), rtol=1e-12, atol=1e-12)
+
+
 PSD_WITH_SLOPES = [k for k in KERNELS if k.has_slope_slope and k.definiteness == "psd"]
 
 
@@ -192,24 +205,30 @@ def test_slope_slope_is_an_inner_product_in_feature_space(kernel):
     assert spectrum[0] >= -1e-10 * spectrum[-1]
 
 
+CAPABILITIES = ("slope", "slope_slope", "curve", "derivative_bound")
+
+
 @pytest.mark.parametrize(
-    ("kernel", "slope", "slope_slope"),
+    ("kernel", "has"),
     [
-        (Linear(), True, True),
-        (RBF(), True, True),
-        (Polynomial(), True, True),
-        (Polynomial(degree=2.5), False, False),
-        (NegativeDistance(), True, False),
-        (Pairwise("cosine"), False, False),
-        (FromCallable(squared_inner), False, False),
-        (2 * (RBF() + Linear()) * Polynomial(), True, True),
-        (RBF() + NegativeDistance(), True, False),
-        (RBF() * Pairwise("cosine"), False, False),
+        (Linear(), CAPABILITIES),
+        (RBF(), CAPABILITIES),
+        (Polynomial(), CAPABILITIES),
+        (Polynomial(coef0=-1.0), CAPABILITIES[:3]),
+        (Polynomial(degree=2.5), ()),
+        (NegativeDistance(), ("slope",)),
+        (Pairwise("cosine"), ()),
+        (FromCallable(squared_inner), ()),
+        (2 * (RBF() + Linear()), CAPABILITIES),
+        (-2 * (RBF() + Linear()), CAPABILITIES[:3]),
+        (2 * (RBF() + Linear()) * Polynomial(), CAPABILITIES[:3]),
+        (RBF() + NegativeDistance(), ("slope",)),
+        (RBF() * Pairwise("cosine"), ()),
     ],
     ids=repr,
 )
-def test_capabilities_are_known_before_any_work(kernel, slope, slope_slope):
-    assert (kernel.has_slope, kernel.has_slope_slope) == (slope, slope_slope)
+def test_capabilities_are_known_before_any_work(kernel, has):
+    assert tuple(what for what in CAPABILITIES if getattr(kernel, f"has_{what}")) == has
 
 
 @every_kernel
@@ -222,6 +241,10 @@ def test_no_rows_give_empty_matrices(kernel):
         assert kernel.slope(none, none, X).shape == (0, 17)
     if kernel.has_slope_slope:
         assert kernel.slope_slope(X, X, none, none).shape == (17, 0)
+    if kernel.has_curve:
+        assert kernel.curve(none, none, none, X).shape == (0, 17)
+    if kernel.has_derivative_bound:
+        assert kernel.derivative_bound(2, []).shape == (0,)
 
 
 @every_kernel
@@ -474,6 +497,25 @@ def test_missing_slope_names_the_kernel_that_lacks_it(kernel, message):
 
 
 @pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (
+            RBF(1.0) * RBF(1.0),
+            r"RBF\(gamma=1\.0\) \* RBF\(gamma=1\.0\) has no derivative_bound\. Use Linear",
+        ),
+        (RBF(1.0) + Pairwise("cosine"), r"kernel Pairwise\(metric='cosine'\) has no derivative_bound"),
+        (-1 * RBF(1.0), r"-1\.0 \* RBF\(gamma=1\.0\) has no derivative_bound.*positive multiple"),
+        (Polynomial(2, 1.0, -1.0), r"has no derivative_bound.*whole degree with coef0 >= 0"),
+        (Cauchy(), r"Cauchy\(\) has no derivative_bound.*that defines _derivative_bound"),
+    ],
+    ids=repr,
+)
+def test_missing_bounds_name_the_kernels_that_have_them(kernel, message):
+    with pytest.raises(MissingCapability, match=message):
+        kernel.derivative_bound(2, [1.0])
+
+
+@pytest.mark.parametrize(
     ("call", "error", "message"),
     [
         (lambda k, X: k(X, X[:, :2]), InvalidInput, "Linear: A has 3 columns and B has 2; .*equal width"),
@@ -489,6 +531,8 @@ def test_missing_slope_names_the_kernel_that_lacks_it(kernel, message):
         (lambda k, X: k.slope(X, X, X[:, :2]), InvalidInput, "Z has 3 columns and B has 2"),
         (lambda k, X: k.slope_slope(X, X[:1], X, X), InvalidInput, r"U has shape \(1, 3\) and Z \(17, 3\)"),
         (lambda k, X: k.slope_slope(X, X, X, X[:1]), InvalidInput, r"V has shape \(1, 3\) and B \(17, 3\)"),
+        (lambda k, X: k.curve(X, X[:1], X, X), InvalidInput, r"U has shape \(1, 3\) and Z \(17, 3\)"),
+        (lambda k, X: k.curve(X, X, X[:1], X), InvalidInput, r"V has shape \(1, 3\) and Z \(17, 3\)"),
         (lambda k, X: (k + Pairwise("chi2"))(X), InvalidInput, "'chi2' is for nonnegative data"),
         (lambda k, X: Sum([])(X), InvalidInput, "Sum: kernels is empty; expected at least one kernel"),
         (lambda k, X: Product([k, "rbf"])(X), InvalidType, "Product: 'rbf' is not a Kernel; expected one"),

@@ -113,6 +113,7 @@ def test_polynomial_special_cases():
     np.testing.assert_array_equal(Polynomial(1, gamma=1.0).slope(X, V, Z), Linear().slope(X, V, Z))
     # At x·z = 0 the formula has 0 · 0⁻¹.
     zero = np.zeros((1, 4))
+    np.testing.assert_array_equal(Polynomial(1, gamma=1.0).curve(zero, V[:1], V[:1], zero), 0.0)
     slopes = Polynomial(1, gamma=1.0).slope_slope(zero, V[:1], zero, V[:1])
     np.testing.assert_array_equal(slopes, Linear().slope_slope(zero, V[:1], zero, V[:1]))
 
@@ -180,6 +181,8 @@ def test_unresolved_kernels_have_neither_slopes_nor_libsvm_params(kernel):
     for use in (
         lambda: kernel.slope(X, V, Z),
         lambda: kernel.slope_slope(X, V, X, V),
+        lambda: kernel.curve(X, V, V, Z),
+        lambda: kernel.derivative_bound(2, [1.0]),
         kernel.libsvm_params,
     ):
         with pytest.raises(InvalidInput, match="gamma='scale' depends on the training rows"):

@@ -1,0 +1,84 @@
+r"""On an ellipsoid the class is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidInput
+from ..sample import Sample
+from ..sets import EllipsoidSet
+from .base import check_points
+from .regions import Demand, RegionKnowledge
+
+
+class Ellipsoid(RegionKnowledge):
+    r"""Rows :math:`c + Az` with :math:`\|z\| \le 1` belong to a class.
+
+    .. math:: J_{PK} = \mu\,\zeta, \qquad s f(c) - \|A^\top w\| \ge 1 - \zeta ,
+
+    exact on a linear machine, one second-order cone. On a kernel machine :math:`s f(x) \ge 1 - \zeta` for all
+    x of the ellipsoid, as far as ``method`` goes.
+
+    Parameters
+    ----------
+    centre : (d,) array
+    shape : radius, (d,) semi-axes, or (d, k) matrix A
+    label : class
+    mu : float
+        Weight of the worst violation.
+    hard : bool
+        The margin must hold everywhere in the ellipsoid.
+    method, points, max_cells
+        On kernel machines, as in :class:`Box`.
+
+    Examples
+    --------
+    >>> from priorsvm import Ellipsoid, PriorSVC
+    >>> ball = Ellipsoid([3.0, 0.0], 0.5, label=1, hard=True)
+    >>> model = PriorSVC(ball).fit([[0.0, 0.0], [1.0, 1.0]], [1, 0])
+    >>> bool(model.decision_function([[2.5, 0.0], [3.0, 0.5]]).min() > 1 - 1e-6)
+    True
+    """
+
+    def __init__(
+        self,
+        centre: Any,
+        shape: Any,
+        label: Any,
+        mu: float = 1.0,
+        hard: bool = False,
+        method: str = "auto",
+        points: Any = 256,
+        max_cells: int = 1000,
+    ):
+        self.centre = centre
+        self.shape = shape
+        self.label = label
+        self.mu = mu
+        self.hard = hard
+        self.method = method
+        self.points = points
+        self.max_cells = max_cells
+
+    def demands(self, sample: Sample) -> list[Demand]:
+        d = sample.X.shape[1]
+        centre = check_points("centre", np.asarray(self.centre)[None], sample)[0]
+        try:
+            A = np.asarray(self.shape, float)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(f"shape must be numbers, got {self.shape!r}.") from error
+        if A.ndim < 2:
+            if A.shape not in ((), (d,)) or not (np.isfinite(A).all() and (A >= 0).all()):
+                raise InvalidInput(
+                    f"shape must be a radius, {d} semi-axes or a ({d}, k) matrix, nonnegative and finite, "
+                    f"got {self.shape!r}."
+                )
+            A = np.diag(np.broadcast_to(A, (d,)))
+        if A.ndim != 2 or A.shape[0] != d or A.shape[1] == 0 or not np.isfinite(A).all():
+            raise InvalidInput(f"shape has shape {A.shape}, expected ({d}, k) and finite numbers.")
+        return [Demand(EllipsoidSet(centre, A), sample.sign(self.label))]
+
+    def words(self) -> str:
+        return f"the ellipsoid around {self.centre!r} is {self.label!r}"

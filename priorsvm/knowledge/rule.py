@@ -1,0 +1,110 @@
+r"""A rule in words: "glucose >= 126 and bmi >= 30"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidInput
+from ..rule_text import BadRule, parse_rule
+from ..sample import Array, Sample
+from ..sets import BoxSet, PolyhedronSet, Set
+from .regions import Demand, RegionKnowledge
+from .within import close
+
+
+class Rule(RegionKnowledge):
+    r"""Rows for which a text over the columns holds belong to a class.
+
+    The text is read as linear inequalities in the columns' own units: comparisons (strict ones mean their
+    closure), ``and``, ``or`` (several regions), ``x between 1 and 2``, sums and multiples of columns on
+    either side, brackets; a column whose name is no Python name stands in backticks. Each alternative
+    becomes a :class:`Box` or a :class:`Polyhedron`, with their formulas.
+
+    Parameters
+    ----------
+    text : str
+        For example ``"glucose >= 126 and bmi >= 30"`` or ``"weight / 2 + age >= 80 or age > 70"``.
+    label : class
+    mu : float
+        Weight of the worst violation of each alternative.
+    hard : bool
+        The margin must hold wherever the rule does.
+    method, points, max_cells
+        On kernel machines, as in :class:`Box`.
+    within : "data", dict of bounds, or None
+        "data" closes every side the rule leaves open at the range of the training rows, which is what people
+        mean by "patients with these values"; a region beyond the data stays whole. None is the literal set:
+        on a linear machine the columns that the rule does not name then get weight zero, even by a soft
+        rule.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from priorsvm import PriorSVC, Rule
+    >>> X = pd.DataFrame({"age": [30.0, 40.0, 50.0], "bmi": [20.0, 25.0, 22.0]})
+    >>> rule = Rule("age >= 60 and bmi >= 24", label="ill", hard=True)
+    >>> model = PriorSVC(rule).fit(X, ["well", "ill", "well"])
+    >>> model.predict(pd.DataFrame({"age": [65.0], "bmi": [24.0]}))
+    array(['ill'], dtype='<U4')
+    """
+
+    def __init__(
+        self,
+        text: str,
+        label: Any,
+        mu: float = 1.0,
+        hard: bool = False,
+        method: str = "auto",
+        within: Any = "data",
+        points: Any = 256,
+        max_cells: int = 1000,
+    ):
+        self.text = text
+        self.label = label
+        self.mu = mu
+        self.hard = hard
+        self.method = method
+        self.within = within
+        self.points = points
+        self.max_cells = max_cells
+
+    def __str__(self) -> str:
+        return str(self.text)
+
+    def demands(self, sample: Sample) -> list[Demand]:
+        if sample.feature_names is None:
+            raise BadRule(
+                f"the rule {self.text!r} names columns, and the data has no names: fit on a DataFrame."
+            )
+        sign = sample.sign(self.label)
+        regions = [as_set(part.B, part.d) for part in parse_rule(self.text, sample.feature_names.tolist())]
+        missing = [k for k, region in enumerate(regions) if region is None]
+        if missing:
+            which = "" if len(regions) == 1 else f" in its alternative {missing[0] + 1}"
+            raise BadRule(f"no row can satisfy {self.text!r}: its conditions contradict each other{which}.")
+        try:
+            return [
+                Demand(close(region, self.within, sample), sign) for region in regions if region is not None
+            ]
+        except InvalidInput as error:
+            error.args = (f"{self.text!r}: {error}",)
+            raise
+
+    def words(self) -> str:
+        return f"{self.text!r} is {self.label!r}"
+
+
+def as_set(B: Array, d: Array) -> Set | None:
+    """A box if every inequality is about one column, else a polyhedron; None if it is empty."""
+    if np.all(np.count_nonzero(B, axis=1) == 1):
+        column = np.argmax(B != 0, axis=1)
+        end = d / B[np.arange(len(B)), column]
+        upper = B[np.arange(len(B)), column] > 0
+        low, high = np.full(B.shape[1], -np.inf), np.full(B.shape[1], np.inf)
+        np.minimum.at(high, column[upper], end[upper])
+        np.maximum.at(low, column[~upper], end[~upper])
+        return None if np.any(low > high) else BoxSet(low, high)
+    polyhedron = PolyhedronSet(B, d)
+    return None if polyhedron.empty else polyhedron

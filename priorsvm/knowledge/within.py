@@ -1,0 +1,91 @@
+r"""The part of the space a region speaks about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidInput
+from ..sample import Array, Sample
+from ..sets import BoxSet, PolyhedronSet, Set
+
+
+def close(region: Set, within: Any, sample: Sample) -> Set:
+    """The region within: None leaves it whole, "data" closes its open sides, bounds cut it.
+
+    "data" closes only sides that the region leaves open, at the range of the training rows, and only where
+    something of the region is left by that: a region beyond the data stays whole.
+    """
+    if within is None:
+        return region
+    low, high = region.box
+    literal = isinstance(within, str)
+    if literal:
+        if within != "data":
+            raise InvalidInput(
+                f"within must be 'data', a dict of column to (low, high), or None, got {within!r}."
+            )
+        X = sample.X_train
+        floor, ceiling = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
+        new_low = np.where(np.isinf(low) & (floor <= high), floor, low)
+        new_high = np.where(np.isinf(high) & (ceiling >= low), ceiling, high)
+    else:
+        bounds = bounds_of(within, sample, "within")
+        new_low, new_high = np.maximum(low, bounds.low), np.minimum(high, bounds.high)
+        if np.any(new_low > new_high):
+            j = int(np.argmax(new_low > new_high))
+            raise InvalidInput(
+                f"within leaves nothing of the region: it is {bounds.low[j]:g} to {bounds.high[j]:g} in "
+                f"{column_name(j, sample)}, and the region {low[j]:g} to {high[j]:g}."
+            )
+    if isinstance(region, BoxSet):
+        return BoxSet(new_low, new_high)
+    assert isinstance(region, PolyhedronSet)
+    eye = np.eye(len(low))
+    cut_low, cut_high = new_low > low, new_high < high
+    B = np.vstack([region.B, eye[cut_high], -eye[cut_low]])
+    closed = PolyhedronSet(B, np.concatenate([region.d, new_high[cut_high], -new_low[cut_low]]))
+    if not closed.empty:
+        return closed
+    if literal:
+        return region
+    raise InvalidInput("within leaves nothing of the region.")
+
+
+def bounds_of(bounds: Any, sample: Sample, what: str = "bounds") -> BoxSet:
+    """A box from a dict of column to (low, high), either of them None."""
+    if not isinstance(bounds, dict) or not bounds:
+        raise InvalidInput(f"{what} must be a dict of column to (low, high), got {bounds!r}.")
+    d = sample.X.shape[1]
+    low, high = np.full(d, -np.inf), np.full(d, np.inf)
+    for column, pair in bounds.items():
+        j = sample.column(column)
+        try:
+            a, b = pair
+            a, b = (-np.inf if a is None else float(a)), (np.inf if b is None else float(b))
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(
+                f"the {what} of column {column!r} must be (low, high), got {pair!r}."
+            ) from error
+        if np.isnan(a) or np.isnan(b) or a == np.inf or b == -np.inf:
+            raise InvalidInput(f"the {what} of column {column!r} must be numbers or None, got {pair!r}.")
+        if a > b:
+            raise InvalidInput(f"the {what} of column {column!r} leave nothing: {a:g} is above {b:g}.")
+        low[j], high[j] = a, b
+    return BoxSet(low, high)
+
+
+def signs_of(label: Any, count: int, sample: Sample) -> Array:
+    """+1 or -1 for each of ``count`` regions, from one label for all or one for each."""
+    labels = list(label) if isinstance(label, (list, tuple, np.ndarray)) else [label]
+    if len(labels) not in (1, count):
+        raise InvalidInput(
+            f"there are {count} regions and {len(labels)} labels: give one for each, or one for all."
+        )
+    return np.broadcast_to([sample.sign(one) for one in labels], (count,))
+
+
+def column_name(j: int, sample: Sample) -> str:
+    """A column as the user knows it."""
+    return f"column {j}" if sample.feature_names is None else f"column {sample.feature_names.tolist()[j]!r}"

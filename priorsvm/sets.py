@@ -1,0 +1,350 @@
+r"""Sets of points, in the user's units: their bounds, their points, and where a function is least on them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lstsq
+from scipy.optimize import LinearConstraint, NonlinearConstraint, linprog, minimize
+from scipy.stats import norm, qmc
+
+from .errors import InvalidInput, SolverFailed
+from .sample import Array
+
+Function = Callable[[Array], Array]
+
+
+class Set(ABC):
+    """A closed set of points that is not empty."""
+
+    #: Whether the least value of a linear function over the set is known exactly.
+    exact: bool = True
+
+    @property
+    @abstractmethod
+    def box(self) -> tuple[Array, Array]:
+        """The smallest box around it; infinite where the set is unbounded."""
+
+    @abstractmethod
+    def contains(self, X: Array, tol: float = 1e-9) -> Array:
+        """Which rows of X lie in it."""
+
+    @abstractmethod
+    def lowest(self, w: Array) -> tuple[float, Array]:
+        r""":math:`\min_{x} w^\top x` over the set and a point where it is taken."""
+
+    def meets(self, low: Array, high: Array) -> Array:
+        """Which boxes may meet the set: never wrong when it says no."""
+        return np.ones(len(low), bool)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the set fits in a box."""
+        return bool(np.isfinite(np.concatenate(self.box)).all())
+
+    def points(self, n: int, seed: int = 0) -> Array:
+        """Well-spread points of the set: those of n points of a Sobol sequence in its box that lie inside."""
+        low, high = self.box
+        inside = low + _sobol(n, len(low), seed) * (high - low)
+        return inside[self.contains(inside)]
+
+    def grid(self, n: int) -> Array:
+        """The points of a regular grid of at least n points over its box that lie in the set."""
+        low, high = self.box
+        side = max(2, int(np.ceil(n ** (1.0 / len(low)) - 1e-9)))
+        if side ** len(low) > 10**6:
+            raise InvalidInput(
+                f"a grid in {len(low)} dimensions would have {side ** len(low):.0e} points: draw them "
+                "instead (points=256)."
+            )
+        axes = [np.linspace(a, b, side) if b > a else np.array([a]) for a, b in zip(low, high, strict=True)]
+        points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(low))
+        return points[self.contains(points)]
+
+    def minima(self, value: Function, gradient: Function | None, starts: Array) -> Array:
+        """Where local descent of a function ends, from each start; points of the set."""
+        low, high = self.box
+        width = np.where(high > low, high - low, 1.0)
+        constraints = self._constraints(low, width)
+        ends = []
+        for start in (starts - low) / width:  # every column from 0 to 1, so that steps mean the same in each
+            result = minimize(
+                lambda z: float(value((low + z * width)[None])[0]),
+                start,
+                jac=None if gradient is None else lambda z: gradient((low + z * width)[None])[0] * width,
+                bounds=[(0.0, 1.0 if b > a else 0.0) for a, b in zip(low, high, strict=True)],
+                constraints=constraints,
+                method="SLSQP" if constraints else "L-BFGS-B",
+            )
+            ends.append(low + result.x * width)
+        found = np.clip(np.array(ends).reshape(len(starts), len(low)), low, high)
+        return found[self.contains(found, 1e-7)]
+
+    def _constraints(self, low: Array, width: Array) -> list[Any]:
+        """What scipy has to be told of the set besides its box, for :math:`z = (x - low) / width`."""
+        return []
+
+
+def _sobol(n: int, d: int, seed: int) -> Array:
+    return qmc.Sobol(d, seed=seed).random_base2(max(int(np.ceil(np.log2(max(n, 1)))), 0))
+
+
+@dataclass(frozen=True, eq=False)
+class BoxSet(Set):
+    """``low <= x <= high``; either may be infinite."""
+
+    low: Array
+    high: Array
+
+    @property
+    def box(self) -> tuple[Array, Array]:
+        return self.low, self.high
+
+    @property
+    def inequalities(self) -> tuple[Array, Array]:
+        """``B x <= d``, one row for each finite side."""
+        eye, above, below = np.eye(len(self.low)), np.isfinite(self.high), np.isfinite(self.low)
+        return np.vstack([eye[above], -eye[below]]), np.concatenate([self.high[above], -self.low[below]])
+
+    def contains(self, X: Array, tol: float = 1e-9) -> Array:
+        slack = tol * (1.0 + np.abs(X))
+        return np.all((self.low - slack <= X) & (self.high + slack >= X), axis=1)
+
+    def lowest(self, w: Array) -> tuple[float, Array]:
+        corner = np.where(w > 0, self.low, np.where(w < 0, self.high, np.clip(0.0, self.low, self.high)))
+        used = w != 0
+        return float(w[used] @ corner[used]), corner
+
+    def points(self, n: int, seed: int = 0) -> Array:
+        """A Sobol sequence, the middle, and the corners while there are few."""
+        d = len(self.low)
+        corners = np.array(np.meshgrid(*[[0.0, 1.0]] * d)).reshape(d, -1).T if d <= 6 else np.empty((0, d))
+        cube = np.vstack([np.full((1, d), 0.5), corners, _sobol(n, d, seed)])
+        return np.unique(self.low + cube * (self.high - self.low), axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class PolyhedronSet(Set):
+    """``B x <= d``."""
+
+    B: Array
+    d: Array
+
+    @cached_property
+    def box(self) -> tuple[Array, Array]:
+        eye, low = np.eye(self.B.shape[1]), np.full(self.B.shape[1], -np.inf)
+        high = -low
+        for j in np.flatnonzero(self.B.any(axis=0)):
+            low[j], high[j] = self.lowest(eye[j])[0], -self.lowest(-eye[j])[0]
+        return low, high
+
+    @property
+    def inequalities(self) -> tuple[Array, Array]:
+        """``B x <= d``."""
+        return self.B, self.d
+
+    def contains(self, X: Array, tol: float = 1e-9) -> Array:
+        reach = 1.0 + np.abs(self.d)
+        return np.all(X @ self.B.T - self.d <= tol * reach, axis=1)
+
+    def lowest(self, w: Array) -> tuple[float, Array]:
+        size = float(np.abs(w).max()) or 1.0  # HiGHS gives up on objectives of size 1e-11
+        answer = _linear_program(w / size, self.B, self.d)
+        if answer.status == 3:
+            return -np.inf, np.full(len(w), np.nan)
+        return size * float(answer.fun), answer.x
+
+    @property
+    def empty(self) -> bool:
+        """Whether no point satisfies all inequalities."""
+        return bool(_linear_program(np.zeros(self.B.shape[1]), self.B, self.d).status == 2)
+
+    def meets(self, low: Array, high: Array) -> Array:
+        least = low @ np.maximum(self.B, 0.0).T + high @ np.minimum(self.B, 0.0).T
+        return np.all(least <= self.d + 1e-9 * (1.0 + np.abs(self.d)), axis=1)
+
+    @cached_property
+    def _vertices(self) -> Array:
+        """Some of its corners: where linear functions in random directions are least."""
+        width = self.B.shape[1]
+        directions = np.random.default_rng(0).normal(size=(4 * width, width))
+        found = np.array([self.lowest(v)[1] for v in directions])
+        size = np.abs(found).max() or 1.0  # the same corner comes in several roundings
+        return found[np.unique(np.round(found / size, 9), axis=0, return_index=True)[1]]
+
+    def points(self, n: int, seed: int = 0) -> Array:
+        """Corners, Sobol points of its box that lie inside, and for a thin set mixtures of corners."""
+        inside = super().points(n, seed)
+        rng = np.random.default_rng(seed)
+        share = rng.dirichlet(np.full(len(self._vertices), 0.5), size=max(n - len(inside), 0))
+        return np.vstack([self._vertices, inside, share @ self._vertices])
+
+    def _constraints(self, low: Array, width: Array) -> list[Any]:
+        return [LinearConstraint(self.B * width, -np.inf, self.d - self.B @ low)]
+
+
+def _linear_program(w: Array, B: Array, d: Array) -> Any:
+    """HiGHS's answer; status 0, 2 (no point) or 3 (unbounded), each of them certain."""
+    answer = linprog(w, A_ub=B, b_ub=d, bounds=(None, None), method="highs")
+    if answer.status == 4:  # "infeasible or unbounded": without its presolve it has to say which
+        answer = linprog(w, A_ub=B, b_ub=d, bounds=(None, None), method="highs", options={"presolve": False})
+    if answer.status not in (0, 2, 3):
+        raise SolverFailed(f"HiGHS could not decide on the polyhedron {{x : Bx <= d}}: {answer.message}")
+    return answer
+
+
+@dataclass(frozen=True, eq=False)
+class EllipsoidSet(Set):
+    r"""``centre + A z`` with :math:`\|z\| \le 1`."""
+
+    centre: Array
+    A: Array
+
+    @property
+    def box(self) -> tuple[Array, Array]:
+        reach = np.linalg.norm(self.A, axis=1)
+        return self.centre - reach, self.centre + reach
+
+    @cached_property
+    def _inverse(self) -> Array:
+        return np.linalg.pinv(self.A)
+
+    @property
+    def flat(self) -> bool:
+        """Whether it lies in a plane of fewer dimensions."""
+        return bool(np.linalg.matrix_rank(self.A) < len(self.centre))
+
+    def contains(self, X: Array, tol: float = 1e-9) -> Array:
+        z = lstsq(self.A, (X - self.centre).T)[0]
+        off = np.linalg.norm(X - self.centre - (self.A @ z).T, axis=1)
+        return (np.linalg.norm(z, axis=0) <= 1 + tol) & (off <= 1e-7 * (1 + np.abs(self.centre).max()))
+
+    def lowest(self, w: Array) -> tuple[float, Array]:
+        direction = self.A.T @ w
+        length = float(np.linalg.norm(direction))
+        point = self.centre - self.A @ (direction / length if length else direction)
+        return float(w @ self.centre) - length, point
+
+    def meets(self, low: Array, high: Array) -> Array:
+        if self.flat:
+            return super().meets(low, high)
+        middle = np.linalg.norm(((low + high) / 2 - self.centre) @ self._inverse.T, axis=1)
+        return middle - np.linalg.norm((high - low) / 2 @ np.abs(self._inverse).T, axis=1) <= 1.0 + 1e-9
+
+    def points(self, n: int, seed: int = 0) -> Array:
+        """Half of them on its surface, half inside, and the middle."""
+        k = self.A.shape[1]
+        cube = np.clip(_sobol(n // 2, k + 1, seed), 1e-9, 1 - 1e-9)
+        directions = norm.ppf(cube[:, :k])
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        z = np.vstack([np.zeros((1, k)), directions, directions * cube[:, k:] ** (1 / k)])
+        return self.centre + z @ self.A.T
+
+    def minima(self, value: Function, gradient: Function | None, starts: Array) -> Array:
+        """Descent in z, inside the unit ball."""
+        ball = _UnitBall(self.A.shape[1])
+        inner = (starts - self.centre) @ self._inverse.T
+        ends = ball.minima(
+            lambda z: value(self.centre + z @ self.A.T),
+            None if gradient is None else lambda z: gradient(self.centre + z @ self.A.T) @ self.A,
+            inner,
+        )
+        return self.centre + ends @ self.A.T
+
+
+class _UnitBall(EllipsoidSet):
+    def __init__(self, k: int):
+        super().__init__(np.zeros(k), np.eye(k))
+
+    minima = Set.minima
+
+    def _constraints(self, low: Array, width: Array) -> list[Any]:
+        return [
+            {
+                "type": "ineq",
+                "fun": lambda z: 1.0 - float(np.sum((low + z * width) ** 2)),
+                "jac": lambda z: -2.0 * (low + z * width) * width,
+            }
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class LevelSet(Set):
+    r""":math:`g(x) \le 0` inside a box; ``g`` maps (n, d) to (n, q)."""
+
+    g: Function
+    low: Array
+    high: Array
+
+    exact = False
+
+    @property
+    def box(self) -> tuple[Array, Array]:
+        return self.low, self.high
+
+    def contains(self, X: Array, tol: float = 1e-9) -> Array:
+        inside = BoxSet(self.low, self.high).contains(X, tol)
+        if inside.any():
+            inside[inside] = np.all(self.g(X[inside]) <= tol * (1.0 + np.abs(X).max()), axis=1)
+        return inside
+
+    def points(self, n: int, seed: int = 0) -> Array:
+        """The first n points of a Sobol sequence in its box that lie inside, if 2^17 of them hold so many."""
+        size = max(n, 256)
+        inside = super().points(size, seed)
+        while len(inside) < n and size < 2**17:
+            size *= 8
+            inside = super().points(size, seed)
+        return inside[:n]
+
+    def lowest(self, w: Array) -> tuple[float, Array]:
+        raise InvalidInput("the least value over a region given by a function is not known in closed form.")
+
+    def _constraints(self, low: Array, width: Array) -> list[Any]:
+        return [NonlinearConstraint(lambda z: self.g((low + z * width)[None])[0], -np.inf, 0.0)]
+
+
+def common_point(a: Set, b: Set) -> Array | None:
+    """A point of both sets, or None if there is none (or, for sets given by functions, none was found)."""
+    (low_a, high_a), (low_b, high_b) = a.box, b.box
+    low, high = np.maximum(low_a, low_b), np.minimum(high_a, high_b)
+    if np.any(low > high):
+        return None
+    if isinstance(a, BoxSet) and isinstance(b, BoxSet):
+        return np.clip(np.zeros(len(low)), low, high)
+    if isinstance(a, LevelSet) or isinstance(b, LevelSet):
+        shared = BoxSet(low, high)
+        candidates = shared.points(4096) if shared.bounded else np.empty((0, len(low)))
+        both = candidates[a.contains(candidates) & b.contains(candidates)]
+        return both[0] if len(both) else None
+    return _common_point_of_convex(a, b)
+
+
+def _common_point_of_convex(a: Set, b: Set) -> Array | None:
+    import cvxpy as cp
+
+    if not (isinstance(a, EllipsoidSet) or isinstance(b, EllipsoidSet)):
+        (B_a, d_a), (B_b, d_b) = a.inequalities, b.inequalities  # type: ignore[attr-defined]
+        answer = _linear_program(np.zeros(B_a.shape[1]), np.vstack([B_a, B_b]), np.concatenate([d_a, d_b]))
+        return answer.x if answer.status == 0 else None
+    x = cp.Variable(len(a.box[0]))
+    constraints: list[Any] = []
+    for s in (a, b):
+        if isinstance(s, EllipsoidSet):
+            z = cp.Variable(s.A.shape[1])
+            constraints += [x == s.centre + s.A @ z, cp.norm(z) <= 1]
+        else:
+            B, d = s.inequalities  # type: ignore[attr-defined]
+            constraints.append(B @ x <= d)
+    problem = cp.Problem(cp.Minimize(0), constraints)
+    problem.solve(solver="CLARABEL")
+    if problem.status == cp.INFEASIBLE:
+        return None
+    if problem.status != cp.OPTIMAL:
+        raise SolverFailed(f"Clarabel could not decide whether two regions meet: {problem.status}.")
+    return np.asarray(x.value)
