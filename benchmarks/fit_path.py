@@ -26,9 +26,9 @@ def path(quick: bool) -> Iterator[Row]:
         timing, together, apart = interleaved(
             partial(PriorSVC(solver=solver).fit_path, X, labels, {"C": VALUES}),
             partial(_one_by_one, solver, X, labels),
-            least=1 if quick else 3,
+            least=1 if quick else 7,
             most=9,
-            seconds=2 if quick else 20,
+            seconds=2 if quick else 10,
         )
         gaps = []
         for C, ours, peer in zip(VALUES, together, apart, strict=True):

@@ -96,7 +96,7 @@ def _row(
     quick: bool,
 ) -> Row:
     X, y, bound, gamma = problem
-    timing, ours, svc = interleaved(fit_ours, fit_peer, seconds=0.5 if quick else 4)
+    timing, ours, svc = interleaved(fit_ours, fit_peer, least=5 if quick else 7, seconds=0.5 if quick else 3)
     machine = ours._machines[0]
     if not np.array_equal(machine.sample.X, X) or machine.outcome.solver != "LIBSVM":
         raise ArithmeticError("PriorSVC did not solve these rows by LIBSVM")

@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from sklearn.exceptions import NotFittedError
-from sklearn.svm import SVC
 
 import priorsvm.assemble
 import priorsvm.kernels.base
@@ -52,7 +51,7 @@ from priorsvm.errors import (
     Unbounded,
     UnknownParameter,
 )
-from priorsvm.solve import solvers
+from priorsvm.solve import libsvm, solvers
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 2))
@@ -81,7 +80,7 @@ def no_heavy_work(monkeypatch):
     monkeypatch.setattr(priorsvm.kernels.base.Kernel, "__call__", fail)
     monkeypatch.setattr(priorsvm.kernels.base.Kernel, "diag", fail)
     monkeypatch.setattr(priorsvm.assemble.Compiled, "__init__", fail)
-    monkeypatch.setattr(SVC, "fit", fail)
+    monkeypatch.setattr(libsvm, "_run", fail)
 
 
 @pytest.mark.parametrize(

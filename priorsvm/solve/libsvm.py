@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 from scipy.linalg import LinAlgWarning
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ..assemble import Spec
 from ..cache import Cache
@@ -46,6 +47,12 @@ OPTIONS = {"cache_size", "max_iter", "random_state", "shrinking", "tol", "verbos
 
 # A kernel matrix up to this size is kept for the next machine, or for polishing.
 SHARED_BYTES = 2**31
+
+# A machine on these many rows says whether LIBSVM needs most of the kernel matrix. Then, up to this size, it
+# is worked out at once, by so few rows at a time that no new memory is needed for them, which is slow to get.
+PILOT_ROWS = 100
+GRAM_BYTES = 2**28
+GRAM_BLOCK = 128
 
 
 def obstacle(spec: Spec, members: Sequence[Member], sample: Sample) -> str | None:
@@ -80,74 +87,135 @@ def solve(
 
     With ``grams`` the kernel matrix is computed once and kept there for the next machine on the same rows.
     """
-    from sklearn import config_context
-    from sklearn.svm import SVC
-    from sklearn.utils._param_validation import InvalidParameterError
-
     active = np.flatnonzero(sample.cost > 0)
     X, y, bound = sample.X[active], sample.y[active], spec.C * sample.cost[active]
     features = LinearMap(X.shape[1], spec.scale)
     Z = features.rows(X)
     middle = Z.mean(axis=0) if spec.kernel is None else np.zeros(Z.shape[1])
-    Z = Z - middle  # a linear machine's bias absorbs it, and LIBSVM's single-precision cache keeps its digits
+    # A linear machine's bias absorbs the middle, and LIBSVM's single-precision cache keeps its digits.
+    Z = np.ascontiguousarray(Z if spec.kernel is not None else Z - middle)
+    options = _checked(options or {})
     native = {"kernel": "linear"} if spec.kernel is None else spec.kernel.libsvm_params()
-    gram = None
+
+    def facing(columns: Array) -> Array:
+        """The kernel matrix between all rows and some."""
+        return Z @ Z[columns].T if spec.kernel is None else spec.kernel(Z, Z[columns])
+
+    start = time.perf_counter()
+    polishing = spec.tol < LOOSE and "tol" not in options
+    everything, gram = np.arange(len(y)), None
+    attempts = [(everything, LOOSE)] * polishing + [(everything, options.get("tol", spec.tol))]
     if native is None or (grams is not None and _worth_sharing(len(X), len(X))):
-        native = {"kernel": "precomputed"}
-        gram = (grams or Cache()).get(
-            (spec.kernel, spec.scale and vars(spec.scale), X), lambda: _gram(spec, Z)
-        )
-    options = {"cache_size": 500, **(options or {})}
+        key = (spec.kernel, spec.scale and vars(spec.scale), X)
+        gram = (grams or Cache()).get(key, lambda: _gram(spec, Z))
+    elif len(y) >= 5 * PILOT_ROWS:
+        few, weights, bias = _pilot(Z, y, bound, native)
+        share = len(few) / PILOT_ROWS
+        # The share of support vectors falls with N. These numbers were found on data of several kinds.
+        if 8 * len(y) ** 2 <= GRAM_BYTES and share * (PILOT_ROWS / len(y)) ** (1 / 6) > 0.38:
+            gram = _gram(spec, Z)
+        elif len(y) >= 10 * PILOT_ROWS and 0 < share < 1 / 3 and "tol" not in options:
+            scores = y * (facing(few) @ weights + bias)
+            near = np.sort(np.argsort(scores)[: int(1.5 * share * len(y))])
+            attempts = [(near, LOOSE), *attempts] if np.ptp(y[near]) > 0 else attempts
+    for rows, tol in attempts:
+        if gram is not None:
+            support, weights, bias, ended = _run(gram, y, bound, {"kernel": "precomputed"}, tol, options)
+            K, columns = gram, everything
+        else:
+            assert native is not None
+            support, weights, bias, ended = _run(Z[rows], y[rows], bound[rows], native, tol, options)
+            support = rows[support]
+            columns = np.sort(support)
+            K = facing(columns) if _worth_sharing(len(y), len(columns)) else None
+        signed = np.zeros(len(y))
+        signed[support] = weights
+        polished = None
+        if polishing or rows is not everything:
+            polished = polish(K, columns, facing, y, bound, signed, spec.tol if polishing else 1e-6)
+        if polished is not None:
+            break
+    found = None
+    if polished is None and K is not None:
+        inner = K @ signed[columns]
+        half = 0.5 * float(signed @ inner)
+        found = gap_of(half, y * (inner + bias), np.abs(signed), bound, y)
+        if found.gap > 10 * spec.tol and "tol" not in options:
+            polished = polish(K, columns, facing, y, bound, signed, min(spec.tol, 1e-6))
+    if polished is not None:
+        signed, bias = polished
+    seconds = time.perf_counter() - start
+    support = np.flatnonzero(signed)
+    alpha = np.zeros(len(sample))
+    alpha[active] = np.abs(signed)
+    f: Fitted
+    if spec.kernel is None:
+        coef = signed[support] @ Z[support]
+        f = features.fitted(coef, bias - float(coef @ middle))
+    else:
+        f = FittedKernel(bias, spec.kernel, X[support], signed[support], spec.scale)
+    if polished is not None:
+        return f, alpha, "polished", seconds, None
+    return f, alpha, "optimal" if ended else "optimal_inaccurate", seconds, found
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    """The options, if LIBSVM takes them, with ours for those not given."""
     unknown = sorted(set(options) - OPTIONS)
     if unknown:
         raise InvalidInput(
             f"LIBSVM does not take these solver_options: {', '.join(unknown)}. "
             f"It takes: {', '.join(sorted(OPTIONS))}."
         )
-    machine = SVC(C=1.0, **options, **native)
+    if set(options) != {"max_iter"} or not isinstance(options["max_iter"], int):
+        from sklearn.svm import SVC
+        from sklearn.utils._param_validation import InvalidParameterError
 
-    def between(rows: Array, columns: Array) -> Array:
-        if gram is not None:
-            return gram[np.ix_(rows, columns)]
-        return Z[rows] @ Z[columns].T if spec.kernel is None else spec.kernel(Z[rows], Z[columns])
+        try:
+            SVC(**options)._validate_params()
+        except InvalidParameterError as error:
+            raise InvalidInput(f"LIBSVM does not take these solver_options: {error}") from error
+    return {"cache_size": 500, "max_iter": -1, "shrinking": True, **options}
 
-    start = time.perf_counter()
-    polishing = spec.tol < LOOSE and "tol" not in options
-    checked = set(options) <= {"cache_size", "max_iter"} and isinstance(options.get("max_iter", 0), int)
-    for tol in [LOOSE, spec.tol] if polishing else [options.get("tol", spec.tol)]:
-        machine.tol = tol
-        with config_context(assume_finite=True, skip_parameter_validation=checked), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Solver terminated early")  # the status says so
-            try:
-                machine.fit(Z if gram is None else gram, y, sample_weight=bound)
-            except InvalidParameterError as error:
-                raise InvalidInput(f"LIBSVM does not take these solver_options: {error}") from error
-        support, weights, bias = machine.support_, machine.dual_coef_[0], float(machine.intercept_[0])
-        polished = polish(between, y, bound, support, weights, spec.tol) if polishing else None
-        if polished is not None:
-            support, weights, bias = polished
-            break
-    found = None
-    if polished is None and _worth_sharing(len(y), len(support)):
-        K = between(np.arange(len(y)), support)
-        half = 0.5 * float(weights @ K[support] @ weights)
-        found = gap_of(half, y * (K @ weights + bias), np.abs(weights), bound, y[support])
-        if found.gap > 10 * spec.tol and "tol" not in options:
-            polished = polish(between, y, bound, support, weights, min(spec.tol, 1e-6))
-            if polished is not None:
-                support, weights, bias = polished
-    seconds = time.perf_counter() - start
-    alpha = np.zeros(len(sample))
-    alpha[active[support]] = np.abs(weights)
-    f: Fitted
-    if spec.kernel is None:
-        coef = weights @ Z[support]
-        f = features.fitted(coef, bias - float(coef @ middle))
-    else:
-        f = FittedKernel(bias, spec.kernel, X[support], weights, spec.scale)
-    if polished is not None:
-        return f, alpha, "polished", seconds, None
-    return f, alpha, "optimal" if machine.fit_status_ == 0 else "optimal_inaccurate", seconds, found
+
+def _run(
+    points: Array, y: Array, bound: Array, kernel: dict[str, Any], tol: float, options: dict[str, Any]
+) -> tuple[Array, Array, float, bool]:
+    """LIBSVM's support vectors, their signed dual variables, the bias, and whether it came to its end.
+
+    Without SVC around it, which would check rows again that have been checked: one millisecond for any N.
+    """
+    from sklearn.svm import _libsvm
+
+    _libsvm.set_verbosity_wrap(int(options.get("verbose", False)))
+    support, _, _, weights, bias, *_, status, _ = _libsvm.fit(
+        points,
+        y,
+        svm_type=0,
+        C=1.0,
+        sample_weight=bound,
+        tol=tol,
+        shrinking=int(options["shrinking"]),
+        cache_size=float(options["cache_size"]),
+        max_iter=int(options["max_iter"]),
+        **kernel,
+    )
+    return support, -weights[0], -float(bias[0]), status == 0  # LIBSVM's first class is -1
+
+
+def _pilot(Z: Array, y: Array, bound: Array, native: dict[str, Any]) -> tuple[Array, Array, float]:
+    """Support vectors, their signed dual variables and the bias of a machine on a few of the rows.
+
+    Many support vectors: LIBSVM would work out most columns of the kernel matrix, one entry at a time, and
+    BLAS has the whole matrix sooner. Few: they will lie where this machine has its margin, and LIBSVM need
+    not look at the other rows: the polish does.
+    """
+    few = np.linspace(0, len(y) - 1, PILOT_ROWS).astype(int)
+    if np.ptp(y[few]) == 0:
+        return few[:0], np.empty(0), 0.0
+    options = {"cache_size": 10, "max_iter": 10 * PILOT_ROWS, "shrinking": True}
+    support, weights, bias, _ = _run(Z[few], y[few], bound[few], native, LOOSE, options)
+    return few[support], weights, bias
 
 
 def gap_of(half: float, scores: Array, alpha: Array, bound: Array, y: Array) -> Residuals:
@@ -166,40 +234,47 @@ def _gram(spec: Spec, Z: Array) -> Array:
     refuse_beyond_memory(len(Z), len(Z), "the kernel matrix", "Give fewer rows, or set n_centres.")
     if spec.kernel is None:
         return Z @ Z.T
-    K = spec.kernel(Z)
-    require_psd(spec.kernel, K)
+    if spec.kernel.definiteness != "psd":
+        K = spec.kernel(Z)
+        require_psd(spec.kernel, K)
+        return K
+    K = np.empty((len(Z), len(Z)))
+    for start in range(0, len(Z), GRAM_BLOCK):
+        stop = start + GRAM_BLOCK
+        K[start:stop, start:] = spec.kernel(Z[start:stop], Z[start:])
+        K[stop:, start:stop] = K[start:stop, stop:].T
     return K
 
 
 def polish(
-    between: Callable[[Array, Array], Array],
+    K: Array | None,
+    columns: Array,
+    facing: Callable[[Array], Array],
     y: Array,
     bound: Array,
-    support: Array,
-    weights: Array,
+    signed: Array,
     tol: float,
-) -> tuple[Array, Array, float] | None:
-    r"""Solve the optimality conditions exactly, starting from the support vectors LIBSVM found.
+) -> tuple[Array, float] | None:
+    r"""Solve the optimality conditions exactly, starting from the signed dual variables LIBSVM found.
 
     Rows strictly between their bounds lie on the margin: :math:`K_F\,(y \alpha) + b = y_F` with
     :math:`y^\top \alpha = 0`. One linear system replaces LIBSVM's tolerance, and the rounding of its kernel
     cache, by that of the linear algebra. Rows that leave their bounds become fixed, rows on the wrong side
     of the margin become free, until neither happens: then every condition holds to ``tol``. None if that
     does not end soon.
+
+    ``K`` is the kernel matrix between all rows and ``columns``, ``facing`` makes more of it.
     """
-    signed = np.zeros(len(y))
-    signed[support] = weights
     at_bound = np.abs(signed) > (1 - 1e-8) * bound
     free = (signed != 0) & ~at_bound
-    columns = support
-    if not _worth_sharing(len(y), len(columns)):
+    if K is None:
         return None
-    K = between(np.arange(len(y)), columns)
     for _ in range(POLISH_STEPS):
         signed = np.where(at_bound, y * bound, 0.0)
-        among = free[columns]
+        among, fixed = np.flatnonzero(free[columns]), np.flatnonzero(at_bound[columns])
         inner = columns[among]
-        right = np.append(y[inner] - K[inner] @ signed[columns], -signed.sum())
+        fixed_part = K[np.ix_(inner, fixed)] @ signed[columns[fixed]]
+        right = np.append(y[inner] - fixed_part, -signed.sum())
         solution = _bordered(K[np.ix_(inner, among)], right)
         if solution is None:
             return None
@@ -212,13 +287,12 @@ def polish(
         excess = y * (K @ signed[columns] + bias) - 1.0
         wrong = np.where(at_bound, excess > tol, (excess < -tol) & ~free) | (free & (np.abs(excess) > tol))
         if not wrong.any():
-            kept = np.flatnonzero(signed)
-            return kept, signed[kept], bias
+            return signed, bias
         free |= wrong
         at_bound &= ~wrong
         new = np.setdiff1d(np.flatnonzero(wrong), columns)
         if len(new):
-            K = np.hstack([K, between(np.arange(len(y)), new)])
+            K = np.hstack([K, facing(new)])
             columns = np.concatenate([columns, new])
     return None
 
@@ -228,6 +302,12 @@ def _bordered(K: Array, right: Array) -> Array | None:
     n = len(right) - 1
     if n == 0:
         return None
+    factor, failed = dpotrf(K.T, lower=1)  # .T is the order of LAPACK, and K is symmetric
+    pivots = factor.diagonal()
+    if not failed and pivots.min() > 1e-6 * pivots.max():
+        u, v = dpotrs(factor, np.column_stack([right[:n], np.ones(n)]), lower=1)[0].T
+        bias = (u.sum() - right[n]) / v.sum()
+        return np.append(u - bias * v, bias)
     system = np.ones((n + 1, n + 1))
     system[:n, :n] = K
     system[n, n] = 0.0

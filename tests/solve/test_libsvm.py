@@ -50,6 +50,90 @@ def test_polished_answer_meets_the_optimality_conditions(data, kernel, C):
     assert model._machines[0].certificate().gap < 1e-6
 
 
+def clusters(n, n_clusters, separation, noise):
+    return make_classification(
+        n,
+        10,
+        n_informative=6,
+        n_redundant=0,
+        n_clusters_per_class=n_clusters,
+        class_sep=separation,
+        flip_y=noise,
+        random_state=0,
+    )
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-6])
+@pytest.mark.parametrize("C", [1.0, 100.0])
+@pytest.mark.parametrize(
+    ("rows", "shown"),
+    [
+        (clusters(600, 4, 0.8, 0.1), ["precomputed"]),  # many support vectors: the whole matrix by BLAS
+        (clusters(600, 1, 3.0, 0.0), ["rbf", 600]),  # few, and few rows
+        (clusters(1500, 1, 3.0, 0.0), ["rbf"]),  # few: LIBSVM sees a part of the rows
+    ],
+)
+def test_every_way_to_libsvm_ends_at_the_same_optimum(monkeypatch, rows, shown, C, tol):
+    X, y = rows
+    calls, run = [], libsvm._run
+
+    def watched(points, y, bound, kernel, *rest):
+        calls.append((kernel["kernel"], len(points)))
+        return run(points, y, bound, kernel, *rest)
+
+    monkeypatch.setattr(libsvm, "_run", watched)
+    model = PriorSVC(ClassCosts({1: 2.0}), kernel=RBF(0.01), C=C, tol=tol).fit(X, y)
+    (_, pilot), (kernel, n) = calls
+    assert pilot == libsvm.PILOT_ROWS
+    assert kernel == shown[0]
+    assert n == shown[1] if len(shown) > 1 else kernel == "precomputed" or n < len(X)
+    reference = SVC(gamma=0.01, C=C, class_weight={1: 2.0}, tol=1e-8).fit(X, y)
+    alpha = np.zeros(len(X))
+    alpha[reference.support_] = np.abs(reference.dual_coef_[0])
+    K, s = RBF(0.01)(X), np.where(y == 1, 1.0, -1.0)
+    ours, theirs = (a.sum() - 0.5 * (a * s) @ K @ (a * s) for a in (model._machines[0].alpha, alpha))
+    assert model.solver_ == "LIBSVM"
+    assert ours == pytest.approx(theirs, rel=1e-5 if tol > 1e-6 else 1e-9)
+    if tol <= 1e-6:
+        assert dual_conditions(model) < 2e-6
+
+
+def test_rows_sorted_by_class_and_kind():
+    """Whatever the order of the rows; and a pilot that meets one sign only decides nothing."""
+    X, y = clusters(1500, 1, 3.0, 0.0)
+    order = np.argsort(y, kind="stable")
+    shuffled = PriorSVC(kernel=RBF(0.01)).fit(X, y)
+    ordered = PriorSVC(kernel=RBF(0.01)).fit(X[order], y[order])
+    np.testing.assert_allclose(ordered.decision_function(X), shuffled.decision_function(X), atol=1e-6)
+    rare = np.zeros(1500, int)
+    rare[[7, 11]] = 1
+    model = PriorSVC(kernel=RBF(0.01), C=10.0).fit(X, rare)
+    assert dual_conditions(model) < 2e-6
+
+
+@pytest.mark.parametrize(
+    ("n", "C", "shift"), [(450, 1e6, 0.0), (700, 1e6, 0.0), (700, 10.0, 1e4), (1200, 10.0, 1e4)]
+)
+def test_wrong_answers_of_the_single_precision_cache_are_not_believed(n, C, shift):
+    X, y = clusters(n, 2, 1.0, 0.05)
+    model = PriorSVC(kernel=RBF(0.02), C=C, tol=1e-3).fit(X + shift, y)
+    assert model.status_ == "optimal"
+    assert model._machines[0].certificate().worst <= 1e-2
+
+
+def test_libsvm_itself_answers_as_svc(data):
+    """It is called below SVC, so a new scikit-learn may move it: then this test says so."""
+    X, y = data
+    s, bound = np.where(y == 1, 1.0, -1.0), np.linspace(1.0, 3.0, len(y))
+    options = libsvm._checked({})
+    support, weights, bias, ended = libsvm._run(X, s, bound, {"kernel": "rbf", "gamma": 0.2}, 1e-4, options)
+    reference = SVC(C=1.0, gamma=0.2, tol=1e-4, cache_size=500).fit(X, y, sample_weight=bound)
+    np.testing.assert_array_equal(support, reference.support_)
+    np.testing.assert_array_equal(weights, reference.dual_coef_[0])
+    assert bias == reference.intercept_[0]
+    assert ended
+
+
 def test_polish_gains_digits_over_libsvm(data):
     X, y = data
     model = PriorSVC(kernel=RBF(0.2), C=10.0).fit(X, y)
@@ -83,11 +167,11 @@ def test_polish_gives_up_on_an_unsettled_start(data):
         alpha[rows] = rng.uniform(0, 10, spoiled)
         support = np.flatnonzero(alpha)
         polished = libsvm.polish(
-            lambda rows, columns: K[np.ix_(rows, columns)], s, bound, support, (s * alpha)[support], 1e-6
+            K[:, support], support, lambda columns: K[:, columns], s, bound, s * alpha, 1e-6
         )
         if polished is not None:
-            rows, weights, bias = polished
-            np.testing.assert_allclose(K[:, rows] @ weights + bias, exact, atol=1e-5)
+            signed, bias = polished
+            np.testing.assert_allclose(K @ signed + bias, exact, atol=1e-5)
             settled += 1
     assert settled >= 2
 
