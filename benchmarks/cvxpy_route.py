@@ -88,7 +88,7 @@ def _row(
     status, beta, b = answer
     gap = None
     if beta is not None:
-        gap = _gap(P, primal_objective(0.5 * beta @ K @ beta, K @ beta + b, y, bound))
+        gap = _gap(P, primal_objective(float(0.5 * beta @ K @ beta), K @ beta + b, y, bound))
     if status != "optimal" or gap is None or gap < -SAME:
         note += f"; textbook: {status}"
     return Row.of("cvxpy", work, "textbook by CLARABEL", timing, TARGET, "P", gap, note)

@@ -28,7 +28,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"priorsvm {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     demo = commands.add_parser(
-        "demo", help="plain SVM against SVMs that know more, on real digits, in under a minute"
+        "demo", help="plain SVM against SVMs that know more, on real data, in under a minute"
     )
     demo.add_argument(
         "--output",
@@ -88,8 +88,27 @@ def _demo(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int
     print(composed.model.report_)
     print(f"\n{_errors(lines, arguments.seeds, demo.majority_error(arguments.seeds))}")
     demo.picture(lines, demo.find(results, demo.PLAIN, draw), composed).savefig(output)
-    print(f"\nPicture: {output.resolve()}")
+    print(f"\nPicture: {output.resolve()}\n")
+    _demo_rule(output.with_stem(output.stem + "-rule"))
     return 0
+
+
+def _demo_rule(output: Path) -> None:
+    """A rule in words, where no data lies."""
+    from . import demo_rule
+    from .explain.table import text_table
+
+    comparison = demo_rule.compare()
+    head = ["tumours", "how many", "malignant in %", "plain SVM: error in %", "with the rule"]
+    print(
+        f"A rule in words. Two machines see breast tumours of radius below {demo_rule.SEEN} only "
+        f"(scikit-learn's data);\none is told: {demo_rule.RULE} is malignant.\n\n"
+        f"{text_table(head, comparison.rows())}\n\n"
+        f"Is the rule kept? {demo_rule.LARGE} to {demo_rule.LARGEST}, all textures:\n\n"
+        f"{comparison.told.verify()}"
+    )
+    demo_rule.picture(comparison).savefig(output)
+    print(f"\nPicture: {output.resolve()}")
 
 
 def _introduction(demo: Any) -> str:

@@ -288,7 +288,11 @@ def _conflict_text(members: Sequence[Member]) -> str:
 def conflict_error(compiled: Compiled, infeasible: Callable[[cp.Problem], bool]) -> Infeasible | None:
     """The error that names a minimal set of conflicting blocks; None if there is none."""
     blocks = conflict(compiled, infeasible)
-    return Infeasible(_conflict_text([m for m in compiled.members if m.name in blocks])) if blocks else None
+    if not blocks:
+        return None
+    members = [m for m in compiled.members if m.name in blocks]
+    refuse_opposed(members, compiled.states)  # it can say where
+    return Infeasible(_conflict_text(members))
 
 
 def conflict(compiled: Compiled, infeasible: Callable[[cp.Problem], bool]) -> list[str]:

@@ -19,6 +19,10 @@ class InvalidType(PriorSVMError, TypeError):
     """An argument is of a kind that cannot be used."""
 
 
+class BadRule(InvalidInput):
+    """A rule that cannot be read, or that no row can satisfy; the message points at the spot."""
+
+
 class NameClash(InvalidInput):
     """Two blocks of one prior claim the same name."""
 

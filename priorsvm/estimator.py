@@ -236,11 +236,6 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         if self.random_state is not None:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         positives = self.classes_.tolist()[1:] if len(self.classes_) == 2 else self.classes_.tolist()
-        samples = [Sample.training(X, y, self.classes_, p, weight, names, seed) for p in positives]
-        for name, block, _ in prior:
-            with naming(name):
-                for sample in samples:
-                    block.validate(sample)
         scale = Scale.of(self.scale, X, weight)
         inner = X if scale is None else scale.points(X)
         spec = Spec(
@@ -252,6 +247,11 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             self.n_centres,
             float(self.tol),
         )
+        samples = [Sample.training(X, y, self.classes_, p, weight, names, seed, spec) for p in positives]
+        for name, block, _ in prior:
+            with naming(name):
+                for sample in samples:
+                    block.validate(sample)
         return _Task(spec, prior, samples)
 
     def _resolved_kernel(self, X: Array, weight: Array | None) -> Any:

@@ -26,7 +26,7 @@ from unicodedata import category, east_asian_width, normalize
 
 import numpy as np
 
-from .errors import InvalidInput
+from .errors import BadRule
 from .sample import Array
 
 MAX_ALTERNATIVES = 1000
@@ -75,10 +75,6 @@ _REFUSED = {
 }
 
 
-class BadRule(InvalidInput):
-    """A rule that cannot be read; the message points at the spot."""
-
-
 @dataclass(frozen=True, eq=False)
 class Inequalities:
     """``B x <= d``: one alternative of a rule."""
@@ -121,7 +117,7 @@ def parse_rule(text: str, columns: Sequence[str]) -> list[Inequalities]:
     [[20.0], [-40.0, 50.0]]
     >>> parse_rule("age >= 50 and wieght > 80", ["age", "weight"])
     Traceback (most recent call last):
-    priorsvm.rule_text.BadRule: there is no column 'wieght' (did you mean weight?):
+    priorsvm.errors.BadRule: there is no column 'wieght' (did you mean weight?):
       age >= 50 and wieght > 80
                     ^
     """

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .errors import InvalidInput, InvalidType
+
+if TYPE_CHECKING:
+    from .assemble import Spec
 
 Array = npt.NDArray[Any]
 
@@ -31,6 +34,7 @@ class Sample:
     feature_names : the columns' names, or None.
     seed : where the random draws of blocks start.
     shares : for each block, the part of ``cost`` it is responsible for; together they are ``cost``.
+    machine : the machine they train: its kernel (None if linear), norm, scale; None if not known.
     """
 
     X: Array
@@ -45,6 +49,7 @@ class Sample:
     feature_names: Array | None = None
     seed: int = 0
     shares: dict[str, Array] = field(default_factory=dict)
+    machine: Spec | None = None
 
     @classmethod
     def training(
@@ -56,6 +61,7 @@ class Sample:
         cost: Array | None = None,
         feature_names: Array | None = None,
         seed: int = 0,
+        machine: Spec | None = None,
     ) -> Sample:
         """The plain training set of the machine that tells ``positive`` from the other classes."""
         n = len(X)
@@ -63,7 +69,19 @@ class Sample:
         y = np.where(labels == positive, 1.0, -1.0)
         rows = np.arange(n)
         return cls(
-            X, y, cost, np.ones(n), rows, n, labels, classes, positive, feature_names, seed, {"svm": cost}
+            X,
+            y,
+            cost,
+            np.ones(n),
+            rows,
+            n,
+            labels,
+            classes,
+            positive,
+            feature_names,
+            seed,
+            {"svm": cost},
+            machine,
         )
 
     def __len__(self) -> int:
@@ -86,7 +104,7 @@ class Sample:
 
     def sign(self, label: Any) -> float:
         """+1 if ``label`` is this machine's positive class, else -1; an error if it is no class at all."""
-        if not np.any(self.classes == label):
+        if np.ndim(label) > 0 or not np.any(self.classes == label):
             known = ", ".join(repr(c) for c in self.classes.tolist())
             raise InvalidInput(f"label {label!r} is not among the classes of the training data: {known}.")
         return 1.0 if label == self.positive else -1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -66,7 +66,7 @@ class Set(ABC):
         points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(low))
         return points[self.contains(points)]
 
-    def minima(self, value: Function, gradient: Function | None, starts: Array) -> Array:
+    def minima(self, value: Function, gradient: Function, starts: Array) -> Array:
         """Where local descent of a function ends, from each start; points of the set."""
         low, high = self.box
         width = np.where(high > low, high - low, 1.0)
@@ -76,7 +76,7 @@ class Set(ABC):
             result = minimize(
                 lambda z: float(value((low + z * width)[None])[0]),
                 start,
-                jac=None if gradient is None else lambda z: gradient((low + z * width)[None])[0] * width,
+                jac=lambda z: gradient((low + z * width)[None])[0] * width,
                 bounds=[(0.0, 1.0 if b > a else 0.0) for a, b in zip(low, high, strict=True)],
                 constraints=constraints,
                 method="SLSQP" if constraints else "L-BFGS-B",
@@ -120,10 +120,33 @@ class BoxSet(Set):
         used = w != 0
         return float(w[used] @ corner[used]), corner
 
+    def minima(self, value: Function, gradient: Function, starts: Array) -> Array:
+        """Descent from all starts at once: projected gradient steps of Barzilai and Borwein's length."""
+        low, width = self.low, np.where(self.high > self.low, self.high - self.low, 0.0)
+        z = (starts - low) / np.where(width > 0, width, 1.0)
+        v, g = value(low + z * width), gradient(low + z * width) * width
+        step = 0.1 / (np.linalg.norm(g, axis=1, keepdims=True) + 1e-12)
+        for _ in range(60):
+            new = np.clip(z - step * g, 0.0, 1.0)
+            moved = new - z
+            if np.abs(moved).max(initial=0.0) < 1e-7:
+                break
+            new_v, new_g = value(low + new * width), gradient(low + new * width) * width
+            better = (new_v <= v + 1e-4 * np.sum(g * moved, axis=1))[:, None]
+            bend = np.abs(np.sum(moved * (new_g - g), axis=1, keepdims=True))
+            length = np.sum(moved**2, axis=1, keepdims=True) / np.maximum(bend, 1e-12)
+            step = np.where(better, np.clip(length, 1e-9, 1e9), step / 4)
+            z, g = np.where(better, new, z), np.where(better, new_g, g)
+            v = np.where(better[:, 0], new_v, v)
+        return low + z * width
+
     def points(self, n: int, seed: int = 0) -> Array:
-        """A Sobol sequence, the middle, and the corners while there are few."""
+        """A Sobol sequence, the middle, and the corners, or some of them if there are many."""
         d = len(self.low)
-        corners = np.array(np.meshgrid(*[[0.0, 1.0]] * d)).reshape(d, -1).T if d <= 6 else np.empty((0, d))
+        if d <= 6:
+            corners = np.array(np.meshgrid(*[[0.0, 1.0]] * d)).reshape(d, -1).T
+        else:
+            corners = np.random.default_rng(seed).integers(0, 2, size=(min(n, 64), d)).astype(float)
         cube = np.vstack([np.full((1, d), 0.5), corners, _sobol(n, d, seed)])
         return np.unique(self.low + cube * (self.high - self.low), axis=0)
 
@@ -159,7 +182,7 @@ class PolyhedronSet(Set):
             return -np.inf, np.full(len(w), np.nan)
         return size * float(answer.fun), answer.x
 
-    @property
+    @cached_property
     def empty(self) -> bool:
         """Whether no point satisfies all inequalities."""
         return bool(_linear_program(np.zeros(self.B.shape[1]), self.B, self.d).status == 2)
@@ -186,6 +209,16 @@ class PolyhedronSet(Set):
 
     def _constraints(self, low: Array, width: Array) -> list[Any]:
         return [LinearConstraint(self.B * width, -np.inf, self.d - self.B @ low)]
+
+
+def polyhedron(B: Array, d: Array) -> PolyhedronSet:
+    """The set, which remembers what linear programmes have found out about it."""
+    return _polyhedron(B.tobytes(), d.tobytes(), B.shape[1])
+
+
+@lru_cache(maxsize=1024)
+def _polyhedron(B: bytes, d: bytes, columns: int) -> PolyhedronSet:
+    return PolyhedronSet(np.frombuffer(B).reshape(-1, columns), np.frombuffer(d))
 
 
 def _linear_program(w: Array, B: Array, d: Array) -> Any:
@@ -245,13 +278,13 @@ class EllipsoidSet(Set):
         z = np.vstack([np.zeros((1, k)), directions, directions * cube[:, k:] ** (1 / k)])
         return self.centre + z @ self.A.T
 
-    def minima(self, value: Function, gradient: Function | None, starts: Array) -> Array:
+    def minima(self, value: Function, gradient: Function, starts: Array) -> Array:
         """Descent in z, inside the unit ball."""
         ball = _UnitBall(self.A.shape[1])
         inner = (starts - self.centre) @ self._inverse.T
         ends = ball.minima(
             lambda z: value(self.centre + z @ self.A.T),
-            None if gradient is None else lambda z: gradient(self.centre + z @ self.A.T) @ self.A,
+            lambda z: gradient(self.centre + z @ self.A.T) @ self.A,
             inner,
         )
         return self.centre + ends @ self.A.T

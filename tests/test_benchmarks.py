@@ -1,18 +1,24 @@
-"""The speed table runs."""
+"""The speed table runs, and so do the reproductions of published figures."""
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 
-@pytest.mark.slow
-def test_the_row_of_import_times_is_measured(monkeypatch, capsys):
+@pytest.fixture
+def benchmarks(monkeypatch):
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         monkeypatch.setenv(variable, "1")  # what the package sets is put back afterwards
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
     benchmarks = pytest.importorskip("benchmarks")
     if not hasattr(benchmarks, "main"):
         pytest.skip("benchmarks has no main")
+    return benchmarks
+
+
+@pytest.mark.slow
+def test_the_row_of_import_times_is_measured(benchmarks, capsys):
     [row] = benchmarks.main(["import", "--quick"])
     assert row["name"] == "import"
     assert 0 < row["low"] <= row["ratio"] <= row["high"] < 1
@@ -21,3 +27,70 @@ def test_the_row_of_import_times_is_measured(monkeypatch, capsys):
     with pytest.raises(SystemExit):
         benchmarks.main(["nonsense"])
     assert "no such row: nonsense" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_region_rows_are_measured_on_equal_problems(benchmarks):
+    rows = benchmarks.main(["boxes", "kernelised", "cuts", "--quick"])
+    assert {row["name"] for row in rows} == {"boxes", "kernelised", "cuts"}
+    assert all(row["ratio"] > 0 for row in rows)
+    assert all(abs(row["gap"]) < 1e-6 for row in rows if row["gap"] is not None)
+    assert all(row["met"] for row in rows if row["name"] == "cuts")
+
+
+@pytest.mark.parametrize("name", ["wpbc60", "wpbc24", "promoters"])
+def test_a_reproduction_without_its_data_is_skipped_with_a_word_on_why(benchmarks, monkeypatch, capsys, name):
+    monkeypatch.delenv("PRIORSVM_DATA", raising=False)
+    assert benchmarks.main([name, "--quick"]) == []
+    assert f"{name}: skipped, needs " in capsys.readouterr().out
+
+
+@pytest.mark.data
+def test_rules_alone_are_right_on_73_of_110_patients(benchmarks):
+    rows = benchmarks.main(["wpbc60"])
+    assert len(rows) == 4
+    assert {row["right"] for row in rows} == {73}
+
+
+@pytest.mark.data
+def test_the_three_regions_hold_fourteen_recurrences_and_nobody_else(benchmarks):
+    from benchmarks.nonlinear_knowledge import REGIONS, inside, wpbc
+
+    X, y = wpbc(24)
+    held = [inside(g, X.to_numpy()) for g in REGIONS.values()]
+    assert (len(y), y.sum(), [int(h.sum()) for h in held]) == (155, 28, [4, 5, 5])
+    assert y[np.any(held, axis=0)].sum() == 14
+
+
+@pytest.mark.data
+def test_there_are_sixteen_contact_rules(benchmarks):
+    from benchmarks.linear_knowledge_sets import contact_rules
+    from benchmarks.reproduction import arrays
+
+    rules = contact_rules(arrays("promoters"))
+    assert len(rules) == 16
+    assert all(7 <= len(rule) <= 12 for rule in rules)
+
+
+@pytest.mark.data
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["wpbc24", "promoters"])
+def test_leave_one_out_runs(benchmarks, name):
+    assert benchmarks.main([name, "--quick"])
+
+
+@pytest.mark.slow
+def test_the_spirals_and_the_board_run(benchmarks):
+    rows = benchmarks.main(["checkerboard", "spirals", "--quick"])
+    board, spirals = rows[:-1], rows[-1]
+    assert all(row["kernelised, mu=1000"] == 50.0 for row in board)  # f collapses
+    assert spirals["with arms"] == 100.0
+
+
+def test_each_spiral_lies_on_its_own_arm(benchmarks):
+    from benchmarks.nonlinear_knowledge import off_arm, off_other_arm, spiral
+
+    X, y = spiral()
+    assert X.shape == (194, 2)
+    assert off_arm(X[y]).max() < 0 < off_arm(X[~y]).min()
+    assert off_other_arm(X[~y]).max() < 0 < off_other_arm(X[y]).min()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -88,7 +89,14 @@ def _describe(
         name, _, own = label.partition(".")
         if name != "svm":
             latex = blocks[name].latex.get(own, rf"c_{{\text{{{_text(label)}}}}}(f) \le 0")
-            constraints.setdefault(label, (latex, int(np.prod(constraint.args[0].shape, dtype=int))))
+            constraints.setdefault(label, (latex, _rows(constraint)))
+
+
+def _rows(constraint: Any) -> int:
+    """How many scalar constraints, or cones, it is."""
+    shape = getattr(constraint, "shape", None) if len(constraint.args) == 2 else None
+    shape = constraint.args[0].shape if shape is None or isinstance(shape, list) else shape
+    return int(np.prod(shape, dtype=int))
 
 
 def _text(words: str) -> str:

@@ -48,7 +48,8 @@ class Context:
     rows : indices of the training rows that have a positive cost.
     support : for every row of ``sample``, whether its dual is positive (in ``refine``).
     tol : the tolerance asked for.
-    objective : the objective that was reached (in ``refine`` and ``verify``).
+    objective : the objective that was reached (in ``refine``).
+    duals : label -> multiplier of each of the block's constraints (in ``refine``).
     """
 
     name: str
@@ -59,6 +60,7 @@ class Context:
     support: Array | None = None
     tol: float = 1e-6
     objective: float = float("nan")
+    duals: Mapping[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -141,10 +143,7 @@ class Knowledge(BaseEstimator):
     latex: ClassVar[dict[str, str]] = {}
 
     def validate(self, sample: Sample) -> None:
-        """Find what is wrong with the arguments, before any heavy work."""
-
-    def validate_machine(self, sample: Sample, spec: Any) -> None:
-        """Find what the machine (its kernel, its norm) makes impossible, before any heavy work."""
+        """Find what is wrong with the arguments, or impossible in ``sample.machine``, before heavy work."""
 
     def start(self, sample: Sample) -> Any:
         """The first state of a block that has one."""

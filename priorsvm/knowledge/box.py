@@ -38,8 +38,9 @@ class Box(RegionKnowledge):
         objective is within 2 % of what the cuts reach, or there are ``max_cells``.
     within : "data", dict of bounds, or None
         "data" closes the sides that ``bounds`` leaves open at the range of the training rows (a box beyond
-        that range stays whole); a dict closes them where it says. None leaves them open: on a linear machine
-        that forces the weight of an open column to one sign, or to zero, even where the box is soft.
+        that range stays whole); a dict says where to cut in the columns it names (None: as the data,
+        ``inf``: open). None leaves them open: on a linear machine that forces the weight of an open column
+        to one sign, or to zero, even where the box is soft.
     points : int, "grid" or (n, d) array
         For ``method="points"``: how many well-spread points to draw, a regular grid of at least 256, or the
         points themselves, of which those in the region count.

@@ -14,7 +14,9 @@ from .regions import Demand, RegionKnowledge
 
 
 class Ellipsoid(RegionKnowledge):
-    r"""Rows :math:`c + Az` with :math:`\|z\| \le 1` belong to a class.
+    r"""Rows in an ellipsoid belong to a class.
+
+    The ellipsoid holds the points :math:`c + Az` with :math:`\|z\| \le 1`.
 
     .. math:: J_{PK} = \mu\,\zeta, \qquad s f(c) - \|A^\top w\| \ge 1 - \zeta ,
 

@@ -11,7 +11,7 @@ from ..sample import Sample
 from ..sets import BoxSet
 from .monotonicity_hint import directions_of
 from .regions import Demand, RegionKnowledge
-from .within import bounds_of
+from .within import box_within
 
 
 class Monotone(RegionKnowledge):
@@ -91,16 +91,9 @@ class Monotone(RegionKnowledge):
                 f"with {len(sample.classes)} classes it has to be said whose score rises: give label=<class>."
             )
         sign = 1.0 if self.label is None else sample.sign(self.label)
-        low, high = np.nanmin(sample.X_train, axis=0), np.nanmax(sample.X_train, axis=0)
-        spread = np.where(high > low, high - low, 1.0)
-        if not (isinstance(self.within, str) and self.within == "data"):
-            if self.within is None:
-                raise InvalidInput("within must be 'data' or a dict of column to (low, high), got None.")
-            given = bounds_of(self.within, sample, "within")
-            low = np.where(np.isfinite(given.low), given.low, low)
-            high = np.where(np.isfinite(given.high), given.high, high)
-            if np.any(low > high):
-                raise InvalidInput(f"within leaves nothing in column {int(np.argmax(low > high))}.")
+        spread = np.ptp(sample.X_train, axis=0)
+        spread = np.where(spread > 0, spread, 1.0)
+        low, high = box_within(self.within, sample)
         if len(sample.classes) > 2 and sign < 0:  # the score of another class: nothing is known about it
             return []
         slopes = np.eye(len(low)) * spread
@@ -108,11 +101,12 @@ class Monotone(RegionKnowledge):
             Demand(BoxSet(low, high), sign, 0.0, direction * slopes[j]) for j, direction in directions.items()
         ]
 
-    def asked(self, demand: Demand) -> str:
+    def asked(self, demand: Demand, sample: Sample) -> str:
         moves = ", ".join(
             f"{column} {'rises' if up > 0 else 'falls'}" for column, up in self.features.items()
         )
-        return f"score to rise as {moves}"
+        whose = sample.classes.tolist()[1] if self.label is None else self.label
+        return f"score of {whose!r} to rise as {moves}"
 
     def words(self) -> str:
         return f"f is monotone in {self.features!r}"

@@ -10,7 +10,7 @@ import numpy as np
 from ..decision import FittedLinear
 from ..errors import InvalidInput, UnsoundMethod
 from ..sample import Array, Sample
-from ..sets import PolyhedronSet
+from ..sets import PolyhedronSet, polyhedron
 from .base import Context, Terms, check_nonnegative
 from .regions import Demand, RegionKnowledge, in_machine_units, polyhedra
 from .within import close, signs_of
@@ -108,9 +108,7 @@ class Polyhedron(RegionKnowledge):
                     "mu_residual softens the knowledge and hard=True forbids that: choose one."
                 )
 
-    def validate_machine(self, sample: Sample, spec: Any) -> None:
-        super().validate_machine(sample, spec)
-        if spec.kernel is None:
+        if sample.machine is None or sample.machine.kernel is None:
             return
         if self.method == "kernelised":
             warnings.warn(
@@ -182,7 +180,7 @@ def _polyhedron(B: Any, d: Any, sample: Sample) -> PolyhedronSet:
         )
     if not (np.isfinite(B).all() and np.isfinite(d).all()):
         raise InvalidInput("B and d must be finite numbers.")
-    region = PolyhedronSet(B, d)
+    region = polyhedron(B, d)
     if region.empty:
         raise InvalidInput(
             "the polyhedron {x : Bx <= d} is empty, so it says nothing, and its dual form would silently "

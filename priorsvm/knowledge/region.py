@@ -13,7 +13,7 @@ from ..sample import Array, Sample
 from ..sets import LevelSet
 from .base import Context, Terms, Verdict, is_number
 from .regions import Demand, RegionKnowledge
-from .within import bounds_of
+from .within import box_within
 
 
 class Region(RegionKnowledge):
@@ -50,7 +50,8 @@ class Region(RegionKnowledge):
     method : "auto", "cuts" or "points"
         "auto" is "points" if points are given as an array, else "cuts".
     within : dict of column to (low, high), "data", or None
-        Which part of the space to look at. None is allowed if the points are given and no search is made.
+        Which part of the space to look at: the range of the training rows, which a dict replaces for the
+        columns it names. None is allowed if the points are given and no search is made.
 
     References
     ----------
@@ -109,10 +110,8 @@ class Region(RegionKnowledge):
     def demands(self, sample: Sample) -> list[Demand]:
         sign, d = sample.sign(self.label), sample.X.shape[1]
         low, high = np.full(d, -np.inf), np.full(d, np.inf)
-        if isinstance(self.within, str) and self.within == "data":
-            low, high = np.nanmin(sample.X_train, axis=0), np.nanmax(sample.X_train, axis=0)
-        elif self.within is not None:
-            low, high = bounds_of(self.within, sample, "within").box
+        if self.within is not None:
+            low, high = box_within(self.within, sample)
         if not callable(self.g):
             raise InvalidInput(f"g must be a function of (n, d) points, got {self.g!r}.")
         if not callable(self.h) and not (is_number(self.h) and np.isfinite(self.h)):
@@ -125,8 +124,8 @@ class Region(RegionKnowledge):
                 function(few)
         return [Demand(LevelSet(g, low, high), sign, h)]
 
-    def validate_machine(self, sample: Sample, spec: Any) -> None:
-        [demand] = self.demands(sample)
+    def _validate_search(self, demands: list[Demand], sample: Sample, kernel: Any) -> None:
+        [demand] = demands
         if not demand.region.bounded and (self._method == "cuts" or self._given_points(sample) is None):
             raise InvalidInput(self._unbounded(demand.region, sample))
 

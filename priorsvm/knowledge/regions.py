@@ -12,12 +12,13 @@ import numpy as np
 from scipy.sparse import block_diag
 from sklearn.exceptions import ConvergenceWarning
 
-from ..cover import Cover, interpolation_error, minimum
+from ..cover import Cover, Minimum, interpolation_error, minimum
 from ..decision import FittedLinear
 from ..errors import CollapsedModel, CoverTooCoarse, InvalidInput, MissingCapability
 from ..sample import Array, Sample
 from ..sets import BoxSet, EllipsoidSet, LevelSet, PolyhedronSet, Set
-from .base import Context, Knowledge, Terms, Verdict, check_flag, check_nonnegative
+from .base import Context, Knowledge, Terms, Verdict, check_flag, check_nonnegative, check_points
+from .within import column_name
 
 # The search for the worst point: local descent from the lowest of many candidates.
 CANDIDATES, STARTS = 256, 16
@@ -68,27 +69,36 @@ class Demand:
         """By how much the demand is exceeded at each row; negative where it is violated."""
         return self.value(f, Z) - self.asked(Z)
 
-    def worst(self, f: Any, seed: int, starts: int = STARTS) -> Array:
-        """Local minima of the excess over the set, as descent finds them from the lowest of many points."""
-        candidates = self.region.points(CANDIDATES * starts // STARTS, seed)
+    def worst(self, f: Any, known: Array, seed: int, starts: int = STARTS) -> Array:
+        """Low points of the excess: where descent ends from the lowest of many, and these themselves."""
+        candidates = np.vstack([self.region.points(CANDIDATES * starts // STARTS, seed), known])
         if len(candidates) == 0:
             return candidates
-        lowest = candidates[np.argsort(self.excess(f, candidates))[:starts]]
-        ends = self.region.minima(lambda Z: self.excess(f, Z), self._gradient(f), lowest)
-        return np.vstack([ends, lowest[:1]])
+        # Apart from each other, or all would start in the same basin.
+        order = candidates[np.argsort(self.excess(f, candidates))]
+        spread = distinct(order, known[:0], self.region, apart=0.1, limit=2 * starts)
+        return np.vstack(
+            [self.region.minima(lambda Z: self.excess(f, Z), self._gradient(f), spread[:starts]), spread]
+        )
 
-    def _gradient(self, f: Any) -> Callable[[Array], Array] | None:
-        """Of the excess, at one point; None where scipy has to take differences."""
+    def _gradient(self, f: Any) -> Callable[[Array], Array]:
+        """Of the excess at rows of points; by differences where f or h has no derivative."""
         kernel = getattr(f, "kernel", None)
         capable = kernel is None or (kernel.has_slope if self.direction is None else kernel.has_curve)
         if callable(self.h) or not capable:
-            return None
+            step = 1e-6 * _size(self.region)
+
+            def differences(Z: Array) -> Array:
+                moved = np.concatenate([Z[:, None] + np.diag(step), Z[:, None] - np.diag(step)])
+                up, down = self.excess(f, moved.reshape(-1, Z.shape[1])).reshape(2, len(Z), -1)
+                return (up - down) / (2 * step)
+
+            return differences
 
         def gradient(Z: Array) -> Array:
-            eye = np.eye(Z.shape[1])
-            rows = np.repeat(Z, len(eye), axis=0)
-            slopes = f.slope(rows, eye) if self.direction is None else f.curve(rows, eye, self.along(rows))
-            return self.sign * slopes[None]
+            rows, axes = np.repeat(Z, Z.shape[1], axis=0), np.tile(np.eye(Z.shape[1]), (len(Z), 1))
+            slopes = f.slope(rows, axes) if self.direction is None else f.curve(rows, axes, self.along(rows))
+            return self.sign * slopes.reshape(Z.shape)
 
         return gradient
 
@@ -108,14 +118,18 @@ class Search:
     points : for each demand, points at which it stands in the problem.
     covers : for each demand, a cover of its region, once that has begun.
     chosen : for each demand, which corners of the cover stand in the problem.
-    bound : the objective that the points alone reached: a lower bound, up to the tolerance of the cuts.
+    lift : for each demand, by how much more than h is asked at the points.
+    bound : the objective that the points alone have reached: a lower bound.
+    length : the norm of f at that time.
     """
 
     demands: list[Demand]
     points: list[Array]
     covers: list[Cover] | None = None
     chosen: list[Array] | None = None
-    bound: float | None = None
+    lift: tuple[float, ...] | None = None
+    bound: float = float("nan")
+    length: float = float("nan")
 
 
 class RegionKnowledge(Knowledge):
@@ -167,19 +181,22 @@ class RegionKnowledge(Knowledge):
             whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
             if (whole and value < least) or (name == "max_cells" and not whole):
                 raise InvalidInput(f"{name} must be a whole number of at least {least}, got {value!r}.")
+        if isinstance(self.points, bool):
+            raise InvalidInput(f"points must be a number, 'grid' or an array of points, got {self.points!r}.")
         self._given_points(sample)
-        self.demands(sample)
+        demands = self.demands(sample)
+        if sample.machine is not None and not self._is_exact(sample.machine.kernel is None, demands):
+            self._validate_search(demands, sample, sample.machine.kernel)
 
-    def validate_machine(self, sample: Sample, spec: Any) -> None:
-        if self._is_exact(spec.kernel is None, self.demands(sample)):
-            return
-        for demand in self.demands(sample):
+    def _validate_search(self, demands: list[Demand], sample: Sample, kernel: Any) -> None:
+        """Find what makes a search for the worst points, or a cover, impossible."""
+        for demand in demands:
             if not demand.region.bounded and self.method != "kernelised":
                 raise InvalidInput(self._unbounded(demand.region, sample))
             if self.method == "guaranteed":
-                self._require_coverable(demand, spec.kernel)
-            if demand.direction is not None and spec.kernel is not None:
-                spec.kernel._require("slope")
+                self._require_coverable(demand, kernel)
+            if demand.direction is not None and kernel is not None:
+                kernel._require("slope")
 
     @property
     def _method(self) -> str:
@@ -227,6 +244,8 @@ class RegionKnowledge(Knowledge):
     def start(self, sample: Sample) -> Search:
         """The demands, and points of every region that has bounds: all there will be, or the first cuts."""
         demands = self.demands(sample)
+        if sample.machine is not None and self._is_exact(sample.machine.kernel is None, demands):
+            return Search(demands, [np.empty((0, sample.X.shape[1])) for _ in demands])
         given = self._given_points(sample)
         return Search(demands, [self._first_points(demand, given, sample) for demand in demands])
 
@@ -247,8 +266,6 @@ class RegionKnowledge(Knowledge):
 
     def _given_points(self, sample: Sample) -> Array | None:
         """The user's own points; None if they are to be drawn."""
-        from .base import check_points
-
         if self.points is None or isinstance(self.points, (int, np.integer)):
             return None
         if isinstance(self.points, str):
@@ -286,13 +303,15 @@ class RegionKnowledge(Knowledge):
 
     def refine(self, f: Any, context: Context) -> Search | None:
         state: Search = context.state
-        if self._is_exact(isinstance(f, FittedLinear), state.demands) or self._method in (
-            "points",
-            "kernelised",
-        ):
+        exact = self._is_exact(isinstance(f, FittedLinear), state.demands)
+        if exact or self._method in ("points", "kernelised"):
+            _warn_if_constant(f, context)
             return None
         if state.covers is None:
-            return self._more_cuts(f, state, context)
+            cuts = self._more_cuts(f, state, context)
+            if cuts is None and self._method == "cuts":
+                _warn_if_constant(f, context)
+            return cuts
         return self._finer_cover(f, state, context)
 
     def settle(self, f: Any, context: Context) -> Search | None:
@@ -300,27 +319,60 @@ class RegionKnowledge(Knowledge):
         state: Search = context.state
         if isinstance(f, FittedLinear) or self.method != "guaranteed" or state.covers is not None:
             return None
-        return self._first_cover(f, state, context.objective)
+        bound = context.objective if state.lift is None else state.bound
+        return self._first_cover(f, replace(state, bound=bound, length=f.length))
 
     def _more_cuts(self, f: Any, state: Search, context: Context) -> Search | None:
         """The worst points of every region as points of the problem; None if there are none."""
         tol, seed = max(context.tol, CUT), context.sample.seed
-        for effort in (1, 4):  # what a first look does not find, a closer one may
-            grown = []
+        rests = context.objective - state.bound <= 1e-3 * abs(context.objective)  # not at first: NaN
+        # What a first look does not find, a closer one may.
+        for effort in (4,) if rests or state.lift else (1, 4):
+            grown, worst, added = [], [], 0
             for demand, known in zip(state.demands, state.points, strict=True):
-                zeta = self._zeta(demand.excess(f, known))
-                found = demand.worst(f, seed + len(known), effort * STARTS)
-                found = found[demand.excess(f, found) < -zeta - tol]
-                grown.append(np.vstack([known, distinct(found, known, demand.region)]))
-            if any(len(new) > len(old) for new, old in zip(grown, state.points, strict=True)):
-                return replace(state, points=grown)
+                at_known = demand.excess(f, known)
+                zeta = self._zeta(at_known)
+                found = demand.worst(f, known, seed + len(known), effort * STARTS)
+                if effort > 1 and len(_size(demand.region)) < 4 and self._coverable(demand, f):
+                    found = np.vstack([found, _proven_minimum(f, demand, found).where])
+                excess = demand.excess(f, found) + zeta
+                new = distinct(found[excess < -tol], known, demand.region)
+                added += len(new)
+                # Points far from binding have no multiplier: without them the optimum is the same.
+                grown.append(np.vstack([known[at_known + zeta < 0.3] if len(new) else known, new]))
+                worst.append(max(0.0, -float(excess.min(initial=0.0))))
+            if max(worst) > tol:
+                lifted = self._lifted(state, worst, context.objective, rests)
+                return replace(lifted, points=grown) if added or lifted.lift != state.lift else None
         return None
+
+    def _lifted(self, state: Search, worst: list[float], objective: float, rests: bool) -> Search:
+        """Ask for a little more at the points, once more of them gain nothing.
+
+        Where f keeps to a demand along a whole face of its region, it sags between any points. When the
+        objective has come to rest, asking at the points for what is missing between them ends the search,
+        at a price in proportion to it.
+        """
+        if state.lift is None:
+            state = replace(state, bound=objective)
+            if not (rests and self.hard and max(worst) <= 3e-3):
+                return state
+        before = state.lift or (0.0,) * len(worst)
+        return replace(state, lift=tuple(b + 1.1 * w for b, w in zip(before, worst, strict=True)))
+
+    def _coverable(self, demand: Demand, f: Any) -> bool:
+        """Whether the least value over the region can be proven."""
+        try:
+            self._require_coverable(demand, getattr(f, "kernel", None))
+        except (InvalidInput, MissingCapability):
+            return False
+        return True
 
     def _zeta(self, excess: Array) -> float:
         """The violation that is paid for."""
         return 0.0 if self.hard else max(0.0, -float(excess.min(initial=0.0)))
 
-    def _first_cover(self, f: Any, state: Search, objective: float) -> Search:
+    def _first_cover(self, f: Any, state: Search) -> Search:
         limit = max(1, self.max_cells // len(state.demands))
         covers = []
         for demand in state.demands:
@@ -328,7 +380,7 @@ class RegionKnowledge(Knowledge):
             fine = FINE * self._length(f, demand)
             covers.append(Cover.of(demand.region, _unit(f, demand), error, fine, limit))
         chosen = [self._bind(f, demand, cover) for demand, cover in zip(state.demands, covers, strict=True)]
-        return replace(state, covers=covers, chosen=chosen, bound=objective)
+        return replace(state, covers=covers, chosen=chosen, lift=None)
 
     @staticmethod
     def _length(f: Any, demand: Demand) -> float:
@@ -344,7 +396,6 @@ class RegionKnowledge(Knowledge):
         return excess < SPARE + 0.5 * f.length * cover.drop - self._zeta(excess)
 
     def _finer_cover(self, f: Any, state: Search, context: Context) -> Search | None:
-        assert state.bound is not None
         pairs = [(demand, cover, k) for demand, (cover, k) in zip(state.demands, _covers(state), strict=True)]
         excess = [_excess(f, demand, cover) for demand, cover, _ in pairs]
         excess = [e + self._zeta(e[k]) for e, (_, _, k) in zip(excess, pairs, strict=True)]
@@ -354,7 +405,8 @@ class RegionKnowledge(Knowledge):
             )
         gap = (context.objective - state.bound) / max(abs(state.bound), 1e-12)
         room = self.max_cells - sum(len(cover) for _, cover, _ in pairs)
-        if gap > NEAR and room > 0:
+        collapsed = f.length < 0.5 * state.length  # a constant f may be near in price, and is no answer
+        if (gap > NEAR or collapsed) and room > 0:
             # Where the bound has less to spare than cells half as wide would gain, it will bind soon.
             covers = [
                 cover.refined(
@@ -367,7 +419,13 @@ class RegionKnowledge(Knowledge):
                     self._bind(f, demand, new) for new, (demand, _, _) in zip(covers, pairs, strict=True)
                 ]
                 return replace(state, covers=covers, chosen=chosen)
-        _warn_of_cost(f, context, gap, self.max_cells)
+        if not _warn_if_constant(f, context) and gap > NEAR:
+            warnings.warn(
+                f"block '{context.name}': with max_cells={self.max_cells} the guarantee costs {gap:.0%} over "
+                "the cuts' lower bound on the objective. It holds; a higher max_cells makes it cheaper.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         return None
 
     def relax(self, state: Search, sample: Sample) -> Search | None:
@@ -407,7 +465,7 @@ class RegionKnowledge(Knowledge):
         )
 
     def _verdict(self, f: Any, demand: Demand, known: Array, context: Context) -> Verdict:
-        asked = self.asked(demand)
+        asked = self.asked(demand, context.sample)
         if isinstance(f, FittedLinear) and demand.exact_on_linear:
             least, where = _least(f, demand)
             excess = least - demand.h
@@ -417,43 +475,74 @@ class RegionKnowledge(Knowledge):
         tol = max(context.tol, 2 * CUT)
         if not demand.region.bounded:
             return Verdict.at_points(demand.excess(f, known), known, asked, tol, False)
-        points = np.vstack([known, demand.region.points(4096, 1), demand.worst(f, 1, 4 * STARTS)])
+        points = np.vstack([known, demand.region.points(4096, 1), demand.worst(f, known, 1, 4 * STARTS)])
         sampled = Verdict.at_points(demand.excess(f, points), points, asked, tol, False)
-        try:
-            self._require_coverable(demand, getattr(f, "kernel", None))
-        except (InvalidInput, MissingCapability):
+        if not self._coverable(demand, f):
             return sampled
-        found = minimum(
-            demand.region,
-            lambda Z: demand.excess(f, Z),
-            lambda cells: f.length * interpolation_error(cells, f.kernel, f.scale, demand.direction),
-            points,
-            _unit(f, demand),
-            CUT / 2,
-        )
+        found = _proven_minimum(f, demand, points, 150_000)
         holds, decided = found.low >= -tol, found.high - found.low <= 2 * CUT
         if not (holds or decided):  # the search gave out before the bounds met
             return sampled
-        worst = found.low if holds else found.high
-        return Verdict(holds, worst, found.where, True, found.cells, asked, sampled.violated)
+        if holds:
+            return Verdict(True, found.low, found.where, True, found.cells, asked)
+        return replace(sampled, holds=False, worst=found.high, where=found.where, proven=True)
 
-    def asked(self, demand: Demand) -> str:
-        """What a demand asks, in words."""
-        sides = {1.0: "f >= ", -1.0: "f <= -"}
-        target = "h(x)" if callable(demand.h) else f"{demand.h:g}"
-        return f"{sides[demand.sign]}{target} on the region"
+    def asked(self, demand: Demand, sample: Sample) -> str:
+        """What a demand asks, in words, and how far its region reaches."""
+        h, classes = "h(x)" if callable(demand.h) else f"{demand.h:g}", sample.classes.tolist()
+        if demand.sign > 0 or len(classes) > 2:
+            score, asked = sample.positive, f">= {h}" if demand.sign > 0 else f"<= -{h}"
+        else:
+            score, asked = next(c for c in classes if c != sample.positive), f">= {h}"
+        return f"score of {score!r} {asked} {_reach(demand.region, sample)}"
 
 
-def distinct(points: Array, known: Array, region: Set) -> Array:
-    """Points that are apart from each other by a thousandth of the region's size, and none of the known."""
-    low, high = region.box
-    size = np.maximum(high - low, 1e-12)
-    kept = np.empty((0, points.shape[1]))
+def _reach(region: Set, sample: Sample) -> str:
+    """A region in words: a box by the columns in which it is not just the range of the data."""
+    if not isinstance(region, BoxSet):
+        names = {PolyhedronSet: "in the polyhedron", EllipsoidSet: "in the ellipsoid"}
+        return names.get(type(region), "where g(x) <= 0")
+    X = sample.X_train
+    own = np.flatnonzero((region.low > np.nanmin(X, axis=0)) | (region.high < np.nanmax(X, axis=0)))
+    columns = [
+        f"{column_name(j, sample).removeprefix('column ')} from {region.low[j]:g} to {region.high[j]:g}"
+        for j in own[:3]
+    ]
+    more = [] if len(own) <= 3 else [f"{len(own) - 3} more"]
+    return f"for {', '.join([*columns, *more])}" if columns else "wherever the data are"
+
+
+def distinct(
+    points: Array, known: Array, region: Set, apart: float = 1e-3, limit: int | None = None
+) -> Array:
+    """The first points that are apart from each other, in parts of the region's size, and not known."""
+    size, kept = _size(region), np.empty((0, points.shape[1]))
     for x in points:
         fresh = len(known) == 0 or np.abs((known - x) / size).max(axis=1).min() > 1e-7
-        if fresh and (len(kept) == 0 or np.abs((kept - x) / size).max(axis=1).min() > 1e-3):
+        if fresh and (len(kept) == 0 or np.abs((kept - x) / size).max(axis=1).min() > apart):
             kept = np.vstack([kept, x])
+        if len(kept) == limit:
+            break
     return kept
+
+
+def _size(region: Set) -> Array:
+    """The widths of the box around a region; 1 where it has none."""
+    low, high = region.box
+    return np.where(high > low, high - low, 1.0)
+
+
+def _proven_minimum(f: Any, demand: Demand, known: Array, limit: int = 40_000) -> Minimum:
+    """Of what the demand leaves over, by branch and bound."""
+    return minimum(
+        demand.region,
+        lambda Z: demand.excess(f, Z),
+        lambda cells: f.length * interpolation_error(cells, f.kernel, f.scale, demand.direction),
+        known,
+        _unit(f, demand),
+        CUT / 2,
+        limit,
+    )
 
 
 def exactly(f: Any, demands: list[Demand], zeta: Any) -> dict[str, Any]:
@@ -551,13 +640,12 @@ def _slopes(f: Any, demands: list[Demand], signs: Array, asked: Any) -> dict[str
 
 
 def _at_points(f: Any, state: Search, zeta: Any) -> Any:
-    return _stack(
-        [
-            (d, d.expression(f, points), d.asked(points))
-            for d, points in zip(state.demands, state.points, strict=True)
-        ],
-        zeta,
-    )
+    lifts = state.lift or (0.0,) * len(state.demands)
+    rows = [
+        (demand, demand.expression(f, points), demand.asked(points) + lift)
+        for demand, points, lift in zip(state.demands, state.points, lifts, strict=True)
+    ]
+    return _stack(rows, zeta)
 
 
 def _at_corners(f: Any, state: Search, zeta: Any) -> Any:
@@ -597,23 +685,23 @@ def _least(f: FittedLinear, demand: Demand) -> tuple[float, Array | None]:
     """The least value of s Lf over the region, and where."""
     if demand.direction is not None:
         return demand.sign * float(demand.direction @ f.coef), None
-    least, where = demand.region.lowest(demand.sign * f.coef)
+    coef, unit = f.coef, 1.0 if f.scale is None else f.scale.width
+    if not demand.region.bounded:  # a solver's zero times infinity must stay zero
+        coef = np.where(np.abs(coef * unit) <= 1e-7 * max(np.abs(coef * unit).max(), 1.0), 0.0, coef)
+    least, where = demand.region.lowest(demand.sign * coef)
     return least + demand.sign * f.bias, where
 
 
-def _warn_of_cost(f: Any, context: Context, gap: float, max_cells: int) -> None:
+def _warn_if_constant(f: Any, context: Context) -> bool:
+    """Say that nothing is left of f but its bias, if the block has a part in that."""
+    if not any(np.any(np.abs(dual) > 1e-6) for dual in context.duals.values()):
+        return False
     spread = float(np.ptp(f.value(context.sample.X_train)))
     if spread < 1e-3:
         warnings.warn(
-            f"block '{context.name}': the guarantee left a constant f (it varies by {spread:.1e} over the "
-            "training rows). A finer cover (max_cells), a smaller region or method='cuts' lets it vary.",
+            f"block '{context.name}': f is constant (it varies by {spread:.0e} over the training rows). What "
+            "the block asks leaves no other: soften it, shrink its region, or use another kernel.",
             CollapsedModel,
             stacklevel=2,
         )
-    elif gap > NEAR:
-        warnings.warn(
-            f"block '{context.name}': with max_cells={max_cells} the guarantee costs {gap:.0%} over the "
-            "cuts' lower bound on the objective. It holds; a higher max_cells makes it cheaper.",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
+    return spread < 1e-3

@@ -2,14 +2,15 @@ r"""A rule in words: "glucose >= 126 and bmi >= 30"."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidInput
-from ..rule_text import BadRule, parse_rule
+from ..errors import BadRule, InvalidInput
+from ..rule_text import parse_rule
 from ..sample import Array, Sample
-from ..sets import BoxSet, PolyhedronSet, Set
+from ..sets import BoxSet, Set, polyhedron
 from .regions import Demand, RegionKnowledge
 from .within import close
 
@@ -39,6 +40,10 @@ class Rule(RegionKnowledge):
         on a linear machine the columns that the rule does not name then get weight zero, even by a soft
         rule.
 
+    columns : list of names, optional
+        What the columns are called in the text. By default their names in the DataFrame the model is fitted
+        on, or ``x0``, ``x1``, ... if it is fitted on an array.
+
     Examples
     --------
     >>> import pandas as pd
@@ -60,6 +65,7 @@ class Rule(RegionKnowledge):
         within: Any = "data",
         points: Any = 256,
         max_cells: int = 1000,
+        columns: Any = None,
     ):
         self.text = text
         self.label = label
@@ -69,17 +75,15 @@ class Rule(RegionKnowledge):
         self.within = within
         self.points = points
         self.max_cells = max_cells
+        self.columns = columns
 
     def __str__(self) -> str:
         return str(self.text)
 
     def demands(self, sample: Sample) -> list[Demand]:
-        if sample.feature_names is None:
-            raise BadRule(
-                f"the rule {self.text!r} names columns, and the data has no names: fit on a DataFrame."
-            )
-        sign = sample.sign(self.label)
-        regions = [as_set(part.B, part.d) for part in parse_rule(self.text, sample.feature_names.tolist())]
+        sign, names = sample.sign(self.label), self._columns(sample)
+        sample = replace(sample, feature_names=np.array(names, object))
+        regions = [as_set(part.B, part.d) for part in parse_rule(self.text, names)]
         missing = [k for k, region in enumerate(regions) if region is None]
         if missing:
             which = "" if len(regions) == 1 else f" in its alternative {missing[0] + 1}"
@@ -91,6 +95,17 @@ class Rule(RegionKnowledge):
         except InvalidInput as error:
             error.args = (f"{self.text!r}: {error}",)
             raise
+
+    def _columns(self, sample: Sample) -> list[str]:
+        """The names that the text may use."""
+        d = sample.X.shape[1]
+        if self.columns is None:
+            named = sample.feature_names
+            return [f"x{j}" for j in range(d)] if named is None else [str(name) for name in named]
+        names = [self.columns] if isinstance(self.columns, str) else list(self.columns)
+        if len(names) != d or not all(isinstance(name, str) for name in names):
+            raise InvalidInput(f"columns must be {d} names, one for each column, got {self.columns!r}.")
+        return names
 
     def words(self) -> str:
         return f"{self.text!r} is {self.label!r}"
@@ -106,5 +121,5 @@ def as_set(B: Array, d: Array) -> Set | None:
         np.minimum.at(high, column[upper], end[upper])
         np.maximum.at(low, column[~upper], end[~upper])
         return None if np.any(low > high) else BoxSet(low, high)
-    polyhedron = PolyhedronSet(B, d)
-    return None if polyhedron.empty else polyhedron
+    region = polyhedron(B, d)
+    return None if region.empty else region

@@ -8,49 +8,79 @@ import numpy as np
 
 from ..errors import InvalidInput
 from ..sample import Array, Sample
-from ..sets import BoxSet, PolyhedronSet, Set
+from ..sets import BoxSet, PolyhedronSet, Set, polyhedron
 
 
 def close(region: Set, within: Any, sample: Sample) -> Set:
     """The region within: None leaves it whole, "data" closes its open sides, bounds cut it.
 
     "data" closes only sides that the region leaves open, at the range of the training rows, and only where
-    something of the region is left by that: a region beyond the data stays whole.
+    something of the region is left by that: a region beyond the data stays whole. A dict says where to cut in
+    the columns it names, and is "data" for the others.
     """
     if within is None:
         return region
     low, high = region.box
-    literal = isinstance(within, str)
-    if literal:
-        if within != "data":
-            raise InvalidInput(
-                f"within must be 'data', a dict of column to (low, high), or None, got {within!r}."
-            )
-        X = sample.X_train
-        floor, ceiling = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
-        new_low = np.where(np.isinf(low) & (floor <= high), floor, low)
-        new_high = np.where(np.isinf(high) & (ceiling >= low), ceiling, high)
-    else:
-        bounds = bounds_of(within, sample, "within")
-        new_low, new_high = np.maximum(low, bounds.low), np.minimum(high, bounds.high)
-        if np.any(new_low > new_high):
-            j = int(np.argmax(new_low > new_high))
-            raise InvalidInput(
-                f"within leaves nothing of the region: it is {bounds.low[j]:g} to {bounds.high[j]:g} in "
-                f"{column_name(j, sample)}, and the region {low[j]:g} to {high[j]:g}."
-            )
+    floor, ceiling, given_low, given_high = part_of_space(within, sample)
+    # What the user gives cuts; the range of the data only closes what is open, where something is left.
+    new_low = np.where(
+        given_low, np.maximum(low, floor), np.where(np.isinf(low) & (floor <= high), floor, low)
+    )
+    new_high = np.where(
+        given_high, np.minimum(high, ceiling), np.where(np.isinf(high) & (ceiling >= low), ceiling, high)
+    )
+    if np.any(new_low > new_high):
+        j = int(np.argmax(new_low > new_high))
+        raise InvalidInput(
+            f"within leaves nothing of the region: it is {floor[j]:g} to {ceiling[j]:g} in "
+            f"{column_name(j, sample)}, and the region {low[j]:g} to {high[j]:g}."
+        )
     if isinstance(region, BoxSet):
         return BoxSet(new_low, new_high)
     assert isinstance(region, PolyhedronSet)
     eye = np.eye(len(low))
     cut_low, cut_high = new_low > low, new_high < high
     B = np.vstack([region.B, eye[cut_high], -eye[cut_low]])
-    closed = PolyhedronSet(B, np.concatenate([region.d, new_high[cut_high], -new_low[cut_low]]))
+    closed = polyhedron(B, np.concatenate([region.d, new_high[cut_high], -new_low[cut_low]]))
     if not closed.empty:
         return closed
-    if literal:
+    if not (given_low | given_high).any():
         return region
     raise InvalidInput("within leaves nothing of the region.")
+
+
+def part_of_space(within: Any, sample: Sample) -> tuple[Array, Array, Array, Array]:
+    """The box that ``within`` means, lower and upper ends, and which of them were given.
+
+    "data" is the range of the training rows. A dict replaces it for the columns it names; an end that is
+    None stays that of the data, and an infinite one is open.
+    """
+    X = sample.X_train
+    low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
+    given_low, given_high = np.zeros(len(low), bool), np.zeros(len(low), bool)
+    if isinstance(within, str) and within == "data":
+        return low, high, given_low, given_high
+    if not isinstance(within, dict):
+        raise InvalidInput(
+            f"within must be 'data', a dict of column to (low, high), or None, got {within!r}."
+        )
+    bounds_of(within, sample, "within")
+    for column, (a, b) in within.items():
+        j = sample.column(column)
+        if a is not None:
+            low[j], given_low[j] = a, True
+        if b is not None:
+            high[j], given_high[j] = b, True
+    return low, high, given_low, given_high
+
+
+def box_within(within: Any, sample: Sample) -> tuple[Array, Array]:
+    """The box that ``within`` means, for a block that speaks about all of it."""
+    low, high, *_ = part_of_space(within, sample)
+    if np.any(low > high):
+        j = int(np.argmax(low > high))
+        raise InvalidInput(f"within leaves nothing in {column_name(j, sample)}: {low[j]:g} to {high[j]:g}.")
+    return low, high
 
 
 def bounds_of(bounds: Any, sample: Sample, what: str = "bounds") -> BoxSet:
@@ -68,7 +98,7 @@ def bounds_of(bounds: Any, sample: Sample, what: str = "bounds") -> BoxSet:
             raise InvalidInput(
                 f"the {what} of column {column!r} must be (low, high), got {pair!r}."
             ) from error
-        if np.isnan(a) or np.isnan(b) or a == np.inf or b == -np.inf:
+        if np.isnan(a) or np.isnan(b) or a == np.inf or b == -np.inf or isinstance(pair, str):
             raise InvalidInput(f"the {what} of column {column!r} must be numbers or None, got {pair!r}.")
         if a > b:
             raise InvalidInput(f"the {what} of column {column!r} leave nothing: {a:g} is above {b:g}.")

@@ -100,6 +100,12 @@ class Machine:
     def objective(self) -> float:
         return sum(self.contributions().values())
 
+    def own_duals(self, block: str) -> dict[str, Array]:
+        """The multipliers of a block's constraints, by its own labels."""
+        prefix = f"{block}."
+        own = {label: dual for label, dual in self.duals.items() if label.startswith(prefix)}
+        return {label.removeprefix(prefix): _flat(dual) for label, dual in own.items()}
+
     def certificate(self) -> Residuals:
         """Residuals of the answer; for LIBSVM worked out here from its dual variables."""
         return self.outcome.residuals if self.outcome.solver != "LIBSVM" else self.primal_and_dual()[1]
@@ -133,8 +139,6 @@ def fit_machine(
     states: dict[str, Any] = {}
     for name, block, weight in members:
         with naming(name):
-            if weight > 0:
-                block.validate_machine(training, spec)
             states[name] = block.start(training) if weight > 0 else None
     if spec.kernel is not None:  # a linear machine's solver finds these, and more
         refuse_opposed(members, states)
@@ -178,6 +182,12 @@ def fit_machine(
         states = {**states, **new}
     bar.close()
     return machine
+
+
+def _flat(dual: Any) -> Array:
+    """A multiplier as one vector; that of a cone comes in two parts."""
+    parts = dual if isinstance(dual, (list, tuple)) else [dual]
+    return np.concatenate([np.empty(0), *(np.ravel(part) for part in parts if part is not None)])
 
 
 def _require_two_classes(sample: Sample) -> None:
@@ -337,7 +347,8 @@ def _refined(
         new = {}
         for name, block, _ in iterative:
             with naming(name):
-                state = getattr(block, stage)(machine.f, replace(base, name=name, state=states[name]))
+                context = replace(base, name=name, state=states[name], duals=machine.own_duals(name))
+                state = getattr(block, stage)(machine.f, context)
             if state is not None:
                 new[name] = state
         if new:

@@ -268,7 +268,12 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
             warnings.filterwarnings("ignore", message="Solution may be inaccurate")
             warnings.filterwarnings("ignore", message=".*ECOS.*", category=FutureWarning)
             # Clarabel would keep the equilibration of its first weights, which costs more than it saves.
-            problem.solve(solver=name, warm_start=name != "CLARABEL", **arguments)
+            try:
+                problem.solve(solver=name, warm_start=name != "CLARABEL", **arguments)
+            except cp.SolverError:
+                if name != "CLARABEL" or options:
+                    raise
+                problem.solve(solver=name, warm_start=False)  # its own tolerances, for problems near the edge
     except cp.SolverError as error:
         reason = str(error).partition("Try another solver")[0].strip()
         if any(option in reason for option in options):

@@ -1,0 +1,265 @@
+"""Hard knowledge that contradicts itself: found exactly where it does, and named no wider than it is."""
+
+import itertools
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import linprog
+from scipy.spatial import ConvexHull
+
+from priorsvm import RBF, Box, Ellipsoid, Monotone, Polyhedron, PriorSVC, Region, Rule
+from priorsvm.errors import Infeasible
+
+NAMES = ("age", "dose", "mass")
+
+
+def corners_of(low, high):
+    return np.array(list(itertools.product(*zip(low, high, strict=True))))
+
+
+def can_all_hold(sets):
+    """Whether some (w, b) has s (w'x + b) >= 1 at all corners x of every (corners, s): a linear programme."""
+    rows = np.vstack([-s * np.column_stack([corners, np.ones(len(corners))]) for corners, s in sets])
+    answer = linprog(np.zeros(rows.shape[1]), A_ub=rows, b_ub=-np.ones(len(rows)), bounds=(None, None))
+    assert answer.status in (0, 2)
+    return answer.status == 0
+
+
+def named_in(message):
+    """The blocks a message blames, in their quotes."""
+    blamed = message.partition("These conflict: ")[2].partition(" (removing")[0]
+    return re.findall(r"(?:^|\) and )'([a-z][a-z0-9_]*)'", blamed)
+
+
+def block_of(corners, sign, kind, rng):
+    """A block that speaks of the hull of some corners, and the corners it really speaks of."""
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    d = len(low)
+    if kind == "polyhedron" and len(corners) > d > 1:
+        hull = ConvexHull(corners)
+        return Polyhedron(hull.equations[:, :-1], -hull.equations[:, -1], int(sign > 0), hard=True), corners
+    if kind == "rule":
+        text = " and ".join(
+            f"{n} between {a!r} and {b!r}"
+            for n, a, b in zip(NAMES, low.tolist(), high.tolist(), strict=False)
+        )
+        return Rule(text, int(sign > 0), hard=True), corners_of(low, high)
+    return Box({j: (low[j], high[j]) for j in range(d)}, int(sign > 0), hard=True), corners_of(low, high)
+
+
+def consistent(rng, d):
+    """Sets on the right sides of a known plane, with room."""
+    w, b = rng.normal(size=d), rng.normal()
+    w *= 2 / np.linalg.norm(w)
+    sets = []
+    for _ in range(rng.integers(2, 6)):
+        kind = rng.choice(["box", "polyhedron", "rule"])
+        sign = rng.choice([-1, 1])
+        corners = rng.normal(size=d) + 0.3 * rng.normal(size=(d + 2, d))
+        if kind != "polyhedron":
+            corners = corners_of(corners.min(axis=0), corners.max(axis=0))
+        lack = 1.2 - (sign * (corners @ w + b)).min()
+        if lack > 0:
+            corners = corners + sign * lack * w / (w @ w)
+        sets.append((corners, sign, kind))
+    return sets
+
+
+def contradictory(rng, d):
+    """Opposite sets whose hulls meet, and some others that do no harm on their own."""
+    how = rng.choice(["overlap", "radon"])
+    middle = rng.normal(size=d)
+    if how == "overlap":
+        cloud = middle + 0.4 * rng.normal(size=(2, d + 3, d))
+        cloud -= cloud.mean(axis=1, keepdims=True) - middle  # both hulls hold the middle
+        kinds = rng.choice(["box", "polyhedron", "rule"], size=2)
+        sets = [(cloud[0], 1, kinds[0]), (cloud[1], -1, kinds[1])]
+    else:  # d + 2 points always fall into two groups whose hulls meet
+        points = rng.normal(size=(d + 2, d))
+        dependence = np.linalg.svd(np.column_stack([points, np.ones(d + 2)]).T)[2][-1]
+        sets = [(p[None], 1 if c > 0 else -1, "box") for p, c in zip(points, dependence, strict=True)]
+    extra = [
+        (rng.normal(size=(1, d)) + 0.05 * rng.normal(size=(d + 2, d)), rng.choice([-1, 1]), "polyhedron")
+    ]
+    sets += extra * int(rng.integers(2))
+    order = rng.permutation(len(sets))
+    return [sets[i] for i in order]
+
+
+def fitted(sets, rng, **parameters):
+    d = sets[0][0].shape[1]
+    prior, spoken = None, {}
+    for k, (corners, sign, kind) in enumerate(sets):
+        block, really = block_of(np.asarray(corners), sign, kind, rng)
+        name = f"rule_{chr(97 + k)}"
+        spoken[name] = (really, sign)
+        prior = block.named(name) if prior is None else prior + block.named(name)
+    X = pd.DataFrame(rng.normal(size=(12, d)), columns=NAMES[:d])
+    y = np.arange(12) % 2
+    try:
+        return PriorSVC(prior, **parameters).fit(X, y), spoken
+    except Infeasible as error:
+        return error, spoken
+
+
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.CollapsedModel")  # rules of one class leave a constant
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+@pytest.mark.parametrize("seed", range(5))
+def test_consistent_rules_fit(seed, norm):
+    rng = np.random.default_rng([seed, 1])
+    for _ in range(10):
+        model, spoken = fitted(consistent(rng, int(rng.integers(1, 4))), rng, norm=norm)
+        assert can_all_hold(list(spoken.values()))
+        assert isinstance(model, PriorSVC), model
+        for corners, sign in spoken.values():
+            assert (sign * (corners @ model.coef_[0] + model.intercept_[0])).min() > 1 - 1e-5
+
+
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+@pytest.mark.parametrize("seed", range(5))
+def test_contradictions_are_named_and_minimal(seed, norm):
+    rng = np.random.default_rng([seed, 2])
+    for _ in range(10):
+        error, spoken = fitted(contradictory(rng, int(rng.integers(1, 4))), rng, norm=norm)
+        assert not can_all_hold(list(spoken.values()))
+        assert isinstance(error, Infeasible)
+        named = named_in(str(error))
+        assert named, str(error)
+        assert len(set(named)) == len(named)
+        assert set(named) <= set(spoken)
+        assert not can_all_hold([spoken[name] for name in named])
+        for name in named:
+            rest = [spoken[other] for other in named if other != name]
+            assert not rest or can_all_hold(rest), (name, named)
+        assert "hard=False" in str(error)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame(rng.normal(size=(20, 2)), columns=["age", "dose"])
+    return X, np.where(X["age"] + 0.3 * rng.normal(size=20) > 0, "ill", "well")
+
+
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.CollapsedModel")
+def test_softening_any_named_block_restores_the_fit(frame):
+    X, y = frame
+    prior = (
+        Rule("age >= 0.5 and dose >= 0", "ill", hard=True).named("old")
+        + Rule("age <= -1", "well", hard=True).named("young")
+        + Rule("dose between 0 and 1 and age >= 0", "well", hard=True).named("mild")
+    )
+    with pytest.raises(Infeasible) as caught:
+        PriorSVC(prior).fit(X, y)
+    message = str(caught.value)
+    assert set(named_in(message)) == {"old", "mild"}
+    assert "'age >= 0.5 and dose >= 0' is 'ill'" in message
+    assert "removing any one restores feasibility" in message
+    for name in ("old", "mild"):
+        PriorSVC(prior.__sklearn_clone__().set_params(**{f"{name}__hard": False})).fit(X, y)
+    with pytest.raises(Infeasible):
+        PriorSVC(prior.__sklearn_clone__().set_params(young__hard=False)).fit(X, y)
+
+
+def test_one_block_can_contradict_itself(frame):
+    X, y = frame
+    block = Box([{"age": (0, 1)}, {"age": (0.5, 2)}], label=["ill", "well"], hard=True)
+    for kernel in ("linear", RBF(0.5)):
+        with pytest.raises(Infeasible, match=r"'box'.*removing it restores"):
+            PriorSVC(block, kernel=kernel).fit(X, y)
+
+
+def test_a_rule_against_the_sign_of_a_weight(frame):
+    X, y = frame
+    prior = Monotone({"age": -1}, hard=True, label="ill").named("falls") + Box(
+        [{"age": (1, 2), "dose": (0, 0)}, {"age": (-2, -1), "dose": (0, 0)}], ["ill", "well"], hard=True
+    )
+    with pytest.raises(Infeasible) as caught:
+        PriorSVC(prior).fit(X, y)
+    assert set(named_in(str(caught.value))) == {"falls", "box"}
+
+
+# ---------------------------------------------------------------------- kernel machines
+
+
+BLOCKS = {
+    "box": lambda x, label: Box({"age": (x - 1, x + 1), "dose": (-1, 1)}, label, hard=True),
+    "disc": lambda x, label: Ellipsoid([x, 0.0], 1.0, label, hard=True),
+    "diamond": lambda x, label: Polyhedron(
+        [[1, 1], [1, -1], [-1, 1], [-1, -1]], [1 + x, 1 + x, 1 - x, 1 - x], label, hard=True
+    ),
+    "rule": lambda x, label: Rule(
+        f"age between {x - 1} and {x + 1} and dose between -1 and 1", label, hard=True
+    ),
+    "region": lambda x, label: Region(
+        lambda X: (X[:, 0] - x) ** 2 + X[:, 1] ** 2 - 1,
+        None,
+        label,
+        hard=True,
+        within={0: (x - 1, x + 1), 1: (-1, 1)},
+    ),
+}
+
+
+@pytest.mark.parametrize("one", BLOCKS)
+@pytest.mark.parametrize("other", BLOCKS)
+def test_opposite_regions_that_meet_are_refused_before_solving(frame, one, other, monkeypatch):
+    X, y = frame
+    prior = BLOCKS[one](0.0, "ill").named("first") + BLOCKS[other](1.8, "well").named("second")
+    monkeypatch.setattr("priorsvm.solve.machine._Round.solve", lambda *_: pytest.fail("solved"))
+    with pytest.raises(Infeasible) as caught:
+        PriorSVC(prior, kernel=RBF(0.5)).fit(X, y)
+    message = str(caught.value)
+    assert named_in(message) == ["first", "second"]
+    if one == "rule":
+        assert "'age between -1.0 and 1.0 and dose between -1 and 1' is 'ill'" in message
+    point = np.array([float(v) for v in re.search(r"the point \((.*)\)", message)[1].split(", ")])
+    assert -1.001 <= point[0] - 1.8 <= 1.001
+    assert -1.001 <= point[0] <= 1.001
+
+
+@pytest.mark.parametrize("pair", [("box", "disc"), ("diamond", "rule"), ("disc", "region")])
+def test_opposite_regions_that_do_not_meet_fit(frame, pair):
+    X, y = frame
+    prior = BLOCKS[pair[0]](0.0, "well").named("first") + BLOCKS[pair[1]](2.6, "ill").named("second")
+    model = PriorSVC(prior, kernel=RBF(0.5)).fit(X, y)
+    values = model.decision_function(pd.DataFrame([[0.0, 0.0], [2.6, 0.0]], columns=["age", "dose"]))
+    assert values[0] > 1 - 1e-3  # "well" is classes_[1]
+    assert values[1] < -1 + 1e-3
+
+
+@pytest.mark.parametrize("how", ["soft", "weight", "same class"])
+def test_only_hard_opposite_regions_of_some_weight_are_opposed(frame, how):
+    X, y = frame
+    first, second = BLOCKS["box"](0.0, "ill"), BLOCKS["box"](0.5, "ill" if how == "same class" else "well")
+    if how == "soft":
+        second.set_params(hard=False)
+    prior = first.named("first") + (0 if how == "weight" else 1) * second.named("second")
+    assert isinstance(PriorSVC(prior, kernel=RBF(0.5)).fit(X, y), PriorSVC)
+
+
+def test_a_region_that_asks_little_is_no_contradiction(frame):
+    """f >= 1 on the box and -f >= -2 on the disc agree."""
+    X, y = frame
+    lax = Region(
+        lambda X: (X**2).sum(axis=1) - 1, None, "ill", h=-2.0, hard=True, within={0: (-1, 1), 1: (-1, 1)}
+    )
+    model = PriorSVC(Box({0: (-0.2, 0.2), 1: (-0.2, 0.2)}, "well", hard=True) + lax, kernel=RBF(0.5)).fit(
+        X, y
+    )
+    value = model.decision_function(pd.DataFrame([[0.0, 0.0]], columns=["age", "dose"]))[0]
+    assert 1 - 1e-3 < value < 2 + 1e-3
+
+
+def test_a_cover_that_is_too_coarse_is_no_conflict(frame):
+    """Regions 0.1 apart: a contradiction of cells, not of the knowledge."""
+    from priorsvm.errors import CoverTooCoarse
+
+    X, y = frame
+    prior = Box({0: (-1, 0), 1: (-1, 1)}, "well", hard=True, method="guaranteed", max_cells=2).named(
+        "left"
+    ) + Box({0: (0.1, 1), 1: (-1, 1)}, "ill", hard=True, method="guaranteed", max_cells=2).named("right")
+    with pytest.raises(CoverTooCoarse, match=r"'(left|right)'.*max_cells"):
+        PriorSVC(prior, kernel=RBF(2.0)).fit(X, y)
