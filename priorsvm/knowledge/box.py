@@ -47,6 +47,11 @@ class Box(RegionKnowledge):
     max_cells : int
         For ``method="guaranteed"``: how many cells there may be.
 
+    References
+    ----------
+    Fung, Mangasarian & Shavlik 2002, of whose polyhedra a box is the simplest; Lauer & Bloch 2008,
+    section 4.3.4.
+
     Examples
     --------
     >>> from priorsvm import Box, PriorSVC

@@ -35,6 +35,11 @@ class Ellipsoid(RegionKnowledge):
     method, points, max_cells
         On kernel machines, as in :class:`Box`.
 
+    References
+    ----------
+    Shivaswamy, Bhattacharyya & Smola 2006 have the cone, for uncertain samples; Lauer & Bloch 2008,
+    section 4.3.
+
     Examples
     --------
     >>> from priorsvm import Ellipsoid, PriorSVC

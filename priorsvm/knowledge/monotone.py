@@ -46,6 +46,10 @@ class Monotone(RegionKnowledge):
     --------
     MonotonicityHint : a soft preference on drawn pairs.
 
+    References
+    ----------
+    Sill & Abu-Mostafa 1997 for the knowledge; Aubin-Frankowski & Szabó 2020 for guarantees on covers.
+
     Examples
     --------
     >>> from priorsvm import Monotone, PriorSVC, RBF

@@ -505,7 +505,7 @@ def _reach(region: Set, sample: Sample) -> str:
     X = sample.X_train
     own = np.flatnonzero((region.low > np.nanmin(X, axis=0)) | (region.high < np.nanmax(X, axis=0)))
     columns = [
-        f"{column_name(j, sample).removeprefix('column ')} from {region.low[j]:g} to {region.high[j]:g}"
+        f"{column_name(j, sample, quoted=False)} from {region.low[j]:g} to {region.high[j]:g}"
         for j in own[:3]
     ]
     more = [] if len(own) <= 3 else [f"{len(own) - 3} more"]

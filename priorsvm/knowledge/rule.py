@@ -18,6 +18,9 @@ from .within import close
 class Rule(RegionKnowledge):
     r"""Rows for which a text over the columns holds belong to a class.
 
+    .. math:: J_{PK} = \mu \sum_l \zeta_l, \qquad s f(x) \ge 1 - \zeta_l
+              \quad\text{wherever alternative } l \text{ of the text holds.}
+
     The text is read as linear inequalities in the columns' own units: comparisons (strict ones mean their
     closure), ``and``, ``or`` (several regions), ``x between 1 and 2``, sums and multiples of columns on
     either side, brackets; a column whose name is no Python name stands in backticks. Each alternative
@@ -43,6 +46,10 @@ class Rule(RegionKnowledge):
     columns : list of names, optional
         What the columns are called in the text. By default their names in the DataFrame the model is fitted
         on, or ``x0``, ``x1``, ... if it is fitted on an array.
+
+    References
+    ----------
+    Fung, Mangasarian & Shavlik 2002; Lauer & Bloch 2008, section 4.3.4.
 
     Examples
     --------

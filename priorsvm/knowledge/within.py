@@ -116,6 +116,9 @@ def signs_of(label: Any, count: int, sample: Sample) -> Array:
     return np.broadcast_to([sample.sign(one) for one in labels], (count,))
 
 
-def column_name(j: int, sample: Sample) -> str:
+def column_name(j: int, sample: Sample, quoted: bool = True) -> str:
     """A column as the user knows it."""
-    return f"column {j}" if sample.feature_names is None else f"column {sample.feature_names.tolist()[j]!r}"
+    if sample.feature_names is None:
+        return f"column {j}"
+    name = sample.feature_names.tolist()[j]
+    return f"column {name!r}" if quoted else str(name)
