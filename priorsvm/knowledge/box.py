@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..sample import Sample
-from .regions import Demand, RegionKnowledge
+from .demand import Demand
+from .regions import RegionKnowledge
 from .within import bounds_of, close, signs_of
 
 

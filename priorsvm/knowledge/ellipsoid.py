@@ -10,7 +10,8 @@ from ..errors import InvalidInput
 from ..sample import Sample
 from ..sets import EllipsoidSet
 from .base import check_points
-from .regions import Demand, RegionKnowledge
+from .demand import Demand
+from .regions import RegionKnowledge
 
 
 class Ellipsoid(RegionKnowledge):

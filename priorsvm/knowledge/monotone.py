@@ -9,8 +9,9 @@ import numpy as np
 from ..errors import InvalidInput
 from ..sample import Sample
 from ..sets import BoxSet
+from .demand import Demand
 from .monotonicity_hint import directions_of
-from .regions import Demand, RegionKnowledge
+from .regions import RegionKnowledge
 from .within import box_within
 
 

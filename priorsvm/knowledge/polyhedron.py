@@ -12,7 +12,8 @@ from ..errors import InvalidInput, UnsoundMethod
 from ..sample import Array, Sample
 from ..sets import PolyhedronSet, polyhedron
 from .base import Context, Terms, check_nonnegative
-from .regions import Demand, RegionKnowledge, in_machine_units, polyhedra
+from .demand import Demand, in_machine_units, polyhedra
+from .regions import RegionKnowledge
 from .within import close, signs_of
 
 

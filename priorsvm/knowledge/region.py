@@ -12,7 +12,8 @@ from ..errors import InvalidInput
 from ..sample import Array, Sample
 from ..sets import LevelSet
 from .base import Context, Terms, Verdict, is_number
-from .regions import Demand, RegionKnowledge
+from .demand import Demand
+from .regions import RegionKnowledge
 from .within import box_within
 
 

@@ -11,7 +11,8 @@ from ..errors import BadRule, InvalidInput
 from ..rule_text import parse_rule
 from ..sample import Array, Sample
 from ..sets import BoxSet, Set, polyhedron
-from .regions import Demand, RegionKnowledge
+from .demand import Demand
+from .regions import RegionKnowledge
 from .within import close
 
 
