@@ -67,14 +67,18 @@ def prognosis(quick: bool) -> list[dict[str, Any]]:
     )
     C, widths, step = ((1.0,), (10.0,), 16) if quick else ((0.1, 1.0, 10.0), (1.0, 3.0, 10.0, 30.0, 100.0), 1)
     table = Table(
-        f"Leave-one-out errors of {len(range(0, len(y), step))}, RBF on standardised columns, 2-norm, mu = 1",
-        "gamma", "C", "without", "with regions",
+        f"Leave-one-out errors of {len(range(0, len(y), step))}, RBF on standardised columns, mu = 1",
+        "norm", "gamma", "C", "without", "with regions",
     )  # fmt: skip
-    for gamma in widths:
-        machines = [PriorSVC(prior, kernel=RBF(gamma), scale="standard") for prior in (None, recurrence())]
-        errors = left_out_errors(partial(_paths, machines, C), X, y, step).reshape(len(machines), -1)
-        for weight, counts in zip(C, errors.T, strict=True):
-            table.row(gamma, weight, *map(int, counts))
+    for norm in ("l2", "l1"):
+        for gamma in widths:
+            machines = [
+                PriorSVC(prior, kernel=RBF(gamma), norm=norm, scale="standard")
+                for prior in (None, recurrence())
+            ]
+            errors = left_out_errors(partial(_paths, machines, C), X, y, step).reshape(len(machines), -1)
+            for weight, counts in zip(C, errors.T, strict=True):
+                table.row(norm, gamma, weight, *map(int, counts))
     return table.end()
 
 

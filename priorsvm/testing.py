@@ -205,6 +205,9 @@ class _Checker:
         self.other_solver_agrees(kernel, model, lp)
         if not self.block.shares_slack:
             self.weight_means_weight(kernel, model)
+        if self.block.exact:
+            self.order_of_rows_is_nothing(kernel, model)
+            self.paths_are_separate_fits(kernel, model)
         return model
 
     def answer_is_right(self, kernel: Any, machine: Machine) -> None:
@@ -247,6 +250,35 @@ class _Checker:
             law = "CLARABEL and HIGHS agree"
             machine = {"kernel": kernel, "norm": "l1"}
             agree(law, *(self.fit(self.block, law, solver=s, **machine) for s in ("CLARABEL", "HIGHS")))
+
+    def order_of_rows_is_nothing(self, kernel: Any, model: PriorSVC) -> None:
+        order = np.random.default_rng(0).permutation(len(self.y))
+        rows = {key: np.asarray(value)[order] for key, value in self.rows.items()}
+        turned = _Checker(self.block, self.X[order], self.y[order], rows)
+        if any(not callable(v := getattr(self.block, p)) and v is not None for p in self.block.row_params):
+            return  # arrays in the constructor belong to the rows as they are
+        law = "the order of the rows is nothing"
+        again = turned.fit(self.block, law, kernel=kernel, solver="CLARABEL")
+        ours, theirs = ([m.objective for m in of._machines] for of in (model, again))
+        same = all(_close(u, v) for u, v in zip(ours, theirs, strict=True))
+        self.law(law, same, f"{kernel}: {ours}, {theirs}")
+
+    def paths_are_separate_fits(self, kernel: Any, model: PriorSVC) -> None:
+        """A weight that is more than the factor of a penalty would be lost when a path changes it."""
+        law = "a path over a weight is the same as separate fits"
+        for name in sorted({term.name for m in model._machines for term in m.problem.terms}):
+            value = 3.0 * float(getattr(self.block, name)) + 0.5
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                path = PriorSVC(self.block, kernel=kernel, solver="CLARABEL").fit_path(
+                    self.X, self.y, {f"{self.name}__{name}": [getattr(self.block, name), value]}, **self.rows
+                )
+            alone = self.fit(
+                clone(self.block).set_params(**{name: value}), law, kernel=kernel, solver="CLARABEL"
+            )
+            ours, theirs = ([m.objective for m in of._machines] for of in (path[-1], alone))
+            same = all(_close(u, v) for u, v in zip(ours, theirs, strict=True))
+            self.law(law, same, f"{kernel}, {name}: {ours}, {theirs}")
 
     def weight_means_weight(self, kernel: Any, model: PriorSVC) -> None:
         plain = self.fit(None, kernel=kernel, solver="CLARABEL").decision_function(self.X)

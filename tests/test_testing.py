@@ -45,6 +45,7 @@ ALWAYS = {
     "contributions sum to the objective",
     "CLARABEL and PIQP agree",
     "weight 0 is absent",
+    "the order of the rows is nothing",
     "the linear machine is the kernel machine with a linear kernel",
 }
 PENALTIES = {
@@ -55,6 +56,7 @@ PENALTIES = {
     "penalties are nonnegative",
     "the assembler weighs penalties, not the block",
     "violation does not grow with the weight",
+    "a path over a weight is the same as separate fits",
 }
 
 
@@ -417,6 +419,25 @@ class KnowsTheMachine(Level):
         return Terms({"mu": cp.sum_squares(f(context.sample.X_train) - aim)})
 
 
+class MindsTheOrder(Level):
+    "Speaks about the first rows only."
+
+    def build(self, f, context):
+        return Terms({"mu": cp.sum_squares(f(context.sample.X_train[:4]) - 3.0)})
+
+
+class KeepsItsWeight(Knowledge):
+    "Has its weight in a constraint as well, where a path does not see it change."
+
+    def __init__(self, mu=1.0):
+        self.mu = mu
+
+    def build(self, f, context):
+        t = cp.Variable(nonneg=True)
+        X = context.sample.X_train
+        return Terms({"mu": t}, {"most": cp.sum_squares(f(X)) <= len(X) / (1 + self.mu) + t})
+
+
 CONSTRUCTOR = "the constructor stores its arguments and does nothing else"
 COPIES = "clone and pickle keep the parameters"
 MANY = np.zeros(1000)
@@ -461,6 +482,8 @@ MANY = np.zeros(1000)
         (NeverEnds(), "refinement ends in a fixed point"),
         (IsNeverAbsent(), "weight 0 is absent"),
         (AimsHigherFromSomeTimeOn(), "violation does not grow with the weight"),
+        (MindsTheOrder(), "the order of the rows is nothing"),
+        (KeepsItsWeight(), "a path over a weight is the same as separate fits"),
         (KnowsTheMachine(), "the linear machine is the kernel machine with a linear kernel"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Knowledge) else "",
