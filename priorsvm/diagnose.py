@@ -249,7 +249,7 @@ def _lagrangian_parts(constraint: cp.Constraint) -> list[tuple[cp.Expression, Ar
     return [(constraint.expr, multiplier, _negative(multiplier))]
 
 
-def refuse_opposed(members: Sequence[Member], states: Mapping[str, Any]) -> None:
+def refuse_opposed(members: Sequence[Member], states: Mapping[str, Any], linear: bool) -> None:
     """Raise if two hard regions ask for opposite signs at a common point: no f at all can do that."""
     from .knowledge.regions import RegionKnowledge
     from .sets import common_point
@@ -257,7 +257,7 @@ def refuse_opposed(members: Sequence[Member], states: Mapping[str, Any]) -> None
     regions = [
         (member, demand)
         for member in members
-        if member.weight > 0 and isinstance(member.block, RegionKnowledge) and member.block.hard
+        if member.weight > 0 and isinstance(member.block, RegionKnowledge) and member.block.everywhere(linear)
         for demand in states[member.name].demands
         if demand.direction is None and not callable(demand.h)
     ]
@@ -291,12 +291,12 @@ def conflict_error(compiled: Compiled, infeasible: Callable[[cp.Problem], bool])
     if not blocks:
         return None
     members = [m for m in compiled.members if m.name in blocks]
-    refuse_opposed(members, compiled.states)  # it can say where
+    refuse_opposed(members, compiled.states, compiled.spec.kernel is None)  # it can say where
     return Infeasible(_conflict_text(members))
 
 
 def conflict(compiled: Compiled, infeasible: Callable[[cp.Problem], bool]) -> list[str]:
-    """A minimal set of blocks whose constraints cannot all hold, by a deletion filter.
+    """A minimal set of blocks whose constraints cannot all hold, by a deletion filter; empty if they can.
 
     ``infeasible`` is the verdict of a solver that can certify it. Removing any one block of the answer
     makes the rest feasible.
@@ -305,9 +305,15 @@ def conflict(compiled: Compiled, infeasible: Callable[[cp.Problem], bool]) -> li
 
     own = {label: c for label, c in compiled.constraints.items() if not label.startswith("svm.")}
     common = [compiled.constraints["svm.margin"], *compiled.f.definitions.values()]
+
+    def conflicting(names: set[str]) -> bool:
+        chosen = [c for label, c in own.items() if label.partition(".")[0] in names]
+        return infeasible(cp.Problem(cp.Minimize(0), [*common, *chosen]))
+
     kept = list(dict.fromkeys(label.partition(".")[0] for label in own))
+    if not conflicting(set(kept)):  # the solver that said so was wrong
+        return []
     for name in list(kept):
-        others = [c for label, c in own.items() if label.partition(".")[0] in set(kept) - {name}]
-        if infeasible(cp.Problem(cp.Minimize(0), [*common, *others])):
+        if conflicting(set(kept) - {name}):
             kept.remove(name)
     return kept

@@ -20,7 +20,7 @@ from .assemble import LIVE_ROWS, Spec, naming
 from .cache import Cache, equal
 from .decision import FittedKernel, FittedLinear, Scale, require_psd
 from .errors import InvalidInput, KernelNotPSD, MissingCapability, NotFitted, Recompiled, UnknownParameter
-from .knowledge.base import is_number
+from .knowledge.base import Knowledge, is_number, snake_case
 from .prior import Prior, as_prior
 from .sample import Array, Sample
 from .solve.machine import Machine, fit_machine
@@ -144,6 +144,16 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     # ------------------------------------------------------------------ fitting
+
+    def set_params(self, **params: Any) -> PriorSVC:
+        """Set parameters; those of a single block also by its name, ``prior__rule__mu``, as in a sum."""
+        block = self.prior
+        if isinstance(block, Knowledge):
+            prefix = f"prior__{snake_case(type(block).__name__)}"
+            if any(key == prefix or key.startswith(f"{prefix}__") for key in params):
+                self.prior = as_prior(block)
+        super().set_params(**params)
+        return self
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **rows: Any) -> PriorSVC:
         """Fit the machine, or one for each class.

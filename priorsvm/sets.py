@@ -172,24 +172,24 @@ class PolyhedronSet(Set):
         return self.B, self.d
 
     def contains(self, X: Array, tol: float = 1e-9) -> Array:
-        reach = 1.0 + np.abs(self.d)
+        reach = np.abs(X) @ np.abs(self.B).T + np.abs(self.d)
         return np.all(X @ self.B.T - self.d <= tol * reach, axis=1)
 
     def lowest(self, w: Array) -> tuple[float, Array]:
-        size = float(np.abs(w).max()) or 1.0  # HiGHS gives up on objectives of size 1e-11
-        answer = _linear_program(w / size, self.B, self.d)
-        if answer.status == 3:
-            return -np.inf, np.full(len(w), np.nan)
-        return size * float(answer.fun), answer.x
+        least, where = linear_minimum(w, self.B, self.d)
+        if where is None and least == np.inf:
+            raise SolverFailed("HiGHS finds no point of a polyhedron it found not to be empty.")
+        return least, np.full(len(w), np.nan) if where is None else where
 
     @cached_property
     def empty(self) -> bool:
         """Whether no point satisfies all inequalities."""
-        return bool(_linear_program(np.zeros(self.B.shape[1]), self.B, self.d).status == 2)
+        return linear_minimum(np.zeros(self.B.shape[1]), self.B, self.d)[0] == np.inf
 
     def meets(self, low: Array, high: Array) -> Array:
         least = low @ np.maximum(self.B, 0.0).T + high @ np.minimum(self.B, 0.0).T
-        return np.all(least <= self.d + 1e-9 * (1.0 + np.abs(self.d)), axis=1)
+        reach = np.maximum(np.abs(low), np.abs(high)) @ np.abs(self.B).T + np.abs(self.d)
+        return np.all(least - self.d <= 1e-9 * reach, axis=1)
 
     @cached_property
     def _vertices(self) -> Array:
@@ -221,10 +221,28 @@ def _polyhedron(B: bytes, d: bytes, columns: int) -> PolyhedronSet:
     return PolyhedronSet(np.frombuffer(B).reshape(-1, columns), np.frombuffer(d))
 
 
-def _linear_program(w: Array, B: Array, d: Array) -> Any:
-    """HiGHS's answer; status 0, 2 (no point) or 3 (unbounded), each of them certain."""
+def linear_minimum(w: Array, B: Array, d: Array) -> tuple[float, Array | None]:
+    """The least w'x with Bx <= d, and where; infinity if there is no such x, minus infinity if no end.
+
+    HiGHS has absolute tolerances, so it is given columns, rows and sides of size one.
+    """
+    column = np.abs(B).max(axis=0, initial=0.0)
+    column = np.where(column > 0, column, 1.0)
+    row = np.abs(B / column).max(axis=1, initial=0.0)
+    row = np.where(row > 0, row, 1.0)
+    size = np.abs(d / row).max(initial=0.0) or 1.0
+    goal = w / column
+    reach = np.abs(goal).max(initial=0.0) or 1.0
+    answer = _linprog(goal / reach, B / column / row[:, None], d / row / size)
+    if answer.status == 0:
+        return float(reach * size * answer.fun), size * answer.x / column
+    return (np.inf if answer.status == 2 else -np.inf), None
+
+
+def _linprog(w: Array, B: Array, d: Array) -> Any:
+    """HiGHS's answer: status 0, 2 (no point) or 3 (no end)."""
     answer = linprog(w, A_ub=B, b_ub=d, bounds=(None, None), method="highs")
-    if answer.status == 4:  # "infeasible or unbounded": without its presolve it has to say which
+    if answer.status in (2, 4):  # its presolve takes some unbounded problems for infeasible ones
         answer = linprog(w, A_ub=B, b_ub=d, bounds=(None, None), method="highs", options={"presolve": False})
     if answer.status not in (0, 2, 3):
         raise SolverFailed(f"HiGHS could not decide on the polyhedron {{x : Bx <= d}}: {answer.message}")
@@ -255,7 +273,8 @@ class EllipsoidSet(Set):
     def contains(self, X: Array, tol: float = 1e-9) -> Array:
         z = lstsq(self.A, (X - self.centre).T)[0]
         off = np.linalg.norm(X - self.centre - (self.A @ z).T, axis=1)
-        return (np.linalg.norm(z, axis=0) <= 1 + tol) & (off <= 1e-7 * (1 + np.abs(self.centre).max()))
+        near = 1e-7 * np.abs(self.A).max() + 1e-12 * np.abs(self.centre).max()
+        return (np.linalg.norm(z, axis=0) <= 1 + tol) & (off <= near)
 
     def lowest(self, w: Array) -> tuple[float, Array]:
         direction = self.A.T @ w
@@ -323,7 +342,7 @@ class LevelSet(Set):
     def contains(self, X: Array, tol: float = 1e-9) -> Array:
         inside = BoxSet(self.low, self.high).contains(X, tol)
         if inside.any():
-            inside[inside] = np.all(self.g(X[inside]) <= tol * (1.0 + np.abs(X).max()), axis=1)
+            inside[inside] = np.all(self.g(X[inside]) <= tol, axis=1)
         return inside
 
     def points(self, n: int, seed: int = 0) -> Array:
@@ -363,8 +382,8 @@ def _common_point_of_convex(a: Set, b: Set) -> Array | None:
 
     if not (isinstance(a, EllipsoidSet) or isinstance(b, EllipsoidSet)):
         (B_a, d_a), (B_b, d_b) = a.inequalities, b.inequalities  # type: ignore[attr-defined]
-        answer = _linear_program(np.zeros(B_a.shape[1]), np.vstack([B_a, B_b]), np.concatenate([d_a, d_b]))
-        return answer.x if answer.status == 0 else None
+        B, d = np.vstack([B_a, B_b]), np.concatenate([d_a, d_b])
+        return linear_minimum(np.zeros(B.shape[1]), B, d)[1]
     x = cp.Variable(len(a.box[0]))
     constraints: list[Any] = []
     for s in (a, b):

@@ -93,7 +93,7 @@ class Report:
             lines.append(
                 f"{which}objective {self.objectives[solve['label']]:.6g}, {solve['solver']} "
                 f"{solve['status']} in {rounds}, {solve['residuals']}, compile {solve['compile']:.3f} s, "
-                f"solve {solve['solve']:.3f} s{local}"
+                f"solve {solve['solve']:.3f} s{_all_rounds(solve)}{local}"
             )
         return lines
 
@@ -110,6 +110,10 @@ class Report:
         import pandas as pd
 
         return pd.DataFrame([vars(row) for row in self.rows])
+
+
+def _all_rounds(solve: dict[str, Any]) -> str:
+    return f" (the last round; all {solve['seconds']:.1f} s)" if solve["rounds"] > 1 else ""
 
 
 def _rounded(value: float, total: float) -> float:
@@ -137,6 +141,7 @@ def report(machines: Sequence[Machine]) -> Report:
                 "residuals": machine.certificate(),
                 "compile": outcome.compile_seconds,
                 "solve": outcome.solve_seconds,
+                "seconds": sum(entry["seconds"] for entry in machine.history),
                 "local": [
                     m.name
                     for m in machine.members

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..errors import InvalidInput
 from ..sample import Sample
 from .demand import Demand
 from .regions import RegionKnowledge
@@ -83,6 +84,8 @@ class Box(RegionKnowledge):
 
     def demands(self, sample: Sample) -> list[Demand]:
         given = self.bounds if isinstance(self.bounds, (list, tuple)) else [self.bounds]
+        if len(given) == 0:
+            raise InvalidInput("bounds is an empty list: give at least one box.")
         boxes = [close(bounds_of(bounds, sample), self.within, sample) for bounds in given]
         return [
             Demand(box, sign)

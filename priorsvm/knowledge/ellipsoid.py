@@ -72,7 +72,15 @@ class Ellipsoid(RegionKnowledge):
 
     def demands(self, sample: Sample) -> list[Demand]:
         d = sample.X.shape[1]
-        centre = check_points("centre", np.asarray(self.centre)[None], sample)[0]
+        given = self.centre
+        if hasattr(given, "reindex") and sample.feature_names is not None:  # a pandas Series: by its names
+            if sorted(map(str, given.index)) != sorted(map(str, sample.feature_names)):
+                raise InvalidInput(
+                    f"centre is about {', '.join(map(str, given.index))}, and the columns are "
+                    f"{', '.join(map(str, sample.feature_names))}."
+                )
+            given = given.reindex(sample.feature_names)
+        centre = check_points("centre", np.asarray(given)[None], sample)[0]
         try:
             A = np.asarray(self.shape, float)
         except (TypeError, ValueError) as error:
@@ -86,6 +94,9 @@ class Ellipsoid(RegionKnowledge):
             A = np.diag(np.broadcast_to(A, (d,)))
         if A.ndim != 2 or A.shape[0] != d or A.shape[1] == 0 or not np.isfinite(A).all():
             raise InvalidInput(f"shape has shape {A.shape}, expected ({d}, k) and finite numbers.")
+        if A.shape[1] > 1:  # the same ellipsoid without redundant columns, which make cones degenerate
+            U, size, _ = np.linalg.svd(A, full_matrices=False)
+            A = (U * size)[:, size > 1e-14 * size[0]] if size[0] > 0 else A[:, :1]
         return [Demand(EllipsoidSet(centre, A), sample.sign(self.label))]
 
     def words(self) -> str:

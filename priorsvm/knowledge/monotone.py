@@ -19,7 +19,7 @@ class Monotone(RegionKnowledge):
     r"""The slope of f along a feature keeps its sign.
 
     .. math:: J_{PK} = \mu \sum_j \zeta_j, \qquad
-              \sigma_j\, \rho_j\, \frac{\partial f}{\partial x_j}(x) \ge -\zeta_j \quad\text{for all } x ,
+              \sigma_j\, \rho_j\, \frac{\partial f}{\partial x_j}(x) \ge 0<z> \quad\text{for all } x ,
 
     with :math:`\sigma_j = \pm 1` and :math:`\rho_j` the range of the feature in the training rows, so that
     :math:`\zeta_j` is a change of f and ``mu`` needs no units. On a linear machine that is the sign of a
@@ -62,11 +62,11 @@ class Monotone(RegionKnowledge):
     """
 
     max_dimension: ClassVar[int] = 3
-    latex: ClassVar[dict[str, str]] = {
+    formulas: ClassVar[dict[str, str]] = {
         "mu": r"\sum_j \zeta_j",
-        "slope": r"\sigma_j \rho_j w_j \ge -\zeta_j",
-        "points": r"\sigma_j \rho_j\, \partial_j f(x_p) \ge -\zeta_j",
-        "corners": r"\sigma_j \rho_j\, \partial_j f(v_p) - \eta_p \|g\|_H \ge -\zeta_j",
+        "slope": r"\sigma_j \rho_j w_j \ge 0<z>",
+        "points": r"\sigma_j \rho_j\, \partial_j f(x_p) \ge 0<z>",
+        "corners": r"\sigma_j \rho_j\, \partial_j f(v_p) - \eta_p \|g\|_H \ge 0<z>",
     }
 
     def __init__(
@@ -96,7 +96,7 @@ class Monotone(RegionKnowledge):
                 f"with {len(sample.classes)} classes it has to be said whose score rises: give label=<class>."
             )
         sign = 1.0 if self.label is None else sample.sign(self.label)
-        spread = np.ptp(sample.X_train, axis=0)
+        spread = np.ptp(sample.weighted_rows()[0], axis=0)
         spread = np.where(spread > 0, spread, 1.0)
         low, high = box_within(self.within, sample)
         if len(sample.classes) > 2 and sign < 0:  # the score of another class: nothing is known about it

@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import InvalidInput
 from ..sample import Array, Sample
 from .base import Context, Knowledge, Terms, Verdict, check_flag, check_nonnegative
+from .within import columns
 
 
 class MonotonicityHint(Knowledge):
@@ -128,4 +129,4 @@ def directions_of(features: Any, sample: Sample) -> dict[int, int]:
     for column, direction in features.items():
         if direction not in (1, -1):
             raise InvalidInput(f"the direction of column {column!r} must be +1 or -1, got {direction!r}.")
-    return {sample.column(column): int(direction) for column, direction in features.items()}
+    return dict(zip(columns(features, "features", sample), map(int, features.values()), strict=True))

@@ -68,8 +68,8 @@ class Polyhedron(RegionKnowledge):
     """
 
     methods: ClassVar[tuple[str, ...]] = (*RegionKnowledge.methods, "kernelised")
-    latex: ClassVar[dict[str, str]] = {
-        **RegionKnowledge.latex,
+    formulas: ClassVar[dict[str, str]] = {
+        **RegionKnowledge.formulas,
         "mu_residual": r"\sum_l \mathbf{1}^\top z_l",
         "residual": r"-z_l \le B_l^\top u_l + s_l w \le z_l,\; u_l \ge 0",
         "kernel_dual": r"K(X, B_l)\, u_l + s_l (f(X) - b) = 0,\; u_l \ge 0",
@@ -126,6 +126,10 @@ class Polyhedron(RegionKnowledge):
 
     def demands(self, sample: Sample) -> list[Demand]:
         many = isinstance(self.B, (list, tuple)) and len(self.B) > 0 and np.ndim(self.B[0]) == 2
+        if many and not isinstance(self.d, (list, tuple)):
+            raise InvalidInput(
+                f"B is a list of {len(self.B)} matrices, so d must be a list too, got {self.d!r}."
+            )
         Bs, ds = (list(self.B), list(self.d)) if many else ([self.B], [self.d])
         if len(Bs) != len(ds):
             raise InvalidInput(f"there are {len(Bs)} matrices B and {len(ds)} vectors d.")

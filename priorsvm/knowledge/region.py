@@ -96,12 +96,14 @@ class Region(RegionKnowledge):
     @property
     def latex(self) -> dict[str, str]:  # type: ignore[override]
         """The formulas of the method in use."""
+        slack = "" if self.hard else " + z_p" if self._method == "points" else r" + \zeta"
+        signs = r",\; v \ge 0" if self.hard else r",\; v, z \ge 0" if self._method == "points" else ""
         if self._method == "points":
             return {
                 "mu": r"\sum_p z_p",
-                "points": r"s f(x_p) - h(x_p) + v^\top g(x_p) + z_p \ge 0,\; v, z \ge 0",
+                "points": rf"s f(x_p) - h(x_p) + v^\top g(x_p){slack} \ge 0{signs}",
             }
-        return {"mu": r"\zeta", "points": r"s f(x_p) \ge h(x_p) - \zeta"}
+        return {"mu": r"\zeta", "points": rf"s f(x_p) - h(x_p){slack} \ge \delta,\; \delta \ge 0"}
 
     @property
     def _method(self) -> str:
@@ -149,6 +151,8 @@ class Region(RegionKnowledge):
         [demand], [points] = context.state.demands, context.state.points
         left = demand.expression(f, points) - demand.asked(points)
         G = demand.region.g(points)
+        if not np.isfinite(G).all():
+            raise InvalidInput("g is infinite at some of the points: give finite values, or other points.")
         if (G > 0).any():
             left = left + G @ cp.Variable(G.shape[1], nonneg=True, name="v")
         if self.hard:
@@ -177,7 +181,7 @@ class Columns:
 
     def _values(self, X: Array) -> Array:
         try:
-            values = np.asarray(self.function(X), float)
+            values = np.asarray(self.function(X.copy()), float)  # a function may write into what it is given
         except (TypeError, ValueError) as error:
             raise InvalidInput(f"{self.name} failed on an array of shape {X.shape}: {error}") from error
         if values.ndim not in (1, 2) or len(values) != len(X):
@@ -195,6 +199,8 @@ class Column(Columns):
 
     def __call__(self, X: Array) -> Array:
         values = self._values(X)
-        if values.size != len(X):
-            raise InvalidInput(f"{self.name} must return one number per point, got shape {values.shape}.")
+        if values.size != len(X) or not np.isfinite(values).all():
+            raise InvalidInput(
+                f"{self.name} must return one finite number per point, got shape {values.shape}."
+            )
         return values.reshape(len(X))

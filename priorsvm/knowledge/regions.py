@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..cover import Cover, interpolation_error
 from ..decision import FittedLinear
-from ..errors import CollapsedModel, CoverTooCoarse, InvalidInput, MissingCapability
+from ..errors import CoverTooCoarse, InvalidInput, MissingCapability
 from ..sample import Array, Sample
 from ..sets import BoxSet, EllipsoidSet, LevelSet, PolyhedronSet, Set
 from .base import Context, Knowledge, Terms, Verdict, check_flag, check_nonnegative, check_points
@@ -40,6 +40,7 @@ class Search:
     lift : for each demand, by how much more than h is asked at the points.
     bound : the objective that the points alone have reached: a lower bound.
     length : the norm of f at that time.
+    reached : the objective when the covers were last refined.
     """
 
     demands: list[Demand]
@@ -49,6 +50,7 @@ class Search:
     lift: tuple[float, ...] | None = None
     bound: float = float("nan")
     length: float = float("nan")
+    reached: float = float("inf")
 
 
 class RegionKnowledge(Knowledge):
@@ -67,16 +69,17 @@ class RegionKnowledge(Knowledge):
 
     methods: ClassVar[tuple[str, ...]] = ("auto", "cuts", "points", "guaranteed")
     max_dimension: ClassVar[int] = 4
-    latex: ClassVar[dict[str, str]] = {
+    # <z> stands for the slack of a soft block, and for nothing in a hard one.
+    formulas: ClassVar[dict[str, str]] = {
         "mu": r"\sum_l \zeta_l",
-        "box": r"s_l (w^\top c_l + b) - r_l^\top v \ge 1 - \zeta_l",
+        "box": r"s_l (w^\top c_l + b) - r_l^\top v \ge 1<z>,\; \text{centres } c_l, \text{ half-widths } r_l",
         "size": r"-v \le w \le v",
         "open": r"s_l w_j \ge 0 \text{ or } \le 0 \text{ where } x_j \text{ is unbounded}",
         "dual": r"B_l^\top u_l + s_l w = 0,\; u_l \ge 0",
-        "value": r"d_l^\top u_l - s_l b + 1 \le \zeta_l",
-        "cone": r"s_l f(c_l) - 1 + \zeta_l \ge \|A_l^\top w\|",
-        "points": r"s_l f(x_p) \ge 1 - \zeta_l",
-        "corners": r"s_l f(v_p) - \eta_p \|g\|_H \ge 1 - \zeta_l",
+        "value": r"s_l b - d_l^\top u_l \ge 1<z>",
+        "cone": r"s_l f(c_l) - \|A_l^\top w\| \ge 1<z>",
+        "points": r"s_l f(x_p) \ge 1 + \delta_l<z>,\; \delta_l \ge 0 \text{ for what sags between points}",
+        "corners": r"s_l f(v_p) - \eta_p \|g\|_H \ge 1<z>",
     }
 
     mu: float
@@ -84,6 +87,12 @@ class RegionKnowledge(Knowledge):
     method: str
     points: Any
     max_cells: int
+
+    @property
+    def latex(self) -> dict[str, str]:  # type: ignore[override]
+        """The formulas, with a slack if the block is soft."""
+        slack = "" if self.hard else r" - \zeta_l,\; \zeta_l \ge 0"
+        return {name: _with_slack(formula, slack) for name, formula in self.formulas.items()}
 
     def demands(self, sample: Sample) -> list[Demand]:
         """What is asked of f, in the user's units."""
@@ -122,6 +131,11 @@ class RegionKnowledge(Knowledge):
         """What "auto" stands for."""
         return "cuts" if self.method == "auto" else self.method
 
+    def everywhere(self, linear: bool) -> bool:
+        """Whether the block must hold at every point of its regions."""
+        exact = linear and self.method != "points"
+        return self.hard and (exact or self._method not in ("points", "kernelised"))
+
     def _is_exact(self, linear: bool, demands: list[Demand]) -> bool:
         return linear and all(demand.exact_on_linear for demand in demands)
 
@@ -129,10 +143,10 @@ class RegionKnowledge(Knowledge):
         low, high = region.box
         j = int(np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))[0])
         column = j if sample.feature_names is None else sample.feature_names.tolist()[j]
-        X = sample.X_train[:, j]
+        X = sample.weighted_rows()[0][:, j]
         return (
-            f"the region is unbounded in column {column!r} (from {low[j]:g} to {high[j]:g}), and a kernel "
-            "machine cannot be searched without end. The training rows range from "
+            f"the region is unbounded in column {column!r} (from {low[j]:g} to {high[j]:g}), and "
+            "cannot be searched without end. The training rows range from "
             f"{np.nanmin(X):g} to {np.nanmax(X):g}: "
             f"give within={{{column!r}: (low, high)}}" + (" or within='data'." if self._open(sample) else ".")
         )
@@ -224,19 +238,18 @@ class RegionKnowledge(Knowledge):
         state: Search = context.state
         exact = self._is_exact(isinstance(f, FittedLinear), state.demands)
         if exact or self._method in ("points", "kernelised"):
-            _warn_if_constant(f, context)
             return None
         if state.covers is None:
-            cuts = self._more_cuts(f, state, context)
-            if cuts is None and self._method == "cuts":
-                _warn_if_constant(f, context)
-            return cuts
+            return self._more_cuts(f, state, context)
         return self._finer_cover(f, state, context)
 
     def settle(self, f: Any, context: Context) -> Search | None:
         """From the cuts, whose objective is a lower bound, to a cover."""
         state: Search = context.state
-        if isinstance(f, FittedLinear) or self.method != "guaranteed" or state.covers is not None:
+        if isinstance(f, FittedLinear) or self.method != "guaranteed":
+            return None
+        if state.covers is not None:  # this was all: no block refines any more
+            self._warn_of_price(context, state)
             return None
         bound = context.objective if state.lift is None else state.bound
         return self._first_cover(f, replace(state, bound=bound, length=f.length))
@@ -260,6 +273,9 @@ class RegionKnowledge(Knowledge):
                 # Points far from binding have no multiplier: without them the optimum is the same.
                 grown.append(np.vstack([known[at_known + zeta < 0.3] if len(new) else known, new]))
                 worst.append(max(0.0, -float(excess.min(initial=0.0))))
+            gain = context.objective - state.bound
+            if not self.hard and max(worst) <= 10 * tol and gain <= 1e-4 * abs(context.objective):
+                return None  # what is left is not worth a round
             if max(worst) > tol:
                 lifted = self._lifted(state, worst, context.objective, rests)
                 return replace(lifted, points=grown) if added or lifted.lift != state.lift else None
@@ -325,7 +341,8 @@ class RegionKnowledge(Knowledge):
         gap = (context.objective - state.bound) / max(abs(state.bound), 1e-12)
         room = self.max_cells - sum(len(cover) for _, cover, _ in pairs)
         collapsed = f.length < 0.5 * state.length  # a constant f may be near in price, and is no answer
-        if (gap > NEAR or collapsed) and room > 0:
+        gains = context.objective < state.reached - 0.1 * NEAR * abs(state.bound) or collapsed
+        if (gap > NEAR or collapsed) and gains and room > 0:
             # Where the bound has less to spare than cells half as wide would gain, it will bind soon.
             covers = [
                 cover.refined(
@@ -337,15 +354,20 @@ class RegionKnowledge(Knowledge):
                 chosen = [
                     self._bind(f, demand, new) for new, (demand, _, _) in zip(covers, pairs, strict=True)
                 ]
-                return replace(state, covers=covers, chosen=chosen)
-        if not _warn_if_constant(f, context) and gap > NEAR:
+                return replace(state, covers=covers, chosen=chosen, reached=context.objective)
+        return None
+
+    def _warn_of_price(self, context: Context, state: Search) -> None:
+        """Say what the guarantee costs, if it is this block's cells that make it dear."""
+        gap = (context.objective - state.bound) / max(abs(state.bound), 1e-12)
+        if gap > NEAR and np.any(np.abs(context.duals.get("corners", 0.0)) > 1e-6 * abs(context.objective)):
             warnings.warn(
-                f"block '{context.name}': with max_cells={self.max_cells} the guarantee costs {gap:.0%} over "
-                "the cuts' lower bound on the objective. It holds; a higher max_cells makes it cheaper.",
+                f"block '{context.name}': with {sum(map(len, state.covers or []))} cells the guarantee costs "
+                f"{gap:.0%} over the cuts' lower bound on the objective. It holds; a higher max_cells (now "
+                f"{self.max_cells}) may make it cheaper.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        return None
 
     def relax(self, state: Search, sample: Sample) -> Search | None:
         """A finer cover, after one on which no f exists."""
@@ -416,12 +438,18 @@ class RegionKnowledge(Knowledge):
         return f"score of {score!r} {asked} {_reach(demand.region, sample)}"
 
 
+def _with_slack(formula: str, slack: str) -> str:
+    first, mark, rest = formula.partition("<z>")
+    term, _, sign = slack.partition(r",\;")
+    return first + term + rest + (rf",\;{sign}" if mark and sign else "")
+
+
 def _reach(region: Set, sample: Sample) -> str:
     """A region in words: a box by the columns in which it is not just the range of the data."""
     if not isinstance(region, BoxSet):
         names = {PolyhedronSet: "in the polyhedron", EllipsoidSet: "in the ellipsoid"}
         return names.get(type(region), "where g(x) <= 0")
-    X = sample.X_train
+    X = sample.weighted_rows()[0]
     own = np.flatnonzero((region.low > np.nanmin(X, axis=0)) | (region.high < np.nanmax(X, axis=0)))
     columns = [
         f"{column_name(j, sample, quoted=False)} from {region.low[j]:g} to {region.high[j]:g}"
@@ -466,18 +494,3 @@ def _covers(state: Search) -> list[tuple[Cover, Array]]:
 def _excess(f: Any, demand: Demand, cover: Cover) -> Array:
     """What the bound on f leaves of the demand around each corner."""
     return demand.excess(f, cover.corners) - cover.drop * f.length
-
-
-def _warn_if_constant(f: Any, context: Context) -> bool:
-    """Say that nothing is left of f but its bias, if the block has a part in that."""
-    if not any(np.any(np.abs(dual) > 1e-6) for dual in context.duals.values()):
-        return False
-    spread = float(np.ptp(f.value(context.sample.X_train)))
-    if spread < 1e-3:
-        warnings.warn(
-            f"block '{context.name}': f is constant (it varies by {spread:.0e} over the training rows). What "
-            "the block asks leaves no other: soften it, shrink its region, or use another kernel.",
-            CollapsedModel,
-            stacklevel=2,
-        )
-    return spread < 1e-3

@@ -89,9 +89,16 @@ class Rule(RegionKnowledge):
         return str(self.text)
 
     def demands(self, sample: Sample) -> list[Demand]:
+        sample_names = sample.feature_names
         sign, names = sample.sign(self.label), self._columns(sample)
         sample = replace(sample, feature_names=np.array(names, object))
-        regions = [as_set(part.B, part.d) for part in parse_rule(self.text, names)]
+        try:
+            regions = [as_set(part.B, part.d) for part in parse_rule(self.text, names)]
+        except BadRule as error:
+            if self.columns is None and sample_names is None:
+                hint = " An array has no names: fit on a DataFrame, or give columns=[...]."
+                error.args = (f"{error}\n{hint.strip()}",)
+            raise
         missing = [k for k, region in enumerate(regions) if region is None]
         if missing:
             which = "" if len(regions) == 1 else f" in its alternative {missing[0] + 1}"
@@ -114,6 +121,10 @@ class Rule(RegionKnowledge):
         if len(names) != d or not all(isinstance(name, str) for name in names):
             raise InvalidInput(f"columns must be {d} names, one for each column, got {self.columns!r}.")
         return names
+
+    def asked(self, demand: Demand, sample: Sample) -> str:
+        named = replace(sample, feature_names=np.array(self._columns(sample), object))
+        return super().asked(demand, named).replace("in the polyhedron", f"where {self.text}")
 
     def words(self) -> str:
         return f"{self.text!r} is {self.label!r}"

@@ -55,7 +55,7 @@ def part_of_space(within: Any, sample: Sample) -> tuple[Array, Array, Array, Arr
     "data" is the range of the training rows. A dict replaces it for the columns it names; an end that is
     None stays that of the data, and an infinite one is open.
     """
-    X = sample.X_train
+    X = sample.weighted_rows()[0]  # a row of weight 0 is not there
     low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
     given_low, given_high = np.zeros(len(low), bool), np.zeros(len(low), bool)
     if isinstance(within, str) and within == "data":
@@ -89,6 +89,7 @@ def bounds_of(bounds: Any, sample: Sample, what: str = "bounds") -> BoxSet:
         raise InvalidInput(f"{what} must be a dict of column to (low, high), got {bounds!r}.")
     d = sample.X.shape[1]
     low, high = np.full(d, -np.inf), np.full(d, np.inf)
+    columns(bounds, what, sample)
     for column, pair in bounds.items():
         j = sample.column(column)
         try:
@@ -104,6 +105,15 @@ def bounds_of(bounds: Any, sample: Sample, what: str = "bounds") -> BoxSet:
             raise InvalidInput(f"the {what} of column {column!r} leave nothing: {a:g} is above {b:g}.")
         low[j], high[j] = a, b
     return BoxSet(low, high)
+
+
+def columns(keys: Any, what: str, sample: Sample) -> list[int]:
+    """The positions of columns given by name or index, each of them once."""
+    found = [sample.column(key) for key in keys]
+    for k, j in enumerate(found):
+        if j in found[:k]:
+            raise InvalidInput(f"{what} names {column_name(j, sample)} twice, by name and by index.")
+    return found
 
 
 def signs_of(label: Any, count: int, sample: Sample) -> Array:

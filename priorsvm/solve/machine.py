@@ -16,6 +16,7 @@ from ..cache import Cache
 from ..decision import Fitted
 from ..diagnose import Residuals, refuse_opposed
 from ..errors import (
+    CollapsedModel,
     InaccurateSolution,
     Infeasible,
     InvalidInput,
@@ -141,7 +142,7 @@ def fit_machine(
         with naming(name):
             states[name] = block.start(training) if weight > 0 else None
     if spec.kernel is not None:  # a linear machine's solver finds these, and more
-        refuse_opposed(members, states)
+        refuse_opposed(members, states, linear=False)
     iterative = [m for m in members if m.weight > 0 and m.block.iterative]
     if iterative and grams is None:
         grams = Cache()  # the next round is likely to have the same rows
@@ -167,6 +168,7 @@ def fit_machine(
         machine.history = history
         with single_threaded():
             new = _refined(machine, iterative, sample, states)
+        history[-1]["seconds"] = time.perf_counter() - start
         if not new:
             break
         if len(history) >= max_rounds:
@@ -181,7 +183,26 @@ def fit_machine(
             break
         states = {**states, **new}
     bar.close()
+    _warn_of_collapse(machine)
     return machine
+
+
+def _warn_of_collapse(machine: Machine) -> None:
+    """Say that blocks have left nothing of f but its bias, and which of them pushes hardest."""
+    priced = [m for m in machine.members if m.weight > 0 and not m.block.only_rows]
+    if not priced:
+        return
+    push = {m.name: sum(float(np.abs(d).sum()) for d in machine.own_duals(m.name).values()) for m in priced}
+    hardest = max(push, key=lambda name: push[name])
+    spread = float(np.ptp(machine.f.value(machine.training.X)))
+    if push[hardest] > 1e-6 and spread < 1e-3:
+        of_class = f" for class {machine.training.positive!r}" if len(machine.training.classes) > 2 else ""
+        warnings.warn(
+            f"block '{hardest}' leaves a constant f{of_class} (it varies by {spread:.0e} over the training "
+            "rows). Soften it, shrink its region, or use another kernel.",
+            CollapsedModel,
+            stacklevel=4,
+        )
 
 
 def _flat(dual: Any) -> Array:

@@ -238,9 +238,11 @@ def solve(compiled: Compiled, name: str, options: dict[str, Any] | None) -> Outc
     try:
         return _solve_with(compiled, first, options or {})
     except SolverFailed:
-        if first == "CLARABEL" or "CLARABEL" not in installed() or options:
+        # HiGHS breaks down on some badly scaled LPs, Clarabel on some cones with redundant rows.
+        second = "ECOS" if first == "CLARABEL" else "CLARABEL"
+        if second not in able(problem_class) or options:
             raise
-    return _solve_with(compiled, "CLARABEL", {})  # HiGHS breaks down on some badly scaled LPs
+    return _solve_with(compiled, second, {})
 
 
 def _unsuited(name: str, compiled: Compiled, classes: dict[str, str], problem_class: str) -> str:
@@ -359,8 +361,11 @@ def is_infeasible(problem: cp.Problem) -> bool:
     """A certified verdict on the constraints alone."""
     import cvxpy as cp
 
-    with single_threaded():
-        problem.solve(solver=choose(classify([], problem.constraints)))
+    try:
+        with single_threaded():
+            problem.solve(solver=choose(classify([], problem.constraints)))
+    except cp.SolverError:
+        return False  # no verdict is no conflict
     return problem.status == cp.INFEASIBLE
 
 
