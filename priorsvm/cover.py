@@ -179,11 +179,12 @@ class Cover:
         """With no error above ``fine``, or as fine as ``limit`` cells can be."""
         todo = first_cells(region)
         done = todo[:0]
-        while len(todo) and len(done) + len(todo) <= limit:
+        while len(todo):
             good = error(todo) <= fine
             done, todo = done + todo[good], todo[~good]
-            if len(todo):
-                todo = todo.halved(unit, region)
+            if len(todo) == 0 or len(done) + 2 * len(todo) > limit:
+                break
+            todo = todo.halved(unit, region)
         return cls(done + todo, error, unit)
 
     def __len__(self) -> int:

@@ -188,14 +188,16 @@ def fit_machine(
 
 
 def _warn_of_collapse(machine: Machine) -> None:
-    """Say that blocks have left nothing of f but its bias, and which of them pushes hardest."""
-    priced = [m for m in machine.members if m.weight > 0 and not m.block.only_rows]
+    """Say that regions have left nothing of f but its bias, and which block pushes hardest."""
+    from ..knowledge.regions import RegionKnowledge
+
+    priced = [m for m in machine.members if m.weight > 0 and isinstance(m.block, RegionKnowledge)]
     if not priced:
         return
     push = {m.name: sum(float(np.abs(d).sum()) for d in machine.own_duals(m.name).values()) for m in priced}
     hardest = max(push, key=lambda name: push[name])
     spread = float(np.ptp(machine.f.value(machine.training.X)))
-    if push[hardest] > 1e-6 and spread < 1e-3:
+    if push[hardest] > 1e-3 * (1.0 + float(machine.alpha.sum())) and spread < 1e-3:
         of_class = f" for class {machine.training.positive!r}" if len(machine.training.classes) > 2 else ""
         warnings.warn(
             f"block '{hardest}' leaves a constant f{of_class} (it varies by {spread:.0e} over the training "

@@ -310,6 +310,7 @@ def eqs_50_to_52(X, y, B, d, sign, C, mu, mu_residual, hard):
     return cp.Problem(cp.Minimize(objective), constraints).solve(solver="CLARABEL")
 
 
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.CollapsedModel")
 @pytest.mark.parametrize("label", [0, 1])
 @pytest.mark.parametrize(("mu_residual", "hard"), [(None, True), (None, False), (0.01, False), (1.0, False)])
 def test_kernelised_is_the_published_programme(xor, label, mu_residual, hard):

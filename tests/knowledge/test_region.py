@@ -245,7 +245,7 @@ def test_laws_of_the_search():
         ({"g": lambda X: X @ np.ones(7)}, "g failed on an array of shape"),
         ({"h": "one"}, "h must be a number or a function"),
         ({"h": np.inf}, "h must be a number or a function"),
-        ({"h": lambda X: X}, "h must return one number per point"),
+        ({"h": lambda X: X}, "h must return one finite number per point"),
         ({"points": None}, "unbounded in column"),
         ({"points": 30, "within": {0: (0, np.inf)}}, "unbounded in column 0"),
         ({"points": "many"}, "points must be a number, 'grid' or an array"),

@@ -367,7 +367,7 @@ def test_a_guarantee_costs_at_most_two_percent(plane):
 
 def test_few_cells_are_dear_and_say_so(plane):
     X, y = plane
-    with pytest.warns(ConvergenceWarning, match=r"'box'.*max_cells=\d+ the guarantee costs"):
+    with pytest.warns(ConvergenceWarning, match=r"'box': with \d cells the guarantee costs"):
         model = PriorSVC(Box(SQUARE, 1, hard=True, method="guaranteed", max_cells=4), kernel=RBF(GAMMA)).fit(
             X, y
         )

@@ -60,7 +60,7 @@ def test_a_solver_that_is_wrong_makes_no_conflict():
 
 def test_a_conflict_is_asked_for_twice():
     """Whoever says that blocks conflict, a solver that can prove it is asked before any is named."""
-    model = PriorSVC(Box({0: (-1, 1)}, 1, hard=True)).fit(X, y)
+    model = PriorSVC(Box({0: (1, 2)}, 1, hard=True)).fit(X, y)
     compiled = model._machines[0].problem
     assert conflict(compiled, is_infeasible) == []
     assert conflict(compiled, lambda problem: len(problem.constraints) > 3) == ["box"]
