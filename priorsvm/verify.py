@@ -83,7 +83,9 @@ def verify(machines: Sequence[Machine]) -> Verification:
                 continue
             # A block is held to what the solver was held to.
             tol = max(10 * machine.spec.tol, 1e-5)
-            context = Context(name, sample, machine.states.get(name), support=machine.support, tol=tol)
+            context = Context(
+                name, sample, machine.states.get(name), None, None, machine.support, tol, machine.objective
+            )
             with naming(name), single_threaded():
                 checks.append(Check(name, block.verify(machine.f, context), sample.positive))
     return Verification(checks)

@@ -48,7 +48,7 @@ class Context:
     rows : indices of the training rows that have a positive cost.
     support : for every row of ``sample``, whether its dual is positive (in ``refine``).
     tol : the tolerance asked for.
-    objective : the objective that was reached (in ``refine``).
+    objective : the objective that was reached (in ``refine`` and ``verify``).
     duals : label -> multiplier of each of the block's constraints (in ``refine``).
     """
 

@@ -397,8 +397,13 @@ class RegionKnowledge(Knowledge):
             for demand, points in zip(state.demands, state.points, strict=True)
         ]
         worst = min(verdicts, key=lambda v: v.worst)
+        price = ""
+        if state.covers is not None:
+            gap = (context.objective - state.bound) / max(abs(state.bound), 1e-12)
+            price = f" ({sum(map(len, state.covers))} cells, objective {gap:+.1%} of that of the cuts)"
         return replace(
             worst,
+            asked=worst.asked + price,
             holds=all(v.holds for v in verdicts),
             proven=all(v.proven for v in verdicts),
             checked=sum(v.checked for v in verdicts),
