@@ -8,7 +8,7 @@ from ..errors import InvalidInput
 from ..sample import Sample
 from .demand import Demand
 from .regions import RegionKnowledge
-from .within import bounds_of, close, signs_of
+from .within import bounds_of, close_all, signs_of
 
 
 class Box(RegionKnowledge):
@@ -86,7 +86,7 @@ class Box(RegionKnowledge):
         given = self.bounds if isinstance(self.bounds, (list, tuple)) else [self.bounds]
         if len(given) == 0:
             raise InvalidInput("bounds is an empty list: give at least one box.")
-        boxes = [close(bounds_of(bounds, sample), self.within, sample) for bounds in given]
+        boxes = close_all([bounds_of(bounds, sample) for bounds in given], self.within, sample)
         return [
             Demand(box, sign)
             for box, sign in zip(boxes, signs_of(self.label, len(boxes), sample), strict=True)

@@ -14,7 +14,7 @@ from ..sets import PolyhedronSet, polyhedron
 from .base import Context, Terms, check_nonnegative
 from .demand import Demand, in_machine_units, polyhedra
 from .regions import RegionKnowledge
-from .within import close, signs_of
+from .within import close_all, signs_of
 
 
 class Polyhedron(RegionKnowledge):
@@ -133,7 +133,8 @@ class Polyhedron(RegionKnowledge):
         Bs, ds = (list(self.B), list(self.d)) if many else ([self.B], [self.d])
         if len(Bs) != len(ds):
             raise InvalidInput(f"there are {len(Bs)} matrices B and {len(ds)} vectors d.")
-        regions = [close(_polyhedron(B, d, sample), self.within, sample) for B, d in zip(Bs, ds, strict=True)]
+        literal = [_polyhedron(B, d, sample) for B, d in zip(Bs, ds, strict=True)]
+        regions = close_all(literal, self.within, sample)
         signs = signs_of(self.label, len(regions), sample)
         return [Demand(region, sign) for region, sign in zip(regions, signs, strict=True)]
 

@@ -13,7 +13,7 @@ from ..sample import Array, Sample
 from ..sets import BoxSet, Set, polyhedron
 from .demand import Demand
 from .regions import RegionKnowledge
-from .within import close
+from .within import close_all
 
 
 class Rule(RegionKnowledge):
@@ -104,9 +104,8 @@ class Rule(RegionKnowledge):
             which = "" if len(regions) == 1 else f" in its alternative {missing[0] + 1}"
             raise BadRule(f"no row can satisfy {self.text!r}: its conditions contradict each other{which}.")
         try:
-            return [
-                Demand(close(region, self.within, sample), sign) for region in regions if region is not None
-            ]
+            closed = close_all([region for region in regions if region is not None], self.within, sample)
+            return [Demand(region, sign) for region in closed]
         except InvalidInput as error:
             error.args = (f"{self.text!r}: {error}",)
             raise

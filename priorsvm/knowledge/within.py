@@ -2,6 +2,7 @@ r"""The part of the space a region speaks about."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,23 @@ from ..sample import Array, Sample
 from ..sets import BoxSet, PolyhedronSet, Set, polyhedron
 
 
-def close(region: Set, within: Any, sample: Sample) -> Set:
-    """The region within: None leaves it whole, "data" closes its open sides, bounds cut it.
+def close_all(regions: Sequence[Set], within: Any, sample: Sample) -> list[Set]:
+    """The regions within a part of the space, which is worked out once."""
+    if within is None:
+        return list(regions)
+    space = part_of_space(within, sample)
+    return [close(region, space, sample) for region in regions]
+
+
+def close(region: Set, space: tuple[Array, Array, Array, Array], sample: Sample) -> Set:
+    """The region within a part of the space: "data" closes its open sides, bounds cut it.
 
     "data" closes only sides that the region leaves open, at the range of the training rows, and only where
     something of the region is left by that: a region beyond the data stays whole. A dict says where to cut in
     the columns it names, and is "data" for the others.
     """
-    if within is None:
-        return region
     low, high = region.box
-    floor, ceiling, given_low, given_high = part_of_space(within, sample)
+    floor, ceiling, given_low, given_high = space
     # What the user gives cuts; the range of the data only closes what is open, where something is left.
     new_low = np.where(
         given_low, np.maximum(low, floor), np.where(np.isinf(low) & (floor <= high), floor, low)
