@@ -157,7 +157,8 @@ def check_solver(solver: Any) -> None:
             raise InvalidInput("solver 'auto' stands alone; a list names solvers.")
         if not isinstance(name, str) or (name not in SOLVERS and name != "LIBSVM"):
             known = ", ".join(["auto", "LIBSVM", *SOLVERS])
-            raise InvalidInput(f"solver {name!r} is not known. Known are: {known}.")
+            meant = f" Did you mean {name.upper()!r}?" if str(name).upper() in {"LIBSVM", *SOLVERS} else ""
+            raise InvalidInput(f"solver {name!r} is not known.{meant} Known are: {known}.")
     if isinstance(solver, str) or not any(name == "LIBSVM" or name in installed() for name in names):
         require_installed(names[0])
 
@@ -281,7 +282,9 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
         if any(option in reason for option in options):
             raise InvalidInput(f"{name} does not take these solver_options: {reason}") from error
         raise SolverFailed(
-            f"{name} broke down: {reason} Try another solver ({_others(name, compiled)}) or scale='standard'."
+            f"{name} broke down: {reason} "
+            f"Try another solver ({_others(name, compiled)}){_scaling(compiled)}. "
+            "Hard blocks that contradict each other can be the reason too: soften one with hard=False."
         ) from error
     except (TypeError, ValueError, AttributeError) as error:
         if not options:
@@ -347,8 +350,13 @@ def _no_answer(compiled: Compiled, name: str) -> PriorSVMError:
         )
     return SolverFailed(
         f"{name} ended with status '{status}' and no answer. Try another solver "
-        f"({_others(name, compiled)}), scale='standard', or a smaller C."
+        f"({_others(name, compiled)}){_scaling(compiled)}, or a smaller C."
     )
+
+
+def _scaling(compiled: Compiled) -> str:
+    """Advice to scale, to whom it can be news."""
+    return ", or scale='standard'" if compiled.spec.scale is None else ""
 
 
 def _others(name: str, compiled: Compiled) -> str:
