@@ -148,11 +148,9 @@ class RegionKnowledge(Knowledge):
             f"the region is unbounded in column {column!r} (from {low[j]:g} to {high[j]:g}), and "
             "cannot be searched without end. The training rows range from "
             f"{np.nanmin(X):g} to {np.nanmax(X):g}: "
-            f"give within={{{column!r}: (low, high)}}" + (" or within='data'." if self._open(sample) else ".")
+            f"give within={{{column!r}: (low, high)}}"
+            + (" or within='data'." if getattr(self, "within", "data") is None else ".")
         )
-
-    def _open(self, sample: Sample) -> bool:
-        return getattr(self, "within", "data") is None
 
     def _require_coverable(self, demand: Demand, kernel: Any) -> None:
         d = len(demand.region.box[0])

@@ -96,8 +96,8 @@ class Rule(RegionKnowledge):
             regions = [as_set(part.B, part.d) for part in parse_rule(self.text, names)]
         except BadRule as error:
             if self.columns is None and sample_names is None:
-                hint = " An array has no names: fit on a DataFrame, or give columns=[...]."
-                error.args = (f"{error}\n{hint.strip()}",)
+                way_out = "An array has no names: fit on a DataFrame, or give columns=[...]."
+                error.args = (f"{error}\n{way_out}",)
             raise
         missing = [k for k, region in enumerate(regions) if region is None]
         if missing:

@@ -282,7 +282,7 @@ def random_case(rng, d):
 
 
 def guarantee_holds(rng, d):
-    """Lowest s f over the sample, and |g| against the plain machine's (or the cuts' if smaller)."""
+    """Lowest s f over the sample, and |g| against the plain machine's and against the cuts'."""
     X, y, block, label, Z = random_case(rng, d)
     gamma = rng.uniform(0.2, 1.0)
     with warnings.catch_warnings():
@@ -295,33 +295,35 @@ def guarantee_holds(rng, d):
         beta = machine.dual_coef_[0]
         return np.sqrt(beta @ rbf_kernel(machine.centres_, gamma=gamma) @ beta)
 
-    other = size(PriorSVC(kernel=RBF(gamma), C=model.C, solver="CLARABEL").fit(X, y))
-    if size(model) < 0.5 * other:  # where the region itself leaves f little room, that is no collapse
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CollapsedModel)
-            other = size(PriorSVC(block.set_params(method="cuts"), kernel=RBF(gamma), C=model.C).fit(X, y))
-        if other < 1e-4:  # a constant is the best there is
-            return ((1 if label else -1) * own).min(), np.inf
-    return ((1 if label else -1) * own).min(), size(model) / other
+    least = ((1 if label else -1) * own).min()
+    plain = size(model) / size(PriorSVC(kernel=RBF(gamma), C=model.C, solver="CLARABEL").fit(X, y))
+    if plain >= 0.5:
+        return least, plain, np.inf
+    # Where the region itself leaves f little room the cuts' machine is as small.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CollapsedModel)
+        cuts = size(PriorSVC(block.set_params(method="cuts"), kernel=RBF(gamma), C=model.C).fit(X, y))
+    return least, plain, np.inf if cuts < 1e-4 else size(model) / cuts  # a constant may be the best there is
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_a_guarantee_holds_everywhere(d):
     rng = np.random.default_rng([d, 0])
     for _ in range(4):
-        least, share = guarantee_holds(rng, d)
+        least, plain, cuts = guarantee_holds(rng, d)
         assert least >= 1 - 1e-6
-        assert share >= 0.5
+        assert plain >= 0.5 or cuts >= 0.5
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("d", [1, 2, 3])
-@pytest.mark.parametrize("seed", range(4))
-def test_a_guarantee_holds_in_every_one_of_many_fits(d, seed):
-    rng = np.random.default_rng([d, seed, 1])
-    found = np.array([guarantee_holds(rng, d) for _ in range(9)])
-    assert found[:, 0].min() >= 1 - 1e-6
-    assert found[:, 1].min() >= 0.5  # bought without a collapse
+def test_a_guarantee_holds_in_every_one_of_many_fits():
+    """108 fits; at least 100 of them with half of the plain machine's norm, and none smaller than need be."""
+    streams = [(np.random.default_rng([d, seed, 1]), d) for d in (1, 2, 3) for seed in range(4)]
+    found = np.array([guarantee_holds(rng, d) for rng, d in streams for _ in range(9)])
+    least, plain, cuts = found.T
+    assert least.min() >= 1 - 1e-6
+    assert np.sum(plain >= 0.5) >= 100
+    assert cuts.min() >= 0.5
 
 
 @pytest.mark.parametrize(
