@@ -91,5 +91,9 @@ class UnsoundMethod(PriorSVMWarning):
     """A published method was asked for that does not promise what it seems to say."""
 
 
+class CoarsePolynomial(PriorSVMWarning):
+    """Along a trajectory f is far from the polynomial that stands for it."""
+
+
 class Recompiled(PriorSVMWarning):
     """A path could not keep its compiled problem because more than weights changed."""

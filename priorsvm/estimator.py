@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import itertools
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +96,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
     support_ : training rows with a positive dual variable.
     solver_, status_, history_, n_rounds_, objective_ : how the fit went; lists with more than two classes.
     report_ : what every block contributed.
+    findings_ : what blocks found, by name: for instance the worst point of every uncertain row.
 
     Examples
     --------
@@ -220,9 +222,16 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         """Check everything that can be checked before heavy work, and make the plain samples."""
         self._check_parameters()
         prior = self._with_rows(as_prior(self.prior), rows)
-        allow_nan = "allow-nan" if any(m.block.allow_nan and m.weight > 0 for m in prior) else True
-        checks = {"dtype": np.float64, "ensure_all_finite": allow_nan, "ensure_min_samples": 2}
-        X, y = validate_data(self, X, y, skip_check_array=_is_plain(X, y), **checks)
+        imputers = [m for m in prior if m.block.allow_nan and m.weight > 0]
+        if len(imputers) > 1:
+            both = " and ".join(f"'{m.name}'" for m in imputers)
+            raise InvalidInput(f"blocks {both} both deal with missing values: keep one of them.")
+        checks = {"dtype": np.float64, "ensure_min_samples": 2}
+        with _naming_missing_values(X):
+            finite = "allow-nan" if imputers else True
+            X, y = validate_data(
+                self, X, y, skip_check_array=_is_plain(X, y), ensure_all_finite=finite, **checks
+            )
         try:
             if y.dtype.kind not in "biuUS":  # whole numbers and words need no further look
                 check_classification_targets(y)
@@ -246,6 +255,11 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         if self.random_state is not None:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         positives = self.classes_.tolist()[1:] if len(self.classes_) == 2 else self.classes_.tolist()
+        missing = None
+        for name, block, _ in imputers:
+            with naming(name):
+                missing = block.complete(X, y, np.ones(len(X)) if weight is None else weight, names)
+                X = missing.X
         scale = Scale.of(self.scale, X, weight)
         inner = X if scale is None else scale.points(X)
         spec = Spec(
@@ -257,7 +271,9 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             self.n_centres,
             float(self.tol),
         )
-        samples = [Sample.training(X, y, self.classes_, p, weight, names, seed, spec) for p in positives]
+        samples = [
+            Sample.training(X, y, self.classes_, p, weight, names, seed, spec, missing) for p in positives
+        ]
         for name, block, _ in prior:
             with naming(name):
                 for sample in samples:
@@ -445,10 +461,11 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         """f of every row: (n,) for two classes, (n, K) for more."""
         check_is_fitted(self, "_machines")
         machines = self._machines
-        allow_nan = any(m.block.allow_nan for m in machines[0].members)
-        X = validate_data(
-            self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan" if allow_nan else True
-        )
+        allow_nan = any(m.block.allow_nan and m.weight > 0 for m in machines[0].members)
+        with _naming_missing_values(X):
+            X = validate_data(
+                self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan" if allow_nan else True
+            )
         scores = np.column_stack([_score(machine, X) for machine in machines])
         return scores[:, 0] if len(machines) == 1 else scores
 
@@ -524,6 +541,11 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         return self._each([machine.problem.problem for machine in self._fitted_machines()])
 
     @property
+    def findings_(self) -> Any:
+        """Block name -> what it found once f was there; a list of these with more than two classes."""
+        return self._each([machine.findings for machine in self._fitted_machines()])
+
+    @property
     def report_(self) -> Report:
         """What every term contributes to the objective, and how the solve went."""
         from .explain.report import report
@@ -583,6 +605,20 @@ def _is_plain(X: Any, y: Any) -> bool:
     )
 
 
+@contextmanager
+def _naming_missing_values(X: Any) -> Iterator[None]:
+    """An error about NaN in X says which block takes it."""
+    try:
+        yield
+    except ValueError as error:
+        if "Input X contains NaN" not in str(error):
+            raise
+        raise InvalidInput(
+            "Input X contains NaN. Fit with MissingValues() in the prior to work with missing values, or "
+            "impute them first."
+        ) from error
+
+
 def _fit_and_record(*arguments: Any, **keywords: Any) -> tuple[Machine, list[tuple[str, type[Warning]]]]:
     """A machine and the warnings its fit gave, which would be lost in another process."""
     with warnings.catch_warnings(record=True) as caught:
@@ -608,7 +644,8 @@ def _score(machine: Machine, X: Array) -> Array:
     for name, block, weight in machine.members:
         if weight > 0:
             with naming(name):
-                scores = block.predict(machine.f, X)
+                state = machine.states.get(name)
+                scores = block.predict(machine.f, X, *([] if state is None else [state]))
             if scores is not None:
                 scores = np.asarray(scores, float)
                 if scores.shape != (len(X),) or not np.isfinite(scores).all():

@@ -35,6 +35,7 @@ class Sample:
     seed : where the random draws of blocks start.
     shares : for each block, the part of ``cost`` it is responsible for; together they are ``cost``.
     machine : the machine they train: its kernel (None if linear), norm, scale; None if not known.
+    missing : what a block made of missing values in the training rows, whose ``X`` are these; else None.
     """
 
     X: Array
@@ -50,6 +51,7 @@ class Sample:
     seed: int = 0
     shares: dict[str, Array] = field(default_factory=dict)
     machine: Spec | None = None
+    missing: Any = None
 
     @classmethod
     def training(
@@ -62,6 +64,7 @@ class Sample:
         feature_names: Array | None = None,
         seed: int = 0,
         machine: Spec | None = None,
+        missing: Any = None,
     ) -> Sample:
         """The plain training set of the machine that tells ``positive`` from the other classes."""
         n = len(X)
@@ -82,6 +85,7 @@ class Sample:
             seed,
             {"svm": cost},
             machine,
+            missing,
         )
 
     def __len__(self) -> int:

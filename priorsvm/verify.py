@@ -10,7 +10,7 @@ import numpy as np
 
 from .assemble import naming
 from .explain.table import html_table, text_table
-from .knowledge.base import Context, Verdict
+from .knowledge.base import Verdict
 from .solve.machine import Machine
 from .solve.solvers import single_threaded
 
@@ -83,9 +83,7 @@ def verify(machines: Sequence[Machine]) -> Verification:
                 continue
             # A block is held to what the solver was held to.
             tol = max(10 * machine.spec.tol, 1e-5)
-            context = Context(
-                name, sample, machine.states.get(name), None, None, machine.support, tol, machine.objective
-            )
+            context = machine.context(name, sample, tol)
             with naming(name), single_threaded():
                 checks.append(Check(name, block.verify(machine.f, context), sample.positive))
     return Verification(checks)

@@ -227,7 +227,7 @@ def svc(name, error, words, **parameters):
 
 
 DATA = [
-    Case("NaN in X", ValueError, ["X contains NaN", "imputer"], X=spoiled(np.nan)),
+    Case("NaN in X", ValueError, ["X contains NaN", "MissingValues()", "impute"], X=spoiled(np.nan)),
     Case("infinity in X", ValueError, ["X contains infinity"], X=spoiled(np.inf)),
     Case("1-D X", ValueError, ["Expected 2D array", "reshape"], X=X[:, 0]),
     Case("3-D X", ValueError, ["dim 3"], X=X[None]),

@@ -88,7 +88,9 @@ def _describe(
     for label, constraint in compiled.constraints.items():
         name, _, own = label.partition(".")
         if name != "svm":
-            latex = blocks[name].latex.get(own, rf"c_{{\text{{{_text(label)}}}}}(f) \le 0")
+            unnamed = rf"c_{{\text{{{_text(label)}}}}}(f) \le 0"
+            formulas = blocks[name].latex  # "cone_2" is one of several stacks of "cone"
+            latex = formulas.get(own, formulas.get(own.rpartition("_")[0], unnamed))
             constraints.setdefault(label, (latex, _rows(constraint)))
 
 

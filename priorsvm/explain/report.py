@@ -95,6 +95,7 @@ class Report:
                 f"{solve['status']} in {rounds}, {solve['residuals']}, compile {solve['compile']:.3f} s, "
                 f"solve {solve['solve']:.3f} s{_all_rounds(solve)}{local}"
             )
+            lines += [f"{which}{block}: {told}" for block, told in solve["findings"].items()]
         return lines
 
     def __str__(self) -> str:
@@ -142,6 +143,7 @@ def report(machines: Sequence[Machine]) -> Report:
                 "compile": outcome.compile_seconds,
                 "solve": outcome.solve_seconds,
                 "seconds": sum(entry["seconds"] for entry in machine.history),
+                "findings": {block: str(told) for block, told in machine.findings.items()},
                 "local": [
                     m.name
                     for m in machine.members

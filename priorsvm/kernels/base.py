@@ -166,6 +166,22 @@ class Kernel(BaseEstimator):
         self._require("derivative_bound")
         return self._derivative_bound(order, np.asarray(reach, float))
 
+    def displacement_bound(self, radius: ArrayLike, reach: ArrayLike) -> Array:
+        r"""The most that :math:`\|k_x - k_m\|_H` can be for :math:`\|x - m\| \le r_i`, shape (n,).
+
+        A function g then differs by no more than :math:`\|g\|_H` times that between m and x.
+
+        Parameters
+        ----------
+        radius : array of shape (n,)
+            The distances :math:`r_i`.
+        reach : array of shape (n,)
+            The distances of the points m from the origin.
+        """
+        self._check()
+        self._require("derivative_bound")
+        return self._displacement_bound(np.asarray(radius, float), np.asarray(reach, float))
+
     @property
     def definiteness(self) -> Definiteness:
         r"""What is known of the matrices :math:`K = k(X, X)`.
@@ -248,6 +264,9 @@ class Kernel(BaseEstimator):
 
     def _derivative_bound(self, order: int, reach: Array) -> Array:
         raise NotImplementedError
+
+    def _displacement_bound(self, radius: Array, reach: Array) -> Array:
+        return radius * self._derivative_bound(1, reach + radius)
 
     def _check(self) -> None:
         """Raise if a parameter has a value that cannot be used."""
@@ -426,6 +445,9 @@ class Sum(_Several):
         # The squared norm of a combination of k_x is linear in k.
         return reduce(np.hypot, (k._derivative_bound(order, reach) for k in self._parts()))
 
+    def _displacement_bound(self, radius: Array, reach: Array) -> Array:
+        return reduce(np.hypot, (k._displacement_bound(radius, reach) for k in self._parts()))
+
     def __repr__(self) -> str:
         return " + ".join(repr(k) for k in self.kernels)
 
@@ -576,6 +598,9 @@ class Scaled(_Combination):
 
     def _derivative_bound(self, order: int, reach: Array) -> Array:
         return math.sqrt(self.factor) * self.kernel._derivative_bound(order, reach)
+
+    def _displacement_bound(self, radius: Array, reach: Array) -> Array:
+        return math.sqrt(self.factor) * self.kernel._displacement_bound(radius, reach)
 
     def __repr__(self) -> str:
         return f"{self.factor!r} * {_as_factor(self.kernel)}"

@@ -290,6 +290,9 @@ class RBF(_WithGamma):
         squared = gamma**order * math.factorial(2 * order) / math.factorial(order)
         return np.full(len(reach), math.sqrt(squared))
 
+    def _displacement_bound(self, radius: Array, reach: Array) -> Array:
+        return np.sqrt(-2.0 * np.expm1(-_gamma_number(self, self.gamma) * radius**2))
+
 
 class NegativeDistance(Kernel):
     r"""The negative power of the distance, :math:`k(x, z) = -\|x - z\|^p` with :math:`0 < p \le 2`.

@@ -44,12 +44,14 @@ class Context:
     name : the block's name in the prior.
     sample : all rows, after every block's ``prepare``.
     state : the block's state (iterative blocks), else None.
-    slack : the shared :math:`\xi` of the training rows ``rows`` (in ``build``), a cvxpy expression.
+    slack : the shared :math:`\xi` of the training rows ``rows``: in ``build`` a cvxpy expression, in
+        ``verify`` and ``findings`` numbers.
     rows : indices of the training rows that have a positive cost.
     support : for every row of ``sample``, whether its dual is positive (in ``refine``).
     tol : the tolerance asked for.
     objective : the objective that was reached (in ``refine`` and ``verify``).
-    duals : label -> multiplier of each of the block's constraints (in ``refine``).
+    duals : label -> multiplier of each of the block's constraints (in ``refine`` and ``findings``).
+    alpha : the multipliers of the margins of ``rows`` (in ``findings``).
     """
 
     name: str
@@ -61,6 +63,7 @@ class Context:
     tol: float = 1e-6
     objective: float = float("nan")
     duals: Mapping[str, Array] = field(default_factory=dict)
+    alpha: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -177,14 +180,30 @@ class Knowledge(BaseEstimator):
         """Whether the fitted f obeys this block."""
         return Verdict(None, asked="nothing of f's values" if self.only_rows else "not checked: no verify()")
 
-    def predict(self, f: Fitted, X: Array) -> Array | None:
-        """Scores of new rows, for a block that changes how they are scored."""
+    def findings(self, f: Fitted, context: Context) -> Any:
+        """What is worth knowing once f is fitted, or None; ``str()`` of it is a line of the report."""
+        return None
+
+    def predict(self, f: Fitted, X: Array, state: Any = None) -> Array | None:
+        """Scores of new rows, for a block that changes how they are scored.
+
+        ``state`` is given to blocks that have one.
+        """
+        return None
+
+    def complete(self, X: Array, labels: Array, weight: Array, names: Any = None) -> Any:
+        """Of a block with ``allow_nan``: ``sample.missing``, which has the rows made whole as its ``X``."""
         return None
 
     @property
     def iterative(self) -> bool:
         """Whether the block refines its state after a solve."""
         return type(self).refine is not Knowledge.refine
+
+    @property
+    def machine_decides(self) -> bool:
+        """Whether the block asks for something else in a linear than in a kernel machine."""
+        return False
 
     @property
     def only_rows(self) -> bool:

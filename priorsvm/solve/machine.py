@@ -24,7 +24,7 @@ from ..errors import (
     SolverNotInstalled,
     SolverUnsuited,
 )
-from ..knowledge.base import Context
+from ..knowledge.base import Context, Knowledge
 from ..prior import Member
 from ..sample import Array, Sample
 from . import libsvm
@@ -46,6 +46,7 @@ class Machine:
     penalties : (block, name) -> what that penalty adds to the objective.
     outcome : solver, status, residuals, times.
     history : one dict per round.
+    findings : block name -> what it has to tell of f.
     shared_slack : the slack of every row where blocks share it: f alone does not tell what they ask of it.
     """
 
@@ -60,6 +61,7 @@ class Machine:
     penalties: dict[tuple[str, str], float]
     outcome: Outcome
     history: list[dict[str, Any]] = field(default_factory=list)
+    findings: dict[str, Any] = field(default_factory=dict)
     shared_slack: Array | None = None
     compiled: Compiled | None = None
 
@@ -100,6 +102,22 @@ class Machine:
     @property
     def objective(self) -> float:
         return sum(self.contributions().values())
+
+    def context(self, name: str, sample: Sample, tol: float | None = None) -> Context:
+        """What block ``name`` sees of the solved machine."""
+        rows = np.flatnonzero(sample.cost[: sample.n_train] > 0)
+        return Context(
+            name,
+            sample,
+            self.states.get(name),
+            self.slack(sample)[rows],
+            rows,
+            self.support,
+            self.spec.tol if tol is None else tol,
+            self.objective if tol is not None else float("nan"),
+            self.own_duals(name),
+            self.alpha[rows],
+        )
 
     def own_duals(self, block: str) -> dict[str, Array]:
         """The multipliers of a block's constraints, by its own labels."""
@@ -184,14 +202,32 @@ def fit_machine(
         states = {**states, **new}
     bar.close()
     _warn_of_collapse(machine)
+    with single_threaded():
+        machine.findings = _findings(machine, sample)
     return machine
 
 
+def _findings(machine: Machine, sample: Sample) -> dict[str, Any]:
+    """What the blocks have to tell of the fitted f."""
+    found = {}
+    for name, block, weight in machine.members:
+        if weight > 0 and type(block).findings is not Knowledge.findings:
+            with naming(name):
+                told = block.findings(machine.f, machine.context(name, sample))
+            if told is not None:
+                found[name] = told
+    return found
+
+
 def _warn_of_collapse(machine: Machine) -> None:
-    """Say that regions have left nothing of f but its bias, and which block pushes hardest."""
+    """Say that blocks have left nothing of f but its bias, and which of them pushes hardest."""
     from ..knowledge.regions import RegionKnowledge
 
-    priced = [m for m in machine.members if m.weight > 0 and isinstance(m.block, RegionKnowledge)]
+    priced = [
+        m
+        for m in machine.members
+        if m.weight > 0 and (m.block.shares_slack or isinstance(m.block, RegionKnowledge))
+    ]
     if not priced:
         return
     push = {m.name: sum(float(np.abs(d).sum()) for d in machine.own_duals(m.name).values()) for m in priced}
@@ -199,9 +235,15 @@ def _warn_of_collapse(machine: Machine) -> None:
     spread = float(np.ptp(machine.f.value(machine.training.X)))
     if push[hardest] > 1e-3 * (1.0 + float(machine.alpha.sum())) and spread < 1e-3:
         of_class = f" for class {machine.training.positive!r}" if len(machine.training.classes) > 2 else ""
+        block = next(m.block for m in priced if m.name == hardest)
+        way_out = (
+            "What rows may be overlaps too much: lower its confidence or span, or raise C."
+            if block.shares_slack
+            else "Soften it, shrink its region, or use another kernel."
+        )
         warnings.warn(
             f"block '{hardest}' leaves a constant f{of_class} (it varies by {spread:.0e} over the training "
-            "rows). Soften it, shrink its region, or use another kernel.",
+            f"rows). {way_out}",
             CollapsedModel,
             stacklevel=4,
         )

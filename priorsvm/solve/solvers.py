@@ -270,6 +270,7 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
             # CVXPY's own remark on inaccuracy; ours follows, with residuals.
             warnings.filterwarnings("ignore", message="Solution may be inaccurate")
             warnings.filterwarnings("ignore", message=".*ECOS.*", category=FutureWarning)
+            _ignore_backend()
             # Clarabel would keep the equilibration of its first weights, which costs more than it saves.
             try:
                 problem.solve(solver=name, warm_start=name != "CLARABEL", **arguments)
@@ -370,11 +371,17 @@ def is_infeasible(problem: cp.Problem) -> bool:
     import cvxpy as cp
 
     try:
-        with single_threaded():
+        with single_threaded(), warnings.catch_warnings():
+            _ignore_backend()
             problem.solve(solver=choose(classify([], problem.constraints)))
     except cp.SolverError:
         return False  # no verdict is no conflict
     return problem.status == cp.INFEASIBLE
+
+
+def _ignore_backend() -> None:
+    """CVXPY says that it compiles a stack of matrices by another of its backends, which is no news."""
+    warnings.filterwarnings("ignore", message="The problem has an expression with dimension greater than 2")
 
 
 @lru_cache(maxsize=2)

@@ -1,0 +1,461 @@
+r"""Rows that move along a curve: the margin holds all along it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.stats.qmc import Sobol
+
+from ..errors import CoarsePolynomial, InvalidInput, InvalidType
+from ..polynomials import atoms, lobatto, squares, through, upper
+from ..sample import Array, Sample
+from ..transforms.base import Transform, is_whole
+from .base import Context, Knowledge, Terms, Verdict, described
+from .worst_case import NEGLIGIBLE, WorstCase
+
+# Angles per row at which f is compared with its polynomial, and the difference that is worth a warning.
+ANGLES, COARSE = 201, 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    r"""The curves :math:`\theta \mapsto T_\theta x_i`, and the polynomials that stand for f on them.
+
+    Attributes
+    ----------
+    low, high : (q,) arrays, the range of each parameter; u = -1 there and 1 here.
+    nodes : (m, q) array, the u where f is evaluated.
+    points : (n, m, d) array, the training rows there.
+    coefficients : (n, r + 1, d) array of a polynomial path, or None for that of the transform.
+    """
+
+    low: Array
+    high: Array
+    nodes: Array
+    points: Array
+    coefficients: Array | None = None
+
+    def theta(self, u: Array) -> Array:
+        """The parameters, from (k, q) places."""
+        middle, half = (self.low + self.high) / 2, (self.high - self.low) / 2
+        return np.where(np.isinf(u), u, middle + half * np.where(np.isinf(u), 0.0, u))
+
+    def basis(self, u: Array) -> Array:
+        """The matrix that takes values at the nodes to those of the polynomial at u, (k, m)."""
+        if self.nodes.shape[1] == 1:
+            return through(self.nodes[:, 0], u[:, 0])
+        return np.linalg.solve(_monomials(self.nodes).T, _monomials(u).T).T
+
+
+class Trajectories(Knowledge):
+    r"""Every training row moves along a curve, and has its margin all along it.
+
+    .. math:: y_i f(T_\theta x_i) \ge \rho_i - \xi_i \quad\text{for all } \theta ,
+
+    with the slack of the row itself: the loss is the worst of the curve. :math:`f(T_\theta x_i)` is replaced
+    by the polynomial in :math:`\theta` through its values at a few nodes, on linear and kernel machines
+    alike, and a polynomial is nonnegative on a span if and only if it is a certain sum of squares: two
+    points for degree 1, one second-order cone for degree 2, two small semidefinite matrices beyond. How far
+    f is from its polynomial is measured after the fit, at 201 places of each trajectory, and reported.
+
+    Parameters
+    ----------
+    transform : Transform
+        A continuous one. May be None if ``coefficients`` are given.
+    degree : int, optional
+        Of the polynomial: 0, 1 or even. By default 2 on a linear machine and 4 on a kernel machine; 2 for
+        several parameters, where a span then asks for slightly more than it means.
+    span : "transform", (low, high), a list of these, or "line"
+        For which :math:`\theta`: the transform's own range, one of yours (a pair for each parameter), or all
+        numbers, where the polynomial is taken far beyond what it was made from.
+    coefficients : "interpolate", "taylor", array or function
+        Where the polynomial comes from: the nodes of the span (of the transform's own range, for the
+        line); or the path is first replaced by :math:`\sum_j \theta^j X_{ij}`, its Taylor polynomial about 0
+        by differences; or the :math:`X_{ij}` themselves, (n, r + 1, d) with :math:`X_{i0} = x_i`, better
+        given to ``fit`` as ``<block>__coefficients``, or a function of (X, y) that returns them.
+
+    References
+    ----------
+    Graepel & Herbrich 2004; Nesterov 2000 for sums of squares; Lauer & Bloch 2008, eqs. (43)-(44), where the
+    sign of (44) has to be turned. The slack, the span by the S-lemma and kernel machines are additions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from priorsvm import FromFunction, PriorSVC, Trajectories
+    >>> def turn(X, angle):
+    ...     return X @ [[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]]
+    >>> turns = FromFunction(turn, thetas=[-0.4, 0.4])
+    >>> model = PriorSVC(Trajectories(turns), C=100).fit([[1.0, 0.0], [3.0, 0.0]], [0, 1])
+    >>> worst = model.findings_["trajectories"]
+    >>> [(int(i), round(abs(float(t)), 2)) for i, t in zip(worst.rows, worst.thetas)]
+    [(0, 0.0), (1, 0.4), (1, 0.4)]
+    """
+
+    shares_slack: ClassVar[bool] = True
+    row_params: ClassVar[tuple[str, ...]] = ("coefficients",)
+    latex: ClassVar[dict[str, str]] = {
+        "ends": r"y_i f(T_\theta x_i) \ge \rho_i - \xi_i \text{ at both ends of the span}",
+        "still": r"f(T_\theta x_i) \text{ does not depend on } \theta",
+        "cone": r"\|(p_1,\; p_0 - p_2 - 2 s_i)\| \le p_0 + p_2,\; "
+        r"p(u) = y_i f(T_{\theta(u)} x_i) - \rho_i + \xi_i,\; s_i \ge 0",
+        "squares": r"y_i f(T_\theta x_i) - \rho_i + \xi_i = \sigma_0 + (1 - u^2)\,\sigma_1 "
+        r"\text{ at the nodes}",
+        "sigma_0": r"\sigma_0(u) = t(u)^\top P_i\, t(u),\; P_i \succeq 0",
+        "sigma_1": r"\sigma_1(u) = t(u)^\top Q_i\, t(u),\; Q_i \succeq 0",
+        "matrix": r"\begin{pmatrix} p_0 - \sum_k s_k & p_1^\top / 2 \\ p_1 / 2 & P_2 + \mathrm{diag}(s) "
+        r"\end{pmatrix} \succeq 0,\; s \ge 0",
+    }
+
+    def __init__(
+        self,
+        transform: Any = None,
+        degree: int | None = None,
+        span: Any = "transform",
+        coefficients: Any = "interpolate",
+    ):
+        self.transform = transform
+        self.degree = degree
+        self.span = span
+        self.coefficients = coefficients
+
+    # ------------------------------------------------------------------ what was asked
+
+    def validate(self, sample: Sample) -> None:
+        transform, degree = self.transform, self.degree
+        if transform is None and self._named:
+            raise InvalidInput("it needs a transform, or the coefficients of the trajectories.")
+        if transform is not None:
+            if not isinstance(transform, Transform):
+                raise InvalidType(
+                    f"transform must be a Transform, got {described(transform)}. "
+                    "FromFunction(function, thetas) makes one of a function."
+                )
+            transform.validate(sample.X.shape[1])
+            transform.span()  # refuses discrete ones
+        if isinstance(self.coefficients, str) and not self._named:
+            raise InvalidInput(
+                "coefficients must be 'interpolate', 'taylor', an array or a function of (X, y), "
+                f"got {self.coefficients!r}."
+            )
+        low, _ = self._range()
+        if degree is not None and (not is_whole(degree) or degree < 0 or (degree > 1 and degree % 2)):
+            raise InvalidInput(
+                f"degree must be 0, 1 or an even number, got {degree!r}"
+                + (f": use {degree + 1}." if is_whole(degree) and degree > 1 else ".")
+            )
+        if degree is not None and degree > 20:
+            raise InvalidInput(f"degree must be at most 20, got {degree}: narrow the span instead.")
+        if len(low) > 1 and degree not in (None, 0, 2):
+            raise InvalidInput(f"degree must be 2 (or 0) with {len(low)} parameters, got {degree}.")
+        if len(low) > 1 and self.coefficients != "interpolate":
+            raise InvalidInput(f"coefficients must be 'interpolate' with {len(low)} parameters.")
+        if not self._named:
+            self._given(sample)
+        if transform is not None and sample.n_train:
+            transform.apply(sample.X_train[:1], low)
+
+    @property
+    def _named(self) -> bool:
+        return isinstance(self.coefficients, str) and self.coefficients in ("interpolate", "taylor")
+
+    @property
+    def machine_decides(self) -> bool:
+        return self.degree is None
+
+    @property
+    def on_line(self) -> bool:
+        """Whether all numbers are meant."""
+        return isinstance(self.span, str) and self.span == "line"
+
+    def _range(self) -> tuple[Array, Array]:
+        """Low and high of every parameter; on the line, of what the polynomial is made from."""
+        span = self.span
+        if isinstance(span, str):
+            if span not in ("transform", "line"):
+                raise InvalidInput(f"span must be 'transform', 'line' or (low, high), got {span!r}.")
+            if self.transform is None:
+                if span == "transform":
+                    raise InvalidInput("without a transform span must be (low, high) or 'line'.")
+                return np.array([-1.0]), np.array([1.0])
+            span = self.transform.span()
+        try:
+            pairs = np.atleast_2d(np.asarray(span, float))
+        except (TypeError, ValueError):
+            pairs = np.empty((0, 0))
+        q = 1 if self.transform is None else self.transform.n_parameters
+        if pairs.shape != (q, 2) or not np.isfinite(pairs).all() or not (pairs[:, 0] < pairs[:, 1]).all():
+            each = "" if q == 1 else f" for each of the {q} parameters"
+            raise InvalidInput(f"span must be (low, high) with low < high{each}, got {span!r}.")
+        return pairs[:, 0], pairs[:, 1]
+
+    def _given(self, sample: Sample) -> Array:
+        """The coefficients that were given, (n, r + 1, d)."""
+        array = self.aligned("coefficients", sample)
+        assert array is not None
+        n, d = sample.n_train, sample.X.shape[1]
+        if array.ndim != 3 or array.shape[2] != d or array.shape[1] == 0 or not np.isfinite(array).all():
+            raise InvalidInput(
+                f"coefficients has shape {array.shape}, expected ({n}, r + 1, {d}) and finite numbers: the "
+                "powers 0 to r of the parameter for each row."
+            )
+        if not np.allclose(array[:, 0], sample.X_train, rtol=1e-6, atol=1e-9):
+            raise InvalidInput("coefficients[:, 0] must be the rows themselves: theta = 0 moves nothing.")
+        return array
+
+    # ------------------------------------------------------------------ the polynomials
+
+    def start(self, sample: Sample) -> Path:
+        low, high = self._range()
+        X, q = sample.X_train, len(low)
+        degree, kernel = self.degree, None if sample.machine is None else sample.machine.kernel
+        path = None
+        if not self._named:
+            path = self._given(sample)
+        if degree is None:
+            degree = 4 if kernel is not None and q == 1 else 2
+            if path is not None and kernel is None:
+                degree = path.shape[1] - 1
+                degree += degree > 1 and degree % 2
+        if self.coefficients == "taylor":
+            path = self._taylor(X, int(degree))
+        nodes = lobatto(int(degree))[:, None] if q == 1 or degree == 0 else _quadratic_nodes(q)
+        if degree == 0:
+            return Path(low, high, np.zeros((1, q)), X[:, None], path)
+        empty = Path(low, high, nodes, np.empty((len(X), 0, X.shape[1])), path)
+        moved = [
+            self.transform.apply(X, theta) if path is None else moved_along(path, theta)
+            for theta in empty.theta(nodes)
+        ]
+        return Path(low, high, nodes, np.stack(moved, axis=1), path)
+
+    def _taylor(self, X: Array, degree: int) -> Array:
+        """The Taylor coefficients of the path about 0, from differences over a step that suits the degree."""
+        [(low, high)] = self.transform.span()
+        h = (high - low) / 2 * np.finfo(float).eps ** (1.0 / (degree + 2))
+        nodes = lobatto(degree)
+        moved = np.stack([self.transform.apply(X, u * h) for u in nodes], axis=1)
+        inverse = np.linalg.inv(np.vander(nodes, increasing=True)) / h ** np.arange(degree + 1)[:, None]
+        found = np.einsum("jm,nmd->njd", inverse, moved)
+        found[:, 0] = X
+        return found
+
+    def centres(self, sample: Sample, state: Path) -> Array:
+        with_cost = sample.cost[: sample.n_train] > 0
+        return state.points[with_cost].reshape(-1, sample.X.shape[1])
+
+    def build(self, f: Any, context: Context) -> Terms:
+        import cvxpy as cp
+
+        path: Path = context.state
+        n_nodes, q = path.nodes.shape
+        if context.rows is None or n_nodes == 1:
+            return Terms()
+        sample, rows = context.sample, context.rows
+        n, y = len(rows), sample.y[rows]
+        values = cp.reshape(f(path.points[rows].reshape(n * n_nodes, -1)), (n, n_nodes), order="C")
+        shortfall = cp.reshape(context.slack - sample.margin[rows], (n, 1), order="C")
+        p = cp.multiply(y[:, None] * np.ones(n_nodes), values) + shortfall @ np.ones((1, n_nodes))
+        if q > 1:
+            return Terms(constraints=self._matrix(p, path.nodes))
+        if n_nodes == 2:
+            if self.on_line:
+                return Terms(constraints={"ends": p >= 0, "still": values[:, 1] == values[:, 0]})
+            return Terms(constraints={"ends": p >= 0})
+        if n_nodes == 3:
+            p0, p1, p2 = p[:, 1], (p[:, 2] - p[:, 0]) / 2, (p[:, 2] + p[:, 0]) / 2 - p[:, 1]
+            s = 0.0 if self.on_line else cp.Variable(n, nonneg=True, name="s")
+            return Terms(constraints={"cone": cp.SOC(p0 + p2, cp.vstack([p1, p0 - p2 - 2 * s]), axis=0)})
+        return Terms(constraints=self._squares(p, path.nodes[:, 0]))
+
+    def _squares(self, p: Any, nodes: Array) -> dict[str, Any]:
+        """p is a sum of squares, and on a span another one times 1 - u^2 besides."""
+        import cvxpy as cp
+
+        n, size = p.shape[0], (len(nodes) + 1) // 2
+        total, cones = 0, {}
+        parts = [("sigma_0", size, np.ones(len(nodes)))]
+        if not self.on_line:
+            parts.append(("sigma_1", size - 1, 1.0 - nodes**2))
+        for label, k, factor in parts:
+            full = cp.Variable((n, k * (k + 1) // 2), name=label) @ upper(k)
+            total = total + full @ (factor[:, None] * squares(nodes, k)).T
+            cones[label] = cp.constraints.PSD(cp.reshape(full, (n, k, k), order="C"))
+        return {"squares": p == total, **cones}
+
+    def _matrix(self, p: Any, nodes: Array) -> dict[str, Any]:
+        """A quadratic in several parameters is nonnegative if its matrix is, less what the span allows."""
+        import cvxpy as cp
+
+        n, q = p.shape[0], nodes.shape[1]
+        # p at the nodes -> coefficients of 1, u_k, u_j u_k -> the entries of the matrix.
+        entries = p @ (np.linalg.inv(_monomials(nodes)).T @ _homogeneous(q))
+        if not self.on_line:
+            s = cp.Variable((n, q), nonneg=True, name="s")
+            signed = np.zeros((q, 1 + q, 1 + q))
+            signed[:, 0, 0] = -1.0
+            signed[np.arange(q), 1 + np.arange(q), 1 + np.arange(q)] = 1.0
+            entries = entries + s @ signed.reshape(q, -1)
+        return {"matrix": cp.constraints.PSD(cp.reshape(entries, (n, 1 + q, 1 + q), order="C"))}
+
+    # ------------------------------------------------------------------ after the fit
+
+    def findings(self, f: Any, context: Context) -> WorstCase:
+        path: Path = context.state
+        assert context.rows is not None
+        assert context.alpha is not None
+        rows, sample = context.rows, context.sample
+        errors = np.full(sample.n_train, np.nan)
+        for true, polynomial in self._along(f, context, _places(path, ANGLES)):
+            errors[rows] = np.fmax(errors[rows], np.abs(true - polynomial))
+        worst = float(np.nanmax(errors))
+        if worst > COARSE:
+            warnings.warn(self._coarse(context.name, path, worst, int(np.nanargmax(errors))), stacklevel=2)
+        owner, u, weights = self._held(context, path)
+        thetas = np.vstack([np.zeros((len(rows), u.shape[1])), path.theta(u)])
+        return WorstCase.of(
+            np.concatenate([rows, owner]),
+            np.vstack([sample.X[rows], self._points(f, context, owner, u)]),
+            np.concatenate([context.alpha, weights]),
+            thetas[:, 0] if u.shape[1] == 1 else thetas,
+            errors,
+        )
+
+    def _coarse(self, name: str, path: Path, worst: float, row: int) -> CoarsePolynomial:
+        m, q = path.nodes.shape
+        higher = "" if q > 1 else f"degree={m + 1 if m > 2 else 2}, "
+        return CoarsePolynomial(
+            f"block '{name}': along the trajectory of row {row} f is up to {worst:.2g} away from the "
+            f"polynomial that stands for it, so margins hold to that only. Use {higher}a narrower span, or "
+            "VirtualSamples, which need no polynomial."
+        )
+
+    def _along(self, f: Any, context: Context, places: Array) -> Iterator[tuple[Array, Array]]:
+        """f on the trajectory of every row with a cost, and the polynomial, at one place after another."""
+        path, rows = context.state, context.rows
+        n, m, d = path.points[rows].shape
+        values = f.value(path.points[rows].reshape(n * m, d)).reshape(n, m)
+        for theta, weights in zip(path.theta(places), path.basis(places), strict=True):
+            yield f.value(self._true(context, rows, theta)), values @ weights
+
+    def _true(self, context: Context, rows: Any, theta: Array) -> Array:
+        """Rows where the transform, if there is one, takes them."""
+        if self.transform is None:
+            return moved_along(context.state.coefficients[rows], theta)
+        return np.asarray(self.transform.apply(context.sample.X[rows], theta))
+
+    def _held(self, context: Context, path: Path) -> tuple[Array, Array, Array]:
+        """Rows, places u and weights of the measures that the multipliers are the moments of."""
+        assert context.rows is not None
+        moments, q = self._moments(context, path), path.nodes.shape[1]
+        size = np.abs(moments).max(axis=1, initial=0.0)
+        active = np.flatnonzero(size > NEGLIGIBLE * size.max(initial=0.0))
+        if q > 1:
+            reach = np.inf if self.on_line else 1.0
+            u = moments[active, 1:] / np.maximum(moments[active, :1], np.finfo(float).tiny)
+            return context.rows[active], np.clip(u, -reach, reach), moments[active, 0]
+        found = [(i, *atoms(moments[i], self.on_line)) for i in active]
+        owner = np.concatenate([np.full(len(u), context.rows[i]) for i, u, _ in found] or [np.empty(0, int)])
+        places, weights = (np.concatenate([part[k] for part in found] or [np.empty(0)]) for k in (1, 2))
+        return owner.astype(int), places[:, None], weights
+
+    def _moments(self, context: Context, path: Path) -> Array:
+        r"""Of every row with a cost, :math:`\int u^j` of the measure that holds it; j <= 1 if q > 1."""
+        assert context.rows is not None
+        n, duals, nodes = len(context.rows), context.duals, path.nodes[:, 0]
+        m, q = path.nodes.shape
+        if q > 1 and m > 1:
+            return duals["matrix"].reshape(n, 1 + q, 1 + q)[:, 0]
+        if "cone" in duals:
+            t, x1, x2 = duals["cone"].reshape(3, n)
+            return np.stack([t + x2, x1, t - x2], axis=1)
+        at_nodes = np.zeros((n, m))
+        if "squares" in duals:
+            at_nodes = -duals["squares"].reshape(n, m)
+        if "ends" in duals:
+            at_nodes = np.abs(duals["ends"].reshape(n, m))
+        if "still" in duals:
+            at_nodes = at_nodes + np.outer(context.sample.y[context.rows] * duals["still"], [1.0, -1.0])
+        return at_nodes @ np.vander(nodes, increasing=True)
+
+    def _points(self, f: Any, context: Context, owner: Array, u: Array) -> Array:
+        """The virtual samples: on the polynomial trajectory for a linear f, on the true one for others."""
+        path: Path = context.state
+        far = np.asarray(np.isinf(u).any(axis=1))
+        if hasattr(f, "coef"):
+            weights = path.basis(np.where(far[:, None], 0.0, u))
+            if far.any():  # a direction instead of a point: that of the highest power
+                top = np.linalg.inv(np.vander(path.nodes[:, 0], increasing=True))[-1]
+                weights[far] = np.sign(u[far]) ** (len(top) - 1) * top
+            return np.einsum("km,kmd->kd", weights, path.points[owner])
+        points = context.sample.X[owner].copy()
+        for k in np.flatnonzero(~far):
+            points[k] = self._true(context, owner[k : k + 1], path.theta(u[k]))[0]
+        return points
+
+    def verify(self, f: Any, context: Context) -> Verdict:
+        sample, rows = context.sample, context.rows
+        assert rows is not None
+        places = _places(context.state, max(ANGLES, min(1001, 200_000 // max(1, len(rows)))), between=True)
+        y, least = sample.y[rows], sample.margin[rows] - context.slack
+        lowest, at, apart = np.full(len(rows), np.inf), np.zeros(len(rows), int), 0.0
+        for k, (true, polynomial) in enumerate(self._along(f, context, places)):
+            excess = y * true - least
+            at[excess < lowest] = k
+            lowest = np.minimum(lowest, excess)
+            apart = max(apart, float(np.abs(true - polynomial).max(initial=0.0)))
+        asked = f"y f >= rho - xi along {len(rows)} trajectories, to {apart:.1g} (the polynomial's error)"
+        i = int(np.argmin(lowest))
+        where = self._true(context, rows[i : i + 1], context.state.theta(places[at[i] : at[i] + 1])[0])[0]
+        violated = int(np.sum(lowest < -apart - context.tol))
+        return Verdict(
+            violated == 0, float(lowest[i]), where, False, len(rows) * len(places), asked, violated
+        )
+
+    def words(self) -> str:
+        return f"every row keeps its margin while it moves by {self.transform!r}"
+
+
+def moved_along(coefficients: Array, theta: Array) -> Array:
+    r""":math:`\sum_j \theta^j X_{ij}` for every row."""
+    return np.einsum("j,njd->nd", theta[0] ** np.arange(coefficients.shape[1]), coefficients)
+
+
+def _places(path: Path, count: int, between: bool = False) -> Array:
+    """Places u all over the range; ``between`` others than the same call gives without."""
+    q = path.nodes.shape[1]
+    if q == 1:
+        u = np.linspace(-1, 1, count)
+        return ((u[1:] + u[:-1]) / 2 if between else u)[:, None]
+    return np.asarray(2 * Sobol(q, seed=int(between)).random_base2(int(np.ceil(np.log2(count)))) - 1)
+
+
+def _quadratic_nodes(q: int) -> Array:
+    """The centre, both ends of every axis, and one corner for every pair: what determines a quadratic."""
+    axes = np.eye(q)
+    pairs = [axes[j] + axes[k] for j, k in combinations(range(q), 2)]
+    return np.vstack([np.zeros((1, q)), -axes, axes, *(pair[None] for pair in pairs)])
+
+
+def _monomials(u: Array) -> Array:
+    """1, u_k, and u_j u_k for j <= k."""
+    rows, columns = np.triu_indices(u.shape[1])
+    return np.column_stack([np.ones(len(u)), u, u[:, rows] * u[:, columns]])
+
+
+def _homogeneous(q: int) -> Array:
+    """The matrix that takes coefficients of :func:`_monomials` to the quadratic's symmetric matrix, flat."""
+    rows, columns = np.triu_indices(q)
+    full = np.zeros((1 + q + len(rows), 1 + q, 1 + q))
+    full[0, 0, 0] = 1.0
+    for k in range(q):
+        full[1 + k, 0, 1 + k] = full[1 + k, 1 + k, 0] = 0.5
+    for m, (j, k) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
+        full[1 + q + m, 1 + j, 1 + k] += 0.5
+        full[1 + q + m, 1 + k, 1 + j] += 0.5
+    return full.reshape(len(full), -1)

@@ -1,0 +1,405 @@
+r"""Rows with error bars: the margin holds for all they may be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.stats import norm
+
+from ..errors import InvalidInput, MissingCapability
+from ..sample import Array, Sample
+from .base import Context, Knowledge, Terms, Verdict, check_flag, is_number
+from .worst_case import WorstCase, rows_and_slack
+
+# Eigenvalues of a covariance below this part of its largest are rounding.
+_RANK = 1e-13
+# Points per row at which verify looks into an ellipsoid.
+_SAMPLED = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    r"""Factors :math:`A_i` of the covariances :math:`S_i = A_i A_i^\top`, each distinct one once.
+
+    Attributes
+    ----------
+    directions : (R, d) array, the columns of all factors, one factor after the other.
+    rank : (u,) array, how many columns each factor has.
+    owner : (n,) array, the factor of every training row, -1 for a row that is certain.
+    """
+
+    directions: Array
+    rank: Array
+    owner: Array
+
+    @classmethod
+    def of_covariances(cls, S: Array, owner: Array) -> Spread:
+        """From (u, d, d) covariances, each with factors of no more columns than it has rank."""
+        unit, R = correlations(S)
+        size, vectors = np.linalg.eigh(R)
+        kept = size > _RANK * np.maximum(size[:, -1:], np.finfo(float).tiny)
+        columns = (unit[:, :, None] * vectors * np.sqrt(np.maximum(size, 0.0))[:, None, :]).swapaxes(1, 2)
+        return cls._of(columns, kept, owner)
+
+    @classmethod
+    def of_factors(cls, A: Array, owner: Array) -> Spread:
+        """From (u, d, k) factors, less redundant columns, which make cones degenerate."""
+        unit = np.linalg.norm(A, axis=2)
+        unit = np.where(unit > 0, unit, 1.0)
+        U, size, _ = np.linalg.svd(A / unit[:, :, None], full_matrices=False)
+        kept = size > sqrt(_RANK) * np.maximum(size[:, :1], np.finfo(float).tiny)
+        return cls._of((unit[:, :, None] * U * size[:, None, :]).swapaxes(1, 2), kept, owner)
+
+    @classmethod
+    def of_deviations(cls, deviations: Array, owner: Array) -> Spread:
+        """From (u, d) standard deviations."""
+        columns = deviations[:, :, None] * np.eye(deviations.shape[1])
+        return cls._of(columns, deviations > 0, owner)
+
+    @classmethod
+    def _of(cls, columns: Array, kept: Array, owner: Array) -> Spread:
+        rank = kept.sum(axis=1)
+        return cls(columns[kept], rank, np.where((owner >= 0) & (rank[owner] > 0), owner, -1))
+
+    @property
+    def uncertain(self) -> Array:
+        """Whether each training row is uncertain at all."""
+        return np.asarray(self.owner >= 0)
+
+    @cached_property
+    def start(self) -> Array:
+        """Where each factor's directions begin."""
+        return np.concatenate([[0], np.cumsum(self.rank)[:-1]])
+
+    def by_rank(self, factors: Array) -> dict[int, tuple[Array, Array]]:
+        """Rank -> which of ``factors`` have it, and their directions, (n, rank, d)."""
+        ranks = self.rank[factors]
+        found = {}
+        for k in np.unique(ranks):
+            which = np.flatnonzero(ranks == k)
+            places = self.start[factors[which], None] + np.arange(k)
+            found[int(k)] = which, self.directions[places]
+        return found
+
+
+def correlations(S: Array) -> tuple[Array, Array]:
+    """Standard deviations, 1 where there is none, and correlations: columns of all units on one footing."""
+    unit = np.sqrt(np.maximum(np.einsum("nii->ni", S), 0.0))
+    unit = np.where(unit > 0, unit, 1.0)
+    return unit, S / (unit[:, :, None] * unit[:, None, :])
+
+
+class EllipsoidalKnowledge(Knowledge):
+    """Blocks after which a row is an ellipsoid; a subclass says which (:meth:`spread`)."""
+
+    requires: ClassVar[frozenset[str]] = frozenset({"evaluate", "slope"})
+    shares_slack: ClassVar[bool] = True
+    latex: ClassVar[dict[str, str]] = {
+        "margin": r"y_i f(x_i) - \gamma\, t_i \ge \rho_i - \xi_i",
+        "cone": r"\|A_i^\top \nabla f(x_i)\| \le t_i",
+    }
+
+    confidence: float
+    distribution: str
+    guarantee: bool
+
+    def spread(self, state: Any) -> Spread:
+        """The factors of the covariances."""
+        raise NotImplementedError
+
+    @property
+    def radius(self) -> float:
+        """How many standard deviations ``confidence`` is."""
+        if self.distribution == "gaussian":
+            return float(norm.ppf(self.confidence))
+        return sqrt(self.confidence / (1.0 - self.confidence))
+
+    def validate(self, sample: Sample) -> None:
+        if self.distribution not in ("gaussian", "any"):
+            raise InvalidInput(f"distribution must be 'gaussian' or 'any', got {self.distribution!r}.")
+        if not is_number(self.confidence) or not 0.5 <= self.confidence < 1.0:
+            raise InvalidInput(
+                f"confidence must be at least 0.5 and below 1, got {self.confidence!r}. Below 0.5 less than "
+                "the row's own margin would be asked for, which is not convex; 1 would ask for all of space."
+            )
+        check_flag(guarantee=self.guarantee)
+        kernel = sample.machine.kernel if sample.machine is not None else None
+        if kernel is None:
+            return
+        if self.guarantee and not (kernel.has_derivative_bound and kernel.definiteness == "psd"):
+            raise MissingCapability(
+                f"guarantee=True needs a kernel that knows how far f can move, such as RBF or Polynomial; "
+                f"{kernel!r} does not. Use guarantee=False, which is of first order, or another kernel."
+            )
+        if not self.guarantee and not kernel.has_slope:
+            raise MissingCapability(
+                f"on a kernel machine it needs slopes of f, which {kernel!r} does not have. Use a kernel "
+                "with derivatives, such as RBF or Polynomial, or a linear machine."
+            )
+
+    def build(self, f: Any, context: Context) -> Terms:
+        import cvxpy as cp
+
+        sample, spread = context.sample, self.spread(context.state)
+        if context.rows is None or self.radius == 0:
+            return Terms()
+        rows, places = rows_and_slack(context, spread.uncertain)
+        if len(rows) == 0:
+            return Terms()
+        X, factors = sample.X[rows], spread.owner[rows]
+        if "coef" in f.has:  # the slope is the same everywhere, so rows of one covariance share a norm
+            distinct, of = np.unique(factors, return_inverse=True)
+            t, cones = _lengths(spread, distinct, f, None)
+            worst = self.radius * t[of]
+        elif self.guarantee:
+            worst, cones = self._displacement(f.features, X, spread, factors) * f.length, {}
+        else:
+            t, cones = _lengths(spread, factors, f, X)
+            worst = self.radius * t
+        margin = cp.multiply(sample.y[rows], f(X)) - worst >= sample.margin[rows] - context.slack[places]
+        return Terms(constraints={"margin": margin, **cones})
+
+    def _displacement(self, f: Any, X: Array, spread: Spread, factors: Array) -> Array:
+        """The most that f of norm 1 can fall within the ellipsoid of each row."""
+        inner = X if f.scale is None else f.scale.points(X)
+        longest = np.zeros(len(X))
+        for which, directions in spread.by_rank(factors).values():
+            columns = directions if f.scale is None else f.scale.directions(directions)
+            longest[which] = np.linalg.norm(columns, ord=2, axis=(1, 2))
+        # Once more than nothing, for the rounding of the norm.
+        radius = self.radius * longest * (1 + 1e-12)
+        return f.kernel.displacement_bound(radius, np.linalg.norm(inner, axis=1))
+
+    def _steepest(self, f: Any, X: Array, spread: Spread, factors: Array, y: Array) -> tuple[Array, Array]:
+        r"""The lowest y f of each ellipsoid to first order, and where: along :math:`-y A A^\top \nabla f`."""
+        fall, points = np.zeros(len(X)), X.copy()
+        for which, directions in spread.by_rank(factors).values():
+            n, k, d = directions.shape
+            Z = np.repeat(X[which], k, axis=0)
+            slopes = f.slope(Z, directions.reshape(n * k, d)).reshape(n, k)
+            length = np.linalg.norm(slopes, axis=1)
+            unit = slopes / np.where(length > 0, length, 1.0)[:, None]
+            fall[which] = self.radius * length
+            points[which] -= (y[which] * self.radius)[:, None] * np.einsum("nk,nkd->nd", unit, directions)
+        return y * f.value(X) - fall, points
+
+    def verify(self, f: Any, context: Context) -> Verdict:
+        sample, spread = context.sample, self.spread(context.state)
+        rows, places = rows_and_slack(context, spread.uncertain)
+        asked = f"y f(x) >= rho - xi all over {len(rows)} ellipsoids"
+        X, y, factors = sample.X[rows], sample.y[rows], spread.owner[rows]
+        least = sample.margin[rows] - context.slack[places]
+        kernel = getattr(f, "kernel", None)
+        if len(rows) == 0 or kernel is None:
+            lowest, points = self._steepest(f, X, spread, factors, y)
+            return Verdict.at_points(lowest - least, points, asked, context.tol)
+        if self.guarantee:
+            lowest = y * f.value(X) - f.length * self._displacement(f, X, spread, factors)
+            return Verdict.at_points(lowest - least, X, asked, context.tol)
+        steepest = self._steepest(f, X, spread, factors, y)[1][:, None]
+        rng = np.random.default_rng(sample.seed)
+        sampled = np.empty((len(rows), _SAMPLED, X.shape[1]))
+        for which, directions in spread.by_rank(factors).values():
+            n, k, _ = directions.shape
+            z = rng.normal(size=(n, _SAMPLED, k))
+            z *= self.radius / np.linalg.norm(z, axis=2, keepdims=True)
+            z[:, _SAMPLED // 2 :] *= rng.uniform(size=(n, _SAMPLED - _SAMPLED // 2, 1)) ** (1.0 / k)
+            sampled[which] = X[which, None] + z @ directions
+        Z = np.concatenate([steepest, sampled], axis=1)
+        values = y[:, None] * f.value(Z.reshape(-1, X.shape[1])).reshape(Z.shape[:2]) - least[:, None]
+        flat = Z.reshape(-1, X.shape[1])
+        return Verdict.at_points(values.ravel(), flat, f"{asked} (asked to first order)", context.tol, False)
+
+    def findings(self, f: Any, context: Context) -> WorstCase | None:
+        sample, spread = context.sample, self.spread(context.state)
+        assert context.rows is not None
+        assert context.alpha is not None
+        rows, _ = rows_and_slack(context, spread.uncertain)
+        points, weights = sample.X[context.rows], context.alpha
+        if "margin" not in context.duals:
+            return WorstCase.of(context.rows, points, weights)
+        kernel = getattr(f, "kernel", None)
+        X, y, factors = sample.X[rows], sample.y[rows], spread.owner[rows]
+        worst = self._steepest(f, X, spread, factors, y)[1] if kernel is None or kernel.has_slope else X
+        return WorstCase.of(
+            np.concatenate([context.rows, rows]),
+            np.vstack([points, worst]),
+            np.concatenate([weights, np.abs(context.duals["margin"])]),
+        )
+
+
+def _lengths(spread: Spread, factors: Array, f: Any, X: Array | None) -> tuple[Any, dict[str, Any]]:
+    r"""Variables :math:`t_i \ge \|A_i^\top \nabla f(x_i)\|`, and the cones: one constraint for each rank.
+
+    X is None for a linear f, whose slope is the same everywhere.
+    """
+    import cvxpy as cp
+
+    t, cones = cp.Variable(len(factors), nonneg=True, name="t"), {}
+    found = spread.by_rank(factors)
+    for k, (which, directions) in found.items():
+        n, _, d = directions.shape
+        V = directions.reshape(n * k, d)
+        if X is None:
+            V = f.features.slopes(V, V)
+            if np.count_nonzero(V) < V.size / 8:
+                V = csr_array(V)
+            slopes = V @ f.c
+        else:
+            slopes = f.slope(np.repeat(X[which], k, axis=0), V)
+        # Those of rank one need no cone: both signs of the slope stay below t.
+        own = t if len(found) == 1 else t[which]
+        cones["cone" if len(found) == 1 else f"cone_{k}"] = (
+            cp.hstack([slopes, -slopes]) <= cp.hstack([own, own])
+            if k == 1
+            else cp.SOC(own, cp.reshape(slopes, (k, n), order="F"), axis=0)
+        )
+    return t, cones
+
+
+class UncertainSamples(EllipsoidalKnowledge):
+    r"""Training rows with error bars: each has its margin for all that it may be.
+
+    Row i has the mean :math:`x_i` and the covariance :math:`S_i = A_i A_i^\top`. With probability
+    :math:`\kappa` (``confidence``) its margin is to hold,
+    :math:`P[y_i f(x) \ge \rho_i - \xi_i] \ge \kappa`, which is
+
+    .. math:: y_i f(x_i) - \gamma \|A_i^\top w\| \ge \rho_i - \xi_i, \qquad
+              \gamma = \Phi^{-1}(\kappa) \;\text{ or }\; \sqrt{\kappa / (1 - \kappa)} ,
+
+    the first for a Gaussian, the second for any distribution with these moments. It is the same as
+    the margin at every x with :math:`(x - x_i)^\top S_i^{-1} (x - x_i) \le \gamma^2`. Exact on a linear
+    machine, one second-order cone for each distinct covariance. On a kernel machine :math:`w` is the slope
+    of f at :math:`x_i`: right to first order in the size of the ellipsoid. With ``guarantee=True`` the margin
+    holds all over the ellipsoid there too, by
+    :math:`|f(x) - f(x_i)| \le \|g\| \sqrt{2 - 2 e^{-\gamma_k r^2}}` (RBF), r being its longest half-axis.
+
+    Parameters
+    ----------
+    covariance : number, dict, array or function
+        In the units of X: a standard deviation for all columns; a dict of column to standard deviation,
+        the others being exact; (d,) standard deviations; (d, d) covariance matrix; one for each row:
+        (n, d) standard deviations or (n, d, d) covariances, better given to ``fit`` as
+        ``<block>__covariance``; or a function of (X, y) that returns one of these. A row of zeros is certain.
+    confidence : float
+        From 0.5 on, below 1.
+    distribution : "gaussian" or "any"
+        What is known of the errors besides their covariance.
+    guarantee : bool
+        On kernel machines: a bound that holds, and is larger, instead of the slope.
+    factor : array or function, optional
+        Instead of ``covariance``: thin factors A of low rank, (d, k), or (n, d, k) for each row.
+
+    References
+    ----------
+    Bhattacharyya, Pannagadatta & Smola 2005; Shivaswamy, Bhattacharyya & Smola 2006; the kernel forms are
+    derived here.
+
+    Examples
+    --------
+    >>> from priorsvm import PriorSVC, UncertainSamples
+    >>> X, y = [[0.0, 0.0], [2.0, 1.0], [0.0, 1.0], [2.0, 0.0]], [0, 1, 0, 1]
+    >>> model = PriorSVC(UncertainSamples([0.1, 2.0]), C=10).fit(X, y)  # the second column is poor
+    >>> (model.coef_.round(2) + 0.0).tolist()
+    [[1.15, 0.0]]
+    >>> model.verify().holds
+    True
+    """
+
+    row_params: ClassVar[tuple[str, ...]] = ("covariance", "factor")
+
+    def __init__(
+        self,
+        covariance: Any = None,
+        confidence: float = 0.9,
+        distribution: str = "gaussian",
+        guarantee: bool = False,
+        factor: Any = None,
+    ):
+        self.covariance = covariance
+        self.confidence = confidence
+        self.distribution = distribution
+        self.guarantee = guarantee
+        self.factor = factor
+
+    def validate(self, sample: Sample) -> None:
+        super().validate(sample)
+        if (self.covariance is None) == (self.factor is None):
+            raise InvalidInput(
+                "give either covariance or factor, in the constructor or to fit as <block>__covariance."
+            )
+        self.start(sample)
+
+    def start(self, sample: Sample) -> Spread:
+        n, d = sample.n_train, sample.X.shape[1]
+        name = "covariance" if self.factor is None else "factor"
+        value = getattr(self, name)
+        if callable(value):
+            value = value(sample.X_train, sample.labels)
+        if isinstance(value, Mapping):
+            columns = {sample.column(key): deviation for key, deviation in value.items()}
+            value = [columns.get(j, 0.0) for j in range(d)]
+        try:
+            array = np.asarray(value, float)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(f"{name} must be numbers, got {value!r}.") from error
+        if not np.isfinite(array).all():
+            raise InvalidInput(f"{name} contains NaN or infinity.")
+        return self._of_factor(array, n, d) if name == "factor" else self._of_covariance(array, n, d)
+
+    def _of_covariance(self, array: Array, n: int, d: int) -> Spread:
+        if array.ndim == 0:
+            array = np.full(d, float(array))
+        for_all = array.shape in ((d,), (d, d))
+        if not for_all and array.shape not in ((n, d), (n, d, d)):
+            raise InvalidInput(
+                f"covariance has shape {array.shape}, expected standard deviations of shape ({d},) or "
+                f"({n}, {d}), or covariances of shape ({d}, {d}) or ({n}, {d}, {d}): {d} columns, {n} rows. "
+                "Under cross-validation give those of rows to fit as <block>__covariance: they are split too."
+            )
+        distinct, owner = (array[None], np.zeros(n, int)) if for_all else _distinct(array)
+        if distinct.ndim == 2:
+            if (distinct < 0).any():
+                raise InvalidInput(
+                    f"covariance has a standard deviation of {distinct.min():g}: it must not be negative."
+                )
+            return Spread.of_deviations(distinct, owner)
+        R = correlations(distinct)[1]
+        skew = np.abs(R - R.swapaxes(1, 2)).max(axis=(1, 2)) > 1e-8
+        lowest = np.minimum(np.linalg.eigvalsh(R)[:, 0], np.einsum("nii->ni", R).min(axis=1))
+        wrong = np.flatnonzero(skew | (lowest < -1e-8))
+        if len(wrong):
+            which = "" if for_all else f" of row {int(np.flatnonzero(owner == wrong[0])[0])}"
+            what = "not symmetric" if skew[wrong[0]] else "not positive semidefinite"
+            raise InvalidInput(f"covariance{which} is {what}. Factors A of S = A A' can be given as factor.")
+        return Spread.of_covariances(distinct, owner)
+
+    def _of_factor(self, array: Array, n: int, d: int) -> Spread:
+        if array.shape[:-1] not in ((d,), (n, d)) or array.shape[-1] == 0:
+            raise InvalidInput(
+                f"factor has shape {array.shape}, expected ({d}, k), or ({n}, {d}, k) with one for each row."
+            )
+        distinct, owner = (array[None], np.zeros(n, int)) if array.ndim == 2 else _distinct(array)
+        return Spread.of_factors(distinct, owner)
+
+    def spread(self, state: Any) -> Spread:
+        return state
+
+    def words(self) -> str:
+        return f"each row has its margin with confidence {self.confidence:g}"
+
+
+def _distinct(array: Array) -> tuple[Array, Array]:
+    """The entries that differ, in order of appearance, and which of them each entry is."""
+    places: dict[bytes, int] = {}
+    owner = np.array(
+        [places.setdefault(entry.tobytes(), len(places)) for entry in np.ascontiguousarray(array + 0.0)], int
+    )
+    first = np.unique(owner, return_index=True)[1]
+    return array[first], owner
