@@ -51,41 +51,53 @@ def upper(size: int) -> Array:
 def atoms(moments: Array, line: bool = False, tol: float = 1e-6) -> tuple[Array, Array]:
     r"""Places and weights of a measure with the moments :math:`m_j = \sum_k a_k u_k^j`.
 
-    As few places as possible; on the line one of them may be infinite, of weight :math:`m_r`.
+    As few places as possible, in [-1, 1] or, on the line, anywhere; there one of them may be infinite, of
+    weight :math:`m_r`.
     """
-    r = len(moments) - 1
-    size = np.abs(moments).max()
-    beyond = 0.0
-    for count in range(1, r // 2 + 2 if r > 1 else 2):
-        if r == 1:
-            places = moments[1:] / moments[:1] if moments[0] > tol * size else np.sign(moments[1:]) * np.inf
-        elif moments[0] <= tol * size and line:
-            return np.array([np.inf]), moments[r:]
-        elif 2 * count - 1 <= r:
-            # The polynomial with these roots is orthogonal to all of lower degree.
-            hankel = moments[np.add.outer(np.arange(count), np.arange(count + 1))]
-            monic = np.linalg.lstsq(hankel[:, :count], -hankel[:, count], rcond=None)[0]
-            roots = np.roots(np.concatenate([[1.0], monic[::-1]]))
-            if np.abs(roots.imag).max() > 1e-6:
+    r, size = len(moments) - 1, float(np.abs(moments).max())
+    if r == 1:
+        if line and moments[0] <= tol * size:
+            return np.sign(moments[1:]) * np.inf, np.abs(moments[1:])
+        place = moments[1:] / moments[0]
+        return (place if line else np.clip(place, -1.0, 1.0)), moments[:1]
+    unit = _reach(moments) if line else 1.0  # places far out have moments of very different sizes
+    scaled = moments / unit ** np.arange(r + 1)
+    known = scaled[:r] if line else scaled  # on the line the highest one may come from infinity
+    for count in range(1, r // 2 + 2):
+        for ends in [()] if line else [(), (-1.0,), (1.0,), (-1.0, 1.0)]:
+            inside = _roots(known, ends, count - len(ends))
+            if inside is None:
                 continue
-            places = np.sort(roots.real)
-        else:
-            break
-        if not line:
-            places = np.clip(places, -1.0, 1.0)
-        if np.isinf(places).any():
-            return places, np.abs(moments[r:])
-        used = moments[:r] if line and r > 1 else moments
-        powers = np.vander(places, len(used), increasing=True).T
-        weights, left = nnls(powers, used)
-        if left <= tol * size:
-            if line and r > 1:
-                beyond = moments[r] - float(weights @ places**r)
-            if beyond > tol * size:
-                places, weights = np.append(places, np.inf), np.append(weights, beyond)
-            return places, weights
-    # The polynomial touches zero everywhere: any measure will do.
-    reach = 1.0 if not line else 10.0
-    places = np.linspace(-reach, reach, 401)
-    weights, _ = nnls(np.vander(places, r + 1, increasing=True).T, moments)
-    return places[weights > 0], weights[weights > 0]
+            places = np.sort(np.concatenate([ends, inside if line else np.clip(inside, -1.0, 1.0)]))
+            weights, left = nnls(np.vander(places, len(known), increasing=True).T, known)
+            if left <= tol * np.abs(known).max():
+                beyond = moments[r] - float(weights @ (unit * places) ** r) if line else 0.0
+                if beyond > tol * size:
+                    return np.append(unit * places, np.inf), np.append(weights, beyond)
+                return unit * places, weights
+    if line and moments[0] <= tol * size:
+        return np.array([np.inf]), moments[r:]
+    # The polynomial is zero everywhere, and any measure will do.
+    places = np.linspace(-1.0, 1.0, 401) * (10.0 if line else 1.0)
+    weights, _ = nnls(np.vander(places, r + 1, increasing=True).T, scaled)
+    return unit * places[weights > 0], weights[weights > 0]
+
+
+def _reach(moments: Array) -> float:
+    """About how far out the farthest place is."""
+    if moments[0] <= 0:
+        return 1.0
+    j = np.arange(1, len(moments))
+    return float(np.clip(np.max((np.abs(moments[1:]) / moments[0]) ** (1.0 / j)), 1.0, 1e4))
+
+
+def _roots(moments: Array, ends: tuple[float, ...], count: int) -> Array | None:
+    """That many places besides the ends: the roots of the polynomial that is orthogonal to all lower ones."""
+    for end in ends:  # the moments of the measure times the distance from that end
+        moments = moments[:-1] - end * moments[1:]
+    if count < 0 or 2 * count > len(moments):
+        return None
+    hankel = moments[np.add.outer(np.arange(count), np.arange(count + 1))] if count else np.empty((0, 1))
+    monic = np.linalg.lstsq(hankel[:, :count], -hankel[:, count], rcond=None)[0] if count else np.empty(0)
+    roots = np.roots(np.concatenate([[1.0], monic[::-1]]))
+    return None if np.abs(roots.imag).max(initial=0.0) > 1e-6 else np.sort(roots.real)

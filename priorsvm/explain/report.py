@@ -181,5 +181,8 @@ def _rows(machine: Machine, label: Any, contributions: dict[tuple[str, str], flo
 
 
 def _sizes(dual: Any) -> Array:
-    """The sizes of all entries of a dual value, which for a cone is a list of arrays."""
-    return np.concatenate([np.ravel(np.abs(part)) for part in (dual if isinstance(dual, list) else [dual])])
+    """The size of each multiplier; a cone has one, that of its height, and a matrix its trace."""
+    if isinstance(dual, list):
+        return np.abs(np.ravel(dual[0]))
+    stacked = np.ndim(dual) > 2
+    return np.abs(np.trace(dual, axis1=-2, axis2=-1) if stacked else np.ravel(dual))

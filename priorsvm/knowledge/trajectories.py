@@ -153,7 +153,7 @@ class Trajectories(Knowledge):
             raise InvalidInput(f"degree must be at most 20, got {degree}: narrow the span instead.")
         if len(low) > 1 and degree not in (None, 0, 2):
             raise InvalidInput(f"degree must be 2 (or 0) with {len(low)} parameters, got {degree}.")
-        if len(low) > 1 and self.coefficients != "interpolate":
+        if len(low) > 1 and not self._is("interpolate"):
             raise InvalidInput(f"coefficients must be 'interpolate' with {len(low)} parameters.")
         if not self._named:
             self._given(sample)
@@ -162,7 +162,10 @@ class Trajectories(Knowledge):
 
     @property
     def _named(self) -> bool:
-        return isinstance(self.coefficients, str) and self.coefficients in ("interpolate", "taylor")
+        return self._is("interpolate") or self._is("taylor")
+
+    def _is(self, word: str) -> bool:
+        return isinstance(self.coefficients, str) and self.coefficients == word
 
     @property
     def machine_decides(self) -> bool:
@@ -222,7 +225,7 @@ class Trajectories(Knowledge):
             if path is not None and kernel is None:
                 degree = path.shape[1] - 1
                 degree += degree > 1 and degree % 2
-        if self.coefficients == "taylor":
+        if self._is("taylor"):
             path = self._taylor(X, int(degree))
         nodes = lobatto(int(degree))[:, None] if q == 1 or degree == 0 else _quadratic_nodes(q)
         if degree == 0:

@@ -42,10 +42,19 @@ class Spread:
     def of_covariances(cls, S: Array, owner: Array) -> Spread:
         """From (u, d, d) covariances, each with factors of no more columns than it has rank."""
         unit, R = correlations(S)
-        size, vectors = np.linalg.eigh(R)
-        kept = size > _RANK * np.maximum(size[:, -1:], np.finfo(float).tiny)
-        columns = (unit[:, :, None] * vectors * np.sqrt(np.maximum(size, 0.0))[:, None, :]).swapaxes(1, 2)
-        return cls._of(columns, kept, owner)
+        kept = np.ones(unit.shape, bool)
+        try:
+            factors = np.linalg.cholesky(R)  # half of it is zeros
+            deficient = np.flatnonzero(np.einsum("nii->ni", factors).min(axis=1) < 1e-5)
+        except np.linalg.LinAlgError:
+            factors, deficient = np.empty_like(R), np.arange(len(R))
+        if len(deficient):
+            size, vectors = np.linalg.eigh(R[deficient])
+            if (size[:, 0] < -1e-8).any():
+                raise NotPSD(int(deficient[np.argmin(size[:, 0])]))
+            factors[deficient] = vectors * np.sqrt(np.maximum(size, 0.0))[:, None, :]
+            kept[deficient] = size > _RANK * np.maximum(size[:, -1:], np.finfo(float).tiny)
+        return cls._of((unit[:, :, None] * factors).swapaxes(1, 2), kept, owner)
 
     @classmethod
     def of_factors(cls, A: Array, owner: Array) -> Spread:
@@ -86,6 +95,10 @@ class Spread:
             places = self.start[factors[which], None] + np.arange(k)
             found[int(k)] = which, self.directions[places]
         return found
+
+
+class NotPSD(ValueError):
+    """A covariance that is none; ``args`` says which."""
 
 
 def correlations(S: Array) -> tuple[Array, Array]:
@@ -334,9 +347,23 @@ class UncertainSamples(EllipsoidalKnowledge):
             raise InvalidInput(
                 "give either covariance or factor, in the constructor or to fit as <block>__covariance."
             )
-        self.start(sample)
+        self._given(sample)
 
     def start(self, sample: Sample) -> Spread:
+        array, for_all = self._given(sample)
+        distinct, owner = (array[None], np.zeros(sample.n_train, int)) if for_all else _distinct(array)
+        if self.factor is not None:
+            return Spread.of_factors(distinct, owner)
+        if distinct.ndim == 2:
+            return Spread.of_deviations(distinct, owner)
+        try:
+            return Spread.of_covariances(distinct, owner)
+        except NotPSD as error:
+            which = "" if for_all else f" of row {int(np.flatnonzero(owner == error.args[0])[0])}"
+            raise InvalidInput(f"covariance{which} is not positive semidefinite.") from None
+
+    def _given(self, sample: Sample) -> tuple[Array, bool]:
+        """What was given, as an array, and whether it is for all rows at once."""
         n, d = sample.n_train, sample.X.shape[1]
         name = "covariance" if self.factor is None else "factor"
         value = getattr(self, name)
@@ -351,9 +378,12 @@ class UncertainSamples(EllipsoidalKnowledge):
             raise InvalidInput(f"{name} must be numbers, got {value!r}.") from error
         if not np.isfinite(array).all():
             raise InvalidInput(f"{name} contains NaN or infinity.")
-        return self._of_factor(array, n, d) if name == "factor" else self._of_covariance(array, n, d)
-
-    def _of_covariance(self, array: Array, n: int, d: int) -> Spread:
+        if name == "factor":
+            if array.shape[:-1] not in ((d,), (n, d)) or array.shape[-1] == 0:
+                raise InvalidInput(
+                    f"factor has shape {array.shape}, expected ({d}, k), or ({n}, {d}, k) with one for each row."
+                )
+            return array, array.ndim == 2
         if array.ndim == 0:
             array = np.full(d, float(array))
         for_all = array.shape in ((d,), (d, d))
@@ -363,30 +393,18 @@ class UncertainSamples(EllipsoidalKnowledge):
                 f"({n}, {d}), or covariances of shape ({d}, {d}) or ({n}, {d}, {d}): {d} columns, {n} rows. "
                 "Under cross-validation give those of rows to fit as <block>__covariance: they are split too."
             )
-        distinct, owner = (array[None], np.zeros(n, int)) if for_all else _distinct(array)
-        if distinct.ndim == 2:
-            if (distinct < 0).any():
-                raise InvalidInput(
-                    f"covariance has a standard deviation of {distinct.min():g}: it must not be negative."
-                )
-            return Spread.of_deviations(distinct, owner)
-        R = correlations(distinct)[1]
-        skew = np.abs(R - R.swapaxes(1, 2)).max(axis=(1, 2)) > 1e-8
-        lowest = np.minimum(np.linalg.eigvalsh(R)[:, 0], np.einsum("nii->ni", R).min(axis=1))
-        wrong = np.flatnonzero(skew | (lowest < -1e-8))
-        if len(wrong):
-            which = "" if for_all else f" of row {int(np.flatnonzero(owner == wrong[0])[0])}"
-            what = "not symmetric" if skew[wrong[0]] else "not positive semidefinite"
-            raise InvalidInput(f"covariance{which} is {what}. Factors A of S = A A' can be given as factor.")
-        return Spread.of_covariances(distinct, owner)
-
-    def _of_factor(self, array: Array, n: int, d: int) -> Spread:
-        if array.shape[:-1] not in ((d,), (n, d)) or array.shape[-1] == 0:
+        deviations = array.ndim == 1 or array.shape == (n, d) != (d, d)
+        if deviations and (array < 0).any():
             raise InvalidInput(
-                f"factor has shape {array.shape}, expected ({d}, k), or ({n}, {d}, k) with one for each row."
+                f"covariance has a standard deviation of {array.min():g}: it must not be negative."
             )
-        distinct, owner = (array[None], np.zeros(n, int)) if array.ndim == 2 else _distinct(array)
-        return Spread.of_factors(distinct, owner)
+        if not deviations:
+            R = correlations(array.reshape(-1, d, d))[1]
+            if np.abs(R - R.swapaxes(1, 2)).max() > 1e-8:
+                raise InvalidInput(
+                    "covariance is not symmetric. Factors A of S = A A' can be given as factor."
+                )
+        return array, for_all
 
     def spread(self, state: Any) -> Spread:
         return state
