@@ -98,7 +98,7 @@ def _rows(constraint: Any) -> int:
     """How many scalar constraints, or cones, it is."""
     shape = getattr(constraint, "shape", None) if len(constraint.args) == 2 else None
     shape = constraint.args[0].shape if shape is None or isinstance(shape, list) else shape
-    return int(np.prod(shape, dtype=int))
+    return int(np.prod(shape[:1] if len(shape) > 2 else shape, dtype=int))  # of a stack of matrices, those
 
 
 def _text(words: str) -> str:

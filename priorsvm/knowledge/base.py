@@ -52,6 +52,7 @@ class Context:
     objective : the objective that was reached (in ``refine`` and ``verify``).
     duals : label -> multiplier of each of the block's constraints (in ``refine`` and ``findings``).
     alpha : the multipliers of the margins of ``rows`` (in ``findings``).
+    largest : the largest multiplier of the whole problem (in ``findings``).
     """
 
     name: str
@@ -64,6 +65,7 @@ class Context:
     objective: float = float("nan")
     duals: Mapping[str, Array] = field(default_factory=dict)
     alpha: Array | None = None
+    largest: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -322,6 +322,7 @@ class Trajectories(Knowledge):
         owner, u, weights = self._held(context, path)
         thetas = np.vstack([np.zeros((len(rows), u.shape[1])), path.theta(u)])
         return WorstCase.of(
+            context,
             np.concatenate([rows, owner]),
             np.vstack([sample.X[rows], self._points(f, context, owner, u)]),
             np.concatenate([context.alpha, weights]),
@@ -357,7 +358,7 @@ class Trajectories(Knowledge):
         assert context.rows is not None
         moments, q = self._moments(context, path), path.nodes.shape[1]
         size = np.abs(moments).max(axis=1, initial=0.0)
-        active = np.flatnonzero(size > NEGLIGIBLE * size.max(initial=0.0))
+        active = np.flatnonzero(size > NEGLIGIBLE * context.largest)
         if q > 1:
             reach = np.inf if self.on_line else 1.0
             u = moments[active, 1:] / np.maximum(moments[active, :1], np.finfo(float).tiny)

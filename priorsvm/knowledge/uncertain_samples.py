@@ -236,11 +236,12 @@ class EllipsoidalKnowledge(Knowledge):
         rows, _ = rows_and_slack(context, spread.uncertain)
         points, weights = sample.X[context.rows], context.alpha
         if "margin" not in context.duals:
-            return WorstCase.of(context.rows, points, weights)
+            return WorstCase.of(context, context.rows, points, weights)
         kernel = getattr(f, "kernel", None)
         X, y, factors = sample.X[rows], sample.y[rows], spread.owner[rows]
         worst = self._steepest(f, X, spread, factors, y)[1] if kernel is None or kernel.has_slope else X
         return WorstCase.of(
+            context,
             np.concatenate([context.rows, rows]),
             np.vstack([points, worst]),
             np.concatenate([weights, np.abs(context.duals["margin"])]),
@@ -381,7 +382,7 @@ class UncertainSamples(EllipsoidalKnowledge):
         if name == "factor":
             if array.shape[:-1] not in ((d,), (n, d)) or array.shape[-1] == 0:
                 raise InvalidInput(
-                    f"factor has shape {array.shape}, expected ({d}, k), or ({n}, {d}, k) with one for each row."
+                    f"factor has shape {array.shape}, expected ({d}, k), or ({n}, {d}, k) for each row."
                 )
             return array, array.ndim == 2
         if array.ndim == 0:

@@ -43,6 +43,7 @@ class WorstCase:
     @classmethod
     def of(
         cls,
+        context: Context,
         rows: Array,
         points: Array,
         weights: Array,
@@ -50,7 +51,7 @@ class WorstCase:
         errors: Array | None = None,
     ) -> WorstCase:
         """The points whose weight is more than rounding; those of a row that are the same, once."""
-        kept = np.flatnonzero(weights > NEGLIGIBLE * weights.max(initial=0.0))
+        kept = np.flatnonzero(weights > NEGLIGIBLE * context.largest)
         kept = kept[np.argsort(rows[kept], kind="stable")]
         rows, points, weights = rows[kept], points[kept], weights[kept]
         size = 1e-5 * (1.0 + np.abs(points).max(initial=0.0))

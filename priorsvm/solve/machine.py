@@ -117,6 +117,7 @@ class Machine:
             self.objective if tol is not None else float("nan"),
             self.own_duals(name),
             self.alpha[rows],
+            max(float(np.abs(_flat(dual)).max(initial=0.0)) for dual in [self.alpha, *self.duals.values()]),
         )
 
     def own_duals(self, block: str) -> dict[str, Array]:
