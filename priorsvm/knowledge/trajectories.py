@@ -16,7 +16,7 @@ from ..polynomials import atoms, lobatto, squares, through, upper
 from ..sample import Array, Sample
 from ..transforms.base import Transform, is_whole
 from .base import Context, Knowledge, Terms, Verdict, described
-from .worst_case import NEGLIGIBLE, WorstCase
+from .worst_case import ROUNDING, WorstCase
 
 # Angles per row at which f is compared with its polynomial, and the difference that is worth a warning.
 ANGLES, COARSE = 201, 0.1
@@ -319,7 +319,7 @@ class Trajectories(Knowledge):
         worst = float(np.nanmax(errors))
         if worst > COARSE:
             warnings.warn(self._coarse(context.name, path, worst, int(np.nanargmax(errors))), stacklevel=2)
-        owner, u, weights = self._held(context, path)
+        owner, u, weights, push = self._held(context, path)
         thetas = np.vstack([np.zeros((len(rows), u.shape[1])), path.theta(u)])
         return WorstCase.of(
             context,
@@ -328,6 +328,7 @@ class Trajectories(Knowledge):
             np.concatenate([context.alpha, weights]),
             thetas[:, 0] if u.shape[1] == 1 else thetas,
             errors,
+            np.concatenate([context.alpha, push]),
         )
 
     def _coarse(self, name: str, path: Path, worst: float, row: int) -> CoarsePolynomial:
@@ -353,20 +354,21 @@ class Trajectories(Knowledge):
             return moved_along(context.state.coefficients[rows], theta)
         return np.asarray(self.transform.apply(context.sample.X[rows], theta))
 
-    def _held(self, context: Context, path: Path) -> tuple[Array, Array, Array]:
-        """Rows, places u and weights of the measures that the multipliers are the moments of."""
+    def _held(self, context: Context, path: Path) -> tuple[Array, Array, Array, Array]:
+        """Rows, places u, weights and largest moments of the measures that hold f up."""
         assert context.rows is not None
         moments, q = self._moments(context, path), path.nodes.shape[1]
         size = np.abs(moments).max(axis=1, initial=0.0)
-        active = np.flatnonzero(size > NEGLIGIBLE * context.largest)
+        active = np.flatnonzero(size > ROUNDING * context.largest)
         if q > 1:
             reach = np.inf if self.on_line else 1.0
             u = moments[active, 1:] / np.maximum(moments[active, :1], np.finfo(float).tiny)
-            return context.rows[active], np.clip(u, -reach, reach), moments[active, 0]
+            return context.rows[active], np.clip(u, -reach, reach), moments[active, 0], moments[active, 0]
         found = [(i, *atoms(moments[i], self.on_line)) for i in active]
         owner = np.concatenate([np.full(len(u), context.rows[i]) for i, u, _ in found] or [np.empty(0, int)])
         places, weights = (np.concatenate([part[k] for part in found] or [np.empty(0)]) for k in (1, 2))
-        return owner.astype(int), places[:, None], weights
+        push = np.concatenate([np.full(len(u), size[i]) for i, u, _ in found] or [np.empty(0)])
+        return owner.astype(int), places[:, None], weights, push
 
     def _moments(self, context: Context, path: Path) -> Array:
         r"""Of every row with a cost, :math:`\int u^j` of the measure that holds it; j <= 1 if q > 1."""

@@ -13,8 +13,8 @@ import numpy as np
 from ..sample import Array
 from .base import Context
 
-# Multipliers below this part of the largest are what an interior-point method leaves of zero.
-NEGLIGIBLE = 1e-6
+# Parts of the largest multiplier: below is nothing but rounding, and above is what does hold f up.
+ROUNDING, SUPPORT = 1e-9, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,8 @@ class WorstCase:
     ----------
     rows : (m,) array, the training row each point belongs to; a row can have several.
     points : (m, d) array, in the user's units.
-    weights : (m,) array, the multipliers :math:`a_k`.
+    weights : (m,) array, the multipliers :math:`a_k`; tiny ones are listed too, or the sum would not be w.
+    support : (m,) array, whether a point does hold f up.
     thetas : (m,) or (m, q) array, the parameters of the move there (trajectories), else None.
     errors : (n,) array, how far f is from the polynomial that stands for it, at most, along the trajectory
         of each training row (trajectories), else None; NaN for a row that has no cost.
@@ -37,6 +38,7 @@ class WorstCase:
     rows: Array
     points: Array
     weights: Array
+    support: Array
     thetas: Array | None = None
     errors: Array | None = None
 
@@ -49,11 +51,13 @@ class WorstCase:
         weights: Array,
         thetas: Array | None = None,
         errors: Array | None = None,
+        push: Array | None = None,
     ) -> WorstCase:
         """The points whose weight is more than rounding; those of a row that are the same, once."""
-        kept = np.flatnonzero(weights > NEGLIGIBLE * context.largest)
+        push = weights if push is None else push  # a point far out needs little weight to move f
+        kept = np.flatnonzero((push > ROUNDING * context.largest) & (weights != 0))
         kept = kept[np.argsort(rows[kept], kind="stable")]
-        rows, points, weights = rows[kept], points[kept], weights[kept]
+        rows, points, weights, push = rows[kept], points[kept], weights[kept], push[kept]
         size = 1e-5 * (1.0 + np.abs(points).max(initial=0.0))
         group = np.arange(len(rows))
         for k in range(1, len(rows)):
@@ -70,10 +74,11 @@ class WorstCase:
                 return summed / total.reshape(-1, *[1] * (values.ndim - 1))
 
         thetas = None if thetas is None else mean(thetas[kept])
-        return cls(rows[first], mean(points), total, thetas, errors)
+        support = np.bincount(of, push) > SUPPORT * context.largest
+        return cls(rows[first], mean(points), total, support, thetas, errors)
 
     def __str__(self) -> str:
-        rows, points = len(np.unique(self.rows)), len(self.rows)
+        rows, points = len(np.unique(self.rows[self.support])), int(self.support.sum())
         text = f"{rows} row{'s'[: rows != 1]} held at {points} worst point{'s'[: points != 1]}"
         if self.errors is None or not np.isfinite(self.errors).any():
             return text
