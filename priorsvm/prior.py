@@ -114,10 +114,10 @@ class Prior(BaseEstimator):
                 raise InvalidInput(f"weights name '{name}', but the blocks are {sorted(seen)}.")
             if not is_number(weight) or not 0 <= weight < float("inf"):
                 raise InvalidInput(f"weight of block '{name}' must be a nonnegative number, got {weight!r}.")
-            if weight != 1 and self[name].shares_slack:
+            if weight not in (0, 1) and self[name].shares_slack:
                 raise InvalidInput(
                     f"block '{name}' shares the samples' own slack, so an outer weight has no meaning there. "
-                    "Remove the weight; C and the rows' costs weigh it."
+                    "Remove the weight (0 leaves the block out); C and the rows' costs weigh it."
                 )
         return self
 

@@ -83,7 +83,7 @@ def verify(machines: Sequence[Machine]) -> Verification:
                 continue
             # A block is held to what the solver was held to.
             tol = max(10 * machine.spec.tol, 1e-5)
-            context = machine.context(name, sample, tol)
+            context = machine.context(name, sample, tol=tol)
             with naming(name), single_threaded():
                 checks.append(Check(name, block.verify(machine.f, context), sample.positive))
     return Verification(checks)

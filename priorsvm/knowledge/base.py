@@ -52,7 +52,8 @@ class Context:
     objective : the objective that was reached (in ``refine`` and ``verify``).
     duals : label -> multiplier of each of the block's constraints (in ``refine`` and ``findings``).
     alpha : the multipliers of the margins of ``rows`` (in ``findings``).
-    largest : the largest multiplier of the whole problem (in ``findings``).
+    largest : the largest multiplier of the whole problem (in ``refine`` and ``findings``).
+    notes : what ``refine`` wants to be remembered of this round in ``history_``.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Context:
     duals: Mapping[str, Array] = field(default_factory=dict)
     alpha: Array | None = None
     largest: float = 0.0
+    notes: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

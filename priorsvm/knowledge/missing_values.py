@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import softmax
 
 from ..errors import InvalidInput
 from ..gaussian import Gaussian
@@ -23,12 +24,14 @@ class Completed:
     X : the rows with conditional means in their gaps.
     missing : (n, d) array, where the gaps were.
     gaussians : class -> the distribution of its rows.
+    shares : class -> its share of the rows.
     spread : what the gaps leave open.
     """
 
     X: Array
     missing: Array
     gaussians: dict[Any, Gaussian]
+    shares: dict[Any, float]
     spread: Spread
 
 
@@ -43,7 +46,8 @@ class MissingValues(EllipsoidalKnowledge):
 
     and with these the row is one of :class:`UncertainSamples`: the margin holds with probability
     ``confidence``. ``confidence=0.5`` is imputation by the conditional mean. A new row with gaps is made
-    whole once under each class, and the answer farther from the boundary counts.
+    whole once under each class. Of two classes the answer farther from the boundary counts; of more, the
+    average, weighted by the probabilities that the Gaussians give to the classes.
 
     Parameters
     ----------
@@ -116,7 +120,9 @@ class MissingValues(EllipsoidalKnowledge):
             patterns, which = np.unique(missing[gaps], axis=0, return_inverse=True)
             owner[gaps] = sum(map(len, factors)) + which
             factors.append(found.left_open(patterns))
-        return Completed(full, missing, gaussians, Spread.of_covariances(np.concatenate(factors), owner))
+        shares = {label: float(weight[labels == label].sum() / weight.sum()) for label in gaussians}
+        spread_of = Spread.of_covariances(np.concatenate(factors), owner)
+        return Completed(full, missing, gaussians, shares, spread_of)
 
     def start(self, sample: Sample) -> Completed | None:
         return sample.missing
@@ -130,9 +136,14 @@ class MissingValues(EllipsoidalKnowledge):
             return None
         scores = np.empty(len(X))
         scores[~gaps] = f.value(X[~gaps])
-        answers = np.array([f.value(g.completed(X[gaps])) for g in state.gaussians.values()])
-        surest = np.argmax(np.abs(answers), axis=0)
-        scores[gaps] = answers[surest, np.arange(answers.shape[1])]
+        holes, gaussians = X[gaps], state.gaussians
+        answers = np.array([f.value(g.completed(holes)) for g in gaussians.values()])
+        if len(gaussians) == 2:
+            surest = np.argmax(np.abs(answers), axis=0)
+            scores[gaps] = answers[surest, np.arange(len(holes))]
+        else:
+            likely = [np.log(state.shares[c]) + g.log_density(holes) for c, g in gaussians.items()]
+            scores[gaps] = (softmax(likely, axis=0) * answers).sum(axis=0)
         return scores
 
     def words(self) -> str:

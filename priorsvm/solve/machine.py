@@ -25,9 +25,10 @@ from ..errors import (
     SolverUnsuited,
 )
 from ..knowledge.base import Context, Knowledge
+from ..knowledge.worst_case import WorstCase
 from ..prior import Member
 from ..sample import Array, Sample
-from . import libsvm
+from . import columns, libsvm
 from .solvers import Outcome, judge, require_installed, single_threaded
 from .solvers import solve as solve_compiled
 
@@ -103,18 +104,31 @@ class Machine:
     def objective(self) -> float:
         return sum(self.contributions().values())
 
-    def context(self, name: str, sample: Sample, tol: float | None = None) -> Context:
+    @property
+    def reached(self) -> float:
+        """The objective as the solver has it; that of LIBSVM is left to who asks for it."""
+        if self.compiled is not None:
+            return float(self.compiled.problem.value)
+        return float("nan") if self.outcome.solver == "LIBSVM" else self.objective
+
+    def context(
+        self,
+        name: str,
+        sample: Sample,
+        states: Mapping[str, Any] | None = None,
+        tol: float | None = None,
+    ) -> Context:
         """What block ``name`` sees of the solved machine."""
         rows = np.flatnonzero(sample.cost[: sample.n_train] > 0)
         return Context(
             name,
             sample,
-            self.states.get(name),
+            (self.states if states is None else states).get(name),
             self.slack(sample)[rows],
             rows,
             self.support,
             self.spec.tol if tol is None else tol,
-            self.objective if tol is not None else float("nan"),
+            self.objective if tol is not None else self.reached,
             self.own_duals(name),
             self.alpha[rows],
             max(float(np.abs(_flat(dual)).max(initial=0.0)) for dual in [self.alpha, *self.duals.values()]),
@@ -217,6 +231,8 @@ def _findings(machine: Machine, sample: Sample) -> dict[str, Any]:
                 told = block.findings(machine.f, machine.context(name, sample))
             if told is not None:
                 found[name] = told
+            if isinstance(told, WorstCase):  # rows can be held by their worst cases alone
+                machine.support[told.rows[told.support]] = True
     return found
 
 
@@ -303,6 +319,12 @@ class _Round:
                 raise SolverUnsuited(f"LIBSVM cannot solve this problem: {reason}. Use solver='auto'.")
             if reason is None and libsvm.prefers(self.spec, self.sample):
                 return self._by_libsvm_if_good()
+        if name in ("auto", "COLUMNS"):
+            reason = columns.obstacle(self.spec, self.members, self.sample)
+            if name == "COLUMNS" and reason is not None:
+                raise SolverUnsuited(f"COLUMNS cannot solve this problem: {reason}. Use solver='auto'.")
+            if reason is None and (name == "COLUMNS" or columns.prefers(self.spec, self.sample)):
+                return self._by_columns()
         if name != "auto":
             require_installed(name)
         return self._by_cvxpy(name)
@@ -348,6 +370,23 @@ class _Round:
         self.options = None if own is None or set(own) <= libsvm.OPTIONS else own
         return self._by_cvxpy("auto")
 
+    def _by_columns(self) -> Machine:
+        f, alpha, duals, slack, outcome = columns.solve(self.spec, self.members, self.states, self.sample)
+        status = judge("COLUMNS", outcome.status, outcome.residuals, max(10 * self.spec.tol, 1e-5))
+        return Machine(
+            f,
+            self.spec,
+            self.members,
+            self.training,
+            self.states,
+            alpha,
+            alpha > 0,
+            duals,
+            {},
+            replace(outcome, status=status),
+            shared_slack=slack,
+        )
+
     def _by_cvxpy(self, name: str) -> Machine:
         compiled = self.compiled
         if compiled is not None and compiled.accepts(self.members, self.states, self.sample):
@@ -360,7 +399,8 @@ class _Round:
         alpha[compiled.active] = np.abs(duals["svm.margin"])
         # What an interior-point method leaves on inactive rows is small against the row's own bound.
         bound = self.spec.C * self.sample.cost if self.spec.loss == "hinge" else np.full(len(alpha), np.inf)
-        support = alpha > 1e-6 * np.minimum(bound, alpha.max(initial=0.0))
+        largest = max(float(np.abs(_flat(dual)).max(initial=0.0)) for dual in duals.values())
+        support = alpha > 1e-6 * np.minimum(bound, largest)
         slack = None
         if any(member.block.shares_slack for member in compiled.members):
             slack = np.zeros(len(self.sample))
@@ -386,7 +426,7 @@ def _entry(
 ) -> dict[str, Any]:
     """What is remembered of a round. The objective of a plain LIBSVM fit is left to who asks for it."""
     if machine.outcome.solver != "LIBSVM":
-        objective, gap = float(machine.problem.problem.value), machine.outcome.residuals.gap
+        objective, gap = machine.reached, machine.outcome.residuals.gap
     elif iterative:
         objective, found = machine.primal_and_dual()
         gap = found.gap
@@ -407,14 +447,17 @@ def _refined(
     machine: Machine, iterative: Sequence[Member], sample: Sample, states: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The new states of the blocks that have one: refined, or if none refines any more, settled."""
-    objective = float(machine.problem.problem.value) if machine.outcome.solver != "LIBSVM" else float("nan")
-    base = Context("", sample, support=machine.support, tol=machine.spec.tol, objective=objective)
+    if not iterative:
+        return {}
+    base = machine.context("", sample, states)
     for stage in ("refine", "settle"):
         new = {}
         for name, block, _ in iterative:
             with naming(name):
                 context = replace(base, name=name, state=states[name], duals=machine.own_duals(name))
                 state = getattr(block, stage)(machine.f, context)
+            if machine.history:
+                machine.history[-1].update(context.notes)
             if state is not None:
                 new[name] = state
         if new:

@@ -110,6 +110,9 @@ SOLVERS: dict[str, Solver] = {
     ),
 }
 
+# Routes of the library itself, for problems of one kind.
+OWN = ("LIBSVM", "COLUMNS")
+
 # What to install where that is not the solver's own name.
 PACKAGES = {"HIGHS": "highspy"}
 
@@ -155,17 +158,17 @@ def check_solver(solver: Any) -> None:
     for name in names:
         if name == "auto":
             raise InvalidInput("solver 'auto' stands alone; a list names solvers.")
-        if not isinstance(name, str) or (name not in SOLVERS and name != "LIBSVM"):
-            known = ", ".join(["auto", "LIBSVM", *SOLVERS])
-            meant = f" Did you mean {name.upper()!r}?" if str(name).upper() in {"LIBSVM", *SOLVERS} else ""
+        if not isinstance(name, str) or (name not in SOLVERS and name not in OWN):
+            known = ", ".join(["auto", *OWN, *SOLVERS])
+            meant = f" Did you mean {name.upper()!r}?" if str(name).upper() in {*OWN, *SOLVERS} else ""
             raise InvalidInput(f"solver {name!r} is not known.{meant} Known are: {known}.")
-    if isinstance(solver, str) or not any(name == "LIBSVM" or name in installed() for name in names):
+    if isinstance(solver, str) or not any(name in OWN or name in installed() for name in names):
         require_installed(names[0])
 
 
 def require_installed(name: str) -> None:
     """The solver is there, or the error says how to get it."""
-    if name != "LIBSVM" and name not in installed():
+    if name not in OWN and name not in installed():
         raise SolverNotInstalled(
             f"solver {name} is not installed: pip install {PACKAGES.get(name, name.lower())}. "
             f"Installed: {', '.join(installed())}."

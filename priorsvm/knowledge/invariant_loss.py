@@ -1,0 +1,325 @@
+r"""The worst of all moves: the loss of a row is the largest over its orbit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import InvalidInput, InvalidType, MissingCapability
+from ..sample import Array, Sample
+from ..transforms.base import Transform
+from ..transforms.features import FeatureScaling
+from .base import Context, Knowledge, Terms, Verdict, described, is_number
+from .worst_case import WorstCase
+
+# Up to this many members of orbits a linear machine takes all of them at once: cheaper than rounds.
+FEW = 20_000
+# Columns that held nothing up for so many rounds leave the problem.
+PATIENCE = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    r"""The members of the orbits that stand in the problem.
+
+    Attributes
+    ----------
+    rows : (m,) array, the training row of each.
+    points : (m, d) array.
+    demands : (m,) array, :math:`\Delta`, the share of the margin asked for there.
+    thetas : (m, q) array.
+    idle : (m,) array, for how many rounds each has held nothing up.
+    orbit : (n, s, d) array of all members, or None where they cannot be listed.
+    grid : (s, q) array, their parameters.
+    """
+
+    rows: Array
+    points: Array
+    demands: Array
+    thetas: Array
+    idle: Array
+    orbit: Array | None = None
+    grid: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def pick(self, which: Array) -> Columns:
+        """Some of them."""
+        return replace(self, **{part: getattr(self, part)[which] for part in _EACH})
+
+    def joined(self, new: Columns) -> Columns:
+        """These and others."""
+        both = {part: np.concatenate([getattr(self, part), getattr(new, part)]) for part in _EACH}
+        return replace(self, **both)
+
+
+_EACH = ("rows", "points", "demands", "thetas", "idle")
+
+
+class InvariantLoss(Knowledge):
+    r"""The loss of every training row is the worst over all the ways it may be moved.
+
+    .. math:: \xi_i = \sup_\theta \left[\Delta(\theta)\,\rho_i - y_i f(T_\theta x_i)\right]_+
+              \quad\text{or}\quad \sup_\theta \Delta(\theta) \left[\rho_i - y_i f(T_\theta x_i)\right]_+ ,
+
+    the first with ``scaling="margin"``, the second with ``"slack"``. Virtual samples take the sum over the
+    orbit where this takes the worst of it, so one row never counts more than once, and few moves of few rows
+    end up holding the boundary. Those are found by column generation: solve, look for the worst move of every
+    row, add it, until what is missing is below ``tol``; lower and upper bound are in ``history_``. Exact on
+    every machine.
+
+    Parameters
+    ----------
+    transform : Transform
+        With a finite orbit; or :class:`FeatureScaling` or :class:`FeatureDeletion` on a linear machine.
+    cost : number, function or None
+        :math:`\Delta(\theta)`, from 0 to 1: how much of the margin strong moves are asked for. A number is
+        that of the strongest moves, falling from 1 in between; a function takes the (s, q) parameters.
+    scaling : "margin" or "slack"
+        Where :math:`\Delta` stands.
+    method : "auto", "columns", "all" or "closed"
+        Column generation; all of the orbit at once; for :class:`FeatureScaling` a closed form of N x d
+        auxiliary variables. "auto" takes all of up to 20000 members on a linear machine, else columns.
+
+    References
+    ----------
+    Teo, Globerson, Roweis & Smola 2007; for one parameter Loosli, Canu, Vishwanathan & Smola 2005, eq. (45)
+    of Lauer & Bloch 2008.
+
+    Examples
+    --------
+    >>> from priorsvm import InvariantLoss, PriorSVC, Shift
+    >>> X, y = [[0.0, 0.0], [1.0, 2.0], [4.0, 0.0], [5.0, 2.0]], [0, 0, 1, 1]
+    >>> model = PriorSVC(InvariantLoss(Shift([1.0, 0.0])), C=10).fit(X, y)
+    >>> model.coef_.round(6).tolist()
+    [[1.0, -0.5]]
+    """
+
+    shares_slack: ClassVar[bool] = True
+    latex: ClassVar[dict[str, str]] = {
+        "columns": r"y_i f(T_\theta x_i) \ge \Delta(\theta)\,\rho_i - \xi_i \text{ for the moves found}",
+        "scaled": r"\Delta(\theta) (\rho_i - y_i f(T_\theta x_i)) \le \xi_i \text{ for the moves found}",
+        "closed": r"y_i f(x_i) - k z_i - \textstyle\sum_j v_{ij} \ge \rho_i - \xi_i",
+        "gains": r"z_i + v_{ij} \ge \max((1 - l)\, y_i x_{ij} w_j,\; (1 - u)\, y_i x_{ij} w_j)",
+    }
+
+    def __init__(self, transform: Any, cost: Any = None, scaling: str = "margin", method: str = "auto"):
+        self.transform = transform
+        self.cost = cost
+        self.scaling = scaling
+        self.method = method
+
+    # ------------------------------------------------------------------ what was asked
+
+    def validate(self, sample: Sample) -> None:
+        transform = self.transform
+        if not isinstance(transform, Transform):
+            raise InvalidType(
+                f"transform must be a Transform, got {described(transform)}. "
+                "FromFunction(function, thetas) makes one of a function."
+            )
+        for name, allowed in (
+            ("scaling", ("margin", "slack")),
+            ("method", ("auto", "columns", "all", "closed")),
+        ):
+            if getattr(self, name) not in allowed:
+                raise InvalidInput(
+                    f"{name} must be one of {', '.join(map(repr, allowed))}, got {getattr(self, name)!r}."
+                )
+        transform.validate(sample.X.shape[1])
+        if isinstance(transform, FeatureScaling):
+            if sample.machine is not None and sample.machine.kernel is not None:
+                raise MissingCapability(
+                    f"the worst case of {type(transform).__name__} is known for linear machines only: use "
+                    "kernel='linear'."
+                )
+            if self.cost is not None:
+                raise InvalidInput(f"cost has no meaning with {type(transform).__name__}: leave it out.")
+            if self.method == "all":
+                raise InvalidInput(
+                    f"method='all' needs a list of moves, which {type(transform).__name__} has not."
+                )
+            return
+        if self.method == "closed":
+            raise InvalidInput(
+                "method='closed' is for FeatureScaling and FeatureDeletion. Use 'columns' or 'all'."
+            )
+        self.demand(transform.theta_grid())
+        transform.orbit(sample.X_train[:1])
+
+    def demand(self, thetas: Array) -> Array:
+        r""":math:`\Delta` of each move."""
+        cost = self.cost
+        if cost is None:
+            return np.ones(len(thetas))
+        if callable(cost):
+            found = np.asarray(cost(thetas), float)
+            if found.shape != (len(thetas),) or not ((found >= 0) & (found <= 1)).all():
+                raise InvalidInput(
+                    "cost must return one number from 0 to 1 for each of the (s, q) parameters it is given; "
+                    f"it returned {found!r}."
+                )
+            return found
+        if not is_number(cost) or not 0 <= cost <= 1:
+            raise InvalidInput(f"cost must be a number from 0 to 1, a function or None, got {cost!r}.")
+        reach = np.abs(self.transform.theta_grid()).max(axis=0)
+        strength = (np.abs(thetas) / np.where(reach > 0, reach, 1.0)).max(axis=1, initial=0.0)
+        return np.asarray(1.0 - (1.0 - cost) * np.minimum(strength, 1.0))
+
+    def _closed(self, sample: Sample) -> bool:
+        if not isinstance(self.transform, FeatureScaling):
+            return False
+        return self.method == "closed" or (self.method == "auto" and sample.X_train.size <= FEW)
+
+    # ------------------------------------------------------------------ the problem
+
+    def start(self, sample: Sample) -> Columns:
+        n, d = sample.X_train.shape
+        none = np.empty(0, int)
+        if isinstance(self.transform, FeatureScaling):
+            return Columns(none, np.empty((0, d)), np.empty(0), np.empty((0, 0)), none)
+        grid, orbit = self.transform.theta_grid(), self.transform.orbit(sample.X_train)
+        q, s = grid.shape[1], len(grid)
+        few = sample.machine is not None and sample.machine.kernel is None and n * s <= FEW
+        empty = Columns(none, np.empty((0, d)), np.empty(0), np.empty((0, q)), none, orbit, grid)
+        if self.method == "all" or (self.method == "auto" and few):
+            return empty.joined(self._members(empty, *(k.ravel() for k in np.mgrid[:n, 1:s])))
+        return empty
+
+    def _members(self, state: Columns, rows: Array, moves: Array) -> Columns:
+        assert state.orbit is not None
+        assert state.grid is not None
+        thetas = state.grid[moves]
+        return Columns(rows, state.orbit[rows, moves], self.demand(thetas), thetas, np.zeros(len(rows), int))
+
+    def centres(self, sample: Sample, state: Columns) -> Array:
+        return state.points[sample.cost[state.rows] > 0]
+
+    def build(self, f: Any, context: Context) -> Terms:
+        import cvxpy as cp
+
+        if context.rows is None:
+            return Terms()
+        sample = context.sample
+        if self._closed(sample):
+            return Terms(constraints=self._closed_form(f, context))
+        state, places = self.held(context)
+        if len(state) == 0:
+            return Terms()
+        y, rho, xi = sample.y[state.rows], sample.margin[state.rows], context.slack[places]
+        if self.scaling == "slack":
+            scaled = cp.multiply(state.demands * y, f(state.points)) >= state.demands * rho - xi
+            return Terms(constraints={"scaled": scaled})
+        return Terms(constraints={"columns": cp.multiply(y, f(state.points)) >= state.demands * rho - xi})
+
+    def held(self, context: Context) -> tuple[Columns, Array]:
+        """The columns of rows that have a cost, and the places of these rows in the slack."""
+        assert context.rows is not None
+        place = np.full(context.sample.n_train, -1)
+        place[context.rows] = np.arange(len(context.rows))
+        kept = place[context.state.rows] >= 0
+        return context.state.pick(kept), place[context.state.rows[kept]]
+
+    def _closed_form(self, f: Any, context: Context) -> dict[str, Any]:
+        r"""The sum of the k largest gains: the least :math:`k z + \sum_j v_j` with :math:`z + v_j \ge` each."""
+        import cvxpy as cp
+        from scipy.sparse import csr_array
+
+        sample, rows, transform = context.sample, context.rows, self.transform
+        assert rows is not None
+        X, y = sample.X[rows], sample.y[rows]
+        low, high = transform._factors()
+        n, d = X.shape
+        of, column = np.nonzero(X)
+        if len(of) == 0 or transform.k == 0 or low == high:
+            return {}
+        B = csr_array((y[of] * X[of, column], (np.arange(len(of)), column)), shape=(len(of), d)) @ f.coef
+        z, v = cp.Variable(n, nonneg=True, name="z"), cp.Variable(len(of), nonneg=True, name="v")
+        total = csr_array((np.ones(len(of)), (of, np.arange(len(of)))), shape=(n, len(of))) @ v
+        worst = min(transform.k, d) * z + total
+        least = [factor * B for factor in (1.0 - low, 1.0 - high) if factor != 0]
+        return {
+            "closed": cp.multiply(y, f(X)) - worst >= sample.margin[rows] - context.slack,
+            "gains": cp.hstack([z[of] + v] * len(least)) >= cp.hstack(least),
+        }
+
+    # ------------------------------------------------------------------ the worst moves
+
+    def shortfall(self, y: Array, rho: Array, demand: Array, values: Array) -> Array:
+        """What a move asks of the slack."""
+        if self.scaling == "slack":
+            return np.asarray(demand * (rho - y * values))
+        return np.asarray(demand * rho - y * values)
+
+    def worst(self, f: Any, context: Context) -> tuple[Array, Columns]:
+        """For each row with a cost the slack that its worst move asks for, and that move."""
+        sample, rows, state = context.sample, context.rows, context.state
+        assert rows is not None
+        y, rho, d = sample.y[rows], sample.margin[rows], sample.X.shape[1]
+        if state.orbit is None:
+            points = self.transform.worst(sample.X[rows], f.coef, y)
+            asked = self.shortfall(y, rho, np.ones(len(rows)), f.value(points))
+            ones, none = np.ones(len(rows)), np.empty((len(rows), 0))
+            return asked, Columns(rows, points, ones, none, np.zeros(len(rows), int))
+        s = state.orbit.shape[1]
+        values = f.value(state.orbit[rows].reshape(-1, d)).reshape(len(rows), s)
+        asked = self.shortfall(y[:, None], rho[:, None], self.demand(state.grid), values)
+        moves = np.argmax(asked, axis=1)
+        return asked[np.arange(len(rows)), moves], self._members(state, rows, moves)
+
+    def refine(self, f: Any, context: Context) -> Columns | None:
+        sample, state = context.sample, context.state
+        if self._closed(sample) or context.rows is None or sample.machine is None:
+            return None
+        asked, found = self.worst(f, context)
+        spec, rows = sample.machine, context.rows
+        have, cost = np.maximum(context.slack, 0.0), spec.C * sample.cost[rows]
+        missing = cost @ np.maximum(spec.penalise(np.maximum(asked, 0.0)) - spec.penalise(have), 0.0)
+        allowed = context.tol * (1.0 + abs(context.objective))
+        context.notes.update(lower=context.objective, upper=context.objective + missing, columns=len(state))
+        if missing <= allowed:
+            return None
+        # Violations that together are no more than a tenth of what is allowed need no column.
+        chosen = asked - have > 0.1 * allowed / cost.sum()
+        known = {(int(i), p.tobytes()) for i, p in zip(state.rows, state.points, strict=True)}
+        chosen &= [(int(i), p.tobytes()) not in known for i, p in zip(found.rows, found.points, strict=True)]
+        if not chosen.any():
+            return None
+        idle = state.idle
+        duals = np.concatenate([np.empty(0), *context.duals.values()])
+        kept, _ = self.held(context)
+        if len(kept) == len(state) == len(duals):
+            idle = np.where(np.abs(duals) > 1e-6 * context.largest, 0, state.idle + 1)
+        stay = idle <= PATIENCE
+        return replace(state, idle=idle).pick(stay).joined(found.pick(chosen))
+
+    # ------------------------------------------------------------------ after the fit
+
+    def findings(self, f: Any, context: Context) -> WorstCase:
+        assert context.rows is not None
+        assert context.alpha is not None
+        state, _ = self.held(context)
+        duals = np.abs(np.concatenate([np.empty(0), *context.duals.values()]))
+        if len(duals) != len(state):  # the closed form names no moves
+            state, duals = state.pick(np.empty(0, int)), duals[:0]
+        q = state.thetas.shape[1]
+        points, rows = context.sample.X[context.rows], context.rows
+        return WorstCase.of(
+            context,
+            np.concatenate([rows, state.rows]),
+            np.vstack([points, state.points]),
+            np.concatenate([context.alpha, duals]),
+            np.vstack([np.zeros((len(rows), q)), state.thetas]) if q else None,
+        )
+
+    def verify(self, f: Any, context: Context) -> Verdict:
+        assert context.rows is not None
+        asked, found = self.worst(f, context)
+        asks = f"y f >= Delta rho - xi for every move of {len(context.rows)} rows"
+        return Verdict.at_points(context.slack - asked, found.points, asks, context.tol)
+
+    def words(self) -> str:
+        return f"every row keeps its class whatever {self.transform!r} does to it"

@@ -1,0 +1,139 @@
+"""Transforms that spoil a few features at once: any few of them, so that no list of moves exists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array, issparse
+
+from priorsvm.errors import InvalidInput
+from priorsvm.transforms.base import Array, Transform, is_number, is_whole
+
+
+class FeatureScaling(Transform):
+    r"""Multiply at most k features, whichever they are, by factors from ``low`` to ``high``.
+
+    .. math:: T_\theta x = x \circ (1 + \theta), \qquad \|\theta\|_0 \le k, \quad
+              \mathrm{low} - 1 \le \theta_j \le \mathrm{high} - 1
+
+    There are too many moves to list. For a linear f the worst one is known: of the gains
+    :math:`\max(0, (1 - \mathrm{low}) B_j, (1 - \mathrm{high}) B_j)`, :math:`B_j = y w_j x_j`, it takes the k
+    largest (Algorithm 3 of Teo et al. 2007). So this is for blocks that ask for the worst case.
+
+    Parameters
+    ----------
+    k : int
+        How many features may change; more than there are means all.
+    low, high : float
+        Factors with 0 <= low <= 1 <= high.
+
+    Examples
+    --------
+    >>> words = FeatureScaling(k=1, low=0.5, high=2.0)
+    >>> words.worst([[4.0, 1.0]], coef=[1.0, -3.0], sign=[1.0])
+    array([[4., 2.]])
+    """
+
+    def __init__(self, k: int, low: float = 0.5, high: float = 2.0):
+        self.k = k
+        self.low = low
+        self.high = high
+
+    @property
+    def finite(self) -> bool:
+        return False
+
+    @property
+    def continuous(self) -> bool:
+        return False
+
+    def validate(self, d: int) -> None:
+        """Raise :class:`~priorsvm.errors.InvalidInput` unless the arguments make sense."""
+        name = type(self).__name__
+        low, high = self._factors()
+        if not is_whole(self.k) or self.k < 0:
+            raise InvalidInput(f"{name}: k must be a whole number, 0 or more; got {self.k!r}.")
+        if not (is_number(low) and is_number(high) and 0 <= low <= 1 <= high):
+            raise InvalidInput(f"{name}: it takes 0 <= low <= 1 <= high; got low={low!r}, high={high!r}.")
+
+    def _factors(self) -> tuple[float, float]:
+        return self.low, self.high
+
+    def apply(self, X: ArrayLike, theta: ArrayLike) -> Array:
+        """Multiply by 1 + θ, one number for each feature."""
+        rows = self._check_rows(X)
+        factors = np.asarray(theta, float)
+        if factors.shape != (rows.shape[1],) or not np.isfinite(factors).all():
+            raise InvalidInput(
+                f"{type(self).__name__}.apply takes one theta for each of {rows.shape[1]} features."
+            )
+        return np.asarray(rows * (1.0 + factors))
+
+    def gains(self, B: Array) -> Array:
+        """How much y f falls when a feature of share B = y w x is made as bad as it can be."""
+        low, high = self._factors()
+        return np.maximum(0.0, np.maximum((1.0 - low) * B, (1.0 - high) * B))
+
+    def worst(self, X: Any, coef: ArrayLike, sign: ArrayLike) -> Any:
+        r"""The moved rows of least :math:`y f(T_\theta x)`, for a linear f; sparse rows stay sparse.
+
+        Parameters
+        ----------
+        X : (n, d) array or sparse matrix
+        coef : (d,) array, the weights of f
+        sign : (n,) array of -1 and +1, the classes
+        """
+        coef, sign = np.asarray(coef, float), np.asarray(sign, float)
+        low, high = self._factors()
+        if issparse(X):
+            rows = csr_array(X, dtype=float, copy=True)
+            owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+            B = sign[owner] * coef[rows.indices] * rows.data
+            gains = self.gains(B)
+            # By row, and within a row by gain: one sort for all rows.
+            order = np.lexsort((-gains, owner))
+            place = np.empty(len(order), int)
+            place[order] = np.arange(len(order)) - rows.indptr[owner[order]]
+            chosen = (place < self.k) & (gains > 0)
+            rows.data[chosen] *= np.where(B[chosen] > 0, low, high)
+            return rows
+        rows = self._check_rows(X)
+        B = sign[:, None] * coef * rows
+        gains = self.gains(B)
+        chosen = gains > 0
+        if self.k < rows.shape[1]:
+            kept = np.zeros_like(chosen)
+            if self.k:
+                top = np.argpartition(-gains, self.k - 1, axis=1)[:, : self.k]
+                np.put_along_axis(kept, top, True, axis=1)
+            chosen &= kept
+        return np.where(chosen, rows * np.where(B > 0, low, high), rows)
+
+
+class FeatureDeletion(FeatureScaling):
+    r"""Set at most k features, whichever they are, to zero: :class:`FeatureScaling` by 0 or 1.
+
+    .. math:: T_\theta x = x \circ (1 + \theta), \qquad \theta \in \{-1, 0\}^d, \quad \|\theta\|_0 \le k
+
+    Parameters
+    ----------
+    k : int
+        How many features may go; more than there are means all.
+
+    References
+    ----------
+    Globerson & Roweis 2006.
+
+    Examples
+    --------
+    >>> FeatureDeletion(k=1).worst([[4.0, 1.0]], coef=[1.0, 3.0], sign=[1.0])
+    array([[0., 1.]])
+    """
+
+    def __init__(self, k: int):
+        self.k = k
+
+    def _factors(self) -> tuple[float, float]:
+        return 0.0, 1.0
