@@ -224,7 +224,7 @@ class InvariantLoss(Knowledge):
         return context.state.pick(kept), place[context.state.rows[kept]]
 
     def _closed_form(self, f: Any, context: Context) -> dict[str, Any]:
-        r"""The sum of the k largest gains: the least :math:`k z + \sum_j v_j` with :math:`z + v_j \ge` each."""
+        r"""The sum of the k largest gains: the least :math:`k z + \sum v_j` with :math:`z + v_j \ge` each."""
         import cvxpy as cp
         from scipy.sparse import csr_array
 

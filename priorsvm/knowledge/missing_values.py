@@ -11,7 +11,7 @@ from scipy.special import softmax
 from ..errors import InvalidInput
 from ..gaussian import Gaussian
 from ..sample import Array, Sample
-from .base import is_number
+from .base import check_flag, is_number
 from .uncertain_samples import EllipsoidalKnowledge, Spread
 
 
@@ -46,8 +46,8 @@ class MissingValues(EllipsoidalKnowledge):
 
     and with these the row is one of :class:`UncertainSamples`: the margin holds with probability
     ``confidence``. ``confidence=0.5`` is imputation by the conditional mean. A new row with gaps is made
-    whole once under each class. Of two classes the answer farther from the boundary counts; of more, the
-    average, weighted by the probabilities that the Gaussians give to the classes.
+    whole once under each class. Of two classes the answer farther from the boundary counts, as published;
+    ``average=True`` takes the average, weighted by the probabilities that the Gaussians give to the classes.
 
     Parameters
     ----------
@@ -56,6 +56,8 @@ class MissingValues(EllipsoidalKnowledge):
     ridge : float
         How many rows the prior is worth that keeps the covariances regular: uncorrelated columns of the
         spread they have over all classes.
+    average : bool, optional
+        How a new row with gaps is scored. By default only with more than two classes.
 
     Notes
     -----
@@ -84,11 +86,18 @@ class MissingValues(EllipsoidalKnowledge):
         distribution: str = "gaussian",
         guarantee: bool = False,
         ridge: float = 1.0,
+        average: bool | None = None,
     ):
         self.confidence = confidence
         self.distribution = distribution
         self.guarantee = guarantee
         self.ridge = ridge
+        self.average = average
+
+    def validate(self, sample: Sample) -> None:
+        super().validate(sample)
+        if self.average is not None:
+            check_flag(average=self.average)
 
     def complete(self, X: Array, labels: Array, weight: Array, names: Any = None) -> Completed:
         """Fit the Gaussians and fill the gaps."""
@@ -99,16 +108,17 @@ class MissingValues(EllipsoidalKnowledge):
         factors: list[Array] = []
         owner = np.full(len(X), -1)
         for label in np.unique(labels).tolist():
-            seen = ~missing[counted & (labels == label)]
-            if not seen.any(axis=0).all():
-                j = int(np.argmin(seen.any(axis=0)))
+            there = ~missing[counted & (labels == label)].all(axis=0)
+            if not there.all():
+                j = int(np.argmin(there))
                 column = f"column {j}" if names is None else f"column {names[j]!r}"
                 raise InvalidInput(
                     f"{column} has no value in any row of class {label!r}, so nothing is known of it there. "
                     "Leave the column out, or fill it yourself."
                 )
-        average = np.nanmean(X[counted], axis=0)
-        spread = np.sqrt(np.nanmean((X[counted] - average) ** 2, axis=0))
+        seen = np.where(missing, 0.0, weight[:, None])
+        average = (seen * np.nan_to_num(X)).sum(axis=0) / seen.sum(axis=0)
+        spread = np.sqrt((seen * np.nan_to_num(X - average) ** 2).sum(axis=0) / seen.sum(axis=0))
         spread = np.where(spread > 0, spread, 1.0)
         for label in np.unique(labels).tolist():
             of_class = np.flatnonzero(labels == label)
@@ -138,7 +148,7 @@ class MissingValues(EllipsoidalKnowledge):
         scores[~gaps] = f.value(X[~gaps])
         holes, gaussians = X[gaps], state.gaussians
         answers = np.array([f.value(g.completed(holes)) for g in gaussians.values()])
-        if len(gaussians) == 2:
+        if self.average is False or (self.average is None and len(gaussians) == 2):
             surest = np.argmax(np.abs(answers), axis=0)
             scores[gaps] = answers[surest, np.arange(len(holes))]
         else:

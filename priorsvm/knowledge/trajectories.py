@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats.qmc import Sobol
 
 from ..errors import CoarsePolynomial, InvalidInput, InvalidType
-from ..polynomials import atoms, lobatto, squares, through, upper
+from ..polynomials import atoms, atoms_of_matrix, lobatto, squares, through, upper
 from ..sample import Array, Sample
 from ..transforms.base import Transform, Union, is_whole
 from .base import Context, Knowledge, Terms, Verdict, described
@@ -49,6 +49,8 @@ class Path:
 
     def basis(self, u: Array) -> Array:
         """The matrix that takes values at the nodes to those of the polynomial at u, (k, m)."""
+        if len(self.nodes) == 1:
+            return np.ones((len(u), 1))
         if self.nodes.shape[1] == 1:
             return through(self.nodes[:, 0], u[:, 0])
         return np.linalg.solve(_monomials(self.nodes).T, _monomials(u).T).T
@@ -345,7 +347,7 @@ class Trajectories(Knowledge):
         return CoarsePolynomial(
             f"block '{name}': along the trajectory of row {row} f is up to {worst:.2g} away from the "
             f"polynomial that stands for it, so margins hold to that only. Use {higher}a narrower span, or "
-            "VirtualSamples, which need no polynomial."
+            "InvariantLoss, which needs no polynomial."
         )
 
     def _along(self, f: Any, context: Context, places: Array) -> Iterator[tuple[Array, Array]]:
@@ -366,25 +368,26 @@ class Trajectories(Knowledge):
         """Rows, places u, weights and largest moments of the measures that hold f up."""
         assert context.rows is not None
         moments, q = self._moments(context, path), path.nodes.shape[1]
-        size = np.abs(moments).max(axis=1, initial=0.0)
-        active = np.flatnonzero(size > ROUNDING * context.largest)
-        if q > 1:
-            reach = np.inf if self.on_line else 1.0
-            u = moments[active, 1:] / np.maximum(moments[active, :1], np.finfo(float).tiny)
-            return context.rows[active], np.clip(u, -reach, reach), moments[active, 0], moments[active, 0]
-        found = [(i, *atoms(moments[i], self.on_line)) for i in active]
-        owner = np.concatenate([np.full(len(u), context.rows[i]) for i, u, _ in found] or [np.empty(0, int)])
-        places, weights = (np.concatenate([part[k] for part in found] or [np.empty(0)]) for k in (1, 2))
-        push = np.concatenate([np.full(len(u), size[i]) for i, u, _ in found] or [np.empty(0)])
-        return owner.astype(int), places[:, None], weights, push
+        size = np.abs(moments).reshape(len(moments), -1).max(axis=1, initial=0.0)
+        found = []
+        for i in np.flatnonzero(size > ROUNDING * context.largest):
+            if q == 1:
+                u, weights = atoms(moments[i], self.on_line)
+                u = u[:, None]
+            else:
+                u, weights = atoms_of_matrix(moments[i], self.on_line)
+            found.append((np.full(len(u), context.rows[i]), u, weights, np.full(len(u), size[i])))
+        none = np.empty(0, int), np.empty((0, q)), np.empty(0), np.empty(0)
+        owner, places, weights, push = (np.concatenate(part) for part in zip(none, *found, strict=True))
+        return owner, places, weights, push
 
     def _moments(self, context: Context, path: Path) -> Array:
-        r"""Of every row with a cost, :math:`\int u^j` of the measure that holds it; j <= 1 if q > 1."""
+        r"""Of every row with a cost the moments of the measure that holds it; if q > 1 as a matrix."""
         assert context.rows is not None
         n, duals, nodes = len(context.rows), context.duals, path.nodes[:, 0]
         m, q = path.nodes.shape
         if q > 1 and m > 1:
-            return duals["matrix"].reshape(n, 1 + q, 1 + q)[:, 0]
+            return duals["matrix"].reshape(n, 1 + q, 1 + q)
         if "cone" in duals:
             t, x1, x2 = duals["cone"].reshape(3, n)
             return np.stack([t + x2, x1, t - x2], axis=1)

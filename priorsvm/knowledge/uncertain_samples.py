@@ -74,7 +74,8 @@ class Spread:
     @classmethod
     def _of(cls, columns: Array, kept: Array, owner: Array) -> Spread:
         rank = kept.sum(axis=1)
-        return cls(columns[kept], rank, np.where((owner >= 0) & (rank[owner] > 0), owner, -1))
+        sure = np.append(rank == 0, True)  # -1 finds the last
+        return cls(columns[kept], rank, np.where(sure[owner], -1, owner))
 
     @property
     def uncertain(self) -> Array:
@@ -116,6 +117,7 @@ class EllipsoidalKnowledge(Knowledge):
     latex: ClassVar[dict[str, str]] = {
         "margin": r"y_i f(x_i) - \gamma\, t_i \ge \rho_i - \xi_i",
         "cone": r"\|A_i^\top \nabla f(x_i)\| \le t_i",
+        "ball": r"y_i f(x_i) - d_i \|g\| \ge \rho_i - \xi_i,\; d_i = \max_x \|k_x - k_{x_i}\|",
     }
 
     confidence: float
@@ -176,7 +178,7 @@ class EllipsoidalKnowledge(Knowledge):
             t, cones = _lengths(spread, factors, f, X)
             worst = self.radius * t
         margin = cp.multiply(sample.y[rows], f(X)) - worst >= sample.margin[rows] - context.slack[places]
-        return Terms(constraints={"margin": margin, **cones})
+        return Terms(constraints={"margin" if cones else "ball": margin, **cones})
 
     def _displacement(self, f: Any, X: Array, spread: Spread, factors: Array) -> Array:
         """The most that f of norm 1 can fall within the ellipsoid of each row."""
@@ -235,17 +237,41 @@ class EllipsoidalKnowledge(Knowledge):
         assert context.alpha is not None
         rows, _ = rows_and_slack(context, spread.uncertain)
         points, weights = sample.X[context.rows], context.alpha
-        if "margin" not in context.duals:
+        if not context.duals:
             return WorstCase.of(context, context.rows, points, weights)
-        kernel = getattr(f, "kernel", None)
         X, y, factors = sample.X[rows], sample.y[rows], spread.owner[rows]
-        worst = self._steepest(f, X, spread, factors, y)[1] if kernel is None or kernel.has_slope else X
+        if "ball" in context.duals:
+            worst, held = self._steepest(f, X, spread, factors, y)[1], context.duals["ball"]
+        else:
+            worst = X + y[:, None] * self._displaced(context, spread, factors, hasattr(f, "coef"))
+            held = context.duals["margin"]
         return WorstCase.of(
             context,
             np.concatenate([context.rows, rows]),
             np.vstack([points, worst]),
-            np.concatenate([weights, np.abs(context.duals["margin"])]),
+            np.concatenate([weights, np.abs(held)]),
         )
+
+    def _displaced(self, context: Context, spread: Spread, factors: Array, linear: bool) -> Array:
+        r"""How far from each row f is held up: :math:`\gamma A v / t`, (t, v) being the cone's multiplier.
+
+        It is where f is lowest, unless f is level there; then it says which of many points do the work.
+        """
+        distinct, of = (
+            np.unique(factors, return_inverse=True) if linear else (factors, np.arange(len(factors)))
+        )
+        found = spread.by_rank(distinct)
+        displaced = np.zeros((len(distinct), spread.directions.shape[1]))
+        for k, (which, directions) in found.items():
+            dual, n = context.duals["cone" if len(found) == 1 else f"cone_{k}"], len(which)
+            if k == 1:
+                above, below = dual.reshape(2, n)
+                t, v = above + below, (below - above)[:, None]
+            else:
+                t, v = dual[:n], dual[n:].reshape(k, n).T
+            share = v / np.where(t > 0, t, 1.0)[:, None]
+            displaced[which] = self.radius * np.einsum("nk,nkd->nd", share, directions)
+        return displaced[of]
 
 
 def _lengths(spread: Spread, factors: Array, f: Any, X: Array | None) -> tuple[Any, dict[str, Any]]:
@@ -400,7 +426,14 @@ class UncertainSamples(EllipsoidalKnowledge):
                 f"covariance has a standard deviation of {array.min():g}: it must not be negative."
             )
         if not deviations:
-            R = correlations(array.reshape(-1, d, d))[1]
+            S = array.reshape(-1, d, d)
+            R = correlations(S)[1]
+            variance = np.einsum("nii->ni", S)
+            if (variance < 0).any() or (S[variance == 0] != 0).any():
+                raise InvalidInput(
+                    "covariance is not positive semidefinite: a variance is negative, or zero where "
+                    "covariances are not."
+                )
             if np.abs(R - R.swapaxes(1, 2)).max() > 1e-8:
                 raise InvalidInput(
                     "covariance is not symmetric. Factors A of S = A A' can be given as factor."

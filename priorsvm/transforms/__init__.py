@@ -17,6 +17,8 @@ _HOME = {
     "Reflection": "images",
     "Shift": "vectors",
     "FromFunction": "vectors",
+    "FeatureScaling": "features",
+    "FeatureDeletion": "features",
 }
 
 __all__ = [*_HOME]
