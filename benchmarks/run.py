@@ -22,6 +22,8 @@ ROWS = {
     "kernelised": "regions.kernelised",
     "boxes": "regions.boxes",
     "cuts": "regions.cuts",
+    "cones": "uncertain.cones",
+    "trajectories": "uncertain.trajectories",
 }
 # Published figures: each prints tables of its own, and only when named.
 REPRODUCTIONS = {
@@ -30,6 +32,8 @@ REPRODUCTIONS = {
     "checkerboard": "kernel_knowledge_sets.checkerboard",
     "wpbc24": "nonlinear_knowledge.prognosis",
     "spirals": "nonlinear_knowledge.spirals",
+    "missing": "missing_data.missing",
+    "trajectories_usps": "usps_trajectories.rotations",
 }
 
 

@@ -281,7 +281,7 @@ def _lengths(spread: Spread, factors: Array, f: Any, X: Array | None) -> tuple[A
     """
     import cvxpy as cp
 
-    t, cones = cp.Variable(len(factors), nonneg=True, name="t"), {}
+    t, cones = cp.Variable(len(factors), name="t"), {}
     found = spread.by_rank(factors)
     for k, (which, directions) in found.items():
         n, _, d = directions.shape
