@@ -249,8 +249,8 @@ class Trajectories(Knowledge):
     def _taylor(self, X: Array, degree: int) -> Array:
         """The Taylor coefficients of the path about 0, from differences over a step that suits the degree."""
         [(low, high)] = self.transform.span()
-        # Two more nodes than needed allow for a step that is large against rounding.
-        h = (high - low) / 2 * np.finfo(float).eps ** (1.0 / (degree + 4))
+        # Two more nodes than needed, and a step that makes rounding and what is left out about equal.
+        h = (high - low) / 2 * (2 ** (degree + 1) * np.finfo(float).eps) ** (1.0 / (degree + 4))
         nodes = lobatto(degree + 2)
         moved = np.stack([self.transform.apply(X, u * h) for u in nodes], axis=1)
         inverse = np.linalg.inv(np.vander(nodes, increasing=True))[: degree + 1]

@@ -253,7 +253,7 @@ class EllipsoidalKnowledge(Knowledge):
         )
 
     def _displaced(self, context: Context, spread: Spread, factors: Array, linear: bool) -> Array:
-        r"""How far from each row f is held up: :math:`\gamma A v / t`, (t, v) being the cone's multiplier.
+        r"""How far from each row f is held up: :math:`A v / a`, v being the cone's multiplier.
 
         It is where f is lowest, unless f is level there; then it says which of many points do the work.
         """
@@ -262,15 +262,12 @@ class EllipsoidalKnowledge(Knowledge):
         )
         found = spread.by_rank(distinct)
         displaced = np.zeros((len(distinct), spread.directions.shape[1]))
+        held = np.bincount(of, np.abs(context.duals["margin"]))
         for k, (which, directions) in found.items():
             dual, n = context.duals["cone" if len(found) == 1 else f"cone_{k}"], len(which)
-            if k == 1:
-                above, below = dual.reshape(2, n)
-                t, v = above + below, (below - above)[:, None]
-            else:
-                t, v = dual[:n], dual[n:].reshape(k, n).T
-            share = v / np.where(t > 0, t, 1.0)[:, None]
-            displaced[which] = self.radius * np.einsum("nk,nkd->nd", share, directions)
+            v = np.diff(dual.reshape(2, n), axis=0) if k == 1 else dual[n:].reshape(k, n)
+            a = np.where(held[which] > 0, held[which], 1.0)
+            displaced[which] = np.einsum("kn,nkd->nd", v / a, directions)
         return displaced[of]
 
 
@@ -281,7 +278,7 @@ def _lengths(spread: Spread, factors: Array, f: Any, X: Array | None) -> tuple[A
     """
     import cvxpy as cp
 
-    t, cones = cp.Variable(len(factors), name="t"), {}
+    t, cones = cp.Variable(len(factors), nonneg=True, name="t"), {}
     found = spread.by_rank(factors)
     for k, (which, directions) in found.items():
         n, _, d = directions.shape
