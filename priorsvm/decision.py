@@ -564,6 +564,10 @@ class FittedKernel(Fitted):
     def norm(self, kind: str) -> float:
         if kind == "l1":
             return float(np.abs(self.weights).sum())
+        return self._norm
+
+    @cached_property
+    def _norm(self) -> float:
         return math.sqrt(max(float(self.weights @ self.kernel(self._inner) @ self.weights), 0.0))
 
     def _to_inner(self, Z: Any) -> Array:

@@ -53,6 +53,7 @@ class Context:
     duals : label -> multiplier of each of the block's constraints (in ``refine`` and ``findings``).
     alpha : the multipliers of the margins of ``rows`` (in ``findings``).
     largest : the largest multiplier of the whole problem (in ``refine`` and ``findings``).
+    scores : f at all members of the block's orbits, if the solver knows them (in ``refine``).
     notes : what ``refine`` wants to be remembered of this round in ``history_``.
     """
 
@@ -67,6 +68,7 @@ class Context:
     duals: Mapping[str, Array] = field(default_factory=dict)
     alpha: Array | None = None
     largest: float = 0.0
+    scores: Array | None = None
     notes: dict[str, Any] = field(default_factory=dict)
 
 
@@ -183,6 +185,10 @@ class Knowledge(BaseEstimator):
     def verify(self, f: Fitted, context: Context) -> Verdict:
         """Whether the fitted f obeys this block."""
         return Verdict(None, asked="nothing of f's values" if self.only_rows else "not checked: no verify()")
+
+    def multipliers(self, context: Context) -> Array:
+        """Of a block that shares the slack: how hard it pushes on that of each of ``context.rows``."""
+        return np.zeros(0 if context.rows is None else len(context.rows))
 
     def findings(self, f: Fitted, context: Context) -> Any:
         """What is worth knowing once f is fitted, or None; ``str()`` of it is a line of the report."""

@@ -30,6 +30,7 @@ class Columns:
     points : (m, d) array.
     demands : (m,) array, :math:`\Delta`, the share of the margin asked for there.
     thetas : (m, q) array.
+    moves : (m,) array, which member of the orbit it is, -1 for one that is not listed.
     idle : (m,) array, for how many rounds each has held nothing up.
     orbit : (n, s, d) array of all members, or None where they cannot be listed.
     grid : (s, q) array, their parameters.
@@ -39,6 +40,7 @@ class Columns:
     points: Array
     demands: Array
     thetas: Array
+    moves: Array
     idle: Array
     orbit: Array | None = None
     grid: Array | None = None
@@ -56,7 +58,7 @@ class Columns:
         return replace(self, **both)
 
 
-_EACH = ("rows", "points", "demands", "thetas", "idle")
+_EACH = ("rows", "points", "demands", "thetas", "moves", "idle")
 
 
 class InvariantLoss(Knowledge):
@@ -180,11 +182,11 @@ class InvariantLoss(Knowledge):
         n, d = sample.X_train.shape
         none = np.empty(0, int)
         if isinstance(self.transform, FeatureScaling):
-            return Columns(none, np.empty((0, d)), np.empty(0), np.empty((0, 0)), none)
+            return Columns(none, np.empty((0, d)), np.empty(0), np.empty((0, 0)), none, none)
         grid, orbit = self.transform.theta_grid(), self.transform.orbit(sample.X_train)
         q, s = grid.shape[1], len(grid)
         few = sample.machine is not None and sample.machine.kernel is None and n * s <= FEW
-        empty = Columns(none, np.empty((0, d)), np.empty(0), np.empty((0, q)), none, orbit, grid)
+        empty = Columns(none, np.empty((0, d)), np.empty(0), np.empty((0, q)), none, none, orbit, grid)
         if self.method == "all" or (self.method == "auto" and few):
             return empty.joined(self._members(empty, *(k.ravel() for k in np.mgrid[:n, 1:s])))
         return empty
@@ -192,8 +194,8 @@ class InvariantLoss(Knowledge):
     def _members(self, state: Columns, rows: Array, moves: Array) -> Columns:
         assert state.orbit is not None
         assert state.grid is not None
-        thetas = state.grid[moves]
-        return Columns(rows, state.orbit[rows, moves], self.demand(thetas), thetas, np.zeros(len(rows), int))
+        thetas, fresh = state.grid[moves], np.zeros(len(rows), int)
+        return Columns(rows, state.orbit[rows, moves], self.demand(thetas), thetas, moves, fresh)
 
     def centres(self, sample: Sample, state: Columns) -> Array:
         return state.points[sample.cost[state.rows] > 0]
@@ -262,10 +264,13 @@ class InvariantLoss(Knowledge):
         if state.orbit is None:
             points = self.transform.worst(sample.X[rows], f.coef, y)
             asked = self.shortfall(y, rho, np.ones(len(rows)), f.value(points))
-            ones, none = np.ones(len(rows)), np.empty((len(rows), 0))
-            return asked, Columns(rows, points, ones, none, np.zeros(len(rows), int))
+            ones, none, zero = np.ones(len(rows)), np.empty((len(rows), 0)), np.zeros(len(rows), int)
+            return asked, Columns(rows, points, ones, none, zero - 1, zero)
         s = state.orbit.shape[1]
-        values = f.value(state.orbit[rows].reshape(-1, d)).reshape(len(rows), s)
+        if context.scores is None:
+            values = f.value(state.orbit[rows].reshape(-1, d)).reshape(len(rows), s)
+        else:
+            values = context.scores[rows]
         asked = self.shortfall(y[:, None], rho[:, None], self.demand(state.grid), values)
         moves = np.argmax(asked, axis=1)
         return asked[np.arange(len(rows)), moves], self._members(state, rows, moves)
@@ -297,6 +302,14 @@ class InvariantLoss(Knowledge):
         return replace(state, idle=idle).pick(stay).joined(found.pick(chosen))
 
     # ------------------------------------------------------------------ after the fit
+
+    def multipliers(self, context: Context) -> Array:
+        assert context.rows is not None
+        if "closed" in context.duals:
+            return np.abs(context.duals["closed"])
+        _, places = self.held(context)
+        duals = np.concatenate([np.zeros(0), *context.duals.values()])
+        return np.bincount(places[: len(duals)], np.abs(duals), minlength=len(context.rows))
 
     def findings(self, f: Any, context: Context) -> WorstCase:
         assert context.rows is not None

@@ -110,10 +110,13 @@ class Trajectories(Knowledge):
         r"p(u) = y_i f(T_{\theta(u)} x_i) - \rho_i + \xi_i,\; s_i \ge 0",
         "squares": r"y_i f(T_\theta x_i) - \rho_i + \xi_i = \sigma_0 + (1 - u^2)\,\sigma_1 "
         r"\text{ at the nodes}",
+        "line": r"\|(p_1,\; p_0 - p_2)\| \le p_0 + p_2,\; p(u) = y_i f(T_{\theta(u)} x_i) - \rho_i + \xi_i",
+        "squares_line": r"y_i f(T_\theta x_i) - \rho_i + \xi_i = \sigma_0 \text{ at the nodes}",
         "sigma_0": r"\sigma_0(u) = t(u)^\top P_i\, t(u),\; P_i \succeq 0",
         "sigma_1": r"\sigma_1(u) = t(u)^\top Q_i\, t(u),\; Q_i \succeq 0",
         "matrix": r"\begin{pmatrix} p_0 - \sum_k s_k & p_1^\top / 2 \\ p_1 / 2 & P_2 + \mathrm{diag}(s) "
         r"\end{pmatrix} \succeq 0,\; s \ge 0",
+        "matrix_line": r"\begin{pmatrix} p_0 & p_1^\top / 2 \\ p_1 / 2 & P_2 \end{pmatrix} \succeq 0",
     }
 
     def __init__(
@@ -283,7 +286,8 @@ class Trajectories(Knowledge):
         if n_nodes == 3:
             p0, p1, p2 = p[:, 1], (p[:, 2] - p[:, 0]) / 2, (p[:, 2] + p[:, 0]) / 2 - p[:, 1]
             s = 0.0 if self.on_line else cp.Variable(n, nonneg=True, name="s")
-            return Terms(constraints={"cone": cp.SOC(p0 + p2, cp.vstack([p1, p0 - p2 - 2 * s]), axis=0)})
+            cone = cp.SOC(p0 + p2, cp.vstack([p1, p0 - p2 - 2 * s]), axis=0)
+            return Terms(constraints={"line" if self.on_line else "cone": cone})
         return Terms(constraints=self._squares(p, path.nodes[:, 0]))
 
     def _squares(self, p: Any, nodes: Array) -> dict[str, Any]:
@@ -299,7 +303,7 @@ class Trajectories(Knowledge):
             full = cp.Variable((n, k * (k + 1) // 2), name=label) @ upper(k)
             total = total + full @ (factor[:, None] * squares(nodes, k)).T
             cones[label] = cp.constraints.PSD(cp.reshape(full, (n, k, k), order="C"))
-        return {"squares": p == total, **cones}
+        return {"squares_line" if self.on_line else "squares": p == total, **cones}
 
     def _matrix(self, p: Any, nodes: Array) -> dict[str, Any]:
         """A quadratic in several parameters is nonnegative if its matrix is, less what the span allows."""
@@ -314,9 +318,14 @@ class Trajectories(Knowledge):
             signed[:, 0, 0] = -1.0
             signed[np.arange(q), 1 + np.arange(q), 1 + np.arange(q)] = 1.0
             entries = entries + s @ signed.reshape(q, -1)
-        return {"matrix": cp.constraints.PSD(cp.reshape(entries, (n, 1 + q, 1 + q), order="C"))}
+        label = "matrix_line" if self.on_line else "matrix"
+        return {label: cp.constraints.PSD(cp.reshape(entries, (n, 1 + q, 1 + q), order="C"))}
 
     # ------------------------------------------------------------------ after the fit
+
+    def multipliers(self, context: Context) -> Array:
+        moments = self._moments(context, context.state)
+        return np.abs(moments.reshape(len(moments), -1)[:, 0])
 
     def findings(self, f: Any, context: Context) -> WorstCase:
         path: Path = context.state
@@ -384,7 +393,8 @@ class Trajectories(Knowledge):
     def _moments(self, context: Context, path: Path) -> Array:
         r"""Of every row with a cost the moments of the measure that holds it; if q > 1 as a matrix."""
         assert context.rows is not None
-        n, duals, nodes = len(context.rows), context.duals, path.nodes[:, 0]
+        n, nodes = len(context.rows), path.nodes[:, 0]
+        duals = {label.removesuffix("_line").replace("line", "cone"): d for label, d in context.duals.items()}
         m, q = path.nodes.shape
         if q > 1 and m > 1:
             return duals["matrix"].reshape(n, 1 + q, 1 + q)
@@ -427,6 +437,9 @@ class Trajectories(Knowledge):
             lowest = np.minimum(lowest, excess)
         tol = max(FINE, context.tol)
         asked = f"y f >= rho - xi along {len(rows)} trajectories, to {tol:g}"
+        if self.on_line:
+            asked += ", and beyond by the polynomial"
+            lowest = np.minimum(lowest, self._beyond(f, context, least))
         i = int(np.argmin(lowest))
         where = self._true(context, rows[i : i + 1], context.state.theta(places[at[i] : at[i] + 1])[0])[0]
         violated = int(np.sum(lowest < -tol))
@@ -434,8 +447,21 @@ class Trajectories(Knowledge):
             violated == 0, float(lowest[i]), where, False, len(rows) * len(places), asked, violated
         )
 
+    def _beyond(self, f: Any, context: Context, least: Array) -> Array:
+        """The least that is left over of the polynomials far out on the line, in units of their growth."""
+        path, rows = context.state, context.rows
+        n, m, d = path.points[rows].shape
+        q, far = path.nodes.shape[1], np.tan(np.linspace(-1.5707, 1.5707, 202))
+        u = far[:, None] * (np.eye(q)[:, None] if q > 1 else np.ones((1, 1, 1))).reshape(q, 1, q)
+        u = u.reshape(-1, q)
+        values = f.value(path.points[rows].reshape(n * m, d)).reshape(n, m) @ path.basis(u).T
+        growth = 1.0 + np.abs(u).max(axis=1) ** (m - 1 if q == 1 else 2)
+        y = context.sample.y[rows]
+        return np.asarray(((y[:, None] * values - least[:, None]) / growth).min(axis=1))
+
     def words(self) -> str:
-        return f"every row keeps its margin while it moves by {self.transform!r}"
+        moves = "along its polynomial" if self.transform is None else f"by {self.transform!r}"
+        return f"every row keeps its margin while it moves {moves}"
 
 
 def moved_along(coefficients: Array, theta: Array) -> Array:

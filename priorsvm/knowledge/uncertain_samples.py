@@ -231,6 +231,13 @@ class EllipsoidalKnowledge(Knowledge):
         flat = Z.reshape(-1, X.shape[1])
         return Verdict.at_points(values.ravel(), flat, f"{asked} (asked to first order)", context.tol, False)
 
+    def multipliers(self, context: Context) -> Array:
+        assert context.rows is not None
+        found = np.zeros(len(context.rows))
+        for label in {"margin", "ball"} & context.duals.keys():
+            found[rows_and_slack(context, self.spread(context.state).uncertain)[1]] = context.duals[label]
+        return np.abs(found)
+
     def findings(self, f: Any, context: Context) -> WorstCase | None:
         sample, spread = context.sample, self.spread(context.state)
         assert context.rows is not None
@@ -393,6 +400,7 @@ class UncertainSamples(EllipsoidalKnowledge):
         value = getattr(self, name)
         if callable(value):
             value = value(sample.X_train, sample.labels)
+        value = _by_name(value, name, sample.feature_names)
         if isinstance(value, Mapping):
             columns = {sample.column(key): deviation for key, deviation in value.items()}
             value = [columns.get(j, 0.0) for j in range(d)]
@@ -442,6 +450,21 @@ class UncertainSamples(EllipsoidalKnowledge):
 
     def words(self) -> str:
         return f"each row has its margin with confidence {self.confidence:g}"
+
+
+def _by_name(value: Any, what: str, names: Array | None) -> Any:
+    """A pandas Series or DataFrame with its columns in the order of the training data."""
+    named = [axis for axis in ("columns", "index") if hasattr(value, "reindex") and hasattr(value, axis)]
+    if names is None or not named:
+        return value
+    known, axis = list(names), named[0]
+    given = [str(label) for label in getattr(value, axis)]
+    if sorted(given) != sorted(known):
+        raise InvalidInput(f"{what} is about {', '.join(given)}, and the columns are {', '.join(known)}.")
+    value = value.reindex(**{axis: known})
+    if axis == "columns" and sorted(map(str, value.index)) == sorted(known):
+        value = value.reindex(index=known)
+    return value
 
 
 def _distinct(array: Array) -> tuple[Array, Array]:

@@ -22,7 +22,8 @@ class WorstCase:
     r"""Where the margin was won: the points that hold f up, and how hard.
 
     On a linear machine of the 2-norm, with no other block that pushes, :math:`w = \sum_k a_k y_k x_k` over
-    these points, in the machine's units; they are what virtual support vectors would have to be.
+    these points, in the machine's units; they are what virtual support vectors would have to be. (Not for
+    trajectories of several parameters in a span, which ask for a little more than any points do.)
 
     Attributes
     ----------
@@ -60,9 +61,14 @@ class WorstCase:
         rows, points, weights, push = rows[kept], points[kept], weights[kept], push[kept]
         size = 1e-5 * (1.0 + np.abs(points).max(initial=0.0))
         group = np.arange(len(rows))
+        finite = np.ones(len(rows), bool)  # at infinity there are directions
+        if thetas is not None:
+            finite = np.array([bool(np.isfinite(theta).all()) for theta in thetas[kept]], bool)
         for k in range(1, len(rows)):
             near = [j for j in range(max(0, k - 8), k) if rows[j] == rows[k]]
-            same = [j for j in near if np.abs(points[j] - points[k]).max() <= size]
+            same = [
+                j for j in near if finite[j] and finite[k] and np.abs(points[j] - points[k]).max() <= size
+            ]
             group[k] = group[same[0]] if same else k
         first, of = np.unique(group, return_inverse=True)
         total = np.bincount(of, weights)

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..assemble import Spec
+from ..cache import Cache
 from ..decision import FittedKernel, LinearMap, refuse_beyond_memory, require_psd
 from ..diagnose import Residuals
 from ..knowledge.base import Context
-from ..knowledge.invariant_loss import InvariantLoss
+from ..knowledge.invariant_loss import Columns, InvariantLoss
 from ..prior import Member
 from ..sample import Array, Sample
 from .grouped import solve_grouped
@@ -24,6 +26,9 @@ from .solvers import Outcome
 
 # A linear machine with fewer columns than this, and fewer than it has points, is Clarabel's.
 NARROW = 200
+
+# A kernel matrix between all members of all orbits is kept up to this size.
+ALL_BYTES = 2**28
 
 
 def obstacle(spec: Spec, members: Sequence[Member], sample: Sample) -> str | None:
@@ -47,10 +52,22 @@ def prefers(spec: Spec, sample: Sample) -> bool:
     return spec.kernel is not None or sample.X.shape[1] >= NARROW
 
 
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """f, multipliers by row and by label, the slack of every row, f on all orbits if known, how it went."""
+
+    f: Any
+    alpha: Array
+    duals: dict[str, Array]
+    slack: Array
+    scores: Array | None
+    outcome: Outcome
+
+
 def solve(
-    spec: Spec, members: Sequence[Member], states: Mapping[str, Any], sample: Sample
-) -> tuple[Any, Array, dict[str, Array], Array, Outcome]:
-    """f, the dual of every row, the duals by label, the slack of every row, and how it went."""
+    spec: Spec, members: Sequence[Member], states: Mapping[str, Any], sample: Sample, grams: Cache
+) -> Solved:
+    """One round."""
     start = time.perf_counter()
     [member] = [m for m in members if m.weight > 0 and isinstance(m.block, InvariantLoss)]
     block: InvariantLoss = member.block
@@ -62,56 +79,76 @@ def solve(
     rows = np.concatenate([active, columns.rows])
     points = np.vstack([sample.X[active], columns.points])
     demand = np.concatenate([np.ones(len(active)), columns.demands])
+    moves = np.concatenate([np.zeros(len(active), int), columns.moves])
+    if block.scaling == "slack":  # a move of no cost asks nothing
+        rows, points, moves, demand = (part[demand > 0] for part in (rows, points, moves, demand))
     y, rho, group = sample.y[rows], sample.margin[rows], place[rows]
-    if block.scaling == "slack":
-        usable = demand > 0  # a move of no cost asks nothing
-        delta, share = rho, 1.0 / np.where(usable, demand, 1.0)
+    delta, share = (rho, 1.0 / demand) if block.scaling == "slack" else (demand * rho, np.ones(len(rows)))
+    features = LinearMap(points.shape[1], spec.scale)
+    middle = features.rows(sample.X[active]).mean(axis=0)  # the bias of a linear machine absorbs it
+    gram = (
+        _Gram(spec, features, middle, columns.orbit, grams) if _listed(rows, moves, sample, columns) else None
+    )
+    if gram is not None:
+        at = rows * columns.orbit.shape[1] + moves  # type: ignore[union-attr]
+        K = gram.K[np.ix_(at, at)]
     else:
-        usable, delta, share = np.ones(len(rows), bool), demand * rho, np.ones(len(rows))
-    keep = np.flatnonzero(usable)
-    Z = LinearMap(points.shape[1], spec.scale).rows(points)
-    middle = Z.mean(axis=0) if spec.kernel is None else np.zeros(Z.shape[1])  # the bias absorbs it
-    refuse_beyond_memory(len(keep), len(keep), "the matrix of the column generation", "Use fewer rows.")
-    K = _gram(spec, Z[keep] - middle)
-    alpha = np.zeros(len(rows))
+        refuse_beyond_memory(len(rows), len(rows), "the matrix of the column generation", "Use fewer rows.")
+        K = _matrix(spec, features.rows(points), middle)
     before = time.perf_counter()
-    tol = min(1e-8, 1e-2 * spec.tol)
-    Q, bound = K * np.outer(y[keep], y[keep]), spec.C * sample.cost[active]
-    found = solve_grouped(Q, delta[keep], group[keep], bound, y[keep], share[keep], tol)
+    bound = spec.C * sample.cost[active]
+    found = solve_grouped(K * np.outer(y, y), delta, group, bound, y, share, min(1e-9, 1e-2 * spec.tol))
     seconds = time.perf_counter() - before
-    alpha[keep] = np.where(found.alpha > 1e-9 * spec.C * sample.cost[rows[keep]], found.alpha, 0.0)
+    alpha = np.where(found.alpha > 1e-9 * bound[group], found.alpha, 0.0)
     used = np.flatnonzero(alpha)
     weights = (alpha * y)[used]
+    values = K[:, used] @ weights + found.bias
     if spec.kernel is None:
-        w = weights @ (Z[used] - middle)
-        f: Any = LinearMap(points.shape[1], spec.scale).fitted(w, found.bias - float(w @ middle))
-        values = f.value(points)
+        w = weights @ (features.rows(points[used]) - middle)
+        f: Any = features.fitted(w, found.bias - float(w @ middle))
     else:
         f = FittedKernel(found.bias, spec.kernel, points[used], weights, spec.scale)
-        values = np.full(len(rows), np.nan)
-        values[keep] = K[:, np.searchsorted(keep, used)] @ weights + found.bias
-    asked = (delta - y * values) / share
     slack = np.zeros(len(active))
-    np.maximum.at(slack, group[keep], asked[keep])
-    at = np.searchsorted(keep, used)
-    half = 0.5 * float(weights @ K[np.ix_(at, at)] @ weights)
+    np.maximum.at(slack, group, (delta - y * values) / share)
+    half = 0.5 * float(weights @ (values[used] - found.bias))
     dual = float(delta @ alpha) - half
-    gap = half + float(spec.C * sample.cost[active] @ slack) - dual
-    residuals = Residuals(0.0, 0.0, abs(float(y @ alpha)) / (1.0 + alpha.sum()), abs(gap) / (1.0 + abs(dual)))
+    gap = abs(half + float(bound @ slack) - dual) / (1.0 + abs(dual))
+    residuals = Residuals(0.0, 0.0, abs(float(y @ alpha)) / (1.0 + alpha.sum()), gap)
     full_alpha, full_slack = np.zeros(len(sample)), np.zeros(len(sample))
     full_alpha[active], full_slack[active] = alpha[: len(active)], slack
-    label = "scaled" if block.scaling == "slack" else "columns"
     duals = {"svm.margin": alpha[: len(active)]}
     if len(columns):
-        duals[f"{member.name}.{label}"] = alpha[len(active) :]
-    outcome = Outcome(
-        "COLUMNS", "optimal", residuals, time.perf_counter() - start - seconds, seconds, found.steps
-    )
-    return f, full_alpha, duals, full_slack, outcome
+        own = np.zeros(len(columns))
+        own[columns.demands > 0 if block.scaling == "slack" else slice(None)] = alpha[len(active) :]
+        duals[f"{member.name}.{'scaled' if block.scaling == 'slack' else 'columns'}"] = own
+    scores = None
+    if gram is not None:
+        scores = (gram.K[:, at[used]] @ weights + found.bias).reshape(columns.orbit.shape[:2])  # type: ignore[union-attr]
+    rest = time.perf_counter() - start - seconds
+    outcome = Outcome("COLUMNS", "optimal", residuals, rest, seconds, found.steps)
+    return Solved(f, full_alpha, duals, full_slack, scores, outcome)
 
 
-def _gram(spec: Spec, Z: Array) -> Array:
+def _listed(rows: Array, moves: Array, sample: Sample, columns: Columns) -> bool:
+    """Whether every point is a member of an orbit, and the matrix between all members is not too large."""
+    orbit = columns.orbit
+    if orbit is None or (moves < 0).any() or (rows >= sample.n_train).any():
+        return False
+    return 8 * (orbit.shape[0] * orbit.shape[1]) ** 2 <= ALL_BYTES
+
+
+class _Gram:
+    """The kernel matrix between all members of all orbits, made once for all rounds."""
+
+    def __init__(self, spec: Spec, features: LinearMap, middle: Array, orbit: Any, grams: Cache):
+        key = ("orbits", spec.kernel, spec.scale and vars(spec.scale), orbit)
+        flat = orbit.reshape(-1, orbit.shape[2])
+        self.K: Array = grams.get(key, lambda: _matrix(spec, features.rows(flat), middle))
+
+
+def _matrix(spec: Spec, Z: Array, middle: Array) -> Array:
     if spec.kernel is None:
+        Z = Z - middle
         return Z @ Z.T
     K = spec.kernel(Z)
     require_psd(spec.kernel, K)

@@ -25,7 +25,6 @@ from ..errors import (
     SolverUnsuited,
 )
 from ..knowledge.base import Context, Knowledge
-from ..knowledge.worst_case import WorstCase
 from ..prior import Member
 from ..sample import Array, Sample
 from . import columns, libsvm
@@ -48,6 +47,7 @@ class Machine:
     outcome : solver, status, residuals, times.
     history : one dict per round.
     findings : block name -> what it has to tell of f.
+    scores : f at all members of the orbits of an invariant loss, while it is being fitted.
     shared_slack : the slack of every row where blocks share it: f alone does not tell what they ask of it.
     """
 
@@ -64,6 +64,7 @@ class Machine:
     history: list[dict[str, Any]] = field(default_factory=list)
     findings: dict[str, Any] = field(default_factory=dict)
     shared_slack: Array | None = None
+    scores: Array | None = None
     compiled: Compiled | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -132,7 +133,16 @@ class Machine:
             self.own_duals(name),
             self.alpha[rows],
             max(float(np.abs(_flat(dual)).max(initial=0.0)) for dual in [self.alpha, *self.duals.values()]),
+            self.scores,
         )
+
+    def add_support(self, sample: Sample, enough: Array) -> None:
+        """Rows can be held by what blocks ask for beside their margin; then they are support vectors too."""
+        for name, block, weight in self.members:
+            if weight > 0 and block.shares_slack:
+                context = self.context(name, sample)
+                rows = context.rows
+                self.support[rows] |= block.multipliers(context) > enough[rows]
 
     def own_duals(self, block: str) -> dict[str, Array]:
         """The multipliers of a block's constraints, by its own labels."""
@@ -202,6 +212,7 @@ def fit_machine(
         with single_threaded():
             new = _refined(machine, iterative, sample, states)
         history[-1]["seconds"] = time.perf_counter() - start
+        machine.scores = None
         if not new:
             break
         if len(history) >= max_rounds:
@@ -231,8 +242,6 @@ def _findings(machine: Machine, sample: Sample) -> dict[str, Any]:
                 told = block.findings(machine.f, machine.context(name, sample))
             if told is not None:
                 found[name] = told
-            if isinstance(told, WorstCase):  # rows can be held by their worst cases alone
-                machine.support[told.rows[told.support]] = True
     return found
 
 
@@ -371,21 +380,26 @@ class _Round:
         return self._by_cvxpy("auto")
 
     def _by_columns(self) -> Machine:
-        f, alpha, duals, slack, outcome = columns.solve(self.spec, self.members, self.states, self.sample)
-        status = judge("COLUMNS", outcome.status, outcome.residuals, max(10 * self.spec.tol, 1e-5))
-        return Machine(
-            f,
+        grams = Cache() if self.grams is None else self.grams
+        found = columns.solve(self.spec, self.members, self.states, self.sample, grams)
+        accepted = max(10 * self.spec.tol, 1e-5)
+        status = judge("COLUMNS", found.outcome.status, found.outcome.residuals, accepted)
+        machine = Machine(
+            found.f,
             self.spec,
             self.members,
             self.training,
             self.states,
-            alpha,
-            alpha > 0,
-            duals,
+            found.alpha,
+            found.alpha > 0,
+            found.duals,
             {},
-            replace(outcome, status=status),
-            shared_slack=slack,
+            replace(found.outcome, status=status),
+            shared_slack=found.slack,
+            scores=found.scores,
         )
+        machine.add_support(self.sample, np.zeros(len(self.sample)))
+        return machine
 
     def _by_cvxpy(self, name: str) -> Machine:
         compiled = self.compiled
@@ -400,25 +414,27 @@ class _Round:
         # What an interior-point method leaves on inactive rows is small against the row's own bound.
         bound = self.spec.C * self.sample.cost if self.spec.loss == "hinge" else np.full(len(alpha), np.inf)
         largest = max(float(np.abs(_flat(dual)).max(initial=0.0)) for dual in duals.values())
-        support = alpha > 1e-6 * np.minimum(bound, largest)
+        enough = 1e-6 * np.minimum(bound, largest)
         slack = None
         if any(member.block.shares_slack for member in compiled.members):
             slack = np.zeros(len(self.sample))
             slack[compiled.active] = compiled.slack.value
-        return Machine(
+        machine = Machine(
             compiled.fitted(),
             self.spec,
             self.members,
             self.training,
             self.states,
             alpha,
-            support,
+            alpha > enough,
             duals,
             compiled.penalties(),
             outcome,
             shared_slack=slack,
             compiled=compiled,
         )
+        machine.add_support(self.sample, enough)
+        return machine
 
 
 def _entry(
