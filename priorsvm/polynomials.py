@@ -101,21 +101,3 @@ def _roots(moments: Array, ends: tuple[float, ...], count: int) -> Array | None:
     monic = np.linalg.lstsq(hankel[:, :count], -hankel[:, count], rcond=None)[0] if count else np.empty(0)
     roots = np.roots(np.concatenate([[1.0], monic[::-1]]))
     return None if np.abs(roots.imag).max(initial=0.0) > 1e-6 else np.sort(roots.real)
-
-
-def atoms_of_matrix(M: Array, line: bool = False, tol: float = 1e-6) -> tuple[Array, Array]:
-    r"""Places (m, q) and weights of a measure with the moments :math:`\sum_k a_k (1, u_k)(1, u_k)^\top`.
-
-    One place if that is enough; in the box otherwise places of a grid of 3 to each side, as near as it gets.
-    """
-    q, total = len(M) - 1, float(M[0, 0])
-    reach = np.inf if line else 1.0
-    u = np.clip(M[0, 1:] / max(total, np.finfo(float).tiny), -reach, reach)
-    one = np.concatenate([[1.0], u])
-    if line or q > 6 or np.abs(M - total * np.outer(one, one)).max() <= tol * np.abs(M).max():
-        return u[None], np.array([total])
-    grid = np.stack(np.meshgrid(*[[-1.0, 0.0, 1.0]] * q, indexing="ij"), axis=-1).reshape(-1, q)
-    places = np.vstack([u[None], grid])
-    lifted = np.column_stack([np.ones(len(places)), places])
-    weights, _ = nnls(np.einsum("ka,kb->abk", lifted, lifted).reshape(-1, len(places)), M.ravel())
-    return places[weights > 0], weights[weights > 0]

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats.qmc import Sobol
 
 from ..errors import CoarsePolynomial, InvalidInput, InvalidType
-from ..polynomials import atoms, atoms_of_matrix, lobatto, squares, through, upper
+from ..polynomials import atoms, lobatto, squares, through, upper
 from ..sample import Array, Sample
 from ..transforms.base import Transform, Union, is_whole
 from .base import Context, Knowledge, Terms, Verdict, described
@@ -381,10 +381,10 @@ class Trajectories(Knowledge):
         found = []
         for i in np.flatnonzero(size > ROUNDING * context.largest):
             if q == 1:
-                u, weights = atoms(moments[i], self.on_line)
-                u = u[:, None]
-            else:
-                u, weights = atoms_of_matrix(moments[i], self.on_line)
+                places, weights = atoms(moments[i], self.on_line)
+                u = places[:, None]
+            else:  # their mean
+                u, weights = moments[i][:1, 1:] / moments[i][0, 0], moments[i][0, :1]
             found.append((np.full(len(u), context.rows[i]), u, weights, np.full(len(u), size[i])))
         none = np.empty(0, int), np.empty((0, q)), np.empty(0), np.empty(0)
         owner, places, weights, push = (np.concatenate(part) for part in zip(none, *found, strict=True))
@@ -431,18 +431,19 @@ class Trajectories(Knowledge):
         places = _places(context.state, max(ANGLES, min(1001, 200_000 // max(1, len(rows)))), between=True)
         y, least = sample.y[rows], sample.margin[rows] - context.slack
         lowest, at = np.full(len(rows), np.inf), np.zeros(len(rows), int)
+        tol, violated = max(FINE, context.tol), 0
         for k, (true, _) in enumerate(self._along(f, context, places)):
             excess = y * true - least
+            violated += int(np.sum(excess < -tol))
             at[excess < lowest] = k
             lowest = np.minimum(lowest, excess)
-        tol = max(FINE, context.tol)
         asked = f"y f >= rho - xi along {len(rows)} trajectories, to {tol:g}"
         if self.on_line:
             asked += ", and beyond by the polynomial"
-            lowest = np.minimum(lowest, self._beyond(f, context, least))
+            beyond = self._beyond(f, context, least)
+            lowest, violated = np.minimum(lowest, beyond), violated + int(np.sum(beyond < -tol))
         i = int(np.argmin(lowest))
         where = self._true(context, rows[i : i + 1], context.state.theta(places[at[i] : at[i] + 1])[0])[0]
-        violated = int(np.sum(lowest < -tol))
         return Verdict(
             violated == 0, float(lowest[i]), where, False, len(rows) * len(places), asked, violated
         )

@@ -263,7 +263,7 @@ def _warn_of_collapse(machine: Machine) -> None:
         of_class = f" for class {machine.training.positive!r}" if len(machine.training.classes) > 2 else ""
         block = next(m.block for m in priced if m.name == hardest)
         way_out = (
-            "What rows may be overlaps too much: lower its confidence or span, or raise C."
+            "What rows may be overlaps too much: lower its confidence, narrow its span, or allow fewer moves."
             if block.shares_slack
             else "Soften it, shrink its region, or use another kernel."
         )

@@ -1,0 +1,387 @@
+"""The worst of all moves, against all of them written out, cones of other blocks, and the plain machine."""
+
+import warnings
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from priorsvm import (
+    RBF,
+    ClassCosts,
+    FeatureDeletion,
+    FeatureScaling,
+    FromFunction,
+    InvariantLoss,
+    Polyhedron,
+    PriorSVC,
+    SampleCosts,
+    Shift,
+    Trajectories,
+    UncertainSamples,
+    VirtualSamples,
+    check_knowledge,
+)
+from priorsvm.errors import InvalidInput, InvalidType, MissingCapability, SolverUnsuited
+
+SHARP = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
+MOVES = Shift([[0.2, 0.1, 0.0], [0.0, 0.2, 0.1]], steps=5)
+STAYS = FromFunction(lambda X, theta: X, thetas=[0.0])
+
+
+def signs(y):
+    return np.where(np.asarray(y) == np.max(y), 1.0, -1.0)
+
+
+def own(X, y, orbit, demand, C, scaling="margin", gram=None, rho=1.0, cost=1.0):
+    """The primal with every member of every orbit, over the span of all of them."""
+    n, s, d = orbit.shape
+    flat, sign = orbit.reshape(n * s, d), np.repeat(signs(y), s)
+    if gram is None:
+        w, features = cp.Variable(d), flat
+        energy = 0.5 * cp.sum_squares(w)
+    else:
+        size, vectors = np.linalg.eigh(gram(flat, flat))
+        kept = size > 1e-11 * size[-1]
+        features = vectors[:, kept] * np.sqrt(size[kept])
+        w = cp.Variable(features.shape[1])
+        energy = 0.5 * cp.sum_squares(w)
+    b, xi = cp.Variable(), cp.Variable(n, nonneg=True)
+    asked = np.tile(demand, n)
+    margin = cp.multiply(sign, features @ w + b)
+    rho, shared = np.repeat(np.broadcast_to(rho, n), s), np.kron(np.eye(n), np.ones((s, 1))) @ xi
+    row = margin >= asked * rho - shared
+    if scaling == "slack":
+        row = cp.multiply(asked, margin) >= asked * rho - shared
+    problem = cp.Problem(cp.Minimize(energy + C * (np.broadcast_to(cost, n) @ xi)), [row])
+    return problem.solve(solver="CLARABEL", **SHARP)
+
+
+@pytest.fixture(scope="module")
+def few(data):
+    X, y = data
+    return X[:40], y[:40]
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "COLUMNS"])
+@pytest.mark.parametrize("method", ["columns", "all"])
+@pytest.mark.parametrize("scaling", ["margin", "slack"])
+@pytest.mark.parametrize("cost", [None, 0.4])
+def test_all_members_written_out(few, kernel, gram, cost, scaling, method, solver):
+    X, y = few
+    model = PriorSVC(InvariantLoss(MOVES, cost, scaling, method), C=2.0, kernel=kernel, solver=solver).fit(
+        X, y
+    )
+    grid = MOVES.theta_grid()
+    demand = np.ones(len(grid)) if cost is None else 1 - 0.6 * np.abs(grid).max(axis=1)
+    expected = own(X, y, MOVES.orbit(X), demand, 2.0, scaling, None if kernel == "linear" else gram)
+    assert model.objective_ == pytest.approx(expected, rel=1e-7 if solver == "CLARABEL" else 1e-8)
+    assert model.solver_ == solver
+    assert model.verify().holds
+
+
+def test_both_routes_find_the_same_function(few, kernel, new):
+    X, y = few
+    ours, theirs = (
+        PriorSVC(InvariantLoss(MOVES, method="columns"), kernel=kernel, solver=solver, tol=1e-9).fit(X, y)
+        for solver in ("COLUMNS", "CLARABEL")
+    )
+    np.testing.assert_allclose(ours.decision_function(new), theirs.decision_function(new), atol=1e-5)
+    assert ours.problem.solve(solver="CLARABEL") == pytest.approx(ours.objective_, rel=1e-7)
+
+
+def test_nothing_moves(few, kernel, new):
+    X, y = few
+    plain = PriorSVC(kernel=kernel, solver="CLARABEL").fit(X, y).decision_function(new)
+    for solver in ("CLARABEL", "COLUMNS"):
+        model = PriorSVC(InvariantLoss(STAYS), kernel=kernel, solver=solver).fit(X, y)
+        np.testing.assert_allclose(model.decision_function(new), plain, atol=1e-5)
+
+
+def test_columns_are_fewer_than_members(data):
+    X, y = data
+    model = PriorSVC(InvariantLoss(MOVES), kernel=RBF(0.4)).fit(X, y)
+    members = len(X) * (len(MOVES.theta_grid()) - 1)
+    assert 0 < model.history_[-1]["columns"] < 0.5 * members
+
+
+def test_history_has_bounds(data, kernel):
+    X, y = data
+    model = PriorSVC(InvariantLoss(MOVES, method="columns"), kernel=kernel, C=5.0).fit(X, y)
+    lower, upper = (np.array([entry[key] for entry in model.history_]) for key in ("lower", "upper"))
+    assert len(lower) > 2
+    assert (np.diff(lower) >= -1e-6 * lower[-1]).all()
+    assert (upper >= lower - 1e-9).all()
+    assert upper[-1] - lower[-1] <= 1e-6 * (1 + lower[-1])
+    assert (upper >= lower[-1] * (1 - 1e-6)).all()
+
+
+def test_stopping_early_warns_with_the_gap(data):
+    X, y = data
+    with pytest.warns(ConvergenceWarning, match=r"'invariant_loss' .* max_rounds=2 rounds \(gap"):
+        PriorSVC(InvariantLoss(MOVES, method="columns"), kernel="rbf", C=10.0, max_rounds=2).fit(X, y)
+
+
+def test_a_worst_case_is_between_mean_and_sum(few):
+    X, y = few
+    s = len(MOVES.theta_grid())
+    worst = PriorSVC(InvariantLoss(MOVES), C=1.0).fit(X, y).objective_
+    total = PriorSVC(VirtualSamples(MOVES), C=1.0).fit(X, y).objective_
+    mean = PriorSVC(VirtualSamples(MOVES), C=1.0 / s).fit(X, y).objective_
+    assert mean <= worst <= total
+
+
+def test_straight_moves_are_a_trajectory(few):
+    X, y = few
+    path = Shift([0.3, 0.1, 0.0])
+    ours = PriorSVC(InvariantLoss(path), C=2.0, tol=1e-9).fit(X, y).objective_
+    assert ours == pytest.approx(PriorSVC(Trajectories(path, degree=1), C=2.0).fit(X, y).objective_, rel=1e-8)
+
+
+def test_a_circle_of_moves_is_an_ellipsoid(few):
+    """Directions of an ellipsoid's surface, closer and closer, against its cone."""
+    X, y = few
+    block = UncertainSamples(factor=[[0.3, 0.0], [0.0, 0.2], [0.0, 0.0]])
+    cone = PriorSVC(block, C=2.0).fit(X, y).objective_
+    errors = []
+    for count in (8, 64, 512):
+        angles = 2 * np.pi * np.arange(count) / count
+        rim = block.radius * np.column_stack([0.3 * np.cos(angles), 0.2 * np.sin(angles), 0 * angles])
+        moves = FromFunction(lambda Z, k, rim=rim: Z + rim[int(k) - 1], thetas=np.arange(1, count + 1))
+        errors.append(cone - PriorSVC(InvariantLoss(moves, method="columns"), C=2.0).fit(X, y).objective_)
+    assert errors[0] > errors[1] > errors[2] > -1e-6 * cone
+    assert errors[2] < 1e-4 * cone
+
+
+def test_quadratic_trajectories_on_a_grid(few):
+    X, y = few
+
+    def bend(Z, t):
+        return Z + t * np.array([0.2, 0.0, 0.1]) + t**2 * np.array([0.0, 0.3, 0.0])
+
+    cone = PriorSVC(Trajectories(FromFunction(bend, [-1.0, 1.0])), C=2.0).fit(X, y).objective_
+    moves = FromFunction(bend, np.linspace(-1, 1, 401))
+    grid = PriorSVC(InvariantLoss(moves, method="columns"), C=2.0, tol=1e-9).fit(X, y).objective_
+    assert grid == pytest.approx(cone, rel=1e-5)
+    assert grid <= cone * (1 + 1e-9)
+
+
+# ------------------------------------------------------------------ few features
+
+
+def own_scaling(X, y, k, low, high, C):
+    """min |w|^2/2 + C sum [1 - y f + sum_largest(max(0, (1-l)B, (1-u)B), k)]_+, one atom for each row."""
+    sign, n = signs(y), len(y)
+    w, b, xi = cp.Variable(X.shape[1]), cp.Variable(), cp.Variable(n, nonneg=True)
+    constraints = []
+    for i in range(n):
+        B = sign[i] * cp.multiply(X[i], w)
+        gains = cp.maximum(0, (1 - low) * B, (1 - high) * B)
+        fall = cp.sum_largest(gains, min(k, X.shape[1])) if k else 0.0
+        constraints.append(sign[i] * (X[i] @ w + b) - fall >= 1 - xi[i])
+    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + C * cp.sum(xi)), constraints)
+    return problem.solve(solver="CLARABEL", **SHARP)
+
+
+@pytest.mark.parametrize("method", ["closed", "columns"])
+@pytest.mark.parametrize(
+    "transform",
+    [FeatureDeletion(1), FeatureDeletion(5), FeatureScaling(1, 0.5, 2.0), FeatureScaling(2, 0.9, 1.0)],
+    ids=str,
+)
+def test_few_features_by_one_atom_for_each_row(few, transform, method):
+    X, y = few
+    X = X + np.array([3.0, 0.0, 1.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some leave a constant
+        model = PriorSVC(InvariantLoss(transform, method=method), C=0.5, tol=1e-8).fit(X, y)
+    expected = own_scaling(X, y, transform.k, *transform._factors(), 0.5)
+    assert model.objective_ == pytest.approx(expected, rel=1e-7)
+
+
+def test_all_features_may_go(few):
+    r"""Then only the harmful terms stay: y b - sum_j [-y w_j x_j]_+ is the margin."""
+    X, y = few
+    sign = signs(y)
+    w, b, xi = cp.Variable(3), cp.Variable(), cp.Variable(len(y), nonneg=True)
+    harmful = cp.sum(cp.pos(-cp.multiply(sign[:, None] * X, cp.reshape(w, (1, 3), order="C"))), axis=1)
+    problem = cp.Problem(
+        cp.Minimize(0.5 * cp.sum_squares(w) + 2.0 * cp.sum(xi)), [sign * b - harmful >= 1 - xi]
+    )
+    expected = problem.solve(solver="CLARABEL", **SHARP)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = PriorSVC(InvariantLoss(FeatureDeletion(3)), C=2.0).fit(X, y)
+    assert model.objective_ == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("transform", [FeatureDeletion(0), FeatureScaling(2, 1.0, 1.0)], ids=str)
+@pytest.mark.parametrize("method", ["closed", "columns"])
+def test_nothing_can_be_spoiled(few, new, transform, method):
+    X, y = few
+    plain = PriorSVC(solver="CLARABEL").fit(X, y).decision_function(new)
+    model = PriorSVC(InvariantLoss(transform, method=method)).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(new), plain, atol=1e-5)
+
+
+def test_a_pooled_sum_is_something_else(few):
+    """A formulation in circulation pools the deletions of all rows; it is not this problem."""
+    X, y = few
+    X = np.hstack([X, X + 0.1 * np.random.default_rng(0).normal(size=X.shape)])
+    sign, (n, d), k = signs(y), X.shape, 1
+    w, b, xi = cp.Variable(d), cp.Variable(), cp.Variable(n, nonneg=True)
+    t, z, v = cp.Variable(n), cp.Variable(n), cp.Variable((n, d), nonneg=True)
+    pooled = sign @ X
+    constraints = [
+        t >= k * z + X.sum(axis=1),
+        *(z + v[:, j] >= pooled[j] * w[j] for j in range(d)),
+        cp.multiply(sign, X @ w + b) - t >= 1 - xi,
+    ]
+    wrong = cp.Problem(cp.Minimize(cp.norm(w) + 2.0 * cp.sum(xi)), constraints).solve(solver="CLARABEL")
+    ours = PriorSVC(InvariantLoss(FeatureDeletion(1)), C=2.0).fit(X, y).objective_
+    assert ours == pytest.approx(own_scaling(X, y, 1, 0.0, 1.0, 2.0), rel=1e-7)
+    assert abs(wrong - ours) > 0.1 * ours
+
+
+# ------------------------------------------------------------------ with others
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "COLUMNS"])
+def test_costs_and_margins_count(few, solver):
+    X, y = few
+    costs = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    margins = np.random.default_rng(1).uniform(0.5, 1.5, len(y))
+    prior = InvariantLoss(MOVES) + SampleCosts(costs, margins)
+    model = PriorSVC(prior, C=2.0, kernel="linear", solver=solver).fit(X, y)
+    s = len(MOVES.theta_grid())
+    expected = own(X, y, MOVES.orbit(X), np.ones(s), 2.0, rho=margins, cost=costs)
+    assert model.objective_ == pytest.approx(expected, rel=1e-7)
+
+
+def test_a_row_without_cost_asks_nothing(few, kernel, new):
+    X, y = few
+    weight = np.ones(len(y))
+    weight[::4] = 0.0
+    kept = weight > 0
+    ours = PriorSVC(InvariantLoss(MOVES), kernel=kernel).fit(X, y, sample_weight=weight)
+    alone = PriorSVC(InvariantLoss(MOVES), kernel=kernel).fit(X[kept], y[kept])
+    np.testing.assert_allclose(ours.decision_function(new), alone.decision_function(new), atol=1e-5)
+
+
+def test_with_a_polyhedron_costs_and_rbf(few):
+    X, y = few
+    B, d = np.vstack([np.eye(3), -np.eye(3)]), np.array([2.5, 2.5, 1.0, -1.5, -1.5, 1.0])
+    prior = InvariantLoss(MOVES) + Polyhedron(B, d, 0) + ClassCosts({1: 3.0})
+    model = PriorSVC(prior, kernel=RBF(0.4), C=2.0).fit(X, y)
+    assert model.solver_ == "CLARABEL"
+    assert model.verify()["invariant_loss"].holds
+    assert {"invariant_loss", "polyhedron", "class_costs"} <= {row.block for row in model.report_.rows}
+    assert "invariant\\_loss.columns" in str(model.formulation())
+
+
+def test_three_classes(three):
+    X, y = three
+    model = PriorSVC(InvariantLoss(Shift([0.2, 0.1])), kernel=RBF(0.5)).fit(X, y)
+    for k, name in enumerate("abc"):
+        alone = PriorSVC(InvariantLoss(Shift([0.2, 0.1])), kernel=RBF(0.5)).fit(X, y == name)
+        assert model.objective_[k] == pytest.approx(alone.objective_, rel=1e-6)
+    assert model.verify().holds
+
+
+def test_w_is_the_sum_of_the_worst_points(few):
+    X, y = few
+    for solver in ("CLARABEL", "COLUMNS"):
+        model = PriorSVC(InvariantLoss(MOVES), solver=solver, tol=1e-9).fit(X, y)
+        worst = model.findings_["invariant_loss"]
+        total = (worst.weights * signs(y)[worst.rows]) @ worst.points
+        np.testing.assert_allclose(total, model.coef_[0], atol=1e-6)
+        moved = np.array([MOVES.apply(X[[i]], t)[0] for i, t in zip(worst.rows, worst.thetas, strict=True)])
+        np.testing.assert_allclose(moved, worst.points, atol=1e-4)
+
+
+def test_a_cost_of_your_own(few):
+    X, y = few
+    cost = InvariantLoss(MOVES, cost=lambda thetas: np.exp(-np.abs(thetas).sum(axis=1)))
+    expected = own(X, y, MOVES.orbit(X), np.exp(-np.abs(MOVES.theta_grid()).sum(axis=1)), 2.0)
+    assert PriorSVC(cost, C=2.0).fit(X, y).objective_ == pytest.approx(expected, rel=1e-7)
+
+
+def test_verify_finds_a_move_that_breaks_it(few):
+    X, y = few
+    model = PriorSVC(InvariantLoss(MOVES)).fit(X, y)
+    machine = model._machines[0]
+    machine.f = type(machine.f)(machine.f.bias + 0.5, machine.f.coef, machine.f.scale)
+    machine.shared_slack = np.zeros(len(X))
+    verdict = model.verify()["invariant_loss"]
+    scores = machine.f.value(MOVES.orbit(X).reshape(-1, 3)).reshape(len(X), -1)
+    hinge = np.maximum(1 - signs(y) * machine.f.value(X), 0)
+    assert not verdict.holds
+    assert verdict.worst == pytest.approx((signs(y)[:, None] * scores - 1 + hinge[:, None]).min())
+
+
+# ------------------------------------------------------------------ laws and errors
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("block", "kernels"),
+    [
+        (InvariantLoss(MOVES), ("linear", "rbf")),
+        (InvariantLoss(MOVES, 0.5, "slack", "columns"), ("linear", "rbf")),
+        (InvariantLoss(FeatureScaling(1, 0.8, 1.2)), ("linear",)),
+        (InvariantLoss(FeatureScaling(1, 0.8, 1.2), method="columns"), ("linear",)),
+    ],
+    ids=str,
+)
+def test_laws(block, kernels):
+    check_knowledge(block, kernels=kernels)
+
+
+@pytest.mark.parametrize(
+    ("block", "error", "said"),
+    [
+        (
+            InvariantLoss(Shift),
+            InvalidType,
+            r"transform must be a Transform, got the class Shift: write Shift\(",
+        ),
+        (InvariantLoss(MOVES, scaling="both"), InvalidInput, "scaling must be one of 'margin', 'slack'"),
+        (InvariantLoss(MOVES, method="fast"), InvalidInput, "method must be one of"),
+        (InvariantLoss(MOVES, cost=2.0), InvalidInput, "cost must be a number from 0 to 1"),
+        (InvariantLoss(MOVES, cost="half"), InvalidInput, "cost must be a number from 0 to 1"),
+        (InvariantLoss(MOVES, cost=lambda t: t), InvalidInput, "cost must return one number from 0 to 1"),
+        (InvariantLoss(MOVES, method="closed"), InvalidInput, "'closed' is for FeatureScaling"),
+        (InvariantLoss(Shift([1.0])), InvalidInput, "vector has 1 entries, but X has 3 columns"),
+        (InvariantLoss(FeatureDeletion(-1)), InvalidInput, "k must be a whole number"),
+        (
+            InvariantLoss(FeatureDeletion(1), cost=0.5),
+            InvalidInput,
+            "cost has no meaning with FeatureDeletion",
+        ),
+        (InvariantLoss(FeatureDeletion(1), method="all"), InvalidInput, "needs a list of moves"),
+        (0.5 * InvariantLoss(MOVES), InvalidInput, "shares the samples' own slack"),
+    ],
+)
+def test_bad_arguments(few, block, error, said):
+    X, y = few
+    with pytest.raises(error, match=said) as caught:
+        PriorSVC(block).fit(X, y)
+    assert "block 'invariant_loss'" in str(caught.value)
+
+
+def test_few_features_need_a_linear_machine(few):
+    X, y = few
+    with pytest.raises(MissingCapability, match=r"FeatureDeletion is known for linear machines only"):
+        PriorSVC(InvariantLoss(FeatureDeletion(1)), kernel="rbf").fit(X, y)
+
+
+def test_the_route_of_columns_says_what_it_cannot(few):
+    X, y = few
+    with pytest.raises(SolverUnsuited, match="one InvariantLoss"):
+        PriorSVC(solver="COLUMNS").fit(X, y)
+    prior = InvariantLoss(MOVES) + Polyhedron(np.eye(3), -3 * np.ones(3), 1)
+    with pytest.raises(SolverUnsuited, match="'polyhedron' does more than add or reweight rows"):
+        PriorSVC(prior, solver="COLUMNS").fit(X, y)
+    with pytest.raises(SolverUnsuited, match="the 2-norm, the hinge"):
+        PriorSVC(InvariantLoss(MOVES), solver="COLUMNS", loss="squared_hinge").fit(X, y)

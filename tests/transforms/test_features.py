@@ -1,0 +1,87 @@
+"""Few features spoiled at once: Algorithm 3 against all subsets and factors."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, csr_matrix, issparse
+
+from priorsvm.errors import InvalidInput
+from priorsvm.transforms import FeatureDeletion, FeatureScaling
+
+
+def brute_force(x, coef, sign, k, low, high):
+    """The least sign * coef'x over all choices of at most k features and of their factors."""
+    least = np.inf
+    for chosen in combinations(range(len(x)), min(k, len(x))):
+        for factors in product((low, 1.0, high), repeat=len(chosen)):
+            moved = x.copy()
+            moved[list(chosen)] *= factors
+            least = min(least, sign * coef @ moved)
+    return least
+
+
+@pytest.mark.parametrize("sparse", [False, csr_array, csr_matrix])
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.5, 2.0), (1.0, 3.0), (0.2, 1.0), (1.0, 1.0)])
+@pytest.mark.parametrize("k", [0, 1, 2, 4, 9])
+def test_worst_is_the_worst_of_all(k, low, high, sparse):
+    rng = np.random.default_rng(k)
+    X = np.round(rng.normal(size=(25, 4)), 1) * (rng.random((25, 4)) < 0.7)  # with zeros, negatives and ties
+    coef, sign = np.round(rng.normal(size=4), 1), rng.choice([-1.0, 1.0], 25)
+    moved = FeatureScaling(k, low, high).worst(sparse(X) if sparse else X, coef, sign)
+    assert issparse(moved) is bool(sparse)
+    dense = moved.toarray() if sparse else moved
+    expected = [brute_force(x, coef, s, k, low, high) for x, s in zip(X, sign, strict=True)]
+    np.testing.assert_allclose(sign * (dense @ coef), expected, atol=1e-14)
+    changed = dense != X
+    assert changed.sum(axis=1).max() <= k
+    assert np.isin(np.round(dense[changed] / X[changed], 12), (low, high)).all()
+
+
+def test_deletion_is_scaling_by_nought_or_one():
+    rng = np.random.default_rng(0)
+    X, coef, sign = rng.normal(size=(20, 6)), rng.normal(size=6), rng.choice([-1.0, 1.0], 20)
+    deleted = FeatureDeletion(2).worst(X, coef, sign)
+    np.testing.assert_array_equal(deleted, FeatureScaling(2, 0.0, 1.0).worst(X, coef, sign))
+    assert ((deleted == X) | (deleted == 0)).all()
+
+
+def test_rows_given_are_left_as_they_are():
+    X = np.random.default_rng(0).normal(size=(5, 3))
+    before, sparse = X.copy(), csr_array(X)
+    FeatureDeletion(1).worst(X, np.ones(3), np.ones(5))
+    FeatureDeletion(1).worst(sparse, np.ones(3), np.ones(5))
+    np.testing.assert_array_equal(X, before)
+    np.testing.assert_array_equal(sparse.toarray(), before)
+
+
+def test_apply_multiplies():
+    moved = FeatureScaling(1).apply([[2.0, 3.0]], [0.0, 0.5])
+    np.testing.assert_array_equal(moved, [[2.0, 4.5]])
+    with pytest.raises(InvalidInput, match="one theta for each of 2 features"):
+        FeatureScaling(1).apply([[2.0, 3.0]], 0.5)
+
+
+def test_there_is_no_list_of_moves():
+    with pytest.raises(InvalidInput, match="FeatureDeletion has no finite orbit"):
+        FeatureDeletion(1).orbit([[1.0, 2.0]])
+    with pytest.raises(InvalidInput, match="discrete"):
+        FeatureScaling(1).tangents([[1.0, 2.0]])
+
+
+@pytest.mark.parametrize(
+    ("transform", "said"),
+    [
+        (FeatureScaling(-1), "k must be a whole number"),
+        (FeatureScaling(1.5), "k must be a whole number"),
+        (FeatureScaling(True), "k must be a whole number"),
+        (FeatureDeletion("2"), "FeatureDeletion: k must be"),
+        (FeatureScaling(1, 1.5, 2.0), "0 <= low <= 1 <= high"),
+        (FeatureScaling(1, -0.1, 2.0), "0 <= low <= 1 <= high"),
+        (FeatureScaling(1, 0.5, np.inf), "0 <= low <= 1 <= high"),
+        (FeatureScaling(1, "a", 2.0), "0 <= low <= 1 <= high"),
+    ],
+)
+def test_bad_arguments(transform, said):
+    with pytest.raises(InvalidInput, match=said):
+        transform.validate(3)
