@@ -11,13 +11,17 @@ from ..errors import InvalidInput, InvalidType, MissingCapability
 from ..sample import Array, Sample
 from ..transforms.base import Transform
 from ..transforms.features import FeatureScaling
-from .base import Context, Knowledge, Terms, Verdict, described, is_number
+from .base import Context, Knowledge, Terms, Verdict, check_flag, described, is_number
 from .worst_case import WorstCase
 
 # Up to this many members of orbits a linear machine takes all of them at once: cheaper than rounds.
 FEW = 20_000
 # Columns that held nothing up for so many rounds leave the problem.
 PATIENCE = 3
+# Between two members of an orbit a continuous move is looked at in so many places, and in more to verify it.
+FINER, FINEST = 16, 50
+# By so much the margin may be missed between the places looked at.
+CONTINUOUS = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +89,9 @@ class InvariantLoss(Knowledge):
     method : "auto", "columns", "all" or "closed"
         Column generation; all of the orbit at once; for :class:`FeatureScaling` a closed form of N x d
         auxiliary variables. "auto" takes all of up to 20000 members on a linear machine, else columns.
+    continuous : bool
+        Moves between the members of the orbit count too: once these are dealt with, worst moves in between
+        are looked for, until there is none either. For transforms that are continuous.
 
     References
     ----------
@@ -108,11 +115,19 @@ class InvariantLoss(Knowledge):
         "gains": r"z_i + v_{ij} \ge \max((1 - l)\, y_i x_{ij} w_j,\; (1 - u)\, y_i x_{ij} w_j)",
     }
 
-    def __init__(self, transform: Any, cost: Any = None, scaling: str = "margin", method: str = "auto"):
+    def __init__(
+        self,
+        transform: Any,
+        cost: Any = None,
+        scaling: str = "margin",
+        method: str = "auto",
+        continuous: bool = False,
+    ):
         self.transform = transform
         self.cost = cost
         self.scaling = scaling
         self.method = method
+        self.continuous = continuous
 
     # ------------------------------------------------------------------ what was asked
 
@@ -151,6 +166,10 @@ class InvariantLoss(Knowledge):
             )
         self.demand(transform.theta_grid())
         transform.orbit(sample.X_train[:1])
+        check_flag(continuous=self.continuous)
+        if self.continuous:
+            transform.span()  # refuses discrete ones
+            self.between(1)
 
     def demand(self, thetas: Array) -> Array:
         r""":math:`\Delta` of each move."""
@@ -301,6 +320,68 @@ class InvariantLoss(Knowledge):
         stay = idle <= PATIENCE
         return replace(state, idle=idle).pick(stay).joined(found.pick(chosen))
 
+    def settle(self, f: Any, context: Context) -> Columns | None:
+        if not self.continuous or context.rows is None:
+            return None
+        sample, rows, spec = context.sample, context.rows, context.sample.machine
+        assert spec is not None
+        thetas, neighbours = self.between(FINER)
+        asked = self._asked(f, context, thetas)
+        theta, worst = _tops(thetas, neighbours, asked)
+        have, cost = np.maximum(context.slack, 0.0), spec.C * sample.cost[rows]
+        allowed = context.tol * (1.0 + abs(context.objective))
+        enough = 0.1 * allowed / cost.sum()
+        # The tops of parabolas are guesses: f itself has the last word.
+        near = np.flatnonzero(worst - have > enough)
+        points = np.empty((len(near), sample.X.shape[1]))
+        for k, i in enumerate(near):
+            points[k] = self.transform.apply(sample.X[rows[[i]]], theta[i])[0]
+        demand = self.demand(theta[near])
+        worst = asked.max(axis=1)
+        worst[near] = self.shortfall(sample.y[rows[near]], sample.margin[rows[near]], demand, f.value(points))
+        missing = cost @ np.maximum(spec.penalise(np.maximum(worst, 0.0)) - spec.penalise(have), 0.0)
+        context.notes.update(upper=context.objective + missing)
+        new = worst[near] - have[near] > enough
+        if missing <= allowed or not new.any():
+            return None
+        unlisted, fresh = np.full(len(near), -1), np.zeros(len(near), int)
+        found = Columns(rows[near], points, demand, theta[near], unlisted, fresh)
+        return context.state.joined(found.pick(new))
+
+    def between(self, count: int) -> tuple[Array, Array]:
+        """Parameters on the lines between the members of the orbit, ``count`` from one to the next, and the
+        places of their neighbours along the line (-1 where it ends), (k, 2)."""
+        grid = self.transform.theta_grid()
+        q = grid.shape[1]
+        axes = [_finer(np.unique(grid[:, j]), count) for j in range(q)]
+        if q > 1 and not (np.count_nonzero(grid, axis=1) <= 1).all():
+            size = int(np.prod([len(a) for a in axes]))
+            if size > 20_000:
+                raise InvalidInput(
+                    f"continuous=True would look at {size} moves: use fewer steps or parameters."
+                )
+            box = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, q)
+            return box, np.full((len(box), 2), -1)
+        thetas = np.concatenate([np.outer(a, e) for a, e in zip(axes, np.eye(q), strict=True)])
+        place = np.arange(len(thetas))
+        ends = np.cumsum([len(a) for a in axes])
+        neighbours = np.column_stack([place - 1, place + 1])
+        neighbours[np.concatenate([[0], ends[:-1]]), 0] = -1
+        neighbours[ends - 1, 1] = -1
+        return thetas, neighbours
+
+    def _asked(self, f: Any, context: Context, thetas: Array) -> Array:
+        """The slack that each of these moves of each row with a cost asks for, (n, k)."""
+        sample, rows = context.sample, context.rows
+        y, rho, X = sample.y[rows], sample.margin[rows], sample.X[rows]
+        demand = self.demand(thetas)
+        return np.column_stack(
+            [
+                self.shortfall(y, rho, demand[k], f.value(self.transform.apply(X, theta)))
+                for k, theta in enumerate(thetas)
+            ]
+        )
+
     # ------------------------------------------------------------------ after the fit
 
     def multipliers(self, context: Context) -> Array:
@@ -330,9 +411,41 @@ class InvariantLoss(Knowledge):
 
     def verify(self, f: Any, context: Context) -> Verdict:
         assert context.rows is not None
+        rows = context.rows
+        if self.continuous:
+            thetas, _ = self.between(FINEST)
+            asked = self._asked(f, context, thetas)
+            i, k = np.unravel_index(int(np.argmax(asked - context.slack[:, None])), asked.shape)
+            excess = (context.slack[:, None] - asked).ravel()
+            tol = max(CONTINUOUS, context.tol)
+            asks = f"y f >= Delta rho - xi for moves between members too, of {len(rows)} rows, to {tol:g}"
+            where = self.transform.apply(context.sample.X[rows[[i]]], thetas[k])[0]
+            violated = int(np.sum(excess < -tol))
+            return Verdict(violated == 0, float(excess.min()), where, False, len(excess), asks, violated)
         asked, found = self.worst(f, context)
-        asks = f"y f >= Delta rho - xi for every move of {len(context.rows)} rows"
+        asks = f"y f >= Delta rho - xi for every move of {len(rows)} rows"
         return Verdict.at_points(context.slack - asked, found.points, asks, context.tol)
 
     def words(self) -> str:
         return f"every row keeps its class whatever {self.transform!r} does to it"
+
+
+def _finer(values: Array, count: int) -> Array:
+    """These values and ``count`` - 1 more between each two of them."""
+    steps = np.arange(count * (len(values) - 1) + 1) / count
+    return np.interp(steps, np.arange(len(values)), values)
+
+
+def _tops(thetas: Array, neighbours: Array, asked: Array) -> tuple[Array, Array]:
+    """For each row the highest top of a parabola through a place and its neighbours: where, and how high."""
+    before, after = neighbours.T
+    left, right = asked[:, before], asked[:, after]
+    bend = left - 2 * asked + right
+    local = (before >= 0) & (after >= 0) & (asked >= left) & (asked >= right) & (bend < 0)
+    shift = np.where(local, 0.5 * (left - right) / np.where(local, bend, -1.0), 0.0)
+    tops = asked - 0.25 * (left - right) * shift
+    best = np.argmax(tops, axis=1)
+    shift = shift[np.arange(len(asked)), best][:, None]
+    forward, backward = thetas[after[best]] - thetas[best], thetas[best] - thetas[before[best]]
+    moved = thetas[best] + shift * np.where(shift > 0, forward, backward)
+    return moved, tops[np.arange(len(asked)), best]

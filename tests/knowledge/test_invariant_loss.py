@@ -16,6 +16,7 @@ from priorsvm import (
     InvariantLoss,
     Polyhedron,
     PriorSVC,
+    Reflection,
     SampleCosts,
     Shift,
     Trajectories,
@@ -385,3 +386,49 @@ def test_the_route_of_columns_says_what_it_cannot(few):
         PriorSVC(prior, solver="COLUMNS").fit(X, y)
     with pytest.raises(SolverUnsuited, match="the 2-norm, the hinge"):
         PriorSVC(InvariantLoss(MOVES), solver="COLUMNS", loss="squared_hinge").fit(X, y)
+
+
+# ------------------------------------------------------------------ between the members
+
+
+def turned(Z, angle):
+    rotation = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    return np.hstack([Z[:, :2] @ rotation, Z[:, 2:]])
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "COLUMNS"])
+def test_moves_in_between_are_those_of_a_fine_grid(few, kernel, solver):
+    X, y = few
+    machine = {"C": 2.0, "kernel": kernel, "solver": solver}
+    coarse = FromFunction(turned, [-0.5, 0.5])
+    fine = FromFunction(turned, np.linspace(-0.5, 0.5, 801))
+    members = PriorSVC(InvariantLoss(coarse, method="columns"), **machine).fit(X, y).objective_
+    between = PriorSVC(InvariantLoss(coarse, method="columns", continuous=True), **machine).fit(X, y)
+    grid = PriorSVC(InvariantLoss(fine, method="columns"), **machine).fit(X, y).objective_
+    assert between.objective_ == pytest.approx(grid, rel=3e-6)
+    assert members < between.objective_ - 1e-4 * grid
+    assert between.verify().holds
+    angles = np.linspace(-0.5, 0.5, 10_007)
+    slack = between._machines[0].slack(between._machines[0].sample)
+    scores = np.array([between.decision_function(turned(X, t)) for t in angles])
+    assert (signs(y) * scores - 1 + slack).min() > -1e-3
+
+
+def test_two_parameters_in_between(few):
+    X, y = few
+    cross = Shift([[0.3, 0.0, 0.1], [0.0, 0.2, 0.0]])
+    whole = Shift([0.3, 0.0, 0.1]) @ Shift([0.0, 0.2, 0.0])
+    for transform, rows in ((cross, 4), (whole, 8)):
+        assert len(transform.theta_grid()) == rows + 1
+        model = PriorSVC(InvariantLoss(transform, continuous=True), C=2.0).fit(X, y)
+        plain = PriorSVC(InvariantLoss(transform), C=2.0).fit(X, y)
+        assert model.objective_ == pytest.approx(
+            plain.objective_, rel=1e-6
+        )  # a straight path is worst at its ends
+        assert model.verify().holds
+
+
+def test_discrete_moves_have_no_between(few):
+    X, y = few
+    with pytest.raises(InvalidInput, match="'invariant_loss': Reflection is discrete"):
+        PriorSVC(InvariantLoss(Reflection(1, (1, 3)), continuous=True)).fit(X, y)
