@@ -111,6 +111,8 @@ def solve(
     slack = np.zeros(len(active))
     np.maximum.at(slack, group, (delta - y * values) / share)
     half = 0.5 * float(weights @ (values[used] - found.bias))
+    if spec.kernel is not None:
+        vars(f)["_norm"] = float(np.sqrt(max(2.0 * half, 0.0)))  # it would take the kernel matrix again
     dual = float(delta @ alpha) - half
     gap = abs(half + float(bound @ slack) - dual) / (1.0 + abs(dual))
     residuals = Residuals(0.0, 0.0, abs(float(y @ alpha)) / (1.0 + alpha.sum()), gap)
