@@ -227,7 +227,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             both = " and ".join(f"'{m.name}'" for m in imputers)
             raise InvalidInput(f"blocks {both} both deal with missing values: keep one of them.")
         checks = {"dtype": np.float64, "ensure_min_samples": 2}
-        with _naming_missing_values(X):
+        idle = next((m.name for m in prior if m.block.allow_nan and m.weight == 0), None)
+        with _naming_missing_values(idle):
             finite = "allow-nan" if imputers else True
             X, y = validate_data(
                 self, X, y, skip_check_array=_is_plain(X, y), ensure_all_finite=finite, **checks
@@ -462,7 +463,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "_machines")
         machines = self._machines
         allow_nan = any(m.block.allow_nan and m.weight > 0 for m in machines[0].members)
-        with _naming_missing_values(X):
+        with _naming_missing_values():
             X = validate_data(
                 self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan" if allow_nan else True
             )
@@ -606,13 +607,18 @@ def _is_plain(X: Any, y: Any) -> bool:
 
 
 @contextmanager
-def _naming_missing_values(X: Any) -> Iterator[None]:
+def _naming_missing_values(idle: str | None = None) -> Iterator[None]:
     """An error about NaN in X says which block takes it."""
     try:
         yield
     except ValueError as error:
         if "Input X contains NaN" not in str(error):
             raise
+        if idle is not None:
+            raise InvalidInput(
+                f"Input X contains NaN, and block '{idle}' has weight 0, which leaves it out. Impute first "
+                "to compare with that, or give it confidence=0.5."
+            ) from error
         raise InvalidInput(
             "Input X contains NaN. Fit with MissingValues() in the prior to work with missing values, or "
             "impute them first."

@@ -38,6 +38,16 @@ def test_the_region_rows_are_measured_on_equal_problems(benchmarks):
     assert all(row["met"] for row in rows if row["name"] == "cuts")
 
 
+@pytest.mark.slow
+def test_the_rows_of_cones_and_trajectories_are_measured_on_equal_problems(benchmarks):
+    rows = benchmarks.main(["cones", "trajectories", "--quick"])
+    assert {row["name"] for row in rows} == {"cones", "trajectories"}
+    assert all(row["ratio"] > 0 for row in rows)
+    fits = [row for row in rows if row["work"].endswith(": fit")]
+    assert len(fits) == 4
+    assert all(abs(row["gap"]) < 1e-6 for row in fits)
+
+
 @pytest.mark.parametrize("name", ["wpbc60", "wpbc24", "promoters"])
 def test_a_reproduction_without_its_data_is_skipped_with_a_word_on_why(benchmarks, monkeypatch, capsys, name):
     monkeypatch.delenv("PRIORSVM_DATA", raising=False)
@@ -85,6 +95,21 @@ def test_the_spirals_and_the_board_run(benchmarks):
     board, spirals = rows[:-1], rows[-1]
     assert all(row["kernelised, mu=1000"] == 50.0 for row in board)  # f collapses
     assert spirals["with arms"] == 100.0
+
+
+@pytest.mark.slow
+def test_deleted_entries_are_dealt_with_in_seven_ways(benchmarks):
+    [row] = benchmarks.main(["missing", "--quick"])
+    assert row["table"] == "wine"
+    assert {"mean", "conditional mean", "0.6", "0.7", "0.8", "0.9", "0.95"} <= set(row)
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_digits_that_turn_run(benchmarks):
+    rows = benchmarks.main(["trajectories_usps", "--quick"])
+    assert [row["machine"] for row in rows[:4]] == ["SVM", "virtual samples", "on the span", "on the line"]
+    assert rows[-1]["largest"] < 1
 
 
 def test_each_spiral_lies_on_its_own_arm(benchmarks):

@@ -13,6 +13,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from priorsvm import (
     RBF,
+    Box,
     ClassCosts,
     InvarianceHint,
     Knowledge,
@@ -25,6 +26,7 @@ from priorsvm import (
     Shift,
     Terms,
     Transductive,
+    UncertainSamples,
     UnlabeledSamples,
     VirtualSamples,
     VirtualSupportVectors,
@@ -658,3 +660,18 @@ def test_the_tol_of_libsvm_can_be_an_option():
     X, y = two_classes()
     loose = PriorSVC(kernel="rbf", C=10, solver="LIBSVM", solver_options={"tol": 0.5}).fit(X, y)
     assert loose.history_[0]["gap"] > 1e-5
+
+
+def test_formulation_of_a_soft_region_has_its_slack_where_it_belongs():
+    X, y = two_classes()
+    text = str(PriorSVC(Box({0: (1.0, 2.0)}, 1)).fit(X, y).formulation())
+    assert r"\sum_l \zeta_l}_" in text
+    assert r"-v \le w \le v &&" in text
+    assert r"\ge 1 - \zeta_l" in text
+    assert r"\zeta" not in str(PriorSVC(Box({0: (1.0, 2.0)}, 1, hard=True)).fit(X, y).formulation())
+
+
+def test_formulation_gives_the_numbers_of_its_letters():
+    X, y = two_classes()
+    text = str(PriorSVC(UncertainSamples(0.1, confidence=0.9)).fit(X, y).formulation())
+    assert r"\gamma_{\text{uncertain\_samples}} = 1.28155" in text

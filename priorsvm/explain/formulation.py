@@ -77,6 +77,8 @@ def _describe(
         unnamed = rf"J_{{\text{{{_text(name)}}}}}"
         if name in compiled.sample.shares:
             objective.setdefault(name, factor + block.latex.get("sample", unnamed).replace("<p>", power))
+        for symbol, value in block.symbols().items():
+            values[rf"{symbol}_{{\text{{{_text(name)}}}}}"] = value
         for term in compiled.terms:
             if term.block == name:
                 letter = {"mu": r"\mu", "gamma": r"\gamma"}.get(term.name, rf"\text{{{_text(term.name)}}}")

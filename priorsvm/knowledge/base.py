@@ -136,6 +136,7 @@ class Knowledge(BaseEstimator):
     shares_slack : whether the block's constraints stand on the sample's own slack; such blocks take
         no outer weight.
     allow_nan : whether the block deals with missing values in X.
+    way_out_of_collapse : what to do when the block has left a constant f.
     latex : formulas by penalty name, constraint label, or ``"sample"`` for what ``prepare`` does; there
         ``<p>`` stands for the power the loss has.
     """
@@ -150,6 +151,7 @@ class Knowledge(BaseEstimator):
     shares_slack: ClassVar[bool] = False
     allow_nan: ClassVar[bool] = False
     latex: ClassVar[dict[str, str]] = {}
+    way_out_of_collapse: ClassVar[str] = "Soften it, shrink its region, or use another kernel."
 
     def validate(self, sample: Sample) -> None:
         """Find what is wrong with the arguments, or impossible in ``sample.machine``, before heavy work."""
@@ -227,7 +229,7 @@ class Knowledge(BaseEstimator):
             return None
         source = "as an array"
         if callable(value):
-            value, source = value(sample.X_train, sample.labels), "as a function of (X, y)"
+            value, source = called(value, sample, parameter), "as a function of (X, y)"
         try:
             array = np.asarray(value, float)
         except (TypeError, ValueError) as error:
@@ -241,6 +243,10 @@ class Knowledge(BaseEstimator):
                 "it is split along with the rows, or give a function of (X, y)."
             )
         return array
+
+    def symbols(self) -> dict[str, float]:
+        """Letters of its formulas and their numbers, in LaTeX, besides the weights of penalties."""
+        return {}
 
     def words(self) -> str:
         """The block in the user's own words, for messages; empty if its name says it all."""
@@ -295,6 +301,16 @@ def described(value: Any) -> str:
     if isinstance(value, type):
         return f"the class {value.__name__}: write {value.__name__}(...)"
     return type(value).__name__
+
+
+def called(function: Any, sample: Sample, parameter: str) -> Any:
+    """A row parameter given as a function of the training rows, an (n, d) array, and their classes."""
+    try:
+        return function(sample.X_train, sample.labels)
+    except Exception as error:
+        raise InvalidInput(
+            f"{parameter} was given as a function, and calling it with X, an array, and y failed: {error!r}"
+        ) from error
 
 
 def check_flag(**values: Any) -> None:

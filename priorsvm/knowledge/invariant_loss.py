@@ -108,6 +108,9 @@ class InvariantLoss(Knowledge):
     """
 
     shares_slack: ClassVar[bool] = True
+    way_out_of_collapse: ClassVar[str] = (
+        "Moved rows of both classes overlap too much: allow fewer or smaller moves."
+    )
     latex: ClassVar[dict[str, str]] = {
         "columns": r"y_i f(T_\theta x_i) \ge \Delta(\theta)\,\rho_i - \xi_i \text{ for the moves found}",
         "scaled": r"\Delta(\theta) (\rho_i - y_i f(T_\theta x_i)) \le \xi_i \text{ for the moves found}",

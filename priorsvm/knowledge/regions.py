@@ -443,8 +443,10 @@ class RegionKnowledge(Knowledge):
 
 def _with_slack(formula: str, slack: str) -> str:
     first, mark, rest = formula.partition("<z>")
+    if not mark:
+        return formula
     term, _, sign = slack.partition(r",\;")
-    return first + term + rest + (rf",\;{sign}" if mark and sign else "")
+    return first + term + rest + (rf",\;{sign}" if sign else "")
 
 
 def _reach(region: Set, sample: Sample) -> str:

@@ -103,6 +103,7 @@ class Trajectories(Knowledge):
 
     shares_slack: ClassVar[bool] = True
     row_params: ClassVar[tuple[str, ...]] = ("coefficients",)
+    way_out_of_collapse: ClassVar[str] = "Trajectories overlap too much: give it a span, or a narrower one."
     latex: ClassVar[dict[str, str]] = {
         "ends": r"y_i f(T_\theta x_i) \ge \rho_i - \xi_i \text{ at both ends of the span}",
         "still": r"f(T_\theta x_i) \text{ does not depend on } \theta",
@@ -144,7 +145,9 @@ class Trajectories(Knowledge):
                     "FromFunction(function, thetas) makes one of a function."
                 )
             transform.validate(sample.X.shape[1])
-            transform.span()  # refuses discrete ones
+            transform.tangents(
+                sample.X_train[:1]
+            )  # refuses those that are discrete, or do not pass through x
             if isinstance(transform, Union):
                 raise InvalidInput(
                     "s | t has no common trajectory. Use two blocks, Trajectories(s) + Trajectories(t), or "
@@ -158,13 +161,16 @@ class Trajectories(Knowledge):
         low, _ = self._range()
         if degree is not None and (not is_whole(degree) or degree < 0 or (degree > 1 and degree % 2)):
             raise InvalidInput(
-                f"degree must be 0, 1 or an even number, got {degree!r}"
+                f"degree must be a whole number, 0, 1 or even, got {degree!r}"
                 + (f": use {degree + 1}." if is_whole(degree) and degree > 1 else ".")
             )
         if degree is not None and degree > 20:
             raise InvalidInput(f"degree must be at most 20, got {degree}: narrow the span instead.")
         if len(low) > 1 and degree not in (None, 0, 2):
-            raise InvalidInput(f"degree must be 2 (or 0) with {len(low)} parameters, got {degree}.")
+            raise InvalidInput(
+                f"degree must be 2 (or 0) with {len(low)} parameters, got {degree}. Leave it out, or use a "
+                "block for each parameter."
+            )
         if len(low) > 1 and not self._is("interpolate"):
             raise InvalidInput(f"coefficients must be 'interpolate' with {len(low)} parameters.")
         if not self._named:
@@ -199,6 +205,8 @@ class Trajectories(Knowledge):
                     raise InvalidInput("without a transform span must be (low, high) or 'line'.")
                 return np.array([-1.0]), np.array([1.0])
             span = self.transform.span()
+            if any(low == high for low, high in span):
+                raise InvalidInput(f"{self.transform!r} does not move anything: its range is {span}.")
         try:
             pairs = np.atleast_2d(np.asarray(span, float))
         except (TypeError, ValueError):
@@ -337,7 +345,7 @@ class Trajectories(Knowledge):
             errors[rows] = np.fmax(errors[rows], np.abs(true - polynomial))
         worst = float(np.nanmax(errors))
         if worst > COARSE:
-            warnings.warn(self._coarse(context.name, path, worst, int(np.nanargmax(errors))), stacklevel=2)
+            warnings.warn(self._coarse(context, worst, int(np.nanargmax(errors))), stacklevel=2)
         owner, u, weights, push = self._held(context, path)
         thetas = np.vstack([np.zeros((len(rows), u.shape[1])), path.theta(u)])
         return WorstCase.of(
@@ -350,13 +358,15 @@ class Trajectories(Knowledge):
             np.concatenate([context.alpha, push]),
         )
 
-    def _coarse(self, name: str, path: Path, worst: float, row: int) -> CoarsePolynomial:
-        m, q = path.nodes.shape
+    def _coarse(self, context: Context, worst: float, row: int) -> CoarsePolynomial:
+        m, q = context.state.nodes.shape
+        sample = context.sample
+        of_class = f" for class {sample.positive!r}" if len(sample.classes) > 2 else ""
         higher = "" if q > 1 else f"degree={m + 1 if m > 2 else 2}, "
         return CoarsePolynomial(
-            f"block '{name}': along the trajectory of row {row} f is up to {worst:.2g} away from the "
-            f"polynomial that stands for it, so margins hold to that only. Use {higher}a narrower span, or "
-            "InvariantLoss, which needs no polynomial."
+            f"block '{context.name}': along the trajectory of row {row} f{of_class} is up to {worst:.2g} "
+            "away from the polynomial that stands for it, so margins hold to that only. Use "
+            f"{higher}a narrower span, or InvariantLoss, which needs no polynomial."
         )
 
     def _along(self, f: Any, context: Context, places: Array) -> Iterator[tuple[Array, Array]]:

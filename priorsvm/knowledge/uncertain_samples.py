@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 from ..errors import InvalidInput, MissingCapability
 from ..sample import Array, Sample
-from .base import Context, Knowledge, Terms, Verdict, check_flag, is_number
+from .base import Context, Knowledge, Terms, Verdict, called, check_flag, is_number
 from .worst_case import WorstCase, rows_and_slack
 
 # Eigenvalues of a covariance below this part of its largest are rounding.
@@ -114,6 +114,10 @@ class EllipsoidalKnowledge(Knowledge):
 
     requires: ClassVar[frozenset[str]] = frozenset({"evaluate", "slope"})
     shares_slack: ClassVar[bool] = True
+    way_out_of_collapse: ClassVar[str] = (
+        "What rows may be overlaps too much: see that errors are in the units of X and no larger than they "
+        "are, or lower the confidence."
+    )
     latex: ClassVar[dict[str, str]] = {
         "margin": r"y_i f(x_i) - \gamma\, t_i \ge \rho_i - \xi_i",
         "cone": r"\|A_i^\top \nabla f(x_i)\| \le t_i",
@@ -123,6 +127,9 @@ class EllipsoidalKnowledge(Knowledge):
     confidence: float
     distribution: str
     guarantee: bool
+
+    def symbols(self) -> dict[str, float]:
+        return {r"\gamma": self.radius}
 
     def spread(self, state: Any) -> Spread:
         """The factors of the covariances."""
@@ -138,10 +145,15 @@ class EllipsoidalKnowledge(Knowledge):
     def validate(self, sample: Sample) -> None:
         if self.distribution not in ("gaussian", "any"):
             raise InvalidInput(f"distribution must be 'gaussian' or 'any', got {self.distribution!r}.")
-        if not is_number(self.confidence) or not 0.5 <= self.confidence < 1.0:
+        if not is_number(self.confidence):
+            raise InvalidInput(f"confidence must be a number, got {self.confidence!r}.")
+        if not 0.5 <= self.confidence < 1.0:
+            percent = 50 <= self.confidence < 100
             raise InvalidInput(
-                f"confidence must be at least 0.5 and below 1, got {self.confidence!r}. Below 0.5 less than "
-                "the row's own margin would be asked for, which is not convex; 1 would ask for all of space."
+                f"confidence must be at least 0.5 and below 1, got {self.confidence!r}. "
+                + (f"Did you mean {self.confidence / 100:g}? " if percent else "")
+                + "Below 0.5 less than the row's own margin would be asked for, which is not convex; 1 would "
+                "ask for all of space."
             )
         check_flag(guarantee=self.guarantee)
         kernel = sample.machine.kernel if sample.machine is not None else None
@@ -152,10 +164,10 @@ class EllipsoidalKnowledge(Knowledge):
                 f"guarantee=True needs a kernel that knows how far f can move, such as RBF or Polynomial; "
                 f"{kernel!r} does not. Use guarantee=False, which is of first order, or another kernel."
             )
-        if not self.guarantee and not kernel.has_slope:
+        if not self.guarantee and not (kernel.has_slope and kernel.has_curve):
             raise MissingCapability(
-                f"on a kernel machine it needs slopes of f, which {kernel!r} does not have. Use a kernel "
-                "with derivatives, such as RBF or Polynomial, or a linear machine."
+                f"on a kernel machine it needs smooth slopes of f, which {kernel!r} does not have. Use a "
+                "kernel with second derivatives, such as RBF or Polynomial, or a linear machine."
             )
 
     def build(self, f: Any, context: Context) -> Terms:
@@ -245,7 +257,7 @@ class EllipsoidalKnowledge(Knowledge):
         rows, _ = rows_and_slack(context, spread.uncertain)
         points, weights = sample.X[context.rows], context.alpha
         if not context.duals:
-            return WorstCase.of(context, context.rows, points, weights)
+            return None
         X, y, factors = sample.X[rows], sample.y[rows], spread.owner[rows]
         if "ball" in context.duals:
             worst, held = self._steepest(f, X, spread, factors, y)[1], context.duals["ball"]
@@ -399,7 +411,7 @@ class UncertainSamples(EllipsoidalKnowledge):
         name = "covariance" if self.factor is None else "factor"
         value = getattr(self, name)
         if callable(value):
-            value = value(sample.X_train, sample.labels)
+            value = called(value, sample, name)
         value = _by_name(value, name, sample.feature_names)
         if isinstance(value, Mapping):
             columns = {sample.column(key): deviation for key, deviation in value.items()}
@@ -408,8 +420,14 @@ class UncertainSamples(EllipsoidalKnowledge):
             array = np.asarray(value, float)
         except (TypeError, ValueError) as error:
             raise InvalidInput(f"{name} must be numbers, got {value!r}.") from error
+        if isinstance(value, (bool, np.bool_)):
+            raise InvalidInput(f"{name} must be numbers, got {value!r}.")
         if not np.isfinite(array).all():
-            raise InvalidInput(f"{name} contains NaN or infinity.")
+            at = ", ".join(map(str, np.argwhere(~np.isfinite(array))[0]))
+            raise InvalidInput(
+                f"{name} contains NaN or infinity, first at [{at}]. Where a value is missing MissingValues "
+                "sees to it: give 0 there."
+            )
         if name == "factor":
             if array.shape[:-1] not in ((d,), (n, d)) or array.shape[-1] == 0:
                 raise InvalidInput(
@@ -425,7 +443,12 @@ class UncertainSamples(EllipsoidalKnowledge):
                 f"({n}, {d}), or covariances of shape ({d}, {d}) or ({n}, {d}, {d}): {d} columns, {n} rows. "
                 "Under cross-validation give those of rows to fit as <block>__covariance: they are split too."
             )
-        deviations = array.ndim == 1 or array.shape == (n, d) != (d, d)
+        if array.shape == (n, d) == (d, d):
+            raise InvalidInput(
+                f"covariance of shape {array.shape} is ambiguous with {n} rows and {d} columns: a covariance "
+                "matrix, or standard deviations of each row? Give (n, d, d) covariances, or a factor."
+            )
+        deviations = array.ndim == 1 or array.shape == (n, d)
         if deviations and (array < 0).any():
             raise InvalidInput(
                 f"covariance has a standard deviation of {array.min():g}: it must not be negative."
@@ -460,7 +483,10 @@ def _by_name(value: Any, what: str, names: Array | None) -> Any:
     known, axis = list(names), named[0]
     given = [str(label) for label in getattr(value, axis)]
     if sorted(given) != sorted(known):
-        raise InvalidInput(f"{what} is about {', '.join(given)}, and the columns are {', '.join(known)}.")
+        raise InvalidInput(
+            f"{what} is about {', '.join(given)}, and the columns are {', '.join(known)}. Name them alike "
+            "(.set_axis(X.columns, axis=1)), give plain numbers (.to_numpy()), or a dict for some columns."
+        )
     value = value.reindex(**{axis: known})
     if axis == "columns" and sorted(map(str, value.index)) == sorted(known):
         value = value.reindex(index=known)

@@ -262,11 +262,7 @@ def _warn_of_collapse(machine: Machine) -> None:
     if push[hardest] > 1e-3 * (1.0 + float(machine.alpha.sum())) and spread < 1e-3:
         of_class = f" for class {machine.training.positive!r}" if len(machine.training.classes) > 2 else ""
         block = next(m.block for m in priced if m.name == hardest)
-        way_out = (
-            "What rows may be overlaps too much: lower its confidence, narrow its span, or allow fewer moves."
-            if block.shares_slack
-            else "Soften it, shrink its region, or use another kernel."
-        )
+        way_out = block.way_out_of_collapse
         warnings.warn(
             f"block '{hardest}' leaves a constant f{of_class} (it varies by {spread:.0e} over the training "
             f"rows). {way_out}",

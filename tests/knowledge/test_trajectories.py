@@ -1206,12 +1206,16 @@ def good(**changed):
 
 
 BAD = {
-    "odd degree": (good(degree=3), InvalidInput, "degree must be 0, 1 or an even number, got 3: use 4"),
-    "negative degree": (good(degree=-2), InvalidInput, "degree must be 0, 1 or an even number, got -2"),
-    "float degree": (good(degree=2.0), InvalidInput, r"degree must be 0, 1 or an even number, got 2\.0"),
-    "bool degree": (good(degree=True), InvalidInput, "degree must be 0, 1 or an even number, got True"),
-    "word degree": (good(degree="2"), InvalidInput, "degree must be 0, 1 or an even number, got '2'"),
-    "NaN degree": (good(degree=np.nan), InvalidInput, "degree must be 0, 1 or an even number, got nan"),
+    "odd degree": (good(degree=3), InvalidInput, "degree must be a whole number, 0, 1 or even, got 3: use 4"),
+    "negative degree": (good(degree=-2), InvalidInput, "degree must be a whole number, 0, 1 or even, got -2"),
+    "float degree": (
+        good(degree=2.0),
+        InvalidInput,
+        r"degree must be a whole number, 0, 1 or even, got 2\.0",
+    ),
+    "bool degree": (good(degree=True), InvalidInput, "degree must be a whole number, 0, 1 or even, got True"),
+    "word degree": (good(degree="2"), InvalidInput, "degree must be a whole number, 0, 1 or even, got '2'"),
+    "NaN degree": (good(degree=np.nan), InvalidInput, "degree must be a whole number, 0, 1 or even, got nan"),
     "huge degree": (good(degree=22), InvalidInput, "degree must be at most 20, got 22: narrow the span"),
     "degree 4 of two": (
         Trajectories(Shift(0.1 * np.eye(2, 3)), degree=4),

@@ -896,12 +896,38 @@ def test_a_formulation_uses_no_letter_that_it_does_not_explain(few, covariances)
 
 def test_a_collapse_is_warned_of(few, kernel):
     with pytest.warns(
-        CollapsedModel, match="block 'uncertain_samples' leaves a constant f.*lower its confidence"
+        CollapsedModel, match="block 'uncertain_samples' leaves a constant f.*lower the confidence"
     ):
         PriorSVC(UncertainSamples(100.0, guarantee=True), kernel=kernel).fit(*few)
 
 
 # ---------------------------------------------------------------------- what cannot be
+
+
+def test_a_square_of_rows_and_columns_is_ambiguous(few):
+    X, y = few
+    rows = np.concatenate([np.flatnonzero(y == 0)[:2], np.flatnonzero(y == 1)[:1]])
+    with pytest.raises(InvalidInput, match=r"'uncertain_samples': covariance of shape \(3, 3\) is ambiguous"):
+        PriorSVC(UncertainSamples(np.full((3, 3), 0.1))).fit(X[rows], y[rows])
+    PriorSVC(UncertainSamples(np.full(3, 0.1))).fit(X[rows], y[rows])
+
+
+def test_a_kernel_with_kinks_has_no_first_order(few):
+    with pytest.raises(MissingCapability, match="needs smooth slopes of f"):
+        PriorSVC(UncertainSamples(0.1), kernel=NegativeDistance(), norm="l1").fit(*few)
+
+
+def test_percent_is_asked_after(few):
+    with pytest.raises(InvalidInput, match=r"got 90\. Did you mean 0\.9\?"):
+        PriorSVC(UncertainSamples(0.1, confidence=90)).fit(*few)
+
+
+def test_a_function_that_fails_says_so(few):
+    with pytest.raises(
+        InvalidInput, match=r"covariance was given as a function, .* with X, an array, and y failed"
+    ):
+        PriorSVC(UncertainSamples(lambda X: 0.1)).fit(*few)
+
 
 SKEW = np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
 SADDLE = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
@@ -983,7 +1009,7 @@ def test_a_guarantee_needs_a_kernel_that_has_one(few):
 
 @pytest.mark.parametrize("kernel", ["laplacian", lambda A, B: A @ B.T], ids=["laplacian", "function"])
 def test_the_first_order_needs_slopes(few, kernel):
-    message = "block 'uncertain_samples': .*needs slopes of f.*RBF or Polynomial, or a linear machine"
+    message = "block 'uncertain_samples': .*needs smooth slopes of f.*RBF or Polynomial, or a linear machine"
     with pytest.raises(MissingCapability, match=message):
         PriorSVC(UncertainSamples(0.1), kernel=kernel).fit(*few)
 
