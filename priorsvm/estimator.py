@@ -204,8 +204,11 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
 
     def _support_only(self, task: _Task, sample: Sample, shared: dict[str, Any]) -> Sample:
         """The training set without the rows that are no support vectors of the plain machine."""
+        solver: Any = self.solver  # COLUMNS is for what the plain machine has not
+        solver = solver if isinstance(solver, str) else [name for name in solver if name != "COLUMNS"]
+        solver = "auto" if solver in ("COLUMNS", []) else solver
         plain = fit_machine(
-            task.spec, [], sample, self.solver, self.solver_options, verbose=self.verbose, **shared
+            task.spec, [], sample, solver, self.solver_options, verbose=self.verbose, **shared
         )
         kept = plain.support[: sample.n_train].astype(float)
         return sample.changed_by("preselect", sample.with_factor(kept), 1.0)

@@ -117,7 +117,9 @@ class Gaussian:
 
     def left_open(self, missing: Array) -> Array:
         """For each pattern of gaps the covariance of what is in them, zero elsewhere."""
-        return self._given(missing)[1]
+        step = max(1, _BLOCK // missing.shape[1] ** 2)
+        blocks = [self._given(missing[i : i + step])[1] for i in range(0, len(missing), step)]
+        return np.concatenate([np.empty((0, *self.covariance.shape)), *blocks])
 
     def completed(self, X: Array) -> Array:
         """The rows with conditional means where entries are missing."""

@@ -54,6 +54,7 @@ class Context:
     alpha : the multipliers of the margins of ``rows`` (in ``findings``).
     largest : the largest multiplier of the whole problem (in ``refine`` and ``findings``).
     scores : f at all members of the block's orbits, if the solver knows them (in ``refine``).
+    lower : a lower bound on the objective of this round's problem (in ``refine``).
     notes : what ``refine`` wants to be remembered of this round in ``history_``.
     """
 
@@ -69,6 +70,7 @@ class Context:
     alpha: Array | None = None
     largest: float = 0.0
     scores: Array | None = None
+    lower: float = float("nan")
     notes: dict[str, Any] = field(default_factory=dict)
 
 
@@ -305,8 +307,10 @@ def described(value: Any) -> str:
 
 def called(function: Any, sample: Sample, parameter: str) -> Any:
     """A row parameter given as a function of the training rows, an (n, d) array, and their classes."""
+    rows = sample.X_train.view()
+    rows.flags.writeable = False
     try:
-        return function(sample.X_train, sample.labels)
+        return function(rows, sample.labels)
     except Exception as error:
         raise InvalidInput(
             f"{parameter} was given as a function, and calling it with X, an array, and y failed: {error!r}"

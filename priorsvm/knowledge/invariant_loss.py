@@ -305,8 +305,8 @@ class InvariantLoss(Knowledge):
         spec, rows = sample.machine, context.rows
         have, cost = np.maximum(context.slack, 0.0), spec.C * sample.cost[rows]
         missing = cost @ np.maximum(spec.penalise(np.maximum(asked, 0.0)) - spec.penalise(have), 0.0)
-        allowed = context.tol * (1.0 + abs(context.objective))
-        context.notes.update(lower=context.objective, upper=context.objective + missing, columns=len(state))
+        allowed = context.tol * min(1.0 + abs(context.objective), cost.sum())
+        context.notes.update(lower=context.lower, upper=context.objective + missing, columns=len(state))
         if missing <= allowed:
             return None
         # Violations that together are no more than a tenth of what is allowed need no column.
@@ -332,7 +332,7 @@ class InvariantLoss(Knowledge):
         asked = self._asked(f, context, thetas)
         theta, worst = _tops(thetas, neighbours, asked)
         have, cost = np.maximum(context.slack, 0.0), spec.C * sample.cost[rows]
-        allowed = context.tol * (1.0 + abs(context.objective))
+        allowed = context.tol * min(1.0 + abs(context.objective), cost.sum())
         enough = 0.1 * allowed / cost.sum()
         # The tops of parabolas are guesses: f itself has the last word.
         near = np.flatnonzero(worst - have > enough)

@@ -119,7 +119,9 @@ class MissingValues(EllipsoidalKnowledge):
         seen = np.where(missing, 0.0, weight[:, None])
         average = (seen * np.nan_to_num(X)).sum(axis=0) / seen.sum(axis=0)
         spread = np.sqrt((seen * np.nan_to_num(X - average) ** 2).sum(axis=0) / seen.sum(axis=0))
-        spread = np.where(spread > 0, spread, 1.0)
+        # What is constant up to rounding has no spread that could be a unit.
+        constant = spread <= 1e-10 * np.nanmax(np.abs(X[counted]), axis=0)
+        spread = np.where(constant, 1.0, spread)
         for label in np.unique(labels).tolist():
             of_class = np.flatnonzero(labels == label)
             trained = of_class[counted[of_class]]

@@ -173,8 +173,8 @@ class Trajectories(Knowledge):
             )
         if len(low) > 1 and not self._is("interpolate"):
             raise InvalidInput(f"coefficients must be 'interpolate' with {len(low)} parameters.")
-        if not self._named:
-            self._given(sample)
+        if not self._named and self._given(sample).shape[1] > 21:
+            raise InvalidInput("coefficients must be of degree 20 at most: narrow the span instead.")
         if transform is not None and sample.n_train:
             transform.apply(sample.X_train[:1], low)
 
@@ -227,7 +227,8 @@ class Trajectories(Knowledge):
                 f"coefficients has shape {array.shape}, expected ({n}, r + 1, {d}) and finite numbers: the "
                 "powers 0 to r of the parameter for each row."
             )
-        if not np.allclose(array[:, 0], sample.X_train, rtol=1e-6, atol=1e-9):
+        size = float(np.abs(sample.X_train).max(initial=0.0))
+        if not np.allclose(array[:, 0], sample.X_train, rtol=1e-6, atol=1e-9 * size):
             raise InvalidInput("coefficients[:, 0] must be the rows themselves: theta = 0 moves nothing.")
         return array
 
@@ -486,7 +487,12 @@ def _places(path: Path, count: int, between: bool = False) -> Array:
     if q == 1:
         u = np.linspace(-1, 1, count)
         return ((u[1:] + u[:-1]) / 2 if between else u)[:, None]
-    return np.asarray(2 * Sobol(q, seed=int(between)).random_base2(int(np.ceil(np.log2(count)))) - 1)
+    inside = 2 * Sobol(q, seed=int(between)).random_base2(int(np.ceil(np.log2(count)))) - 1
+    if q > 5:
+        return np.asarray(inside)
+    # Corners, where a box mostly is at its worst, and the middles of edges and faces.
+    rim = np.stack(np.meshgrid(*[[-1.0, 0.0, 1.0]] * q, indexing="ij"), axis=-1).reshape(-1, q)
+    return np.vstack([rim, inside])
 
 
 def _quadratic_nodes(q: int) -> Array:

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.stats import norm
 
+from ..decision import refuse_beyond_memory
 from ..errors import InvalidInput, MissingCapability
 from ..sample import Array, Sample
 from .base import Context, Knowledge, Terms, Verdict, called, check_flag, is_number
@@ -68,7 +69,9 @@ class Spread:
     @classmethod
     def of_deviations(cls, deviations: Array, owner: Array) -> Spread:
         """From (u, d) standard deviations."""
-        columns = deviations[:, :, None] * np.eye(deviations.shape[1])
+        n, d = deviations.shape
+        refuse_beyond_memory(3 * n * d, d, "the error bars of all rows", "Give fewer distinct ones.")
+        columns = deviations[:, :, None] * np.eye(d)
         return cls._of(columns, deviations > 0, owner)
 
     @classmethod
@@ -332,7 +335,8 @@ class UncertainSamples(EllipsoidalKnowledge):
     the first for a Gaussian, the second for any distribution with these moments. It is the same as
     the margin at every x with :math:`(x - x_i)^\top S_i^{-1} (x - x_i) \le \gamma^2`. Exact on a linear
     machine, one second-order cone for each distinct covariance. On a kernel machine :math:`w` is the slope
-    of f at :math:`x_i`: right to first order in the size of the ellipsoid. With ``guarantee=True`` the margin
+    of f at :math:`x_i`: right to first order in the size of the ellipsoid, and the best f in the span of the
+    rows. With ``guarantee=True`` the margin
     holds all over the ellipsoid there too, by
     :math:`|f(x) - f(x_i)| \le \|g\| \sqrt{2 - 2 e^{-\gamma_k r^2}}` (RBF), r being its longest half-axis.
 
@@ -412,7 +416,8 @@ class UncertainSamples(EllipsoidalKnowledge):
         value = getattr(self, name)
         if callable(value):
             value = called(value, sample, name)
-        value = _by_name(value, name, sample.feature_names)
+        if name == "covariance":
+            value = _by_name(value, name, sample.feature_names)
         if isinstance(value, Mapping):
             columns = {sample.column(key): deviation for key, deviation in value.items()}
             value = [columns.get(j, 0.0) for j in range(d)]

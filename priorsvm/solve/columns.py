@@ -24,7 +24,7 @@ from ..sample import Array, Sample
 from .grouped import solve_grouped
 from .solvers import Outcome
 
-# A linear machine with fewer columns than this, and fewer than it has points, is Clarabel's.
+# A linear machine with fewer columns than this, or than it has rows, is Clarabel's.
 NARROW = 200
 
 # A kernel matrix between all members of all orbits is kept up to this size.
@@ -49,7 +49,8 @@ def obstacle(spec: Spec, members: Sequence[Member], sample: Sample) -> str | Non
 
 def prefers(spec: Spec, sample: Sample) -> bool:
     """Whether ``solver="auto"`` takes this route when it can."""
-    return spec.kernel is not None or sample.X.shape[1] >= NARROW
+    rows = int(np.count_nonzero(sample.cost))
+    return spec.kernel is not None or sample.X.shape[1] >= max(NARROW, rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +86,7 @@ def solve(
     y, rho, group = sample.y[rows], sample.margin[rows], place[rows]
     delta, share = (rho, 1.0 / demand) if block.scaling == "slack" else (demand * rho, np.ones(len(rows)))
     features = LinearMap(points.shape[1], spec.scale)
-    middle = features.rows(sample.X[active]).mean(axis=0)  # the bias of a linear machine absorbs it
+    middle = features.rows(sample.X_train).mean(axis=0)  # the bias of a linear machine absorbs it
     gram = (
         _Gram(spec, features, middle, columns.orbit, grams) if _listed(rows, moves, sample, columns) else None
     )
@@ -102,15 +103,16 @@ def solve(
     alpha = np.where(found.alpha > 1e-9 * bound[group], found.alpha, 0.0)
     used = np.flatnonzero(alpha)
     weights = (alpha * y)[used]
-    values = K[:, used] @ weights + found.bias
     if spec.kernel is None:
         w = weights @ (features.rows(points[used]) - middle)
         f: Any = features.fitted(w, found.bias - float(w @ middle))
+        values = f.value(points)
     else:
         f = FittedKernel(found.bias, spec.kernel, points[used], weights, spec.scale)
+        values = K[:, used] @ weights + found.bias
     slack = np.zeros(len(active))
     np.maximum.at(slack, group, (delta - y * values) / share)
-    half = 0.5 * float(weights @ (values[used] - found.bias))
+    half = 0.5 * float(weights @ K[np.ix_(used, used)] @ weights)
     if spec.kernel is not None:
         vars(f)["_norm"] = float(np.sqrt(max(2.0 * half, 0.0)))  # it would take the kernel matrix again
     dual = float(delta @ alpha) - half
@@ -143,7 +145,7 @@ class _Gram:
     """The kernel matrix between all members of all orbits, made once for all rounds."""
 
     def __init__(self, spec: Spec, features: LinearMap, middle: Array, orbit: Any, grams: Cache):
-        key = ("orbits", spec.kernel, spec.scale and vars(spec.scale), orbit)
+        key = ("orbits", spec.kernel, spec.scale and vars(spec.scale), middle, orbit)
         flat = orbit.reshape(-1, orbit.shape[2])
         self.K: Array = grams.get(key, lambda: _matrix(spec, features.rows(flat), middle))
 

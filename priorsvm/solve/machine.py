@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -134,6 +135,7 @@ class Machine:
             self.alpha[rows],
             max(float(np.abs(_flat(dual)).max(initial=0.0)) for dual in [self.alpha, *self.duals.values()]),
             self.scores,
+            self.reached - self.outcome.residuals.gap * (1.0 + abs(self.reached)),
         )
 
     def add_support(self, sample: Sample, enough: Array) -> None:
@@ -328,8 +330,15 @@ class _Round:
             reason = columns.obstacle(self.spec, self.members, self.sample)
             if name == "COLUMNS" and reason is not None:
                 raise SolverUnsuited(f"COLUMNS cannot solve this problem: {reason}. Use solver='auto'.")
-            if reason is None and (name == "COLUMNS" or columns.prefers(self.spec, self.sample)):
+            if name == "COLUMNS":
+                if self.options:
+                    raise InvalidInput(f"COLUMNS takes no solver_options, got {', '.join(self.options)}.")
                 return self._by_columns()
+            if reason is None and not self.options and columns.prefers(self.spec, self.sample):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error", InaccurateSolution)
+                    with suppress(SolverFailed, InaccurateSolution):  # a very large C; Clarabel is next
+                        return self._by_columns()
         if name != "auto":
             require_installed(name)
         return self._by_cvxpy(name)
@@ -394,7 +403,10 @@ class _Round:
             shared_slack=found.slack,
             scores=found.scores,
         )
-        machine.add_support(self.sample, np.zeros(len(self.sample)))
+        largest = max(float(dual.max(initial=0.0)) for dual in found.duals.values())
+        enough = 1e-6 * np.minimum(self.spec.C * self.sample.cost, largest)
+        machine.support = found.alpha > enough
+        machine.add_support(self.sample, enough)
         return machine
 
     def _by_cvxpy(self, name: str) -> Machine:

@@ -432,3 +432,64 @@ def test_discrete_moves_have_no_between(few):
     X, y = few
     with pytest.raises(InvalidInput, match="'invariant_loss': Reflection is discrete"):
         PriorSVC(InvariantLoss(Reflection(1, (1, 3)), continuous=True)).fit(X, y)
+
+
+# ------------------------------------------------------------------ the route of columns
+
+
+def test_machines_that_share_a_kernel_matrix_share_its_centre():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 20)
+    X = rng.normal(size=(60, 200))
+    X[:, :3] += 3 * np.eye(3)[y]
+    X[:, 3] += 5 * y
+    moves = InvariantLoss(Shift(0.3 * np.eye(200)[0]))
+    ours = PriorSVC(moves, C=0.001, preselect=True).fit(X, y)
+    theirs = PriorSVC(moves, C=0.001, preselect=True, solver="CLARABEL").fit(X, y)
+    assert set(ours.solver_) == {"COLUMNS"}
+    np.testing.assert_allclose(ours.objective_, theirs.objective_, rtol=1e-6)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "COLUMNS"])
+def test_a_small_c_is_no_reason_to_stop(solver):
+    y = np.repeat([0, 1], 10)
+    X = (np.random.default_rng(0).normal(size=(20, 2)) + 2 * y[:, None]) * 1e3
+    moves = Shift([300.0, 0.0])
+    every = PriorSVC(InvariantLoss(moves, method="all"), C=1e-6).fit(X, y)
+    found = PriorSVC(InvariantLoss(moves, method="columns"), C=1e-6, solver=solver).fit(X, y)
+    assert found.objective_ == pytest.approx(every.objective_, rel=1e-5)
+    assert found.verify().holds
+
+
+def test_where_the_own_route_falls_short_clarabel_is_next(few):
+    X, y = few
+    model = PriorSVC(InvariantLoss(Shift([0.1, 0.0, 0.0])), kernel=RBF(2.0), C=1e9).fit(X, y)
+    hard = PriorSVC(InvariantLoss(Shift([0.1, 0.0, 0.0])), kernel=RBF(2.0), C=1e9, solver="CLARABEL").fit(
+        X, y
+    )
+    assert model.objective_ == pytest.approx(hard.objective_, rel=1e-4)
+    assert model.history_[-1]["lower"] <= hard.objective_ * (1 + 1e-6)
+
+
+def test_support_vectors_are_those_of_clarabel(few):
+    X, y = few
+    for seed in range(5):
+        rows = np.random.default_rng(seed).permutation(len(X))[:25]
+        fits = [
+            PriorSVC(InvariantLoss(MOVES), kernel=RBF(0.4), C=2.0, solver=s).fit(X[rows], y[rows])
+            for s in ("COLUMNS", "CLARABEL")
+        ]
+        margins = signs(y[rows]) * fits[1].decision_function(X[rows])
+        sure = margins > 1.2
+        assert not np.isin(
+            np.flatnonzero(sure & ~np.isin(np.arange(25), fits[1].support_)), fits[0].support_
+        ).any()
+
+
+def test_preselect_and_options_of_the_route(few):
+    X, y = few
+    model = PriorSVC(InvariantLoss(MOVES), kernel="rbf", solver="COLUMNS", preselect=True).fit(X, y)
+    assert model.solver_ == "COLUMNS"
+    with pytest.raises(InvalidInput, match="COLUMNS takes no solver_options, got bogus"):
+        PriorSVC(InvariantLoss(MOVES), kernel="rbf", solver="COLUMNS", solver_options={"bogus": 1}).fit(X, y)

@@ -618,3 +618,13 @@ def test_laws_of_a_guarantee_and_without_gaps(data, gaps):
         MissingValues(0.55, guarantee=True), gaps[0][:40], gaps[1][:40], kernels=("rbf",)
     )
     assert "the answer satisfies KKT" in check_knowledge(MissingValues(), *data, kernels=("linear",))
+
+
+def test_a_column_that_is_constant_up_to_rounding():
+    rng = np.random.default_rng(0)
+    constant = np.where(rng.uniform(size=20) < 0.5, 0.3, 0.1 * 3)
+    y = np.repeat([0, 1], 10)
+    X = np.column_stack([constant, rng.normal(size=(20, 2)) + 1.5 * y[:, None]])
+    X[0, 1] = np.nan
+    scores = PriorSVC(MissingValues()).fit(X, y).decision_function([[0.3, np.nan, 1.0], [0.4, np.nan, 1.0]])
+    assert np.abs(scores).max() < 10

@@ -1,6 +1,7 @@
 """Trajectories against problems written down here: grids, semidefinite matrices, column generation."""
 
 import pickle
+import itertools
 import warnings
 from dataclasses import replace
 from itertools import pairwise, product
@@ -1419,3 +1420,17 @@ def test_laws_with_coefficients(data):
     block = Trajectories(span=(-1, 1))
     passed = check_knowledge(block, X[:30], y[:30], trajectories__coefficients=coefficients)
     assert "the order of the rows is nothing" in passed
+
+
+def test_verify_of_several_parameters_looks_into_the_corners():
+    sign = np.where(np.arange(10) % 2, 1, -1)
+    X = np.random.default_rng(8).normal(size=(10, 3)) + 0.9 * sign[:, None]
+    moves = Shift([0.5, 0.0, 0.0]) @ Shift([0.0, 0.5, 0.0]) @ Shift([0.0, 0.0, 0.5])
+    with pytest.warns(CoarsePolynomial):
+        model = PriorSVC(Trajectories(moves), kernel=RBF(0.3), C=3.0).fit(X, sign)
+    corners = np.array(list(itertools.product([-1.0, 1.0], repeat=3)))
+    scores = np.array([model.decision_function(moves.apply(X, corner)) for corner in corners])
+    slack = model._machines[0].slack(model._machines[0].sample)
+    verdict = model.verify()["trajectories"]
+    assert not verdict.holds
+    assert verdict.worst <= (sign * scores - 1 + slack).min() + 1e-9
