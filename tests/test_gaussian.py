@@ -80,6 +80,7 @@ def test_without_gaps_and_prior_it_is_the_empirical_covariance(whole):
     same(found, Gaussian(reference.location_, reference.covariance_), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.6])
 @pytest.mark.parametrize("ridge", [0.1, 1.0])
 def test_the_penalised_likelihood_never_falls(whole, weight, ridge, share):
@@ -114,6 +115,7 @@ def test_it_is_level_to_its_default_tolerance_too(rows, weight):
     same(loose, tight, rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_in_the_plane_it_is_what_a_search_finds(rows):
     X, spread = rows[:, :2], SPREAD[:2]
 
@@ -230,6 +232,7 @@ def test_a_column_far_from_zero_keeps_its_digits(rows, weight):
     np.testing.assert_allclose(moved.covariance, found.covariance, rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ridge", [0.1, 1.0])
 def test_few_rows_of_many_columns_stay_as_regular_as_the_prior(ridge):
     X = with_gaps(np.random.default_rng(4).normal(size=(4, 12)), 0.4, 5)

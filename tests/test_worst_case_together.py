@@ -124,6 +124,7 @@ def test_all_together_are_the_literal_problem(data, loss, scale):
     assert model.intercept_[0] == pytest.approx(b, abs=5e-5)
 
 
+@pytest.mark.slow
 def test_each_of_them_matters(data):
     X, y = data
     values = [PriorSVC(everything(), C=2.0).fit(X, y).objective_]
@@ -133,6 +134,7 @@ def test_each_of_them_matters(data):
     assert max(values[1:]) < values[0] - 1e-3
 
 
+@pytest.mark.slow
 def test_rows_given_to_fit_reach_their_blocks(data):
     X, y = data
     rng = np.random.default_rng(0)
@@ -161,6 +163,7 @@ def test_the_report_counts_every_block_once(data):
     assert "of its polynomial along every trajectory" in text
 
 
+@pytest.mark.slow
 def test_they_verify_and_a_tampered_f_does_not(data):
     X, y = data
     model = PriorSVC(everything(), C=2.0, tol=1e-8).fit(X, y)
@@ -197,6 +200,7 @@ def test_the_formulation_has_all_of_them(data):
     assert r"J_{\text{" not in text
 
 
+@pytest.mark.slow
 def test_on_a_kernel_machine_too(data):
     X, y = data[0][:24], data[1][:24]
     prior = (
@@ -223,6 +227,7 @@ def test_each_obeys_the_laws_on_these_data(data, name):
     assert "the problem is DPP" in check_knowledge(everything()[name], X, y, kernels=kernels)
 
 
+@pytest.mark.slow
 def test_with_missing_values(data):
     X, y = data
     gaps = np.random.default_rng(1).uniform(size=X.shape) < 0.15

@@ -109,7 +109,7 @@ class Machine:
     @property
     def reached(self) -> float:
         """The objective as the solver has it; that of LIBSVM is left to who asks for it."""
-        if self.compiled is not None:
+        if self.compiled is not None and self.compiled.problem.value is not None:
             return float(self.compiled.problem.value)
         return float("nan") if self.outcome.solver == "LIBSVM" else self.objective
 

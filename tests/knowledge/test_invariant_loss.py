@@ -270,6 +270,7 @@ def test_a_row_without_cost_asks_nothing(few, kernel, new):
     np.testing.assert_allclose(ours.decision_function(new), alone.decision_function(new), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_with_a_polyhedron_costs_and_rbf(few):
     X, y = few
     B, d = np.vstack([np.eye(3), -np.eye(3)]), np.array([2.5, 2.5, 1.0, -1.5, -1.5, 1.0])
@@ -396,6 +397,7 @@ def turned(Z, angle):
     return np.hstack([Z[:, :2] @ rotation, Z[:, 2:]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["CLARABEL", "COLUMNS"])
 def test_moves_in_between_are_those_of_a_fine_grid(few, kernel, solver):
     X, y = few
@@ -414,6 +416,7 @@ def test_moves_in_between_are_those_of_a_fine_grid(few, kernel, solver):
     assert (signs(y) * scores - 1 + slack).min() > -1e-3
 
 
+@pytest.mark.slow
 def test_two_parameters_in_between(few):
     X, y = few
     cross = Shift([[0.3, 0.0, 0.1], [0.0, 0.2, 0.0]])
@@ -472,6 +475,7 @@ def test_where_the_own_route_falls_short_clarabel_is_next(few):
     assert model.history_[-1]["lower"] <= hard.objective_ * (1 + 1e-6)
 
 
+@pytest.mark.slow
 def test_support_vectors_are_those_of_clarabel(few):
     X, y = few
     for seed in range(5):

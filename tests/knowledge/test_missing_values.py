@@ -459,6 +459,7 @@ def test_other_blocks_see_completed_rows(gaps, new, others):
     np.testing.assert_allclose(model.decision_function(new), same.decision_function(new), rtol=0, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_error_bars_and_gaps_are_two_cones_of_a_row(gaps):
     X, y = gaps
     bars = np.full((80, 3), 0.1)
@@ -553,6 +554,7 @@ def test_it_says_that_gaps_are_welcome():
     assert not PriorSVC().__sklearn_tags__().input_tags.allow_nan
 
 
+@pytest.mark.slow
 def test_cross_validation_in_a_pipeline(gaps):
     X, y = gaps
     folds = StratifiedKFold(3)

@@ -1,7 +1,7 @@
 """Trajectories against problems written down here: grids, semidefinite matrices, column generation."""
 
-import pickle
 import itertools
+import pickle
 import warnings
 from dataclasses import replace
 from itertools import pairwise, product
@@ -248,6 +248,7 @@ def test_a_span_is_a_dense_grid(degree, span):
     np.testing.assert_allclose(model.coef_[0], w, atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("span", [(-1.0, 1.0), (-0.3, 1.2), "line"], ids=str)
 @pytest.mark.parametrize("degree", [2, 4, 6])
 def test_a_span_is_column_generation(degree, span):
@@ -270,6 +271,7 @@ def test_the_line_is_a_dense_grid_out_to_infinity(degree):
     assert -1e-9 < model.objective_ / value - 1 < 2e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degree", [1, 2, 4])
 def test_a_span_that_shrinks_ends_in_the_plain_machine(degree):
     X, y, coefficients = paths(degree)
@@ -283,6 +285,7 @@ def test_a_span_that_shrinks_ends_in_the_plain_machine(degree):
     assert distance[3] < 5e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("degree", "taus"), [(2, (0.5, 1, 2, 4, 8)), (4, (0.5, 1, 1.5, 2.5))], ids=str)
 def test_a_span_that_grows_ends_in_the_line(degree, taus):
     X, y, coefficients = paths(degree, line=True)
@@ -435,6 +438,7 @@ def test_errors_of_a_taylor_polynomial_are_those_against_the_true_path(ring):
     assert errors.max() > 0.01
 
 
+@pytest.mark.slow
 def test_interpolation_is_the_polynomial_through_both_ends_and_the_middle(ring):
     X, y = ring[0][:24], ring[1][:24]
     model = PriorSVC(Trajectories(FromFunction(turn, [-0.6, 0.6])), **FINE).fit(X, y)
@@ -476,6 +480,7 @@ def test_on_the_line_the_polynomial_of_the_transforms_range_goes_on(ring):
     np.testing.assert_allclose(model.coef_[0], w, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_coefficients_as_array_as_function_and_to_fit_are_the_same():
     X, y, coefficients = paths(2)
     as_array = fitted(coefficients, X, y)
@@ -517,6 +522,7 @@ def test_the_degree_of_given_coefficients_is_theirs_made_even():
     np.testing.assert_allclose(model.findings_["trajectories"].errors, 0.0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_lower_degree_than_that_of_the_coefficients_interpolates_them():
     X, y, coefficients = paths(4)
     with warnings.catch_warnings():
@@ -529,6 +535,7 @@ def test_a_lower_degree_than_that_of_the_coefficients_interpolates_them():
     assert model.objective_ == pytest.approx(value, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("routing", [False, True], ids=["plain", "metadata routing"])
 def test_coefficients_are_split_along_with_the_rows(routing):
     X, y, coefficients = paths(2, n=40)
@@ -548,6 +555,7 @@ def test_coefficients_are_split_along_with_the_rows(routing):
         np.testing.assert_array_equal(model.coef_, alone.fit(X[train], y[train]).coef_)
 
 
+@pytest.mark.slow
 def test_a_search_over_degrees_splits_coefficients():
     X, y, coefficients = paths(2, n=40)
     coefficients[:, 2] /= 50
@@ -560,6 +568,7 @@ def test_a_search_over_degrees_splits_coefficients():
     np.testing.assert_array_equal(best.coef_, alone.coef_)
 
 
+@pytest.mark.slow
 def test_a_search_over_degrees_of_a_transform(ring):
     X, y = ring
     model = PriorSVC(Trajectories(FromFunction(turn, [-0.3, 0.3])))
@@ -586,6 +595,7 @@ def test_rank_one_uncertainty_is_a_straight_trajectory(data):
 # ---------------------------------------------------------------------- other machines, other rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degree", [1, 2, 4])
 @pytest.mark.parametrize(
     "machine",
@@ -657,6 +667,7 @@ def test_moves_are_in_the_users_units(degree, scale):
     np.testing.assert_allclose(model.coef_[0] * width, w * width, atol=5e-5)
 
 
+@pytest.mark.slow
 def test_three_classes_are_three_machines(three):
     X, y = three[0][::2], three[1][::2]
     model = PriorSVC(Trajectories(FromFunction(turn, [-0.1, 0.1])), **FINE).fit(X, y)
@@ -733,6 +744,7 @@ def matrices(X, y, boxes=None):
     return own.solve()
 
 
+@pytest.mark.slow
 def test_a_quadratic_of_two_parameters_anywhere_is_one_matrix(sides):
     X, y = sides
     model = PriorSVC(Trajectories(SWAYS, span="line"), **FINE).fit(X, y)
@@ -842,6 +854,7 @@ def polynomial_features(points, gamma, coef0):
     return np.stack([*squared, first * a, first * b, coef0 + 0 * a], axis=-1)
 
 
+@pytest.mark.slow
 def test_a_shift_under_a_quadratic_kernel_is_a_quadratic_trajectory(moons):
     X, y = moons
     step, kernel = np.array([0.2, 0.6]), Polynomial(degree=2, gamma=0.7, coef0=1.0)
@@ -874,6 +887,7 @@ def lagrange(nodes, u):
     ).T
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("degree", "machine"),
     [(1, {}), (2, {}), (4, {}), (2, {"norm": "l1"}), (4, {"norm": "l1"}), (2, {"loss": "squared_hinge"})],
@@ -921,6 +935,7 @@ def falls_short(model, X, y, limit):
     return worst, apart
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gamma", "C", "limit"), [(2.0, 1.0, 0.5), (2.0, 10.0, 0.3)], ids=str)
 def test_margins_hold_between_the_angles_to_the_reported_error(moons, gamma, C, limit):
     X, y = moons
@@ -940,6 +955,7 @@ def test_margins_hold_between_the_angles_to_the_reported_error(moons, gamma, C, 
     assert np.ptp(model.decision_function(X)) > 2
 
 
+@pytest.mark.slow
 def test_the_error_falls_with_the_degree(moons):
     X, y = moons[0][:40], moons[1][:40]
     errors = []
@@ -1052,6 +1068,7 @@ def test_the_degree_advised_is_the_next_one(moons, degree, higher):
         )
 
 
+@pytest.mark.slow
 def test_errors_are_those_at_201_angles(moons):
     X, y = moons
     for kernel, degree in ((RBF(gamma=1.0), 4), ("linear", 2)):
@@ -1146,6 +1163,7 @@ def test_formulas_of_the_line_have_no_prices(sides):
 # ---------------------------------------------------------------------- verify
 
 
+@pytest.mark.slow
 def test_verify_samples_all_trajectories(moons):
     X, y = moons
     model = PriorSVC(Trajectories(TURNS), kernel=RBF(gamma=2.0)).fit(X, y)
@@ -1171,6 +1189,7 @@ def test_verify_of_a_polynomial_path_is_exact(degree):
     assert -1e-8 < verdict.worst < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_a_tampered_f_does_not_hold(moons, kernel):
     X, y = moons
@@ -1362,6 +1381,7 @@ def test_a_clone_has_the_same_parameters():
     assert block.transform.steps == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_a_fitted_model_can_be_pickled(moons, kernel):
     X, y = moons
@@ -1376,6 +1396,7 @@ def test_a_fitted_model_can_be_pickled(moons, kernel):
     assert str(again.report_) == str(model.report_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degree", [1, 2, 4])
 def test_a_path_over_C_is_separate_fits(ring, degree):
     X, y = ring
@@ -1414,6 +1435,7 @@ def test_laws(block):
     assert "the answer satisfies KKT" in check_knowledge(block)
 
 
+@pytest.mark.slow
 def test_laws_with_coefficients(data):
     X, y = data
     coefficients = np.stack([X[:30], 0.1 * np.ones((30, 3)), -0.05 * np.ones((30, 3))], axis=1)
@@ -1422,6 +1444,7 @@ def test_laws_with_coefficients(data):
     assert "the order of the rows is nothing" in passed
 
 
+@pytest.mark.slow
 def test_verify_of_several_parameters_looks_into_the_corners():
     sign = np.where(np.arange(10) % 2, 1, -1)
     X = np.random.default_rng(8).normal(size=(10, 3)) + 0.9 * sign[:, None]

@@ -552,6 +552,7 @@ def nasty(p, A, along):
     return points, odds
 
 
+@pytest.mark.slow
 def test_no_distribution_breaks_the_margin_more_often_than_agreed(few, factors, covariances):
     X, y = few
     lowest = {}
@@ -647,6 +648,7 @@ def test_solvers_agree(few, new, covariances, machine, solver, close):
     np.testing.assert_allclose(theirs, ours, rtol=0, atol=5e-5)
 
 
+@pytest.mark.slow
 def test_three_classes(three):
     X, y = three
     A = 0.15 * np.random.default_rng(12).normal(size=(60, 2, 2))
@@ -737,6 +739,7 @@ def test_a_linear_kernel_is_the_linear_machine(few, new, covariances):
     )
 
 
+@pytest.mark.slow
 def test_the_first_order_is_right_to_second_order(few, factors):
     X, y = few
     angle, radius = np.linspace(0, 2 * np.pi, 2001), np.linspace(0.25, 1.0, 4)
@@ -1059,6 +1062,7 @@ def test_clone_and_pickle(few, new, covariances):
     np.testing.assert_array_equal(again.fit(*few).coef_, model.coef_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["bars", "matrices"])
 def test_a_search_splits_the_error_bars_with_the_rows(data, shape):
     X, y = data
