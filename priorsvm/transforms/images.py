@@ -22,6 +22,9 @@ from scipy import ndimage
 from priorsvm.errors import InvalidInput, InvalidType
 from priorsvm.transforms.base import Array, Transform, cross, is_number, is_whole, symmetric
 
+# Beyond the edge of an image a spline rings for about this many pixels (scipy pads by as many).
+_PAD = 12
+
 
 class _ImageTransform(Transform):
     """Images of one shape; a subclass says where each pixel comes from."""
@@ -422,8 +425,7 @@ def _warp(X: Array, sources: Array, fill: float) -> Array:
     """
     d = X.shape[1]
     down, right = (
-        np.stack([_spline(pixel, places.ravel()) for pixel in np.eye(side)], axis=1)
-        for side, places in zip(sources.shape[1:], sources, strict=True)
+        _cardinals(side, places.ravel()) for side, places in zip(sources.shape[1:], sources, strict=True)
     )
     above = X - fill
     moved = np.empty_like(X)
@@ -436,8 +438,29 @@ def _warp(X: Array, sources: Array, fill: float) -> Array:
     return moved
 
 
-def _spline(values: Array, places: Array) -> Array:
-    return ndimage.map_coordinates(values, places[None], order=3, mode="grid-constant", cval=0.0)
+def _cardinals(side: int, places: Array) -> Array:
+    """The splines through a single 1 at each pixel of a side, at all places: (places, side).
+
+    A spline is a sum of four B-splines around the place; their coefficients do not depend on it.
+    """
+    coefficients = _coefficients(side)
+    x = places + _PAD
+    k = np.floor(x).astype(int)
+    t = x - k
+    pieces = [(1 - t) ** 3, 3 * t**3 - 6 * t**2 + 4, -3 * t**3 + 3 * t**2 + 3 * t + 1, t**3]
+    taps = k[:, None] + np.arange(-1, 3)
+    inside = (taps >= 0) & (taps < len(coefficients))
+    weights = np.where(inside, np.stack(pieces, axis=1) / 6, 0.0)
+    return np.einsum("pj,pjs->ps", weights, coefficients[np.clip(taps, 0, len(coefficients) - 1)])
+
+
+@lru_cache(maxsize=16)
+def _coefficients(side: int) -> Array:
+    """Of the B-splines of each pixel's spline, (side + 2 pads, side), zero beyond the pads."""
+    padded = np.pad(np.eye(side), ((_PAD, _PAD), (0, 0)))
+    found = ndimage.spline_filter1d(padded, 3, axis=0, mode="grid-constant")
+    found.setflags(write=False)
+    return found
 
 
 @lru_cache(maxsize=16)
