@@ -282,8 +282,10 @@ class Trajectories(Knowledge):
         if context.rows is None or n_nodes == 1:
             return Terms()
         sample, rows = context.sample, context.rows
-        n, y = len(rows), sample.y[rows]
-        values = cp.reshape(f(path.points[rows].reshape(n * n_nodes, -1)), (n, n_nodes), order="C")
+        n, y, points = len(rows), sample.y[rows], path.points[rows]
+        if n_nodes == 3 and q == 1:
+            return Terms(constraints=self._cone(f, points, y, context.slack - sample.margin[rows]))
+        values = cp.reshape(f(points.reshape(n * n_nodes, -1)), (n, n_nodes), order="C")
         shortfall = cp.reshape(context.slack - sample.margin[rows], (n, 1), order="C")
         p = cp.multiply(y[:, None] * np.ones(n_nodes), values) + shortfall @ np.ones((1, n_nodes))
         if q > 1:
@@ -292,12 +294,24 @@ class Trajectories(Knowledge):
             if self.on_line:
                 return Terms(constraints={"ends": p >= 0, "still": values[:, 1] == values[:, 0]})
             return Terms(constraints={"ends": p >= 0})
-        if n_nodes == 3:
-            p0, p1, p2 = p[:, 1], (p[:, 2] - p[:, 0]) / 2, (p[:, 2] + p[:, 0]) / 2 - p[:, 1]
-            s = 0.0 if self.on_line else cp.Variable(n, nonneg=True, name="s")
-            cone = cp.SOC(p0 + p2, cp.vstack([p1, p0 - p2 - 2 * s]), axis=0)
-            return Terms(constraints={"line" if self.on_line else "cone": cone})
         return Terms(constraints=self._squares(p, path.nodes[:, 0]))
+
+    def _cone(self, f: Any, points: Array, y: Array, shortfall: Any) -> dict[str, Any]:
+        r"""Of degree 2: :math:`p_0 + p_2` is the mean of both ends, :math:`p_1` half their difference."""
+        import cvxpy as cp
+
+        low, middle, high = points.swapaxes(0, 1)
+        if "coef" in f.has:  # a linear f has its mean at the mean: fewer values to keep
+            slope = f.features.slopes(low, (high - low) / 2)
+            mean, half = f((low + high) / 2), slope @ f.c
+        else:
+            ends = f(low), f(high)
+            mean, half = (ends[0] + ends[1]) / 2, (ends[1] - ends[0]) / 2
+        height = cp.multiply(y, mean) + shortfall
+        s = 0.0 if self.on_line else cp.Variable(len(y), nonneg=True, name="s")
+        twice = 2 * (cp.multiply(y, f(middle)) + shortfall - s)
+        cone = cp.SOC(height, cp.vstack([cp.multiply(y, half), twice - height]), axis=0)
+        return {"line" if self.on_line else "cone": cone}
 
     def _squares(self, p: Any, nodes: Array) -> dict[str, Any]:
         """p is a sum of squares, and on a span another one times 1 - u^2 besides."""
