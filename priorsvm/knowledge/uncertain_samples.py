@@ -94,6 +94,9 @@ class Spread:
         """Rank -> which of ``factors`` have it, and their directions, (n, rank, d)."""
         ranks = self.rank[factors]
         found = {}
+        if len(ranks) == len(self.rank) and np.ptp(ranks) == 0 and (np.diff(factors) == 1).all():
+            k = int(ranks[0])  # all of them, as they are
+            return {k: (np.arange(len(ranks)), self.directions.reshape(len(ranks), k, -1))}
         for k in np.unique(ranks):
             which = np.flatnonzero(ranks == k)
             places = self.start[factors[which], None] + np.arange(k)
