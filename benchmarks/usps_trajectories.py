@@ -19,7 +19,7 @@ from priorsvm.errors import CoarsePolynomial, CollapsedModel
 from .measure import Array
 from .reproduction import Table
 
-DRAWS, EACH, COST, DEGREES = 50, 10, 1e3, 10.0
+DRAWS, EACH, COST, DEGREES = 20, 10, 1e3, 10.0
 
 # Mean errors in % measured elsewhere in the same design: 50 draws, bilinear rotation.
 REFERENCE = {"SVM": 5.36, "virtual samples": 5.25, "on the span": 5.25, "on the line": 5.45}

@@ -24,6 +24,8 @@ from priorsvm import (
     check_knowledge,
 )
 
+pytestmark = pytest.mark.slow  # all of them run in `make test`
+
 TIGHT = {"solver": "CLARABEL", "tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 GAMMA = norm.ppf(0.9)
 COVARIANCE = np.array([[0.01, 0.005, 0.0], [0.005, 0.02, 0.0], [0.0, 0.0, 0.04]])

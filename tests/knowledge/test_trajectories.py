@@ -38,6 +38,8 @@ from priorsvm.knowledge.worst_case import WorstCase
 from priorsvm.sample import Sample
 from priorsvm.solve.solvers import installed
 
+pytestmark = pytest.mark.slow  # all of them run in `make test`
+
 TIGHT = {"solver": "CLARABEL", "tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 FINE = {"C": 2.0, "tol": 1e-9}
 
