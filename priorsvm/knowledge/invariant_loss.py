@@ -302,15 +302,11 @@ class InvariantLoss(Knowledge):
         if self._closed(sample) or context.rows is None or sample.machine is None:
             return None
         asked, found = self.worst(f, context)
-        spec, rows = sample.machine, context.rows
-        have, cost = np.maximum(context.slack, 0.0), spec.C * sample.cost[rows]
-        missing = cost @ np.maximum(spec.penalise(np.maximum(asked, 0.0)) - spec.penalise(have), 0.0)
-        allowed = context.tol * min(1.0 + abs(context.objective), cost.sum())
+        missing, allowed, enough = self._missing(context, asked)
         context.notes.update(lower=context.lower, upper=context.objective + missing, columns=len(state))
         if missing <= allowed:
             return None
-        # Violations that together are no more than a tenth of what is allowed need no column.
-        chosen = asked - have > 0.1 * allowed / cost.sum()
+        chosen = asked - context.slack > enough
         known = {(int(i), p.tobytes()) for i, p in zip(state.rows, state.points, strict=True)}
         chosen &= [(int(i), p.tobytes()) not in known for i, p in zip(found.rows, found.points, strict=True)]
         if not chosen.any():
@@ -323,33 +319,47 @@ class InvariantLoss(Knowledge):
         stay = idle <= PATIENCE
         return replace(state, idle=idle).pick(stay).joined(found.pick(chosen))
 
+    def _missing(self, context: Context, asked: Array) -> tuple[float, float, float]:
+        """What the objective is short of if slacks must be as asked, what may be missing, and the violation that
+        needs no column: all such together are no more than a tenth of what may be missing."""
+        sample, spec = context.sample, context.sample.machine
+        assert spec is not None
+        cost, have = spec.C * sample.cost[context.rows], np.maximum(context.slack, 0.0)
+        missing = cost @ np.maximum(spec.penalise(np.maximum(asked, 0.0)) - spec.penalise(have), 0.0)
+        allowed = context.tol * min(1.0 + abs(context.objective), cost.sum())
+        return float(missing), allowed, 0.1 * allowed / cost.sum()
+
     def settle(self, f: Any, context: Context) -> Columns | None:
         if not self.continuous or context.rows is None:
             return None
-        sample, rows, spec = context.sample, context.rows, context.sample.machine
-        assert spec is not None
         thetas, neighbours = self.between(FINER)
         asked = self._asked(f, context, thetas)
-        theta, worst = _tops(thetas, neighbours, asked)
-        have, cost = np.maximum(context.slack, 0.0), spec.C * sample.cost[rows]
-        allowed = context.tol * min(1.0 + abs(context.objective), cost.sum())
-        enough = 0.1 * allowed / cost.sum()
-        # The tops of parabolas are guesses: f itself has the last word.
-        near = np.flatnonzero(worst - have > enough)
-        points = np.empty((len(near), sample.X.shape[1]))
-        for k, i in enumerate(near):
-            points[k] = self.transform.apply(sample.X[rows[[i]]], theta[i])[0]
-        demand = self.demand(theta[near])
+        theta, guessed = _tops(thetas, neighbours, asked)
+        _, _, enough = self._missing(context, guessed)
+        near = np.flatnonzero(guessed - context.slack > enough)
+        # The tops of parabolas are guesses: f itself has the last word, there and at the places looked at.
+        found, value = self._moved(f, context, near, theta[near])
+        placed, at_place = self._moved(f, context, near, thetas[np.argmax(asked[near], axis=1)])
         worst = asked.max(axis=1)
-        worst[near] = self.shortfall(sample.y[rows[near]], sample.margin[rows[near]], demand, f.value(points))
-        missing = cost @ np.maximum(spec.penalise(np.maximum(worst, 0.0)) - spec.penalise(have), 0.0)
+        worst[near] = np.maximum(value, at_place)
+        missing, allowed, _ = self._missing(context, worst)
         context.notes.update(upper=context.objective + missing)
-        new = worst[near] - have[near] > enough
+        new = worst[near] - context.slack[near] > enough
         if missing <= allowed or not new.any():
             return None
-        unlisted, fresh = np.full(len(near), -1), np.zeros(len(near), int)
-        found = Columns(rows[near], points, demand, theta[near], unlisted, fresh)
-        return context.state.joined(found.pick(new))
+        better = value >= at_place
+        return context.state.joined(found.pick(new & better)).joined(placed.pick(new & ~better))
+
+    def _moved(self, f: Any, context: Context, which: Array, thetas: Array) -> tuple[Columns, Array]:
+        """Some of the rows with a cost, each moved by a parameter of its own, and the slack that asks for."""
+        assert context.rows is not None
+        sample, rows = context.sample, context.rows[which]
+        points = np.empty((len(rows), sample.X.shape[1]))
+        for k, theta in enumerate(thetas):
+            points[k] = self.transform.apply(sample.X[rows[[k]]], theta)[0]
+        demand, unlisted = self.demand(thetas), np.full(len(rows), -1)
+        asked = self.shortfall(sample.y[rows], sample.margin[rows], demand, f.value(points))
+        return Columns(rows, points, demand, thetas, unlisted, np.zeros(len(rows), int)), asked
 
     def between(self, count: int) -> tuple[Array, Array]:
         """Parameters on the lines between the members of the orbit, ``count`` from one to the next, and the
