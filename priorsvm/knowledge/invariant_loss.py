@@ -320,8 +320,8 @@ class InvariantLoss(Knowledge):
         return replace(state, idle=idle).pick(stay).joined(found.pick(chosen))
 
     def _missing(self, context: Context, asked: Array) -> tuple[float, float, float]:
-        """What the objective is short of if slacks must be as asked, what may be missing, and the violation that
-        needs no column: all such together are no more than a tenth of what may be missing."""
+        """What the objective is short of if slacks must be as asked, what may be missing, and the violation
+        that needs no column: all such together are no more than a tenth of what may be missing."""
         sample, spec = context.sample, context.sample.machine
         assert spec is not None
         cost, have = spec.C * sample.cost[context.rows], np.maximum(context.slack, 0.0)
