@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 
 def equal(a: Any, b: Any) -> bool:
@@ -17,6 +18,8 @@ def equal(a: Any, b: Any) -> bool:
         return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.array_equal(a, b)
     if type(a) is not type(b):
         return False
+    if issparse(a):
+        return bool(a.shape == b.shape and (a != b).nnz == 0)
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(equal(x, y) for x, y in zip(a, b, strict=True))
     if isinstance(a, dict):

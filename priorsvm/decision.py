@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from .errors import InvalidInput, KernelNotPSD, MissingCapability, TooLarge
+from .rows import as_keys, as_points
 from .sample import Array
 
 if TYPE_CHECKING:
@@ -365,31 +366,33 @@ class Decision:
         self.definitions["length"] = cp.SOC(length, self.features.coordinates(self.c))
         return length
 
-    def _points(self, what: str, Z: Any) -> Array:
-        points = np.asarray(Z, float)
+    def _points(self, what: str, Z: Any) -> Any:
+        points = as_points(Z)
         if points.ndim != 2 or points.shape[1] != self.n_features:
             raise InvalidInput(
                 f"{what} takes points of shape (n, {self.n_features}), got shape {points.shape}."
             )
-        if not np.isfinite(points).all():
+        if not np.isfinite(points.data if issparse(points) else points).all():
             raise InvalidInput(f"{what} got NaN or infinity.")
         return points
 
     def _shared(self, lookup: _Lookup, Z: Array, key: tuple[Array, ...], affine: Any) -> cp.Expression:
         import cvxpy as cp
 
-        if len(Z) == 0:
+        if Z.shape[0] == 0:
             return cp.Constant(np.empty(0))
-        positions, new = lookup.positions(np.hstack(key))
+        positions, new = lookup.positions(key[0] if len(key) == 1 else np.hstack(key))
         if len(new):
             g = cp.Variable(len(new), name=f"f{len(self.definitions)}")
             matrix, offset = affine(new)
-            if np.count_nonzero(matrix) < matrix.size / 8:  # rows of the identity, mostly
+            if (
+                not issparse(matrix) and np.count_nonzero(matrix) < matrix.size / 8
+            ):  # rows of the identity, mostly
                 matrix = csr_array(matrix)
             self.definitions[g.name()] = g == matrix @ self.c + offset
             self._parts[self.definitions[g.name()].id] = (g, matrix, offset is self.b)
             lookup.variables.append(g)
-        if len(new) == len(Z):
+        if len(new) == Z.shape[0]:
             return lookup.variables[-1]
         return cp.hstack(lookup.variables)[positions]
 
@@ -463,10 +466,9 @@ class _Lookup:
         self.seen: dict[bytes, int] = {}
         self.variables: list[cp.Variable] = []
 
-    def positions(self, rows: Array) -> tuple[Array, Array]:
+    def positions(self, rows: Any) -> tuple[Array, Array]:
         """Where each row is or will be among all seen so far, and which of ``rows`` are new."""
-        # Adding 0.0 turns -0.0 into 0.0: equal numbers must have equal bytes.
-        keys = [row.tobytes() for row in np.ascontiguousarray(rows + 0.0)]
+        keys = as_keys(rows)
         before = len(self.seen)
         new: list[int] = []
         positions = np.empty(len(keys), int)
@@ -508,7 +510,7 @@ class FittedLinear(Fitted):
     scale: Scale | None = None
 
     def value(self, Z: Any) -> Array:
-        return np.asarray(Z, float) @ self.coef + self.bias
+        return np.asarray(as_points(Z) @ self.coef + self.bias)
 
     def slope(self, Z: Any, V: Any) -> Array:
         return np.asarray(V, float) @ self.coef

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
@@ -20,7 +21,15 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from .assemble import LIVE_ROWS, Spec, naming
 from .cache import Cache, equal
 from .decision import FittedKernel, FittedLinear, Scale, require_psd
-from .errors import InvalidInput, KernelNotPSD, MissingCapability, NotFitted, Recompiled, UnknownParameter
+from .errors import (
+    InvalidInput,
+    InvalidType,
+    KernelNotPSD,
+    MissingCapability,
+    NotFitted,
+    Recompiled,
+    UnknownParameter,
+)
 from .knowledge.base import Knowledge, is_number, snake_case
 from .prior import Prior, as_prior
 from .sample import Array, Sample
@@ -162,7 +171,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : (n, d) array or DataFrame
+        X : (n, d) array or DataFrame; a linear machine also takes a sparse matrix
         y : (n,) array of classes
         sample_weight : (n,) array, optional
             Factor on C per row; a row of weight 2 counts as if it were there twice.
@@ -229,7 +238,10 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         if len(imputers) > 1:
             both = " and ".join(f"'{m.name}'" for m in imputers)
             raise InvalidInput(f"blocks {both} both deal with missing values: keep one of them.")
-        checks = {"dtype": np.float64, "ensure_min_samples": 2}
+        checks: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 2}
+        if issparse(X):
+            self._check_sparse(prior)
+            checks["accept_sparse"] = "csr"
         idle = next((m.name for m in prior if m.block.allow_nan and m.weight == 0), None)
         with _naming_missing_values(idle):
             finite = "allow-nan" if imputers else True
@@ -254,6 +266,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
                     raise InvalidInput(
                         f"sample_weight leaves no row of class {label!r}: every class needs one."
                     )
+        X = csr_array(X) if issparse(X) else X
         names = getattr(self, "feature_names_in_", None)
         seed = 0
         if self.random_state is not None:
@@ -283,6 +296,20 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
                 for sample in samples:
                     block.validate(sample)
         return _Task(spec, prior, samples)
+
+    def _check_sparse(self, prior: Prior) -> None:
+        """Refuse a sparse X where its rows would have to be made dense."""
+        dense = "or make it dense with X.toarray()."
+        if not isinstance(self.kernel, str) or self.kernel != "linear":
+            raise InvalidType(f"sparse X is for linear machines: use kernel='linear', {dense}")
+        if self.scale is not None:
+            raise InvalidType(
+                f"scale={self.scale!r} would move zeros and leave nothing sparse of X. Use scale=None with, "
+                f"for instance, scikit-learn's MaxAbsScaler before it, {dense}"
+            )
+        for name, block, weight in prior:
+            if weight > 0 and not block.takes_sparse:
+                raise InvalidType(f"block '{name}' takes no sparse X: leave it out, {dense}")
 
     def _resolved_kernel(self, X: Array, weight: Array | None) -> Any:
         """The kernel with numbers for "scale", or None for the linear machine."""
@@ -468,7 +495,12 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         allow_nan = any(m.block.allow_nan and m.weight > 0 for m in machines[0].members)
         with _naming_missing_values():
             X = validate_data(
-                self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan" if allow_nan else True
+                self,
+                X,
+                reset=False,
+                dtype=np.float64,
+                accept_sparse="csr" if self.kernel_ is None else False,
+                ensure_all_finite="allow-nan" if allow_nan else True,
             )
         scores = np.column_stack([_score(machine, X) for machine in machines])
         return scores[:, 0] if len(machines) == 1 else scores
@@ -576,6 +608,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             prior = as_prior(self.prior)
         except (TypeError, ValueError):  # fit will say what is wrong with it
             return tags
+        tags.input_tags.sparse = isinstance(self.kernel, str) and self.kernel == "linear"
         tags.input_tags.allow_nan = any(member.block.allow_nan for member in prior)
         return tags
 
@@ -657,10 +690,10 @@ def _score(machine: Machine, X: Array) -> Array:
                 scores = block.predict(machine.f, X, *([] if state is None else [state]))
             if scores is not None:
                 scores = np.asarray(scores, float)
-                if scores.shape != (len(X),) or not np.isfinite(scores).all():
+                if scores.shape != (X.shape[0],) or not np.isfinite(scores).all():
                     raise InvalidInput(
                         f"block '{name}': predict must return one finite score for each of the "
-                        f"{len(X)} rows, got shape {scores.shape}."
+                        f"{X.shape[0]} rows, got shape {scores.shape}."
                     )
                 answers[name] = scores
     if len(answers) > 1:

@@ -6,14 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .errors import InvalidInput, InvalidType
+from .rows import Array, same
 
 if TYPE_CHECKING:
     from .assemble import Spec
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +20,7 @@ class Sample:
 
     Attributes
     ----------
-    X : (n, d) array, in the user's units.
+    X : (n, d) array, in the user's units; a csr_array if the user gave sparse rows.
     y : (n,) array of -1.0 and +1.0.
     cost : (n,) array, the factor on C of each row; a row of cost 0 asks nothing.
     margin : (n,) array, the right-hand side of :math:`y_i f(x_i) \ge \rho_i - \xi_i`.
@@ -67,7 +65,7 @@ class Sample:
         missing: Any = None,
     ) -> Sample:
         """The plain training set of the machine that tells ``positive`` from the other classes."""
-        n = len(X)
+        n = len(labels)
         cost = np.ones(n) if cost is None else np.asarray(cost, float)
         y = np.where(labels == positive, 1.0, -1.0)
         rows = np.arange(n)
@@ -89,7 +87,7 @@ class Sample:
         )
 
     def __len__(self) -> int:
-        return len(self.X)
+        return len(self.y)
 
     @property
     def X_train(self) -> Array:
@@ -191,5 +189,5 @@ class Sample:
             and np.array_equal(self.y, other.y)
             and np.array_equal(self.margin, other.margin)
             and np.array_equal(self.cost > 0, other.cost > 0)
-            and np.array_equal(self.X, other.X)
+            and same(self.X, other.X)
         )

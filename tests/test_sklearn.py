@@ -74,7 +74,7 @@ def test_scikit_learn_checks_with_a_block_and_a_solver(estimator, check):
 def test_it_is_a_classifier():
     assert is_classifier(PriorSVC())
     assert not PriorSVC().__sklearn_tags__().input_tags.allow_nan
-    assert not PriorSVC().__sklearn_tags__().input_tags.sparse
+    assert PriorSVC().__sklearn_tags__().input_tags.sparse
 
 
 # -------------------------------------------------------------------------------- rows given to fit

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..errors import InvalidInput
+from ..rows import dense_row
 from ..sample import Array, Sample
 
 if TYPE_CHECKING:
@@ -97,13 +98,15 @@ class Verdict:
     violated: int = 0
 
     @classmethod
-    def at_points(cls, excess: Array, points: Array, asked: str, tol: float, proven: bool = True) -> Verdict:
+    def at_points(cls, excess: Array, points: Any, asked: str, tol: float, proven: bool = True) -> Verdict:
         """From what is left over of a demand at each of the points it speaks of."""
         if len(excess) == 0:
             return cls(None, asked=asked)
         i = int(np.argmin(excess))
         violated = int(np.sum(excess < -tol))
-        return cls(violated == 0, float(excess[i]), points[i], proven, len(excess), asked, violated)
+        return cls(
+            violated == 0, float(excess[i]), dense_row(points, i), proven, len(excess), asked, violated
+        )
 
 
 class Knowledge(BaseEstimator):
@@ -220,6 +223,11 @@ class Knowledge(BaseEstimator):
         return False
 
     @property
+    def takes_sparse(self) -> bool:
+        """Whether the block can work with a sparse X."""
+        return False
+
+    @property
     def only_rows(self) -> bool:
         """Whether all the block does is to add or reweight rows."""
         return type(self).build is Knowledge.build
@@ -306,9 +314,11 @@ def described(value: Any) -> str:
 
 
 def called(function: Any, sample: Sample, parameter: str) -> Any:
-    """A row parameter given as a function of the training rows, an (n, d) array, and their classes."""
-    rows = sample.X_train.view()
-    rows.flags.writeable = False
+    """A row parameter given as a function of the training rows, (n, d), and their classes."""
+    rows = sample.X_train
+    if isinstance(rows, np.ndarray):
+        rows = rows.view()
+        rows.flags.writeable = False
     try:
         return function(rows, sample.labels)
     except Exception as error:

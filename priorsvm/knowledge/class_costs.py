@@ -48,6 +48,10 @@ class ClassCosts(Knowledge):
         self.costs = costs
         self.scale = scale
 
+    @property
+    def takes_sparse(self) -> bool:
+        return True
+
     def validate(self, sample: Sample) -> None:
         self._factors(sample)
 

@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from ..errors import InvalidInput, InvalidType, MissingCapability
+from ..rows import as_keys, stack
 from ..sample import Array, Sample
 from ..transforms.base import Transform
 from ..transforms.features import FeatureScaling
@@ -31,7 +33,7 @@ class Columns:
     Attributes
     ----------
     rows : (m,) array, the training row of each.
-    points : (m, d) array.
+    points : (m, d) array, sparse if X is.
     demands : (m,) array, :math:`\Delta`, the share of the margin asked for there.
     thetas : (m, q) array.
     moves : (m,) array, which member of the orbit it is, -1 for one that is not listed.
@@ -58,11 +60,11 @@ class Columns:
 
     def joined(self, new: Columns) -> Columns:
         """These and others."""
-        both = {part: np.concatenate([getattr(self, part), getattr(new, part)]) for part in _EACH}
-        return replace(self, **both)
+        both = {part: np.concatenate([getattr(self, part), getattr(new, part)]) for part in _EACH[1:]}
+        return replace(self, points=stack(self.points, new.points), **both)
 
 
-_EACH = ("rows", "points", "demands", "thetas", "moves", "idle")
+_EACH = ("points", "rows", "demands", "thetas", "moves", "idle")
 
 
 class InvariantLoss(Knowledge):
@@ -134,6 +136,10 @@ class InvariantLoss(Knowledge):
 
     # ------------------------------------------------------------------ what was asked
 
+    @property
+    def takes_sparse(self) -> bool:
+        return isinstance(self.transform, FeatureScaling)
+
     def validate(self, sample: Sample) -> None:
         transform = self.transform
         if not isinstance(transform, Transform):
@@ -201,14 +207,14 @@ class InvariantLoss(Knowledge):
     # ------------------------------------------------------------------ the problem
 
     def start(self, sample: Sample) -> Columns:
-        n, d = sample.X_train.shape
+        n, nothing = sample.n_train, sample.X_train[:0]
         none = np.empty(0, int)
         if isinstance(self.transform, FeatureScaling):
-            return Columns(none, np.empty((0, d)), np.empty(0), np.empty((0, 0)), none, none)
+            return Columns(none, nothing, np.empty(0), np.empty((0, 0)), none, none)
         grid, orbit = self.transform.theta_grid(), self.transform.orbit(sample.X_train)
         q, s = grid.shape[1], len(grid)
         few = sample.machine is not None and sample.machine.kernel is None and n * s <= FEW
-        empty = Columns(none, np.empty((0, d)), np.empty(0), np.empty((0, q)), none, none, orbit, grid)
+        empty = Columns(none, nothing, np.empty(0), np.empty((0, q)), none, none, orbit, grid)
         if self.method == "all" or (self.method == "auto" and few):
             return empty.joined(self._members(empty, *(k.ravel() for k in np.mgrid[:n, 1:s])))
         return empty
@@ -250,17 +256,18 @@ class InvariantLoss(Knowledge):
     def _closed_form(self, f: Any, context: Context) -> dict[str, Any]:
         r"""The sum of the k largest gains: the least :math:`k z + \sum v_j` with :math:`z + v_j \ge` each."""
         import cvxpy as cp
-        from scipy.sparse import csr_array
 
         sample, rows, transform = context.sample, context.rows, self.transform
         assert rows is not None
         X, y = sample.X[rows], sample.y[rows]
         low, high = transform._factors()
         n, d = X.shape
-        of, column = np.nonzero(X)
+        filled = csr_array(X).tocoo()
+        filled.eliminate_zeros()
+        of, column = filled.coords
         if len(of) == 0 or transform.k == 0 or low == high:
             return {}
-        B = csr_array((y[of] * X[of, column], (np.arange(len(of)), column)), shape=(len(of), d)) @ f.coef
+        B = csr_array((y[of] * filled.data, (np.arange(len(of)), column)), shape=(len(of), d)) @ f.coef
         z, v = cp.Variable(n, nonneg=True, name="z"), cp.Variable(len(of), nonneg=True, name="v")
         total = csr_array((np.ones(len(of)), (of, np.arange(len(of)))), shape=(n, len(of))) @ v
         worst = min(transform.k, d) * z + total
@@ -307,8 +314,8 @@ class InvariantLoss(Knowledge):
         if missing <= allowed:
             return None
         chosen = asked - context.slack > enough
-        known = {(int(i), p.tobytes()) for i, p in zip(state.rows, state.points, strict=True)}
-        chosen &= [(int(i), p.tobytes()) not in known for i, p in zip(found.rows, found.points, strict=True)]
+        known = set(zip(state.rows.tolist(), as_keys(state.points), strict=True))
+        chosen &= [k not in known for k in zip(found.rows.tolist(), as_keys(found.points), strict=True)]
         if not chosen.any():
             return None
         idle = state.idle
@@ -417,7 +424,7 @@ class InvariantLoss(Knowledge):
         return WorstCase.of(
             context,
             np.concatenate([rows, state.rows]),
-            np.vstack([points, state.points]),
+            stack(points, state.points),
             np.concatenate([context.alpha, duals]),
             np.vstack([np.zeros((len(rows), q)), state.thetas]) if q else None,
         )

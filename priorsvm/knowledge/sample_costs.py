@@ -45,6 +45,10 @@ class SampleCosts(Knowledge):
         self.costs = costs
         self.margins = margins
 
+    @property
+    def takes_sparse(self) -> bool:
+        return True
+
     def validate(self, sample: Sample) -> None:
         if self.costs is None and self.margins is None:
             raise InvalidInput("neither costs nor margins were given, in the constructor or to fit.")

@@ -7,8 +7,10 @@ the loss becomes a supremum and nothing is counted twice.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ..sample import Array
 from .base import Context
@@ -28,7 +30,7 @@ class WorstCase:
     Attributes
     ----------
     rows : (m,) array, the training row each point belongs to; a row can have several.
-    points : (m, d) array, in the user's units.
+    points : (m, d) array, in the user's units; sparse if X is.
     weights : (m,) array, the multipliers :math:`a_k`; tiny ones are listed too, or the sum would not be w.
     support : (m,) array, whether a point does hold f up.
     thetas : (m,) or (m, q) array, the parameters of the move there (trajectories), else None.
@@ -37,7 +39,7 @@ class WorstCase:
     """
 
     rows: Array
-    points: Array
+    points: Any
     weights: Array
     support: Array
     thetas: Array | None = None
@@ -48,7 +50,7 @@ class WorstCase:
         cls,
         context: Context,
         rows: Array,
-        points: Array,
+        points: Any,
         weights: Array,
         thetas: Array | None = None,
         errors: Array | None = None,
@@ -59,6 +61,8 @@ class WorstCase:
         kept = np.flatnonzero((push > ROUNDING * context.largest) & (weights != 0))
         kept = kept[np.argsort(rows[kept], kind="stable")]
         rows, points, weights, push = rows[kept], points[kept], weights[kept], push[kept]
+        if issparse(points):  # corners, and no two of a row are the same
+            return cls(rows, points, weights, push > SUPPORT * context.largest)
         size = 1e-5 * (1.0 + np.abs(points).max(initial=0.0))
         group = np.arange(len(rows))
         finite = np.ones(len(rows), bool)  # at infinity there are directions

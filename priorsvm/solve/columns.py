@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ..assemble import Spec
 from ..cache import Cache
@@ -20,6 +21,7 @@ from ..diagnose import Residuals
 from ..knowledge.base import Context
 from ..knowledge.invariant_loss import Columns, InvariantLoss
 from ..prior import Member
+from ..rows import products, stack
 from ..sample import Array, Sample
 from .grouped import solve_grouped
 from .solvers import Outcome
@@ -78,7 +80,7 @@ def solve(
     place = np.full(len(sample), -1)
     place[active] = np.arange(len(active))
     rows = np.concatenate([active, columns.rows])
-    points = np.vstack([sample.X[active], columns.points])
+    points = stack(sample.X[active], columns.points)
     demand = np.concatenate([np.ones(len(active)), columns.demands])
     moves = np.concatenate([np.zeros(len(active), int), columns.moves])
     if block.scaling == "slack":  # a move of no cost asks nothing
@@ -86,7 +88,8 @@ def solve(
     y, rho, group = sample.y[rows], sample.margin[rows], place[rows]
     delta, share = (rho, 1.0 / demand) if block.scaling == "slack" else (demand * rho, np.ones(len(rows)))
     features = LinearMap(points.shape[1], spec.scale)
-    middle = features.rows(sample.X_train).mean(axis=0)  # the bias of a linear machine absorbs it
+    # The bias of a linear machine absorbs the middle; taking it off would leave nothing sparse.
+    middle = 0.0 if issparse(points) else features.rows(sample.X_train).mean(axis=0)
     gram = (
         _Gram(spec, features, middle, columns.orbit, grams) if _listed(rows, moves, sample, columns) else None
     )
@@ -104,8 +107,9 @@ def solve(
     used = np.flatnonzero(alpha)
     weights = (alpha * y)[used]
     if spec.kernel is None:
-        w = weights @ (features.rows(points[used]) - middle)
-        f: Any = features.fitted(w, found.bias - float(w @ middle))
+        used_rows = features.rows(points[used])
+        w = np.asarray(weights @ (used_rows if issparse(points) else used_rows - middle))
+        f: Any = features.fitted(w, found.bias - float(np.sum(w * middle)))
         values = f.value(points)
     else:
         f = FittedKernel(found.bias, spec.kernel, points[used], weights, spec.scale)
@@ -144,16 +148,16 @@ def _listed(rows: Array, moves: Array, sample: Sample, columns: Columns) -> bool
 class _Gram:
     """The kernel matrix between all members of all orbits, made once for all rounds."""
 
-    def __init__(self, spec: Spec, features: LinearMap, middle: Array, orbit: Any, grams: Cache):
+    def __init__(self, spec: Spec, features: LinearMap, middle: Any, orbit: Any, grams: Cache):
         key = ("orbits", spec.kernel, spec.scale and vars(spec.scale), middle, orbit)
         flat = orbit.reshape(-1, orbit.shape[2])
         self.K: Array = grams.get(key, lambda: _matrix(spec, features.rows(flat), middle))
 
 
-def _matrix(spec: Spec, Z: Array, middle: Array) -> Array:
+def _matrix(spec: Spec, Z: Any, middle: Any) -> Array:
     if spec.kernel is None:
-        Z = Z - middle
-        return Z @ Z.T
+        Z = Z if issparse(Z) else Z - middle
+        return products(Z, Z)
     K = spec.kernel(Z)
     require_psd(spec.kernel, K)
     return K

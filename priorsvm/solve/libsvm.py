@@ -15,6 +15,7 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import LinAlgWarning
 from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.sparse import issparse
 
 from ..assemble import Spec
 from ..cache import Cache
@@ -29,6 +30,7 @@ from ..decision import (
 from ..diagnose import Residuals
 from ..errors import InvalidInput
 from ..prior import Member
+from ..rows import products
 from ..sample import Array, Sample
 
 # With more rows than this, and than columns, a linear machine is solved faster by an interior point on its
@@ -91,21 +93,22 @@ def solve(
     X, y, bound = sample.X[active], sample.y[active], spec.C * sample.cost[active]
     features = LinearMap(X.shape[1], spec.scale)
     Z = features.rows(X)
-    middle = Z.mean(axis=0) if spec.kernel is None else np.zeros(Z.shape[1])
+    sparse = issparse(Z)
+    middle = np.zeros(Z.shape[1]) if sparse or spec.kernel is not None else Z.mean(axis=0)
     # A linear machine's bias absorbs the middle, and LIBSVM's single-precision cache keeps its digits.
-    Z = np.ascontiguousarray(Z if spec.kernel is not None else Z - middle)
+    Z = Z if sparse else np.ascontiguousarray(Z if spec.kernel is not None else Z - middle)
     options = _checked(options or {})
     native = {"kernel": "linear"} if spec.kernel is None else spec.kernel.libsvm_params()
 
     def facing(columns: Array) -> Array:
         """The kernel matrix between all rows and some."""
-        return Z @ Z[columns].T if spec.kernel is None else spec.kernel(Z, Z[columns])
+        return products(Z, Z[columns]) if spec.kernel is None else spec.kernel(Z, Z[columns])
 
     start = time.perf_counter()
     polishing = spec.tol < LOOSE and "tol" not in options
     everything, gram = np.arange(len(y)), None
     attempts = [(everything, LOOSE)] * polishing + [(everything, options.get("tol", spec.tol))]
-    if native is None or (grams is not None and _worth_sharing(len(X), len(X))):
+    if native is None or sparse or (grams is not None and _worth_sharing(len(y), len(y))):
         key = (spec.kernel, spec.scale and vars(spec.scale), X)
         gram = (grams or Cache()).get(key, lambda: _gram(spec, Z))
     elif len(y) >= 5 * PILOT_ROWS:
@@ -150,7 +153,7 @@ def solve(
     alpha[active] = np.abs(signed)
     f: Fitted
     if spec.kernel is None:
-        coef = signed[support] @ Z[support]
+        coef = np.asarray(signed[support] @ Z[support])
         f = features.fitted(coef, bias - float(coef @ middle))
     else:
         f = FittedKernel(bias, spec.kernel, X[support], signed[support], spec.scale)
@@ -230,16 +233,17 @@ def _worth_sharing(rows: int, columns: int) -> bool:
     return 8 * rows * columns <= SHARED_BYTES and fits_in_memory(rows, columns, 0.25)
 
 
-def _gram(spec: Spec, Z: Array) -> Array:
-    refuse_beyond_memory(len(Z), len(Z), "the kernel matrix", "Give fewer rows, or set n_centres.")
+def _gram(spec: Spec, Z: Any) -> Array:
+    n = Z.shape[0]
+    refuse_beyond_memory(n, n, "the kernel matrix", "Give fewer rows, or set n_centres.")
     if spec.kernel is None:
-        return Z @ Z.T
+        return products(Z, Z)
     if spec.kernel.definiteness != "psd":
         K = spec.kernel(Z)
         require_psd(spec.kernel, K)
         return K
-    K = np.empty((len(Z), len(Z)))
-    for start in range(0, len(Z), GRAM_BLOCK):
+    K = np.empty((n, n))
+    for start in range(0, n, GRAM_BLOCK):
         stop = start + GRAM_BLOCK
         K[start:stop, start:] = spec.kernel(Z[start:stop], Z[start:])
         K[stop:, start:stop] = K[start:stop, stop:].T

@@ -1,0 +1,50 @@
+"""Rows of a table, dense or sparse: the few things that NumPy and SciPy say differently."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array, issparse, vstack
+
+Array = npt.NDArray[Any]
+
+
+def as_points(Z: Any) -> Any:
+    """Floats: a sparse matrix as compressed rows, all else as an array."""
+    return csr_array(Z, dtype=float) if issparse(Z) else np.asarray(Z, float)
+
+
+def stack(*parts: Any) -> Any:
+    """All rows of all parts, one below the other."""
+    if any(issparse(part) for part in parts):
+        return csr_array(vstack([csr_array(part) for part in parts], format="csr"))
+    return np.vstack(parts)
+
+
+def as_keys(rows: Any) -> list[bytes]:
+    """Something to look each row up by: equal for rows that are stored equally."""
+    if not issparse(rows):
+        return [row.tobytes() for row in np.ascontiguousarray(rows + 0.0)]  # -0.0 + 0.0 is 0.0
+    index, data, ends = rows.indices, rows.data + 0.0, rows.indptr.tolist()
+    return [index[a:b].tobytes() + data[a:b].tobytes() for a, b in pairwise(ends)]
+
+
+def products(A: Any, B: Any) -> Array:
+    """The inner products between all rows of both."""
+    found = A @ B.T
+    return found.toarray() if issparse(found) else np.asarray(found)
+
+
+def same(A: Any, B: Any) -> bool:
+    """Whether both are the same table."""
+    if issparse(A) and issparse(B):
+        return A is B or (A.shape == B.shape and (A != B).nnz == 0)
+    return not (issparse(A) or issparse(B)) and np.array_equal(A, B)
+
+
+def dense_row(rows: Any, i: int) -> Array:
+    """One row as a vector."""
+    return rows[[i]].toarray()[0] if issparse(rows) else np.asarray(rows[i])
