@@ -266,7 +266,9 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
                     raise InvalidInput(
                         f"sample_weight leaves no row of class {label!r}: every class needs one."
                     )
-        X = csr_array(X) if issparse(X) else X
+        if issparse(X):
+            X = csr_array(X, copy=not X.has_canonical_format)
+            X.sum_duplicates()
         names = getattr(self, "feature_names_in_", None)
         seed = 0
         if self.random_state is not None:

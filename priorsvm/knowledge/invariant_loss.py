@@ -2,6 +2,7 @@ r"""The worst of all moves: the loss of a row is the largest over its orbit."""
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -88,9 +89,11 @@ class InvariantLoss(Knowledge):
         that of the strongest moves, falling from 1 in between; a function takes the (s, q) parameters.
     scaling : "margin" or "slack"
         Where :math:`\Delta` stands.
-    method : "auto", "columns", "all" or "closed"
+    method : "auto", "columns", "all", "closed" or "pegasos"
         Column generation; all of the orbit at once; for :class:`FeatureScaling` a closed form of N x d
         auxiliary variables. "auto" takes all of up to 20000 members on a linear machine, else columns.
+        "pegasos" is for linear machines of very many rows: passes through them in small batches, at most
+        ``max_rounds``, until the bounds meet to ``tol``; 1e-2 is what it is good for.
     continuous : bool
         Moves between the members of the orbit count too: once these are dealt with, worst moves in between
         are looked for, until there is none either. For transforms that are continuous.
@@ -149,13 +152,15 @@ class InvariantLoss(Knowledge):
             )
         for name, allowed in (
             ("scaling", ("margin", "slack")),
-            ("method", ("auto", "columns", "all", "closed")),
+            ("method", ("auto", "columns", "all", "closed", "pegasos")),
         ):
             if getattr(self, name) not in allowed:
                 raise InvalidInput(
                     f"{name} must be one of {', '.join(map(repr, allowed))}, got {getattr(self, name)!r}."
                 )
         transform.validate(sample.X.shape[1])
+        if self.method == "pegasos":
+            self._check_streaming(sample)
         if isinstance(transform, FeatureScaling):
             if sample.machine is not None and sample.machine.kernel is not None:
                 raise MissingCapability(
@@ -180,6 +185,20 @@ class InvariantLoss(Knowledge):
             transform.span()  # refuses discrete ones
             self.between(1)
 
+    def _check_streaming(self, sample: Sample) -> None:
+        spec = sample.machine
+        if spec is not None and (spec.kernel is not None or spec.norm != "l2" or spec.loss != "hinge"):
+            raise MissingCapability(
+                "method='pegasos' is for linear machines with norm='l2' and loss='hinge': use "
+                "method='columns'."
+            )
+        for name, value, only in (
+            ("scaling", self.scaling, "margin"),
+            ("continuous", self.continuous, False),
+        ):
+            if value != only:
+                raise InvalidInput(f"method='pegasos' has {name}={only!r} only: use method='columns'.")
+
     def demand(self, thetas: Array) -> Array:
         r""":math:`\Delta` of each move."""
         cost = self.cost
@@ -202,22 +221,25 @@ class InvariantLoss(Knowledge):
     def _closed(self, sample: Sample) -> bool:
         if not isinstance(self.transform, FeatureScaling):
             return False
-        return self.method == "closed" or (self.method == "auto" and sample.X_train.size <= FEW)
+        few = self.method == "auto" and sample.X_train.size <= FEW
+        return few or self.method in ("closed", "pegasos")
 
     # ------------------------------------------------------------------ the problem
 
     def start(self, sample: Sample) -> Columns:
-        n, nothing = sample.n_train, sample.X_train[:0]
-        none = np.empty(0, int)
-        if isinstance(self.transform, FeatureScaling):
+        none, nothing = np.empty(0, int), sample.X_train[:0]
+        if isinstance(self.transform, FeatureScaling) or self.method == "pegasos":
             return Columns(none, nothing, np.empty(0), np.empty((0, 0)), none, none)
         grid, orbit = self.transform.theta_grid(), self.transform.orbit(sample.X_train)
-        q, s = grid.shape[1], len(grid)
-        few = sample.machine is not None and sample.machine.kernel is None and n * s <= FEW
-        empty = Columns(none, nothing, np.empty(0), np.empty((0, q)), none, none, orbit, grid)
-        if self.method == "all" or (self.method == "auto" and few):
-            return empty.joined(self._members(empty, *(k.ravel() for k in np.mgrid[:n, 1:s])))
-        return empty
+        empty = Columns(none, nothing, np.empty(0), grid[:0], none, none, orbit, grid)
+        few = sample.machine is not None and sample.machine.kernel is None and orbit[..., 0].size <= FEW
+        return self._all(empty) if self.method == "all" or (self.method == "auto" and few) else empty
+
+    def _all(self, empty: Columns) -> Columns:
+        """The whole of every orbit."""
+        assert empty.orbit is not None
+        n, s, _ = empty.orbit.shape
+        return empty.joined(self._members(empty, *(k.ravel() for k in np.mgrid[:n, 1:s])))
 
     def _members(self, state: Columns, rows: Array, moves: Array) -> Columns:
         assert state.orbit is not None
@@ -236,6 +258,10 @@ class InvariantLoss(Knowledge):
         sample = context.sample
         if self._closed(sample):
             return Terms(constraints=self._closed_form(f, context))
+        if self.method == "pegasos":
+            everything = copy(self)
+            everything.method = "all"
+            context = replace(context, state=everything.start(sample))
         state, places = self.held(context)
         if len(state) == 0:
             return Terms()
@@ -285,16 +311,29 @@ class InvariantLoss(Knowledge):
             return np.asarray(demand * (rho - y * values))
         return np.asarray(demand * rho - y * values)
 
+    def worst_moves(self, f: Any, sample: Sample, rows: Array) -> tuple[Array, Any]:
+        """For each of these training rows the margin that its worst move asks for, and where it leads."""
+        X, y, rho = sample.X[rows], sample.y[rows], sample.margin[rows]
+        if isinstance(self.transform, FeatureScaling):
+            return rho, self.transform.worst(X, f.coef, y)
+        orbit, demand = self.transform.orbit(X), self.demand(self.transform.theta_grid())
+        n, s, d = orbit.shape
+        values = f.value(orbit.reshape(-1, d)).reshape(n, s)
+        moves = np.argmax(self.shortfall(y[:, None], rho[:, None], demand, values), axis=1)
+        return demand[moves] * rho, orbit[np.arange(n), moves]
+
     def worst(self, f: Any, context: Context) -> tuple[Array, Columns]:
         """For each row with a cost the slack that its worst move asks for, and that move."""
         sample, rows, state = context.sample, context.rows, context.state
         assert rows is not None
         y, rho, d = sample.y[rows], sample.margin[rows], sample.X.shape[1]
         if state.orbit is None:
-            points = self.transform.worst(sample.X[rows], f.coef, y)
-            asked = self.shortfall(y, rho, np.ones(len(rows)), f.value(points))
+            # Rows by the thousand: their orbits are not kept.
+            parts = np.array_split(rows, -(-len(rows) // 1000))
+            found = [self.worst_moves(f, sample, part) for part in parts]
+            demand, points = np.concatenate([one for one, _ in found]), stack(*(two for _, two in found))
             ones, none, zero = np.ones(len(rows)), np.empty((len(rows), 0)), np.zeros(len(rows), int)
-            return asked, Columns(rows, points, ones, none, zero - 1, zero)
+            return demand - y * f.value(points), Columns(rows, points, ones, none, zero - 1, zero)
         s = state.orbit.shape[1]
         if context.scores is None:
             values = f.value(state.orbit[rows].reshape(-1, d)).reshape(len(rows), s)
@@ -412,7 +451,9 @@ class InvariantLoss(Knowledge):
         duals = np.concatenate([np.zeros(0), *context.duals.values()])
         return np.bincount(places[: len(duals)], np.abs(duals), minlength=len(context.rows))
 
-    def findings(self, f: Any, context: Context) -> WorstCase:
+    def findings(self, f: Any, context: Context) -> WorstCase | None:
+        if self.method == "pegasos":
+            return None
         assert context.rows is not None
         assert context.alpha is not None
         state, _ = self.held(context)

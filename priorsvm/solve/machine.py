@@ -28,7 +28,7 @@ from ..errors import (
 from ..knowledge.base import Context, Knowledge
 from ..prior import Member
 from ..sample import Array, Sample
-from . import columns, libsvm
+from . import columns, libsvm, pegasos
 from .solvers import Outcome, judge, require_installed, single_threaded
 from .solvers import solve as solve_compiled
 
@@ -186,6 +186,8 @@ def fit_machine(
     for name, block, weight in members:
         with naming(name):
             states[name] = block.start(training) if weight > 0 else None
+    if any(m.weight > 0 and getattr(m.block, "method", None) == "pegasos" for m in members):
+        return _by_pegasos(spec, members, training, states, solver, options, max_rounds, verbose)
     if spec.kernel is not None:  # a linear machine's solver finds these, and more
         refuse_opposed(members, states, linear=False)
     iterative = [m for m in members if m.weight > 0 and m.block.iterative]
@@ -219,7 +221,7 @@ def fit_machine(
             break
         if len(history) >= max_rounds:
             waiting = ", ".join(f"'{name}'" for name in new)
-            gap = f" (gap {history[-1]['gap']:.1e})" if all(m.block.exact for m in iterative) else ""
+            gap = f" (gap {_distance(history[-1]):.1e})" if all(m.block.exact for m in iterative) else ""
             warnings.warn(
                 f"block {waiting} still had something to refine after max_rounds={max_rounds} rounds{gap}. "
                 "Raise max_rounds.",
@@ -233,6 +235,64 @@ def fit_machine(
     with single_threaded():
         machine.findings = _findings(machine, sample)
     return machine
+
+
+def _by_pegasos(
+    spec: Spec,
+    members: list[Member],
+    training: Sample,
+    states: dict[str, Any],
+    solver: str | Sequence[str],
+    options: dict[str, Any] | None,
+    passes: int,
+    verbose: int,
+) -> Machine:
+    """A machine whose invariant loss asks to be passed through in small batches."""
+    from tqdm import tqdm
+
+    live = [m for m in members if m.weight > 0]
+    [(name, block, _), *more] = [m for m in live if getattr(m.block, "method", None) == "pegasos"]
+    others = [m.name for m in live if m.block is not block and (not m.block.only_rows or m.block.iterative)]
+    if more or others:
+        raise InvalidInput(
+            f"block '{name}': method='pegasos' goes with blocks that only add or reweight rows, not with "
+            f"'{[*others, *(m.name for m in more)][0]}'. Use method='columns'."
+        )
+    if solver != "auto":
+        raise SolverUnsuited(
+            f"block '{name}': method='pegasos' is a solver of its own, and solver={solver!r} was asked for. "
+            "Use solver='auto', or method='columns'."
+        )
+    sample = prepare(members, training, states)
+    _require_two_classes(sample)
+    start = time.perf_counter()
+    with single_threaded(), tqdm(disable=not verbose, desc="passes", leave=False) as bar:
+        found = pegasos.solve(spec, block, sample, options or {}, passes, bar)
+    last = found.history[-1]
+    if last["gap"] > spec.tol:
+        warnings.warn(
+            f"block '{name}': after {last['round']} passes the objective is within {last['gap']:.1e} of the "
+            f"optimum, relatively, and tol={spec.tol:g} was asked for. Raise max_rounds or tol, or use "
+            "method='columns', which is exact.",
+            InaccurateSolution,
+            stacklevel=4,
+        )
+    residuals = Residuals(0.0, 0.0, 0.0, last["gap"])
+    outcome = Outcome("PEGASOS", last["status"], residuals, 0.0, time.perf_counter() - start)
+    alpha = found.alpha
+    support = alpha > 1e-6 * np.minimum(spec.C * sample.cost, alpha.max(initial=0.0))
+    duals = {"svm.margin": alpha[sample.cost > 0]}
+    machine = Machine(found.f, spec, members, training, states, alpha, support, duals, {}, outcome)
+    machine.shared_slack, machine.history = found.slack, found.history
+    _warn_of_collapse(machine)
+    return machine
+
+
+def _distance(entry: Mapping[str, Any]) -> float:
+    """How far a round can be from the optimum: by its bounds, or by the solver's gap where it has none."""
+    if "upper" not in entry:
+        return float(entry["gap"])
+    return float((entry["upper"] - entry["lower"]) / (1.0 + abs(entry["upper"])))
 
 
 def _findings(machine: Machine, sample: Sample) -> dict[str, Any]:

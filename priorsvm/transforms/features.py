@@ -89,6 +89,7 @@ class FeatureScaling(Transform):
         low, high = self._factors()
         if issparse(X):
             rows = csr_array(X, dtype=float, copy=True)
+            rows.sum_duplicates()
             owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
             B = sign[owner] * coef[rows.indices] * rows.data
             gains = self.gains(B)

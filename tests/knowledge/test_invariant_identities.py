@@ -187,7 +187,6 @@ def test_stopping_early_leaves_bounds_apart(few):
     assert not model.verify().holds
 
 
-@pytest.mark.xfail(strict=True, reason="the warning names the gap of the restricted problem")
 def test_stopping_early_says_how_much_is_missing(few):
     model, said = stopped(few)
     last = model.history_[-1]
