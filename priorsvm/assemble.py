@@ -88,6 +88,9 @@ class Compiled:
     constraints : label -> constraint, ``svm.margin`` first; the definitions of f's values are not among them.
     """
 
+    function_latex = r"f(x) = {0}^\top {1} + b"
+    margin_latex = r"y_i f(x_i) \ge \rho_i - \xi_i,\; \xi_i \ge 0 \text{ for all rows, added ones too}"
+
     def __init__(
         self,
         spec: Spec,

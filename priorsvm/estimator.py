@@ -31,6 +31,7 @@ from .errors import (
     UnknownParameter,
 )
 from .knowledge.base import Knowledge, is_number, snake_case
+from .knowledge.invariant_loss import InvariantLoss
 from .prior import Prior, as_prior
 from .sample import Array, Sample
 from .solve.machine import Machine, fit_machine
@@ -76,8 +77,9 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         Scaling of the columns inside f. Whatever blocks say stays in the units of X.
     n_centres : int, optional
         Expand f over that many centres only (a Nyström machine), for large data.
-    multi_class : "ovr"
-        More than two classes are told apart one against the rest.
+    multi_class : "ovr" or "joint"
+        More than two classes are told apart one against the rest, or by one machine with a function for each
+        (Crammer & Singer), which has no bias and takes :class:`InvariantLoss` and blocks that reweight rows.
     preselect : bool
         Fit on the support vectors of the plain machine only.
     solver : "auto", a solver's name, or a list of names
@@ -190,6 +192,10 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             "verbose": self.verbose,
         }
         members, many = list(task.prior), len(task.samples) > 1
+        if self.multi_class == "joint":
+            from .solve.joint import fit_joint
+
+            return [fit_joint(task.spec, members, task.samples[0], self.max_rounds, self.verbose)]
         shared: dict[str, Any] = {"maps": Cache(), "grams": Cache() if many else None}
         samples = task.samples
         if self.preselect:
@@ -225,7 +231,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
     def _keep(self, task: _Task, machines: list[Machine]) -> None:
         self._machines = machines
         self.kernel_ = task.spec.kernel
-        self.intercept_ = np.array([machine.f.bias for machine in machines])
+        self.intercept_ = np.array([f.bias for machine in machines for f in machine.functions])
         self.solver_ = self._each([m.outcome.solver for m in machines])
         self.status_ = self._each([m.outcome.status for m in machines])
         self.n_rounds_ = self._each([len(m.history) for m in machines])
@@ -290,6 +296,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             self.n_centres,
             float(self.tol),
         )
+        if self.multi_class == "joint":
+            positives = ["all classes"]
         samples = [
             Sample.training(X, y, self.classes_, p, weight, names, seed, spec, missing) for p in positives
         ]
@@ -297,7 +305,41 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             with naming(name):
                 for sample in samples:
                     block.validate(sample)
+        self._check_joint(prior, samples[0])
         return _Task(spec, prior, samples)
+
+    def _check_joint(self, prior: Prior, sample: Sample) -> None:
+        """Refuse what a machine of all classes has not, and what only such a machine has."""
+        joint = self.multi_class == "joint"
+        live = [m for m in prior if m.weight > 0]
+        losses = [m for m in live if isinstance(m.block, InvariantLoss)]
+        for name, block, _ in losses:
+            with naming(name):
+                if joint:
+                    block.check_joint(sample)
+                elif block.confusion is not None:
+                    raise InvalidInput("confusion is for multi_class='joint'.")
+        if not joint:
+            return
+        for parameter, only in (
+            ("norm", "l2"),
+            ("loss", "hinge"),
+            ("n_centres", None),
+            ("preselect", False),
+        ):
+            if getattr(self, parameter) != only:
+                raise InvalidInput(f"multi_class='joint' has {parameter}={only!r} only.")
+        if self.solver not in ("auto", "COLUMNS") or self.solver_options:
+            raise InvalidInput(
+                "multi_class='joint' has its own solver: leave solver='auto', without options."
+            )
+        others = [m.name for m in live if not m.block.only_rows or m.block.adds_rows or m.block.iterative]
+        others = [name for name in others if name not in [m.name for m in losses[:1]]]
+        if others:
+            raise MissingCapability(
+                f"block '{others[0]}': multi_class='joint' takes one InvariantLoss and blocks that reweight "
+                "rows. Use multi_class='ovr'."
+            )
 
     def _check_sparse(self, prior: Prior) -> None:
         """Refuse a sparse X where its rows would have to be made dense."""
@@ -346,7 +388,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             ("norm", self.norm, ("l2", "l1")),
             ("loss", self.loss, ("hinge", "squared_hinge")),
             ("scale", self.scale, ("standard", "minmax", None)),
-            ("multi_class", self.multi_class, ("ovr",)),
+            ("multi_class", self.multi_class, ("ovr", "joint")),
         ):
             if value not in allowed:
                 raise InvalidInput(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
@@ -428,6 +470,10 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         maps, grams = Cache(), Cache()
         again = False
         for model, task in tasks:
+            if model.multi_class == "joint":
+                model._keep(task, model._fit_machines(task))
+                models.append(model)
+                continue
             previous = models[-1]._machines if models else [None] * len(task.samples)
             machines = []
             for sample, before in zip(task.samples, previous, strict=True):
@@ -505,7 +551,9 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
                 ensure_all_finite="allow-nan" if allow_nan else True,
             )
         scores = np.column_stack([_score(machine, X) for machine in machines])
-        return scores[:, 0] if len(machines) == 1 else scores
+        if scores.shape[1] == 2:  # of a joint machine
+            scores = scores[:, [1]] - scores[:, [0]]
+        return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> Array:
         """The class of every row."""
@@ -529,7 +577,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         """Weights in the units of X, one row per machine (linear machines)."""
         if self._fitted_machines() and self.kernel_ is not None:
             raise MissingAttribute("coef_ is for linear machines: use kernel='linear'.")
-        return np.vstack([m.f.coef for m in self._machines if isinstance(m.f, FittedLinear)])
+        return np.vstack([f.coef for m in self._machines for f in m.functions if isinstance(f, FittedLinear)])
 
     @property
     def centres_(self) -> Array:
@@ -550,7 +598,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
     def _expansions(self) -> list[FittedKernel]:
         if self._fitted_machines() and self.kernel_ is None:
             raise MissingAttribute("centres_ and dual_coef_ are for kernel machines; a linear one has coef_.")
-        return [m.f for m in self._machines if isinstance(m.f, FittedKernel)]
+        return [f for m in self._machines for f in m.functions if isinstance(f, FittedKernel)]
 
     @property
     def support_(self) -> Array:

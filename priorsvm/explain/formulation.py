@@ -52,8 +52,8 @@ def formulation(machines: Sequence[Machine]) -> Formulation:
     values = {"C": machines[0].spec.C}
     for machine in machines:
         _describe(machine, objective, constraints, values)
-    linear = r"f(x) = w^\top x + b"
-    function = linear if machines[0].spec.kernel is None else r"f(x) = \varphi(x)^\top c + b"
+    letters = (r"w", r"x") if machines[0].spec.kernel is None else (r"c", r"\varphi(x)")
+    function = machines[0].problem.function_latex.format(*letters)
     rows = [(label, *found) for label, found in constraints.items()]
     return Formulation(list(objective.items()), rows, function, list(values.items()))
 
@@ -70,8 +70,7 @@ def _describe(
     power = "" if spec.loss == "hinge" else "^2"
     objective.setdefault("svm.regulariser", rf"\|{c}\|_1" if spec.norm == "l1" else rf"\tfrac12 \|{c}\|^2")
     objective.setdefault("svm.loss", rf"C \sum_{{i=1}}^{{{machine.training.n_train}}} \xi_i{power}")
-    margin = r"y_i f(x_i) \ge \rho_i - \xi_i,\; \xi_i \ge 0 \text{ for all rows, added ones too}"
-    constraints.setdefault("svm.margin", (margin, len(compiled.active)))
+    constraints.setdefault("svm.margin", (compiled.margin_latex, len(compiled.active)))
     for name, block, weight in compiled.members:
         factor = "" if weight == 1 else f"{weight:g} \\cdot "
         unnamed = rf"J_{{\text{{{_text(name)}}}}}"

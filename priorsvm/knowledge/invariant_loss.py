@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -52,20 +52,19 @@ class Columns:
     orbit: Array | None = None
     grid: Array | None = None
 
+    parts: ClassVar[tuple[str, ...]] = ("rows", "demands", "thetas", "moves", "idle")
+
     def __len__(self) -> int:
         return len(self.rows)
 
-    def pick(self, which: Array) -> Columns:
+    def pick(self, which: Array) -> Self:
         """Some of them."""
-        return replace(self, **{part: getattr(self, part)[which] for part in _EACH})
+        return replace(self, **{part: getattr(self, part)[which] for part in ("points", *self.parts)})
 
-    def joined(self, new: Columns) -> Columns:
+    def joined(self, new: Self) -> Self:
         """These and others."""
-        both = {part: np.concatenate([getattr(self, part), getattr(new, part)]) for part in _EACH[1:]}
+        both = {part: np.concatenate([getattr(self, part), getattr(new, part)]) for part in self.parts}
         return replace(self, points=stack(self.points, new.points), **both)
-
-
-_EACH = ("points", "rows", "demands", "thetas", "moves", "idle")
 
 
 class InvariantLoss(Knowledge):
@@ -97,6 +96,9 @@ class InvariantLoss(Knowledge):
     continuous : bool
         Moves between the members of the orbit count too: once these are dealt with, worst moves in between
         are looked for, until there is none either. For transforms that are continuous.
+    confusion : dict of (class, other class) to number, optional
+        With ``multi_class="joint"``: a factor on :math:`\Delta` for taking the one for the other, 1 if not
+        listed.
 
     References
     ----------
@@ -130,12 +132,14 @@ class InvariantLoss(Knowledge):
         scaling: str = "margin",
         method: str = "auto",
         continuous: bool = False,
+        confusion: Any = None,
     ):
         self.transform = transform
         self.cost = cost
         self.scaling = scaling
         self.method = method
         self.continuous = continuous
+        self.confusion = confusion
 
     # ------------------------------------------------------------------ what was asked
 
@@ -198,6 +202,33 @@ class InvariantLoss(Knowledge):
         ):
             if value != only:
                 raise InvalidInput(f"method='pegasos' has {name}={only!r} only: use method='columns'.")
+
+    def check_joint(self, sample: Sample) -> None:
+        """Refuse what the joint machine has not."""
+        if self.method not in ("auto", "columns"):
+            raise InvalidInput(f"multi_class='joint' has column generation only, not {self.method!r}.")
+        if self.continuous:
+            raise InvalidInput("multi_class='joint' has no continuous=True.")
+        self.confusions(sample)
+
+    def confusions(self, sample: Sample) -> Array:
+        """The factor on the cost of taking each class for each other, (K, K)."""
+        classes = sample.classes.tolist()
+        factors = np.ones((len(classes), len(classes)))
+        given = {} if self.confusion is None else self.confusion
+        if not isinstance(given, dict):
+            raise InvalidInput(
+                f"confusion must be a dict of (class, other class) to number, got {described(given)}."
+            )
+        for pair, factor in given.items():
+            if not isinstance(pair, tuple) or len(pair) != 2 or not set(pair) <= set(classes):
+                raise InvalidInput(
+                    f"confusion has the key {pair!r}: it takes pairs of the classes {classes}."
+                )
+            if not is_number(factor) or not 0 < factor < float("inf"):
+                raise InvalidInput(f"confusion of {pair!r} must be a positive number, got {factor!r}.")
+            factors[classes.index(pair[0]), classes.index(pair[1])] = factor
+        return factors
 
     def demand(self, thetas: Array) -> Array:
         r""":math:`\Delta` of each move."""

@@ -87,6 +87,9 @@ class WorstCase:
         support = np.bincount(of, push) > SUPPORT * context.largest
         return cls(rows[first], mean(points), total, support, thetas, errors)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self}>"
+
     def __str__(self) -> str:
         rows, points = len(np.unique(self.rows[self.support])), int(self.support.sum())
         text = f"{rows} row{'s'[: rows != 1]} held at {points} worst point{'s'[: points != 1]}"

@@ -25,7 +25,7 @@ from ..errors import (
     SolverNotInstalled,
     SolverUnsuited,
 )
-from ..knowledge.base import Context, Knowledge
+from ..knowledge.base import Context, Knowledge, Verdict
 from ..prior import Member
 from ..sample import Array, Sample
 from . import columns, libsvm, pegasos
@@ -137,6 +137,15 @@ class Machine:
             self.scores,
             self.reached - self.outcome.residuals.gap * (1.0 + abs(self.reached)),
         )
+
+    @property
+    def functions(self) -> list[Fitted]:
+        """f; that of every class in a machine of all classes."""
+        return [self.f]
+
+    def verdict(self, name: str, block: Knowledge, sample: Sample) -> Verdict:
+        """Whether f obeys a block, which is held to what the solver was held to."""
+        return block.verify(self.f, self.context(name, sample, tol=max(10 * self.spec.tol, 1e-5)))
 
     def add_support(self, sample: Sample, enough: Array) -> None:
         """Rows can be held by what blocks ask for beside their margin; then they are support vectors too."""
