@@ -6,7 +6,7 @@ import copy
 import itertools
 import warnings
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +92,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
     max_rounds : int
         Limit on the rounds of iterative blocks.
     n_jobs : int, optional
-        Processes for one-vs-rest machines.
+        Processes for one-vs-rest machines, and for the search for worst moves; joblib's backends such as
+        dask work too.
     verbose : int
         1 shows progress bars.
     random_state : int, RandomState or None
@@ -180,8 +181,11 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         **rows : arrays with one entry per row
             Row parameters of blocks, as ``<block>__<parameter>``.
         """
+        from joblib import parallel_config
+
         task = self._task(X, y, sample_weight, rows)
-        self._keep(task, self._fit_machines(task))
+        with nullcontext() if self.n_jobs is None else parallel_config(n_jobs=self.n_jobs):
+            self._keep(task, self._fit_machines(task))
         return self
 
     def _fit_machines(self, task: _Task) -> list[Machine]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from ..errors import InvalidInput, InvalidType, MissingCapability
+from ..parallel import over_rows
 from ..rows import as_keys, stack
 from ..sample import Array, Sample
 from ..transforms.base import Transform
@@ -261,7 +263,7 @@ class InvariantLoss(Knowledge):
         none, nothing = np.empty(0, int), sample.X_train[:0]
         if isinstance(self.transform, FeatureScaling) or self.method == "pegasos":
             return Columns(none, nothing, np.empty(0), np.empty((0, 0)), none, none)
-        grid, orbit = self.transform.theta_grid(), self.transform.orbit(sample.X_train)
+        grid, orbit = self.transform.theta_grid(), over_rows(self.transform.orbit, sample.X_train)
         empty = Columns(none, nothing, np.empty(0), grid[:0], none, none, orbit, grid)
         few = sample.machine is not None and sample.machine.kernel is None and orbit[..., 0].size <= FEW
         return self._all(empty) if self.method == "all" or (self.method == "auto" and few) else empty
@@ -348,16 +350,14 @@ class InvariantLoss(Knowledge):
         if isinstance(self.transform, FeatureScaling):
             return rho, self.transform.worst(X, f.coef, y)
         orbit, demand = self.transform.orbit(X), self.demand(self.transform.theta_grid())
-        n, s, d = orbit.shape
-        values = f.value(orbit.reshape(-1, d)).reshape(n, s)
-        moves = np.argmax(self.shortfall(y[:, None], rho[:, None], demand, values), axis=1)
-        return demand[moves] * rho, orbit[np.arange(n), moves]
+        moves = np.argmax(self.shortfall(y[:, None], rho[:, None], demand, _values(f, orbit)), axis=1)
+        return demand[moves] * rho, orbit[np.arange(len(rows)), moves]
 
     def worst(self, f: Any, context: Context) -> tuple[Array, Columns]:
         """For each row with a cost the slack that its worst move asks for, and that move."""
         sample, rows, state = context.sample, context.rows, context.state
         assert rows is not None
-        y, rho, d = sample.y[rows], sample.margin[rows], sample.X.shape[1]
+        y, rho = sample.y[rows], sample.margin[rows]
         if state.orbit is None:
             # Rows by the thousand: their orbits are not kept.
             parts = np.array_split(rows, -(-len(rows) // 1000))
@@ -365,9 +365,8 @@ class InvariantLoss(Knowledge):
             demand, points = np.concatenate([one for one, _ in found]), stack(*(two for _, two in found))
             ones, none, zero = np.ones(len(rows)), np.empty((len(rows), 0)), np.zeros(len(rows), int)
             return demand - y * f.value(points), Columns(rows, points, ones, none, zero - 1, zero)
-        s = state.orbit.shape[1]
         if context.scores is None:
-            values = f.value(state.orbit[rows].reshape(-1, d)).reshape(len(rows), s)
+            values = over_rows(partial(_values, f), state.orbit[rows])
         else:
             values = context.scores[rows]
         asked = self.shortfall(y[:, None], rho[:, None], self.demand(state.grid), values)
@@ -463,14 +462,9 @@ class InvariantLoss(Knowledge):
     def _asked(self, f: Any, context: Context, thetas: Array) -> Array:
         """The slack that each of these moves of each row with a cost asks for, (n, k)."""
         sample, rows = context.sample, context.rows
-        y, rho, X = sample.y[rows], sample.margin[rows], sample.X[rows]
-        demand = self.demand(thetas)
-        return np.column_stack(
-            [
-                self.shortfall(y, rho, demand[k], f.value(self.transform.apply(X, theta)))
-                for k, theta in enumerate(thetas)
-            ]
-        )
+        y, rho = sample.y[rows, None], sample.margin[rows, None]
+        values = over_rows(partial(_moved_values, f, self.transform, thetas), sample.X[rows])
+        return self.shortfall(y, rho, self.demand(thetas), values)
 
     # ------------------------------------------------------------------ after the fit
 
@@ -520,6 +514,17 @@ class InvariantLoss(Knowledge):
 
     def words(self) -> str:
         return f"every row keeps its class whatever {self.transform!r} does to it"
+
+
+def _values(f: Any, orbit: Array) -> Array:
+    """f at all members of orbits, (n, s)."""
+    n, s, d = orbit.shape
+    return np.asarray(f.value(orbit.reshape(-1, d)).reshape(n, s))
+
+
+def _moved_values(f: Any, transform: Transform, thetas: Array, X: Array) -> Array:
+    """f at rows moved by each of the parameters, (n, k)."""
+    return np.column_stack([f.value(transform.apply(X, theta)) for theta in thetas])
 
 
 def _finer(values: Array, count: int) -> Array:

@@ -28,6 +28,7 @@ from ..diagnose import Residuals
 from ..knowledge.base import Verdict
 from ..knowledge.invariant_loss import PATIENCE, Columns, InvariantLoss
 from ..knowledge.worst_case import WorstCase
+from ..parallel import over_rows
 from ..prior import Member
 from ..rows import products, stack
 from ..sample import Array, Sample
@@ -147,7 +148,7 @@ class _Loss:
         if self.block is None:
             orbit = X[:, None] if isinstance(X, np.ndarray) else None
         elif not isinstance(self.block.transform, FeatureScaling):
-            grid, orbit = self.block.transform.theta_grid(), self.block.transform.orbit(X)
+            grid, orbit = self.block.transform.theta_grid(), over_rows(self.block.transform.orbit, X)
         none_yet = {"rows": none, "others": none, "moves": none, "idle": none, "demands": np.empty(0)}
         return JointColumns(points=X[:0], thetas=grid[:0], orbit=orbit, grid=grid, **none_yet)
 
@@ -164,7 +165,7 @@ class _Loss:
         if state.orbit is None:
             return self._worst_listless(f)
         s, d = state.orbit.shape[1:]
-        scores = f.value(state.orbit.reshape(-1, d)).reshape(n, s, K)
+        scores = over_rows(f.value, state.orbit.reshape(-1, d)).reshape(n, s, K)
         lead = scores[rows, :, self.y][:, :, None] - scores
         assert state.grid is not None
         strength = np.ones(1) if self.block is None else self.block.demand(state.grid)
