@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from .explain.formulation import Formulation
     from .explain.report import Report
+    from .stability import Stability
     from .verify import Verification
 
 
@@ -542,11 +543,14 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> Array:
         """f of every row: (n,) for two classes, (n, K) for more."""
+        return self._scores(self._checked_rows(X))
+
+    def _checked_rows(self, X: Any) -> Any:
         check_is_fitted(self, "_machines")
         machines = self._machines
         allow_nan = any(m.block.allow_nan and m.weight > 0 for m in machines[0].members)
         with _naming_missing_values():
-            X = validate_data(
+            return validate_data(
                 self,
                 X,
                 reset=False,
@@ -554,7 +558,9 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
                 accept_sparse="csr" if self.kernel_ is None else False,
                 ensure_all_finite="allow-nan" if allow_nan else True,
             )
-        scores = np.column_stack([_score(machine, X) for machine in machines])
+
+    def _scores(self, X: Any) -> Array:
+        scores = np.column_stack([_score(machine, X) for machine in self._machines])
         if scores.shape[1] == 2:  # of a joint machine
             scores = scores[:, [1]] - scores[:, [0]]
         return scores[:, 0] if scores.shape[1] == 1 else scores
@@ -648,11 +654,39 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
 
         return formulation(self._fitted_machines())
 
-    def verify(self) -> Verification:
-        """Whether f obeys each block: where it holds least, and whether that is proven or sampled."""
+    def verify(self, X: Any = None) -> Verification:
+        """Whether f obeys each block: where it holds least, and whether that is proven or sampled.
+
+        Parameters
+        ----------
+        X : (n, d) array, optional
+            New rows. Of blocks that know how rows may be moved, also whether these keep their class
+            whatever move is made: ``verify(X).stability["<block>"]`` has the share of them, and the worst.
+        """
         from .verify import verify
 
-        return verify(self._fitted_machines())
+        found = verify(self._fitted_machines())
+        return found if X is None else found.of_new_rows(self._stability(self._checked_rows(X)))
+
+    def _stability(self, X: Any) -> dict[str, Stability]:
+        """Of every block with a transform: what it does to the class of these rows."""
+        from .stability import stability
+        from .transforms.base import Transform
+
+        moves = {
+            name: block.transform
+            for name, block, weight in self._machines[0].members
+            if weight > 0 and isinstance(getattr(block, "transform", None), Transform)
+        }
+        if not moves:
+            raise InvalidInput(
+                "verify(X) asks what moving new rows does to their class, and no block has a transform."
+            )
+        coef = self.coef_ if self.kernel_ is None else None
+        return {
+            name: stability(self._scores, coef, self.intercept_, transform, X)
+            for name, transform in moves.items()
+        }
 
     # ------------------------------------------------------------------ scikit-learn
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from .explain.table import html_table, text_table
 from .knowledge.base import Verdict
 from .solve.machine import Machine
 from .solve.solvers import single_threaded
+from .stability import Stability
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,20 @@ class Check:
 
 @dataclass(frozen=True)
 class Verification:
-    """One verdict per block; prints as a table."""
+    """One verdict per block; prints as a table.
+
+    Attributes
+    ----------
+    checks : the verdicts.
+    stability : block -> what its moves do to the class of the new rows that were given, if any.
+    """
 
     checks: list[Check]
+    stability: dict[str, Stability] = field(default_factory=dict)
+
+    def of_new_rows(self, found: dict[str, Stability]) -> Verification:
+        """The same with what was found about new rows."""
+        return Verification(self.checks, found)
 
     @property
     def holds(self) -> bool:
@@ -65,12 +77,20 @@ class Verification:
         return head, rows
 
     def __str__(self) -> str:
-        return text_table(*self._cells()) if self.checks else "There is no block to verify."
+        table = text_table(*self._cells()) if self.checks else "There is no block to verify."
+        return "\n".join([table, *self._notes()])
+
+    def _notes(self) -> list[str]:
+        notes = []
+        for name, found in self.stability.items():
+            changed = ", ".join(map(str, found.changed[:5].tolist()))
+            notes.append(f"{name}: {found}" + (f"; the worst are rows {changed}" if changed else ""))
+        return notes
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return html_table(*self._cells())
+        return html_table(*self._cells()) + "".join(f"<p>{note}</p>" for note in self._notes())
 
 
 def verify(machines: Sequence[Machine]) -> Verification:

@@ -1,0 +1,82 @@
+"""What moves do to the class of new rows, against trying every one of them."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.datasets import load_digits, load_iris
+
+from priorsvm import (
+    RBF,
+    ClassCosts,
+    FeatureDeletion,
+    InvariantLoss,
+    PriorSVC,
+    Shift,
+    Translation,
+    VirtualSamples,
+)
+from priorsvm.errors import InvalidInput
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(n_class=3, return_X_y=True)
+    return X / 16, y
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("block", [InvariantLoss, VirtualSamples])
+def test_every_move_of_every_new_row(digits, classes, block):
+    X, y = digits
+    X, y = X[y < classes], y[y < classes]
+    moves = Translation((8, 8), pixels=1, grid="full")
+    model = PriorSVC(block(moves), kernel=RBF(0.05), C=0.3).fit(X[:30], y[:30])
+    new = X[100:180]
+    [found] = model.verify(new).stability.values()
+    classes_moved = np.array([model.predict(moved) for moved in moves.orbit(new)])
+    same = (classes_moved == model.predict(new)[:, None]).all(axis=1)
+    np.testing.assert_array_equal(found.lead > 0, same)
+    assert found.share == pytest.approx(same.mean())
+    assert set(found.changed) == set(np.flatnonzero(~same))
+    scores = model.decision_function(found.points)
+    if classes == 2:
+        np.testing.assert_allclose(found.lead, scores * np.sign(model.decision_function(new)), atol=1e-10)
+    assert f"{same.mean():.1%} of 80 new rows keep their class" in str(model.verify(new))
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "joint"])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_any_feature_deleted(multi_class, classes, sparse):
+    X, y = load_iris(return_X_y=True)
+    X, y = (X - X.mean(axis=0))[50 * (3 - classes) :], y[50 * (3 - classes) :]
+    if sparse:
+        X = csr_array(X)
+    model = PriorSVC(InvariantLoss(FeatureDeletion(1)), C=10, multi_class=multi_class).fit(X, y)
+    found = model.verify(X).stability["invariant_loss"]
+    dense = X.toarray() if sparse else X
+    same = np.ones(len(dense), bool)
+    for k in range(2):
+        for gone in combinations(range(4), k):
+            spoilt = dense.copy()
+            spoilt[:, list(gone)] = 0.0
+            same &= model.predict(spoilt) == model.predict(dense)
+    clear = np.abs(found.lead) > 1e-9  # a tie goes either way
+    np.testing.assert_array_equal((found.lead > 0)[clear], same[clear])
+    at = model.decision_function(found.points)
+    assert at.shape[0] == len(dense)
+
+
+def test_a_certain_block_and_no_block_with_moves(digits):
+    X, y = digits
+    model = PriorSVC(ClassCosts({0: 2.0})).fit(X, y)
+    with pytest.raises(InvalidInput, match="no block has a transform"):
+        model.verify(X)
+    prior = InvariantLoss(Shift(np.eye(64)[0])) + ClassCosts({0: 2.0})
+    model = PriorSVC(prior).fit(X[:40], y[:40])
+    assert list(model.verify(X).stability) == ["invariant_loss"]
+    assert model.verify().stability == {}
+    with pytest.raises(ValueError, match="features"):
+        model.verify(X[:, :5])
