@@ -479,7 +479,9 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
                 model._keep(task, model._fit_machines(task))
                 models.append(model)
                 continue
-            previous = models[-1]._machines if models else [None] * len(task.samples)
+            previous: Sequence[Machine | None] = models[-1]._machines if models else []
+            if len(previous) != len(task.samples) or models[-1].multi_class != model.multi_class:
+                previous = [None] * len(task.samples)
             machines = []
             for sample, before in zip(task.samples, previous, strict=True):
                 if model.preselect:

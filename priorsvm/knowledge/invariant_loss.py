@@ -123,6 +123,10 @@ class InvariantLoss(Knowledge):
     latex: ClassVar[dict[str, str]] = {
         "columns": r"y_i f(T_\theta x_i) \ge \Delta(\theta)\,\rho_i - \xi_i \text{ for the moves found}",
         "scaled": r"\Delta(\theta) (\rho_i - y_i f(T_\theta x_i)) \le \xi_i \text{ for the moves found}",
+        "joint": r"f_{y_i}(T_\theta x_i) - f_k(T_\theta x_i) \ge \Delta(y_i, k, \theta)\,\rho_i - \xi_i"
+        r" \text{ for the moves and classes found}",
+        "joint_slack": r"\Delta(y_i, k, \theta) (\rho_i - f_{y_i}(T_\theta x_i) + f_k(T_\theta x_i))"
+        r" \le \xi_i \text{ for the moves and classes found}",
         "closed": r"y_i f(x_i) - k z_i - \textstyle\sum_j v_{ij} \ge \rho_i - \xi_i",
         "gains": r"z_i + v_{ij} \ge \max((1 - l)\, y_i x_{ij} w_j,\; (1 - u)\, y_i x_{ij} w_j)",
     }
@@ -184,7 +188,12 @@ class InvariantLoss(Knowledge):
             raise InvalidInput(
                 "method='closed' is for FeatureScaling and FeatureDeletion. Use 'columns' or 'all'."
             )
-        self.demand(transform.theta_grid())
+        full = float(self.demand(transform.theta_grid())[0])
+        if full != 1:
+            raise InvalidInput(
+                f"cost must be 1 for the row itself, where theta is 0, and it is {full:g}. "
+                "SampleCosts(margins=...) asks less of rows."
+            )
         transform.orbit(sample.X_train[:1])
         check_flag(continuous=self.continuous)
         if self.continuous:
@@ -223,9 +232,10 @@ class InvariantLoss(Knowledge):
                 f"confusion must be a dict of (class, other class) to number, got {described(given)}."
             )
         for pair, factor in given.items():
-            if not isinstance(pair, tuple) or len(pair) != 2 or not set(pair) <= set(classes):
+            different = isinstance(pair, tuple) and len(pair) == 2 and pair[0] != pair[1]
+            if not different or not set(pair) <= set(classes):
                 raise InvalidInput(
-                    f"confusion has the key {pair!r}: it takes pairs of the classes {classes}."
+                    f"confusion has the key {pair!r}: it takes pairs of two different classes of {classes}."
                 )
             if not is_number(factor) or not 0 < factor < float("inf"):
                 raise InvalidInput(f"confusion of {pair!r} must be a positive number, got {factor!r}.")

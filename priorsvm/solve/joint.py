@@ -25,6 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..assemble import Spec, prepare
 from ..decision import FactorMap, Fitted, FittedKernel, LinearMap, refuse_beyond_memory, require_psd
 from ..diagnose import Residuals
+from ..errors import InvalidInput
 from ..knowledge.base import Verdict
 from ..knowledge.invariant_loss import PATIENCE, Columns, InvariantLoss
 from ..knowledge.worst_case import WorstCase
@@ -34,7 +35,7 @@ from ..rows import products, stack
 from ..sample import Array, Sample
 from ..transforms.features import FeatureScaling
 from .grouped import solve_grouped
-from .machine import Machine
+from .machine import Machine, warn_of_collapse
 from .solvers import Outcome, judge, single_threaded
 
 
@@ -132,10 +133,15 @@ class _Loss:
         self.members = [m for m in members if m.weight > 0]
         found = [m for m in self.members if isinstance(m.block, InvariantLoss)]
         self.block: InvariantLoss | None = found[0].block if found else None
-        self.label = f"{found[0].name}.columns" if found else "svm.margin"
         self.scaling = self.block.scaling if self.block is not None else "margin"
+        own = "joint_slack" if self.scaling == "slack" else "joint"
+        self.label = f"{found[0].name}.{own}" if found else "svm.margin"
         self.active = np.flatnonzero(sample.cost > 0)
         self.y = np.searchsorted(sample.classes, sample.labels)[self.active]
+        if len(np.unique(self.y)) < 2:
+            takers = [name for name, share in sample.shares.items() if np.any(share < 0)]
+            who = f"block '{takers[-1]}' leaves" if takers else "the rows leave"
+            raise InvalidInput(f"{who} a cost to fewer than two classes: two are needed.")
         self.rho = sample.margin[self.active]
         self.bound = spec.C * sample.cost[self.active]
         K = len(sample.classes)
@@ -249,11 +255,12 @@ class JointCompiled:
     """The problem of the last round in CVXPY, over the moves found."""
 
     function_latex = r"f_k(x) = {0}_k^\top {1}"
-    margin_latex = r"f_{y_i}(T_\theta x_i) - f_k(T_\theta x_i) \ge \Delta\,\rho_i - \xi_i,\; \xi_i \ge 0"
 
     def __init__(self, loss: _Loss, state: JointColumns):
         import cvxpy as cp
 
+        plain = r"f_{y_i}(x_i) - f_k(x_i) \ge \rho_i - \xi_i,\; \xi_i \ge 0 \text{ for all } k \ne y_i"
+        self.margin_latex = plain if loss.block is None else r"\xi_i \ge 0"
         spec, d = loss.spec, loss.sample.X.shape[1]
         self.members, self.sample, self.active = loss.members, loss.sample, loss.active
         self.terms: list[Any] = []
@@ -338,7 +345,7 @@ def fit_joint(
         )
     residuals = Residuals(0.0, 0.0, 0.0, gap)
     accepted = np.inf if len(history) >= max_rounds else max(10 * spec.tol, 1e-5)
-    status = judge("COLUMNS", "optimal", residuals, accepted)
+    status = judge("COLUMNS", "optimal", residuals, accepted, None)
     outcome = Outcome("COLUMNS", status, residuals, 0.0, time.perf_counter() - began)
     of_row = np.bincount(state.rows, alpha, minlength=len(loss.active))
     full_alpha, full_slack = np.zeros(len(sample)), np.zeros(len(sample))
@@ -364,4 +371,5 @@ def fit_joint(
         context = replace(machine.context(name, sample), largest=float(alpha.max(initial=0.0)))
         thetas = state.thetas if state.thetas.shape[1] else None
         machine.findings = {name: WorstCase.of(context, rows, state.points, alpha, thetas)}
+    warn_of_collapse(machine)
     return machine

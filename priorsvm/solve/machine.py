@@ -240,7 +240,7 @@ def fit_machine(
             break
         states = {**states, **new}
     bar.close()
-    _warn_of_collapse(machine)
+    warn_of_collapse(machine)
     with single_threaded():
         machine.findings = _findings(machine, sample)
     return machine
@@ -293,7 +293,7 @@ def _by_pegasos(
     duals = {"svm.margin": alpha[sample.cost > 0]}
     machine = Machine(found.f, spec, members, training, states, alpha, support, duals, {}, outcome)
     machine.shared_slack, machine.history = found.slack, found.history
-    _warn_of_collapse(machine)
+    warn_of_collapse(machine)
     return machine
 
 
@@ -316,7 +316,7 @@ def _findings(machine: Machine, sample: Sample) -> dict[str, Any]:
     return found
 
 
-def _warn_of_collapse(machine: Machine) -> None:
+def warn_of_collapse(machine: Machine) -> None:
     """Say that blocks have left nothing of f but its bias, and which of them pushes hardest."""
     from ..knowledge.regions import RegionKnowledge
 
@@ -331,7 +331,8 @@ def _warn_of_collapse(machine: Machine) -> None:
     hardest = max(push, key=lambda name: push[name])
     spread = float(np.ptp(machine.f.value(machine.training.X)))
     if push[hardest] > 1e-3 * (1.0 + float(machine.alpha.sum())) and spread < 1e-3:
-        of_class = f" for class {machine.training.positive!r}" if len(machine.training.classes) > 2 else ""
+        classes, positive = machine.training.classes.tolist(), machine.training.positive
+        of_class = f" for class {positive!r}" if len(classes) > 2 and positive in classes else ""
         block = next(m.block for m in priced if m.name == hardest)
         way_out = block.way_out_of_collapse
         warnings.warn(

@@ -90,7 +90,9 @@ def solve(
         upper, slack, b = whole(w)
         if upper < best[0]:
             best = (upper, slack, w, b)
-        lower = max(lower, linear / t - 0.5 * float(w @ w))
+        # The dual allows any shorter sum too, and the best length is known.
+        shorter = min(1.0, linear / t / max(float(w @ w), 1e-300))
+        lower = max(lower, shorter * linear / t - 0.5 * shorter**2 * float(w @ w))
         gap = (best[0] - lower) / (1.0 + abs(best[0]))
         history.append(
             {

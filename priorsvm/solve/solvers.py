@@ -308,10 +308,11 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
     return Outcome(name, status, found, max(total - seconds, 0.0), seconds, getattr(stats, "num_iters", None))
 
 
-def judge(name: str, status: str, found: Residuals, accepted: float, others: str = "CLARABEL") -> str:
+def judge(name: str, status: str, found: Residuals, accepted: float, others: str | None = "CLARABEL") -> str:
     """The status that the residuals support."""
     said = "iteration limit reached" if status == "user_limit" else status
-    way_out = f"Scale the data (scale='standard'), or try another solver: {others}."
+    way_out = "Scale the data (scale='standard'), or "
+    way_out += f"try another solver: {others}." if others else "use a smaller C."
     if not found.worst <= max(HOPELESS, accepted):
         raise SolverFailed(
             f"{name} says '{said}', but the problem as stated disagrees: {found}. "
