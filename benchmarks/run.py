@@ -24,6 +24,7 @@ ROWS = {
     "cuts": "regions.cuts",
     "cones": "uncertain.cones",
     "trajectories": "uncertain.trajectories",
+    "invariant": "invariant.invariant",
 }
 # Published figures: each prints tables of its own, and only when named.
 REPRODUCTIONS = {

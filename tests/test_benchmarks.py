@@ -48,6 +48,13 @@ def test_the_rows_of_cones_and_trajectories_are_measured_on_equal_problems(bench
     assert all(abs(row["gap"]) < 1e-6 for row in fits)
 
 
+@pytest.mark.slow
+def test_the_rows_of_the_invariant_loss_are_measured_on_equal_problems(benchmarks):
+    rows = benchmarks.main(["invariant", "--quick"])
+    assert [row["peer"] for row in rows] == ["whole orbit", "whole orbit, CVXPY", "whole orbit"]
+    assert all(row["ratio"] > 0 and abs(row["gap"]) < 1e-6 for row in rows)
+
+
 @pytest.mark.parametrize("name", ["wpbc60", "wpbc24", "promoters"])
 def test_a_reproduction_without_its_data_is_skipped_with_a_word_on_why(benchmarks, monkeypatch, capsys, name):
     monkeypatch.delenv("PRIORSVM_DATA", raising=False)

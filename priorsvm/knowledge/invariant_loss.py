@@ -21,8 +21,8 @@ from .worst_case import WorstCase
 
 # Up to this many members of orbits a linear machine takes all of them at once: cheaper than rounds.
 FEW = 20_000
-# Columns that held nothing up for so many rounds leave the problem.
-PATIENCE = 3
+# A multiplier below this share of the largest one holds nothing up: its column leaves the problem.
+HOLDS = 1e-6
 # Between two members of an orbit a continuous move is looked at in so many places, and in more to verify it.
 FINER, FINEST = 16, 50
 # By so much the margin may be missed between the places looked at.
@@ -40,9 +40,9 @@ class Columns:
     demands : (m,) array, :math:`\Delta`, the share of the margin asked for there.
     thetas : (m, q) array.
     moves : (m,) array, which member of the orbit it is, -1 for one that is not listed.
-    idle : (m,) array, for how many rounds each has held nothing up.
     orbit : (n, s, d) array of all members, or None where they cannot be listed.
     grid : (s, q) array, their parameters.
+    resting : (n,) array, whether a training row where it stands held nothing up; None before the first round.
     """
 
     rows: Array
@@ -50,11 +50,11 @@ class Columns:
     demands: Array
     thetas: Array
     moves: Array
-    idle: Array
     orbit: Array | None = None
     grid: Array | None = None
+    resting: Array | None = None
 
-    parts: ClassVar[tuple[str, ...]] = ("rows", "demands", "thetas", "moves", "idle")
+    parts: ClassVar[tuple[str, ...]] = ("rows", "demands", "thetas", "moves")
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -77,9 +77,9 @@ class InvariantLoss(Knowledge):
 
     the first with ``scaling="margin"``, the second with ``"slack"``. Virtual samples take the sum over the
     orbit where this takes the worst of it, so one row never counts more than once, and few moves of few rows
-    end up holding the boundary. Those are found by column generation: solve, look for the worst move of every
-    row, add it, until what is missing is below ``tol``; lower and upper bound are in ``history_``. Exact on
-    every machine.
+    end up holding the boundary. Those are found by column generation: solve, look for the worst moves, add
+    them, until what is missing is below ``tol``; lower and upper bound are in ``history_``. Exact on every
+    machine.
 
     Parameters
     ----------
@@ -272,9 +272,9 @@ class InvariantLoss(Knowledge):
     def start(self, sample: Sample) -> Columns:
         none, nothing = np.empty(0, int), sample.X_train[:0]
         if isinstance(self.transform, FeatureScaling) or self.method == "pegasos":
-            return Columns(none, nothing, np.empty(0), np.empty((0, 0)), none, none)
+            return Columns(none, nothing, np.empty(0), np.empty((0, 0)), none)
         grid, orbit = self.transform.theta_grid(), over_rows(self.transform.orbit, sample.X_train)
-        empty = Columns(none, nothing, np.empty(0), grid[:0], none, none, orbit, grid)
+        empty = Columns(none, nothing, np.empty(0), grid[:0], none, orbit, grid)
         few = sample.machine is not None and sample.machine.kernel is None and orbit[..., 0].size <= FEW
         return self._all(empty) if self.method == "all" or (self.method == "auto" and few) else empty
 
@@ -287,8 +287,8 @@ class InvariantLoss(Knowledge):
     def _members(self, state: Columns, rows: Array, moves: Array) -> Columns:
         assert state.orbit is not None
         assert state.grid is not None
-        thetas, fresh = state.grid[moves], np.zeros(len(rows), int)
-        return Columns(rows, state.orbit[rows, moves], self.demand(thetas), thetas, moves, fresh)
+        thetas = state.grid[moves]
+        return Columns(rows, state.orbit[rows, moves], self.demand(thetas), thetas, moves)
 
     def centres(self, sample: Sample, state: Columns) -> Array:
         return state.points[sample.cost[state.rows] > 0]
@@ -367,43 +367,75 @@ class InvariantLoss(Knowledge):
         """For each row with a cost the slack that its worst move asks for, and that move."""
         sample, rows, state = context.sample, context.rows, context.state
         assert rows is not None
-        y, rho = sample.y[rows], sample.margin[rows]
         if state.orbit is None:
             # Rows by the thousand: their orbits are not kept.
             parts = np.array_split(rows, -(-len(rows) // 1000))
             found = [self.worst_moves(f, sample, part) for part in parts]
             demand, points = np.concatenate([one for one, _ in found]), stack(*(two for _, two in found))
-            ones, none, zero = np.ones(len(rows)), np.empty((len(rows), 0)), np.zeros(len(rows), int)
-            return demand - y * f.value(points), Columns(rows, points, ones, none, zero - 1, zero)
-        if context.scores is None:
-            values = over_rows(partial(_values, f), state.orbit[rows])
-        else:
-            values = context.scores[rows]
-        asked = self.shortfall(y[:, None], rho[:, None], self.demand(state.grid), values)
+            ones, none = np.ones(len(rows)), np.empty((len(rows), 0))
+            moved = Columns(rows, points, ones, none, np.full(len(rows), -1))
+            return demand - sample.y[rows] * f.value(points), moved
+        asked = self._listed(f, context)
         moves = np.argmax(asked, axis=1)
         return asked[np.arange(len(rows)), moves], self._members(state, rows, moves)
+
+    def _listed(self, f: Any, context: Context) -> Array:
+        """The slack that every member of the orbit of every row with a cost asks for, (n, s)."""
+        sample, rows, orbit = context.sample, context.rows, context.state.orbit
+        y, rho = sample.y[rows][:, None], sample.margin[rows][:, None]
+        if context.scores is None:
+            values = f.value(orbit[rows].reshape(-1, orbit.shape[2])).reshape(len(y), -1)
+        else:
+            values = context.scores[rows]
+        return self.shortfall(y, rho, self.demand(context.state.grid), values)
 
     def refine(self, f: Any, context: Context) -> Columns | None:
         sample, state = context.sample, context.state
         if self._closed(sample) or context.rows is None or sample.machine is None:
             return None
-        asked, found = self.worst(f, context)
-        missing, allowed, enough = self._missing(context, asked)
+        if state.orbit is None:
+            worst, found = self.worst(f, context)
+        else:
+            asked = self._listed(f, context)
+            worst = asked.max(axis=1)
+        missing, allowed, enough = self._missing(context, worst)
         context.notes.update(lower=context.lower, upper=context.objective + missing, columns=len(state))
         if missing <= allowed:
             return None
-        chosen = asked - context.slack > enough
-        known = set(zip(state.rows.tolist(), as_keys(state.points), strict=True))
-        chosen &= [k not in known for k in zip(found.rows.tolist(), as_keys(found.points), strict=True)]
-        if not chosen.any():
-            return None
-        idle = state.idle
         duals = np.concatenate([np.empty(0), *context.duals.values()])
-        kept, _ = self.held(context)
-        if len(kept) == len(state) == len(duals):
-            idle = np.where(np.abs(duals) > 1e-6 * context.largest, 0, state.idle + 1)
-        stay = idle <= PATIENCE
-        return replace(state, idle=idle).pick(stay).joined(found.pick(chosen))
+        assert context.alpha is not None
+        own, holding = (np.abs(a) > HOLDS * context.largest for a in (context.alpha, duals))
+        if state.orbit is None:
+            known = set(zip(state.rows.tolist(), as_keys(state.points), strict=True))
+            fresh = [k not in known for k in zip(found.rows.tolist(), as_keys(found.points), strict=True)]
+            new = found.pick((worst - context.slack > enough) & fresh)
+        else:
+            most = min(len(own), int(own.sum() + holding.sum()))
+            new = self._most_missed(asked - context.slack[:, None], enough, most, context)
+        if len(new) == 0:
+            return None
+        resting = np.zeros(sample.n_train, bool)
+        resting[context.rows[~own]] = True
+        if len(holding) == len(state):
+            state = state.pick(holding)
+        return replace(state, resting=resting).joined(new)
+
+    def _most_missed(self, excess: Array, enough: float, most: int, context: Context) -> Columns:
+        """The moves that miss most, of whichever row.
+
+        One move of each row and round would be too many at first, when f is far from what it will be, and
+        too few in the end, when few rows are left and need several each.
+        """
+        state, rows = context.state, context.rows
+        assert rows is not None
+        known = np.zeros((context.sample.n_train, excess.shape[1]), bool)
+        listed = state.moves >= 0
+        known[state.rows[listed], state.moves[listed]] = True
+        places = np.flatnonzero((excess > enough) & ~known[rows])
+        if len(places) > most:
+            places = places[np.argpartition(-excess.ravel()[places], most)[:most]]
+        row, move = np.unravel_index(np.sort(places), excess.shape)
+        return self._members(state, rows[row], move)
 
     def _missing(self, context: Context, asked: Array) -> tuple[float, float, float]:
         """What the objective is short of if slacks must be as asked, what may be missing, and the violation
@@ -445,7 +477,7 @@ class InvariantLoss(Knowledge):
             points[k] = self.transform.apply(sample.X[rows[[k]]], theta)[0]
         demand, unlisted = self.demand(thetas), np.full(len(rows), -1)
         asked = self.shortfall(sample.y[rows], sample.margin[rows], demand, f.value(points))
-        return Columns(rows, points, demand, thetas, unlisted, np.zeros(len(rows), int)), asked
+        return Columns(rows, points, demand, thetas, unlisted), asked
 
     def between(self, count: int) -> tuple[Array, Array]:
         """Parameters on the lines between the members of the orbit, ``count`` from one to the next, and the

@@ -90,36 +90,48 @@ def solve(
     features = LinearMap(points.shape[1], spec.scale)
     # The bias of a linear machine absorbs the middle; taking it off would leave nothing sparse.
     middle = 0.0 if issparse(points) else features.rows(sample.X_train).mean(axis=0)
-    gram = (
-        _Gram(spec, features, middle, columns.orbit, grams) if _listed(rows, moves, sample, columns) else None
-    )
-    if gram is not None:
+    listed = _listed(rows, moves, sample, columns)
+    if listed:
+        K = _Gram(spec, features, middle, columns.orbit, grams).K
         at = rows * columns.orbit.shape[1] + moves  # type: ignore[union-attr]
-        K = gram.K[np.ix_(at, at)]
     else:
         refuse_beyond_memory(len(rows), len(rows), "the matrix of the column generation", "Use fewer rows.")
-        K = _matrix(spec, features.rows(points), middle)
-    before = time.perf_counter()
-    bound = spec.C * sample.cost[active]
-    found = solve_grouped(K * np.outer(y, y), delta, group, bound, y, share, min(1e-9, 1e-2 * spec.tol))
-    seconds = time.perf_counter() - before
-    alpha = np.where(found.alpha > 1e-9 * bound[group], found.alpha, 0.0)
-    used = np.flatnonzero(alpha)
+        K, at = _matrix(spec, features.rows(points), middle), np.arange(len(rows))
+    bound, tol = spec.C * sample.cost[active], min(1e-9, 1e-2 * spec.tol)
+    live = np.ones(len(rows), bool)  # rows that are expected to rest are left out and looked at afterwards
+    if columns.resting is not None:
+        live[: len(training)] = ~columns.resting[training]
+        live |= len(set(y[live])) < 2
+    seconds, steps = 0.0, 0
+    while True:
+        k = np.flatnonzero(live)
+        Q = K[np.ix_(at[k], at[k])] * np.outer(y[k], y[k])
+        before = time.perf_counter()
+        found = solve_grouped(Q, delta[k], group[k], bound, y[k], share[k], tol)
+        seconds, steps = seconds + time.perf_counter() - before, steps + found.steps
+        alpha = np.zeros(len(rows))
+        alpha[k] = np.where(found.alpha > 1e-9 * bound[group[k]], found.alpha, 0.0)
+        spread = np.bincount(at, alpha * y, minlength=len(K))
+        scores = K @ spread
+        asked = (delta - y * (scores[at] + found.bias)) / share
+        slack, needed = np.zeros((2, len(active)))
+        np.maximum.at(slack, group[k], asked[k])
+        np.maximum.at(needed, group, asked)
+        half = 0.5 * float(spread @ scores)
+        dual = float(delta @ alpha) - half
+        if bound @ (needed - slack) <= tol * min(1.0 + abs(dual), bound.sum()):
+            break
+        live |= asked > slack[group]
+    slack, used = needed, np.flatnonzero(alpha)
     weights = (alpha * y)[used]
     if spec.kernel is None:
         used_rows = features.rows(points[used])
         w = np.asarray(weights @ (used_rows if issparse(points) else used_rows - middle))
         f: Any = features.fitted(w, found.bias - float(np.sum(w * middle)))
-        values = f.value(points)
     else:
         f = FittedKernel(found.bias, spec.kernel, points[used], weights, spec.scale)
-        values = K[:, used] @ weights + found.bias
-    slack = np.zeros(len(active))
-    np.maximum.at(slack, group, (delta - y * values) / share)
-    half = 0.5 * float(weights @ K[np.ix_(used, used)] @ weights)
     if spec.kernel is not None:
         vars(f)["_norm"] = float(np.sqrt(max(2.0 * half, 0.0)))  # it would take the kernel matrix again
-    dual = float(delta @ alpha) - half
     gap = abs(half + float(bound @ slack) - dual) / (1.0 + abs(dual))
     residuals = Residuals(0.0, 0.0, abs(float(y @ alpha)) / (1.0 + alpha.sum()), gap)
     full_alpha, full_slack = np.zeros(len(sample)), np.zeros(len(sample))
@@ -129,12 +141,10 @@ def solve(
         own = np.zeros(len(columns))
         own[columns.demands > 0 if block.scaling == "slack" else slice(None)] = alpha[len(active) :]
         duals[f"{member.name}.{'scaled' if block.scaling == 'slack' else 'columns'}"] = own
-    scores = None
-    if gram is not None:
-        scores = (gram.K[:, at[used]] @ weights + found.bias).reshape(columns.orbit.shape[:2])  # type: ignore[union-attr]
     rest = time.perf_counter() - start - seconds
-    outcome = Outcome("COLUMNS", "optimal", residuals, rest, seconds, found.steps)
-    return Solved(f, full_alpha, duals, full_slack, scores, outcome)
+    outcome = Outcome("COLUMNS", "optimal", residuals, rest, seconds, steps)
+    everywhere = (scores + found.bias).reshape(len(sample.X_train), -1) if listed else None
+    return Solved(f, full_alpha, duals, full_slack, everywhere, outcome)
 
 
 def _listed(rows: Array, moves: Array, sample: Sample, columns: Columns) -> bool:

@@ -61,7 +61,7 @@ def solve_grouped(
     tol : relative residuals and duality gap
     """
     m, n = len(delta), len(limit)
-    g = np.ones(m) if share is None else share
+    g, sign = np.ones(m) if share is None else share, np.zeros(m) if y is None else y
     scale = float(np.max(limit))  # variables of the size of one
     Q, C = Q * scale, limit / scale
     order = np.argsort(group, kind="stable")
@@ -91,18 +91,18 @@ def solve_grouped(
         M[np.arange(m), np.arange(m)] += z / alpha
         M[rows, columns] += g[rows] * g[columns] * (xi / s)[group[rows]]
         factor = _factor(M)
-        turned = None if y is None else cho_solve(factor, y, check_finite=False)
 
         target, bent, bent_s = 0.0, np.zeros(m), np.zeros(n)
         for correcting in (False, True):
             inner, outer = (target - bent) / alpha - z, (target - bent_s) / s - xi
             right = inner - dual - g * (outer + xi / s * primal)[group]
-            da = cho_solve(factor, right, check_finite=False)
-            da += cho_solve(factor, right - M @ da, check_finite=False)  # what rounding took
-            db = 0.0
-            if y is not None and turned is not None:
-                db = float((y @ da + balance) / (y @ turned))
-                da = da - db * turned
+            if correcting:
+                da = cho_solve(factor, right, check_finite=False)
+                da += cho_solve(factor, right - M @ da, check_finite=False)  # what rounding took
+            else:
+                da, turned = cho_solve(factor, np.stack([right, sign], axis=1), check_finite=False).T
+            db = 0.0 if y is None else float((y @ da + balance) / (y @ turned))
+            da = da - db * turned
             ds = -primal - np.bincount(group, g * da, minlength=n)
             dz, dxi = inner - z / alpha * da, outer - xi / s * ds
             if not correcting:

@@ -27,7 +27,7 @@ from ..decision import FactorMap, Fitted, FittedKernel, LinearMap, refuse_beyond
 from ..diagnose import Residuals
 from ..errors import InvalidInput
 from ..knowledge.base import Verdict
-from ..knowledge.invariant_loss import PATIENCE, Columns, InvariantLoss
+from ..knowledge.invariant_loss import Columns, InvariantLoss
 from ..knowledge.worst_case import WorstCase
 from ..parallel import over_rows
 from ..prior import Member
@@ -38,6 +38,9 @@ from .grouped import solve_grouped
 from .machine import Machine, warn_of_collapse
 from .solvers import Outcome, judge, single_threaded
 
+# Columns that held nothing up for so many rounds leave the problem.
+PATIENCE = 3
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JointColumns(Columns):
@@ -46,10 +49,12 @@ class JointColumns(Columns):
     Attributes
     ----------
     others : (m,) array, places among the classes.
+    idle : (m,) array, for how many rounds each has held nothing up.
     """
 
     others: Array
-    parts: ClassVar[tuple[str, ...]] = (*Columns.parts, "others")
+    idle: Array
+    parts: ClassVar[tuple[str, ...]] = (*Columns.parts, "others", "idle")
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,9 +67,11 @@ class Machine:
     shared_slack: Array | None = None
     scores: Array | None = None
     compiled: Compiled | None = None
+    _values: tuple[Fitted, Array, Array] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "compiled": None}  # a solved cvxpy problem cannot be pickled
+        # A solved cvxpy problem cannot be pickled.
+        return {**vars(self), "compiled": None, "_values": None}
 
     @property
     def sample(self) -> Sample:
@@ -85,8 +87,14 @@ class Machine:
 
     def slack(self, sample: Sample) -> Array:
         r""":math:`\xi_i = [\rho_i - y_i f(x_i)]_+`, from f; at least what blocks that share it ask for."""
-        hinge = np.maximum(sample.margin - sample.y * self.f.value(sample.X), 0.0)
+        hinge = np.maximum(sample.margin - sample.y * self.values(sample.X), 0.0)
         return hinge if self.shared_slack is None else np.maximum(hinge, self.shared_slack)
+
+    def values(self, X: Array) -> Array:
+        """f at these rows, which are asked for again and again while the machine is fitted."""
+        if self._values is None or self._values[0] is not self.f or self._values[1] is not X:
+            self._values = self.f, X, self.f.value(X)
+        return self._values[2]
 
     def contributions(self) -> dict[tuple[str, str], float]:
         """(block, term) -> what it adds to the objective; together they are the objective."""

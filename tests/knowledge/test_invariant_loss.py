@@ -1,6 +1,7 @@
 """The worst of all moves, against all of them written out, cones of other blocks, and the plain machine."""
 
 import warnings
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
@@ -24,7 +25,9 @@ from priorsvm import (
     VirtualSamples,
     check_knowledge,
 )
+from priorsvm.cache import Cache
 from priorsvm.errors import InvalidInput, InvalidType, MissingCapability, SolverUnsuited
+from priorsvm.solve.columns import solve
 
 SHARP = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
 MOVES = Shift([[0.2, 0.1, 0.0], [0.0, 0.2, 0.1]], steps=5)
@@ -452,6 +455,46 @@ def test_machines_that_share_a_kernel_matrix_share_its_centre():
     assert set(ours.solver_) == {"COLUMNS"}
     np.testing.assert_allclose(ours.objective_, theirs.objective_, rtol=1e-6)
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("who", ["nobody", "some", "one class", "everybody"])
+def test_rows_that_rest_are_woken_when_they_are_missed(few, kernel, who):
+    X, y = few
+    model = PriorSVC(InvariantLoss(MOVES, method="columns"), C=2.0, kernel=kernel, solver="COLUMNS").fit(X, y)
+    machine = model._machines[0]
+    state = machine.states["invariant_loss"]
+    resting = {
+        "nobody": np.zeros(len(X), bool),
+        "some": np.random.default_rng(0).random(len(X)) < 0.7,
+        "one class": y == y[0],
+        "everybody": np.ones(len(X), bool),
+    }[who]
+    for kept in (slice(None), slice(0, 5), slice(0, 0)):
+        columns = state.pick(np.arange(len(state))[kept])
+        found, expected = (
+            solve(machine.spec, machine.members, {"invariant_loss": held}, machine.sample, Cache())
+            for held in (replace(columns, resting=resting), replace(columns, resting=None))
+        )
+        np.testing.assert_allclose(found.slack, expected.slack, atol=1e-5)
+        np.testing.assert_allclose(found.f.value(X), expected.f.value(X), atol=1e-5)
+        assert found.outcome.residuals.gap < 1e-8
+
+
+@pytest.mark.parametrize("where", ["listed", "not listed"])
+def test_each_round_adds_the_moves_missed_most_and_no_more_than_hold(data, monkeypatch, where):
+    X, y = data
+    if where == "not listed":
+        monkeypatch.setattr("priorsvm.solve.columns.ALL_BYTES", 0)
+    model = PriorSVC(InvariantLoss(MOVES), kernel=RBF(0.4), C=5.0).fit(X, y)
+    every = PriorSVC(InvariantLoss(MOVES, method="all"), kernel=RBF(0.4), C=5.0).fit(X, y)
+    assert model.objective_ == pytest.approx(every.objective_, rel=1e-6)
+    counts = [entry["columns"] for entry in model.history_]
+    assert counts[0] == 0
+    assert max(np.diff(counts)) <= len(X)
+    weights = np.abs(
+        np.concatenate([d for name, d in model._machines[0].duals.items() if name != "svm.margin"])
+    )
+    assert np.mean(weights > 1e-6 * weights.max()) > 0.7  # what holds nothing up has left
 
 
 @pytest.mark.parametrize("solver", ["CLARABEL", "COLUMNS"])

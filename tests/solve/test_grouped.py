@@ -96,6 +96,21 @@ def test_members_that_are_there_twice():
     np.testing.assert_allclose(f2[: len(y)], f, atol=1e-5)  # the root of the gap
 
 
+def test_a_group_without_members_has_no_slack():
+    K, y, group, _ = drawn(3)
+    n = group.max() + 1
+    gone = np.isin(group, (0, 7, n - 1))
+    kept = np.flatnonzero(~gone)
+    limit = np.full(n, 2.0)
+    found = solve_grouped(
+        (K * np.outer(y, y))[np.ix_(kept, kept)], np.ones(len(kept)), group[kept], limit, y[kept]
+    )
+    a, part = found.alpha, K[np.ix_(kept, kept)]
+    expected = own(part, np.ones(len(kept)), group[kept], limit, y[kept], np.ones(len(kept)))
+    assert 0.5 * (a * y[kept]) @ part @ (a * y[kept]) - a.sum() == pytest.approx(expected, rel=1e-8)
+    np.testing.assert_allclose(found.slack[[0, 7, n - 1]], 0.0, atol=1e-7)
+
+
 def test_pairs_are_all_of_a_group():
     group = np.array([1, 0, 1, 2, 1])
     rows, columns = _pairs(group, np.argsort(group, kind="stable"))
