@@ -853,6 +853,25 @@ def test_small_and_large_costs(C):
     assert model.objective_ == pytest.approx(primal(model, MOVES.orbit(X), y, C), rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    "C",
+    [
+        1e-3,
+        *(
+            pytest.param(
+                C, marks=pytest.mark.xfail(strict=True, reason="the gap is small because the objective is")
+            )
+            for C in (1e-4, 1e-5)
+        ),
+    ],
+)
+def test_small_costs_are_solved_too(C):
+    X, y = draw()
+    model = joint(InvariantLoss(MOVES), C=C).fit(X, y)
+    assert model.verify().holds
+    assert model.objective_ == pytest.approx(literal(MOVES.orbit(X), y, C)[0], rel=1e-5)
+
+
 @pytest.mark.xfail(strict=True, raises=ValueError, reason="fails in reshape, where one-vs-rest says why")
 def test_rows_that_all_cost_nothing_are_refused():
     X, y = draw()
