@@ -29,6 +29,9 @@ from .solvers import Outcome
 # A linear machine with fewer columns than this, or than it has rows, is Clarabel's.
 NARROW = 200
 
+# Multipliers below this part of the largest are what an interior-point method leaves of zero.
+ROUNDING = 1e-12
+
 # A kernel matrix between all members of all orbits is kept up to this size.
 ALL_BYTES = 2**28
 
@@ -110,7 +113,7 @@ def solve(
         found = solve_grouped(Q, delta[k], group[k], bound, y[k], share[k], tol)
         seconds, steps = seconds + time.perf_counter() - before, steps + found.steps
         alpha = np.zeros(len(rows))
-        alpha[k] = np.where(found.alpha > 1e-9 * bound[group[k]], found.alpha, 0.0)
+        alpha[k] = np.where(found.alpha > ROUNDING * found.alpha.max(), found.alpha, 0.0)
         spread = np.bincount(at, alpha * y, minlength=len(K))
         scores = K @ spread
         asked = (delta - y * (scores[at] + found.bias)) / share

@@ -25,7 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..assemble import Spec, prepare
 from ..decision import FactorMap, Fitted, FittedKernel, LinearMap, refuse_beyond_memory, require_psd
 from ..diagnose import Residuals
-from ..errors import InvalidInput
+from ..errors import InvalidInput, SolverFailed
 from ..knowledge.base import Verdict
 from ..knowledge.invariant_loss import Columns, InvariantLoss
 from ..knowledge.worst_case import WorstCase
@@ -34,6 +34,7 @@ from ..prior import Member
 from ..rows import products, stack
 from ..sample import Array, Sample
 from ..transforms.features import FeatureScaling
+from .columns import ROUNDING
 from .grouped import solve_grouped
 from .machine import Machine, warn_of_collapse
 from .solvers import Outcome, judge, single_threaded
@@ -249,8 +250,11 @@ class _Loss:
         delta = rho if slack_scaled else state.demands * rho
         share = 1.0 / state.demands if slack_scaled else None
         tol = min(1e-9, 1e-2 * spec.tol)
-        found = solve_grouped(Q, delta, state.rows, self.bound, None, share, tol)
-        alpha = np.where(found.alpha > 1e-9 * self.bound[state.rows], found.alpha, 0.0)
+        try:
+            alpha = solve_grouped(Q, delta, state.rows, self.bound, None, share, tol).alpha
+        except SolverFailed:  # Clarabel takes longer, and more
+            alpha = JointCompiled(self, state).multipliers()
+        alpha = np.where(alpha > ROUNDING * alpha.max(), alpha, 0.0)
         used = np.flatnonzero(alpha)
         f = JointFunction(spec, state.points[used], alpha[used, None] * signs[used])
         return f, alpha, float(delta @ alpha) - 0.5 * float(alpha @ Q @ alpha)
@@ -283,7 +287,21 @@ class JointCompiled:
             asked = lead >= state.demands * rho - xi
         self.constraints = {loss.label: asked}
         asked.set_label(loss.label)
+        self.scaled = state.demands if loss.scaling == "slack" else 1.0
         self.problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(c) + loss.bound @ slack), [asked])
+
+    def multipliers(self) -> Array:
+        """Those of the dual in which :class:`_Loss` works, by Clarabel."""
+        import cvxpy as cp
+
+        try:
+            self.problem.solve(solver="CLARABEL")
+        except cp.SolverError as error:
+            raise SolverFailed(f"CLARABEL gave up on the joint machine: {error}. Use a smaller C.") from error
+        [asked] = self.constraints.values()
+        if asked.dual_value is None:
+            raise SolverFailed(f"CLARABEL ended with status '{self.problem.status}'. Use a smaller C.")
+        return np.asarray(np.abs(asked.dual_value) * self.scaled)
 
 
 def fit_joint(
@@ -313,7 +331,7 @@ def fit_joint(
             half = 0.5 * f.norm("l2") ** 2
             upper = half + float(loss.bound @ np.maximum(asked, 0.0))
             best = min(best, upper)
-            gap = (upper - lower) / (1.0 + abs(upper))
+            gap = (upper - lower) / min(1.0 + upper, float(loss.bound.sum()))
             now = time.perf_counter()
             history.append(
                 {
@@ -336,7 +354,7 @@ def fit_joint(
             np.maximum.at(slack, state.rows, loss.shortfall(state.demands, loss.rho[state.rows], lead))
             if gap <= spec.tol or len(history) >= max_rounds:
                 break
-            new = asked > slack + 0.1 * spec.tol * (1.0 + upper) / loss.bound.sum()
+            new = asked > slack + 0.1 * spec.tol * min((1.0 + upper) / loss.bound.sum(), 1.0)
             if not new.any():
                 break
             idle = np.where(alpha > 1e-6 * alpha.max(), 0, state.idle + 1)

@@ -298,10 +298,11 @@ def _by_pegasos(
     outcome = Outcome("PEGASOS", last["status"], residuals, 0.0, time.perf_counter() - start)
     alpha = found.alpha
     support = alpha > 1e-6 * np.minimum(spec.C * sample.cost, alpha.max(initial=0.0))
-    duals = {"svm.margin": alpha[sample.cost > 0]}
+    duals = {f"{name}.worst": alpha[: sample.n_train][sample.cost[: sample.n_train] > 0]}
     machine = Machine(found.f, spec, members, training, states, alpha, support, duals, {}, outcome)
     machine.shared_slack, machine.history = found.slack, found.history
-    warn_of_collapse(machine)
+    if last["gap"] <= spec.tol:
+        warn_of_collapse(machine)
     return machine
 
 

@@ -93,7 +93,7 @@ def solve(
         # The dual allows any shorter sum too, and the best length is known.
         shorter = min(1.0, linear / t / max(float(w @ w), 1e-300))
         lower = max(lower, shorter * linear / t - 0.5 * shorter**2 * float(w @ w))
-        gap = (best[0] - lower) / (1.0 + abs(best[0]))
+        gap = (best[0] - lower) / min(1.0 + best[0], float(C.sum()))
         history.append(
             {
                 "round": number,
