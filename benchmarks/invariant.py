@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
+from scipy.sparse import random_array
 from sklearn.datasets import load_digits
 
-from priorsvm import RBF, InvariantLoss, PriorSVC, Translation
+from priorsvm import RBF, FeatureDeletion, InvariantLoss, PriorSVC, Translation
 from priorsvm.datasets import load_usps
 from priorsvm.errors import DataNotFound
 
@@ -68,3 +69,22 @@ def invariant(quick: bool) -> Iterator[Row]:
             name = "whole orbit" if solver == "COLUMNS" else "whole orbit, CVXPY"
             bar = target if solver == "COLUMNS" else 0.1
             yield Row.of("invariant", work, name, timing, bar, "P", gap, note)
+
+
+def deletion(quick: bool) -> Iterator[Row]:
+    """The worst deletions of sparse rows, against the products with the rows that any round has."""
+    n, d, k = (200, 2000, 5) if quick else (2000, 20_000, 5)
+    rng = np.random.default_rng(0)
+    X = random_array((n, d), density=140 / d if quick else 0.007, rng=rng, format="csr")
+    w, y = rng.normal(size=d), rng.choice([-1.0, 1.0], n)
+    moves, alpha = FeatureDeletion(k), np.abs(rng.normal(size=n))
+
+    def products() -> tuple[Array, Array]:
+        return X @ w, X.T @ (alpha * y)
+
+    timing, moved, (scores, _) = interleaved(partial(moves.worst, X, w, y), products)
+    gains = np.maximum(y[:, None] * X.toarray() * w, 0.0)
+    most = np.sort(gains, axis=1)[:, -k:].sum(axis=1)
+    gap = same(float(np.abs(y * scores - y * (moved @ w) - most).max() / most.max()))
+    work = f"{n} x {d}, {X.nnz} entries, {k} deleted"
+    yield Row.of("deletion", work, "X w and X'a", timing, 3.0, "P", gap, "one oracle of all rows")

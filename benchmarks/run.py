@@ -25,6 +25,7 @@ ROWS = {
     "cones": "uncertain.cones",
     "trajectories": "uncertain.trajectories",
     "invariant": "invariant.invariant",
+    "deletion": "invariant.deletion",
 }
 # Published figures: each prints tables of its own, and only when named.
 REPRODUCTIONS = {

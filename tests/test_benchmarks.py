@@ -55,6 +55,13 @@ def test_the_rows_of_the_invariant_loss_are_measured_on_equal_problems(benchmark
     assert all(row["ratio"] > 0 and abs(row["gap"]) < 1e-6 for row in rows)
 
 
+@pytest.mark.slow
+def test_the_row_of_deleted_features_is_measured_on_worst_moves(benchmarks):
+    [row] = benchmarks.main(["deletion", "--quick"])
+    assert row["ratio"] > 0
+    assert row["gap"] < 1e-12
+
+
 @pytest.mark.parametrize("name", ["wpbc60", "wpbc24", "promoters"])
 def test_a_reproduction_without_its_data_is_skipped_with_a_word_on_why(benchmarks, monkeypatch, capsys, name):
     monkeypatch.delenv("PRIORSVM_DATA", raising=False)

@@ -8,6 +8,7 @@ from scipy.sparse import csr_array, csr_matrix, issparse
 
 from priorsvm.errors import InvalidInput
 from priorsvm.transforms import FeatureDeletion, FeatureScaling
+from priorsvm.transforms.features import FEW
 
 
 def brute_force(x, coef, sign, k, low, high):
@@ -36,6 +37,17 @@ def test_worst_is_the_worst_of_all(k, low, high, sparse):
     changed = dense != X
     assert changed.sum(axis=1).max() <= k
     assert np.isin(np.round(dense[changed] / X[changed], 12), (low, high)).all()
+
+
+@pytest.mark.parametrize("k", [1, FEW, FEW + 1, 25])
+def test_sparse_and_dense_rows_lose_as_much(k):
+    rng = np.random.default_rng(k)
+    X = np.round(rng.normal(size=(30, 40)), 1) * (rng.random((30, 40)) < 0.5)
+    X[[0, 7, 29]] = 0.0  # rows without entries, also the first and the last
+    coef, sign = np.round(rng.normal(size=40), 1), rng.choice([-1.0, 1.0], 30)
+    sparse, dense = (FeatureDeletion(k).worst(rows, coef, sign) for rows in (csr_array(X), X))
+    np.testing.assert_allclose(sparse @ coef, dense @ coef, atol=1e-13)
+    assert ((sparse.toarray() != X).sum(axis=1) <= k).all()
 
 
 def test_deletion_is_scaling_by_nought_or_one():
