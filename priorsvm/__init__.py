@@ -42,6 +42,8 @@ _HOME = {
     "Polynomial": "kernels.standard",
     "RBF": "kernels.standard",
     "NegativeDistance": "kernels.standard",
+    "Bhattacharyya": "kernels.bhattacharyya",
+    "PrincipalAngles": "kernels.principal_angles",
     "Transform": "transforms.base",
     "Translation": "transforms.images",
     "Rotation": "transforms.images",

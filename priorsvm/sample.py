@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import InvalidInput, InvalidType
-from .rows import Array, same
+from .rows import Array, same, to_width
 
 if TYPE_CHECKING:
     from .assemble import Spec
@@ -141,7 +141,7 @@ class Sample:
         source = np.full(len(X), -1) if source is None else source
         return replace(
             self,
-            X=np.vstack([self.X, X]),
+            X=np.vstack([to_width(self.X, X.shape[1]), X]),  # sets may be larger than those trained on
             y=np.concatenate([self.y, y]),
             cost=np.concatenate([self.cost, cost]),
             margin=np.concatenate([self.margin, margin]),

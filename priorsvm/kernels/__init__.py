@@ -20,6 +20,10 @@ _HOME = {
     "RBF": "standard",
     "NegativeDistance": "standard",
     "Pairwise": "standard",
+    "Bhattacharyya": "bhattacharyya",
+    "PrincipalAngles": "principal_angles",
+    "SetKernel": "set_kernel",
+    "OnRows": "set_kernel",
 }
 
 __all__ = list(_HOME)

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..errors import InvalidInput
+from ..kernels.set_kernel import OnRows
 from ..rows import dense_row
 from ..sample import Array, Sample
 
@@ -228,6 +229,11 @@ class Knowledge(BaseEstimator):
         return False
 
     @property
+    def takes_sets(self) -> bool:
+        """Whether the block makes sense of samples that are sets of different sizes: it names no column."""
+        return False
+
+    @property
     def only_rows(self) -> bool:
         """Whether all the block does is to add or reweight rows."""
         return type(self).build is Knowledge.build
@@ -335,8 +341,11 @@ def check_flag(**values: Any) -> None:
 
 
 def check_points(name: str, X: Any, sample: Sample) -> Array:
-    """Points given to a block: a finite 2-D array with the columns of the training data."""
+    """Points given to a block: a finite 2-D array with the columns of the training data, or sets as rows."""
     n_features = sample.X.shape[1]
+    kernel = None if sample.machine is None else sample.machine.kernel
+    if isinstance(kernel, OnRows) and not (len(X) and np.ndim(X[0]) == 1):  # a row is a set, flattened
+        return kernel.encode(X, name, at_least=n_features)
     columns = getattr(X, "columns", None)
     if columns is not None and sample.feature_names is not None:
         given, known = [str(c) for c in columns], sample.feature_names.tolist()

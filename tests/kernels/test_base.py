@@ -15,12 +15,14 @@ from sklearn.svm import SVC
 from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
 from priorsvm.kernels import (
     RBF,
+    Bhattacharyya,
     FromCallable,
     Kernel,
     Linear,
     NegativeDistance,
     Pairwise,
     Polynomial,
+    PrincipalAngles,
     Product,
     Scaled,
     Sum,
@@ -74,14 +76,22 @@ KERNELS = [
     -2 * NegativeDistance(),
     0 * Pairwise("sigmoid"),
     0.5 * (RBF(gamma=0.3) + Linear()) * RBF(gamma=0.1) + 2 * Polynomial(gamma=0.2, coef0=1.0),
+    Bhattacharyya(eta=0.3),
+    Bhattacharyya(eta=0.1, base=RBF(gamma=0.3)),
+    Bhattacharyya(eta=0.1, base=Polynomial(degree=2, gamma=0.5, coef0=1.0), n_components=1),
+    PrincipalAngles(),
+    PrincipalAngles(base=RBF(gamma=0.3), n_directions=1, ridge=0.1),
+    PrincipalAngles(squared=False),
+    0.5 * Bhattacharyya(eta=0.3) * PrincipalAngles() + PrincipalAngles(),
 ]
 
 every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 
 
 def rows_for(kernel, n=17, seed=0):
-    """Rows of both signs, unless the kernel is not defined for them."""
-    X = np.random.default_rng(seed).normal(size=(n, 3))
+    """Rows of both signs, unless the kernel is not defined for them; or pairs of rows."""
+    shape = (n, 2, 3) if kernel is not None and kernel.takes_sets else (n, 3)
+    X = np.random.default_rng(seed).normal(size=shape)
     if "chi2" in repr(kernel) or "2.5, gamma" in repr(kernel):
         X = np.abs(X)
     X.flags.writeable = False
@@ -233,7 +243,8 @@ def test_capabilities_are_known_before_any_work(kernel, has):
 
 @every_kernel
 def test_no_rows_give_empty_matrices(kernel):
-    X, none = rows_for(kernel), np.empty((0, 3))
+    X = rows_for(kernel)
+    none = X[:0]
     assert kernel(X, none).shape == (17, 0)
     assert kernel(none).shape == (0, 0)
     assert kernel.diag(none).shape == (0,)
