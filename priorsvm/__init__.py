@@ -44,6 +44,7 @@ _HOME = {
     "NegativeDistance": "kernels.standard",
     "Bhattacharyya": "kernels.bhattacharyya",
     "PrincipalAngles": "kernels.principal_angles",
+    "select_kernel": "kernels.select",
     "Transform": "transforms.base",
     "Translation": "transforms.images",
     "Rotation": "transforms.images",

@@ -24,6 +24,7 @@ _HOME = {
     "PrincipalAngles": "principal_angles",
     "SetKernel": "set_kernel",
     "OnRows": "set_kernel",
+    "select_kernel": "select",
 }
 
 __all__ = list(_HOME)
