@@ -37,6 +37,7 @@ _HOME = {
     "MissingValues": "knowledge.missing_values",
     "Trajectories": "knowledge.trajectories",
     "InvariantLoss": "knowledge.invariant_loss",
+    "RowPermutations": "knowledge.row_permutations",
     "Kernel": "kernels.base",
     "Linear": "kernels.standard",
     "Polynomial": "kernels.standard",

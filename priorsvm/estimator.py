@@ -318,8 +318,24 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             with naming(name):
                 for sample in samples:
                     block.validate(sample)
+        self._check_moved(prior)
         self._check_joint(prior, samples[0])
         return _Task(spec, prior, samples)
+
+    def _check_moved(self, prior: Prior) -> None:
+        """Refuse what speaks of the training rows as they were given, if another block moves them."""
+        live = [m for m in prior if m.weight > 0]
+        movers = [m.name for m in live if m.block.moves_rows]
+        fixed = [m.name for m in live if m.block.shares_slack]
+        if len(movers) > 1:
+            raise InvalidInput(
+                f"blocks '{movers[0]}' and '{movers[1]}' both move the training rows: keep one of them."
+            )
+        if movers and fixed:
+            raise InvalidInput(
+                f"block '{movers[0]}' moves the training rows, and block '{fixed[0]}' asks for the margin at "
+                "the worst they may be as they were given: keep one of them."
+            )
 
     def _check_joint(self, prior: Prior, sample: Sample) -> None:
         """Refuse what a machine of all classes has not, and what only such a machine has."""

@@ -134,6 +134,10 @@ class Sample:
         """Replace the margin asked of every training row."""
         return replace(self, margin=np.concatenate([margin, self.margin[self.n_train :]]))
 
+    def with_training(self, X: Array) -> Sample:
+        """Replace the training rows by others that stand for them."""
+        return replace(self, X=np.vstack([X, self.X[self.n_train :]]))
+
     def with_rows(
         self, X: Array, y: Array, cost: Array, margin: Array, source: Array | None = None
     ) -> Sample:

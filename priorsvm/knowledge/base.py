@@ -141,6 +141,8 @@ class Knowledge(BaseEstimator):
     exact : whether the refinement, if there is one, ends in the global optimum.
     shares_slack : whether the block's constraints stand on the sample's own slack; such blocks take
         no outer weight.
+    moves_rows : whether ``prepare`` puts other rows in the place of training rows; such blocks take no outer
+        weight.
     allow_nan : whether the block deals with missing values in X.
     way_out_of_collapse : what to do when the block has left a constant f.
     latex : formulas by penalty name, constraint label, or ``"sample"`` for what ``prepare`` does; there
@@ -155,6 +157,7 @@ class Knowledge(BaseEstimator):
     adds_rows: ClassVar[bool] = False
     exact: ClassVar[bool] = True
     shares_slack: ClassVar[bool] = False
+    moves_rows: ClassVar[bool] = False
     allow_nan: ClassVar[bool] = False
     latex: ClassVar[dict[str, str]] = {}
     way_out_of_collapse: ClassVar[str] = "Soften it, shrink its region, or use another kernel."
