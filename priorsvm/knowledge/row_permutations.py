@@ -53,7 +53,7 @@ class RowPermutations(Knowledge):
 
     .. math:: A_{jk} = y_i \sum_l W_{jl} Z_{i,kl} + 2 \rho \sum_l c_{jl} Z_{i,kl}
 
-    of row k in place j. With ``rho=0`` the objective falls in every round. With ``rho > 0`` the permutations
+    of row k in place j. With ``rho=0`` the objective never rises. With ``rho > 0`` the permutations
     also draw the matrices towards the centre c of the smallest ball around all of them, for the sake of the
     bound on the error by radius over margin; nothing is known of when that ends.
 
