@@ -40,7 +40,7 @@ class Sets:
     @classmethod
     def of_rows(cls, rows: Array, width: int) -> Sets:
         """What :meth:`rows` wrote; the rows may have been made wider since."""
-        elements = rows.reshape(len(rows), -1, width)
+        elements = rows.reshape(len(rows), rows.shape[1] // width, width)
         present = elements[:, :, 0] != PAD
         return cls(np.where(present[:, :, None], elements, 0.0), present.sum(axis=1))
 

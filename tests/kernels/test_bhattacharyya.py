@@ -135,6 +135,20 @@ def test_matrices_are_positive_semidefinite_in_any_feature_space(n_components):
         assert K.max() <= 1 + 1e-12
 
 
+def test_components_of_the_union_would_not_be_positive_semidefinite():
+    """Why each set has its own components: those of both sets together are another space for every pair."""
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(6, 5)) + rng.normal(size=5) for _ in range(60)]
+    kernel, K = Bhattacharyya(eta=0.01), np.eye(60)
+    for i, j in itertools.combinations(range(60), 2):
+        both = np.vstack([X[i], X[j]])
+        axis = np.linalg.svd(both - both.mean(axis=0))[2][0]
+        K[i, j] = K[j, i] = kernel([X[i] @ axis[:, None]], [X[j] @ axis[:, None]])[0, 0]
+    assert np.linalg.eigvalsh(K)[0] < -1
+    own = Bhattacharyya(eta=0.01, base=Linear(), n_components=1)
+    assert np.linalg.eigvalsh(own(X))[0] > -1e-12
+
+
 def test_far_sets_and_large_numbers_underflow_to_zero_and_not_to_nan():
     X = [np.full((3, 2), 1e6) + np.eye(3, 2), np.full((4, 2), -1e6) + np.eye(4, 2)]
     for kernel in (Bhattacharyya(eta=0.1), Bhattacharyya(eta=0.1, base=RBF(gamma=1.0))):

@@ -280,6 +280,26 @@ def test_sample_blocks_work_with_sets_of_any_size(norm, solver):
     assert_allclose(costs.decision_function(X), same.decision_function(X), atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "machine",
+    [
+        {"n_centres": 15},
+        {"preselect": True},
+        {"loss": "squared_hinge"},
+        {"multi_class": "joint"},
+        {"n_jobs": 2},
+    ],
+    ids=str,
+)
+def test_every_kind_of_machine_takes_sets(machine):
+    rng = np.random.default_rng(0)
+    y = np.arange(36) % (3 if "n_jobs" in machine else 2)
+    X = [rng.normal(size=(rng.integers(4, 9), 2)) * [[1, 1], [5, 1], [1, 5]][k] for k in y]
+    model = PriorSVC(kernel=Bhattacharyya(), C=10.0, **machine).fit(X, y)
+    assert model.score(X, y) > 0.85
+    assert model.predict([np.ones((15, 2))]).shape == (1,)
+
+
 def test_transductive_sets():
     X, y = two_classes(40)
     model = PriorSVC(Transductive([*X[20:], np.ones((11, 2))]), kernel=Bhattacharyya(eta=0.5)).fit(
