@@ -23,6 +23,8 @@ from .worst_case import WorstCase
 FEW = 20_000
 # A multiplier below this share of the largest one holds nothing up: its column leaves the problem.
 HOLDS = 1e-6
+# So many moves may join in a round however few hold f up: problems of that size cost nothing.
+AT_LEAST = 30
 # Between two members of an orbit a continuous move is looked at in so many places, and in more to verify it.
 FINER, FINEST = 16, 50
 # By so much the margin may be missed between the places looked at.
@@ -43,6 +45,7 @@ class Columns:
     orbit : (n, s, d) array of all members, or None where they cannot be listed.
     grid : (s, q) array, their parameters.
     resting : (n,) array, whether a training row where it stands held nothing up; None before the first round.
+    level : the objective when columns last left the problem.
     """
 
     rows: Array
@@ -53,6 +56,7 @@ class Columns:
     orbit: Array | None = None
     grid: Array | None = None
     resting: Array | None = None
+    level: float = -np.inf
 
     parts: ClassVar[tuple[str, ...]] = ("rows", "demands", "thetas", "moves")
 
@@ -65,7 +69,9 @@ class Columns:
 
     def joined(self, new: Self) -> Self:
         """These and others."""
-        both = {part: np.concatenate([getattr(self, part), getattr(new, part)]) for part in self.parts}
+        both: dict[str, Any] = {
+            part: np.concatenate([getattr(self, part), getattr(new, part)]) for part in self.parts
+        }
         return replace(self, points=stack(self.points, new.points), **both)
 
 
@@ -410,31 +416,36 @@ class InvariantLoss(Knowledge):
             fresh = [k not in known for k in zip(found.rows.tolist(), as_keys(found.points), strict=True)]
             new = found.pick((worst - context.slack > enough) & fresh)
         else:
-            most = min(len(own), int(own.sum() + holding.sum()))
+            most = min(len(own), max(AT_LEAST, int(own.sum() + holding.sum())))
             new = self._most_missed(asked - context.slack[:, None], enough, most, context)
         if len(new) == 0:
             return None
         resting = np.zeros(sample.n_train, bool)
         resting[context.rows[~own]] = True
-        if len(holding) == len(state):
-            state = state.pick(holding)
+        # Where the bias, or a 1-norm machine, is not unique, f can change and the objective stay. Columns
+        # that left then would come back, and leave again: they have to wait until it has risen.
+        if len(holding) == len(state) and context.objective > state.level + 0.1 * allowed:
+            state = replace(state.pick(holding), level=context.objective)
         return replace(state, resting=resting).joined(new)
 
     def _most_missed(self, excess: Array, enough: float, most: int, context: Context) -> Columns:
-        """The moves that miss most, of whichever row.
+        """The moves that miss most: first one of each row, then others of any row.
 
-        One move of each row and round would be too many at first, when f is far from what it will be, and
-        too few in the end, when few rows are left and need several each.
+        One move of every row that misses would be too many at first, when f is far from what it will be,
+        and too few in the end, when few rows are left and need several each. Without the first of each row
+        a long list of moves would send in neighbours, which ask for nearly the same.
         """
         state, rows = context.state, context.rows
         assert rows is not None
-        known = np.zeros((context.sample.n_train, excess.shape[1]), bool)
         listed = state.moves >= 0
+        known = np.zeros((context.sample.n_train, excess.shape[1]), bool)
         known[state.rows[listed], state.moves[listed]] = True
-        places = np.flatnonzero((excess > enough) & ~known[rows])
-        if len(places) > most:
-            places = places[np.argpartition(-excess.ravel()[places], most)[:most]]
-        row, move = np.unravel_index(np.sort(places), excess.shape)
+        missed = (excess > enough) & ~known[rows]
+        first = np.zeros_like(missed)
+        first[np.arange(len(rows)), np.where(missed, excess, -np.inf).argmax(axis=1)] = True
+        places = np.flatnonzero(missed)
+        order = np.lexsort((-excess.ravel()[places], ~first.ravel()[places]))
+        row, move = np.unravel_index(np.sort(places[order[:most]]), excess.shape)
         return self._members(state, rows[row], move)
 
     def _missing(self, context: Context, asked: Array) -> tuple[float, float, float]:

@@ -497,6 +497,39 @@ def test_each_round_adds_the_moves_missed_most_and_no_more_than_hold(data, monke
     assert np.mean(weights > 1e-6 * weights.max()) > 0.7  # what holds nothing up has left
 
 
+@pytest.fixture
+def ring():
+    """Places on an ellipse around every row of two classes in the plane."""
+    rng = np.random.default_rng(16)
+    low, high = (
+        [rng.uniform(*side, 12) for side in sides]
+        for sides in (((0, 2.6), (0.4, 1.5)), ((-2.4, 0.6), (1.6, 2.8)))
+    )
+    X = np.vstack([np.column_stack(low), np.column_stack(high)])
+    turn = 2 * np.pi * np.arange(256) / 256
+    rim = UncertainSamples([0.5, 0.15]).radius * np.column_stack([0.5 * np.cos(turn), 0.15 * np.sin(turn)])
+    moves = FromFunction(lambda X, k: X + rim[int(k) - 1], np.arange(1, 257))
+    return X, np.repeat([0, 1], 12), moves
+
+
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+@pytest.mark.parametrize("C", [0.3, 0.5, 1.0])
+def test_columns_that_left_do_not_come_back_for_ever(ring, norm, C):
+    X, y, moves = ring
+    # The bias is not unique in such problems: f changes from round to round and the objective does not.
+    found = PriorSVC(InvariantLoss(moves, method="columns"), norm=norm, C=C, tol=1e-9).fit(X, y)
+    every = PriorSVC(InvariantLoss(moves, method="all"), norm=norm, C=C).fit(X, y)
+    assert found.objective_ == pytest.approx(every.objective_, rel=1e-7)
+    assert np.all(np.diff([entry["objective"] for entry in found.history_]) > -1e-7)
+
+
+def test_a_long_list_of_moves_does_not_send_in_neighbours_only(ring):
+    X, y, moves = ring
+    found = PriorSVC(InvariantLoss(moves, method="columns"), kernel=RBF(0.5)).fit(X, y)
+    assert found.solver_ == "COLUMNS"
+    assert found.n_rounds_ <= 12
+
+
 @pytest.mark.parametrize("solver", ["CLARABEL", "COLUMNS"])
 def test_a_small_c_is_no_reason_to_stop(solver):
     y = np.repeat([0, 1], 10)
