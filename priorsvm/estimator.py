@@ -586,7 +586,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
 
     @property
     def coef_(self) -> Array:
-        """Weights in the units of X, one row per machine (linear machines)."""
+        """Weights in the units of X, one row per machine, of a joint one per class (linear machines)."""
         if self._fitted_machines() and self.kernel_ is not None:
             raise MissingAttribute("coef_ is for linear machines: use kernel='linear'.")
         return np.vstack([f.coef for m in self._machines for f in m.functions if isinstance(f, FittedLinear)])
@@ -676,7 +676,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         from .transforms.base import Transform
 
         moves = {
-            name: block.transform
+            name: (block.transform, block.finest() if getattr(block, "continuous", False) else None)
             for name, block, weight in self._machines[0].members
             if weight > 0 and isinstance(getattr(block, "transform", None), Transform)
         }
@@ -686,8 +686,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             )
         coef = self.coef_ if self.kernel_ is None else None
         return {
-            name: stability(self._scores, coef, self.intercept_, transform, X)
-            for name, transform in moves.items()
+            name: stability(self._scores, coef, self.intercept_, transform, X, thetas)
+            for name, (transform, thetas) in moves.items()
         }
 
     # ------------------------------------------------------------------ scikit-learn

@@ -56,7 +56,8 @@ class Context:
     largest : the largest multiplier of the whole problem (in ``refine`` and ``findings``).
     scores : f at all members of the block's orbits, if the solver knows them (in ``refine``).
     lower : a lower bound on the objective of this round's problem (in ``refine``).
-    notes : what ``refine`` wants to be remembered of this round in ``history_``.
+    notes : what ``refine`` tells of this round for ``history_``: ``columns``, how many the block has, and
+        ``needed``, the slack of each of ``rows`` that covers all it asks of this f.
     """
 
     name: str

@@ -142,7 +142,7 @@ def solve(
     duals = {"svm.margin": alpha[: len(active)]}
     if len(columns):
         own = np.zeros(len(columns))
-        own[columns.demands > 0 if block.scaling == "slack" else slice(None)] = alpha[len(active) :]
+        own[columns.demands > 0 if block.scaling == "slack" else slice(None)] = (alpha * share)[len(active) :]
         duals[f"{member.name}.{'scaled' if block.scaling == 'slack' else 'columns'}"] = own
     rest = time.perf_counter() - start - seconds
     outcome = Outcome("COLUMNS", "optimal", residuals, rest, seconds, steps)
