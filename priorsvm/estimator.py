@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .assemble import LIVE_ROWS, Spec, naming
 from .cache import Cache, equal
-from .decision import FittedKernel, FittedLinear, Scale, require_psd
+from .decision import FittedKernel, FittedLinear, Scale, require_psd, ways_out
 from .errors import (
     InvalidInput,
     InvalidType,
@@ -376,7 +376,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             )
             raise KernelNotPSD(
                 f"kernel {kernel!r} is {what}, and norm='l2' needs a positive semidefinite one. "
-                "Use norm='l1', which takes any kernel."
+                f"{ways_out(kernel)}"
             )
         if self.norm == "l2" and kernel.definiteness != "psd":
             # A glance at some rows finds most of what is wrong before any heavy work; all rows follow later.
