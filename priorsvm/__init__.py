@@ -42,6 +42,8 @@ _HOME = {
     "Polynomial": "kernels.standard",
     "RBF": "kernels.standard",
     "NegativeDistance": "kernels.standard",
+    "TangentDistance": "kernels.tangent_distance",
+    "TangentVector": "kernels.tangent_vector",
     "Transform": "transforms.base",
     "Translation": "transforms.images",
     "Rotation": "transforms.images",

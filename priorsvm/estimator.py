@@ -364,10 +364,16 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         """The kernel with numbers for "scale", or None for the linear machine."""
         from .kernels.base import resolve_kernel
         from .kernels.standard import Linear
+        from .transforms.base import Transform
 
         kernel = resolve_kernel(self.kernel, X.shape[1], X, weight)
         if isinstance(kernel, Linear):
             return None
+        if self.scale is not None and any(isinstance(p, Transform) for p in kernel.get_params().values()):
+            raise InvalidInput(
+                f"kernel {kernel!r} moves rows by a transform, which speaks the units of X, and "
+                f"scale={self.scale!r} changes them first. Use scale=None."
+            )
         if self.norm == "l2" and kernel.definiteness in ("indefinite", "cpd"):
             what = (
                 "only conditionally positive definite"

@@ -21,6 +21,8 @@ _HOME = {
     "NegativeDistance": "standard",
     "Pairwise": "standard",
     "Spectral": "spectrum",
+    "TangentDistance": "tangent_distance",
+    "TangentVector": "tangent_vector",
 }
 
 __all__ = list(_HOME)

@@ -212,6 +212,11 @@ class Kernel(BaseEstimator):
         """Whether :meth:`derivative_bound` answers."""
         return type(self)._derivative_bound is not Kernel._derivative_bound
 
+    @property
+    def whole(self) -> bool:
+        """Whether a large matrix is cheaper in one piece than in blocks of rows."""
+        return False
+
     def resolved(self, X: ArrayLike, weight: Array | None = None) -> Kernel:
         """The kernel in which every ``gamma="scale"`` or ``"auto"`` is the number it means on the rows ``X``.
 
@@ -343,6 +348,10 @@ class _Combination(Kernel):
     @property
     def has_derivative_bound(self) -> bool:
         return all(part.has_derivative_bound for part in self._parts())
+
+    @property
+    def whole(self) -> bool:
+        return any(part.whole for part in self._parts())
 
     def _require(self, capability: str) -> None:
         for part in self._parts():

@@ -129,6 +129,8 @@ class Spectral(Kernel):
 class _Corrected(Kernel):
     """A kernel with its training rows; what they say about its spectrum is worked out when first needed."""
 
+    whole: bool = True
+
     def __init__(self, kernel: Spectral, rows: Array) -> None:
         self.kernel = kernel
         self.rows = rows
