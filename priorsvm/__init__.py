@@ -44,6 +44,7 @@ _HOME = {
     "NegativeDistance": "kernels.standard",
     "TangentDistance": "kernels.tangent_distance",
     "TangentVector": "kernels.tangent_vector",
+    "TangentInvariant": "kernels.tangent_invariant",
     "Transform": "transforms.base",
     "Translation": "transforms.images",
     "Rotation": "transforms.images",

@@ -23,6 +23,7 @@ _HOME = {
     "Spectral": "spectrum",
     "TangentDistance": "tangent_distance",
     "TangentVector": "tangent_vector",
+    "TangentInvariant": "tangent_invariant",
 }
 
 __all__ = list(_HOME)
