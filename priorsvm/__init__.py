@@ -37,6 +37,7 @@ _HOME = {
     "MissingValues": "knowledge.missing_values",
     "Trajectories": "knowledge.trajectories",
     "InvariantLoss": "knowledge.invariant_loss",
+    "TangentPenalty": "knowledge.tangent_penalty",
     "Kernel": "kernels.base",
     "Linear": "kernels.standard",
     "Polynomial": "kernels.standard",

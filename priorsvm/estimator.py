@@ -105,7 +105,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn; +1 is ``classes_[1]``.
     coef_, intercept_ : ``X @ coef_.T + intercept_`` is the decision function of a linear machine.
     centres_, dual_coef_ : ``kernel_(X, centres_) @ dual_coef_.T + intercept_`` is that of a kernel machine
-        without ``scale``.
+        without ``scale``; blocks on slopes add what ``slopes_`` has.
     support_ : training rows with a positive dual variable.
     solver_, status_, history_, n_rounds_, objective_ : how the fit went; lists with more than two classes.
     report_ : what every block contributed.
@@ -601,6 +601,25 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
     def centres_(self) -> Array:
         """The points f expands over, all machines together (kernel machines)."""
         return np.unique(np.vstack([f.centres + 0.0 for f in self._expansions()]), axis=0)
+
+    @property
+    def slopes_(self) -> tuple[Array, Array, Array]:
+        """Points, directions and coefficients of the derivatives f expands over (kernel machines).
+
+        Where a block such as :class:`TangentPenalty` brings them in, without ``scale``,
+        ``kernel_.slope(points, directions, X).T @ coefficients.T`` belongs to f as well.
+        """
+        expansions = self._expansions()
+        parts = [f.slopes for f in expansions]
+        none = np.empty((0, self.n_features_in_))
+        points = np.vstack([none, *(part.points for part in parts if part is not None)])
+        directions = np.vstack([none, *(part.directions for part in parts if part is not None)])
+        coefficients, start = np.zeros((len(parts), len(points))), 0
+        for row, part in zip(coefficients, parts, strict=True):
+            if part is not None:
+                row[start : start + len(part.weights)] = part.weights
+                start += len(part.weights)
+        return points, directions, coefficients
 
     @property
     def dual_coef_(self) -> Array:
