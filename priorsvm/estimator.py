@@ -568,10 +568,24 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             )
 
     def _scores(self, X: Any) -> Array:
-        scores = np.column_stack([_score(machine, X) for machine in self._machines])
+        scores = self._shared_scores(X)
+        if scores is None:
+            scores = np.column_stack([_score(machine, X) for machine in self._machines])
         if scores.shape[1] == 2:  # of a joint machine
             scores = scores[:, [1]] - scores[:, [0]]
         return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _shared_scores(self, X: Any) -> Array | None:
+        """All machines' scores from one kernel matrix, where that is dear and no block scores for itself."""
+        machines = self._machines
+        if len(machines) == 1 or self.kernel_ is None or not self.kernel_.whole:
+            return None
+        if any(type(m.block).predict is not Knowledge.predict for m in machines[0].members):
+            return None
+        if any(f.slopes is not None for f in self._expansions()):
+            return None
+        whole = FittedKernel(0.0, self.kernel_, self.centres_, self.dual_coef_.T, machines[0].spec.scale)
+        return whole._in_blocks(self.kernel_, whole._to_inner(X)) + self.intercept_
 
     def predict(self, X: Any) -> Array:
         """The class of every row."""

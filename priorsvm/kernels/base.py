@@ -214,7 +214,7 @@ class Kernel(BaseEstimator):
 
     @property
     def whole(self) -> bool:
-        """Whether a large matrix is cheaper in one piece than in blocks of rows."""
+        """Whether one large matrix is much cheaper than several that cover it."""
         return False
 
     def resolved(self, X: ArrayLike, weight: Array | None = None) -> Kernel:

@@ -30,6 +30,7 @@ STEPS = 30
 class _OfTangents(Spectral):
     """What kernels share that take their tangents from a transform."""
 
+    whole: bool = True
     gamma: float | str
     transform: Transform
 
@@ -80,7 +81,7 @@ class TangentDistance(_OfTangents):
     bounds : float or list of (low, high), optional
         Bounds on every parameter of a move, in the transform's units; a number h means (-h, h), and
         ``transform.span()`` the range of the transform itself. Without them the least squares have a closed
-        form, which is about ten times faster.
+        form, which is some twenty times faster.
     psd : None, "clip" or "shift"
         How to make it positive definite; see :class:`Spectral`.
 

@@ -245,3 +245,15 @@ def test_scaled_rows_are_refused():
         InvalidInput, match=r"(?s)TangentDistance.* moves rows .*scale='standard'.* Use scale=None"
     ):
         PriorSVC(kernel=2 * TangentDistance(0.5, turn), norm="l1", scale="standard").fit(X, y)
+
+
+@pytest.mark.parametrize("psd", ["clip", "shift"])
+def test_several_classes_are_scored_from_one_matrix(psd, monkeypatch):
+    labels = np.digitize(X[:, 2], [-0.5, 0.5])
+    model = PriorSVC(kernel=TangentDistance(0.5, turn, psd=psd)).fit(X, labels)
+    one_by_one = np.column_stack([machine.f.value(Z) for machine in model._machines])
+    asked = []
+    tangents = Along.tangents
+    monkeypatch.setattr(Along, "tangents", lambda self, X: asked.append(len(X)) or tangents(self, X))
+    np.testing.assert_allclose(model.decision_function(Z), one_by_one, atol=1e-10)
+    assert asked.count(len(Z)) == 1
