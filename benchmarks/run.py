@@ -37,6 +37,7 @@ REPRODUCTIONS = {
     "spirals": "nonlinear_knowledge.spirals",
     "missing": "missing_data.missing",
     "trajectories_usps": "usps_trajectories.rotations",
+    "tangents": "mnist_tangents.invariant_hyperplanes",
 }
 
 

@@ -675,8 +675,9 @@ class FittedKernel(Fitted):
 
     def _in_blocks(self, matrix: Callable[..., Array], *rows: Array) -> Array:
         """``matrix(*rows, centres) @ weights``."""
-        # Blocks of rows keep the kernel matrix in cache-sized pieces whatever the number of rows.
-        step = max(1, 2**22 // max(1, len(self.weights)))
+        # Blocks of rows keep the kernel matrix in cache-sized pieces whatever the number of rows; larger ones
+        # where the centres cost something in each of them.
+        step = max(1, 2 ** (26 if self.kernel.whole else 22) // max(1, len(self.weights)))
         starts = range(0, len(rows[0]), step)
         parts = [matrix(*(r[i : i + step] for r in rows), self._inner) @ self.weights for i in starts]
         return np.concatenate(parts) if parts else np.empty(0)
