@@ -20,6 +20,10 @@ _HOME = {
     "RBF": "standard",
     "NegativeDistance": "standard",
     "Pairwise": "standard",
+    "Spectral": "spectrum",
+    "TangentDistance": "tangent_distance",
+    "TangentVector": "tangent_vector",
+    "TangentInvariant": "tangent_invariant",
 }
 
 __all__ = list(_HOME)

@@ -174,6 +174,16 @@ class Knowledge(BaseEstimator):
         """Points, besides the rows of the sample, at which f is evaluated."""
         return np.empty((0, sample.X.shape[1]))
 
+    def slopes(self, sample: Sample, state: Any) -> tuple[Any, Any]:
+        """Points and directions along which the slope of f is asked for, if f is to expand over them too.
+
+        Without them f is the best that expands over values at centres, which the best f of a penalty on
+        slopes does not. Such a block needs a kernel with ``slope_slope``; the 1-norm machine keeps to its
+        rows.
+        """
+        none = np.empty((0, sample.X.shape[1]))
+        return none, none
+
     def build(self, f: Decision, context: Context) -> Terms:
         """The formula: what this block adds to the problem."""
         return Terms()
