@@ -30,6 +30,7 @@ from .errors import (
     Recompiled,
     UnknownParameter,
 )
+from .kernels.set_kernel import OnRows, as_sets, takes_sets
 from .knowledge.base import Knowledge, is_number, snake_case
 from .knowledge.invariant_loss import InvariantLoss
 from .prior import Prior, as_prior
@@ -176,6 +177,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array or DataFrame; a linear machine also takes a sparse matrix
+            With a kernel between sets of vectors: a list of (m, d) arrays, or an (n, m, d) array.
         y : (n,) array of classes
         sample_weight : (n,) array, optional
             Factor on C per row; a row of weight 2 counts as if it were there twice.
@@ -250,6 +252,10 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             both = " and ".join(f"'{m.name}'" for m in imputers)
             raise InvalidInput(f"blocks {both} both deal with missing values: keep one of them.")
         checks: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 2}
+        kernel, width = self.kernel, None
+        if takes_sets(kernel):
+            X, width = self._rows_of_sets(X, prior)
+            kernel = OnRows(kernel, width)
         if issparse(X):
             self._check_sparse(prior)
             checks["accept_sparse"] = "csr"
@@ -259,6 +265,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             X, y = validate_data(
                 self, X, y, skip_check_array=_is_plain(X, y), ensure_all_finite=finite, **checks
             )
+        if width is not None:
+            self.n_features_in_ = width  # of a vector; sets may have any number of them
         try:
             if y.dtype.kind not in "biuUS":  # whole numbers and words need no further look
                 check_classification_targets(y)
@@ -294,7 +302,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         inner = X if scale is None else scale.points(X)
         spec = Spec(
             float(self.C),
-            self._resolved_kernel(inner, weight),
+            self._resolved_kernel(kernel, inner, weight),
             self.norm,
             self.loss,
             scale,
@@ -310,8 +318,24 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             with naming(name):
                 for sample in samples:
                     block.validate(sample)
+        self._check_moved(prior)
         self._check_joint(prior, samples[0])
         return _Task(spec, prior, samples)
+
+    def _check_moved(self, prior: Prior) -> None:
+        """Refuse what speaks of the training rows as they were given, if another block moves them."""
+        live = [m for m in prior if m.weight > 0]
+        movers = [m.name for m in live if m.block.moves_rows]
+        fixed = [m.name for m in live if m.block.shares_slack]
+        if len(movers) > 1:
+            raise InvalidInput(
+                f"blocks '{movers[0]}' and '{movers[1]}' both move the training rows: keep one of them."
+            )
+        if movers and fixed:
+            raise InvalidInput(
+                f"block '{movers[0]}' moves the training rows, and block '{fixed[0]}' asks for the margin at "
+                "the worst they may be as they were given: keep one of them."
+            )
 
     def _check_joint(self, prior: Prior, sample: Sample) -> None:
         """Refuse what a machine of all classes has not, and what only such a machine has."""
@@ -360,13 +384,32 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             if weight > 0 and not block.takes_sparse:
                 raise InvalidType(f"block '{name}' takes no sparse X: leave it out, {dense}")
 
-    def _resolved_kernel(self, X: Array, weight: Array | None) -> Any:
+    def _rows_of_sets(self, X: Any, prior: Prior) -> tuple[Array, int]:
+        """Sets of vectors as rows, and the width of a vector; refuse what makes no sense of them."""
+        if self.scale is not None:
+            raise InvalidInput(
+                f"scale={self.scale!r} scales the columns of a table, and the samples are sets of vectors: "
+                "scale the vectors before they are put into sets, and use scale=None."
+            )
+        sets = as_sets(X, "X")
+        if len(sets) == 0:
+            raise InvalidInput("X holds no set of vectors.")
+        for name, block, weight in prior:
+            if weight > 0 and not (sets.of_one_size or block.takes_sets):
+                raise InvalidInput(
+                    f"block '{name}' speaks of columns, and sets of {sets.sizes.min()} to {sets.sizes.max()} "
+                    "vectors have no columns in common. Leave it out, or give sets of one size: column "
+                    "d i + j is then entry j of vector i."
+                )
+        return sets.rows(), sets.width
+
+    def _resolved_kernel(self, kernel: Any, X: Array, weight: Array | None) -> Any:
         """The kernel with numbers for "scale", or None for the linear machine."""
         from .kernels.base import resolve_kernel
         from .kernels.standard import Linear
         from .transforms.base import Transform
 
-        kernel = resolve_kernel(self.kernel, X.shape[1], X, weight)
+        kernel = resolve_kernel(kernel, X.shape[1], X, weight)
         if isinstance(kernel, Linear):
             return None
         if self.scale is not None and any(isinstance(p, Transform) for p in kernel.get_params().values()):
@@ -556,6 +599,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
     def _checked_rows(self, X: Any) -> Any:
         check_is_fitted(self, "_machines")
         machines = self._machines
+        if isinstance(self.kernel_, OnRows):
+            return self.kernel_.encode(X)
         allow_nan = any(m.block.allow_nan and m.weight > 0 for m in machines[0].members)
         with _naming_missing_values():
             return validate_data(
@@ -738,6 +783,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         except (TypeError, ValueError):  # fit will say what is wrong with it
             return tags
         tags.input_tags.sparse = isinstance(self.kernel, str) and self.kernel == "linear"
+        tags.input_tags.three_d_array = takes_sets(self.kernel)
+        tags.input_tags.two_d_array = not takes_sets(self.kernel)
         tags.input_tags.allow_nan = any(member.block.allow_nan for member in prior)
         return tags
 

@@ -114,6 +114,11 @@ class Prior(BaseEstimator):
                 raise InvalidInput(f"weights name '{name}', but the blocks are {sorted(seen)}.")
             if not is_number(weight) or not 0 <= weight < float("inf"):
                 raise InvalidInput(f"weight of block '{name}' must be a nonnegative number, got {weight!r}.")
+            if weight not in (0, 1) and self[name].moves_rows:
+                raise InvalidInput(
+                    f"block '{name}' puts other rows in the place of the training rows, which no outer "
+                    "weight can scale. Remove the weight (0 leaves the block out)."
+                )
             if weight not in (0, 1) and self[name].shares_slack:
                 raise InvalidInput(
                     f"block '{name}' shares the samples' own slack, so an outer weight has no meaning there. "

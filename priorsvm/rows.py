@@ -11,6 +11,9 @@ from scipy.sparse import csr_array, issparse, vstack
 
 Array = npt.NDArray[Any]
 
+# Rows that hold sets of vectors are filled up with the largest number there is, which no set has.
+PAD = float(np.finfo(float).max)
+
 
 def as_points(Z: Any) -> Any:
     """Floats: a sparse matrix as compressed rows, all else as an array."""
@@ -48,3 +51,9 @@ def same(A: Any, B: Any) -> bool:
 def dense_row(rows: Any, i: int) -> Array:
     """One row as a vector."""
     return rows[[i]].toarray()[0] if issparse(rows) else np.asarray(rows[i])
+
+
+def to_width(rows: Array, width: int) -> Array:
+    """Rows that hold sets of vectors, filled up to so many columns if they have fewer."""
+    missing = max(width - rows.shape[1], 0)
+    return np.pad(rows, ((0, 0), (0, missing)), constant_values=PAD) if missing else rows

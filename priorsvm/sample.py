@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import InvalidInput, InvalidType
-from .rows import Array, same
+from .rows import Array, same, to_width
 
 if TYPE_CHECKING:
     from .assemble import Spec
@@ -134,6 +134,10 @@ class Sample:
         """Replace the margin asked of every training row."""
         return replace(self, margin=np.concatenate([margin, self.margin[self.n_train :]]))
 
+    def with_training(self, X: Array) -> Sample:
+        """Replace the training rows by others that stand for them."""
+        return replace(self, X=np.vstack([X, self.X[self.n_train :]]))
+
     def with_rows(
         self, X: Array, y: Array, cost: Array, margin: Array, source: Array | None = None
     ) -> Sample:
@@ -141,7 +145,7 @@ class Sample:
         source = np.full(len(X), -1) if source is None else source
         return replace(
             self,
-            X=np.vstack([self.X, X]),
+            X=np.vstack([to_width(self.X, X.shape[1]), X]),  # sets may be larger than those trained on
             y=np.concatenate([self.y, y]),
             cost=np.concatenate([self.cost, cost]),
             margin=np.concatenate([self.margin, margin]),

@@ -24,6 +24,11 @@ _HOME = {
     "TangentDistance": "tangent_distance",
     "TangentVector": "tangent_vector",
     "TangentInvariant": "tangent_invariant",
+    "Bhattacharyya": "bhattacharyya",
+    "PrincipalAngles": "principal_angles",
+    "SetKernel": "set_kernel",
+    "OnRows": "set_kernel",
+    "select_kernel": "select",
 }
 
 __all__ = list(_HOME)

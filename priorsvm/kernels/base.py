@@ -68,6 +68,9 @@ class Kernel(BaseEstimator):
     # NumPy scalars would otherwise take `np.float64(2) * kernel` for an array operation.
     __array_ufunc__ = None
 
+    # Whether a pattern is a set of vectors, and not a row.
+    takes_sets: bool = False
+
     def __call__(self, A: ArrayLike, B: ArrayLike | None = None) -> Array:
         """The matrix of :math:`k(a_i, b_j)`, shape (n, m).
 
@@ -332,6 +335,10 @@ class _Combination(Kernel):
 
     def _parts(self) -> list[Kernel]:
         raise NotImplementedError
+
+    @property
+    def takes_sets(self) -> bool:  # type: ignore[override]
+        return any(part.takes_sets for part in self._parts())
 
     @property
     def has_slope(self) -> bool:

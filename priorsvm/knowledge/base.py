@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..errors import InvalidInput
+from ..kernels.set_kernel import OnRows
 from ..rows import dense_row
 from ..sample import Array, Sample
 
@@ -56,8 +57,8 @@ class Context:
     largest : the largest multiplier of the whole problem (in ``refine`` and ``findings``).
     scores : f at all members of the block's orbits, if the solver knows them (in ``refine``).
     lower : a lower bound on the objective of this round's problem (in ``refine``).
-    notes : what ``refine`` tells of this round for ``history_``: ``columns``, how many the block has, and
-        ``needed``, the slack of each of ``rows`` that covers all it asks of this f.
+    notes : what ``refine`` tells of this round for ``history_``. Two names mean something: ``columns``, how
+        many the block has, and ``needed``, the slack of each of ``rows`` that covers all it asks of this f.
     """
 
     name: str
@@ -141,6 +142,8 @@ class Knowledge(BaseEstimator):
     exact : whether the refinement, if there is one, ends in the global optimum.
     shares_slack : whether the block's constraints stand on the sample's own slack; such blocks take
         no outer weight.
+    moves_rows : whether ``prepare`` puts other rows in the place of training rows; such blocks take no outer
+        weight.
     allow_nan : whether the block deals with missing values in X.
     way_out_of_collapse : what to do when the block has left a constant f.
     latex : formulas by penalty name, constraint label, or ``"sample"`` for what ``prepare`` does; there
@@ -155,6 +158,7 @@ class Knowledge(BaseEstimator):
     adds_rows: ClassVar[bool] = False
     exact: ClassVar[bool] = True
     shares_slack: ClassVar[bool] = False
+    moves_rows: ClassVar[bool] = False
     allow_nan: ClassVar[bool] = False
     latex: ClassVar[dict[str, str]] = {}
     way_out_of_collapse: ClassVar[str] = "Soften it, shrink its region, or use another kernel."
@@ -236,6 +240,11 @@ class Knowledge(BaseEstimator):
     @property
     def takes_sparse(self) -> bool:
         """Whether the block can work with a sparse X."""
+        return False
+
+    @property
+    def takes_sets(self) -> bool:
+        """Whether the block makes sense of samples that are sets of different sizes: it names no column."""
         return False
 
     @property
@@ -346,8 +355,11 @@ def check_flag(**values: Any) -> None:
 
 
 def check_points(name: str, X: Any, sample: Sample) -> Array:
-    """Points given to a block: a finite 2-D array with the columns of the training data."""
+    """Points given to a block: a finite 2-D array with the columns of the training data, or sets as rows."""
     n_features = sample.X.shape[1]
+    kernel = None if sample.machine is None else sample.machine.kernel
+    if isinstance(kernel, OnRows) and not (len(X) and np.ndim(X[0]) == 1):  # a row is a set, flattened
+        return kernel.encode(X, name, at_least=n_features)
     columns = getattr(X, "columns", None)
     if columns is not None and sample.feature_names is not None:
         given, known = [str(c) for c in columns], sample.feature_names.tolist()

@@ -52,6 +52,10 @@ class ClassCosts(Knowledge):
     def takes_sparse(self) -> bool:
         return True
 
+    @property
+    def takes_sets(self) -> bool:
+        return True
+
     def validate(self, sample: Sample) -> None:
         self._factors(sample)
 

@@ -49,6 +49,10 @@ class SampleCosts(Knowledge):
     def takes_sparse(self) -> bool:
         return True
 
+    @property
+    def takes_sets(self) -> bool:
+        return True
+
     def validate(self, sample: Sample) -> None:
         if self.costs is None and self.margins is None:
             raise InvalidInput("neither costs nor margins were given, in the constructor or to fit.")

@@ -82,6 +82,10 @@ class Transductive(Knowledge):
         self.n_positive = n_positive
         self.cost = cost
 
+    @property
+    def takes_sets(self) -> bool:
+        return True
+
     def validate(self, sample: Sample) -> None:
         check_points("X", self.X, sample)
         check_nonnegative(cost=self.cost)

@@ -47,6 +47,10 @@ class UnlabeledSamples(Knowledge):
         self.costs = costs
         self.margins = margins
 
+    @property
+    def takes_sets(self) -> bool:
+        return True
+
     def validate(self, sample: Sample) -> None:
         self._rows(sample)
 

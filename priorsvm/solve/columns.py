@@ -134,7 +134,7 @@ def solve(
     else:
         f = FittedKernel(found.bias, spec.kernel, points[used], weights, spec.scale)
     if spec.kernel is not None:
-        vars(f)["_norm"] = float(np.sqrt(max(2.0 * half, 0.0)))  # it would take the kernel matrix again
+        vars(f)["_squared"] = max(2.0 * half, 0.0)  # it would take the kernel matrix again
     gap = abs(half + float(bound @ slack) - dual) / (1.0 + abs(dual))
     residuals = Residuals(0.0, 0.0, abs(float(y @ alpha)) / (1.0 + alpha.sum()), gap)
     full_alpha, full_slack = np.zeros(len(sample)), np.zeros(len(sample))

@@ -559,9 +559,11 @@ def _refined(
                 own = machine.own_duals(name)
                 context = replace(base, name=name, state=states[name], duals=own, notes={})
                 state = getattr(block, stage)(machine.f, context)
-            unknown = unknown or (state is not None and "needed" not in context.notes)
-            needed = np.maximum(needed, context.notes.get("needed", needed))
-            columns += [context.notes["columns"]] if "columns" in context.notes else []
+            asked, count = (context.notes.pop(note, None) for note in ("needed", "columns"))
+            unknown = unknown or (state is not None and asked is None)
+            needed = needed if asked is None else np.maximum(needed, asked)
+            columns += [] if count is None else [count]
+            machine.history[-1].update(context.notes)
             if state is not None:
                 new[name] = state
         if new:

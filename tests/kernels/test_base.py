@@ -15,12 +15,14 @@ from sklearn.svm import SVC
 from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
 from priorsvm.kernels import (
     RBF,
+    Bhattacharyya,
     FromCallable,
     Kernel,
     Linear,
     NegativeDistance,
     Pairwise,
     Polynomial,
+    PrincipalAngles,
     Product,
     Scaled,
     Sum,
@@ -101,14 +103,22 @@ KERNELS = [
     TangentInvariant(Polynomial(degree=2, gamma=0.5, coef0=1.0), Turn(), gamma=2.0).resolved(TRAINING),
     TangentInvariant(Linear(), Turn(), gamma=2.0).resolved(TRAINING),
     TangentInvariant(RBF(gamma=0.3) + Linear(), Turn(), gamma=1e6).resolved(TRAINING) * Linear(),
+    Bhattacharyya(eta=0.3),
+    Bhattacharyya(eta=0.1, base=RBF(gamma=0.3)),
+    Bhattacharyya(eta=0.1, base=Polynomial(degree=2, gamma=0.5, coef0=1.0), n_components=1),
+    PrincipalAngles(),
+    PrincipalAngles(base=RBF(gamma=0.3), n_directions=1, ridge=0.1),
+    PrincipalAngles(squared=False),
+    0.5 * Bhattacharyya(eta=0.3) * PrincipalAngles() + PrincipalAngles(),
 ]
 
 every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 
 
 def rows_for(kernel, n=17, seed=0):
-    """Rows of both signs, unless the kernel is not defined for them."""
-    X = np.random.default_rng(seed).normal(size=(n, 3))
+    """Rows of both signs, unless the kernel is not defined for them; or pairs of rows."""
+    shape = (n, 2, 3) if kernel is not None and kernel.takes_sets else (n, 3)
+    X = np.random.default_rng(seed).normal(size=shape)
     if "chi2" in repr(kernel) or "2.5, gamma" in repr(kernel):
         X = np.abs(X)
     X.flags.writeable = False
@@ -260,7 +270,8 @@ def test_capabilities_are_known_before_any_work(kernel, has):
 
 @every_kernel
 def test_no_rows_give_empty_matrices(kernel):
-    X, none = rows_for(kernel), np.empty((0, 3))
+    X = rows_for(kernel)
+    none = X[:0]
     assert kernel(X, none).shape == (17, 0)
     assert kernel(none).shape == (0, 0)
     assert kernel.diag(none).shape == (0,)
