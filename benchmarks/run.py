@@ -26,6 +26,7 @@ ROWS = {
     "trajectories": "uncertain.trajectories",
     "invariant": "invariant.invariant",
     "deletion": "invariant.deletion",
+    "tangent_distance": "tangents.tangent_distance",
 }
 # Published figures: each prints tables of its own, and only when named.
 REPRODUCTIONS = {
@@ -36,6 +37,7 @@ REPRODUCTIONS = {
     "spirals": "nonlinear_knowledge.spirals",
     "missing": "missing_data.missing",
     "trajectories_usps": "usps_trajectories.rotations",
+    "tangents": "mnist_tangents.invariant_hyperplanes",
 }
 
 

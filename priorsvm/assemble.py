@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .cache import Cache, equal
-from .decision import Decision, FactorMap, Fitted, KernelMap, LinearMap, Scale, ValueMap
+from .decision import Atoms, Decision, FactorMap, Fitted, KernelMap, LinearMap, Scale, ValueMap
 from .errors import CoverTooCoarse, InvalidInput, InvalidType, MissingCapability
 from .knowledge.base import Context, Knowledge, Terms, check_nonnegative
 from .prior import Member
@@ -139,6 +139,8 @@ class Compiled:
         spec, sample = self.spec, self.sample
         if spec.kernel is None:
             return LinearMap(sample.X.shape[1], spec.scale)
+        d = sample.X.shape[1]
+        at, along = np.empty((0, d)), np.empty((0, d))
         if spec.norm == "l1":
             # The optimum of the 1-norm machine depends on its centres, so blocks add none.
             centres = sample.X_train[sample.cost[: sample.n_train] > 0]
@@ -146,11 +148,16 @@ class Compiled:
             parts = [sample.X[sample.cost > 0]]
             for name, block, _ in self.members:
                 with naming(name):
-                    parts.append(_as_points(block.centres(sample, self.states.get(name)), sample.X.shape[1]))
+                    state = self.states.get(name)
+                    parts.append(_as_points("centres", block.centres(sample, state), d))
+                    if type(block).slopes is not Knowledge.slopes:
+                        spec.kernel._require("slope_slope")
+                        Z, V = (_as_points("slopes", part, d) for part in block.slopes(sample, state))
+                        at, along = np.vstack([at, Z]), np.vstack([along, V])
             centres = np.vstack(parts)
             centres = centres[np.sort(np.unique(centres, axis=0, return_index=True)[1])]
-        key = (spec.norm, spec.kernel, spec.scale and vars(spec.scale), spec.n_centres, centres)
-        return maps.get(key, lambda: _kernel_map(spec, centres))
+        key = (spec.norm, spec.kernel, spec.scale and vars(spec.scale), spec.n_centres, centres, at, along)
+        return maps.get(key, lambda: _kernel_map(spec, centres, at, along))
 
     def _add(self, member: Member) -> None:
         import cvxpy as cp
@@ -264,11 +271,12 @@ class Compiled:
         return self.f.fitted()
 
 
-def _kernel_map(spec: Spec, centres: Array) -> KernelMap:
+def _kernel_map(spec: Spec, centres: Array, at: Array, along: Array) -> KernelMap:
     assert spec.kernel is not None
     if spec.norm == "l2":
-        factor = FactorMap(spec.kernel, centres, spec.scale, spec.n_centres)
-        return ValueMap(factor) if spec.n_centres is None and ValueMap.suits(factor) else factor
+        factor = FactorMap(spec.kernel, Atoms.both(centres, at, along), spec.scale, spec.n_centres)
+        plain = spec.n_centres is None and len(at) == 0
+        return ValueMap(factor) if plain and ValueMap.suits(factor) else factor
     if spec.n_centres is not None and spec.n_centres < len(centres):
         centres = centres[np.linspace(0, len(centres) - 1, spec.n_centres).round().astype(int)]
     return KernelMap(spec.kernel, centres, spec.scale)
@@ -280,14 +288,14 @@ def _alike(a: Knowledge, b: Knowledge, weights: set[str]) -> bool:
     return type(a) is type(b) and equal(A, B)
 
 
-def _as_points(centres: Any, n_features: int) -> Array:
-    points = np.asarray([] if centres is None else centres, float)
+def _as_points(what: str, given: Any, n_features: int) -> Array:
+    points = np.asarray([] if given is None else given, float)
     if points.size == 0:
         return np.empty((0, n_features))
     if points.ndim != 2 or points.shape[1] != n_features:
-        raise InvalidInput(f"centres has shape {points.shape}, expected (n, {n_features}).")
+        raise InvalidInput(f"{what} has shape {points.shape}, expected (n, {n_features}).")
     if not np.isfinite(points).all():
-        raise InvalidInput("centres contains NaN or infinity.")
+        raise InvalidInput(f"{what} contains NaN or infinity.")
     return points
 
 

@@ -103,13 +103,91 @@ class LinearMap:
         return FittedLinear(float(b - self.scale.shift @ coef), coef, self.scale)
 
 
+@dataclass(frozen=True, eq=False)
+class Atoms:
+    r"""Elements of the feature space: :math:`\Phi(z)`, or :math:`\partial_v \Phi(z)` where there are slopes.
+
+    A value :math:`g(z)` is the inner product of g with the first, a slope :math:`\nabla g(z)^\top v` with the
+    second. With ``directions`` alone all are slopes; with neither all are values.
+    """
+
+    points: Array
+    directions: Array | None = None
+    slope: Array | None = None
+
+    @classmethod
+    def both(cls, points: Array, at: Array, along: Array) -> Atoms:
+        """The values at some points, and the slopes at others."""
+        if len(at) == 0:
+            return cls(points)
+        directions = np.vstack([np.zeros_like(points), along])
+        return cls(np.vstack([points, at]), directions, np.arange(len(directions)) >= len(points))
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __getitem__(self, which: Any) -> Atoms:
+        parts = (self.points, self.directions, self.slope)
+        return Atoms(*(None if part is None else part[which] for part in parts))  # type: ignore[arg-type]
+
+    @property
+    def slopes(self) -> Array:
+        """Which of them are slopes."""
+        if self.slope is not None:
+            return self.slope
+        return np.full(len(self), self.directions is not None)
+
+    def scaled(self, scale: Scale | None) -> Atoms:
+        if scale is None:
+            return self
+        along = None if self.directions is None else scale.directions(self.directions)
+        return Atoms(scale.points(self.points), along, self.slope)
+
+    def labels(self) -> list[bytes]:
+        """Something to look each of them up by."""
+        points = [row.tobytes() for row in np.ascontiguousarray(self.points)]
+        if self.directions is None:
+            return points
+        along = [row.tobytes() for row in np.ascontiguousarray(self.directions)]
+        return [z + v if s else z for z, v, s in zip(points, along, self.slopes, strict=True)]
+
+    def products(self, kernel: Kernel, other: Atoms) -> Array:
+        """The inner products of all of these with all of others."""
+        if self.directions is None and other.directions is None:
+            return kernel(self.points) if other is self else kernel(self.points, other.points)
+        K = np.empty((len(self), len(other)))
+        for i in (~self.slopes, self.slopes):
+            for j in (~other.slopes, other.slopes):
+                if i.any() and j.any():
+                    K[np.ix_(i, j)] = _products(kernel, self[i], other[j])
+        return K
+
+    def diag(self, kernel: Kernel) -> Array:
+        """The inner product of each of these with itself."""
+        if self.directions is None:
+            return kernel.diag(self.points)
+        blocks = (self[start : start + 64] for start in range(0, len(self), 64))
+        return np.concatenate([np.diagonal(block.products(kernel, block)) for block in blocks])
+
+
+def _products(kernel: Kernel, a: Atoms, b: Atoms) -> Array:
+    """The same, where both are of one kind each."""
+    if not a.slopes[0]:
+        return kernel(a.points, b.points) if not b.slopes[0] else _products(kernel, b, a).T
+    assert a.directions is not None
+    if not b.slopes[0]:
+        return kernel.slope(a.points, a.directions, b.points)
+    assert b.directions is not None
+    return kernel.slope_slope(a.points, a.directions, b.points, b.directions)
+
+
 class KernelMap:
     r""":math:`\varphi(x) = k(x, Z)`: one coefficient per centre, for the 1-norm machine (eq. 13)."""
 
-    def __init__(self, kernel: Kernel, centres: Array, scale: Scale | None):
-        self.kernel, self.scale, self.centres = kernel, scale, centres
-        self.inner = centres if scale is None else scale.points(centres)
-        self.size, self.n_features = centres.shape
+    def __init__(self, kernel: Kernel, centres: Array | Atoms, scale: Scale | None):
+        self.kernel, self.scale, self.atoms = kernel, scale, _as_atoms(centres)
+        self.centres, self.inner = self.atoms.points, self.atoms.scaled(scale)
+        self.size, self.n_features = self.centres.shape
 
     def energy(self, c: cp.Variable) -> cp.Expression:
         return _half_square(c)
@@ -118,12 +196,13 @@ class KernelMap:
         return c
 
     def rows(self, Z: Array) -> Array:
-        return self.kernel(Z if self.scale is None else self.scale.points(Z), self.inner)
+        return self._facing(Atoms(Z))
 
     def slopes(self, Z: Array, V: Array) -> Array:
-        if self.scale is not None:
-            Z, V = self.scale.points(Z), self.scale.directions(V)
-        return self.kernel.slope(Z, V, self.inner)
+        return self._facing(Atoms(Z, V))
+
+    def _facing(self, atoms: Atoms) -> Array:
+        return atoms.scaled(self.scale).products(self.kernel, self.inner)
 
     def coordinates(self, c: cp.Expression) -> cp.Expression:
         return self._orthonormal.T @ c
@@ -139,8 +218,10 @@ class KernelMap:
         return pivoted_cholesky(self.kernel, self.inner)[1]
 
     def fitted(self, c: Array, b: float) -> Fitted:
-        used = c != 0
-        return FittedKernel(float(b), self.kernel, self.centres[used], c[used], self.scale)
+        used, slopes = c != 0, self.atoms.slopes
+        values, slopes = used & ~slopes, used & slopes
+        along = Slopes.of(self.atoms[slopes], c[slopes])
+        return FittedKernel(float(b), self.kernel, self.centres[values], c[values], self.scale, along)
 
 
 class FactorMap(KernelMap):
@@ -151,28 +232,23 @@ class FactorMap(KernelMap):
     than :math:`\beta^\top K \beta`.
     """
 
-    def __init__(self, kernel: Kernel, centres: Array, scale: Scale | None, rank: int | None = None):
-        inner = centres if scale is None else scale.points(centres)
-        pivots, self.known = pivoted_cholesky(kernel, inner, rank)
+    def __init__(self, kernel: Kernel, centres: Array | Atoms, scale: Scale | None, rank: int | None = None):
+        atoms = _as_atoms(centres)
+        pivots, self.known = pivoted_cholesky(kernel, atoms.scaled(scale), rank)
         self.factor = self.known[pivots]
-        self.place = {row.tobytes(): i for i, row in enumerate(np.ascontiguousarray(centres))}
-        super().__init__(kernel, centres[pivots], scale)
+        self.place = {key: i for i, key in enumerate(atoms.labels())}
+        super().__init__(kernel, atoms[pivots], scale)
 
-    def _in_basis(self, K: Array) -> Array:
-        return solve_triangular(self.factor, K.T, lower=True, check_finite=False).T
-
-    def rows(self, Z: Array) -> Array:
+    def _facing(self, atoms: Atoms) -> Array:
         # The centres' own rows come from the factorisation: half of their entries are exactly zero there,
         # which makes a sparse solver several times faster than the rounding noise of solving for them.
-        places = np.array([self.place.get(row.tobytes(), -1) for row in np.ascontiguousarray(Z)], int)
+        places = np.array([self.place.get(key, -1) for key in atoms.labels()], int)
         features = self.known[places]
         new = places < 0
         if new.any():
-            features[new] = self._in_basis(super().rows(Z[new]))
+            K = super()._facing(atoms[new])
+            features[new] = solve_triangular(self.factor, K.T, lower=True, check_finite=False).T
         return features
-
-    def slopes(self, Z: Array, V: Array) -> Array:
-        return self._in_basis(super().slopes(Z, V))
 
     def coordinates(self, c: cp.Expression) -> cp.Expression:
         return c
@@ -230,16 +306,19 @@ class ValueMap(KernelMap):
         return super().fitted(self.inverse @ c, b)
 
 
-def pivoted_cholesky(kernel: Kernel, Z: Array, rank: int | None = None) -> tuple[Array, Array]:
+def pivoted_cholesky(kernel: Kernel, Z: Array | Atoms, rank: int | None = None) -> tuple[Array, Array]:
     """Pivots, and the rows of all points in the basis they span: ``rows @ rows.T`` is ``kernel(Z)``.
+
+    ``Z`` are points or, more generally, atoms.
 
     In the order of the pivots these rows are lower triangular. With ``rank`` only that many columns of the
     kernel matrix are ever computed (a Nyström machine), and the product is the best it can be on them.
     """
+    Z = _as_atoms(Z)
     n = len(Z)
     if rank is None or rank >= n:
         refuse_beyond_memory(n, n, "the kernel matrix", "Set n_centres to work with fewer.")
-        K = kernel(Z)
+        K = Z.products(kernel, Z)
         require_psd(kernel, K)
         size = _lengths(K.diagonal())  # small points among large ones are no noise
         factor, order, found, _ = dpstrf(K / np.outer(size, size), tol=RANK_TOLERANCE, lower=1)
@@ -248,20 +327,25 @@ def pivoted_cholesky(kernel: Kernel, Z: Array, rank: int | None = None) -> tuple
         return order[:found] - 1, size[:, None] * rows
     refuse_beyond_memory(n, rank, "the Nyström factor", "Lower n_centres.")
     columns = np.zeros((rank, n))
-    size = _lengths(kernel.diag(Z))
-    left = kernel.diag(Z) / size**2
+    diagonal = Z.diag(kernel)
+    size = _lengths(diagonal)
+    left = diagonal / size**2
     pivots: list[int] = []
     for j in range(rank):
         pivot = int(np.argmax(left))
         if left[pivot] <= RANK_TOLERANCE:
             break
-        column = kernel(Z[pivot : pivot + 1], Z)[0] / (size[pivot] * size) - columns[:j, pivot] @ columns[:j]
+        column = Z[[pivot]].products(kernel, Z)[0] / (size[pivot] * size) - columns[:j, pivot] @ columns[:j]
         columns[j] = column / np.sqrt(left[pivot])
         columns[j, pivots] = 0.0
         left = np.maximum(left - columns[j] ** 2, 0.0)
         left[pivot] = 0.0
         pivots.append(pivot)
     return np.array(pivots, int), size[:, None] * columns[: len(pivots)].T
+
+
+def _as_atoms(centres: Array | Atoms) -> Atoms:
+    return centres if isinstance(centres, Atoms) else Atoms(centres)
 
 
 def _lengths(diagonal: Array) -> Array:
@@ -275,7 +359,7 @@ def require_psd(kernel: Kernel, K: Array) -> None:
     if kernel.definiteness == "psd" or len(K) == 0:
         return
     size = float(np.abs(K).max())
-    way_out = "norm='l2' needs that. Use norm='l1', which takes any kernel."
+    way_out = f"norm='l2' needs that. {ways_out(kernel)}"
     if not np.allclose(K, K.T, atol=1e-8 * size):
         raise KernelNotPSD(f"kernel {kernel!r} is not symmetric, and {way_out}")
     try:
@@ -286,6 +370,13 @@ def require_psd(kernel: Kernel, K: Array) -> None:
             f"kernel {kernel!r} is not positive semidefinite on {len(K)} rows it has to serve (lowest "
             f"eigenvalue {lowest:.2g}), and {way_out}"
         ) from error
+
+
+def ways_out(kernel: Kernel) -> str:
+    """What to do about a kernel that norm="l2" does not take."""
+    given = [value for name, value in kernel.get_params().items() if name.split("__")[-1] == "psd"]
+    mended = " or ".join(f"psd={way!r}" for way in ("clip", "shift") if None in given or way not in given)
+    return f"Use norm='l1', which takes any kernel{f', or {mended} in the kernel' if given else ''}."
 
 
 def fits_in_memory(rows: int, columns: int, share: float = 0.5) -> bool:
@@ -524,28 +615,69 @@ class FittedLinear(Fitted):
 
 
 @dataclass(frozen=True, eq=False)
+class Slopes:
+    """The part of a fitted f that expands over derivatives of the kernel, in the user's units."""
+
+    points: Array
+    directions: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, atoms: Atoms, weights: Array) -> Slopes | None:
+        return None if atoms.directions is None else cls(atoms.points, atoms.directions, weights)
+
+    def atoms(self, scale: Scale | None) -> Atoms:
+        """In the machine's units."""
+        return Atoms(self.points, self.directions).scaled(scale)
+
+
+@dataclass(frozen=True, eq=False)
 class FittedKernel(Fitted):
-    """``k(X, centres) @ weights + bias``."""
+    """``k(X, centres) @ weights + bias``, and with slopes ``k.slope(points, directions, X).T @ weights``."""
 
     bias: float
     kernel: Kernel
     centres: Array
     weights: Array
     scale: Scale | None = None
+    slopes: Slopes | None = None
 
     def value(self, Z: Any) -> Array:
-        return self._in_blocks(self.kernel, self._to_inner(Z)) + self.bias
+        return self._unbiased(self._to_inner(Z)) + self.bias
+
+    def _unbiased(self, Z: Array) -> Array:
+        return self._in_blocks(self.kernel, Z) + self._of_slopes(Atoms(Z))
 
     def slope(self, Z: Any, V: Any) -> Array:
-        return self._in_blocks(self.kernel.slope, self._to_inner(Z), self._directions(V))
+        Z, V = self._to_inner(Z), self._directions(V)
+        return self._in_blocks(self.kernel.slope, Z, V) + self._of_slopes(Atoms(Z, V))
 
     def curve(self, Z: Any, U: Any, V: Any) -> Array:
-        return self._in_blocks(self.kernel.curve, self._to_inner(Z), self._directions(U), self._directions(V))
+        Z, U, V = self._to_inner(Z), self._directions(U), self._directions(V)
+        curve = self._in_blocks(self.kernel.curve, Z, U, V)
+        if self.slopes is None or len(Z) == 0:
+            return curve
+        # Kernels know no third derivatives: central differences of the slopes, which are exact.
+        size = np.linalg.norm(U, axis=1, keepdims=True)
+        h = 1e-5 * (1.0 + np.linalg.norm(Z, axis=1, keepdims=True)) / np.where(size > 0, size, 1.0)
+        ahead, behind = (self._of_slopes(Atoms(Z + step * U, V)) for step in (h, -h))
+        return curve + (ahead - behind) / (2 * h[:, 0])
+
+    def _of_slopes(self, atoms: Atoms) -> Array:
+        """The part of the slopes in values or slopes of f, by blocks of rows."""
+        if self.slopes is None:
+            return np.zeros(len(atoms))
+        inner = self.slopes.atoms(self.scale)
+        step = max(1, 2**22 // max(1, len(inner)))
+        starts = range(0, len(atoms), step)
+        parts = [atoms[i : i + step].products(self.kernel, inner) @ self.slopes.weights for i in starts]
+        return np.concatenate([np.empty(0), *parts])
 
     def _in_blocks(self, matrix: Callable[..., Array], *rows: Array) -> Array:
         """``matrix(*rows, centres) @ weights``."""
-        # Blocks of rows keep the kernel matrix in cache-sized pieces whatever the number of rows.
-        step = max(1, 2**22 // max(1, len(self.weights)))
+        # Blocks of rows keep the kernel matrix in cache-sized pieces whatever the number of rows; larger ones
+        # where the centres cost something in each of them.
+        step = max(1, 2 ** (26 if self.kernel.whole else 22) // max(1, len(self.weights)))
         starts = range(0, len(rows[0]), step)
         parts = [matrix(*(r[i : i + step] for r in rows), self._inner) @ self.weights for i in starts]
         return np.concatenate(parts) if parts else np.empty(0)
@@ -557,20 +689,24 @@ class FittedKernel(Fitted):
         :math:`w^\top K w` is known to within the rounding errors of its terms, which are no larger than
         :math:`|w_i| |w_j| \max_i K_{ii}`; where large weights cancel they are all that is left of it.
         """
-        if not len(self.weights):
-            return 0.0
-        squared = float(self.weights @ self._in_blocks(self.kernel, self._inner))
-        largest = float(self.kernel.diag(self._inner).max())
-        return math.sqrt(max(squared, 0.0) + 1e-13 * largest * float(np.abs(self.weights).sum()) ** 2)
+        parts = [(self.weights, Atoms(self._inner))]
+        if self.slopes is not None:
+            parts.append((self.slopes.weights, self.slopes.atoms(self.scale)))
+        sizes = [np.abs(w).sum() * math.sqrt(a.diag(self.kernel).max()) for w, a in parts if len(w)]
+        return math.sqrt(self._squared + 1e-13 * float(sum(sizes)) ** 2)
 
     def norm(self, kind: str) -> float:
         if kind == "l1":
             return float(np.abs(self.weights).sum())
-        return self._norm
+        return math.sqrt(self._squared)
 
     @cached_property
-    def _norm(self) -> float:
-        return math.sqrt(max(float(self.weights @ self.kernel(self._inner) @ self.weights), 0.0))
+    def _squared(self) -> float:
+        """The squared norm of g: its values at the centres, and its slopes, times their weights."""
+        squared = float(self.weights @ self._unbiased(self._inner))
+        if self.slopes is not None:
+            squared += float(self.slopes.weights @ self.slope(self.slopes.points, self.slopes.directions))
+        return max(squared, 0.0)
 
     def _to_inner(self, Z: Any) -> Array:
         Z = np.asarray(Z, float)

@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .assemble import LIVE_ROWS, Spec, naming
 from .cache import Cache, equal
-from .decision import FittedKernel, FittedLinear, Scale, require_psd
+from .decision import FittedKernel, FittedLinear, Scale, require_psd, ways_out
 from .errors import (
     InvalidInput,
     InvalidType,
@@ -106,7 +106,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn; +1 is ``classes_[1]``.
     coef_, intercept_ : ``X @ coef_.T + intercept_`` is the decision function of a linear machine.
     centres_, dual_coef_ : ``kernel_(X, centres_) @ dual_coef_.T + intercept_`` is that of a kernel machine
-        without ``scale``.
+        without ``scale``; blocks on slopes add what ``slopes_`` has.
     support_ : training rows with a positive dual variable.
     solver_, status_, history_, n_rounds_, objective_ : how the fit went; lists with more than two classes.
     report_ : what every block contributed.
@@ -407,10 +407,16 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         """The kernel with numbers for "scale", or None for the linear machine."""
         from .kernels.base import resolve_kernel
         from .kernels.standard import Linear
+        from .transforms.base import Transform
 
         kernel = resolve_kernel(kernel, X.shape[1], X, weight)
         if isinstance(kernel, Linear):
             return None
+        if self.scale is not None and any(isinstance(p, Transform) for p in kernel.get_params().values()):
+            raise InvalidInput(
+                f"kernel {kernel!r} moves rows by a transform, which speaks the units of X, and "
+                f"scale={self.scale!r} changes them first. Use scale=None."
+            )
         if self.norm == "l2" and kernel.definiteness in ("indefinite", "cpd"):
             what = (
                 "only conditionally positive definite"
@@ -419,7 +425,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             )
             raise KernelNotPSD(
                 f"kernel {kernel!r} is {what}, and norm='l2' needs a positive semidefinite one. "
-                "Use norm='l1', which takes any kernel."
+                f"{ways_out(kernel)}"
             )
         if self.norm == "l2" and kernel.definiteness != "psd":
             # A glance at some rows finds most of what is wrong before any heavy work; all rows follow later.
@@ -607,10 +613,24 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             )
 
     def _scores(self, X: Any) -> Array:
-        scores = np.column_stack([_score(machine, X) for machine in self._machines])
+        scores = self._shared_scores(X)
+        if scores is None:
+            scores = np.column_stack([_score(machine, X) for machine in self._machines])
         if scores.shape[1] == 2:  # of a joint machine
             scores = scores[:, [1]] - scores[:, [0]]
         return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _shared_scores(self, X: Any) -> Array | None:
+        """All machines' scores from one kernel matrix, where that is dear and no block scores for itself."""
+        machines = self._machines
+        if len(machines) == 1 or self.kernel_ is None or not self.kernel_.whole:
+            return None
+        if any(type(m.block).predict is not Knowledge.predict for m in machines[0].members):
+            return None
+        if any(f.slopes is not None for f in self._expansions()):
+            return None
+        whole = FittedKernel(0.0, self.kernel_, self.centres_, self.dual_coef_.T, machines[0].spec.scale)
+        return whole._in_blocks(self.kernel_, whole._to_inner(X)) + self.intercept_
 
     def predict(self, X: Any) -> Array:
         """The class of every row."""
@@ -631,7 +651,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
 
     @property
     def coef_(self) -> Array:
-        """Weights in the units of X, one row per machine (linear machines)."""
+        """Weights in the units of X, one row per machine, of a joint one per class (linear machines)."""
         if self._fitted_machines() and self.kernel_ is not None:
             raise MissingAttribute("coef_ is for linear machines: use kernel='linear'.")
         return np.vstack([f.coef for m in self._machines for f in m.functions if isinstance(f, FittedLinear)])
@@ -640,6 +660,25 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
     def centres_(self) -> Array:
         """The points f expands over, all machines together (kernel machines)."""
         return np.unique(np.vstack([f.centres + 0.0 for f in self._expansions()]), axis=0)
+
+    @property
+    def slopes_(self) -> tuple[Array, Array, Array]:
+        """Points, directions and coefficients of the derivatives f expands over (kernel machines).
+
+        Where a block such as :class:`TangentPenalty` brings them in, without ``scale``,
+        ``kernel_.slope(points, directions, X).T @ coefficients.T`` belongs to f as well.
+        """
+        expansions = self._expansions()
+        parts = [f.slopes for f in expansions]
+        none = np.empty((0, self.n_features_in_))
+        points = np.vstack([none, *(part.points for part in parts if part is not None)])
+        directions = np.vstack([none, *(part.directions for part in parts if part is not None)])
+        coefficients, start = np.zeros((len(parts), len(points))), 0
+        for row, part in zip(coefficients, parts, strict=True):
+            if part is not None:
+                row[start : start + len(part.weights)] = part.weights
+                start += len(part.weights)
+        return points, directions, coefficients
 
     @property
     def dual_coef_(self) -> Array:
@@ -721,7 +760,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         from .transforms.base import Transform
 
         moves = {
-            name: block.transform
+            name: (block.transform, block.finest() if getattr(block, "continuous", False) else None)
             for name, block, weight in self._machines[0].members
             if weight > 0 and isinstance(getattr(block, "transform", None), Transform)
         }
@@ -731,8 +770,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             )
         coef = self.coef_ if self.kernel_ is None else None
         return {
-            name: stability(self._scores, coef, self.intercept_, transform, X)
-            for name, transform in moves.items()
+            name: stability(self._scores, coef, self.intercept_, transform, X, thetas)
+            for name, (transform, thetas) in moves.items()
         }
 
     # ------------------------------------------------------------------ scikit-learn

@@ -25,21 +25,25 @@ class Stability:
     lead : (n,) array, by how much the score of the class of the unmoved row stays ahead of all others at the
         worst move (f itself, up to its sign, with two classes); negative where the class changes.
     points : (n, d) array, each row where that happens; sparse if the rows are.
+    kept : (n,) array, whether the class stays; where two lead, ``predict`` gives the first of them.
+    tried : how many moves of each row were looked at if there are more; None if it was all of them.
     """
 
     lead: Array
     points: Any
+    kept: Array
+    tried: int | None = None
 
     @property
     def share(self) -> float:
         """The share of rows whose class no move changes."""
-        return float(np.mean(self.lead > 0))
+        return float(np.mean(self.kept))
 
     @property
     def changed(self) -> Array:
         """The rows whose class some move changes, the worst first."""
         order = np.argsort(self.lead, kind="stable")
-        return order[self.lead[order] <= 0]
+        return order[~self.kept[order]]
 
     def worst(self) -> tuple[float, Array]:
         """The smallest lead, and the moved row it is found at."""
@@ -51,11 +55,17 @@ class Stability:
 
     def __str__(self) -> str:
         n = len(self.lead)
-        return f"{self.share:.1%} of {n} new row{'s'[: n != 1]} keep their class under every move"
+        moves = "every move" if self.tried is None else f"each of {self.tried} moves tried"
+        return f"{self.share:.1%} of {n} new row{'s'[: n != 1]} keep their class under {moves}"
 
 
 def stability(
-    scores: Callable[[Any], Array], coef: Array | None, intercept: Array, transform: Transform, X: Any
+    scores: Callable[[Any], Array],
+    coef: Array | None,
+    intercept: Array,
+    transform: Transform,
+    X: Any,
+    thetas: Array | None = None,
 ) -> Stability:
     """Look at every move of every row; for features any of which may be spoilt, at the worst one.
 
@@ -64,27 +74,34 @@ def stability(
     scores : rows -> decision function, (n,) or (n, K)
     coef, intercept : the weights of linear machines, else None
     transform, X : the moves, and the rows that are moved
+    thetas : (s, q) array, the moves to look at; by default those of the orbit
     """
     if isinstance(transform, FeatureScaling):
         assert coef is not None
         return _spoilt(coef, intercept, transform, X)
-    step = max(1, PART // (X.shape[1] * len(transform.theta_grid())))
-    parts = [_moved(scores, transform, X[i : i + step]) for i in range(0, X.shape[0], step)]
-    return Stability(
-        np.concatenate([part.lead for part in parts]), np.vstack([part.points for part in parts])
+    s = len(transform.theta_grid() if thetas is None else thetas)
+    step = max(1, PART // (X.shape[1] * s))
+    parts = [_moved(scores, transform, X[i : i + step], thetas) for i in range(0, X.shape[0], step)]
+    lead, points, kept = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("lead", "points", "kept")
     )
+    return Stability(lead, points, kept, None if thetas is None else s)
 
 
-def _moved(scores: Callable[[Any], Array], transform: Transform, X: Array) -> Stability:
-    orbit = transform.orbit(X)
+def _moved(scores: Callable[[Any], Array], transform: Transform, X: Array, thetas: Array | None) -> Stability:
+    if thetas is None:
+        orbit = transform.orbit(X)
+    else:
+        orbit = np.stack([transform.apply(X, theta) for theta in thetas], axis=1)
     n, s, d = orbit.shape
     found = _of_classes(scores(orbit.reshape(-1, d))).reshape(n, s, -1)
-    rows, own = np.arange(n), found[:, 0].argmax(axis=1)  # the first member is the row itself
+    rows, own = np.arange(n), _of_classes(scores(X)).argmax(axis=1)
+    kept = (found.argmax(axis=2) == own[:, None]).all(axis=1)
     rest = found.copy()
     rest[rows, :, own] = -np.inf
     lead = found[rows, :, own] - rest.max(axis=2)
     worst = lead.argmin(axis=1)
-    return Stability(lead[rows, worst], orbit[rows, worst])
+    return Stability(lead[rows, worst], orbit[rows, worst], kept)
 
 
 def _spoilt(coef: Array, intercept: Array, transform: FeatureScaling, X: Any) -> Stability:
@@ -93,7 +110,7 @@ def _spoilt(coef: Array, intercept: Array, transform: FeatureScaling, X: Any) ->
     scores = np.asarray(X @ coef.T + intercept)
     n, K = scores.shape
     own, lead, points = scores.argmax(axis=1), np.full(n, np.inf), [X] * (K + 1)
-    place = np.full(n, K)
+    place, kept = np.full(n, K), np.ones(n, bool)
     for other in range(K):
         moved, order = [], []
         for k in range(K):
@@ -105,9 +122,10 @@ def _spoilt(coef: Array, intercept: Array, transform: FeatureScaling, X: Any) ->
         points[other] = stack(*moved)[back]
         at = np.asarray(points[other] @ coef.T + intercept)
         ahead = np.where(own == other, np.inf, at[np.arange(n), own] - at[:, other])
+        kept &= (ahead > 0) | ((ahead == 0) & (own < other))
         better = ahead < lead
         lead[better], place[better] = ahead[better], other
-    return Stability(lead, stack(*points)[place * n + np.arange(n)])
+    return Stability(lead, stack(*points)[place * n + np.arange(n)], kept)
 
 
 def _of_classes(scores: Array) -> Array:

@@ -62,6 +62,13 @@ def test_the_row_of_deleted_features_is_measured_on_worst_moves(benchmarks):
     assert row["gap"] < 1e-12
 
 
+@pytest.mark.slow
+def test_the_rows_of_the_tangent_distance_are_measured_on_equal_values(benchmarks):
+    rows = benchmarks.main(["tangent_distance", "--quick"])
+    assert [row["work"].rsplit(", ")[-1] for row in rows] == ["two sides", "one side"]
+    assert all(row["gap"] < 1e-10 and row["met"] for row in rows)
+
+
 @pytest.mark.parametrize("name", ["wpbc60", "wpbc24", "promoters"])
 def test_a_reproduction_without_its_data_is_skipped_with_a_word_on_why(benchmarks, monkeypatch, capsys, name):
     monkeypatch.delenv("PRIORSVM_DATA", raising=False)

@@ -16,6 +16,7 @@ from priorsvm import (
     Shift,
 )
 from priorsvm.decision import (
+    Atoms,
     Decision,
     FactorMap,
     KernelMap,
@@ -545,3 +546,76 @@ def test_the_norm_of_weights_that_cancel_is_rounded_up():
 def test_length_wants_a_definite_kernel(centres):
     with pytest.raises(KernelNotPSD, match=r"'sigmoid'.* not known to be positive semidefinite.*no norm"):
         _ = Decision(KernelMap(Pairwise("sigmoid"), centres, None), "l1").length
+
+
+# Derivatives as centres
+
+
+@pytest.fixture
+def atoms(centres):
+    return Atoms.both(centres[:15], centres[10:22], np.random.default_rng(5).normal(size=(12, 4)))
+
+
+def by_differences(kernel, a, b, h=1e-3):
+    """Inner products of atoms from values of the kernel alone: a slope is the limit of two values."""
+
+    def ends(atoms):
+        step = h * np.where(atoms.slopes[:, None], atoms.directions, 0.0)
+        return atoms.points + step, atoms.points - step
+
+    def joined(K_plus, K_minus, slope):
+        return np.where(slope, (K_plus - K_minus) / (2 * h), K_plus)
+
+    (up, down), (left, right) = ends(a), ends(b)
+    first = joined(kernel(up, left), kernel(down, left), a.slopes[:, None])
+    second = joined(kernel(up, right), kernel(down, right), a.slopes[:, None])
+    return joined(first, second, b.slopes[None])
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.1), Polynomial(3, 0.2, 1.0), RBF(0.1) + Linear()], ids=repr)
+def test_products_of_atoms_are_limits_of_kernel_values(atoms, kernel):
+    K = atoms.products(kernel, atoms)
+    np.testing.assert_allclose(K, by_differences(kernel, atoms, atoms), atol=1e-4 * np.abs(K).max())
+    np.testing.assert_allclose(K, K.T, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(atoms.diag(kernel), np.diagonal(K), rtol=1e-12)
+    some = atoms[[20, 3, 16]]
+    np.testing.assert_allclose(some.products(kernel, atoms), K[[20, 3, 16]], rtol=1e-12, atol=1e-13)
+    assert len(set(atoms.labels())) == len(atoms) == 27
+
+
+@pytest.mark.parametrize("scale", [None, "standard"])
+@pytest.mark.parametrize("rank", [None, 12])
+def test_slopes_as_centres_span_what_they_stand_for(atoms, new, scale, rank):
+    units = Scale.of(scale, atoms.points)
+    features = FactorMap(RBF(0.2), atoms, units, rank)
+    assert features.size == (27 if rank is None else rank)
+    rng = np.random.default_rng(0)
+    c, V = rng.normal(size=features.size), rng.normal(size=new.shape)
+    f = features.fitted(c, 0.7)
+    np.testing.assert_allclose(f.value(new), features.rows(new) @ c + 0.7, atol=1e-9)
+    np.testing.assert_allclose(f.slope(new, V), features.slopes(new, V) @ c, atol=1e-9)
+    assert f.norm("l2") == pytest.approx(np.linalg.norm(c), rel=1e-9)
+    assert f.norm("l2") <= f.length <= f.norm("l2") * (1 + 1e-5)
+    h = 1e-5
+    np.testing.assert_allclose(
+        f.slope(new, V), (f.value(new + h * V) - f.value(new - h * V)) / (2 * h), atol=1e-6
+    )
+    U = rng.normal(size=new.shape)
+    central = (f.slope(new + h * U, V) - f.slope(new - h * U, V)) / (2 * h)
+    np.testing.assert_allclose(f.curve(new, U, V), central, atol=1e-6)
+    own = atoms[atoms.slopes]
+    known = features.slopes(own.points, own.directions)
+    if rank is None:
+        joint = np.vstack([features.rows(atoms.points[:15]), known])
+        K = atoms.scaled(units).products(RBF(0.2), atoms.scaled(units))
+        np.testing.assert_allclose(joint @ joint.T, K, atol=1e-10 * np.abs(K).max())
+
+
+def test_values_of_f_with_slopes_come_in_pieces(atoms, new, monkeypatch):
+    f = FactorMap(RBF(0.2), atoms, None).fitted(np.random.default_rng(0).normal(size=27), 0.0)
+    by_hand = RBF(0.2)(new, f.centres) @ f.weights
+    by_hand += RBF(0.2).slope(f.slopes.points, f.slopes.directions, new).T @ f.slopes.weights
+    np.testing.assert_allclose(f.value(new), by_hand, atol=1e-12)
+    many = np.tile(new, (2**22 // 12 // len(new) + 1, 1))
+    np.testing.assert_allclose(f.value(many)[-len(new) :], by_hand, atol=1e-12)
+    assert f.value(np.empty((0, 4))).shape == f.curve(*[np.empty((0, 4))] * 3).shape == (0,)

@@ -11,6 +11,7 @@ from priorsvm import (
     RBF,
     ClassCosts,
     FeatureDeletion,
+    FromFunction,
     InvariantLoss,
     PriorSVC,
     Shift,
@@ -82,3 +83,29 @@ def test_a_certain_block_and_no_block_with_moves(digits):
     assert model.verify().stability == {}
     with pytest.raises(ValueError, match="features"):
         model.verify(X[:, :5])
+
+
+def test_moves_in_between_are_looked_at_where_they_count():
+    rng = np.random.default_rng(0)
+    y, new = np.repeat([0, 1], 15), rng.normal(size=(40, 2)) * 2
+    X = rng.normal(size=(30, 2)) + np.outer(6 * y - 3, [1, 0])
+
+    def there_and_back(X, theta):
+        return X + np.array([2.5 * np.sin(np.pi * theta), 0.0])
+
+    moves = FromFunction(there_and_back, [-1.0, 1.0])  # the ends are where it began
+    model = PriorSVC(InvariantLoss(moves, continuous=True)).fit(X, y)
+    found = model.verify(new).stability["invariant_loss"]
+    classes = np.stack([model.predict(moves.apply(new, theta)) for theta in np.linspace(-1, 1, 401)])
+    assert found.share == np.mean((classes == classes[200]).all(axis=0))
+    assert "each of 101 moves tried" in str(found)
+
+
+def test_classes_that_tie_go_as_predict_has_them():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 10)
+    X = rng.normal(size=(30, 2)) + np.array([[4, 4], [-4, 0], [0, -4]])[y]
+    model = PriorSVC(InvariantLoss(FeatureDeletion(0)), multi_class="joint").fit(X, y)
+    empty = np.zeros((3, 2))  # all functions are 0 there, whatever is deleted
+    assert model.predict(empty).tolist() == [0, 0, 0]
+    assert model.verify(empty).stability["invariant_loss"].share == 1.0

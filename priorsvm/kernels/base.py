@@ -215,10 +215,16 @@ class Kernel(BaseEstimator):
         """Whether :meth:`derivative_bound` answers."""
         return type(self)._derivative_bound is not Kernel._derivative_bound
 
-    def resolved(self, X: ArrayLike, weight: Array | None = None) -> Self:
-        """A copy in which every ``gamma="scale"`` or ``"auto"`` is the number it means on the rows ``X``.
+    @property
+    def whole(self) -> bool:
+        """Whether one large matrix is much cheaper than several that cover it."""
+        return False
 
-        ``weight`` says how many times each row counts.
+    def resolved(self, X: ArrayLike, weight: Array | None = None) -> Kernel:
+        """The kernel in which every ``gamma="scale"`` or ``"auto"`` is the number it means on the rows ``X``.
+
+        Whatever else depends on the training rows is data of it too. ``weight`` says how many times each
+        row counts.
         """
         self._check()
         return clone(self)
@@ -252,9 +258,7 @@ class Kernel(BaseEstimator):
         raise NotImplementedError(f"{type(self).__name__} has to define _matrix(A, B).")
 
     def _diag(self, A: Array) -> Array:
-        # Small blocks along the diagonal: the (n, n) matrix may not fit in memory.
-        blocks = (A[rows] for rows in gen_batches(len(A), 64))
-        return np.concatenate([np.diagonal(self._matrix(block, block)) for block in blocks])
+        return diagonal(self._matrix, A)
 
     def _slope(self, Z: Array, V: Array, B: Array) -> Array:
         raise NotImplementedError
@@ -351,6 +355,10 @@ class _Combination(Kernel):
     @property
     def has_derivative_bound(self) -> bool:
         return all(part.has_derivative_bound for part in self._parts())
+
+    @property
+    def whole(self) -> bool:
+        return any(part.whole for part in self._parts())
 
     def _require(self, capability: str) -> None:
         for part in self._parts():
@@ -715,6 +723,13 @@ def resolve_kernel(
             )
         kernel = FromCallable(kernel)
     return kernel.resolved(np.empty((0, n_features)) if X is None else X, weight)
+
+
+def diagonal(matrix: Callable[[Array, Array], Array], A: Array) -> Array:
+    """The diagonal of a matrix of pairs of rows."""
+    # Small blocks along the diagonal: the (n, n) matrix may not fit in memory.
+    blocks = (A[rows] for rows in gen_batches(len(A), 64))
+    return np.concatenate([np.diagonal(matrix(block, block)) for block in blocks])
 
 
 def is_number(value: object) -> TypeGuard[float]:

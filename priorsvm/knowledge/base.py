@@ -57,7 +57,8 @@ class Context:
     largest : the largest multiplier of the whole problem (in ``refine`` and ``findings``).
     scores : f at all members of the block's orbits, if the solver knows them (in ``refine``).
     lower : a lower bound on the objective of this round's problem (in ``refine``).
-    notes : what ``refine`` wants to be remembered of this round in ``history_``.
+    notes : what ``refine`` tells of this round for ``history_``. Two names mean something: ``columns``, how
+        many the block has, and ``needed``, the slack of each of ``rows`` that covers all it asks of this f.
     """
 
     name: str
@@ -176,6 +177,16 @@ class Knowledge(BaseEstimator):
     def centres(self, sample: Sample, state: Any) -> Any:
         """Points, besides the rows of the sample, at which f is evaluated."""
         return np.empty((0, sample.X.shape[1]))
+
+    def slopes(self, sample: Sample, state: Any) -> tuple[Any, Any]:
+        """Points and directions along which the slope of f is asked for, if f is to expand over them too.
+
+        Without them f is the best that expands over values at centres, which the best f of a penalty on
+        slopes does not. Such a block needs a kernel with ``slope_slope``; the 1-norm machine keeps to its
+        rows.
+        """
+        none = np.empty((0, sample.X.shape[1]))
+        return none, none
 
     def build(self, f: Decision, context: Context) -> Terms:
         """The formula: what this block adds to the problem."""

@@ -23,6 +23,8 @@ from .worst_case import WorstCase
 FEW = 20_000
 # A multiplier below this share of the largest one holds nothing up: its column leaves the problem.
 HOLDS = 1e-6
+# So many moves may join in a round however few hold f up: problems of that size cost nothing.
+AT_LEAST = 30
 # Between two members of an orbit a continuous move is looked at in so many places, and in more to verify it.
 FINER, FINEST = 16, 50
 # By so much the margin may be missed between the places looked at.
@@ -43,6 +45,7 @@ class Columns:
     orbit : (n, s, d) array of all members, or None where they cannot be listed.
     grid : (s, q) array, their parameters.
     resting : (n,) array, whether a training row where it stands held nothing up; None before the first round.
+    level : the objective when columns last left the problem.
     """
 
     rows: Array
@@ -53,6 +56,7 @@ class Columns:
     orbit: Array | None = None
     grid: Array | None = None
     resting: Array | None = None
+    level: float = -np.inf
 
     parts: ClassVar[tuple[str, ...]] = ("rows", "demands", "thetas", "moves")
 
@@ -65,7 +69,9 @@ class Columns:
 
     def joined(self, new: Self) -> Self:
         """These and others."""
-        both = {part: np.concatenate([getattr(self, part), getattr(new, part)]) for part in self.parts}
+        both: dict[str, Any] = {
+            part: np.concatenate([getattr(self, part), getattr(new, part)]) for part in self.parts
+        }
         return replace(self, points=stack(self.points, new.points), **both)
 
 
@@ -169,6 +175,7 @@ class InvariantLoss(Knowledge):
                     f"{name} must be one of {', '.join(map(repr, allowed))}, got {getattr(self, name)!r}."
                 )
         transform.validate(sample.X.shape[1])
+        check_flag(continuous=self.continuous)
         if self.method == "pegasos":
             self._check_streaming(sample)
         if isinstance(transform, FeatureScaling):
@@ -177,8 +184,11 @@ class InvariantLoss(Knowledge):
                     f"the worst case of {type(transform).__name__} is known for linear machines only: use "
                     "kernel='linear'."
                 )
-            if self.cost is not None:
-                raise InvalidInput(f"cost has no meaning with {type(transform).__name__}: leave it out.")
+            for name, value in (("cost", self.cost is not None), ("continuous", self.continuous)):
+                if value:
+                    raise InvalidInput(
+                        f"{name} has no meaning with {type(transform).__name__}: leave it out."
+                    )
             if self.method == "all":
                 raise InvalidInput(
                     f"method='all' needs a list of moves, which {type(transform).__name__} has not."
@@ -195,10 +205,32 @@ class InvariantLoss(Knowledge):
                 "SampleCosts(margins=...) asks less of rows."
             )
         transform.orbit(sample.X_train[:1])
-        check_flag(continuous=self.continuous)
+        if self._drawn_centres(sample) and (self.method == "columns" or self.continuous):
+            asked = "continuous=True" if self.continuous else "method='columns'"
+            raise InvalidInput(
+                f"n_centres draws the centres of f from all moved rows at once, which {asked} does not know "
+                "beforehand. Use method='auto' without continuous, n_centres=None, or norm='l1'."
+            )
         if self.continuous:
             transform.span()  # refuses discrete ones
-            self.between(1)
+            if transform.n_parameters == 0:
+                raise InvalidInput("continuous=True needs a transform that has moves.")
+            thetas, _ = self.between(FINER)
+            with_all = thetas[np.count_nonzero(thetas, axis=1).argmax()]
+            try:
+                transform.apply(sample.X_train[:1], with_all)
+            except InvalidInput as error:
+                raise InvalidInput(
+                    "continuous=True looks at moves by all parameters at once where the orbit has any such, "
+                    f"and the transform refuses {with_all.tolist()}: {error}"
+                ) from error
+
+    def _drawn_centres(self, sample: Sample) -> bool:
+        """Whether the machine draws some centres from the points it is given."""
+        spec = sample.machine
+        return (
+            spec is not None and spec.kernel is not None and spec.norm == "l2" and spec.n_centres is not None
+        )
 
     def _check_streaming(self, sample: Sample) -> None:
         spec = sample.machine
@@ -248,7 +280,14 @@ class InvariantLoss(Knowledge):
         if cost is None:
             return np.ones(len(thetas))
         if callable(cost):
-            found = np.asarray(cost(thetas), float)
+            given = thetas.view()
+            given.flags.writeable = False
+            try:
+                found = np.asarray(cost(given), float)
+            except Exception as error:
+                raise InvalidInput(
+                    f"cost was given as a function, and calling it with (s, q) parameters failed: {error!r}"
+                ) from error
             if found.shape != (len(thetas),) or not ((found >= 0) & (found <= 1)).all():
                 raise InvalidInput(
                     "cost must return one number from 0 to 1 for each of the (s, q) parameters it is given; "
@@ -276,6 +315,7 @@ class InvariantLoss(Knowledge):
         grid, orbit = self.transform.theta_grid(), over_rows(self.transform.orbit, sample.X_train)
         empty = Columns(none, nothing, np.empty(0), grid[:0], none, orbit, grid)
         few = sample.machine is not None and sample.machine.kernel is None and orbit[..., 0].size <= FEW
+        few = few or self._drawn_centres(sample)
         return self._all(empty) if self.method == "all" or (self.method == "auto" and few) else empty
 
     def _all(self, empty: Columns) -> Columns:
@@ -399,8 +439,11 @@ class InvariantLoss(Knowledge):
             asked = self._listed(f, context)
             worst = asked.max(axis=1)
         missing, allowed, enough = self._missing(context, worst)
-        context.notes.update(lower=context.lower, upper=context.objective + missing, columns=len(state))
-        if missing <= allowed:
+        context.notes["columns"] = len(state)
+        if not self.continuous:  # there the members of the orbit are not all that is asked
+            context.notes["needed"] = worst
+        # In the sum, and for each row, however little it costs.
+        if missing <= allowed and np.max(worst - context.slack) <= 5 * context.tol:
             return None
         duals = np.concatenate([np.empty(0), *context.duals.values()])
         assert context.alpha is not None
@@ -410,31 +453,36 @@ class InvariantLoss(Knowledge):
             fresh = [k not in known for k in zip(found.rows.tolist(), as_keys(found.points), strict=True)]
             new = found.pick((worst - context.slack > enough) & fresh)
         else:
-            most = min(len(own), int(own.sum() + holding.sum()))
+            most = min(len(own), max(AT_LEAST, int(own.sum() + holding.sum())))
             new = self._most_missed(asked - context.slack[:, None], enough, most, context)
         if len(new) == 0:
             return None
         resting = np.zeros(sample.n_train, bool)
         resting[context.rows[~own]] = True
-        if len(holding) == len(state):
-            state = state.pick(holding)
+        # Where the bias, or a 1-norm machine, is not unique, f can change and the objective stay. Columns
+        # that left then would come back, and leave again: they have to wait until it has risen.
+        if len(holding) == len(state) and context.objective > state.level + 0.1 * allowed:
+            state = replace(state.pick(holding), level=context.objective)
         return replace(state, resting=resting).joined(new)
 
     def _most_missed(self, excess: Array, enough: float, most: int, context: Context) -> Columns:
-        """The moves that miss most, of whichever row.
+        """The moves that miss most: first one of each row, then others of any row.
 
-        One move of each row and round would be too many at first, when f is far from what it will be, and
-        too few in the end, when few rows are left and need several each.
+        One move of every row that misses would be too many at first, when f is far from what it will be,
+        and too few in the end, when few rows are left and need several each. Without the first of each row
+        a long list of moves would send in neighbours, which ask for nearly the same.
         """
         state, rows = context.state, context.rows
         assert rows is not None
-        known = np.zeros((context.sample.n_train, excess.shape[1]), bool)
         listed = state.moves >= 0
+        known = np.zeros((context.sample.n_train, excess.shape[1]), bool)
         known[state.rows[listed], state.moves[listed]] = True
-        places = np.flatnonzero((excess > enough) & ~known[rows])
-        if len(places) > most:
-            places = places[np.argpartition(-excess.ravel()[places], most)[:most]]
-        row, move = np.unravel_index(np.sort(places), excess.shape)
+        missed = (excess > enough) & ~known[rows]
+        first = np.zeros_like(missed)
+        first[np.arange(len(rows)), np.where(missed, excess, -np.inf).argmax(axis=1)] = True
+        places = np.flatnonzero(missed)
+        order = np.lexsort((-excess.ravel()[places], ~first.ravel()[places]))
+        row, move = np.unravel_index(np.sort(places[order[:most]]), excess.shape)
         return self._members(state, rows[row], move)
 
     def _missing(self, context: Context, asked: Array) -> tuple[float, float, float]:
@@ -461,7 +509,7 @@ class InvariantLoss(Knowledge):
         worst = asked.max(axis=1)
         worst[near] = np.maximum(value, at_place)
         missing, allowed, _ = self._missing(context, worst)
-        context.notes.update(upper=context.objective + missing)
+        context.notes["needed"] = worst
         new = worst[near] - context.slack[near] > enough
         if missing <= allowed or not new.any():
             return None
@@ -478,6 +526,13 @@ class InvariantLoss(Knowledge):
         demand, unlisted = self.demand(thetas), np.full(len(rows), -1)
         asked = self.shortfall(sample.y[rows], sample.margin[rows], demand, f.value(points))
         return Columns(rows, points, demand, thetas, unlisted), asked
+
+    def finest(self) -> Array:
+        """As many moves between the members of the orbit as can be looked at."""
+        try:
+            return self.between(FINEST)[0]
+        except InvalidInput:  # too many of them
+            return self.between(FINER)[0]
 
     def between(self, count: int) -> tuple[Array, Array]:
         """Parameters on the lines between the members of the orbit, ``count`` from one to the next, and the
@@ -527,6 +582,8 @@ class InvariantLoss(Knowledge):
         duals = np.abs(np.concatenate([np.empty(0), *context.duals.values()]))
         if len(duals) != len(state):  # the closed form names no moves
             state, duals = state.pick(np.empty(0, int)), duals[:0]
+        if self.scaling == "slack":  # there f stands with a factor in the constraint
+            duals = duals * state.demands
         q = state.thetas.shape[1]
         points, rows = context.sample.X[context.rows], context.rows
         return WorstCase.of(
@@ -541,7 +598,7 @@ class InvariantLoss(Knowledge):
         assert context.rows is not None
         rows = context.rows
         if self.continuous:
-            thetas, _ = self.between(FINEST)
+            thetas = self.finest()
             asked = self._asked(f, context, thetas)
             i, k = np.unravel_index(int(np.argmax(asked - context.slack[:, None])), asked.shape)
             excess = (context.slack[:, None] - asked).ravel()

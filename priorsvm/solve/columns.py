@@ -134,7 +134,7 @@ def solve(
     else:
         f = FittedKernel(found.bias, spec.kernel, points[used], weights, spec.scale)
     if spec.kernel is not None:
-        vars(f)["_norm"] = float(np.sqrt(max(2.0 * half, 0.0)))  # it would take the kernel matrix again
+        vars(f)["_squared"] = max(2.0 * half, 0.0)  # it would take the kernel matrix again
     gap = abs(half + float(bound @ slack) - dual) / (1.0 + abs(dual))
     residuals = Residuals(0.0, 0.0, abs(float(y @ alpha)) / (1.0 + alpha.sum()), gap)
     full_alpha, full_slack = np.zeros(len(sample)), np.zeros(len(sample))
@@ -142,7 +142,7 @@ def solve(
     duals = {"svm.margin": alpha[: len(active)]}
     if len(columns):
         own = np.zeros(len(columns))
-        own[columns.demands > 0 if block.scaling == "slack" else slice(None)] = alpha[len(active) :]
+        own[columns.demands > 0 if block.scaling == "slack" else slice(None)] = (alpha * share)[len(active) :]
         duals[f"{member.name}.{'scaled' if block.scaling == 'slack' else 'columns'}"] = own
     rest = time.perf_counter() - start - seconds
     outcome = Outcome("COLUMNS", "optimal", residuals, rest, seconds, steps)

@@ -161,8 +161,7 @@ class _Loss:
             orbit = X[:, None] if isinstance(X, np.ndarray) else None
         elif not isinstance(self.block.transform, FeatureScaling):
             grid, orbit = self.block.transform.theta_grid(), over_rows(self.block.transform.orbit, X)
-        none_yet = {"rows": none, "others": none, "moves": none, "idle": none, "demands": np.empty(0)}
-        return JointColumns(points=X[:0], thetas=grid[:0], orbit=orbit, grid=grid, **none_yet)
+        return JointColumns(none, X[:0], np.empty(0), grid[:0], none, orbit, grid, others=none, idle=none)
 
     def shortfall(self, demand: Array, rho: Array, lead: Array) -> Array:
         """What is asked of the slack where the true class leads by so much."""

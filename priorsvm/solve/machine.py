@@ -238,7 +238,7 @@ def fit_machine(
             break
         if len(history) >= max_rounds:
             waiting = ", ".join(f"'{name}'" for name in new)
-            gap = f" (gap {_distance(history[-1]):.1e})" if all(m.block.exact for m in iterative) else ""
+            gap = f" (gap {_distance(history[-1]):.1e})" if "upper" in history[-1] else ""
             warnings.warn(
                 f"block {waiting} still had something to refine after max_rounds={max_rounds} rounds{gap}. "
                 "Raise max_rounds.",
@@ -288,9 +288,9 @@ def _by_pegasos(
     last = found.history[-1]
     if last["gap"] > spec.tol:
         warnings.warn(
-            f"block '{name}': after {last['round']} passes the objective is within {last['gap']:.1e} of the "
-            f"optimum, relatively, and tol={spec.tol:g} was asked for. Raise max_rounds or tol, or use "
-            "method='columns', which is exact.",
+            f"block '{name}': the objective is within {last['gap']:.1e} of the optimum, relatively, after "
+            f"{last['round']} of max_rounds={passes} passes, and tol={spec.tol:g} was asked for. Raise "
+            "max_rounds or tol, or use method='columns', which is exact.",
             InaccurateSolution,
             stacklevel=4,
         )
@@ -307,9 +307,7 @@ def _by_pegasos(
 
 
 def _distance(entry: Mapping[str, Any]) -> float:
-    """How far a round can be from the optimum: by its bounds, or by the solver's gap where it has none."""
-    if "upper" not in entry:
-        return float(entry["gap"])
+    """How far a round can be from the optimum, by its bounds."""
     return float((entry["upper"] - entry["lower"]) / (1.0 + abs(entry["upper"])))
 
 
@@ -553,19 +551,31 @@ def _refined(
     if not iterative:
         return {}
     base = machine.context("", sample, states)
+    needed, unknown, columns = base.slack, False, []
     for stage in ("refine", "settle"):
         new = {}
         for name, block, _ in iterative:
             with naming(name):
-                context = replace(base, name=name, state=states[name], duals=machine.own_duals(name))
+                own = machine.own_duals(name)
+                context = replace(base, name=name, state=states[name], duals=own, notes={})
                 state = getattr(block, stage)(machine.f, context)
-            if machine.history:
-                machine.history[-1].update(context.notes)
+            asked, count = (context.notes.pop(note, None) for note in ("needed", "columns"))
+            unknown = unknown or (state is not None and asked is None)
+            needed = needed if asked is None else np.maximum(needed, asked)
+            columns += [] if count is None else [count]
+            machine.history[-1].update(context.notes)
             if state is not None:
                 new[name] = state
         if new:
-            return new
-    return {}
+            break
+    if columns:
+        entry = machine.history[-1]
+        entry.update(lower=base.lower, columns=sum(columns))
+        if not unknown:  # f as it is, with slacks that cover all that is asked
+            cost, penalise = machine.spec.C * sample.cost[base.rows], machine.spec.penalise
+            missing = cost @ (penalise(np.maximum(needed, 0.0)) - penalise(np.maximum(base.slack, 0.0)))
+            entry["upper"] = base.objective + float(missing)
+    return new
 
 
 def _relaxed(members: Sequence[Member], states: Mapping[str, Any], training: Sample) -> dict[str, Any]:

@@ -13,9 +13,6 @@ from priorsvm.transforms.base import Array, Transform, is_number, is_whole
 
 Places = NDArray[np.intp]
 
-# So many largest entries of sparse rows are sooner found one after the other than by sorting.
-FEW = 12
-
 
 class FeatureScaling(Transform):
     r"""Multiply at most k features, whichever they are, by factors from ``low`` to ``high``.
@@ -79,7 +76,7 @@ class FeatureScaling(Transform):
     def gains(self, B: Array) -> Array:
         """How much y f falls when a feature of share B = y w x is made as bad as it can be."""
         low, high = self._factors()
-        return np.maximum(0.0, np.maximum((1.0 - low) * B, (1.0 - high) * B))
+        return np.maximum((1.0 - low) * B, (1.0 - high) * B)  # low <= 1 <= high: not below 0
 
     def worst(self, X: Any, coef: ArrayLike, sign: ArrayLike) -> Any:
         r"""The moved rows of least :math:`y f(T_\theta x)`, for a linear f; sparse rows stay sparse.
@@ -93,10 +90,13 @@ class FeatureScaling(Transform):
         coef, sign = np.asarray(coef, float), np.asarray(sign, float)
         low, high = self._factors()
         if issparse(X):
-            rows = csr_array(X, dtype=float, copy=True)
+            rows = csr_array(X, copy=X.format == "csr" and not X.has_canonical_format)
             rows.sum_duplicates()
-            B = coef[rows.indices] * rows.data * np.repeat(sign, np.diff(rows.indptr))
-            there = _largest(self.gains(B), rows.indptr, self.k)
+            B = coef.take(rows.indices)
+            B *= rows.data
+            B *= np.repeat(sign, np.diff(rows.indptr))
+            there = _largest(B if (low, high) == (0, 1) else self.gains(B), rows.indptr, self.k)
+            rows.data = rows.data.astype(float)  # a copy: what was given stays as it is
             rows.data[there] *= np.where(B[there] > 0, low, high)
             return rows
         rows = self._check_rows(X)
@@ -141,22 +141,22 @@ class FeatureDeletion(FeatureScaling):
 
 def _largest(gains: Array, ends: Places, k: int) -> Places:
     """The places of the k largest gains above 0 of every row; those of row i begin at ends[i]."""
-    counts = np.diff(ends)
+    counts, pieces = np.diff(ends), 2 * k
     filled = np.flatnonzero(counts)
-    owner = np.repeat(np.arange(len(filled)), counts[filled])
-    if k > FEW:
-        # By row, and within a row by gain: one sort of one number each.
-        some = np.flatnonzero(gains > 0)
-        order = some[np.argsort(owner[some] - gains[some] / (2 * gains.max(initial=1e-300)))]
-        first = np.searchsorted(owner[order], np.arange(len(filled)))
-        return order[np.arange(len(order)) - first[owner[order]] < k]
-    gains, found = gains.copy(), [np.empty(0, int)]
-    for _ in range(k if len(filled) else 0):
-        top = np.maximum.reduceat(gains, ends[filled])
-        there = np.flatnonzero((gains == top[owner]) & (gains > 0))
-        if len(there) == 0:
-            break
-        there = there[np.diff(owner[there], prepend=-1) > 0]  # the first of equal ones
-        gains[there] = 0.0
-        found.append(there)
-    return np.concatenate(found)
+    if k == 0 or len(filled) == 0:
+        return np.empty(0, np.intp)
+    # Of the tops of 2k pieces of a row k are at least as large as the k-th: what is smaller need not be
+    # sorted. A row of fewer entries has not so many pieces.
+    size = counts[filled]
+    starts = ends[filled, None] + size[:, None] * np.arange(pieces) // pieces
+    tops = np.maximum.reduceat(gains, starts.ravel()).reshape(starts.shape)
+    least = np.zeros(len(counts))
+    least[filled] = np.where(size >= pieces, np.partition(tops, k, axis=1)[:, k], 0.0)
+    some = np.flatnonzero(gains >= np.repeat(np.maximum(least, 1e-300), counts))
+    # By row, and within a row by gain: one sort of one number each.
+    owner = np.searchsorted(ends, some, side="right") - 1
+    largest = np.ones(len(counts))
+    largest[filled] = np.maximum(tops.max(axis=1), 1e-300)
+    order = np.argsort(owner - 0.5 * gains[some] / largest[owner])
+    first = np.searchsorted(owner, np.arange(len(counts)))
+    return some[order[np.arange(len(order)) - first[owner] < k]]

@@ -497,6 +497,39 @@ def test_each_round_adds_the_moves_missed_most_and_no_more_than_hold(data, monke
     assert np.mean(weights > 1e-6 * weights.max()) > 0.7  # what holds nothing up has left
 
 
+@pytest.fixture
+def ring():
+    """Places on an ellipse around every row of two classes in the plane."""
+    rng = np.random.default_rng(16)
+    low, high = (
+        [rng.uniform(*side, 12) for side in sides]
+        for sides in (((0, 2.6), (0.4, 1.5)), ((-2.4, 0.6), (1.6, 2.8)))
+    )
+    X = np.vstack([np.column_stack(low), np.column_stack(high)])
+    turn = 2 * np.pi * np.arange(256) / 256
+    rim = UncertainSamples([0.5, 0.15]).radius * np.column_stack([0.5 * np.cos(turn), 0.15 * np.sin(turn)])
+    moves = FromFunction(lambda X, k: X + rim[int(k) - 1], np.arange(1, 257))
+    return X, np.repeat([0, 1], 12), moves
+
+
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+@pytest.mark.parametrize("C", [0.3, 0.5, 1.0])
+def test_columns_that_left_do_not_come_back_for_ever(ring, norm, C):
+    X, y, moves = ring
+    # The bias is not unique in such problems: f changes from round to round and the objective does not.
+    found = PriorSVC(InvariantLoss(moves, method="columns"), norm=norm, C=C, tol=1e-9).fit(X, y)
+    every = PriorSVC(InvariantLoss(moves, method="all"), norm=norm, C=C).fit(X, y)
+    assert found.objective_ == pytest.approx(every.objective_, rel=1e-7)
+    assert np.all(np.diff([entry["objective"] for entry in found.history_]) > -1e-7)
+
+
+def test_a_long_list_of_moves_does_not_send_in_neighbours_only(ring):
+    X, y, moves = ring
+    found = PriorSVC(InvariantLoss(moves, method="columns"), kernel=RBF(0.5)).fit(X, y)
+    assert found.solver_ == "COLUMNS"
+    assert found.n_rounds_ <= 12
+
+
 @pytest.mark.parametrize("solver", ["CLARABEL", "COLUMNS"])
 def test_a_small_c_is_no_reason_to_stop(solver):
     y = np.repeat([0, 1], 10)
@@ -540,3 +573,105 @@ def test_preselect_and_options_of_the_route(few):
     assert model.solver_ == "COLUMNS"
     with pytest.raises(InvalidInput, match="COLUMNS takes no solver_options, got bogus"):
         PriorSVC(InvariantLoss(MOVES), kernel="rbf", solver="COLUMNS", solver_options={"bogus": 1}).fit(X, y)
+
+
+def test_rows_that_hold_nothing_up_are_moved_all_the_same():
+    X, y = np.array([[-3.0, 0.0], [-3.0, 1.0], [3.0, 0.0], [3.0, 1.0]]), [0, 0, 1, 1]
+    far, near = Shift([2.5, 0.0], steps=5), VirtualSamples(Shift([1.0, 0.0]))
+    for kernel in ("linear", RBF(0.1)):
+        whole, found = (
+            PriorSVC(InvariantLoss(far, method=method) + near, C=10.0, kernel=kernel).fit(X, y)
+            for method in ("all", "columns")
+        )
+        assert found.objective_ == pytest.approx(whole.objective_, rel=1e-6)
+        assert found.verify().holds
+
+
+def test_few_centres_are_drawn_from_the_whole_orbit(few):
+    X, y = few
+    moves, machine = Shift([0.3, 0.0, 0.0], steps=9), {"kernel": RBF(0.4), "C": 10.0, "n_centres": 9}
+    found, whole = (PriorSVC(InvariantLoss(moves, method=m), **machine).fit(X, y) for m in ("auto", "all"))
+    assert found.objective_ == pytest.approx(whole.objective_, rel=1e-9)
+    for parameters in ({"method": "columns"}, {"continuous": True}):
+        with pytest.raises(InvalidInput, match=r"n_centres draws the centres.*norm='l1'"):
+            PriorSVC(InvariantLoss(moves, **parameters), **machine).fit(X, y)
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "COLUMNS"])
+def test_w_is_the_sum_of_the_worst_points_with_slack_scaling(few, solver):
+    X, y = few
+    block = InvariantLoss(Shift([0.5, 0.2, 0.0]), cost=0.4, scaling="slack", method="columns")
+    model = PriorSVC(block, C=2.0, solver=solver).fit(X, y)
+    found = model.findings_["invariant_loss"]
+    signs = np.where(y[found.rows] == model.classes_[1], 1.0, -1.0)
+    np.testing.assert_allclose((found.weights * signs) @ found.points, model.coef_[0], atol=1e-6)
+
+
+def test_prices_of_slack_scaling_are_those_of_clarabel(few):
+    X, y = few
+    block = InvariantLoss(Shift([0.5, 0.2, 0.0]), cost=0.4, scaling="slack", method="columns")
+    two = (PriorSVC(block, C=2.0, solver=solver).fit(X, y) for solver in ("CLARABEL", "COLUMNS"))
+    price, own = (model.report_["invariant_loss"][0].price for model in two)
+    assert price == pytest.approx(own, rel=1e-5)
+
+
+def test_bounds_with_two_losses_are_bounds(few):
+    X, y = few
+    both = InvariantLoss(Shift([0.9, 0, 0], steps=5), method="columns") + InvariantLoss(
+        Shift([0, 0.9, 0], steps=5), method="columns"
+    )
+    model = PriorSVC(both, C=10.0, kernel="rbf").fit(X, y)
+    for entry in model.history_:
+        assert entry["lower"] <= model.objective_ * (1 + 1e-6) <= entry["upper"] * (1 + 2e-6)
+
+
+def test_no_gap_is_claimed_while_others_are_not_done(few):
+    X, y = few
+    block = InvariantLoss(Shift([0.9, 0.0, 0.0]), continuous=True, method="columns")
+    with pytest.warns(ConvergenceWarning) as caught:
+        model = PriorSVC(block, kernel=RBF(2.0), C=10.0, max_rounds=1).fit(X, y)
+    assert "gap" not in str(caught[0].message)
+    assert "upper" not in model.history_[0]
+
+
+def test_every_row_keeps_to_what_verify_asks():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(150, 2))
+    y = (X[:, 0] + 0.3 * rng.normal(size=150) > 0).astype(int)
+    assert PriorSVC(InvariantLoss(Shift([0.4, 0.1], steps=7)), kernel=RBF(1.0)).fit(X, y).verify().holds
+
+
+PUSH = FromFunction(lambda X, theta: X + theta, [0.3])
+
+
+@pytest.mark.parametrize(
+    ("moves", "said"),
+    [
+        (FeatureDeletion(1), "continuous has no meaning with FeatureDeletion"),
+        (FromFunction(lambda X, theta: X, []), "needs a transform that has moves"),
+        (Shift([0.3, 0, 0]) @ Shift([0, 0.3, 0]) @ Shift([0, 0, 0.3]), "35937 moves: use fewer"),
+        ((PUSH | PUSH) @ PUSH, "the transform refuses"),
+    ],
+)
+def test_moves_that_have_nothing_in_between_are_refused_before_work(few, moves, said):
+    with pytest.raises(InvalidInput, match=said):
+        PriorSVC(InvariantLoss(moves, continuous=True)).fit(*few)
+
+
+def test_verify_looks_between_as_finely_as_it_can(few):
+    X, y = few
+    both = Shift([0.3, 0, 0], steps=5) @ Shift([0, 0.3, 0], steps=5)
+    assert PriorSVC(InvariantLoss(both, continuous=True)).fit(X, y).verify().holds
+
+
+@pytest.mark.parametrize(
+    ("cost", "said"),
+    [
+        (lambda t: t.__setitem__(0, 1), "read-only"),
+        (lambda t: 1 / 0, "ZeroDivisionError"),
+        (lambda t: ["a"] * len(t), "could not convert"),
+    ],
+)
+def test_a_cost_that_fails_is_named(few, cost, said):
+    with pytest.raises(InvalidInput, match=f"'invariant_loss': cost was given as a function.*{said}"):
+        PriorSVC(InvariantLoss(Shift([0.3, 0, 0]), cost=cost)).fit(*few)

@@ -328,7 +328,8 @@ def test_the_size_of_batches_is_of_effect():
 
 def test_too_few_passes_warn_with_the_gap():
     X, y = draw()
-    with pytest.warns(InaccurateSolution, match=r"'invariant_loss': after 2 passes .* tol=0\.001") as caught:
+    said = r"'invariant_loss': .* after 2 of max_rounds=2 passes, and tol=0\.001"
+    with pytest.warns(InaccurateSolution, match=said) as caught:
         model = streamed(tol=1e-3, max_rounds=2).fit(X, y)
     gap = float(re.search(r"within (\S+) of", str(caught[0].message))[1])
     assert gap == pytest.approx(model.history_[-1]["gap"], rel=0.06)

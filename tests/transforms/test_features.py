@@ -8,7 +8,6 @@ from scipy.sparse import csr_array, csr_matrix, issparse
 
 from priorsvm.errors import InvalidInput
 from priorsvm.transforms import FeatureDeletion, FeatureScaling
-from priorsvm.transforms.features import FEW
 
 
 def brute_force(x, coef, sign, k, low, high):
@@ -39,7 +38,7 @@ def test_worst_is_the_worst_of_all(k, low, high, sparse):
     assert np.isin(np.round(dense[changed] / X[changed], 12), (low, high)).all()
 
 
-@pytest.mark.parametrize("k", [1, FEW, FEW + 1, 25])
+@pytest.mark.parametrize("k", [1, 3, 9, 12, 25, 60])
 def test_sparse_and_dense_rows_lose_as_much(k):
     rng = np.random.default_rng(k)
     X = np.round(rng.normal(size=(30, 40)), 1) * (rng.random((30, 40)) < 0.5)
@@ -48,6 +47,14 @@ def test_sparse_and_dense_rows_lose_as_much(k):
     sparse, dense = (FeatureDeletion(k).worst(rows, coef, sign) for rows in (csr_array(X), X))
     np.testing.assert_allclose(sparse @ coef, dense @ coef, atol=1e-13)
     assert ((sparse.toarray() != X).sum(axis=1) <= k).all()
+
+
+def test_small_rows_beside_large_ones_lose_their_largest_too():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 40)) * 10.0 ** -rng.integers(0, 14, (50, 1))
+    coef, sign = rng.normal(size=40), np.ones(50)
+    sparse, dense = (FeatureDeletion(5).worst(rows, coef, sign) for rows in (csr_array(X), X))
+    np.testing.assert_allclose(sparse @ coef, dense @ coef, rtol=1e-9)
 
 
 def test_deletion_is_scaling_by_nought_or_one():
