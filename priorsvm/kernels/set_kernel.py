@@ -244,6 +244,10 @@ class OnRows(_Combination):
 
     def _rows(self, X: Any, name: str) -> Any:
         if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != object:
+            if X.shape[1] % self.width:
+                raise InvalidInput(
+                    f"OnRows: {name} has {X.shape[1]} columns, which are no vectors of {self.width} entries."
+                )
             return Sets.of_rows(X, self.width)
         return super()._rows(X, name)
 

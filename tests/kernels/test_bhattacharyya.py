@@ -138,13 +138,13 @@ def test_matrices_are_positive_semidefinite_in_any_feature_space(n_components):
 def test_components_of_the_union_would_not_be_positive_semidefinite():
     """Why each set has its own components: those of both sets together are another space for every pair."""
     rng = np.random.default_rng(0)
-    X = [rng.normal(size=(6, 5)) + rng.normal(size=5) for _ in range(60)]
-    kernel, K = Bhattacharyya(eta=0.01), np.eye(60)
-    for i, j in itertools.combinations(range(60), 2):
+    X = [rng.normal(size=(6, 5)) + rng.normal(size=5) for _ in range(30)]
+    kernel, K = Bhattacharyya(eta=0.01), np.eye(30)
+    for i, j in itertools.combinations(range(30), 2):
         both = np.vstack([X[i], X[j]])
         axis = np.linalg.svd(both - both.mean(axis=0))[2][0]
         K[i, j] = K[j, i] = kernel([X[i] @ axis[:, None]], [X[j] @ axis[:, None]])[0, 0]
-    assert np.linalg.eigvalsh(K)[0] < -1
+    assert np.linalg.eigvalsh(K)[0] < -0.5
     own = Bhattacharyya(eta=0.01, base=Linear(), n_components=1)
     assert np.linalg.eigvalsh(own(X))[0] > -1e-12
 
