@@ -1,8 +1,8 @@
 """Schölkopf, Simard, Smola & Vapnik 1998: hyperplanes that are level along the tangents of translations.
 
-``python -m benchmarks tangents``. Test errors on MNIST against the weight of the tangents, polynomial of degree
-4, one against the rest: in feature space, with the kernel :class:`TangentInvariant`; and in input space, on rows
-whitened by the covariance of the tangents.
+``python -m benchmarks tangents``. Test errors on MNIST against the weight of the tangents, polynomial of
+degree 4, one against the rest: in feature space, with the kernel :class:`TangentInvariant`; and in input
+space, on rows whitened by the covariance of the tangents.
 """
 
 from __future__ import annotations

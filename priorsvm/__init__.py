@@ -44,6 +44,7 @@ _HOME = {
     "Polynomial": "kernels.standard",
     "RBF": "kernels.standard",
     "NegativeDistance": "kernels.standard",
+    "Spectral": "kernels.spectrum",
     "TangentDistance": "kernels.tangent_distance",
     "TangentVector": "kernels.tangent_vector",
     "TangentInvariant": "kernels.tangent_invariant",
