@@ -42,6 +42,7 @@ _HOME = {
     "Polynomial": "kernels.standard",
     "RBF": "kernels.standard",
     "NegativeDistance": "kernels.standard",
+    "HaarIntegration": "kernels.haar",
     "Transform": "transforms.base",
     "Translation": "transforms.images",
     "Rotation": "transforms.images",

@@ -20,6 +20,7 @@ _HOME = {
     "RBF": "standard",
     "NegativeDistance": "standard",
     "Pairwise": "standard",
+    "HaarIntegration": "haar",
 }
 
 __all__ = list(_HOME)

@@ -34,6 +34,8 @@ class Shift(Transform):
     array([[[0.5, 0. ]]])
     """
 
+    isometric = True
+
     def __init__(self, vector: ArrayLike, steps: int = 3):
         self.vector = vector
         self.steps = steps
@@ -87,6 +89,9 @@ class FromFunction(Transform):
     thetas : sequence of numbers, or of vectors of q numbers each
         The parameters of the orbit besides the identity. Things that are no numbers can be
         numbered from 1 and looked up by the function.
+    isometric : bool, default=False
+        Whether the function keeps all distances, as permutations of the features and rotations of the
+        plane do. :class:`~priorsvm.HaarIntegration` then needs less work.
 
     Notes
     -----
@@ -105,9 +110,15 @@ class FromFunction(Transform):
     [(0.0, 1.0)]
     """
 
-    def __init__(self, function: Callable[[Array, Any], ArrayLike], thetas: ArrayLike):
+    # A parameter here, where the other transforms know it.
+    isometric: bool = False  # type: ignore[assignment]
+
+    def __init__(
+        self, function: Callable[[Array, Any], ArrayLike], thetas: ArrayLike, isometric: bool = False
+    ):
         self.function = function
         self.thetas = thetas
+        self.isometric = isometric  # type: ignore[misc]
 
     def _grid(self) -> Array:
         try:
