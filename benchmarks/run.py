@@ -26,6 +26,7 @@ ROWS = {
     "trajectories": "uncertain.trajectories",
     "invariant": "invariant.invariant",
     "deletion": "invariant.deletion",
+    "tangent_distance": "tangents.tangent_distance",
 }
 # Published figures: each prints tables of its own, and only when named.
 REPRODUCTIONS = {

@@ -275,7 +275,7 @@ def require_psd(kernel: Kernel, K: Array) -> None:
     if kernel.definiteness == "psd" or len(K) == 0:
         return
     size = float(np.abs(K).max())
-    way_out = "norm='l2' needs that. Use norm='l1', which takes any kernel."
+    way_out = f"norm='l2' needs that. {ways_out(kernel)}"
     if not np.allclose(K, K.T, atol=1e-8 * size):
         raise KernelNotPSD(f"kernel {kernel!r} is not symmetric, and {way_out}")
     try:
@@ -286,6 +286,13 @@ def require_psd(kernel: Kernel, K: Array) -> None:
             f"kernel {kernel!r} is not positive semidefinite on {len(K)} rows it has to serve (lowest "
             f"eigenvalue {lowest:.2g}), and {way_out}"
         ) from error
+
+
+def ways_out(kernel: Kernel) -> str:
+    """What to do about a kernel that norm="l2" does not take."""
+    given = [value for name, value in kernel.get_params().items() if name.split("__")[-1] == "psd"]
+    mended = " or ".join(f"psd={way!r}" for way in ("clip", "shift") if None in given or way not in given)
+    return f"Use norm='l1', which takes any kernel{f', or {mended} in the kernel' if given else ''}."
 
 
 def fits_in_memory(rows: int, columns: int, share: float = 0.5) -> bool:

@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .assemble import LIVE_ROWS, Spec, naming
 from .cache import Cache, equal
-from .decision import FittedKernel, FittedLinear, Scale, require_psd
+from .decision import FittedKernel, FittedLinear, Scale, require_psd, ways_out
 from .errors import (
     InvalidInput,
     InvalidType,
@@ -365,14 +365,15 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         """The kernel with numbers for "scale", or None for the linear machine."""
         from .kernels.base import resolve_kernel
         from .kernels.standard import Linear
+        from .transforms.base import Transform
 
         kernel = resolve_kernel(self.kernel, X.shape[1], X, weight)
         if isinstance(kernel, Linear):
             return None
-        if self.scale is not None and kernel.needs_raw_units:
+        if self.scale is not None and any(isinstance(p, Transform) for p in kernel.get_params().values()):
             raise InvalidInput(
-                f"kernel {kernel!r} moves patterns in the units of X, and scale={self.scale!r} would hand it "
-                "others. Use scale=None, and scale all columns alike before fitting if need be."
+                f"kernel {kernel!r} moves rows by a transform, which speaks the units of X, and "
+                f"scale={self.scale!r} changes them first. Use scale=None."
             )
         if self.norm == "l2" and kernel.definiteness in ("indefinite", "cpd"):
             what = (
@@ -382,7 +383,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             )
             raise KernelNotPSD(
                 f"kernel {kernel!r} is {what}, and norm='l2' needs a positive semidefinite one. "
-                "Use norm='l1', which takes any kernel."
+                f"{ways_out(kernel)}"
             )
         if self.norm == "l2" and kernel.definiteness != "psd":
             # A glance at some rows finds most of what is wrong before any heavy work; all rows follow later.

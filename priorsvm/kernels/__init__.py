@@ -20,7 +20,12 @@ _HOME = {
     "RBF": "standard",
     "NegativeDistance": "standard",
     "Pairwise": "standard",
+    "Spectral": "spectrum",
     "HaarIntegration": "haar",
+    "Jitter": "jitter",
+    "TangentDistance": "tangent_distance",
+    "TangentVector": "tangent_vector",
+    "TangentInvariant": "tangent_invariant",
 }
 
 __all__ = list(_HOME)

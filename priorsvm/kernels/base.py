@@ -69,9 +69,6 @@ class Kernel(BaseEstimator):
     # NumPy scalars would otherwise take `np.float64(2) * kernel` for an array operation.
     __array_ufunc__ = None
 
-    # Whether k(X, X) in one call is less work than its upper half block by block.
-    at_once = False
-
     def __call__(self, A: ArrayLike, B: ArrayLike | None = None) -> Array:
         """The matrix of :math:`k(a_i, b_j)`, shape (n, m).
 
@@ -206,8 +203,8 @@ class Kernel(BaseEstimator):
         return "entries"
 
     @property
-    def needs_raw_units(self) -> bool:
-        """Whether its patterns have to be in the units of X, because it moves them: not scaled."""
+    def falls_with_distance(self) -> bool:
+        r"""Whether the kernel looks at :math:`\|x - z\|` alone, and falls as it grows."""
         return False
 
     @property
@@ -240,10 +237,16 @@ class Kernel(BaseEstimator):
         """Whether :meth:`derivative_bound` answers."""
         return type(self)._derivative_bound is not Kernel._derivative_bound
 
-    def resolved(self, X: ArrayLike, weight: Array | None = None) -> Self:
-        """A copy in which every ``gamma="scale"`` or ``"auto"`` is the number it means on the rows ``X``.
+    @property
+    def whole(self) -> bool:
+        """Whether a large matrix is cheaper in one piece than in blocks of rows."""
+        return False
 
-        ``weight`` says how many times each row counts.
+    def resolved(self, X: ArrayLike, weight: Array | None = None) -> Kernel:
+        """The kernel in which every ``gamma="scale"`` or ``"auto"`` is the number it means on the rows ``X``.
+
+        Whatever else depends on the training rows is data of it too. ``weight`` says how many times each
+        row counts.
         """
         self._check()
         return clone(self)
@@ -277,9 +280,7 @@ class Kernel(BaseEstimator):
         raise NotImplementedError(f"{type(self).__name__} has to define _matrix(A, B).")
 
     def _diag(self, A: Array) -> Array:
-        # Small blocks along the diagonal: the (n, n) matrix may not fit in memory.
-        blocks = (A[rows] for rows in gen_batches(len(A), 64))
-        return np.concatenate([np.diagonal(self._matrix(block, block)) for block in blocks])
+        return diagonal(self._matrix, A)
 
     def _of_products(self, G: Array, a: Array, b: Array) -> Array:
         """The values where inner products are G and squared lengths a and b, which broadcast against G.
@@ -372,14 +373,6 @@ class _Combination(Kernel):
         return "inner" if "inner" in looks_at else "distance"
 
     @property
-    def needs_raw_units(self) -> bool:
-        return any(part.needs_raw_units for part in self._parts())
-
-    @property
-    def at_once(self) -> bool:  # type: ignore[override]
-        return any(part.at_once for part in self._parts())
-
-    @property
     def has_products(self) -> bool:
         return all(part.has_products for part in self._parts())
 
@@ -398,6 +391,10 @@ class _Combination(Kernel):
     @property
     def has_derivative_bound(self) -> bool:
         return all(part.has_derivative_bound for part in self._parts())
+
+    @property
+    def whole(self) -> bool:
+        return any(part.whole for part in self._parts())
 
     def _require(self, capability: str) -> None:
         for part in self._parts():
@@ -483,6 +480,10 @@ class Sum(_Several):
         if terms <= {"psd", "cpd"}:
             return "cpd" if "cpd" in terms else "psd"
         return "unknown"
+
+    @property
+    def falls_with_distance(self) -> bool:
+        return all(part.falls_with_distance for part in self._parts())
 
     def _matrix(self, A: Array, B: Array) -> Array:
         return reduce(np.add, (k._matrix(A, B) for k in self._parts()))
@@ -641,6 +642,11 @@ class Scaled(_Combination):
         return "indefinite" if inner in ("psd", "cpd") else "unknown"
 
     @property
+    def falls_with_distance(self) -> bool:
+        self._check()
+        return self.factor > 0 and self.kernel.falls_with_distance
+
+    @property
     def has_derivative_bound(self) -> bool:
         self._check()
         return self.factor >= 0 and super().has_derivative_bound  # a negative multiple has no norm to bound
@@ -779,6 +785,13 @@ def resolve_kernel(
             )
         kernel = FromCallable(kernel)
     return kernel.resolved(np.empty((0, n_features)) if X is None else X, weight)
+
+
+def diagonal(matrix: Callable[[Array, Array], Array], A: Array) -> Array:
+    """The diagonal of a matrix of pairs of rows."""
+    # Small blocks along the diagonal: the (n, n) matrix may not fit in memory.
+    blocks = (A[rows] for rows in gen_batches(len(A), 64))
+    return np.concatenate([np.diagonal(matrix(block, block)) for block in blocks])
 
 
 def is_number(value: object) -> TypeGuard[float]:

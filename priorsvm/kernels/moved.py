@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,7 +42,7 @@ class Members:
 
     rows: Array
     squares: Array
-    used: Array
+    used: Any
 
     @classmethod
     def of(cls, rows: Array) -> Members:
@@ -78,16 +78,14 @@ class Moved(Kernel):
     ``transform``, ``precision`` and ``verbose``, and defines ``_tile``.
     """
 
-    at_once = True
-
     base: Kernel
     transform: Transform
     precision: str
     verbose: int
 
     @property
-    def needs_raw_units(self) -> bool:
-        return True
+    def whole(self) -> bool:
+        return True  # all rows are moved once, and half of the tiles are enough
 
     @property
     def plain(self) -> Kernel:

@@ -255,6 +255,7 @@ class RBF(_WithGamma):
 
     definiteness: Definiteness = "psd"
     depends_on: Dependence = "distance"
+    falls_with_distance: bool = True
 
     def __init__(self, gamma: float | str = "scale") -> None:
         self.gamma = gamma
@@ -346,6 +347,7 @@ class NegativeDistance(Kernel):
 
     definiteness: Definiteness = "cpd"
     depends_on: Dependence = "distance"
+    falls_with_distance: bool = True
 
     def __init__(self, power: float = 1.0) -> None:
         self.power = power

@@ -238,7 +238,7 @@ def _gram(spec: Spec, Z: Any) -> Array:
     refuse_beyond_memory(n, n, "the kernel matrix", "Give fewer rows, or set n_centres.")
     if spec.kernel is None:
         return products(Z, Z)
-    if spec.kernel.definiteness != "psd" or spec.kernel.at_once:
+    if spec.kernel.definiteness != "psd" or spec.kernel.whole:
         K = spec.kernel(Z)
         require_psd(spec.kernel, K)
         return K

@@ -85,6 +85,11 @@ class Transform(BaseEstimator):
         return 0
 
     @property
+    def n_features(self) -> int | None:
+        """How wide the patterns are that it moves, if it says so."""
+        return None
+
+    @property
     def n_parameters(self) -> int:
         """The number q of parameters."""
         return int(self.theta_grid().shape[1])
@@ -290,6 +295,11 @@ class _Combination(Transform, _BaseComposition):
                 "all. Give all of them the same shape and fill."
             )
         return first
+
+    @property
+    def n_features(self) -> int | None:
+        """The width that the first member tells."""
+        return next((m.n_features for m in self._members if m.n_features is not None), None)
 
     @property
     def n_parameters(self) -> int:

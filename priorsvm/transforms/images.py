@@ -13,7 +13,7 @@ a little at sharp edges.
 from __future__ import annotations
 
 from functools import lru_cache
-from math import isqrt
+from math import isqrt, prod
 from typing import Self
 
 import numpy as np
@@ -40,6 +40,11 @@ class _ImageTransform(Transform):
 
     def _move(self, X: Array, theta: Array) -> Array:
         return _warp(X, self._sources(theta), self.fill)
+
+    @property
+    def n_features(self) -> int:
+        """Pixels of an image."""
+        return prod(_image_shape(type(self).__name__, self.shape))
 
     def validate(self, d: int) -> None:
         """Raise :class:`~priorsvm.errors.InvalidInput` unless images of this shape have d pixels."""
@@ -385,6 +390,11 @@ class Reflection(Transform):
     def __init__(self, axis: int, shape: tuple[int, int] | None = None):
         self.axis = axis
         self.shape = shape
+
+    @property
+    def n_features(self) -> int | None:
+        """Pixels of an image whose shape was given."""
+        return None if self.shape is None else prod(_image_shape("Reflection", self.shape))
 
     def _grid(self) -> ArrayLike:
         return [[1.0]]

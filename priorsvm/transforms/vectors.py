@@ -52,6 +52,11 @@ class Shift(Transform):
             )
         return V
 
+    @property
+    def n_features(self) -> int:
+        """Entries of the vector."""
+        return self._directions().shape[1]
+
     def _grid(self) -> ArrayLike:
         return cross(symmetric("Shift", 1.0, self.steps), len(self._directions()))
 
@@ -111,14 +116,14 @@ class FromFunction(Transform):
     """
 
     # A parameter here, where the other transforms know it.
-    isometric: bool = False  # type: ignore[assignment]
+    isometric: bool = False
 
     def __init__(
         self, function: Callable[[Array, Any], ArrayLike], thetas: ArrayLike, isometric: bool = False
     ):
         self.function = function
         self.thetas = thetas
-        self.isometric = isometric  # type: ignore[misc]
+        self.isometric = isometric
 
     def _grid(self) -> Array:
         try:

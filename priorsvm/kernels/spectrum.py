@@ -1,0 +1,204 @@
+"""Kernels that are not positive definite, and how training rows make them so."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.utils import gen_batches
+
+from priorsvm.decision import refuse_beyond_memory
+from priorsvm.errors import InvalidInput
+from priorsvm.kernels.base import Array, Definiteness, Kernel, diagonal
+from priorsvm.rows import as_keys
+
+# Eigenvalues below this share of the largest are dropped by "clip": what they hold is no more than the
+# rounding errors that dividing by them would bring in.
+NOISE = 1e-10
+
+# "shift" goes a little further than zero: at zero many coefficients give the same f on the training rows,
+# and each of them another f elsewhere.
+BEYOND = 1.001
+
+
+class Spectral(Kernel):
+    r"""Base of kernels that are not positive definite, with the parameter ``psd`` that mends them.
+
+    With :math:`k_s(x, z) = \tfrac12 (k(x, z) + k(z, x))` and the eigenvalues :math:`K = U \Lambda U^\top` of
+    its matrix on the training rows R,
+
+    ============  ==============================================================================  =========
+    ``psd``       the kernel once the training rows are known                                     is psd
+    ============  ==============================================================================  =========
+    ``None``      :math:`k(x, z)`                                                                 not said
+    ``"clip"``    :math:`k_s(x, R)\, U_+ \Lambda_+^{-1} U_+^\top k_s(R, z)`, the part of the      everywhere
+                  spectrum that is positive
+    ``"shift"``   :math:`k_s(x, z) + s\,[x = z]` with :math:`s = 1.001 \max(-\lambda_{\min}, 0)`  on R
+    ============  ==============================================================================  =========
+
+    On the training rows "clip" is K without its negative eigenvalues, and new rows go through the same
+    linear map. "shift" is K + s I, which is a squared slack beside the hinge: a new row, which equals no
+    training row, gets none of it.
+
+    A kernel of this kind defines ``_raw(A, B)``, which is what :class:`Kernel` calls ``_matrix``, takes
+    ``psd`` in its constructor, says whether it is ``symmetric``, and optionally defines ``_raw_diag(A)`` and
+    ``_known(X, weight)``, a copy whose own parameters are numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Alike(Spectral):
+    ...     symmetric = True
+    ...     def __init__(self, psd=None):
+    ...         self.psd = psd
+    ...     def _raw(self, A, B):
+    ...         return (np.abs(A - B.T) <= 1) * 1.0
+    >>> X = [[0.0], [1.0], [2.0]]
+    >>> np.linalg.eigvalsh(Alike()(X)).round(3)
+    array([-0.414,  1.   ,  2.414])
+    >>> np.linalg.eigvalsh(Alike("clip").resolved(X)(X)).round(3) + 0.0
+    array([0.   , 1.   , 2.414])
+    >>> np.linalg.eigvalsh(Alike("shift").resolved(X)(X)).round(3) + 0.0
+    array([0.   , 1.415, 2.829])
+    """
+
+    psd: str | None
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether :math:`k(x, z) = k(z, x)` without any correction."""
+        return False
+
+    @property
+    def definiteness(self) -> Definiteness:
+        if self.psd is None:
+            return "indefinite"
+        return "psd" if self.psd == "clip" else "unknown"
+
+    def resolved(self, X: ArrayLike, weight: Array | None = None) -> Kernel:
+        self._check()
+        known, rows = self._known(X, weight), self._rows(X, "X")
+        if self.psd is None or len(rows) == 0:
+            return known
+        # Rows that are there twice count once: weights and copies mean the same.
+        rows = np.unique(rows if weight is None else rows[weight > 0], axis=0)
+        n, way_out = len(rows), "Give fewer rows, or use psd=None with norm='l1'."
+        refuse_beyond_memory(n, n, f"the matrix of which psd={self.psd!r} takes the spectrum", way_out)
+        return (Clipped if self.psd == "clip" else Shifted)(known, rows)
+
+    def _known(self, X: ArrayLike, weight: Array | None) -> Self:
+        """A copy in which words such as ``gamma="scale"`` are the numbers they mean on X."""
+        return clone(self)
+
+    def _check(self) -> None:
+        self._expect(self.psd in (None, "clip", "shift"), "psd", self.psd, "None, 'clip' or 'shift'")
+
+    def _matrix(self, A: Array, B: Array) -> Array:
+        self._require_rows()
+        return self._raw(A, B)
+
+    def _diag(self, A: Array) -> Array:
+        self._require_rows()
+        return self._raw_diag(A)
+
+    def _raw(self, A: Array, B: Array) -> Array:
+        raise NotImplementedError(f"{type(self).__name__} has to define _raw(A, B).")
+
+    def _raw_diag(self, A: Array) -> Array:
+        return diagonal(self._raw, A)
+
+    def _either_order(self, A: Array, B: Array) -> Array:
+        """:math:`k_s`: the kernel itself, or its mean over both orders where they differ."""
+        if self.symmetric:
+            return self._raw(A, B)
+        forth = self._raw(A, B)
+        back = forth if B is A else self._raw(B, A)
+        return (forth + back.T) / 2
+
+    def _require_rows(self) -> None:
+        if self.psd is not None:
+            raise InvalidInput(
+                f"{type(self).__name__}: psd={self.psd!r} depends on the training rows; use the kernel that "
+                "resolved(X) returns, or psd=None."
+            )
+
+
+class _Corrected(Kernel):
+    """A kernel with its training rows; what they say about its spectrum is worked out when first needed."""
+
+    whole: bool = True
+
+    def __init__(self, kernel: Spectral, rows: Array) -> None:
+        self.kernel = kernel
+        self.rows = rows
+
+    def __repr__(self) -> str:
+        return repr(self.kernel)
+
+    @property
+    def plain(self) -> Kernel:
+        return self.kernel.plain
+
+    def set_params(self, **params: Any) -> Self:
+        self.__dict__.pop("_learnt", None)
+        return super().set_params(**params)
+
+    @cached_property
+    def _learnt(self) -> Any:
+        raise NotImplementedError
+
+    def _check(self) -> None:
+        self.kernel._check()
+
+    def _rows(self, X: ArrayLike, name: str) -> Array:
+        return self.kernel._rows(X, name)
+
+
+class Clipped(_Corrected):
+    """What ``psd="clip"`` makes of a :class:`Spectral` kernel on training rows ``rows``."""
+
+    definiteness: Definiteness = "psd"
+
+    @cached_property
+    def _learnt(self) -> Array:
+        r""":math:`U_+ \Lambda_+^{-1/2}`."""
+        spectrum, U = np.linalg.eigh(self.kernel._either_order(self.rows, self.rows))
+        kept = spectrum > NOISE * np.abs(spectrum).max()
+        return U[:, kept] / np.sqrt(spectrum[kept])
+
+    def _features(self, A: Array) -> Array:
+        return self.kernel._either_order(A, self.rows) @ self._learnt
+
+    def _matrix(self, A: Array, B: Array) -> Array:
+        features = self._features(A)
+        return features @ (features if B is A else self._features(B)).T
+
+    def _diag(self, A: Array) -> Array:
+        return np.concatenate(
+            [(self._features(A[rows]) ** 2).sum(axis=1) for rows in gen_batches(len(A), 512)]
+        )
+
+
+class Shifted(_Corrected):
+    """What ``psd="shift"`` makes of a :class:`Spectral` kernel on training rows ``rows``."""
+
+    @cached_property
+    def _learnt(self) -> float:
+        """The shift s."""
+        lowest = float(np.linalg.eigvalsh(self.kernel._either_order(self.rows, self.rows))[0])
+        return BEYOND * max(-lowest, 0.0)
+
+    def _matrix(self, A: Array, B: Array) -> Array:
+        K = self.kernel._either_order(A, B).copy()
+        places: dict[bytes, list[int]] = {}
+        for j, key in enumerate(as_keys(B)):
+            places.setdefault(key, []).append(j)
+        for i, key in enumerate(as_keys(A)):
+            K[i, places.get(key, [])] += self._learnt
+        return K
+
+    def _diag(self, A: Array) -> Array:
+        return self.kernel._raw_diag(A) + self._learnt

@@ -1,0 +1,196 @@
+"""The kernel under which functions that change along the tangents of the training rows are long."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import cholesky, solve_triangular
+
+from priorsvm.decision import refuse_beyond_memory
+from priorsvm.errors import InvalidInput, KernelNotPSD
+from priorsvm.kernels.base import Array, Definiteness, Kernel, _kernel, is_number
+from priorsvm.kernels.tangent_distance import check_continuous
+from priorsvm.transforms.base import Transform
+
+# The matrix of the tangents is worked out by so many rows at a time.
+BLOCK = 500
+
+# A gamma beyond the rounding errors of the tangents' matrix means infinity.
+FLOOR = 1e-13
+
+
+class TangentInvariant(Kernel):
+    r"""A kernel made invariant along the tangents :math:`v_i` of the training rows :math:`x_i`.
+
+    .. math:: k_{inv}(x, z) = k(x, z) - d(x)^\top \bigl(\tfrac1\gamma I + K^t\bigr)^{-1} d(z), \qquad
+              d_i(x) = \langle \partial_{v_i} \Phi(x_i), \Phi(x) \rangle, \quad
+              K^t_{ij} = \langle \partial_{v_i} \Phi(x_i), \partial_{v_j} \Phi(x_j) \rangle .
+
+    The norm that belongs to it is :math:`\|g\|^2 + \gamma \sum_i (\partial_{v_i} g(x_i))^2`: an SVM with this
+    kernel is the machine with the block :class:`TangentPenalty` of the same γ, at the price of an SVM.
+    γ = 0 is k itself; a large γ projects the tangents out of the feature space.
+
+    Positive definite. What it says about the training rows holds in their neighbourhood; the rows are those
+    of :meth:`resolved`, which ``PriorSVC.fit`` calls.
+
+    Parameters
+    ----------
+    base : Kernel
+        The kernel k: positive definite, with ``slope_slope``, such as :class:`RBF`, :class:`Polynomial` or
+        :class:`Linear`.
+    transform : Transform
+        A continuous one. Every row and every parameter of it is one tangent.
+    gamma : float
+        The weight γ ≥ 0. Lauer & Bloch (38) have :math:`(1 - \gamma_R) \|w\|^2 + \gamma_R \sum (w^\top v)^2`,
+        which is γ = γ_R / (1 - γ_R) and C = C_R / (1 - γ_R) here.
+
+    Notes
+    -----
+    The tangents' matrix has as many rows as there are training rows, times the parameters of the transform.
+    A row of weight 2 counts twice.
+
+    References
+    ----------
+    B. Schölkopf, P. Simard, A. Smola and V. Vapnik, "Prior knowledge in support vector kernels", NIPS 1997;
+    O. Chapelle and B. Schölkopf, "Incorporating invariances in nonlinear support vector machines",
+    NIPS 2001; Lauer & Bloch 2008, eqs. (38)-(42).
+
+    Examples
+    --------
+    >>> from priorsvm import PriorSVC, Shift
+    >>> from priorsvm.kernels import RBF, TangentInvariant
+    >>> X, y = [[0.0, 0.0], [0.5, 1.0], [1.5, 0.0], [2.0, 1.0]], [0, 0, 1, 1]
+    >>> line = [[2.0, 0.7], [2.0, 1.0], [2.0, 1.3]]
+    >>> PriorSVC(kernel=RBF(0.5), C=10.0).fit(X, y).decision_function(line).round(1)
+    array([1.2, 1. , 0.8])
+    >>> kernel = TangentInvariant(RBF(0.5), Shift([0.0, 1.0]), gamma=100.0)
+    >>> PriorSVC(kernel=kernel, C=10.0).fit(X, y).decision_function(line).round(1)
+    array([1.2, 1.2, 1.2])
+    """
+
+    def __init__(self, base: Kernel, transform: Transform, gamma: float) -> None:
+        self.base = base
+        self.transform = transform
+        self.gamma = gamma
+
+    @property
+    def definiteness(self) -> Definiteness:
+        return "psd"
+
+    def resolved(self, X: ArrayLike, weight: Array | None = None) -> Kernel:
+        self._check()
+        rows = self._rows(X, "X")
+        known = type(self)(self.base.resolved(X, weight), self.transform, self.gamma)
+        if len(rows) == 0:
+            return known
+        points, tangents = tangent_atoms(self.transform, rows, weight)
+        n, way_out = len(points), "Give fewer rows, or a transform with fewer parameters."
+        refuse_beyond_memory(n, n, "the matrix of the tangents", way_out)
+        return Invariant(known, points, tangents)
+
+    def _check(self) -> None:
+        _kernel(self.base, self)._check()
+        check_continuous(self, self.transform)
+        self._expect(is_number(self.gamma) and self.gamma >= 0, "gamma", self.gamma, "a number, 0 or more")
+        if self.base.definiteness != "psd":
+            raise KernelNotPSD(
+                f"TangentInvariant: base is {self.base!r}, which is not known to be positive semidefinite; "
+                "use one that is, such as RBF()."
+            )
+        self.base._require("slope_slope")
+
+    def _matrix(self, A: Array, B: Array) -> Array:
+        raise InvalidInput(
+            "TangentInvariant: its tangents are those of the training rows; use the kernel that resolved(X) "
+            "returns."
+        )
+
+
+class Invariant(Kernel):
+    """A :class:`TangentInvariant` kernel with its training rows, once for each tangent, and the tangents."""
+
+    definiteness: Definiteness = "psd"
+    whole: bool = True
+
+    def __init__(self, kernel: TangentInvariant, points: Array, tangents: Array) -> None:
+        self.kernel = kernel
+        self.points = points
+        self.tangents = tangents
+
+    def __repr__(self) -> str:
+        return repr(self.kernel)
+
+    def set_params(self, **params: Any) -> Self:
+        self.__dict__.pop("_factor", None)
+        return super().set_params(**params)
+
+    @property
+    def has_derivative_bound(self) -> bool:
+        return self.kernel.base.has_derivative_bound
+
+    def _check(self) -> None:
+        self.kernel._check()
+
+    def _rows(self, X: ArrayLike, name: str) -> Array:
+        return self.kernel.base._rows(X, name)
+
+    @cached_property
+    def _factor(self) -> Array:
+        r"""The Cholesky factor of :math:`I / \gamma + K^t`."""
+        Z, V, k = self.points, self.tangents, self.kernel.base
+        n = len(Z)
+        K = np.empty((n, n), order="F")
+        for start in range(0, n, BLOCK):
+            to = slice(start, start + BLOCK)
+            K[start:, to] = k._slope_slope(Z[start:], V[start:], Z[to], V[to])
+        diagonal = np.einsum("ii->i", K)
+        diagonal += 1.0 / self.kernel.gamma + FLOOR * diagonal.max()
+        return cholesky(K, lower=True, overwrite_a=True, check_finite=False)
+
+    def _across(self, d: Array) -> Array:
+        return solve_triangular(self._factor, d, lower=True, overwrite_b=True, check_finite=False)
+
+    def _values(self, A: Array) -> Array:
+        return self._across(self.kernel.base._slope(self.points, self.tangents, A))
+
+    def _slopes(self, Z: Array, V: Array) -> Array:
+        return self._across(self.kernel.base._slope_slope(self.points, self.tangents, Z, V))
+
+    def _matrix(self, A: Array, B: Array) -> Array:
+        K = self.kernel.base._matrix(A, B)
+        if self.kernel.gamma == 0:
+            return K
+        mine = self._values(A)
+        return K - mine.T @ (mine if B is A else self._values(B))
+
+    def _diag(self, A: Array) -> Array:
+        K = self.kernel.base._diag(A)
+        return K if self.kernel.gamma == 0 else K - (self._values(A) ** 2).sum(axis=0)
+
+    def _slope(self, Z: Array, V: Array, B: Array) -> Array:
+        K = self.kernel.base._slope(Z, V, B)
+        return K if self.kernel.gamma == 0 else K - self._slopes(Z, V).T @ self._values(B)
+
+    def _slope_slope(self, Z: Array, U: Array, B: Array, V: Array) -> Array:
+        K = self.kernel.base._slope_slope(Z, U, B, V)
+        return K if self.kernel.gamma == 0 else K - self._slopes(Z, U).T @ self._slopes(B, V)
+
+    # What is taken away is positive definite itself, so nothing becomes longer than under the base.
+    def _derivative_bound(self, order: int, reach: Array) -> Array:
+        return self.kernel.base._derivative_bound(order, reach)
+
+    def _displacement_bound(self, radius: Array, reach: Array) -> Array:
+        return self.kernel.base._displacement_bound(radius, reach)
+
+
+def tangent_atoms(transform: Transform, X: Array, weight: Array | None = None) -> tuple[Array, Array]:
+    r"""The rows, once for each tangent, and the tangents; times :math:`\sqrt{w_i}` for a row of weight w."""
+    if weight is not None:
+        X, weight = X[weight > 0], weight[weight > 0]
+    tangents = transform.tangents(X)
+    if weight is not None:
+        tangents = tangents * np.sqrt(weight)[:, None, None]
+    return np.repeat(X, tangents.shape[1], axis=0), tangents.reshape(-1, X.shape[1])
