@@ -45,6 +45,8 @@ _HOME = {
     "RBF": "kernels.standard",
     "NegativeDistance": "kernels.standard",
     "Spectral": "kernels.spectrum",
+    "HaarIntegration": "kernels.haar",
+    "Jitter": "kernels.jitter",
     "TangentDistance": "kernels.tangent_distance",
     "TangentVector": "kernels.tangent_vector",
     "TangentInvariant": "kernels.tangent_invariant",

@@ -7,7 +7,7 @@ import itertools
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,7 +83,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         More than two classes are told apart one against the rest, or by one machine with a function for each
         (Crammer & Singer), which has no bias and takes :class:`InvariantLoss` and blocks that reweight rows.
     preselect : bool
-        Fit on the support vectors of the plain machine only.
+        Fit on the support vectors of the plain machine only: without blocks, and with the base of a kernel
+        that moves patterns.
     solver : "auto", a solver's name, or a list of names
         A name means that solver and no other; a list is an order of fall-back. ``priorsvm solvers`` lists
         them; "LIBSVM" is for problems that only add or reweight rows.
@@ -230,7 +231,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         solver = solver if isinstance(solver, str) else [name for name in solver if name != "COLUMNS"]
         solver = "auto" if solver in ("COLUMNS", []) else solver
         plain = fit_machine(
-            task.spec, [], sample, solver, self.solver_options, verbose=self.verbose, **shared
+            _without_moves(task.spec), [], sample, solver, self.solver_options, verbose=self.verbose, **shared
         )
         kept = plain.support[: sample.n_train].astype(float)
         return sample.changed_by("preselect", sample.with_factor(kept), 1.0)
@@ -854,6 +855,17 @@ def _same_machine(a: Spec, b: Spec) -> bool:
     return all(
         equal(getattr(a, part), getattr(b, part)) for part in ("norm", "loss", "n_centres", "kernel")
     ) and equal(a.scale and vars(a.scale), b.scale and vars(b.scale))
+
+
+def _without_moves(spec: Spec) -> Spec:
+    """The machine whose kernel knows of no moves."""
+    from .kernels.standard import Linear
+
+    if spec.kernel is None or spec.kernel.plain is spec.kernel:
+        return spec
+    if isinstance(spec.kernel.plain, Linear):
+        return replace(spec, kernel=None, n_centres=None)
+    return replace(spec, kernel=spec.kernel.plain)
 
 
 def _score(machine: Machine, X: Array) -> Array:

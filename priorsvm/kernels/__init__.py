@@ -21,6 +21,8 @@ _HOME = {
     "NegativeDistance": "standard",
     "Pairwise": "standard",
     "Spectral": "spectrum",
+    "HaarIntegration": "haar",
+    "Jitter": "jitter",
     "TangentDistance": "tangent_distance",
     "TangentVector": "tangent_vector",
     "TangentInvariant": "tangent_invariant",

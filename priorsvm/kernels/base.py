@@ -2,8 +2,8 @@
 
 A kernel answers with matrices: ``k(A, B)[i, j]`` is :math:`k(a_i, b_j)`. It says of itself what the
 machines and blocks have to know before any work is done: whether it is positive definite
-(``definiteness``), whether it has derivatives (``has_slope``, ``has_slope_slope``, ``has_curve``) and
-whether they are bounded (``has_derivative_bound``).
+(``definiteness``), whether it has derivatives (``has_slope``, ``has_slope_slope``, ``has_curve``), whether
+they are bounded (``has_derivative_bound``), and what of the patterns it looks at (``depends_on``).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
 
 Array = NDArray[np.float64]
 Definiteness = Literal["psd", "cpd", "indefinite", "unknown"]
+Dependence = Literal["distance", "inner", "entries"]
 
 
 class Kernel(BaseEstimator):
@@ -196,6 +197,30 @@ class Kernel(BaseEstimator):
         return "unknown"
 
     @property
+    def depends_on(self) -> Dependence:
+        r"""What of two patterns the kernel looks at.
+
+        ``"distance"``: :math:`\|x - z\|` alone; ``"inner"``: their inner product and their lengths alone;
+        ``"entries"``: nothing is claimed.
+        """
+        return "entries"
+
+    @property
+    def falls_with_distance(self) -> bool:
+        r"""Whether the kernel looks at :math:`\|x - z\|` alone, and falls as it grows."""
+        return False
+
+    @property
+    def plain(self) -> Kernel:
+        """The kernel without what it knows of moves, which finds support vectors with less work."""
+        return self
+
+    @property
+    def has_products(self) -> bool:
+        """Whether the matrix can be worked out from inner products without losing digits."""
+        return type(self)._of_products is not Kernel._of_products
+
+    @property
     def has_slope(self) -> bool:
         """Whether :meth:`slope` answers."""
         return type(self)._slope is not Kernel._slope
@@ -259,6 +284,13 @@ class Kernel(BaseEstimator):
 
     def _diag(self, A: Array) -> Array:
         return diagonal(self._matrix, A)
+
+    def _of_products(self, G: Array, a: Array, b: Array) -> Array:
+        """The values where inner products are G and squared lengths a and b, which broadcast against G.
+
+        In the precision of G, which may be overwritten.
+        """
+        raise NotImplementedError
 
     def _slope(self, Z: Array, V: Array, B: Array) -> Array:
         raise NotImplementedError
@@ -341,6 +373,17 @@ class _Combination(Kernel):
         return any(part.takes_sets for part in self._parts())
 
     @property
+    def depends_on(self) -> Dependence:
+        looks_at = {part.depends_on for part in self._parts()}
+        if "entries" in looks_at:
+            return "entries"
+        return "inner" if "inner" in looks_at else "distance"
+
+    @property
+    def has_products(self) -> bool:
+        return all(part.has_products for part in self._parts())
+
+    @property
     def has_slope(self) -> bool:
         return all(part.has_slope for part in self._parts())
 
@@ -415,6 +458,10 @@ class _Several(_Combination):
     def resolved(self, X: ArrayLike, weight: Array | None = None) -> Self:
         return type(self)([part.resolved(X, weight) for part in self._parts()])
 
+    @property
+    def plain(self) -> Self:
+        return type(self)([part.plain for part in self._parts()])
+
 
 class Sum(_Several):
     r"""The sum :math:`\sum_l k_l(x, z)`: what ``k1 + k2`` makes.
@@ -441,11 +488,18 @@ class Sum(_Several):
             return "cpd" if "cpd" in terms else "psd"
         return "unknown"
 
+    @property
+    def falls_with_distance(self) -> bool:
+        return all(part.falls_with_distance for part in self._parts())
+
     def _matrix(self, A: Array, B: Array) -> Array:
         return reduce(np.add, (k._matrix(A, B) for k in self._parts()))
 
     def _diag(self, A: Array) -> Array:
         return reduce(np.add, (k._diag(A) for k in self._parts()))
+
+    def _of_products(self, G: Array, a: Array, b: Array) -> Array:
+        return reduce(np.add, (k._of_products(G.copy(), a, b) for k in self._parts()))
 
     def _slope(self, Z: Array, V: Array, B: Array) -> Array:
         return reduce(np.add, (k._slope(Z, V, B) for k in self._parts()))
@@ -501,6 +555,9 @@ class Product(_Several):
 
     def _diag(self, A: Array) -> Array:
         return reduce(np.multiply, (k._diag(A) for k in self._parts()))
+
+    def _of_products(self, G: Array, a: Array, b: Array) -> Array:
+        return reduce(np.multiply, (k._of_products(G.copy(), a, b) for k in self._parts()))
 
     def _slope(self, Z: Array, V: Array, B: Array) -> Array:
         K, K_v = np.ones(()), np.zeros(())
@@ -578,6 +635,10 @@ class Scaled(_Combination):
         return type(self)(self.kernel.resolved(X, weight), self.factor)
 
     @property
+    def plain(self) -> Self:
+        return type(self)(self.kernel.plain, self.factor)
+
+    @property
     def definiteness(self) -> Definiteness:
         self._check()
         if self.factor == 0:
@@ -586,6 +647,11 @@ class Scaled(_Combination):
         if self.factor > 0:
             return inner
         return "indefinite" if inner in ("psd", "cpd") else "unknown"
+
+    @property
+    def falls_with_distance(self) -> bool:
+        self._check()
+        return self.factor > 0 and self.kernel.falls_with_distance
 
     @property
     def has_derivative_bound(self) -> bool:
@@ -601,6 +667,9 @@ class Scaled(_Combination):
 
     def _diag(self, A: Array) -> Array:
         return self.factor * self.kernel._diag(A)
+
+    def _of_products(self, G: Array, a: Array, b: Array) -> Array:
+        return self.factor * self.kernel._of_products(G, a, b)
 
     def _slope(self, Z: Array, V: Array, B: Array) -> Array:
         return self.factor * self.kernel._slope(Z, V, B)

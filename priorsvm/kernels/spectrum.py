@@ -138,6 +138,10 @@ class _Corrected(Kernel):
     def __repr__(self) -> str:
         return repr(self.kernel)
 
+    @property
+    def plain(self) -> Kernel:
+        return self.kernel.plain
+
     def set_params(self, **params: Any) -> Self:
         self.__dict__.pop("_learnt", None)
         return super().set_params(**params)

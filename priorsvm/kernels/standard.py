@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_kernels
 
 from priorsvm.errors import InvalidInput
-from priorsvm.kernels.base import Array, Definiteness, Kernel, is_number, one_of
+from priorsvm.kernels.base import Array, Definiteness, Dependence, Kernel, is_number, one_of
 
 _GAMMA = "a positive number, 'scale' or 'auto'"
 
@@ -75,6 +75,7 @@ class Linear(Kernel):
     """
 
     definiteness: Definiteness = "psd"
+    depends_on: Dependence = "inner"
 
     def libsvm_params(self) -> dict[str, Any]:
         return {"kernel": "linear"}
@@ -84,6 +85,9 @@ class Linear(Kernel):
 
     def _diag(self, A: Array) -> Array:
         return _inner(A, A)
+
+    def _of_products(self, G: Array, a: Array, b: Array) -> Array:
+        return G
 
     def _slope(self, Z: Array, V: Array, B: Array) -> Array:
         return V @ B.T
@@ -131,6 +135,8 @@ class Polynomial(_WithGamma):
     array([[144.]])
     """
 
+    depends_on: Dependence = "inner"
+
     def __init__(self, degree: float = 3, gamma: float | str = "scale", coef0: float = 0.0) -> None:
         self.degree = degree
         self.gamma = gamma
@@ -171,7 +177,13 @@ class Polynomial(_WithGamma):
         self._expect(is_number(self.coef0), "coef0", self.coef0, "a finite number")
 
     def _matrix(self, A: Array, B: Array) -> Array:
-        K = self._base(A @ B.T)
+        return self._power(A @ B.T)
+
+    def _of_products(self, G: Array, a: Array, b: Array) -> Array:
+        return self._power(G)
+
+    def _power(self, inner: Array) -> Array:
+        K = self._base(inner)
         if not self._is_whole() or self.degree > 8:
             K **= self.degree
             return K
@@ -242,6 +254,8 @@ class RBF(_WithGamma):
     """
 
     definiteness: Definiteness = "psd"
+    depends_on: Dependence = "distance"
+    falls_with_distance: bool = True
 
     def __init__(self, gamma: float | str = "scale") -> None:
         self.gamma = gamma
@@ -270,6 +284,13 @@ class RBF(_WithGamma):
 
     def _diag(self, A: Array) -> Array:
         return np.ones(len(A))
+
+    def _of_products(self, G: Array, a: Array, b: Array) -> Array:
+        G -= a / 2
+        G -= b / 2
+        np.minimum(G, 0, out=G)
+        G *= 2 * _gamma_number(self, self.gamma)
+        return np.exp(G, out=G)
 
     def _slope(self, Z: Array, V: Array, B: Array) -> Array:
         return -2 * _gamma_number(self, self.gamma) * _along(Z, V, B) * self._matrix(Z, B)
@@ -325,6 +346,8 @@ class NegativeDistance(Kernel):
     """
 
     definiteness: Definiteness = "cpd"
+    depends_on: Dependence = "distance"
+    falls_with_distance: bool = True
 
     def __init__(self, power: float = 1.0) -> None:
         self.power = power
@@ -390,6 +413,11 @@ class Pairwise(Kernel):
     def definiteness(self) -> Definiteness:
         self._check()
         return _METRICS[self.metric][0]
+
+    @property
+    def depends_on(self) -> Dependence:
+        self._check()
+        return "inner" if self.metric in ("cosine", "sigmoid") else "entries"
 
     def resolved(self, X: ArrayLike, weight: Array | None = None) -> Self:
         self._check()

@@ -32,7 +32,8 @@ class Transform(BaseEstimator):
       not be written to, θ a checked vector of length q.
 
     One that is not all of this says so by ``finite = False`` (no finite orbit) or
-    ``continuous = False`` (no path between x and its image: neither tangents nor a span).
+    ``continuous = False`` (no path between x and its image: neither tangents nor a span). One that
+    keeps all distances may say ``isometric = True``: invariant kernels then need less work.
 
     Attributes
     ----------
@@ -71,9 +72,39 @@ class Transform(BaseEstimator):
         return True
 
     @property
+    def isometric(self) -> bool:
+        r"""Whether the moves of the grid keep distances, :math:`\|T_\theta x - T_\theta z\| = \|x - z\|`.
+
+        Of images on the canvas that :attr:`margin` asks for.
+        """
+        return False
+
+    @property
+    def margin(self) -> int:
+        """Pixels of background all around an image that its moves need so that nothing leaves it."""
+        return 0
+
+    @property
+    def n_features(self) -> int | None:
+        """How wide the patterns are that it moves, if it says so."""
+        return None
+
+    @property
     def n_parameters(self) -> int:
         """The number q of parameters."""
         return int(self.theta_grid().shape[1])
+
+    def enlarged(self, margin: int) -> Transform:
+        """The same moves of images that are ``margin`` pixels larger on every side."""
+        raise InvalidInput(
+            f"{type(self).__name__} does not know how to move an image that stands on a larger canvas, which "
+            "a transform beside it needs so that nothing is lost. Combine Translation with Rotation, Zoom, "
+            "Shear and Reflection only, or write the whole as one FromFunction."
+        )
+
+    def padded(self, X: Array, margin: int) -> Array:
+        """The patterns with ``margin`` pixels of background on every side."""
+        raise NotImplementedError
 
     def _grid(self) -> ArrayLike:
         raise NotImplementedError(f"{type(self).__name__} has to define _grid().")
@@ -249,6 +280,28 @@ class _Combination(Transform, _BaseComposition):
         return all(member.continuous for member in self._members)
 
     @property
+    def isometric(self) -> bool:
+        """Whether every member keeps all distances."""
+        return all(member.isometric for member in self._members)
+
+    def enlarged(self, margin: int) -> Self:
+        return type(self)([(name, member.enlarged(margin)) for name, member in self.transforms])
+
+    def padded(self, X: Array, margin: int) -> Array:
+        first, *others = [member.padded(X, margin) for member in self._members if member.margin]
+        if not all(np.array_equal(first, other) for other in others):
+            raise InvalidInput(
+                f"{type(self).__name__}: its members have different backgrounds, so there is no canvas for "
+                "all. Give all of them the same shape and fill."
+            )
+        return first
+
+    @property
+    def n_features(self) -> int | None:
+        """The width that the first member tells."""
+        return next((m.n_features for m in self._members if m.n_features is not None), None)
+
+    @property
     def n_parameters(self) -> int:
         """The number of parameters of all members together."""
         return sum(member.n_parameters for member in self._members)
@@ -295,6 +348,11 @@ class Composition(_Combination):
     ['shift', 'shift_2', 'shift_2__steps']
     """
 
+    @property
+    def margin(self) -> int:
+        """The margins of all factors together."""
+        return sum(member.margin for member in self._members)
+
     def _grid(self) -> ArrayLike:
         return [np.concatenate(thetas) for thetas in product(*(t.theta_grid() for t in self._members))]
 
@@ -338,6 +396,11 @@ class Union(_Combination):
     >>> either.orbit([[0.0, 0.0]])
     array([[[ 0.,  0.], [-1.,  0.], [ 1.,  0.], [ 0., -5.], [ 0.,  5.]]])
     """
+
+    @property
+    def margin(self) -> int:
+        """The largest margin of a member."""
+        return max(member.margin for member in self._members)
 
     def _grid(self) -> ArrayLike:
         members = self._members

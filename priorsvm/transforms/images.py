@@ -13,11 +13,13 @@ a little at sharp edges.
 from __future__ import annotations
 
 from functools import lru_cache
-from math import isqrt
+from math import isqrt, prod
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import ndimage
+from sklearn.base import clone
 
 from priorsvm.errors import InvalidInput, InvalidType
 from priorsvm.transforms.base import Array, Transform, cross, is_number, is_whole, symmetric
@@ -39,6 +41,11 @@ class _ImageTransform(Transform):
     def _move(self, X: Array, theta: Array) -> Array:
         return _warp(X, self._sources(theta), self.fill)
 
+    @property
+    def n_features(self) -> int:
+        """Pixels of an image."""
+        return prod(_image_shape(type(self).__name__, self.shape))
+
     def validate(self, d: int) -> None:
         """Raise :class:`~priorsvm.errors.InvalidInput` unless images of this shape have d pixels."""
         name = type(self).__name__
@@ -47,6 +54,14 @@ class _ImageTransform(Transform):
             raise InvalidInput(
                 f"{name}: fill must be a finite number, the value of background pixels; got {self.fill!r}."
             )
+
+    def enlarged(self, margin: int) -> Self:
+        return clone(self).set_params(shape=tuple(side + 2 * margin for side in self.shape))
+
+    def padded(self, X: Array, margin: int) -> Array:
+        images = X.reshape(-1, *self.shape)
+        around = ((0, 0), (margin, margin), (margin, margin))
+        return np.pad(images, around, constant_values=self.fill).reshape(len(X), -1)
 
 
 class Translation(_ImageTransform):
@@ -67,6 +82,8 @@ class Translation(_ImageTransform):
     grid : {"cross", "full"}, default="cross"
         Whether the grid moves along one axis at a time (4·pixels moves) or over the whole square
         ((2·pixels + 1)² − 1 moves).
+    steps : int, default=None
+        Places along each axis of the grid, from −pixels to pixels: an odd number. None takes every pixel.
 
     Examples
     --------
@@ -76,11 +93,29 @@ class Translation(_ImageTransform):
     [[0.0, 0.0], [-1.0, 0.0], [1.0, 0.0], [0.0, -1.0], [0.0, 1.0]]
     """
 
-    def __init__(self, shape: tuple[int, int], pixels: int = 1, fill: float = 0.0, grid: str = "cross"):
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        pixels: int = 1,
+        fill: float = 0.0,
+        grid: str = "cross",
+        steps: int | None = None,
+    ):
         self.shape = shape
         self.pixels = pixels
         self.fill = fill
         self.grid = grid
+        self.steps = steps
+
+    @property
+    def isometric(self) -> bool:
+        """Whether all moves of the grid are by whole pixels."""
+        return not np.any(self.theta_grid() % 1)
+
+    @property
+    def margin(self) -> int:
+        """The farthest move of the grid."""
+        return int(np.abs(self.theta_grid()).max())
 
     def _grid(self) -> ArrayLike:
         smaller = min(_image_shape("Translation", self.shape))
@@ -94,7 +129,8 @@ class Translation(_ImageTransform):
                 'Translation: grid must be "cross" (along one axis at a time) or "full" (the whole square); '
                 f"got {self.grid!r}."
             )
-        moves = np.arange(-self.pixels, self.pixels + 1)
+        steps = 2 * self.pixels + 1 if self.steps is None else self.steps
+        moves = np.zeros(1) if steps == 1 else symmetric("Translation", self.pixels, steps)
         if self.grid == "cross":
             return cross(moves, 2)
         return np.stack(np.meshgrid(moves, moves, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -321,6 +357,9 @@ class Elastic(_ImageTransform):
                 f"same at every call; got {self.random_state!r}."
             )
 
+    def enlarged(self, margin: int) -> Self:
+        return Transform.enlarged(self, margin)  # other fields would be drawn for another shape
+
     def _sources(self, theta: Array) -> Array:
         fields = _fields(tuple(self.shape), self.sigma, self.copies, self.random_state or 0)
         return np.indices(self.shape) + self.alpha * np.tensordot(theta, fields, axes=1)
@@ -346,10 +385,16 @@ class Reflection(Transform):
     """
 
     continuous = False
+    isometric = True
 
     def __init__(self, axis: int, shape: tuple[int, int] | None = None):
         self.axis = axis
         self.shape = shape
+
+    @property
+    def n_features(self) -> int | None:
+        """Pixels of an image whose shape was given."""
+        return None if self.shape is None else prod(_image_shape("Reflection", self.shape))
 
     def _grid(self) -> ArrayLike:
         return [[1.0]]
@@ -362,6 +407,10 @@ class Reflection(Transform):
         side = isqrt(X.shape[1])
         images = X.reshape(-1, *(self.shape or (side, side)))
         return np.flip(images, axis=1 + self.axis).reshape(X.shape)
+
+    def enlarged(self, margin: int) -> Self:
+        larger = None if self.shape is None else tuple(side + 2 * margin for side in self.shape)
+        return clone(self).set_params(shape=larger)
 
     def validate(self, d: int) -> None:
         """Raise :class:`~priorsvm.errors.InvalidInput` unless images of this shape have d pixels."""

@@ -34,6 +34,8 @@ class Shift(Transform):
     array([[[0.5, 0. ]]])
     """
 
+    isometric = True
+
     def __init__(self, vector: ArrayLike, steps: int = 3):
         self.vector = vector
         self.steps = steps
@@ -49,6 +51,11 @@ class Shift(Transform):
                 f"several; got {self.vector!r}."
             )
         return V
+
+    @property
+    def n_features(self) -> int:
+        """Entries of the vector."""
+        return self._directions().shape[1]
 
     def _grid(self) -> ArrayLike:
         return cross(symmetric("Shift", 1.0, self.steps), len(self._directions()))
@@ -87,6 +94,9 @@ class FromFunction(Transform):
     thetas : sequence of numbers, or of vectors of q numbers each
         The parameters of the orbit besides the identity. Things that are no numbers can be
         numbered from 1 and looked up by the function.
+    isometric : bool, default=False
+        Whether the function keeps all distances, as permutations of the features and rotations of the
+        plane do. :class:`~priorsvm.HaarIntegration` then needs less work.
 
     Notes
     -----
@@ -105,9 +115,15 @@ class FromFunction(Transform):
     [(0.0, 1.0)]
     """
 
-    def __init__(self, function: Callable[[Array, Any], ArrayLike], thetas: ArrayLike):
+    # A parameter here, where the other transforms know it.
+    isometric: bool = False
+
+    def __init__(
+        self, function: Callable[[Array, Any], ArrayLike], thetas: ArrayLike, isometric: bool = False
+    ):
         self.function = function
         self.thetas = thetas
+        self.isometric = isometric
 
     def _grid(self) -> Array:
         try:
