@@ -36,6 +36,7 @@ REPRODUCTIONS = {
     "spirals": "nonlinear_knowledge.spirals",
     "missing": "missing_data.missing",
     "trajectories_usps": "usps_trajectories.rotations",
+    "mnist": "mnist_invariant.invariances",
 }
 
 
