@@ -38,6 +38,7 @@ REPRODUCTIONS = {
     "missing": "missing_data.missing",
     "trajectories_usps": "usps_trajectories.rotations",
     "tangents": "mnist_tangents.invariant_hyperplanes",
+    "mnist": "mnist_invariant.invariances",
 }
 
 

@@ -133,6 +133,36 @@ def test_digits_that_turn_run(benchmarks):
     assert rows[-1]["largest"] < 1
 
 
+@pytest.mark.data
+@pytest.mark.slow
+def test_shifted_digits_cost_fewer_errors_and_keep_more_images(benchmarks):
+    rows = benchmarks.main(["mnist", "--quick"])
+    machines, [setting], forms = rows[:3], rows[3:4], rows[4:]
+    assert [row["machine"] for row in machines] == ["standard", "virtual samples", "invariant loss"]
+    assert [row["machine"] for row in forms] == ["one against the rest", "joint"]
+    for row in (setting, *forms):
+        assert float(row["virtual samples"]) < float(row["standard"])
+        assert float(row["invariant loss"]) < float(row["standard"])
+    # With a C that bounds nothing both are the same hard-margin machine.
+    assert setting["virtual samples"] == setting["invariant loss"]
+    assert setting["kept, virtual"] == setting["kept, invariant"]
+
+
+def test_an_image_of_a_vanishing_weight_is_not_kept(benchmarks):
+    from benchmarks.mnist_invariant import HELD, judged
+
+    class Fitted:
+        dual_coef_ = np.array([[1.0, -2.0, 0.0, HELD], [0.0, 3.0, 0.0, -HELD]])
+
+        def predict(self, X):
+            return np.zeros(len(X))
+
+    class Test:
+        X_test, y_test = np.zeros((4, 1)), np.array([0, 0, 0, 1])
+
+    assert judged(Fitted(), Test) == (25.0, 2, 1.5)
+
+
 def test_each_spiral_lies_on_its_own_arm(benchmarks):
     from benchmarks.nonlinear_knowledge import off_arm, off_other_arm, spiral
 
