@@ -133,6 +133,17 @@ def test_digits_that_turn_run(benchmarks):
     assert rows[-1]["largest"] < 1
 
 
+@pytest.mark.data
+@pytest.mark.slow
+def test_invariant_hyperplanes_run(benchmarks):
+    rows = benchmarks.main(["tangents", "--quick"])
+    errors = {row["gamma"]: row["error"] for row in rows if "gamma" in row}
+    assert errors["0"] == next(
+        row["error"] for row in rows if row.get("λ") == 1.0
+    )  # both are the plain machine
+    assert errors["1"] < errors["0"]
+
+
 def test_each_spiral_lies_on_its_own_arm(benchmarks):
     from benchmarks.nonlinear_knowledge import off_arm, off_other_arm, spiral
 
