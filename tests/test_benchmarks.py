@@ -161,6 +161,13 @@ def test_an_image_of_a_vanishing_weight_is_not_kept(benchmarks):
         X_test, y_test = np.zeros((4, 1)), np.array([0, 0, 0, 1])
 
     assert judged(Fitted(), Test) == (25.0, 2, 1.5)
+def test_invariant_hyperplanes_run(benchmarks):
+    rows = benchmarks.main(["tangents", "--quick"])
+    errors = {row["gamma"]: row["error"] for row in rows if "gamma" in row}
+    assert errors["0"] == next(
+        row["error"] for row in rows if row.get("λ") == 1.0
+    )  # both are the plain machine
+    assert errors["1"] < errors["0"]
 
 
 def test_each_spiral_lies_on_its_own_arm(benchmarks):
