@@ -27,6 +27,7 @@ ROWS = {
     "invariant": "invariant.invariant",
     "deletion": "invariant.deletion",
     "tangent_distance": "tangents.tangent_distance",
+    "haar_gram": "haar_gram.haar_gram",
 }
 # Published figures: each prints tables of its own, and only when named.
 REPRODUCTIONS = {
@@ -37,6 +38,7 @@ REPRODUCTIONS = {
     "spirals": "nonlinear_knowledge.spirals",
     "missing": "missing_data.missing",
     "trajectories_usps": "usps_trajectories.rotations",
+    "haar": "haar_usps.haar",
 }
 
 
