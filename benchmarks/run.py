@@ -27,6 +27,7 @@ ROWS = {
     "invariant": "invariant.invariant",
     "deletion": "invariant.deletion",
     "tangent_distance": "tangents.tangent_distance",
+    "haar_gram": "haar_gram.haar_gram",
 }
 # Published figures: each prints tables of its own, and only when named.
 REPRODUCTIONS = {
@@ -39,6 +40,7 @@ REPRODUCTIONS = {
     "trajectories_usps": "usps_trajectories.rotations",
     "tangents": "mnist_tangents.invariant_hyperplanes",
     "mnist": "mnist_invariant.invariances",
+    "haar": "haar_usps.haar",
 }
 
 

@@ -69,6 +69,13 @@ def test_the_rows_of_the_tangent_distance_are_measured_on_equal_values(benchmark
     assert all(row["gap"] < 1e-10 and row["met"] for row in rows)
 
 
+@pytest.mark.slow
+def test_the_rows_of_haar_matrices_are_measured_on_equal_matrices(benchmarks):
+    rows = benchmarks.main(["haar_gram", "--quick"])
+    assert [row["gap"] is None for row in rows] == [False, False, True, True] * 2
+    assert all(row["ratio"] > 0 and (row["gap"] or 0) < 1e-6 for row in rows)
+
+
 @pytest.mark.parametrize("name", ["wpbc60", "wpbc24", "promoters"])
 def test_a_reproduction_without_its_data_is_skipped_with_a_word_on_why(benchmarks, monkeypatch, capsys, name):
     monkeypatch.delenv("PRIORSVM_DATA", raising=False)
@@ -161,6 +168,10 @@ def test_an_image_of_a_vanishing_weight_is_not_kept(benchmarks):
         X_test, y_test = np.zeros((4, 1)), np.array([0, 0, 0, 1])
 
     assert judged(Fitted(), Test) == (25.0, 2, 1.5)
+
+
+@pytest.mark.data
+@pytest.mark.slow
 def test_invariant_hyperplanes_run(benchmarks):
     rows = benchmarks.main(["tangents", "--quick"])
     errors = {row["gamma"]: row["error"] for row in rows if "gamma" in row}
@@ -177,3 +188,18 @@ def test_each_spiral_lies_on_its_own_arm(benchmarks):
     assert X.shape == (194, 2)
     assert off_arm(X[y]).max() < 0 < off_arm(X[~y]).min()
     assert off_other_arm(X[~y]).max() < 0 < off_other_arm(X[y]).min()
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_reduction_and_support_vectors_leave_the_error_of_haar_integration_as_it_is(benchmarks):
+    rows = benchmarks.main(["haar", "--quick"])
+    machines = {row["machine"]: row for row in rows if row["table"] == "complexity"}
+    assert len(machines) == 5
+    assert machines["HI"]["error %"] == machines["HI, IR"]["error %"]
+    assert machines["HI"]["SVs per machine"] == machines["HI, IR"]["SVs per machine"]
+    assert abs(machines["HI"]["error %"] - machines["HI, SV + IR"]["error %"]) <= 1
+    assert 5 * machines["HI"]["SVs per machine"] < machines["VSV"]["SVs per machine"]
+    assert machines["HI, IR"]["train / HI"] < 0.8
+    errors = {row["moves"]: row for row in rows if row["table"] == "errors"}
+    assert all(row["best on test"] <= row["cross-validated"] for row in errors.values())

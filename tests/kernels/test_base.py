@@ -17,6 +17,8 @@ from priorsvm.kernels import (
     RBF,
     Bhattacharyya,
     FromCallable,
+    HaarIntegration,
+    Jitter,
     Kernel,
     Linear,
     NegativeDistance,
@@ -31,7 +33,7 @@ from priorsvm.kernels import (
     TangentVector,
     resolve_kernel,
 )
-from priorsvm.transforms import Transform
+from priorsvm.transforms import FromFunction, Reflection, Rotation, Shift, Transform
 
 
 def squared_inner(A, B):
@@ -55,6 +57,14 @@ class Turn(Transform):
         X = np.asarray(X, float)
         return np.stack([np.stack([-X[:, 1], X[:, 0], 0 * X[:, 2]], axis=1)], axis=1)
 
+
+def rolled(X, theta):
+    return np.roll(X, int(theta), axis=1)
+
+
+MIRROR = Reflection(axis=1, shape=(1, 3))
+DRIFT = Shift([0.5, 0.0, -1.0])
+CYCLE = FromFunction(rolled, [1, 2], isometric=True)
 
 TRAINING = np.random.default_rng(9).normal(size=(12, 3))
 
@@ -91,6 +101,17 @@ KERNELS = [
     -2 * NegativeDistance(),
     0 * Pairwise("sigmoid"),
     0.5 * (RBF(gamma=0.3) + Linear()) * RBF(gamma=0.1) + 2 * Polynomial(gamma=0.2, coef0=1.0),
+    HaarIntegration(RBF(gamma=0.3), CYCLE),
+    HaarIntegration(RBF(gamma=0.3), DRIFT),
+    HaarIntegration(RBF(gamma=0.3) + Polynomial(degree=2, gamma=0.5, coef0=1.0), MIRROR @ DRIFT),
+    HaarIntegration(NegativeDistance(), MIRROR | DRIFT),
+    HaarIntegration(Linear(), Rotation((1, 3), degrees=30)),
+    HaarIntegration(Polynomial(degree=2, gamma=0.5, coef0=-1.0), MIRROR),
+    0.5 * HaarIntegration(Cauchy(s=2.0), DRIFT, reduction="none") + RBF(gamma=0.3),
+    Jitter(RBF(gamma=0.3), DRIFT),
+    Jitter(Linear(), MIRROR),
+    Jitter(RBF(gamma=0.3), DRIFT, psd="clip").resolved(TRAINING),
+    Jitter(RBF(gamma=0.3), FromFunction(rolled, [1], isometric=True)),
     TangentDistance(0.3, Turn()),
     TangentDistance(0.3, Turn(), sides=1, ridge=0.1),
     TangentDistance(0.3, Turn(), bounds=0.2),
@@ -166,6 +187,43 @@ def test_definiteness_is_as_claimed(kernel):
         assert conditional[0] < -1e-8
     else:
         assert kernel.definiteness == "unknown"
+
+
+@every_kernel
+def test_it_depends_on_what_it_says(kernel):
+    if kernel.depends_on == "entries":
+        return
+    X, Z = rows_for(kernel, 17, 1), rows_for(kernel, 9, 2)
+    turn = np.linalg.qr(np.random.default_rng(3).normal(size=(3, 3)))[0]
+    if rows_for(kernel).min() >= 0:
+        turn = np.eye(3)[[2, 0, 1]]  # a turn that leaves no number below zero
+    np.testing.assert_allclose(kernel(X @ turn, Z @ turn), kernel(X, Z), rtol=1e-10, atol=1e-10)
+    if kernel.depends_on == "distance":
+        np.testing.assert_allclose(kernel(X + 1.0, Z + 1.0), kernel(X, Z), rtol=1e-10, atol=1e-10)
+    elif kernel(X).any():
+        assert np.abs(kernel(X + 1.0, Z + 1.0) - kernel(X, Z)).max() > 1e-3
+
+
+@every_kernel
+def test_inner_products_and_lengths_are_enough_where_it_says_so(kernel):
+    if not kernel.has_products:
+        return
+    assert kernel.depends_on != "entries"
+    X, Z = rows_for(kernel, 17, 1), rows_for(kernel, 9, 2)
+    a, b = (X**2).sum(axis=1), (Z**2).sum(axis=1)
+    K = kernel._of_products(X @ Z.T, a[:, None], b)
+    np.testing.assert_allclose(K, kernel(X, Z), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(kernel._of_products(a.copy(), a, a), kernel.diag(X), rtol=1e-12, atol=1e-12)
+    single = kernel._of_products((X @ Z.T).astype("f4"), a[:, None].astype("f4"), b.astype("f4"))
+    assert single.dtype == np.float32
+
+
+@every_kernel
+def test_it_falls_with_distance_where_it_says_so(kernel):
+    if kernel.falls_with_distance:
+        assert kernel.depends_on == "distance"
+        along = np.outer(np.linspace(0, 3, 20), [1.0, 2.0, -1.0])
+        assert (np.diff(kernel(along[:1], along)[0]) < 0).all()
 
 
 @every_kernel

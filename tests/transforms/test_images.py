@@ -320,3 +320,51 @@ def test_reflection_without_a_shape_needs_a_square(X):
     match = r"Reflection\(shape=None\) reads a row as a square image, but X has 63 columns, .* Give shape="
     with pytest.raises(InvalidInput, match=match):
         Reflection(0).orbit(X)
+
+
+@pytest.mark.parametrize("grid", ["cross", "full"])
+def test_steps_of_a_translation_leave_pixels_out(grid):
+    moves = Translation(SHAPE, pixels=2, grid=grid, steps=3).theta_grid()
+    assert set(moves.ravel().tolist()) == {-2.0, 0.0, 2.0}
+    assert len(moves) == (5 if grid == "cross" else 9)
+    every = Translation(SHAPE, pixels=2, grid=grid, steps=5)
+    np.testing.assert_array_equal(every.theta_grid(), Translation(SHAPE, pixels=2, grid=grid).theta_grid())
+    assert every.isometric
+    assert not Translation(SHAPE, pixels=1, grid=grid, steps=5).isometric
+    with pytest.raises(InvalidInput, match="Translation: steps must be an odd number"):
+        Translation(SHAPE, steps=4).theta_grid()
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        Translation(SHAPE, pixels=2, fill=FILL, grid="full"),
+        Reflection(axis=0, shape=SHAPE) @ Translation(SHAPE, fill=FILL),
+        Translation(SHAPE, fill=FILL) | Reflection(axis=1, shape=SHAPE),
+        Translation(SHAPE, fill=FILL) @ Translation(SHAPE, fill=FILL, pixels=2, steps=3),
+    ],
+    ids=["translation", "mirrored", "either", "twice"],
+)
+def test_on_a_canvas_with_its_margin_moves_are_isometries(transform):
+    X = np.random.default_rng(0).uniform(size=(2, SHAPE[0] * SHAPE[1]))
+    assert transform.isometric
+    assert transform.n_features == X.shape[1]
+
+    def distances(margin):
+        one, other = transform.enlarged(margin).orbit(transform.padded(X, margin))
+        return np.linalg.norm(one - other, axis=1)
+
+    np.testing.assert_allclose(distances(transform.margin), np.linalg.norm(X[0] - X[1]), rtol=1e-14)
+    assert np.ptp(distances(transform.margin - 1)) > 1e-3
+
+
+def test_the_canvas_is_background_around_the_image():
+    X = np.arange(4.0).reshape(1, 4)
+    padded = Translation((2, 2), fill=-1.0).padded(X, 1).reshape(4, 4)
+    np.testing.assert_array_equal(padded[1:3, 1:3], [[0.0, 1.0], [2.0, 3.0]])
+    assert (padded == -1).sum() == 12
+    turned = Rotation((2, 2), degrees=90, fill=-1.0)
+    large = turned.enlarged(1).apply(padded.reshape(1, -1), 90).reshape(4, 4)
+    np.testing.assert_allclose(large[1:3, 1:3].ravel(), turned.apply(X, 90)[0], atol=1e-9)
+    assert Reflection(axis=1).enlarged(3).shape is None
+    assert (Rotation((2, 2), 10).margin, (Rotation((2, 2), 10) | Translation((2, 2))).margin) == (0, 1)
