@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import gen_batches
 
-from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
+from priorsvm.errors import InvalidInput, InvalidType, MissingCapability, readable
 
 Array = NDArray[np.float64]
 Definiteness = Literal["psd", "cpd", "indefinite", "unknown"]
@@ -260,6 +260,9 @@ class Kernel(BaseEstimator):
         None if LIBSVM does not know it and needs the matrix.
         """
         return None
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return readable(super().__repr__(N_CHAR_MAX))
 
     def __add__(self, other: object) -> Sum:
         if not isinstance(other, Kernel):

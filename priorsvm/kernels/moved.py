@@ -91,9 +91,6 @@ class Moved(Kernel):
     def plain(self) -> Kernel:
         return self.base.plain
 
-    def __repr__(self) -> str:
-        return " ".join(super().__repr__().split())  # messages are no place for scikit-learn's line breaks
-
     def _check(self) -> None:
         name = type(self).__name__
         if not isinstance(self.base, Kernel):

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import _BaseComposition
 
-from priorsvm.errors import InvalidInput
+from priorsvm.errors import InvalidInput, readable
 
 Array = NDArray[np.float64]
 
@@ -172,6 +172,9 @@ class Transform(BaseEstimator):
         for k, theta in enumerate(h * np.eye(q)):
             slopes[:, k] = (self._move(X, theta) - self._move(X, -theta)) / (2 * h)
         return slopes
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return readable(super().__repr__(N_CHAR_MAX))
 
     def __matmul__(self, other: Transform) -> Composition:
         """``s @ t``: first t, then s, as with matrices; see :class:`Composition`."""
