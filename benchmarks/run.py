@@ -36,6 +36,8 @@ REPRODUCTIONS = {
     "spirals": "nonlinear_knowledge.spirals",
     "missing": "missing_data.missing",
     "trajectories_usps": "usps_trajectories.rotations",
+    "spam_inboxes": "spam.inboxes",
+    "spambase": "spam.spambase",
 }
 
 
