@@ -195,7 +195,7 @@ def _settings(found: Array, moves: list[Move], costs: Sequence[float]) -> list[d
 
 
 def _whole_inboxes(boxes: list[tuple[csr_array, Array]], n: int, k: int) -> list[dict[str, Any]]:
-    """At one setting, since a choice among many would take hours."""
+    """At one setting, since a choice among many would take long."""
     table = Table(
         f"Train on {n} mails, C = 10, k = {k}, mean ± standard deviation over the six directions, and less "
         "the hinge ± standard error (better : worse)",
