@@ -21,7 +21,7 @@ from priorsvm import MissingValues, PriorSVC
 from priorsvm.errors import CollapsedModel
 
 from .measure import Array
-from .reproduction import Table, arrays
+from .reproduction import Table, arrays, paired
 
 RATES, SEEDS = (0.1, 0.2, 0.4, 0.6), 15
 CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # 0.5 is the conditional mean
@@ -140,12 +140,7 @@ def missing(quick: bool) -> list[dict[str, Any]]:
                 f"{rate:.0%}",
                 majority,
                 *(f"{mean:.1f} ± {deviation:.1f}" for mean, deviation in spread),
-                *map(_paired, gains),
+                *(paired(gain, better=-1) for gain in gains),
                 sum(run[1] for run in runs),
             )
     return table.end()
-
-
-def _paired(gain: Array) -> str:
-    error = gain.std(ddof=1) / np.sqrt(len(gain))
-    return f"{gain.mean():+.2f} ± {error:.2f} ({np.sum(gain < 0)} : {np.sum(gain > 0)})"

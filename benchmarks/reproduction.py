@@ -46,6 +46,13 @@ def _text(cell: Any) -> str:
     return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
 
 
+def paired(differences: Array, better: int) -> str:
+    """Mean ± standard error (how many are of the sign that is better : of the other one)."""
+    error = differences.std(ddof=1) / np.sqrt(len(differences))
+    for_it, against = np.sum(better * differences > 0), np.sum(better * differences < 0)
+    return f"{differences.mean():+.2f} ± {error:.2f} ({for_it} : {against})"
+
+
 def each_left_out(n: int, step: int = 1) -> Iterator[tuple[int, Array]]:
     """Every ``step``-th of n rows, and the mask of all the others."""
     for i in range(0, n, step):

@@ -41,6 +41,8 @@ REPRODUCTIONS = {
     "tangents": "mnist_tangents.invariant_hyperplanes",
     "mnist": "mnist_invariant.invariances",
     "haar": "haar_usps.haar",
+    "spam_inboxes": "spam.inboxes",
+    "spambase": "spam.spambase",
 }
 
 

@@ -1,6 +1,8 @@
 """The speed table runs, and so do the reproductions of published figures."""
 
+from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -172,6 +174,18 @@ def test_an_image_of_a_vanishing_weight_is_not_kept(benchmarks):
 
 @pytest.mark.data
 @pytest.mark.slow
+def test_inboxes_run_in_all_six_directions(benchmarks):
+    rows = benchmarks.main(["spam_inboxes", "--quick"])
+    directions = [row for row in rows if "at home" in row]
+    assert len({row["train, test"] for row in directions}) == 6 + 2  # all, less hinge
+    accuracy = [float(row["hinge, accuracy"].split()[0]) for row in directions[:6]]
+    assert all(60 < a <= 100 for a in accuracy)
+    loose = [row for row in rows if "objective less" in row]
+    assert all(0 <= float(row["objective less"]) < 1e-2 for row in loose)
+
+
+@pytest.mark.data
+@pytest.mark.slow
 def test_invariant_hyperplanes_run(benchmarks):
     rows = benchmarks.main(["tangents", "--quick"])
     errors = {row["gamma"]: row["error"] for row in rows if "gamma" in row}
@@ -179,6 +193,47 @@ def test_invariant_hyperplanes_run(benchmarks):
         row["error"] for row in rows if row.get("λ") == 1.0
     )  # both are the plain machine
     assert errors["1"] < errors["0"]
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_spam_under_attack_runs(benchmarks):
+    rows = benchmarks.main(["spambase", "--quick"])
+    assert [(row["deleted"], row["j"]) for row in rows if "deleted" in row] == [
+        ("–", 0),
+        ("worst", 2),
+        ("random", 2),
+    ]
+    none, worst, random = (float(row["hinge, accuracy"].split()[0]) for row in rows[:3])
+    assert worst < random < none
+
+
+def test_attacked_spam_loses_the_words_that_count_most_and_other_mail_nothing(benchmarks):
+    from benchmarks.spam import attacked, thinned
+
+    rng = np.random.default_rng(0)
+    X, y = rng.poisson(1.0, (30, 6)).astype(float), np.arange(30) % 2
+    model = SimpleNamespace(coef_=rng.normal(size=(1, 6)))
+    for moved in (attacked(model, X, y, 2), thinned(X, y, 2, seed=0)):
+        np.testing.assert_array_equal(moved[y == 0], X[y == 0])
+        assert np.all((moved == X) | (moved == 0))
+    lost = (X - attacked(model, X, y, 2)) @ model.coef_[0]
+    subsets = [list(some) for size in (0, 1, 2) for some in combinations(range(6), size)]
+    most = np.max([X[:, some] @ model.coef_[0][some] for some in subsets], axis=0)
+    np.testing.assert_allclose(lost[y == 1], most[y == 1], atol=1e-12)
+    gone = np.sum(thinned(X, y, 2, seed=0) != X, axis=1)
+    np.testing.assert_array_equal(gone[y == 1], np.minimum(2, np.sum(X > 0, axis=1))[y == 1])
+
+
+def test_the_choice_is_the_first_of_the_best_of_its_kind(benchmarks):
+    from benchmarks.spam import chosen, moves_of
+
+    kinds = moves_of((1, 2), ((0.5, 2.0),))
+    moves = [None, *kinds["deletion"][1:], *kinds["scaling"][1:]]
+    valid = np.array([[90.0, 91.0], [92.0, 93.0], [93.0, 80.0], [99.0, 99.0], [91.0, 90.0]])
+    assert chosen(valid, moves, kinds["hinge"]) == (0, 1)
+    assert chosen(valid, moves, kinds["deletion"]) == (1, 1)
+    assert chosen(valid, moves, kinds["scaling"]) == (3, 0)
 
 
 def test_each_spiral_lies_on_its_own_arm(benchmarks):

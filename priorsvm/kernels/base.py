@@ -261,8 +261,8 @@ class Kernel(BaseEstimator):
         """
         return None
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return readable(super().__repr__(N_CHAR_MAX))
+    def __repr__(self) -> str:
+        return readable(super().__repr__())
 
     def __add__(self, other: object) -> Sum:
         if not isinstance(other, Kernel):

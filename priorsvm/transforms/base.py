@@ -173,8 +173,8 @@ class Transform(BaseEstimator):
             slopes[:, k] = (self._move(X, theta) - self._move(X, -theta)) / (2 * h)
         return slopes
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return readable(super().__repr__(N_CHAR_MAX))
+    def __repr__(self) -> str:
+        return readable(super().__repr__())
 
     def __matmul__(self, other: Transform) -> Composition:
         """``s @ t``: first t, then s, as with matrices; see :class:`Composition`."""
