@@ -257,6 +257,12 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         if takes_sets(kernel):
             X, width = self._rows_of_sets(X, prior)
             kernel = OnRows(kernel, width)
+        elif isinstance(X, (list, np.ndarray)) and len(X) and np.ndim(X[0]) == 2:
+            raise InvalidInput(
+                f"Found array with dim 3: X[0] has shape {np.shape(X[0])}, and this kernel compares rows. "
+                "Images are rows once flattened, X.reshape(len(X), -1); sets of vectors go with the kernels "
+                "Bhattacharyya() and PrincipalAngles()."
+            )
         if issparse(X):
             self._check_sparse(prior)
             checks["accept_sparse"] = "csr"
@@ -416,7 +422,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         if self.scale is not None and any(isinstance(p, Transform) for p in kernel.get_params().values()):
             raise InvalidInput(
                 f"kernel {kernel!r} moves rows by a transform, which speaks the units of X, and "
-                f"scale={self.scale!r} changes them first. Use scale=None."
+                f"scale={self.scale!r} changes them first. Use scale=None, and "
+                "divide all of X by one number if it needs to be smaller."
             )
         if self.norm == "l2" and kernel.definiteness in ("indefinite", "cpd"):
             what = (

@@ -22,7 +22,7 @@ class Jitter(Moved, Spectral):
     RBF, it is the largest value over the orbit. With the identity alone it is the base kernel.
 
     Not positive definite in general, since the distance behind it breaks the triangle inequality.
-    ``norm="l1"`` takes it as it is; ``norm="l2"`` tests its matrix, and takes it with ``psd``. It is
+    ``norm="l1"`` takes it as it is, ``norm="l2"`` with ``psd``. It is
     ``symmetric`` if the moves are isometries, the inverse of each is one of them, and the base looks at
     distances or inner products alone; otherwise it matters which pattern is moved. Images are moved on a
     canvas, as in :class:`HaarIntegration`, on which moves by whole pixels are isometries. New rows are
@@ -94,7 +94,7 @@ class Jitter(Moved, Spectral):
     def definiteness(self) -> Definiteness:
         if self.psd is not None:
             return super().definiteness
-        return self.base.definiteness if len(self.transform.theta_grid()) == 1 else "unknown"
+        return self.base.definiteness if len(self.transform.theta_grid()) == 1 else "indefinite"
 
     def _check(self) -> None:
         Moved._check(self)

@@ -342,6 +342,10 @@ def warn_of_collapse(machine: Machine) -> None:
         of_class = f" for class {positive!r}" if len(classes) > 2 and positive in classes else ""
         block = next(m.block for m in priced if m.name == hardest)
         way_out = block.way_out_of_collapse
+        if machine.outcome.solver == "PEGASOS":
+            way_out += (
+                f" Or f = 0 is within tol={machine.spec.tol:g} already: lower tol and raise max_rounds."
+            )
         warnings.warn(
             f"block '{hardest}' leaves a constant f{of_class} (it varies by {spread:.0e} over the training "
             f"rows). {way_out}",

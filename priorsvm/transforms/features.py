@@ -87,7 +87,13 @@ class FeatureScaling(Transform):
         coef : (d,) array, the weights of f
         sign : (n,) array of -1 and +1, the classes
         """
-        coef, sign = np.asarray(coef, float), np.asarray(sign, float)
+        coef = np.asarray(coef, float)
+        if not np.isin(sign, (-1, 1)).all():
+            raise InvalidInput(
+                f"{type(self).__name__}.worst takes the classes as -1 and +1, the second of classes_ being "
+                f"+1, and they hold {np.unique(sign)[:3].tolist()!r}."
+            )
+        sign = np.asarray(sign, float)
         low, high = self._factors()
         if issparse(X):
             rows = csr_array(X, copy=X.format == "csr" and not X.has_canonical_format)
