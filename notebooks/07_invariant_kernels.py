@@ -52,7 +52,7 @@ from priorsvm import (
 )
 from priorsvm.errors import KernelNotPSD
 
-BLUE, RED, GREY = "#0072B2", "#D55E00", "0.4"
+BLUE, RED = "#0072B2", "#D55E00"
 SIDES = LinearSegmentedColormap.from_list("sides", [BLUE, "white", RED])
 
 
