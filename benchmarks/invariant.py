@@ -76,6 +76,7 @@ def deletion(quick: bool) -> Iterator[Row]:
     n, d, k = (200, 2000, 5) if quick else (2000, 20_000, 5)
     rng = np.random.default_rng(0)
     X = random_array((n, d), density=140 / d if quick else 0.007, rng=rng, format="csr")
+    X.sum_duplicates()  # as fit does, once
     w, y = rng.normal(size=d), rng.choice([-1.0, 1.0], n)
     moves, alpha = FeatureDeletion(k), np.abs(rng.normal(size=n))
 

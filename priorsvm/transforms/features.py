@@ -96,8 +96,10 @@ class FeatureScaling(Transform):
         sign = np.asarray(sign, float)
         low, high = self._factors()
         if issparse(X):
-            rows = csr_array(X, copy=X.format == "csr" and not X.has_canonical_format)
-            rows.sum_duplicates()
+            canonical = X.format == "csr" and X.has_canonical_format
+            rows = csr_array(X, copy=not canonical)
+            if not canonical:
+                rows.sum_duplicates()
             B = coef.take(rows.indices)
             B *= rows.data
             B *= np.repeat(sign, np.diff(rows.indptr))
