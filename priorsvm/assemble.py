@@ -273,13 +273,14 @@ class Compiled:
 
 def _kernel_map(spec: Spec, centres: Array, at: Array, along: Array) -> KernelMap:
     assert spec.kernel is not None
+    kernel = spec.kernel.double
     if spec.norm == "l2":
-        factor = FactorMap(spec.kernel, Atoms.both(centres, at, along), spec.scale, spec.n_centres)
+        factor = FactorMap(kernel, Atoms.both(centres, at, along), spec.scale, spec.n_centres)
         plain = spec.n_centres is None and len(at) == 0
         return ValueMap(factor) if plain and ValueMap.suits(factor) else factor
     if spec.n_centres is not None and spec.n_centres < len(centres):
         centres = centres[np.linspace(0, len(centres) - 1, spec.n_centres).round().astype(int)]
-    return KernelMap(spec.kernel, centres, spec.scale)
+    return KernelMap(kernel, centres, spec.scale)
 
 
 def _alike(a: Knowledge, b: Knowledge, weights: set[str]) -> bool:

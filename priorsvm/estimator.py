@@ -437,7 +437,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             )
         if self.norm == "l2" and kernel.definiteness != "psd":
             # A glance at some rows finds most of what is wrong before any heavy work; all rows follow later.
-            few = X[np.linspace(0, len(X) - 1, min(len(X), 200)).round().astype(int)]
+            seen = X if weight is None else X[weight > 0]
+            few = seen[np.linspace(0, len(seen) - 1, min(len(seen), 200)).round().astype(int)]
             require_psd(kernel, np.asarray(kernel(few, few)))
         return kernel
 

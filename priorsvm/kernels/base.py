@@ -216,6 +216,11 @@ class Kernel(BaseEstimator):
         return self
 
     @property
+    def double(self) -> Kernel:
+        """The kernel in double precision, for matrices whose small eigenvalues count."""
+        return self
+
+    @property
     def has_products(self) -> bool:
         """Whether the matrix can be worked out from inner products without losing digits."""
         return type(self)._of_products is not Kernel._of_products
@@ -412,8 +417,11 @@ class _Combination(Kernel):
         super()._require(capability)
 
     def _check(self) -> None:
-        for part in self._parts():
+        parts = self._parts()
+        for part in parts:
             part._check()
+        if len({part.takes_sets for part in parts}) > 1:
+            raise InvalidInput(f"{self!r} joins a kernel between sets of vectors with one between rows.")
 
     def _rows(self, X: ArrayLike, name: str) -> Array:
         rows: Any = X
@@ -464,6 +472,10 @@ class _Several(_Combination):
     @property
     def plain(self) -> Self:
         return type(self)([part.plain for part in self._parts()])
+
+    @property
+    def double(self) -> Self:
+        return type(self)([part.double for part in self._parts()])
 
 
 class Sum(_Several):
@@ -640,6 +652,10 @@ class Scaled(_Combination):
     @property
     def plain(self) -> Self:
         return type(self)(self.kernel.plain, self.factor)
+
+    @property
+    def double(self) -> Self:
+        return type(self)(self.kernel.double, self.factor)
 
     @property
     def definiteness(self) -> Definiteness:

@@ -89,14 +89,16 @@ class Bhattacharyya(SetKernel):
            [0.3679, 1.    ]])
     """
 
-    definiteness: Definiteness = "psd"
-
     def __init__(
         self, eta: float | str = "scale", base: Kernel | None = None, n_components: int | None = None
     ) -> None:
         self.eta = eta
         self.base = base
         self.n_components = n_components
+
+    @property
+    def definiteness(self) -> Definiteness:
+        return "psd" if self.base is None else self.base.definiteness
 
     def resolved(self, X: Any, weight: Array | None = None) -> Self:
         known = super().resolved(X, weight)

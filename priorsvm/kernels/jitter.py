@@ -38,7 +38,8 @@ class Jitter(Moved, Spectral):
         How to make it positive definite; see :class:`Spectral`.
     precision : "double" or "single", default "double"
         Of the inner products, for bases that are functions of these (RBF, Polynomial, Linear, and their
-        sums, products and multiples). Single takes half the time and errs by about 1e-6.
+        sums, products and multiples). Single takes half the time and errs by about 1e-6, f by up
+        to 1e-3; where more digits count, with ``psd`` and on all routes but LIBSVM's, double is taken.
     verbose : int, default 0
         1 shows a progress bar.
 
@@ -102,7 +103,7 @@ class Jitter(Moved, Spectral):
 
     def _is_symmetric(self, d: int) -> bool:
         if len(self.transform.theta_grid()) == 1:
-            return True
+            return self._symmetric_base
         between = self._between(d)
         return between is not None and set(between[:, 0]) == set(between[0])
 

@@ -22,6 +22,9 @@ TILE = 192
 # Moved patterns take no more than this at a time.
 BYTES = 2**28
 
+# Images further from their background than so many standard deviations are worked out in double precision.
+FAR = 10.0
+
 # The parameter ``precision`` and what NumPy calls it.
 PRECISIONS: dict[str, type[np.floating]] = {"double": np.float64, "single": np.float32}
 
@@ -47,6 +50,11 @@ class Members:
     @classmethod
     def of(cls, rows: Array) -> Members:
         return cls(rows, np.einsum("nsd,nsd->ns", rows, rows), rows.any(axis=0))
+
+    @property
+    def nbytes(self) -> int:
+        """What the rows take after one move."""
+        return self.rows[:, 0].nbytes
 
     def columns(self, moves: Sequence[int], kept: Sequence[Array]) -> list[Array]:
         """For each of some moves, all rows after it, in some columns only."""
@@ -91,10 +99,22 @@ class Moved(Kernel):
     def plain(self) -> Kernel:
         return self.base.plain
 
+    @property
+    def double(self) -> Self:
+        return clone(self).set_params(base=self.base.double, precision="double")
+
+    @property
+    def _symmetric_base(self) -> bool:
+        base = self.base
+        known = base.depends_on != "entries" or base.definiteness in ("psd", "cpd")
+        return known or bool(getattr(base, "symmetric", False))
+
     def _check(self) -> None:
         name = type(self).__name__
-        if not isinstance(self.base, Kernel):
-            raise InvalidType(f"{name}: base is {self.base!r}; expected a Kernel such as RBF().")
+        if not isinstance(self.base, Kernel) or self.base.takes_sets:
+            raise InvalidType(
+                f"{name}: base is {self.base!r}; expected a Kernel such as RBF(), between rows."
+            )
         if not isinstance(self.transform, Transform):
             raise InvalidType(
                 f"{name}: transform is {self.transform!r}; expected one such as Translation((16, 16))."
@@ -130,19 +150,26 @@ class Moved(Kernel):
         """From where patterns are seen: what keeps digits, and lets the background be 0, if it may."""
         if not self.base.has_products or self.base.depends_on != "distance":
             return 0.0
-        if margin := self.transform.margin:
-            return float(self.transform.padded(B[:1], margin)[0, 0])
+        if self.transform.margin:
+            return self._background(B)
         return B.mean(axis=0)
 
-    def _members(self, X: Array, origin: Array | float) -> Members:
+    def _background(self, B: Array) -> float:
+        return float(self.transform.padded(B[:1], self.transform.margin)[0, 0])
+
+    def _members(self, X: Array, origin: Array | float, dtype: type[np.floating]) -> Members:
         s, D = self._size(X)
-        rows = np.empty((len(X), s, D), self._dtype())
+        rows = np.empty((len(X), s, D), dtype)
         for some in gen_batches(len(X), TILE):
             np.subtract(self._orbit(X[some]), origin, out=rows[some], casting="same_kind")
         return Members.of(rows)
 
-    def _dtype(self) -> type[np.floating]:
-        return PRECISIONS[self.precision] if self.base.has_products else np.float64
+    def _dtype(self, B: Array) -> type[np.floating]:
+        if not self.base.has_products:
+            return np.float64
+        if self.transform.margin and abs(B.mean() - self._background(B)) > FAR * B.std():
+            return np.float64  # the background would take up all digits
+        return PRECISIONS[self.precision]
 
     def _size(self, X: Array) -> tuple[int, int]:
         """How many moves there are, and pixels or features of a moved pattern."""
@@ -154,24 +181,24 @@ class Moved(Kernel):
         from tqdm import tqdm
 
         K = np.empty((len(A), len(B)))
-        origin, step = self._origin(B), self._rows_at_a_time(A, pairs)
+        origin, dtype, step = self._origin(B), self._dtype(B), self._rows_at_a_time(A, pairs)
         with tqdm(total=K.size, desc=type(self).__name__, disable=not self.verbose, leave=False) as bar:
             for rows in gen_batches(len(A), step):
-                left = self._members(A[rows], origin)
+                left = self._members(A[rows], origin, dtype)
                 for columns in gen_batches(len(B), step):
                     same = symmetric and columns == rows
                     if symmetric and columns.start < rows.start:
                         K[rows, columns] = K[columns, rows].T
                     else:
-                        right = left if same else self._members(B[columns], origin)
+                        right = left if same else self._members(B[columns], origin, dtype)
                         self._fill(K[rows, columns], left, right, pairs, same)
                     bar.update(K[rows, columns].size)
         return K
 
     def _rows_at_a_time(self, A: Array, pairs: Pairs) -> int:
         s, D = self._size(A)
-        # The orbit and the columns of every pair, of both sides.
-        return max(TILE, BYTES // (2 * np.dtype(self._dtype()).itemsize * D * (s + len(pairs))))
+        # The orbit and the columns of every pair, of both sides; of many pairs the orbit alone is kept.
+        return max(TILE, BYTES // (2 * np.dtype(PRECISIONS[self.precision]).itemsize * D * (s + len(pairs))))
 
     def _fill(self, K: Array, left: Members, right: Members, pairs: Pairs, symmetric: bool) -> None:
         facing = self._facing(left, right, pairs)
@@ -186,8 +213,9 @@ class Moved(Kernel):
 
     def _facing(self, left: Members, right: Members, pairs: Pairs) -> list[Facing]:
         first, second, weights = zip(*pairs, strict=True)
-        # Beyond the edge of either moved image there is nothing to multiply.
-        both = left.used[list(first)] & right.used[list(second)] | (not self.base.has_products)
+        # Beyond the edge of either moved image there is nothing to multiply; to leave that out takes copies.
+        whole = not self.base.has_products or len(pairs) * (left.nbytes + right.nbytes) > BYTES
+        both = left.used[list(first)] & right.used[list(second)] | whole
         X, Z = left.columns(first, both), right.columns(second, both)
         a, b = left.squares[:, first].T, right.squares[:, second].T
         return [Facing(*pair) for pair in zip(X, Z, a, b, weights, strict=True)]

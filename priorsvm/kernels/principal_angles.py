@@ -63,7 +63,9 @@ class PrincipalAngles(SetKernel):
 
     @property
     def definiteness(self) -> Definiteness:
-        return "psd" if self.squared else "indefinite"
+        if not self.squared:
+            return "indefinite"
+        return "psd" if self.base is None else self.base.definiteness
 
     def _check(self) -> None:
         super()._check()

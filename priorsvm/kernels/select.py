@@ -200,7 +200,8 @@ def _best_of(
     kernel: Any, bounds: dict[str, tuple[float, float]], X: Any, chosen: NDArray[np.bool_]
 ) -> Scored:
     """The kernel, with the parameters within bounds that score highest."""
-    first = resolve_kernel(kernel, 1)
+    first = clone(kernel) if isinstance(kernel, Kernel) else resolve_kernel(kernel, 1)
+    first._check()
     rows = first._rows(X, "X")
     if len(rows) != len(chosen):
         raise InvalidInput(f"select_kernel: X has {len(rows)} samples and y {len(chosen)}.")

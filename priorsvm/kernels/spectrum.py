@@ -87,7 +87,7 @@ class Spectral(Kernel):
         rows = np.unique(rows if weight is None else rows[weight > 0], axis=0)
         n, way_out = len(rows), "Give fewer rows, or use psd=None with norm='l1'."
         refuse_beyond_memory(n, n, f"the matrix of which psd={self.psd!r} takes the spectrum", way_out)
-        return (Clipped if self.psd == "clip" else Shifted)(known, rows)
+        return (Clipped if self.psd == "clip" else Shifted)(known.double, rows)
 
     def _known(self, X: ArrayLike, weight: Array | None) -> Self:
         """A copy in which words such as ``gamma="scale"`` are the numbers they mean on X."""
@@ -140,7 +140,8 @@ class _Corrected(Kernel):
 
     @property
     def plain(self) -> Kernel:
-        return self.kernel.plain
+        plain = self.kernel.plain
+        return self if plain is self.kernel else plain
 
     def set_params(self, **params: Any) -> Self:
         self.__dict__.pop("_learnt", None)

@@ -128,6 +128,10 @@ class Invariant(Kernel):
         return super().set_params(**params)
 
     @property
+    def plain(self) -> Kernel:
+        return self.kernel.base.plain
+
+    @property
     def has_derivative_bound(self) -> bool:
         return self.kernel.base.has_derivative_bound
 

@@ -171,6 +171,6 @@ def _matrix(spec: Spec, Z: Any, middle: Any) -> Array:
     if spec.kernel is None:
         Z = Z if issparse(Z) else Z - middle
         return products(Z, Z)
-    K = spec.kernel(Z)
+    K = spec.kernel.double(Z)
     require_psd(spec.kernel, K)
     return K
