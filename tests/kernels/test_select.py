@@ -168,3 +168,11 @@ def test_classes_and_rows_are_checked():
         select_kernel(Linear(), X, np.where(np.arange(30) == 0, 7, y), 7)
     with pytest.raises(InvalidInput, match="X has 30 samples and y 29"):
         select_kernel(Linear(), X, y[1:], 1)
+
+
+def test_words_for_gamma_mean_what_they_mean_on_the_rows():
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    assert select_kernel([RBF("auto")], rng.normal(size=(40, 16)), y, 1).kernel.gamma == 1 / 16
+    sets = rng.normal(size=(40, 5, 3))
+    assert select_kernel([Bhattacharyya(base=RBF("auto"))], sets, y, 1).kernel.base.gamma == 1 / 3
