@@ -413,6 +413,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
     def _resolved_kernel(self, kernel: Any, X: Array, weight: Array | None) -> Any:
         """The kernel with numbers for "scale", or None for the linear machine."""
         from .kernels.base import resolve_kernel
+        from .kernels.spectrum import Spectral
         from .kernels.standard import Linear
         from .transforms.base import Transform
 
@@ -425,12 +426,12 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
                 f"scale={self.scale!r} changes them first. Use scale=None, and "
                 "divide all of X by one number if it needs to be smaller."
             )
-        if self.norm == "l2" and kernel.definiteness in ("indefinite", "cpd"):
-            what = (
-                "only conditionally positive definite"
-                if kernel.definiteness == "cpd"
-                else "not positive definite"
-            )
+        known = kernel.definiteness
+        if self.norm == "l2" and (
+            known in ("indefinite", "cpd") or (isinstance(kernel, Spectral) and known == "unknown")
+        ):
+            # Some rows may go well with a kernel that has to be mended; the next ones then would not.
+            what = {"cpd": "only conditionally positive definite"}.get(known, "not positive definite")
             raise KernelNotPSD(
                 f"kernel {kernel!r} is {what}, and norm='l2' needs a positive semidefinite one. "
                 f"{ways_out(kernel)}"

@@ -95,7 +95,7 @@ class Jitter(Moved, Spectral):
     def definiteness(self) -> Definiteness:
         if self.psd is not None:
             return super().definiteness
-        return self.base.definiteness if len(self.transform.theta_grid()) == 1 else "indefinite"
+        return self.base.definiteness if len(self.transform.theta_grid()) == 1 else "unknown"
 
     def _check(self) -> None:
         Moved._check(self)

@@ -658,6 +658,7 @@ def test_moves_that_have_nothing_in_between_are_refused_before_work(few, moves, 
         PriorSVC(InvariantLoss(moves, continuous=True)).fit(*few)
 
 
+@pytest.mark.slow
 def test_verify_looks_between_as_finely_as_it_can(few):
     X, y = few
     both = Shift([0.3, 0, 0], steps=5) @ Shift([0, 0.3, 0], steps=5)
