@@ -16,11 +16,12 @@ from priorsvm.errors import InvalidInput, InvalidType
 from priorsvm.kernels.base import Array, Kernel
 from priorsvm.transforms.base import Transform
 
-# A matrix is worked out in square tiles that stay in the cache while all pairs of moves are added up.
-TILE = 192
+# A matrix is worked out in tiles that stay in the cache while all pairs of moves are added up: so many rows,
+# and so many entries, at most.
+TILE, AREA = 192, 2**17
 
 # Moved patterns take no more than this at a time.
-BYTES = 2**28
+BYTES = 2**29
 
 # Images further from their background than so many standard deviations are worked out in double precision.
 FAR = 10.0
@@ -201,15 +202,15 @@ class Moved(Kernel):
         return max(TILE, BYTES // (2 * np.dtype(PRECISIONS[self.precision]).itemsize * D * (s + len(pairs))))
 
     def _fill(self, K: Array, left: Members, right: Members, pairs: Pairs, symmetric: bool) -> None:
-        facing = self._facing(left, right, pairs)
-        wide = TILE if symmetric else TILE**2 // min(len(K), TILE)
-        for r in gen_batches(len(K), TILE):
-            for c in gen_batches(K.shape[1], wide):
-                if symmetric and c.start < r.start:
-                    K[r, c] = K[c, r].T
-                    continue
-                tile = self._tile(facing, r, c)
-                K[r, c] = (tile + tile.T) / 2 if symmetric and c == r else tile
+        facing, n, m = self._facing(left, right, pairs), *K.shape
+        for r in gen_batches(n, TILE):
+            start = r.start if symmetric else 0
+            for part in gen_batches(m - start, AREA // min(n, TILE)):
+                c = slice(start + part.start, start + part.stop)
+                K[r, c] = self._tile(facing, r, c)
+            if symmetric:
+                K[r, r] = (K[r, r] + K[r, r].T) / 2
+                K[r.stop :, r] = K[r, r.stop :].T
 
     def _facing(self, left: Members, right: Members, pairs: Pairs) -> list[Facing]:
         first, second, weights = zip(*pairs, strict=True)
