@@ -107,7 +107,7 @@ KERNELS = [
     HaarIntegration(NegativeDistance(), MIRROR | DRIFT),
     HaarIntegration(Linear(), Rotation((1, 3), degrees=30)),
     HaarIntegration(Polynomial(degree=2, gamma=0.5, coef0=-1.0), MIRROR),
-    0.5 * HaarIntegration(Cauchy(s=2.0), DRIFT, reduction="none") + RBF(gamma=0.3),
+    0.5 * HaarIntegration(Pairwise("laplacian"), DRIFT, reduction="none") + RBF(gamma=0.3),
     Jitter(RBF(gamma=0.3), DRIFT),
     Jitter(Linear(), MIRROR),
     Jitter(RBF(gamma=0.3), DRIFT, psd="clip").resolved(TRAINING),
