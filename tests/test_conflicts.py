@@ -104,6 +104,7 @@ def fitted(sets, rng, **parameters):
         return error, spoken
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::priorsvm.errors.CollapsedModel")  # rules of one class leave a constant
 @pytest.mark.parametrize("norm", ["l2", "l1"])
 @pytest.mark.parametrize("seed", range(5))
@@ -117,6 +118,7 @@ def test_consistent_rules_fit(seed, norm):
             assert (sign * (corners @ model.coef_[0] + model.intercept_[0])).min() > 1 - 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", ["l2", "l1"])
 @pytest.mark.parametrize("seed", range(5))
 def test_contradictions_are_named_and_minimal(seed, norm):
@@ -220,6 +222,7 @@ def test_opposite_regions_that_meet_are_refused_before_solving(frame, one, other
     assert -1.001 <= point[0] <= 1.001
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", [("box", "disc"), ("diamond", "rule"), ("disc", "region")])
 def test_opposite_regions_that_do_not_meet_fit(frame, pair):
     X, y = frame

@@ -539,6 +539,7 @@ def test_several_classes_are_one_vs_rest(kernel, reference, solver):
     assert_array_equal(model.predict(X), ovr.predict(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "parameters",
     [

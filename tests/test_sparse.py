@@ -28,6 +28,7 @@ def words():
     return X, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "prior",
     [

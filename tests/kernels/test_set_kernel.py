@@ -322,6 +322,7 @@ def test_regions_speak_of_the_flattened_vectors_of_sets_of_one_size():
     assert (f >= 1).mean() > 0.8 > (g >= 1).mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [Bhattacharyya(eta=1.0), PrincipalAngles(n_directions=1)], ids=repr)
 @pytest.mark.parametrize(
     "block",

@@ -191,6 +191,7 @@ def test_bad_arguments_are_named(data, block, error, message):
         PriorSVC(block).fit(*data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "block",
     [

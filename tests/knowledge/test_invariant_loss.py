@@ -68,6 +68,7 @@ def few(data):
     return X[:40], y[:40]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["CLARABEL", "COLUMNS"])
 @pytest.mark.parametrize("method", ["columns", "all"])
 @pytest.mark.parametrize("scaling", ["margin", "slack"])
@@ -188,6 +189,7 @@ def own_scaling(X, y, k, low, high, C):
     return problem.solve(solver="CLARABEL", **SHARP)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["closed", "columns"])
 @pytest.mark.parametrize(
     "transform",
@@ -512,6 +514,7 @@ def ring():
     return X, np.repeat([0, 1], 12), moves
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", ["l2", "l1"])
 @pytest.mark.parametrize("C", [0.3, 0.5, 1.0])
 def test_columns_that_left_do_not_come_back_for_ever(ring, norm, C):

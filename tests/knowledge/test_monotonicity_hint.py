@@ -218,6 +218,7 @@ def test_bad_arguments_are_named(data, arguments, message):
         PriorSVC(MonotonicityHint(**arguments)).fit(*data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "block",
     [

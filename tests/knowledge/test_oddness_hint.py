@@ -136,6 +136,7 @@ def test_bad_weights_are_named(data, mu):
         PriorSVC(OddnessHint(mu=mu)).fit(*data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [OddnessHint(), OddnessHint(mu=50.0), OddnessHint(hard=True)], ids=repr)
 def test_laws(block):
     laws = check_knowledge(block)

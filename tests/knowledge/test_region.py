@@ -152,6 +152,7 @@ def dense(n=301):
     return Z[ring(Z) <= 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kernel", "label", "h"),
     [("linear", 1, rising), (RBF(0.3), 0, 1.0), (RBF(0.3), 1, rising)],
@@ -164,6 +165,7 @@ def test_cuts_hold_between_points(plane, kernel, label, h):
     assert ((1 if label else -1) * model.decision_function(Z) - asked).min() > -1.2e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("h", [1.0, rising])
 def test_soft_cuts_pay_for_the_worst_point(plane, h):
     X, y = plane

@@ -98,6 +98,7 @@ KINDS = ("box", "triangle", "ellipsoid")
 # ---------------------------------------------------------------------- cuts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("label", [0, 1])
 @pytest.mark.parametrize("scale", [None, "standard"])
@@ -145,6 +146,7 @@ def own_optimum(X, y, regions, C, mu, gamma=GAMMA, hard=False):
     return cp.Problem(cp.Minimize(J), constraints).solve(solver="CLARABEL")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("hard", [False, True])
 def test_cuts_reach_the_optimum_of_a_fine_grid(plane, kind, hard):
@@ -306,6 +308,7 @@ def guarantee_holds(rng, d):
     return least, plain, np.inf if cuts < 1e-4 else size(model) / cuts  # a constant may be the best there is
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_a_guarantee_holds_everywhere(d):
     rng = np.random.default_rng([d, 0])
@@ -326,6 +329,7 @@ def test_a_guarantee_holds_in_every_one_of_many_fits():
     assert cuts.min() >= 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -409,6 +413,7 @@ def test_kernels_without_a_bound_are_refused(plane):
 # ---------------------------------------------------------------------- verify
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mu", [1e-3, 1.0])
 def test_verify_proves_the_least_value(plane, kind, mu):
@@ -540,6 +545,7 @@ def test_report_formulation_and_verdicts_of_all_kinds(plane, kernel):
     np.testing.assert_allclose(copy.decision_function(X), model.decision_function(X), atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["linear", RBF(GAMMA)])
 def test_a_path_over_mu_is_separate_fits(plane, kernel):
     X, y = plane

@@ -174,6 +174,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @ROUGH
 @pytest.mark.parametrize("name", CASES)
 def test_the_optimum_is_between_the_bounds_in_every_pass(name):

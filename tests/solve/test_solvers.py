@@ -118,6 +118,7 @@ COMPOSITIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(SOLVERS))
 @pytest.mark.parametrize("composition", list(COMPOSITIONS))
 def test_every_solver_gives_the_same_answer(data, composition, name):
