@@ -43,7 +43,7 @@ bench: $(DEV) ## speed as ratios to peers measured in the same run
 
 clean: ## remove whatever the other targets made
 	rm -rf $(VENV) docs/_build docs/_notebooks docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	rm -f priorsvm-demo.png
+	rm -f priorsvm-demo.png priorsvm-demo-rule.png
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Two BLAS pools on two cores slow each other down.
