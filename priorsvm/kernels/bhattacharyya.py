@@ -104,7 +104,13 @@ class Bhattacharyya(SetKernel):
         known = super().resolved(X, weight)
         sets = self._rows(X, "X")
         if self.eta == "scale" and len(sets):
-            known.eta = 0.1 * known._variance(*self._vectors(sets, weight)) / sets.width or 1.0
+            with np.errstate(over="ignore"):
+                known.eta = 0.1 * known._variance(*self._vectors(sets, weight)) / sets.width or 1.0
+            if not np.isfinite(known.eta):
+                raise InvalidInput(
+                    "Bhattacharyya: the vectors of the sets are so large that their squares overflow. "
+                    "Divide them by their standard deviation first."
+                )
         return known
 
     def _variance(self, X: Array, weight: Array | None) -> float:
@@ -178,7 +184,7 @@ class Bhattacharyya(SetKernel):
             M[..., -1, :r] = (P.along[a, None] - cross[..., :r, s]) / np.sqrt(2)
             M[..., -1, r : r + s] = (cross[..., r, :s] - Q.along[None, b]) / np.sqrt(2)
             M[..., -1, -1] = np.maximum(squared, 0.0) + eta
-            factor = np.linalg.cholesky(M).diagonal(axis1=2, axis2=3)  # looks at the lower half only
+            factor = _cholesky(M).diagonal(axis1=2, axis2=3)  # looks at the lower half only
             log_middle = 2 * np.log(factor[..., :-1] / np.sqrt(eta)).sum(axis=2)
             distance = factor[..., -1] ** 2 / eta - 1
             return np.exp(0.25 * (log_a[a, None] + log_b[None, b]) - 0.5 * log_middle - 0.125 * distance)
@@ -213,4 +219,15 @@ def moments(sets: Sets, eta: float) -> tuple[Array, Array]:
 
 
 def _log_determinant(S: Array) -> Array:
-    return 2 * np.log(np.linalg.cholesky(S).diagonal(axis1=-2, axis2=-1)).sum(axis=-1)
+    return 2 * np.log(_cholesky(S).diagonal(axis1=-2, axis2=-1)).sum(axis=-1)
+
+
+def _cholesky(S: Array) -> Array:
+    """Of matrices that are positive definite by the eta on their diagonal."""
+    try:
+        return np.linalg.cholesky(S)
+    except np.linalg.LinAlgError as error:
+        raise InvalidInput(
+            "Bhattacharyya: a covariance matrix is singular to all digits, as some vectors of a set lie in a "
+            "plane and eta is too small beside them. Use a larger eta, or eta='scale'."
+        ) from error

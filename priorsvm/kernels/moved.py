@@ -128,6 +128,12 @@ class Moved(Kernel):
         )
         self.base._check()
         self.transform.theta_grid()  # raises without a finite orbit
+        if self.transform.margin and isinstance(getattr(self.base, "transform", None), Transform):
+            raise InvalidInput(
+                f"{name}: base is {self.base!r}, which moves images itself, and here it would get them on a "
+                f"canvas that is {self.transform.margin} pixels wider on every side. Put all moves into one "
+                "transform of one of the two kernels: transform_1 @ transform_2 applies both."
+            )
 
     def _rows(self, X: ArrayLike, name: str) -> Array:
         rows = self.base._rows(X, name)

@@ -173,3 +173,12 @@ def test_far_sets_and_large_numbers_underflow_to_zero_and_not_to_nan():
 def test_bad_parameters_are_named(parameters, message):
     with pytest.raises(InvalidInput, match=f"Bhattacharyya: {message}"):
         Bhattacharyya(**parameters)(sets_of([2, 3]))
+
+
+def test_sets_that_cannot_be_told_apart_in_floating_point_are_refused():
+    flat = np.outer(np.arange(12.0), [1e4, 1e4]).reshape(3, 4, 2)
+    for base in (None, Linear()):
+        with pytest.raises(InvalidInput, match=r"singular to all digits.*larger eta"):
+            Bhattacharyya(eta=1e-18, base=base)(flat)
+    with pytest.raises(InvalidInput, match="squares overflow"):
+        Bhattacharyya().resolved(1e200 * flat)

@@ -403,6 +403,11 @@ def test_with_a_region_and_costs_in_one_machine():
             "Union: its members have different backgrounds",
         ),
         (
+            HaarIntegration(HaarIntegration(RBF(1.0), Translation(SHAPE)), Translation(SHAPE)),
+            InvalidInput,
+            "base is HaarIntegration.*moves images itself.*transform_1 @ transform_2",
+        ),
+        (
             HaarIntegration(RBF(1.0), FromFunction(lambda X, t: t * X, [2.0], isometric=True)),
             InvalidInput,
             "says that it is isometric, but its moves change the distance.*Say isometric=False",
