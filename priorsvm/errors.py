@@ -58,6 +58,14 @@ class DataNotFound(PriorSVMError, FileNotFoundError):
     """A data set is neither on this machine nor to be had from a network."""
 
 
+class BadFile(InvalidInput):
+    """A file that is no saved model, is damaged, or holds what is not trusted; nothing in it was run."""
+
+
+class SkopsNotInstalled(PriorSVMError, ImportError):
+    """Models are saved and loaded by the package skops, which is not installed."""
+
+
 class SolverNotInstalled(PriorSVMError, ImportError):
     """The solver that was named is not installed."""
 
@@ -108,3 +116,7 @@ class CoarsePolynomial(PriorSVMWarning):
 
 class Recompiled(PriorSVMWarning):
     """A path could not keep its compiled problem because more than weights changed."""
+
+
+class OtherVersion(PriorSVMWarning):
+    """A saved model comes from another version of priorsvm."""
