@@ -324,7 +324,12 @@ def _refusal(skops: Any, value: Any, names: set[str]) -> str | None:
 
 def _blamed(skops: Any, model: Any, names: set[str], refusal: str) -> str:
     """The smallest argument that cannot be saved, and the way out."""
-    for key, value in sorted(_arguments(model), key=lambda item: -item[0].count("__")):
+
+    def size(argument: tuple[str, Any]) -> tuple[int, bool]:
+        key, value = argument
+        return -key.count("__"), isinstance(value, (list, tuple, dict))
+
+    for key, value in sorted(_arguments(model), key=size):
         reason, kind = _refusal(skops, value, names), type(value)
         if reason is None:
             continue
