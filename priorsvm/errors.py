@@ -12,6 +12,13 @@ import re
 def readable(text: str) -> str:
     """On one line, with functions by name: their place in memory says nothing, and is never the same.
 
+    Parameters
+    ----------
+    text : str
+        What ``repr`` says of something.
+
+    Examples
+    --------
     >>> readable("Call(f=<function double at 0x7f4fdb4d84a0>,\\n     times=2)")
     'Call(f=double, times=2)'
     """
