@@ -25,6 +25,7 @@ from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 import sklearn.metrics
 import sklearn.model_selection
+import sklearn.utils
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
@@ -86,6 +87,7 @@ def _places() -> dict[str, set[str]]:
         **{f"sklearn.calibration.{name}": {"ObjectNode"} for name in calibrated},
         **{f"sklearn.metrics._scorer.{name}": {"ObjectNode"} for name in ("_PassthroughScorer", "_Scorer")},
         **{_full_name(metric): {"FunctionNode"} for metric in metrics if isinstance(metric, FunctionType)},
+        _full_name(sklearn.utils.Bunch): {"DictNode"},
         _full_name(csr_array): {"SparseMatrixNode"},
         "numpy.dtype": {"DTypeNode"},
     }
@@ -97,7 +99,7 @@ _USERS_PLACES = {"ObjectNode", "TupleNode", "FunctionNode", "TreeNode"}
 TRUSTED: tuple[str, ...] = tuple(sorted(_PLACES))
 """The types that :func:`load` trusts beyond those skops trusts, as ``skops.io.load(trusted=...)`` takes them.
 
-All classes of priorsvm that a model can hold; and of scikit-learn, what is inside grid searches and
+All classes of priorsvm that a model can hold; and of scikit-learn, what is inside grid searches, votes and
 calibrated classifiers: splitters, scorers and the metrics they call.
 """
 
@@ -146,10 +148,10 @@ def save(model: Any, path: str | os.PathLike[str], trusted: Iterable[type | str]
     path = Path(path)
     if not path.parent.is_dir():
         raise InvalidInput(f"save: there is no folder {str(path.parent)!r} to write {path.name!r} to.")
-    refusal = _refusal(skops, model, names)
-    if refusal:
-        raise InvalidType(_blamed(skops, model, names, refusal))
-    buffer = io.BytesIO(skops.dumps(model))
+    try:
+        buffer = io.BytesIO(_dumps(skops, model, names))
+    except InvalidType as error:
+        raise InvalidType(_blamed(skops, model, names, str(error))) from error
     with ZipFile(buffer, "a", ZIP_STORED) as archive:
         archive.writestr(_HEADER, json.dumps({"format": FORMAT, "priorsvm": priorsvm.__version__}))
     _write(path, buffer.getbuffer())
@@ -193,22 +195,15 @@ def load(path: str | os.PathLike[str], trusted: Iterable[type | str] = ()) -> An
     skops, names = _skops(), _names(trusted)
     data = Path(path).read_bytes()
     try:
-        with ZipFile(io.BytesIO(data)) as archive:
-            _check_header(archive, path)
-            complaint = _complaint(json.loads(archive.read(_SCHEMA)), names)
+        _inspect(data, path, names)
+        model = skops.loads(data, trusted=[*TRUSTED, *names])
+    except (BadFile, OtherVersion):
+        raise
     except BadZipFile as error:
         raise BadFile(
             f"{path} is not a model saved by priorsvm.save: it is no zip archive, or a damaged one "
             f"({_told(error)}). If it is a pickle, load it with pickle or joblib, which run whatever it says."
         ) from error
-    except BadFile:
-        raise
-    except Exception as error:  # JSON that is none, or is nested without end
-        raise BadFile(f"{path} is damaged: {_told(error)}.") from error
-    if complaint:
-        raise BadFile(f"{path} was not written by priorsvm.save: {complaint}.")
-    try:
-        model = skops.loads(data, trusted=[*TRUSTED, *names])
     except skops.exceptions.UntrustedTypesFoundException as error:
         raise BadFile(
             f"{path} was refused, and nothing in it was run. {error} If they are yours, name them: "
@@ -250,6 +245,15 @@ def _names(trusted: Iterable[type | str]) -> set[str]:
     return names
 
 
+def _inspect(data: bytes, path: Any, names: set[str]) -> None:
+    """Refuse what :func:`save` would not have written, before skops reads it."""
+    with ZipFile(io.BytesIO(data)) as archive:
+        _check_header(archive, path)
+        complaint = _complaint(json.loads(archive.read(_SCHEMA)), names)
+    if complaint:
+        raise BadFile(f"{path} was not written by priorsvm.save: {complaint}.")
+
+
 def _check_header(archive: ZipFile, path: Any) -> None:
     members = archive.namelist()
     if _HEADER not in members or _SCHEMA not in members:
@@ -271,7 +275,7 @@ def _check_header(archive: ZipFile, path: Any) -> None:
             f"{path} was saved by priorsvm {writer}, and this is {priorsvm.__version__}: what is kept inside "
             "a model may have changed. Compare its answers with known ones, or fit it again.",
             OtherVersion,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
@@ -310,16 +314,27 @@ def _is_numpy_key(name: str) -> bool:
     return module == "numpy" and kind.startswith(("int", "uint", "float", "str_"))
 
 
+def _dumps(skops: Any, value: Any, names: set[str]) -> bytes:
+    """What skops makes of a value, if :func:`load` would read it."""
+    try:
+        data: bytes = skops.dumps(value)
+        unknown = set(skops.get_untrusted_types(data=data)) - names - set(TRUSTED)
+        with ZipFile(io.BytesIO(data)) as archive:
+            complaint = _complaint(json.loads(archive.read(_SCHEMA)), names)
+    except Exception as error:  # a foreign object can object in any way
+        raise InvalidType(_told(error)) from error
+    if unknown or complaint:
+        raise InvalidType(f"it holds {', '.join(sorted(unknown))}" if unknown else complaint)
+    return data
+
+
 def _refusal(skops: Any, value: Any, names: set[str]) -> str | None:
     """Why a value cannot be saved, or None."""
     try:
-        data = skops.dumps(value)
-        with ZipFile(io.BytesIO(data)) as archive:
-            complaint = _complaint(json.loads(archive.read(_SCHEMA)), names)
-        unknown = set(skops.get_untrusted_types(data=data)) - names - set(TRUSTED)
-    except Exception as error:  # a foreign object can object in any way
-        return _told(error)
-    return f"it holds {', '.join(sorted(unknown))}" if unknown else complaint
+        _dumps(skops, value, names)
+    except InvalidType as error:
+        return str(error)
+    return None
 
 
 def _blamed(skops: Any, model: Any, names: set[str], refusal: str) -> str:

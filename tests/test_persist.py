@@ -19,10 +19,12 @@ from scipy.sparse import csr_array, csr_matrix, issparse
 from sklearn.base import BaseEstimator
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
+from sklearn.ensemble import VotingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 import priorsvm
 from priorsvm import (
@@ -287,11 +289,13 @@ def test_members_of_scikit_learn_around_a_model(file):
         (GridSearchCV(PriorSVC(), {"C": [1, 2], "prior": [None, ClassCosts({"ill": 2})]}, cv=2), X),
         (GridSearchCV(PriorSVC(), {"C": [1, 2]}, scoring="accuracy", cv=StratifiedKFold(2)), X),
         (CalibratedClassifierCV(PriorSVC(), cv=2), X),
+        (VotingClassifier([("svm", PriorSVC()), ("rbf", PriorSVC(kernel="rbf"))]), X),
     ):
         model.fit(rows, WORDS)
         save(model, file)
         loaded = load(file)
-        answer = "predict_proba" if hasattr(model, "predict_proba") else "decision_function"
+        offered = ("predict_proba", "decision_function", "predict")
+        answer = next(method for method in offered if hasattr(model, method))
         assert same(getattr(loaded, answer)(rows), getattr(model, answer)(rows))
         assert loaded.score(rows, WORDS) == model.score(rows, WORDS)
         if hasattr(model, "cv_results_"):
@@ -300,6 +304,17 @@ def test_members_of_scikit_learn_around_a_model(file):
                 loaded.best_params_ == model.best_params_
                 or loaded.best_params_["C"] == model.best_params_["C"]
             )
+
+
+def test_trees_are_loaded_by_who_trusts_them(file):
+    model = VotingClassifier([("svm", PriorSVC()), ("tree", DecisionTreeClassifier())]).fit(X, WORDS)
+    trees = ["sklearn.tree._tree.Tree"]
+    with pytest.raises(InvalidType, match=r"holds sklearn\.tree\._tree\.Tree"):
+        save(model, file)
+    save(model, file, trusted=trees)
+    with pytest.raises(BadFile, match=r"sklearn\.tree\._tree\.Tree"):
+        load(file)
+    assert same(load(file, trusted=trees).predict(NEW), model.predict(NEW))
 
 
 def test_skops_itself_reads_the_file_with_the_published_types(saved):
@@ -564,8 +579,9 @@ def test_other_formats(saved):
     for bad in (*wrong, {"format": 1}, {"priorsvm": "1"}, [1], b"{", b"\xff"):
         with pytest.raises(BadFile, match="is damaged"):
             load(rewritten(saved, header=bad))
-    with pytest.warns(OtherVersion, match=r"saved by priorsvm 0\.0\.1, and this is"):
+    with pytest.warns(OtherVersion, match=r"saved by priorsvm 0\.0\.1, and this is") as caught:
         load(rewritten(saved, header={"format": FORMAT, "priorsvm": "0.0.1"}))
+    assert caught[0].filename == __file__
 
 
 def test_nothing_unfolds_to_more_than_the_file(saved):
