@@ -51,10 +51,17 @@ def machines_of(function: str, model: Any) -> list[Machine]:
 
 
 def machine_of(function: str, model: PriorSVC, label: Any) -> Machine:
-    """The machine that tells one class from the others."""
+    """The machine that tells one class from the others; where there is one only, that."""
     machines = machines_of(function, model)
-    class_index(function, model, label)
-    return machines[0] if len(machines) == 1 else machines[model.classes_.tolist().index(label)]
+    if label is not None:
+        place = class_index(function, model, label)
+        return machines[0 if len(machines) == 1 else place]
+    if len(machines) > 1:
+        raise InvalidInput(
+            f"plot.{function}: there is a machine for each of the classes {model.classes_.tolist()}. "
+            "Say whose with class_of_interest."
+        )
+    return machines[0]
 
 
 def class_index(function: str, model: PriorSVC, label: Any) -> int:
