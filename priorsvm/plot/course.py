@@ -19,6 +19,7 @@ from .style import (
     MARKERS,
     axes_of,
     cycled,
+    legend_below,
     machine_of,
     machines_of,
 )
@@ -136,6 +137,9 @@ def convergence(model: Any, *, class_of_interest: Any = None, ax: Axes | None = 
         if one:
             _by_round(ax, machine.history, "lower", 2, 1, "lower bound")
             _by_round(ax, machine.history, "upper", 1, 3, "upper bound")
+    drawn = np.concatenate([np.asarray(line.get_ydata(), float) for line in ax.lines])
+    if drawn.min() > 0 and drawn.max() > 50 * drawn.min():
+        ax.set_yscale("log")
     ax.set(xlabel="round", ylabel="objective")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.legend(fontsize="small")
@@ -154,6 +158,7 @@ def _by_round(ax: Axes, history: list[dict[str, Any]], key: str, look: int, line
             markersize=4,
             color=cycled(COLOURS, look),
             linestyle=LINES[line] if key != "objective" else cycled(LINES, look),
+            linewidth=2.5 if key == "objective" else 1.5,
             label=label,
         )
 
@@ -226,11 +231,10 @@ def path(
         ax.set_xscale("log")
     ax.set_xlabel(name)
     if what != "score":
-        own, words = ax.get_legend_handles_labels()
+        handles = ax.get_legend_handles_labels()[0]
         if X is not None:
-            handles, more = right.get_legend_handles_labels()
-            own, words = own + handles, words + more
-        ax.legend(own, words, fontsize="small")
+            handles += right.get_legend_handles_labels()[0]
+        legend_below(ax, handles, 3)
     return ax
 
 

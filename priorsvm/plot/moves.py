@@ -93,6 +93,7 @@ def worst_moves(
         [*places, *((line + 1, column) for line, column in places)],
         [f"{label}: {value:+.1f}" for label, value in zip(labels, before, strict=True)]
         + [f"moved: {value:+.1f}" for value in after],
+        limits=_limits(training.X),
         ax=ax,
     )
 
@@ -310,7 +311,12 @@ def _lines_of_images(
             cells.append((line, column))
             titles.append(f"row {row}: {_theta(worst.thetas[k])}")
     images = check_images("support_trajectories", np.array(patterns), shape)
-    return mosaic(images, cells, titles, framed, ax=ax)
+    return mosaic(images, cells, titles, framed, _limits(machine.training.X), ax)
+
+
+def _limits(X: Array) -> tuple[float, float]:
+    """White and black by the training rows: moved ones overshoot where they are interpolated."""
+    return float(X.min()), float(X.max())
 
 
 def _theta(theta: Any) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InvalidInput, InvalidType
+from ..errors import InvalidInput, InvalidType, readable
 from ..kernels.base import resolve_kernel
 from ..kernels.set_kernel import takes_sets
 from ..sample import Array
@@ -88,7 +89,8 @@ def kernel(
         )
     x0, x1 = point[0]
     ax.scatter(x0, x1, s=70, color="black", edgecolors="white", linewidths=1.5, label="x", zorder=4)
-    ax.set(xlim=window[:2], ylim=window[2:], aspect="equal", title=repr(function))
+    ax.set(xlim=window[:2], ylim=window[2:], aspect="equal")
+    ax.set_title(shorten(readable(repr(function)), 48, placeholder=" ..."), fontsize="medium")
     return ax
 
 
