@@ -16,7 +16,7 @@ from ..rows import as_keys
 from ..sample import Array, Sample
 from ..solve.machine import Machine
 from . import layers
-from .geometry import Plane, mesh
+from .geometry import Plane, Window, mesh
 from .layers import Scene
 from .style import (
     COLOURS,
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..estimator import PriorSVC
-
-Window = tuple[float, float, float, float]
 
 
 def decision(
@@ -263,6 +261,7 @@ def _rows(model: PriorSVC, machines: list[Machine], plane: Plane, X: Any, y: Any
 def _draw_rows(scene: Scene, rows: _Rows, rings: bool) -> None:
     places = scene.plane.project(rows.X)
     hollow = scene.plane.project(rows.gaps).any(axis=1)
+    size = 26.0 if len(places) <= 200 else 12.0
     for k, label in enumerate(scene.classes):
         colour, of_class = scene.colour(k), rows.labels == label
         for which, face in ((of_class & ~hollow, colour), (of_class & hollow, "none")):
@@ -272,7 +271,7 @@ def _draw_rows(scene: Scene, rows: _Rows, rings: bool) -> None:
                     x0,
                     x1,
                     marker=scene.marker(k),
-                    s=26,
+                    s=size,
                     facecolors=face,
                     edgecolors=colour,
                     linewidths=0.9,
@@ -286,7 +285,7 @@ def _draw_rows(scene: Scene, rows: _Rows, rings: bool) -> None:
         drawn = scene.ax.scatter(
             x0,
             x1,
-            s=95,
+            s=3.6 * size,
             facecolors="none",
             edgecolors="black",
             linewidths=0.9,
