@@ -44,7 +44,7 @@ from priorsvm import (
 )
 from priorsvm.errors import InvalidInput, InvalidType, NotFitted
 from priorsvm.plot.geometry import Plane, cut, ellipse, polygon
-from priorsvm.plot.style import COLOURS, SHADES
+from priorsvm.plot.style import COLOURS, MARKERS, SHADES, cycled
 from priorsvm.sets import EllipsoidSet
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -202,6 +202,19 @@ def test_a_model_from_a_file_looks_the_same(clouds):
     one, two = plot.decision(model), plot.decision(pickle.loads(pickle.dumps(model)))
     assert legend(one) == legend(two)
     assert_allclose(lines_of(one, 1.6), lines_of(two, 1.6))
+
+
+def test_lines_that_are_not_in_the_picture_are_not_in_the_legend(clouds):
+    model = PriorSVC().fit(*clouds)
+    assert legend(plot.decision(model, extent=(8, 9, 0, 1))) == ["0", "1", "support vectors"]
+    X, y = load_iris(return_X_y=True)
+    away = plot.decision(PriorSVC().fit(X[:, 2:], y), extent=(0.5, 1.5, 0, 0.5))
+    assert "border" not in legend(away)
+
+
+def test_many_classes_have_a_colour_and_a_marker_of_their_own():
+    looks = {(cycled(COLOURS, k), cycled(MARKERS, k)) for k in range(50)}
+    assert len(looks) == 50
 
 
 # ---------------------------------------------------------------------- slices and classes

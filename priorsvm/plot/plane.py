@@ -328,12 +328,10 @@ def _draw_score(
         )
         levels = [-np.inf, 0.0, np.inf] if len(sides) == 2 else [0.0, np.inf]
         display.plot("contourf", ax=scene.ax, levels=levels, colors=[_shade(k) for k in sides], zorder=0)
-        _contour(scene, a, b, f, [0.0], linewidths=1.6, linestyles="-")
+        border = "f = 0" if len(sides) == 2 else "border"
+        _contour(scene, a, b, f, [0.0], border, 1.6, "-")
         if len(sides) == 2:
-            _contour(scene, a, b, f, [-1.0, 1.0], linewidths=1.0, linestyles="--")
-    scene.handles.append(line("black", "f = 0" if len(sides) == 2 else "border", linewidth=1.6))
-    if len(sides) == 2:
-        scene.handles.append(line("black", "f = ±1", linewidth=1.0, linestyle="--"))
+            _contour(scene, a, b, f, [-1.0, 1.0], "f = ±1", 1.0, "--")
 
 
 def _two_sided(
@@ -362,11 +360,25 @@ def _shade(side: int | None) -> Any:
     return to_rgba(cycled(COLOURS, side), cycled(SHADES, side))
 
 
-def _contour(scene: Scene, a: Array, b: Array, f: Array, levels: list[float], **look: Any) -> None:
-    """Of those levels that there are: matplotlib warns of others."""
+def _contour(
+    scene: Scene, a: Array, b: Array, f: Array, levels: list[float], label: str, width: float, style: str
+) -> None:
+    """Of those levels that are in the picture: matplotlib warns of others."""
     there = [level for level in levels if f.min() < level < f.max()]
-    if there:
-        scene.ax.contour(a, b, f.reshape(a.shape), levels=there, colors="black", zorder=2.6, **look)
+    if not there:
+        return
+    scene.ax.contour(
+        a,
+        b,
+        f.reshape(a.shape),
+        levels=there,
+        colors="black",
+        linewidths=width,
+        linestyles=style,
+        zorder=2.6,
+    )
+    if label not in [handle.get_label() for handle in scene.handles]:
+        scene.handles.append(line("black", label, linewidth=width, linestyle=style))
 
 
 # ---------------------------------------------------------------------- words
