@@ -94,7 +94,7 @@ def decision(
     --------
     >>> from priorsvm import Box, PriorSVC, plot
     >>> box = Box({0: (2, 3)}, label=1, hard=True)
-    >>> model = PriorSVC(box).fit([[0.0, 0.0], [1.0, 1.0]], [1, 0])
+    >>> model = PriorSVC(box).fit([[0.0, 0.0], [1.0, 1.0]], [0, 1])
     >>> ax = plot.decision(model)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['0', '1', 'support vectors', 'box holds (worst ..., proven)', 'f = 0', 'f = ±1', 'box: 1']
