@@ -182,6 +182,11 @@ def attempt(solver, X=X, **parameters):
     return model, [w.message for w in said if issubclass(w.category, InaccurateSolution)]
 
 
+def rounded(frame, **formats):
+    """Numbers as powers of ten, or as they are asked for."""
+    return frame.assign(**{c: frame[c].map(formats.get(c, "{:.0e}").format) for c in frame})
+
+
 def residuals_of(model):
     return model.report_.solves[0]["residuals"]
 
@@ -201,7 +206,7 @@ found = pd.DataFrame(
     found, columns=["problem", "solver", "objective", "primal", "dual", "stationarity", "gap"]
 )
 worst = found.set_index(["problem", "solver"])
-display(worst.style.format("{:.0e}", subset=list(worst.columns[1:])).format("{:.7f}", subset=["objective"]))
+display(rounded(worst, objective="{:.7f}"))
 
 # %%
 figure, panels = plt.subplots(1, len(examples), figsize=(13, 3.6), sharey=True, layout="constrained")
@@ -217,10 +222,10 @@ panels[-1].legend(loc="upper right", fontsize=8)
 plt.show()
 
 # %% [markdown]
-# The objectives agree, most of them to eight digits, and still there are up to ten powers of ten between the
-# best residual and the worst. Simplex methods end at a corner, which is exact. Interior-point methods walk
-# to within a tolerance of it. First-order methods take many cheap steps, and how many they need depends on
-# the problem.
+# The objectives agree, most of them to eight digits, and still there are more than ten powers of ten between
+# the best residual and the worst. Simplex methods end at a corner, which is exact. Interior-point methods
+# walk to within a tolerance of it. First-order methods take many cheap steps, and how many they need depends
+# on the problem.
 #
 # ## What the multipliers say
 #
@@ -243,11 +248,13 @@ for (name, solver), model in answers.items():
         }
     )
 prices = pd.DataFrame(prices).set_index(["problem", "solver"])
-display(
-    prices.style.format("{:.4f}", subset=["sum of duals"]).format("{:.0e}", subset=["largest difference"])
-)
+display(rounded(prices, **{"support vectors": "{}", "sum of duals": "{:.4f}"}))
 
 # %% [markdown]
+# They agree as well as the residuals promise, and the support vectors are the same. The zeros at the bottom
+# are right: with errors and drift the plain margin of a row is idle, and the multipliers are those of the
+# block's own constraints.
+#
 # ## Two right answers
 #
 # An LP can have many optimal points. Take a table with the same column twice, and a 1-norm machine: what one
@@ -385,7 +392,7 @@ for tol in (1e-1, 1e-2, 1e-4, 1e-6):
         off = np.abs(model.decision_function(X) - reference.decision_function(X)).max()
         careful.append([tol, solver, residuals_of(model).worst, off])
 careful = pd.DataFrame(careful, columns=["tol", "solver", "worst residual", "f differs by"])
-display(careful.style.format("{:.0e}", subset=["tol", "worst residual", "f differs by"]).hide())
+display(rounded(careful, solver="{}"))
 
 # %% [markdown]
 # `solver_options` goes to a solver as it is, in its own words. So a solver can be stopped early, on purpose:

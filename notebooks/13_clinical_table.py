@@ -319,10 +319,11 @@ plt.show()
 # ## Was it luck? And was it the rules?
 #
 # One clinic, one draw. So we found twelve clinics of thirty rows from the same stock, and ask all others
-# later. And a rule does two things: it says something, and it holds the weights of the columns small that it
-# does not name, as a smaller $C$ would. To tell these apart there is a **control**: the same two rules,
-# turned round. If they help as much, it was not what the rules say. All weights are 1, and every machine is
-# shown at four values of $C$.
+# later. (They share their patients, so standard errors are a little too small. And that there is something
+# to see at thirty rows we knew from trials with other draws.) A rule does two things: it says something, and
+# it holds the weights of the columns small that it does not name, as a smaller $C$ would. To tell these
+# apart there is a **control**: the same two rules, turned round. If they help as much, it was not what the
+# rules say. All weights are 1, and every machine is shown at three values of $C$.
 
 # %%
 against = Rule(is_large, label="benign").named("large") + Rule(is_small, label="malignant").named("small")
@@ -335,7 +336,7 @@ records = []
 for seed in range(1, 13):
     train, test = train_test_split(rest, train_size=30, stratify=finding[rest], random_state=seed)
     for name, knowledge in machines.items():
-        for strength in (0.03, *strengths):
+        for strength in strengths:
             m = PriorSVC(knowledge, C=strength, scale="standard")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CollapsedModel)  # the control leaves a constant f at times
@@ -356,12 +357,14 @@ for name, (style, colour) in looks.items():
     middle, error = repeated[name].groupby("C").mean(), repeated[name].groupby("C").sem()
     axes.errorbar(middle.index, middle, error, fmt=style, color=colour, capsize=3, label=name)
 axes.set(xscale="log", xlabel="C", ylabel="cost per hundred later patients", ylim=(0, None))
+axes.set_xticks(strengths, map(str, strengths))
+axes.minorticks_off()
 axes.set_title("Means of twelve clinics of thirty, with their standard errors")
 axes.legend()
 plt.show()
 
 # %% [markdown]
-# Three things can be read off. With the rules the cost is lower at every $C$, by 2 to 6 per hundred on
+# Three things can be read off. With the rules the cost is lower at every $C$, by 2 to 5 per hundred on
 # average, and it depends less on $C$. It is not lower in every clinic; ours was one of the unlucky ones. And
 # the control tells why one has to look twice. At $C = 1$ the rows have the say, and the rules, right or
 # wrong, do little but hold weights small: turned round they help as much. Where the rules have the say, at
@@ -427,15 +430,15 @@ peace = PriorSVC(certain + narrower + MissingValues(), scale="standard").fit(X.l
 print("after talking to each other:", peace.status_, "- both hold:", peace.verify().holds)
 
 # %% [markdown]
-# **3.** The margin is where the machine is sure of its own training rows. Beyond it hardly anybody is
-# missed.
+# **3.** $|f| = 1$ is the margin, which the machine has kept from its own training rows where it could.
 
 # %%
 sure = np.abs(scores) >= 1
 said = predictions["all that is known"]
 print(f"{np.sum(~sure)} of {len(later)} patients go to a second doctor")
 for group, of in (("the others", sure), ("those sent on", ~sure)):
-    print(f"cost per hundred of {group}: {cost(truth[of], said[of]):.1f}")
+    missed = np.sum((truth[of] == "malignant") & (said[of] == "benign"))
+    print(f"of {group} {missed} are missed; cost per hundred {cost(truth[of], said[of]):.1f}")
 
 # %% [markdown]
 # ## What this notebook claims, checked
@@ -466,7 +469,7 @@ by_clinic = saved.groupby("seed").mean()
 assert by_clinic.mean() > 2 * by_clinic.sem()
 means = repeated.groupby("C").mean()
 assert abs(means.loc[1.0, "rules turned round"] - means.loc[1.0, "rules"]) < 2
-assert (means.loc[[0.03, 0.1], "rules turned round"] > 60).all()
+assert means.loc[0.1, "rules turned round"] > 60
 
 # The copy from the file is the model.
 assert np.array_equal(twin.decision_function(X.loc[later]), scores)
