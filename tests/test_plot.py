@@ -921,6 +921,8 @@ def test_blocks_and_images_that_are_not_there(clouds, zeros_and_ones):
     model = PriorSVC(Trajectories(Shift([0.1, 0.0])), kernel=RBF(0.5)).fit(X[::3, 2:], y[::3])
     with pytest.raises(InvalidInput, match=r"machine for each of the classes \[0, 1, 2\]. Say whose"):
         plot.support_trajectories(model)
+    with pytest.raises(InvalidInput, match="support_trajectories: count must be a whole number"):
+        plot.support_trajectories(model, count=0.5, class_of_interest=1)
     assert plot.support_trajectories(model, class_of_interest=1).lines
 
 
