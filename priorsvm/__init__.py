@@ -71,7 +71,7 @@ _HOME = {
     "load_mnist": "datasets",
 }
 
-_MODULES = {"errors", "datasets", "testing", "kernels", "transforms", "knowledge", "persist"}
+_MODULES = {"errors", "datasets", "testing", "kernels", "transforms", "knowledge", "persist", "plot"}
 
 __all__ = ["__version__", *_HOME]
 
