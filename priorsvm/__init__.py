@@ -69,7 +69,7 @@ _HOME = {
     "load_mnist": "datasets",
 }
 
-_MODULES = {"errors", "datasets", "testing", "kernels", "transforms", "knowledge"}
+_MODULES = {"errors", "datasets", "testing", "kernels", "transforms", "knowledge", "plot"}
 
 __all__ = ["__version__", *_HOME]
 

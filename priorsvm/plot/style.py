@@ -1,0 +1,67 @@
+"""What pictures share: colours that the colour-blind tell apart, and shapes for those who see grey."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidInput, InvalidType
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..estimator import PriorSVC
+    from ..solve.machine import Machine
+
+# Okabe & Ito's palette, from its most distant pair on.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
+MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
+HATCHES = ("//", "\\\\", "..", "xx", "++", "||", "--", "oo")
+LINES = ("-", "--", "-.", ":")
+# Classes shade the plane more and more heavily: in grey that is all that tells them apart.
+SHADES = (0.10, 0.28, 0.19, 0.36)
+GREY = "0.45"
+
+
+def cycled(options: tuple[Any, ...], k: int) -> Any:
+    """The k-th, from the beginning again after the last."""
+    return options[k % len(options)]
+
+
+def axes_of(ax: Axes | None, **figure: Any) -> Axes:
+    """The axes given, or those of a new figure, which pyplot knows and nobody shows."""
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(layout="constrained", **figure)[1]
+
+
+def machines_of(function: str, model: Any) -> list[Machine]:
+    """What a fitted PriorSVC is made of; an error that names the function for everything else."""
+    from ..estimator import PriorSVC, Unfitted
+
+    if not isinstance(model, PriorSVC):
+        raise InvalidType(
+            f"plot.{function} draws a fitted PriorSVC, got {type(model).__name__}. Of a pipeline give its "
+            "last step, pipeline[-1], and of a search its best_estimator_."
+        )
+    if not hasattr(model, "_machines"):
+        raise Unfitted(f"plot.{function}: this PriorSVC is not fitted yet. Call fit(X, y) first.")
+    return model._machines
+
+
+def machine_of(function: str, model: PriorSVC, label: Any) -> Machine:
+    """The machine that tells one class from the others."""
+    machines = machines_of(function, model)
+    class_index(function, model, label)
+    return machines[0] if len(machines) == 1 else machines[model.classes_.tolist().index(label)]
+
+
+def class_index(function: str, model: PriorSVC, label: Any) -> int:
+    """The place of a class among all."""
+    classes = model.classes_.tolist()
+    if label not in classes:
+        raise InvalidInput(
+            f"plot.{function}: class_of_interest={label!r} is not among the classes {classes}."
+        )
+    return classes.index(label)
