@@ -25,7 +25,6 @@ import warnings
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from IPython.display import display
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
 
@@ -169,8 +168,8 @@ print(f"price of the hard rule that says less: {price:.2f}")
 # at any price: $\zeta$ never falls below 2, and the objective grows for ever.
 #
 # The curves on the right have a slope (not the one you see: the axes are logarithmic), and it is the curve on
-# the left: $\mathrm{d}J / \mathrm{d}\mu = \zeta$. So $J$ rises ever more slowly, and $\zeta$ never grows with $\mu$. A price is what the last bit of a rule
-# costs.
+# the left: $\mathrm{d}J / \mathrm{d}\mu = \zeta$. So $J$ rises ever more slowly, and $\zeta$ never grows with
+# $\mu$. A price is what the last bit of a rule costs.
 #
 # And the warnings? At large $\mu$ the linear machine has given up:
 
@@ -218,9 +217,9 @@ print("\n" + three)
 
 # %% [markdown]
 # *rough* (the score rises with the texture) was in the sum and is not blamed. How was that found? By a
-# **deletion filter**: leave one rule out; if the rest still clashes, it was not needed for the clash and stays
-# out; if the rest fits, it belongs to the clash and comes back. After one round through all of them a
-# smallest set is left.
+# **deletion filter**: leave one rule out; if the rest still clashes, it was not needed and stays out; if the
+# rest fits, it belongs to the clash and comes back. After one round through all of them a smallest set is
+# left.
 
 # %%
 suspects = list(members)
@@ -372,7 +371,7 @@ print(f"\nwithout the slip it passes {len(passed)} laws, such as: {'; '.join(pas
 #
 # | you see | it means | do |
 # |---|---|---|
-# | `Infeasible` | hard blocks contradict each other, on this machine | ask the authors; soften one; say less; a kernel |
+# | `Infeasible` | hard blocks contradict each other, on this machine | soften one; say less; a kernel |
 # | `CollapsedModel` | a block leaves nothing of $f$ but a constant | soften it, shrink its region, a kernel |
 # | `verify()` says no | a soft rule gave way | look where; raise `mu`, up to its price |
 # | a high price in `report_` | rows or other rules push back | look at the rows inside |
@@ -415,8 +414,8 @@ except Infeasible as error:
 print("gap   0:", touching[-40:])
 
 # %% [markdown]
-# **2.** At the common point $f \ge 1 - \zeta_1$ and $-f \ge 1 - \zeta_2$, so $\zeta_1 + \zeta_2 \ge 2$. The one
-# with the larger $\mu$ gets more of what it wants.
+# **2.** At the common point $f \ge 1 - \zeta_1$ and $-f \ge 1 - \zeta_2$, so $\zeta_1 + \zeta_2 \ge 2$. The
+# one with the larger $\mu$ gets more of what it wants.
 
 # %%
 shares = []
@@ -426,9 +425,7 @@ for mu in (1.0, 30.0):
     ).named("smooth")
     checked = PriorSVC(both, kernel="rbf", scale="standard").fit(X, y).verify()
     shares.append([-checked[name].worst for name in ("large", "smooth")])
-    print(
-        f"mu {mu:2.0f} and {31 - mu:2.0f}: 'large' short by {shares[-1][0]:.2f}, 'smooth' by {shares[-1][1]:.2f}"
-    )
+    print(f"mu {mu:2.0f} and {31 - mu:2.0f}: short by", "'large' {:.2f}, 'smooth' {:.2f}".format(*shares[-1]))
 
 # %% [markdown]
 # **3.** Other labels: never. The slacks of the rows can take any label. Other rows: yes, for these rules end
