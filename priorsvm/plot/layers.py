@@ -16,7 +16,7 @@ from ..sample import Array
 from ..sets import EllipsoidSet, LevelSet, Set
 from ..solve.machine import Machine
 from .geometry import Plane, cut, ellipse, mesh, polygon
-from .style import COLOURS, GREY, HATCHES, MARKERS, cycled
+from .style import COLOURS, GREY, HATCHES, MARKERS, cycled, line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -103,7 +103,7 @@ def draw_regions(scene: Scene, window: tuple[float, float, float, float], resolu
             "edgecolor": scene.colour(side),
             "linewidth": 1.6,
             "linestyle": "-" if hard else "--",
-            "hatch": cycled(HATCHES, 7 if side is None else side),
+            "hatch": cycled(HATCHES, 2 if side is None else side),
         }
         if isinstance(region, LevelSet):
             drawn = _draw_level_set(scene, region, window, resolution, look)
@@ -191,7 +191,7 @@ def draw_spread(scene: Scene) -> None:
             scene.ax.add_collection(
                 PolyCollection(curves, facecolors="none", edgecolors=colours, linewidths=0.8, zorder=2.2)
             )
-            scene.handles.append(_line(GREY, label, linewidth=0.8))
+            scene.handles.append(line(GREY, label, linewidth=0.8))
 
 
 def curves_of(block: Trajectories, path: Path, X: Array, rows: Array, count: int = 61) -> list[Array]:
@@ -223,7 +223,7 @@ def draw_trajectories(scene: Scene) -> None:
                     list(scene.plane.project(curves)), colors=colours, linewidths=1.0, alpha=0.6, zorder=2.2
                 )
                 scene.ax.add_collection(lines)
-            scene.handles.append(_line(GREY, name, linewidth=1.0))
+            scene.handles.append(line(GREY, name, linewidth=1.0))
 
 
 def draw_moves(scene: Scene) -> None:
@@ -289,7 +289,7 @@ def draw_added_rows(scene: Scene) -> None:
                 if not rows.any() or not scene.shown(machine, sign):
                     continue
                 virtual = bool((sample.source[rows] >= 0).all())
-                [line] = scene.ax.plot(
+                [marks] = scene.ax.plot(
                     *scene.plane.project(sample.X[rows]).T,
                     linestyle="none",
                     marker=scene.marker(side),
@@ -300,7 +300,7 @@ def draw_added_rows(scene: Scene) -> None:
                     label=f"{name}: {scene.name(side)}",
                     zorder=2.4,
                 )
-                scene.handles.append(line)
+                scene.handles.append(marks)
 
 
 # ---------------------------------------------------------------------- verified or violated
@@ -333,9 +333,3 @@ def draw_verdicts(scene: Scene) -> None:
             zorder=5,
         )
         scene.handles.append(mark)
-
-
-def _line(colour: str, label: str, **look: Any) -> Any:
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], color=colour, label=label, **look)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,11 +12,24 @@ from scipy.sparse import issparse
 from ..errors import InvalidInput
 from ..kernels.set_kernel import OnRows
 from ..knowledge.base import is_number
+from ..rows import as_keys
 from ..sample import Array, Sample
+from ..solve.machine import Machine
 from . import layers
 from .geometry import Plane, mesh
 from .layers import Scene
-from .style import COLOURS, GREY, SHADES, axes_of, class_index, cycled, machine_of, machines_of
+from .style import (
+    COLOURS,
+    GREY,
+    SHADES,
+    axes_of,
+    class_index,
+    cycled,
+    legend_below,
+    line,
+    machine_of,
+    machines_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,6 +50,7 @@ def decision(
     class_of_interest: Any = None,
     extent: Any = None,
     grid_resolution: int = 150,
+    support: bool = True,
     blocks: bool = True,
     verify: bool = True,
     legend: bool | str = True,
@@ -67,8 +82,9 @@ def decision(
         By default all that is drawn.
     grid_resolution : int
         Points of the grid along each axis.
-    blocks, verify : bool
-        Whether to draw what the blocks know, and their verdicts, which can take seconds.
+    support, blocks, verify : bool
+        Whether to ring the support vectors, to draw what the blocks know, and to draw their verdicts, which
+        can take seconds to find.
     legend : bool or str
         Below the axes, none, or where matplotlib's name for a place says, "upper left" or "best".
 
@@ -94,8 +110,9 @@ def decision(
         )
     if class_of_interest is not None:
         machines = [machine_of("decision", model, class_of_interest)]
+    rows = _rows(model, machines, plane, X, y)
     scene = Scene(axes_of(ax), plane, model.classes_.tolist(), machines)
-    _draw_rows(scene, model, X, y)
+    _draw_rows(scene, rows, support)
     if blocks:
         for draw in (
             layers.draw_added_rows,
@@ -196,24 +213,58 @@ def check_window(function: str, extent: Any) -> Window:
 # ---------------------------------------------------------------------- rows
 
 
-def _draw_rows(scene: Scene, model: PriorSVC, X: Any, y: Any) -> None:
-    training = scene.machines[0].training
-    rows, labels = training.X, training.labels
-    support = np.isin(np.arange(len(rows)), model.support_)
-    if len(scene.machines) == 1:
-        support = scene.machines[0].support[: len(rows)]
-    gaps = np.zeros(rows.shape, bool) if training.missing is None else training.missing.missing
-    if X is not None:
-        rows, labels, support, gaps = _given(scene, model, X, y, support, gaps)
-    elif y is not None:
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows to draw.
+
+    Attributes
+    ----------
+    X, labels : the rows and their classes.
+    support : which of them are support vectors.
+    gaps : where values were missing.
+    """
+
+    X: Array
+    labels: Array
+    support: Array
+    gaps: Array
+
+
+def _rows(model: PriorSVC, machines: list[Machine], plane: Plane, X: Any, y: Any) -> _Rows:
+    """The training rows, or the user's own; those that were trained on keep what is known of them."""
+    training = machines[0].training
+    support = np.any([machine.support[: training.n_train] for machine in machines], axis=0)
+    gaps = np.zeros(training.X.shape, bool) if training.missing is None else training.missing.missing
+    if X is None and y is None:
+        return _Rows(training.X, training.labels, support, gaps)
+    if X is None or y is None:
+        given, other = ("X", "y") if y is None else ("y", "X")
         raise InvalidInput(
-            "plot.decision: y was given without X. Give both, or neither for the training rows."
+            f"plot.decision: {given} was given without {other}. Give both, or none for the training rows."
         )
-    places = scene.plane.project(rows)
-    hollow = scene.plane.project(gaps).any(axis=1)
+    rows, labels, classes = model._checked_rows(X), np.asarray(y), model.classes_.tolist()
+    if labels.shape != (len(rows),):
+        raise InvalidInput(f"plot.decision: y has shape {labels.shape}, and X has {len(rows)} rows.")
+    strange = [label for label in np.unique(labels).tolist() if label not in classes]
+    if strange:
+        raise InvalidInput(f"plot.decision: y has {strange[0]!r}, and the classes are {classes}.")
+    if rows.shape == training.X.shape and np.all(np.isnan(rows) | (rows == training.X)):
+        return _Rows(training.X, labels, support, gaps)
+    if np.isnan(plane.project(rows)).any():
+        raise InvalidInput(
+            "plot.decision: X has missing values in the columns to be drawn. Training rows are drawn as the "
+            "block has completed them (leave X out); complete others first."
+        )
+    held = set(as_keys(training.X[support]))
+    known = np.array([key in held for key in as_keys(rows)], bool)
+    return _Rows(rows, labels, known, np.zeros(rows.shape, bool))
+
+
+def _draw_rows(scene: Scene, rows: _Rows, rings: bool) -> None:
+    places = scene.plane.project(rows.X)
+    hollow = scene.plane.project(rows.gaps).any(axis=1)
     for k, label in enumerate(scene.classes):
-        colour = scene.colour(k)
-        of_class = labels == label
+        colour, of_class = scene.colour(k), rows.labels == label
         for which, face in ((of_class & ~hollow, colour), (of_class & hollow, "none")):
             if which.any():
                 x0, x1 = places[which].T
@@ -230,9 +281,9 @@ def _draw_rows(scene: Scene, model: PriorSVC, X: Any, y: Any) -> None:
                     zorder=3,
                 )
                 scene.handles.append(drawn)
-    if support.any():
-        x0, x1 = places[support].T
-        rings = scene.ax.scatter(
+    if rings and rows.support.any():
+        x0, x1 = places[rows.support].T
+        drawn = scene.ax.scatter(
             x0,
             x1,
             s=95,
@@ -242,34 +293,7 @@ def _draw_rows(scene: Scene, model: PriorSVC, X: Any, y: Any) -> None:
             label="support vectors",
             zorder=3.5,
         )
-        scene.handles.append(rings)
-
-
-def _given(
-    scene: Scene, model: PriorSVC, X: Any, y: Any, support: Array, gaps: Array
-) -> tuple[Array, Array, Array, Array]:
-    """The user's own rows; those that were trained on keep what is known of them."""
-    training = scene.machines[0].training
-    if y is None:
-        raise InvalidInput("plot.decision: X was given without y. Give the classes of its rows too.")
-    rows, labels = model._checked_rows(X), np.asarray(y)
-    if labels.shape != (len(rows),):
-        raise InvalidInput(f"plot.decision: y has shape {labels.shape}, and X has {len(rows)} rows.")
-    strange = [label for label in np.unique(labels).tolist() if label not in scene.classes]
-    if strange:
-        raise InvalidInput(
-            f"plot.decision: y has {strange[0]!r}, which is not among the classes {scene.classes}."
-        )
-    if rows.shape == training.X.shape and np.all(np.isnan(rows) | (rows == training.X)):
-        return training.X, labels, support, gaps
-    if np.isnan(scene.plane.project(rows)).any():
-        raise InvalidInput(
-            "plot.decision: X has missing values in the columns to be drawn. Training rows are drawn as the "
-            "block has completed them (leave X out); complete others first."
-        )
-    held = {row.tobytes() for row in training.X[support] + 0.0}
-    known = np.array([row.tobytes() in held for row in rows + 0.0], bool)
-    return rows, labels, known, np.zeros(rows.shape, bool)
+        scene.handles.append(drawn)
 
 
 def _all_drawn(scene: Scene, blocks: bool) -> Window:
@@ -308,9 +332,9 @@ def _draw_score(
         _contour(scene, a, b, f, [0.0], linewidths=1.6, linestyles="-")
         if len(sides) == 2:
             _contour(scene, a, b, f, [-1.0, 1.0], linewidths=1.0, linestyles="--")
-    scene.handles.append(layers._line("black", "f = 0" if len(sides) == 2 else "border", linewidth=1.6))
+    scene.handles.append(line("black", "f = 0" if len(sides) == 2 else "border", linewidth=1.6))
     if len(sides) == 2:
-        scene.handles.append(layers._line("black", "f = ±1", linewidth=1.0, linestyle="--"))
+        scene.handles.append(line("black", "f = ±1", linewidth=1.0, linestyle="--"))
 
 
 def _two_sided(
@@ -359,11 +383,9 @@ def _legend(scene: Scene, training: Sample, place: bool | str) -> None:
         values = [f"{_name(training, j)} = {scene.plane.at[j]:.3g}" for j in others[:3]]
         more = f" and {len(others) - 3} more" if len(others) > 3 else ""
         title = f"slice at {', '.join(values)}{more};\nrows projected"
-    below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.13), "ncols": 2}
-    scene.ax.legend(
-        handles=scene.handles,
-        title=title,
-        fontsize="small",
-        title_fontsize="small",
-        **({"loc": place} if isinstance(place, str) else below),
-    )
+    if isinstance(place, str):
+        scene.ax.legend(
+            handles=scene.handles, title=title, loc=place, fontsize="small", title_fontsize="small"
+        )
+    else:
+        legend_below(scene.ax, scene.handles, 2, title=title)

@@ -17,8 +17,8 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
 HATCHES = ("//", "\\\\", "..", "xx", "++", "||", "--", "oo")
 LINES = ("-", "--", "-.", ":")
-# Classes shade the plane more and more heavily: in grey that is all that tells them apart.
-SHADES = (0.10, 0.28, 0.19, 0.36)
+# Classes shade the plane more or less heavily: in grey that is all that tells them apart.
+SHADES = (0.10, 0.28, 0.44, 0.19)
 GREY = "0.45"
 
 
@@ -36,6 +36,26 @@ def axes_of(ax: Axes | None, **figure: Any) -> Axes:
     return plt.subplots(layout="constrained", **figure)[1]
 
 
+def line(colour: str, label: str, **look: Any) -> Any:
+    """A line for the legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=colour, label=label, **look)
+
+
+def legend_below(ax: Axes, handles: list[Any], ncols: int, **words: Any) -> None:
+    """Below the axes, where it hides nothing."""
+    ax.legend(
+        handles=handles,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.13),
+        ncols=ncols,
+        fontsize="small",
+        title_fontsize="small",
+        **words,
+    )
+
+
 def machines_of(function: str, model: Any) -> list[Machine]:
     """What a fitted PriorSVC is made of; an error that names the function for everything else."""
     from ..estimator import PriorSVC, Unfitted
@@ -51,17 +71,22 @@ def machines_of(function: str, model: Any) -> list[Machine]:
 
 
 def machine_of(function: str, model: PriorSVC, label: Any) -> Machine:
-    """The machine that tells one class from the others."""
+    """The machine that tells one class from the others; where there is one only, that."""
     machines = machines_of(function, model)
-    class_index(function, model, label)
-    return machines[0] if len(machines) == 1 else machines[model.classes_.tolist().index(label)]
+    if label is not None:
+        place = class_index(function, model, label)
+        return machines[0 if len(machines) == 1 else place]
+    if len(machines) > 1:
+        raise InvalidInput(
+            f"plot.{function}: there is a machine for each of the classes {model.classes_.tolist()}. "
+            "Say whose with class_of_interest."
+        )
+    return machines[0]
 
 
 def class_index(function: str, model: PriorSVC, label: Any) -> int:
     """The place of a class among all."""
     classes = model.classes_.tolist()
     if label not in classes:
-        raise InvalidInput(
-            f"plot.{function}: class_of_interest={label!r} is not among the classes {classes}."
-        )
+        raise InvalidInput(f"plot.{function}: class_of_interest={label!r} is none of the classes {classes}.")
     return classes.index(label)
