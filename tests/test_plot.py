@@ -44,7 +44,7 @@ from priorsvm import (
 )
 from priorsvm.errors import InvalidInput, InvalidType, NotFitted
 from priorsvm.plot.geometry import Plane, cut, ellipse, polygon
-from priorsvm.plot.style import COLOURS, SHADES
+from priorsvm.plot.style import COLOURS, MARKERS, SHADES, cycled
 from priorsvm.sets import EllipsoidSet
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -94,6 +94,13 @@ def labelled(ax, label):
 def places(ax, label):
     artist = labelled(ax, label)
     return np.asarray(artist.get_offsets() if hasattr(artist, "get_offsets") else artist.get_xydata())
+
+
+def regions(ax):
+    """The borders of regions, and their hatches."""
+    borders = [patch for patch in ax.patches if patch.get_linewidth() > 0]
+    hatches = [patch.get_hatch() for patch in ax.patches if patch.get_linewidth() == 0]
+    return borders, hatches
 
 
 def legend(ax):
@@ -197,6 +204,19 @@ def test_a_model_from_a_file_looks_the_same(clouds):
     assert_allclose(lines_of(one, 1.6), lines_of(two, 1.6))
 
 
+def test_lines_that_are_not_in_the_picture_are_not_in_the_legend(clouds):
+    model = PriorSVC().fit(*clouds)
+    assert legend(plot.decision(model, extent=(8, 9, 0, 1))) == ["0", "1", "support vectors"]
+    X, y = load_iris(return_X_y=True)
+    away = plot.decision(PriorSVC().fit(X[:, 2:], y), extent=(0.5, 1.5, 0, 0.5))
+    assert "border" not in legend(away)
+
+
+def test_many_classes_have_a_colour_and_a_marker_of_their_own():
+    looks = {(cycled(COLOURS, k), cycled(MARKERS, k)) for k in range(50)}
+    assert len(looks) == 50
+
+
 # ---------------------------------------------------------------------- slices and classes
 
 
@@ -262,41 +282,41 @@ def test_the_corners_of_a_region_are_those_of_the_rule(clouds, hard, style):
     X, y = clouds
     rule = Rule("x0 >= 2 and x1 >= 2 and 3 * x0 + 2 * x1 <= 16", label=1, hard=hard)
     ax = plot.decision(PriorSVC(rule).fit(X, y))
-    [patch] = ax.patches
+    [patch], [hatch] = regions(ax)
     same_points(patch.get_xy(), TRIANGLE)
     assert patch.get_linestyle() == style
     assert to_hex(patch.get_edgecolor()) == VERMILION
-    assert patch.get_hatch()
+    assert hatch
     assert ("rule: 1" if hard else "rule: 1 (soft)") in legend(ax)
 
 
 def test_hatches_of_two_classes_differ(clouds):
     prior = Box({0: (4, 5), 1: (0, 1)}, label=1) + Box({0: (-4, -3), 1: (0, 1)}, label=0).named("left")
     ax = plot.decision(PriorSVC(prior).fit(*clouds))
-    right, left = ax.patches
+    (right, left), hatches = regions(ax)
     same_points(right.get_xy(), [[4, 0], [5, 0], [5, 1], [4, 1]])
     same_points(left.get_xy(), [[-4, 0], [-3, 0], [-3, 1], [-4, 1]])
-    assert right.get_hatch() != left.get_hatch()
+    assert hatches[0] != hatches[1]
     assert [to_hex(p.get_edgecolor()) for p in (right, left)] == [VERMILION, BLUE]
 
 
 def test_an_open_region_ends_where_the_picture_does(clouds):
     model = PriorSVC(Polyhedron([[-1.0, 0.0]], [-4.0], label=1)).fit(*clouds)
     ax = plot.decision(model, extent=(-1, 6, -2, 3))
-    same_points(ax.patches[0].get_xy(), [[4, -2], [6, -2], [6, 3], [4, 3]])
+    same_points(regions(ax)[0][0].get_xy(), [[4, -2], [6, -2], [6, 3], [4, 3]])
 
 
 def test_an_alternative_has_a_region_of_its_own_and_one_line_in_the_legend(clouds):
     model = PriorSVC(Rule("x0 >= 4 or x1 >= 3", label=1)).fit(*clouds)
     ax = plot.decision(model)
-    assert len(ax.patches) == 2
+    assert len(regions(ax)[0]) == 2
     assert legend(ax).count("rule: 1 (soft)") == 1
 
 
 def test_an_ellipsoid_is_drawn_with_its_border(clouds):
     A = np.array([[1.0, 0.3], [0.0, 0.5]])
     ax = plot.decision(PriorSVC(Ellipsoid([4.0, -1.0], A, label=1)).fit(*clouds))
-    z = np.linalg.solve(A, (ax.patches[0].get_xy() - [4.0, -1.0]).T)
+    z = np.linalg.solve(A, (regions(ax)[0][0].get_xy() - [4.0, -1.0]).T)
     assert_allclose(np.linalg.norm(z, axis=0), 1.0, atol=1e-9)
 
 
@@ -318,6 +338,11 @@ def test_a_region_given_by_a_function_ends_where_the_function_is_zero(clouds):
     assert np.abs(beyond).max() < 0.02
     assert (edge[:, 1] > 0.49).any()
     assert "region: 1 (soft)" in legend(ax)
+    [hatched] = ax.patches
+    inside = np.random.default_rng(0).uniform([1, -2], [5, 1], size=(500, 2))
+    inside = inside[np.abs(np.maximum(ring(inside), inside[:, 1] - 0.5)) > 0.03]
+    drawn = hatched.get_path().contains_points(inside)
+    assert np.array_equal(drawn, np.maximum(ring(inside), inside[:, 1] - 0.5) < 0)
 
 
 def test_a_slice_cuts_a_region_of_more_columns():
@@ -326,7 +351,7 @@ def test_a_slice_cuts_a_region_of_more_columns():
     corner = Polyhedron([[1.0, 1.0, 1.0], [-1, 0, 0], [0, -1, 0], [0, 0, -1]], [2.0, 0, 0, 0], label=1)
     model = PriorSVC(corner).fit(X, y)
     ax = plot.decision(model, at={2: 0.5})
-    same_points(ax.patches[0].get_xy(), [[0, 0], [1.5, 0], [0, 1.5]])
+    same_points(regions(ax)[0][0].get_xy(), [[0, 0], [1.5, 0], [0, 1.5]])
     ax = plot.decision(model, at={2: -0.5})
     assert len(ax.patches) == 0
     assert not any("polyhedron: 1" in text for text in legend(ax))
@@ -373,7 +398,7 @@ def test_many_classes_see_each_region_once_in_the_colour_of_its_class():
     X, y = load_iris(return_X_y=True)
     model = PriorSVC(Box({0: (5, 6), 1: (0, 1)}, label=2), kernel=RBF(1.0)).fit(X[::3, 2:], y[::3])
     ax = plot.decision(model)
-    [patch] = ax.patches
+    [patch] = regions(ax)[0]
     assert to_hex(patch.get_edgecolor()) == COLOURS[2].lower()
     alone = plot.decision(model, class_of_interest=0)
     assert "box: other (soft)" in legend(alone)
@@ -493,7 +518,7 @@ def test_blocks_can_be_left_out(clouds):
     ax = plot.decision(model, blocks=False, verify=False)
     assert len(ax.patches) == 0
     assert legend(ax) == ["0", "1", "support vectors", "f = 0", "f = ±1"]
-    assert len(plot.decision(model).patches) == 1
+    assert len(regions(plot.decision(model))[0]) == 1
 
 
 # ---------------------------------------------------------------------- verified or violated

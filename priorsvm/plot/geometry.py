@@ -11,6 +11,9 @@ from scipy.linalg import null_space
 from ..sample import Array
 from ..sets import EllipsoidSet
 
+# left, right, bottom, top
+Window = tuple[float, float, float, float]
+
 
 @dataclass(frozen=True, eq=False)
 class Plane:
@@ -45,7 +48,7 @@ class Plane:
         return B[:, self.columns], d - B[:, self.others] @ self.at[self.others]
 
 
-def polygon(B: Array, d: Array, window: tuple[float, float, float, float]) -> Array:
+def polygon(B: Array, d: Array, window: Window) -> Array:
     """The corners of ``{z : B z <= d}`` within a window, in order; none if it is empty there.
 
     Half-planes are cut off the window one after the other, so that sides may be open and the set thin.
@@ -93,7 +96,7 @@ def cut(region: EllipsoidSet, plane: Plane) -> Array | None:
     return ellipse(middle, np.sqrt(1.0 - z @ z) * A[columns] @ free)
 
 
-def mesh(window: tuple[float, float, float, float], resolution: int) -> tuple[Any, Any, Array]:
+def mesh(window: Window, resolution: int) -> tuple[Any, Any, Array]:
     """A grid over a window: both coordinates, and its points as rows."""
     left, right, bottom, top = window
     a, b = np.meshgrid(np.linspace(left, right, resolution), np.linspace(bottom, top, resolution))

@@ -13,9 +13,9 @@ from ..knowledge.trajectories import Path, Trajectories, moved_along
 from ..knowledge.uncertain_samples import EllipsoidalKnowledge
 from ..knowledge.worst_case import WorstCase
 from ..sample import Array
-from ..sets import EllipsoidSet, LevelSet, Set
+from ..sets import EllipsoidSet, LevelSet
 from ..solve.machine import Machine
-from .geometry import Plane, cut, ellipse, mesh, polygon
+from .geometry import Plane, Window, cut, ellipse, mesh, polygon
 from .style import COLOURS, GREY, HATCHES, MARKERS, cycled, line
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def live(machine: Machine) -> list[tuple[str, Any, Any]]:
 # ---------------------------------------------------------------------- regions
 
 
-def demanded(scene: Scene) -> list[tuple[str, bool, int | None, Set]]:
+def demanded(scene: Scene) -> list[tuple[str, bool, int | None, Any]]:
     """Name, hardness, class and set of every region that a class is known on."""
     found = []
     for machine in scene.machines:
@@ -93,7 +93,7 @@ def demanded(scene: Scene) -> list[tuple[str, bool, int | None, Set]]:
     return found
 
 
-def draw_regions(scene: Scene, window: tuple[float, float, float, float], resolution: int) -> None:
+def draw_regions(scene: Scene, window: Window, resolution: int) -> None:
     """Hatched, with a full border if the block is hard and a dashed one if it is soft."""
     from matplotlib.patches import Patch
 
@@ -105,21 +105,17 @@ def draw_regions(scene: Scene, window: tuple[float, float, float, float], resolu
             "linestyle": "-" if hard else "--",
             "hatch": cycled(HATCHES, 2 if side is None else side),
         }
-        if isinstance(region, LevelSet):
-            drawn = _draw_level_set(scene, region, window, resolution, look)
-        else:
-            drawn = _draw_outline(scene, region, window, look)
-        if drawn and (name, side) not in named:
+        draw = _draw_level_set if isinstance(region, LevelSet) else _draw_outline
+        if draw(scene, region, window, resolution, look) and (name, side) not in named:
             named.add((name, side))
             label = f"{name}: {scene.name(side)}{'' if hard else ' (soft)'}"
             scene.handles.append(Patch(facecolor="none", label=label, **look))
 
 
-def _draw_outline(
-    scene: Scene, region: Any, window: tuple[float, float, float, float], look: dict[str, Any]
-) -> bool:
-    from matplotlib import rc_context
+def _draw_outline(scene: Scene, region: Any, window: Window, resolution: int, look: dict[str, Any]) -> bool:
+    """Of a box, a polyhedron or an ellipsoid; False if none of it is in the picture."""
     from matplotlib.patches import Polygon
+    from matplotlib.path import Path as Outline
 
     if isinstance(region, EllipsoidSet):
         corners = cut(region, scene.plane)
@@ -127,31 +123,26 @@ def _draw_outline(
         corners = polygon(*scene.plane.inequalities(*region.inequalities), window)
     if corners is None or len(corners) == 0:
         return False
-    with rc_context({"hatch.linewidth": 0.5}):
-        scene.ax.add_patch(Polygon(corners, facecolor="none", zorder=2, **look))
+    _hatch(scene, Outline(corners), look)
+    scene.ax.add_patch(Polygon(corners, facecolor="none", zorder=2, **{**look, "hatch": None}))
     return True
 
 
 def _draw_level_set(
-    scene: Scene,
-    region: LevelSet,
-    window: tuple[float, float, float, float],
-    resolution: int,
-    look: dict[str, Any],
+    scene: Scene, region: LevelSet, window: Window, resolution: int, look: dict[str, Any]
 ) -> bool:
+    """Of a region given by a function, by its values on a grid."""
     a, b, points = mesh(window, resolution)
     rows = scene.plane.lift(points)
     # Negative inside: g, and how far beyond a side of the box.
-    with np.errstate(invalid="ignore"):
-        beyond = np.maximum(region.low - rows, rows - region.high)
+    beyond = np.maximum(region.low - rows, rows - region.high)
     height = np.maximum(region.g(rows).max(axis=1), beyond.max(axis=1)).reshape(a.shape)
     if not (height < 0).any():
         return False
-    inside = scene.ax.contourf(
-        a, b, height, levels=[-np.inf, 0.0], colors="none", hatches=[look["hatch"]], zorder=2
-    )
-    inside.set_edgecolor(look["edgecolor"])
-    inside.set_linewidth(0.0)
+    inside = scene.ax.contourf(a, b, height, levels=[-np.inf, 0.0], colors="none")
+    [outline] = inside.get_paths()
+    inside.remove()
+    _hatch(scene, outline, look)
     if (height > 0).any():
         scene.ax.contour(
             a,
@@ -164,6 +155,20 @@ def _draw_level_set(
             zorder=2,
         )
     return True
+
+
+def _hatch(scene: Scene, outline: Any, look: dict[str, Any]) -> None:
+    """Fainter than the border, and behind everything else."""
+    from matplotlib import rc_context
+    from matplotlib.colors import to_rgba
+    from matplotlib.patches import PathPatch
+
+    faint = to_rgba(look["edgecolor"], 0.4)
+    with rc_context({"hatch.linewidth": 0.6}):
+        patch = PathPatch(
+            outline, facecolor="none", edgecolor=faint, linewidth=0.0, hatch=look["hatch"], zorder=1
+        )
+    scene.ax.add_patch(patch)
 
 
 # ---------------------------------------------------------------------- what rows may be

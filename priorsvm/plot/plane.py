@@ -16,7 +16,7 @@ from ..rows import as_keys
 from ..sample import Array, Sample
 from ..solve.machine import Machine
 from . import layers
-from .geometry import Plane, mesh
+from .geometry import Plane, Window, mesh
 from .layers import Scene
 from .style import (
     COLOURS,
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..estimator import PriorSVC
-
-Window = tuple[float, float, float, float]
 
 
 def decision(
@@ -263,6 +261,7 @@ def _rows(model: PriorSVC, machines: list[Machine], plane: Plane, X: Any, y: Any
 def _draw_rows(scene: Scene, rows: _Rows, rings: bool) -> None:
     places = scene.plane.project(rows.X)
     hollow = scene.plane.project(rows.gaps).any(axis=1)
+    size = 26.0 if len(places) <= 200 else 12.0
     for k, label in enumerate(scene.classes):
         colour, of_class = scene.colour(k), rows.labels == label
         for which, face in ((of_class & ~hollow, colour), (of_class & hollow, "none")):
@@ -272,7 +271,7 @@ def _draw_rows(scene: Scene, rows: _Rows, rings: bool) -> None:
                     x0,
                     x1,
                     marker=scene.marker(k),
-                    s=26,
+                    s=size,
                     facecolors=face,
                     edgecolors=colour,
                     linewidths=0.9,
@@ -286,7 +285,7 @@ def _draw_rows(scene: Scene, rows: _Rows, rings: bool) -> None:
         drawn = scene.ax.scatter(
             x0,
             x1,
-            s=95,
+            s=3.6 * size,
             facecolors="none",
             edgecolors="black",
             linewidths=0.9,
@@ -329,12 +328,10 @@ def _draw_score(
         )
         levels = [-np.inf, 0.0, np.inf] if len(sides) == 2 else [0.0, np.inf]
         display.plot("contourf", ax=scene.ax, levels=levels, colors=[_shade(k) for k in sides], zorder=0)
-        _contour(scene, a, b, f, [0.0], linewidths=1.6, linestyles="-")
+        border = "f = 0" if len(sides) == 2 else "border"
+        _contour(scene, a, b, f, [0.0], border, 1.6, "-")
         if len(sides) == 2:
-            _contour(scene, a, b, f, [-1.0, 1.0], linewidths=1.0, linestyles="--")
-    scene.handles.append(line("black", "f = 0" if len(sides) == 2 else "border", linewidth=1.6))
-    if len(sides) == 2:
-        scene.handles.append(line("black", "f = ±1", linewidth=1.0, linestyle="--"))
+            _contour(scene, a, b, f, [-1.0, 1.0], "f = ±1", 1.0, "--")
 
 
 def _two_sided(
@@ -363,11 +360,25 @@ def _shade(side: int | None) -> Any:
     return to_rgba(cycled(COLOURS, side), cycled(SHADES, side))
 
 
-def _contour(scene: Scene, a: Array, b: Array, f: Array, levels: list[float], **look: Any) -> None:
-    """Of those levels that there are: matplotlib warns of others."""
+def _contour(
+    scene: Scene, a: Array, b: Array, f: Array, levels: list[float], label: str, width: float, style: str
+) -> None:
+    """Of those levels that are in the picture: matplotlib warns of others."""
     there = [level for level in levels if f.min() < level < f.max()]
-    if there:
-        scene.ax.contour(a, b, f.reshape(a.shape), levels=there, colors="black", zorder=2.6, **look)
+    if not there:
+        return
+    scene.ax.contour(
+        a,
+        b,
+        f.reshape(a.shape),
+        levels=there,
+        colors="black",
+        linewidths=width,
+        linestyles=style,
+        zorder=2.6,
+    )
+    if label not in [handle.get_label() for handle in scene.handles]:
+        scene.handles.append(line("black", label, linewidth=width, linestyle=style))
 
 
 # ---------------------------------------------------------------------- words

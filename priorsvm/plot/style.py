@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 # Okabe & Ito's palette, from its most distant pair on.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
-MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
+# One more than colours, so that nine classes and more still have a pair of their own.
+MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*", "p")
 HATCHES = ("//", "\\\\", "..", "xx", "++", "||", "--", "oo")
 LINES = ("-", "--", "-.", ":")
 # Classes shade the plane more or less heavily: in grey that is all that tells them apart.
