@@ -38,6 +38,7 @@ from priorsvm import (
     UnlabeledSamples,
     VirtualSamples,
     VirtualSupportVectors,
+    plot,
 )
 
 BLUE, RED = "#0072B2", "#D55E00"
@@ -52,21 +53,10 @@ images, digit = load_digits(return_X_y=True)
 images = images / 16.0
 shift, turn = Translation(shape), Rotation(shape, degrees=15)
 
-
-def show(images, titles):
-    _, panels = plt.subplots(1, len(images), figsize=(1.25 * len(images), 1.7), layout="constrained")
-    for axes, image, title in zip(panels, images, titles, strict=True):
-        axes.imshow(image.reshape(shape), cmap="gray_r", vmin=0, vmax=1)
-        axes.set(xticks=[], yticks=[])
-        axes.set_title(title, fontsize=10)
-    plt.show()
-
-
 three = images[digit == 3][:1]
-show(
-    np.vstack([shift.orbit(three)[0], turn.orbit(three)[0, 1:]]),
-    ["original", "up", "down", "left", "right", "clockwise", "counter-\nclockwise"],
-)
+titles = ["original", "up", "down", "left", "right", "turned", "and back"]
+plot.images(np.vstack([shift.orbit(three)[0], turn.orbit(three)[0, 1:]]), shape, titles=titles, limits=(0, 1))
+plt.show()
 
 # %% [markdown]
 # ## What a plain machine makes of it
@@ -407,7 +397,9 @@ display(model.verify())
 # %%
 errors["mirrored"] = errors_of(VirtualSamples(mirror))
 tell("mirrored", errors["mirrored"])
-show(mirror.orbit(images[[2, 3]]).reshape(-1, 64), ["a 2", "mirrored", "a 3", "mirrored"])
+twos = mirror.orbit(images[[2, 3]]).reshape(-1, 64)
+plot.images(twos, shape, titles=["a 2", "mirrored", "a 3", "mirrored"], limits=(0, 1))
+plt.show()
 
 # %% [markdown]
 # **2.** Yes, at equal cost: the rows are the same. Two blocks are better where they should weigh

@@ -361,7 +361,7 @@ plt.show()
 # line.
 #
 # The gains are uneven, too. A block lowers the error in about half of the draws, sometimes by twenty points:
-# knowledge is an insurance against thirty bad labels, and not a constant bonus.
+# knowledge is an insurance against bad labels, and not a constant bonus.
 #
 # ## Two combinations the review asks for
 #
@@ -374,13 +374,8 @@ shape = (8, 8)
 images, digit = load_digits(return_X_y=True)
 images = images / 16.0
 bend = Elastic(shape, alpha=2.0, sigma=2.0, copies=3)
-_, panels = plt.subplots(2, 8, figsize=(9, 2.6), layout="constrained")
-bent = bend.orbit(images[[3, 8, 5, 6]])
-for axes, image in zip(panels.ravel(), bent.reshape(-1, *shape), strict=True):
-    axes.imshow(image, cmap="gray_r", vmin=0, vmax=1)
-    axes.set(xticks=[], yticks=[])
-for axes, title in zip(panels[0], ["as written", "bent", "bent", "bent"] * 2, strict=True):
-    axes.set_title(title, fontsize=9)
+bent = bend.orbit(images[[3, 8, 5, 6]]).reshape(-1, 64)
+plot.images(bent, shape, titles=["as written", "bent", "bent", "bent"] * 4, limits=(0, 1))
 plt.show()
 
 # %%
@@ -405,10 +400,9 @@ for trust, errors in zip(trusts, elastic_errors.T, strict=True):
 # no trust at all is best; eight pixels leave little to bend. (The strength was chosen to show the danger. Who
 # always gives the same answer errs on 90 %.)
 #
-# **Two**: "nothing prevents us" from a jittering kernel, on an extended training set, with knowledge on
-# polyhedral regions. So: a kernel, further rows, and a constraint at once. The kernel is not positive
-# definite and needs the machine of the 1-norm. It moves rows in the units of the table, so these have to be
-# made comparable first.
+# **Two**: a jittering kernel, on an extended training set, with knowledge on polyhedral regions, which is a
+# kernel, further rows, and a constraint at once. The kernel is not positive definite and needs the machine of
+# the 1-norm. It moves rows in the units of the table, so these have to be made comparable first.
 
 # %%
 scaled = (tumours - X.mean()) / X.std()
