@@ -289,7 +289,7 @@ for name, model in three_ways.items():
 # One way is to guess. `UnlabeledSamples` takes rows with *supposed* labels and a cost that says how far they
 # are trusted; here the plain machine guesses. The other way is `Transductive`: the labels are unknowns of
 # the problem, and those are looked for that leave the least slack. It has to be told how many of the rows
-# are of the second class, here the 8, and that is knowledge, too.
+# are of the second class, here the 8. We count them; in life somebody has to know, so that is knowledge, too.
 
 
 # %%

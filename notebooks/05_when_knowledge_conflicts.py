@@ -128,7 +128,7 @@ for name, verdict in verdicts.items():
 # and the one that says less.
 
 # %%
-mus = np.logspace(-1, 3, 33)
+mus = np.logspace(-1, 3, 17)
 texts = {"contradicts": "texture <= 20", "says less": "texture <= 20 and area <= 800"}
 objectives, shortfalls = {}, {}
 for name, text in texts.items():

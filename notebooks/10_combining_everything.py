@@ -244,7 +244,7 @@ more = {
     "Trajectories": (Trajectories(Shift(step)), {}),
     "Invariant loss": (InvariantLoss(Shift(step)), {}),
     "Virtual SVs": (VirtualSupportVectors(Shift(step)), {}),
-    "Transduction": (Transductive(knowledge["guesses"].blocks[0][1].X), {}),
+    "Transduction": (Transductive(knowledge["guesses"]["guesses"].X), {}),
 }
 lines = ["| method | $J_{PK}$ | $c_{PK}$ | solver | optimum |", "|---|---|---|---|---|"]
 for method, (block, machine) in more.items():
@@ -519,7 +519,7 @@ wide = []
 for seed in range(20):
     train_, written_, known_, test_ = study(seed)
     broad = {
-        name: Rule(known_[name].blocks[0][1].text.split(" and ")[0], label=label).named(name)
+        name: Rule(known_[name][name].text.split(" and ")[0], label=label).named(name)
         for name, label in (("big", "malignant"), ("small", "benign"))
     }
     wide.append(test_error((train_, written_, known_ | broad, test_), ["big", "small"]))
