@@ -94,7 +94,7 @@ def decision(
     --------
     >>> from priorsvm import Box, PriorSVC, plot
     >>> box = Box({0: (2, 3)}, label=1, hard=True)
-    >>> model = PriorSVC(box).fit([[0.0, 0.0], [1.0, 1.0]], [1, 0])
+    >>> model = PriorSVC(box).fit([[0.0, 0.0], [1.0, 1.0]], [0, 1])
     >>> ax = plot.decision(model)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['0', '1', 'support vectors', 'box holds (worst ..., proven)', 'f = 0', 'f = ±1', 'box: 1']
@@ -109,7 +109,7 @@ def decision(
     if class_of_interest is not None:
         machines = [machine_of("decision", model, class_of_interest)]
     rows = _rows(model, machines, plane, X, y)
-    scene = Scene(axes_of(ax), plane, model.classes_.tolist(), machines)
+    scene = Scene(axes_of(ax, figsize=(6.6, 5.8)), plane, model.classes_.tolist(), machines)
     _draw_rows(scene, rows, support)
     if blocks:
         for draw in (
