@@ -45,7 +45,6 @@ API_SECTIONS = {
     "knowledge": "Prior knowledge",
     "kernels": "Kernels",
     "transforms": "Transforms",
-    "persist": "Saving and loading",
     "datasets": "Data sets",
     "testing": "Testing your own blocks",
 }

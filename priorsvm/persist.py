@@ -36,6 +36,9 @@ from .errors import BadFile, InvalidInput, InvalidType, OtherVersion, SkopsNotIn
 FORMAT = 1
 """Version of the format that :func:`save` writes. :func:`load` reads this one and all before it."""
 
+# Of skops; before it, files had names of functions elsewhere than where they are looked for here.
+_PROTOCOL = 2
+
 _HEADER, _SCHEMA = "priorsvm.json", "schema.json"
 
 # Modules that no part of a model comes from.
@@ -294,6 +297,9 @@ def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
 
 def _complaint(schema: Any, names: set[str]) -> str | None:
     """What is wrong with a schema beyond types that are not trusted, which skops looks after."""
+    protocol = schema["protocol"]
+    if protocol < _PROTOCOL:
+        return f"it speaks the protocol {protocol} of old versions of skops"
     places = {**dict.fromkeys(names, _USERS_PLACES), **_PLACES}
     for node in _nodes(schema):
         name, loader = f"{node['__module__']}.{node['__class__']}", node["__loader__"]

@@ -7,6 +7,7 @@ import pickle
 import pkgutil
 import random
 import stat
+import subprocess
 import sys
 import zipfile
 from dataclasses import fields, is_dataclass
@@ -223,6 +224,22 @@ def test_a_model_comes_back_to_the_last_bit(name, file):
     assert same(answers(loaded, new), expected)
     assert same(loaded._machines, model._machines)
     assert repr(loaded) == repr(model)
+
+
+@pytest.mark.slow
+def test_another_process_answers_the_same(saved, tmp_path):
+    np.save(tmp_path / "rows.npy", NEW)
+    code = f"""
+import sys
+import numpy as np
+import priorsvm
+model = priorsvm.load({str(saved)!r})
+sys.stdout.write(model.decision_function(np.load({str(tmp_path / "rows.npy")!r})).tobytes().hex())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout == load(saved).decision_function(NEW).tobytes().hex()
 
 
 def test_the_comparison_sees_a_last_bit():
@@ -582,6 +599,32 @@ def test_other_formats(saved):
     with pytest.warns(OtherVersion, match=r"saved by priorsvm 0\.0\.1, and this is") as caught:
         load(rewritten(saved, header={"format": FORMAT, "priorsvm": "0.0.1"}))
     assert caught[0].filename == __file__
+
+
+def test_other_protocols_of_skops(saved):
+    before = saved.read_bytes()
+    for protocol, message in (
+        (0, "protocol 0 of old versions"),
+        (1, "protocol 1"),
+        (99, "update skops"),
+        ("2", "damaged"),
+        (None, "damaged"),
+    ):
+        saved.write_bytes(before)
+        with pytest.raises(BadFile, match=message):
+            load(rewritten(saved, lambda schema, other=protocol: {**schema, "protocol": other}))
+
+
+def test_an_old_protocol_would_hide_what_stands_where(saved):
+    path = {"module_path": "priorsvm.estimator", "function": "PriorSVC"}
+    hidden = node("numpy.add", "FunctionNode", content=path)
+
+    def change(schema):
+        return {**in_place_of_the_prior(hidden)(schema), "protocol": 0}
+
+    with pytest.raises(BadFile, match="protocol 0"):
+        load(rewritten(saved, change))
+    assert skops.load(saved, trusted=TRUSTED).prior is PriorSVC
 
 
 def test_nothing_unfolds_to_more_than_the_file(saved):

@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -462,7 +463,11 @@ def test_trajectories_run_from_end_to_end_and_worst_points_are_diamonds(clouds):
         assert_allclose(path.vertices[[0, -1]], [turned(x, -0.4), turned(x, 0.3)], atol=1e-9)
     worst = model.findings_["trajectories"]
     away = np.abs(worst.thetas) > 1e-4
-    same_points(places(ax, "worst points that hold f up"), worst.points[worst.support & away])
+    held = worst.support & away
+    same_points(places(ax, "worst points that hold f up"), worst.points[held])
+    fewer = held & (np.arange(len(held)) != np.flatnonzero(held)[0])
+    model._machines[0].findings["trajectories"] = replace(worst, support=fewer)
+    same_points(places(plot.decision(model), "worst points that hold f up"), worst.points[fewer])
 
 
 def test_trajectories_given_by_coefficients_are_polynomials(clouds):
@@ -921,6 +926,8 @@ def test_blocks_and_images_that_are_not_there(clouds, zeros_and_ones):
     model = PriorSVC(Trajectories(Shift([0.1, 0.0])), kernel=RBF(0.5)).fit(X[::3, 2:], y[::3])
     with pytest.raises(InvalidInput, match=r"machine for each of the classes \[0, 1, 2\]. Say whose"):
         plot.support_trajectories(model)
+    with pytest.raises(InvalidInput, match="support_trajectories: count must be a whole number"):
+        plot.support_trajectories(model, count=0.5, class_of_interest=1)
     assert plot.support_trajectories(model, class_of_interest=1).lines
 
 

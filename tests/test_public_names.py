@@ -10,9 +10,12 @@ import pytest
 import priorsvm
 from priorsvm import Kernel, Knowledge, PriorSVC, Transform
 from priorsvm.errors import PriorSVMError, PriorSVMWarning
+from priorsvm.explain.formulation import Formulation
+from priorsvm.explain.report import Report
 
 # What the results that a fitted model hands out are made of.
 RESULTS = ("priorsvm.verify", "priorsvm.stability", "priorsvm.explain.table")
+HANDED_OUT = (Formulation, Report)
 
 
 def public_names():
@@ -25,7 +28,7 @@ def public_names():
             value = getattr(module, name)
             if inspect.isclass(value) or inspect.isfunction(value):
                 found[f"{value.__module__}.{value.__qualname__}"] = value
-    return found
+    return {**found, **{f"{value.__module__}.{value.__qualname__}": value for value in HANDED_OUT}}
 
 
 def _defined_in(value, module):

@@ -75,12 +75,11 @@ def worst_moves(
     if issparse(training.X):
         raise InvalidInput("plot.worst_moves draws images, and the model was fitted on sparse rows.")
     shape = _shape("worst_moves", name, member.transform, shape, training.X.shape[1])
-    chosen = np.arange(training.n_train)
-    if rows is not None:
-        chosen = _rows(rows, training.n_train)
-    elif not isinstance(count, (int, np.integer)) or count < 1:
-        raise InvalidInput(f"plot.worst_moves: count must be a whole number from 1 on, got {count!r}.")
-    moved = _moved(machines, name, member, chosen)
+    check_images("worst_moves", training.X[:1], shape)
+    _check_count("worst_moves", count)
+    chosen = np.arange(training.n_train) if rows is None else _rows(rows, training.n_train)
+    parts = np.array_split(chosen, -(-len(chosen) // 1000))  # orbits take room
+    moved = np.vstack([_moved(machines, member, part) for part in parts])
     labels, still = training.labels[chosen], training.X[chosen]
     before, after = _margin(model, still, labels), _margin(model, moved, labels)
     if rows is None:
@@ -143,7 +142,12 @@ def _rows(rows: Any, n: int) -> Array:
     return chosen
 
 
-def _moved(machines: list[Machine], name: str, block: Any, rows: Array) -> Array:
+def _check_count(function: str, count: Any) -> None:
+    if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or count < 1:
+        raise InvalidInput(f"plot.{function}: count must be a whole number from 1 on, got {count!r}.")
+
+
+def _moved(machines: list[Machine], block: Any, rows: Array) -> Array:
     """These training rows, each where its own machine likes it least."""
     first = machines[0]
     if isinstance(first, JointMachine):
@@ -227,6 +231,7 @@ def support_trajectories(
     machines = machines_of("support_trajectories", model)
     found = {name: b for name, b, _ in live(machines[0]) if isinstance(b, Trajectories)}
     name, member = _chosen("support_trajectories", machines[0], found, block, "a Trajectories block")
+    _check_count("support_trajectories", count)
     machine = machine_of("support_trajectories", model, class_of_interest)
     worst = machine.findings[name]
     held = worst.support & np.isfinite(worst.points).all(axis=1)

@@ -109,7 +109,7 @@ def decision(
     if class_of_interest is not None:
         machines = [machine_of("decision", model, class_of_interest)]
     rows = _rows(model, machines, plane, X, y)
-    scene = Scene(axes_of(ax), plane, model.classes_.tolist(), machines)
+    scene = Scene(axes_of(ax, figsize=(6.6, 5.8)), plane, model.classes_.tolist(), machines)
     _draw_rows(scene, rows, support)
     if blocks:
         for draw in (
