@@ -18,11 +18,18 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",
     "numpydoc",
-    "myst_parser",
+    "myst_nb",
+    "sphinxcontrib.bibtex",
 ]
-exclude_patterns = ["_build", "_notebooks"]
+exclude_patterns = ["_build"]
 myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
+
+nb_execution_mode = "off"  # the notebooks have run: see `make notebooks`
+
+bibtex_bibfiles = ["references.bib"]
+bibtex_default_style = "unsrt"
+bibtex_reference_style = "author_year"
 
 autosummary_generate = False  # write_api_pages does it
 autodoc_typehints = "none"
