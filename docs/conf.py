@@ -45,13 +45,17 @@ autodoc_default_options = {"members": True}
 numpydoc_show_class_members = False
 
 html_theme = "pydata_sphinx_theme"
+html_title = "priorsvm"
 html_theme_options = {
     "show_prev_next": False,
     "navigation_with_keys": False,
     "footer_start": ["copyright"],
     "footer_end": [],
+    "secondary_sidebar_items": {"**": ["page-toc"], "guide/which_block": []},  # the picture takes the room
 }
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 
 # Module of priorsvm a public name lives in → heading on the API page. Others get their own name as heading.
 API_SECTIONS = {
@@ -69,7 +73,7 @@ API_SECTIONS = {
 
 
 def public_names() -> dict[str, list[str]]:
-    """Heading → names under ``priorsvm``: what it exports, and what is in modules that it exports nothing of."""
+    """Heading → names under ``priorsvm``: what it exports, and modules that it exports nothing of."""
     sections: dict[str, list[str]] = {heading: [] for heading in API_SECTIONS.values()}
 
     def heading(module: str) -> str:
