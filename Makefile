@@ -28,9 +28,11 @@ lint: $(DEV) ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: $(DEV) $(PAGES) ## the documentation, in docs/_build/html
+docs: $(DEV) $(PAGES) ## the documentation, in docs/_build/html, and checks of its pages
 	@rm -f $(filter-out $(PAGES),$(wildcard docs/_notebooks/*.ipynb))
-	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@rm -rf docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -q -d docs/_build/doctrees -b html docs docs/_build/html
+	PRIORSVM_SITE=docs/_build/html $(BIN)/pytest tests/test_site.py
 
 notebooks: $(PAGES) ## run the notebooks that changed, into docs/_notebooks
 
