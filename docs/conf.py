@@ -44,6 +44,8 @@ autodoc_typehints = "none"
 autodoc_default_options = {"members": True}
 numpydoc_show_class_members = False
 
+toc_object_entries_show_parents = "hide"
+
 html_theme = "pydata_sphinx_theme"
 html_title = "priorsvm"
 html_theme_options = {
