@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
+from types import ModuleType
 
 from pybtex.database import parse_file
 from sphinx.application import Sphinx
@@ -74,6 +75,10 @@ API_SECTIONS = {
 }
 
 
+def is_defined_in(module: ModuleType, value: object) -> bool:
+    return getattr(value, "__module__", None) == module.__name__
+
+
 def public_names() -> dict[str, list[str]]:
     """Heading → names under ``priorsvm``: what it exports, and modules that it exports nothing of."""
     sections: dict[str, list[str]] = {heading: [] for heading in API_SECTIONS.values()}
@@ -87,13 +92,10 @@ def public_names() -> dict[str, list[str]]:
             sections.setdefault(heading(module), []).append(name)
     for name in sorted(set(dir(priorsvm)) - set(priorsvm.__all__)):
         module = getattr(priorsvm, name)
-        names = [
-            member
-            for member, value in vars(module).items()
-            if not member.startswith("_") and getattr(value, "__module__", None) == module.__name__
-        ]
+        defined = (key for key, value in vars(module).items() if is_defined_in(module, value))
+        names = [key for key in getattr(module, "__all__", defined) if not key.startswith("_")]
         if not set(names) & set(priorsvm.__all__):
-            sections.setdefault(heading(name), []).extend(f"{name}.{member}" for member in names)
+            sections.setdefault(heading(name), []).extend(f"{name}.{key}" for key in names)
     return sections
 
 

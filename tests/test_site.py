@@ -49,7 +49,8 @@ class Page(HTMLParser):
 
     def __init__(self, path):
         super().__init__()
-        self.ids, self.links, self.loads, self.maths, self.headings, self.words = set(), [], [], [], [], []
+        self.ids, self.links, self.loads, self.maths, self.headings = set(), [], [], [], []
+        self.words, self.prose = [], []  # of the article; the second without code and maths
         self._open = []  # (tag, what it is) of the elements around
         self.feed(path.read_text(encoding="utf-8"))
 
@@ -84,6 +85,8 @@ class Page(HTMLParser):
             self.headings[-1] += data.rstrip("#")
         elif "article" in tags and "script" not in tags and "style" not in tags:
             self.words += data.split()
+            if "maths" not in kinds and not {"code", "pre"} & set(tags):
+                self.prose += data.split()
 
 
 def is_foreign(address):
@@ -122,6 +125,12 @@ def test_every_link_between_pages_leads_somewhere(pages):
 def test_every_page_has_text(pages):
     # The page of results is written by a script, from what is searched for.
     assert not [name for name, page in pages.items() if name != "search.html" and len(page.words) < 10]
+
+
+def test_no_markup_is_left_in_the_text(pages):
+    mark = re.compile(r"`|\$|\{\w+(:\w+)?\}|\]\(")
+    left = {name: [word for word in page.prose if mark.search(word)] for name, page in pages.items()}
+    assert not {name: words for name, words in left.items() if words}
 
 
 def test_pages_load_nothing_from_elsewhere(pages):
