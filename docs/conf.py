@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass, field
 from itertools import chain
-from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 
@@ -42,7 +41,7 @@ bibtex_reference_style = "round"
 
 autosummary_generate = False  # write_api_pages does it
 autodoc_typehints = "none"
-autodoc_default_options = {"members": True}
+autodoc_default_options = {"members": True, "member-order": "bysource"}
 numpydoc_show_class_members = False
 
 toc_object_entries_show_parents = "hide"
@@ -75,10 +74,6 @@ API_SECTIONS = {
 }
 
 
-def is_defined_in(module: ModuleType, value: object) -> bool:
-    return getattr(value, "__module__", None) == module.__name__
-
-
 def public_names() -> dict[str, list[str]]:
     """Heading → names under ``priorsvm``: what it exports, and modules that it exports nothing of."""
     sections: dict[str, list[str]] = {heading: [] for heading in API_SECTIONS.values()}
@@ -86,21 +81,18 @@ def public_names() -> dict[str, list[str]]:
     def heading(module: str) -> str:
         return API_SECTIONS.get(module, module.capitalize())
 
-    for name in priorsvm.__all__:
-        if name != "__version__":
-            module = priorsvm._HOME[name].split(".")[0]
-            sections.setdefault(heading(module), []).append(name)
-    for name in sorted(set(dir(priorsvm)) - set(priorsvm.__all__)):
-        module = getattr(priorsvm, name)
-        defined = (key for key, value in vars(module).items() if is_defined_in(module, value))
-        names = [key for key in getattr(module, "__all__", defined) if not key.startswith("_")]
-        if not set(names) & set(priorsvm.__all__):
-            sections.setdefault(heading(name), []).extend(f"{name}.{key}" for key in names)
+    homes = {name: priorsvm._HOME[name].split(".")[0] for name in priorsvm.__all__ if name != "__version__"}
+    for name, home in homes.items():
+        sections.setdefault(heading(home), []).append(name)
+    for module in sorted(set(dir(priorsvm)) - set(priorsvm.__all__) - set(homes.values())):
+        sections.setdefault(heading(module), []).append(module)
     return sections
 
 
 def directive(name: str) -> str:
-    value = attrgetter(name)(priorsvm)
+    value = getattr(priorsvm, name)
+    if isinstance(value, ModuleType):
+        return "automodule"
     if isinstance(value, type):
         return "autoclass"
     return "autofunction" if callable(value) else "autodata"
