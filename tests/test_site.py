@@ -186,17 +186,6 @@ def test_every_method_says_when_to_use_it_when_not_and_its_limits(pages):
         assert {"When to use", "When not", "Limits"} <= set(page.headings), method
 
 
-def test_every_block_is_in_the_picture_of_blocks(pages):
-    drawn = set(re.findall(r">(\w+)</text>", (ROOT / "docs" / "_static" / "hierarchy.svg").read_text()))
-    exported = {name: getattr(priorsvm, name) for name in priorsvm.__all__}
-    blocks = {
-        name
-        for name, value in exported.items()
-        if isinstance(value, type) and issubclass(value, priorsvm.Knowledge)
-    }
-    assert blocks - {"Knowledge"} <= drawn
-
-
 class Desk(http.server.SimpleHTTPRequestHandler):
     """Serves the site, and test_site.html, which opens page after page and posts what it saw."""
 

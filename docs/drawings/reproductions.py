@@ -31,15 +31,7 @@ def dots(axes: plt.Axes, at: np.ndarray, cells: Sequence[str | float], **style: 
     axes.plot(at, [float(cell) for cell in cells], **(style | {"linestyle": "none"}))
 
 
-def save(figure: plt.Figure, name: str) -> None:
-    for axes in figure.axes:
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(axis="y", alpha=0.3)
-        axes.legend(frameon=False)
-    figure.savefig(DOCS / "_static" / f"reproductions_{name}.png", dpi=150)
-
-
-def draw_promoters() -> None:
+def promoters() -> plt.Figure:
     errors = table("ν")
     published = re.search(r"(\d+) errors without, (\d+) with rules", PAGE)
     figure, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
@@ -52,10 +44,10 @@ def draw_promoters() -> None:
             f"published, {what}", (1.01, int(level)), xycoords=("axes fraction", "data"), va="center"
         )
     axes.set(xticks=at, xticklabels=errors["ν"], xlabel="ν", ylabel="errors of 106", ylim=(0, None))
-    save(figure, "promoters")
+    return figure
 
 
-def draw_haar() -> None:
+def haar() -> plt.Figure:
     errors, times = table("moves"), table("machine | error %")
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.9), layout="constrained", width_ratios=(3, 2))
     at = np.arange(len(errors["moves"]))
@@ -71,10 +63,10 @@ def draw_haar() -> None:
     dots(right, at + 0.1, times["train / HI"], label="here", **KNOWING)
     right.set(xticks=at, ylabel="time of training, HI = 1", ylim=(0, None))
     right.set_xticklabels(times["machine"], rotation=35, ha="right")
-    save(figure, "haar")
+    return figure
 
 
-def draw_tangents() -> None:
+def tangents() -> plt.Figure:
     whitened, kernel = table("λ"), table("γ | λ = 1 / (1 + γM)")
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.4), layout="constrained", sharey=True)
     at = np.arange(len(whitened["λ"]))
@@ -86,10 +78,14 @@ def draw_tangents() -> None:
     at = np.arange(len(kernel["γ"]))
     right.plot(at, numbers(kernel["error"]), label="here, slopes of f in feature space", **KNOWING)
     right.set(xticks=at, xticklabels=kernel["γ"], xlabel="γ (0 is plain)")
-    save(figure, "tangents")
+    return figure
 
 
 if __name__ == "__main__":
-    draw_promoters()
-    draw_haar()
-    draw_tangents()
+    for draw in (promoters, haar, tangents):
+        figure = draw()
+        for axes in figure.axes:
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.grid(axis="y", alpha=0.3)
+            axes.legend(frameon=False)
+        figure.savefig(DOCS / "_static" / f"reproductions_{draw.__name__}.png", dpi=150)
