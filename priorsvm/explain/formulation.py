@@ -1,4 +1,4 @@
-r"""The problem that was solved, in LaTeX, block by block."""
+r"""The problem that was solved, block by block, in LaTeX and in plain text."""
 
 from __future__ import annotations
 
@@ -9,11 +9,23 @@ from typing import Any
 import numpy as np
 
 from ..solve.machine import Machine
+from .plain import plain
+
+# Formulas longer than this do not push the marks of all lines to the right.
+WIDEST = 70
+
+SPECIAL = {letter: f"\\{letter}" for letter in "_&%#${}"} | {
+    "\\": r"\backslash ",
+    "~": r"\sim ",
+    "^": r"\hat{}",
+}
 
 
 @dataclass(frozen=True)
 class Formulation:
-    r"""``str()`` is the LaTeX; a notebook shows it rendered.
+    r"""The problem in LaTeX, by ``str()``, and in plain text, by ``text()``.
+
+    A notebook shows it rendered, a terminal in plain text.
 
     Attributes
     ----------
@@ -21,6 +33,23 @@ class Formulation:
     constraints : (label, LaTeX, number of rows) of every constraint.
     function : what f is.
     values : (symbol, number) of C and of the penalties' weights.
+
+    Examples
+    --------
+    >>> from priorsvm import PriorSVC, MonotonicityHint
+    >>> X, y = [[0.0, 1.0], [1.0, 0.0], [1.0, 2.0], [2.0, 1.0]], [0, 0, 1, 1]
+    >>> told = PriorSVC(MonotonicityHint({0: 1}, mu=5.0), C=10.0).fit(X, y).formulation()
+    >>> told
+    min   ½ ‖w‖² + C Σᵢ₌₁⁴ ξᵢ                                       J_SVM
+        + μ_monotonicity_hint 1/M Σₘ tₘ²                            J_PK: monotonicity_hint.mu
+    s.t.  yᵢ f(xᵢ) ≥ ρᵢ - ξᵢ, ξᵢ ≥ 0 for all rows, added ones too   c_SVM: svm.margin, 4 rows
+          f(xₘ) - f(x'ₘ) ≤ tₘ, tₘ ≥ 0                               c_PK: monotonicity_hint.violation, ...
+    with  f(x) = w' x + b, C = 10, μ_monotonicity_hint = 5
+    >>> print(told)
+    \begin{aligned}
+    \min\quad & \underbrace{\tfrac12 \|w\|^2 + C \sum_{i=1}^{4} \xi_i}_{J_{SVM}} \\
+    ...
+    \end{aligned}
     """
 
     objective: list[tuple[str, str]]
@@ -29,20 +58,55 @@ class Formulation:
     values: list[tuple[str, float]]
 
     def __str__(self) -> str:
-        terms = [rf"\underbrace{{{latex}}}_{{\text{{{_text(label)}}}}}" for label, latex in self.objective]
+        terms = [rf"\underbrace{{{latex}}}_{{{_marked(mark)}}}" for mark, latex in self._terms()]
         lines = [r"\min\quad & " + " \\\\\n& + ".join(terms)]
-        for k, (label, latex, rows) in enumerate(self.constraints):
-            note = f"{label}, {rows} row" + ("s" if rows != 1 else "")
+        for k, (mark, latex) in enumerate(self._rows()):
             opening = r"\text{s.t.}\quad " if k == 0 else ""
-            lines.append(rf"{opening}& {latex} && \text{{({_text(note)})}}")
+            lines.append(rf"{opening}& {latex} && {_marked(mark)}")
         numbers = r",\; ".join(f"{symbol} = {value:g}" for symbol, value in self.values)
-        lines.append(rf"\text{{with}}\quad & {self.function},\quad {numbers}")
+        lines.append(rf"\text{{with}}\quad & {self.function},\; {numbers}")
         return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
-    __repr__ = __str__
+    def text(self) -> str:
+        """The same in plain text, for a terminal."""
+        terms = [(("min   ", "    + ")[k > 0], mark, latex) for k, (mark, latex) in enumerate(self._terms())]
+        rows = [(("s.t.  ", "      ")[k > 0], mark, latex) for k, (mark, latex) in enumerate(self._rows())]
+        cells = [(opening + plain(latex), mark) for opening, mark, latex in terms + rows]
+        width = min(max(len(formula) for formula, _ in cells), WIDEST)
+        numbers = ", ".join(f"{plain(symbol)} = {value:g}" for symbol, value in self.values)
+        lines = [f"{formula:<{width}}   {mark}" for formula, mark in cells]
+        return "\n".join([*lines, f"with  {plain(self.function)}, {numbers}"])
+
+    __repr__ = text
 
     def _repr_latex_(self) -> str:
         return f"$$\n{self}\n$$"
+
+    def _terms(self) -> list[tuple[str, str]]:
+        """What is minimised, each with its mark: J_SVM as one, then J_PK by block."""
+        own = " + ".join(latex for label, latex in self.objective if label.startswith("svm."))
+        others = [
+            (f"J_PK: {label}", latex) for label, latex in self.objective if not label.startswith("svm.")
+        ]
+        return [("J_SVM", own), *others]
+
+    def _rows(self) -> list[tuple[str, str]]:
+        """What it is subject to, each with its mark."""
+        return [
+            (f"c_{_whose(label)}: {label}, {rows} row" + ("s" if rows != 1 else ""), latex)
+            for label, latex, rows in self.constraints
+        ]
+
+
+def _whose(label: str) -> str:
+    return "SVM" if label.startswith("svm.") else "PK"
+
+
+def _marked(mark: str) -> str:
+    r"""A mark such as ``J_PK: rule.mu`` in LaTeX."""
+    symbol, _, words = mark.partition(": ")
+    letter, _, index = symbol.partition("_")
+    return rf"{letter}_{{{index}}}" + (rf"\text{{: {_text(words)}}}" if words else "")
 
 
 def formulation(machines: Sequence[Machine]) -> Formulation:
@@ -52,8 +116,15 @@ def formulation(machines: Sequence[Machine]) -> Formulation:
     values = {"C": machines[0].spec.C}
     for machine in machines:
         _describe(machine, objective, constraints, values)
-    letters = (r"w", r"x") if machines[0].spec.kernel is None else (r"c", r"\varphi(x)")
+    named = {label.partition(".")[0] for label in (*objective, *constraints)}
+    for member in machines[0].problem.members:
+        if member.name not in named:
+            objective[member.name] = r"0 \text{ (it asks for nothing more)}"
+    kernel = machines[0].spec.kernel
+    letters = (r"w", r"x") if kernel is None else (r"c", r"\varphi(x)")
     function = machines[0].problem.function_latex.format(*letters)
+    if kernel is not None:
+        function += rf",\; k = \text{{{_text(repr(kernel))}}}"
     rows = [(label, *found) for label, found in constraints.items()]
     return Formulation(list(objective.items()), rows, function, list(values.items()))
 
@@ -103,4 +174,5 @@ def _rows(constraint: Any) -> int:
 
 
 def _text(words: str) -> str:
-    return words.replace("_", r"\_")
+    r"""Words inside ``\text{}``."""
+    return "".join(SPECIAL.get(letter, letter) for letter in words)

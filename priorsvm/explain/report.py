@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,26 @@ class Row:
 class Report:
     """Prints as text, shows as a table in a notebook, turns into a DataFrame by ``to_frame``.
 
-    ``rows`` add up to ``objective``, machine by machine.
+    Attributes
+    ----------
+    rows : list of :class:`Row`; their contributions add up to the objective, machine by machine.
+    objectives : class that is +1 -> objective of its machine.
+    solves : how each machine was solved: solver, status, rounds, residuals, seconds, and what blocks found.
+
+    Examples
+    --------
+    >>> from priorsvm import PriorSVC, MonotonicityHint
+    >>> X, y = [[0.0, 1.0], [1.0, 0.0], [1.0, 2.0], [2.0, 1.0]], [0, 0, 1, 1]
+    >>> report = PriorSVC(MonotonicityHint({0: 1}, hard=True), C=10.0).fit(X, y).report_
+    >>> print(report)
+    block              term         weight  contribution   share  rows  active  slack  price
+    svm                regulariser       1             1  100.0%     -       -      -      -
+    svm                loss              1             0    0.0%     4       ...
+    >>> report.to_frame()[["block", "term", "share"]].round(2)
+                   block         term  share
+    0                svm  regulariser    1.0
+    1                svm         loss    0.0
+    ...
     """
 
     rows: list[Row]
@@ -66,6 +86,7 @@ class Report:
             *("block", "term", "weight", "contribution", "share", "rows", "active", "slack", "price"),
         ]
         cells = []
+        hardest = max(row.price for row in self.rows)
         for row in self.rows:
             total = self.objectives[row.label]
             cells.append(
@@ -79,7 +100,7 @@ class Report:
                     str(row.rows) if row.rows else "-",
                     str(row.active) if row.rows else "-",
                     f"{_rounded(row.slack, row.rows):.4g}" if row.rows and not np.isnan(row.slack) else "-",
-                    f"{row.price:.4g}" if row.rows else "-",
+                    f"{_rounded(row.price, hardest):.4g}" if row.rows else "-",
                 ]
             )
         return head, cells
@@ -104,13 +125,20 @@ class Report:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return html_table(*self._cells()) + "".join(f"<p>{line}</p>" for line in self._footer())
+        return html_table(*self._cells()) + "".join(f"<p>{escape(line)}</p>" for line in self._footer())
 
     def to_frame(self) -> Any:
-        """The rows as a pandas DataFrame (needs pandas)."""
+        """The rows as a pandas DataFrame (needs pandas), with their share of the objective.
+
+        Its ``attrs["solves"]`` says how every machine was solved.
+        """
         import pandas as pd
 
-        return pd.DataFrame([vars(row) for row in self.rows])
+        frame = pd.DataFrame([vars(row) for row in self.rows])
+        totals = frame["label"].map(self.objectives)
+        frame.insert(4, "share", frame["contribution"] / totals.where(totals != 0))
+        frame.attrs["solves"] = self.solves
+        return frame
 
 
 def _all_rounds(solve: dict[str, Any]) -> str:

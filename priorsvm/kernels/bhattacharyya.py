@@ -225,9 +225,10 @@ def _log_determinant(S: Array) -> Array:
 def _cholesky(S: Array) -> Array:
     """Of matrices that are positive definite by the eta on their diagonal."""
     try:
-        return np.linalg.cholesky(S)
+        factor: Any = np.linalg.cholesky(S)
     except np.linalg.LinAlgError as error:
         raise InvalidInput(
             "Bhattacharyya: a covariance matrix is singular to all digits, as some vectors of a set lie in a "
             "plane and eta is too small beside them. Use a larger eta, or eta='scale'."
         ) from error
+    return np.asarray(factor, float)
