@@ -56,6 +56,7 @@ html_theme_options = {
     "secondary_sidebar_items": {"**": ["page-toc"], "guide/which_block": []},  # the picture takes the room
 }
 html_show_sourcelink = False
+html_domain_indices = False  # an index of two modules says nothing
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 
