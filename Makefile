@@ -32,7 +32,7 @@ docs: $(DEV) $(PAGES) ## the documentation, in docs/_build/html, and checks of i
 	@rm -f $(filter-out $(PAGES),$(wildcard docs/_notebooks/*.ipynb))
 	@rm -rf docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -q -d docs/_build/doctrees -b html docs docs/_build/html
-	PRIORSVM_SITE=docs/_build/html $(BIN)/pytest tests/test_site.py
+	PRIORSVM_SITE=docs/_build/html $(BIN)/pytest -rs tests/test_site.py
 
 notebooks: $(PAGES) ## run the notebooks that changed, into docs/_notebooks
 
