@@ -5,6 +5,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Each stamp says that .venv holds what pyproject.toml asks for; the second includes the first.
 RUN := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
+PAGES := $(patsubst notebooks/%.py,docs/_notebooks/%.ipynb,$(wildcard notebooks/*.py))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -27,16 +28,17 @@ lint: $(DEV) ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: $(DEV) ## the documentation, in docs/_build/html
-	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+docs: $(DEV) $(PAGES) ## the documentation, in docs/_build/html, and checks of its pages
+	@rm -f $(filter-out $(PAGES),$(wildcard docs/_notebooks/*.ipynb))
+	@rm -rf docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -q -d docs/_build/doctrees -b html docs docs/_build/html
+	PRIORSVM_SITE=docs/_build/html $(BIN)/pytest -rs tests/test_site.py
 
-notebooks: $(DEV) ## run the notebooks, into docs/_notebooks
-	@mkdir -p docs/_notebooks
-	@set -e; for source in notebooks/*.py; do \
-		notebook=docs/_notebooks/$$(basename $$source .py).ipynb; \
-		$(BIN)/jupytext --quiet --to ipynb --output $$notebook $$source; \
-		$(BIN)/jupyter-execute --inplace $$notebook; \
-	done
+notebooks: $(PAGES) ## run the notebooks that changed, into docs/_notebooks
+
+# A notebook is run by its test, which keeps what came out: after `make test` nothing is left to run.
+docs/_notebooks/%.ipynb: notebooks/%.py | $(DEV)
+	$(BIN)/pytest "tests/test_notebooks.py::test_runs_and_shows_a_picture[$*]"
 
 bench: $(DEV) ## speed as ratios to peers measured in the same run
 	$(BIN)/python -m benchmarks
@@ -47,10 +49,9 @@ clean: ## remove whatever the other targets made
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Two BLAS pools on two cores slow each other down.
-test check notebooks: export OPENBLAS_NUM_THREADS = 1
-test check notebooks: export OMP_NUM_THREADS = 1
-test check: export MPLBACKEND = Agg
-notebooks: export MPLBACKEND = module://matplotlib_inline.backend_inline
+test check docs notebooks: export OPENBLAS_NUM_THREADS = 1
+test check docs notebooks: export OMP_NUM_THREADS = 1
+test check docs notebooks: export MPLBACKEND = Agg
 
 $(RUN): pyproject.toml | $(BIN)/python
 	@echo "Installing priorsvm in $(VENV) ..."

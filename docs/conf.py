@@ -1,9 +1,17 @@
 """Sphinx configuration. Every page works without a network: MathJax comes with the pages."""
 
+import re
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
+from types import ModuleType
 
+from pybtex.database import parse_file
 from sphinx.application import Sphinx
 from sphinx.util import logging
+from sphinxcontrib.bibtex.plugin import register_plugin
+from sphinxcontrib.bibtex.style.referencing import BracketStyle
+from sphinxcontrib.bibtex.style.referencing.author_year import AuthorYearReferenceStyle
 
 import priorsvm
 
@@ -18,60 +26,94 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",
     "numpydoc",
-    "myst_parser",
+    "myst_nb",
+    "sphinxcontrib.bibtex",
 ]
-exclude_patterns = ["_build", "_notebooks"]
+exclude_patterns = ["_build"]
 myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
+nb_execution_mode = "off"  # the notebooks have run: see `make notebooks`
+
+bibtex_bibfiles = ["references.bib"]
+bibtex_default_style = "alpha"
+bibtex_reference_style = "round"
+
 autosummary_generate = False  # write_api_pages does it
 autodoc_typehints = "none"
-autodoc_default_options = {"members": True}
+autodoc_default_options = {"members": True, "member-order": "bysource"}
 numpydoc_show_class_members = False
 
+toc_object_entries_show_parents = "hide"
+
 html_theme = "pydata_sphinx_theme"
+html_title = "priorsvm"
 html_theme_options = {
     "show_prev_next": False,
     "navigation_with_keys": False,
     "footer_start": ["copyright"],
     "footer_end": [],
+    "secondary_sidebar_items": {"**": ["page-toc"], "guide/which_block": []},  # the picture takes the room
 }
 html_show_sourcelink = False
+html_domain_indices = False  # an index of two modules says nothing
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 
-# Module of priorsvm a public name lives in → heading on the API page.
+# Module of priorsvm a public name lives in → heading on the API page. Others get their own name as heading.
 API_SECTIONS = {
     "estimator": "The estimator",
     "prior": "Prior knowledge",
     "knowledge": "Prior knowledge",
     "kernels": "Kernels",
     "transforms": "Transforms",
+    "plot": "Pictures",
+    "persist": "Saving and loading",
     "datasets": "Data sets",
     "testing": "Testing your own blocks",
+    "errors": "Errors and warnings",
 }
 
 
+def public_names() -> dict[str, list[str]]:
+    """Heading → names under ``priorsvm``: what it exports, and modules that it exports nothing of."""
+    sections: dict[str, list[str]] = {heading: [] for heading in API_SECTIONS.values()}
+
+    def heading(module: str) -> str:
+        return API_SECTIONS.get(module, module.capitalize())
+
+    homes = {name: priorsvm._HOME[name].split(".")[0] for name in priorsvm.__all__ if name != "__version__"}
+    for name, home in homes.items():
+        sections.setdefault(heading(home), []).append(name)
+    for module in sorted(set(dir(priorsvm)) - set(priorsvm.__all__) - set(homes.values())):
+        sections.setdefault(heading(module), []).append(module)
+    return sections
+
+
+def directive(name: str) -> str:
+    value = getattr(priorsvm, name)
+    if isinstance(value, ModuleType):
+        return "automodule"
+    if isinstance(value, type):
+        return "autoclass"
+    return "autofunction" if callable(value) else "autodata"
+
+
 def write_api_pages(app: Sphinx) -> None:
-    """Write a page for every name in ``priorsvm.__all__``, and the tables that api.rst includes."""
+    """Write a page for every public name, and the tables that api.rst includes."""
     folder = Path(app.srcdir, "api")
     folder.mkdir(exist_ok=True)
-    sections: dict[str, list[str]] = {heading: [] for heading in API_SECTIONS.values()}
+    sections = public_names()
     pages = {}
-    for name in priorsvm.__all__:
-        if name == "__version__":
-            continue
+    for name in chain.from_iterable(sections.values()):
         try:
-            value = getattr(priorsvm, name)
+            pages[f"priorsvm.{name}.rst"] = (
+                f"{name}\n{'=' * len(name)}\n\n.. {directive(name)}:: priorsvm.{name}\n"
+            )
         except (ImportError, AttributeError) as error:
             logging.getLogger(__name__).warning(
                 "priorsvm.%s cannot be documented: %s", name, error, type="priorsvm", subtype="missing"
             )
-            continue
-        module = value.__module__.split(".")[1]
-        sections[API_SECTIONS[module]].append(name)
-        directive = "autoclass" if isinstance(value, type) else "autofunction"
-        pages[f"priorsvm.{name}.rst"] = (
-            f"{name}\n{'=' * len(name)}\n\n.. currentmodule:: priorsvm\n\n.. {directive}:: {name}\n"
-        )
     pages["tables.txt"] = "\n".join(
         f"{heading}\n{'-' * len(heading)}\n\n.. autosummary::\n   :nosignatures:\n   :toctree: api\n\n"
         + "".join(f"   {name}\n" for name in names)
@@ -95,6 +137,43 @@ def skip_request_methods(
     return True if name.startswith("set_") and name.endswith("_request") else None
 
 
+@dataclass
+class RoundReferenceStyle(AuthorYearReferenceStyle):
+    """Lauer and Bloch (2008)."""
+
+    bracket_textual: BracketStyle = field(default_factory=lambda: BracketStyle("(", ")"))
+    bracket_parenthetical: BracketStyle = field(default_factory=lambda: BracketStyle("(", ")"))
+
+
+register_plugin("sphinxcontrib.bibtex.style.referencing", "round", RoundReferenceStyle)
+
+
+def short_citations() -> dict[tuple[str, str], str]:
+    """How docstrings name a work, ("Wolf & Shashua", "2003"), → its key in references.bib."""
+    keys = {}
+    for key, entry in parse_file(Path(__file__).with_name("references.bib")).entries.items():
+        *names, last = [" ".join(person.last_names) for person in entry.persons["author"]]
+        keys[f"{', '.join(names)} & {last}" if names else last, entry.fields["year"]] = key
+    return keys
+
+
+CITATIONS = short_citations()
+NAMES = "|".join({re.escape(names).replace(r"\ ", r"\s+") for names, _ in CITATIONS})
+A_CITATION = re.compile(rf"(?<!& )\b({NAMES})\s+(\d{{4}}(?:, \d{{4}})*)")
+
+
+def link_citations(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """Link the works that a docstring names, "Mangasarian & Wild 2007, 2008", to the page of references."""
+
+    def roles(match: re.Match[str]) -> str:
+        names, years = " ".join(match[1].split()), match[2].split(", ")
+        keys = [CITATIONS.get((names, year)) for year in years]
+        return ", ".join(f":cite:t:`{key}`" for key in keys) if all(keys) else match[0]
+
+    lines[:] = A_CITATION.sub(roles, "\n".join(lines)).split("\n")
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("autodoc-process-docstring", link_citations)
     app.connect("autodoc-skip-member", skip_request_methods)
     app.connect("builder-inited", write_api_pages)

@@ -132,8 +132,8 @@ for models in (linear, bent):
 #
 # $$B^\top u + w = 0, \qquad -d^\top u + b \ge 1, \qquad u \ge 0 .$$
 #
-# Finitely many rows for infinitely many points. Here is the SVM with a polyhedron that is no box: `glucose
-# + 5 bmi >= 280`, to the ends of the picture.
+# Finitely many rows for infinitely many points. Here is the SVM with a polyhedron that is no box:
+# `glucose + 5 bmi >= 280`, to the ends of the picture.
 
 # %%
 B = np.array([[-1.0, -5.0], [1.0, 0.0], [0.0, 1.0]])

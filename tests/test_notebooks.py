@@ -1,4 +1,7 @@
-"""Every notebook runs from top to bottom, shows a picture, and ends in assertions."""
+"""Every notebook runs from top to bottom, shows a picture, and ends in assertions.
+
+What has run is kept in docs/_notebooks, from where the documentation takes its pages: see `make docs`.
+"""
 
 import os
 from pathlib import Path
@@ -9,7 +12,9 @@ jupytext = pytest.importorskip("jupytext")
 nbclient = pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 
-SOURCES = sorted((Path(__file__).parents[1] / "notebooks").glob("*.py"))
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "notebooks").glob("*.py"))
+PAGES = ROOT / "docs" / "_notebooks"
 SECONDS = 300
 
 # A kernel draws into the notebook unless it is told otherwise, and the tests are: see conftest.py.
@@ -18,6 +23,14 @@ INLINE = {**os.environ, "MPLBACKEND": "module://matplotlib_inline.backend_inline
 
 def code_cells(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def keep(notebook, stem):
+    """Write the page of a notebook, whole or not at all."""
+    PAGES.mkdir(exist_ok=True)
+    unfinished = PAGES / f".{stem}.{os.getpid()}"
+    unfinished.write_text(jupytext.writes(notebook, fmt="ipynb"), encoding="utf-8")
+    unfinished.replace(PAGES / f"{stem}.ipynb")
 
 
 def test_there_are_notebooks():
@@ -52,3 +65,4 @@ def test_runs_and_shows_a_picture(source, tmp_path):
     assert pictures
     for output in outputs:
         assert output.get("name") != "stderr", output["text"]
+    keep(notebook, source.stem)
