@@ -91,6 +91,10 @@ class Batch:
         """The largest t at which all λ + t d are in their cones."""
         raise NotImplementedError
 
+    def least(self) -> float:
+        """The least eigenvalue of all λ."""
+        return float(self.margin(self.lam).min())
+
 
 class Nonnegative(Batch):
     """Numbers :math:`\\ge 0`; k is 1."""
@@ -195,7 +199,7 @@ class SecondOrder(Batch):
 
 
 class Semidefinite(Batch):
-    r"""Symmetric matrices :math:`\succeq 0` as their upper triangle by columns, :math:`\sqrt2` off the diagonal."""
+    r"""Matrices :math:`\succeq 0` as upper triangles by columns, times :math:`\sqrt2` off the diagonal."""
 
     def __init__(self, start: int, n: int, side: int):
         super().__init__(start, n, side * (side + 1) // 2, side)
@@ -317,6 +321,10 @@ class Cones:
 
     def divide(self, b: Array) -> Array:
         return self._each("divide", b)
+
+    def least(self) -> float:
+        """The least eigenvalue of λ."""
+        return min((b.least() for b in self.batches if b.n), default=np.inf)
 
     def step(self, *directions: Array) -> float:
         """The longest step along all of these scaled directions that stays in the cones."""

@@ -46,6 +46,10 @@ class Class:
     def shape(self) -> tuple[int, int, int, int]:
         return *self.own.shape, self.active.shape[1]
 
+    def some(self, which: Array) -> Class:
+        """Some of its groups."""
+        return Class(self.rows[which], self.private[which], self.active[which], self.own[which])
+
     @property
     def active_rows(self) -> Array:
         """(g, a)."""
@@ -57,7 +61,8 @@ def shared_columns(A: Any, P: Any, cones: Cones) -> tuple[Array, Array]:
     m, n = A.shape
     cone_of = _cone_of(cones)
     pattern = sparse.csr_array(
-        (np.ones(A.nnz, bool), (np.repeat(cone_of, np.diff(A.indptr)), A.indices)), (cone_of[-1] + 1 if m else 0, n)
+        (np.ones(A.nnz, bool), (np.repeat(cone_of, np.diff(A.indptr)), A.indices)),
+        (cone_of[-1] + 1 if m else 0, n),
     )
     touches = np.bincount(pattern.indices, minlength=n)  # cones a variable is in
     P = sparse.csr_array(P)
@@ -137,10 +142,14 @@ def classes(A: Any, shared: Array, group: Array) -> list[Class]:
         groups = np.flatnonzero(member == c)
         number[groups] = np.arange(len(groups))
         rows = order[start[groups][:, None] + np.arange(rows_each)]
-        private = names[by_group[first[groups][:, None] + np.arange(private_each)]].reshape(len(groups), private_each)
+        private = names[by_group[first[groups][:, None] + np.arange(private_each)]].reshape(
+            len(groups), private_each
+        )
         active = np.argsort(~is_active[rows], axis=1, kind="stable")[:, :active_each]
         block = np.zeros((len(groups), rows_each, private_each))
         here = member[coefficient_group] == c
-        block[number[coefficient_group[here]], coefficient_place[here], slot[own.indices[here]]] = own.data[here]
+        block[number[coefficient_group[here]], coefficient_place[here], slot[own.indices[here]]] = own.data[
+            here
+        ]
         found.append(Class(rows, private, active, block))
     return found

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from . import presolve
 from .cones import Array, batches
-from .method import Point, minimise
+from .method import minimise
 
 # Names that CVXPY's interface to Clarabel, whose data and answers these are, knows.
 STATUS = {
@@ -38,7 +38,7 @@ class Answer:
     residuals: tuple[float, float, float]
 
 
-def solve(P: Any, q: Array, A: Any, b: Array, dims: Any, tol: float = 1e-9, limit: int = 100) -> Answer:
+def solve(P: Any, q: Array, A: Any, b: Array, dims: Any, tol: float = 1e-8, max_iter: int = 100) -> Answer:
     """Minimise ½x'Px + q'x subject to b - Ax in the cones of ``dims``."""
     start = time.perf_counter()
     A = sparse.csr_array(A)
@@ -50,8 +50,10 @@ def solve(P: Any, q: Array, A: Any, b: Array, dims: Any, tol: float = 1e-9, limi
         less = presolve.reduce(P, q, equations, e, rest, b_rest)
     except presolve.Inconsistent as error:
         z[: dims.zero] = error.multipliers
-        return Answer("PrimalInfeasible", np.zeros(len(q)), z, np.inf, time.perf_counter() - start, 0, (0, 0, 0))
-    point = minimise(less.P, less.q, less.A, less.b, cones, tol, limit)
+        return Answer(
+            "PrimalInfeasible", np.zeros(len(q)), z, np.inf, time.perf_counter() - start, 0, (0, 0, 0)
+        )
+    point = minimise(less.P, less.q, less.A, less.b, cones, tol, max_iter)
     x = less.full(point.x, homogeneous=point.status == "unbounded")
     own = np.empty(len(order))
     own[order] = point.z
@@ -60,7 +62,9 @@ def solve(P: Any, q: Array, A: Any, b: Array, dims: Any, tol: float = 1e-9, limi
     gradient = rest.T @ point.z + (0.0 if proof else P @ x + q)
     z[: dims.zero] = presolve.multipliers(equations, less.solved, gradient)
     value = float(0.5 * x @ (P @ x) + q @ x)
-    return Answer(STATUS[point.status], x, z, value, time.perf_counter() - start, point.iterations, point.residuals)
+    return Answer(
+        STATUS[point.status], x, z, value, time.perf_counter() - start, point.iterations, point.residuals
+    )
 
 
 class SCHUR(CLARABEL):

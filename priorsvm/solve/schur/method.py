@@ -8,8 +8,8 @@ Its optimality conditions get a variable :math:`\tau \ge 0` that scales the data
 .. math:: P x + A^\top z + q \tau = 0, \quad A x + s - b \tau = 0, \quad
           \kappa + q^\top x + b^\top z + x^\top P x / \tau = 0, \quad s \circ z = 0,\; \tau \kappa = 0 .
 
-Where :math:`\tau > 0` in the end, :math:`x / \tau` is optimal; where it vanishes, z or x is a proof that there
-is no feasible point, or no lower bound.
+Where :math:`\tau > 0` in the end, :math:`x / \tau` is optimal; where it vanishes, z or x is a proof that
+there is no feasible point, or no lower bound.
 """
 
 from __future__ import annotations
@@ -23,8 +23,14 @@ from scipy import sparse
 from .cones import Array, Cones
 from .newton import Newton
 
-# A step stops short of the boundary.
-SHORT = 0.99
+# A step stops short of the boundary, and sooner where some products s z lag behind the others.
+SHORT, SHORTER, LAGGING = 0.99, 0.9, 0.3
+
+# A solve with more error than this is repeated with a better factor.
+CARELESS = 1e-11
+
+# After a shorter step than this the method goes to the middle of the cones instead.
+POOR = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +174,11 @@ class _Method:
         if max(residuals) <= self.tol:
             return Point("optimal", x / tau, s / tau, z / tau, residuals, iteration)
         # A proof, if tau vanishes.
-        if bz < 0 and _norm(Atz) <= 1e-8 * -bz * max(1.0, _norm(z) / max(_norm(p.b0), 1.0)) and tau < 1e-2 * self.kappa:
+        if (
+            bz < 0
+            and _norm(Atz) <= 1e-8 * -bz * max(1.0, _norm(z) / max(_norm(p.b0), 1.0))
+            and tau < 1e-2 * self.kappa
+        ):
             return Point("infeasible", x, s, z / -bz, residuals, iteration)
         if qx < 0 and tau < 1e-2 * self.kappa and max(_norm(Px), _norm(Ax + s)) <= 1e-8 * -qx:
             return Point("unbounded", x / -qx, s, z, residuals, iteration)
@@ -178,14 +188,20 @@ class _Method:
         cones, newton = self.cones, self.newton
         x, s, z, tau, kappa = self.x, self.s, self.z, self.tau, self.kappa
         lam = cones.lam
-        Px = p.P @ x
+        Px = newton.times_P(x)
         xi = x / tau
-        Pxi = p.P @ xi
-        r_x = Px + p.A.T @ z + p.q * tau
-        r_z = p.A @ x + s - p.b * tau
+        Pxi = Px / tau
+        r_x = Px + newton.times_At(z) + p.q * tau
+        r_z = newton.times_A(x) + s - p.b * tau
         r_tau = kappa + p.q @ x + p.b @ z + x @ Px / tau
         mu = (lam @ lam + tau * kappa) / (cones.degree + 1)
-        x2, z2 = newton.solve(-p.q, p.b)
+        # (x, z) almost solves the system for (-q, b), as W'Wz = s: what it lacks is small where W is.
+        xc, zc = newton.solve(r_x, r_z - 2.0 * s)
+        if newton.error > CARELESS:
+            newton.factor(careful=True)
+            xc, zc = newton.solve(r_x, r_z - 2.0 * s)
+        x2, z2 = (x - xc) / tau, (z - zc) / tau
+        short = SHORT if min(cones.least() ** 2, tau * kappa) > LAGGING * mu else SHORTER
         slope = p.q + 2.0 * Pxi
         divisor = slope @ x2 + p.b @ z2 - xi @ Pxi - kappa / tau
 
@@ -209,9 +225,16 @@ class _Method:
         alpha = min(1.0, longest(ss, sz, dt, dk))
         sigma = (1.0 - alpha) ** 3
         # Corrector.
-        target = cones.product(lam, lam) + cones.product(ss, sz) - sigma * mu * cones.identity()
+        square, e = cones.product(lam, lam), cones.identity()
+        target = square + cones.product(ss, sz) - sigma * mu * e
         dx, dz, ss, sz, dt, dk = direction(1.0 - sigma, target, float(tau * kappa + dt * dk - sigma * mu))
-        alpha = min(1.0, SHORT * longest(ss, sz, dt, dk))
+        alpha = min(1.0, short * longest(ss, sz, dt, dk))
+        if alpha < POOR:  # the second order leads astray: to the middle first
+            sigma = 0.8
+            other = direction(1.0 - sigma, square - sigma * mu * e, tau * kappa - sigma * mu)
+            longer = min(1.0, short * longest(*other[2:]))
+            if longer > alpha:
+                (dx, dz, ss, sz, dt, dk), alpha = other, longer
         if not (np.isfinite(alpha) and np.isfinite(dx).all() and np.isfinite(dz).all()) or alpha < 1e-9:
             return False
         self.x, self.z = x + alpha * dx, z + alpha * dz

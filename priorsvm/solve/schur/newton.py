@@ -3,27 +3,38 @@ r"""The linear system of every step, with private variables eliminated first.
 .. math:: \begin{pmatrix} P & A^\top \\ A & -W^\top W \end{pmatrix}
           \begin{pmatrix} x \\ z \end{pmatrix} = \begin{pmatrix} r_1 \\ r_2 \end{pmatrix}
 
-With the rows :math:`\tilde A = W^{-\top} A` this is :math:`(P + \tilde A^\top \tilde A) x = \dots`. Householder
-reflections in each group turn the private columns of :math:`\tilde A` into a triangle; the rows below it know
-shared variables only, and their Gram matrix is the Schur complement S. Nothing is subtracted, so S is positive
-semidefinite to all digits.
+With the rows :math:`\tilde A = W^{-\top} A` this is :math:`(P + \tilde A^\top \tilde A) x = \dots`.
+Householder reflections in each group turn the private columns of :math:`\tilde A` into a triangle; the rows
+below it know shared variables only, and their Gram matrix is the Schur complement S. Nothing is subtracted,
+so S is positive semidefinite to all digits.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
 from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dpotrf
 
 from .cones import Array, Cones, Nonnegative, SecondOrder
 from .groups import DENSE, ROWS, Class, classes, shared_columns
 
 # Added to the diagonal, and refined away.
 STATIC = 1e-10
+
+# The system is solved to this, relative to its right-hand side, or as far as refinement gets.
+REFINED = 1e-14
 REFINEMENTS = 6
+
+# With so few shared variables all rows are dense.
+NARROW = 64
+
+# Products of entries of a sparse row are listed once, if there are no more than this many.
+LISTED = 2**22
 
 
 @dataclass(eq=False)
@@ -53,21 +64,35 @@ class Newton:
 
     def __init__(self, P: Any, A: Any, cones: Cones):
         self.cones, self.A, self.P = cones, sparse.csr_array(A), sparse.csr_array(P)
-        self.At = sparse.csr_array(self.A.T)
         shared, group = shared_columns(self.A, self.P, cones)
         self.shared, self.private = np.flatnonzero(shared), np.flatnonzero(~shared)
         self.P_shared = self.P[self.shared][:, self.shared].toarray()
         self.A_shared = sparse.csr_array(self.A[:, self.shared])
         own = self.P.diagonal()
-        r = len(self.shared)
-        busy = np.diff(self.A_shared.indptr)
-        self.is_dense = busy > max(DENSE * r, 3)
+        found = classes(self.A, shared, group)
+        busy, r = np.diff(self.A_shared.indptr), len(self.shared)
+        self.is_dense = busy > (0 if r <= NARROW else DENSE * r)
+        for c in found:  # a group is dense as a whole
+            rows = c.active_rows
+            self.is_dense[rows] = self.is_dense[rows].any(axis=1, keepdims=True)
         self.dense_rows, self.sparse_rows = np.flatnonzero(self.is_dense), np.flatnonzero(~self.is_dense)
         self.A_dense = self.A_shared[self.dense_rows].toarray()
         self.A_sparse = sparse.csr_array(self.A_shared[self.sparse_rows])
-        self.parts = [self._part(c, own) for c in classes(self.A, shared, group)]
+        self.listed = _listed(self.A_sparse)
+        # Of the matrix with the shared variables first, so that dense parts are dense.
+        self.A_private = sparse.csr_array(self.A[:, self.private])
+        self.P_private = own[self.private]
+        self.parts = [part for c in found for part in self._parts(c, own)]
 
-    def _part(self, c: Class, own: Array) -> _Part:
+    def _parts(self, c: Class, own: Array) -> list[_Part]:
+        """The class, or its dense and its sparse groups apart."""
+        if c.active.shape[1] == 0:
+            return [self._part(c, own, False)]
+        dense = self.is_dense[c.active_rows[:, 0]]
+        split = ((dense, True), (~dense, False))
+        return [self._part(c.some(which), own, name) for which, name in split if which.any()]
+
+    def _part(self, c: Class, own: Array, dense: bool) -> _Part:
         g, k = c.rows.shape
         group = np.full(self.cones.size, -1)
         place = np.full(self.cones.size, -1)
@@ -79,48 +104,68 @@ class Newton:
             if len(mine):
                 pieces.append((batch, mine, groups[mine, 0], places[mine]))
         root = np.sqrt(own[c.private] + STATIC)
-        active = c.active_rows
-        dense = bool(self.is_dense[active].all()) and active.size > 0
         where = np.empty(self.cones.size, int)
         where[self.dense_rows] = np.arange(len(self.dense_rows))
         where[self.sparse_rows] = np.arange(len(self.sparse_rows))
-        mixed = not dense and bool(self.is_dense[active].any())
-        return _Part(c, pieces, root, dense, active if mixed else where[active])
+        return _Part(c, pieces, root, dense, where[c.active_rows])
 
     # ------------------------------------------------------------------ factoring
 
-    def factor(self) -> None:
-        """For the present scalings of the cones."""
-        S = self.P_shared.copy()
-        weight = np.zeros(self.cones.size)
-        tall: list[Array] = []
+    def factor(self, careful: bool = False) -> None:
+        """For the present scalings of the cones; carefully, without squaring the condition."""
+        r, weight = len(self.shared), np.zeros(self.cones.size)
+        tall: list[Array] = []  # dense rows over shared variables
+        thin: list[Any] = []  # sparse ones
         for part in self.parts:
             self._reflect(part)
-            g, k, p, a = part.shape.shape
+            a = part.shape.active.shape[1]
             if a == 0:
                 continue
             if part.large:
                 tall.append(self._large(part))
             elif a == 1:
-                weight[part.shape.active_rows[:, 0]] = np.einsum("gk,gk->g", part.below[:, :, 0], part.below[:, :, 0])
+                weight[part.shape.active_rows[:, 0]] = np.einsum("gka,gka->g", part.below, part.below)
             elif part.dense:
-                tall.append((part.below @ self.A_dense[part.positions]).reshape(-1, len(self.shared)))
+                tall.append((part.below @ self.A_dense[part.positions]).reshape(-1, r))
             else:
-                rows = self._in_blocks(part)
-                S += (rows.T @ rows).toarray()
-        dense = weight[self.dense_rows]
-        if np.any(dense > 0):
-            some = dense > 0
-            tall.append(np.sqrt(dense[some])[:, None] * self.A_dense[some])
-        for rows in tall:
-            upper = dsyrk(1.0, rows.T, trans=0) if len(rows) else 0.0
-            S += upper
-        if tall:  # the triangle that was added is made whole
-            S = np.triu(S) + np.triu(S, 1).T if not len(self.sparse_rows) else _mirrored(S, self.P_shared)
-        light = weight[self.sparse_rows]
-        if np.any(light > 0):
+                thin.append(self._in_blocks(part))
+        heavy, light = weight[self.dense_rows], weight[self.sparse_rows]
+        if np.any(heavy > 0):
+            tall.append(np.sqrt(heavy[heavy > 0])[:, None] * self.A_dense[heavy > 0])
+        if careful:
+            thin.append(sparse.diags_array(np.sqrt(light)) @ self.A_sparse)
+            return self._triangle(np.vstack([self.root_P, *tall, *(rows.toarray() for rows in thin)]))
+        S = self.P_shared.copy()
+        if tall:
+            half = np.zeros((r, r), order="F")
+            for rows in tall:
+                half = dsyrk(1.0, rows.T, beta=1.0, c=half, overwrite_c=True)  # the upper triangle
+            S += half
+            S += np.triu(half, 1).T
+        for rows in thin:
+            S += (rows.T @ rows).toarray()
+        if self.listed is not None:
+            places, products = self.listed
+            S.reshape(-1)[places] += products @ light
+        elif np.any(light > 0):
             S += (self.A_sparse.T @ sparse.diags_array(light) @ self.A_sparse).toarray()
-        self._cholesky(S)
+        return self._cholesky(S)
+
+    @cached_property
+    def root_P(self) -> Array:
+        """Rows whose Gram matrix is P."""
+        values, vectors = linalg.eigh(self.P_shared)
+        return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+
+    def _triangle(self, rows: Array) -> None:
+        """The factor R of S = R'R from the rows of which S is the Gram matrix; large rows first."""
+        sizes = np.einsum("ij,ij->i", rows, rows)
+        if not np.isfinite(sizes).all():
+            raise FloatingPointError("a row is not finite")
+        rows = rows[np.argsort(-sizes, kind="stable")]
+        rows = np.vstack([rows, np.sqrt(STATIC) * np.eye(rows.shape[1])])
+        R, self.order = linalg.qr(rows, mode="r", pivoting=True, overwrite_a=True, check_finite=False)
+        self.factor_, self.size = (R[: rows.shape[1]], False), np.ones(rows.shape[1])
 
     def _reflect(self, part: _Part) -> None:
         """Triangulate the private columns of a class of groups."""
@@ -149,7 +194,9 @@ class Newton:
             v[:, 0] += np.copysign(length, v[:, 0])
             square = np.einsum("gk,gk->g", v, v)
             tail = G[:, j:, j:]
-            tail -= (2.0 / square)[:, None, None] * v[:, :, None] * np.einsum("gk,gkc->gc", v, tail)[:, None, :]
+            tail -= (
+                (2.0 / square)[:, None, None] * v[:, :, None] * np.einsum("gk,gkc->gc", v, tail)[:, None, :]
+            )
         part.R, part.across, part.below = G[:, :p, :p], G[:, :p, p:], G[:, p:, p:]
 
     def _large(self, part: _Part) -> Array:
@@ -170,52 +217,72 @@ class Newton:
         """The rows below the triangle, as a sparse matrix over shared variables."""
         g, k, a = part.below.shape
         rows = np.arange(g * k).reshape(g, k, 1) + np.zeros((1, 1, a), int)
-        columns = part.shape.active_rows[:, None, :] + np.zeros((1, k, 1), int)
-        blocks = sparse.csr_array((part.below.ravel(), (rows.ravel(), columns.ravel())), (g * k, self.cones.size))
-        return sparse.csr_array(blocks @ self.A_shared)
+        columns = part.positions[:, None, :] + np.zeros((1, k, 1), int)
+        size = (g * k, len(self.sparse_rows))
+        blocks = sparse.csr_array((part.below.ravel(), (rows.ravel(), columns.ravel())), size)
+        return sparse.csr_array(blocks @ self.A_sparse)
 
     def _cholesky(self, S: Array) -> None:
-        if not np.isfinite(S).all():
+        diagonal = np.diagonal(S).copy()
+        if not np.isfinite(diagonal).all():
             raise FloatingPointError("the Schur complement is not finite")
-        size = np.sqrt(np.maximum(np.diagonal(S), 0.0) + STATIC)
-        scaled = S / size[:, None] / size
+        size = np.sqrt(np.maximum(diagonal, 0.0) + STATIC)
+        S /= size[:, None]
+        S /= size
         extra = 1e-14
         while True:
-            scaled[np.diag_indices_from(scaled)] = np.diagonal(S) / size**2 + STATIC / size**2 + extra
-            try:
-                factor = linalg.cho_factor(scaled, lower=True, check_finite=False)
+            np.fill_diagonal(S, (diagonal + STATIC) / size**2 + extra)
+            factor, failed = dpotrf(S.T, lower=1, clean=0, overwrite_a=0)
+            if not failed:
                 break
-            except linalg.LinAlgError:
-                extra *= 100.0
-                if extra > 1e-4:
-                    raise FloatingPointError("the Schur complement is not positive definite") from None
-        self.factor_, self.size = factor, size
+            extra *= 100.0
+            if extra > 1e-4:
+                raise FloatingPointError("the Schur complement is not positive definite")
+        self.factor_, self.size, self.order = (factor, True), size, slice(None)
 
     # ------------------------------------------------------------------ solving
 
+    def times_P(self, x: Array) -> Array:
+        out = np.empty_like(x)
+        out[self.shared] = self.P_shared @ x[self.shared]
+        out[self.private] = self.P_private * x[self.private]
+        return out
+
+    def times_A(self, x: Array) -> Array:
+        out = self.A_private @ x[self.private]
+        out[self.dense_rows] += self.A_dense @ x[self.shared]
+        out[self.sparse_rows] += self.A_sparse @ x[self.shared]
+        return out
+
+    def times_At(self, z: Array) -> Array:
+        out = np.empty(len(self.shared) + len(self.private))
+        out[self.shared] = z[self.dense_rows] @ self.A_dense + self.A_sparse.T @ z[self.sparse_rows]
+        out[self.private] = self.A_private.T @ z
+        return out
+
     def solve(self, r1: Array, r2: Array) -> tuple[Array, Array]:
         """x and z, refined against the system as it is."""
-        x, z = self._once(r1, r2)
+        x, z = best = self._once(r1, r2)
         scale = max(np.abs(r1).max(initial=0.0), np.abs(r2).max(initial=0.0), 1e-300)
-        last = np.inf
+        least = np.inf
         for _ in range(REFINEMENTS):
-            e1 = r1 - self.P @ x - self.At @ z
-            e2 = r2 - self.A @ x + self.cones.Wt(self.cones.W(z))
+            e1 = r1 - self.times_P(x) - self.times_At(z)
+            e2 = r2 - self.times_A(x) + self.cones.Wt(self.cones.W(z))
             error = max(np.abs(e1).max(initial=0.0), np.abs(e2).max(initial=0.0)) / scale
-            if not error < 0.5 * last or error < 1e-14:
+            if not error < 0.5 * least:
                 break
-            best, last = (x, z), error
+            best, least = (x, z), error
+            if error < REFINED:
+                break
             dx, dz = self._once(e1, e2)
             x, z = x + dx, z + dz
-        if not error < last and last < np.inf:
-            x, z = best
-        self.error = min(error, last)
-        return x, z
+        self.error = least
+        return best
 
     def _once(self, r1: Array, r2: Array) -> tuple[Array, Array]:
         cones = self.cones
-        x = self._inverse(r1 + self.At @ cones.W_inverse(cones.Wt_inverse(r2)))
-        return x, cones.W_inverse(cones.Wt_inverse(self.A @ x - r2))
+        x = self._inverse(r1 + self.times_At(cones.W_inverse(cones.Wt_inverse(r2))))
+        return x, cones.W_inverse(cones.Wt_inverse(self.times_A(x) - r2))
 
     def _inverse(self, rhs: Array) -> Array:
         """(P + Ã'Ã)⁻¹ rhs by the factors."""
@@ -227,10 +294,13 @@ class Newton:
                 half = _triangular(part.R, rhs[part.shape.private], transposed=True)
                 halves.append(half)
                 rows[part.shape.active_rows] += np.einsum("gpa,gp->ga", part.across, half)
-        u = rhs[self.shared] - self.A_shared.T @ rows
-        u = linalg.cho_solve(self.factor_, u / self.size, check_finite=False) / self.size
+        u = rhs[self.shared] - rows[self.dense_rows] @ self.A_dense - self.A_sparse.T @ rows[self.sparse_rows]
+        scaled = (u / self.size)[self.order]
+        u[self.order] = linalg.cho_solve(self.factor_, scaled, check_finite=False)
+        u /= self.size
         x[self.shared] = u
-        values = self.A_shared @ u
+        values = np.empty(self.cones.size)
+        values[self.dense_rows], values[self.sparse_rows] = self.A_dense @ u, self.A_sparse @ u
         whole = iter(halves)
         for part in self.parts:
             if part.shape.private.shape[1]:
@@ -249,6 +319,16 @@ def _triangular(R: Array, b: Array, transposed: bool) -> Array:
     return x
 
 
-def _mirrored(S: Array, plain: Array) -> Array:
-    """The matrix whose upper triangle is complete."""
-    return np.triu(S) + np.triu(S, 1).T
+def _listed(A: Any) -> tuple[Array, Any] | None:
+    """Where products of two entries of a row go in A'diag(w)A, and the matrix that gives them from w."""
+    length = np.diff(A.indptr)
+    if not 0 < int(np.sum(length**2)) <= LISTED:
+        return None
+    rows = np.repeat(np.arange(len(length)), length**2)
+    # The i-th pair of a row of n entries is (i // n, i % n).
+    number = np.arange(len(rows)) - np.repeat(np.cumsum(length**2) - length**2, length**2)
+    first, second = A.indptr[rows] + number // length[rows], A.indptr[rows] + number % length[rows]
+    flat = A.indices[first].astype(np.int64) * A.shape[1] + A.indices[second]
+    places, pair = np.unique(flat, return_inverse=True)
+    products = sparse.csr_array((A.data[first] * A.data[second], (pair, rows)), (len(places), len(length)))
+    return places, products

@@ -2,8 +2,8 @@ r"""Equations are solved for, so that inequalities and cones are left.
 
 From :math:`\min \frac12 x^\top P x + q^\top x` subject to :math:`Ex = e` and :math:`b - Ax \in K` to the same
 without E, with fewer variables. Most equations define a variable that nothing else defines, the values of f
-above all: these go in one sparse product. The rest is solved by pivots, and what ties shared variables to each
-other by an orthonormal basis of the null space.
+above all: these go in one sparse product. The rest is solved by pivots, and what ties shared variables to
+each other by an orthonormal basis of the null space.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def _entries(E: Any, rows: Array, columns: Array) -> Array:
 
 
 def _pivots(E: Any, A: Any, P: Any) -> tuple[Array, Array]:
-    """Rows and columns such that each column is in one of the rows only, and those rows in no other's column."""
+    """Rows and columns for them, such that none of these columns is in another of these rows."""
     n = E.shape[1]
     in_E = np.bincount(E.indices, minlength=n)
     heavy = in_E + np.bincount(A.indices, minlength=n) + np.bincount(P.indices, minlength=n)
@@ -228,7 +228,9 @@ def _null_space(
     turn = sparse.lil_array((out.size, len(others) + N.shape[1]))
     turn = sparse.hstack(
         [
-            sparse.csr_array((np.ones(len(others)), (others, np.arange(len(others)))), (out.size, len(others))),
+            sparse.csr_array(
+                (np.ones(len(others)), (others, np.arange(len(others)))), (out.size, len(others))
+            ),
             _scattered(N, columns, out.size),
         ],
         format="csr",
