@@ -64,12 +64,14 @@ _HOME = {
     "FeatureScaling": "transforms.features",
     "FeatureDeletion": "transforms.features",
     "FromFunction": "transforms.vectors",
+    "save": "persist",
+    "load": "persist",
     "check_knowledge": "testing",
     "load_usps": "datasets",
     "load_mnist": "datasets",
 }
 
-_MODULES = {"errors", "datasets", "testing", "kernels", "transforms", "knowledge"}
+_MODULES = {"errors", "datasets", "testing", "kernels", "transforms", "knowledge", "persist", "plot"}
 
 __all__ = ["__version__", *_HOME]
 

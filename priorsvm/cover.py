@@ -160,6 +160,18 @@ def interpolation_error(cells: Cells, kernel: Any, scale: Any, direction: Array 
 
 
 @dataclass(frozen=True, eq=False)
+class Interpolation:
+    """:func:`interpolation_error` of one machine along one direction, as data that can be saved."""
+
+    kernel: Any
+    scale: Any
+    direction: Array | None
+
+    def __call__(self, cells: Cells) -> Array:
+        return interpolation_error(cells, self.kernel, self.scale, self.direction)
+
+
+@dataclass(frozen=True, eq=False)
 class Cover:
     """Cells that cover a region, and the bound that their corners give.
 

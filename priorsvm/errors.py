@@ -12,6 +12,13 @@ import re
 def readable(text: str) -> str:
     """On one line, with functions by name: their place in memory says nothing, and is never the same.
 
+    Parameters
+    ----------
+    text : str
+        What ``repr`` says of something.
+
+    Examples
+    --------
     >>> readable("Call(f=<function double at 0x7f4fdb4d84a0>,\\n     times=2)")
     'Call(f=double, times=2)'
     """
@@ -56,6 +63,14 @@ class TooLarge(PriorSVMError, MemoryError):
 
 class DataNotFound(PriorSVMError, FileNotFoundError):
     """A data set is neither on this machine nor to be had from a network."""
+
+
+class BadFile(InvalidInput):
+    """A file that is no saved model, is damaged, or holds what is not trusted; nothing in it was run."""
+
+
+class SkopsNotInstalled(PriorSVMError, ImportError):
+    """Models are saved and loaded by the package skops, which is not installed."""
 
 
 class SolverNotInstalled(PriorSVMError, ImportError):
@@ -108,3 +123,7 @@ class CoarsePolynomial(PriorSVMWarning):
 
 class Recompiled(PriorSVMWarning):
     """A path could not keep its compiled problem because more than weights changed."""
+
+
+class OtherVersion(PriorSVMWarning):
+    """A saved model comes from another version of priorsvm."""

@@ -163,7 +163,18 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
     # ------------------------------------------------------------------ fitting
 
     def set_params(self, **params: Any) -> PriorSVC:
-        """Set parameters; those of a single block also by its name, ``prior__rule__mu``, as in a sum."""
+        """Set parameters; those of a single block also by its name, ``prior__rule__mu``, as in a sum.
+
+        Parameters
+        ----------
+        **params : values by name
+
+        Examples
+        --------
+        >>> from priorsvm import OddnessHint, PriorSVC
+        >>> PriorSVC(OddnessHint()).set_params(prior__oddness_hint__mu=3.0).prior["oddness_hint"]
+        OddnessHint(mu=3.0)
+        """
         block = self.prior
         if isinstance(block, Knowledge):
             prefix = f"prior__{snake_case(type(block).__name__)}"
@@ -184,6 +195,13 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             Factor on C per row; a row of weight 2 counts as if it were there twice.
         **rows : arrays with one entry per row
             Row parameters of blocks, as ``<block>__<parameter>``.
+
+        Examples
+        --------
+        >>> from priorsvm import PriorSVC, SampleCosts
+        >>> X, y = [[0.0], [1.0], [2.0]], [0, 1, 0]
+        >>> PriorSVC(SampleCosts()).fit(X, y, sample_costs__costs=[1, 5, 0]).predict([[2.0]])
+        array([1])
         """
         from joblib import parallel_config
 
@@ -603,7 +621,18 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
     # ------------------------------------------------------------------ scoring
 
     def decision_function(self, X: Any) -> Array:
-        """f of every row: (n,) for two classes, (n, K) for more."""
+        """f of every row: (n,) for two classes, (n, K) for more.
+
+        Parameters
+        ----------
+        X : rows, as in ``fit``
+
+        Examples
+        --------
+        >>> from priorsvm import PriorSVC
+        >>> PriorSVC().fit([[0.0], [2.0]], [0, 1]).decision_function([[1.0], [2.5]]).round(6) + 0
+        array([0. , 1.5])
+        """
         return self._scores(self._checked_rows(X))
 
     def _checked_rows(self, X: Any) -> Any:
@@ -643,7 +672,18 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         return whole._in_blocks(self.kernel_, whole._to_inner(X)) + self.intercept_
 
     def predict(self, X: Any) -> Array:
-        """The class of every row."""
+        """The class of every row.
+
+        Parameters
+        ----------
+        X : rows, as in ``fit``
+
+        Examples
+        --------
+        >>> from priorsvm import PriorSVC
+        >>> PriorSVC().fit([[0.0], [2.0]], ["well", "ill"]).predict([[0.5], [2.5]])
+        array(['well', 'ill'], dtype='<U4')
+        """
         scores = self.decision_function(X)
         chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[chosen]
@@ -745,7 +785,14 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         return report(self._fitted_machines())
 
     def formulation(self) -> Formulation:
-        """The problem that was solved, in LaTeX, block by block."""
+        """The problem that was solved, in LaTeX, block by block.
+
+        Examples
+        --------
+        >>> from priorsvm import OddnessHint, PriorSVC
+        >>> "oddness" in str(PriorSVC(OddnessHint()).fit([[0.0], [2.0]], [0, 1]).formulation())
+        True
+        """
         from .explain.formulation import formulation
 
         return formulation(self._fitted_machines())
@@ -758,6 +805,13 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         X : (n, d) array, optional
             New rows. Of blocks that know how rows may be moved, also whether these keep their class
             whatever move is made: ``verify(X).stability["<block>"]`` has the share of them, and the worst.
+
+        Examples
+        --------
+        >>> from priorsvm import Box, PriorSVC
+        >>> model = PriorSVC(Box({0: (2, 3)}, label=1, hard=True)).fit([[0.0], [1.0]], [0, 1])
+        >>> model.verify().holds
+        True
         """
         from .verify import verify
 
@@ -799,7 +853,14 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         return tags
 
     def get_metadata_routing(self) -> Any:
-        """Requests of ``fit``: sample_weight, and the blocks' row parameters, which are always wanted."""
+        """Requests of ``fit``: sample_weight, and the blocks' row parameters, which are always wanted.
+
+        Examples
+        --------
+        >>> from priorsvm import PriorSVC, SampleCosts
+        >>> sorted(PriorSVC(SampleCosts()).get_metadata_routing().fit.requests)
+        ['sample_costs__costs', 'sample_costs__margins', 'sample_weight']
+        """
         routing = copy.deepcopy(super().get_metadata_routing())
         for key in _row_keys(as_prior(self.prior)):
             routing.fit.add_request(param=key, alias=True)

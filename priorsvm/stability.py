@@ -27,6 +27,13 @@ class Stability:
     points : (n, d) array, each row where that happens; sparse if the rows are.
     kept : (n,) array, whether the class stays; where two lead, ``predict`` gives the first of them.
     tried : how many moves of each row were looked at if there are more; None if it was all of them.
+
+    Examples
+    --------
+    >>> from priorsvm import InvariantLoss, PriorSVC, Shift
+    >>> model = PriorSVC(InvariantLoss(Shift([0.5]))).fit([[0.0], [3.0]], [0, 1])
+    >>> model.verify([[0.2], [1.8]]).stability["invariant_loss"]
+    <Stability: 50.0% of 2 new rows keep their class under every move>
     """
 
     lead: Array
@@ -75,6 +82,14 @@ def stability(
     coef, intercept : the weights of linear machines, else None
     transform, X : the moves, and the rows that are moved
     thetas : (s, q) array, the moves to look at; by default those of the orbit
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from priorsvm import Shift
+    >>> found = stability(lambda X: X[:, 0], None, np.zeros(1), Shift([0.5]), np.array([[0.2], [1.0]]))
+    >>> found.lead, found.kept
+    (array([-0.3,  0.5]), array([False,  True]))
     """
     if isinstance(transform, FeatureScaling):
         assert coef is not None

@@ -18,7 +18,22 @@ from .stability import Stability
 
 @dataclass(frozen=True)
 class Check:
-    """The verdict on one block of one machine."""
+    """The verdict on one block of one machine.
+
+    Attributes
+    ----------
+    block : the block's name.
+    verdict : what was found.
+    label : the class that is +1 in that machine.
+
+    Examples
+    --------
+    >>> from priorsvm import Box, PriorSVC
+    >>> model = PriorSVC(Box({0: (2, 3)}, label=1, hard=True)).fit([[0.0], [1.0]], [0, 1])
+    >>> [check] = model.verify().checks
+    >>> check.block, check.verdict.holds, check.label
+    ('box', True, 1)
+    """
 
     block: str
     verdict: Verdict
@@ -33,6 +48,14 @@ class Verification:
     ----------
     checks : the verdicts.
     stability : block -> what its moves do to the class of the new rows that were given, if any.
+
+    Examples
+    --------
+    >>> from priorsvm import Box, PriorSVC
+    >>> model = PriorSVC(Box({0: (2, 3)}, label=1, hard=True)).fit([[0.0], [1.0]], [0, 1])
+    >>> found = model.verify()
+    >>> found.holds, found["box"].proven
+    (True, True)
     """
 
     checks: list[Check]
@@ -94,7 +117,18 @@ class Verification:
 
 
 def verify(machines: Sequence[Machine]) -> Verification:
-    """Ask every block of every machine."""
+    """Ask every block of every machine.
+
+    Parameters
+    ----------
+    machines : the machines of a fitted model
+
+    Examples
+    --------
+    >>> from priorsvm import PriorSVC
+    >>> PriorSVC().fit([[0.0], [1.0]], [1, 0]).verify()
+    There is no block to verify.
+    """
     checks = []
     for machine in machines:
         sample = machine.sample

@@ -40,6 +40,16 @@ class Digits:
         ``X_train[i].reshape(image_shape)`` is an upright image; the ``shape`` of image transforms.
     background : float
         The value of empty paper; the ``fill`` of image transforms.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from priorsvm import Translation
+    >>> from priorsvm.datasets import Digits
+    >>> blank, seven = np.full((1, 16), -1.0), np.array([7])
+    >>> digits = Digits(blank, seven, blank, seven, (4, 4), -1.0)
+    >>> Translation(digits.image_shape, 1, fill=digits.background).orbit(digits.X_train).shape
+    (1, 5, 16)
     """
 
     X_train: NDArray[np.float64]

@@ -9,6 +9,13 @@ from html import escape
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Columns padded to equal width; those that hold numbers are flush right.
 
+    Parameters
+    ----------
+    head : words above the columns
+    rows : a list of cells for each row
+
+    Examples
+    --------
     >>> print(text_table(["block", "value"], [["svm", "1.5"], ["hint", "10.25"]]))
     block  value
     svm      1.5
@@ -27,7 +34,18 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The same as an HTML table."""
+    """The same as an HTML table.
+
+    Parameters
+    ----------
+    head : words above the columns
+    rows : a list of cells for each row
+
+    Examples
+    --------
+    >>> html_table(["a < b"], [["1"]])
+    '<table><thead><tr><th>a &lt; b</th></tr></thead><tbody><tr><td>1</td></tr></tbody></table>'
+    """
 
     def row(cells: Sequence[str], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"

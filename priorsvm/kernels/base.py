@@ -710,9 +710,11 @@ class Scaled(_Combination):
 
 
 class FromCallable(Kernel):
-    """A function of two matrices as a kernel: what ``kernel=function`` means.
+    r"""A function of two matrices as a kernel: what ``kernel=function`` means.
 
-    Nothing is known of its definiteness, and it has no slope.
+    .. math:: K_{ij} = k(a_i, b_j) = \mathrm{function}(A, B)_{ij}
+
+    for rows :math:`a_i` of A and :math:`b_j` of B. Nothing is known of its definiteness, and it has no slope.
 
     Parameters
     ----------

@@ -134,9 +134,25 @@ class Directions:
 
 
 class SetKernel(Kernel):
-    """A similarity of two sets of vectors, in the space of the vectors or in that of a base kernel.
+    r"""Base of the similarities of two sets of vectors :math:`k(\{x_1, \dots, x_m\}, \{z_1, \dots, z_n\})`.
 
-    ``_matrix`` and ``_diag`` are given :class:`Sets`.
+    In the space of the vectors, or in that of a ``base`` kernel. A kernel of one's own has ``_matrix``, and
+    ``_diag`` if that is quicker, which are given :class:`Sets`.
+
+    Examples
+    --------
+    The kernel between the means of two sets, :math:`k(X, Z) = \bar x^\top \bar z`.
+
+    >>> from priorsvm.kernels import SetKernel
+    >>> class Means(SetKernel):
+    ...     base = None
+    ...     definiteness = "psd"
+    ...     def _matrix(self, A, B):
+    ...         means = [sets.elements.sum(axis=1) / sets.sizes[:, None] for sets in (A, B)]
+    ...         return means[0] @ means[1].T
+    >>> Means()([[[1.0], [3.0]], [[4.0]]])
+    array([[ 4.,  8.],
+           [ 8., 16.]])
     """
 
     takes_sets = True
@@ -195,7 +211,9 @@ def by_pairs(block: Callable[[slice, slice], Array], n: int, m: int, pair: int, 
 
 
 class OnRows(_Combination):
-    """A kernel between sets of vectors that takes each set as a row of numbers.
+    r"""A kernel between sets of vectors that takes each set as a row of numbers.
+
+    .. math:: k\bigl((x_1, \dots, x_m), (z_1, \dots, z_n)\bigr) = k_{set}(\{x_i\}, \{z_j\})
 
     What :class:`PriorSVC` makes of such a kernel. It also takes sets as they are.
 

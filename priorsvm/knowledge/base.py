@@ -24,13 +24,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Terms:
-    """What a block adds to the problem.
+    r"""What a block adds to the problem.
 
     Attributes
     ----------
     penalties : hyper-parameter name -> convex expression without parameters. The assembler multiplies it
         by (outer weight) x (the block's attribute of that name).
     constraints : label -> constraint. It stands in the problem under ``block.label``.
+
+    Examples
+    --------
+    What a block's ``build`` returns: the lasso, :math:`J_{PK} = \mu \|w\|_1`, with slack variables.
+
+    >>> import cvxpy as cp
+    >>> from priorsvm import Knowledge, PriorSVC, Terms
+    >>> class Lasso(Knowledge):
+    ...     requires = {"coef"}
+    ...     def __init__(self, mu=1.0):
+    ...         self.mu = mu
+    ...     def build(self, f, context):
+    ...         size = cp.Variable(f.coef.shape[0])
+    ...         return Terms({"mu": cp.sum(size)}, {"above": size >= f.coef, "below": size >= -f.coef})
+    >>> X, y = [[0.0, 0.0], [1.0, 0.0], [2.0, 0.5], [3.0, 0.5]], [0, 0, 1, 1]
+    >>> models = PriorSVC(C=100.0), PriorSVC(Lasso(3.0), C=100.0)
+    >>> [round(float(model.fit(X, y).coef_[0, 1]), 3) + 0 for model in models]
+    [0.8, 0.0]
     """
 
     penalties: Mapping[str, cp.Expression] = field(default_factory=dict)
@@ -59,6 +77,19 @@ class Context:
     lower : a lower bound on the objective of this round's problem (in ``refine``).
     notes : what ``refine`` tells of this round for ``history_``. Two names mean something: ``columns``, how
         many the block has, and ``needed``, the slack of each of ``rows`` that covers all it asks of this f.
+
+    Examples
+    --------
+    A block that asks nothing, and tells how many of its rows lie inside the margin.
+
+    >>> from priorsvm import Knowledge, PriorSVC, Terms
+    >>> class Inside(Knowledge):
+    ...     def build(self, f, context):
+    ...         return Terms()
+    ...     def findings(self, f, context):
+    ...         return int((context.slack > context.tol).sum())
+    >>> PriorSVC(Inside()).fit([[0.0], [1.0], [0.9], [2.0]], [0, 0, 1, 1]).findings_
+    {'inside': 2}
     """
 
     name: str
@@ -89,6 +120,14 @@ class Verdict:
     proven : True if ``worst`` is exact over all the block speaks of, False if it was sampled.
     checked, violated : at how many places f was evaluated, and at how many of them it was wrong.
     asked : what was asked, in words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from priorsvm import Verdict
+    >>> found = Verdict.at_points(np.array([0.3, -0.2]), np.array([[1.0], [2.0]]), "f >= 1", tol=1e-5)
+    >>> found.holds, found.worst, found.where, found.violated
+    (False, -0.2, array([2.]), 1)
     """
 
     holds: bool | None

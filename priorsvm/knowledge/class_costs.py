@@ -48,6 +48,15 @@ class ClassCosts(Knowledge):
         self.costs = costs
         self.scale = scale
 
+    def __getstate__(self) -> dict[str, Any]:
+        # As pairs: skops has no keys but words and numbers, and classes may be True and False.
+        costs = list(self.costs.items()) if isinstance(self.costs, dict) else self.costs
+        return {**super().__getstate__(), "costs": costs}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        costs = state["costs"]
+        super().__setstate__({**state, "costs": dict(costs) if isinstance(costs, list) else costs})
+
     @property
     def takes_sparse(self) -> bool:
         return True

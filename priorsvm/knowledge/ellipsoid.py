@@ -33,8 +33,8 @@ class Ellipsoid(RegionKnowledge):
         Weight of the worst violation.
     hard : bool
         The margin must hold everywhere in the ellipsoid.
-    method, points, max_cells
-        On kernel machines, as in :class:`Box`.
+    method, points, max_cells : as in Box
+        On kernel machines, see :class:`Box`.
 
     References
     ----------

@@ -51,8 +51,8 @@ class MissingValues(EllipsoidalKnowledge):
 
     Parameters
     ----------
-    confidence, distribution, guarantee
-        As in :class:`UncertainSamples`.
+    confidence, distribution, guarantee : as in UncertainSamples
+        How sure the margin is to hold, see :class:`UncertainSamples`.
     ridge : float
         How many rows the prior is worth that keeps the covariances regular: uncorrelated columns of the
         spread they have over all classes.

@@ -33,8 +33,8 @@ class Monotone(RegionKnowledge):
         Weight of the worst violation of each feature.
     hard : bool
         No violation at all.
-    method, points, max_cells
-        On kernel machines, as in :class:`Box`; "guaranteed" up to 3 columns, RBF kernels and sums of them
+    method, points, max_cells : as in Box
+        On kernel machines, see :class:`Box`; "guaranteed" up to 3 columns, RBF kernels and sums of them
         with linear ones.
     label : class, optional
         The class whose score is meant; ``classes_[1]`` by default. Needed with more than two classes, where

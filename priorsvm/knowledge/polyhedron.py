@@ -47,8 +47,8 @@ class Polyhedron(RegionKnowledge):
     within : None, "data" or dict of bounds
         None is the literal set. An unbounded set forces every weight along its unbounded directions to zero
         (or to one sign), even by a soft rule; "data" closes open sides at the range of the training rows.
-    points, max_cells
-        On kernel machines, as in :class:`Box`.
+    points, max_cells : as in Box
+        On kernel machines, see :class:`Box`.
 
     Notes
     -----

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..cover import Cover, interpolation_error
+from ..cover import Cover, Interpolation
 from ..decision import FittedLinear
 from ..errors import CoverTooCoarse, InvalidInput, MissingCapability
 from ..sample import Array, Sample
@@ -309,7 +308,7 @@ class RegionKnowledge(Knowledge):
         limit = max(1, self.max_cells // len(state.demands))
         covers = []
         for demand in state.demands:
-            error = partial(interpolation_error, kernel=f.kernel, scale=f.scale, direction=demand.direction)
+            error = Interpolation(f.kernel, f.scale, demand.direction)
             fine = FINE * self._length(f, demand)
             covers.append(Cover.of(demand.region, unit_of(f, demand), error, fine, limit))
         chosen = [self._bind(f, demand, cover) for demand, cover in zip(state.demands, covers, strict=True)]

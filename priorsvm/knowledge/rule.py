@@ -36,8 +36,8 @@ class Rule(RegionKnowledge):
         Weight of the worst violation of each alternative.
     hard : bool
         The margin must hold wherever the rule does.
-    method, points, max_cells
-        On kernel machines, as in :class:`Box`.
+    method, points, max_cells : as in Box
+        On kernel machines, see :class:`Box`.
     within : "data", dict of bounds, or None
         "data" closes every side the rule leaves open at the range of the training rows, which is what people
         mean by "patients with these values"; a region beyond the data stays whole. None is the literal set:

@@ -70,8 +70,11 @@ class Machine:
     _values: tuple[Fitted, Array, Array] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # A solved cvxpy problem cannot be pickled.
-        return {**vars(self), "compiled": None, "_values": None}
+        # A solved cvxpy problem cannot be pickled, and skops has no keys but words and numbers.
+        return {**vars(self), "compiled": None, "_values": None, "penalties": list(self.penalties.items())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, penalties=dict(state["penalties"]))
 
     @property
     def sample(self) -> Sample:

@@ -368,7 +368,10 @@ class Elastic(_ImageTransform):
 class Reflection(Transform):
     r"""Mirror the image: θ = 1 reverses one of its axes, exactly.
 
-    It is discrete: there are no tangents and no span.
+    .. math:: (T_1 x)_{ij} = x_{i,\, w - 1 - j} \quad\text{(axis 1)}, \qquad
+              (T_1 x)_{ij} = x_{h - 1 - i,\, j} \quad\text{(axis 0)}
+
+    for an image of height h and width w. It is discrete: there are no tangents and no span.
 
     Parameters
     ----------

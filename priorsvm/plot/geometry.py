@@ -1,0 +1,103 @@
+"""Planes through the space of the columns, and what sets look like on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import null_space
+
+from ..sample import Array
+from ..sets import EllipsoidSet
+
+# left, right, bottom, top
+Window = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """Two columns that vary, and the row that says what the others are.
+
+    Attributes
+    ----------
+    columns : the two of them.
+    at : (d,) array; its entries at ``columns`` do not matter.
+    """
+
+    columns: tuple[int, int]
+    at: Array
+
+    @property
+    def others(self) -> Array:
+        """The columns that stand still."""
+        return np.setdiff1d(np.arange(len(self.at)), self.columns)
+
+    def lift(self, Z: Array) -> Array:
+        """Points of the plane as rows with all columns."""
+        rows = np.tile(self.at, (len(Z), 1))
+        rows[:, self.columns] = Z
+        return rows
+
+    def project(self, X: Array) -> Array:
+        """What is seen of rows along the other columns."""
+        return np.asarray(X)[..., list(self.columns)]
+
+    def inequalities(self, B: Array, d: Array) -> tuple[Array, Array]:
+        """``B x <= d`` for the points of the plane."""
+        return B[:, self.columns], d - B[:, self.others] @ self.at[self.others]
+
+
+def polygon(B: Array, d: Array, window: Window) -> Array:
+    """The corners of ``{z : B z <= d}`` within a window, in order; none if it is empty there.
+
+    Half-planes are cut off the window one after the other, so that sides may be open and the set thin.
+    """
+    left, right, bottom, top = window
+    corners = np.array([[left, bottom], [right, bottom], [right, top], [left, top]], float)
+    for normal, side in zip(B, d, strict=True):
+        if len(corners) == 0:
+            break
+        reach = np.abs(corners) @ np.abs(normal) + abs(side)
+        over = corners @ normal - side
+        over[np.abs(over) <= 1e-12 * reach] = 0.0
+        following, beyond = np.roll(corners, -1, axis=0), np.roll(over, -1)
+        kept = []
+        for here, there, a, b in zip(corners, following, over, beyond, strict=True):
+            if a <= 0:
+                kept.append(here)
+            if a * b < 0:  # the edge crosses the line
+                kept.append(here + a / (a - b) * (there - here))
+        corners = np.array(kept).reshape(-1, 2)
+    return corners
+
+
+def ellipse(centre: Array, M: Array, count: int = 97) -> Array:
+    r"""The border of ``centre + M z``, :math:`\|z\| \le 1`, as a closed curve; flat if M has rank one."""
+    U, size, _ = np.linalg.svd(M, full_matrices=False)
+    angle = np.linspace(0.0, 2 * np.pi, count)
+    circle = np.array([np.cos(angle), np.sin(angle)])[: len(size)]
+    return np.asarray(centre + ((U * size) @ circle).T)
+
+
+def cut(region: EllipsoidSet, plane: Plane) -> Array | None:
+    """Where an ellipsoid meets a plane: a closed curve, or None."""
+    A, others = region.A, plane.others
+    apart = plane.at[others] - region.centre[others]
+    z = np.linalg.pinv(A[others]) @ apart
+    missed = np.abs(A[others] @ z - apart).max(initial=0.0)
+    if missed > 1e-9 * (1.0 + np.abs(apart).max(initial=0.0)) or z @ z > 1.0:
+        return None
+    free = null_space(A[others]) if len(others) else np.eye(A.shape[1])
+    columns = list(plane.columns)
+    middle = region.centre[columns] + A[columns] @ z
+    if free.shape[1] == 0:
+        return np.asarray(middle[None])
+    return ellipse(middle, np.sqrt(1.0 - z @ z) * A[columns] @ free)
+
+
+def mesh(window: Window, resolution: int) -> tuple[Any, Any, Array]:
+    """A grid over a window: both coordinates, and its points as rows."""
+    left, right, bottom, top = window
+    a, b = np.meshgrid(np.linspace(left, right, resolution), np.linspace(bottom, top, resolution))
+    return a, b, np.column_stack([a.ravel(), b.ravel()])

@@ -1,0 +1,93 @@
+"""What pictures share: colours that the colour-blind tell apart, and shapes for those who see grey."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidInput, InvalidType
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..estimator import PriorSVC
+    from ..solve.machine import Machine
+
+# Okabe & Ito's palette, from its most distant pair on.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
+# One more than colours, so that nine classes and more still have a pair of their own.
+MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*", "p")
+HATCHES = ("//", "\\\\", "..", "xx", "++", "||", "--", "oo")
+LINES = ("-", "--", "-.", ":")
+# Classes shade the plane more or less heavily: in grey that is all that tells them apart.
+SHADES = (0.10, 0.28, 0.44, 0.19)
+GREY = "0.45"
+
+
+def cycled(options: tuple[Any, ...], k: int) -> Any:
+    """The k-th, from the beginning again after the last."""
+    return options[k % len(options)]
+
+
+def axes_of(ax: Axes | None, **figure: Any) -> Axes:
+    """The axes given, or those of a new figure, which pyplot knows and nobody shows."""
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(layout="constrained", **figure)[1]
+
+
+def line(colour: str, label: str, **look: Any) -> Any:
+    """A line for the legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=colour, label=label, **look)
+
+
+def legend_below(ax: Axes, handles: list[Any], ncols: int, **words: Any) -> None:
+    """Below the axes, where it hides nothing."""
+    ax.legend(
+        handles=handles,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.13),
+        ncols=ncols,
+        fontsize="small",
+        title_fontsize="small",
+        **words,
+    )
+
+
+def machines_of(function: str, model: Any) -> list[Machine]:
+    """What a fitted PriorSVC is made of; an error that names the function for everything else."""
+    from ..estimator import PriorSVC, Unfitted
+
+    if not isinstance(model, PriorSVC):
+        raise InvalidType(
+            f"plot.{function} draws a fitted PriorSVC, got {type(model).__name__}. Of a pipeline give its "
+            "last step, pipeline[-1], and of a search its best_estimator_."
+        )
+    if not hasattr(model, "_machines"):
+        raise Unfitted(f"plot.{function}: this PriorSVC is not fitted yet. Call fit(X, y) first.")
+    return model._machines
+
+
+def machine_of(function: str, model: PriorSVC, label: Any) -> Machine:
+    """The machine that tells one class from the others; where there is one only, that."""
+    machines = machines_of(function, model)
+    if label is not None:
+        place = class_index(function, model, label)
+        return machines[0 if len(machines) == 1 else place]
+    if len(machines) > 1:
+        raise InvalidInput(
+            f"plot.{function}: there is a machine for each of the classes {model.classes_.tolist()}. "
+            "Say whose with class_of_interest."
+        )
+    return machines[0]
+
+
+def class_index(function: str, model: PriorSVC, label: Any) -> int:
+    """The place of a class among all."""
+    classes = model.classes_.tolist()
+    if label not in classes:
+        raise InvalidInput(f"plot.{function}: class_of_interest={label!r} is none of the classes {classes}.")
+    return classes.index(label)
