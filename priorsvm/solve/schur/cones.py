@@ -11,13 +11,14 @@ the same point seen from both sides. In these coordinates :math:`s \circ z = \mu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Indices = NDArray[Any]  # whole numbers, or whether
 
 # How long a step may be before it counts as leaving nothing to divide by.
 TINY = 1e-300
@@ -38,6 +39,7 @@ class Batch:
     n: int
     k: int
     degree: int = 1
+    lam: Array = field(init=False)
 
     @property
     def stop(self) -> int:
@@ -221,7 +223,7 @@ class Semidefinite(Batch):
         return np.tile((self.rows == self.columns).astype(float), (self.n, 1))
 
     def margin(self, x: Array) -> Array:
-        return np.linalg.eigvalsh(self.matrix(x))[:, 0]
+        return np.asarray(np.linalg.eigvalsh(self.matrix(x))[:, 0], float)
 
     def rescale(self, s: Array, z: Array) -> None:
         L, M = (np.linalg.cholesky(self.matrix(x)) for x in (s, z))
@@ -331,7 +333,7 @@ class Cones:
         return min((b.step(b.of(d)) for b in self.batches if b.n for d in directions), default=np.inf)
 
 
-def batches(nonnegative: int, orders: Any, sides: Any) -> tuple[Cones, Array]:
+def batches(nonnegative: int, orders: Any, sides: Any) -> tuple[Cones, Indices]:
     """The cones of CVXPY's dimensions, and its rows in the order of the batches."""
     order, found, row, place = [np.arange(nonnegative)], list[Batch](), nonnegative, nonnegative
     if nonnegative:
@@ -348,7 +350,7 @@ def batches(nonnegative: int, orders: Any, sides: Any) -> tuple[Cones, Array]:
             if kind is SecondOrder and size == 1:
                 found.append(Nonnegative(place, len(first), 1))
             else:
-                found.append(kind(place, len(first), size))  # type: ignore[call-arg]
+                found.append(kind(place, len(first), size))
             order.append((np.array(first)[:, None] + np.arange(rows(size))).ravel())
             place += len(first) * rows(size)
     return Cones(found), np.concatenate(order)

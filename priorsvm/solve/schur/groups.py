@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from .cones import Array, Cones
+from .cones import Array, Cones, Indices
 
 # A variable in more cones than this is shared.
 CONES = 12
@@ -37,26 +37,26 @@ class Class:
     own : (g, k, p) coefficients of the private variables.
     """
 
-    rows: Array
-    private: Array
-    active: Array
+    rows: Indices
+    private: Indices
+    active: Indices
     own: Array
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
         return *self.own.shape, self.active.shape[1]
 
-    def some(self, which: Array) -> Class:
+    def some(self, which: Indices) -> Class:
         """Some of its groups."""
         return Class(self.rows[which], self.private[which], self.active[which], self.own[which])
 
     @property
-    def active_rows(self) -> Array:
+    def active_rows(self) -> Indices:
         """(g, a)."""
         return np.take_along_axis(self.rows, self.active, axis=1)
 
 
-def shared_columns(A: Any, P: Any, cones: Cones) -> tuple[Array, Array]:
+def shared_columns(A: Any, P: Any, cones: Cones) -> tuple[Indices, Indices]:
     """Whether each variable is shared; and the group of each row."""
     m, n = A.shape
     cone_of = _cone_of(cones)
@@ -88,7 +88,7 @@ def shared_columns(A: Any, P: Any, cones: Cones) -> tuple[Array, Array]:
         shared[busiest if len(busiest) else inside] = True
 
 
-def _cone_of(cones: Cones) -> Array:
+def _cone_of(cones: Cones) -> Indices:
     """The number of the cone of each row."""
     out, first = np.empty(cones.size, int), 0
     for batch in cones.batches:
@@ -97,7 +97,7 @@ def _cone_of(cones: Cones) -> Array:
     return out
 
 
-def _components(pattern: Any, shared: Array) -> tuple[Array, Array]:
+def _components(pattern: Any, shared: Indices) -> tuple[Indices, Indices]:
     cones, n = pattern.shape
     private = sparse.csr_array(pattern.astype(float) @ sparse.diags_array((~shared).astype(float)))
     private.eliminate_zeros()
@@ -112,7 +112,7 @@ def _components(pattern: Any, shared: Array) -> tuple[Array, Array]:
     return of_cone, np.where(shared, -1, np.minimum(place, len(known) - 1))
 
 
-def classes(A: Any, shared: Array, group: Array) -> list[Class]:
+def classes(A: Any, shared: Indices, group: Indices) -> list[Class]:
     """All groups, by their shape."""
     m = A.shape[0]
     own = sparse.csr_array(A[:, np.flatnonzero(~shared)])

@@ -194,7 +194,7 @@ class _Method:
         r_x = Px + newton.times_At(z) + p.q * tau
         r_z = newton.times_A(x) + s - p.b * tau
         r_tau = kappa + p.q @ x + p.b @ z + x @ Px / tau
-        mu = (lam @ lam + tau * kappa) / (cones.degree + 1)
+        mu = float(lam @ lam + tau * kappa) / (cones.degree + 1)
         # (x, z) almost solves the system for (-q, b), as W'Wz = s: what it lacks is small where W is.
         xc, zc = newton.solve(r_x, r_z - 2.0 * s)
         if newton.error > CARELESS:
@@ -205,7 +205,7 @@ class _Method:
         slope = p.q + 2.0 * Pxi
         divisor = slope @ x2 + p.b @ z2 - xi @ Pxi - kappa / tau
 
-        def direction(share: float, d_s: Array, d_kappa: float) -> tuple[Array, ...]:
+        def direction(share: float, d_s: Array, d_kappa: float) -> tuple[Any, ...]:
             divided = cones.divide(d_s)
             x1, z1 = newton.solve(-share * r_x, -share * r_z + cones.Wt(divided))
             d_tau = (-share * r_tau + d_kappa / tau - slope @ x1 - p.b @ z1) / divisor

@@ -20,7 +20,7 @@ from scipy import linalg, sparse
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf
 
-from .cones import Array, Cones, Nonnegative, SecondOrder
+from .cones import Array, Cones, Indices, Nonnegative, SecondOrder
 from .groups import DENSE, ROWS, Class, classes, shared_columns
 
 # Added to the diagonal, and refined away.
@@ -42,10 +42,12 @@ class _Part:
     """A class of groups, where its cones are, and its factor."""
 
     shape: Class
-    pieces: list[tuple[Any, Array, Array, Array]]  # batch, cones of it, their groups, their places (c, k)
+    pieces: list[
+        tuple[Any, Indices, Indices, Indices]
+    ]  # batch, cones of it, their groups, their places (c, k)
     root: Array  # (g, p) square roots of what P and the regularisation add
     dense: bool  # all active rows are dense rows
-    positions: Array  # (g, a) places of the active rows among the dense or the sparse ones
+    positions: Indices  # (g, a) places of the active rows among the dense or the sparse ones
     R: Array = None  # type: ignore[assignment]
     across: Array = None  # type: ignore[assignment]
     below: Array = None  # type: ignore[assignment]
@@ -319,7 +321,7 @@ def _triangular(R: Array, b: Array, transposed: bool) -> Array:
     return x
 
 
-def _listed(A: Any) -> tuple[Array, Any] | None:
+def _listed(A: Any) -> tuple[Indices, Any] | None:
     """Where products of two entries of a row go in A'diag(w)A, and the matrix that gives them from w."""
     length = np.diff(A.indptr)
     if not 0 < int(np.sum(length**2)) <= LISTED:

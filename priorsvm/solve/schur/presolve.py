@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from .cones import Array
+from .cones import Array, Indices
 
 # A pivot is at least this part of the largest number of its row.
 PIVOT = 0.01
@@ -50,10 +50,10 @@ class Reduced:
     A: Any
     b: Array
     size: int
-    steps: list[tuple[Array, Any, Array]] = field(default_factory=list)
-    basis: tuple[Array, Array, Array] | None = None
-    kept: Array = field(default_factory=lambda: np.empty(0, int))
-    solved: tuple[Array, Array] = (np.empty(0, int), np.empty(0, int))
+    steps: list[tuple[Indices, Any, Array]] = field(default_factory=list)
+    basis: tuple[Indices, Array, Array] | None = None
+    kept: Indices = field(default_factory=lambda: np.empty(0, int))
+    solved: tuple[Indices, Indices] = (np.empty(0, int), np.empty(0, int))
 
     def full(self, x: Array, homogeneous: bool = False) -> Array:
         """All variables from those that are left; of a direction, without constant parts."""
@@ -78,7 +78,7 @@ def reduce(P: Any, q: Array, E: Any, e: Array, A: Any, b: Array) -> Reduced:
     out = Reduced(P, q.copy(), A, b.copy(), n)
     alive = np.ones(n, bool)
     rows = np.arange(E.shape[0])  # of the equations that are left
-    pivots: list[tuple[Array, Array]] = []
+    pivots: list[tuple[Indices, Indices]] = []
     for _ in range(ROUNDS):
         E, e, rows, size = _without_empty(E, e, rows, size, equations)
         if not len(rows):
@@ -110,8 +110,8 @@ def reduce(P: Any, q: Array, E: Any, e: Array, A: Any, b: Array) -> Reduced:
 
 
 def _without_empty(
-    E: Any, e: Array, rows: Array, size: Array, equations: tuple[Any, Array]
-) -> tuple[Any, Array, Array, Array]:
+    E: Any, e: Array, rows: Indices, size: Array, equations: tuple[Any, Array]
+) -> tuple[Any, Array, Indices, Array]:
     """Equations that say 0 = 0 are dropped; 0 = 1 is the end."""
     largest = _row_maxima(E)
     empty = largest <= ROUNDING * size
@@ -133,11 +133,11 @@ def _row_maxima(E: Any) -> Array:
     return np.asarray(abs(E).max(axis=1).toarray()).ravel() if E.nnz else np.zeros(E.shape[0])
 
 
-def _entries(E: Any, rows: Array, columns: Array) -> Array:
+def _entries(E: Any, rows: Indices, columns: Indices) -> Array:
     return np.asarray(E[rows, columns], float).ravel()
 
 
-def _pivots(E: Any, A: Any, P: Any) -> tuple[Array, Array]:
+def _pivots(E: Any, A: Any, P: Any) -> tuple[Indices, Indices]:
     """Rows and columns for them, such that none of these columns is in another of these rows."""
     n = E.shape[1]
     in_E = np.bincount(E.indices, minlength=n)
@@ -158,7 +158,7 @@ def _pivots(E: Any, A: Any, P: Any) -> tuple[Array, Array]:
     return _independent(E, row_of[where], E.indices[where].astype(int), heavy)
 
 
-def _independent(E: Any, rows: Array, columns: Array, heavy: Array) -> tuple[Array, Array]:
+def _independent(E: Any, rows: Indices, columns: Indices, heavy: Indices) -> tuple[Indices, Indices]:
     """As many as a greedy search finds."""
     length = np.diff(E.indptr)
     taken, barred = np.zeros(E.shape[1], bool), np.zeros(E.shape[1], bool)
@@ -173,7 +173,7 @@ def _independent(E: Any, rows: Array, columns: Array, heavy: Array) -> tuple[Arr
     return rows[picked], columns[picked]
 
 
-def _substituted(M: Any, columns: Array, T: Any) -> Any:
+def _substituted(M: Any, columns: Indices, T: Any) -> Any:
     """M x after x[columns] = T x."""
     part = M[:, columns]
     if not part.nnz:
@@ -185,7 +185,7 @@ def _substituted(M: Any, columns: Array, T: Any) -> Any:
     return out
 
 
-def _substitute(out: Reduced, columns: Array, T: Any, t: Array) -> None:
+def _substitute(out: Reduced, columns: Indices, T: Any, t: Array) -> None:
     """Put x[columns] = T x + t into the objective and the cones."""
     out.b -= out.A[:, columns] @ t
     out.A = _substituted(out.A, columns, T)
@@ -204,9 +204,9 @@ def _null_space(
     out: Reduced,
     E: Any,
     e: Array,
-    rows: Array,
+    rows: Indices,
     size: Array,
-    pivots: list[tuple[Array, Array]],
+    pivots: list[tuple[Indices, Indices]],
     equations: tuple[Any, Array],
 ) -> None:
     """Replace the columns that equations tie together by coordinates of the solutions."""
@@ -244,12 +244,12 @@ def _null_space(
     pivots.append((rows[kept], columns[lead[:rank]]))
 
 
-def _scattered(N: Array, rows: Array, size: int) -> Any:
+def _scattered(N: Array, rows: Indices, size: int) -> Any:
     i, j = np.indices(N.shape)
     return sparse.csr_array((N.ravel(), (rows[i.ravel()], j.ravel())), (size, N.shape[1]))
 
 
-def multipliers(E: Any, solved: tuple[Array, Array], gradient: Array) -> Array:
+def multipliers(E: Any, solved: tuple[Indices, Indices], gradient: Array) -> Array:
     """The y with E'y = -gradient, which has a solution at an optimum; equations that were dropped get 0."""
     rows, columns = solved
     y = np.zeros(E.shape[0])
