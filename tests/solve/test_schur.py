@@ -232,6 +232,36 @@ def test_contradicting_equations_are_infeasible():
     assert answer.status == "PrimalInfeasible"
 
 
+@pytest.mark.parametrize(
+    ("dims", "b"),
+    [
+        (SimpleNamespace(zero=1, nonneg=2, soc=[], psd=[]), [0.0, -1.0, 1.0]),
+        (SimpleNamespace(zero=1, nonneg=0, soc=[2], psd=[]), [0.0, 1.0, 2.0]),
+        (SimpleNamespace(zero=1, nonneg=0, soc=[], psd=[2]), [0.0, 1.0, 2.0, 1.0]),
+    ],
+)
+def test_a_cone_that_equations_leave_no_choice_is_checked(dims, b):
+    """x = 0 leaves constants in the cones, which are not in them."""
+    A = sparse.csc_array(np.ones((len(b), 1)))
+    answer = solve(sparse.csc_array((1, 1)), np.ones(1), A, np.array(b), dims)
+    assert answer.status == "PrimalInfeasible"
+    assert_allclose(A.T @ answer.z, 0, atol=1e-12)
+    assert np.array(b) @ answer.z < 0
+    held = solve(
+        sparse.csc_array((1, 1)), np.ones(1), A, np.abs(b) * [0, *[1] * (len(b) - 1)] + identity(dims), dims
+    )
+    assert held.status == "Solved"
+    assert_allclose(held.x, 0, atol=1e-12)
+    assert_allclose(1 + A.T @ held.z, 0, atol=1e-12)
+
+
+def identity(dims):
+    cones, order = batches(dims.nonneg, dims.soc, dims.psd)
+    e = np.zeros(len(order))
+    e[order] = 5 * cones.identity()
+    return np.r_[0.0, e]
+
+
 def test_too_few_steps_are_no_answer():
     data = programme(0)
     assert solve(*data, max_iter=2).status == "InsufficientProgress"

@@ -49,6 +49,14 @@ class Batch:
         """Its part of a vector over all rows, (n, k)."""
         return vector[self.start : self.stop].reshape(self.n, self.k)
 
+    def moved(self, start: int, n: int) -> Batch:
+        """So many cones of the same kind and size, elsewhere."""
+        return type(self)(start, n, self.k)
+
+    def against(self, x: Array) -> Array:
+        """For points outside their cones: points z in them with x'z < 0."""
+        raise NotImplementedError
+
     def identity(self) -> Array:
         """e, (n, k)."""
         raise NotImplementedError
@@ -101,6 +109,9 @@ class Batch:
 class Nonnegative(Batch):
     """Numbers :math:`\\ge 0`; k is 1."""
 
+    def against(self, x: Array) -> Array:
+        return np.ones_like(x)
+
     def identity(self) -> Array:
         return np.ones((self.n, 1))
 
@@ -134,6 +145,10 @@ class Nonnegative(Batch):
 
 class SecondOrder(Batch):
     r"""Points :math:`(t, x)` with :math:`\|x\| \le t`."""
+
+    def against(self, x: Array) -> Array:
+        norm = np.linalg.norm(x[:, 1:], axis=1, keepdims=True)
+        return np.hstack([np.ones((len(x), 1)), -x[:, 1:] / np.where(norm > 0, norm, 1.0)])
 
     def identity(self) -> Array:
         e = np.zeros((self.n, self.k))
@@ -209,6 +224,13 @@ class Semidefinite(Batch):
         columns, rows = np.tril_indices(side)  # the upper triangle, column by column
         self.rows, self.columns = rows, columns
         self.root2 = np.where(rows == columns, 1.0, np.sqrt(2.0))
+
+    def moved(self, start: int, n: int) -> Batch:
+        return Semidefinite(start, n, self.side)
+
+    def against(self, x: Array) -> Array:
+        lowest = np.linalg.eigh(self.matrix(x))[1][:, :, 0]
+        return self.vector(lowest[:, :, None] * lowest[:, None, :])
 
     def matrix(self, x: Array) -> Array:
         M = np.empty((len(x), self.side, self.side))
@@ -354,3 +376,26 @@ def batches(nonnegative: int, orders: Any, sides: Any) -> tuple[Cones, Indices]:
             order.append((np.array(first)[:, None] + np.arange(rows(size))).ravel())
             place += len(first) * rows(size)
     return Cones(found), np.concatenate(order)
+
+
+def live(A: Any, b: Array, cones: Cones) -> tuple[Indices, Cones, Array | None]:
+    """Rows of cones that some variable is in, and these cones; if another one is missed, a proof of it.
+
+    A cone that no variable is in holds or does not: it has no say in the answer. The proof is a z in the
+    cones with A'z = 0 and b'z < 0.
+    """
+    used, kept, batches_left, place = np.diff(A.indptr) > 0, list[Indices](), list[Batch](), 0
+    for batch in cones.batches:
+        alive = batch.of(used).any(axis=1)
+        values = batch.of(b)
+        short = batch.margin(values) < -1e-9 * (1.0 + np.abs(values).max(axis=1))
+        for cone in np.flatnonzero(~alive & short):
+            z = np.zeros(cones.size)
+            batch.of(z)[cone] = batch.against(values[cone : cone + 1])[0]
+            return np.arange(cones.size), cones, z
+        if alive.any():
+            rows = batch.start + np.arange(batch.n * batch.k).reshape(batch.n, batch.k)
+            kept.append(rows[alive].ravel())
+            batches_left.append(batch.moved(place, int(alive.sum())))
+            place += len(kept[-1])
+    return np.concatenate([np.empty(0, int), *kept]), Cones(batches_left), None

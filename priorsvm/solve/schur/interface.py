@@ -13,8 +13,8 @@ from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
 from scipy import sparse
 
 from . import presolve
-from .cones import Array, batches
-from .method import minimise
+from .cones import Array, batches, live
+from .method import Point, minimise
 
 # Names that CVXPY's interface to Clarabel, whose data and answers these are, knows.
 STATUS = {
@@ -46,25 +46,31 @@ def solve(P: Any, q: Array, A: Any, b: Array, dims: Any, tol: float = 1e-8, max_
     equations, rest = A[: dims.zero], A[dims.zero :][order]
     e, b_rest = b[: dims.zero], b[dims.zero :][order]
     z = np.zeros(len(b))
+
+    def ended(status: str, x: Array, iterations: int = 0, residuals: Any = (0.0, 0.0, 0.0)) -> Answer:
+        value = float(0.5 * x @ (P @ x) + q @ x)
+        return Answer(status, x, z, value, time.perf_counter() - start, iterations, residuals)
+
     try:
         less = presolve.reduce(P, q, equations, e, rest, b_rest)
     except presolve.Inconsistent as error:
         z[: dims.zero] = error.multipliers
-        return Answer(
-            "PrimalInfeasible", np.zeros(len(q)), z, np.inf, time.perf_counter() - start, 0, (0, 0, 0)
+        return ended("PrimalInfeasible", np.zeros(len(q)))
+    kept, left, contradicted = live(less.A, less.b, cones)
+    if contradicted is not None:
+        point = Point(
+            "infeasible", np.zeros(len(less.q)), np.zeros(0), np.zeros(len(kept)), (0.0, 0.0, 0.0), 0
         )
-    point = minimise(less.P, less.q, less.A, less.b, cones, tol, max_iter)
+        own = contradicted
+    else:
+        point = minimise(less.P, less.q, less.A[kept], less.b[kept], left, tol, max_iter)
+        own = np.zeros(len(order))
+        own[kept] = point.z
     x = less.full(point.x, homogeneous=point.status == "unbounded")
-    own = np.empty(len(order))
-    own[order] = point.z
-    z[dims.zero :] = own
-    proof = point.status == "infeasible"
-    gradient = rest.T @ point.z + (0.0 if proof else P @ x + q)
+    z[dims.zero :][order] = own
+    gradient = rest.T @ own + (0.0 if point.status == "infeasible" else P @ x + q)
     z[: dims.zero] = presolve.multipliers(equations, less.solved, gradient)
-    value = float(0.5 * x @ (P @ x) + q @ x)
-    return Answer(
-        STATUS[point.status], x, z, value, time.perf_counter() - start, point.iterations, point.residuals
-    )
+    return ended(STATUS[point.status], x, point.iterations, point.residuals)
 
 
 class SCHUR(CLARABEL):

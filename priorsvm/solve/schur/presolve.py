@@ -74,6 +74,7 @@ def reduce(P: Any, q: Array, E: Any, e: Array, A: Any, b: Array) -> Reduced:
     """Solve E x = e for as many variables as it determines."""
     n = len(q)
     E, A, P = (sparse.csr_array(M) for M in (E, A, P))
+    sizes = _row_maxima(A)
     equations, size = (E, e), 1.0 + np.abs(e)
     out = Reduced(P, q.copy(), A, b.copy(), n)
     alive = np.ones(n, bool)
@@ -104,6 +105,10 @@ def reduce(P: Any, q: Array, E: Any, e: Array, A: Any, b: Array) -> Reduced:
         _null_space(out, E, e, rows, size, pivots, equations)
     else:
         out.P, out.q, out.A = out.P[out.kept][:, out.kept], out.q[out.kept], out.A[:, out.kept]
+    # What is left of a row after it cancelled is rounding.
+    rounding = ROUNDING * np.repeat(sizes, np.diff(out.A.indptr))
+    out.A.data[np.abs(out.A.data) <= rounding] = 0.0
+    out.A.eliminate_zeros()
     if pivots:
         out.solved = tuple(np.concatenate(part) for part in zip(*pivots, strict=True))  # type: ignore[assignment]
     return out
