@@ -61,7 +61,10 @@ def outcome(seed: int) -> str:
             return "WRONG, an answer called optimal is not"
         if said in SOLVED:
             gap = abs(ours.obj_val - theirs.obj_val) / (1.0 + abs(theirs.obj_val))
-            return "agree on the optimum" if gap <= SAME else f"WRONG OPTIMUM (Clarabel: {said})"
+            if gap <= SAME:
+                return "agree on the optimum"
+            if said == "Solved":
+                return "WRONG OPTIMUM"
         return (
             f"solved, Clarabel: {said}" if "Infeasible" not in said else f"WRONG OPTIMUM (Clarabel: {said})"
         )

@@ -14,7 +14,7 @@ there is no feasible point, or no lower bound.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,9 @@ SHORT, SHORTER, LAGGING = 0.99, 0.9, 0.3
 
 # A solve with more error than this is repeated with a better factor.
 CARELESS = 1e-11
+
+# Where κ is so much larger than τ there is probably no feasible point.
+SUSPICIOUS = 1e3
 
 # After a shorter step than this the method goes to the middle of the cones instead.
 POOR = 0.2
@@ -58,8 +61,14 @@ class Point:
 
 def minimise(P: Any, q: Array, A: Any, b: Array, cones: Cones, tol: float, limit: int) -> Point:
     """Solve the problem with cones only."""
-    problem = _Scaled(P, q, A, b, cones)
-    return _Method(problem, tol, limit).run()
+    method = _Method(_Scaled(P, q, A, b, cones), tol, limit)
+    point = method.run()
+    if point.status == "stopped" and method.kappa > SUSPICIOUS * method.tau:
+        # It looks infeasible, which has nothing to do with the objective: a proof is found sooner without.
+        alone = _Method(_Scaled(0.0 * P, 0.0 * q, A, b, cones), tol, limit).run()
+        if alone.status == "infeasible":
+            return replace(alone, iterations=point.iterations + alone.iterations)
+    return point
 
 
 class _Scaled:
@@ -211,9 +220,11 @@ class _Method:
             d_tau = (-share * r_tau + d_kappa / tau - slope @ x1 - p.b @ z1) / divisor
             dx, dz = x1 + d_tau * x2, z1 + d_tau * z2
             scaled_z = cones.W(dz)
-            scaled_s = -(divided + scaled_z)
+            # From the rows, not from the products: then the rows hold whatever the system was solved to.
+            ds = p.b * d_tau - share * r_z - newton.times_A(dx)
+            scaled_s = cones.Wt_inverse(ds)
             dk = -(d_kappa + kappa * d_tau) / tau
-            return dx, dz, scaled_s, scaled_z, d_tau, dk
+            return dx, dz, ds, scaled_s, scaled_z, d_tau, dk
 
         def longest(scaled_s: Array, scaled_z: Array, d_tau: Any, dk: Any) -> float:
             step = cones.step(scaled_s, scaled_z)
@@ -221,24 +232,24 @@ class _Method:
             return float(min(step, -kappa / dk if dk < 0 else np.inf))
 
         # Predictor.
-        _, _, ss, sz, dt, dk = direction(1.0, cones.product(lam, lam), tau * kappa)
+        _, _, _, ss, sz, dt, dk = direction(1.0, cones.product(lam, lam), tau * kappa)
         alpha = min(1.0, longest(ss, sz, dt, dk))
         sigma = (1.0 - alpha) ** 3
         # Corrector.
         square, e = cones.product(lam, lam), cones.identity()
         target = square + cones.product(ss, sz) - sigma * mu * e
-        dx, dz, ss, sz, dt, dk = direction(1.0 - sigma, target, float(tau * kappa + dt * dk - sigma * mu))
+        dx, dz, ds, ss, sz, dt, dk = direction(1.0 - sigma, target, float(tau * kappa + dt * dk - sigma * mu))
         alpha = min(1.0, short * longest(ss, sz, dt, dk))
         if alpha < POOR:  # the second order leads astray: to the middle first
             sigma = 0.8
             other = direction(1.0 - sigma, square - sigma * mu * e, tau * kappa - sigma * mu)
-            longer = min(1.0, short * longest(*other[2:]))
+            longer = min(1.0, short * longest(*other[3:]))
             if longer > alpha:
-                (dx, dz, ss, sz, dt, dk), alpha = other, longer
+                (dx, dz, ds, ss, sz, dt, dk), alpha = other, longer
         if not (np.isfinite(alpha) and np.isfinite(dx).all() and np.isfinite(dz).all()) or alpha < 1e-9:
             return False
         self.x, self.z = x + alpha * dx, z + alpha * dz
-        self.s = s + alpha * cones.Wt(ss)
+        self.s = s + alpha * ds
         self.tau, self.kappa = float(tau + alpha * dt), float(kappa + alpha * dk)
         # The embedding is homogeneous: only directions matter.
         size = max(self.tau, self.kappa)
