@@ -120,6 +120,28 @@ def test_equations_without_a_solution_come_with_a_proof():
     assert e @ y < -1e-3
 
 
+def test_positive_and_negative_parts_become_one_shared_variable():
+    rng = np.random.default_rng(0)
+    K, n = rng.normal(size=(40, 30)), 30
+    A = np.vstack([np.hstack([K, -K]), -np.eye(2 * n)])
+    less = reduce(
+        sparse.csr_array((60, 60)),
+        np.ones(60),
+        sparse.csr_array((0, 60)),
+        np.zeros(0),
+        sparse.csr_array(A),
+        np.ones(100),
+    )
+    assert sorted(np.concatenate(less.twins)) == list(range(60))
+    y = rng.normal(size=60)
+    x = less.full(y)
+    assert_allclose(less.A @ y, A @ x, atol=1e-12)
+    assert less.q @ y == pytest.approx(x.sum())
+    cones, _ = batches(100, [], [])
+    shared, _ = shared_columns(less.A, less.P, cones)
+    assert shared.sum() == n
+
+
 # ---------------------------------------------------------------------- groups and the linear system
 
 

@@ -84,7 +84,7 @@ class _Scaled:
             for batch in cones.batches:
                 part = batch.of(rows)
                 part[...] = part.max(axis=1, keepdims=True)
-            columns = np.maximum(_maxima(A, 0), _maxima(P, 0))
+            columns = np.maximum(_maxima(A, 0), _maxima(P, 1))  # P is symmetric
             rows, columns = _root(rows), _root(columns)
             if max(np.abs(rows - 1).max(initial=0), np.abs(columns - 1).max(initial=0)) < 0.05:
                 break
@@ -92,7 +92,7 @@ class _Scaled:
             P, A = sparse.csr_array(D @ P @ D), sparse.csr_array(E @ A @ D)
             left, right = left / rows, right / columns
         q, b = q * right, b * left
-        self.objective = 1.0 / max(np.abs(q).max(initial=0.0), _maxima(P, 0).mean() if n else 0.0, 1e-8)
+        self.objective = 1.0 / max(np.abs(q).max(initial=0.0), _maxima(P, 1).mean() if n else 0.0, 1e-8)
         self.left, self.right = left, right
         self.P, self.q, self.A, self.b = P * self.objective, q * self.objective, A, b
 
@@ -101,9 +101,14 @@ class _Scaled:
 
 
 def _maxima(M: Any, axis: int) -> Array:
-    if not M.nnz:
-        return np.zeros(M.shape[1 - axis])
-    return np.asarray(abs(M).max(axis=axis).toarray()).ravel()
+    """The largest number of every row (axis 1) or column (axis 0), without its sign."""
+    M, out = sparse.csr_array(M), np.zeros(M.shape[1 - axis])
+    if axis == 0:
+        np.maximum.at(out, M.indices, np.abs(M.data))
+    elif M.nnz:
+        filled = np.diff(M.indptr) > 0
+        out[filled] = np.maximum.reduceat(np.abs(M.data), M.indptr[:-1][filled])
+    return out
 
 
 def _root(sizes: Array) -> Array:

@@ -234,12 +234,13 @@ class Newton:
         extra = 1e-14
         while True:
             np.fill_diagonal(S, (diagonal + STATIC) / size**2 + extra)
-            factor, failed = dpotrf(S.T, lower=1, clean=0, overwrite_a=0)
+            factor, failed = dpotrf(S.T, lower=1, clean=0, overwrite_a=1)
             if not failed:
                 break
             extra *= 100.0
             if extra > 1e-4:
                 raise FloatingPointError("the Schur complement is not positive definite")
+            S = np.tril(S, -1) + np.tril(S, -1).T  # the triangle that was not written over
         self.factor_, self.size, self.order = (factor, True), size, slice(None)
 
     # ------------------------------------------------------------------ solving

@@ -22,6 +22,9 @@ PIVOT = 0.01
 # Columns in more rows than this are no pivots; what only has such columns goes to the null space.
 HEAVY = 40
 
+# Rows and columns with more entries than this are long.
+LONG = 20
+
 # Rounds of pivots before the null space takes what is left.
 ROUNDS = 60
 
@@ -52,11 +55,14 @@ class Reduced:
     size: int
     steps: list[tuple[Indices, Any, Array]] = field(default_factory=list)
     basis: tuple[Indices, Array, Array] | None = None
+    twins: tuple[Indices, Indices] = (np.empty(0, int), np.empty(0, int))
     kept: Indices = field(default_factory=lambda: np.empty(0, int))
     solved: tuple[Indices, Indices] = (np.empty(0, int), np.empty(0, int))
 
     def full(self, x: Array, homogeneous: bool = False) -> Array:
         """All variables from those that are left; of a direction, without constant parts."""
+        x = x.copy()
+        x[self.twins[0]] += x[self.twins[1]]
         out = np.zeros(self.size)
         if self.basis is not None:
             columns, N, origin = self.basis
@@ -109,6 +115,7 @@ def reduce(P: Any, q: Array, E: Any, e: Array, A: Any, b: Array) -> Reduced:
     rounding = ROUNDING * np.repeat(sizes, np.diff(out.A.indptr))
     out.A.data[np.abs(out.A.data) <= rounding] = 0.0
     out.A.eliminate_zeros()
+    _split_twins(out)
     if pivots:
         out.solved = tuple(np.concatenate(part) for part in zip(*pivots, strict=True))  # type: ignore[assignment]
     return out
@@ -135,7 +142,10 @@ def _inconsistent(E: Any, e: Array) -> Inconsistent:
 
 
 def _row_maxima(E: Any) -> Array:
-    return np.asarray(abs(E).max(axis=1).toarray()).ravel() if E.nnz else np.zeros(E.shape[0])
+    out, filled = np.zeros(E.shape[0]), np.diff(E.indptr) > 0
+    if filled.any():
+        out[filled] = np.maximum.reduceat(np.abs(E.data), E.indptr[:-1][filled])
+    return out
 
 
 def _entries(E: Any, rows: Indices, columns: Indices) -> Array:
@@ -247,6 +257,40 @@ def _null_space(
     # Which variables these equations are solved for is told by another pivoted factor.
     _, _, lead = linalg.qr(dense[kept], pivoting=True, mode="economic")
     pivots.append((rows[kept], columns[lead[:rank]]))
+
+
+def _split_twins(out: Reduced) -> None:
+    """Positive and negative parts: the long rows know their difference only, which becomes the variable.
+
+    Where :math:`x_j` and :math:`x_k` have opposite coefficients in all long rows, :math:`x_j = c + x_k`
+    leaves c in those, and :math:`x_k` in few short ones: it is private then.
+    """
+    long = np.diff(out.A.indptr) > LONG
+    rows = sparse.csc_array(out.A[long])
+    often = np.flatnonzero(np.diff(rows.indptr) > LONG)
+    if len(often) < 2:
+        return
+    mark = np.random.default_rng(0).normal(size=rows.shape[0]) @ rows[:, often]  # equal for equal columns
+    order = np.argsort(np.abs(mark), kind="stable")
+    size, sign = np.abs(mark[order]), np.sign(mark[order])
+    pairs = (np.diff(size) <= 1e-12 * size[1:]) & (sign[1:] == -sign[:-1])
+    pairs[1:] &= ~pairs[:-1]  # of three in a row two are taken
+    first, second = often[order[:-1][pairs]], often[order[1:][pairs]]
+    if not len(first):
+        return
+    together = abs(rows[:, first] + rows[:, second])
+    same = np.asarray(together.sum(axis=0)).ravel() == 0
+    first, second = first[same], second[same]
+    n = len(out.q)
+    turn = sparse.eye_array(n, format="csr") + sparse.csr_array(
+        (np.ones(len(first)), (first, second)), (n, n)
+    )
+    turn = sparse.csr_array(turn)
+    out.A, out.q = sparse.csr_array(out.A @ turn), turn.T @ out.q
+    out.A.eliminate_zeros()
+    if out.P.nnz:
+        out.P = sparse.csr_array(turn.T @ out.P @ turn)
+    out.twins = first, second
 
 
 def _scattered(N: Array, rows: Indices, size: int) -> Any:
