@@ -28,9 +28,11 @@ def equal(a: Any, b: Any) -> bool:
         return all(equal(getattr(a, field.name), getattr(b, field.name)) for field in fields(a))
     if hasattr(a, "get_params"):
         return equal(a.get_params(), b.get_params())
+    if hasattr(a, "equals"):  # a DataFrame or a Series
+        return bool(a.equals(b))
     try:
         return bool(a == b)
-    except (TypeError, ValueError):  # a DataFrame, say, has no single truth
+    except (TypeError, ValueError):  # no single truth
         return False
 
 

@@ -14,12 +14,14 @@ from priorsvm import (
     RBF,
     ClassCosts,
     InvarianceHint,
+    Knowledge,
     MonotonicityHint,
     OddnessHint,
     Polynomial,
     PriorSVC,
     SampleCosts,
     Shift,
+    Terms,
     Transductive,
     UnlabeledSamples,
     VirtualSamples,
@@ -221,6 +223,34 @@ def test_the_warning_names_what_made_it_compile_again():
         PriorSVC(DRIFT).fit_path(X, y, {"C": [0.1, 1.0], "drift__hard": [False, True]})
     assert "drift__hard" in str(caught[0].message)
     assert "over C" not in str(caught[0].message)
+
+
+class Anchored(Knowledge):
+    """(f(point) - 1)^2 for rows of a table."""
+
+    def __init__(self, points, mu=1.0):
+        self.points = points
+        self.mu = mu
+
+    def centres(self, sample, state):
+        return np.asarray(self.points)
+
+    def build(self, f, context):
+        import cvxpy as cp
+
+        return Terms({"mu": cp.sum_squares(f(np.asarray(self.points)) - 1)})
+
+
+def test_a_block_that_holds_a_table_keeps_its_compiled_problem():
+    pandas = pytest.importorskip("pandas")
+    X, y = two_classes()
+    table = pandas.DataFrame([[0.0, 1.0], [2.0, 0.5]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Recompiled)
+        models = PriorSVC(Anchored(table)).fit_path(X, y, {"anchored__mu": [0.1, 1.0, 10.0]})
+    for model, mu in zip(models, (0.1, 1.0, 10.0), strict=True):
+        alone = PriorSVC(Anchored(table, mu)).fit(X, y)
+        assert_allclose(model.decision_function(X), alone.decision_function(X), atol=1e-5)
 
 
 @pytest.mark.parametrize(
