@@ -225,9 +225,8 @@ def _signature(block: type) -> str:
 
     signature = inspect.signature(block)
     empty = inspect.Parameter.empty
-    return str(
-        signature.replace(parameters=[p.replace(annotation=empty) for p in signature.parameters.values()])
-    )
+    parameters = [p.replace(annotation=empty) for p in signature.parameters.values()]
+    return str(signature.replace(parameters=parameters, return_annotation=empty))
 
 
 def _plain(docstring: str) -> str:
