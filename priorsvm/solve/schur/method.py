@@ -29,6 +29,9 @@ SHORT, SHORTER, LAGGING = 0.99, 0.9, 0.3
 # A solve with more error than this is repeated with a better factor.
 CARELESS = 1e-11
 
+# Rows and columns are multiplied by no more than this, nor divided.
+RESCALED = 1e4
+
 # Where κ is so much larger than τ there is probably no feasible point.
 SUSPICIOUS = 1e3
 
@@ -85,12 +88,16 @@ class _Scaled:
                 part = batch.of(rows)
                 part[...] = part.max(axis=1, keepdims=True)
             columns = np.maximum(_maxima(A, 0), _maxima(P, 1))  # P is symmetric
-            rows, columns = _root(rows), _root(columns)
+            # What is tiny stays tiny: a row of rounding errors must not become a demand.
+            rows, columns = (
+                np.clip(old / np.sqrt(np.where(new > 0, new, 1.0)), 1 / RESCALED, RESCALED) / old
+                for old, new in ((left, rows), (right, columns))
+            )
             if max(np.abs(rows - 1).max(initial=0), np.abs(columns - 1).max(initial=0)) < 0.05:
                 break
-            D, E = sparse.diags_array(1 / columns), sparse.diags_array(1 / rows)
+            D, E = sparse.diags_array(columns), sparse.diags_array(rows)
             P, A = sparse.csr_array(D @ P @ D), sparse.csr_array(E @ A @ D)
-            left, right = left / rows, right / columns
+            left, right = left * rows, right * columns
         q, b = q * right, b * left
         self.objective = 1.0 / max(np.abs(q).max(initial=0.0), _maxima(P, 1).mean() if n else 0.0, 1e-8)
         self.left, self.right = left, right
@@ -109,10 +116,6 @@ def _maxima(M: Any, axis: int) -> Array:
         filled = np.diff(M.indptr) > 0
         out[filled] = np.maximum.reduceat(np.abs(M.data), M.indptr[:-1][filled])
     return out
-
-
-def _root(sizes: Array) -> Array:
-    return np.sqrt(np.clip(np.where(sizes > 0, sizes, 1.0), 1e-8, 1e8))
 
 
 class _Method:
