@@ -172,6 +172,14 @@ def _covariance(rng: Draw, X: Array) -> Any:
     return factor @ factor.T
 
 
+def _contradiction(rng: Draw, X: Array) -> Any:
+    """The same box in both classes, hard: no machine can do that."""
+    box = _box(rng, X)
+    return Box(box, 0, hard=True, method="points").named("one") + Box(
+        box, 1, hard=True, method="points"
+    ).named("two")
+
+
 BLOCKS: list[Callable[[Draw, Array], Any]] = [
     lambda rng, X: ClassCosts({1: float(10 ** rng.uniform(-1, 1))}),
     lambda rng, X: SampleCosts(rng.uniform(0.1, 3, size=len(X)), margins=rng.uniform(0.5, 1.5, size=len(X))),
@@ -194,4 +202,5 @@ BLOCKS: list[Callable[[Draw, Array], Any]] = [
     lambda rng, X: Trajectories(FromFunction(_turned, [-10.0, 10.0]), degree=int(rng.choice([1, 2, 2, 4]))),
     lambda rng, X: InvariantLoss(_moves(rng, X) if rng.random() < 0.6 else FeatureDeletion(1)),
     lambda rng, X: TangentPenalty(_moves(rng, X), gamma=float(10 ** rng.uniform(-2, 1))),
+    _contradiction,
 ]

@@ -41,6 +41,7 @@ REPRODUCTIONS = {
     "tangents": "mnist_tangents.invariant_hyperplanes",
     "mnist": "mnist_invariant.invariances",
     "haar": "haar_usps.haar",
+    "campaign": "campaign.campaign",
     "spam_inboxes": "spam.inboxes",
     "spambase": "spam.spambase",
 }

@@ -47,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.set_defaults(command=_demo)
     solvers = commands.add_parser("solvers", help="the solvers that can be named, and what each can solve")
     solvers.set_defaults(command=_solvers)
-    blocks = commands.add_parser("blocks", help="the blocks of knowledge, with one line each")
+    blocks = commands.add_parser("blocks", help="the blocks of knowledge and the kernels, with one line each")
     blocks.set_defaults(command=_blocks)
     return parser
 
@@ -170,7 +170,7 @@ def _verdicts(steps: Sequence[Any]) -> list[str]:
 
 def _solvers(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from .explain.table import text_table
-    from .solve.solvers import CLASSES, SOLVERS, installed
+    from .solve.solvers import CLASSES, PACKAGES, SOLVERS, installed
 
     present = installed()
     rows = [
@@ -194,12 +194,9 @@ def _solvers(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> 
         "kernel machines, HIGHS for linear programmes, CLARABEL for the rest."
     )
     if missing:
-        packages = " ".join(_PACKAGES.get(name, name.lower()) for name in missing)
+        packages = " ".join(PACKAGES.get(name, name.lower()) for name in missing)
         print(f"Not installed: {', '.join(missing)}. To add: pip install {packages}")
     return 0
-
-
-_PACKAGES = {"HIGHS": "highspy"}
 
 
 # ---------------------------------------------------------------------- blocks
@@ -208,22 +205,18 @@ _PACKAGES = {"HIGHS": "highspy"}
 def _blocks(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     import inspect
 
-    for name, block in _knowledge().items():
-        print(f"{name}{_signature(block)}\n    {_plain(inspect.getdoc(block) or '')}")
+    for name, value in [*_public("Knowledge").items(), *_public("Kernel").items()]:
+        print(f"{name}{_signature(value)}\n    {_plain(inspect.getdoc(value) or '')}")
     return 0
 
 
-def _knowledge() -> dict[str, type]:
-    """The public blocks by name."""
+def _public(base: str) -> dict[str, type]:
+    """The public classes of one kind by name: blocks, or kernels."""
     import priorsvm
 
-    public = {name: getattr(priorsvm, name) for name in priorsvm.__all__}
-    base = public["Knowledge"]
-    return {
-        name: value
-        for name, value in public.items()
-        if isinstance(value, type) and issubclass(value, base) and value is not base
-    }
+    kind = getattr(priorsvm, base)
+    public = {name: getattr(priorsvm, name) for name in priorsvm.__all__ if name != base}
+    return {name: v for name, v in public.items() if isinstance(v, type) and issubclass(v, kind)}
 
 
 def _signature(block: type) -> str:
@@ -232,33 +225,19 @@ def _signature(block: type) -> str:
 
     signature = inspect.signature(block)
     empty = inspect.Parameter.empty
-    return str(
-        signature.replace(parameters=[p.replace(annotation=empty) for p in signature.parameters.values()])
-    )
+    parameters = [p.replace(annotation=empty) for p in signature.parameters.values()]
+    return str(signature.replace(parameters=parameters, return_annotation=empty))
 
 
 def _plain(docstring: str) -> str:
     r"""The first line of a docstring, its mathematics as text.
 
     >>> print(_plain(r"Labels :math:`y^*`: :math:`\sum_i C \cdot \mathrm{cost}_i\,\xi_i`."))
-    Labels y^*: Σ_i C · cost_i ξ_i.
+    Labels y^*: Σᵢ C · costᵢ ξᵢ.
     """
     import re
-    import unicodedata
 
-    symbols = {"sum": "Σ", "cdot": "·", "ge": "≥", "le": "≤", "ne": "≠", "in": "∈"}
-
-    def symbol(match: re.Match[str]) -> str:
-        word = match[1]
-        try:
-            return symbols.get(word) or unicodedata.lookup(f"GREEK SMALL LETTER {word}")
-        except KeyError:
-            return word
-
-    def mathematics(match: re.Match[str]) -> str:
-        text = re.sub(r"\\(?:mathrm|text|tilde|mathbf)\s*\{?(\\?\w+)\}?", r"\1", match[1])
-        text = re.sub(r"\\[,;: ]", " ", text)
-        return re.sub(r"\\([A-Za-z]+)", symbol, text)
+    from .explain.plain import plain
 
     line = docstring.partition("\n")[0]
-    return re.sub(r"`+([^`]*)`+", r"\1", re.sub(r":math:`([^`]*)`", mathematics, line))
+    return re.sub(r"`+([^`]*)`+", r"\1", re.sub(r":math:`([^`]*)`", lambda found: plain(found[1]), line))

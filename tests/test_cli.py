@@ -76,7 +76,7 @@ def test_solvers_tells_what_each_solves(capsys):
 
 
 def test_solvers_says_how_to_get_what_is_missing(capsys, monkeypatch):
-    monkeypatch.setattr(solvers, "installed", lambda: ("CLARABEL", "SCS", "ECOS", "OSQP"))
+    monkeypatch.setattr(solvers, "installed", lambda: ("CLARABEL", "SCS", "ECOS", "OSQP", "SCHUR"))
     cli.main(["solvers"])
     printed = capsys.readouterr().out
     assert "Not installed: HIGHS, PIQP, QOCO. To add: pip install highspy piqp qoco" in printed
@@ -88,7 +88,7 @@ def test_solvers_with_nothing_missing_says_so_by_silence(capsys, monkeypatch):
     assert "Not installed" not in capsys.readouterr().out
 
 
-def test_blocks_lists_every_public_block(capsys):
+def test_blocks_lists_every_public_block_and_kernel(capsys):
     assert cli.main(["blocks"]) == 0
     lines = capsys.readouterr().out.splitlines()
     listed = {line.partition("(")[0] for line in lines[::2]}
@@ -97,8 +97,8 @@ def test_blocks_lists_every_public_block(capsys):
         value.__name__
         for value in public
         if inspect.isclass(value)
-        and issubclass(value, priorsvm.Knowledge)
-        and value is not priorsvm.Knowledge
+        and issubclass(value, (priorsvm.Knowledge, priorsvm.Kernel))
+        and value not in (priorsvm.Knowledge, priorsvm.Kernel)
     }
     assert listed == blocks
     assert "VirtualSamples(transform, cost=1.0)" in lines

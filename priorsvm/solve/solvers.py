@@ -108,6 +108,13 @@ SOLVERS: dict[str, Solver] = {
         _tight("abstol", "reltol"),
         "interior point; certifies nothing",
     ),
+    "SCHUR": Solver(
+        frozenset({"LP", "QP", "SOCP", "SDP"}),
+        True,
+        1e-5,
+        _tight("tol"),
+        "interior point of priorsvm, for many small cones that share few variables",
+    ),
 }
 
 # Routes of the library itself, for problems of one kind.
@@ -138,7 +145,7 @@ def installed() -> tuple[str, ...]:
     import cvxpy as cp
 
     available = set(cp.installed_solvers())
-    return tuple(name for name in SOLVERS if name in available)
+    return tuple(name for name in SOLVERS if name in available or name == "SCHUR")
 
 
 def able(problem_class: str) -> list[str]:
@@ -276,7 +283,7 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
             _ignore_backend()
             # Clarabel would keep the equilibration of its first weights, which costs more than it saves.
             try:
-                problem.solve(solver=name, warm_start=name != "CLARABEL", **arguments)
+                problem.solve(solver=_known_to_cvxpy(name), warm_start=name != "CLARABEL", **arguments)
             except cp.SolverError:
                 if name != "CLARABEL" or options:
                     raise
@@ -306,6 +313,16 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
     accepted = max(10 * compiled.spec.tol, facts.accuracy)
     status = judge(name, problem.status, found, accepted, _others(name, compiled))
     return Outcome(name, status, found, max(total - seconds, 0.0), seconds, getattr(stats, "num_iters", None))
+
+
+@lru_cache
+def _known_to_cvxpy(name: str) -> Any:
+    """The name, or the solver itself where it is none of CVXPY's."""
+    if name != "SCHUR":
+        return name
+    from .schur.interface import SCHUR
+
+    return SCHUR()
 
 
 def judge(name: str, status: str, found: Residuals, accepted: float, others: str | None = "CLARABEL") -> str:

@@ -1,0 +1,401 @@
+r"""Cones, all of one kind and size at once: their scaling, products and steps.
+
+A batch works on arrays (n, k): n cones with k entries each. At strictly feasible s and z the scaling point of
+Nesterov and Todd gives a linear map W with
+
+.. math:: \lambda = W z = W^{-\top} s ,
+
+the same point seen from both sides. In these coordinates :math:`s \circ z = \mu e` is
+:math:`\lambda \circ \lambda = \mu e`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Indices = NDArray[Any]  # whole numbers, or whether
+
+# How long a step may be before it counts as leaving nothing to divide by.
+TINY = 1e-300
+
+
+@dataclass(eq=False)
+class Batch:
+    """n cones of one kind and size.
+
+    Attributes
+    ----------
+    start : the first of its n k rows among all rows.
+    n, k : how many, and entries of each.
+    degree : what each adds to the degree of the barrier.
+    """
+
+    start: int
+    n: int
+    k: int
+    degree: int = 1
+    lam: Array = field(init=False)
+
+    @property
+    def stop(self) -> int:
+        return self.start + self.n * self.k
+
+    def of(self, vector: Array) -> Array:
+        """Its part of a vector over all rows, (n, k)."""
+        return vector[self.start : self.stop].reshape(self.n, self.k)
+
+    def moved(self, start: int, n: int) -> Batch:
+        """So many cones of the same kind and size, elsewhere."""
+        return type(self)(start, n, self.k)
+
+    def against(self, x: Array) -> Array:
+        """For points outside their cones: points z in them with x'z < 0."""
+        raise NotImplementedError
+
+    def identity(self) -> Array:
+        """e, (n, k)."""
+        raise NotImplementedError
+
+    def margin(self, x: Array) -> Array:
+        """How far each of n points is inside its cone: the largest t with x - t e in it."""
+        raise NotImplementedError
+
+    def rescale(self, s: Array, z: Array) -> None:
+        """Work out W and λ."""
+        raise NotImplementedError
+
+    def W(self, x: Array) -> Array:
+        raise NotImplementedError
+
+    def Wt(self, x: Array) -> Array:
+        """:math:`W^\\top x`."""
+        raise NotImplementedError
+
+    def W_inverse(self, x: Array) -> Array:
+        raise NotImplementedError
+
+    def Wt_inverse(self, x: Array) -> Array:
+        """:math:`W^{-\\top} x`."""
+        raise NotImplementedError
+
+    def matrices(self) -> Array:
+        """:math:`W^{-\\top}` of every cone, (n, k, k)."""
+        eye = np.broadcast_to(np.eye(self.k), (self.n, self.k, self.k))
+        columns = [self.Wt_inverse(np.ascontiguousarray(eye[:, j])) for j in range(self.k)]
+        return np.stack(columns, axis=2)
+
+    def product(self, a: Array, b: Array) -> Array:
+        """a ∘ b."""
+        raise NotImplementedError
+
+    def divide(self, b: Array) -> Array:
+        """The x with λ ∘ x = b."""
+        raise NotImplementedError
+
+    def step(self, d: Array) -> float:
+        """The largest t at which all λ + t d are in their cones."""
+        raise NotImplementedError
+
+    def least(self) -> float:
+        """The least eigenvalue of all λ."""
+        return float(self.margin(self.lam).min())
+
+
+class Nonnegative(Batch):
+    """Numbers :math:`\\ge 0`; k is 1."""
+
+    def against(self, x: Array) -> Array:
+        return np.ones_like(x)
+
+    def identity(self) -> Array:
+        return np.ones((self.n, 1))
+
+    def margin(self, x: Array) -> Array:
+        return x[:, 0]
+
+    def rescale(self, s: Array, z: Array) -> None:
+        self.w, self.lam = np.sqrt(s / z), np.sqrt(s * z)
+
+    def W(self, x: Array) -> Array:
+        return self.w * x
+
+    def W_inverse(self, x: Array) -> Array:
+        return x / self.w
+
+    Wt, Wt_inverse = W, W_inverse
+
+    def matrices(self) -> Array:
+        return 1.0 / self.w[:, :, None]
+
+    def product(self, a: Array, b: Array) -> Array:
+        return a * b
+
+    def divide(self, b: Array) -> Array:
+        return b / self.lam
+
+    def step(self, d: Array) -> float:
+        lowest = float((d / self.lam).min(initial=0.0))
+        return np.inf if lowest >= 0 else -1.0 / lowest
+
+
+class SecondOrder(Batch):
+    r"""Points :math:`(t, x)` with :math:`\|x\| \le t`."""
+
+    def against(self, x: Array) -> Array:
+        norm = np.linalg.norm(x[:, 1:], axis=1, keepdims=True)
+        return np.hstack([np.ones((len(x), 1)), -x[:, 1:] / np.where(norm > 0, norm, 1.0)])
+
+    def identity(self) -> Array:
+        e = np.zeros((self.n, self.k))
+        e[:, 0] = 1.0
+        return e
+
+    def margin(self, x: Array) -> Array:
+        return x[:, 0] - np.linalg.norm(x[:, 1:], axis=1)
+
+    def rescale(self, s: Array, z: Array) -> None:
+        a, b = _length(s), _length(z)  # the square roots of the determinants
+        s, z = s / a[:, None], z / b[:, None]
+        half = np.sqrt(0.5 * (1.0 + np.einsum("nk,nk->n", s, z)))[:, None]
+        w = (s + _flip(z)) / (2.0 * half)
+        w[:, 0] = np.sqrt(1.0 + np.einsum("nk,nk->n", w[:, 1:], w[:, 1:]))  # rounding leaves det w = 1
+        self.w, self.eta = w, np.sqrt(a / b)[:, None]
+        self.lam = self.W(z * b[:, None])
+        self.root = _length(self.lam)
+
+    def W(self, x: Array) -> Array:
+        return self.eta * self._turn(self.w, x)
+
+    def W_inverse(self, x: Array) -> Array:
+        return self._turn(_flip(self.w), x) / self.eta
+
+    Wt, Wt_inverse = W, W_inverse
+
+    @staticmethod
+    def _turn(w: Array, x: Array) -> Array:
+        """(w0 w1'; w1 I + w1 w1' / (1 + w0)) x."""
+        inner = np.einsum("nk,nk->n", w[:, 1:], x[:, 1:])
+        out = np.empty_like(x)
+        out[:, 0] = w[:, 0] * x[:, 0] + inner
+        out[:, 1:] = x[:, 1:] + w[:, 1:] * (x[:, 0] + inner / (1.0 + w[:, 0]))[:, None]
+        return out
+
+    def matrices(self) -> Array:
+        w = _flip(self.w)
+        out = w[:, 1:, None] * (w[:, None, 1:] / (1.0 + w[:, :1, None]))
+        out[:, range(self.k - 1), range(self.k - 1)] += 1.0
+        whole = np.empty((self.n, self.k, self.k))
+        whole[:, 0], whole[:, 1:, 0], whole[:, 1:, 1:] = w, w[:, 1:], out
+        return whole / self.eta[:, :, None]
+
+    def product(self, a: Array, b: Array) -> Array:
+        out = a[:, :1] * b + b[:, :1] * a
+        out[:, 0] = np.einsum("nk,nk->n", a, b)
+        return out
+
+    def divide(self, b: Array) -> Array:
+        lam = self.lam
+        inner = np.einsum("nk,nk->n", lam[:, 1:], b[:, 1:])
+        out = np.empty_like(b)
+        out[:, 0] = (lam[:, 0] * b[:, 0] - inner) / self.root**2
+        out[:, 1:] = (b[:, 1:] - out[:, :1] * lam[:, 1:]) / lam[:, :1]
+        return out
+
+    def step(self, d: Array) -> float:
+        # In coordinates where λ is e: the cone is left where 1 + t times the least eigenvalue of d is 0.
+        lam = self.lam / self.root[:, None]
+        inner = lam[:, 0] * d[:, 0] - np.einsum("nk,nk->n", lam[:, 1:], d[:, 1:])
+        rest = d[:, 1:] - ((inner + d[:, 0]) / (lam[:, 0] + 1.0))[:, None] * lam[:, 1:]
+        lowest = float(((inner - np.linalg.norm(rest, axis=1)) / self.root).min(initial=0.0))
+        return np.inf if lowest >= 0 else -1.0 / lowest
+
+
+class Semidefinite(Batch):
+    r"""Matrices :math:`\succeq 0` as upper triangles by columns, times :math:`\sqrt2` off the diagonal."""
+
+    def __init__(self, start: int, n: int, side: int):
+        super().__init__(start, n, side * (side + 1) // 2, side)
+        self.side = side
+        columns, rows = np.tril_indices(side)  # the upper triangle, column by column
+        self.rows, self.columns = rows, columns
+        self.root2 = np.where(rows == columns, 1.0, np.sqrt(2.0))
+
+    def moved(self, start: int, n: int) -> Batch:
+        return Semidefinite(start, n, self.side)
+
+    def against(self, x: Array) -> Array:
+        lowest = np.linalg.eigh(self.matrix(x))[1][:, :, 0]
+        return self.vector(lowest[:, :, None] * lowest[:, None, :])
+
+    def matrix(self, x: Array) -> Array:
+        M = np.empty((len(x), self.side, self.side))
+        M[:, self.rows, self.columns] = M[:, self.columns, self.rows] = x / self.root2
+        return M
+
+    def vector(self, M: Array) -> Array:
+        upper: Array = M[:, self.rows, self.columns] + M[:, self.columns, self.rows]
+        return 0.5 * upper * self.root2
+
+    def identity(self) -> Array:
+        return np.tile((self.rows == self.columns).astype(float), (self.n, 1))
+
+    def margin(self, x: Array) -> Array:
+        return np.asarray(np.linalg.eigvalsh(self.matrix(x))[:, 0], float)
+
+    def rescale(self, s: Array, z: Array) -> None:
+        L, M = (np.linalg.cholesky(self.matrix(x)) for x in (s, z))
+        U, root, V = np.linalg.svd(np.swapaxes(M, 1, 2) @ L)
+        small = np.sqrt(root)
+        self.R = L @ (np.swapaxes(V, 1, 2) / small[:, None, :])
+        self.R_inverse = (np.swapaxes(U / small[:, None, :], 1, 2)) @ np.swapaxes(M, 1, 2)
+        self.root = root
+        self.lam = self.vector(root[:, :, None] * np.eye(self.side))
+        self.pairs = 0.5 * (root[:, :, None] + root[:, None, :])
+
+    def _both(self, left: Array, x: Array) -> Array:
+        return self.vector(left @ self.matrix(x) @ np.swapaxes(left, 1, 2))
+
+    def W(self, x: Array) -> Array:
+        return self._both(np.swapaxes(self.R, 1, 2), x)
+
+    def Wt(self, x: Array) -> Array:
+        return self._both(self.R, x)
+
+    def W_inverse(self, x: Array) -> Array:
+        return self._both(np.swapaxes(self.R_inverse, 1, 2), x)
+
+    def Wt_inverse(self, x: Array) -> Array:
+        return self._both(self.R_inverse, x)
+
+    def product(self, a: Array, b: Array) -> Array:
+        A, B = self.matrix(a), self.matrix(b)
+        return self.vector(0.5 * (A @ B + B @ A))
+
+    def divide(self, b: Array) -> Array:
+        return self.vector(self.matrix(b) / self.pairs)
+
+    def step(self, d: Array) -> float:
+        small = np.sqrt(self.root)
+        scaled = self.matrix(d) / (small[:, :, None] * small[:, None, :])
+        lowest = float(np.linalg.eigvalsh(scaled).min(initial=0.0))
+        return np.inf if lowest >= 0 else -1.0 / lowest
+
+
+def _flip(x: Array) -> Array:
+    """(t, -x)."""
+    out = -x
+    out[:, 0] = x[:, 0]
+    return out
+
+
+def _length(x: Array) -> Array:
+    r""":math:`\sqrt{t^2 - \|x\|^2}`."""
+    norm = np.linalg.norm(x[:, 1:], axis=1)
+    return np.sqrt(np.maximum((x[:, 0] - norm) * (x[:, 0] + norm), TINY))
+
+
+class Cones:
+    """All cones of a problem; vectors are over all rows, in the order of the batches."""
+
+    def __init__(self, batches: list[Batch]):
+        self.batches = batches
+        self.size = sum(batch.n * batch.k for batch in batches)
+        self.degree = sum(batch.n * batch.degree for batch in batches)
+
+    def _each(self, name: str, *vectors: Array) -> Array:
+        out = np.empty(self.size)
+        for batch in self.batches:
+            parts = [batch.of(vector) for vector in vectors]
+            batch.of(out)[...] = getattr(batch, name)(*parts)
+        return out
+
+    def identity(self) -> Array:
+        return self._each("identity")
+
+    def margin(self, x: Array) -> float:
+        return min((float(b.margin(b.of(x)).min()) for b in self.batches if b.n), default=np.inf)
+
+    def rescale(self, s: Array, z: Array) -> None:
+        for batch in self.batches:
+            batch.rescale(batch.of(s), batch.of(z))
+
+    @property
+    def lam(self) -> Array:
+        return np.concatenate([np.empty(0), *(batch.lam.ravel() for batch in self.batches)])
+
+    def W(self, x: Array) -> Array:
+        return self._each("W", x)
+
+    def Wt(self, x: Array) -> Array:
+        return self._each("Wt", x)
+
+    def W_inverse(self, x: Array) -> Array:
+        return self._each("W_inverse", x)
+
+    def Wt_inverse(self, x: Array) -> Array:
+        return self._each("Wt_inverse", x)
+
+    def product(self, a: Array, b: Array) -> Array:
+        return self._each("product", a, b)
+
+    def divide(self, b: Array) -> Array:
+        return self._each("divide", b)
+
+    def least(self) -> float:
+        """The least eigenvalue of λ."""
+        return min((b.least() for b in self.batches if b.n), default=np.inf)
+
+    def step(self, *directions: Array) -> float:
+        """The longest step along all of these scaled directions that stays in the cones."""
+        return min((b.step(b.of(d)) for b in self.batches if b.n for d in directions), default=np.inf)
+
+
+def batches(nonnegative: int, orders: Any, sides: Any) -> tuple[Cones, Indices]:
+    """The cones of CVXPY's dimensions, and its rows in the order of the batches."""
+    order, found, row, place = [np.arange(nonnegative)], list[Batch](), nonnegative, nonnegative
+    if nonnegative:
+        found.append(Nonnegative(0, nonnegative, 1))
+    for kind, sizes, rows in (
+        (SecondOrder, list(orders), lambda k: k),
+        (Semidefinite, list(sides), lambda k: k * (k + 1) // 2),
+    ):
+        starts: dict[int, list[int]] = {}
+        for size in sizes:
+            starts.setdefault(size, []).append(row)
+            row += rows(size)
+        for size, first in starts.items():
+            if kind is SecondOrder and size == 1:
+                found.append(Nonnegative(place, len(first), 1))
+            else:
+                found.append(kind(place, len(first), size))
+            order.append((np.array(first)[:, None] + np.arange(rows(size))).ravel())
+            place += len(first) * rows(size)
+    return Cones(found), np.concatenate(order)
+
+
+def live(A: Any, b: Array, cones: Cones) -> tuple[Indices, Cones, Array | None]:
+    """Rows of cones that some variable is in, and these cones; if another one is missed, a proof of it.
+
+    A cone that no variable is in holds or does not: it has no say in the answer. The proof is a z in the
+    cones with A'z = 0 and b'z < 0.
+    """
+    used, kept, batches_left, place = np.diff(A.indptr) > 0, list[Indices](), list[Batch](), 0
+    for batch in cones.batches:
+        alive = batch.of(used).any(axis=1)
+        values = batch.of(b)
+        short = batch.margin(values) < -1e-9 * (1.0 + np.abs(values).max(axis=1))
+        for cone in np.flatnonzero(~alive & short):
+            z = np.zeros(cones.size)
+            batch.of(z)[cone] = batch.against(values[cone : cone + 1])[0]
+            return np.arange(cones.size), cones, z
+        if alive.any():
+            rows = batch.start + np.arange(batch.n * batch.k).reshape(batch.n, batch.k)
+            kept.append(rows[alive].ravel())
+            batches_left.append(batch.moved(place, int(alive.sum())))
+            place += len(kept[-1])
+    return np.concatenate([np.empty(0, int), *kept]), Cones(batches_left), None

@@ -1,0 +1,93 @@
+"""The solver as CVXPY and the rest of the library see it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from cvxpy.constraints import SOC, SvecPSD
+from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import CLARABEL
+from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
+from scipy import sparse
+
+from . import presolve
+from .cones import Array, batches, live
+from .method import Point, minimise
+
+# Names that CVXPY's interface to Clarabel, whose data and answers these are, knows.
+STATUS = {
+    "optimal": "Solved",
+    "infeasible": "PrimalInfeasible",
+    "unbounded": "DualInfeasible",
+    "stopped": "InsufficientProgress",
+}
+
+
+@dataclass
+class Answer:
+    """x and z of the problem as CVXPY gave it."""
+
+    status: str
+    x: Array
+    z: Array
+    obj_val: float
+    solve_time: float
+    iterations: int
+    residuals: tuple[float, float, float]
+
+
+def solve(P: Any, q: Array, A: Any, b: Array, dims: Any, tol: float = 1e-8, max_iter: int = 100) -> Answer:
+    """Minimise ½x'Px + q'x subject to b - Ax in the cones of ``dims``."""
+    start = time.perf_counter()
+    A = sparse.csr_array(A)
+    cones, order = batches(dims.nonneg, dims.soc, dims.psd)
+    equations, rest = A[: dims.zero], A[dims.zero :][order]
+    e, b_rest = b[: dims.zero], b[dims.zero :][order]
+    z = np.zeros(len(b))
+
+    def ended(status: str, x: Array, iterations: int = 0, residuals: Any = (0.0, 0.0, 0.0)) -> Answer:
+        value = float(0.5 * x @ (P @ x) + q @ x)
+        return Answer(status, x, z, value, time.perf_counter() - start, iterations, residuals)
+
+    try:
+        less = presolve.reduce(P, q, equations, e, rest, b_rest)
+    except presolve.Inconsistent as error:
+        z[: dims.zero] = error.multipliers
+        return ended("PrimalInfeasible", np.zeros(len(q)))
+    kept, left, contradicted = live(less.A, less.b, cones)
+    if contradicted is not None:
+        point = Point(
+            "infeasible", np.zeros(len(less.q)), np.zeros(0), np.zeros(len(kept)), (0.0, 0.0, 0.0), 0
+        )
+        own = contradicted
+    else:
+        point = minimise(less.P, less.q, less.A[kept], less.b[kept], left, tol, max_iter)
+        own = np.zeros(len(order))
+        own[kept] = point.z
+    x = less.full(point.x, homogeneous=point.status == "unbounded")
+    z[dims.zero :][order] = own
+    gradient = rest.T @ own + (0.0 if point.status == "infeasible" else P @ x + q)
+    z[: dims.zero] = presolve.multipliers(equations, less.solved, gradient)
+    return ended(STATUS[point.status], x, point.iterations, point.residuals)
+
+
+class SCHUR(CLARABEL):
+    """Takes the data that CVXPY makes for Clarabel."""
+
+    SUPPORTED_CONSTRAINTS = [*ConicSolver.SUPPORTED_CONSTRAINTS, SOC, SvecPSD]
+
+    def name(self) -> str:
+        return "SCHUR"
+
+    def import_solver(self) -> None:
+        """Nothing to import."""
+
+    def solve_via_data(
+        self, data: Any, warm_start: bool, verbose: bool, solver_opts: Any, solver_cache: Any = None
+    ) -> Answer:
+        n = len(data["c"])
+        P = data["P"] if "P" in data else sparse.csr_array((n, n))
+        options = {key: value for key, value in solver_opts.items() if key != "use_quad_obj"}
+        return solve(P, data["c"], data["A"], data["b"], data[ConicSolver.DIMS], **options)

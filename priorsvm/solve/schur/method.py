@@ -1,0 +1,270 @@
+r"""Predictor and corrector on the homogeneous embedding.
+
+.. math:: \min \tfrac12 x^\top P x + q^\top x \quad\text{s.t.}\quad A x + s = b,\; s \in K
+
+Its optimality conditions get a variable :math:`\tau \ge 0` that scales the data, and
+:math:`\kappa \ge 0` for what the gap lacks:
+
+.. math:: P x + A^\top z + q \tau = 0, \quad A x + s - b \tau = 0, \quad
+          \kappa + q^\top x + b^\top z + x^\top P x / \tau = 0, \quad s \circ z = 0,\; \tau \kappa = 0 .
+
+Where :math:`\tau > 0` in the end, :math:`x / \tau` is optimal; where it vanishes, z or x is a proof that
+there is no feasible point, or no lower bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .cones import Array, Cones
+from .newton import Newton
+
+# A step stops short of the boundary, and sooner where some products s z lag behind the others.
+SHORT, SHORTER, LAGGING = 0.99, 0.9, 0.3
+
+# A solve with more error than this is repeated with a better factor.
+CARELESS = 1e-11
+
+# Rows and columns are multiplied by no more than this, nor divided.
+RESCALED = 1e4
+
+# Where κ is so much larger than τ there is probably no feasible point.
+SUSPICIOUS = 1e3
+
+# After a shorter step than this the method goes to the middle of the cones instead.
+POOR = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Where the method ended.
+
+    Attributes
+    ----------
+    status : "optimal", "infeasible", "unbounded" or "stopped".
+    x, s, z : of an answer; of a proof, the direction that proves it.
+    residuals : primal, dual and gap, relative.
+    """
+
+    status: str
+    x: Array
+    s: Array
+    z: Array
+    residuals: tuple[float, float, float]
+    iterations: int
+
+    @property
+    def worst(self) -> float:
+        return max(self.residuals)
+
+
+def minimise(P: Any, q: Array, A: Any, b: Array, cones: Cones, tol: float, limit: int) -> Point:
+    """Solve the problem with cones only."""
+    method = _Method(_Scaled(P, q, A, b, cones), tol, limit)
+    point = method.run()
+    if point.status == "stopped" and method.kappa > SUSPICIOUS * method.tau:
+        # It looks infeasible, which has nothing to do with the objective: a proof is found sooner without.
+        alone = _Method(_Scaled(0.0 * P, 0.0 * q, A, b, cones), tol, limit).run()
+        if alone.status == "infeasible":
+            return replace(alone, iterations=point.iterations + alone.iterations)
+    return point
+
+
+class _Scaled:
+    """The problem with rows and columns of about the same size, and the way back."""
+
+    def __init__(self, P: Any, q: Array, A: Any, b: Array, cones: Cones):
+        self.P0, self.q0, self.A0, self.b0, self.cones = P, q, A, b, cones
+        m, n = A.shape
+        left, right = np.ones(m), np.ones(n)
+        P, A = sparse.csr_array(P), sparse.csr_array(A)
+        for _ in range(8):
+            rows = _maxima(A, 1)
+            for batch in cones.batches:
+                part = batch.of(rows)
+                part[...] = part.max(axis=1, keepdims=True)
+            columns = np.maximum(_maxima(A, 0), _maxima(P, 1))  # P is symmetric
+            # What is tiny stays tiny: a row of rounding errors must not become a demand.
+            rows, columns = (
+                np.clip(old / np.sqrt(np.where(new > 0, new, 1.0)), 1 / RESCALED, RESCALED) / old
+                for old, new in ((left, rows), (right, columns))
+            )
+            if max(np.abs(rows - 1).max(initial=0), np.abs(columns - 1).max(initial=0)) < 0.05:
+                break
+            D, E = sparse.diags_array(columns), sparse.diags_array(rows)
+            P, A = sparse.csr_array(D @ P @ D), sparse.csr_array(E @ A @ D)
+            left, right = left * rows, right * columns
+        q, b = q * right, b * left
+        self.objective = 1.0 / max(np.abs(q).max(initial=0.0), _maxima(P, 1).mean() if n else 0.0, 1e-8)
+        self.left, self.right = left, right
+        self.P, self.q, self.A, self.b = P * self.objective, q * self.objective, A, b
+
+    def back(self, x: Array, s: Array, z: Array) -> tuple[Array, Array, Array]:
+        return self.right * x, s / self.left, self.left * z / self.objective
+
+
+def _maxima(M: Any, axis: int) -> Array:
+    """The largest number of every row (axis 1) or column (axis 0), without its sign."""
+    M, out = sparse.csr_array(M), np.zeros(M.shape[1 - axis])
+    if axis == 0:
+        np.maximum.at(out, M.indices, np.abs(M.data))
+    elif M.nnz:
+        filled = np.diff(M.indptr) > 0
+        out[filled] = np.maximum.reduceat(np.abs(M.data), M.indptr[:-1][filled])
+    return out
+
+
+class _Method:
+    def __init__(self, problem: _Scaled, tol: float, limit: int):
+        self.p, self.tol, self.limit = problem, tol, limit
+        self.cones = problem.cones
+        self.newton = Newton(problem.P, problem.A, problem.cones)
+
+    def run(self) -> Point:
+        p, cones, newton = self.p, self.cones, self.newton
+        self._start()
+        best: Point | None = None
+        stalled = 0
+        for iteration in range(self.limit + 1):
+            point = self._judge(iteration)
+            if point.status != "stopped":
+                return point
+            if best is None or point.worst < best.worst:
+                best, stalled = point, 0
+            else:
+                stalled += 1
+            if iteration == self.limit or stalled > 12 or not np.isfinite(point.worst):
+                break
+            try:
+                with np.errstate(all="ignore"):
+                    cones.rescale(self.s, self.z)
+                    newton.factor()
+                    moved = self._step(p)
+            except (FloatingPointError, np.linalg.LinAlgError):
+                break
+            if not moved:
+                break
+        assert best is not None
+        return best
+
+    def _start(self) -> None:
+        """The least-squares point, moved into the cones."""
+        p, cones, newton = self.p, self.cones, self.newton
+        e = cones.identity()
+        cones.rescale(e, e)
+        newton.factor()
+        if p.P.nnz:
+            self.x, self.z = newton.solve(-p.q, p.b)
+            self.s = -self.z
+        else:
+            self.x, minus = newton.solve(np.zeros_like(p.q), p.b)
+            self.s = -minus
+            _, self.z = newton.solve(-p.q, np.zeros_like(p.b))
+        for name in ("s", "z"):
+            vector = getattr(self, name)
+            margin = cones.margin(vector)
+            size = max(1.0, float(np.abs(vector).max(initial=0.0)))
+            if margin < 1e-3 * size:
+                setattr(self, name, vector + (1.0 * size - margin) * e)
+        self.tau = self.kappa = 1.0
+
+    def _judge(self, iteration: int) -> Point:
+        """What the present point proves, in the units of the problem as it was given."""
+        p, tau = self.p, self.tau
+        x, s, z = p.back(self.x, self.s, self.z)
+        Px, Atz, Ax = p.P0 @ x, p.A0.T @ z, p.A0 @ x
+        qx, bz = float(p.q0 @ x), float(p.b0 @ z)
+        quadratic = float(x @ Px)
+        # An answer, if divided by tau.
+        primal = _norm(Ax + s - p.b0 * tau) / tau
+        dual = _norm(Px + Atz + p.q0 * tau) / tau
+        value, bound = (0.5 * quadratic / tau + qx) / tau, (-0.5 * quadratic / tau - bz) / tau
+        sizes = _norm(p.b0), _norm(x / tau), _norm(s / tau)
+        primal /= max(1.0, sum(sizes))
+        dual /= max(1.0, _norm(p.q0) + _norm(x / tau) + _norm(z / tau))
+        gap = abs(value - bound) / max(1.0, min(abs(value), abs(bound)))
+        residuals = (primal, dual, gap)
+        if max(residuals) <= self.tol:
+            return Point("optimal", x / tau, s / tau, z / tau, residuals, iteration)
+        # A proof, if tau vanishes.
+        if (
+            bz < 0
+            and _norm(Atz) <= 1e-8 * -bz * max(1.0, _norm(z) / max(_norm(p.b0), 1.0))
+            and tau < 1e-2 * self.kappa
+        ):
+            return Point("infeasible", x, s, z / -bz, residuals, iteration)
+        if qx < 0 and tau < 1e-2 * self.kappa and max(_norm(Px), _norm(Ax + s)) <= 1e-8 * -qx:
+            return Point("unbounded", x / -qx, s, z, residuals, iteration)
+        return Point("stopped", x / tau, s / tau, z / tau, residuals, iteration)
+
+    def _step(self, p: _Scaled) -> bool:
+        cones, newton = self.cones, self.newton
+        x, s, z, tau, kappa = self.x, self.s, self.z, self.tau, self.kappa
+        lam = cones.lam
+        Px = newton.times_P(x)
+        xi = x / tau
+        Pxi = Px / tau
+        r_x = Px + newton.times_At(z) + p.q * tau
+        r_z = newton.times_A(x) + s - p.b * tau
+        r_tau = kappa + p.q @ x + p.b @ z + x @ Px / tau
+        mu = float(lam @ lam + tau * kappa) / (cones.degree + 1)
+        # (x, z) almost solves the system for (-q, b), as W'Wz = s: what it lacks is small where W is.
+        xc, zc = newton.solve(r_x, r_z - 2.0 * s)
+        if newton.error > CARELESS:
+            newton.factor(careful=True)
+            xc, zc = newton.solve(r_x, r_z - 2.0 * s)
+        x2, z2 = (x - xc) / tau, (z - zc) / tau
+        short = SHORT if min(cones.least() ** 2, tau * kappa) > LAGGING * mu else SHORTER
+        slope = p.q + 2.0 * Pxi
+        divisor = slope @ x2 + p.b @ z2 - xi @ Pxi - kappa / tau
+
+        def direction(share: float, d_s: Array, d_kappa: float) -> tuple[Any, ...]:
+            divided = cones.divide(d_s)
+            x1, z1 = newton.solve(-share * r_x, -share * r_z + cones.Wt(divided))
+            d_tau = (-share * r_tau + d_kappa / tau - slope @ x1 - p.b @ z1) / divisor
+            dx, dz = x1 + d_tau * x2, z1 + d_tau * z2
+            scaled_z = cones.W(dz)
+            # From the rows, not from the products: then the rows hold whatever the system was solved to.
+            ds = p.b * d_tau - share * r_z - newton.times_A(dx)
+            scaled_s = cones.Wt_inverse(ds)
+            dk = -(d_kappa + kappa * d_tau) / tau
+            return dx, dz, ds, scaled_s, scaled_z, d_tau, dk
+
+        def longest(scaled_s: Array, scaled_z: Array, d_tau: Any, dk: Any) -> float:
+            step = cones.step(scaled_s, scaled_z)
+            step = min(step, -tau / d_tau if d_tau < 0 else np.inf)
+            return float(min(step, -kappa / dk if dk < 0 else np.inf))
+
+        # Predictor.
+        _, _, _, ss, sz, dt, dk = direction(1.0, cones.product(lam, lam), tau * kappa)
+        alpha = min(1.0, longest(ss, sz, dt, dk))
+        sigma = (1.0 - alpha) ** 3
+        # Corrector.
+        square, e = cones.product(lam, lam), cones.identity()
+        target = square + cones.product(ss, sz) - sigma * mu * e
+        dx, dz, ds, ss, sz, dt, dk = direction(1.0 - sigma, target, float(tau * kappa + dt * dk - sigma * mu))
+        alpha = min(1.0, short * longest(ss, sz, dt, dk))
+        if alpha < POOR:  # the second order leads astray: to the middle first
+            sigma = 0.8
+            other = direction(1.0 - sigma, square - sigma * mu * e, tau * kappa - sigma * mu)
+            longer = min(1.0, short * longest(*other[3:]))
+            if longer > alpha:
+                (dx, dz, ds, ss, sz, dt, dk), alpha = other, longer
+        if not (np.isfinite(alpha) and np.isfinite(dx).all() and np.isfinite(dz).all()) or alpha < 1e-9:
+            return False
+        self.x, self.z = x + alpha * dx, z + alpha * dz
+        self.s = s + alpha * ds
+        self.tau, self.kappa = float(tau + alpha * dt), float(kappa + alpha * dk)
+        # The embedding is homogeneous: only directions matter.
+        size = max(self.tau, self.kappa)
+        self.x, self.z, self.s = self.x / size, self.z / size, self.s / size
+        self.tau, self.kappa = self.tau / size, self.kappa / size
+        return True
+
+
+def _norm(x: Array) -> float:
+    return float(np.abs(x).max(initial=0.0))

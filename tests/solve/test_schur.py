@@ -1,0 +1,359 @@
+"""SCHUR part by part against dense algebra, and as a whole against Clarabel and the definition of optimal."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import linalg, sparse
+
+from priorsvm import Box, ClassCosts, MonotonicityHint, PriorSVC, UncertainSamples
+from priorsvm.errors import Infeasible, InvalidInput, SolverFailed
+from priorsvm.solve.schur.cones import Nonnegative, SecondOrder, Semidefinite, batches
+from priorsvm.solve.schur.groups import shared_columns
+from priorsvm.solve.schur.interface import SCHUR, solve
+from priorsvm.solve.schur.newton import Newton
+from priorsvm.solve.schur.presolve import Inconsistent, reduce
+
+campaign = pytest.importorskip("benchmarks.campaign")
+
+
+def inside(batch, rng):
+    """Points in the middle of their cones."""
+    x = rng.normal(size=(batch.n, batch.k))
+    return x + (0.3 - np.minimum(batch.margin(x), 0))[:, None] * batch.identity()
+
+
+@pytest.fixture(
+    params=[Nonnegative(0, 7, 1), SecondOrder(0, 5, 4), Semidefinite(0, 4, 3)], ids=lambda b: type(b).__name__
+)
+def batch(request):
+    found = request.param
+    rng = np.random.default_rng(0)
+    found.s, found.z = inside(found, rng), inside(found, rng)
+    found.rescale(found.s, found.z)
+    return found
+
+
+# ---------------------------------------------------------------------- cones
+
+
+def test_the_scaled_point_is_the_same_from_both_sides(batch):
+    assert_allclose(batch.W(batch.z), batch.lam, atol=1e-12)
+    assert_allclose(batch.Wt_inverse(batch.s), batch.lam, atol=1e-12)
+    assert_allclose(batch.Wt(batch.W(batch.z)), batch.s, atol=1e-12)
+
+
+def test_maps_are_transposed_and_inverse_to_each_other(batch):
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=(2, batch.n, batch.k))
+    assert_allclose((batch.W(a) * b).sum(axis=1), (a * batch.Wt(b)).sum(axis=1), atol=1e-12)
+    assert_allclose(batch.W_inverse(batch.W(a)), a, atol=1e-12)
+    assert_allclose(batch.Wt_inverse(batch.Wt(a)), a, atol=1e-12)
+    assert_allclose(np.einsum("nij,nj->ni", batch.matrices(), a), batch.Wt_inverse(a), atol=1e-12)
+
+
+def test_division_undoes_the_product(batch):
+    b = np.random.default_rng(1).normal(size=(batch.n, batch.k))
+    assert_allclose(batch.product(batch.lam, batch.divide(b)), b, atol=1e-12)
+    assert_allclose(batch.product(batch.identity(), b), b, atol=1e-14)
+
+
+def test_a_step_ends_where_the_cone_does(batch):
+    d = np.random.default_rng(2).normal(size=(batch.n, batch.k))
+    step = batch.step(d)
+    assert batch.margin(batch.lam + 0.999999 * step * d).min() > 0
+    assert batch.margin(batch.lam + 1.000001 * step * d).min() < 0
+    assert batch.step(batch.lam) == np.inf
+    assert batch.least() == pytest.approx(batch.margin(batch.lam).min())
+
+
+# ---------------------------------------------------------------------- equations
+
+
+def equations(seed):
+    rng = np.random.default_rng(seed)
+    n, m, cones = 12, int(rng.integers(1, 6)), 9
+    E = rng.normal(size=(m, n)) * (rng.random((m, n)) < 0.5)
+    E[0, 0] = 1.0
+    if seed % 3 == 0:
+        E = np.vstack([E, E[0] + E[-1]])  # says nothing new
+    F = rng.normal(size=(n, 6)) * (rng.random((n, 6)) < 0.4)
+    return (
+        F @ F.T,
+        rng.normal(size=n),
+        E,
+        E @ rng.normal(size=n),
+        rng.normal(size=(cones, n)),
+        rng.normal(size=cones),
+    )
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_without_equations_it_is_the_same_problem(seed):
+    P, q, E, e, A, b = equations(seed)
+    less = reduce(sparse.csr_array(P), q, sparse.csr_array(E), e, sparse.csr_array(A), b)
+    assert len(less.q) == len(q) - np.linalg.matrix_rank(E)
+    rng = np.random.default_rng(seed)
+    values = []
+    for _ in range(3):
+        short = rng.normal(size=len(less.q))
+        x = less.full(short)
+        assert_allclose(E @ x, e, atol=1e-10)
+        assert_allclose(A @ x - b, less.A @ short - less.b, atol=1e-10)
+        full = 0.5 * x @ P @ x + q @ x
+        values.append(full - (0.5 * short @ (less.P @ short) + less.q @ short))
+        assert_allclose(E @ less.full(short, homogeneous=True), 0, atol=1e-10)
+    assert_allclose(values, values[0], atol=1e-9)
+
+
+def test_equations_without_a_solution_come_with_a_proof():
+    E, e = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [1.0, 2.0, 1.0]]), np.array([1.0, 1.0, 3.0])
+    zero = sparse.csr_array((3, 3))
+    with pytest.raises(Inconsistent) as caught:
+        reduce(zero, np.zeros(3), sparse.csr_array(E), e, sparse.csr_array((0, 3)), np.zeros(0))
+    y = caught.value.multipliers
+    assert_allclose(E.T @ y, 0, atol=1e-12)
+    assert e @ y < -1e-3
+
+
+def test_positive_and_negative_parts_become_one_shared_variable():
+    rng = np.random.default_rng(0)
+    K, n = rng.normal(size=(40, 30)), 30
+    A = np.vstack([np.hstack([K, -K]), -np.eye(2 * n)])
+    less = reduce(
+        sparse.csr_array((60, 60)),
+        np.ones(60),
+        sparse.csr_array((0, 60)),
+        np.zeros(0),
+        sparse.csr_array(A),
+        np.ones(100),
+    )
+    assert sorted(np.concatenate(less.twins)) == list(range(60))
+    y = rng.normal(size=60)
+    x = less.full(y)
+    assert_allclose(less.A @ y, A @ x, atol=1e-12)
+    assert less.q @ y == pytest.approx(x.sum())
+    cones, _ = batches(100, [], [])
+    shared, _ = shared_columns(less.A, less.P, cones)
+    assert shared.sum() == n
+
+
+# ---------------------------------------------------------------------- groups and the linear system
+
+
+def test_slacks_are_private_and_weights_are_shared():
+    n, d = 30, 3
+    X = np.random.default_rng(0).normal(size=(n, d))
+    A = sparse.csr_array(np.block([[-X, -np.eye(n)], [np.zeros((n, d)), -np.eye(n)]]))
+    cones, _ = batches(2 * n, [], [])
+    shared, group = shared_columns(A, sparse.diags_array(np.r_[np.ones(d), np.zeros(n)]), cones)
+    assert shared.tolist() == [True] * d + [False] * n
+    assert_allclose(group[:n], group[n:])
+    assert len(np.unique(group)) == n
+
+
+def random_system(seed):
+    """P, A and cones with shared and private variables, and equal rows of cones of all kinds."""
+    rng = np.random.default_rng(seed)
+    orders, sides = [3] * int(rng.integers(0, 4)) + [5] * 2, [2] * int(rng.integers(0, 3))
+    nonnegative = int(rng.integers(4, 20))
+    rows = nonnegative + sum(orders) + sum(k * (k + 1) // 2 for k in sides)
+    shared, private = int(rng.integers(2, 6)), int(rng.integers(0, 8))
+    A = np.hstack([rng.normal(size=(rows, shared)), np.zeros((rows, private))])
+    for j in range(private):
+        A[rng.integers(rows, size=2), shared + j] = rng.normal(size=2)
+    F = rng.normal(size=(shared, shared))
+    P = linalg.block_diag(F @ F.T, np.diag(rng.random(private) + 0.1))
+    cones, order = batches(nonnegative, orders, sides)
+    return P, A[order], cones, rng
+
+
+@pytest.mark.parametrize("careful", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_a_step_solves_the_whole_system(seed, careful):
+    P, A, cones, rng = random_system(seed)
+    e = cones.identity()
+    cones.rescale(*(e * rng.uniform(0.5, 2) + 0.1 * rng.uniform(-1, 1, size=cones.size) for _ in range(2)))
+    newton = Newton(sparse.csr_array(P), sparse.csr_array(A), cones)
+    newton.factor(careful)
+    r1, r2 = rng.normal(size=len(P)), rng.normal(size=len(A))
+    x, z = newton.solve(r1, r2)
+    W = np.column_stack([cones.Wt(cones.W(column)) for column in np.eye(cones.size)])
+    whole = np.block([[P, A.T], [A, -W]])
+    assert_allclose(np.r_[x, z], np.linalg.solve(whole, np.r_[r1, r2]), rtol=1e-8, atol=1e-9)
+    assert_allclose(newton.times_A(x), A @ x, atol=1e-12)
+    assert_allclose(newton.times_At(z), A.T @ z, atol=1e-12)
+    assert_allclose(newton.times_P(x), P @ x, atol=1e-12)
+
+
+# ---------------------------------------------------------------------- whole problems
+
+
+def programme(seed):
+    """A feasible and bounded problem with all kinds of cones."""
+    P, A, cones, rng = random_system(seed)
+    nonnegative = cones.batches[0].n
+    orders = [b.k for b in cones.batches if isinstance(b, SecondOrder) for _ in range(b.n)]
+    sides = [b.side for b in cones.batches if isinstance(b, Semidefinite) for _ in range(b.n)]
+    x, s, z = (
+        rng.normal(size=len(P)),
+        cones.identity() * rng.uniform(0.5, 2),
+        cones.identity() * rng.uniform(0.5, 2),
+    )
+    E = rng.normal(size=(2, len(P)))
+    dims = SimpleNamespace(zero=2, nonneg=nonnegative, soc=orders, psd=sides, exp=0, p3d=[], pnd=[])
+    q = -P @ x - A.T @ z - E.T @ rng.normal(size=2)
+    return sparse.csc_array(P), q, sparse.csc_array(np.vstack([E, A])), np.r_[E @ x, A @ x + s], dims
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_answers_are_those_of_clarabel_and_optimal_by_definition(seed):
+    P, q, A, b, dims = data = programme(seed)
+    ours, theirs = solve(*data), campaign.by_clarabel(*data)
+    assert ours.status == "Solved"
+    assert ours.obj_val == pytest.approx(theirs.obj_val, rel=1e-7, abs=1e-7)
+    assert_allclose(P @ ours.x + q + A.T @ ours.z, 0, atol=1e-6)
+    s = b - A @ ours.x
+    assert abs(s @ ours.z) < 1e-5
+    cones, order = batches(dims.nonneg, dims.soc, dims.psd)
+    for vector in (s, ours.z):
+        assert cones.margin(vector[2:][order]) > -1e-7
+    # P is positive definite here, so x is the only one; z too where the multipliers are.
+    assert_allclose(ours.x, theirs.x, atol=1e-4)
+    if np.linalg.matrix_rank(A.toarray()[np.abs(ours.z) > 1e-4]) == np.sum(np.abs(ours.z) > 1e-4):
+        assert_allclose(ours.z, theirs.z, atol=1e-3)
+
+
+def test_an_infeasible_problem_is_proven_to_be():
+    # x ≥ 1 and x ≤ 0, and a cone that has nothing to do with it.
+    A = sparse.csc_array([[-1.0, 0.0], [1.0, 0.0], [0.0, -1.0], [0.0, 0.0]])
+    b, dims = np.array([-1.0, 0.0, 0.0, 0.5]), SimpleNamespace(zero=0, nonneg=2, soc=[2], psd=[])
+    answer = solve(sparse.csc_array((2, 2)), np.array([0.0, 1.0]), A, b, dims)
+    assert answer.status == "PrimalInfeasible"
+    assert_allclose(A.T @ answer.z, 0, atol=1e-7)
+    assert b @ answer.z < -0.1
+
+
+def test_an_unbounded_problem_is_proven_to_be():
+    A, b = sparse.csc_array([[-1.0, 0.0], [0.0, -1.0]]), np.zeros(2)
+    dims = SimpleNamespace(zero=0, nonneg=2, soc=[], psd=[])
+    answer = solve(sparse.csc_array((2, 2)), np.array([-1.0, 1.0]), A, b, dims)
+    assert answer.status == "DualInfeasible"
+    assert np.array([-1.0, 1.0]) @ answer.x < 0
+    assert (A @ answer.x).max() < 1e-7
+
+
+def test_contradicting_equations_are_infeasible():
+    A = sparse.csc_array([[1.0], [1.0], [-1.0]])
+    dims = SimpleNamespace(zero=2, nonneg=1, soc=[], psd=[])
+    answer = solve(sparse.csc_array((1, 1)), np.ones(1), A, np.array([1.0, 2.0, 0.0]), dims)
+    assert answer.status == "PrimalInfeasible"
+
+
+@pytest.mark.parametrize(
+    ("dims", "b"),
+    [
+        (SimpleNamespace(zero=1, nonneg=2, soc=[], psd=[]), [0.0, -1.0, 1.0]),
+        (SimpleNamespace(zero=1, nonneg=0, soc=[2], psd=[]), [0.0, 1.0, 2.0]),
+        (SimpleNamespace(zero=1, nonneg=0, soc=[], psd=[2]), [0.0, 1.0, 2.0, 1.0]),
+    ],
+)
+def test_a_cone_that_equations_leave_no_choice_is_checked(dims, b):
+    """x = 0 leaves constants in the cones, which are not in them."""
+    A = sparse.csc_array(np.ones((len(b), 1)))
+    answer = solve(sparse.csc_array((1, 1)), np.ones(1), A, np.array(b), dims)
+    assert answer.status == "PrimalInfeasible"
+    assert_allclose(A.T @ answer.z, 0, atol=1e-12)
+    assert np.array(b) @ answer.z < 0
+    held = solve(
+        sparse.csc_array((1, 1)), np.ones(1), A, np.abs(b) * [0, *[1] * (len(b) - 1)] + identity(dims), dims
+    )
+    assert held.status == "Solved"
+    assert_allclose(held.x, 0, atol=1e-12)
+    assert_allclose(1 + A.T @ held.z, 0, atol=1e-12)
+
+
+def identity(dims):
+    cones, order = batches(dims.nonneg, dims.soc, dims.psd)
+    e = np.zeros(len(order))
+    e[order] = 5 * cones.identity()
+    return np.r_[0.0, e]
+
+
+def test_too_few_steps_are_no_answer():
+    data = programme(0)
+    assert solve(*data, max_iter=2).status == "InsufficientProgress"
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_units_do_not_matter(factor):
+    P, q, A, b, dims = programme(3)
+    plain = solve(P, q, A, b, dims)
+    for scaled in (solve(P * factor, q * factor, A, b, dims), solve(P, q, A * factor, b * factor, dims)):
+        assert scaled.status == "Solved"
+        assert_allclose(scaled.x, plain.x, atol=1e-5)
+
+
+# ---------------------------------------------------------------------- in the library
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    return X, (X[:, 0] + 0.3 * rng.normal(size=40) > 0).astype(int)
+
+
+PRIOR = ClassCosts({1: 2.0}) + Box({0: (1.0, 2.0)}, 1) + MonotonicityHint({1: 1})
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_machines_are_those_of_clarabel(rows, kernel, norm):
+    X, _ = rows
+    ours, theirs = (
+        PriorSVC(PRIOR, kernel=kernel, norm=norm, solver=s).fit(*rows) for s in ("SCHUR", "CLARABEL")
+    )
+    assert ours.solver_ == "SCHUR"
+    assert ours.status_ == "optimal"
+    assert ours.objective_ == pytest.approx(theirs.objective_, rel=1e-7)
+    assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-4)
+    assert max(ours.history_[0]["gap"], 0) < 1e-6
+    prices = [[row.price for row in model.report_.rows] for model in (ours, theirs)]
+    assert_allclose(*prices, atol=1e-2)
+
+
+def test_cones_of_uncertain_rows(rows):
+    models = [PriorSVC(UncertainSamples(0.1 * np.eye(3)), solver=s).fit(*rows) for s in ("SCHUR", "CLARABEL")]
+    assert models[0].objective_ == pytest.approx(models[1].objective_, rel=1e-7)
+
+
+def test_a_conflict_is_named(rows):
+    both = Box({0: (1.0, 2.0)}, 1, hard=True).named("yes") + Box({0: (1.0, 2.0)}, 0, hard=True).named("no")
+    with pytest.raises(Infeasible, match=r"'yes'.*'no'"):
+        PriorSVC(both, solver="SCHUR").fit(*rows)
+
+
+def test_options_are_its_own(rows):
+    with pytest.raises(InvalidInput, match="SCHUR does not take these solver_options: eps"):
+        PriorSVC(PRIOR, solver="SCHUR", solver_options={"eps": 1}).fit(*rows)
+    with pytest.raises(SolverFailed, match=r"SCHUR broke down|SCHUR ended"):
+        PriorSVC(PRIOR, solver="SCHUR", solver_options={"max_iter": 1}).fit(*rows)
+
+
+def test_cvxpy_takes_it_for_any_problem():
+    x = cp.Variable(3)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x - 1) + cp.norm(x)), [cp.sum(x) == 1, x >= 0])
+    value = problem.solve(solver=SCHUR())
+    assert value == pytest.approx(problem.solve(solver="CLARABEL"), rel=1e-7)
+
+
+def test_a_slice_of_the_campaign():
+    outcomes = {row["outcome"]: row["count"] for row in campaign.campaign(quick=True)}
+    assert sum(outcomes.values()) == campaign.QUICK
+    assert not any("WRONG" in kind for kind in outcomes)
+    assert sum(count for kind, count in outcomes.items() if "did not converge" in kind) <= 1
