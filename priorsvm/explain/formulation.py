@@ -151,7 +151,9 @@ def _describe(
             values[rf"{symbol}_{{\text{{{_text(name)}}}}}"] = value
         for term in compiled.terms:
             if term.block == name:
-                letter = {"mu": r"\mu", "gamma": r"\gamma"}.get(term.name, rf"\text{{{_text(term.name)}}}")
+                letter = {"mu": r"\mu", "mu_residual": r"\mu'", "gamma": r"\gamma"}.get(
+                    term.name, rf"\text{{{_text(term.name)}}}"
+                )
                 symbol = rf"{letter}_{{\text{{{_text(name)}}}}}"
                 values[symbol] = float(getattr(block, term.name))
                 formula = block.latex.get(term.name, unnamed)

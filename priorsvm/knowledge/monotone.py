@@ -63,10 +63,10 @@ class Monotone(RegionKnowledge):
 
     max_dimension: ClassVar[int] = 3
     formulas: ClassVar[dict[str, str]] = {
-        "mu": r"\sum_j \zeta_j",
-        "slope": r"\sigma_j \rho_j w_j \ge 0<z>",
-        "points": r"\sigma_j \rho_j\, \partial_j f(x_p) \ge 0<z>",
-        "corners": r"\sigma_j \rho_j\, \partial_j f(v_p) - \eta_p \|g\|_H \ge 0<z>",
+        "mu": r"\sum_l \zeta_l",
+        "slope": r"\sigma_l \rho_l w_l \ge 0<z>",
+        "points": r"\sigma_l \rho_l\, \partial_l f(x_p) \ge 0<z>",
+        "corners": r"\sigma_l \rho_l\, \partial_l f(v_p) - \eta_p \|g\|_H \ge 0<z>",
     }
 
     def __init__(
@@ -107,11 +107,12 @@ class Monotone(RegionKnowledge):
         ]
 
     def asked(self, demand: Demand, sample: Sample) -> str:
-        moves = ", ".join(
-            f"{column} {'rises' if up > 0 else 'falls'}" for column, up in self.features.items()
-        )
         whose = sample.classes.tolist()[1] if self.label is None else self.label
-        return f"score of {whose!r} to rise as {moves}"
+        return f"score of {whose!r} to rise as {self._moves()}"
 
     def words(self) -> str:
-        return f"f is monotone in {self.features!r}"
+        whose = "the second class" if self.label is None else repr(self.label)
+        return f"the score of {whose} rises as {self._moves()}"
+
+    def _moves(self) -> str:
+        return ", ".join(f"{column} {'rises' if up > 0 else 'falls'}" for column, up in self.features.items())

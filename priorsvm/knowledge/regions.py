@@ -445,7 +445,8 @@ def _with_slack(formula: str, slack: str) -> str:
     if not mark:
         return formula
     term, _, sign = slack.partition(r",\;")
-    return first + term + rest + (rf",\;{sign}" if sign else "")
+    whole = first + term + rest + (rf",\;{sign}" if sign else "")
+    return whole.replace(r"\ge 0 - ", r"\ge -")
 
 
 def _reach(region: Set, sample: Sample) -> str:

@@ -447,7 +447,8 @@ class _Round:
         if status != "polished":
             asked = max(self.spec.tol, float((self.options or {}).get("tol", 0.0)))
             found = machine.certificate() if found is None else found
-            status = judge("LIBSVM", status, found, max(10 * asked, 1e-4), "CLARABEL")
+            scaled = self.spec.scale is not None
+            status = judge("LIBSVM", status, found, max(10 * asked, 1e-4), scaled=scaled)
         machine.outcome = replace(outcome, status="optimal" if status == "polished" else status)
         return machine
 
@@ -472,7 +473,8 @@ class _Round:
         grams = Cache() if self.grams is None else self.grams
         found = columns.solve(self.spec, self.members, self.states, self.sample, grams)
         accepted = max(10 * self.spec.tol, 1e-5)
-        status = judge("COLUMNS", found.outcome.status, found.outcome.residuals, accepted)
+        scaled = self.spec.scale is not None
+        status = judge("COLUMNS", found.outcome.status, found.outcome.residuals, accepted, scaled=scaled)
         machine = Machine(
             found.f,
             self.spec,

@@ -311,7 +311,8 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
         raise _no_answer(compiled, name)
     found = residuals(problem, compiled.jacobians())
     accepted = max(10 * compiled.spec.tol, facts.accuracy)
-    status = judge(name, problem.status, found, accepted, _others(name, compiled))
+    scaled = compiled.spec.scale is not None
+    status = judge(name, problem.status, found, accepted, _others(name, compiled), scaled)
     return Outcome(name, status, found, max(total - seconds, 0.0), seconds, getattr(stats, "num_iters", None))
 
 
@@ -325,11 +326,18 @@ def _known_to_cvxpy(name: str) -> Any:
     return SCHUR()
 
 
-def judge(name: str, status: str, found: Residuals, accepted: float, others: str | None = "CLARABEL") -> str:
+def judge(
+    name: str,
+    status: str,
+    found: Residuals,
+    accepted: float,
+    others: str | None = "CLARABEL",
+    scaled: bool = False,
+) -> str:
     """The status that the residuals support."""
     said = "iteration limit reached" if status == "user_limit" else status
-    way_out = "Scale the data (scale='standard'), or "
-    way_out += f"try another solver: {others}." if others else "use a smaller C."
+    way_out = f"Try another solver ({others}), or " if others else "Try "
+    way_out += "a smaller C." if scaled else "scale='standard', or a smaller C."
     if not found.worst <= max(HOPELESS, accepted):
         raise SolverFailed(
             f"{name} says '{said}', but the problem as stated disagrees: {found}. "
