@@ -34,6 +34,7 @@ myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
 nb_execution_mode = "off"  # the notebooks have run: see `make notebooks`
+nb_render_markdown_format = "myst"  # tables and maths in what a notebook shows
 
 bibtex_bibfiles = ["references.bib"]
 bibtex_default_style = "alpha"
