@@ -29,6 +29,9 @@ SHORT, SHORTER, LAGGING = 0.99, 0.9, 0.3
 # A solve with more error than this is repeated with a better factor.
 CARELESS = 1e-11
 
+# What a certificate of infeasibility or unboundedness may lack, relative to what it proves.
+PROOF = 1e-8
+
 # Rows and columns are multiplied by no more than this, nor divided.
 RESCALED = 1e4
 
@@ -119,6 +122,8 @@ def _maxima(M: Any, axis: int) -> Array:
 
 
 class _Method:
+    """The iterates, and where they lead."""
+
     def __init__(self, problem: _Scaled, tol: float, limit: int):
         self.p, self.tol, self.limit = problem, tol, limit
         self.cones = problem.cones
@@ -169,7 +174,7 @@ class _Method:
             margin = cones.margin(vector)
             size = max(1.0, float(np.abs(vector).max(initial=0.0)))
             if margin < 1e-3 * size:
-                setattr(self, name, vector + (1.0 * size - margin) * e)
+                setattr(self, name, vector + (size - margin) * e)
         self.tau = self.kappa = 1.0
 
     def _judge(self, iteration: int) -> Point:
@@ -190,18 +195,16 @@ class _Method:
         residuals = (primal, dual, gap)
         if max(residuals) <= self.tol:
             return Point("optimal", x / tau, s / tau, z / tau, residuals, iteration)
-        # A proof, if tau vanishes.
-        if (
-            bz < 0
-            and _norm(Atz) <= 1e-8 * -bz * max(1.0, _norm(z) / max(_norm(p.b0), 1.0))
-            and tau < 1e-2 * self.kappa
-        ):
+        # A proof, if tau vanishes: no x shorter than 1 / PROOF is feasible, or x leads down for so long.
+        vanishing = tau < 1e-2 * self.kappa
+        if vanishing and bz < 0 and _norm(Atz) <= PROOF * -bz:
             return Point("infeasible", x, s, z / -bz, residuals, iteration)
-        if qx < 0 and tau < 1e-2 * self.kappa and max(_norm(Px), _norm(Ax + s)) <= 1e-8 * -qx:
+        if vanishing and qx < 0 and max(_norm(Px), _norm(Ax + s)) <= PROOF * -qx:
             return Point("unbounded", x / -qx, s, z, residuals, iteration)
         return Point("stopped", x / tau, s / tau, z / tau, residuals, iteration)
 
     def _step(self, p: _Scaled) -> bool:
+        """Predictor and corrector; whether it went anywhere."""
         cones, newton = self.cones, self.newton
         x, s, z, tau, kappa = self.x, self.s, self.z, self.tau, self.kappa
         lam = cones.lam

@@ -236,11 +236,10 @@ def _null_space(
         raise _inconsistent(*equations)
     N = Q[:, rank:]
     others = np.setdiff1d(out.kept, columns)
-    out.kept = np.concatenate([others, columns])[: len(others)]
+    out.kept = others
     out.basis = columns, N, origin
     shift = np.zeros(out.size)
     shift[columns] = origin
-    turn = sparse.lil_array((out.size, len(others) + N.shape[1]))
     turn = sparse.hstack(
         [
             sparse.csr_array(
