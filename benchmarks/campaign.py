@@ -56,7 +56,7 @@ def outcome(seed: int) -> str:
     data = canonical(seed)
     ours, theirs = solve(*data), by_clarabel(*data)
     said = str(theirs.status)
-    if ours.status == "Solved":
+    if ours.status in SOLVED:
         if not optimal(ours, *data):
             return "WRONG, an answer called optimal is not"
         if said in SOLVED:

@@ -674,4 +674,4 @@ def test_formulation_of_a_soft_region_has_its_slack_where_it_belongs():
 def test_formulation_gives_the_numbers_of_its_letters():
     X, y = two_classes()
     text = str(PriorSVC(UncertainSamples(0.1, confidence=0.9)).fit(X, y).formulation())
-    assert r"\gamma_{\text{uncertain\_samples}} = 1.28155" in text
+    assert r"\gamma_{\mathrm{uncertain\_samples}} = 1.28155" in text

@@ -198,8 +198,8 @@ def test_the_formulation_has_all_of_them(data):
     text = str(told)
     assert Trajectories.latex["cone"] in text
     assert UncertainSamples.latex["margin"] in text
-    assert r"\mu_{\text{polyhedron}} = 0.7" in text
-    assert r"J_{\text{" not in text
+    assert r"\mu_{\mathrm{polyhedron}} = 0.7" in text
+    assert r"J_{\mathrm{" not in text
 
 
 @pytest.mark.slow

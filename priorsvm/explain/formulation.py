@@ -14,7 +14,7 @@ from .plain import plain
 # Formulas longer than this do not push the marks of all lines to the right.
 WIDEST = 70
 
-SPECIAL = {letter: f"\\{letter}" for letter in "_&%#${}"} | {
+SPECIAL = {letter: f"\\{letter}" for letter in "_&%#${} "} | {
     "\\": r"\backslash ",
     "~": r"\sim ",
     "^": r"\hat{}",
@@ -106,7 +106,7 @@ def _marked(mark: str) -> str:
     r"""A mark such as ``J_PK: rule.mu`` in LaTeX."""
     symbol, _, words = mark.partition(": ")
     letter, _, index = symbol.partition("_")
-    return rf"{letter}_{{{index}}}" + (rf"\text{{: {_text(words)}}}" if words else "")
+    return rf"{letter}_{{{index}}}" + (rf"{{:}}\;{_text(words)}" if words else "")
 
 
 def formulation(machines: Sequence[Machine]) -> Formulation:
@@ -124,7 +124,7 @@ def formulation(machines: Sequence[Machine]) -> Formulation:
     letters = (r"w", r"x") if kernel is None else (r"c", r"\varphi(x)")
     function = machines[0].problem.function_latex.format(*letters)
     if kernel is not None:
-        function += rf",\; k = \text{{{_text(repr(kernel))}}}"
+        function += rf",\; k = {_text(repr(kernel))}"
     rows = [(label, *found) for label, found in constraints.items()]
     return Formulation(list(objective.items()), rows, function, list(values.items()))
 
@@ -144,17 +144,17 @@ def _describe(
     constraints.setdefault("svm.margin", (compiled.margin_latex, len(compiled.active)))
     for name, block, weight in compiled.members:
         factor = "" if weight == 1 else f"{weight:g} \\cdot "
-        unnamed = rf"J_{{\text{{{_text(name)}}}}}"
+        unnamed = rf"J_{{{_text(name)}}}"
         if name in compiled.sample.shares:
             objective.setdefault(name, factor + block.latex.get("sample", unnamed).replace("<p>", power))
         for symbol, value in block.symbols().items():
-            values[rf"{symbol}_{{\text{{{_text(name)}}}}}"] = value
+            values[rf"{symbol}_{{{_text(name)}}}"] = value
         for term in compiled.terms:
             if term.block == name:
                 letter = {"mu": r"\mu", "mu_residual": r"\mu'", "gamma": r"\gamma"}.get(
-                    term.name, rf"\text{{{_text(term.name)}}}"
+                    term.name, _text(term.name)
                 )
-                symbol = rf"{letter}_{{\text{{{_text(name)}}}}}"
+                symbol = rf"{letter}_{{{_text(name)}}}"
                 values[symbol] = float(getattr(block, term.name))
                 formula = block.latex.get(term.name, unnamed)
                 objective.setdefault(f"{name}.{term.name}", f"{factor}{symbol}\\, {formula}")
@@ -162,7 +162,7 @@ def _describe(
     for label, constraint in compiled.constraints.items():
         name, _, own = label.partition(".")
         if name != "svm":
-            unnamed = rf"c_{{\text{{{_text(label)}}}}}(f) \le 0"
+            unnamed = rf"c_{{{_text(label)}}}(f) \le 0"
             formulas = blocks[name].latex  # "cone_2" is one of several stacks of "cone"
             latex = formulas.get(own, formulas.get(own.rpartition("_")[0], unnamed))
             constraints.setdefault(label, (latex, _rows(constraint)))
@@ -176,5 +176,5 @@ def _rows(constraint: Any) -> int:
 
 
 def _text(words: str) -> str:
-    r"""Words inside ``\text{}``."""
-    return "".join(SPECIAL.get(letter, letter) for letter in words)
+    r"""Words in upright letters; ``\text{}`` would show backslashes in a browser."""
+    return rf"\mathrm{{{''.join(SPECIAL.get(letter, letter) for letter in words)}}}"

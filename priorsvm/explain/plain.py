@@ -18,7 +18,7 @@ WORDS = {
 ACCENTS = {"tilde": "\u0303", "hat": "\u0302", "bar": "\u0304", "dot": "\u0307"}
 BELOW = dict(zip("0123456789aehijklmnoprstuvx+-=()", "₀₁₂₃₄₅₆₇₈₉ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ₊₋₌₍₎", strict=True))
 ABOVE = dict(zip("0123456789+-=()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾", strict=True))
-GROUP = r"\{((?:[^{}]|\{[^{}]*\})*)\}"
+GROUP = r"\{((?:\\.|[^{}\\]|\{(?:\\.|[^{}\\]|\{[^{}]*\})*\})*)\}"
 
 
 def plain(latex: str) -> str:
@@ -30,6 +30,7 @@ def plain(latex: str) -> str:
     'yᵢ f(T_θ xᵢ) ≥ ρᵢ - ξᵢ for the moves found'
     """
     words: list[str] = []  # set aside, as they are no formulas
+    latex = latex.replace("\0", "")
 
     def aside(found: re.Match[str]) -> str:
         words.append(re.sub(r"\\(backslash |hat\{\}|sim |.)", _letter, found[1]))
@@ -39,7 +40,9 @@ def plain(latex: str) -> str:
     text = re.sub(r"\\(?:big|Big|bigg|Bigg|left|right|textstyle|displaystyle)(?![a-zA-Z])", "", text)
     text = re.sub(r"\\[,;:! ]|\\quad|~", " ", text)
     text = text.replace(r"\tfrac12", "½").replace(r"\frac12", "½").replace(r"\|", "‖")
-    text = re.sub(r"\\t?frac" + GROUP + GROUP, lambda m: f"{_part(m[1])}/{_part(m[2])}", text)
+    fraction = re.compile(r"\\t?frac" + GROUP + GROUP)
+    while fraction.search(text):
+        text = fraction.sub(lambda m: f"{_part(m[1])}/{_part(m[2])}", text)
     text = re.sub(r"\\sqrt" + GROUP, r"√(\1)", text)
     accented = rf"\\({'|'.join(ACCENTS)})(?:\s*\\([a-zA-Z]+)|\s+([a-zA-Z])|\{{([^{{}}\\]*)\}})"
     text = re.sub(accented, lambda m: WORDS.get(m[2], m[2] or m[3] or m[4]) + ACCENTS[m[1]], text)

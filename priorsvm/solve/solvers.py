@@ -112,7 +112,7 @@ SOLVERS: dict[str, Solver] = {
         frozenset({"LP", "QP", "SOCP", "SDP"}),
         True,
         1e-5,
-        _tight("tol"),
+        _tight("tol", digits=1e-10),
         "interior point of priorsvm, for many small cones that share few variables",
     ),
 }

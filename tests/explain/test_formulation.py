@@ -16,8 +16,8 @@ from priorsvm.explain.plain import plain
 
 compositions = pytest.importorskip("benchmarks.compositions")
 
-TERM = re.compile(r"\\underbrace\{(.+)\}_\{J_\{(SVM|PK)\}(?:\\text\{: (.+)\})?\}(?: \\\\)?$")
-ROW = re.compile(r"& (.+) && c_\{(SVM|PK)\}\\text\{: (.+), (\d+) rows?\} \\\\$")
+TERM = re.compile(r"\\underbrace\{(.+)\}_\{J_\{(SVM|PK)\}(?:\{:\}\\;\\mathrm\{(.+)\})?\}(?: \\\\)?$")
+ROW = re.compile(r"& (.+) && c_\{(SVM|PK)\}\{:\}\\;\\mathrm\{(.+),\\ (\d+)\\ rows?\} \\\\$")
 
 
 def read(latex):
@@ -114,7 +114,7 @@ def test_braces_of_the_latex_are_balanced():
 def test_the_kernel_and_the_numbers_are_told():
     X, y = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]), [0, 0, 1, 1]
     told = PriorSVC(ClassCosts({1: 2.0}), kernel=RBF(gamma=0.25), C=3.0).fit(X, y).formulation()
-    assert r"k = \text{RBF(gamma=0.25)}" in str(told)
+    assert r"k = \mathrm{RBF(gamma=0.25)}" in str(told)
     assert told.text().splitlines()[-1] == "with  f(x) = c' φ(x) + b, k = RBF(gamma=0.25), C = 3"
     assert repr(told) == told.text()
 
@@ -123,7 +123,7 @@ def test_words_with_special_letters_stay_words():
     X, y = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]), [0, 0, 1, 1]
     prior = Rule("x0 >= 3", label=1, columns=["x0", "x1"]).named("a_rule") + MonotonicityHint({0: 1})
     told = PriorSVC(prior, C=3.0).fit(X, y).formulation()
-    assert r"J_{PK}\text{: a\_rule.mu}" in str(told)
+    assert r"J_{PK}{:}\;\mathrm{a\_rule.mu}" in str(told)
     assert "J_PK: a_rule.mu" in told.text()
 
 
@@ -139,6 +139,9 @@ def test_words_with_special_letters_stay_words():
         (r"\mu_{\text{a\_b}}\, t", "μ_a_b t"),
         (r"x \in \{1, 2\}", "x ∈ {1, 2}"),
         (r"\frac{a + b}{2}", "(a + b)/2"),
+        (r"\frac{\frac{a}{b}}{c}", "(a/b)/c"),
+        (r"\text{a \{ b}", "a { b"),
+        (r"\mathrm{a\_b\ c}", "a_b c"),
         (r"\unknown{x} + 1", "unknownx + 1"),
     ],
 )

@@ -884,9 +884,10 @@ def test_report_and_formulation_speak_of_it(few, covariances, kernel, guarantee)
     assert sum(row.contribution for row in model.report_.rows) == pytest.approx(model.objective_)
     assert f"uncertain_samples: {model.findings_['uncertain_samples']}" in str(model.report_)
     text = str(model.formulation())
-    assert text.count(r"\text{(uncertain\_samples.") == len(rows)
+    assert text.count(r"\mathrm{uncertain\_samples.") == len(rows)
     assert (
-        r"\|A_i^\top \nabla f(x_i)\| \le t_i && \text{(uncertain\_samples.cone, 40 rows)}" in text
+        r"\|A_i^\top \nabla f(x_i)\| \le t_i && c_{PK}{:}\;\mathrm{uncertain\_samples.cone,\ 40\ rows}"
+        in text
     ) == coned
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,15 @@ from .method import Point, minimise
 # Names that CVXPY's interface to Clarabel, whose data and answers these are, knows.
 STATUS = {
     "optimal": "Solved",
+    "almost": "AlmostSolved",
     "infeasible": "PrimalInfeasible",
     "unbounded": "DualInfeasible",
     "stopped": "InsufficientProgress",
 }
+
+
+# Equations are solved by pivots only up to this growth of numbers, unless there are more than so many.
+GROWTH, DENSE_EQUATIONS = 3.0, 300
 
 
 @dataclass
@@ -38,10 +43,14 @@ class Answer:
     residuals: tuple[float, float, float]
 
 
-def solve(P: Any, q: Array, A: Any, b: Array, dims: Any, tol: float = 1e-8, max_iter: int = 100) -> Answer:
+def solve(P: Any, q: Array, A: Any, b: Array, dims: Any, tol: float = 1e-9, max_iter: int = 100) -> Answer:
     """Minimise ½x'Px + q'x subject to b - Ax in the cones of ``dims``."""
+    if not (tol > 0 and max_iter >= 1):
+        raise ValueError(f"tol={tol!r} has to be positive, and max_iter={max_iter!r} at least 1")
     start = time.perf_counter()
-    A = sparse.csr_array(A)
+    P, A = (sparse.csr_array(M, copy=not M.has_canonical_format) for M in map(sparse.csr_array, (P, A)))
+    P.sum_duplicates()
+    A.sum_duplicates()
     cones, order = batches(dims.nonneg, dims.soc, dims.psd)
     equations, rest = A[: dims.zero], A[dims.zero :][order]
     e, b_rest = b[: dims.zero], b[dims.zero :][order]
@@ -51,26 +60,38 @@ def solve(P: Any, q: Array, A: Any, b: Array, dims: Any, tol: float = 1e-8, max_
         value = float(0.5 * x @ (P @ x) + q @ x)
         return Answer(status, x, z, value, time.perf_counter() - start, iterations, residuals)
 
-    try:
-        less = presolve.reduce(P, q, equations, e, rest, b_rest)
-    except presolve.Inconsistent as error:
-        z[: dims.zero] = error.multipliers
-        return ended("PrimalInfeasible", np.zeros(len(q)))
-    kept, left, contradicted = live(less.A, less.b, cones)
-    if contradicted is not None:
-        point = Point(
-            "infeasible", np.zeros(len(less.q)), np.zeros(0), np.zeros(len(kept)), (0.0, 0.0, 0.0), 0
-        )
-        own = contradicted
-    else:
-        point = minimise(less.P, less.q, less.A[kept], less.b[kept], left, tol, max_iter)
-        own = np.zeros(len(order))
-        own[kept] = point.z
-    x = less.full(point.x, homogeneous=point.status == "unbounded")
-    z[dims.zero :][order] = own
-    gradient = rest.T @ own + (0.0 if point.status == "infeasible" else P @ x + q)
-    z[: dims.zero] = presolve.multipliers(equations, less.solved, gradient)
-    return ended(STATUS[point.status], x, point.iterations, point.residuals)
+    for careful in (False, True):
+        try:
+            less = presolve.reduce(P, q, equations, e, rest, b_rest, careful)
+        except presolve.Inconsistent as error:
+            z[: dims.zero] = error.multipliers
+            return ended("PrimalInfeasible", np.zeros(len(q)))
+        if less.growth > GROWTH and dims.zero <= DENSE_EQUATIONS:
+            continue  # pivots would cost digits
+        kept, left, contradicted = live(less.A, less.b, cones)
+        if contradicted is not None:
+            point = Point("infeasible", np.zeros(len(less.q)), np.zeros(0), np.zeros(0), (0.0, 0.0, 0.0), 0)
+            own = contradicted
+        else:
+            point = minimise(less.P, less.q, less.A[kept], less.b[kept], left, tol, max_iter)
+            own = np.zeros(len(order))
+            own[kept] = point.z
+        x = less.full(point.x, homogeneous=point.status == "unbounded")
+        z[dims.zero :][order] = own
+        gradient = rest.T @ own + (0.0 if point.status == "infeasible" else P @ x + q)
+        z[: dims.zero] = presolve.multipliers(equations, less.solved, gradient)
+        answer = ended(STATUS[point.status], x, point.iterations, point.residuals)
+        if point.status not in ("optimal", "almost") or _slope(P, q, A, answer) <= 100 * tol:
+            return answer
+    # Optimal without the equations, and not with them.
+    return replace(answer, status="InsufficientProgress")
+
+
+def _slope(P: Any, q: Array, A: Any, answer: Answer) -> float:
+    """How far x and z are from stationary in the problem as it was given, relatively."""
+    parts = P @ answer.x, q, A.T @ answer.z
+    size = sum(float(np.abs(part).max(initial=0.0)) for part in parts)
+    return float(np.abs(sum(parts)).max(initial=0.0)) / max(size, 1e-300)
 
 
 class SCHUR(CLARABEL):

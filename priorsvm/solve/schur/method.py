@@ -24,13 +24,16 @@ from .cones import Array, Cones
 from .newton import Newton
 
 # A step stops short of the boundary, and sooner where some products s z lag behind the others.
-SHORT, SHORTER, LAGGING = 0.99, 0.9, 0.3
+SHORT, SHORTER, LAGGING = 0.99, 0.9, 0.01
 
 # A solve with more error than this is repeated with a better factor.
 CARELESS = 1e-11
 
 # What a certificate of infeasibility or unboundedness may lack, relative to what it proves.
 PROOF = 1e-8
+
+# Where no step helps any more, so many times the tolerance is almost an answer.
+ALMOST = 100.0
 
 # Rows and columns are multiplied by no more than this, nor divided.
 RESCALED = 1e4
@@ -48,7 +51,7 @@ class Point:
 
     Attributes
     ----------
-    status : "optimal", "infeasible", "unbounded" or "stopped".
+    status : "optimal", "almost", "infeasible", "unbounded" or "stopped".
     x, s, z : of an answer; of a proof, the direction that proves it.
     residuals : primal, dual and gap, relative.
     """
@@ -102,7 +105,8 @@ class _Scaled:
             P, A = sparse.csr_array(D @ P @ D), sparse.csr_array(E @ A @ D)
             left, right = left * rows, right * columns
         q, b = q * right, b * left
-        self.objective = 1.0 / max(np.abs(q).max(initial=0.0), _maxima(P, 1).mean() if n else 0.0, 1e-8)
+        unit = max(np.abs(q).max(initial=0.0), _maxima(P, 1).mean() if n else 0.0)
+        self.objective = 1.0 / unit if unit > 0 else 1.0
         self.left, self.right = left, right
         self.P, self.q, self.A, self.b = P * self.objective, q * self.objective, A, b
 
@@ -154,7 +158,7 @@ class _Method:
             if not moved:
                 break
         assert best is not None
-        return best
+        return replace(best, status="almost") if best.worst <= ALMOST * self.tol else best
 
     def _start(self) -> None:
         """The least-squares point, moved into the cones."""
@@ -188,10 +192,12 @@ class _Method:
         primal = _norm(Ax + s - p.b0 * tau) / tau
         dual = _norm(Px + Atz + p.q0 * tau) / tau
         value, bound = (0.5 * quadratic / tau + qx) / tau, (-0.5 * quadratic / tau - bz) / tau
-        sizes = _norm(p.b0), _norm(x / tau), _norm(s / tau)
-        primal /= max(1.0, sum(sizes))
-        dual /= max(1.0, _norm(p.q0) + _norm(x / tau) + _norm(z / tau))
-        gap = abs(value - bound) / max(1.0, min(abs(value), abs(bound)))
+        # Relative to the numbers that had to cancel, or to those of the data where these are smaller than 1.
+        unit = min(_norm(p.b0) or 1.0, 1.0)
+        primal /= max(unit, _norm(p.b0) + _norm(x / tau) + _norm(s / tau))
+        unit = min(1.0 / p.objective, _norm(p.q0) or 1.0, 1.0)
+        dual /= max(unit, _norm(p.q0) + _norm(Px / tau) + _norm(Atz / tau))
+        gap = abs(value - bound) / max(unit, min(abs(value), abs(bound)))
         residuals = (primal, dual, gap)
         if max(residuals) <= self.tol:
             return Point("optimal", x / tau, s / tau, z / tau, residuals, iteration)

@@ -205,7 +205,11 @@ class Newton:
         r""":math:`W^{-\top} A` of cones too large for a matrix of their own."""
         c, out = part.shape, []
         [(batch, mine, _, _)] = part.pieces
-        assert isinstance(batch, SecondOrder)
+        if not isinstance(batch, SecondOrder):
+            W = batch.matrices()
+            return np.vstack(
+                [W[cone] @ self.A_shared[rows].toarray() for cone, rows in zip(mine, c.rows, strict=True)]
+            )
         for cone, rows in zip(mine, c.rows, strict=True):
             w, eta = batch.w[cone].copy(), batch.eta[cone, 0]
             w[1:] *= -1.0

@@ -16,8 +16,8 @@ from scipy import linalg, sparse
 
 from .cones import Array, Indices
 
-# A pivot is at least this part of the largest number of its row.
-PIVOT = 0.01
+# A pivot is at least this part of the largest number of its row, if other equations have it too.
+PIVOT = 0.3
 
 # Columns in more rows than this are no pivots; what only has such columns goes to the null space.
 HEAVY = 40
@@ -46,6 +46,7 @@ class Reduced:
     Attributes
     ----------
     P, q, A, b : over the variables that are left.
+    growth : how much larger numbers may have become where equations were solved by pivots.
     """
 
     P: Any
@@ -55,6 +56,7 @@ class Reduced:
     size: int
     steps: list[tuple[Indices, Any, Array]] = field(default_factory=list)
     basis: tuple[Indices, Array, Array] | None = None
+    growth: float = 1.0
     twins: tuple[Indices, Indices] = (np.empty(0, int), np.empty(0, int))
     kept: Indices = field(default_factory=lambda: np.empty(0, int))
     solved: tuple[Indices, Indices] = (np.empty(0, int), np.empty(0, int))
@@ -76,12 +78,19 @@ class Reduced:
         return out
 
 
-def reduce(P: Any, q: Array, E: Any, e: Array, A: Any, b: Array) -> Reduced:
-    """Solve E x = e for as many variables as it determines."""
+def reduce(P: Any, q: Array, E: Any, e: Array, A: Any, b: Array, careful: bool = False) -> Reduced:
+    """Solve E x = e for as many variables as it determines.
+
+    Carefully, only definitions are solved for, and the null space takes the rest.
+    """
     n = len(q)
     E, A, P = (sparse.csr_array(M) for M in (E, A, P))
-    sizes = _row_maxima(A)
-    equations, size = (E, e), 1.0 + np.abs(e)
+    before = _row_maxima(A)
+    equations = E, e
+    scale = _row_maxima(E)
+    scale = 1.0 / np.where(scale > 0, scale, 1.0)  # the largest number of an equation is 1
+    E, e = sparse.csr_array(sparse.diags_array(scale) @ E), scale * e
+    size = 1.0 + np.abs(e)
     out = Reduced(P, q.copy(), A, b.copy(), n)
     alive = np.ones(n, bool)
     rows = np.arange(E.shape[0])  # of the equations that are left
@@ -90,7 +99,7 @@ def reduce(P: Any, q: Array, E: Any, e: Array, A: Any, b: Array) -> Reduced:
         E, e, rows, size = _without_empty(E, e, rows, size, equations)
         if not len(rows):
             break
-        chosen, columns = _pivots(E, out.A, out.P)
+        chosen, columns, defined = _pivots(E, out.A, out.P, careful)
         if not len(chosen):
             break
         values = _entries(E, chosen, columns)
@@ -98,6 +107,8 @@ def reduce(P: Any, q: Array, E: Any, e: Array, A: Any, b: Array) -> Reduced:
         T = sparse.csr_array(sparse.diags_array(-1.0 / values) @ others)
         T.eliminate_zeros()
         t = e[chosen] / values
+        if not defined:
+            out.growth *= max(1.0, float(np.abs(T.data).max(initial=0.0)))
         out.steps.append((columns, T, t))
         pivots.append((rows[chosen], columns))
         left = np.setdiff1d(np.arange(len(rows)), chosen)
@@ -111,10 +122,11 @@ def reduce(P: Any, q: Array, E: Any, e: Array, A: Any, b: Array) -> Reduced:
         _null_space(out, E, e, rows, size, pivots, equations)
     else:
         out.P, out.q, out.A = out.P[out.kept][:, out.kept], out.q[out.kept], out.A[:, out.kept]
-    # What is left of a row after it cancelled is rounding.
-    rounding = ROUNDING * np.repeat(sizes, np.diff(out.A.indptr))
-    out.A.data[np.abs(out.A.data) <= rounding] = 0.0
-    out.A.eliminate_zeros()
+    # What is left of a row that cancelled is rounding.
+    gone = _row_maxima(out.A) <= ROUNDING * before
+    if gone.any():
+        out.A = sparse.csr_array(sparse.diags_array((~gone).astype(float)) @ out.A)
+        out.A.eliminate_zeros()
     _split_twins(out)
     if pivots:
         out.solved = tuple(np.concatenate(part) for part in zip(*pivots, strict=True))  # type: ignore[assignment]
@@ -125,8 +137,7 @@ def _without_empty(
     E: Any, e: Array, rows: Indices, size: Array, equations: tuple[Any, Array]
 ) -> tuple[Any, Array, Indices, Array]:
     """Equations that say 0 = 0 are dropped; 0 = 1 is the end."""
-    largest = _row_maxima(E)
-    empty = largest <= ROUNDING * size
+    empty = _row_maxima(E) <= ROUNDING
     if not empty.any():
         return E, e, rows, size
     if np.any(np.abs(e[empty]) > 1e-8 * size[empty]):
@@ -136,9 +147,11 @@ def _without_empty(
 
 
 def _inconsistent(E: Any, e: Array) -> Inconsistent:
-    dense = E.toarray()
-    x = np.linalg.lstsq(dense, e)[0]
-    return Inconsistent(dense @ x - e)
+    scale = _row_maxima(E)
+    scale = 1.0 / np.where(scale > 0, scale, 1.0)
+    dense = scale[:, None] * E.toarray()
+    x = np.linalg.lstsq(dense, scale * e)[0]
+    return Inconsistent(scale * (dense @ x - scale * e))
 
 
 def _row_maxima(E: Any) -> Array:
@@ -152,25 +165,24 @@ def _entries(E: Any, rows: Indices, columns: Indices) -> Array:
     return np.asarray(E[rows, columns], float).ravel()
 
 
-def _pivots(E: Any, A: Any, P: Any) -> tuple[Indices, Indices]:
-    """Rows and columns for them, such that none of these columns is in another of these rows."""
+def _pivots(E: Any, A: Any, P: Any, careful: bool) -> tuple[Indices, Indices, bool]:
+    """Rows, columns for them, none of which is in another of these rows; and whether they are definitions."""
     n = E.shape[1]
     in_E = np.bincount(E.indices, minlength=n)
     heavy = in_E + np.bincount(A.indices, minlength=n) + np.bincount(P.indices, minlength=n)
     row_of = np.repeat(np.arange(E.shape[0]), np.diff(E.indptr))
-    good = np.abs(E.data) >= PIVOT * _row_maxima(E)[row_of]
-    good &= E.data != 0
-    alone = good & (in_E[E.indices] == 1)
-    candidates = alone if alone.any() else good & (heavy[E.indices] <= HEAVY)
-    where = np.flatnonzero(candidates)
+    share = np.abs(E.data) / _row_maxima(E)[row_of]
+    alone = (share >= (PIVOT if careful else 1e-6)) & (in_E[E.indices] == 1)
+    light = (share >= PIVOT) & (heavy[E.indices] <= HEAVY) & (not careful)
+    where = np.flatnonzero(alone if alone.any() else light)
     if not len(where):
-        return np.empty(0, int), np.empty(0, int)
+        return np.empty(0, int), np.empty(0, int), True
     # Of every row the lightest column.
     where = where[np.lexsort((heavy[E.indices[where]], row_of[where]))]
     where = where[np.unique(row_of[where], return_index=True)[1]]
     if alone.any():
-        return row_of[where], E.indices[where].astype(int)
-    return _independent(E, row_of[where], E.indices[where].astype(int), heavy)
+        return row_of[where], E.indices[where].astype(int), True
+    return *_independent(E, row_of[where], E.indices[where].astype(int), heavy), False
 
 
 def _independent(E: Any, rows: Indices, columns: Indices, heavy: Indices) -> tuple[Indices, Indices]:
