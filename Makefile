@@ -28,7 +28,7 @@ lint: $(DEV) ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: $(DEV) $(PAGES) ## the documentation, in docs/_build/html, and checks of its pages
+docs: $(DEV) $(PAGES) ## the documentation, in docs/_build/html, and checks of its pages; runs notebooks first, minutes
 	@rm -f $(filter-out $(PAGES),$(wildcard docs/_notebooks/*.ipynb))
 	@rm -rf docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -q -d docs/_build/doctrees -b html docs docs/_build/html

@@ -148,7 +148,12 @@ def save(model: Any, path: str | os.PathLike[str], trusted: Iterable[type | str]
             f"save takes a PriorSVC, an estimator of scikit-learn that holds one, a block, a kernel or a "
             f"transform; got {type(model).__name__}."
         )
+    if not os.fspath(path) or Path(path).is_dir():
+        raise InvalidInput(
+            f"save: {os.fspath(path)!r} is no file to write to: name one, such as 'model.skops'."
+        )
     path = Path(path)
+    path = path.resolve() if path.is_symlink() else path  # what a link points to
     if not path.parent.is_dir():
         raise InvalidInput(f"save: there is no folder {str(path.parent)!r} to write {path.name!r} to.")
     try:
@@ -224,7 +229,7 @@ def _skops() -> ModuleType:
         import_module("skops.io.exceptions")
     except ImportError as error:
         raise SkopsNotInstalled(
-            "save and load need the package skops: pip install 'priorsvm[skops]'."
+            "save and load need the package skops: pip install skops (or priorsvm with its extra [skops])."
         ) from error
     return import_module("skops.io")
 
@@ -387,9 +392,11 @@ def _told(error: Exception) -> str:
 
 def _write(path: Path, data: memoryview) -> None:
     """Write a file that appears whole or not at all."""
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+    part = path.with_name(f".{uuid.uuid4().hex}.part")
     try:
         with open(part, "xb") as file:
+            if path.exists():
+                os.chmod(part, path.stat().st_mode)  # who may read it stays who may read it
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

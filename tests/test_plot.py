@@ -958,3 +958,21 @@ def test_every_function_is_published():
     for name in plot.__all__:
         assert getattr(plot, name).__name__ == name
         assert ">>>" in getattr(plot, name).__doc__
+
+
+@pytest.mark.parametrize("label", ["earns > $10 or < $5", r"$\foo$", "", "_hidden"])
+def test_classes_are_drawn_as_they_are_called(label):
+    model = PriorSVC().fit([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0]], ["b", "b", label])
+    ax = plot.decision(model)
+    ax.figure.canvas.draw()  # mathematics that cannot be read would raise here
+    texts = ax.get_legend().get_texts()
+    assert any(text.get_text().strip("\u200b'") == label for text in texts)
+    assert not any(text.get_parse_math() for text in texts)
+
+
+def test_an_error_leaves_no_figure_behind():
+    model = PriorSVC().fit([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0]], [0, 0, 1])
+    before = plt.get_fignums()
+    with pytest.raises(ValueError, match="nowhere"):
+        plot.decision(model, legend="nowhere")
+    assert plt.get_fignums() == before

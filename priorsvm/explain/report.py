@@ -132,7 +132,10 @@ class Report:
 
         Its ``attrs["solves"]`` says how every machine was solved.
         """
-        import pandas as pd
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs the package pandas: pip install pandas.") from error
 
         frame = pd.DataFrame([vars(row) for row in self.rows])
         totals = frame["label"].map(self.objectives)

@@ -17,17 +17,20 @@ from .style import (
     HATCHES,
     LINES,
     MARKERS,
+    as_written,
     axes_of,
     cycled,
     legend_below,
     machine_of,
     machines_of,
+    shown,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@as_written
 def shares(model_or_report: Any, *, ax: Axes | None = None) -> Axes:
     r"""What every term adds to the objective, as bars: :math:`J_{SVM} + \sum_k J_{PK,k}`, block by block.
 
@@ -95,6 +98,7 @@ def shares(model_or_report: Any, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@as_written
 def convergence(model: Any, *, class_of_interest: Any = None, ax: Axes | None = None) -> Axes:
     """The objective round by round, and the bounds between which the optimum lies, from ``history_``.
 
@@ -163,6 +167,7 @@ def _by_round(ax: Axes, history: list[dict[str, Any]], key: str, look: int, line
         )
 
 
+@as_written
 def path(
     models: Sequence[Any],
     values: Any,
@@ -270,7 +275,7 @@ def _weights(ax: Axes, places: Array, machines: list[Any]) -> None:
     for j in np.setdiff1d(np.arange(W.shape[1]), named):
         ax.plot(places, W[:, j], color="0.8", linewidth=0.8)
     for k, j in enumerate(named):
-        label = f"x{j}" if names is None else str(names[j])
+        label = f"x{j}" if names is None else shown(names[j])
         ax.plot(
             places,
             W[:, j],

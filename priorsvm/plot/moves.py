@@ -16,7 +16,7 @@ from ..transforms.base import Transform
 from .layers import curves_of, live
 from .pictures import check_images, mosaic
 from .plane import decision
-from .style import COLOURS, axes_of, cycled, machine_of, machines_of
+from .style import COLOURS, as_written, axes_of, cycled, machine_of, machines_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..solve.machine import Machine
 
 
+@as_written
 def worst_moves(
     model: PriorSVC,
     *,
@@ -180,6 +181,7 @@ def _margin(model: PriorSVC, X: Array, labels: Array) -> Array:
 # ---------------------------------------------------------------------- support trajectories
 
 
+@as_written
 def support_trajectories(
     model: PriorSVC,
     *,

@@ -15,7 +15,7 @@ from ..sample import Array
 from ..transforms.base import Transform
 from .geometry import mesh
 from .plane import check_window
-from .style import axes_of
+from .style import as_written, axes_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 GAP, TITLE = 0.12, 0.3
 
 
+@as_written
 def kernel(
     kernel: Any, at: Any, *, extent: Any, ax: Axes | None = None, grid_resolution: int = 150, levels: int = 12
 ) -> Axes:
@@ -94,6 +95,7 @@ def kernel(
     return ax
 
 
+@as_written
 def images(
     rows: Any,
     shape: Any,

@@ -22,6 +22,7 @@ from .style import (
     COLOURS,
     GREY,
     SHADES,
+    as_written,
     axes_of,
     class_index,
     cycled,
@@ -29,6 +30,7 @@ from .style import (
     line,
     machine_of,
     machines_of,
+    shown,
 )
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from ..estimator import PriorSVC
 
 
+@as_written
 def decision(
     model: PriorSVC,
     X: Any = None,
@@ -276,7 +279,7 @@ def _draw_rows(scene: Scene, rows: _Rows, rings: bool) -> None:
                     edgecolors=colour,
                     linewidths=0.9,
                     alpha=0.5 if len(scene.plane.others) else 1.0,
-                    label=str(label) if face == colour else f"{label}, with gaps",
+                    label=shown(label) if face == colour else shown(f"{label}, with gaps"),
                     zorder=3,
                 )
                 scene.handles.append(drawn)

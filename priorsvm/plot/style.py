@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInput, InvalidType
@@ -35,6 +36,37 @@ def axes_of(ax: Axes | None, **figure: Any) -> Axes:
     import matplotlib.pyplot as plt
 
     return plt.subplots(layout="constrained", **figure)[1]
+
+
+def as_written(function: Any) -> Any:
+    """A picture that shows names as they are written, and of which an error leaves no figure behind."""
+
+    @wraps(function)
+    def drawn(*arguments: Any, **keywords: Any) -> Any:
+        import matplotlib.pyplot as plt
+        import numpy as np
+
+        before = set(plt.get_fignums())
+        try:
+            result = function(*arguments, **keywords)
+        except Exception:
+            for number in set(plt.get_fignums()) - before:
+                plt.close(number)
+            raise
+        for ax in np.ravel(np.asarray(result, dtype=object)):
+            legend = ax.get_legend()
+            texts = [ax.title, ax.xaxis.label, ax.yaxis.label, *ax.texts]
+            for text in [*texts, *([] if legend is None else [legend.get_title(), *legend.get_texts()])]:
+                text.set_parse_math(False)  # a "$" is a currency here
+        return result
+
+    return drawn
+
+
+def shown(name: Any) -> str:
+    """A name for the legend, which leaves out those that are empty or begin with an underscore."""
+    text = str(name) or "''"
+    return f"\u200b{text}" if text.startswith("_") else text
 
 
 def line(colour: str, label: str, **look: Any) -> Any:

@@ -248,12 +248,17 @@ def solve(compiled: Compiled, name: str, options: dict[str, Any] | None) -> Outc
     first = choose(problem_class)
     try:
         return _solve_with(compiled, first, options or {})
-    except SolverFailed:
-        # HiGHS breaks down on some badly scaled LPs, Clarabel on some cones with redundant rows.
-        second = "ECOS" if first == "CLARABEL" else "CLARABEL"
-        if second not in able(problem_class) or options:
+    except SolverFailed as failure:
+        if options:
             raise
-    return _solve_with(compiled, second, {})
+        # HiGHS breaks down on some badly scaled LPs, Clarabel on some cones with redundant rows.
+        for other in ("CLARABEL", "SCHUR", "ECOS"):
+            if other != first and other in able(problem_class):
+                try:
+                    return _solve_with(compiled, other, {})
+                except SolverFailed:
+                    pass
+        raise failure
 
 
 def _unsuited(name: str, compiled: Compiled, classes: dict[str, str], problem_class: str) -> str:
@@ -367,7 +372,8 @@ def _no_answer(compiled: Compiled, name: str) -> PriorSVMError:
         if found is not None:
             return found
         return SolverFailed(
-            f"{name} says '{status}', but no set of blocks is in conflict. Try another solver."
+            f"{name} says '{status}', and another solver could not confirm it.{_hard(compiled)} Try another "
+            f"solver ({_others(name, compiled)})."
         )
     if status == cp.UNBOUNDED:
         suspects = [t for t in compiled.terms if not t.expression.is_nonneg()]
@@ -382,6 +388,14 @@ def _no_answer(compiled: Compiled, name: str) -> PriorSVMError:
         f"{name} ended with status '{status}' and no answer. Try another solver "
         f"({_others(name, compiled)}){_scaling(compiled)}, or a smaller C."
     )
+
+
+def _hard(compiled: Compiled) -> str:
+    """Which blocks may contradict each other."""
+    names = [f"'{m.name}'" for m in compiled.members if getattr(m.block, "hard", False)]
+    if len(names) < 2:
+        return ""
+    return f" The hard blocks {', '.join(names)} may contradict each other: soften one with hard=False."
 
 
 def _scaling(compiled: Compiled) -> str:
@@ -399,13 +413,17 @@ def is_infeasible(problem: cp.Problem) -> bool:
     """A certified verdict on the constraints alone."""
     import cvxpy as cp
 
-    try:
-        with single_threaded(), warnings.catch_warnings():
-            _ignore_backend()
-            problem.solve(solver=choose(classify([], problem.constraints)))
-    except cp.SolverError:
-        return False  # no verdict is no conflict
-    return problem.status == cp.INFEASIBLE
+    kind = classify([], problem.constraints)
+    for name in (choose(kind), *(["SCHUR"] if kind in SOLVERS["SCHUR"].solves else [])):
+        try:
+            with single_threaded(), warnings.catch_warnings():
+                _ignore_backend()
+                problem.solve(solver=_known_to_cvxpy(name))
+        except cp.SolverError:
+            continue  # no verdict is no conflict
+        if problem.status in (cp.INFEASIBLE, cp.OPTIMAL):
+            return bool(problem.status == cp.INFEASIBLE)
+    return False
 
 
 def _ignore_backend() -> None:

@@ -284,6 +284,83 @@ def identity(dims):
     return np.r_[0.0, e]
 
 
+def equations_and_inequalities(seed):
+    """A quadratic programme with a known answer."""
+    rng = np.random.default_rng(seed)
+    n, k = 12, 6
+    E, B, x = rng.normal(size=(k, n)), rng.normal(size=(10, n)), rng.normal(size=n)
+    s, z = np.r_[np.zeros(5), rng.random(5)], np.r_[rng.random(5), np.zeros(5)]
+    R = rng.normal(size=(n, n))
+    P, y = R.T @ R, rng.normal(size=k)
+    q = -P @ x - E.T @ y - B.T @ z
+    dims = SimpleNamespace(zero=k, nonneg=10, soc=[], psd=[])
+    A, b = np.vstack([E, B]), np.r_[E @ x, B @ x + s]
+    return (sparse.csc_array(P), q, sparse.csc_array(A), b, dims), x, np.r_[y, z]
+
+
+@pytest.mark.parametrize("seed", [290, 87, 6, 26, *range(40)])
+def test_dense_equations_cost_no_digits(seed):
+    data, x, z = equations_and_inequalities(seed)
+    answer = solve(*data)
+    assert answer.status == "Solved"
+    assert_allclose(answer.x, x, atol=1e-5)
+    assert_allclose(answer.z, z, atol=1e-4)
+
+
+@pytest.mark.parametrize("scale", [1e-10, 1e-6, 1.0, 1e6])
+def test_the_size_of_the_objective_does_not_matter(scale):
+    dims = SimpleNamespace(zero=0, nonneg=1, soc=[], psd=[])
+    answer = solve(
+        sparse.csc_array([[scale]]), np.array([-scale]), sparse.csc_array([[-1.0]]), np.zeros(1), dims
+    )
+    assert answer.x[0] == pytest.approx(1.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("large", [1e6, 1e8])
+def test_small_numbers_beside_large_ones_count(large):
+    dims = SimpleNamespace(zero=0, nonneg=3, soc=[], psd=[])
+    A = sparse.csc_array([[large, 1e-4], [-1.0, 0.0], [0.0, -1.0]])
+    answer = solve(sparse.csc_array((2, 2)), np.array([0.0, -1.0]), A, np.array([1.0, 0.0, 0.0]), dims)
+    assert answer.obj_val == pytest.approx(-1e4, rel=1e-4)
+
+
+def test_equations_of_different_size_are_no_contradiction():
+    rng = np.random.default_rng(19)
+    n = 60
+    E, x, size = rng.normal(size=(50, n)), rng.random(n), 10 ** rng.uniform(-6, 6, 50)
+    A, b = np.vstack([E * size[:, None], -np.eye(n)]), np.r_[E @ x * size, np.zeros(n)]
+    dims = SimpleNamespace(zero=50, nonneg=n, soc=[], psd=[])
+    assert (
+        solve(sparse.csc_array((n, n)), np.ones(n), sparse.csc_array(A), b, dims).status != "PrimalInfeasible"
+    )
+
+
+def test_a_large_semidefinite_cone():
+    side = 16
+    k = side * (side + 1) // 2
+    dims, eye = SimpleNamespace(zero=0, nonneg=0, soc=[], psd=[side]), sparse.eye_array(k, format="csc")
+    answer = solve(eye, -np.ones(k), -eye, np.zeros(k), dims)
+    theirs = campaign.by_clarabel(eye, -np.ones(k), -eye, np.zeros(k), dims_with(dims))
+    assert answer.obj_val == pytest.approx(theirs.obj_val, rel=1e-7)
+
+
+def dims_with(dims):
+    return SimpleNamespace(**vars(dims), exp=0, p3d=[], pnd=[])
+
+
+def test_entries_given_twice_are_added():
+    A = sparse.csc_array(([1.0, 1.0, -1.0], [0, 0, 1], [0, 3]), shape=(2, 1))
+    dims = SimpleNamespace(zero=0, nonneg=2, soc=[], psd=[])
+    answer = solve(sparse.csc_array((1, 1)), np.array([-1.0]), A, np.array([4.0, 0.0]), dims)
+    assert answer.x[0] == pytest.approx(2.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("C", [1e-8, 1e-6, 1e6])
+def test_small_and_large_costs(rows, C):
+    ours, known = PriorSVC(C=C, solver="SCHUR").fit(*rows), PriorSVC(C=C, solver="CLARABEL").fit(*rows)
+    assert ours.objective_ == pytest.approx(known.objective_, rel=1e-6)
+
+
 def test_too_few_steps_are_no_answer():
     data = programme(0)
     assert solve(*data, max_iter=2).status == "InsufficientProgress"
@@ -341,6 +418,8 @@ def test_a_conflict_is_named(rows):
 def test_options_are_its_own(rows):
     with pytest.raises(InvalidInput, match="SCHUR does not take these solver_options: eps"):
         PriorSVC(PRIOR, solver="SCHUR", solver_options={"eps": 1}).fit(*rows)
+    with pytest.raises(InvalidInput, match="max_iter=-1"):
+        PriorSVC(PRIOR, solver="SCHUR", solver_options={"max_iter": -1}).fit(*rows)
     with pytest.raises(SolverFailed, match=r"SCHUR broke down|SCHUR ended"):
         PriorSVC(PRIOR, solver="SCHUR", solver_options={"max_iter": 1}).fit(*rows)
 

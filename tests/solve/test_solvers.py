@@ -37,6 +37,7 @@ ACCURACY = {
     "HIGHS": 1e-6,
     "PIQP": 1e-6,
     "QOCO": 1e-6,
+    "SCHUR": 1e-7,
     "SCS": 1e-3,
     "OSQP": 1e-4,
 }

@@ -19,6 +19,9 @@ from .cones import Array, Indices
 # A pivot is at least this part of the largest number of its row, if other equations have it too.
 PIVOT = 0.3
 
+# Nor is a variable solved for by a smaller part than this where no other equation has it.
+TINY = 0.01
+
 # Columns in more rows than this are no pivots; what only has such columns goes to the null space.
 HEAVY = 40
 
@@ -171,8 +174,15 @@ def _pivots(E: Any, A: Any, P: Any, careful: bool) -> tuple[Indices, Indices, bo
     in_E = np.bincount(E.indices, minlength=n)
     heavy = in_E + np.bincount(A.indices, minlength=n) + np.bincount(P.indices, minlength=n)
     row_of = np.repeat(np.arange(E.shape[0]), np.diff(E.indptr))
-    share = np.abs(E.data) / _row_maxima(E)[row_of]
-    alone = (share >= (PIVOT if careful else 1e-6)) & (in_E[E.indices] == 1)
+    # In units in which every variable has coefficients of about 1.
+    column = np.zeros(n)
+    for M in (E, A, P):
+        np.maximum.at(column, M.indices, np.abs(M.data))
+    sizes = np.abs(E.data) / column[E.indices]
+    largest = np.zeros(E.shape[0])
+    np.maximum.at(largest, row_of, sizes)
+    share = sizes / largest[row_of]
+    alone = (share >= (PIVOT if careful else TINY)) & (in_E[E.indices] == 1)
     light = (share >= PIVOT) & (heavy[E.indices] <= HEAVY) & (not careful)
     where = np.flatnonzero(alone if alone.any() else light)
     if not len(where):
