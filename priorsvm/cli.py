@@ -216,7 +216,12 @@ def _public(base: str) -> dict[str, type]:
 
     kind = getattr(priorsvm, base)
     public = {name: getattr(priorsvm, name) for name in priorsvm.__all__ if name != base}
-    return {name: v for name, v in public.items() if isinstance(v, type) and issubclass(v, kind)}
+    found = {name: v for name, v in public.items() if isinstance(v, type) and issubclass(v, kind)}
+    return {
+        name: v
+        for name, v in found.items()
+        if not any(issubclass(o, v) for o in found.values() if o is not v)
+    }
 
 
 def _signature(block: type) -> str:

@@ -312,9 +312,12 @@ def _conflict_text(members: Sequence[Member]) -> str:
     unique = list({member.name: member for member in members}.values())
     named = [f"'{m.name}'" + (f" ({words})" if (words := m.block.words()) else "") for m in unique]
     any_one = "it" if len(unique) == 1 else "any one"
+    soften = "Leave one out, or ask for less."
+    if any(getattr(member.block, "hard", False) for member in unique):
+        soften = "Soften one with hard=False, or make it narrower."
     return (
         f"No decision function satisfies every hard constraint. These conflict: {' and '.join(named)} "
-        f"(removing {any_one} restores feasibility). Soften one with hard=False."
+        f"(removing {any_one} restores feasibility). {soften}"
     )
 
 

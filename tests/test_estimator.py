@@ -370,8 +370,8 @@ def test_the_report_of_several_classes_has_a_class_column():
     report = model.report_
     assert report._cells()[0][0] == "class"
     frame = report.to_frame()
-    assert sorted(set(frame["label"])) == ["setosa", "versicolor", "virginica"]
-    sums = frame.groupby("label")["contribution"].sum()
+    assert sorted(set(frame["class"])) == ["setosa", "versicolor", "virginica"]
+    sums = frame.groupby("class")["contribution"].sum()
     assert_allclose(sums.to_numpy(), model.objective_, rtol=1e-9)
     assert "class versicolor" in str(report)
     two = PriorSVC().fit(X, y == "setosa")

@@ -5,9 +5,8 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from priorsvm import Knowledge, Terms
+from priorsvm import Knowledge, Terms, Verdict
 from priorsvm.errors import InvalidInput
-from priorsvm.knowledge.base import Verdict
 
 
 class ScoreAtLeast(Knowledge):

@@ -137,9 +137,11 @@ class Report:
         except ImportError as error:
             raise ImportError("to_frame needs the package pandas: pip install pandas.") from error
 
-        frame = pd.DataFrame([vars(row) for row in self.rows])
-        totals = frame["label"].map(self.objectives)
+        frame = pd.DataFrame([vars(row) for row in self.rows]).rename(columns={"label": "class"})
+        totals = frame["class"].map(self.objectives)
         frame.insert(4, "share", frame["contribution"] / totals.where(totals != 0))
+        figures = ["rows", "active", "slack", "price"]  # a penalty stands on no rows
+        frame[figures] = frame[figures].where(frame["rows"] > 0)
         frame.attrs["solves"] = self.solves
         return frame
 

@@ -33,7 +33,7 @@ def test_shares_are_of_each_class_its_own():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 2)), np.arange(30) % 3
     frame = PriorSVC(ClassCosts({1: 3.0})).fit(X, y).report_.to_frame()
-    assert frame.groupby("label")["share"].sum().to_numpy() == pytest.approx(np.ones(3))
+    assert frame.groupby("class")["share"].sum().to_numpy() == pytest.approx(np.ones(3))
 
 
 def test_html_has_the_cells_of_the_text_and_runs_nothing(model):
