@@ -81,7 +81,7 @@ def solve(P: Any, q: Array, A: Any, b: Array, dims: Any, tol: float = 1e-9, max_
         gradient = rest.T @ own + (0.0 if point.status == "infeasible" else P @ x + q)
         z[: dims.zero] = presolve.multipliers(equations, less.solved, gradient)
         answer = ended(STATUS[point.status], x, point.iterations, point.residuals)
-        if point.status not in ("optimal", "almost") or _slope(P, q, A, answer) <= 100 * tol:
+        if point.status not in ("optimal", "almost") or _slope(P, q, A, answer) <= max(100 * tol, 1e-6):
             return answer
     # Optimal without the equations, and not with them.
     return replace(answer, status="InsufficientProgress")

@@ -199,6 +199,10 @@ class _Method:
         dual /= max(unit, _norm(p.q0) + _norm(Px / tau) + _norm(Atz / tau))
         gap = abs(value - bound) / max(unit, min(abs(value), abs(bound)))
         residuals = (primal, dual, gap)
+        # Where rounding of a row would change the value by all of it, no tolerance makes an answer.
+        sensible = self.tol * float(np.abs(z / tau).sum()) <= max(abs(value), unit)
+        if max(residuals) <= ALMOST * self.tol and not sensible:
+            residuals = (primal, dual, np.inf)
         if max(residuals) <= self.tol:
             return Point("optimal", x / tau, s / tau, z / tau, residuals, iteration)
         # A proof, if tau vanishes: no x shorter than 1 / PROOF is feasible, or x leads down for so long.
