@@ -282,7 +282,9 @@ def _lagrangian_parts(constraint: cp.Constraint) -> list[tuple[cp.Expression, Ar
     return [(constraint.expr, multiplier, _negative(multiplier))]
 
 
-def refuse_opposed(members: Sequence[Member], states: Mapping[str, Any], linear: bool) -> None:
+def refuse_opposed(
+    members: Sequence[Member], states: Mapping[str, Any], linear: bool, columns: Any = None
+) -> None:
     """Raise if two hard regions ask for opposite signs at a common point: no f at all can do that."""
     from .knowledge.regions import RegionKnowledge
     from .sets import common_point
@@ -299,11 +301,14 @@ def refuse_opposed(members: Sequence[Member], states: Mapping[str, Any], linear:
             continue
         point = common_point(up.region, down.region)
         if point is not None:
-            raise Infeasible(_conflict_text([one, other]) + f" Both speak about the point {_numbers(point)}.")
+            raise Infeasible(
+                _conflict_text([one, other]) + f" Both speak about the point {_numbers(point, columns)}."
+            )
 
 
-def _numbers(point: Array) -> str:
-    shown = ", ".join(f"{x:g}" for x in point[:8])
+def _numbers(point: Array, columns: Any) -> str:
+    names = [""] * len(point) if columns is None else [f"{name} " for name in columns]
+    shown = ", ".join(f"{name}{x:g}" for name, x in zip(names[:8], point, strict=False))
     return f"({shown}{', ...' if len(point) > 8 else ''})"
 
 
@@ -327,7 +332,8 @@ def conflict_error(compiled: Compiled, infeasible: Callable[[cp.Problem], bool])
     if not blocks:
         return None
     members = [m for m in compiled.members if m.name in blocks]
-    refuse_opposed(members, compiled.states, compiled.spec.kernel is None)  # it can say where
+    names = compiled.sample.feature_names
+    refuse_opposed(members, compiled.states, compiled.spec.kernel is None, names)  # it can say where
     return Infeasible(_conflict_text(members))
 
 

@@ -608,6 +608,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         own = self.get_params(deep=False)
         prior = as_prior(self.prior)
         for key, value in combination.items():
+            key = key.removeprefix("prior__")  # as a grid search would call it
             if key in own:
                 self.set_params(**{key: value})
                 continue
@@ -891,10 +892,15 @@ def _is_plain(X: Any, y: Any) -> bool:
 
 @contextmanager
 def _naming_missing_values(idle: str | None = None) -> Iterator[None]:
-    """An error about NaN in X says which block takes it."""
+    """An error about NaN in X says which block takes it, one about words what to do with them."""
     try:
         yield
     except ValueError as error:
+        if "could not convert string to float" in str(error):
+            raise InvalidInput(
+                f"X holds words where numbers are needed ({error}). Encode such columns first, for example "
+                "with OneHotEncoder of scikit-learn."
+            ) from error
         if "Input X contains NaN" not in str(error):
             raise
         if idle is not None:

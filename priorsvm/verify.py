@@ -99,6 +99,25 @@ class Verification:
             )
         return head, rows
 
+    def to_frame(self) -> Any:
+        """The verdicts as a pandas DataFrame (needs pandas)."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs the package pandas: pip install pandas.") from error
+
+        columns = ("asked", "holds", "worst", "where", "proven", "checked", "violated")
+        return pd.DataFrame(
+            [
+                {
+                    "class": check.label,
+                    "block": check.block,
+                    **{c: getattr(check.verdict, c) for c in columns},
+                }
+                for check in self.checks
+            ]
+        )
+
     def __str__(self) -> str:
         table = text_table(*self._cells()) if self.checks else "There is no block to verify."
         return "\n".join([table, *self._notes()])

@@ -217,7 +217,7 @@ def test_opposite_regions_that_meet_are_refused_before_solving(frame, one, other
     assert named_in(message) == ["first", "second"]
     if one == "rule":
         assert "'age between -1.0 and 1.0 and dose between -1 and 1' is 'ill'" in message
-    point = np.array([float(v) for v in re.search(r"the point \((.*)\)", message)[1].split(", ")])
+    point = np.array([float(v.split()[-1]) for v in re.search(r"the point \((.*)\)", message)[1].split(", ")])
     assert -1.001 <= point[0] - 1.8 <= 1.001
     assert -1.001 <= point[0] <= 1.001
 

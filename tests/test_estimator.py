@@ -675,3 +675,17 @@ def test_formulation_gives_the_numbers_of_its_letters():
     X, y = two_classes()
     text = str(PriorSVC(UncertainSamples(0.1, confidence=0.9)).fit(X, y).formulation())
     assert r"\gamma_{\mathrm{uncertain\_samples}} = 1.28155" in text
+
+
+def test_words_in_x_are_answered_with_what_to_do():
+    with pytest.raises(InvalidInput, match=r"X holds words .*'north'.*Encode such columns first"):
+        PriorSVC().fit([["north", 1.0], ["south", 2.0]], [0, 1])
+
+
+def test_verdicts_as_a_frame():
+    X, y = two_classes()
+    found = PriorSVC(Box({0: (1.0, 2.0)}, 1, hard=True) + ClassCosts({1: 2.0})).fit(X, y).verify()
+    frame = found.to_frame()
+    assert list(frame["block"]) == ["box", "class_costs"]
+    assert frame["holds"][0]
+    assert frame["worst"][0] == found["box"].worst

@@ -347,3 +347,13 @@ def test_a_bad_value_is_found_before_the_first_fit(compiles):
     with pytest.raises(InvalidInput):
         PriorSVC(DRIFT).fit_path(X, y, {"C": [1.0, -1.0]})
     assert compiles == []
+
+
+def test_names_of_a_grid_search_are_understood():
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 0, 1, 1]
+    model = PriorSVC(MonotonicityHint({0: 1}))
+    one, other = (
+        model.fit_path(X, y, {name: [0.5, 5.0]})
+        for name in ("monotonicity_hint__mu", "prior__monotonicity_hint__mu")
+    )
+    assert [m.objective_ for m in one] == [m.objective_ for m in other]

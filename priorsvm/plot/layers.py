@@ -316,16 +316,21 @@ def draw_verdicts(scene: Scene) -> None:
     from ..verify import verify
 
     found = verify(scene.machines)
-    for name in dict.fromkeys(check.block for check in found.checks):
+    places = {
+        name: np.asarray(found[name].where, float)
+        for name in dict.fromkeys(check.block for check in found.checks)
+        if found[name].holds is not None and found[name].where is not None
+    }
+    places = {name: place for name, place in places.items() if np.isfinite(place).all()}
+    for number, (name, place) in enumerate(places.items(), 1):
         verdict = found[name]
-        if verdict.holds is None or verdict.where is None or not np.isfinite(verdict.where).all():
-            continue
         how = "proven" if verdict.proven else "sampled"
+        worst = 0.0 if abs(verdict.worst) < 1e-6 else verdict.worst  # rounding
         if verdict.holds:
             marker, face, edge, word = "P", "white", "black", "holds"
         else:
             marker, face, edge, word = "X", "black", "white", "violated"
-        x0, x1 = scene.plane.project(verdict.where)
+        x0, x1 = scene.plane.project(place)
         mark = scene.ax.scatter(
             x0,
             x1,
@@ -334,7 +339,9 @@ def draw_verdicts(scene: Scene) -> None:
             facecolors=face,
             edgecolors=edge,
             linewidths=1.2,
-            label=f"{name} {word} (worst {verdict.worst:+.2g}, {how})",
+            label=(f"{number}: " if len(places) > 1 else "") + f"{name} {word} (worst {worst:+.2g}, {how})",
             zorder=5,
         )
+        if len(places) > 1:  # which is whose
+            scene.ax.annotate(str(number), (x0, x1), (8, 5), textcoords="offset points", zorder=5)
         scene.handles.append(mark)

@@ -209,7 +209,7 @@ def fit_machine(
     if any(m.weight > 0 and getattr(m.block, "method", None) == "pegasos" for m in members):
         return _by_pegasos(spec, members, training, states, solver, options, max_rounds, verbose)
     if spec.kernel is not None:  # a linear machine's solver finds these, and more
-        refuse_opposed(members, states, linear=False)
+        refuse_opposed(members, states, linear=False, columns=training.feature_names)
     iterative = [m for m in members if m.weight > 0 and m.block.iterative]
     if iterative and grams is None:
         grams = Cache()  # the next round is likely to have the same rows

@@ -317,7 +317,8 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
     found = residuals(problem, compiled.jacobians())
     accepted = max(10 * compiled.spec.tol, facts.accuracy)
     scaled = compiled.spec.scale is not None
-    status = judge(name, problem.status, found, accepted, _others(name, compiled), scaled)
+    others, hint = _others(name, compiled), _hard(compiled)
+    status = judge(name, problem.status, found, accepted, others, scaled, hint)
     return Outcome(name, status, found, max(total - seconds, 0.0), seconds, getattr(stats, "num_iters", None))
 
 
@@ -338,11 +339,13 @@ def judge(
     accepted: float,
     others: str | None = "CLARABEL",
     scaled: bool = False,
+    hint: str = "",
 ) -> str:
     """The status that the residuals support."""
     said = "iteration limit reached" if status == "user_limit" else status
     way_out = f"Try another solver ({others}), or " if others else "Try "
     way_out += "a smaller C." if scaled else "scale='standard', or a smaller C."
+    way_out += hint
     if not found.worst <= max(HOPELESS, accepted):
         raise SolverFailed(
             f"{name} says '{said}', but the problem as stated disagrees: {found}. "
