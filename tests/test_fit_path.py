@@ -324,7 +324,6 @@ def test_blocks_with_a_state(block, solver):
         ({"mu": [1.0]}, UnknownParameter, ["'mu'", "drift__mu"]),
         ({"drift": [OddnessHint()]}, UnknownParameter, ["'drift'"]),
         ({"drift__mux": [1.0]}, UnknownParameter, ["'drift__mux'", "drift__mu"]),
-        ({"prior__drift__mu": [1.0]}, UnknownParameter, ["'prior__drift__mu'", "drift__mu"]),
         ({"C": [1.0, -1.0]}, InvalidInput, ["C must be a positive number", "-1"]),
         ({"drift__mu": [1.0, -1.0]}, InvalidInput, ["'drift'", "mu", "-1"]),
         ({"drift__weight": [1.0, "a"]}, InvalidInput, ["'drift'", "weight", "'a'"]),

@@ -537,9 +537,10 @@ def test_marks_are_where_verify_finds_the_worst_place(clouds):
     found, ax = model.verify(), plot.decision(model)
     assert found["kept"].holds
     assert not found["broken"].holds
-    kept, broken = found["kept"].worst, found["broken"].worst
-    assert_allclose(places(ax, f"kept holds (worst {kept:+.2g}, proven)")[0], found["kept"].where)
-    assert_allclose(places(ax, f"broken violated (worst {broken:+.2g}, proven)")[0], found["broken"].where)
+    kept, broken = (0.0 if abs(v := found[name].worst) < 1e-6 else v for name in ("kept", "broken"))
+    assert_allclose(places(ax, f"1: kept holds (worst {kept:+.2g}, proven)")[0], found["kept"].where)
+    assert_allclose(places(ax, f"2: broken violated (worst {broken:+.2g}, proven)")[0], found["broken"].where)
+    assert [text.get_text() for text in ax.texts] == ["1", "2"]
     marks = [labelled(ax, text) for text in legend(ax) if "worst" in text]
     assert [to_hex(mark.get_facecolor()[0]) for mark in marks] == ["#ffffff", "#000000"]
     assert not any("worst" in text for text in legend(plot.decision(model, verify=False)))
