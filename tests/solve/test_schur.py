@@ -431,6 +431,7 @@ def test_cvxpy_takes_it_for_any_problem():
     assert value == pytest.approx(problem.solve(solver="CLARABEL"), rel=1e-7)
 
 
+@pytest.mark.slow
 def test_a_slice_of_the_campaign():
     outcomes = {row["outcome"]: row["count"] for row in campaign.campaign(quick=True)}
     assert sum(outcomes.values()) == campaign.QUICK
