@@ -172,32 +172,32 @@ def _verdicts(steps: Sequence[Any]) -> list[str]:
 
 def _solvers(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from .explain.table import text_table
-    from .solve.solvers import CLASSES, PACKAGES, SOLVERS, installed
+    from .solve.facts import solvers
+    from .solve.solvers import CLASSES
 
-    present = installed()
+    known = solvers()
     rows = [
         [
             name,
-            "yes" if name in present else "no",
+            "yes" if solver.installed else "no",
             *("yes" if problem in solver.solves else "" for problem in CLASSES),
             "yes" if solver.certifies else "no",
             solver.note,
         ]
-        for name, solver in SOLVERS.items()
+        for name, solver in known.items()
     ]
     fast = "weighted 2-norm SVMs with the hinge only: all blocks add or reweight rows"
     rows.insert(0, ["LIBSVM", "yes", *("" for _ in CLASSES), "no", fast])
     own = "the dual of InvariantLoss, 2-norm and hinge only, with blocks that add or reweight rows"
     rows.insert(1, ["COLUMNS", "yes", *("" for _ in CLASSES), "no", own])
     print(text_table(["solver", "installed", *CLASSES, "certifies infeasible", "note"], rows))
-    missing = [name for name in SOLVERS if name not in present]
+    missing = {name: solver.package for name, solver in known.items() if not solver.installed}
     print(
         "\nsolver='auto' takes LIBSVM (part of scikit-learn) where it can, COLUMNS for InvariantLoss on "
         "kernel machines, HIGHS for linear programmes, CLARABEL for the rest."
     )
     if missing:
-        packages = " ".join(PACKAGES.get(name, name.lower()) for name in missing)
-        print(f"Not installed: {', '.join(missing)}. To add: pip install {packages}")
+        print(f"Not installed: {', '.join(missing)}. To add: pip install {' '.join(missing.values())}")
     return 0
 
 

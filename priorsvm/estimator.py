@@ -105,13 +105,12 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn; +1 is ``classes_[1]``.
-    coef_, intercept_ : ``X @ coef_.T + intercept_`` is the decision function of a linear machine.
-    centres_, dual_coef_ : ``kernel_(X, centres_) @ dual_coef_.T + intercept_`` is that of a kernel machine
-        without ``scale``; blocks on slopes add what ``slopes_`` has.
-    support_ : training rows with a positive dual variable.
-    solver_, status_, history_, n_rounds_, objective_ : how the fit went; lists with more than two classes.
-    report_ : what every block contributed.
-    findings_ : what blocks found, by name: for instance the worst point of every uncertain row.
+    intercept_ : the bias of each machine. ``X @ coef_.T + intercept_`` is the decision function of a linear
+        machine, ``kernel_(X, centres_) @ dual_coef_.T + intercept_`` that of a kernel machine without
+        ``scale``; blocks on slopes add what ``slopes_`` has.
+    kernel_ : the kernel with its parameters as numbers; None for a linear machine.
+    solver_, status_, n_rounds_ : who solved the problem, how it ended, after how many rounds; lists with more
+        than two classes.
 
     Examples
     --------
