@@ -117,6 +117,10 @@ class UnsoundMethod(PriorSVMWarning):
     """A published method was asked for that does not promise what it seems to say."""
 
 
+class FarFromData(PriorSVMWarning):
+    """A rule speaks of values so far from all data that its units may be others."""
+
+
 class CoarsePolynomial(PriorSVMWarning):
     """Along a trajectory f is far from the polynomial that stands for it."""
 

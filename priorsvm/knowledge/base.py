@@ -120,6 +120,7 @@ class Verdict:
     proven : True if ``worst`` is exact over all the block speaks of, False if it was sampled.
     checked, violated : at how many places f was evaluated, and at how many of them it was wrong.
     asked : what was asked, in words.
+    remarks : what else is worth knowing of the places the block speaks of, a sentence each.
 
     Examples
     --------
@@ -137,6 +138,7 @@ class Verdict:
     checked: int = 0
     asked: str = ""
     violated: int = 0
+    remarks: tuple[str, ...] = ()
 
     @classmethod
     def at_points(cls, excess: Array, points: Any, asked: str, tol: float, proven: bool = True) -> Verdict:

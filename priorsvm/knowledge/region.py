@@ -14,6 +14,7 @@ from ..sets import LevelSet
 from .base import Context, Terms, Verdict, is_number
 from .demand import Demand
 from .regions import RegionKnowledge
+from .rows_inside import RowsInside
 from .within import box_within
 
 
@@ -164,6 +165,12 @@ class Region(RegionKnowledge):
         [demand], [points] = context.state.demands, context.state.points
         inside = replace(context.state, points=[points[demand.region.contains(points)]])
         return super().verify(f, replace(context, state=inside))
+
+    def findings(self, f: Any, context: Context) -> RowsInside | None:
+        try:
+            return super().findings(f, context)
+        except Exception:  # g need not be defined at rows that are none of its points
+            return None
 
     def words(self) -> str:
         return f"the region g(x) <= 0 is {self.label!r}"
