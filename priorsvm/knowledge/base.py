@@ -189,6 +189,7 @@ class Knowledge(BaseEstimator):
     way_out_of_collapse : what to do when the block has left a constant f.
     latex : formulas by penalty name, constraint label, or ``"sample"`` for what ``prepare`` does; there
         ``<p>`` stands for the power the loss has.
+    letters : what the letters of these formulas mean, in LaTeX: ``{"z_p": r"\text{the slack of point } p"}``.
     """
 
     # NumPy scalars would otherwise take `np.float64(2) * block` for an array operation.
@@ -202,6 +203,7 @@ class Knowledge(BaseEstimator):
     moves_rows: ClassVar[bool] = False
     allow_nan: ClassVar[bool] = False
     latex: ClassVar[dict[str, str]] = {}
+    letters: ClassVar[dict[str, str]] = {}
     way_out_of_collapse: ClassVar[str] = "Soften it, shrink its region, or use another kernel."
 
     def validate(self, sample: Sample) -> None:

@@ -94,11 +94,22 @@ class Region(RegionKnowledge):
         self.method = method
         self.within = within
 
+    letters: ClassVar[dict[str, str]] = {
+        "s": r"+1 \text{ or } -1, \text{ the class of the region}",
+        "x_p": r"\text{a point}",
+        "h(x_p)": r"\text{what is asked there}",
+        "g(x_p)": r"\text{at most 0 in the region}",
+        "v": r"\text{variables, which relax what is asked outside the region}",
+        "z_p": r"\text{the slack of point } p",
+        r"\zeta": r"\text{the slack of the region}",
+        r"\delta": r"\text{a little, 0 as long as that is enough}",
+    }
+
     @property
     def latex(self) -> dict[str, str]:  # type: ignore[override]
         """The formulas of the method in use."""
         slack = "" if self.hard else " + z_p" if self._method == "points" else r" + \zeta"
-        signs = r",\; v \ge 0" if self.hard else r",\; v, z \ge 0" if self._method == "points" else ""
+        signs = r",\; v \ge 0" if self.hard else r",\; v, z_p \ge 0" if self._method == "points" else ""
         if self._method == "points":
             return {
                 "mu": r"\sum_p z_p",

@@ -72,7 +72,7 @@ class RegionKnowledge(Knowledge):
     # <z> stands for the slack of a soft block, and for nothing in a hard one.
     formulas: ClassVar[dict[str, str]] = {
         "mu": r"\sum_l \zeta_l",
-        "box": r"s_l (w^\top c_l + b) - r_l^\top v \ge 1<z>,\; \text{centres } c_l, \text{ half-widths } r_l",
+        "box": r"s_l (w^\top c_l + b) - r_l^\top v \ge 1<z>",
         "size": r"-v \le w \le v",
         "open": r"s_l w_j \ge 0 \text{ or } \le 0 \text{ where } x_j \text{ is unbounded}",
         "dual": r"B_l^\top u_l + s_l w = 0,\; u_l \ge 0",
@@ -80,6 +80,22 @@ class RegionKnowledge(Knowledge):
         "cone": r"s_l f(c_l) - \|A_l^\top w\| \ge 1<z>",
         "points": r"s_l f(x_p) \ge 1 + \delta_l<z>,\; \delta_l \ge 0 \text{ for what sags between points}",
         "corners": r"s_l f(v_p) - \eta_p \|g\|_H \ge 1<z>",
+    }
+    letters: ClassVar[dict[str, str]] = {
+        "s_l": r"+1 \text{ or } -1, \text{ the class of region } l",
+        r"\zeta_l": r"\text{its slack}",
+        "c_l": r"\text{the centre of region } l",
+        "r_l": r"\text{its half-widths}",
+        "v": r"\text{variables, the sizes of the weights}",
+        "B_l": r"\text{with } d_l \text{ the inequalities } B_l x \le d_l \text{ of region } l",
+        "u_l": r"\text{variables, the multipliers of these}",
+        "z_l": r"\text{variables, the residuals}",
+        "A_l": r"\text{the shape of the ellipsoid } \{c_l + A_l z : \|z\| \le 1\}",
+        "x_p": r"\text{a point of region } l",
+        r"\delta_l": r"\text{a little, 0 as long as that is enough}",
+        "v_p": r"\text{a corner of the cells that cover region } l",
+        r"\eta_p": r"\text{how far } f \text{ can fall around it, per norm}",
+        r"\|g\|_H": r"\text{the norm of } g = f - b",
     }
 
     mu: float
@@ -118,14 +134,14 @@ class RegionKnowledge(Knowledge):
         self._warn_if_far(demands, sample)
 
     def _warn_if_far(self, demands: list[Demand], sample: Sample) -> None:
-        """Of a region in other units than the data; one where there are merely no data is what rules are for."""
+        """Of a region in other units than the data; merely to be beyond them is what rules are for."""
         if not all(demand.region.exact for demand in demands):
             return
         found = rows_inside(demands, self._named(sample))
         if found is not None and found.is_far:
             warnings.warn(
-                f"{self.words()}: {found.beyond}, {found.far:.0f} times their range away. Are its units those of "
-                "the data?",
+                f"{self.words()}: {found.beyond}, {found.far:.0f} times their range away. Are its units "
+                "those of the data?",
                 FarFromData,
                 stacklevel=2,
             )

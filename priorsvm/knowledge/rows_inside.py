@@ -83,7 +83,7 @@ def _rows(sample: Sample) -> tuple[Array, Array]:
 
 
 def _beyond(region: Set, X: Array, sample: Sample) -> tuple[float, str]:
-    """The inequality that the rows miss by most, in ranges of its left-hand side, and in words; or (0, "")."""
+    """By how much the rows miss an inequality, in ranges of its left side, and which; (0, "") if none."""
     bounds = region if isinstance(region, (BoxSet, PolyhedronSet)) else BoxSet(*region.box)
     worst = (0.0, "")
     for b, d in zip(*bounds.inequalities, strict=True):

@@ -152,8 +152,8 @@ def test_one_of_several_alternatives_can_be_far():
         model = fitted(Rule("bmi >= 35 or glucose >= 3000", "ill"))
     inside = X.bmi >= 35
     assert str(model.findings_["rule"]) == (
-        f"{inside.sum()} training rows inside, {(inside & (Y != 'ill')).sum()} of another class; it asks about "
-        f"glucose >= 3000, and the data end at {END}: other units?"
+        f"{inside.sum()} training rows inside, {(inside & (Y != 'ill')).sum()} of another class; it asks "
+        f"about glucose >= 3000, and the data end at {END}: other units?"
     )
 
 
