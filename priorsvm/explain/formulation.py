@@ -156,8 +156,9 @@ def formulation(machines: Sequence[Machine]) -> Formulation:
         if member.name not in named:
             objective[member.name] = r"0 \text{ (it asks for nothing more)}"
     rows = [(label, *found) for label, found in constraints.items()]
+    written = [*objective.items(), *((label, latex) for label, latex, _ in rows)]
     formulas = {
-        name: [f for label, f, *_ in [*objective.items(), *rows] if label.partition(".")[0] == name]
+        name: [latex for label, latex in written if label.partition(".")[0] == name]
         for name in ["svm", *(member.name for member in members)]
     }
     letters = {"svm": _own_letters(machines[0])} | {

@@ -111,7 +111,7 @@ def _sum(b: Array, sample: Sample) -> str:
     parts = []
     for j in np.flatnonzero(b):
         factor = "" if abs(b[j]) == 1 else f"{abs(b[j]):g} "
-        parts.append(f"{'-' if b[j] < 0 else '+'} {factor}{column_name(j, sample, quoted=False)}")
+        parts.append(f"{'-' if b[j] < 0 else '+'} {factor}{column_name(int(j), sample, quoted=False)}")
     return " ".join(parts).removeprefix("+ ")
 
 
