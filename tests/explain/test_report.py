@@ -57,6 +57,7 @@ def test_an_unknown_block_is_answered_with_the_known(model):
         model.report_["rule"]
 
 
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.CollapsedModel")
 def test_the_rows_of_a_block_stand_together_in_the_order_of_the_prior(model):
     assert [(row.block, row.term) for row in model.report_.rows] == [
         ("svm", "regulariser"),
@@ -67,14 +68,15 @@ def test_the_rows_of_a_block_stand_together_in_the_order_of_the_prior(model):
         ("box", "box"),
         ("box", "size"),
     ]
-    preselected = PriorSVC(model.prior, preselect=True).fit(np.arange(12.0).reshape(6, 2), [0, 0, 0, 1, 1, 1])
+    training = model._machines[0].training
+    preselected = PriorSVC(model.prior, preselect=True).fit(training.X, training.labels)
     names = [row.block for row in preselected.report_.rows]
     assert list(dict.fromkeys(names)) == ["svm", "preselect", "class_costs", "monotonicity_hint", "box"]
     assert names == sorted(names, key=list(dict.fromkeys(names)).index)
 
 
 def test_remarks_are_escaped_in_a_notebook():
-    beyond = Box({0: (-9.0, -8.0)}, 1)
+    beyond = Box({0: (-9.0, -8.0)}, 1, mu=1e-3)
     found = PriorSVC(beyond).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).verify()
     assert "column 0 <= -8, and the data begin at 0" in str(found)
     assert "column 0 &lt;= -8" in found._repr_html_()
