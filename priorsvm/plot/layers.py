@@ -334,6 +334,7 @@ def draw_verdicts(scene: Scene) -> None:
         how = "proven" if verdict.proven else "sampled"
         worst = 0.0 if abs(verdict.worst) < 1e-6 else verdict.worst  # rounding
         seen = scene.plane.holds(place, np.ptp(scene.machines[0].training.X, axis=0))
+        edge: str | None
         marker, face, edge, word = ("P", "white", "black", "holds")
         if not verdict.holds:
             marker, face, edge, word = ("X", "black", "white", "violated")
