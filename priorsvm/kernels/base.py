@@ -22,7 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import gen_batches
 
-from priorsvm.errors import InvalidInput, InvalidType, MissingCapability, readable
+from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
+from priorsvm.words import readable
 
 Array = NDArray[np.float64]
 Definiteness = Literal["psd", "cpd", "indefinite", "unknown"]

@@ -75,6 +75,10 @@ class Polyhedron(RegionKnowledge):
         "kernel_dual": r"K(X, B_l)\, u_l + s_l (f(X) - b) = 0,\; u_l \ge 0",
         "kernel_residual": r"-z_l \le K(X, B_l)\, u_l + s_l (f(X) - b) \le z_l,\; u_l \ge 0",
     }
+    letters: ClassVar[dict[str, str]] = {
+        **RegionKnowledge.letters,
+        "X": r"\text{the training rows, and } K(X, B_l) \text{ the kernel between them and the rows of } B_l",
+    }
 
     def __init__(
         self,

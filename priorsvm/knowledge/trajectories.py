@@ -119,6 +119,20 @@ class Trajectories(Knowledge):
         r"\end{pmatrix} \succeq 0,\; s \ge 0",
         "matrix_line": r"\begin{pmatrix} p_0 & p_1^\top / 2 \\ p_1 / 2 & P_2 \end{pmatrix} \succeq 0",
     }
+    letters: ClassVar[dict[str, str]] = {
+        r"T_\theta": r"\text{the move by } \theta",
+        r"T_{\theta(u)}": r"\text{the move by } \theta, \text{ which } u \in [-1, 1] \text{ runs through}",
+        "p_0": r"\text{with } p_1, p_2 \text{ the coefficients of the polynomial } p(u)",
+        "P_2": r"\text{with } p_0, p_1 \text{ those of the polynomial } p_0 + p_1^\top u + u^\top P_2 u",
+        "s_i": r"\text{a variable, the multiplier of } 1 - u^2",
+        "s": r"\text{variables } s_k, \text{ the multipliers of } 1 - u_k^2",
+        "u": r"\text{the place along the trajectory, from -1 to 1}",
+        r"\sigma_0": r"\text{a sum of squares of polynomials in } u",
+        r"\sigma_1": r"\text{another}",
+        "t(u)": r"(1, u, u^2, \dots), \text{ or as good a basis}",
+        "P_i": r"\text{a matrix of variables}",
+        "Q_i": r"\text{a matrix of variables}",
+    }
 
     def __init__(
         self,

@@ -886,7 +886,7 @@ def test_report_and_formulation_speak_of_it(few, covariances, kernel, guarantee)
     text = str(model.formulation())
     assert text.count(r"\mathrm{uncertain\_samples.") == len(rows)
     assert (
-        r"\|A_i^\top \nabla f(x_i)\| \le t_i && c_{PK}{:}\;\mathrm{uncertain\_samples.cone,\ 40\ rows}"
+        r"\|A_i^\top \nabla f(x_i)\| \le t_i}_{c_{PK}{:}\;\mathrm{uncertain\_samples.cone,\ 40\ rows}}"
         in text
     ) == coned
 
