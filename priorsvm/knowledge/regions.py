@@ -2,7 +2,6 @@ r"""What all blocks about regions share: everywhere on a set of points, f obeys 
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -11,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..cover import Cover, Interpolation
 from ..decision import FittedLinear
-from ..errors import CoverTooCoarse, InvalidInput, MissingCapability
+from ..errors import CoverTooCoarse, InvalidInput, MissingCapability, warn
 from ..sample import Array, Sample
 from ..sets import BoxSet, EllipsoidSet, LevelSet, PolyhedronSet, Set
 from .base import Context, Knowledge, Terms, Verdict, check_flag, check_nonnegative, check_points
@@ -234,7 +233,7 @@ class RegionKnowledge(Knowledge):
     def refine(self, f: Any, context: Context) -> Search | None:
         state: Search = context.state
         exact = self._is_exact(isinstance(f, FittedLinear), state.demands)
-        if exact or self._method in ("points", "kernelised"):
+        if not state.demands or exact or self._method in ("points", "kernelised"):
             return None
         if state.covers is None:
             return self._more_cuts(f, state, context)
@@ -243,7 +242,7 @@ class RegionKnowledge(Knowledge):
     def settle(self, f: Any, context: Context) -> Search | None:
         """From the cuts, whose objective is a lower bound, to a cover."""
         state: Search = context.state
-        if isinstance(f, FittedLinear) or self.method != "guaranteed":
+        if not state.demands or isinstance(f, FittedLinear) or self.method != "guaranteed":
             return None
         if state.covers is not None:  # this was all: no block refines any more
             self._warn_of_price(context, state)
@@ -358,12 +357,11 @@ class RegionKnowledge(Knowledge):
         """Say what the guarantee costs, if it is this block's cells that make it dear."""
         gap = (context.objective - state.bound) / max(abs(state.bound), 1e-12)
         if gap > NEAR and np.any(np.abs(context.duals.get("corners", 0.0)) > 1e-6 * abs(context.objective)):
-            warnings.warn(
+            warn(
                 f"block '{context.name}': with {sum(map(len, state.covers or []))} cells the guarantee costs "
                 f"{gap:.0%} over the cuts' lower bound on the objective. It holds; a higher max_cells (now "
                 f"{self.max_cells}) may make it cheaper.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
 
     def relax(self, state: Search, sample: Sample) -> Search | None:
