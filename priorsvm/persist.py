@@ -15,7 +15,6 @@ import json
 import os
 import pkgutil
 import uuid
-import warnings
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -33,6 +32,7 @@ import priorsvm
 
 from .errors import BadFile, InvalidInput, InvalidType, OtherVersion, SkopsNotInstalled
 from .intact import Broken, check_intact
+from .words import warn
 
 FORMAT = 1
 """Version of the format that :func:`save` writes. :func:`load` reads this one and all before it."""
@@ -289,11 +289,10 @@ def _check_header(archive: ZipFile, path: Any) -> None:
             f"{priorsvm.__version__}, which reads formats up to {FORMAT}. Upgrade priorsvm."
         )
     if writer != priorsvm.__version__:
-        warnings.warn(
+        warn(
             f"{path} was saved by priorsvm {writer}, and this is {priorsvm.__version__}: what is kept inside "
             "a model may have changed. Compare its answers with known ones, or fit it again.",
             OtherVersion,
-            stacklevel=4,
         )
 
 

@@ -327,8 +327,9 @@ class Knowledge(BaseEstimator):
 
     def named(self, name: str) -> Prior:
         """A copy of this block under a name of your own, as a prior of one."""
-        from ..prior import Prior, copied
+        from ..prior import Prior, check_name, copied
 
+        check_name(name)
         return Prior([(name, copied(self))])
 
     def _as_prior(self) -> Prior:

@@ -2,7 +2,6 @@ r"""What all blocks about regions share: everywhere on a set of points, f obeys 
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -14,6 +13,7 @@ from ..decision import FittedLinear
 from ..errors import CoverTooCoarse, FarFromData, InvalidInput, MissingCapability
 from ..sample import Array, Sample
 from ..sets import BoxSet, EllipsoidSet, LevelSet, PolyhedronSet, Set
+from ..words import warn
 from .base import Context, Knowledge, Terms, Verdict, check_flag, check_nonnegative, check_points
 from .demand import CUT, STARTS, Demand, distinct, exactly, least_value, proven_minimum, size_of, unit_of
 from .rows_inside import RowsInside, checked_range, names_class, rows_inside
@@ -139,11 +139,10 @@ class RegionKnowledge(Knowledge):
             return
         found = rows_inside(demands, self._named(sample))
         if found is not None and found.is_far:
-            warnings.warn(
+            warn(
                 f"{self.words()}: {found.beyond}, {found.far:.0f} times their range away. Are its units "
                 "those of the data?",
                 FarFromData,
-                stacklevel=2,
             )
 
     def _named(self, sample: Sample) -> Sample:
@@ -393,12 +392,11 @@ class RegionKnowledge(Knowledge):
         """Say what the guarantee costs, if it is this block's cells that make it dear."""
         gap = (context.objective - state.bound) / max(abs(state.bound), 1e-12)
         if gap > NEAR and np.any(np.abs(context.duals.get("corners", 0.0)) > 1e-6 * abs(context.objective)):
-            warnings.warn(
+            warn(
                 f"block '{context.name}': with {sum(map(len, state.covers or []))} cells the guarantee costs "
                 f"{gap:.0%} over the cuts' lower bound on the objective. It holds; a higher max_cells (now "
                 f"{self.max_cells}) may make it cheaper.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
 
     def relax(self, state: Search, sample: Sample) -> Search | None:

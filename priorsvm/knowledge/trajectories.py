@@ -2,7 +2,6 @@ r"""Rows that move along a curve: the margin holds all along it."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
@@ -15,6 +14,7 @@ from ..errors import CoarsePolynomial, InvalidInput, InvalidType
 from ..polynomials import atoms, lobatto, squares, through, upper
 from ..sample import Array, Sample
 from ..transforms.base import Transform, Union, is_whole
+from ..words import warn
 from .base import Context, Knowledge, Terms, Verdict, described
 from .worst_case import ROUNDING, WorstCase
 
@@ -374,7 +374,7 @@ class Trajectories(Knowledge):
             errors[rows] = np.fmax(errors[rows], np.abs(true - polynomial))
         worst = float(np.nanmax(errors))
         if worst > COARSE:
-            warnings.warn(self._coarse(context, worst, int(np.nanargmax(errors))), stacklevel=2)
+            warn(self._coarse(context, worst, int(np.nanargmax(errors))), CoarsePolynomial)
         owner, u, weights, push = self._held(context, path)
         thetas = np.vstack([np.zeros((len(rows), u.shape[1])), path.theta(u)])
         return WorstCase.of(
@@ -387,12 +387,12 @@ class Trajectories(Knowledge):
             np.concatenate([context.alpha, push]),
         )
 
-    def _coarse(self, context: Context, worst: float, row: int) -> CoarsePolynomial:
+    def _coarse(self, context: Context, worst: float, row: int) -> str:
         m, q = context.state.nodes.shape
         sample = context.sample
         of_class = f" for class {sample.positive!r}" if len(sample.classes) > 2 else ""
         higher = "" if q > 1 else f"degree={m + 1 if m > 2 else 2}, "
-        return CoarsePolynomial(
+        return (
             f"block '{context.name}': along the trajectory of row {row} f{of_class} is up to {worst:.2g} "
             "away from the polynomial that stands for it, so margins hold to that only. Use "
             f"{higher}a narrower span, or InvariantLoss, which needs no polynomial."
