@@ -5,10 +5,11 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import priorsvm
-from priorsvm import cli
+from priorsvm import cli, demo
 from priorsvm.solve import solvers
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -154,6 +155,15 @@ def test_demo_prints_report_and_table_and_writes_a_picture(tmp_path, capsys):
 
 
 @pytest.mark.slow
+def test_the_words_of_the_demo_are_those_of_its_blocks():
+    blocks = demo.prior(np.zeros((100, 64)))
+    assert demo._label("+ rotations").endswith("at half the cost")
+    assert blocks["rotations"].cost == 0.5
+    assert (blocks["rotations"].transform.degrees, blocks["shifts"].transform.pixels) == (15, 1)
+    assert blocks["shifts"].cost == 1.0
+    assert all(blocks.weights is None or weight == 1 for *_, weight in blocks)
+
+
 def test_demo_works_with_one_draw(tmp_path, capsys):
     assert cli.main(["demo", "--seeds", "1", "--output", str(tmp_path / "demo.svg")]) == 0
     assert "<svg" in (tmp_path / "demo.svg").read_text()
