@@ -28,7 +28,7 @@ from ..errors import (
 from ..knowledge.base import Context, Knowledge, Verdict
 from ..prior import Member
 from ..sample import Array, Sample
-from . import columns, libsvm, pegasos
+from . import centres, columns, libsvm, pegasos
 from .solvers import Outcome, judge, require_installed, single_threaded
 from .solvers import solve as solve_compiled
 
@@ -423,6 +423,19 @@ class _Round:
                     warnings.simplefilter("error", InaccurateSolution)
                     with suppress(SolverFailed, InaccurateSolution):  # a very large C; Clarabel is next
                         return self._by_columns()
+        if name in ("auto", "CENTRES"):
+            reason = centres.obstacle(self.spec, self.members, self.sample)
+            if name == "CENTRES" and reason is not None:
+                raise SolverUnsuited(f"CENTRES cannot solve this problem: {reason}. Use solver='auto'.")
+            if name == "CENTRES":
+                if self.options:
+                    raise InvalidInput(f"CENTRES takes no solver_options, got {', '.join(self.options)}.")
+                return self._by_centres()
+            if reason is None and not self.options:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error", InaccurateSolution)
+                    with suppress(SolverFailed, InaccurateSolution):  # values beyond all scale; HiGHS is next
+                        return self._by_centres()
         if name != "auto":
             require_installed(name)
         return self._by_cvxpy(name)
@@ -494,6 +507,24 @@ class _Round:
         machine.support = found.alpha > enough
         machine.add_support(self.sample, enough)
         return machine
+
+    def _by_centres(self) -> Machine:
+        found = centres.solve(self.spec, self.sample, self.grams)
+        accepted, scaled = max(self.spec.tol, 1e-9), self.spec.scale is not None
+        status = judge("CENTRES", found.outcome.status, found.outcome.residuals, accepted, scaled=scaled)
+        bound, alpha = self.spec.C * self.sample.cost, found.alpha
+        return Machine(
+            found.f,
+            self.spec,
+            self.members,
+            self.training,
+            self.states,
+            alpha,
+            alpha > 1e-6 * np.minimum(bound, alpha.max()),
+            {"svm.margin": alpha[self.sample.cost > 0]},
+            {},
+            replace(found.outcome, status=status),
+        )
 
     def _by_cvxpy(self, name: str) -> Machine:
         compiled = self.compiled
