@@ -15,26 +15,28 @@ all columns at any time: with them the gap is that of the whole problem, and no 
 
 Once the gap is small, rows and columns tell on which side they will end, and what is left is linear: the
 coefficients that make the free rows meet their margin, and the dual variables that make the prices of these
-columns 1. Both are solved for and, if the gap says so, are the answer: a vertex, to the last digits.
+columns 1. Both are solved for and, if the gap says so, are the answer, to the last digits: a vertex, if there
+is one optimum only.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from ..errors import SolverFailed
 from ..sample import Array
 
 # A column whose price is this near to 1 takes part in a step, and leaves when it is not that near any more.
 NEAR, LEAVES = 0.8, 0.6
+# One stays in any case if without it margins would change by this share of what the largest one gives them.
+HOLDS = 1e-2
 # This share of the columns takes part in any case, those of the largest prices; so many if there are as many.
-AT_LEAST, FEW = 0.1, 20
+AT_LEAST, FEW = 0.1, 100
 # The gap below which a vertex is looked for.
 SETTLED = 1e-5
 # Steps without a smaller gap after which rounding has had the last word.
@@ -44,7 +46,7 @@ REFINEMENTS = 10
 
 
 @dataclass(frozen=True)
-class Vertex:
+class Solution:
     """What the method found.
 
     Attributes
@@ -64,10 +66,15 @@ class Vertex:
     gap: float
     steps: int
 
+    def times(self, factor: float) -> Solution:
+        """In other units of c."""
+        parts = {part: factor * getattr(self, part) for part in ("c", "alpha", "objective")}
+        return replace(self, **parts)
+
 
 def solve_1norm(
     Phi: Array, y: Array, rho: Array, price: Array, tol: float = 1e-10, max_steps: int = 200
-) -> Vertex:
+) -> Solution:
     """Solve both problems.
 
     Parameters
@@ -78,14 +85,14 @@ def solve_1norm(
     price : (n,) positive array, that of a slack
     tol : relative duality gap
     """
-    problem = _Problem(np.asfortranarray(y[:, None] * Phi), y, rho, price)
+    unit = float(np.abs(Phi).max(initial=0.0)) or 1.0  # with c in its units prices of columns are near 1
+    A = np.asfortranarray((y / unit)[:, None] * Phi)
+    problem = _Problem(A, y, rho, unit * price)
     point = _Point(problem)
     least, lowest, tried, since = np.inf, np.inf, SETTLED, 0
     for step in range(max_steps):
         point.choose_columns()
         gap = point.gap()
-        if not np.isfinite(gap):
-            break
         since = 0 if gap < least or point.mu < lowest else since + 1
         lowest = min(lowest, point.mu)
         if gap < least:
@@ -94,13 +101,10 @@ def solve_1norm(
             tried = 0.3 * gap
             vertex = problem.judged(*point.vertex(), step)
             if vertex.gap <= tol:
-                return vertex
-        if gap <= tol or since > PATIENCE:
+                return vertex.times(1.0 / unit)
+        if gap <= tol or since > PATIENCE or not point.move():
             break
-        point.move()
-    if not np.isfinite(least):
-        raise SolverFailed("the 1-norm machine has values beyond all numbers: scale the data.")
-    return problem.judged(*kept)
+    return problem.judged(*kept).times(1.0 / unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +116,7 @@ class _Problem:
     rho: Array
     price: Array
 
-    def judged(self, columns: Array, c: Array, bias: float, alpha: Array, step: int) -> Vertex:
+    def judged(self, columns: Array, c: Array, bias: float, alpha: Array, step: int) -> Solution:
         """An answer, its dual variables made feasible, and the gap that leaves."""
         alpha = np.clip(alpha, 0.0, self.price)
         up, down = (float(alpha[self.y == sign].sum()) for sign in (1.0, -1.0))
@@ -120,10 +124,14 @@ class _Problem:
             alpha = alpha * np.where(self.y > 0, min(1.0, down / up), min(1.0, up / down))
         alpha = alpha / max(1.0, float(np.abs(self.A.T @ alpha).max()))
         objective = self.objective(self.A[:, columns] @ c + bias * self.y, c)
-        gap = abs(objective - float(self.rho @ alpha)) / (1.0 + abs(objective))
+        gap = self.relative(abs(objective - float(self.rho @ alpha)), objective)
         everywhere = np.zeros(self.A.shape[1])
         everywhere[columns] = c
-        return Vertex(everywhere, bias, alpha, objective, gap, step)
+        return Solution(everywhere, bias, alpha, objective, gap, step)
+
+    def relative(self, gap: float, objective: float) -> float:
+        """The gap, against the objective, or where that is nearly zero against what f = 0 has."""
+        return gap / (abs(objective) + min(1.0, float(self.price.sum())))
 
     def objective(self, margins: Array, c: Array) -> float:
         """Of c, with the slacks that rows of these margins need."""
@@ -141,12 +149,14 @@ class _Point:
     def __init__(self, problem: _Problem):
         self.problem = problem
         A, y, price = problem.A, problem.y, problem.price
+        self.sizes = np.abs(A).max(axis=0)
         n = len(y)
         up, down = (float(price[y == sign].sum()) for sign in (1.0, -1.0))
         alpha = 0.5 * price * np.where(y > 0, min(1.0, down / up), min(1.0, up / down))
         prices = A.T @ alpha
         shrunk = min(1.0, 0.5 / float(np.abs(prices).max(initial=1e-300)))
-        alpha, self.prices = shrunk * alpha, shrunk * prices
+        alpha = shrunk * alpha
+        self.above, self.below = 1.0 - shrunk * prices, 1.0 + shrunk * prices
         self.columns, self.bias = np.empty(0, int), 0.0
         self.x = np.concatenate([np.full(n, 0.5), np.maximum(problem.rho, 0.0) + 0.5])
         self.z = np.concatenate([alpha, price - alpha])
@@ -154,13 +164,14 @@ class _Point:
 
     def choose_columns(self) -> None:
         """Those with a price near 1 in size: some come, with u = v on the path, and some leave."""
-        size, m = np.abs(self.prices), len(self.prices)
+        size, m = 1.0 - np.minimum(self.above, self.below), len(self.above)
         k = len(self.columns)
         u, v, rows = np.full(m, self.mu), np.full(m, self.mu), self.x[2 * k :]
         u[self.columns], v[self.columns] = self.x[:k], self.x[k : 2 * k]
         chosen = size > NEAR
         chosen[self.columns] |= size[self.columns] > LEAVES
-        chosen |= np.abs(u - v) > 10 * self.mu
+        large = np.abs(u - v) * self.sizes
+        chosen |= large > HOLDS * large.max()
         few = min(m, max(FEW, int(AT_LEAST * m)))
         if np.count_nonzero(chosen) < few:
             chosen[np.argpartition(-size, few - 1)[:few]] = True
@@ -171,9 +182,8 @@ class _Point:
             np.take(A.T, columns, axis=0, out=self.B.T[:-1])
             self.B[:, -1] = y
             self.columns = columns
-        g = self.prices[columns]
         self.x = np.concatenate([u[columns], v[columns], rows])
-        self.z = np.concatenate([1.0 - g, 1.0 + g, self.z[2 * k :]])
+        self.z = np.concatenate([self.above[columns], self.below[columns], self.z[2 * k :]])
         self.mu = float(self.x @ self.z) / len(self.x)
         self.margins = self.B @ np.append(self.c, self.bias)
 
@@ -197,12 +207,12 @@ class _Point:
     def gap(self) -> float:
         """Relative, of all columns; the dual variables are feasible."""
         objective = self.problem.objective(self.margins, self.c)
-        return (objective - float(self.problem.rho @ self.alpha)) / (1.0 + abs(objective))
+        return self.problem.relative(objective - float(self.problem.rho @ self.alpha), objective)
 
     def vertex(self) -> tuple[Array, Array, float, Array]:
         """The answer once every variable has gone to the side to which it is nearer."""
         price, rho = self.problem.price, self.problem.rho
-        u, v, s, xi = self._split(self.x)
+        *_, s, xi = self._split(self.x)
         above, below, alpha, rest = self._split(self.z)
         c, largest = self.c, float(alpha.max())
         size = max(float(np.abs(c).max()), 1e-6 * self.problem.objective(self.margins, c))
@@ -213,25 +223,35 @@ class _Point:
         w = np.append(c[used], self.bias)
         w += _solved(system, rho[free] - system @ w)
         # Rounding leaves some rows short in the last digit, of which a large price would make much.
-        w *= 1.0 + float(np.max(1.0 - system @ w / rho[free], initial=0.0, where=rho[free] > 0))
+        asking = rho[free] > 0
+        w *= 1.0 + float(np.max(1.0 - (system @ w)[asking] / rho[free][asking], initial=0.0))
         alpha = np.where(full, price, 0.0) + np.where(np.isin(np.arange(len(alpha)), free), alpha, 0.0)
         asked = np.append(np.sign(c[used]), 0.0)
         alpha[free] += _solved(system.T, asked - self.B[:, np.append(used, len(c))].T @ alpha)
         return self.columns[used], w[:-1], float(w[-1]), alpha
 
-    def move(self) -> None:
-        """Mehrotra's predictor and corrector, with lengths of their own for both problems."""
+    @np.errstate(all="ignore")
+    def move(self) -> bool:
+        """Mehrotra's predictor and corrector, with lengths of their own for both problems.
+
+        False if the numbers do not carry another step.
+        """
         x, z = self.x, self.z
         newton = _Newton(self)
+        if newton.factor is None:
+            return False
         dx, dz, *_ = newton.direction(-x * z, refine=False)
         left = float((x + _step(x, dx) * dx) @ (z + _step(z, dz) * dz)) / len(x)
         target = self.mu * (left / self.mu) ** 3
         dx, dz, bias, alpha = newton.direction(target - x * z - dx * dz, refine=True)
         prices = self.problem.A.T @ alpha
-        length = min(_step(z, dz), _step(1.0 - self.prices, -prices), _step(1.0 + self.prices, prices))
+        if not all(np.isfinite(part).all() for part in (dx, dz, prices)):
+            return False
+        length = min(_step(z, dz), _step(self.above, -prices), _step(self.below, prices))
         t, t_dual = min(1.0, 0.995 * _step(x, dx)), min(1.0, 0.995 * length)
-        self.x, self.bias = x + t * dx, self.bias + t * bias
-        self.z, self.prices = z + t_dual * dz, self.prices + t_dual * prices
+        self.x, self.bias, self.z = x + t * dx, self.bias + t * bias, z + t_dual * dz
+        self.above, self.below = self.above - t_dual * prices, self.below + t_dual * prices
+        return bool(min(part.min() for part in (self.x, self.z, self.above, self.below)) > 0)
 
 
 class _Newton:
@@ -257,11 +277,13 @@ class _Newton:
         self.scale = 1.0 / np.sqrt(H[diagonal])
         H *= self.scale
         H *= self.scale[:, None]
-        lift, failed = 1e-14, 1
-        while failed:
+        self.factor: Array | None = None
+        for lift in 10.0 ** np.arange(-14, -5):
             H[diagonal] = 1.0 + lift
-            self.factor, failed = dpotrf(H, lower=1)
-            lift *= 10.0
+            factor, failed = dpotrf(H, lower=1)
+            if not failed:
+                self.factor = factor
+                break
 
     def _once(self, right: Array, low: Array) -> tuple[Array, Array]:
         reduced = self.B.T @ (self.W * right) - low
