@@ -28,7 +28,7 @@ from ..knowledge.base import Context, Knowledge, Verdict
 from ..prior import Member
 from ..sample import Array, Sample
 from ..words import warn
-from . import columns, libsvm, pegasos
+from . import centres, columns, libsvm, pegasos
 from .solvers import Outcome, is_infeasible, judge, least, require_installed, single_threaded
 from .solvers import solve as solve_compiled
 
@@ -462,17 +462,20 @@ class _Round:
                 raise SolverUnsuited(f"LIBSVM cannot solve this problem: {reason}. Use solver='auto'.")
             if reason is None and libsvm.prefers(self.spec, self.sample):
                 return self._by_libsvm_if_good()
-        if name in ("auto", "COLUMNS"):
-            reason = columns.obstacle(self.spec, self.members, self.sample)
-            if name == "COLUMNS" and reason is not None:
-                raise SolverUnsuited(f"COLUMNS cannot solve this problem: {reason}. Use solver='auto'.")
-            if name == "COLUMNS":
+        own = {"COLUMNS": (columns, self._by_columns), "CENTRES": (centres, self._by_centres)}
+        for route, (module, solve) in own.items():
+            if name not in ("auto", route):
+                continue
+            reason = module.obstacle(self.spec, self.members, self.sample)
+            if name == route:
+                if reason is not None:
+                    raise SolverUnsuited(f"{route} cannot solve this problem: {reason}. Use solver='auto'.")
                 if self.options:
-                    raise InvalidInput(f"COLUMNS takes no solver_options, got {', '.join(self.options)}.")
-                return self._by_columns()
-            if reason is None and not self.options and columns.prefers(self.spec, self.sample):
-                with suppress(SolverFailed):  # a very large C; Clarabel is next
-                    machine = self._by_columns()
+                    raise InvalidInput(f"{route} takes no solver_options, got {', '.join(self.options)}.")
+                return solve()
+            if reason is None and not self.options and module.prefers(self.spec, self.sample):
+                with suppress(SolverFailed):  # a very large C, huge values; a general solver is next
+                    machine = solve()
                     if not machine.outcome.remark:
                         return machine
         if name != "auto":
@@ -548,6 +551,25 @@ class _Round:
         machine.support = found.alpha > enough
         machine.add_support(self.sample, enough)
         return machine
+
+    def _by_centres(self) -> Machine:
+        found = centres.solve(self.spec, self.sample, self.grams)
+        accepted, scaled = max(self.spec.tol, 1e-9), self.spec.scale is not None
+        said, residuals = found.outcome.status, found.outcome.residuals
+        status, remark = judge("CENTRES", said, residuals, accepted, scaled=scaled)
+        bound, alpha = self.spec.C * self.sample.cost, found.alpha
+        return Machine(
+            found.f,
+            self.spec,
+            self.members,
+            self.training,
+            self.states,
+            alpha,
+            alpha > 1e-6 * np.minimum(bound, alpha.max()),
+            {"svm.margin": alpha[self.sample.cost > 0]},
+            {},
+            replace(found.outcome, status=status, remark=remark),
+        )
 
     def _by_cvxpy(self, name: str) -> Machine:
         compiled = self.compiled

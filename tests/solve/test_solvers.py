@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from priorsvm import (
+    Box,
     ClassCosts,
     InvarianceHint,
     Knowledge,
@@ -163,7 +164,7 @@ def test_classify(build, expected):
 
 
 def test_auto_takes_highs_for_lp_and_clarabel_for_the_rest(data):
-    assert PriorSVC(norm="l1").fit(*data).solver_ == "HIGHS"
+    assert PriorSVC(Box({0: (2, 3)}, label=1), norm="l1").fit(*data).solver_ == "HIGHS"
     assert PriorSVC(OddnessHint()).fit(*data).solver_ == "CLARABEL"
     assert PriorSVC(NormPenalty()).fit(*data).solver_ == "CLARABEL"
 
