@@ -50,7 +50,6 @@ MACHINES = {
     "some centres": {"kernel": RBF(0.5), "n_centres": 15},
     "linear": {},
     "linear, scaled": {"scale": "standard"},
-    "large C": {"kernel": RBF(2.0), "C": 50.0},
 }
 
 
