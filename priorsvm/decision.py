@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array, eye_array, issparse
 
 from .errors import InvalidInput, KernelNotPSD, MissingCapability, TooLarge
 from .rows import as_keys, as_points
@@ -91,9 +91,15 @@ class LinearMap:
     def slopes(self, Z: Array, V: Array) -> Array:
         return V if self.scale is None else self.scale.directions(V)
 
-    def coordinates(self, c: cp.Expression) -> cp.Expression:
-        r"""An affine expression whose Euclidean length is :math:`\|g\|_H`."""
-        return c
+    @property
+    def energy_matrix(self) -> Array | None:
+        """The matrix of the regulariser, :math:`\\frac12 c^\\top E c`; None is the identity."""
+        return None
+
+    @property
+    def coordinate_matrix(self) -> Any:
+        r"""The M for which :math:`\|Mc\| = \|g\|_H`."""
+        return eye_array(self.size, format="csr")
 
     def fitted(self, c: Array, b: float) -> Fitted:
         """The solved function, as weights in the user's units."""
@@ -204,8 +210,13 @@ class KernelMap:
     def _facing(self, atoms: Atoms) -> Array:
         return atoms.scaled(self.scale).products(self.kernel, self.inner)
 
-    def coordinates(self, c: cp.Expression) -> cp.Expression:
-        return self._orthonormal.T @ c
+    @property
+    def energy_matrix(self) -> Array | None:
+        return None
+
+    @property
+    def coordinate_matrix(self) -> Any:
+        return self._orthonormal.T
 
     @cached_property
     def _orthonormal(self) -> Array:
@@ -250,8 +261,9 @@ class FactorMap(KernelMap):
             features[new] = solve_triangular(self.factor, K.T, lower=True, check_finite=False).T
         return features
 
-    def coordinates(self, c: cp.Expression) -> cp.Expression:
-        return c
+    @property
+    def coordinate_matrix(self) -> Any:
+        return eye_array(self.size, format="csr")
 
     def fitted(self, c: Array, b: float) -> Fitted:
         return super().fitted(solve_triangular(self.factor, c, lower=True, trans=1, check_finite=False), b)
@@ -291,8 +303,13 @@ class ValueMap(KernelMap):
     def slopes(self, Z: Array, V: Array) -> Array:
         return super().slopes(Z, V) @ self.inverse
 
-    def coordinates(self, c: cp.Expression) -> cp.Expression:
-        return self.half @ c
+    @property
+    def energy_matrix(self) -> Array | None:
+        return self.inverse
+
+    @property
+    def coordinate_matrix(self) -> Any:
+        return self.half
 
     def energy(self, c: cp.Variable) -> cp.Expression:
         import cvxpy as cp
@@ -454,7 +471,7 @@ class Decision:
         import cvxpy as cp
 
         length = cp.Variable(name="length")
-        self.definitions["length"] = cp.SOC(length, self.features.coordinates(self.c))
+        self.definitions["length"] = cp.SOC(length, self.features.coordinate_matrix @ self.c)
         return length
 
     def _points(self, what: str, Z: Any) -> Any:

@@ -277,6 +277,8 @@ def _unsuited(name: str, compiled: Compiled, classes: dict[str, str], problem_cl
 def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outcome:
     import cvxpy as cp
 
+    from .direct import Direct
+
     problem, facts = compiled.problem, SOLVERS[name]
     arguments = {**facts.options(compiled.spec.tol), **options}
     start = time.perf_counter()
@@ -288,7 +290,10 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
             _ignore_backend()
             # Clarabel would keep the equilibration of its first weights, which costs more than it saves.
             try:
-                problem.solve(solver=_known_to_cvxpy(name), warm_start=name != "CLARABEL", **arguments)
+                if name == "SCHUR":
+                    Direct.of(compiled).solve(**arguments)
+                else:
+                    problem.solve(solver=name, warm_start=name != "CLARABEL", **arguments)
             except cp.SolverError:
                 if name != "CLARABEL" or options:
                     raise
@@ -322,14 +327,13 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
     return Outcome(name, status, found, max(total - seconds, 0.0), seconds, getattr(stats, "num_iters", None))
 
 
-@lru_cache
 def _known_to_cvxpy(name: str) -> Any:
     """The name, or the solver itself where it is none of CVXPY's."""
     if name != "SCHUR":
         return name
-    from .schur.interface import SCHUR
+    from .direct import solver
 
-    return SCHUR()
+    return solver()
 
 
 def judge(

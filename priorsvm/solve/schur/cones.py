@@ -378,13 +378,13 @@ def batches(nonnegative: int, orders: Any, sides: Any) -> tuple[Cones, Indices]:
     return Cones(found), np.concatenate(order)
 
 
-def live(A: Any, b: Array, cones: Cones) -> tuple[Indices, Cones, Array | None]:
+def live(used: Indices, b: Array, cones: Cones) -> tuple[Indices, Cones, Array | None]:
     """Rows of cones that some variable is in, and these cones; if another one is missed, a proof of it.
 
-    A cone that no variable is in holds or does not: it has no say in the answer. The proof is a z in the
-    cones with A'z = 0 and b'z < 0.
+    ``used`` says of each row whether it has a variable. A cone that no variable is in holds or does not: it
+    has no say in the answer. The proof is a z in the cones with A'z = 0 and b'z < 0.
     """
-    used, kept, batches_left, place = np.diff(A.indptr) > 0, list[Indices](), list[Batch](), 0
+    kept, batches_left, place = list[Indices](), list[Batch](), 0
     for batch in cones.batches:
         alive = batch.of(used).any(axis=1)
         values = batch.of(b)

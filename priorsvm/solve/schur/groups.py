@@ -6,6 +6,7 @@ variable in common are a *group*. What is not private is shared by all.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,8 +57,10 @@ class Class:
         return np.take_along_axis(self.rows, self.active, axis=1)
 
 
-def shared_columns(A: Any, P: Any, cones: Cones) -> tuple[Indices, Indices]:
-    """Whether each variable is shared; and the group of each row."""
+def shared_columns(
+    A: Any, P: Any, cones: Cones, known: Indices | Sequence[int] = ()
+) -> tuple[Indices, Indices]:
+    """Whether each variable is shared, these in any case; and the group of each row."""
     m, n = A.shape
     cone_of = _cone_of(cones)
     pattern = sparse.csr_array(
@@ -69,6 +72,7 @@ def shared_columns(A: Any, P: Any, cones: Cones) -> tuple[Indices, Indices]:
     off = P.indices != np.repeat(np.arange(n), np.diff(P.indptr))
     coupled = np.bincount(P.indices[off & (P.data != 0)], minlength=n) > 0
     shared = (touches > CONES) | coupled | (touches == 0)
+    shared[np.asarray(known, int)] = True
     length = np.bincount(cone_of, minlength=pattern.shape[0])
     for cone in np.flatnonzero(length > ROWS):
         shared[pattern.indices[pattern.indptr[cone] : pattern.indptr[cone + 1]]] = True
@@ -112,13 +116,14 @@ def _components(pattern: Any, shared: Indices) -> tuple[Indices, Indices]:
     return of_cone, np.where(shared, -1, np.minimum(place, len(known) - 1))
 
 
-def classes(A: Any, shared: Indices, group: Indices) -> list[Class]:
-    """All groups, by their shape."""
+def classes(A: Any, shared: Indices, group: Indices, dense: Indices) -> list[Class]:
+    """All groups, by their shape; rows that are ``dense`` have shared variables beside those of A."""
     m = A.shape[0]
     own = sparse.csr_array(A[:, np.flatnonzero(~shared)])
     outer = sparse.csr_array(A[:, np.flatnonzero(shared)])
     names = np.flatnonzero(~shared)
     is_active = np.diff(outer.indptr) > 0
+    is_active[dense] = True
     order = np.argsort(group, kind="stable")  # rows, group by group
     k = np.bincount(group)
     start = np.concatenate([[0], np.cumsum(k)])

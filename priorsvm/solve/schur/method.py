@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from .cones import Array, Cones
+from .mixed import Mixed
 from .newton import Newton
 
 # A step stops short of the boundary, and sooner where some products s z lag behind the others.
@@ -87,13 +87,13 @@ class _Scaled:
         self.P0, self.q0, self.A0, self.b0, self.cones = P, q, A, b, cones
         m, n = A.shape
         left, right = np.ones(m), np.ones(n)
-        P, A = sparse.csr_array(P), sparse.csr_array(A)
+        P, A = Mixed.of(P), Mixed.of(A)
         for _ in range(8):
-            rows = _maxima(A, 1)
+            rows = A.maxima(1)
             for batch in cones.batches:
                 part = batch.of(rows)
                 part[...] = part.max(axis=1, keepdims=True)
-            columns = np.maximum(_maxima(A, 0), _maxima(P, 1))  # P is symmetric
+            columns = np.maximum(A.maxima(0), P.maxima(1))  # P is symmetric
             # What is tiny stays tiny: a row of rounding errors must not become a demand.
             rows, columns = (
                 np.clip(old / np.sqrt(np.where(new > 0, new, 1.0)), 1 / RESCALED, RESCALED) / old
@@ -101,28 +101,16 @@ class _Scaled:
             )
             if max(np.abs(rows - 1).max(initial=0), np.abs(columns - 1).max(initial=0)) < 0.05:
                 break
-            D, E = sparse.diags_array(columns), sparse.diags_array(rows)
-            P, A = sparse.csr_array(D @ P @ D), sparse.csr_array(E @ A @ D)
+            P, A = P.scaled(columns, columns), A.scaled(rows, columns)
             left, right = left * rows, right * columns
         q, b = q * right, b * left
-        unit = max(np.abs(q).max(initial=0.0), _maxima(P, 1).mean() if n else 0.0)
+        unit = max(np.abs(q).max(initial=0.0), P.maxima(1).mean() if n else 0.0)
         self.objective = 1.0 / unit if unit > 0 else 1.0
         self.left, self.right = left, right
         self.P, self.q, self.A, self.b = P * self.objective, q * self.objective, A, b
 
     def back(self, x: Array, s: Array, z: Array) -> tuple[Array, Array, Array]:
         return self.right * x, s / self.left, self.left * z / self.objective
-
-
-def _maxima(M: Any, axis: int) -> Array:
-    """The largest number of every row (axis 1) or column (axis 0), without its sign."""
-    M, out = sparse.csr_array(M), np.zeros(M.shape[1 - axis])
-    if axis == 0:
-        np.maximum.at(out, M.indices, np.abs(M.data))
-    elif M.nnz:
-        filled = np.diff(M.indptr) > 0
-        out[filled] = np.maximum.reduceat(np.abs(M.data), M.indptr[:-1][filled])
-    return out
 
 
 class _Method:

@@ -22,6 +22,7 @@ from scipy.linalg.lapack import dpotrf
 
 from .cones import Array, Cones, Indices, Nonnegative, SecondOrder
 from .groups import DENSE, ROWS, Class, classes, shared_columns
+from .mixed import Mixed
 
 # Added to the diagonal, and refined away.
 STATIC = 1e-10
@@ -65,24 +66,27 @@ class Newton:
     """Factors the system for given scalings and solves it."""
 
     def __init__(self, P: Any, A: Any, cones: Cones):
-        self.cones, self.A, self.P = cones, sparse.csr_array(A), sparse.csr_array(P)
-        shared, group = shared_columns(self.A, self.P, cones)
+        self.cones, mixed, P = cones, Mixed.of(A), Mixed.of(P)
+        A, dense_columns = mixed.sparse, np.concatenate([mixed.columns, P.columns])
+        shared, group = shared_columns(A, P.sparse, cones, dense_columns)
         self.shared, self.private = np.flatnonzero(shared), np.flatnonzero(~shared)
-        self.P_shared = self.P[self.shared][:, self.shared].toarray()
-        self.A_shared = sparse.csr_array(self.A[:, self.shared])
-        own = self.P.diagonal()
-        found = classes(self.A, shared, group)
-        busy, r = np.diff(self.A_shared.indptr), len(self.shared)
+        self.P_shared = P.dense(self.shared, self.shared)
+        self.mixed = mixed
+        A_shared = sparse.csr_array(A[:, self.shared])
+        own = P.sparse.diagonal()
+        found = classes(A, shared, group, mixed.rows)
+        busy, r = np.diff(A_shared.indptr), len(self.shared)
         self.is_dense = busy > (0 if r <= NARROW else DENSE * r)
+        self.is_dense[mixed.rows] = True
         for c in found:  # a group is dense as a whole
             rows = c.active_rows
             self.is_dense[rows] = self.is_dense[rows].any(axis=1, keepdims=True)
         self.dense_rows, self.sparse_rows = np.flatnonzero(self.is_dense), np.flatnonzero(~self.is_dense)
-        self.A_dense = self.A_shared[self.dense_rows].toarray()
-        self.A_sparse = sparse.csr_array(self.A_shared[self.sparse_rows])
+        self.A_dense = mixed.dense(self.dense_rows, self.shared)
+        self.A_sparse = sparse.csr_array(A_shared[self.sparse_rows])
         self.listed = _listed(self.A_sparse)
         # Of the matrix with the shared variables first, so that dense parts are dense.
-        self.A_private = sparse.csr_array(self.A[:, self.private])
+        self.A_private = sparse.csr_array(A[:, self.private])
         self.P_private = own[self.private]
         self.parts = [part for c in found for part in self._parts(c, own)]
 
@@ -208,12 +212,15 @@ class Newton:
         if not isinstance(batch, SecondOrder):
             W = batch.matrices()
             return np.vstack(
-                [W[cone] @ self.A_shared[rows].toarray() for cone, rows in zip(mine, c.rows, strict=True)]
+                [
+                    W[cone] @ self.mixed.dense(rows, self.shared)
+                    for cone, rows in zip(mine, c.rows, strict=True)
+                ]
             )
         for cone, rows in zip(mine, c.rows, strict=True):
             w, eta = batch.w[cone].copy(), batch.eta[cone, 0]
             w[1:] *= -1.0
-            A = self.A_shared[rows].toarray()
+            A = self.mixed.dense(rows, self.shared)
             inner = w[1:] @ A[1:]
             lower = A[1:] + np.outer(w[1:], A[0] + inner / (1.0 + w[0]))
             out.append(np.vstack([w[0] * A[0] + inner, lower]) / eta)
