@@ -68,7 +68,7 @@ def solve(P: Any, q: Array, A: Any, b: Array, dims: Any, tol: float = 1e-9, max_
             return ended("PrimalInfeasible", np.zeros(len(q)))
         if less.growth > GROWTH and dims.zero <= DENSE_EQUATIONS:
             continue  # pivots would cost digits
-        kept, left, contradicted = live(less.A, less.b, cones)
+        kept, left, contradicted = live(np.diff(less.A.indptr) > 0, less.b, cones)
         if contradicted is not None:
             point = Point("infeasible", np.zeros(len(less.q)), np.zeros(0), np.zeros(0), (0.0, 0.0, 0.0), 0)
             own = contradicted
