@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -126,13 +127,25 @@ class Compiled:
             constraint.set_label(label)
         for label, constraint in self.f.definitions.items():
             constraint.set_label(f"f.{label}")
-        objective = self.f.regulariser + self.loss
-        for term in self.terms:
-            objective = objective + term.parameter * term.expression
         self.problem = cp.Problem(
-            cp.Minimize(objective), [*self.constraints.values(), *self.f.definitions.values()]
+            cp.Minimize(self._objective(self.f.regulariser)),
+            [*self.constraints.values(), *self.f.definitions.values()],
         )
         self.set_weights(spec, members, states, sample)
+
+    def _objective(self, regulariser: Any) -> cp.Expression:
+        objective = regulariser + self.loss
+        for term in self.terms:
+            objective = objective + term.parameter * term.expression
+        return objective
+
+    @cached_property
+    def lean(self) -> cp.Problem:
+        """The problem without what is dense: nothing defines the values of f, nor penalises its norm."""
+        import cvxpy as cp
+
+        regulariser = self.f.regulariser if self.spec.norm == "l1" else 0.0
+        return cp.Problem(cp.Minimize(self._objective(regulariser)), list(self.constraints.values()))
 
     def _features(self, maps: Cache) -> LinearMap | KernelMap:
         """The map behind f; maps made before are reused when their centres are the same."""

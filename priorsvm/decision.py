@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpstrf
-from scipy.sparse import csr_array, issparse
+from scipy.linalg.lapack import dpotri, dpstrf
+from scipy.sparse import csr_array, eye_array, issparse
 
 from .errors import InvalidInput, KernelNotPSD, MissingCapability, TooLarge
 from .rows import as_keys, as_points
@@ -65,25 +65,11 @@ class Scale:
         return V / self.width
 
 
-def _half_square(c: cp.Variable) -> cp.Expression:
-    import cvxpy as cp
-
-    return 0.5 * cp.sum_squares(c)
-
-
 class LinearMap:
     r""":math:`\varphi(x) = x` in the machine's units."""
 
     def __init__(self, n_features: int, scale: Scale | None):
         self.scale, self.size, self.n_features = scale, n_features, n_features
-
-    def energy(self, c: cp.Variable) -> cp.Expression:
-        """The regulariser of the 2-norm machine."""
-        return _half_square(c)
-
-    def energy_slope(self, c: Array) -> Array:
-        """Its gradient."""
-        return c
 
     def rows(self, Z: Array) -> Array:
         return Z if self.scale is None else self.scale.points(Z)
@@ -91,9 +77,15 @@ class LinearMap:
     def slopes(self, Z: Array, V: Array) -> Array:
         return V if self.scale is None else self.scale.directions(V)
 
-    def coordinates(self, c: cp.Expression) -> cp.Expression:
-        r"""An affine expression whose Euclidean length is :math:`\|g\|_H`."""
-        return c
+    @property
+    def energy_matrix(self) -> Array | None:
+        """The matrix of the regulariser, :math:`\\frac12 c^\\top E c`; None is the identity."""
+        return None
+
+    @property
+    def coordinate_matrix(self) -> Any:
+        r"""The M for which :math:`\|Mc\| = \|g\|_H`."""
+        return eye_array(self.size, format="csr")
 
     def fitted(self, c: Array, b: float) -> Fitted:
         """The solved function, as weights in the user's units."""
@@ -189,12 +181,6 @@ class KernelMap:
         self.centres, self.inner = self.atoms.points, self.atoms.scaled(scale)
         self.size, self.n_features = self.centres.shape
 
-    def energy(self, c: cp.Variable) -> cp.Expression:
-        return _half_square(c)
-
-    def energy_slope(self, c: Array) -> Array:
-        return c
-
     def rows(self, Z: Array) -> Array:
         return self._facing(Atoms(Z))
 
@@ -204,8 +190,13 @@ class KernelMap:
     def _facing(self, atoms: Atoms) -> Array:
         return atoms.scaled(self.scale).products(self.kernel, self.inner)
 
-    def coordinates(self, c: cp.Expression) -> cp.Expression:
-        return self._orthonormal.T @ c
+    @property
+    def energy_matrix(self) -> Array | None:
+        return None
+
+    @property
+    def coordinate_matrix(self) -> Any:
+        return self._orthonormal.T
 
     @cached_property
     def _orthonormal(self) -> Array:
@@ -250,8 +241,9 @@ class FactorMap(KernelMap):
             features[new] = solve_triangular(self.factor, K.T, lower=True, check_finite=False).T
         return features
 
-    def coordinates(self, c: cp.Expression) -> cp.Expression:
-        return c
+    @property
+    def coordinate_matrix(self) -> Any:
+        return eye_array(self.size, format="csr")
 
     def fitted(self, c: Array, b: float) -> Fitted:
         return super().fitted(solve_triangular(self.factor, c, lower=True, trans=1, check_finite=False), b)
@@ -270,8 +262,9 @@ class ValueMap(KernelMap):
 
     def __init__(self, factor: FactorMap):
         super().__init__(factor.kernel, factor.centres, factor.scale)
-        self.half = solve_triangular(factor.factor, np.eye(self.size), lower=True, check_finite=False)
-        self.inverse = self.half.T @ self.half
+        self.factor = factor.factor
+        lower, _ = dpotri(self.factor, lower=1)
+        self.inverse = np.tril(lower) + np.tril(lower, -1).T
         self.place = {row.tobytes(): i for i, row in enumerate(np.ascontiguousarray(factor.centres))}
 
     @classmethod
@@ -282,25 +275,24 @@ class ValueMap(KernelMap):
 
     def rows(self, Z: Array) -> Array:
         places = np.array([self.place.get(row.tobytes(), -1) for row in np.ascontiguousarray(Z)], int)
-        features = np.eye(self.size)[places]
         new = places < 0
-        if new.any():
-            features[new] = super().rows(Z[new]) @ self.inverse
+        if not new.any():
+            return csr_array((np.ones(len(Z)), (np.arange(len(Z)), places)), (len(Z), self.size))
+        features = np.zeros((len(Z), self.size))
+        features[np.flatnonzero(~new), places[~new]] = 1.0
+        features[new] = super().rows(Z[new]) @ self.inverse
         return features
 
     def slopes(self, Z: Array, V: Array) -> Array:
         return super().slopes(Z, V) @ self.inverse
 
-    def coordinates(self, c: cp.Expression) -> cp.Expression:
-        return self.half @ c
+    @property
+    def energy_matrix(self) -> Array | None:
+        return self.inverse
 
-    def energy(self, c: cp.Variable) -> cp.Expression:
-        import cvxpy as cp
-
-        return 0.5 * cp.quad_form(c, self.inverse, assume_PSD=True)
-
-    def energy_slope(self, c: Array) -> Array:
-        return self.inverse @ c
+    @property
+    def coordinate_matrix(self) -> Any:
+        return solve_triangular(self.factor, np.eye(self.size), lower=True, check_finite=False)
 
     def fitted(self, c: Array, b: float) -> Fitted:
         return super().fitted(self.inverse @ c, b)
@@ -429,14 +421,18 @@ class Decision:
 
         if self.norm == "l1":
             return cp.sum(self._up) + cp.sum(self._down)
-        return self.features.energy(self.c)
+        energy = self.features.energy_matrix
+        return 0.5 * (
+            cp.sum_squares(self.c) if energy is None else cp.quad_form(self.c, energy, assume_PSD=True)
+        )
 
     def regulariser_slope(self) -> dict[cp.Variable, Any]:
         """The gradient of the regulariser, variable by variable, as a map from its multiplier."""
         if self.norm == "l1":
             ones = np.ones(self.features.size)
             return {self._up: lambda m: ones, self._down: lambda m: ones}
-        return {self.c: lambda m: self.features.energy_slope(np.asarray(self.c.value))}
+        energy, c = self.features.energy_matrix, np.asarray(self.c.value)
+        return {self.c: lambda m: c if energy is None else energy @ c}
 
     def __call__(self, Z: Any) -> cp.Expression:
         """f at the rows of Z."""
@@ -454,7 +450,7 @@ class Decision:
         import cvxpy as cp
 
         length = cp.Variable(name="length")
-        self.definitions["length"] = cp.SOC(length, self.features.coordinates(self.c))
+        self.definitions["length"] = cp.SOC(length, self.features.coordinate_matrix @ self.c)
         return length
 
     def _points(self, what: str, Z: Any) -> Any:

@@ -110,9 +110,10 @@ class Report:
         for solve in self.solves:
             which = f"class {solve['label']}: " if len(self.solves) > 1 else ""
             rounds = f"{solve['rounds']} round" + ("s" if solve["rounds"] > 1 else "")
+            before = f" after {' and '.join(solve['before'])} had no answer" if solve["before"] else ""
             local = f"; local optimum ({', '.join(solve['local'])})" if solve["local"] else ""
             lines.append(
-                f"{which}objective {self.objectives[solve['label']]:.6g}, {solve['solver']} "
+                f"{which}objective {self.objectives[solve['label']]:.6g}, {solve['solver']}{before} "
                 f"{solve['status']} in {rounds}, {solve['residuals']}, compile {solve['compile']:.3f} s, "
                 f"solve {solve['solve']:.3f} s{_all_rounds(solve)}{local}"
             )
@@ -170,6 +171,7 @@ def report(machines: Sequence[Machine]) -> Report:
             {
                 "label": label,
                 "solver": outcome.solver,
+                "before": outcome.before,
                 "status": outcome.status,
                 "rounds": len(machine.history),
                 "residuals": machine.certificate(),

@@ -16,6 +16,7 @@ from priorsvm.solve.schur.cones import Nonnegative, SecondOrder, Semidefinite, b
 from priorsvm.solve.schur.groups import shared_columns
 from priorsvm.solve.schur.interface import SCHUR, solve
 from priorsvm.solve.schur.newton import Newton
+from priorsvm.solve.schur.parted import Parted
 from priorsvm.solve.schur.presolve import Inconsistent, reduce
 
 campaign = pytest.importorskip("benchmarks.campaign")
@@ -23,12 +24,13 @@ campaign = pytest.importorskip("benchmarks.campaign")
 
 def inside(batch, rng):
     """Points in the middle of their cones."""
-    x = rng.normal(size=(batch.n, batch.k))
-    return x + (0.3 - np.minimum(batch.margin(x), 0))[:, None] * batch.identity()
+    x = rng.normal(size=(batch.k, batch.n))
+    return x + (0.3 - np.minimum(batch.margin(x), 0)) * batch.identity()
 
 
 @pytest.fixture(
-    params=[Nonnegative(0, 7, 1), SecondOrder(0, 5, 4), Semidefinite(0, 4, 3)], ids=lambda b: type(b).__name__
+    params=[Nonnegative(0, 7, 1), SecondOrder(0, 5, 4), SecondOrder(0, 3, 20), Semidefinite(0, 4, 3)],
+    ids=lambda b: f"{type(b).__name__} of {b.k}",
 )
 def batch(request):
     found = request.param
@@ -49,21 +51,38 @@ def test_the_scaled_point_is_the_same_from_both_sides(batch):
 
 def test_maps_are_transposed_and_inverse_to_each_other(batch):
     rng = np.random.default_rng(1)
-    a, b = rng.normal(size=(2, batch.n, batch.k))
-    assert_allclose((batch.W(a) * b).sum(axis=1), (a * batch.Wt(b)).sum(axis=1), atol=1e-12)
-    assert_allclose(batch.W_inverse(batch.W(a)), a, atol=1e-12)
+    a, b = rng.normal(size=(2, batch.k, batch.n))
+    assert_allclose((batch.W(a) * b).sum(axis=0), (a * batch.Wt(b)).sum(axis=0), atol=1e-12)
     assert_allclose(batch.Wt_inverse(batch.Wt(a)), a, atol=1e-12)
-    assert_allclose(np.einsum("nij,nj->ni", batch.matrices(), a), batch.Wt_inverse(a), atol=1e-12)
+    assert_allclose(batch.square(a), batch.Wt(batch.W(a)), atol=1e-12)
+    assert_allclose(batch.square_inverse(batch.square(a)), a, atol=1e-12)
+    few = np.array([0, 2])
+    assert_allclose(
+        np.einsum("ijn,jn->in", batch.matrices(few), a[:, few]), batch.Wt_inverse(a)[:, few], atol=1e-12
+    )
+
+
+def test_the_scaling_of_a_second_order_cone_is_the_formula_of_the_books():
+    """W² = η²(2ww' − J) maps z to s, and is positive definite with W its square root."""
+    batch, rng = SecondOrder(0, 1, 6), np.random.default_rng(3)
+    s, z = inside(batch, rng), inside(batch, rng)
+    batch.rescale(s, z)
+    J = np.diag([1.0, *[-1.0] * 5])
+    square = batch.eta[0] ** 2 * (2 * batch.w @ batch.w.T - J)
+    assert_allclose(square @ z, s, atol=1e-12)
+    assert batch.w[:, 0] @ J @ batch.w[:, 0] == pytest.approx(1.0, abs=1e-12)
+    W = np.linalg.inv(batch.matrices(slice(None))[:, :, 0])
+    assert_allclose(W, linalg.sqrtm(square), atol=1e-10)
 
 
 def test_division_undoes_the_product(batch):
-    b = np.random.default_rng(1).normal(size=(batch.n, batch.k))
+    b = np.random.default_rng(1).normal(size=(batch.k, batch.n))
     assert_allclose(batch.product(batch.lam, batch.divide(b)), b, atol=1e-12)
     assert_allclose(batch.product(batch.identity(), b), b, atol=1e-14)
 
 
 def test_a_step_ends_where_the_cone_does(batch):
-    d = np.random.default_rng(2).normal(size=(batch.n, batch.k))
+    d = np.random.default_rng(2).normal(size=(batch.k, batch.n))
     step = batch.step(d)
     assert batch.margin(batch.lam + 0.999999 * step * d).min() > 0
     assert batch.margin(batch.lam + 1.000001 * step * d).min() < 0
@@ -178,16 +197,19 @@ def test_a_step_solves_the_whole_system(seed, careful):
     P, A, cones, rng = random_system(seed)
     e = cones.identity()
     cones.rescale(*(e * rng.uniform(0.5, 2) + 0.1 * rng.uniform(-1, 1, size=cones.size) for _ in range(2)))
-    newton = Newton(sparse.csr_array(P), sparse.csr_array(A), cones)
+    parted = Parted(sparse.csr_array(P), sparse.csr_array(A), cones)
+    newton = Newton(parted, cones)
     newton.factor(careful)
+    P, A = P[parted.columns][:, parted.columns], A[:, parted.columns]  # shared variables first
     r1, r2 = rng.normal(size=len(P)), rng.normal(size=len(A))
-    x, z = newton.solve(r1, r2)
+    x, z, Ax = newton.solve(r1, r2)
     W = np.column_stack([cones.Wt(cones.W(column)) for column in np.eye(cones.size)])
     whole = np.block([[P, A.T], [A, -W]])
     assert_allclose(np.r_[x, z], np.linalg.solve(whole, np.r_[r1, r2]), rtol=1e-8, atol=1e-9)
-    assert_allclose(newton.times_A(x), A @ x, atol=1e-12)
-    assert_allclose(newton.times_At(z), A.T @ z, atol=1e-12)
-    assert_allclose(newton.times_P(x), P @ x, atol=1e-12)
+    assert_allclose(Ax, A @ x, atol=1e-10)
+    assert_allclose(parted.times_A(x), A @ x, atol=1e-12)
+    assert_allclose(parted.times_At(z), A.T @ z, atol=1e-12)
+    assert_allclose(parted.times_P(x), P @ x, atol=1e-12)
 
 
 # ---------------------------------------------------------------------- whole problems
@@ -204,6 +226,8 @@ def programme(seed):
         cones.identity() * rng.uniform(0.5, 2),
         cones.identity() * rng.uniform(0.5, 2),
     )
+    order = batches(nonnegative, orders, sides)[1]
+    A, s, z = (part[np.argsort(order)] for part in (A, s, z))  # rows as CVXPY has them
     E = rng.normal(size=(2, len(P)))
     dims = SimpleNamespace(zero=2, nonneg=nonnegative, soc=orders, psd=sides, exp=0, p3d=[], pnd=[])
     q = -P @ x - A.T @ z - E.T @ rng.normal(size=2)

@@ -1,7 +1,8 @@
 r"""Cones, all of one kind and size at once: their scaling, products and steps.
 
-A batch works on arrays (n, k): n cones with k entries each. At strictly feasible s and z the scaling point of
-Nesterov and Todd gives a linear map W with
+A batch works on arrays (k, n): n cones with k entries each, the first entries of all cones first, so that NumPy
+runs along the cones however small they are. At strictly feasible s and z the scaling point of Nesterov and
+Todd gives a linear map W with
 
 .. math:: \lambda = W z = W^{-\top} s ,
 
@@ -12,6 +13,7 @@ the same point seen from both sides. In these coordinates :math:`s \circ z = \mu
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,7 +32,7 @@ class Batch:
 
     Attributes
     ----------
-    start : the first of its n k rows among all rows.
+    start : the first of its k n rows among all rows.
     n, k : how many, and entries of each.
     degree : what each adds to the degree of the barrier.
     """
@@ -46,8 +48,8 @@ class Batch:
         return self.start + self.n * self.k
 
     def of(self, vector: Array) -> Array:
-        """Its part of a vector over all rows, (n, k)."""
-        return vector[self.start : self.stop].reshape(self.n, self.k)
+        """Its part of a vector over all rows, (k, n)."""
+        return vector[self.start : self.stop].reshape(self.k, self.n)
 
     def moved(self, start: int, n: int) -> Batch:
         """So many cones of the same kind and size, elsewhere."""
@@ -58,7 +60,7 @@ class Batch:
         raise NotImplementedError
 
     def identity(self) -> Array:
-        """e, (n, k)."""
+        """e, (k, n)."""
         raise NotImplementedError
 
     def margin(self, x: Array) -> Array:
@@ -76,18 +78,21 @@ class Batch:
         """:math:`W^\\top x`."""
         raise NotImplementedError
 
-    def W_inverse(self, x: Array) -> Array:
-        raise NotImplementedError
-
     def Wt_inverse(self, x: Array) -> Array:
         """:math:`W^{-\\top} x`."""
         raise NotImplementedError
 
-    def matrices(self) -> Array:
-        """:math:`W^{-\\top}` of every cone, (n, k, k)."""
-        eye = np.broadcast_to(np.eye(self.k), (self.n, self.k, self.k))
-        columns = [self.Wt_inverse(np.ascontiguousarray(eye[:, j])) for j in range(self.k)]
-        return np.stack(columns, axis=2)
+    def square(self, x: Array) -> Array:
+        """:math:`W^\\top W x`."""
+        raise NotImplementedError
+
+    def square_inverse(self, x: Array) -> Array:
+        """:math:`(W^\\top W)^{-1} x`."""
+        raise NotImplementedError
+
+    def matrices(self, which: Any) -> Array:
+        """:math:`W^{-\\top}` of some cones, (k, k, cones)."""
+        raise NotImplementedError
 
     def product(self, a: Array, b: Array) -> Array:
         """a ∘ b."""
@@ -113,24 +118,31 @@ class Nonnegative(Batch):
         return np.ones_like(x)
 
     def identity(self) -> Array:
-        return np.ones((self.n, 1))
+        return np.ones((1, self.n))
 
     def margin(self, x: Array) -> Array:
-        return x[:, 0]
+        return x[0]
 
     def rescale(self, s: Array, z: Array) -> None:
-        self.w, self.lam = np.sqrt(s / z), np.sqrt(s * z)
+        self.w2 = s / z
+        self.w, self.lam = np.sqrt(self.w2), np.sqrt(s * z)
 
     def W(self, x: Array) -> Array:
         return self.w * x
 
-    def W_inverse(self, x: Array) -> Array:
+    def Wt_inverse(self, x: Array) -> Array:
         return x / self.w
 
-    Wt, Wt_inverse = W, W_inverse
+    Wt = W
 
-    def matrices(self) -> Array:
-        return 1.0 / self.w[:, :, None]
+    def square(self, x: Array) -> Array:
+        return self.w2 * x
+
+    def square_inverse(self, x: Array) -> Array:
+        return x / self.w2
+
+    def matrices(self, which: Any) -> Array:
+        return 1.0 / self.w[:, None, which]
 
     def product(self, a: Array, b: Array) -> Array:
         return a * b
@@ -144,79 +156,98 @@ class Nonnegative(Batch):
 
 
 class SecondOrder(Batch):
-    r"""Points :math:`(t, x)` with :math:`\|x\| \le t`."""
+    r"""Points :math:`(t, x)` with :math:`\|x\| \le t`.
+
+    .. math:: W = \eta \begin{pmatrix} w_0 & w_1^\top \\ w_1 & I + w_1 w_1^\top / (1 + w_0) \end{pmatrix},
+              \qquad W^\top W = \eta^2 (2 w w^\top - J),
+
+    with :math:`w_0^2 - \|w_1\|^2 = 1` and J the identity with other signs but for the first. No matrix is
+    needed to multiply by either.
+    """
 
     def against(self, x: Array) -> Array:
-        norm = np.linalg.norm(x[:, 1:], axis=1, keepdims=True)
-        return np.hstack([np.ones((len(x), 1)), -x[:, 1:] / np.where(norm > 0, norm, 1.0)])
+        norm = np.linalg.norm(x[1:], axis=0)
+        return np.vstack([np.ones((1, x.shape[1])), -x[1:] / np.where(norm > 0, norm, 1.0)])
 
     def identity(self) -> Array:
-        e = np.zeros((self.n, self.k))
-        e[:, 0] = 1.0
+        e = np.zeros((self.k, self.n))
+        e[0] = 1.0
         return e
 
     def margin(self, x: Array) -> Array:
-        return x[:, 0] - np.linalg.norm(x[:, 1:], axis=1)
+        return x[0] - _norm(x[1:])
 
     def rescale(self, s: Array, z: Array) -> None:
         a, b = _length(s), _length(z)  # the square roots of the determinants
-        s, z = s / a[:, None], z / b[:, None]
-        half = np.sqrt(0.5 * (1.0 + np.einsum("nk,nk->n", s, z)))[:, None]
-        w = (s + _flip(z)) / (2.0 * half)
-        w[:, 0] = np.sqrt(1.0 + np.einsum("nk,nk->n", w[:, 1:], w[:, 1:]))  # rounding leaves det w = 1
-        self.w, self.eta = w, np.sqrt(a / b)[:, None]
-        self.lam = self.W(z * b[:, None])
+        s, z = s / a, z / b
+        w = (s + _flip(z)) / np.sqrt(2.0 * (1.0 + _dot(s, z)))
+        w[0] = np.sqrt(1.0 + _dot(w[1:], w[1:]))  # rounding leaves det w = 1
+        self.w, self.eta = w, np.sqrt(a / b)
+        self.eta2 = a / b
+        self.lam = self.W(z * b)
         self.root = _length(self.lam)
 
     def W(self, x: Array) -> Array:
-        return self.eta * self._turn(self.w, x)
+        return self._turn(x, 1.0) * self.eta
 
-    def W_inverse(self, x: Array) -> Array:
-        return self._turn(_flip(self.w), x) / self.eta
+    def Wt_inverse(self, x: Array) -> Array:
+        return self._turn(x, -1.0) / self.eta
 
-    Wt, Wt_inverse = W, W_inverse
+    Wt = W
 
-    @staticmethod
-    def _turn(w: Array, x: Array) -> Array:
-        """(w0 w1'; w1 I + w1 w1' / (1 + w0)) x."""
-        inner = np.einsum("nk,nk->n", w[:, 1:], x[:, 1:])
-        out = np.empty_like(x)
-        out[:, 0] = w[:, 0] * x[:, 0] + inner
-        out[:, 1:] = x[:, 1:] + w[:, 1:] * (x[:, 0] + inner / (1.0 + w[:, 0]))[:, None]
+    def _turn(self, x: Array, sign: float) -> Array:
+        """(w0 w1'; w1 I + w1 w1' / (1 + w0)) x, or with -w1 for w1."""
+        w, inner = self.w, _dot(self.w[1:], x[1:])
+        out = w * (sign * x[0] + inner / (1.0 + w[0]))
+        out[1:] += x[1:]
+        out[0] = w[0] * x[0] + sign * inner
         return out
 
-    def matrices(self) -> Array:
-        w = _flip(self.w)
-        out = w[:, 1:, None] * (w[:, None, 1:] / (1.0 + w[:, :1, None]))
-        out[:, range(self.k - 1), range(self.k - 1)] += 1.0
-        whole = np.empty((self.n, self.k, self.k))
-        whole[:, 0], whole[:, 1:, 0], whole[:, 1:, 1:] = w, w[:, 1:], out
-        return whole / self.eta[:, :, None]
+    def square(self, x: Array) -> Array:
+        return (self.w * (2.0 * _dot(self.w, x)) - _flip(x)) * self.eta2
+
+    def square_inverse(self, x: Array) -> Array:
+        w, t = self.w, x[0]
+        out = w * (2.0 * (_dot(w[1:], x[1:]) - w[0] * t))
+        out[0] *= -1.0
+        out[1:] += x[1:]
+        out[0] -= t
+        return out / self.eta2
+
+    def matrices(self, which: Any) -> Array:
+        w = _flip(self.w[:, which])
+        out = np.empty((self.k, self.k, w.shape[1]))
+        out[0], out[1:, 0] = w, w[1:]
+        np.multiply(w[1:, None], w[None, 1:] / (1.0 + w[0]), out=out[1:, 1:])
+        out[range(1, self.k), range(1, self.k)] += 1.0
+        return out / self.eta[which]
 
     def product(self, a: Array, b: Array) -> Array:
-        out = a[:, :1] * b + b[:, :1] * a
-        out[:, 0] = np.einsum("nk,nk->n", a, b)
+        out = a[0] * b + b[0] * a
+        out[0] = _dot(a, b)
         return out
 
     def divide(self, b: Array) -> Array:
         lam = self.lam
-        inner = np.einsum("nk,nk->n", lam[:, 1:], b[:, 1:])
-        out = np.empty_like(b)
-        out[:, 0] = (lam[:, 0] * b[:, 0] - inner) / self.root**2
-        out[:, 1:] = (b[:, 1:] - out[:, :1] * lam[:, 1:]) / lam[:, :1]
+        first = (lam[0] * b[0] - _dot(lam[1:], b[1:])) / self.root**2
+        out = (b - first * lam) / lam[0]
+        out[0] = first
         return out
 
     def step(self, d: Array) -> float:
         # In coordinates where λ is e: the cone is left where 1 + t times the least eigenvalue of d is 0.
-        lam = self.lam / self.root[:, None]
-        inner = lam[:, 0] * d[:, 0] - np.einsum("nk,nk->n", lam[:, 1:], d[:, 1:])
-        rest = d[:, 1:] - ((inner + d[:, 0]) / (lam[:, 0] + 1.0))[:, None] * lam[:, 1:]
-        lowest = float(((inner - np.linalg.norm(rest, axis=1)) / self.root).min(initial=0.0))
+        lam = self.lam / self.root
+        inner = lam[0] * d[0] - _dot(lam[1:], d[1:])
+        rest = d[1:] - ((inner + d[0]) / (lam[0] + 1.0)) * lam[1:]
+        lowest = float(((inner - _norm(rest)) / self.root).min(initial=0.0))
         return np.inf if lowest >= 0 else -1.0 / lowest
 
 
 class Semidefinite(Batch):
-    r"""Matrices :math:`\succeq 0` as upper triangles by columns, times :math:`\sqrt2` off the diagonal."""
+    r"""Matrices :math:`\succeq 0` as upper triangles by columns, times :math:`\sqrt2` off the diagonal.
+
+    :math:`W x` stands for :math:`R^\top X R`.
+    """
 
     def __init__(self, start: int, n: int, side: int):
         super().__init__(start, n, side * (side + 1) // 2, side)
@@ -233,16 +264,17 @@ class Semidefinite(Batch):
         return self.vector(lowest[:, :, None] * lowest[:, None, :])
 
     def matrix(self, x: Array) -> Array:
-        M = np.empty((len(x), self.side, self.side))
-        M[:, self.rows, self.columns] = M[:, self.columns, self.rows] = x / self.root2
+        """(n, side, side), as LAPACK takes them."""
+        M = np.empty((x.shape[1], self.side, self.side))
+        M[:, self.rows, self.columns] = M[:, self.columns, self.rows] = x.T / self.root2
         return M
 
     def vector(self, M: Array) -> Array:
         upper: Array = M[:, self.rows, self.columns] + M[:, self.columns, self.rows]
-        return 0.5 * upper * self.root2
+        return np.ascontiguousarray((0.5 * upper * self.root2).T)
 
     def identity(self) -> Array:
-        return np.tile((self.rows == self.columns).astype(float), (self.n, 1))
+        return np.repeat((self.rows == self.columns).astype(float)[:, None], self.n, axis=1)
 
     def margin(self, x: Array) -> Array:
         return np.asarray(np.linalg.eigvalsh(self.matrix(x))[:, 0], float)
@@ -253,6 +285,8 @@ class Semidefinite(Batch):
         small = np.sqrt(root)
         self.R = L @ (np.swapaxes(V, 1, 2) / small[:, None, :])
         self.R_inverse = (np.swapaxes(U / small[:, None, :], 1, 2)) @ np.swapaxes(M, 1, 2)
+        self.RRt = self.R @ np.swapaxes(self.R, 1, 2)
+        self.RRt_inverse = np.swapaxes(self.R_inverse, 1, 2) @ self.R_inverse
         self.root = root
         self.lam = self.vector(root[:, :, None] * np.eye(self.side))
         self.pairs = 0.5 * (root[:, :, None] + root[:, None, :])
@@ -266,11 +300,20 @@ class Semidefinite(Batch):
     def Wt(self, x: Array) -> Array:
         return self._both(self.R, x)
 
-    def W_inverse(self, x: Array) -> Array:
-        return self._both(np.swapaxes(self.R_inverse, 1, 2), x)
-
     def Wt_inverse(self, x: Array) -> Array:
         return self._both(self.R_inverse, x)
+
+    def square(self, x: Array) -> Array:
+        return self._both(self.RRt, x)
+
+    def square_inverse(self, x: Array) -> Array:
+        return self._both(self.RRt_inverse, x)
+
+    def matrices(self, which: Any) -> Array:
+        # Column j is R^-1 E_j R^-T with E_j the j-th of an orthonormal basis of symmetric matrices.
+        R, (i, j) = self.R_inverse[which], (self.rows, self.columns)
+        pairs = R[:, i][:, :, i] * R[:, j][:, :, j] + R[:, i][:, :, j] * R[:, j][:, :, i]
+        return np.moveaxis(pairs * (self.root2[:, None] * self.root2 / 2.0), 0, 2)
 
     def product(self, a: Array, b: Array) -> Array:
         A, B = self.matrix(a), self.matrix(b)
@@ -286,17 +329,26 @@ class Semidefinite(Batch):
         return np.inf if lowest >= 0 else -1.0 / lowest
 
 
+def _dot(a: Array, b: Array) -> Array:
+    """Inner products, cone by cone."""
+    return np.asarray(np.einsum("kn,kn->n", a, b))
+
+
+def _norm(x: Array) -> Array:
+    return np.sqrt(_dot(x, x))
+
+
 def _flip(x: Array) -> Array:
     """(t, -x)."""
     out = -x
-    out[:, 0] = x[:, 0]
+    out[0] = x[0]
     return out
 
 
 def _length(x: Array) -> Array:
     r""":math:`\sqrt{t^2 - \|x\|^2}`."""
-    norm = np.linalg.norm(x[:, 1:], axis=1)
-    return np.sqrt(np.maximum((x[:, 0] - norm) * (x[:, 0] + norm), TINY))
+    norm = _norm(x[1:])
+    return np.sqrt(np.maximum((x[0] - norm) * (x[0] + norm), TINY))
 
 
 class Cones:
@@ -307,12 +359,25 @@ class Cones:
         self.size = sum(batch.n * batch.k for batch in batches)
         self.degree = sum(batch.n * batch.degree for batch in batches)
 
-    def _each(self, name: str, *vectors: Array) -> Array:
-        out = np.empty(self.size)
+    @cached_property
+    def lengths(self) -> Indices:
+        """Rows of each cone."""
+        return np.repeat([batch.k for batch in self.batches], [batch.n for batch in self.batches])
+
+    @cached_property
+    def cone_of(self) -> Indices:
+        """The number of the cone of each row."""
+        out, first = np.empty(self.size, int), 0
         for batch in self.batches:
-            parts = [batch.of(vector) for vector in vectors]
-            batch.of(out)[...] = getattr(batch, name)(*parts)
+            batch.of(out)[...] = first + np.arange(batch.n)
+            first += batch.n
         return out
+
+    def _each(self, name: str, *vectors: Array) -> Array:
+        found = [
+            np.ravel(getattr(batch, name)(*(batch.of(vector) for vector in vectors))) for batch in self.batches
+        ]
+        return found[0] if len(found) == 1 else np.concatenate([np.empty(0), *found])
 
     def identity(self) -> Array:
         return self._each("identity")
@@ -334,11 +399,14 @@ class Cones:
     def Wt(self, x: Array) -> Array:
         return self._each("Wt", x)
 
-    def W_inverse(self, x: Array) -> Array:
-        return self._each("W_inverse", x)
-
     def Wt_inverse(self, x: Array) -> Array:
         return self._each("Wt_inverse", x)
+
+    def square(self, x: Array) -> Array:
+        return self._each("square", x)
+
+    def square_inverse(self, x: Array) -> Array:
+        return self._each("square_inverse", x)
 
     def product(self, a: Array, b: Array) -> Array:
         return self._each("product", a, b)
@@ -373,29 +441,29 @@ def batches(nonnegative: int, orders: Any, sides: Any) -> tuple[Cones, Indices]:
                 found.append(Nonnegative(place, len(first), 1))
             else:
                 found.append(kind(place, len(first), size))
-            order.append((np.array(first)[:, None] + np.arange(rows(size))).ravel())
+            order.append((np.array(first) + np.arange(rows(size))[:, None]).ravel())
             place += len(first) * rows(size)
     return Cones(found), np.concatenate(order)
 
 
-def live(A: Any, b: Array, cones: Cones) -> tuple[Indices, Cones, Array | None]:
+def live(used: Indices, b: Array, cones: Cones) -> tuple[Indices, Cones, Array | None]:
     """Rows of cones that some variable is in, and these cones; if another one is missed, a proof of it.
 
-    A cone that no variable is in holds or does not: it has no say in the answer. The proof is a z in the
-    cones with A'z = 0 and b'z < 0.
+    ``used`` says of each row whether it has a variable. A cone that no variable is in holds or does not: it
+    has no say in the answer. The proof is a z in the cones with A'z = 0 and b'z < 0.
     """
-    used, kept, batches_left, place = np.diff(A.indptr) > 0, list[Indices](), list[Batch](), 0
+    kept, batches_left, place = list[Indices](), list[Batch](), 0
     for batch in cones.batches:
-        alive = batch.of(used).any(axis=1)
+        alive = batch.of(used).any(axis=0)
         values = batch.of(b)
-        short = batch.margin(values) < -1e-9 * (1.0 + np.abs(values).max(axis=1))
+        short = batch.margin(values) < -1e-9 * (1.0 + np.abs(values).max(axis=0))
         for cone in np.flatnonzero(~alive & short):
             z = np.zeros(cones.size)
-            batch.of(z)[cone] = batch.against(values[cone : cone + 1])[0]
+            batch.of(z)[:, cone] = batch.against(values[:, cone : cone + 1])[:, 0]
             return np.arange(cones.size), cones, z
         if alive.any():
-            rows = batch.start + np.arange(batch.n * batch.k).reshape(batch.n, batch.k)
-            kept.append(rows[alive].ravel())
+            rows = batch.start + np.arange(batch.n * batch.k).reshape(batch.k, batch.n)
+            kept.append(rows[:, alive].ravel())
             batches_left.append(batch.moved(place, int(alive.sum())))
             place += len(kept[-1])
     return np.concatenate([np.empty(0, int), *kept]), Cones(batches_left), None

@@ -1,4 +1,4 @@
-r"""Shared and private variables, and which rows belong together.
+r"""Shared and private variables, and which cones belong together.
 
 A variable is *private* if only a few cones know it: a slack, a bound, a multiplier. Cones that have a private
 variable in common are a *group*. What is not private is shared by all.
@@ -13,7 +13,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from .cones import Array, Cones, Indices
+from .cones import Array, Batch, Cones, Indices
+from .mixed import Mixed
 
 # A variable in more cones than this is shared.
 CONES = 12
@@ -21,66 +22,69 @@ CONES = 12
 # Groups with more private variables, or more rows, give their busiest variables away.
 PRIVATE, ROWS = 12, 128
 
-# Rows with this share of all shared variables are kept as dense rows.
-DENSE = 0.15
+# Second-order cones with more entries than this are wide.
+WIDE = 8
+
+# An array of places, or a slice where these follow each other: what NumPy need not copy.
+Places = Any
+
+
+def places(index: Indices) -> Places:
+    """A slice, if it is one."""
+    if len(index) and index[-1] - index[0] == len(index) - 1 and np.all(np.diff(index) == 1):
+        return slice(int(index[0]), int(index[-1]) + 1)
+    return index
 
 
 @dataclass(eq=False)
 class Class:
-    """Groups of one shape: k rows, p private variables, a rows that also have shared ones.
+    """Groups that look alike, stacked along the last axis of arrays.
 
     Attributes
     ----------
-    rows : (g, k) rows of each of g groups.
-    private : (g, p) columns.
-    active : (g, a) places among the k rows.
-    own : (g, k, p) coefficients of the private variables.
+    cones : of each cone of a group, its batch and which of its cones, for all g groups.
+    rows : (k, g) rows of each of g groups, cone after cone.
+    private : (p, g) columns, counted among the private ones.
+    active : places among the k rows that have shared variables.
+    dense : whether these rows are kept as dense ones.
+    own : (k, p, g) coefficients of the private variables.
     """
 
+    cones: list[tuple[Batch, Indices]]
     rows: Indices
     private: Indices
     active: Indices
+    dense: bool
     own: Array
-
-    @property
-    def shape(self) -> tuple[int, int, int, int]:
-        return *self.own.shape, self.active.shape[1]
-
-    def some(self, which: Indices) -> Class:
-        """Some of its groups."""
-        return Class(self.rows[which], self.private[which], self.active[which], self.own[which])
-
-    @property
-    def active_rows(self) -> Indices:
-        """(g, a)."""
-        return np.take_along_axis(self.rows, self.active, axis=1)
 
 
 def shared_columns(A: Any, P: Any, cones: Cones) -> tuple[Indices, Indices]:
-    """Whether each variable is shared; and the group of each row."""
-    m, n = A.shape
-    cone_of = _cone_of(cones)
-    pattern = sparse.csr_array(
-        (np.ones(A.nnz, bool), (np.repeat(cone_of, np.diff(A.indptr)), A.indices)),
-        (cone_of[-1] + 1 if m else 0, n),
-    )
-    touches = np.bincount(pattern.indices, minlength=n)  # cones a variable is in
-    P = sparse.csr_array(P)
-    off = P.indices != np.repeat(np.arange(n), np.diff(P.indptr))
-    coupled = np.bincount(P.indices[off & (P.data != 0)], minlength=n) > 0
-    shared = (touches > CONES) | coupled | (touches == 0)
-    length = np.bincount(cone_of, minlength=pattern.shape[0])
-    for cone in np.flatnonzero(length > ROWS):
-        shared[pattern.indices[pattern.indptr[cone] : pattern.indptr[cone + 1]]] = True
+    """Whether each variable is shared; and the group of each cone."""
+    A, P = Mixed.of(A), Mixed.of(P)
+    n, length = A.shape[1], cones.lengths
+    off = P.sparse.indices != np.repeat(np.arange(n), np.diff(P.sparse.indptr))
+    shared = np.bincount(P.sparse.indices[off & (P.sparse.data != 0)], minlength=n) > 0  # coupled by P
+    shared[A.columns] = shared[P.columns] = True
+    # So many entries cannot be in few cones, whichever they are.
+    shared |= np.bincount(A.sparse.indices, minlength=n) > CONES * length.max(initial=1)
+    cone, column = _entries(A.sparse, cones, ~shared)
+    touches = np.bincount(column, minlength=n)  # cones a variable is in
+    shared |= (touches > CONES) | (touches == 0)
+    shared[column[length[cone] > ROWS]] = True
     while True:
-        group_of_cone, group_of_column = _components(pattern, shared)
-        groups = group_of_cone.max(initial=-1) + 1
-        private = np.bincount(group_of_column[~shared], minlength=groups)
+        known = ~shared[column]
+        cone, column = cone[known], column[known]
+        group_of_cone = _components(cone, column, len(length), n)
+        groups = int(group_of_cone.max(initial=-1)) + 1
+        group_of_column = np.full(n, -1)
+        group_of_column[column] = group_of_cone[cone]
+        inside = np.flatnonzero(~shared)
+        private = np.bincount(group_of_column[inside], minlength=groups)
         rows = np.bincount(group_of_cone, weights=length, minlength=groups)
         crowded = (private > PRIVATE) | ((rows > ROWS) & (private > 0))
         if not crowded.any():
-            return shared, group_of_cone[cone_of]
-        inside = np.flatnonzero(~shared & crowded[group_of_column])
+            return shared, group_of_cone
+        inside = inside[crowded[group_of_column[inside]]]
         most = np.zeros(groups)
         np.maximum.at(most, group_of_column[inside], touches[inside])
         # One cone with many variables of its own has no busiest one: all go.
@@ -88,68 +92,80 @@ def shared_columns(A: Any, P: Any, cones: Cones) -> tuple[Indices, Indices]:
         shared[busiest if len(busiest) else inside] = True
 
 
-def _cone_of(cones: Cones) -> Indices:
-    """The number of the cone of each row."""
-    out, first = np.empty(cones.size, int), 0
-    for batch in cones.batches:
-        batch.of(out)[...] = first + np.arange(batch.n)[:, None]
-        first += batch.n
-    return out
+def _entries(A: Any, cones: Cones, wanted: Indices) -> tuple[Indices, Indices]:
+    """Cones and those of their variables that are wanted, each pair once."""
+    entry = np.flatnonzero(wanted[A.indices])
+    column = A.indices[entry].astype(np.int64)
+    cone = cones.cone_of[np.searchsorted(A.indptr, entry, side="right") - 1]
+    if cones.size > len(cones.lengths):  # some cone has several rows
+        pair = np.unique(cone * A.shape[1] + column)
+        cone, column = np.divmod(pair, A.shape[1])
+    return cone, column
 
 
-def _components(pattern: Any, shared: Indices) -> tuple[Indices, Indices]:
-    cones, n = pattern.shape
-    private = sparse.csr_array(pattern.astype(float) @ sparse.diags_array((~shared).astype(float)))
-    private.eliminate_zeros()
-    graph = sparse.block_array([[None, private], [private.T, None]], format="csr") if cones and n else None
-    if graph is None:
-        return np.arange(cones), np.full(n, -1)
-    _, labels = connected_components(graph, directed=False)
-    of_cone, of_column = labels[:cones], labels[cones:]
-    # Shared columns are components of their own here; only those with cones count.
-    known, of_cone = np.unique(of_cone, return_inverse=True)
-    place = np.searchsorted(known, of_column)
-    return of_cone, np.where(shared, -1, np.minimum(place, len(known) - 1))
+def _components(cone: Indices, column: Indices, cones: int, columns: int) -> Indices:
+    """The group of each cone, in the order of their first cones."""
+    graph = sparse.coo_array(
+        (np.ones(len(cone), bool), (cone, cones + column)), (cones + columns, cones + columns)
+    )
+    labels = connected_components(graph, directed=False)[1][:cones]
+    return np.asarray(np.unique(labels, return_inverse=True)[1])
 
 
-def classes(A: Any, shared: Indices, group: Indices) -> list[Class]:
-    """All groups, by their shape."""
-    m = A.shape[0]
-    own = sparse.csr_array(A[:, np.flatnonzero(~shared)])
-    outer = sparse.csr_array(A[:, np.flatnonzero(shared)])
-    names = np.flatnonzero(~shared)
-    is_active = np.diff(outer.indptr) > 0
-    order = np.argsort(group, kind="stable")  # rows, group by group
-    k = np.bincount(group)
-    start = np.concatenate([[0], np.cumsum(k)])
-    place = np.empty(m, int)  # of a row in its group
-    place[order] = np.arange(m) - np.repeat(start[:-1], k)
-    group_of_column = np.full(len(names), -1)
-    group_of_column[own.indices] = np.repeat(group, np.diff(own.indptr))
-    p = np.bincount(group_of_column, minlength=len(k))
+def classes(own: Any, cones: Cones, group: Indices, active: Indices, dense: Indices) -> list[Class]:
+    """All groups, by what they look like.
+
+    Parameters
+    ----------
+    own : sparse matrix, rows by private variables.
+    group : of each cone.
+    active : whether each row has shared variables; alike in all cones of a batch, but for single rows.
+    dense : whether the rows of each group are kept as dense ones.
+    """
+    count = len(dense)
+    batch_of = np.repeat(np.arange(len(cones.batches)), [batch.n for batch in cones.batches])
+    number = np.concatenate([np.empty(0, int), *(np.arange(batch.n) for batch in cones.batches)])  # in its batch
+    look = 2 * batch_of  # what a cone looks like: its batch, and whether a single row is idle
+    single = cones.lengths[cones.cone_of] == 1
+    look[cones.cone_of[single]] += ~active[single]
+    order = np.lexsort((look, group))  # cones, group by group
+    held = np.bincount(group, minlength=count)
+    start = np.concatenate([[0], np.cumsum(held)])
+    # Private variables, group by group.
+    group_of_entry = np.repeat(group[cones.cone_of], np.diff(own.indptr))
+    group_of_column = np.empty(own.shape[1], int)
+    group_of_column[own.indices] = group_of_entry
+    p = np.bincount(group_of_column, minlength=count)
     by_group = np.argsort(group_of_column, kind="stable")
     first = np.concatenate([[0], np.cumsum(p)])
-    slot = np.empty(len(names), int)  # of a private variable in its group
-    slot[by_group] = np.arange(len(names)) - np.repeat(first[:-1], p)
-    a = np.bincount(group, weights=is_active, minlength=len(k)).astype(int)
-    coefficient_group = np.repeat(group, np.diff(own.indptr))
-    coefficient_place = np.repeat(place, np.diff(own.indptr))
+    slot = np.empty(own.shape[1], int)  # of a private variable in its group
+    slot[by_group] = np.arange(own.shape[1]) - np.repeat(first[:-1], p)
+    # Groups look alike if they have as many private variables, and the same cones one by one.
+    label = _numbered(2 * p + dense)
+    for j in range(int(held.max(initial=0))):
+        more = held > j
+        label = label * (2 * len(cones.batches) + 1)
+        label[more] += 1 + look[order[start[:-1][more] + j]]
+        label = _numbered(label)
+    place, within = np.empty(cones.size, int), np.empty(count, int)  # of a row in its group, a group in its class
+    row_of_entry = np.repeat(np.arange(cones.size), np.diff(own.indptr))
     found = []
-    shapes, member = np.unique(np.column_stack([k, p, a]), axis=0, return_inverse=True)
-    member = member.ravel()
-    number = np.empty(len(k), int)  # of a group in its class
-    for c, (rows_each, private_each, active_each) in enumerate(shapes):
-        groups = np.flatnonzero(member == c)
-        number[groups] = np.arange(len(groups))
-        rows = order[start[groups][:, None] + np.arange(rows_each)]
-        private = names[by_group[first[groups][:, None] + np.arange(private_each)]].reshape(
-            len(groups), private_each
+    for c in range(int(label.max(initial=-1)) + 1):
+        groups = np.flatnonzero(label == c)
+        members = order[start[groups] + np.arange(held[groups[0]])[:, None]]
+        inside = [(cones.batches[batch_of[each[0]]], number[each]) for each in members]
+        rows = np.vstack([b.start + b.n * np.arange(b.k)[:, None] + which for b, which in inside])
+        private = by_group[first[groups] + np.arange(p[groups[0]])[:, None]]
+        place[rows], within[groups] = np.arange(len(rows))[:, None], np.arange(len(groups))
+        block = np.zeros((len(rows), len(private), len(groups)))
+        here = np.flatnonzero(label[group_of_entry] == c)
+        block[place[row_of_entry[here]], slot[own.indices[here]], within[group_of_entry[here]]] = own.data[here]
+        found.append(
+            Class(inside, rows, private, np.flatnonzero(active[rows[:, 0]]), bool(dense[groups[0]]), block)
         )
-        active = np.argsort(~is_active[rows], axis=1, kind="stable")[:, :active_each]
-        block = np.zeros((len(groups), rows_each, private_each))
-        here = member[coefficient_group] == c
-        block[number[coefficient_group[here]], coefficient_place[here], slot[own.indices[here]]] = own.data[
-            here
-        ]
-        found.append(Class(rows, private, active, block))
     return found
+
+
+def _numbered(label: Indices) -> Indices:
+    """The same labels as numbers from 0."""
+    return np.asarray(np.unique(label, return_inverse=True)[1])

@@ -45,8 +45,7 @@ class Answer:
 
 def solve(P: Any, q: Array, A: Any, b: Array, dims: Any, tol: float = 1e-9, max_iter: int = 100) -> Answer:
     """Minimise ½x'Px + q'x subject to b - Ax in the cones of ``dims``."""
-    if not (tol > 0 and max_iter >= 1):
-        raise ValueError(f"tol={tol!r} has to be positive, and max_iter={max_iter!r} at least 1")
+    check_options(tol, max_iter)
     start = time.perf_counter()
     P, A = (sparse.csr_array(M, copy=not M.has_canonical_format) for M in map(sparse.csr_array, (P, A)))
     P.sum_duplicates()
@@ -68,7 +67,7 @@ def solve(P: Any, q: Array, A: Any, b: Array, dims: Any, tol: float = 1e-9, max_
             return ended("PrimalInfeasible", np.zeros(len(q)))
         if less.growth > GROWTH and dims.zero <= DENSE_EQUATIONS:
             continue  # pivots would cost digits
-        kept, left, contradicted = live(less.A, less.b, cones)
+        kept, left, contradicted = live(np.diff(less.A.indptr) > 0, less.b, cones)
         if contradicted is not None:
             point = Point("infeasible", np.zeros(len(less.q)), np.zeros(0), np.zeros(0), (0.0, 0.0, 0.0), 0)
             own = contradicted
@@ -81,17 +80,21 @@ def solve(P: Any, q: Array, A: Any, b: Array, dims: Any, tol: float = 1e-9, max_
         gradient = rest.T @ own + (0.0 if point.status == "infeasible" else P @ x + q)
         z[: dims.zero] = presolve.multipliers(equations, less.solved, gradient)
         answer = ended(STATUS[point.status], x, point.iterations, point.residuals)
-        if point.status not in ("optimal", "almost") or _slope(P, q, A, answer) <= max(100 * tol, 1e-6):
+        if point.status not in ("optimal", "almost") or is_stationary((P @ x, q, A.T @ z), tol):
             return answer
     # Optimal without the equations, and not with them.
     return replace(answer, status="InsufficientProgress")
 
 
-def _slope(P: Any, q: Array, A: Any, answer: Answer) -> float:
-    """How far x and z are from stationary in the problem as it was given, relatively."""
-    parts = P @ answer.x, q, A.T @ answer.z
+def check_options(tol: float, max_iter: int) -> None:
+    if not (tol > 0 and max_iter >= 1):
+        raise ValueError(f"tol={tol!r} has to be positive, and max_iter={max_iter!r} at least 1")
+
+
+def is_stationary(parts: tuple[Array, ...], tol: float) -> bool:
+    """Whether Px, q and A'z add up to nothing in the problem as it was given, relatively."""
     size = sum(float(np.abs(part).max(initial=0.0)) for part in parts)
-    return float(np.abs(sum(parts)).max(initial=0.0)) / max(size, 1e-300)
+    return float(np.abs(sum(parts)).max(initial=0.0)) <= max(100 * tol, 1e-6) * max(size, 1e-300)
 
 
 class SCHUR(CLARABEL):

@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from .cones import Array, Cones
 from .newton import Newton
+from .parted import Parted
 
 # A step stops short of the boundary, and sooner where some products s z lag behind the others.
 SHORT, SHORTER, LAGGING = 0.99, 0.9, 0.01
@@ -81,19 +81,19 @@ def minimise(P: Any, q: Array, A: Any, b: Array, cones: Cones, tol: float, limit
 
 
 class _Scaled:
-    """The problem with rows and columns of about the same size, and the way back."""
+    """The problem with rows and columns of about the same size, shared variables first, and the way back."""
 
     def __init__(self, P: Any, q: Array, A: Any, b: Array, cones: Cones):
-        self.P0, self.q0, self.A0, self.b0, self.cones = P, q, A, b, cones
-        m, n = A.shape
+        self.matrices, self.cones = Parted(P, A, cones), cones
+        self.q0, self.b0 = q[self.matrices.columns], b
+        m, n = self.matrices.shape
         left, right = np.ones(m), np.ones(n)
-        P, A = sparse.csr_array(P), sparse.csr_array(A)
         for _ in range(8):
-            rows = _maxima(A, 1)
+            rows, columns, of_P = self.matrices.maxima(left, right)
             for batch in cones.batches:
                 part = batch.of(rows)
-                part[...] = part.max(axis=1, keepdims=True)
-            columns = np.maximum(_maxima(A, 0), _maxima(P, 1))  # P is symmetric
+                part[...] = part.max(axis=0, keepdims=True)
+            columns = np.maximum(columns, of_P)
             # What is tiny stays tiny: a row of rounding errors must not become a demand.
             rows, columns = (
                 np.clip(old / np.sqrt(np.where(new > 0, new, 1.0)), 1 / RESCALED, RESCALED) / old
@@ -101,28 +101,21 @@ class _Scaled:
             )
             if max(np.abs(rows - 1).max(initial=0), np.abs(columns - 1).max(initial=0)) < 0.05:
                 break
-            D, E = sparse.diags_array(columns), sparse.diags_array(rows)
-            P, A = sparse.csr_array(D @ P @ D), sparse.csr_array(E @ A @ D)
             left, right = left * rows, right * columns
-        q, b = q * right, b * left
-        unit = max(np.abs(q).max(initial=0.0), _maxima(P, 1).mean() if n else 0.0)
-        self.objective = 1.0 / unit if unit > 0 else 1.0
         self.left, self.right = left, right
-        self.P, self.q, self.A, self.b = P * self.objective, q * self.objective, A, b
+        q, self.b = self.q0 * right, b * left
+        of_P = self.matrices.maxima(left, right)[2]
+        unit = max(np.abs(q).max(initial=0.0), of_P.mean() if n else 0.0)
+        self.objective = 1.0 / unit if unit > 0 else 1.0
+        self.q = q * self.objective
+        self.quadratic = bool(of_P.any())
+        self.matrices.scale(left, right, self.objective)
 
-    def back(self, x: Array, s: Array, z: Array) -> tuple[Array, Array, Array]:
-        return self.right * x, s / self.left, self.left * z / self.objective
-
-
-def _maxima(M: Any, axis: int) -> Array:
-    """The largest number of every row (axis 1) or column (axis 0), without its sign."""
-    M, out = sparse.csr_array(M), np.zeros(M.shape[1 - axis])
-    if axis == 0:
-        np.maximum.at(out, M.indices, np.abs(M.data))
-    elif M.nnz:
-        filled = np.diff(M.indptr) > 0
-        out[filled] = np.maximum.reduceat(np.abs(M.data), M.indptr[:-1][filled])
-    return out
+    def as_given(self, x: Array) -> Array:
+        """The variables in the order they came in."""
+        out = np.empty_like(x)
+        out[self.matrices.columns] = x
+        return out
 
 
 class _Method:
@@ -131,7 +124,7 @@ class _Method:
     def __init__(self, problem: _Scaled, tol: float, limit: int):
         self.p, self.tol, self.limit = problem, tol, limit
         self.cones = problem.cones
-        self.newton = Newton(problem.P, problem.A, problem.cones)
+        self.newton = Newton(problem.matrices, problem.cones)
 
     def run(self) -> Point:
         p, cones, newton = self.p, self.cones, self.newton
@@ -166,13 +159,13 @@ class _Method:
         e = cones.identity()
         cones.rescale(e, e)
         newton.factor()
-        if p.P.nnz:
-            self.x, self.z = newton.solve(-p.q, p.b)
+        if p.quadratic:
+            self.x, self.z, _ = newton.solve(-p.q, p.b)
             self.s = -self.z
         else:
-            self.x, minus = newton.solve(np.zeros_like(p.q), p.b)
+            self.x, minus, _ = newton.solve(np.zeros_like(p.q), p.b)
             self.s = -minus
-            _, self.z = newton.solve(-p.q, np.zeros_like(p.b))
+            _, self.z, _ = newton.solve(-p.q, np.zeros_like(p.b))
         for name in ("s", "z"):
             vector = getattr(self, name)
             margin = cones.margin(vector)
@@ -184,8 +177,18 @@ class _Method:
     def _judge(self, iteration: int) -> Point:
         """What the present point proves, in the units of the problem as it was given."""
         p, tau = self.p, self.tau
-        x, s, z = p.back(self.x, self.s, self.z)
-        Px, Atz, Ax = p.P0 @ x, p.A0.T @ z, p.A0 @ x
+        # These products serve the next step too.
+        self.Px, self.Atz, self.Ax = (
+            product(vector)
+            for product, vector in (
+                (p.matrices.times_P, self.x),
+                (p.matrices.times_At, self.z),
+                (p.matrices.times_A, self.x),
+            )
+        )
+        x, s, z = p.right * self.x, self.s / p.left, p.left * self.z / p.objective
+        unit_x = p.right * p.objective
+        Px, Atz, Ax = self.Px / unit_x, self.Atz / unit_x, self.Ax / p.left
         qx, bz = float(p.q0 @ x), float(p.b0 @ z)
         quadratic = float(x @ Px)
         # An answer, if divided by tau.
@@ -194,55 +197,56 @@ class _Method:
         value, bound = (0.5 * quadratic / tau + qx) / tau, (-0.5 * quadratic / tau - bz) / tau
         # Relative to the numbers that had to cancel, or to those of the data where these are smaller than 1.
         unit = min(_norm(p.b0) or 1.0, 1.0)
-        primal /= max(unit, _norm(p.b0) + _norm(x / tau) + _norm(s / tau))
+        primal /= max(unit, _norm(p.b0) + _norm(x) / tau + _norm(s) / tau)
         unit = min(1.0 / p.objective, _norm(p.q0) or 1.0, 1.0)
-        dual /= max(unit, _norm(p.q0) + _norm(Px / tau) + _norm(Atz / tau))
+        dual /= max(unit, _norm(p.q0) + _norm(Px) / tau + _norm(Atz) / tau)
         gap = abs(value - bound) / max(unit, min(abs(value), abs(bound)))
         residuals = (primal, dual, gap)
         # Where rounding of a row would change the value by all of it, no tolerance makes an answer.
-        sensible = self.tol * float(np.abs(z / tau).sum()) <= max(abs(value), unit)
+        sensible = self.tol * float(np.abs(z).sum()) / tau <= max(abs(value), unit)
         if max(residuals) <= ALMOST * self.tol and not sensible:
             residuals = (primal, dual, np.inf)
-        if max(residuals) <= self.tol:
-            return Point("optimal", x / tau, s / tau, z / tau, residuals, iteration)
         # A proof, if tau vanishes: no x shorter than 1 / PROOF is feasible, or x leads down for so long.
         vanishing = tau < 1e-2 * self.kappa
-        if vanishing and bz < 0 and _norm(Atz) <= PROOF * -bz:
-            return Point("infeasible", x, s, z / -bz, residuals, iteration)
-        if vanishing and qx < 0 and max(_norm(Px), _norm(Ax + s)) <= PROOF * -qx:
-            return Point("unbounded", x / -qx, s, z, residuals, iteration)
-        return Point("stopped", x / tau, s / tau, z / tau, residuals, iteration)
+        status, unit_x, unit_z = "stopped", tau, tau
+        if max(residuals) <= self.tol:
+            status = "optimal"
+        elif vanishing and bz < 0 and _norm(Atz) <= PROOF * -bz:
+            status, unit_x, unit_z = "infeasible", 1.0, -bz
+        elif vanishing and qx < 0 and max(_norm(Px), _norm(Ax + s)) <= PROOF * -qx:
+            status, unit_x, unit_z = "unbounded", -qx, 1.0
+        return Point(status, p.as_given(x / unit_x), s / unit_x, z / unit_z, residuals, iteration)
 
     def _step(self, p: _Scaled) -> bool:
         """Predictor and corrector; whether it went anywhere."""
         cones, newton = self.cones, self.newton
         x, s, z, tau, kappa = self.x, self.s, self.z, self.tau, self.kappa
         lam = cones.lam
-        Px = newton.times_P(x)
+        Px = self.Px
         xi = x / tau
         Pxi = Px / tau
-        r_x = Px + newton.times_At(z) + p.q * tau
-        r_z = newton.times_A(x) + s - p.b * tau
+        r_x = Px + self.Atz + p.q * tau
+        r_z = self.Ax + s - p.b * tau
         r_tau = kappa + p.q @ x + p.b @ z + x @ Px / tau
         mu = float(lam @ lam + tau * kappa) / (cones.degree + 1)
         # (x, z) almost solves the system for (-q, b), as W'Wz = s: what it lacks is small where W is.
-        xc, zc = newton.solve(r_x, r_z - 2.0 * s)
+        lacks = newton.solve(r_x, r_z - 2.0 * s)
         if newton.error > CARELESS:
             newton.factor(careful=True)
-            xc, zc = newton.solve(r_x, r_z - 2.0 * s)
-        x2, z2 = (x - xc) / tau, (z - zc) / tau
+            lacks = newton.solve(r_x, r_z - 2.0 * s)
+        x2, z2, Ax2 = (x - lacks.x) / tau, (z - lacks.z) / tau, (self.Ax - lacks.Ax) / tau
         short = SHORT if min(cones.least() ** 2, tau * kappa) > LAGGING * mu else SHORTER
         slope = p.q + 2.0 * Pxi
         divisor = slope @ x2 + p.b @ z2 - xi @ Pxi - kappa / tau
 
-        def direction(share: float, d_s: Array, d_kappa: float) -> tuple[Any, ...]:
-            divided = cones.divide(d_s)
-            x1, z1 = newton.solve(-share * r_x, -share * r_z + cones.Wt(divided))
+        def direction(share: float, d_s: Array, d_kappa: float, refined: bool = True) -> tuple[Any, ...]:
+            """Where products s z change by W'd_s."""
+            x1, z1, Ax1 = newton.solve(-share * r_x, d_s - share * r_z, refined)
             d_tau = (-share * r_tau + d_kappa / tau - slope @ x1 - p.b @ z1) / divisor
             dx, dz = x1 + d_tau * x2, z1 + d_tau * z2
             scaled_z = cones.W(dz)
             # From the rows, not from the products: then the rows hold whatever the system was solved to.
-            ds = p.b * d_tau - share * r_z - newton.times_A(dx)
+            ds = p.b * d_tau - share * r_z - Ax1 - d_tau * Ax2
             scaled_s = cones.Wt_inverse(ds)
             dk = -(d_kappa + kappa * d_tau) / tau
             return dx, dz, ds, scaled_s, scaled_z, d_tau, dk
@@ -252,18 +256,21 @@ class _Method:
             step = min(step, -tau / d_tau if d_tau < 0 else np.inf)
             return float(min(step, -kappa / dk if dk < 0 else np.inf))
 
-        # Predictor.
-        _, _, _, ss, sz, dt, dk = direction(1.0, cones.product(lam, lam), tau * kappa)
+        def corrected(target: Array) -> Array:
+            return s + cones.Wt(cones.divide(target))  # as W'(λ \\ λ∘λ) = s
+
+        # Predictor: only a hint, so it is not refined.
+        _, _, _, ss, sz, dt, dk = direction(1.0, s, tau * kappa, refined=False)
         alpha = min(1.0, longest(ss, sz, dt, dk))
         sigma = (1.0 - alpha) ** 3
         # Corrector.
-        square, e = cones.product(lam, lam), cones.identity()
-        target = square + cones.product(ss, sz) - sigma * mu * e
+        e = cones.identity()
+        target = corrected(cones.product(ss, sz) - sigma * mu * e)
         dx, dz, ds, ss, sz, dt, dk = direction(1.0 - sigma, target, float(tau * kappa + dt * dk - sigma * mu))
         alpha = min(1.0, short * longest(ss, sz, dt, dk))
         if alpha < POOR:  # the second order leads astray: to the middle first
             sigma = 0.8
-            other = direction(1.0 - sigma, square - sigma * mu * e, tau * kappa - sigma * mu)
+            other = direction(1.0 - sigma, corrected(-sigma * mu * e), tau * kappa - sigma * mu)
             longer = min(1.0, short * longest(*other[3:]))
             if longer > alpha:
                 (dx, dz, ds, ss, sz, dt, dk), alpha = other, longer

@@ -81,10 +81,24 @@ class Reduced:
         return out
 
 
-def reduce(P: Any, q: Array, E: Any, e: Array, A: Any, b: Array, careful: bool = False) -> Reduced:
+class Tied(ArithmeticError):
+    """Some equations are left that only have variables which were to be kept."""
+
+
+def reduce(
+    P: Any,
+    q: Array,
+    E: Any,
+    e: Array,
+    A: Any,
+    b: Array,
+    careful: bool = False,
+    kept: Indices | None = None,
+) -> Reduced:
     """Solve E x = e for as many variables as it determines.
 
-    Carefully, only definitions are solved for, and the null space takes the rest.
+    Carefully, only definitions are solved for, and the null space takes the rest. Variables that are ``kept``
+    are not solved for; :class:`Tied` is raised if that leaves equations.
     """
     n = len(q)
     E, A, P = (sparse.csr_array(M) for M in (E, A, P))
@@ -102,7 +116,7 @@ def reduce(P: Any, q: Array, E: Any, e: Array, A: Any, b: Array, careful: bool =
         E, e, rows, size = _without_empty(E, e, rows, size, equations)
         if not len(rows):
             break
-        chosen, columns, defined = _pivots(E, out.A, out.P, careful)
+        chosen, columns, defined = _pivots(E, out.A, out.P, careful, kept)
         if not len(chosen):
             break
         values = _entries(E, chosen, columns)
@@ -121,6 +135,8 @@ def reduce(P: Any, q: Array, E: Any, e: Array, A: Any, b: Array, careful: bool =
         _substitute(out, columns, T, t)
         alive[columns] = False
     out.kept = np.flatnonzero(alive)
+    if len(rows) and kept is not None:
+        raise Tied
     if len(rows):
         _null_space(out, E, e, rows, size, pivots, equations)
     else:
@@ -130,7 +146,8 @@ def reduce(P: Any, q: Array, E: Any, e: Array, A: Any, b: Array, careful: bool =
     if gone.any():
         out.A = sparse.csr_array(sparse.diags_array((~gone).astype(float)) @ out.A)
         out.A.eliminate_zeros()
-    _split_twins(out)
+    if kept is None:
+        _split_twins(out)
     if pivots:
         out.solved = tuple(np.concatenate(part) for part in zip(*pivots, strict=True))  # type: ignore[assignment]
     return out
@@ -168,7 +185,9 @@ def _entries(E: Any, rows: Indices, columns: Indices) -> Array:
     return np.asarray(E[rows, columns], float).ravel()
 
 
-def _pivots(E: Any, A: Any, P: Any, careful: bool) -> tuple[Indices, Indices, bool]:
+def _pivots(
+    E: Any, A: Any, P: Any, careful: bool, kept: Indices | None = None
+) -> tuple[Indices, Indices, bool]:
     """Rows, columns for them, none of which is in another of these rows; and whether they are definitions."""
     n = E.shape[1]
     in_E = np.bincount(E.indices, minlength=n)
@@ -182,6 +201,8 @@ def _pivots(E: Any, A: Any, P: Any, careful: bool) -> tuple[Indices, Indices, bo
     largest = np.zeros(E.shape[0])
     np.maximum.at(largest, row_of, sizes)
     share = sizes / largest[row_of]
+    if kept is not None:
+        share[kept[E.indices]] = 0.0
     alone = (share >= (PIVOT if careful else TINY)) & (in_E[E.indices] == 1)
     light = (share >= PIVOT) & (heavy[E.indices] <= HEAVY) & (not careful)
     where = np.flatnonzero(alone if alone.any() else light)
