@@ -6,6 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -274,12 +275,11 @@ def solve(compiled: Compiled, name: str, options: dict[str, Any] | None) -> Outc
         return _solve_with(compiled, name, options or {})
     first, before = choose(problem_class), list[str]()
     if not options and suits_schur(compiled, problem_class):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", InaccurateSolution)
-            try:
-                return _solve_with(compiled, "SCHUR", {})
-            except (SolverFailed, InaccurateSolution):
-                before.append("SCHUR")
+        with suppress(SolverFailed):
+            outcome = _solve_with(compiled, "SCHUR", {})
+            if not outcome.remark:
+                return outcome
+        before.append("SCHUR")
     try:
         return replace(_solve_with(compiled, first, options or {}), before=tuple(before))
     except SolverFailed as failure:
