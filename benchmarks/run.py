@@ -28,6 +28,10 @@ ROWS = {
     "deletion": "invariant.deletion",
     "tangent_distance": "tangents.tangent_distance",
     "haar_gram": "haar_gram.haar_gram",
+    "engine_linear": "engine.linear",
+    "engine_uncertain": "engine.uncertain",
+    "engine_trajectories": "engine.trajectories",
+    "engine_scaling": "engine.scaling",
 }
 # Published figures: each prints tables of its own, and only when named.
 REPRODUCTIONS = {

@@ -239,9 +239,9 @@ class _Method:
         slope = p.q + 2.0 * Pxi
         divisor = slope @ x2 + p.b @ z2 - xi @ Pxi - kappa / tau
 
-        def direction(share: float, d_s: Array, d_kappa: float, refined: bool = True) -> tuple[Any, ...]:
+        def direction(share: float, d_s: Array, d_kappa: float) -> tuple[Any, ...]:
             """Where products s z change by W'd_s."""
-            x1, z1, Ax1 = newton.solve(-share * r_x, d_s - share * r_z, refined)
+            x1, z1, Ax1 = newton.solve(-share * r_x, d_s - share * r_z)
             d_tau = (-share * r_tau + d_kappa / tau - slope @ x1 - p.b @ z1) / divisor
             dx, dz = x1 + d_tau * x2, z1 + d_tau * z2
             scaled_z = cones.W(dz)
@@ -259,8 +259,8 @@ class _Method:
         def corrected(target: Array) -> Array:
             return s + cones.Wt(cones.divide(target))  # as W'(λ \\ λ∘λ) = s
 
-        # Predictor: only a hint, so it is not refined.
-        _, _, _, ss, sz, dt, dk = direction(1.0, s, tau * kappa, refined=False)
+        # Predictor.
+        _, _, _, ss, sz, dt, dk = direction(1.0, s, tau * kappa)
         alpha = min(1.0, longest(ss, sz, dt, dk))
         sigma = (1.0 - alpha) ** 3
         # Corrector.

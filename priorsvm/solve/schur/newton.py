@@ -362,11 +362,9 @@ class Newton:
 
     # ------------------------------------------------------------------ solving
 
-    def solve(self, r1: Array, r2: Array, refined: bool = True) -> Solution:
-        """x and z, refined against the system as it is, or once and for all."""
+    def solve(self, r1: Array, r2: Array) -> Solution:
+        """x and z, refined against the system as it is."""
         best = x, z, Ax = self._once(r1, r2)
-        if not refined:
-            return best
         scale = max(_largest(r1), _largest(r2), 1e-300)
         least = np.inf
         for _ in range(REFINEMENTS):
@@ -387,7 +385,7 @@ class Newton:
         """From r2 to the variables, private ones first and last, and back."""
         parted, r = self.parted, self.parted.r
         rows = self.cones.square_inverse(r2)
-        right = r1[r:] + parted.own.T @ rows
+        right = r1[r:] + parted.own_t @ rows
         halves = []
         for part in self.parts:
             if part.private:

@@ -65,6 +65,7 @@ class Parted:
             i, j = (places(np.searchsorted(all_, some)) for all_, some in ((rows, A.rows), (u, A.columns)))
             self.dense[(j, i) if slice in map(type, (i, j)) else np.ix_(j, i)] += A.block.T
         self.sparse = sparse.csr_array(outer[thin])
+        self.own_t, self.sparse_t = self.own.T, self.sparse.T  # which share their numbers
         self.dense_rows, self.sparse_rows = places(rows), places(thin)
         self.row_of_own = np.repeat(np.arange(cones.size), np.diff(self.own.indptr))
         self.row_of_sparse = thin[np.repeat(np.arange(len(thin)), np.diff(self.sparse.indptr))]
@@ -82,18 +83,22 @@ class Parted:
         """What shared variables add to each row."""
         out = np.zeros(self.shape[0])
         out[self.dense_rows] = u @ self.dense
-        out[self.sparse_rows] += self.sparse @ u
+        if self.sparse.nnz:
+            out[self.sparse_rows] = self.sparse @ u
         return out
 
     def to_shared(self, z: Array) -> Array:
         """The transpose of that."""
-        return np.asarray(self.dense @ z[self.dense_rows] + self.sparse.T @ z[self.sparse_rows])
+        out = self.dense @ z[self.dense_rows]
+        if self.sparse.nnz:
+            out += self.sparse_t @ z[self.sparse_rows]
+        return np.asarray(out)
 
     def times_A(self, x: Array) -> Array:
         return np.asarray(self.over_shared(x[: self.r]) + self.own @ x[self.r :])
 
     def times_At(self, z: Array) -> Array:
-        return np.concatenate([self.to_shared(z), self.own.T @ z])
+        return np.concatenate([self.to_shared(z), self.own_t @ z])
 
     # ------------------------------------------------------------------ scaling
 
