@@ -102,10 +102,10 @@ class Parted:
 
     # ------------------------------------------------------------------ scaling
 
-    def blocks(self, rows: int) -> Iterator[slice]:
-        """Dense rows, so many at a time that they stay in the cache."""
-        size = max(CACHED // max(self.r, 1), 64)
-        for start in range(0, rows, size):
+    def blocks(self, count: int, rows: int = 1) -> Iterator[slice]:
+        """So many times some dense rows, few enough at a time that they stay in the cache."""
+        size = max(CACHED // max(self.r * rows, 1), 64)
+        for start in range(0, count, size):
             yield slice(start, start + size)
 
     def maxima(self, left: Array, right: Array) -> tuple[Array, Array, Array]:
