@@ -178,17 +178,11 @@ class _Method:
         """What the present point proves, in the units of the problem as it was given."""
         p, tau = self.p, self.tau
         # These products serve the next step too.
-        self.Px, self.Atz, self.Ax = (
-            product(vector)
-            for product, vector in (
-                (p.matrices.times_P, self.x),
-                (p.matrices.times_At, self.z),
-                (p.matrices.times_A, self.x),
-            )
-        )
+        self.Px, self.Ax = p.matrices.times_P(self.x), p.matrices.times_A(self.x)
+        self.Atz = p.matrices.times_At(self.z)
         x, s, z = p.right * self.x, self.s / p.left, p.left * self.z / p.objective
-        unit_x = p.right * p.objective
-        Px, Atz, Ax = self.Px / unit_x, self.Atz / unit_x, self.Ax / p.left
+        slope = p.right * p.objective
+        Px, Atz, Ax = self.Px / slope, self.Atz / slope, self.Ax / p.left
         qx, bz = float(p.q0 @ x), float(p.b0 @ z)
         quadratic = float(x @ Px)
         # An answer, if divided by tau.

@@ -318,14 +318,14 @@ class Newton:
 
     def _triangle(self, weight: Array, several: list[_Part]) -> None:
         """The factor R of S = R'R from the rows of which S is the Gram matrix; large rows first."""
-        parted = self.parted
+        parted, wide = self.parted, [wide for part in several for wide in part.wide]
+        for each in wide:
+            weight[each.rows] = 0.0  # these come without what is along u
         heavy = np.sqrt(weight[parted.dense_rows][self.heavy])
         light = sparse.diags_array(np.sqrt(weight[parted.sparse_rows])) @ parted.sparse
         tall = [self.root_P, (self.heavy_rows * heavy).T, light.toarray()]
-        for part in several:
-            tall.append(part.tall().T if part.dense else self._thin(part).toarray())
-            tall += [self._perpendicular(wide) for wide in part.wide]
-        rows = np.vstack(tall)
+        tall += [part.tall().T if part.dense else self._thin(part).toarray() for part in several]
+        rows = np.vstack([*tall, *map(self._perpendicular, wide)])
         sizes = np.einsum("ij,ij->i", rows, rows)
         if not np.isfinite(sizes).all():
             raise FloatingPointError("a row is not finite")
@@ -405,7 +405,9 @@ class Newton:
         for part in self.parts:
             if part.private:
                 rest = next(whole) - np.einsum("pag,ag->pg", part.across, part.gather(Ax))
-                for each, solved in zip(part.private, _triangular(part.R, rest, transposed=False), strict=True):
+                for each, solved in zip(
+                    part.private, _triangular(part.R, rest, transposed=False), strict=True
+                ):
                     v[each] = solved
         Ax += parted.own @ v
         return Solution(np.concatenate([found, v]), self.cones.square_inverse(Ax - r2), Ax)
