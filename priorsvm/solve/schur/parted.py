@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .cones import Array, Cones, Indices, SecondOrder
+from .cones import Array, Cones, SecondOrder
 from .groups import WIDE, places, shared_columns
 from .mixed import Mixed
 
@@ -50,7 +50,7 @@ class Parted:
         self.active = busy > 0
         for batch in cones.batches:
             if batch.k > 1:
-                some: Indices = batch.of(self.active).any(axis=1)
+                some = np.asarray(batch.of(self.active).any(axis=1))
                 if isinstance(batch, SecondOrder) and batch.k > WIDE:
                     some[1:] = some[1:].any()
                 batch.of(self.active)[...] = some[:, None]
