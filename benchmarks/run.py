@@ -29,6 +29,10 @@ ROWS = {
     "engine_lp": "lp_machine.lp_machine",
     "tangent_distance": "tangents.tangent_distance",
     "haar_gram": "haar_gram.haar_gram",
+    "engine_linear": "engine.linear",
+    "engine_uncertain": "engine.uncertain",
+    "engine_trajectories": "engine.trajectories",
+    "engine_scaling": "engine.scaling",
 }
 # Published figures: each prints tables of its own, and only when named.
 REPRODUCTIONS = {
