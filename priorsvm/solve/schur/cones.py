@@ -375,7 +375,8 @@ class Cones:
 
     def _each(self, name: str, *vectors: Array) -> Array:
         found = [
-            np.ravel(getattr(batch, name)(*(batch.of(vector) for vector in vectors))) for batch in self.batches
+            np.ravel(getattr(batch, name)(*(batch.of(vector) for vector in vectors)))
+            for batch in self.batches
         ]
         return found[0] if len(found) == 1 else np.concatenate([np.empty(0), *found])
 

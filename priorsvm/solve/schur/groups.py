@@ -124,7 +124,9 @@ def classes(own: Any, cones: Cones, group: Indices, active: Indices, dense: Indi
     """
     count = len(dense)
     batch_of = np.repeat(np.arange(len(cones.batches)), [batch.n for batch in cones.batches])
-    number = np.concatenate([np.empty(0, int), *(np.arange(batch.n) for batch in cones.batches)])  # in its batch
+    number = np.concatenate(
+        [np.empty(0, int), *(np.arange(batch.n) for batch in cones.batches)]
+    )  # in its batch
     look = 2 * batch_of  # what a cone looks like: its batch, and whether a single row is idle
     single = cones.lengths[cones.cone_of] == 1
     look[cones.cone_of[single]] += ~active[single]
@@ -147,7 +149,10 @@ def classes(own: Any, cones: Cones, group: Indices, active: Indices, dense: Indi
         label = label * (2 * len(cones.batches) + 1)
         label[more] += 1 + look[order[start[:-1][more] + j]]
         label = _numbered(label)
-    place, within = np.empty(cones.size, int), np.empty(count, int)  # of a row in its group, a group in its class
+    place, within = (
+        np.empty(cones.size, int),
+        np.empty(count, int),
+    )  # of a row in its group, a group in its class
     row_of_entry = np.repeat(np.arange(cones.size), np.diff(own.indptr))
     found = []
     for c in range(int(label.max(initial=-1)) + 1):
@@ -159,7 +164,9 @@ def classes(own: Any, cones: Cones, group: Indices, active: Indices, dense: Indi
         place[rows], within[groups] = np.arange(len(rows))[:, None], np.arange(len(groups))
         block = np.zeros((len(rows), len(private), len(groups)))
         here = np.flatnonzero(label[group_of_entry] == c)
-        block[place[row_of_entry[here]], slot[own.indices[here]], within[group_of_entry[here]]] = own.data[here]
+        block[place[row_of_entry[here]], slot[own.indices[here]], within[group_of_entry[here]]] = own.data[
+            here
+        ]
         found.append(
             Class(inside, rows, private, np.flatnonzero(active[rows[:, 0]]), bool(dense[groups[0]]), block)
         )

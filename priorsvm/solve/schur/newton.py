@@ -403,7 +403,9 @@ class Newton:
         for part in self.parts:
             if part.private:
                 rest = next(whole) - np.einsum("pag,ag->pg", part.across, part.gather(Ax))
-                for each, solved in zip(part.private, _triangular(part.R, rest, transposed=False), strict=True):
+                for each, solved in zip(
+                    part.private, _triangular(part.R, rest, transposed=False), strict=True
+                ):
                     v[each] = solved
         Ax += parted.own @ v
         return Solution(np.concatenate([found, v]), self.cones.square_inverse(Ax - r2), Ax)
