@@ -446,7 +446,7 @@ class RegionKnowledge(Knowledge):
         sample, remarks = self._named(context.sample), []
         everywhere = isinstance(f, FittedLinear) and worst.direction is not None
         if not everywhere and (worst.direction is not None or names_class(worst, sample)):
-            over = checked_range(worst.region, sample)
+            over = checked_range(worst.region, sample, "any " if worst.direction is None else "")
             remarks += [f"checked for {over}"] if over else []
         inside = self.findings(f, context)
         return (*remarks, str(inside)) if inside is not None else tuple(remarks)

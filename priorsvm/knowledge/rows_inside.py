@@ -115,14 +115,13 @@ def _sum(b: Array, sample: Sample) -> str:
     return " ".join(parts).removeprefix("+ ")
 
 
-def checked_range(region: Set, sample: Sample) -> str:
+def checked_range(region: Set, sample: Sample, word: str = "any ") -> str:
     """The columns a region does not name, with the range over which it was checked; empty if it names all."""
     X, (low, high) = _rows(sample)[0], region.box
     if isinstance(region, LevelSet):  # whose function may be about any of them
         columns, word = np.flatnonzero(np.isfinite(low) | np.isfinite(high)), ""
     elif isinstance(region, (BoxSet, PolyhedronSet)):
         columns = np.flatnonzero((low <= X.min(axis=0)) & (high >= X.max(axis=0)) & ~_oblique(region))
-        word = "any "
     else:
         return ""
     told = [f"{word}{column_name(j, sample, quoted=False)}{_range(low[j], high[j])}" for j in columns[:NAMED]]

@@ -16,7 +16,7 @@ from ..sample import Array
 from ..sets import EllipsoidSet, LevelSet
 from ..solve.machine import Machine
 from .geometry import Plane, Window, cut, ellipse, mesh, polygon
-from .style import COLOURS, GREY, HATCHES, MARKERS, cycled, line
+from .style import BEHIND, COLOURS, GREY, HATCHES, MARKERS, cycled, line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -354,5 +354,7 @@ def draw_verdicts(scene: Scene) -> None:
             zorder=5,
         )
         if len(places) > 1:  # which is whose
-            scene.ax.annotate(str(number), (x0, x1), (8, 5), textcoords="offset points", zorder=5)
+            scene.ax.annotate(
+                str(number), (x0, x1), (8, 5), textcoords="offset points", bbox=BEHIND, zorder=5
+            )
         scene.handles.append(mark)

@@ -16,7 +16,7 @@ from ..transforms.base import Transform
 from .layers import curves_of, diamonds, live
 from .pictures import check_images, mosaic
 from .plane import decision
-from .style import COLOURS, as_written, axes_of, cycled, machine_of, machines_of
+from .style import BEHIND, COLOURS, as_written, axes_of, cycled, machine_of, machines_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -288,6 +288,7 @@ def _curves(
             xytext=(7, 5),
             textcoords="offset points",
             fontsize="small",
+            bbox=BEHIND,
         )
     return ax
 

@@ -22,6 +22,8 @@ LINES = ("-", "--", "-.", ":")
 # Classes shade the plane more or less heavily: in grey that is all that tells them apart.
 SHADES = (0.24, 0.16, 0.42, 0.10)
 GREY = "0.45"
+# Behind words that stand on lines and markers.
+BEHIND = {"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.8}
 
 
 def cycled(options: tuple[Any, ...], k: int) -> Any:
