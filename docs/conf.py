@@ -114,8 +114,11 @@ def write_api_pages(app: Sphinx) -> None:
     pages = {}
     for name in chain.from_iterable(sections.values()):
         try:
+            # What a block overrides is told on the page of Knowledge, and is no affair of who uses it.
+            block = name in KINDS and issubclass(getattr(priorsvm, name), priorsvm.Knowledge)
+            options = "   :no-members:\n" if block else ""
             pages[f"priorsvm.{name}.rst"] = (
-                f"{name}\n{'=' * len(name)}\n\n.. {directive(name)}:: priorsvm.{name}\n"
+                f"{name}\n{'=' * len(name)}\n\n.. {directive(name)}:: priorsvm.{name}\n{options}"
             )
         except (ImportError, AttributeError) as error:
             logging.getLogger(__name__).warning(

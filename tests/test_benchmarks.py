@@ -58,6 +58,7 @@ def test_the_rows_of_the_1_norm_machine_are_measured_on_equal_problems(benchmark
     assert all(row["ratio"] > 0 and abs(row["gap"]) < 1e-6 for row in rows)
 
 
+@pytest.mark.slow
 def test_the_rows_of_the_engine_are_measured_on_equal_problems(benchmarks):
     names = {"engine_linear", "engine_uncertain", "engine_trajectories", "engine_scaling"}
     rows = benchmarks.main([*names, "--quick"])

@@ -3,10 +3,13 @@
 What has run is kept in docs/_notebooks, from where the documentation takes its pages: see `make docs`.
 """
 
+import ast
 import os
 from pathlib import Path
 
 import pytest
+
+import priorsvm
 
 jupytext = pytest.importorskip("jupytext")
 nbclient = pytest.importorskip("nbclient")
@@ -50,6 +53,16 @@ def test_opens_with_a_question_and_ends_in_assertions(source):
         line for cell in notebook.cells for line in cell.source.splitlines() if line.startswith("## ")
     ]
     assert headings.index("## Exercises") < headings.index("## Solutions")
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_uses_public_names_only(source):
+    modules = {"priorsvm", *(f"priorsvm.{name}" for name in priorsvm._MODULES)}
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("priorsvm"):
+            assert node.module in modules
+            if node.module == "priorsvm":
+                assert {alias.name for alias in node.names} <= set(dir(priorsvm))
 
 
 @pytest.mark.slow

@@ -283,5 +283,22 @@ def test_browser_asks_for_nothing_from_elsewhere(seen):
 
 
 @needs_browser
+def test_nothing_is_hidden_at_the_right_in_a_window_of_1280(seen):
+    for what in ("cut", "code"):
+        assert not {name: page[what] for name, page in seen.items() if page[what]}, what
+
+
+@needs_browser
+def test_formulas_and_tables_fit_their_column_in_a_window_of_1280(seen):
+    # The long tables of the reproductions are moved sideways.
+    read = {name: page for name, page in seen.items() if name != "reproductions.html"}
+    assert {"index.html", "guide/index.html", "api/priorsvm.PriorSVC.html"} <= set(read)
+    assert not {name: page["tables"] for name, page in read.items() if page["tables"]}
+    # What formulation() shows in notebooks is as wide as the kernel that stands in it.
+    read = {name: page for name, page in read.items() if not name.startswith("_notebooks/")}
+    assert not {name: page["formulas"] for name, page in read.items() if page["formulas"]}
+
+
+@needs_browser
 def test_no_page_is_wider_than_its_window(seen):
     assert not {name: page["wider"] for name, page in seen.items() if max(page["wider"]) > 0}

@@ -46,9 +46,9 @@ class Bhattacharyya(SetKernel):
     With ``base`` the Gaussians live in the feature space of that kernel, and tell more of a set than its mean
     and covariance. There
 
-    .. math:: \log k = \tfrac14 \sum_l \log\Bigl(1 + \frac{\lambda_l}{\eta}\Bigr)
-        + \tfrac14 \sum_l \log\Bigl(1 + \frac{\lambda'_l}{\eta}\Bigr)
-        - \tfrac12 \log \Bigl| I + \frac{W^\top W}{\eta} \Bigr|
+    .. math:: \log k = {} & \tfrac14 \sum_l \log\Bigl(1 + \frac{\lambda_l}{\eta}\Bigr)
+        + \tfrac14 \sum_l \log\Bigl(1 + \frac{\lambda'_l}{\eta}\Bigr) \\
+        & - \tfrac12 \log \Bigl| I + \frac{W^\top W}{\eta} \Bigr|
         - \frac{1}{8\eta} \bigl( \|\delta\|^2 - \delta^\top W (\eta I + W^\top W)^{-1} W^\top \delta \bigr)
 
     with :math:`\delta = \mu - \mu'`, the eigenvalues :math:`\lambda` of the covariance of each set, its
