@@ -32,6 +32,10 @@ NARROW = 200
 # Multipliers below this part of the largest are what an interior-point method leaves of zero.
 ROUNDING = 1e-12
 
+# Rows that are expected to rest are left out if no more than this share is left: some may have to come back,
+# and then the problem is solved twice.
+WORTH = 0.7
+
 # A kernel matrix between all members of all orbits is kept up to this size.
 ALL_BYTES = 2**28
 
@@ -104,7 +108,7 @@ def solve(
     live = np.ones(len(rows), bool)  # rows that are expected to rest are left out and looked at afterwards
     if columns.resting is not None:
         live[: len(training)] = ~columns.resting[training]
-        live |= len(set(y[live])) < 2
+        live |= len(set(y[live])) < 2 or np.count_nonzero(live) > WORTH * len(rows)
     seconds, steps = 0.0, 0
     while True:
         k = np.flatnonzero(live)
