@@ -434,7 +434,7 @@ def _numbers(point: Array, columns: Any, chosen: Sequence[int] | Array | None = 
     names = [f"column {j} " if chosen is not None else "" for j in range(len(point))]
     if columns is not None:
         names = [f"{name} " for name in columns]
-    shown = [f"{names[j]}{point[j]:g}" for j in (range(len(point)) if chosen is None else chosen)]
+    shown = [f"{names[j]}{point[j] + 0.0:g}" for j in (range(len(point)) if chosen is None else chosen)]
     return f"({', '.join(shown[:8])}{', ...' if len(shown) > 8 else ''})"
 
 
@@ -469,16 +469,27 @@ def _way_out(members: Sequence[Member]) -> str:
     return "Leave one out, or ask for less."
 
 
-def conflict_error(compiled: Compiled, infeasible: Callable[[cp.Problem], bool]) -> Infeasible | None:
-    """The error that names a minimal set of conflicting blocks; None if there is none."""
+def conflict_error(
+    compiled: Compiled, infeasible: Callable[[cp.Problem], bool], least: Callable[[cp.Problem], float]
+) -> Infeasible | None:
+    """The error that names a minimal set of conflicting blocks; None if there is none.
+
+    A solver's proof holds up to rounding, which for a kernel machine means up to some norm. It is said to be
+    one for every f only where it does not need the kernel.
+    """
     blocks = conflict(compiled, infeasible)
     if not blocks:
-        return None
+        return beyond_reach(compiled, least)
     members = [m for m in compiled.members if m.name in blocks]
     try:
         refuse_opposed(members, compiled.states, compiled.sample, compiled.spec.kernel is None, True)
     except Infeasible as error:
         return error  # it can say where
+    own = _by_block(compiled)
+    if compiled.spec.kernel is not None and not _smallest({b: own[b] for b in blocks}, [], infeasible):
+        limited = beyond_reach(compiled, least)
+        if limited is not None:
+            return limited
     return Infeasible(conflict_text(members, compiled.sample))
 
 
@@ -561,8 +572,8 @@ def beyond_reach(compiled: Compiled, least: Callable[[cp.Problem], float]) -> In
     return Infeasible(
         f"No decision function with a norm below {limit:.0e}, beyond which its values are lost in rounding, "
         f"satisfies {'this hard constraint' if alone else 'these hard constraints together'}: "
-        f"{_named(members)}. Whatever f does, "
-        f"{'it is' if alone else 'one of them is'} missed by {0.99 * by:.2g} or more. {_way_out(members)}"
+        f"{_named(members)}. Every such f misses {'it' if alone else 'one of them'} by {0.99 * by:.2g} or "
+        f"more. {_way_out(members)}"
     )
 
 

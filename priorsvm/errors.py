@@ -6,14 +6,17 @@ All errors derive from :class:`PriorSVMError`, all warnings from :class:`PriorSV
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import warnings
-from collections.abc import Iterable
 from difflib import get_close_matches
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-_HERE = str(Path(__file__).parent)
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_HERE = os.path.join(os.path.dirname(__file__), "")
 
 
 def warn(message: str, category: type[Warning]) -> None:
@@ -23,6 +26,14 @@ def warn(message: str, category: type[Warning]) -> None:
     ----------
     message : str
     category : class of the warning
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn("mind the gap", PriorSVMWarning)
+    >>> caught[0].message
+    PriorSVMWarning('mind the gap')
     """
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):

@@ -305,11 +305,11 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
             _ignore_backend()
             # Clarabel would keep the equilibration of its first weights, which costs more than it saves.
             try:
-                problem.solve(solver=_known_to_cvxpy(name), warm_start=name != "CLARABEL", **arguments)
+                _run(problem, name, warm_start=name != "CLARABEL", **arguments)
             except cp.SolverError:
                 if name != "CLARABEL" or options:
                     raise
-                problem.solve(solver=name, warm_start=False)  # its own tolerances, for problems near the edge
+                _run(problem, name, warm_start=False)  # its own tolerances, for problems near the edge
     except cp.SolverError as error:
         reason = str(error).partition("Try another solver")[0].strip()
         if any(option in reason for option in options):
@@ -338,6 +338,18 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
     status, remark = judge(name, problem.status, found, accepted, others, scaled, hint)
     steps = getattr(stats, "num_iters", None)
     return Outcome(name, status, found, max(total - seconds, 0.0), seconds, steps, remark)
+
+
+def _run(problem: cp.Problem, name: str, **arguments: Any) -> None:
+    """Let a solver work; where it ends without any verdict, that is a breakdown like others."""
+    import cvxpy as cp
+
+    try:
+        problem.solve(solver=_known_to_cvxpy(name), **arguments)
+    except ValueError as error:
+        if "invalid solution" not in str(error):
+            raise
+        raise cp.SolverError("it ended without a verdict.") from error
 
 
 @lru_cache
@@ -385,7 +397,7 @@ def _no_answer(compiled: Compiled, name: str) -> PriorSVMError:
             f"{', '.join(n for n in installed() if SOLVERS[n].certifies)}."
         )
     if status == cp.INFEASIBLE:
-        found = conflict_error(compiled, lambda problem: is_infeasible(problem))
+        found = conflict_error(compiled, lambda problem: is_infeasible(problem), least)
         if found is not None:
             return found
         return SolverFailed(
@@ -436,7 +448,7 @@ def is_infeasible(problem: cp.Problem) -> bool:
         try:
             with single_threaded(), warnings.catch_warnings():
                 _ignore_backend()
-                problem.solve(solver=_known_to_cvxpy(name))
+                _run(problem, name)
         except cp.SolverError:
             continue  # no verdict is no conflict
         if problem.status in (cp.INFEASIBLE, cp.OPTIMAL):
@@ -456,7 +468,7 @@ def least(problem: cp.Problem) -> float:
             with single_threaded(), warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="Solution may be inaccurate")
                 _ignore_backend()
-                problem.solve(solver=_known_to_cvxpy(name))
+                _run(problem, name)
         except cp.SolverError:
             continue
         if problem.status == cp.OPTIMAL and residuals(problem).worst <= 1e-4:
