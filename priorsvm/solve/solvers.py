@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..diagnose import Residuals, conflict_error, residuals
 from ..errors import (
     InvalidInput,
@@ -456,23 +458,28 @@ def is_infeasible(problem: cp.Problem) -> bool:
     return False
 
 
-def least(problem: cp.Problem) -> float:
-    """The optimum, if a solver's residuals support it; else 0, which is no verdict on a violation."""
+def least(problem: cp.Problem, reach: float) -> float:
+    """A lower bound on a nonnegative optimum, from a solver's multipliers; 0 if they support none.
+
+    ``reach`` is how large variables can be: what is left of the Lagrangian's slope counts as often.
+    """
     import cvxpy as cp
 
     kind = classify([problem.objective.expr], problem.constraints)
-    for name in dict.fromkeys(
-        (choose(kind), "CLARABEL", *(["SCHUR"] if kind in SOLVERS["SCHUR"].solves else []))
-    ):
+    for name in dict.fromkeys((choose(kind), "CLARABEL", "SCHUR")):
         try:
             with single_threaded(), warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="Solution may be inaccurate")
                 _ignore_backend()
-                _run(problem, name)
+                _run(problem, name, **SOLVERS[name].options(1e-9))
         except cp.SolverError:
             continue
-        if problem.status == cp.OPTIMAL and residuals(problem).worst <= 1e-4:
-            return float(problem.value)
+        if problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+            with np.errstate(divide="ignore", invalid="ignore"):  # CVXPY's distance of 0 from a cone
+                found = residuals(problem)
+            lost = found.gap * (1.0 + abs(problem.value)) + (found.stationarity + found.dual) * reach
+            if found.primal <= 1e-5 and lost <= 1e-2:
+                return max(float(problem.value) - lost, 0.0)
     return 0.0
 
 
