@@ -546,6 +546,38 @@ class Decision:
         return self.fitted().value(Z)
 
 
+class Bounded(Decision):
+    r"""f in units of a largest norm R: :math:`\|g\| \le R` is ``size <= 1``."""
+
+    def __init__(self, features: KernelMap, norm: str, limit: float):
+        import cvxpy as cp
+
+        if isinstance(features, ValueMap):  # of the two bases, the one whose length is that of c
+            features = FactorMap(features.kernel, features.centres, features.scale)
+        super().__init__(features, norm)
+        self.limit = limit
+        if norm == "l1":
+            self.size: cp.Expression = self.regulariser
+        else:
+            self.size = cp.Variable(name="size")
+            self.definitions["size"] = cp.SOC(self.size, features.coordinate_matrix @ self.c)
+
+    def _define(self, g: cp.Variable, affine: Callable[[], tuple[Any, Any]]) -> None:
+        matrix, offset = affine()
+        super()._define(g, lambda: (self.limit * matrix, offset))
+
+    @cached_property
+    def length(self) -> cp.Expression:
+        r"""At least :math:`\|g\|_H`."""
+        import cvxpy as cp
+
+        if self.norm == "l2":
+            return self.limit * self.size
+        length = cp.Variable(name="length")
+        self.definitions["length"] = cp.SOC(length, self.features.coordinate_matrix @ self.c)
+        return self.limit * length
+
+
 class AnyFunction(Decision):
     """A function of which nothing is known but that it has one value at each point, and one slope.
 

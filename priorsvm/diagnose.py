@@ -434,7 +434,7 @@ def _numbers(point: Array, columns: Any, chosen: Sequence[int] | Array | None = 
     names = [f"column {j} " if chosen is not None else "" for j in range(len(point))]
     if columns is not None:
         names = [f"{name} " for name in columns]
-    shown = [f"{names[j]}{point[j]:g}" for j in (range(len(point)) if chosen is None else chosen)]
+    shown = [f"{names[j]}{point[j] + 0.0:g}" for j in (range(len(point)) if chosen is None else chosen)]
     return f"({', '.join(shown[:8])}{', ...' if len(shown) > 8 else ''})"
 
 
@@ -469,16 +469,29 @@ def _way_out(members: Sequence[Member]) -> str:
     return "Leave one out, or ask for less."
 
 
-def conflict_error(compiled: Compiled, infeasible: Callable[[cp.Problem], bool]) -> Infeasible | None:
-    """The error that names a minimal set of conflicting blocks; None if there is none."""
+def conflict_error(
+    compiled: Compiled, infeasible: Callable[[cp.Problem], bool], least: Callable[[cp.Problem, float], float]
+) -> Infeasible | None:
+    """The error that names a minimal set of conflicting blocks; None if there is none.
+
+    A solver's proof holds up to rounding, which for a kernel machine means up to some norm. It is said to be
+    one for every f only where it does not need the kernel.
+    """
     blocks = conflict(compiled, infeasible)
     if not blocks:
-        return None
+        return beyond_reach(compiled, least)
     members = [m for m in compiled.members if m.name in blocks]
     try:
         refuse_opposed(members, compiled.states, compiled.sample, compiled.spec.kernel is None, True)
     except Infeasible as error:
         return error  # it can say where
+    own = _by_block(compiled)
+    if compiled.spec.kernel is not None and not _smallest({b: own[b] for b in blocks}, [], infeasible):
+        limited = beyond_reach(compiled, least)
+        rounded = conflict_text(members, compiled.sample).replace(
+            "constraint.", "constraint, up to rounding.", 1
+        )
+        return limited or Infeasible(rounded)
     return Infeasible(conflict_text(members, compiled.sample))
 
 
@@ -521,7 +534,7 @@ def _smallest(
     return kept
 
 
-def beyond_reach(compiled: Compiled, least: Callable[[cp.Problem], float]) -> Infeasible | None:
+def beyond_reach(compiled: Compiled, least: Callable[[cp.Problem, float], float]) -> Infeasible | None:
     r"""The error that names blocks which no f keeps to whose values can be told from rounding; else None.
 
     A kernel machine can do nearly everything with a norm that is large enough. What counts is
@@ -529,24 +542,32 @@ def beyond_reach(compiled: Compiled, least: Callable[[cp.Problem], float]) -> In
     .. math:: t = \min_f\, t \quad\text{s.t. } \|f\| \le R,\; c_{PK,k}(f) \le t \text{ for all } k ,
 
     with R the norm at which what is lost of the kernel matrix changes values of f in their second digit. A
-    deletion filter leaves the blocks without any of which t vanishes. ``least`` is what a solver finds.
+    deletion filter leaves the blocks without any of which t vanishes. ``least`` is a solver's lower bound.
     """
     import cvxpy as cp
 
-    if compiled.spec.kernel is None:
+    from .assemble import naming
+    from .decision import Bounded, KernelMap
+
+    if not isinstance(compiled.f.features, KernelMap):
         return None
-    f, own = compiled.f, _by_block(compiled)
     t, limit = cp.Variable(nonneg=True), _largest_norm(compiled)
-    size = f.regulariser if f.norm == "l1" else cp.norm(f.features.coordinates(f.c))
+    f = Bounded(compiled.f.features, compiled.spec.norm, limit)
+    own: dict[str, list[cp.Constraint]] = {}
+    for name, block, _ in compiled.members:
+        if not (block.only_rows or block.shares_slack):
+            with naming(name):
+                asked = block.build(f, compiled.context(name)).constraints.values()
+            own[name] = [part for constraint in asked for part in _eased(constraint, t)]
+    taken = compiled.slack.id  # rows have slack enough, unless a block limits it
+    if any(taken in {v.id for v in c.variables()} for parts in own.values() for c in parts):
+        return None
 
     def missed(names: list[str]) -> float:
-        eased = [part for name in names for c in own[name] for part in _eased(c, t)]
-        used = {v.id for c in eased for v in c.variables()}
+        eased = [c for name in names for c in own[name]]
+        used = {v.id for c in [*eased, f.size] for v in c.variables()}
         defined = [d for d in f.definitions.values() if used & {v.id for v in d.variables()}]
-        rows = [compiled.constraints["svm.margin"]] if compiled.slack.id in used else []
-        if rows:
-            defined = list(f.definitions.values())
-        return least(cp.Problem(cp.Minimize(t), [size <= limit, *defined, *rows, *eased]))
+        return least(cp.Problem(cp.Minimize(t), [f.size <= 1, *defined, *eased]), limit)
 
     kept = list(own)
     by = missed(kept) if kept else 0.0
@@ -557,12 +578,12 @@ def beyond_reach(compiled: Compiled, least: Callable[[cp.Problem], float]) -> In
         if rest and (now := missed(rest)) > MISSED:
             kept, by = rest, now
     members = [m for m in compiled.members if m.name in kept]
-    alone = len(members) == 1
+    alone, by = len(members) == 1, float(np.floor(100 * by)) / 100
     return Infeasible(
         f"No decision function with a norm below {limit:.0e}, beyond which its values are lost in rounding, "
         f"satisfies {'this hard constraint' if alone else 'these hard constraints together'}: "
-        f"{_named(members)}. Whatever f does, "
-        f"{'it is' if alone else 'one of them is'} missed by {0.99 * by:.2g} or more. {_way_out(members)}"
+        f"{_named(members)}. Every such f misses {'it' if alone else 'one of them'} by {by:g} or "
+        f"more. {_way_out(members)}"
     )
 
 
@@ -578,7 +599,7 @@ def _largest_norm(compiled: Compiled) -> float:
     assert spec.kernel is not None
     inner = X if spec.scale is None else spec.scale.points(X)
     if spec.norm == "l1":
-        return MISSED / 1e-9 / max(float(np.abs(spec.kernel(inner, inner[:100])).max()), 1e-300)
+        return MISSED / 1e-8 / max(float(np.abs(spec.kernel(inner, inner[:100])).max()), 1e-300)
     length = float(np.sqrt(np.max(spec.kernel.diag(inner))))
     return MISSED / float(np.sqrt(RANK_TOLERANCE)) / max(length, 1e-300)
 

@@ -473,13 +473,14 @@ def only_touch(a: Set, b: Set) -> bool:
         return False
     ends = np.concatenate([a.box, b.box])
     ends = np.where(np.isfinite(ends), ends, 0.0)
-    size = np.ptp(ends, axis=0)
+    low, size = ends.min(axis=0), np.ptp(ends, axis=0)
     size = np.where(size > 0, size, 1.0)
     parts = [s.inequalities for s in (a, b)]  # type: ignore[attr-defined]
+    parts = [(B * size, d - B @ low) for B, d in parts]  # in the unit cube, whatever the units are
     both = np.vstack([B for B, _ in parts]), np.concatenate([d for _, d in parts])
-    return all(_has_inside(B, d, size) for B, d in parts) and not _has_inside(*both, size)
+    return all(_has_inside(B, d) for B, d in parts) and not _has_inside(*both)
 
 
-def _has_inside(B: Array, d: Array, size: Array) -> bool:
-    """Whether ``Bx <= d`` holds in some box around a point, of a millionth of these sizes."""
-    return linear_minimum(np.zeros(B.shape[1]), B, d - 1e-6 * np.abs(B) @ size)[1] is not None
+def _has_inside(B: Array, d: Array) -> bool:
+    """Whether ``Bx <= d`` holds in some box around a point, of half-width 1e-6."""
+    return linear_minimum(np.zeros(B.shape[1]), B, d - 1e-6 * np.abs(B).sum(axis=1))[1] is not None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import warnings
-from collections.abc import Iterable
 from difflib import get_close_matches
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-_HERE = str(Path(__file__).parent)
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_HERE = os.path.join(os.path.dirname(__file__), "")
 
 
 def readable(text: str) -> str:
@@ -35,6 +38,14 @@ def warn(message: str, category: type[Warning]) -> None:
     ----------
     message : str
     category : class of the warning
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn("mind the gap", UserWarning)
+    >>> caught[0].message
+    UserWarning('mind the gap')
     """
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):

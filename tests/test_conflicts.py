@@ -2,14 +2,30 @@
 
 import itertools
 import re
+import warnings
 
+import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import linprog
 from scipy.spatial import ConvexHull
 
-from priorsvm import RBF, Box, Ellipsoid, Monotone, Polyhedron, PriorSVC, Region, Rule
+from priorsvm import (
+    RBF,
+    Box,
+    Ellipsoid,
+    InvarianceHint,
+    Knowledge,
+    Monotone,
+    OddnessHint,
+    Polyhedron,
+    PriorSVC,
+    Region,
+    Rule,
+    Shift,
+    Terms,
+)
 from priorsvm.errors import Infeasible
 
 NAMES = ("age", "dose", "mass")
@@ -266,3 +282,202 @@ def test_a_cover_that_is_too_coarse_is_no_conflict(frame):
     ) + Box({0: (0.1, 1), 1: (-1, 1)}, "ill", hard=True, method="guaranteed", max_cells=2).named("right")
     with pytest.raises(CoverTooCoarse, match=r"'(left|right)'.*max_cells"):
         PriorSVC(prior, kernel=RBF(2.0)).fit(X, y)
+
+
+# ---------------------------------------------------------------------- contradictions for every f
+
+
+@pytest.fixture(scope="module")
+def wine():
+    from sklearn.datasets import load_wine
+
+    table = load_wine(as_frame=True)
+    return table.data, np.array(["barolo", "grignolino", "barbera"])[table.target]
+
+
+STRONG = Rule("alcohol >= 14", "grignolino", hard=True).named("strong")
+LIGHT = Rule("alcohol <= 12", "barolo", hard=True).named("light")
+RISES = Monotone({"alcohol": +1}, label="barolo", hard=True).named("rises")
+
+
+@pytest.fixture
+def unsolved(monkeypatch):
+    monkeypatch.setattr("priorsvm.solve.machine._Round.solve", lambda *_: pytest.fail("solved"))
+
+
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+def test_a_score_that_must_not_fall_and_has_to_is_refused_before_any_machine_is_fitted(wine, norm, unsolved):
+    with pytest.raises(Infeasible) as caught:
+        PriorSVC(STRONG + LIGHT + RISES, kernel="rbf", scale="standard", norm=norm).fit(*wine)
+    message = str(caught.value)
+    assert named_in(message) == ["strong", "light", "rises"]
+    assert "No score of 'barolo' against the other classes" in message
+    assert (
+        "With f the score of 'barolo', 'light' asks for f >= 1 at (alcohol 12), 'strong' for f <= -1 at "
+        "(alcohol 14), all else alike, and 'rises' forbids f to fall on the way." in message
+    )
+
+
+def test_a_linear_machine_says_where_too_and_that_its_list_is_short(wine):
+    X, y = wine
+    two = y != "barbera"
+    with pytest.raises(Infeasible, match=r"removing any one restores.*\(alcohol 12\)") as caught:
+        PriorSVC(STRONG + LIGHT + RISES, scale="standard").fit(X[two], y[two])
+    assert named_in(str(caught.value)) == ["strong", "light", "rises"]
+
+
+@pytest.mark.parametrize("shape", ["disc", "diamond", "region", "box"])
+def test_the_way_along_which_f_must_not_fall_joins_regions_of_every_kind(frame, shape, unsolved):
+    X, y = frame
+    prior = BLOCKS[shape](-1.5, "ill") + BLOCKS[shape](1.5, "well").named("other")
+    wide = {"age": (-3, 3), "dose": (-3, 3)}
+    rises = Monotone({"age": +1}, label="ill", hard=True, within=wide)
+    idle = Monotone({"dose": +1}, label="ill", hard=True, within=wide).named("idle")
+    with pytest.raises(Infeasible) as caught:
+        PriorSVC(prior + idle + rises, kernel=RBF(0.5)).fit(X, y)
+    assert "'monotone' forbids f to fall" in str(caught.value)
+    assert "'idle'" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "monotone",
+    [
+        Monotone({"age": -1}, label="ill", hard=True),  # the other way
+        Monotone({"age": +1}, label="ill"),  # soft
+        Monotone({"dose": +1}, label="ill", hard=True),  # another column
+        Monotone({"age": +1}, label="ill", hard=True, within={"age": (-3, 0)}),  # ends before the other
+        Monotone({"age": +1}, label="ill", hard=True, method="points"),  # at some points only
+    ],
+    ids=str,
+)
+def test_what_f_can_do_is_not_refused(frame, monotone):
+    from priorsvm.solve.machine import refuse_conflicts
+
+    X, y = frame
+    prior = BLOCKS["box"](-1.5, "ill") + BLOCKS["box"](1.5, "well").named("other") + monotone
+    task = PriorSVC(prior, kernel=RBF(0.5))._task(X, y, None, {})
+    refuse_conflicts(task.spec, list(task.prior), task.samples[0])
+
+
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+def test_regions_and_hints_that_speak_of_the_same_points(frame, norm, unsolved):
+    X, y = frame
+    left, right = BLOCKS["box"](-1.0, "ill").named("left"), BLOCKS["box"](1.5, "well").named("right")
+    hint, odd = InvarianceHint(Shift([2.5, 0.0]), hard=True), OddnessHint(hard=True)
+    with pytest.raises(Infeasible) as caught:
+        PriorSVC(left + right + hint, kernel=RBF(0.5), norm=norm).fit(X, y)
+    assert named_in(str(caught.value)) == ["left", "right", "invariance_hint"]
+    both = BLOCKS["box"](1.0, "well").named("mirror") + odd + BLOCKS["box"](-1.0, "well").named("image")
+    with pytest.raises(Infeasible, match=r"'mirror'.*'oddness_hint'.*'image'"):
+        PriorSVC(both, kernel=RBF(0.5), norm=norm).fit(X, y)
+
+
+def test_a_hint_that_joins_no_points_of_the_regions_is_no_conflict(frame):
+    from priorsvm.solve.machine import refuse_conflicts
+
+    X, y = frame
+    prior = BLOCKS["box"](-1.0, "ill") + BLOCKS["box"](1.5, "well").named("right")
+    prior = prior + InvarianceHint(Shift([0.0, 2.5]), hard=True)
+    task = PriorSVC(prior, kernel=RBF(0.5))._task(X, y, None, {})
+    refuse_conflicts(task.spec, list(task.prior), task.samples[0])
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_regions_that_only_touch_are_said_to(frame, kernel):
+    X, y = frame
+    note = r"They meet at their borders only, which belong to both \(< and > mean <= and >=\): leave a gap"
+    for above, below in (("age > 0.1", "age < 0.1"), ("age + dose > 0.1", "age + dose < 0.1")):
+        with pytest.raises(Infeasible, match=note):
+            PriorSVC(Rule(above, "ill", hard=True) + Rule(below, "well", hard=True), kernel=kernel).fit(X, y)
+    with pytest.raises(Infeasible) as caught:
+        PriorSVC(
+            Rule("age > 0.1", "ill", hard=True) + Rule("age < 0.2", "well", hard=True), kernel=kernel
+        ).fit(X, y)
+    assert "borders" not in str(caught.value)
+
+
+# ---------------------------------------------------------------------- what no norm in reach can do
+
+
+class At(Knowledge):
+    """The signs of f at points."""
+
+    def __init__(self, points, signs, hard=True):
+        self.points, self.signs, self.hard = points, signs, hard
+
+    def centres(self, sample, state):
+        return self.points
+
+    def build(self, f, context):
+        return Terms(constraints={"at": cp.multiply(self.signs, f(self.points)) >= 1})
+
+
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+def test_what_only_an_absurd_norm_could_do_is_named_and_not_called_impossible(frame, norm):
+    X, y = frame
+    places = np.column_stack([np.linspace(0.0, 0.02, 12), np.zeros(12)])
+    up, down = At(places[::2], np.ones(6)).named("up"), At(places[1::2], -np.ones(6)).named("down")
+    free = Rule("age >= 1", "ill", hard=True).named("free")
+    with pytest.raises(Infeasible) as caught:
+        PriorSVC(up + free + down, kernel="rbf", norm=norm).fit(X, y)
+    message = str(caught.value)
+    assert re.search(r"with a norm below \S+, .* together: 'up' and 'down'\. Every such f misses", message)
+    assert "No decision function satisfies every" not in message
+
+
+@pytest.mark.parametrize("step", [1e-6, 1e-5, 2e-5])
+def test_least_violation_within_a_norm_is_what_numpy_finds(frame, step):
+    """Of +1 at a and -1 at b, the best f of norm R misses 1 - R |k_a - k_b| / 2."""
+    from priorsvm import diagnose
+    from priorsvm.assemble import Compiled
+    from priorsvm.solve.solvers import least
+
+    X, y = frame
+    points = np.array([[0.0, 0.0], [step, 0.0]])
+    prior = At(points[:1], np.ones(1)).named("one") + At(points[1:], -np.ones(1)).named("two")
+    task = PriorSVC(prior, kernel=RBF(0.5))._task(X, y, None, {})
+    compiled = Compiled(task.spec, list(task.prior), {}, task.samples[0])
+    kernel = RBF(0.5)
+    apart = np.sqrt(2 - 2 * kernel(points[:1], points[1:])[0, 0])
+    limit = diagnose._largest_norm(compiled)
+    expected = 1 - limit * apart / 2
+    assert 0.1 < expected < 0.99
+    bounds = []
+
+    def remembered(problem, reach):
+        bounds.append(least(problem, reach))
+        return bounds[-1]
+
+    message = str(diagnose.beyond_reach(compiled, remembered))
+    assert bounds[0] == pytest.approx(expected, abs=2e-3)
+    assert bounds[0] <= expected + 1e-4
+    assert float(re.search(r"by (\S+) or more", message)[1]) == np.floor(100 * bounds[0]) / 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, 60, 20))
+def test_a_composition_that_fits_is_never_called_a_conflict(start):
+    """Every check is made of random machines that were fitted: none of them may object to what was done."""
+    from benchmarks.compositions import composition
+    from priorsvm import diagnose
+    from priorsvm.errors import PriorSVMError
+    from priorsvm.solve.machine import refuse_conflicts
+    from priorsvm.solve.solvers import is_infeasible, least
+
+    checked = 0
+    for seed in range(start, start + 20):
+        model, X, y = composition(seed)
+        model.set_params(max_rounds=5)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                model.fit(X, y)
+            except PriorSVMError:
+                continue
+        for machine in model._machines:
+            hard = [m for m in machine.members if getattr(m.block, "hard", False) and m.weight > 0]
+            if hard:
+                refuse_conflicts(machine.spec, machine.members, machine.training)
+                assert diagnose.conflict_error(machine.problem, is_infeasible, least) is None, seed
+                checked += 1
+    assert checked >= 3

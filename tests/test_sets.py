@@ -8,7 +8,16 @@ from scipy.optimize import linprog
 from scipy.spatial import ConvexHull
 
 from priorsvm.errors import InvalidInput
-from priorsvm.sets import BoxSet, EllipsoidSet, LevelSet, PolyhedronSet, common_point
+from priorsvm.sets import (
+    BoxSet,
+    EllipsoidSet,
+    LevelSet,
+    PolyhedronSet,
+    common_point,
+    everything,
+    joined,
+    only_touch,
+)
 
 
 def polytope(corners):
@@ -251,3 +260,54 @@ def test_open_sets_meet_too():
     assert point[0] <= 1e-9
     assert point.sum() >= 10 - 1e-9
     assert common_point(shifted(right, [0.1, 0.0]), left) is None
+
+
+def as_polyhedron(box):
+    return PolyhedronSet(*box.inequalities)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_boxes_are_joined_column_by_column_as_a_linear_programme_joins_them(seed):
+    rng = np.random.default_rng(seed)
+    a, b, space = (
+        BoxSet(*np.sort(np.round(rng.normal(size=(2, 3)) * reach, 1), axis=0)) for reach in (1.0, 1.0, 3.0)
+    )
+    along = np.diag(rng.choice([-2.0, 0.5], size=3))[rng.random(3) < 0.7]
+    found, same = joined(a, b, along, space), joined(as_polyhedron(a), as_polyhedron(b), along, space)
+    assert (found is None) == (same is None)
+    for pair in (found, same) if found is not None else ():
+        x, y = (point[None] for point in pair)
+        assert a.contains(x, 1e-7)[0] and b.contains(y, 1e-7)[0]  # noqa: PT018
+        assert space.contains(np.vstack([x, y]), 1e-7).all()
+        sign = np.sign(along).sum(axis=0)
+        assert np.all(np.where(sign == 0, np.abs(y - x) <= 1e-7, sign * (y - x) >= -1e-7))
+
+
+def test_sets_of_other_kinds_are_joined_where_a_way_leads():
+    left, right = EllipsoidSet(np.array([-1.0, 0.0]), 0.3 * np.eye(2)), BoxSet(np.ones(2), 2 * np.ones(2))
+    ring = LevelSet(lambda X: (X**2).sum(axis=1, keepdims=True) - 0.25, -np.ones(2), np.ones(2))
+    across, both = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [0.0, 2.0]])
+    anywhere = everything(2)
+    assert joined(left, right, across, anywhere) is None
+    x, y = joined(left, right, both, anywhere)
+    assert left.contains(x[None], 1e-6)[0]
+    assert right.contains(y[None], 1e-6)[0]
+    assert np.all(y > x)
+    assert joined(left, right, both, BoxSet(-np.ones(2), np.array([0.9, 2.0]))) is None  # the way is cut
+    x, y = joined(left, ring, across, anywhere)
+    assert ring.contains(y[None])[0]
+    assert x[1] == y[1]
+    assert joined(ring, left, across, anywhere) is None
+
+
+def test_sets_that_only_touch():
+    unit = BoxSet(np.zeros(2), np.array([1.0, 1e9]))
+    beside, over = (
+        BoxSet(np.array([1.0, 0.0]), np.array([2.0, 1e9])),
+        BoxSet(np.full(2, 0.5), np.full(2, 2.0)),
+    )
+    assert only_touch(unit, beside)
+    assert only_touch(as_polyhedron(unit), beside)
+    assert not only_touch(unit, over)
+    flat = BoxSet(np.array([0.5, 0.5]), np.array([0.5, 2.0]))  # has nothing but a border
+    assert not only_touch(unit, flat)

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..assemble import Compiled, Spec, naming, prepare
 from ..cache import Cache
 from ..decision import Fitted
-from ..diagnose import Residuals, beyond_reach, conflict_error, refuse_impossible, refuse_opposed
+from ..diagnose import Residuals, conflict_error, refuse_impossible, refuse_opposed
 from ..errors import (
     CollapsedModel,
     InaccurateSolution,
@@ -437,7 +437,7 @@ class _Round:
     def _asked_too_much(self) -> Infeasible | None:
         if self.tried is None or not any(getattr(m.block, "hard", False) for m in self.tried.members):
             return None
-        return conflict_error(self.tried, is_infeasible) or beyond_reach(self.tried, least)
+        return conflict_error(self.tried, is_infeasible, least)
 
     def solve(self, solver: str | Sequence[str]) -> Machine:
         """With the solver named, or with each of a list until one succeeds."""

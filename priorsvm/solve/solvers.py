@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from scipy.sparse import issparse
 
 from ..diagnose import Residuals, conflict_error, residuals
@@ -328,11 +329,11 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
                 if name == "SCHUR":
                     Direct.of(compiled).solve(**arguments)
                 else:
-                    problem.solve(solver=name, warm_start=name != "CLARABEL", **arguments)
+                    _run(problem, name, warm_start=name != "CLARABEL", **arguments)
             except cp.SolverError:
                 if name != "CLARABEL" or options:
                     raise
-                problem.solve(solver=name, warm_start=False)  # its own tolerances, for problems near the edge
+                _run(problem, name, warm_start=False)  # its own tolerances, for problems near the edge
     except cp.SolverError as error:
         reason = str(error).partition("Try another solver")[0].strip()
         if any(option in reason for option in options):
@@ -361,6 +362,18 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
     status, remark = judge(name, problem.status, found, accepted, others, scaled, hint)
     steps = getattr(stats, "num_iters", None)
     return Outcome(name, status, found, max(total - seconds, 0.0), seconds, steps, remark)
+
+
+def _run(problem: cp.Problem, name: str, **arguments: Any) -> None:
+    """Let a solver work; where it ends without any verdict, that is a breakdown like others."""
+    import cvxpy as cp
+
+    try:
+        problem.solve(solver=_known_to_cvxpy(name), **arguments)
+    except ValueError as error:
+        if "invalid solution" not in str(error):
+            raise
+        raise cp.SolverError("it ended without a verdict.") from error
 
 
 def _known_to_cvxpy(name: str) -> Any:
@@ -407,7 +420,7 @@ def _no_answer(compiled: Compiled, name: str) -> PriorSVMError:
             f"{', '.join(n for n in installed() if SOLVERS[n].certifies)}."
         )
     if status == cp.INFEASIBLE:
-        found = conflict_error(compiled, lambda problem: is_infeasible(problem))
+        found = conflict_error(compiled, lambda problem: is_infeasible(problem), least)
         if found is not None:
             return found
         return SolverFailed(
@@ -458,7 +471,7 @@ def is_infeasible(problem: cp.Problem) -> bool:
         try:
             with single_threaded(), warnings.catch_warnings():
                 _ignore_backend()
-                problem.solve(solver=_known_to_cvxpy(name))
+                _run(problem, name)
         except cp.SolverError:
             continue  # no verdict is no conflict
         if problem.status in (cp.INFEASIBLE, cp.OPTIMAL):
@@ -466,23 +479,28 @@ def is_infeasible(problem: cp.Problem) -> bool:
     return False
 
 
-def least(problem: cp.Problem) -> float:
-    """The optimum, if a solver's residuals support it; else 0, which is no verdict on a violation."""
+def least(problem: cp.Problem, reach: float) -> float:
+    """A lower bound on a nonnegative optimum, from a solver's multipliers; 0 if they support none.
+
+    ``reach`` is how large variables can be: what is left of the Lagrangian's slope counts as often.
+    """
     import cvxpy as cp
 
     kind = classify([problem.objective.expr], problem.constraints)
-    for name in dict.fromkeys(
-        (choose(kind), "CLARABEL", *(["SCHUR"] if kind in SOLVERS["SCHUR"].solves else []))
-    ):
+    for name in dict.fromkeys((choose(kind), "CLARABEL", "SCHUR")):
         try:
             with single_threaded(), warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="Solution may be inaccurate")
                 _ignore_backend()
-                problem.solve(solver=_known_to_cvxpy(name))
+                _run(problem, name, **SOLVERS[name].options(1e-9))
         except cp.SolverError:
             continue
-        if problem.status == cp.OPTIMAL and residuals(problem).worst <= 1e-4:
-            return float(problem.value)
+        if problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+            with np.errstate(divide="ignore", invalid="ignore"):  # CVXPY's distance of 0 from a cone
+                found = residuals(problem)
+            lost = found.gap * (1.0 + abs(problem.value)) + (found.stationarity + found.dual) * reach
+            if found.primal <= 1e-5 and lost <= 1e-2:
+                return max(float(problem.value) - lost, 0.0)
     return 0.0
 
 

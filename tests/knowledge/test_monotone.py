@@ -1,9 +1,12 @@
 """Monotone: the sign of a slope, everywhere."""
 
+import warnings
+
 import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from priorsvm import RBF, Monotone, Polynomial, PriorSVC, check_knowledge
@@ -165,6 +168,22 @@ def test_speaks_to_the_machine_of_its_class_only(three):
     verdicts = {check.label: check.verdict for check in model.verify().checks}
     assert [verdicts[k].holds for k in "abc"] == [None, True, None]
     assert (verdicts["b"].proven, "b" in str(model.verify())) == (True, True)
+
+
+@pytest.mark.parametrize("method", ["cuts", "guaranteed"])
+@pytest.mark.parametrize("hard", [True, False])
+def test_the_other_classes_of_a_kernel_machine_are_left_alone(three, method, hard):
+    X, y = three
+    X = X[:, :2]
+    plain = PriorSVC(kernel=RBF(0.3), C=0.1, solver="CLARABEL").fit(X, y)
+    block = Monotone({0: 1}, hard=hard, mu=1e-3, label="b", method=method, max_cells=4000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # what a guarantee costs
+        model = PriorSVC(block, kernel=RBF(0.3), C=0.1).fit(X, y)
+    others = [0, 2]
+    np.testing.assert_allclose(
+        model.decision_function(X)[:, others], plain.decision_function(X)[:, others], atol=1e-4
+    )
 
 
 def test_columns_by_name(falling):

@@ -5,6 +5,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from priorsvm import Knowledge, PriorSVC, Terms, Transductive
+from priorsvm.errors import InaccurateSolution, PriorSVMWarning
+from priorsvm.words import warn
 
 
 class Cutting(Knowledge):
@@ -96,3 +98,62 @@ def test_failure_inside_a_block_names_it(data):
     with pytest.raises(ZeroDivisionError) as caught:
         PriorSVC(Broken().named("mine")).fit(*data)
     assert "This happened in block 'mine'." in caught.value.__notes__
+
+
+def inaccurate(monkeypatch, wrong):
+    """Let answers of some rounds have residuals that are too large to pass and too small to fail."""
+    from priorsvm.diagnose import Residuals
+    from priorsvm.solve import solvers
+
+    numbers = iter(range(1, 1000))
+
+    def found(*_):
+        number = next(numbers)
+        return Residuals(wrong.get(number, 0.0), 0.0, 0.0, 0.0)
+
+    monkeypatch.setattr(solvers, "residuals", found)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (dict.fromkeys(range(1, 1000), 1e-4), "^CLARABEL says 'optimal'.*primal 1.0e-04"),
+        ({1: 1e-3, 2: 1e-4}, "^in round 1 of .*: CLARABEL says .*primal 1.0e-03"),
+    ],
+    ids=["every round", "early rounds"],
+)
+def test_inaccurate_rounds_are_warned_of_once(data, monkeypatch, wrong, said):
+    inaccurate(monkeypatch, wrong)
+    with pytest.warns(InaccurateSolution, match=said) as caught:
+        model = PriorSVC(Cutting(), kernel="rbf", solver="CLARABEL").fit(*data)
+    assert model.n_rounds_ > 2
+    assert len([w for w in caught if w.category is InaccurateSolution]) == 1
+    assert caught[0].filename == __file__
+
+
+def test_a_warning_says_which_of_several_machines_it_is_about(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)), np.array(["a", "b", "c"])[np.arange(30) % 3]
+    inaccurate(monkeypatch, {2: 1e-4})
+    with pytest.warns(InaccurateSolution, match="^for class 'b': CLARABEL") as caught:
+        PriorSVC(solver="CLARABEL").fit(X, y)
+    assert len(caught) == 1
+
+
+class Short(Knowledge):
+    "Warns from deep inside."
+
+    def build(self, f, context):
+        warn("mind the gap", PriorSVMWarning)
+        return Terms()
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("how", ["fit", "fit_path"])
+def test_warnings_point_at_the_line_that_called(data, many, how):
+    X, y = data
+    y = np.arange(len(y)) % 3 if many else y
+    model = PriorSVC(Short())
+    with pytest.warns(PriorSVMWarning, match="mind the gap") as caught:
+        model.fit(X, y) if how == "fit" else model.fit_path(X, y, {"C": [1.0]})
+    assert {w.filename for w in caught} == {__file__}

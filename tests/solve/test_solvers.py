@@ -208,6 +208,40 @@ def test_solver_options_reach_the_solver(data):
         PriorSVC(OddnessHint(), solver_options={"no_such_option": 1}).fit(*data)
 
 
+def test_options_of_several_solvers_go_by_their_names(data):
+    flat, named = {"max_iter": 1}, {"CLARABEL": {"max_iter": 1}}
+    with pytest.raises(InvalidInput, match=r"whose option 'max_iter' is.*by name, {'CLARABEL': {...}}"):
+        PriorSVC(OddnessHint(), solver=["CLARABEL", "SCS"], solver_options=flat).fit(*data)
+    for wrong in ({"OSQP": {}}, {"CLARABEL": 3}):
+        with pytest.raises(InvalidInput, match="whose option"):
+            PriorSVC(OddnessHint(), solver=["CLARABEL", "SCS"], solver_options=wrong).fit(*data)
+    # One step is not enough for Clarabel, and SCS knows no such option.
+    model = PriorSVC(OddnessHint(), solver=["CLARABEL", "SCS"], solver_options=named).fit(*data)
+    assert model.solver_ == "SCS"
+    with pytest.raises(SolverFailed, match="iteration limit"):
+        PriorSVC(OddnessHint(), solver=["CLARABEL"], solver_options=flat).fit(*data)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_nonnegative_penalties_are_never_called_unbounded(data, kernel, monkeypatch):
+    def lost(problem, *_, **__):
+        problem._status, problem._value = "unbounded", -np.inf
+
+    monkeypatch.setattr(cp.Problem, "solve", lost)
+    said = r"'unbounded' and no answer.*scale='standard'.*smaller C \(it is 1e\+10\)"
+    with pytest.raises(SolverFailed, match=said):
+        PriorSVC(OddnessHint(), kernel=kernel, C=1e10).fit(*data)
+
+
+def test_a_solver_without_any_verdict_is_a_breakdown(data, monkeypatch):
+    def lost(*_, **__):
+        raise ValueError("Cannot unpack invalid solution: Solution(status=UNKNOWN)")
+
+    monkeypatch.setattr(cp.Problem, "solve", lost)
+    with pytest.raises(SolverFailed, match="HIGHS broke down: it ended without a verdict"):
+        PriorSVC(OddnessHint(hard=True), norm="l1").fit(*data)
+
+
 def test_conflict_names_a_minimal_set(data):
     low, high = AtMost([0.0, 0.0, 0.0], -1.0).named("low"), AtLeast([0.0, 0.0, 0.0], 1.0).named("high")
     innocent = AtLeast([5.0, 0.0, 0.0], 0.0).named("innocent")

@@ -1,0 +1,52 @@
+"""What all messages share."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from priorsvm import Box, Monotone, OddnessHint, PriorSVC, Rule, SampleCosts
+from priorsvm.errors import InvalidInput, UnknownParameter
+from priorsvm.words import closest, did_you_mean
+
+X = pd.DataFrame(np.random.default_rng(0).normal(size=(12, 2)), columns=["alcohol", "proline"])
+Y = np.array(["barolo", "barbera"])[np.arange(12) % 2]
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("CLARABELL", "CLARABEL"),
+        ("highs", "HIGHS"),
+        ("Schurr", "SCHUR"),
+        ("nothing like it", None),
+        (3, None),
+    ],
+)
+def test_the_nearest_name_is_meant(given, meant):
+    assert closest(given, ["auto", "CLARABEL", "HIGHS", "SCHUR"]) == meant
+    sentence = did_you_mean(given, ["auto", "CLARABEL", "HIGHS", "SCHUR"])
+    assert sentence == ("" if meant is None else f" Did you mean '{meant}'?")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [
+        (lambda: PriorSVC(solver="CLARABELL").fit(X, Y), "'CLARABEL'"),
+        (lambda: PriorSVC(solver=["CLARABEL", "higs"]).fit(X, Y), "'HIGHS'"),
+        (lambda: PriorSVC(kernel="rfb").fit(X, Y), "'rbf'"),
+        (lambda: PriorSVC(Monotone({"alcool": 1})).fit(X, Y), "'alcohol'"),
+        (lambda: PriorSVC(Box({"Proline": (0, 1)}, "barolo")).fit(X, Y), "'proline'"),
+        (lambda: PriorSVC(Rule("alcohol >= 1", "barollo")).fit(X, Y), "'barolo'"),
+        (lambda: PriorSVC(OddnessHint()).fit_path(X, Y, {"odness_hint__mu": [1]}), "'oddness_hint__mu'"),
+        (lambda: PriorSVC(SampleCosts()).fit(X, Y, sample_cost__costs=np.ones(12)), "'sample_costs__costs'"),
+        (lambda: (OddnessHint() + SampleCosts()).set_params(odness_hint__mu=1), "'oddness_hint'"),
+    ],
+)
+def test_messages_about_names_say_which_was_meant(wrong, meant):
+    with pytest.raises((InvalidInput, UnknownParameter), match=f"Did you mean {meant}\\?"):
+        wrong()
+
+
+def test_a_column_in_a_rule_is_found_in_the_same_way():
+    with pytest.raises(InvalidInput, match=r"did you mean alcohol\?"):
+        PriorSVC(Rule("ALCOHL >= 1", "barolo")).fit(X, Y)
