@@ -18,6 +18,8 @@ ROWS = {
     "virtual": "libsvm_route.virtual",
     "cvxpy": "cvxpy_route.cvxpy",
     "path": "fit_path.path",
+    "engine_rbf": "kernel_engine.engine_rbf",
+    "engine_path": "kernel_engine.engine_path",
     "import": "import_time.imports",
     "kernelised": "regions.kernelised",
     "boxes": "regions.boxes",

@@ -618,6 +618,11 @@ class _Lookup:
     def positions(self, rows: Any) -> tuple[Array, Array]:
         """Where each row is or will be among all seen so far, and which of ``rows`` are new."""
         keys = as_keys(rows)
+        if not self.seen:  # most rows are asked for once, at first
+            seen = dict(zip(keys, range(len(keys)), strict=True))
+            if len(seen) == len(keys):
+                self.seen = seen
+                return np.arange(len(keys)), np.arange(len(keys))
         before = len(self.seen)
         new: list[int] = []
         positions = np.empty(len(keys), int)

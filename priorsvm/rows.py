@@ -30,7 +30,11 @@ def stack(*parts: Any) -> Any:
 def as_keys(rows: Any) -> list[bytes]:
     """Something to look each row up by: equal for rows that are stored equally."""
     if not issparse(rows):
-        return [row.tobytes() for row in np.ascontiguousarray(rows + 0.0)]  # -0.0 + 0.0 is 0.0
+        whole = np.ascontiguousarray(rows + 0.0)  # -0.0 + 0.0 is 0.0
+        if not whole.shape[1]:
+            return [b""] * len(whole)
+        keys: list[bytes] = whole.view(f"V{whole.itemsize * whole.shape[1]}").ravel().tolist()
+        return keys
     index, data, ends = rows.indices, rows.data + 0.0, rows.indptr.tolist()
     return [index[a:b].tobytes() + data[a:b].tobytes() for a, b in pairwise(ends)]
 

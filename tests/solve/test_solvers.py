@@ -5,8 +5,10 @@ import warnings
 import cvxpy as cp
 import numpy as np
 import pytest
+from sklearn.datasets import make_classification
 
 from priorsvm import (
+    RBF,
     Box,
     ClassCosts,
     InvarianceHint,
@@ -373,3 +375,45 @@ def test_reference_solve_leaves_values_alone():
     x.value = np.array([1.0, 2.0, 1.0])
     assert residuals(problem).gap == pytest.approx(0.5, abs=1e-6)
     np.testing.assert_array_equal(x.value, [1.0, 2.0, 1.0])
+
+
+# What "auto" chooses
+
+
+def large(**machine):
+    """A machine whose f has just more numbers in the problem than it takes for SCHUR."""
+    X, y = make_classification(330, 5, n_informative=5, n_redundant=0, flip_y=0.1, random_state=0)
+    return PriorSVC(OddnessHint(), kernel=RBF(1.0), **machine), X, y
+
+
+def test_auto_takes_schur_where_f_has_many_numbers():
+    model, X, y = large()
+    assert model.fit(X, y).solver_ == "SCHUR"
+    assert model.fit(X[:100], y[:100]).solver_ == "CLARABEL"
+    named = PriorSVC(OddnessHint(), kernel=RBF(1.0), solver="CLARABEL").fit(X, y)
+    assert named.solver_ == "CLARABEL"
+    assert model.fit(X, y).objective_ == pytest.approx(named.objective_, rel=1e-7)
+
+
+def test_auto_keeps_highs_for_linear_programmes():
+    X, y = make_classification(330, 5, n_informative=5, n_redundant=0, flip_y=0.1, random_state=0)
+    model = PriorSVC(kernel=RBF(1.0), norm="l1").fit(X, y)
+    assert model.solver_ == "HIGHS"
+
+
+def test_auto_says_that_schur_had_no_answer(monkeypatch):
+    solve_with = solvers._solve_with
+
+    def without_schur(compiled, name, options):
+        if name == "SCHUR":
+            raise SolverFailed("SCHUR broke down.")
+        return solve_with(compiled, name, options)
+
+    monkeypatch.setattr(solvers, "_solve_with", without_schur)
+    model, X, y = large()
+    model.fit(X, y)
+    assert model.solver_ == "CLARABEL"
+    assert model._machines[0].outcome.before == ("SCHUR",)
+    assert "CLARABEL after SCHUR had no answer" in str(model.report_)
+    with pytest.raises(SolverFailed, match="SCHUR broke down"):
+        model.set_params(solver="SCHUR").fit(X, y)

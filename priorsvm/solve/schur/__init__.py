@@ -3,6 +3,7 @@
 Every block adds many small cones, each of which touches the few variables all of them share, and one or two
 of its own. Files, in the order in which a problem passes through them:
 
+``defined``   the values of f, put in place of the variables they define.
 ``presolve``  equations are solved for, so that inequalities and cones are left.
 ``mixed``     a matrix that is sparse but for a dense block.
 ``groups``    finds shared and private variables, and which cones belong together.
