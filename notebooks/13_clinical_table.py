@@ -30,6 +30,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from IPython.display import display
+from matplotlib.colors import ListedColormap
 from matplotlib.patches import Rectangle
 from sklearn.datasets import load_breast_cancer
 from sklearn.impute import SimpleImputer
@@ -51,7 +52,8 @@ BLUE, RED, GREY = "#0072B2", "#D55E00", "0.4"
 # for rules: a rule about the radius speaks of *all* values of the other columns, and "large radius, small
 # area" is nobody.
 #
-# The data are complete. Forms in a clinic are not, so we tear holes at random: a tenth of all entries.
+# The data are complete. Forms in a clinic are not, so we tear holes at random: a tenth of all entries. Here
+# are the first hundred tumours, one in each column of the picture, with what is missing in red.
 
 # %%
 cancer = load_breast_cancer(as_frame=True)
@@ -60,6 +62,13 @@ complete = cancer.data[[f"mean {name}" for name in columns]].set_axis(columns, a
 finding = pd.Series(np.where(cancer.target == 1, "benign", "malignant"), name="finding")
 torn = np.random.default_rng(0).random(complete.shape) < 0.1
 X = complete.mask(torn)
+
+figure, axes = plt.subplots(figsize=(11, 1.6), layout="constrained")
+axes.pcolormesh(torn[:100].T, cmap=ListedColormap(["0.92", RED]), edgecolor="white", linewidth=0.5)
+axes.set_yticks(np.arange(5) + 0.5, columns)
+axes.invert_yaxis()
+axes.set_xlabel("tumour")
+plt.show()
 
 # %% [markdown]
 # Three groups, drawn by lot once. An **older series** of another house, from which the rules were made, and
