@@ -118,7 +118,7 @@ SOLVERS: dict[str, Solver] = {
 }
 
 # Routes of the library itself, for problems of one kind.
-OWN = ("LIBSVM", "COLUMNS")
+OWN = ("LIBSVM", "NORMAL", "COLUMNS")
 
 # What to install where that is not the solver's own name.
 PACKAGES = {"HIGHS": "highspy"}
