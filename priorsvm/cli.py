@@ -185,13 +185,15 @@ def _solvers(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> 
     ]
     fast = "weighted 2-norm SVMs with the hinge only: all blocks add or reweight rows"
     rows.insert(0, ["LIBSVM", "yes", *("" for _ in CLASSES), "no", fast])
+    few = "the same with either loss: linear machines, and kernels of low rank where C is large"
+    rows.insert(1, ["NORMAL", "yes", *("" for _ in CLASSES), "no", few])
     own = "the dual of InvariantLoss, 2-norm and hinge only, with blocks that add or reweight rows"
-    rows.insert(1, ["COLUMNS", "yes", *("" for _ in CLASSES), "no", own])
+    rows.insert(2, ["COLUMNS", "yes", *("" for _ in CLASSES), "no", own])
     print(text_table(["solver", "installed", *CLASSES, "certifies infeasible", "note"], rows))
     missing = [name for name in SOLVERS if name not in present]
     print(
-        "\nsolver='auto' takes LIBSVM (part of scikit-learn) where it can, COLUMNS for InvariantLoss on "
-        "kernel machines, HIGHS for linear programmes, CLARABEL for the rest."
+        "\nsolver='auto' takes LIBSVM (part of scikit-learn) and NORMAL where it can, COLUMNS for InvariantLoss "
+        "on kernel machines, HIGHS for linear programmes, CLARABEL for the rest."
     )
     if missing:
         packages = " ".join(PACKAGES.get(name, name.lower()) for name in missing)

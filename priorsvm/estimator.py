@@ -87,7 +87,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         that moves patterns.
     solver : "auto", a solver's name, or a list of names
         A name means that solver and no other; a list is an order of fall-back. ``priorsvm solvers`` lists
-        them; "LIBSVM" is for problems that only add or reweight rows.
+        them; "LIBSVM" and "NORMAL" are for problems that only add or reweight rows.
     solver_options : dict, optional
         Handed to the solver as they are.
     tol : float
@@ -762,11 +762,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
     @property
     def history_(self) -> Any:
         """What happened in each round: objective, gap, rows, solver, seconds."""
-        for machine in self._fitted_machines():
-            last = machine.history[-1]
-            if np.isnan(last["objective"]):
-                last["objective"], last["gap"] = machine.objective, machine.certificate().gap
-        return self._each([machine.history for machine in self._machines])
+        return self._each([machine.history for machine in self._fitted_machines()])
 
     @property
     def problem(self) -> cp.Problem | list[cp.Problem]:

@@ -157,7 +157,12 @@ def _to_margin(K: Array, y: Array, bound: Array, a: Array, missing: Array, total
     A row that meets its bound keeps it: d is 0 there from then on. Each such condition, and the sum, has a
     multiplier, so one factorisation serves many steps, for as long as rounding permits.
     """
-    n, met, steps = len(y), [], 0
+    n, met, steps = len(y), list[int](), 0
+    if n == 0:
+        return _Moved(a, 0.0, 0, met, True)
+    # A constant more in K is one less in b, and leaves a factor where K alone has none: rows of few columns.
+    more = float(K.diagonal().max(initial=0.0))
+    K, shift = K + more, more * total
     factor = _factor(K)
     if factor is None:
         return None
@@ -178,7 +183,7 @@ def _to_margin(K: Array, y: Array, bound: Array, a: Array, missing: Array, total
             room = np.where(step < 0, -alpha / step, np.where(step > 0, (bound - alpha) / step, np.inf))
         t = float(room.min())
         if t >= 1:
-            return _Moved(a + d, bias, steps, met, True)
+            return _Moved(a + d, bias + shift, steps, met, True)
         hit = np.flatnonzero(room <= t)
         a, newton, missing, total = a + t * d, newton - t * d, missing - t * off, (1 - t) * total
         a[hit] = np.where(step[hit] > 0, y[hit] * bound[hit], 0.0)

@@ -29,8 +29,8 @@ from .weighted import Answer, Weighted, worth_sharing
 # first leaves most to the polish, the last took up to twice the iterations and saved a hundredth of the time.
 LOOSE, ROUGH = 1e-3, 1e-2
 
-# Iterations by name: a stall ends in minutes, not hours. See :mod:`.plain` for those under "auto".
-LIMIT = (200_000, 1000)
+# Iterations, at least and per row, as LIBSVM itself has them where scikit-learn has no limit.
+LIMIT = (10_000_000, 100)
 
 # A run that was cut short can be polished if this share of the rows, or less, lies between the bounds.
 FEW = 0.05
@@ -72,39 +72,37 @@ def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any]
         gram = problem.gram(grams)
     elif n >= 5 * PILOT_ROWS:
         few, weights, bias = _pilot(problem.Z, y, bound, native)
-        share = len(few) / PILOT_ROWS
+        share, noisy = len(few) / PILOT_ROWS, bool((np.abs(weights) >= bound[few]).any())
         # The share of support vectors falls with N. These numbers were found on data of several kinds.
         if 8 * n**2 <= GRAM_BYTES and share * (PILOT_ROWS / n) ** (1 / 6) > 0.38:
             gram = problem.gram()
-        # Noise puts rows at their bound, and those lie anywhere.
-        elif n >= 10 * PILOT_ROWS and 0 < share < 1 / 3 and polishing and (np.abs(weights) < bound[few]).all():
+        # Noise puts rows at their bound, and such rows lie anywhere.
+        elif n >= 10 * PILOT_ROWS and 0 < share < 1 / 3 and polishing and not noisy:
             scores = y * (problem.facing(few) @ weights + bias)
             near = np.sort(np.argsort(scores)[: int(1.5 * share * n)])
             attempts = [(near, ROUGH, 0.01), *attempts] if np.ptp(y[near]) > 0 else attempts
     for rows, loose, effort in attempts:
         if gram is not None:
-            support, weights, bias, ended, steps = _run(gram, y, bound, {"kernel": "precomputed"}, loose, options)
+            a, bias, ended, steps = _run(gram, y, bound, {"kernel": "precomputed"}, loose, options)
             kernel: Columns | None = Columns(gram, everything, problem.facing)
         else:
             assert native is not None
-            support, weights, bias, ended, steps = _run(problem.Z[rows], y[rows], bound[rows], native, loose, options)
-            support = rows[support]
-            columns = np.sort(support)
+            of_rows, bias, ended, steps = _run(problem.Z[rows], y[rows], bound[rows], native, loose, options)
+            a = np.zeros(n)
+            a[rows] = of_rows
+            columns = np.flatnonzero(a)
             fits = worth_sharing(n, len(columns))
             kernel = Columns(problem.facing(columns), columns, problem.facing) if fits else None
-        a = np.zeros(n)
-        a[support] = weights
         between = np.count_nonzero((a != 0) & (np.abs(a) < bound))
         polished = None
         if kernel is not None and loose != tol and (ended or between <= FEW * n):
             polished = polish(kernel, y, bound, a, tol, effort=effort)
-        if polished is not None or not ended:
+        if polished is not None or (not ended and rows is everything):
             break
-    seconds = time.perf_counter() - start
     if polished is None:
-        scores = None if kernel is None else kernel.times(a) + bias
-        status = "optimal" if ended else "user_limit"
-        answer = problem.answer(a, bias, status, seconds, steps, scores)
+        known = None if kernel is None else kernel.times(a) + bias
+        status, seconds = "optimal" if ended else "user_limit", time.perf_counter() - start
+        answer = problem.answer(a, bias, status, seconds, steps, known)
         if ended and kernel is not None and answer.residuals.gap > 10 * spec.tol and "tol" not in options:
             polished = polish(kernel, y, bound, a, tol)
         if polished is None:
@@ -129,13 +127,13 @@ def _checked(options: dict[str, Any], n: int) -> dict[str, Any]:
             SVC(**options)._validate_params()
         except InvalidParameterError as error:
             raise InvalidInput(f"LIBSVM does not take these solver_options: {error}") from error
-    return {"cache_size": 500, "max_iter": LIMIT[0] + LIMIT[1] * n, "shrinking": True, **options}
+    return {"cache_size": 500, "max_iter": max(LIMIT[0], LIMIT[1] * n), "shrinking": True, **options}
 
 
 def _run(
     points: Array, y: Array, bound: Array, kernel: dict[str, Any], tol: float, options: dict[str, Any]
-) -> tuple[Array, Array, float, bool, int]:
-    """LIBSVM's support vectors, their signed multipliers, the bias, whether it came to its end, and when.
+) -> tuple[Array, float, bool, int]:
+    """LIBSVM's signed multipliers, its bias, whether it came to its end, and after how many iterations.
 
     Without SVC around it, which would check rows again that have been checked: one millisecond for any N.
     """
@@ -154,8 +152,9 @@ def _run(
         max_iter=int(options["max_iter"]),
         **kernel,
     )
-    ended = status == 0
-    return support, -weights[0], -float(bias[0]), ended, int(iterations[0])  # LIBSVM's first class is -1
+    a = np.zeros(len(y))
+    a[support] = -weights[0]  # LIBSVM's first class is -1
+    return a, -float(bias[0]), status == 0, int(iterations[0])
 
 
 def _pilot(Z: Array, y: Array, bound: Array, native: dict[str, Any]) -> tuple[Array, Array, float]:
@@ -169,5 +168,5 @@ def _pilot(Z: Array, y: Array, bound: Array, native: dict[str, Any]) -> tuple[Ar
     if np.ptp(y[few]) == 0:
         return few[:0], np.empty(0), 0.0
     options = {"cache_size": 10, "max_iter": 10 * PILOT_ROWS, "shrinking": True}
-    support, weights, bias, *_ = _run(Z[few], y[few], bound[few], native, LOOSE, options)
-    return few[support], weights, bias
+    a, bias, *_ = _run(Z[few], y[few], bound[few], native, LOOSE, options)
+    return few[a != 0], a[a != 0], bias

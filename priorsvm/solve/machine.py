@@ -432,9 +432,9 @@ class _Round:
         return self._by_cvxpy(name)
 
     def _by_route(
-        self, name: str, problem: Weighted, options: dict[str, Any] | None, accuracy: float = 1e-4
+        self, name: str, problem: Weighted, options: dict[str, Any] | None, strict: bool = False
     ) -> Machine:
-        """By one route for weighted SVMs; its answer is judged by its residuals."""
+        """By one route for weighted SVMs; its answer is judged by its residuals, ``strict`` if others can try."""
         start = time.perf_counter()
         found = plain.ROUTES[name].solve(problem, self.grams, options)
         rest = time.perf_counter() - start - found.seconds
@@ -445,7 +445,9 @@ class _Round:
                 f" It stopped after {found.steps} iterations: a larger tol takes fewer, and "
                 "solver_options={'max_iter': ...} allows more."
             )
-        accepted = max(10 * asked, accuracy)
+            if strict:
+                raise SolverFailed(f"{name} is not on its way.{hint}")
+        accepted = 10 * asked if strict else max(10 * asked, 1e-4)
         status = judge(name, found.status, found.residuals, accepted, scaled=scaled, hint=hint)
         alpha = found.alpha
         return Machine(
@@ -479,7 +481,7 @@ class _Round:
                 if not last:
                     warnings.simplefilter("error", InaccurateSolution)
                 try:
-                    return self._by_route(name, problem, options, 1e-4 if last else 0.0)
+                    return self._by_route(name, problem, options, strict=not last)
                 except (SolverFailed, InaccurateSolution):
                     if last:
                         raise

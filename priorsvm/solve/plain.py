@@ -24,8 +24,8 @@ LINEAR_ROWS = 300
 # The normal equations of more columns are not worth a second try.
 COLUMNS = 2000
 
-# Iterations, per row, after which LIBSVM is no longer on its way. Up to C = 100 it took 10 at most.
-STALLED = 10
+# Iterations, at least and per row, after which LIBSVM is not on its way: up to C = 100 it mostly took fewer.
+STALLED = (5000, 10)
 
 
 def routes(spec: Spec, members: Sequence[Member], sample: Sample) -> list[tuple[str, dict[str, Any]]]:
@@ -34,7 +34,7 @@ def routes(spec: Spec, members: Sequence[Member], sample: Sample) -> list[tuple[
     patient = ("LIBSVM", {"max_iter": 200_000 + 100 * rows})
     tries: list[tuple[str, dict[str, Any]]] = [("NORMAL", {})]
     if spec.kernel is not None:
-        tries = [("LIBSVM", {"max_iter": STALLED * rows}), ("NORMAL", {}), patient]
+        tries = [("LIBSVM", {"max_iter": STALLED[0] + STALLED[1] * rows}), ("NORMAL", {}), patient]
     elif rows <= max(LINEAR_ROWS, columns):
         tries = [patient] + [("NORMAL", {})] * (columns <= COLUMNS)
     return [(name, options) for name, options in tries if ROUTES[name].obstacle(spec, members, sample) is None]

@@ -99,6 +99,7 @@ class Weighted:
         self.Z: Any = np.ascontiguousarray(Z - self.middle) if centred else Z
         if spec.kernel is not None:
             self.Z = np.ascontiguousarray(Z)
+        self._K: Array | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -110,10 +111,11 @@ class Weighted:
 
     def gram(self, grams: Cache | None = None) -> Array:
         """The kernel matrix between all rows, from what is kept where it is there."""
-        spec = self.spec
-        key = (spec.kernel, spec.scale and vars(spec.scale), self.X)
-        K: Array = self._gram() if grams is None else grams.get(key, self._gram)
-        return K
+        if self._K is None:
+            spec = self.spec
+            key = (spec.kernel, spec.scale and vars(spec.scale), self.X)
+            self._K = self._gram() if grams is None else grams.get(key, self._gram)
+        return self._K
 
     def _gram(self) -> Array:
         n, kernel, Z = len(self), self.spec.kernel, self.Z
