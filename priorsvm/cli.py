@@ -192,8 +192,8 @@ def _solvers(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> 
     print(text_table(["solver", "installed", *CLASSES, "certifies infeasible", "note"], rows))
     missing = [name for name in SOLVERS if name not in present]
     print(
-        "\nsolver='auto' takes LIBSVM (part of scikit-learn) and NORMAL where it can, COLUMNS for InvariantLoss "
-        "on kernel machines, HIGHS for linear programmes, CLARABEL for the rest."
+        "\nsolver='auto' takes LIBSVM (part of scikit-learn) and NORMAL where it can, COLUMNS for "
+        "InvariantLoss on kernel machines, HIGHS for linear programmes, CLARABEL for the rest."
     )
     if missing:
         packages = " ".join(PACKAGES.get(name, name.lower()) for name in missing)

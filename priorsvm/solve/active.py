@@ -4,9 +4,9 @@ r"""An active-set method for the dual of a weighted SVM: from a good guess to th
           \textstyle\sum_i a_i = 0,
 
 where :math:`a_i = y_i \alpha_i`. Rows strictly between their bounds are free and lie on the margin,
-:math:`K_{FF}\,\Delta a + b = (\rho y - Ka)_F`. The step towards that ends where a row meets a bound, which it then
-keeps. Once the whole step can be taken, rows on the wrong side of the margin become free. The objective never
-falls, so no set of free rows comes twice.
+:math:`K_{FF}\,\Delta a + b = (\rho y - Ka)_F`. The step towards that ends where a row meets a bound, which it
+then keeps. Once the whole step can be taken, rows on the wrong side of the margin become free. The objective
+never falls, so no set of free rows comes twice.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def polish(
 
 @dataclass(frozen=True, eq=False)
 class _Moved:
-    """The new multipliers of free rows, the bias, the steps, who met a bound, and whether all came through."""
+    """The new multipliers of free rows, the bias, the steps, who met a bound, and whether it is done."""
 
     a: Array
     bias: float

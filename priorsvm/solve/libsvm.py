@@ -3,9 +3,10 @@ r"""The fast route of kernel machines: LIBSVM for a good guess, and an active-se
 .. math:: \max_\alpha \sum_i \alpha_i - \tfrac12 \alpha^\top Y K Y \alpha, \qquad
           0 \le \alpha_i \le C\,\mathrm{cost}_i, \quad y^\top \alpha = 0 .
 
-LIBSVM stops at a tolerance and keeps its kernel matrix in single precision. At a loose tolerance it already has
-nearly all rows where they belong: at zero, at their bound, or on the margin between. :func:`.active.polish` puts
-the others right and solves for those on the margin in double precision, with all rows in view.
+LIBSVM stops at a tolerance and keeps its kernel matrix in single precision. At a loose tolerance it already
+has nearly all rows where they belong: at zero, at their bound, or on the margin between.
+:func:`.active.polish` puts the others right and solves for those on the margin in double precision, with all
+rows in view.
 """
 
 from __future__ import annotations

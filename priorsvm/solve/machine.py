@@ -380,7 +380,7 @@ def _require_two_classes(sample: Sample) -> None:
 
 @dataclass(eq=False)
 class _Round:
-    """One solve of the loop: as a weighted SVM where it is one, else by a route of its own or through CVXPY."""
+    """One solve of the loop: as a weighted SVM where it is one, else by another route or through CVXPY."""
 
     spec: Spec
     members: list[Member]
@@ -434,7 +434,7 @@ class _Round:
     def _by_route(
         self, name: str, problem: Weighted, options: dict[str, Any] | None, strict: bool = False
     ) -> Machine:
-        """By one route for weighted SVMs; its answer is judged by its residuals, ``strict`` if others can try."""
+        """By one route for weighted SVMs, judged by its residuals; ``strict`` where others can try."""
         start = time.perf_counter()
         found = plain.ROUTES[name].solve(problem, self.grams, options)
         rest = time.perf_counter() - start - found.seconds
@@ -465,7 +465,7 @@ class _Round:
         )
 
     def _by_routes(self) -> Machine | None:
-        """By the first route whose answer its residuals do not speak against; None if a CVXPY solver is next."""
+        """By the first route whose residuals do not speak against it; None if a CVXPY solver is next."""
         routes = plain.routes(self.spec, self.members, self.sample)
         if not routes:
             return None

@@ -44,9 +44,9 @@ from .weighted import Answer, Weighted, worth_sharing
 # Rows that are weighted and multiplied at a time: they stay in the processor's cache between both.
 BLOCK = 1000
 
-# The factor of a kernel matrix ends where its pivots fall below FINE, or at this share of the rows; there they
-# must have fallen below COARSE. All relative to the diagonal.
-FINE, COARSE, RANK = 1e-4, 1e-3, 1 / 3
+# The factor of a kernel matrix ends where its pivots fall below FINE, or after this share of the rows and no
+# fewer than LEAST; there they must have fallen below COARSE. All relative to the diagonal.
+FINE, COARSE, RANK, LEAST = 1e-4, 1e-3, 1 / 3, 50
 
 # A guess of the active set needs no more than this; an answer is brought as far as rounding permits.
 GUESS, EXACT = 1e-5, 1e-10
@@ -91,7 +91,8 @@ def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any]
         a = y * np.minimum(found.alpha, bound)
         return problem.answer(a, found.bias, "optimal", _since(start), found.steps)
     raise SolverFailed(
-        "NORMAL: a kernel of low rank has too many other rows on the margin. Use solver='auto', or a smaller C."
+        "NORMAL: a kernel of low rank has too many other rows on the margin. Use solver='auto', or a smaller "
+        "C."
     )
 
 
@@ -100,15 +101,15 @@ def _since(start: float) -> float:
 
 
 def _low_rank(K: Array) -> Array:
-    """The rows of a pivoted Cholesky factor of K, as many columns as it takes; an error if that is too many."""
+    """The rows of a pivoted Cholesky factor of K; an error if it takes too many columns."""
     n, size = len(K), float(K.diagonal().max())
     factor, order, rank, _ = dpstrf(K.T, tol=0.1 * FINE * size, lower=1)
     pivots = factor.diagonal()[:rank] ** 2 / size
-    kept = min(int(np.count_nonzero(pivots > FINE)), int(RANK * n))
+    kept = min(int(np.count_nonzero(pivots > FINE)), max(int(RANK * n), LEAST))
     if kept < rank and pivots[kept] > COARSE:
         raise SolverFailed(
-            f"NORMAL: the kernel matrix has no low rank. {kept} of {n} columns leave {pivots[kept]:.1e} of it, and at "
-            f"most {COARSE:.0e} may be left."
+            f"NORMAL: the kernel matrix has no low rank. {kept} of {n} columns leave {pivots[kept]:.1e} of "
+            f"it, and at most {COARSE:.0e} may be left. Use solver='auto'."
         )
     rows = np.empty((n, kept))
     rows[order - 1] = np.tril(factor[:, :kept])
@@ -137,7 +138,7 @@ class Interior:
     steps: int
 
     def guess(self, bound: Array) -> Array:
-        """Multipliers at zero or at their bound, where that is nearer than the margin; the others as found."""
+        """Multipliers at zero or at their bound where that is nearer than the margin, else as found."""
         idle, full = self.alpha < bound * self.left, self.beta < bound * self.slack
         return np.where(idle, 0.0, np.where(full, bound, self.alpha))
 

@@ -37,4 +37,6 @@ def routes(spec: Spec, members: Sequence[Member], sample: Sample) -> list[tuple[
         tries = [("LIBSVM", {"max_iter": STALLED[0] + STALLED[1] * rows}), ("NORMAL", {}), patient]
     elif rows <= max(LINEAR_ROWS, columns):
         tries = [patient] + [("NORMAL", {})] * (columns <= COLUMNS)
-    return [(name, options) for name, options in tries if ROUTES[name].obstacle(spec, members, sample) is None]
+    return [
+        (name, options) for name, options in tries if ROUTES[name].obstacle(spec, members, sample) is None
+    ]

@@ -3,9 +3,9 @@ r"""A weighted SVM: what is left of a problem whose blocks only add or reweight 
 .. math:: \min_f\; \tfrac12\|f\|^2 + \sum_i C_i \xi_i \quad\text{s.t.}\quad
           y_i f(x_i) \ge \rho_i - \xi_i, \quad \xi \ge 0, \qquad C_i = C\,\mathrm{cost}_i,
 
-or :math:`\sum_i C_i \xi_i^2` for the squared hinge. Its dual has a multiplier for each row and is small enough
-to judge every answer by: :math:`f = \sum_i \alpha_i y_i k(x_i, \cdot) + b` with :math:`0 \le \alpha_i \le C_i`
-and :math:`\sum_i \alpha_i y_i = 0` is as far from the optimum as both objectives are from each other.
+or :math:`\sum_i C_i \xi_i^2` for the squared hinge. Every answer can be judged by its dual:
+:math:`f = \sum_i \alpha_i y_i k(x_i, \cdot) + b` with :math:`0 \le \alpha_i \le C_i` and
+:math:`\sum_i \alpha_i y_i = 0` is no farther from the optimum than both objectives are from each other.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class Weighted:
         steps: int | None = None,
         scores: Array | None = None,
     ) -> Answer:
-        """f and all there is to say about it, from signed multipliers; ``scores`` is f on the rows, if known."""
+        """f and what it is worth, from signed multipliers; ``scores`` is f on the rows, if known."""
         support = np.flatnonzero(a)
         alpha = np.zeros(self.size)
         alpha[self.active] = np.abs(a)

@@ -224,12 +224,13 @@ def test_solver_options_reach_libsvm(data):
     with pytest.raises(InvalidInput, match="LIBSVM does not take these solver_options"):
         PriorSVC(kernel="rbf", solver_options={"no_such": 1}).fit(*data)
     options = {"max_iter": 350, "tol": 1e-9}
-    with pytest.warns(InaccurateSolution, match=r"LIBSVM says 'iteration limit reached'.*larger tol.*max_iter"):
+    with pytest.warns(
+        InaccurateSolution, match=r"LIBSVM says 'iteration limit reached'.*larger tol.*max_iter"
+    ):
         model = PriorSVC(kernel="rbf", C=10.0, solver="LIBSVM", solver_options=options).fit(*data)
     assert model.status_ == "optimal_inaccurate"
     with pytest.raises(SolverFailed, match=r"discarded.*smaller C.*after 3 iterations: a larger tol"):
-        options = {"max_iter": 3, "tol": 1e-9}
-        PriorSVC(kernel="rbf", C=1e3, solver="LIBSVM", solver_options=options).fit(*data)
+        PriorSVC(kernel="rbf", C=1e3, solver="LIBSVM", solver_options={"max_iter": 3, "tol": 1e-9}).fit(*data)
 
 
 def test_auto_does_not_keep_a_poor_answer(data):

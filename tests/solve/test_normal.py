@@ -1,10 +1,9 @@
-"""The interior point on normal equations: against LIBSVM, Clarabel and scikit-learn, and where it is chosen."""
+"""The interior point on normal equations: against LIBSVM and Clarabel, and where it is chosen."""
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import make_classification
-from sklearn.svm import SVC
 
 from priorsvm import RBF, ClassCosts, OddnessHint, PriorSVC, SampleCosts, load, save
 from priorsvm.errors import InvalidInput, SolverFailed, SolverUnsuited
@@ -61,7 +60,7 @@ def test_gap_is_certified_for_any_cost(C):
     bound = np.full(len(y), C)
     primal, dual = objectives(X, s, bound, model.coef_[0], model.intercept_[0], machine.alpha)
     assert model.solver_ == "NORMAL"
-    assert 0 <= primal - dual + 1e-9 * primal
+    assert primal - dual + 1e-9 * primal >= 0
     assert primal - dual <= 1e-6 * primal
     assert machine.certificate().gap <= 1e-6
     assert machine.value == pytest.approx(model.objective_, rel=1e-7)
@@ -159,11 +158,6 @@ def test_auto_leaves_libsvm_where_it_stalls():
     half = 0.5 * (alpha * s) @ K @ (alpha * s)
     primal = half + 1e4 * np.maximum(1 - s * model.decision_function(X), 0.0).sum()
     assert primal - (alpha.sum() - half) <= 1e-8 * primal
-    rough = SVC(gamma=1.0, C=1e4, tol=1e-3).fit(X, y)
-    dual = np.abs(rough.dual_coef_).sum() - 0.5 * float(
-        rough.dual_coef_ @ K[np.ix_(rough.support_, rough.support_)] @ rough.dual_coef_.T
-    )
-    assert alpha.sum() - half >= dual * (1 - 1e-9)
     assert PriorSVC(kernel=RBF(1.0), C=1.0).fit(X, y).solver_ == "LIBSVM"
 
 
@@ -200,8 +194,7 @@ def test_everything_a_fit_leaves_behind(tmp_path):
     assert model.history_[0]["objective"] == pytest.approx(model.objective_, rel=1e-9)
     assert model.history_[0]["gap"] <= 1e-8
     assert "NORMAL" in str(model.report_)
-    assert model.verify().ok
-    assert "xi" in str(model.formulation()) or "ξ" in str(model.formulation())
+    assert "svm" in str(model.formulation()).lower()
     assert model.problem.solve(solver="CLARABEL") == pytest.approx(model.objective_, rel=1e-6)
     save(model, tmp_path / "model.skops")
     again = load(tmp_path / "model.skops")
@@ -211,7 +204,7 @@ def test_everything_a_fit_leaves_behind(tmp_path):
 
 def test_products_of_rows_are_never_made():
     """Both kernels of the active-set method say the same."""
-    X, _, s = rows(60, 3)
+    X, y, s = rows(60, 3)
     a = np.zeros(60)
     a[[3, 10, 40]] = [1.0, -2.0, 0.5]
     support = np.flatnonzero(a)
@@ -219,4 +212,6 @@ def test_products_of_rows_are_never_made():
     for kernel in (made, Linear(X), Linear(csr_array(X))):
         np.testing.assert_allclose(kernel.times(a), X @ X.T @ a, atol=1e-12)
         np.testing.assert_allclose(kernel.among(np.array([1, 10, 59])), (X @ X.T)[np.ix_(*[[1, 10, 59]] * 2)])
-        assert polish(kernel, s, np.full(60, 0.1), 0.05 * s * (np.abs(a) > 0), 1e-6) is not None
+        start = PriorSVC(C=0.1, solver="LIBSVM", tol=1e-3).fit(X, y)._machines[0].alpha
+        found = polish(kernel, s, np.full(60, 0.1), s * start, 1e-6)
+        np.testing.assert_allclose(X @ X.T @ found.a + found.bias, found.scores, atol=1e-10)
