@@ -16,6 +16,9 @@ from .measure import Row, machine, table
 ROWS = {
     "weighted": "libsvm_route.weighted",
     "virtual": "libsvm_route.virtual",
+    "engine_plain": "plain_machines.engine_plain",
+    "engine_large_c": "plain_machines.engine_large_c",
+    "engine_linear_plain": "plain_machines.engine_linear_plain",
     "cvxpy": "cvxpy_route.cvxpy",
     "path": "fit_path.path",
     "engine_rbf": "kernel_engine.engine_rbf",

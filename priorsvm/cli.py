@@ -188,16 +188,18 @@ def _solvers(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> 
     ]
     fast = "weighted 2-norm SVMs with the hinge only: all blocks add or reweight rows"
     rows.insert(0, ["LIBSVM", "yes", *("" for _ in CLASSES), "no", fast])
+    few = "the same with either loss: linear machines, and kernels of low rank where C is large"
+    rows.insert(1, ["NORMAL", "yes", *("" for _ in CLASSES), "no", few])
     own = "the dual of InvariantLoss, 2-norm and hinge only, with blocks that add or reweight rows"
-    rows.insert(1, ["COLUMNS", "yes", *("" for _ in CLASSES), "no", own])
+    rows.insert(2, ["COLUMNS", "yes", *("" for _ in CLASSES), "no", own])
     sparse = "1-norm machines with the hinge only: all blocks add or reweight rows, X is dense"
-    rows.insert(2, ["CENTRES", "yes", *("" for _ in CLASSES), "no", sparse])
+    rows.insert(3, ["CENTRES", "yes", *("" for _ in CLASSES), "no", sparse])
     print(text_table(["solver", "installed", *CLASSES, "certifies infeasible", "note"], rows))
     missing = {name: solver.package for name, solver in known.items() if not solver.installed}
     print(
-        "\nsolver='auto' takes LIBSVM (part of scikit-learn) where it can, COLUMNS for InvariantLoss on "
-        "kernel machines, CENTRES for 1-norm machines where it can, HIGHS for other linear programmes, "
-        "CLARABEL for the rest."
+        "\nsolver='auto' takes LIBSVM (part of scikit-learn) and NORMAL where it can, COLUMNS for "
+        "InvariantLoss on kernel machines, CENTRES for 1-norm machines where it can, HIGHS for other linear programmes, "
+        "CLARABEL or, for large problems, SCHUR for the rest."
     )
     if missing:
         print(f"Not installed: {', '.join(missing)}. To add: pip install {' '.join(missing.values())}")

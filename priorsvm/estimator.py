@@ -88,7 +88,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         that moves patterns.
     solver : "auto", a solver's name, or a list of names
         A name means that solver and no other; a list is an order of fall-back. ``priorsvm solvers`` lists
-        them; "LIBSVM" (2-norm) and "CENTRES" (1-norm) are for problems that only add or reweight rows.
+        them; "LIBSVM", "NORMAL" (2-norm) and "CENTRES" (1-norm) are for problems that only add or reweight
+        rows.
     solver_options : dict, optional
         Handed to the solver as they are; with a list of solvers, a dict of such dicts by their names.
     tol : float
@@ -770,11 +771,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
     @property
     def history_(self) -> Any:
         """What happened in each round: objective, gap, rows, solver, seconds."""
-        for machine in self._fitted_machines():
-            last = machine.history[-1]
-            if np.isnan(last["objective"]):
-                last["objective"], last["gap"] = machine.objective, machine.certificate().gap
-        return self._each([machine.history for machine in self._machines])
+        return self._each([machine.history for machine in self._fitted_machines()])
 
     @property
     def problem(self) -> cp.Problem | list[cp.Problem]:

@@ -133,7 +133,6 @@ def convergence(model: Any, *, class_of_interest: Any = None, ax: Axes | None = 
     if class_of_interest is not None:
         machines = [machine_of("convergence", model, class_of_interest)]
     ax = axes_of(ax)
-    model.history_  # noqa: B018, fills in what a plain LIBSVM fit has left to be asked for
     one = len(machines) == 1
     for k, machine in enumerate(machines):
         label = "objective" if one else f"class {machine.training.positive}"

@@ -28,9 +28,13 @@ from ..knowledge.base import Context, Knowledge, Verdict
 from ..prior import Member
 from ..sample import Array, Sample
 from ..words import warn
-from . import centres, columns, libsvm, pegasos
+from . import centres, columns, pegasos, plain
 from .solvers import Outcome, is_infeasible, judge, least, require_installed, single_threaded
 from .solvers import solve as solve_compiled
+from .weighted import Weighted, judged
+
+# Up to this many rows "auto" asks a CVXPY solver when no answer for a kernel machine is good enough.
+SECOND_TRY_ROWS = 2000
 
 
 @dataclass(eq=False)
@@ -46,6 +50,7 @@ class Machine:
     duals : label -> dual value of every constraint.
     penalties : (block, name) -> what that penalty adds to the objective.
     outcome : solver, status, residuals, times.
+    value : the objective as the route had it that solved the machine; None if it has to be worked out.
     history : one dict per round.
     findings : block name -> what it has to tell of f.
     scores : f at all members of the orbits of an invariant loss, while it is being fitted.
@@ -62,6 +67,7 @@ class Machine:
     duals: dict[str, Any]
     penalties: dict[tuple[str, str], float]
     outcome: Outcome
+    value: float | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
     findings: dict[str, Any] = field(default_factory=dict)
     shared_slack: Array | None = None
@@ -119,10 +125,10 @@ class Machine:
 
     @property
     def reached(self) -> float:
-        """The objective as the solver has it; that of LIBSVM is left to who asks for it."""
+        """The objective as the solver has it."""
         if self.compiled is not None and self.compiled.problem.value is not None:
             return float(self.compiled.problem.value)
-        return float("nan") if self.outcome.solver == "LIBSVM" else self.objective
+        return self.objective if self.value is None else self.value
 
     def context(
         self,
@@ -173,16 +179,13 @@ class Machine:
         return {label.removeprefix(prefix): _flat(dual) for label, dual in own.items()}
 
     def certificate(self) -> Residuals:
-        """Residuals of the answer; for LIBSVM worked out here from its dual variables."""
-        return self.outcome.residuals if self.outcome.solver != "LIBSVM" else self.primal_and_dual()[1]
-
-    def primal_and_dual(self) -> tuple[float, Residuals]:
-        """Of a weighted SVM: the objective, and how far the dual variables are from certifying it."""
-        sample = self.sample
-        bound, half = self.spec.C * sample.cost, self.regulariser()
-        scores = sample.y * self.f.value(sample.X)
-        primal = half + float(bound @ np.maximum(1.0 - scores, 0.0))
-        return primal, libsvm.gap_of(half, scores, self.alpha, bound, sample.y)
+        """Residuals of the answer; those of a weighted SVM are worked out from f and its dual variables."""
+        if self.outcome.solver not in plain.ROUTES:
+            return self.outcome.residuals
+        sample, half = self.sample, self.regulariser()
+        bound, scores = self.spec.C * sample.cost, sample.y * self.f.value(sample.X)
+        squared = self.spec.loss == "squared_hinge"
+        return judged(half, scores, self.alpha, bound, sample.y, sample.margin, squared)[1]
 
 
 def fit_machine(
@@ -409,7 +412,7 @@ def _require_two_classes(sample: Sample) -> None:
 
 @dataclass(eq=False)
 class _Round:
-    """One solve of the loop: by LIBSVM where that is possible and asked for, else through CVXPY."""
+    """One solve of the loop: as a weighted SVM where it is one, else by another route or through CVXPY."""
 
     spec: Spec
     members: list[Member]
@@ -454,14 +457,15 @@ class _Round:
         raise SolverFailed("None of the solvers listed gave an answer.\n" + "\n".join(failures))
 
     def _with(self, name: str) -> Machine:
-        if name in ("auto", "LIBSVM"):
-            reason = libsvm.obstacle(self.spec, self.members, self.sample)
-            if reason is None and name == "LIBSVM":
-                return self._by_libsvm()
-            if name == "LIBSVM":
-                raise SolverUnsuited(f"LIBSVM cannot solve this problem: {reason}. Use solver='auto'.")
-            if reason is None and libsvm.prefers(self.spec, self.sample):
-                return self._by_libsvm_if_good()
+        if name in plain.ROUTES:
+            reason = plain.ROUTES[name].obstacle(self.spec, self.members, self.sample)
+            if reason is not None:
+                raise SolverUnsuited(f"{name} cannot solve this problem: {reason}. Use solver='auto'.")
+            return self._by_route(name, Weighted(self.spec, self.sample), self.options)
+        if name == "auto":
+            found = self._by_routes()
+            if found is not None:
+                return found
         own = {"COLUMNS": (columns, self._by_columns), "CENTRES": (centres, self._by_centres)}
         for route, (module, solve) in own.items():
             if name not in ("auto", route):
@@ -482,13 +486,27 @@ class _Round:
             require_installed(name)
         return self._by_cvxpy(name)
 
-    def _by_libsvm(self) -> Machine:
+    def _by_route(
+        self, name: str, problem: Weighted, options: dict[str, Any] | None, strict: bool = False
+    ) -> Machine:
+        """By one route for weighted SVMs, judged by its residuals; ``strict`` where others can try."""
         start = time.perf_counter()
-        f, alpha, status, seconds, found = libsvm.solve(self.spec, self.sample, self.grams, self.options)
-        rest = time.perf_counter() - start - seconds
-        outcome = Outcome("LIBSVM", status, Residuals(*[float("nan")] * 4), rest, seconds)
-        machine = Machine(
-            f,
+        found = plain.ROUTES[name].solve(problem, self.grams, options)
+        rest = time.perf_counter() - start - found.seconds
+        asked = max(self.spec.tol, float((options or {}).get("tol", 0.0)))
+        scaled, hint = self.spec.scale is not None, ""
+        if found.status == "user_limit":
+            hint = (
+                f" It stopped after {found.steps} iterations: a larger tol takes fewer, and "
+                "solver_options={'max_iter': ...} allows more."
+            )
+            if strict:
+                raise SolverFailed(f"{name} is not on its way.{hint}")
+        accepted = 10 * asked if strict else max(10 * asked, 1e-4)
+        status, remark = judge(name, found.status, found.residuals, accepted, scaled=scaled, hint=hint)
+        alpha = found.alpha
+        return Machine(
+            found.f,
             self.spec,
             self.members,
             self.training,
@@ -497,33 +515,32 @@ class _Round:
             alpha > 0,
             {"svm.margin": alpha[self.sample.cost > 0]},
             {},
-            outcome,
+            Outcome(name, status, found.residuals, rest, found.seconds, found.steps, remark),
+            found.value,
         )
-        if status != "polished":
-            asked = max(self.spec.tol, float((self.options or {}).get("tol", 0.0)))
-            found = machine.certificate() if found is None else found
-            scaled = self.spec.scale is not None
-            status, remark = judge("LIBSVM", status, found, max(10 * asked, 1e-4), scaled=scaled)
-            outcome = replace(outcome, remark=remark)
-        machine.outcome = replace(outcome, status="optimal" if status == "polished" else status)
-        return machine
 
-    def _by_libsvm_if_good(self) -> Machine:
-        """LIBSVM's answer unless its residuals speak against it; then, if that is feasible, Clarabel's."""
-        few = int(np.count_nonzero(self.sample.cost)) <= libsvm.SECOND_TRY_ROWS or self.spec.kernel is None
-        own = self.options
-        if few:
-            # Badly scaled data can keep LIBSVM busy for ever.
-            self.options = {"max_iter": 200_000 + 100 * len(self.sample), **(own or {})}
-        try:
-            machine = self._by_libsvm()
-            if not (few and machine.outcome.remark):
-                return machine
-        except SolverFailed:
-            if not few:
-                raise
-        self.options = None if own is None or set(own) <= libsvm.OPTIONS else own
-        return self._by_cvxpy("auto")
+    def _by_routes(self) -> Machine | None:
+        """By the first route whose residuals do not speak against it; None if a CVXPY solver is next."""
+        routes = plain.routes(self.spec, self.members, self.sample)
+        if not routes:
+            return None
+        own, problem = self.options or {}, Weighted(self.spec, self.sample)
+        few = len(problem) <= SECOND_TRY_ROWS or self.spec.kernel is None
+        for name, options in routes:
+            last = (name, options) == routes[-1] and not few
+            if name == "LIBSVM":
+                options = {**options, **own}
+            elif own:
+                continue  # they were meant for LIBSVM
+            try:
+                machine = self._by_route(name, problem, options, strict=not last)
+                if last or not machine.outcome.remark:
+                    return machine
+            except SolverFailed:
+                if last:
+                    raise
+        self.options = None if set(own) <= plain.OPTIONS else own
+        return None
 
     def _by_columns(self) -> Machine:
         grams = Cache() if self.grams is None else self.grams
@@ -611,18 +628,11 @@ class _Round:
 def _entry(
     machine: Machine, number: int, sample: Sample, iterative: Sequence[Member], seconds: float
 ) -> dict[str, Any]:
-    """What is remembered of a round. The objective of a plain LIBSVM fit is left to who asks for it."""
-    if machine.outcome.solver != "LIBSVM":
-        objective, gap = machine.reached, machine.outcome.residuals.gap
-    elif iterative:
-        objective, found = machine.primal_and_dual()
-        gap = found.gap
-    else:
-        objective, gap = float("nan"), float("nan")
+    """What is remembered of a round."""
     return {
         "round": number,
-        "objective": objective,
-        "gap": gap,
+        "objective": machine.reached,
+        "gap": machine.outcome.residuals.gap,
         "rows": int(np.count_nonzero(sample.cost)),
         "solver": machine.outcome.solver,
         "status": machine.outcome.status,
