@@ -26,6 +26,7 @@ ROWS = {
     "trajectories": "uncertain.trajectories",
     "invariant": "invariant.invariant",
     "deletion": "invariant.deletion",
+    "engine_lp": "lp_machine.lp_machine",
     "tangent_distance": "tangents.tangent_distance",
     "haar_gram": "haar_gram.haar_gram",
 }

@@ -14,6 +14,7 @@ from sphinxcontrib.bibtex.style.referencing import BracketStyle
 from sphinxcontrib.bibtex.style.referencing.author_year import AuthorYearReferenceStyle
 
 import priorsvm
+from priorsvm.cli import kinds
 
 project = "priorsvm"
 author = "priorsvm developers"
@@ -61,17 +62,22 @@ html_domain_indices = False  # an index of two modules says nothing
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 
-# Module of priorsvm a public name lives in → heading on the API page. Others get their own name as heading.
+# Blocks, by what they do to the problem, kernels and transforms: name → heading on the API page.
+KINDS = {name: heading for heading, names in kinds().items() for name in names}
+
+# Module of priorsvm any other public name lives in → heading. Others get their own name as heading.
 API_SECTIONS = {
     "estimator": "The estimator",
-    "prior": "Prior knowledge",
-    "knowledge": "Prior knowledge",
-    "kernels": "Kernels",
-    "transforms": "Transforms",
+    "prior": "The estimator",
+    **{heading: heading for heading in KINDS.values()},
+    "kernels": KINDS["RBF"],
+    "transforms": KINDS["Rotation"],
+    "solve": "Solvers",
     "plot": "Pictures",
     "persist": "Saving and loading",
     "datasets": "Data sets",
-    "testing": "Testing your own blocks",
+    "knowledge": "Blocks of your own",
+    "testing": "Blocks of your own",
     "errors": "Errors and warnings",
 }
 
@@ -85,7 +91,7 @@ def public_names() -> dict[str, list[str]]:
 
     homes = {name: priorsvm._HOME[name].split(".")[0] for name in priorsvm.__all__ if name != "__version__"}
     for name, home in homes.items():
-        sections.setdefault(heading(home), []).append(name)
+        sections.setdefault(KINDS.get(name) or heading(home), []).append(name)
     for module in sorted(set(dir(priorsvm)) - set(priorsvm.__all__) - set(homes.values())):
         sections.setdefault(heading(module), []).append(module)
     return sections
@@ -174,7 +180,27 @@ def link_citations(app: Sphinx, what: str, name: str, obj: object, options: obje
     lines[:] = A_CITATION.sub(roles, "\n".join(lines)).split("\n")
 
 
+AN_ATTRIBUTE = re.compile(r"(\S.*?) : (\S.*)")
+
+
+def put_attributes_in_words(
+    app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    """Attributes are written "name : what it is", and numpydoc would take the words for a type."""
+    if "Attributes" not in lines:
+        return
+    start = lines.index("Attributes") + 2
+    ends = [i for i in range(start + 1, len(lines)) if re.fullmatch("-+", lines[i])]
+    section = lines[start : ends[0] - 1] if ends else lines[start:]
+    written: list[str] = []
+    for line in section:
+        entry = AN_ATTRIBUTE.fullmatch(line)
+        written += [entry[1], f"    {entry[2][0].upper()}{entry[2][1:]}"] if entry else [line]
+    lines[start : start + len(section)] = written
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("autodoc-process-docstring", put_attributes_in_words, priority=400)  # before numpydoc
     app.connect("autodoc-process-docstring", link_citations)
     app.connect("autodoc-skip-member", skip_request_methods)
     app.connect("builder-inited", write_api_pages)

@@ -194,7 +194,12 @@ review = {
     ),
 }
 
+# %% [markdown]
+# What does the library make of each? Two small functions: one reads off the formulation what a block has
+# added, the other writes formulas into a cell.
 
+
+# %%
 def entry(block, **machine):
     """The fitted model, and what formulation() says the block added: J_PK, c_PK and further rows."""
     with warnings.catch_warnings():
@@ -208,22 +213,21 @@ def entry(block, **machine):
 
 
 def cell(formulas, extra=0):
-    """Formulas as a cell of a table, in which a bar would end the cell."""
-    shown = [f"${latex}$".replace(r"\|", r"\Vert ") for latex in formulas if latex]
+    """Formulas as a cell of a table, one below the other; a bar would end the cell."""
+    parts = [part for latex in formulas for part in latex.split(r",\;") if part]
+    shown = [f"${part}$".replace(r"\|", r"\Vert ") for part in parts]
     if extra:
         shown.append(f"margins of {extra} more rows")
     return "<br>".join(shown) or "none"
 
 
-lines = [
-    "| method | review: $J_{PK}$ | $c_{PK}$ | here: $J_{PK}$ | $c_{PK}$ | solver |",
-    "|---|---|---|---|---|---|",
-]
+# %%
+lines = ["| method | | $J_{PK}$ | $c_{PK}$ | solver |", "|---|---|---|---|---|"]
 entries = {}
 for method, (block, J, c, machine) in review.items():
     entries[method] = model, penalties, demands, extra = entry(block, **machine)
-    cells = [method, cell([J]), cell([c]), cell(penalties), cell(demands, extra), model.solver_]
-    lines.append(f"| {' | '.join(cells)} |")
+    lines.append(f"| {method} | review | {cell([J])} | {cell([c])} | |")
+    lines.append(f"| | here | {cell(penalties)} | {cell(demands, extra)} | {model.solver_} |")
 display(Markdown("\n".join(lines)))
 
 # %% [markdown]

@@ -32,9 +32,8 @@ import pandas as pd
 from IPython.display import display
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
-from priorsvm import Knowledge, Monotone, PriorSVC, SampleCosts, Terms, check_knowledge, plot
+from priorsvm import Knowledge, Monotone, PriorSVC, SampleCosts, Terms, Verdict, check_knowledge, plot
 from priorsvm.errors import Infeasible, InvalidInput
-from priorsvm.knowledge.base import Verdict, check_points
 from priorsvm.testing import LawBroken
 
 BLUE, RED, GREY = "#0072B2", "#D55E00", "0.4"
@@ -266,7 +265,19 @@ for law in laws[-9:]:
 #
 # A block that others use should find bad arguments before any work is done (`validate`), say whether a
 # fitted $f$ obeys (`verify`), and know its formula (`latex`). And why not let it be hard, for a doctor who
-# never errs? We write it again, in full.
+# never errs? We write it again, in full. First what any block with points needs:
+
+
+# %%
+def points(name, given, sample):
+    """The points a block was given as an array, or an error if they do not fit the table."""
+    known = sample.feature_names  # None, if the machine was given an array
+    if known is not None and list(getattr(given, "columns", known)) != list(known):
+        raise InvalidInput(f"{name} has other columns than the table: {', '.join(given.columns)}.")
+    rows, width = np.asarray(given, float), sample.X.shape[1]
+    if rows.ndim != 2 or rows.shape[1] != width or not np.isfinite(rows).all():
+        raise InvalidInput(f"{name} has shape {rows.shape}, expected (n, {width}) and finite numbers.")
+    return rows
 
 
 # %%
@@ -293,7 +304,7 @@ class Ranked(Knowledge):
         sample.sign(self.label)  # an error if there is no such class
 
     def pairs(self, sample):
-        return check_points("first", self.first, sample), check_points("second", self.second, sample)
+        return points("first", self.first, sample), points("second", self.second, sample)
 
     def centres(self, sample, state):
         return np.vstack(self.pairs(sample))
@@ -441,7 +452,7 @@ class EqualMeans(Knowledge):
         self.within = within
 
     def groups(self, sample):
-        return check_points("one", self.one, sample), check_points("other", self.other, sample)
+        return points("one", self.one, sample), points("other", self.other, sample)
 
     def validate(self, sample):
         self.groups(sample)

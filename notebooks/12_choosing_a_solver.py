@@ -39,9 +39,9 @@ from priorsvm import (
     Shift,
     Trajectories,
     UncertainSamples,
+    solvers,
 )
 from priorsvm.errors import InaccurateSolution, Infeasible, PriorSVMError, SolverUnsuited
-from priorsvm.solve.solvers import CLASSES, SOLVERS, able, classify, installed
 
 BLUE, RED, GREY = "#0072B2", "#D55E00", "0.4"
 COLOURS = [BLUE, RED, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black", GREY]
@@ -49,10 +49,11 @@ COLOURS = [BLUE, RED, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black", GREY]
 # %% [markdown]
 # ## Who takes what
 #
-# The library keeps a table of the solvers it knows. We draw it as it stands there, so that it is the one of
-# your version and of your machine.
+# `solvers()` is the table of the solvers that the library knows. We draw it as it stands there, so that it is
+# the one of your version and of your machine.
 
 # %%
+SOLVERS, CLASSES = solvers(), ("LP", "QP", "SOCP", "SDP", "EXP")
 figure, axes = plt.subplots(figsize=(8, 0.5 * len(SOLVERS) + 1.2))
 for row, facts in enumerate(SOLVERS.values()):
     for column, kind in enumerate(CLASSES):
@@ -62,7 +63,7 @@ for row, facts in enumerate(SOLVERS.values()):
         )
     axes.text(len(CLASSES) - 0.35, row, f"{facts.accuracy:.0e}", va="center")
     axes.text(len(CLASSES) + 0.75, row, "yes" if facts.certifies else "no", va="center")
-here = [name if name in installed() else f"{name} (not installed)" for name in SOLVERS]
+here = [name if facts.installed else f"{name} (not installed)" for name, facts in SOLVERS.items()]
 axes.set_yticks(range(len(SOLVERS)), here)
 axes.set_xticks(
     [*range(len(CLASSES)), len(CLASSES) - 0.1, len(CLASSES) + 1.0],
@@ -117,8 +118,10 @@ machines = {
 
 
 def class_of(model):
-    """The class of the problem, worked out from its expressions."""
-    return classify([model.problem.objective.expr], model.problem.constraints)
+    """The class of the problem: by its objective, and by the cones it has once CVXPY has compiled it."""
+    cones = model.problem.get_problem_data("CLARABEL")[0]["dims"]
+    linear = "LP" if model.problem.objective.expr.is_pwl() else "QP"
+    return "EXP" if cones.exp else "SDP" if cones.psd else "SOCP" if cones.soc else linear
 
 
 kinds = []
@@ -142,9 +145,17 @@ display(kinds)
 # Who insists on a solver that cannot do it is told why, by block:
 
 # %%
+installed = [solver for solver, facts in SOLVERS.items() if facts.installed]
+
+
+def able(kind):
+    """The installed solvers that take a class of problems."""
+    return [solver for solver in installed if kind in SOLVERS[solver].solves]
+
+
 refused = {}
-for solver in installed():
-    if class_of(model) not in SOLVERS[solver].solves or "SOCP" not in SOLVERS[solver].solves:
+for solver in installed:
+    if solver not in able("SOCP"):
         try:
             PriorSVC(errors + rule, scale="standard", solver=solver).fit(X, y)
         except SolverUnsuited as error:
@@ -302,7 +313,7 @@ print(misspelt)
 clash = Rule("radius >= 18", label="malignant", hard=True).named("surgeon")
 clash = clash + Rule("radius >= 20", label="benign", hard=True).named("textbook")
 verdicts = {}
-for solver in installed():
+for solver in installed:
     norm = "l2" if "QP" in SOLVERS[solver].solves else "l1"
     _, verdicts[solver] = attempt(solver, prior=clash, norm=norm)
     print(f"{solver}: {type(verdicts[solver]).__name__}")

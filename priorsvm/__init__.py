@@ -64,6 +64,7 @@ _HOME = {
     "FeatureScaling": "transforms.features",
     "FeatureDeletion": "transforms.features",
     "FromFunction": "transforms.vectors",
+    "solvers": "solve.facts",
     "save": "persist",
     "load": "persist",
     "check_knowledge": "testing",

@@ -142,8 +142,7 @@ class Compiled:
         d = sample.X.shape[1]
         at, along = np.empty((0, d)), np.empty((0, d))
         if spec.norm == "l1":
-            # The optimum of the 1-norm machine depends on its centres, so blocks add none.
-            centres = sample.X_train[sample.cost[: sample.n_train] > 0]
+            centres = l1_centres(spec, sample)
         else:
             parts = [sample.X[sample.cost > 0]]
             for name, block, _ in self.members:
@@ -278,9 +277,15 @@ def _kernel_map(spec: Spec, centres: Array, at: Array, along: Array) -> KernelMa
         factor = FactorMap(kernel, Atoms.both(centres, at, along), spec.scale, spec.n_centres)
         plain = spec.n_centres is None and len(at) == 0
         return ValueMap(factor) if plain and ValueMap.suits(factor) else factor
+    return KernelMap(kernel, centres, spec.scale)
+
+
+def l1_centres(spec: Spec, sample: Sample) -> Array:
+    """The centres of a 1-norm machine: its optimum depends on them, so blocks add none."""
+    centres = sample.X_train[sample.cost[: sample.n_train] > 0]
     if spec.n_centres is not None and spec.n_centres < len(centres):
         centres = centres[np.linspace(0, len(centres) - 1, spec.n_centres).round().astype(int)]
-    return KernelMap(kernel, centres, spec.scale)
+    return centres
 
 
 def _alike(a: Knowledge, b: Knowledge, weights: set[str]) -> bool:

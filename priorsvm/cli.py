@@ -47,7 +47,9 @@ def _parser() -> argparse.ArgumentParser:
     demo.set_defaults(command=_demo)
     solvers = commands.add_parser("solvers", help="the solvers that can be named, and what each can solve")
     solvers.set_defaults(command=_solvers)
-    blocks = commands.add_parser("blocks", help="the blocks of knowledge and the kernels, with one line each")
+    blocks = commands.add_parser(
+        "blocks", help="the blocks of knowledge by kind, the kernels and the transforms, with one line each"
+    )
     blocks.set_defaults(command=_blocks)
     return parser
 
@@ -170,57 +172,92 @@ def _verdicts(steps: Sequence[Any]) -> list[str]:
 
 def _solvers(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from .explain.table import text_table
-    from .solve.solvers import CLASSES, PACKAGES, SOLVERS, installed
+    from .solve.facts import solvers
+    from .solve.solvers import CLASSES
 
-    present = installed()
+    known = solvers()
     rows = [
         [
             name,
-            "yes" if name in present else "no",
+            "yes" if solver.installed else "no",
             *("yes" if problem in solver.solves else "" for problem in CLASSES),
             "yes" if solver.certifies else "no",
             solver.note,
         ]
-        for name, solver in SOLVERS.items()
+        for name, solver in known.items()
     ]
     fast = "weighted 2-norm SVMs with the hinge only: all blocks add or reweight rows"
     rows.insert(0, ["LIBSVM", "yes", *("" for _ in CLASSES), "no", fast])
     own = "the dual of InvariantLoss, 2-norm and hinge only, with blocks that add or reweight rows"
     rows.insert(1, ["COLUMNS", "yes", *("" for _ in CLASSES), "no", own])
+    sparse = "1-norm machines with the hinge only: all blocks add or reweight rows, X is dense"
+    rows.insert(2, ["CENTRES", "yes", *("" for _ in CLASSES), "no", sparse])
     print(text_table(["solver", "installed", *CLASSES, "certifies infeasible", "note"], rows))
-    missing = [name for name in SOLVERS if name not in present]
+    missing = {name: solver.package for name, solver in known.items() if not solver.installed}
     print(
         "\nsolver='auto' takes LIBSVM (part of scikit-learn) where it can, COLUMNS for InvariantLoss on "
-        "kernel machines, HIGHS for linear programmes, CLARABEL for the rest."
+        "kernel machines, CENTRES for 1-norm machines where it can, HIGHS for other linear programmes, "
+        "CLARABEL for the rest."
     )
     if missing:
-        packages = " ".join(PACKAGES.get(name, name.lower()) for name in missing)
-        print(f"Not installed: {', '.join(missing)}. To add: pip install {packages}")
+        print(f"Not installed: {', '.join(missing)}. To add: pip install {' '.join(missing.values())}")
     return 0
 
 
 # ---------------------------------------------------------------------- blocks
 
+_BASES = {"Knowledge", "Kernel", "Spectral", "Transform"}  # to derive from
+
 
 def _blocks(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     import inspect
 
-    for name, value in [*_public("Knowledge").items(), *_public("Kernel").items()]:
-        print(f"{name}{_signature(value)}\n    {_plain(inspect.getdoc(value) or '')}")
+    listed = []
+    for heading, names in kinds().items():
+        listed.append(heading)
+        for name, value in names.items():
+            listed.append(f"  {name}{_signature(value)}\n      {_plain(inspect.getdoc(value) or '')}")
+        listed.append("")
+    print("\n".join(listed[:-1]))
     return 0
 
 
-def _public(base: str) -> dict[str, type]:
-    """The public classes of one kind by name: blocks, or kernels."""
+def kinds() -> dict[str, dict[str, type]]:
+    """Heading -> name -> class, of all blocks, by what they do to the problem, of kernels and of transforms.
+
+    >>> [heading for heading, names in kinds().items() if "Rule" in names]
+    ['Regions: the class, or the slope of f, is known on a part of the space']
+    """
+    from .knowledge.base import Knowledge
+    from .knowledge.regions import RegionKnowledge
+
+    rows = "Rows: training rows are reweighted or rearranged, others are added"
+    hints = "Hints: penalties on values and slopes of f"
+    regions = "Regions: the class, or the slope of f, is known on a part of the space"
+    worst = "Worst case: a row has its margin for all that it may be"
+    found: dict[str, dict[str, type]] = {rows: {}, hints: {}, regions: {}, worst: {}}
+    for name, block in _public("Knowledge").items():
+        heading = hints
+        if block.build is Knowledge.build:
+            heading = rows
+        elif block.shares_slack:
+            heading = worst
+        elif issubclass(block, RegionKnowledge):
+            heading = regions
+        found[heading][name] = block
+    found["Kernels: PriorSVC(kernel=...)"] = _public("Kernel")
+    found["Transforms: what a pattern may undergo without changing class"] = _public("Transform")
+    return found
+
+
+def _public(base: str) -> dict[str, Any]:
+    """The public classes by name that derive from a base and can be used as they are."""
     import priorsvm
 
     kind = getattr(priorsvm, base)
-    public = {name: getattr(priorsvm, name) for name in priorsvm.__all__ if name != base}
-    found = {name: v for name, v in public.items() if isinstance(v, type) and issubclass(v, kind)}
+    public = {name: getattr(priorsvm, name) for name in priorsvm.__all__ if name not in _BASES}
     return {
-        name: v
-        for name, v in found.items()
-        if not any(issubclass(o, v) for o in found.values() if o is not v)
+        name: value for name, value in public.items() if isinstance(value, type) and issubclass(value, kind)
     }
 
 
@@ -237,12 +274,13 @@ def _signature(block: type) -> str:
 def _plain(docstring: str) -> str:
     r"""The first line of a docstring, its mathematics as text.
 
-    >>> print(_plain(r"Labels :math:`y^*`: :math:`\sum_i C \cdot \mathrm{cost}_i\,\xi_i`."))
-    Labels y^*: Σᵢ C · costᵢ ξᵢ.
+    >>> print(_plain(r"Labels :math:`y^*`: :math:`\sum_i C \cdot \mathrm{cost}_i\,\xi_i`: :class:`Rule`."))
+    Labels y^*: Σᵢ C · costᵢ ξᵢ: Rule.
     """
     import re
 
     from .explain.plain import plain
 
     line = docstring.partition("\n")[0]
-    return re.sub(r"`+([^`]*)`+", r"\1", re.sub(r":math:`([^`]*)`", lambda found: plain(found[1]), line))
+    line = re.sub(r":math:`([^`]*)`", lambda found: plain(found[1]), line)
+    return re.sub(r"(?::\w+:)?`+([^`]*)`+", r"\1", line)

@@ -475,17 +475,21 @@ class Decision:
         positions, new = lookup.positions(key[0] if len(key) == 1 else np.hstack(key))
         if len(new):
             g = cp.Variable(len(new), name=f"f{len(self.definitions)}")
-            matrix, offset = affine(new)
-            if (
-                not issparse(matrix) and np.count_nonzero(matrix) < matrix.size / 8
-            ):  # rows of the identity, mostly
-                matrix = csr_array(matrix)
-            self.definitions[g.name()] = g == matrix @ self.c + offset
-            self._parts[self.definitions[g.name()].id] = (g, matrix, offset is self.b)
+            self._define(g, lambda: affine(new))
             lookup.variables.append(g)
         if len(new) == Z.shape[0]:
             return lookup.variables[-1]
         return cp.hstack(lookup.variables)[positions]
+
+    def _define(self, g: cp.Variable, affine: Callable[[], tuple[Any, Any]]) -> None:
+        r""":math:`g = \Phi c + b` as an equation."""
+        matrix, offset = affine()
+        if (
+            not issparse(matrix) and np.count_nonzero(matrix) < matrix.size / 8
+        ):  # rows of the identity, mostly
+            matrix = csr_array(matrix)
+        self.definitions[g.name()] = g == matrix @ self.c + offset
+        self._parts[self.definitions[g.name()].id] = (g, matrix, offset is self.b)
 
     def jacobians(self) -> dict[int, Any]:
         r"""For each definition :math:`g = \Phi c + b`, how a multiplier enters each variable's gradient."""
@@ -544,6 +548,32 @@ class Decision:
     def value(self, Z: Any) -> Array:
         """f at the rows of Z, as numbers, once solved."""
         return self.fitted().value(Z)
+
+
+class AnyFunction(Decision):
+    """A function of which nothing is known but that it has one value at each point, and one slope.
+
+    What blocks cannot ask of it, they cannot ask of any f.
+    """
+
+    def __init__(self, kernel: Kernel, n_features: int, scale: Scale | None):
+        super().__init__(KernelMap(kernel, np.zeros((1, n_features)), scale), "l1")
+        self.asked: list[Array] = []
+
+    def __call__(self, Z: Any) -> cp.Expression:
+        """f at the rows of Z, which are remembered."""
+        self.asked.append(self._points("f(Z)", Z))
+        return super().__call__(Z)
+
+    def _define(self, g: cp.Variable, affine: Callable[[], tuple[Any, Any]]) -> None:
+        """Nothing ties values to each other."""
+
+    @cached_property
+    def length(self) -> cp.Variable:
+        """Nor to a norm."""
+        import cvxpy as cp
+
+        return cp.Variable(nonneg=True, name="length")
 
 
 def _times(matrix: Any, sign: float, multiplier: Array) -> Array:

@@ -114,9 +114,10 @@ def prior(unlabelled: Array) -> Prior:
     """Five things somebody who has seen handwriting knows, in the order in which they are told.
 
     The rules behind the numbers: one pixel and 15 degrees are what a writer's hand does; rotations
-    interpolate, so they are trusted half; a mean squared difference of 1 along the slants costs as much as a
-    slack of 1 (mu = C); all unlabelled digits together weigh as much as all labelled ones (on the 28 pairs
-    of the other digits that does better than a cost of 1), and half of them are supposed to be eights.
+    interpolate, so a turned copy costs half as much as a digit (cost=0.5); a mean squared difference of 1
+    along the slants costs as much as a slack of 1 (mu = C); all unlabelled digits together weigh as much as
+    all labelled ones (on the 28 pairs of the other digits that does better than a cost of 1), and half of
+    them are supposed to be eights.
     """
     from . import ClassCosts, InvarianceHint, Rotation, Shear, Transductive, Translation, VirtualSamples
 
@@ -266,7 +267,7 @@ def _label(machine: str) -> str:
         PLAIN: f"plain SVM\n{few} labelled digits",
         "+ costs": "+ rare class costs more",
         "+ shifts": "+ copies shifted\nby one pixel",
-        "+ rotations": "+ copies turned by 15°,\ntrusted half",
+        "+ rotations": "+ copies turned by 15°,\nat half the cost",
         "+ slants": "+ slant should not\nmatter",
         "+ unlabelled": f"+ {UNLABELLED} digits\nwithout labels",
         CEILING: f"for comparison: plain\nSVM, {many} labelled",

@@ -9,7 +9,6 @@ All are evaluated on the expressions the problem was written in, not on what a s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,12 +20,15 @@ if TYPE_CHECKING:
 
     import cvxpy as cp
 
-    from .assemble import Compiled
+    from .assemble import Compiled, Spec
+    from .knowledge.demand import Demand
     from .prior import Member
-    from .sample import Array
+    from .sample import Array, Sample
+    from .sets import BoxSet
 
 
 Jacobian = dict["cp.Variable", "Callable[[Array], Array]"]
+Asked = tuple["Member", "Demand"]
 
 
 @dataclass(frozen=True)
@@ -283,47 +285,188 @@ def _lagrangian_parts(constraint: cp.Constraint) -> list[tuple[cp.Expression, Ar
 
 
 def refuse_opposed(
-    members: Sequence[Member], states: Mapping[str, Any], linear: bool, columns: Any = None
+    members: Sequence[Member],
+    states: Mapping[str, Any],
+    sample: Sample,
+    linear: bool,
+    minimal: bool = False,
 ) -> None:
-    """Raise if two hard regions ask for opposite signs at a common point: no f at all can do that."""
-    from .knowledge.regions import RegionKnowledge
-    from .sets import common_point
+    """Raise if hard regions ask for opposite signs of f where no f at all can have them.
 
-    regions = [
+    That is at a point of both, or at two points of which the first has the higher f, if the way from it to
+    the second is one along which f must not fall. ``minimal`` says that the members are known to go together
+    without any one of them.
+    """
+    live = _everywhere(members, states, linear)
+    slopes = [pair for pair in live if pair[1].direction is not None and pair[1].h >= 0]
+    ups, downs = ([(m, d) for m, d in live if d.direction is None and d.sign == s] for s in (1.0, -1.0))
+    opposed = [(up, down) for up in ups for down in downs if up[1].h + down[1].h > 0]
+    for up, down in opposed:
+        if (where := _common_place(up[1], down[1], sample)) is not None:
+            blamed = sorted([up[0], down[0]], key=members.index)
+            raise Infeasible(f"{conflict_text(blamed, sample)} {where}")
+    for up, down in opposed if slopes else []:
+        if (found := _way_down(up, down, slopes, sample, linear)) is not None:
+            guides, where = found
+            blamed = sorted([up[0], down[0], *guides], key=members.index)
+            raise Infeasible(f"{conflict_text(blamed, sample, minimal)} {where}")
+
+
+def _common_place(up: Demand, down: Demand, sample: Sample) -> str | None:
+    """Where two regions meet, in words; None if they do not."""
+    from .sets import common_point, only_touch
+
+    point = common_point(up.region, down.region)
+    if point is None:
+        return None
+    border = ""
+    if only_touch(up.region, down.region):
+        border = (
+            " They meet at their borders only, which belong to both (< and > mean <= and >=): leave a gap "
+            "between them."
+        )
+    return f"Both speak about the point {_numbers(point, sample.feature_names)}.{border}"
+
+
+def _way_down(up: Asked, down: Asked, slopes: list[Asked], sample: Sample, linear: bool) -> Any:
+    """Blocks that forbid f to fall from a point of the one region to one of the other, and where; or None."""
+    from .sets import joined
+
+    def way(guides: list[Asked]) -> Any:
+        along = np.array([demand.sign * np.asarray(demand.direction) for _, demand in guides])
+        return joined(up[1].region, down[1].region, along, _common_box(guides, linear))
+
+    guides, found = slopes, way(slopes)
+    if found is None:
+        return None
+    for guide in slopes:
+        fewer = [other for other in guides if other is not guide]
+        if fewer and (shorter := way(fewer)) is not None:
+            guides, found = fewer, shorter
+    moved = np.flatnonzero(found[0] != found[1])
+    start, end = (_numbers(point, sample.feature_names, moved) for point in found)
+    names = " and ".join(dict.fromkeys(f"'{member.name}'" for member, _ in guides))
+    where = (
+        f"With f the score of {sample.positive!r}, '{up[0].name}' asks for f >= {up[1].h:g} at {start}, "
+        f"'{down[0].name}' for f <= {-down[1].h:g} at {end}, all else alike, and {names} forbids f to fall "
+        "on the way."
+    )
+    return [member for member, _ in guides], where
+
+
+def _everywhere(members: Sequence[Member], states: Mapping[str, Any], linear: bool) -> list[Asked]:
+    """What hard blocks demand at every point of a region, where that is a number."""
+    from .knowledge.regions import RegionKnowledge
+
+    return [
         (member, demand)
         for member in members
         if member.weight > 0 and isinstance(member.block, RegionKnowledge) and member.block.everywhere(linear)
         for demand in states[member.name].demands
-        if demand.direction is None and not callable(demand.h)
+        if not callable(demand.h)
     ]
-    for (one, up), (other, down) in combinations(regions, 2):
-        if up.sign == down.sign or up.h + down.h <= 0:
-            continue
-        point = common_point(up.region, down.region)
-        if point is not None:
-            raise Infeasible(
-                _conflict_text([one, other]) + f" Both speak about the point {_numbers(point, columns)}."
-            )
 
 
-def _numbers(point: Array, columns: Any) -> str:
-    names = [""] * len(point) if columns is None else [f"{name} " for name in columns]
-    shown = ", ".join(f"{name}{x:g}" for name, x in zip(names[:8], point, strict=False))
-    return f"({shown}{', ...' if len(point) > 8 else ''})"
+def _common_box(guides: Sequence[Asked], linear: bool) -> BoxSet:
+    """Where all of these slopes are held; those of a linear f are the same everywhere."""
+    from .sets import BoxSet, everything
+
+    boxes = [demand.region.box for _, demand in guides]
+    if linear:
+        return everything(len(boxes[0][0]))
+    return BoxSet(np.max([low for low, _ in boxes], axis=0), np.min([high for _, high in boxes], axis=0))
 
 
-def _conflict_text(members: Sequence[Member]) -> str:
-    """These blocks conflict, in the user's own words where they have some."""
-    unique = list({member.name: member for member in members}.values())
-    named = [f"'{m.name}'" + (f" ({words})" if (words := m.block.words()) else "") for m in unique]
-    any_one = "it" if len(unique) == 1 else "any one"
-    soften = "Leave one out, or ask for less."
-    if any(getattr(member.block, "hard", False) for member in unique):
-        soften = "Soften one with hard=False, or make it narrower."
+def refuse_impossible(
+    spec: Spec,
+    members: Sequence[Member],
+    states: Mapping[str, Any],
+    sample: Sample,
+    infeasible: Callable[[cp.Problem], bool],
+) -> None:
+    """Raise if hard regions and other hard blocks of a kernel machine contradict each other at some points.
+
+    The values of f at different points are taken for independent of each other: a contradiction is one for
+    every function. Regions are asked at the points that the other blocks speak of.
+    """
+    import cvxpy as cp
+
+    from .assemble import naming
+    from .decision import AnyFunction
+    from .knowledge.base import Context
+    from .knowledge.regions import RegionKnowledge
+
+    regions = _everywhere(members, states, linear=False)
+    others = [
+        m
+        for m in members
+        if m.weight > 0
+        and getattr(m.block, "hard", True)
+        and not (m.block.only_rows or m.block.shares_slack or isinstance(m.block, RegionKnowledge))
+    ]
+    if not regions or not others or spec.kernel is None:
+        return
+    f = AnyFunction(spec.kernel, sample.X.shape[1], spec.scale)
+    rows = np.flatnonzero(sample.cost[: sample.n_train] > 0)
+    slack = cp.Variable(len(rows), nonneg=True)
+    own: dict[str, list[cp.Constraint]] = {}
+    for name, block, _ in others:
+        with naming(name):
+            if not block.requires <= f.has:
+                return  # the machine says so, and what it lacks
+            terms = block.build(f, Context(name, sample, states[name], slack, rows, None, spec.tol))
+        own[name] = list(getattr(terms, "constraints", {}).values())
+    if not f.asked or not any(own.values()):
+        return
+    points = np.unique(np.vstack(f.asked), axis=0)
+    for member, demand in regions:
+        inside = points[demand.region.contains(points, 0.0)]
+        if demand.direction is None and len(inside):
+            row = demand.expression(f, inside) >= demand.asked(inside)
+            own.setdefault(member.name, []).append(row)
+    blocks = _smallest(own, [], infeasible)
+    if blocks:
+        raise Infeasible(conflict_text([m for m in members if m.name in blocks], sample, minimal=False))
+
+
+def _numbers(point: Array, columns: Any, chosen: Sequence[int] | Array | None = None) -> str:
+    """A point in words, or what it has in some of its columns."""
+    names = [f"column {j} " if chosen is not None else "" for j in range(len(point))]
+    if columns is not None:
+        names = [f"{name} " for name in columns]
+    shown = [f"{names[j]}{point[j]:g}" for j in (range(len(point)) if chosen is None else chosen)]
+    return f"({', '.join(shown[:8])}{', ...' if len(shown) > 8 else ''})"
+
+
+def conflict_text(members: Sequence[Member], sample: Sample, minimal: bool = True) -> str:
+    """These blocks conflict, in the user's own words where they have some.
+
+    ``minimal`` says that any of them can be blamed: without it the others go together on this machine.
+    """
+    any_one = "it" if len(_unique(members)) == 1 else "any one"
+    restores = f" (removing {any_one} restores feasibility)" if minimal else ""
+    whose = "decision function"
+    if len(sample.classes) > 2 and np.any(sample.classes == sample.positive):
+        whose = f"score of {sample.positive!r} against the other classes"
     return (
-        f"No decision function satisfies every hard constraint. These conflict: {' and '.join(named)} "
-        f"(removing {any_one} restores feasibility). {soften}"
+        f"No {whose} satisfies every hard constraint. These conflict: {_named(members)}{restores}. "
+        f"{_way_out(members)}"
     )
+
+
+def _unique(members: Sequence[Member]) -> list[Member]:
+    return list({member.name: member for member in members}.values())
+
+
+def _named(members: Sequence[Member]) -> str:
+    words = [(m.name, m.block.words()) for m in _unique(members)]
+    return " and ".join(f"'{name}'" + (f" ({said})" if said else "") for name, said in words)
+
+
+def _way_out(members: Sequence[Member]) -> str:
+    if any(getattr(member.block, "hard", False) for member in members):
+        return "Soften one with hard=False, or make it narrower."
+    return "Leave one out, or ask for less."
 
 
 def conflict_error(compiled: Compiled, infeasible: Callable[[cp.Problem], bool]) -> Infeasible | None:
@@ -332,9 +475,11 @@ def conflict_error(compiled: Compiled, infeasible: Callable[[cp.Problem], bool])
     if not blocks:
         return None
     members = [m for m in compiled.members if m.name in blocks]
-    names = compiled.sample.feature_names
-    refuse_opposed(members, compiled.states, compiled.spec.kernel is None, names)  # it can say where
-    return Infeasible(_conflict_text(members))
+    try:
+        refuse_opposed(members, compiled.states, compiled.sample, compiled.spec.kernel is None, True)
+    except Infeasible as error:
+        return error  # it can say where
+    return Infeasible(conflict_text(members, compiled.sample))
 
 
 def conflict(compiled: Compiled, infeasible: Callable[[cp.Problem], bool]) -> list[str]:
@@ -343,19 +488,112 @@ def conflict(compiled: Compiled, infeasible: Callable[[cp.Problem], bool]) -> li
     ``infeasible`` is the verdict of a solver that can certify it. Removing any one block of the answer
     makes the rest feasible.
     """
+    common = [compiled.constraints["svm.margin"], *compiled.f.definitions.values()]
+    return _smallest(_by_block(compiled), common, infeasible)
+
+
+def _by_block(compiled: Compiled) -> dict[str, list[cp.Constraint]]:
+    own: dict[str, list[cp.Constraint]] = {}
+    for label, constraint in compiled.constraints.items():
+        if not label.startswith("svm."):
+            own.setdefault(label.partition(".")[0], []).append(constraint)
+    return own
+
+
+def _smallest(
+    own: Mapping[str, list[cp.Constraint]],
+    common: list[cp.Constraint],
+    infeasible: Callable[[cp.Problem], bool],
+) -> list[str]:
+    """The deletion filter: without any one of these the verdict is another; empty if it is not given."""
     import cvxpy as cp
 
-    own = {label: c for label, c in compiled.constraints.items() if not label.startswith("svm.")}
-    common = [compiled.constraints["svm.margin"], *compiled.f.definitions.values()]
+    def conflicting(names: list[str]) -> bool:
+        return infeasible(cp.Problem(cp.Minimize(0), [*common, *(c for name in names for c in own[name])]))
 
-    def conflicting(names: set[str]) -> bool:
-        chosen = [c for label, c in own.items() if label.partition(".")[0] in names]
-        return infeasible(cp.Problem(cp.Minimize(0), [*common, *chosen]))
-
-    kept = list(dict.fromkeys(label.partition(".")[0] for label in own))
-    if not conflicting(set(kept)):  # the solver that said so was wrong
+    kept = list(own)
+    if not conflicting(kept):  # the solver that said so was wrong
         return []
-    for name in list(kept):
-        if conflicting(set(kept) - {name}):
-            kept.remove(name)
+    for name in own:
+        rest = [other for other in kept if other != name]
+        if conflicting(rest):
+            kept = rest
     return kept
+
+
+def beyond_reach(compiled: Compiled, least: Callable[[cp.Problem], float]) -> Infeasible | None:
+    r"""The error that names blocks which no f keeps to whose values can be told from rounding; else None.
+
+    A kernel machine can do nearly everything with a norm that is large enough. What counts is
+
+    .. math:: t = \min_f\, t \quad\text{s.t. } \|f\| \le R,\; c_{PK,k}(f) \le t \text{ for all } k ,
+
+    with R the norm at which what is lost of the kernel matrix changes values of f in their second digit. A
+    deletion filter leaves the blocks without any of which t vanishes. ``least`` is what a solver finds.
+    """
+    import cvxpy as cp
+
+    if compiled.spec.kernel is None:
+        return None
+    f, own = compiled.f, _by_block(compiled)
+    t, limit = cp.Variable(nonneg=True), _largest_norm(compiled)
+    size = f.regulariser if f.norm == "l1" else cp.norm(f.features.coordinates(f.c))
+
+    def missed(names: list[str]) -> float:
+        eased = [part for name in names for c in own[name] for part in _eased(c, t)]
+        used = {v.id for c in eased for v in c.variables()}
+        defined = [d for d in f.definitions.values() if used & {v.id for v in d.variables()}]
+        rows = [compiled.constraints["svm.margin"]] if compiled.slack.id in used else []
+        if rows:
+            defined = list(f.definitions.values())
+        return least(cp.Problem(cp.Minimize(t), [size <= limit, *defined, *rows, *eased]))
+
+    kept = list(own)
+    by = missed(kept) if kept else 0.0
+    if by <= MISSED:
+        return None
+    for name in own:
+        rest = [other for other in kept if other != name]
+        if rest and (now := missed(rest)) > MISSED:
+            kept, by = rest, now
+    members = [m for m in compiled.members if m.name in kept]
+    alone = len(members) == 1
+    return Infeasible(
+        f"No decision function with a norm below {limit:.0e}, beyond which its values are lost in rounding, "
+        f"satisfies {'this hard constraint' if alone else 'these hard constraints together'}: "
+        f"{_named(members)}. Whatever f does, "
+        f"{'it is' if alone else 'one of them is'} missed by {0.99 * by:.2g} or more. {_way_out(members)}"
+    )
+
+
+# What blocks are missed by at least, in values of f, before they are said to ask too much.
+MISSED = 1e-2
+
+
+def _largest_norm(compiled: Compiled) -> float:
+    """Where what is lost of the kernel matrix, or of a simplex step, changes f by :data:`MISSED`."""
+    from .decision import RANK_TOLERANCE
+
+    spec, X = compiled.spec, compiled.sample.X[:1000]
+    assert spec.kernel is not None
+    inner = X if spec.scale is None else spec.scale.points(X)
+    if spec.norm == "l1":
+        return MISSED / 1e-9 / max(float(np.abs(spec.kernel(inner, inner[:100])).max()), 1e-300)
+    length = float(np.sqrt(np.max(spec.kernel.diag(inner))))
+    return MISSED / float(np.sqrt(RANK_TOLERANCE)) / max(length, 1e-300)
+
+
+def _eased(constraint: cp.Constraint, t: cp.Variable) -> list[cp.Constraint]:
+    """The constraint, missed by t at most."""
+    import cvxpy as cp
+
+    kinds = cp.constraints
+    if isinstance(constraint, (kinds.Zero, kinds.Equality)):
+        return [constraint.expr <= t, -constraint.expr <= t]
+    if isinstance(constraint, (kinds.Inequality, kinds.NonPos)):
+        return [constraint.expr <= t]
+    if isinstance(constraint, kinds.NonNeg):
+        return [constraint.args[0] >= -t]
+    if isinstance(constraint, cp.SOC):
+        return [cp.SOC(constraint.args[0] + t, constraint.args[1], axis=constraint.axis)]
+    return [constraint]

@@ -35,8 +35,9 @@ from .knowledge.base import Knowledge, is_number, snake_case
 from .knowledge.invariant_loss import InvariantLoss
 from .prior import Prior, as_prior
 from .sample import Array, Sample
-from .solve.machine import Machine, fit_machine
-from .solve.solvers import check_solver
+from .solve.machine import Machine, fit_machine, refuse_conflicts
+from .solve.solvers import check_options, check_solver
+from .words import did_you_mean, warn
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -87,9 +88,9 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         that moves patterns.
     solver : "auto", a solver's name, or a list of names
         A name means that solver and no other; a list is an order of fall-back. ``priorsvm solvers`` lists
-        them; "LIBSVM" is for problems that only add or reweight rows.
+        them; "LIBSVM" (2-norm) and "CENTRES" (1-norm) are for problems that only add or reweight rows.
     solver_options : dict, optional
-        Handed to the solver as they are.
+        Handed to the solver as they are; with a list of solvers, a dict of such dicts by their names.
     tol : float
         Relative residuals and duality gap.
     max_rounds : int
@@ -105,13 +106,12 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn; +1 is ``classes_[1]``.
-    coef_, intercept_ : ``X @ coef_.T + intercept_`` is the decision function of a linear machine.
-    centres_, dual_coef_ : ``kernel_(X, centres_) @ dual_coef_.T + intercept_`` is that of a kernel machine
-        without ``scale``; blocks on slopes add what ``slopes_`` has.
-    support_ : training rows with a positive dual variable.
-    solver_, status_, history_, n_rounds_, objective_ : how the fit went; lists with more than two classes.
-    report_ : what every block contributed.
-    findings_ : what blocks found, by name: for instance the worst point of every uncertain row.
+    intercept_ : the bias of each machine. ``X @ coef_.T + intercept_`` is the decision function of a linear
+        machine, ``kernel_(X, centres_) @ dual_coef_.T + intercept_`` that of a kernel machine without
+        ``scale``; blocks on slopes add what ``slopes_`` has.
+    kernel_ : the kernel with its parameters as numbers; None for a linear machine.
+    solver_, status_, n_rounds_ : who solved the problem, how it ended, after how many rounds; lists with more
+        than two classes.
 
     Examples
     --------
@@ -226,6 +226,9 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         samples = task.samples
         if self.preselect:
             samples = [self._support_only(task, sample, shared) for sample in samples]
+        if many:  # no machine is fitted in vain
+            for sample in samples:
+                refuse_conflicts(task.spec, members, sample)
         if many and self.n_jobs not in (None, 1):
             from joblib import Parallel, delayed
 
@@ -234,7 +237,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             machines = []
             for machine, caught in Parallel(n_jobs=self.n_jobs, verbose=10 * self.verbose)(jobs):
                 for message, category in caught:
-                    warnings.warn(message, category, stacklevel=3)
+                    warn(message, category)
                 machines.append(machine)
             return machines
         if self.verbose and many:
@@ -248,8 +251,11 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         solver: Any = self.solver  # COLUMNS is for what the plain machine has not
         solver = solver if isinstance(solver, str) else [name for name in solver if name != "COLUMNS"]
         solver = "auto" if solver in ("COLUMNS", []) else solver
+        options = self.solver_options
+        if isinstance(solver, list) and len(solver) == 1 < len(self.solver):
+            options = (options or {}).get(solver[0])
         plain = fit_machine(
-            _without_moves(task.spec), [], sample, solver, self.solver_options, verbose=self.verbose, **shared
+            _without_moves(task.spec), [], sample, solver, options, verbose=self.verbose, **shared
         )
         kept = plain.support[: sample.n_train].astype(float)
         return sample.changed_by("preselect", sample.with_factor(kept), 1.0)
@@ -481,9 +487,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
                 raise InvalidInput(f"{name} must be a whole number of at least 1, got {count!r}.")
         if self.n_centres is not None and isinstance(self.kernel, str) and self.kernel == "linear":
             raise InvalidInput("n_centres is for kernel machines: a linear machine has no centres.")
-        if self.solver_options is not None and not isinstance(self.solver_options, dict):
-            raise InvalidInput(f"solver_options must be a dict, got {type(self.solver_options).__name__}.")
         check_solver(self.solver)
+        check_options(self.solver, self.solver_options)
 
     def _with_rows(self, prior: Prior, rows: dict[str, Any]) -> Prior:
         """The prior with the row parameters that were given to fit."""
@@ -496,7 +501,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
                 else "No block takes any."
             )
             raise UnknownParameter(
-                f"fit() got {', '.join(map(repr, unknown))}, which no block knows. {known}"
+                f"fit() got {', '.join(map(repr, unknown))}, which no block knows."
+                f"{did_you_mean(unknown[0], valid)} {known}"
             )
         if not rows:
             return prior
@@ -595,12 +601,11 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             keys = [key for key in values if key != "C" and not key.endswith(("__weight", "__mu"))] or list(
                 values
             )
-            warnings.warn(
+            warn(
                 f"the path over {', '.join(keys)} could not keep its compiled problem: some value changes "
                 "more than weights. C and penalty weights do not; outer weights only if one is 0 or with "
                 f"more than {LIVE_ROWS} rows.",
                 Recompiled,
-                stacklevel=2,
             )
         return models
 
@@ -615,7 +620,10 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             known = prior.get_params()
             if "__" not in key or key not in known:
                 options = sorted([*own, *(k for k in known if "__" in k)])
-                raise UnknownParameter(f"fit_path does not know {key!r}. It knows: {', '.join(options)}.")
+                raise UnknownParameter(
+                    f"fit_path does not know {key!r}.{did_you_mean(key, options)} "
+                    f"It knows: {', '.join(options)}."
+                )
             prior.set_params(**{key: value})
             self.prior = prior
 

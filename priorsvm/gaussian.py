@@ -13,7 +13,6 @@ objective (Varadhan & Roland 2008); plain steps can take thousands where half of
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +21,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .sample import Array
+from .words import warn
 
 # Rows are worked on in parts of this many entries of their covariances.
 _BLOCK = 2**22
@@ -69,11 +69,10 @@ class Gaussian:
                 steps += 1
                 now = further if reached >= value else two
         if change > tol:
-            warnings.warn(
+            warn(
                 f"the Gaussian of the rows with missing values still moved by {change:.0e} of a standard "
                 f"deviation after {steps} steps.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return cls(centre + spread * now.mean, now.covariance * np.outer(spread, spread))
 

@@ -15,7 +15,6 @@ import json
 import os
 import pkgutil
 import uuid
-import warnings
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -32,6 +31,8 @@ from sklearn.base import BaseEstimator
 import priorsvm
 
 from .errors import BadFile, InvalidInput, InvalidType, OtherVersion, SkopsNotInstalled
+from .intact import Broken, check_intact
+from .words import warn
 
 FORMAT = 1
 """Version of the format that :func:`save` writes. :func:`load` reads this one and all before it."""
@@ -50,6 +51,7 @@ _APART = {
     "demo_rule",
     "errors",
     "explain",
+    "intact",
     "persist",
     "plot",
     "testing",
@@ -186,8 +188,9 @@ def load(path: str | os.PathLike[str], trusted: Iterable[type | str] = ()) -> An
     Raises
     ------
     BadFile
-        The file is damaged, of another kind, of a newer format, or holds types that are not trusted; the
-        message names them.
+        The file is damaged, of another kind, of a newer format, holds types that are not trusted, or a model
+        whose parts do not fit together: arrays of another shape or kind, an f that is not finite, machines of
+        other classes. The message says which.
 
     Examples
     --------
@@ -205,6 +208,9 @@ def load(path: str | os.PathLike[str], trusted: Iterable[type | str] = ()) -> An
     try:
         _inspect(data, path, names)
         model = skops.loads(data, trusted=[*TRUSTED, *names])
+        check_intact(model)
+    except Broken as error:
+        raise BadFile(f"{path} holds a model whose parts do not fit together: {error}.") from error
     except (BadFile, OtherVersion):
         raise
     except BadZipFile as error:
@@ -238,6 +244,10 @@ def _names(trusted: Iterable[type | str]) -> set[str]:
     """Full names of what the user trusts."""
     if isinstance(trusted, (str, type)):
         trusted = [trusted]
+    if not isinstance(trusted, Iterable):
+        raise InvalidType(
+            f"trusted takes a list of classes, or of full names such as 'mymodule.MyBlock'; got {trusted!r}."
+        )
     names = set()
     for item in trusted:
         if not isinstance(item, (str, type)):
@@ -279,11 +289,10 @@ def _check_header(archive: ZipFile, path: Any) -> None:
             f"{priorsvm.__version__}, which reads formats up to {FORMAT}. Upgrade priorsvm."
         )
     if writer != priorsvm.__version__:
-        warnings.warn(
+        warn(
             f"{path} was saved by priorsvm {writer}, and this is {priorsvm.__version__}: what is kept inside "
             "a model may have changed. Compare its answers with known ones, or fit it again.",
             OtherVersion,
-            stacklevel=4,
         )
 
 

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 
 from .errors import InvalidInput, InvalidType, NameClash
 from .knowledge.base import Knowledge, described, is_number, snake_case
+from .words import did_you_mean
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 
@@ -87,16 +88,7 @@ class Prior(BaseEstimator):
             if not (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)):
                 raise InvalidType(f"Prior(blocks) takes (name, block) pairs, got {item!r}.")
             name, block = item
-            if not _NAME.match(name):
-                raise InvalidInput(
-                    f"block name {name!r} is not allowed: use lower-case letters, digits and single "
-                    "underscores, beginning with a letter."
-                )
-            if name in _RESERVED:
-                raise InvalidInput(
-                    f"block name {name!r} is taken by the machine itself: "
-                    "choose another with block.named('...')."
-                )
+            check_name(name)
             if name in seen:
                 raise NameClash(f"two blocks are called '{name}'. Rename one with block.named('...').")
             if not isinstance(block, Knowledge):
@@ -179,7 +171,10 @@ class Prior(BaseEstimator):
         for key, value in sorted(params.items(), key=lambda item: "__" in item[0]):
             name, _, parameter = key.partition("__")
             if name not in self.names:
-                raise InvalidInput(f"there is no block {name!r} to set {key!r}; the blocks are {self.names}.")
+                raise InvalidInput(
+                    f"there is no block {name!r} to set {key!r}; the blocks are {self.names}."
+                    f"{did_you_mean(name, self.names)}"
+                )
             if not parameter:
                 self.blocks = [(n, value if n == name else b) for n, b in self.blocks]
             elif parameter == "weight":
@@ -202,6 +197,21 @@ class Prior(BaseEstimator):
             taken.add(name)
             terms.append(text if weight == 1 else f"{_shortest(weight)} * {text}")
         return " + ".join(terms) or "Prior([])"
+
+
+def check_name(name: Any) -> None:
+    """A name that can stand in ``prior__<name>__<parameter>``, and that the machine has not taken itself."""
+    if not isinstance(name, str):
+        raise InvalidType(f"a block's name is a text, got {name!r}.")
+    if not _NAME.match(name):
+        raise InvalidInput(
+            f"block name {name!r} is not allowed: use lower-case letters, digits and single "
+            "underscores, beginning with a letter."
+        )
+    if name in _RESERVED:
+        raise InvalidInput(
+            f"block name {name!r} is taken by the machine itself: choose another with block.named('...')."
+        )
 
 
 def copied(block: Knowledge) -> Knowledge:

@@ -19,7 +19,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import chain, product
 from typing import NamedTuple
 from unicodedata import category, east_asian_width, normalize
@@ -28,6 +27,7 @@ import numpy as np
 
 from .errors import BadRule
 from .sample import Array
+from .words import closest
 
 MAX_ALTERNATIVES = 1000
 MAX_DEPTH = 50
@@ -356,9 +356,8 @@ class _Reader:
         name, following = self.token.word, self.tokens[self.position + 1]
         if (following.kind, following.word) == ("sign", "("):
             return self._unexpected(f"functions such as {_quote(name)} cannot be used: add a column for it")
-        lower = {column.lower(): column for column in self.columns}
-        if close := get_close_matches(name.lower(), lower, 1):
-            hint = f"did you mean {_spelled(lower[close[0]])}?"
+        if (meant := closest(name, self.columns)) is not None:
+            hint = f"did you mean {_spelled(meant)}?"
         else:
             listed = [*map(_spelled, self.columns[:10]), *["…"] * (len(self.columns) > 10)]
             hint = f"the columns are {', '.join(listed)}"

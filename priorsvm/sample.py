@@ -9,6 +9,7 @@ import numpy as np
 
 from .errors import InvalidInput, InvalidType
 from .rows import Array, same, to_width
+from .words import did_you_mean
 
 if TYPE_CHECKING:
     from .assemble import Spec
@@ -107,8 +108,12 @@ class Sample:
     def sign(self, label: Any) -> float:
         """+1 if ``label`` is this machine's positive class, else -1; an error if it is no class at all."""
         if np.ndim(label) > 0 or not np.any(self.classes == label):
-            known = ", ".join(repr(c) for c in self.classes.tolist())
-            raise InvalidInput(f"label {label!r} is not among the classes of the training data: {known}.")
+            classes = self.classes.tolist()
+            meant = did_you_mean(label, [c for c in classes if isinstance(c, str)])
+            raise InvalidInput(
+                f"label {label!r} is not among the classes of the training data: "
+                f"{', '.join(map(repr, classes))}.{meant}"
+            )
         return 1.0 if label == self.positive else -1.0
 
     def column(self, key: Any) -> int:
@@ -119,7 +124,7 @@ class Sample:
             if key in names:
                 return int(names.index(key))
             known = f"The columns are: {', '.join(names)}." if names else "Fit on a DataFrame to use names."
-            raise InvalidInput(f"there is no column {key!r}. {known}")
+            raise InvalidInput(f"there is no column {key!r}.{did_you_mean(key, names)} {known}")
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool) and 0 <= key < d:
             return int(key)
         raise InvalidInput(f"there is no column {key!r}: give a name, or an index from 0 to {d - 1}.")

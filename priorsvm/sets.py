@@ -378,25 +378,108 @@ def common_point(a: Set, b: Set) -> Array | None:
 
 
 def _common_point_of_convex(a: Set, b: Set) -> Array | None:
+    d = len(a.box[0])
+    found = _joined_convex(a, b, np.empty((0, d)), everything(d))
+    return None if found is None else found[0]
+
+
+def everything(d: int) -> BoxSet:
+    """All points of d columns."""
+    return BoxSet(np.full(d, -np.inf), np.full(d, np.inf))
+
+
+def joined(a: Set, b: Set, along: Array, space: BoxSet) -> tuple[Array, Array] | None:
+    r"""A point x of a and one of b that is reached from it, :math:`x + \sum_j t_j v_j` with :math:`t \ge 0`.
+
+    Both lie in the box ``space``. None if there are no such points, or if a set is given by a function and
+    none were found.
+    """
+    if isinstance(a, LevelSet) or isinstance(b, LevelSet):
+        return _joined_by_rays(a, b, along, space)
+    axes = np.count_nonzero(along, axis=1) == 1
+    if isinstance(a, BoxSet) and isinstance(b, BoxSet) and axes.all():
+        return _joined_boxes(a, b, along, space)
+    return _joined_convex(a, b, along, space)
+
+
+def _joined_boxes(a: BoxSet, b: BoxSet, along: Array, space: BoxSet) -> tuple[Array, Array] | None:
+    """Column by column, to the last digit: every direction is along one of them."""
+    low_a, high_a = np.maximum(a.low, space.low), np.minimum(a.high, space.high)
+    low_b, high_b = np.maximum(b.low, space.low), np.minimum(b.high, space.high)
+    up, down = (along > 0).any(axis=0), (along < 0).any(axis=0)
+    empty = (low_a > high_a) | (low_b > high_b)
+    if np.any(empty | (~up & (low_b > high_a)) | (~down & (low_a > high_b))):
+        return None
+    middle_low, middle_high = np.maximum(low_a, low_b), np.minimum(high_a, high_b)
+    apart = middle_low > middle_high
+    common = np.clip(0.0, np.where(apart, -np.inf, middle_low), np.where(apart, np.inf, middle_high))
+    x = np.where(apart, np.where(low_b > high_a, high_a, low_a), common)
+    y = np.where(apart, np.where(low_b > high_a, low_b, high_b), common)
+    return x, y
+
+
+def _joined_by_rays(a: Set, b: Set, along: Array, space: BoxSet) -> tuple[Array, Array] | None:
+    """Points of a, moved along one direction after another as far as both boxes go."""
+    if not a.bounded or not b.bounded:
+        return None
+    starts = a.points(256)
+    starts = starts[a.contains(starts) & space.contains(starts)]
+    reach = np.max(np.concatenate([a.box, b.box]), axis=0) - np.min(np.concatenate([a.box, b.box]), axis=0)
+    for v in along:
+        steps = np.linspace(0.0, 1.0, 65) * float(np.max(reach[v != 0] / np.abs(v[v != 0])))
+        ends = (starts[:, None] + steps[:, None] * v).reshape(-1, len(v))
+        found = np.flatnonzero(b.contains(ends) & space.contains(ends))
+        if len(found):
+            return starts[found[0] // len(steps)], ends[found[0]]
+    return None
+
+
+def _joined_convex(a: Set, b: Set, along: Array, space: BoxSet) -> tuple[Array, Array] | None:
+    """A linear programme, or a cone programme if one of them is an ellipsoid."""
     import cvxpy as cp
 
+    d, steps = len(a.box[0]), len(along)
     if not (isinstance(a, EllipsoidSet) or isinstance(b, EllipsoidSet)):
-        (B_a, d_a), (B_b, d_b) = a.inequalities, b.inequalities  # type: ignore[attr-defined]
-        B, d = np.vstack([B_a, B_b]), np.concatenate([d_a, d_b])
-        return linear_minimum(np.zeros(B.shape[1]), B, d)[1]
-    x = cp.Variable(len(a.box[0]))
-    constraints: list[Any] = []
-    for s in (a, b):
+        rows, limits = [np.column_stack([np.zeros((steps, d)), -np.eye(steps)])], [np.zeros(steps)]
+        for s, moves in ((a, 0.0), (space, 0.0), (b, 1.0), (space, 1.0)):
+            B, limit = s.inequalities  # type: ignore[attr-defined]
+            rows.append(np.column_stack([B, moves * (B @ along.T)]))
+            limits.append(limit)
+        found = linear_minimum(np.zeros(d + steps), np.vstack(rows), np.concatenate(limits))[1]
+        return None if found is None else (found[:d], found[:d] + found[d:] @ along)
+    x, y = cp.Variable(d), cp.Variable(d)
+    constraints: list[Any] = [x == y]
+    if steps:
+        constraints = [y == x + along.T @ cp.Variable(steps, nonneg=True)]
+    for point, s in ((x, a), (y, b), (x, space), (y, space)):
         if isinstance(s, EllipsoidSet):
             z = cp.Variable(s.A.shape[1])
-            constraints += [x == s.centre + s.A @ z, cp.norm(z) <= 1]
+            constraints += [point == s.centre + s.A @ z, cp.norm(z) <= 1]
         else:
-            B, d = s.inequalities  # type: ignore[attr-defined]
-            constraints.append(B @ x <= d)
+            B, limit = s.inequalities  # type: ignore[attr-defined]
+            constraints += [B @ point <= limit] if len(B) else []
     problem = cp.Problem(cp.Minimize(0), constraints)
     problem.solve(solver="CLARABEL")
     if problem.status == cp.INFEASIBLE:
         return None
     if problem.status != cp.OPTIMAL:
         raise SolverFailed(f"Clarabel could not decide whether two regions meet: {problem.status}.")
-    return np.asarray(x.value)
+    return np.asarray(x.value), np.asarray(y.value)
+
+
+def only_touch(a: Set, b: Set) -> bool:
+    """Whether two boxes or polyhedra that have an inside meet nowhere but on their borders."""
+    if not all(isinstance(s, (BoxSet, PolyhedronSet)) for s in (a, b)):
+        return False
+    ends = np.concatenate([a.box, b.box])
+    ends = np.where(np.isfinite(ends), ends, 0.0)
+    size = np.ptp(ends, axis=0)
+    size = np.where(size > 0, size, 1.0)
+    parts = [s.inequalities for s in (a, b)]  # type: ignore[attr-defined]
+    both = np.vstack([B for B, _ in parts]), np.concatenate([d for _, d in parts])
+    return all(_has_inside(B, d, size) for B, d in parts) and not _has_inside(*both, size)
+
+
+def _has_inside(B: Array, d: Array, size: Array) -> bool:
+    """Whether ``Bx <= d`` holds in some box around a point, of a millionth of these sizes."""
+    return linear_minimum(np.zeros(B.shape[1]), B, d - 1e-6 * np.abs(B) @ size)[1] is not None

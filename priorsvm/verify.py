@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -123,7 +124,12 @@ class Verification:
         return "\n".join([table, *self._notes()])
 
     def _notes(self) -> list[str]:
-        notes = []
+        many = len({check.label for check in self.checks}) > 1
+        notes = [
+            f"{f'class {check.label}: ' if many else ''}{check.block}: {'; '.join(check.verdict.remarks)}"
+            for check in self.checks
+            if check.verdict.remarks
+        ]
         for name, found in self.stability.items():
             changed = ", ".join(map(str, found.changed[:5].tolist()))
             notes.append(f"{name}: {found}" + (f"; the worst are rows {changed}" if changed else ""))
@@ -132,7 +138,7 @@ class Verification:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return html_table(*self._cells()) + "".join(f"<p>{note}</p>" for note in self._notes())
+        return html_table(*self._cells()) + "".join(f"<p>{escape(note)}</p>" for note in self._notes())
 
 
 def verify(machines: Sequence[Machine]) -> Verification:

@@ -51,6 +51,14 @@ def test_the_rows_of_cones_and_trajectories_are_measured_on_equal_problems(bench
 
 
 @pytest.mark.slow
+def test_the_rows_of_the_1_norm_machine_are_measured_on_equal_problems(benchmarks):
+    pytest.importorskip("highspy")
+    rows = benchmarks.main(["engine_lp", "--quick"])
+    assert [row["name"] for row in rows] == ["engine_lp"] * 2
+    assert all(row["ratio"] > 0 and abs(row["gap"]) < 1e-6 for row in rows)
+
+
+@pytest.mark.slow
 def test_the_rows_of_the_invariant_loss_are_measured_on_equal_problems(benchmarks):
     rows = benchmarks.main(["invariant", "--quick"])
     assert [row["peer"] for row in rows] == ["whole orbit", "whole orbit, CVXPY", "whole orbit"]

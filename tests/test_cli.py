@@ -5,10 +5,11 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import priorsvm
-from priorsvm import cli
+from priorsvm import cli, demo
 from priorsvm.solve import solvers
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -88,25 +89,46 @@ def test_solvers_with_nothing_missing_says_so_by_silence(capsys, monkeypatch):
     assert "Not installed" not in capsys.readouterr().out
 
 
-def test_blocks_lists_every_public_block_and_kernel(capsys):
+def listed_by_heading(text):
+    """Heading -> {name: line of description}, of what `priorsvm blocks` prints."""
+    found = {}
+    for section in text.rstrip("\n").split("\n\n"):
+        heading, *lines = section.splitlines()
+        assert not heading.startswith(" ")
+        assert all(re.match(r"  \w", line) for line in lines[::2])
+        assert all(re.match(r"      \S", line) for line in lines[1::2])
+        names = [line.strip().partition("(")[0] for line in lines[::2]]
+        found[heading.partition(":")[0]] = dict(zip(names, lines[1::2], strict=True))
+    return found
+
+
+def test_blocks_lists_every_public_block_kernel_and_transform_once(capsys):
     assert cli.main(["blocks"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    listed = {line.partition("(")[0] for line in lines[::2]}
+    printed = capsys.readouterr().out
+    sections = listed_by_heading(printed)
+    listed = [name for names in sections.values() for name in names]
+    bases = priorsvm.Knowledge, priorsvm.Kernel, priorsvm.Transform
     public = [getattr(priorsvm, name) for name in priorsvm.__all__]
-    blocks = {
-        value.__name__
-        for value in public
-        if inspect.isclass(value)
-        and issubclass(value, (priorsvm.Knowledge, priorsvm.Kernel))
-        and value not in (priorsvm.Knowledge, priorsvm.Kernel)
-    }
-    assert listed == blocks - {"Spectral"}  # a base of others
-    assert "VirtualSamples(transform, cost=1.0)" in lines
-    assert "    Every training row also in its transformed versions." in lines
-    for description in lines[1::2]:
-        assert description.startswith("    ")
-        assert description.strip()
-        assert not set("\\`") & set(description), "mathematics is printed as text"
+    kinds = {value.__name__ for value in public if inspect.isclass(value) and issubclass(value, bases)}
+    assert sorted(listed) == sorted(kinds - {"Knowledge", "Kernel", "Spectral", "Transform"})
+    assert "  VirtualSamples(transform, cost=1.0)\n      Every training row also in" in printed
+    for names in sections.values():
+        assert not [line for line in names.values() if set("\\`") & set(line)], "mathematics is text"
+
+
+def test_blocks_stand_under_what_they_do(capsys):
+    cli.main(["blocks"])
+    sections = listed_by_heading(capsys.readouterr().out)
+    assert list(sections) == ["Rows", "Hints", "Regions", "Worst case", "Kernels", "Transforms"]
+    for heading, names in {
+        "Rows": ("ClassCosts", "VirtualSupportVectors", "Transductive", "RowPermutations"),
+        "Hints": ("InvarianceHint", "TangentPenalty"),
+        "Regions": ("Rule", "Region", "Ellipsoid", "Monotone"),
+        "Worst case": ("UncertainSamples", "MissingValues", "Trajectories", "InvariantLoss"),
+        "Kernels": ("RBF", "Jitter", "Bhattacharyya"),
+        "Transforms": ("Translation", "FeatureScaling", "FeatureDeletion"),
+    }.items():
+        assert set(names) <= set(sections[heading])
 
 
 @pytest.mark.slow
@@ -133,6 +155,15 @@ def test_demo_prints_report_and_table_and_writes_a_picture(tmp_path, capsys):
 
 
 @pytest.mark.slow
+def test_the_words_of_the_demo_are_those_of_its_blocks():
+    blocks = demo.prior(np.zeros((100, 64)))
+    assert demo._label("+ rotations").endswith("at half the cost")
+    assert blocks["rotations"].cost == 0.5
+    assert (blocks["rotations"].transform.degrees, blocks["shifts"].transform.pixels) == (15, 1)
+    assert blocks["shifts"].cost == 1.0
+    assert all(blocks.weights is None or weight == 1 for *_, weight in blocks)
+
+
 def test_demo_works_with_one_draw(tmp_path, capsys):
     assert cli.main(["demo", "--seeds", "1", "--output", str(tmp_path / "demo.svg")]) == 0
     assert "<svg" in (tmp_path / "demo.svg").read_text()

@@ -261,6 +261,7 @@ def test_a_class_of_interest_has_its_own_machine_and_margins():
     assert_allclose(model.decision_function(lines_of(ax, 1.6))[:, 1], 0.0, atol=5e-3)
     assert_allclose(np.abs(model.decision_function(lines_of(ax, 1.0))[:, 1]), 1.0, atol=5e-3)
     assert_allclose(places(ax, "support vectors"), X[model._machines[1].support[:150]][:, 2:])
+    assert "f = 0, 1 against the rest" in legend(ax)
     joint = PriorSVC(kernel=RBF(0.5), multi_class="joint").fit(X[:, 2:], y)
     scores = joint.decision_function(lines_of(plot.decision(joint, class_of_interest=1), 1.0))
     lead = scores[:, 1] - np.delete(scores, 1, axis=1).max(axis=1)
@@ -546,6 +547,33 @@ def test_marks_are_where_verify_finds_the_worst_place(clouds):
     assert not any("worst" in text for text in legend(plot.decision(model, verify=False)))
 
 
+def test_a_worst_place_off_the_slice_has_a_thin_mark():
+    X = np.random.default_rng(2).normal(size=(30, 3))
+    y = (X[:, 0] > 0).astype(int)
+    prior = Box({0: (1, 2)}, label=0, mu=0.1).named("broken") + Box({0: (-9, -7)}, 0, mu=100).named("kept")
+    model = PriorSVC(prior).fit(X, y)
+    found = model.verify()
+    words = {name: "holds" if found[name].holds else "violated" for name in ("broken", "kept")}
+    assert words == {"broken": "violated", "kept": "holds"}
+
+    def marks(at):
+        ax = plot.decision(model, at=at)
+        return {text.split()[1]: (text, labelled(ax, text)) for text in legend(ax) if "worst" in text}
+
+    elsewhere = marks({2: 0.0})
+    for name in ("broken", "kept"):
+        text, mark = elsewhere[name]
+        assert text.endswith("proven; off this slice)")
+        assert_allclose(mark.get_offsets()[0], found[name].where[:2])
+        assert len(mark.get_paths()[0].vertices) == 4  # two strokes
+    inside = marks({2: found["broken"].where[2]})
+    assert inside["broken"][0].endswith("proven)")
+    assert len(inside["broken"][1].get_paths()[0].vertices) > 4
+    assert inside["kept"][0].endswith("off this slice)") == (
+        found["kept"].where[2] != found["broken"].where[2]
+    )
+
+
 def test_blocks_that_ask_nothing_of_places_have_no_mark(clouds):
     ax = plot.decision(PriorSVC(ClassCosts({0: 2}) + Monotone({0: 1}, hard=True)).fit(*clouds))
     assert legend(ax) == ["0", "1", "support vectors", "f = 0", "f = ±1"]
@@ -716,6 +744,37 @@ def test_convergence_of_one_round_and_of_many_classes():
     assert_allclose(one.lines[0].get_ydata(), model.objective_[2])
 
 
+def test_numbers_at_the_axes_can_be_read_as_they_are(zeros_and_ones):
+    model = PriorSVC(InvariantLoss(Translation((8, 8)), method="columns")).fit(*zeros_and_ones)
+    history = model._machines[0].history
+    for k, entry in enumerate(history):  # objectives that differ in their sixth digit
+        entry.update(objective=12.34567 + 1e-6 * k, lower=12.34567 + 5e-7 * k, upper=12.346 - 1e-6 * k)
+    ax = plot.convergence(model)
+    ax.figure.draw_without_rendering()
+    assert ax.yaxis.get_offset_text().get_text() == ""
+    low, high = ax.get_ylim()
+    ticks = [float(label.get_text()) for label in ax.get_yticklabels()]
+    assert sum(low <= tick <= high for tick in ticks) >= 3
+    assert len(set(ticks)) == len(ticks)
+
+
+def test_one_round_is_round_one(clouds):
+    ax = plot.convergence(PriorSVC().fit(*clouds))
+    ax.figure.draw_without_rendering()
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("show", ["weights", "score"])
+def test_no_axis_of_scores_goes_beyond_one(show):
+    X, y = np.array([[0.0, 1.0], [1.0, 0.0], [3.0, 1.0], [4.0, 0.0]]), [0, 0, 1, 1]
+    models = PriorSVC().fit_path(X, y, {"C": [1e-3, 10, 100]})
+    ax = plot.path(models, [1e-3, 10, 100], X, y, show=show)
+    [scores] = [a for a in ax.figure.axes if a.get_ylabel() == "score"]
+    assert scores.lines[0].get_ydata().max() == 1.0
+    assert scores.get_ylim()[1] == 1.0
+    assert not scores.lines[0].get_clip_on()
+
+
 def test_shares_add_up_to_the_objective(clouds):
     X, y = clouds
     prior = (
@@ -883,6 +942,8 @@ def test_models_that_have_no_plane(clouds):
         ),
         (lambda: plot.images(np.zeros((2, 6)), 6), r"shape must be \(height, width\) in pixels, got 6"),
         (lambda: plot.images([["a"]], (1, 1)), "rows must be numbers"),
+        (lambda: plot.images([[np.nan, 1.0]], (1, 2)), "some pixels are NaN or infinite. .*nan_to_num"),
+        (lambda: plot.images([[np.inf, 1.0]], (1, 2)), "some pixels are NaN or infinite"),
         (lambda: plot.images(np.zeros((2, 6)), (2, 3), titles=["a"]), "there are 1 titles for 2 images"),
         (
             lambda: plot.images(np.zeros((2, 6)), (2, 3), columns=0),
@@ -951,6 +1012,28 @@ def test_wrong_arguments_of_path(clouds):
         plot.path(models, [1, 2], show="score")
     with pytest.raises(NotFitted, match=r"plot.path"):
         plot.path([PriorSVC()], [1])
+
+
+def test_models_of_other_columns_are_no_path(clouds):
+    X, y = clouds
+    two, three = PriorSVC().fit(X, y), PriorSVC().fit(np.c_[X, X[:, 0]], y)
+    frames = [PriorSVC().fit(pd.DataFrame(X, columns=list(names)), y) for names in ("ab", "ba")]
+    for show in ("weights", "shares"):
+        with pytest.raises(InvalidInput, match="model 1 was fitted on 3 columns, and the first on 2 columns"):
+            plot.path([two, three], [1, 2], show=show)
+        with pytest.raises(
+            InvalidInput, match=r"model 1 was fitted on \['b', 'a'\], and the first on \['a', 'b'\]"
+        ):
+            plot.path(frames, [1, 2], show=show)
+
+
+@pytest.mark.parametrize("name", plot.__all__)
+def test_axes_that_are_none_are_refused_by_name(name):
+    for wrong in (3, "left", plt.figure()):
+        with pytest.raises(
+            InvalidType, match=rf"plot\.{name}: ax must be matplotlib Axes.*got {type(wrong).__name__}"
+        ):
+            getattr(plot, name)(None, None, ax=wrong)
 
 
 def test_every_function_is_published():

@@ -220,12 +220,21 @@ def test_names_that_are_not_allowed(name):
         InvalidInput, match="is not allowed: use lower-case letters, digits and single underscores"
     ):
         Prior([(name, costs())]).validate()
+    with pytest.raises(InvalidInput, match="is not allowed"):  # at once, where it was written
+        costs().named(name)
+
+
+def test_a_name_is_a_text():
+    with pytest.raises(InvalidType, match="a block's name is a text, got 3"):
+        costs().named(3)
 
 
 @pytest.mark.parametrize("name", ["svm", "blocks", "weights"])
 def test_names_that_are_taken(name):
     with pytest.raises(InvalidInput, match=f"block name '{name}' is taken by the machine itself"):
-        costs().named(name).validate()
+        Prior([(name, costs())]).validate()
+    with pytest.raises(InvalidInput, match="is taken"):
+        costs().named(name)
 
 
 @pytest.mark.parametrize("name", ["a", "a1", "tumour_2", "x_1_b"])

@@ -37,7 +37,7 @@ def plain(latex: str) -> str:
         return f"\0{len(words) - 1}\0"
 
     text = re.sub(r"\\(?:text|mathrm|operatorname)" + GROUP, aside, latex)
-    text = re.sub(r"\\(?:big|Big|bigg|Bigg|left|right|textstyle|displaystyle)(?![a-zA-Z])", "", text)
+    text = re.sub(r"\\(?:big|Big|bigg|Bigg|left|right|textstyle|displaystyle|mathbf)(?![a-zA-Z])", "", text)
     text = re.sub(r"\\[,;:! ]|\\quad|~", " ", text)
     text = text.replace(r"\tfrac12", "½").replace(r"\frac12", "½").replace(r"\|", "‖")
     fraction = re.compile(r"\\t?frac" + GROUP + GROUP)

@@ -210,7 +210,9 @@ def _rows(machine: Machine, label: Any, contributions: dict[tuple[str, str], flo
         active, price = int(np.sum(duals > 1e-6 * largest)), float(duals.sum())
         figures = len(duals), active, float("nan"), price
         rows.append(Row(label, block, constraint, 0.0, weights[block], *figures))
-    return rows
+    # A block's constraints stand below its penalties, the blocks in their order.
+    order = [*(name for name in sample.shares if name not in weights), *weights]
+    return sorted(rows, key=lambda row: order.index(row.block))
 
 
 def _sizes(dual: Any) -> Array:

@@ -12,7 +12,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from difflib import get_close_matches
 from functools import reduce
 from numbers import Real
 from typing import Any, Literal, Self, TypeGuard
@@ -22,7 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import gen_batches
 
-from priorsvm.errors import InvalidInput, InvalidType, MissingCapability, readable
+from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
+from priorsvm.words import did_you_mean, readable
 
 Array = NDArray[np.float64]
 Definiteness = Literal["psd", "cpd", "indefinite", "unknown"]
@@ -829,9 +829,7 @@ def is_number(value: object) -> TypeGuard[float]:
 
 def one_of(names: Collection[str], given: object) -> str:
     """The end of a message about a name that is none of these."""
-    close = get_close_matches(str(given).lower(), names, n=1)
-    suggestion = f" Did you mean {close[0]!r}?" if close else ""
-    return f"expected one of {', '.join(map(repr, names))}.{suggestion}"
+    return f"expected one of {', '.join(map(repr, names))}.{did_you_mean(given, names)}"
 
 
 def _kernel(part: object, owner: Kernel) -> Kernel:

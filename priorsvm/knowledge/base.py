@@ -120,6 +120,7 @@ class Verdict:
     proven : True if ``worst`` is exact over all the block speaks of, False if it was sampled.
     checked, violated : at how many places f was evaluated, and at how many of them it was wrong.
     asked : what was asked, in words.
+    remarks : what else is worth knowing of the places the block speaks of, a sentence each.
 
     Examples
     --------
@@ -137,6 +138,7 @@ class Verdict:
     checked: int = 0
     asked: str = ""
     violated: int = 0
+    remarks: tuple[str, ...] = ()
 
     @classmethod
     def at_points(cls, excess: Array, points: Any, asked: str, tol: float, proven: bool = True) -> Verdict:
@@ -187,6 +189,7 @@ class Knowledge(BaseEstimator):
     way_out_of_collapse : what to do when the block has left a constant f.
     latex : formulas by penalty name, constraint label, or ``"sample"`` for what ``prepare`` does; there
         ``<p>`` stands for the power the loss has.
+    letters : what the letters of these formulas mean, in LaTeX: ``{"z_p": r"\text{the slack of point } p"}``.
     """
 
     # NumPy scalars would otherwise take `np.float64(2) * block` for an array operation.
@@ -200,6 +203,7 @@ class Knowledge(BaseEstimator):
     moves_rows: ClassVar[bool] = False
     allow_nan: ClassVar[bool] = False
     latex: ClassVar[dict[str, str]] = {}
+    letters: ClassVar[dict[str, str]] = {}
     way_out_of_collapse: ClassVar[str] = "Soften it, shrink its region, or use another kernel."
 
     def validate(self, sample: Sample) -> None:
@@ -323,8 +327,9 @@ class Knowledge(BaseEstimator):
 
     def named(self, name: str) -> Prior:
         """A copy of this block under a name of your own, as a prior of one."""
-        from ..prior import Prior, copied
+        from ..prior import Prior, check_name, copied
 
+        check_name(name)
         return Prior([(name, copied(self))])
 
     def _as_prior(self) -> Prior:

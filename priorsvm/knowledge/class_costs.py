@@ -43,6 +43,7 @@ class ClassCosts(Knowledge):
     """
 
     latex: ClassVar[dict[str, str]] = {"sample": r"\sum_{i} (C_i - C)\, \xi_i<p>"}
+    letters: ClassVar[dict[str, str]] = {"C_i": r"C \text{ times the cost of row } i"}
 
     def __init__(self, costs: Any, scale: float = 0.1):
         self.costs = costs

@@ -46,6 +46,10 @@ class InvarianceHint(Knowledge):
         "mu": r"\frac{1}{M} \sum_{i,\theta} \big(f(T_\theta x_i) - f(x_i)\big)^2",
         "equal": r"f(T_\theta x_i) = f(x_i)",
     }
+    letters: ClassVar[dict[str, str]] = {
+        r"T_\theta": r"\text{the move by } \theta",
+        "M": r"\text{the number of moved rows}",
+    }
 
     def __init__(self, transform: Any, mu: float = 1.0, hard: bool = False):
         self.transform = transform

@@ -136,6 +136,14 @@ class InvariantLoss(Knowledge):
         "closed": r"y_i f(x_i) - k z_i - \textstyle\sum_j v_{ij} \ge \rho_i - \xi_i",
         "gains": r"z_i + v_{ij} \ge \max((1 - l)\, y_i x_{ij} w_j,\; (1 - u)\, y_i x_{ij} w_j)",
     }
+    letters: ClassVar[dict[str, str]] = {
+        r"T_\theta": r"\text{the move by } \theta",
+        r"\Delta(\theta)": r"\text{the part of the margin that a move so strong is asked for}",
+        r"\Delta(y_i, k, \theta)": r"\text{the same, times what taking } y_i \text{ for } k \text{ costs}",
+        "k": r"\text{how many entries may be changed at once}",
+        "z_i": r"\text{with } v_{ij} \text{ variables, the dual of choosing them}",
+        "l": r"\text{with } u \text{ the range of the factors on an entry}",
+    }
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ class Monotone(RegionKnowledge):
     r"""The slope of f along a feature keeps its sign.
 
     .. math:: J_{PK} = \mu \sum_j \zeta_j, \qquad
-              \sigma_j\, \rho_j\, \frac{\partial f}{\partial x_j}(x) \ge 0<z> \quad\text{for all } x ,
+              \sigma_j\, \rho_j\, \frac{\partial f}{\partial x_j}(x) \ge -\zeta_j \quad\text{for all } x ,
 
     with :math:`\sigma_j = \pm 1` and :math:`\rho_j` the range of the feature in the training rows, so that
     :math:`\zeta_j` is a change of f and ``mu`` needs no units. On a linear machine that is the sign of a
@@ -67,6 +67,15 @@ class Monotone(RegionKnowledge):
         "slope": r"\sigma_l \rho_l w_l \ge 0<z>",
         "points": r"\sigma_l \rho_l\, \partial_l f(x_p) \ge 0<z>",
         "corners": r"\sigma_l \rho_l\, \partial_l f(v_p) - \eta_p \|g\|_H \ge 0<z>",
+    }
+    letters: ClassVar[dict[str, str]] = {
+        **RegionKnowledge.letters,
+        r"\sigma_l": r"+1 \text{ or } -1, \text{ whether } f \text{ rises or falls in column } l",
+        r"\rho_l": r"\text{the range of column } l \text{ in the training rows}",
+        r"\zeta_l": r"\text{the slack of column } l",
+        "x_p": r"\text{a point of the range that it is about}",
+        "v_p": r"\text{a corner of the cells that cover that range}",
+        "w_l": r"\text{the weight of column } l",
     }
 
     def __init__(

@@ -54,6 +54,11 @@ class MonotonicityHint(Knowledge):
         "violation": r"f(x_m) - f(x'_m) \le t_m,\; t_m \ge 0",
         "order": r"f(x_m) \le f(x'_m)",
     }
+    letters: ClassVar[dict[str, str]] = {
+        "x_m": r"\text{a drawn point, and } x'_m \text{ one to which the score is to rise}",
+        "M": r"\text{the number of such pairs}",
+        "t_m": r"\text{the slack of pair } m",
+    }
 
     def __init__(
         self, features: Any, mu: float = 1.0, hard: bool = False, label: Any = None, pairs: int = 100

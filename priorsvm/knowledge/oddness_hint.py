@@ -42,6 +42,7 @@ class OddnessHint(Knowledge):
         "mu": r"\frac{1}{N} \sum_i \big(f(-x_i) + f(x_i)\big)^2",
         "odd": r"f(-x_i) = -f(x_i)",
     }
+    letters: ClassVar[dict[str, str]] = {"N": r"\text{the number of training rows}"}
 
     def __init__(self, mu: float = 1.0, hard: bool = False):
         self.mu = mu

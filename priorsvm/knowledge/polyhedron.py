@@ -2,7 +2,6 @@ r"""On a polyhedron the class is known."""
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +10,7 @@ from ..decision import FittedLinear
 from ..errors import InvalidInput, UnsoundMethod
 from ..sample import Array, Sample
 from ..sets import PolyhedronSet, polyhedron
+from ..words import warn
 from .base import Context, Terms, check_nonnegative
 from .demand import Demand, in_machine_units, polyhedra
 from .regions import RegionKnowledge
@@ -75,6 +75,10 @@ class Polyhedron(RegionKnowledge):
         "kernel_dual": r"K(X, B_l)\, u_l + s_l (f(X) - b) = 0,\; u_l \ge 0",
         "kernel_residual": r"-z_l \le K(X, B_l)\, u_l + s_l (f(X) - b) \le z_l,\; u_l \ge 0",
     }
+    letters: ClassVar[dict[str, str]] = {
+        **RegionKnowledge.letters,
+        "X": r"\text{the training rows, and } K(X, B_l) \text{ the kernel between them and the rows of } B_l",
+    }
 
     def __init__(
         self,
@@ -112,12 +116,11 @@ class Polyhedron(RegionKnowledge):
         if sample.machine is None or sample.machine.kernel is None:
             return
         if self.method == "kernelised":
-            warnings.warn(
+            warn(
                 "method='kernelised' speaks about coefficients, not about the points of the polyhedron: f "
                 "may be on the wrong side there although every constraint holds. verify() tells; 'cuts' or "
                 "'guaranteed' mean what they say.",
                 UnsoundMethod,
-                stacklevel=2,
             )
         elif self.mu_residual is not None:
             raise InvalidInput(

@@ -14,6 +14,7 @@ from ..sets import LevelSet
 from .base import Context, Terms, Verdict, is_number
 from .demand import Demand
 from .regions import RegionKnowledge
+from .rows_inside import RowsInside
 from .within import box_within
 
 
@@ -93,11 +94,22 @@ class Region(RegionKnowledge):
         self.method = method
         self.within = within
 
+    letters: ClassVar[dict[str, str]] = {
+        "s": r"+1 \text{ or } -1, \text{ the class of the region}",
+        "x_p": r"\text{a point}",
+        "h(x_p)": r"\text{what is asked there}",
+        "g(x_p)": r"\text{at most 0 in the region}",
+        "v": r"\text{variables, which relax what is asked outside the region}",
+        "z_p": r"\text{the slack of point } p",
+        r"\zeta": r"\text{the slack of the region}",
+        r"\delta": r"\text{a little, 0 as long as that is enough}",
+    }
+
     @property
     def latex(self) -> dict[str, str]:  # type: ignore[override]
         """The formulas of the method in use."""
         slack = "" if self.hard else " + z_p" if self._method == "points" else r" + \zeta"
-        signs = r",\; v \ge 0" if self.hard else r",\; v, z \ge 0" if self._method == "points" else ""
+        signs = r",\; v \ge 0" if self.hard else r",\; v, z_p \ge 0" if self._method == "points" else ""
         if self._method == "points":
             return {
                 "mu": r"\sum_p z_p",
@@ -164,6 +176,12 @@ class Region(RegionKnowledge):
         [demand], [points] = context.state.demands, context.state.points
         inside = replace(context.state, points=[points[demand.region.contains(points)]])
         return super().verify(f, replace(context, state=inside))
+
+    def findings(self, f: Any, context: Context) -> RowsInside | None:
+        try:
+            return super().findings(f, context)
+        except Exception:  # g need not be defined at rows that are none of its points
+            return None
 
     def words(self) -> str:
         return f"the region g(x) <= 0 is {self.label!r}"

@@ -2,7 +2,6 @@ r"""What all blocks about regions share: everywhere on a set of points, f obeys 
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -11,11 +10,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..cover import Cover, Interpolation
 from ..decision import FittedLinear
-from ..errors import CoverTooCoarse, InvalidInput, MissingCapability
+from ..errors import CoverTooCoarse, FarFromData, InvalidInput, MissingCapability
 from ..sample import Array, Sample
 from ..sets import BoxSet, EllipsoidSet, LevelSet, PolyhedronSet, Set
+from ..words import warn
 from .base import Context, Knowledge, Terms, Verdict, check_flag, check_nonnegative, check_points
 from .demand import CUT, STARTS, Demand, distinct, exactly, least_value, proven_minimum, size_of, unit_of
+from .rows_inside import RowsInside, checked_range, names_class, rows_inside
 from .within import column_name
 
 # The first cover: how far f may fall between corners, per norm. For an RBF it means sqrt(2 gamma) r <= 0.25.
@@ -71,7 +72,7 @@ class RegionKnowledge(Knowledge):
     # <z> stands for the slack of a soft block, and for nothing in a hard one.
     formulas: ClassVar[dict[str, str]] = {
         "mu": r"\sum_l \zeta_l",
-        "box": r"s_l (w^\top c_l + b) - r_l^\top v \ge 1<z>,\; \text{centres } c_l, \text{ half-widths } r_l",
+        "box": r"s_l (w^\top c_l + b) - r_l^\top v \ge 1<z>",
         "size": r"-v \le w \le v",
         "open": r"s_l w_j \ge 0 \text{ or } \le 0 \text{ where } x_j \text{ is unbounded}",
         "dual": r"B_l^\top u_l + s_l w = 0,\; u_l \ge 0",
@@ -79,6 +80,22 @@ class RegionKnowledge(Knowledge):
         "cone": r"s_l f(c_l) - \|A_l^\top w\| \ge 1<z>",
         "points": r"s_l f(x_p) \ge 1 + \delta_l<z>,\; \delta_l \ge 0 \text{ for what sags between points}",
         "corners": r"s_l f(v_p) - \eta_p \|g\|_H \ge 1<z>",
+    }
+    letters: ClassVar[dict[str, str]] = {
+        "s_l": r"+1 \text{ or } -1, \text{ the class of region } l",
+        r"\zeta_l": r"\text{its slack}",
+        "c_l": r"\text{the centre of region } l",
+        "r_l": r"\text{its half-widths}",
+        "v": r"\text{variables, the sizes of the weights}",
+        "B_l": r"\text{with } d_l \text{ the inequalities } B_l x \le d_l \text{ of region } l",
+        "u_l": r"\text{variables, the multipliers of these}",
+        "z_l": r"\text{variables, the residuals}",
+        "A_l": r"\text{the shape of the ellipsoid } \{c_l + A_l z : \|z\| \le 1\}",
+        "x_p": r"\text{a point of region } l",
+        r"\delta_l": r"\text{a little, 0 as long as that is enough}",
+        "v_p": r"\text{a corner of the cells that cover region } l",
+        r"\eta_p": r"\text{how far } f \text{ can fall around it, per norm}",
+        r"\|g\|_H": r"\text{the norm of } g = f - b",
     }
 
     mu: float
@@ -114,6 +131,23 @@ class RegionKnowledge(Knowledge):
         demands = self.demands(sample)
         if sample.machine is not None and not self._is_exact(sample.machine.kernel is None, demands):
             self._validate_search(demands, sample, sample.machine.kernel)
+        self._warn_if_far(demands, sample)
+
+    def _warn_if_far(self, demands: list[Demand], sample: Sample) -> None:
+        """Of a region in other units than the data; merely to be beyond them is what rules are for."""
+        if not all(demand.region.exact for demand in demands):
+            return
+        found = rows_inside(demands, self._named(sample))
+        if found is not None and found.is_far:
+            warn(
+                f"{self.words()}: {found.beyond}, {found.far:.0f} times their range away. Are its units "
+                "those of the data?",
+                FarFromData,
+            )
+
+    def _named(self, sample: Sample) -> Sample:
+        """The sample with the names that the block has for its columns."""
+        return sample
 
     def _validate_search(self, demands: list[Demand], sample: Sample, kernel: Any) -> None:
         """Find what makes a search for the worst points, or a cover, impossible."""
@@ -234,7 +268,7 @@ class RegionKnowledge(Knowledge):
     def refine(self, f: Any, context: Context) -> Search | None:
         state: Search = context.state
         exact = self._is_exact(isinstance(f, FittedLinear), state.demands)
-        if exact or self._method in ("points", "kernelised"):
+        if not state.demands or exact or self._method in ("points", "kernelised"):
             return None
         if state.covers is None:
             return self._more_cuts(f, state, context)
@@ -243,7 +277,7 @@ class RegionKnowledge(Knowledge):
     def settle(self, f: Any, context: Context) -> Search | None:
         """From the cuts, whose objective is a lower bound, to a cover."""
         state: Search = context.state
-        if isinstance(f, FittedLinear) or self.method != "guaranteed":
+        if not state.demands or isinstance(f, FittedLinear) or self.method != "guaranteed":
             return None
         if state.covers is not None:  # this was all: no block refines any more
             self._warn_of_price(context, state)
@@ -358,12 +392,11 @@ class RegionKnowledge(Knowledge):
         """Say what the guarantee costs, if it is this block's cells that make it dear."""
         gap = (context.objective - state.bound) / max(abs(state.bound), 1e-12)
         if gap > NEAR and np.any(np.abs(context.duals.get("corners", 0.0)) > 1e-6 * abs(context.objective)):
-            warnings.warn(
+            warn(
                 f"block '{context.name}': with {sum(map(len, state.covers or []))} cells the guarantee costs "
                 f"{gap:.0%} over the cuts' lower bound on the objective. It holds; a higher max_cells (now "
                 f"{self.max_cells}) may make it cheaper.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
 
     def relax(self, state: Search, sample: Sample) -> Search | None:
@@ -393,8 +426,8 @@ class RegionKnowledge(Knowledge):
             self._verdict(f, demand, points, context)
             for demand, points in zip(state.demands, state.points, strict=True)
         ]
-        worst = min(verdicts, key=lambda v: v.worst)
-        price = ""
+        k = min(range(len(verdicts)), key=lambda k: verdicts[k].worst)
+        worst, price = verdicts[k], ""
         if state.covers is not None:
             gap = (context.objective - state.bound) / max(abs(state.bound), 1e-12)
             price = f" ({sum(map(len, state.covers))} cells, objective {gap:+.1%} of that of the cuts)"
@@ -405,10 +438,25 @@ class RegionKnowledge(Knowledge):
             proven=all(v.proven for v in verdicts),
             checked=sum(v.checked for v in verdicts),
             violated=sum(v.violated for v in verdicts),
+            remarks=self._remarks(f, state.demands[k], context),
         )
 
+    def _remarks(self, f: Any, worst: Demand, context: Context) -> tuple[str, ...]:
+        """Over which range the demand that is kept least was checked, and what the training rows say."""
+        sample, remarks = self._named(context.sample), []
+        everywhere = isinstance(f, FittedLinear) and worst.direction is not None
+        if not everywhere and (worst.direction is not None or names_class(worst, sample)):
+            over = checked_range(worst.region, sample)
+            remarks += [f"checked for {over}"] if over else []
+        inside = self.findings(f, context)
+        return (*remarks, str(inside)) if inside is not None else tuple(remarks)
+
+    def findings(self, f: Any, context: Context) -> RowsInside | None:
+        """How many training rows lie in the regions, and how many of them have another class."""
+        return rows_inside(context.state.demands, self._named(context.sample))
+
     def _verdict(self, f: Any, demand: Demand, known: Array, context: Context) -> Verdict:
-        asked = self.asked(demand, context.sample)
+        asked = self.asked(demand, self._named(context.sample))
         if isinstance(f, FittedLinear) and demand.exact_on_linear:
             least, where = least_value(f, demand)
             excess = least - demand.h

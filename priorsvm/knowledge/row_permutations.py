@@ -97,6 +97,10 @@ class RowPermutations(Knowledge):
     exact: ClassVar[bool] = False
     moves_rows: ClassVar[bool] = True
     latex: ClassVar[dict[str, str]] = {"sample": r"0,\; \text{each } x_i \text{ rearranged as } P_i Z_i"}
+    letters: ClassVar[dict[str, str]] = {
+        "Z_i": r"\text{row } i \text{ as the matrix it was given as}",
+        "P_i": r"\text{the permutation of its rows that was found}",
+    }
 
     def __init__(self, shape: tuple[int, int], rho: float = 0.0, initial: str = "given"):
         self.shape = shape

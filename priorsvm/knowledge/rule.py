@@ -91,7 +91,7 @@ class Rule(RegionKnowledge):
     def demands(self, sample: Sample) -> list[Demand]:
         sample_names = sample.feature_names
         sign, names = sample.sign(self.label), self._columns(sample)
-        sample = replace(sample, feature_names=np.array(names, object))
+        sample = self._named(sample)
         try:
             regions = [as_set(part.B, part.d) for part in parse_rule(self.text, names)]
         except BadRule as error:
@@ -122,8 +122,10 @@ class Rule(RegionKnowledge):
         return names
 
     def asked(self, demand: Demand, sample: Sample) -> str:
-        named = replace(sample, feature_names=np.array(self._columns(sample), object))
-        return super().asked(demand, named).replace("in the polyhedron", f"where {self.text}")
+        return super().asked(demand, sample).replace("in the polyhedron", f"where {self.text}")
+
+    def _named(self, sample: Sample) -> Sample:
+        return replace(sample, feature_names=np.array(self._columns(sample), object))
 
     def words(self) -> str:
         return f"{self.text!r} is {self.label!r}"

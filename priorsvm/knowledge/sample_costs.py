@@ -40,6 +40,7 @@ class SampleCosts(Knowledge):
 
     row_params: ClassVar[tuple[str, ...]] = ("costs", "margins")
     latex: ClassVar[dict[str, str]] = {"sample": r"\sum_{i} (C_i - C)\, \xi_i<p>"}
+    letters: ClassVar[dict[str, str]] = {"C_i": r"C \text{ times the cost of row } i"}
 
     def __init__(self, costs: Any = None, margins: Any = None):
         self.costs = costs

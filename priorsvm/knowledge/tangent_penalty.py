@@ -59,6 +59,9 @@ class TangentPenalty(Knowledge):
     latex: ClassVar[dict[str, str]] = {
         "gamma": r"\tfrac12 \sum_{i,k} \big(\nabla f(x_i)^\top v_{ik}\big)^2",
     }
+    letters: ClassVar[dict[str, str]] = {
+        "v_{ik}": r"\text{the tangent of row } i \text{ as parameter } k \text{ moves it}",
+    }
 
     def __init__(self, transform: Any, gamma: float = 1.0):
         self.transform = transform

@@ -2,7 +2,6 @@ r"""Rows that move along a curve: the margin holds all along it."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
@@ -15,6 +14,7 @@ from ..errors import CoarsePolynomial, InvalidInput, InvalidType
 from ..polynomials import atoms, lobatto, squares, through, upper
 from ..sample import Array, Sample
 from ..transforms.base import Transform, Union, is_whole
+from ..words import warn
 from .base import Context, Knowledge, Terms, Verdict, described
 from .worst_case import ROUNDING, WorstCase
 
@@ -118,6 +118,20 @@ class Trajectories(Knowledge):
         "matrix": r"\begin{pmatrix} p_0 - \sum_k s_k & p_1^\top / 2 \\ p_1 / 2 & P_2 + \mathrm{diag}(s) "
         r"\end{pmatrix} \succeq 0,\; s \ge 0",
         "matrix_line": r"\begin{pmatrix} p_0 & p_1^\top / 2 \\ p_1 / 2 & P_2 \end{pmatrix} \succeq 0",
+    }
+    letters: ClassVar[dict[str, str]] = {
+        r"T_\theta": r"\text{the move by } \theta",
+        r"T_{\theta(u)}": r"\text{the move by } \theta, \text{ which } u \in [-1, 1] \text{ runs through}",
+        "p_0": r"\text{with } p_1, p_2 \text{ the coefficients of the polynomial } p(u)",
+        "P_2": r"\text{with } p_0, p_1 \text{ those of the polynomial } p_0 + p_1^\top u + u^\top P_2 u",
+        "s_i": r"\text{a variable, the multiplier of } 1 - u^2",
+        "s": r"\text{variables } s_k, \text{ the multipliers of } 1 - u_k^2",
+        "u": r"\text{the place along the trajectory, from -1 to 1}",
+        r"\sigma_0": r"\text{a sum of squares of polynomials in } u",
+        r"\sigma_1": r"\text{another}",
+        "t(u)": r"(1, u, u^2, \dots), \text{ or as good a basis}",
+        "P_i": r"\text{a matrix of variables}",
+        "Q_i": r"\text{a matrix of variables}",
     }
 
     def __init__(
@@ -360,7 +374,7 @@ class Trajectories(Knowledge):
             errors[rows] = np.fmax(errors[rows], np.abs(true - polynomial))
         worst = float(np.nanmax(errors))
         if worst > COARSE:
-            warnings.warn(self._coarse(context, worst, int(np.nanargmax(errors))), stacklevel=2)
+            warn(self._coarse(context, worst, int(np.nanargmax(errors))), CoarsePolynomial)
         owner, u, weights, push = self._held(context, path)
         thetas = np.vstack([np.zeros((len(rows), u.shape[1])), path.theta(u)])
         return WorstCase.of(
@@ -373,12 +387,12 @@ class Trajectories(Knowledge):
             np.concatenate([context.alpha, push]),
         )
 
-    def _coarse(self, context: Context, worst: float, row: int) -> CoarsePolynomial:
+    def _coarse(self, context: Context, worst: float, row: int) -> str:
         m, q = context.state.nodes.shape
         sample = context.sample
         of_class = f" for class {sample.positive!r}" if len(sample.classes) > 2 else ""
         higher = "" if q > 1 else f"degree={m + 1 if m > 2 else 2}, "
-        return CoarsePolynomial(
+        return (
             f"block '{context.name}': along the trajectory of row {row} f{of_class} is up to {worst:.2g} "
             "away from the polynomial that stands for it, so margins hold to that only. Use "
             f"{higher}a narrower span, or InvariantLoss, which needs no polynomial."

@@ -76,6 +76,10 @@ class Transductive(Knowledge):
     exact: ClassVar[bool] = False
     adds_rows: ClassVar[bool] = True
     latex: ClassVar[dict[str, str]] = {"sample": r"\sum_{j} C^*_j\, (\xi^*_j)<p>"}
+    letters: ClassVar[dict[str, str]] = {
+        "C^*_j": r"C \text{ times the cost of unlabelled row } j",
+        r"\xi^*_j": r"\text{its slack, with the label that was found}",
+    }
 
     def __init__(self, X: Any, n_positive: Any = None, cost: float = 1.0):
         self.X = X

@@ -129,6 +129,13 @@ class EllipsoidalKnowledge(Knowledge):
         "cone": r"\|A_i^\top \nabla f(x_i)\| \le t_i",
         "ball": r"y_i f(x_i) - d_i \|g\| \ge \rho_i - \xi_i,\; d_i = \max_x \|k_x - k_{x_i}\|",
     }
+    letters: ClassVar[dict[str, str]] = {
+        r"\gamma": r"\text{the radius that the confidence asks for}",
+        "t_i": r"\text{a variable, how far } f \text{ falls per radius}",
+        "A_i": r"\text{a factor of the covariance of row } i,\; A_i A_i^\top = \Sigma_i",
+        "d_i": r"\text{the largest over the ellipsoid of row } i, \text{ with } k_x = k(x, \cdot)",
+        r"\|g\|": r"\text{the norm of } g = f - b",
+    }
 
     confidence: float
     distribution: str

@@ -40,6 +40,10 @@ class UnlabeledSamples(Knowledge):
 
     adds_rows: ClassVar[bool] = True
     latex: ClassVar[dict[str, str]] = {"sample": r"\sum_{j} C_j\, \tilde\xi_j<p>"}
+    letters: ClassVar[dict[str, str]] = {
+        "C_j": r"C \text{ times the cost of extra row } j",
+        r"\tilde\xi_j": r"\text{its slack}",
+    }
 
     def __init__(self, X: Any, y: Any, costs: Any = 1.0, margins: Any = 1.0):
         self.X = X

@@ -43,6 +43,10 @@ class VirtualSamples(Knowledge):
 
     adds_rows: ClassVar[bool] = True
     latex: ClassVar[dict[str, str]] = {"sample": r"\sum_{v} C_v\, \tilde\xi_v<p>"}
+    letters: ClassVar[dict[str, str]] = {
+        "C_v": r"C \text{ times the cost of virtual row } v",
+        r"\tilde\xi_v": r"\text{its slack}",
+    }
 
     def __init__(self, transform: Any, cost: float = 1.0):
         self.transform = transform

@@ -45,6 +45,12 @@ class VirtualSupportVectors(Knowledge):
     latex: ClassVar[dict[str, str]] = {
         "sample": r"\sum_{v \in T(SV)} C_v\, \tilde\xi_v<p> - \sum_{i \notin SV} C_i\, \xi_i<p>"
     }
+    letters: ClassVar[dict[str, str]] = {
+        "SV": r"\text{the support vectors of the first round, } T(SV) \text{ their moved copies}",
+        "C_v": r"C \text{ times the cost of virtual row } v",
+        r"\tilde\xi_v": r"\text{its slack}",
+        "C_i": r"C \text{ times the cost of row } i",
+    }
 
     def __init__(self, transform: Any, cost: float = 1.0):
         self.transform = transform

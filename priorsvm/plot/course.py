@@ -144,8 +144,12 @@ def convergence(model: Any, *, class_of_interest: Any = None, ax: Axes | None = 
     drawn = np.concatenate([np.asarray(line.get_ydata(), float) for line in ax.lines])
     if drawn.min() > 0 and drawn.max() > 50 * drawn.min():
         ax.set_yscale("log")
+    else:
+        ax.ticklabel_format(axis="y", useOffset=False)  # "1e-5 + 12.3" has to be added up by the reader
     ax.set(xlabel="round", ylabel="objective")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if max(len(machine.history) for machine in machines) == 1:
+        ax.set_xlim(0.0, 2.0)
     ax.legend(fontsize="small")
     return ax
 
@@ -220,6 +224,8 @@ def path(
         raise InvalidInput("plot.path: show='weights' is for linear machines. Use show='shares' or 'score'.")
     if (X is None) != (y is None) or (what == "score" and X is None):
         raise InvalidInput("plot.path: the score needs both X and y.")
+    _check_columns(machines)
+    scores = [] if X is None else [model.score(X, y) for model in models]
     ax = axes_of(ax)
     if what == "weights":
         _weights(ax, places, machines)
@@ -227,8 +233,8 @@ def path(
         _shares(ax, places, machines)
     if X is not None:
         right = ax if what == "score" else ax.twinx()
-        scores = [model.score(X, y) for model in models]
-        right.plot(places, scores, "k.:", label="score", linewidth=1.4)
+        right.plot(places, scores, "k.:", label="score", linewidth=1.4, clip_on=False)
+        right.set_ylim(top=min(right.get_ylim()[1], 1.0))  # no score is above 1
         right.set_ylabel("score")
     if ticks is not None:
         ax.set_xticks(places, ticks)
@@ -261,6 +267,20 @@ def _values(models: Any, values: Any) -> tuple[str, Array, list[str] | None]:
     if all(is_number(value) for value in values):
         return str(name), np.array(values, float), None
     return str(name), np.arange(len(values), dtype=float), [str(value) for value in values]
+
+
+def _check_columns(machines: list[Any]) -> None:
+    """Refuse models of other columns, whose weights cannot be joined by lines."""
+    first = machines[0].training
+    for k, machine in enumerate(machines):
+        training = machine.training
+        names = [None if t.feature_names is None else t.feature_names.tolist() for t in (first, training)]
+        if training.X.shape[1] != first.X.shape[1] or names[0] != names[1]:
+            told = names[1] or f"{training.X.shape[1]} columns"
+            raise InvalidInput(
+                f"plot.path: model {k} was fitted on {told}, and the first on "
+                f"{names[0] or f'{first.X.shape[1]} columns'}. A path has the same columns throughout."
+            )
 
 
 def _weights(ax: Axes, places: Array, machines: list[Any]) -> None:

@@ -43,6 +43,11 @@ class Plane:
         """What is seen of rows along the other columns."""
         return np.asarray(X)[..., list(self.columns)]
 
+    def holds(self, x: Array, size: Array) -> bool:
+        """Whether a row lies in the plane, to a millionth of the sizes of the columns."""
+        apart = np.abs(np.asarray(x) - self.at)[self.others]
+        return bool((apart <= 1e-6 * np.maximum(size[self.others], np.finfo(float).tiny)).all())
+
     def inequalities(self, B: Array, d: Array) -> tuple[Array, Array]:
         """``B x <= d`` for the points of the plane."""
         return B[:, self.columns], d - B[:, self.others] @ self.at[self.others]

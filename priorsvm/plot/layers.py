@@ -264,19 +264,23 @@ def draw_worst_points(scene: Scene) -> None:
                 size = 1e-5 * (1.0 + np.abs(worst.points).max(axis=1))
                 found.append(scene.plane.project(worst.points[worst.support & (moved > size)]))
     if found and sum(map(len, found)):
-        x0, x1 = np.vstack(found).T
-        diamonds = scene.ax.scatter(
-            x0,
-            x1,
-            marker="D",
-            s=42,
-            facecolors="none",
-            edgecolors="black",
-            linewidths=1.2,
-            label="worst points that hold f up",
-            zorder=4,
-        )
-        scene.handles.append(diamonds)
+        scene.handles.append(diamonds(scene.ax, np.vstack(found)))
+
+
+def diamonds(ax: Axes, points: Array) -> Any:
+    """Marks at points that hold f up."""
+    x0, x1 = points.T
+    return ax.scatter(
+        x0,
+        x1,
+        marker="D",
+        s=42,
+        facecolors="none",
+        edgecolors="black",
+        linewidths=1.2,
+        label="worst points that hold f up",
+        zorder=4,
+    )
 
 
 # ---------------------------------------------------------------------- rows that blocks add
@@ -312,7 +316,10 @@ def draw_added_rows(scene: Scene) -> None:
 
 
 def draw_verdicts(scene: Scene) -> None:
-    """A cross where a block is violated most, a plus where it holds by the least; one for each block."""
+    """A cross where a block is violated most, a plus where it holds by the least; one for each block.
+
+    Where the place is not in the slice that is drawn the mark is a thin one: there f is another.
+    """
     from ..verify import verify
 
     found = verify(scene.machines)
@@ -326,10 +333,13 @@ def draw_verdicts(scene: Scene) -> None:
         verdict = found[name]
         how = "proven" if verdict.proven else "sampled"
         worst = 0.0 if abs(verdict.worst) < 1e-6 else verdict.worst  # rounding
-        if verdict.holds:
-            marker, face, edge, word = "P", "white", "black", "holds"
-        else:
-            marker, face, edge, word = "X", "black", "white", "violated"
+        seen = scene.plane.holds(place, np.ptp(scene.machines[0].training.X, axis=0))
+        edge: str | None
+        marker, face, edge, word = ("P", "white", "black", "holds")
+        if not verdict.holds:
+            marker, face, edge, word = ("X", "black", "white", "violated")
+        if not seen:
+            marker, face, edge = {"P": "+", "X": "x"}[marker], "black", None
         x0, x1 = scene.plane.project(place)
         mark = scene.ax.scatter(
             x0,
@@ -338,8 +348,9 @@ def draw_verdicts(scene: Scene) -> None:
             s=110,
             facecolors=face,
             edgecolors=edge,
-            linewidths=1.2,
-            label=(f"{number}: " if len(places) > 1 else "") + f"{name} {word} (worst {worst:+.2g}, {how})",
+            linewidths=1.2 if seen else 1.8,
+            label=(f"{number}: " if len(places) > 1 else "")
+            + f"{name} {word} (worst {worst:+.2g}, {how}{'' if seen else '; off this slice'})",
             zorder=5,
         )
         if len(places) > 1:  # which is whose

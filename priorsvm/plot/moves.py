@@ -13,7 +13,7 @@ from ..knowledge.trajectories import Trajectories
 from ..sample import Array
 from ..solve.joint import JointMachine
 from ..transforms.base import Transform
-from .layers import curves_of, live
+from .layers import curves_of, diamonds, live
 from .pictures import check_images, mosaic
 from .plane import decision
 from .style import COLOURS, as_written, axes_of, cycled, machine_of, machines_of
@@ -280,8 +280,7 @@ def _curves(
             ax.plot(
                 *curve.T, color=cycled(COLOURS, classes[k]), linewidth=1.6, label=f"row {rows[k]}", zorder=2.8
             )
-    x0, x1 = worst.points[chosen].T
-    ax.scatter(x0, x1, marker="D", s=42, facecolors="none", edgecolors="black", linewidths=1.2, zorder=4)
+    diamonds(ax, worst.points[chosen])
     for k in chosen:
         ax.annotate(
             _theta(worst.thetas[k]),

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InvalidInput, InvalidType, readable
+from ..errors import InvalidInput, InvalidType
 from ..kernels.base import resolve_kernel
 from ..kernels.set_kernel import takes_sets
 from ..sample import Array
 from ..transforms.base import Transform
+from ..words import readable
 from .geometry import mesh
 from .plane import check_window
 from .style import as_written, axes_of
@@ -155,6 +156,11 @@ def check_images(function: str, rows: Any, shape: Any) -> Array:
         raise InvalidInput(f"plot.{function}: rows must be numbers, the pixels of one image each.") from error
     if pixels.ndim == 1:
         pixels = pixels[None]
+    if not np.isfinite(pixels).all():
+        raise InvalidInput(
+            f"plot.{function}: some pixels are NaN or infinite. Give them a value first, such as "
+            "np.nan_to_num(rows)."
+        )
     if pixels.ndim != 2 or pixels.shape[1] != height * width or len(pixels) == 0:
         raise InvalidInput(
             f"plot.{function}: rows of shape {pixels.shape} are no images of {height} x {width} = "
@@ -178,7 +184,7 @@ def mosaic(
     across, down = width * (1 + GAP), height * (1 + GAP + (0.0 if titles is None else TITLE))
     lines, columns = (1 + max(place[axis] for place in places) for axis in (0, 1))
     ax = axes_of(ax, figsize=(1.05 * columns, 1.05 * lines * down / across))
-    white, black = limits or (float(np.nanmin(patterns)), float(np.nanmax(patterns)))
+    white, black = limits or (float(patterns.min()), float(patterns.max()))
     for k, (line, column) in enumerate(places):
         left, top = column * across, line * down
         place = (left, left + width, top + height, top)

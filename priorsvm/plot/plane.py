@@ -331,10 +331,12 @@ def _draw_score(
         )
         levels = [-np.inf, 0.0, np.inf] if len(sides) == 2 else [0.0, np.inf]
         display.plot("contourf", ax=scene.ax, levels=levels, colors=[_shade(k) for k in sides], zorder=0)
-        border = "f = 0" if len(sides) == 2 else "border"
-        _contour(scene, a, b, f, [0.0], border, 1.6, "-")
-        if len(sides) == 2:
-            _contour(scene, a, b, f, [-1.0, 1.0], "f = ±1", 1.0, "--")
+        if len(sides) == 1:
+            _contour(scene, a, b, f, [0.0], "border", 1.6, "-")
+            continue
+        whose = f", {scene.name(sides[1])} against the rest" if sides[0] is None else ""
+        _contour(scene, a, b, f, [0.0], f"f = 0{whose}", 1.6, "-")
+        _contour(scene, a, b, f, [-1.0, 1.0], "f = ±1", 1.0, "--")
 
 
 def _two_sided(
@@ -359,7 +361,7 @@ def _shade(side: int | None) -> Any:
     from matplotlib.colors import to_rgba
 
     if side is None:
-        return to_rgba(GREY, SHADES[0])
+        return to_rgba(GREY, 0.12)
     return to_rgba(cycled(COLOURS, side), cycled(SHADES, side))
 
 

@@ -20,7 +20,7 @@ MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*", "p")
 HATCHES = ("//", "\\\\", "..", "xx", "++", "||", "--", "oo")
 LINES = ("-", "--", "-.", ":")
 # Classes shade the plane more or less heavily: in grey that is all that tells them apart.
-SHADES = (0.10, 0.28, 0.44, 0.19)
+SHADES = (0.24, 0.16, 0.42, 0.10)
 GREY = "0.45"
 
 
@@ -45,7 +45,14 @@ def as_written(function: Any) -> Any:
     def drawn(*arguments: Any, **keywords: Any) -> Any:
         import matplotlib.pyplot as plt
         import numpy as np
+        from matplotlib.axes import Axes
 
+        given = keywords.get("ax")
+        if not (given is None or isinstance(given, Axes)):
+            raise InvalidType(
+                f"plot.{function.__name__}: ax must be matplotlib Axes, such as plt.subplots()[1], or None, "
+                f"got {type(given).__name__}."
+            )
         before = set(plt.get_fignums())
         try:
             result = function(*arguments, **keywords)

@@ -13,7 +13,6 @@ its bound.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -34,9 +33,10 @@ from ..prior import Member
 from ..rows import products, stack
 from ..sample import Array, Sample
 from ..transforms.features import FeatureScaling
+from ..words import warn
 from .columns import ROUNDING
 from .grouped import solve_grouped
-from .machine import Machine, warn_of_collapse
+from .machine import Machine, warn_of_collapse, warn_of_inaccuracy
 from .solvers import Outcome, judge, single_threaded
 
 # Columns that held nothing up for so many rounds leave the problem.
@@ -359,16 +359,15 @@ def fit_joint(
             idle = np.where(alpha > 1e-6 * alpha.max(), 0, state.idle + 1)
             state = replace(state, idle=idle).pick(idle <= PATIENCE).joined(worst.pick(new))
     if gap > spec.tol and len(history) >= max_rounds:
-        warnings.warn(
+        warn(
             f"the joint machine was not done after max_rounds={max_rounds} rounds (gap {gap:.1e}). Raise "
             "max_rounds.",
             ConvergenceWarning,
-            stacklevel=4,
         )
     residuals = Residuals(0.0, 0.0, 0.0, gap)
     accepted = np.inf if len(history) >= max_rounds else max(10 * spec.tol, 1e-5)
-    status = judge("COLUMNS", "optimal", residuals, accepted, None)
-    outcome = Outcome("COLUMNS", status, residuals, 0.0, time.perf_counter() - began)
+    status, remark = judge("COLUMNS", "optimal", residuals, accepted, None)
+    outcome = Outcome("COLUMNS", status, residuals, 0.0, time.perf_counter() - began, remark=remark)
     of_row = np.bincount(state.rows, alpha, minlength=len(loss.active))
     full_alpha, full_slack = np.zeros(len(sample)), np.zeros(len(sample))
     full_alpha[loss.active], full_slack[loss.active] = of_row, slack
@@ -393,5 +392,6 @@ def fit_joint(
         context = replace(machine.context(name, sample), largest=float(alpha.max(initial=0.0)))
         thetas = state.thetas if state.thetas.shape[1] else None
         machine.findings = {name: WorstCase.of(context, rows, state.points, alpha, thetas)}
+    warn_of_inaccuracy([outcome], training)
     warn_of_collapse(machine)
     return machine

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..assemble import Compiled, Spec, naming, prepare
 from ..cache import Cache
 from ..decision import Fitted
-from ..diagnose import Residuals, refuse_opposed
+from ..diagnose import Residuals, beyond_reach, conflict_error, refuse_impossible, refuse_opposed
 from ..errors import (
     CollapsedModel,
     InaccurateSolution,
@@ -28,8 +27,9 @@ from ..errors import (
 from ..knowledge.base import Context, Knowledge, Verdict
 from ..prior import Member
 from ..sample import Array, Sample
-from . import columns, libsvm, pegasos
-from .solvers import Outcome, judge, require_installed, single_threaded
+from ..words import warn
+from . import centres, columns, libsvm, pegasos
+from .solvers import Outcome, is_infeasible, judge, least, require_installed, single_threaded
 from .solvers import solve as solve_compiled
 
 
@@ -202,18 +202,15 @@ def fit_machine(
 
     members = list(members)
     maps = maps or Cache()
-    states: dict[str, Any] = {}
-    for name, block, weight in members:
-        with naming(name):
-            states[name] = block.start(training) if weight > 0 else None
+    states = _started(members, training)
     if any(m.weight > 0 and getattr(m.block, "method", None) == "pegasos" for m in members):
         return _by_pegasos(spec, members, training, states, solver, options, max_rounds, verbose)
-    if spec.kernel is not None:  # a linear machine's solver finds these, and more
-        refuse_opposed(members, states, linear=False, columns=training.feature_names)
+    refuse_conflicts(spec, members, training, states)
     iterative = [m for m in members if m.weight > 0 and m.block.iterative]
     if iterative and grams is None:
         grams = Cache()  # the next round is likely to have the same rows
     history: list[dict[str, Any]] = []
+    rounds: list[Outcome] = []
     bar = tqdm(disable=not (verbose and iterative), desc="rounds", leave=False)
     while True:
         start = time.perf_counter()
@@ -222,7 +219,7 @@ def fit_machine(
             _require_two_classes(sample)
             task = _Round(spec, members, training, states, sample, options, maps, grams, compiled)
             try:
-                machine = task.solve(solver)
+                machine = task.answer(solver)
             except Infeasible:
                 relaxed = _relaxed(members, states, training)
                 if not relaxed or len(history) >= max_rounds:
@@ -230,6 +227,7 @@ def fit_machine(
                 states = {**states, **relaxed}
                 continue
         compiled = machine.compiled
+        rounds.append(machine.outcome)
         history.append(_entry(machine, len(history) + 1, sample, iterative, time.perf_counter() - start))
         bar.update()
         machine.history = history
@@ -242,19 +240,39 @@ def fit_machine(
         if len(history) >= max_rounds:
             waiting = ", ".join(f"'{name}'" for name in new)
             gap = f" (gap {_distance(history[-1]):.1e})" if "upper" in history[-1] else ""
-            warnings.warn(
-                f"block {waiting} still had something to refine after max_rounds={max_rounds} rounds{gap}. "
-                "Raise max_rounds.",
+            warn(
+                f"block {waiting} still had something to refine after max_rounds={max_rounds} rounds{gap}"
+                f"{_of_class(training)}. Raise max_rounds.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
             break
         states = {**states, **new}
     bar.close()
+    warn_of_inaccuracy(rounds, training)
     warn_of_collapse(machine)
     with single_threaded():
         machine.findings = _findings(machine, sample)
     return machine
+
+
+def _started(members: Sequence[Member], training: Sample) -> dict[str, Any]:
+    """The first state of every block."""
+    states: dict[str, Any] = {}
+    for name, block, weight in members:
+        with naming(name):
+            states[name] = block.start(training) if weight > 0 else None
+    return states
+
+
+def refuse_conflicts(
+    spec: Spec, members: Sequence[Member], training: Sample, states: dict[str, Any] | None = None
+) -> None:
+    """Raise if hard blocks ask a kernel machine for what no f can do; linear ones leave that to a solver."""
+    if spec.kernel is None or not any(getattr(m.block, "hard", False) and m.weight > 0 for m in members):
+        return
+    states = _started(members, training) if states is None else states
+    refuse_opposed(members, states, training, linear=False)
+    refuse_impossible(spec, members, states, prepare(members, training, states), is_infeasible)
 
 
 def _by_pegasos(
@@ -290,12 +308,11 @@ def _by_pegasos(
         found = pegasos.solve(spec, block, sample, options or {}, passes, bar)
     last = found.history[-1]
     if last["gap"] > spec.tol:
-        warnings.warn(
+        warn(
             f"block '{name}': the objective is within {last['gap']:.1e} of the optimum, relatively, after "
             f"{last['round']} of max_rounds={passes} passes, and tol={spec.tol:g} was asked for. Raise "
             "max_rounds or tol, or use method='columns', which is exact.",
             InaccurateSolution,
-            stacklevel=4,
         )
     residuals = Residuals(0.0, 0.0, 0.0, last["gap"])
     outcome = Outcome("PEGASOS", last["status"], residuals, 0.0, time.perf_counter() - start)
@@ -326,6 +343,23 @@ def _findings(machine: Machine, sample: Sample) -> dict[str, Any]:
     return found
 
 
+def warn_of_inaccuracy(rounds: Sequence[Outcome], training: Sample) -> None:
+    """Say once for all rounds that an answer is inaccurate: the last, or the worst of those before it."""
+    worst = max(rounds, key=lambda outcome: outcome.residuals.worst if outcome.remark else 0.0)
+    said = rounds[-1] if rounds[-1].remark else worst
+    if said.remark:
+        number = next(k for k, outcome in enumerate(rounds, 1) if outcome is said)
+        place = "" if said is rounds[-1] else f" in round {number} of {len(rounds)}"
+        where = f"{_of_class(training)}{place}".strip()
+        warn(f"{where}{': ' if where else ''}{said.remark}", InaccurateSolution)
+
+
+def _of_class(training: Sample) -> str:
+    """Which machine it is, if there is one for each class."""
+    classes, positive = training.classes.tolist(), training.positive
+    return f" for class {positive!r}" if len(classes) > 2 and positive in classes else ""
+
+
 def warn_of_collapse(machine: Machine) -> None:
     """Say that blocks have left nothing of f but its bias, and which of them pushes hardest."""
     from ..knowledge.regions import RegionKnowledge
@@ -341,19 +375,17 @@ def warn_of_collapse(machine: Machine) -> None:
     hardest = max(push, key=lambda name: push[name])
     spread = float(np.ptp(machine.f.value(machine.training.X)))
     if push[hardest] > 1e-3 * (1.0 + float(machine.alpha.sum())) and spread < 1e-3:
-        classes, positive = machine.training.classes.tolist(), machine.training.positive
-        of_class = f" for class {positive!r}" if len(classes) > 2 and positive in classes else ""
+        of_class = _of_class(machine.training)
         block = next(m.block for m in priced if m.name == hardest)
         way_out = block.way_out_of_collapse
         if machine.outcome.solver == "PEGASOS":
             way_out += (
                 f" Or f = 0 is within tol={machine.spec.tol:g} already: lower tol and raise max_rounds."
             )
-        warnings.warn(
+        warn(
             f"block '{hardest}' leaves a constant f{of_class} (it varies by {spread:.0e} over the training "
             f"rows). {way_out}",
             CollapsedModel,
-            stacklevel=4,
         )
 
 
@@ -388,13 +420,33 @@ class _Round:
     maps: Cache
     grams: Cache | None
     compiled: Compiled | None
+    tried: Compiled | None = None
+
+    def answer(self, solver: str | Sequence[str]) -> Machine:
+        """The machine; where numbers give out, an error that names the hard blocks that ask too much."""
+        try:
+            machine = self.solve(solver)
+        except SolverFailed as failure:
+            if (reason := self._asked_too_much()) is not None:
+                raise reason from failure
+            raise
+        if machine.outcome.remark and (reason := self._asked_too_much()) is not None:
+            raise reason
+        return machine
+
+    def _asked_too_much(self) -> Infeasible | None:
+        if self.tried is None or not any(getattr(m.block, "hard", False) for m in self.tried.members):
+            return None
+        return conflict_error(self.tried, is_infeasible) or beyond_reach(self.tried, least)
 
     def solve(self, solver: str | Sequence[str]) -> Machine:
         """With the solver named, or with each of a list until one succeeds."""
         if isinstance(solver, str):
             return self._with(solver)
-        failures = []
+        failures, options = [], self.options
         for name in solver:
+            if len(solver) > 1:
+                self.options = (options or {}).get(name)
             try:
                 return self._with(name)
             except (SolverFailed, SolverNotInstalled, SolverUnsuited) as error:
@@ -410,19 +462,22 @@ class _Round:
                 raise SolverUnsuited(f"LIBSVM cannot solve this problem: {reason}. Use solver='auto'.")
             if reason is None and libsvm.prefers(self.spec, self.sample):
                 return self._by_libsvm_if_good()
-        if name in ("auto", "COLUMNS"):
-            reason = columns.obstacle(self.spec, self.members, self.sample)
-            if name == "COLUMNS" and reason is not None:
-                raise SolverUnsuited(f"COLUMNS cannot solve this problem: {reason}. Use solver='auto'.")
-            if name == "COLUMNS":
+        own = {"COLUMNS": (columns, self._by_columns), "CENTRES": (centres, self._by_centres)}
+        for route, (module, solve) in own.items():
+            if name not in ("auto", route):
+                continue
+            reason = module.obstacle(self.spec, self.members, self.sample)
+            if name == route:
+                if reason is not None:
+                    raise SolverUnsuited(f"{route} cannot solve this problem: {reason}. Use solver='auto'.")
                 if self.options:
-                    raise InvalidInput(f"COLUMNS takes no solver_options, got {', '.join(self.options)}.")
-                return self._by_columns()
-            if reason is None and not self.options and columns.prefers(self.spec, self.sample):
-                with warnings.catch_warnings():
-                    warnings.simplefilter("error", InaccurateSolution)
-                    with suppress(SolverFailed, InaccurateSolution):  # a very large C; Clarabel is next
-                        return self._by_columns()
+                    raise InvalidInput(f"{route} takes no solver_options, got {', '.join(self.options)}.")
+                return solve()
+            if reason is None and not self.options and module.prefers(self.spec, self.sample):
+                with suppress(SolverFailed):  # a very large C, huge values; a general solver is next
+                    machine = solve()
+                    if not machine.outcome.remark:
+                        return machine
         if name != "auto":
             require_installed(name)
         return self._by_cvxpy(name)
@@ -448,7 +503,8 @@ class _Round:
             asked = max(self.spec.tol, float((self.options or {}).get("tol", 0.0)))
             found = machine.certificate() if found is None else found
             scaled = self.spec.scale is not None
-            status = judge("LIBSVM", status, found, max(10 * asked, 1e-4), scaled=scaled)
+            status, remark = judge("LIBSVM", status, found, max(10 * asked, 1e-4), scaled=scaled)
+            outcome = replace(outcome, remark=remark)
         machine.outcome = replace(outcome, status="optimal" if status == "polished" else status)
         return machine
 
@@ -456,16 +512,16 @@ class _Round:
         """LIBSVM's answer unless its residuals speak against it; then, if that is feasible, Clarabel's."""
         few = int(np.count_nonzero(self.sample.cost)) <= libsvm.SECOND_TRY_ROWS or self.spec.kernel is None
         own = self.options
-        with warnings.catch_warnings():
-            if few:
-                warnings.simplefilter("error", InaccurateSolution)
-                # Badly scaled data can keep LIBSVM busy for ever.
-                self.options = {"max_iter": 200_000 + 100 * len(self.sample), **(own or {})}
-            try:
-                return self._by_libsvm()
-            except (SolverFailed, InaccurateSolution):
-                if not few:
-                    raise
+        if few:
+            # Badly scaled data can keep LIBSVM busy for ever.
+            self.options = {"max_iter": 200_000 + 100 * len(self.sample), **(own or {})}
+        try:
+            machine = self._by_libsvm()
+            if not (few and machine.outcome.remark):
+                return machine
+        except SolverFailed:
+            if not few:
+                raise
         self.options = None if own is None or set(own) <= libsvm.OPTIONS else own
         return self._by_cvxpy("auto")
 
@@ -474,7 +530,8 @@ class _Round:
         found = columns.solve(self.spec, self.members, self.states, self.sample, grams)
         accepted = max(10 * self.spec.tol, 1e-5)
         scaled = self.spec.scale is not None
-        status = judge("COLUMNS", found.outcome.status, found.outcome.residuals, accepted, scaled=scaled)
+        said, residuals = found.outcome.status, found.outcome.residuals
+        status, remark = judge("COLUMNS", said, residuals, accepted, scaled=scaled)
         machine = Machine(
             found.f,
             self.spec,
@@ -485,7 +542,7 @@ class _Round:
             found.alpha > 0,
             found.duals,
             {},
-            replace(found.outcome, status=status),
+            replace(found.outcome, status=status, remark=remark),
             shared_slack=found.slack,
             scores=found.scores,
         )
@@ -495,12 +552,32 @@ class _Round:
         machine.add_support(self.sample, enough)
         return machine
 
+    def _by_centres(self) -> Machine:
+        found = centres.solve(self.spec, self.sample, self.grams)
+        accepted, scaled = max(self.spec.tol, 1e-9), self.spec.scale is not None
+        said, residuals = found.outcome.status, found.outcome.residuals
+        status, remark = judge("CENTRES", said, residuals, accepted, scaled=scaled)
+        bound, alpha = self.spec.C * self.sample.cost, found.alpha
+        return Machine(
+            found.f,
+            self.spec,
+            self.members,
+            self.training,
+            self.states,
+            alpha,
+            alpha > 1e-6 * np.minimum(bound, alpha.max()),
+            {"svm.margin": alpha[self.sample.cost > 0]},
+            {},
+            replace(found.outcome, status=status, remark=remark),
+        )
+
     def _by_cvxpy(self, name: str) -> Machine:
         compiled = self.compiled
         if compiled is not None and compiled.accepts(self.members, self.states, self.sample):
             compiled.set_weights(self.spec, self.members, self.states, self.sample)
         else:
             compiled = Compiled(self.spec, self.members, self.states, self.sample, self.maps)
+        self.tried = compiled
         outcome = solve_compiled(compiled, name, self.options)
         duals = compiled.duals()
         alpha = np.zeros(len(self.sample))

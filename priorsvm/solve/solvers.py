@@ -11,15 +11,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..diagnose import Residuals, conflict_error, residuals
-from ..errors import (
-    InaccurateSolution,
-    InvalidInput,
-    PriorSVMError,
-    SolverFailed,
-    SolverNotInstalled,
-    SolverUnsuited,
-    Unbounded,
-)
+from ..errors import InvalidInput, PriorSVMError, SolverFailed, SolverNotInstalled, SolverUnsuited, Unbounded
+from ..words import did_you_mean
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -118,7 +111,7 @@ SOLVERS: dict[str, Solver] = {
 }
 
 # Routes of the library itself, for problems of one kind.
-OWN = ("LIBSVM", "COLUMNS")
+OWN = ("LIBSVM", "COLUMNS", "CENTRES")
 
 # What to install where that is not the solver's own name.
 PACKAGES = {"HIGHS": "highspy"}
@@ -129,7 +122,7 @@ HOPELESS = 1e-2
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a solve went."""
+    """How a solve went; ``remark`` is what there is to warn of."""
 
     solver: str
     status: str
@@ -137,6 +130,7 @@ class Outcome:
     compile_seconds: float
     solve_seconds: float
     iterations: int | None = None
+    remark: str = ""
 
 
 @lru_cache(maxsize=1)
@@ -167,10 +161,26 @@ def check_solver(solver: Any) -> None:
             raise InvalidInput("solver 'auto' stands alone; a list names solvers.")
         if not isinstance(name, str) or (name not in SOLVERS and name not in OWN):
             known = ", ".join(["auto", *OWN, *SOLVERS])
-            meant = f" Did you mean {name.upper()!r}?" if str(name).upper() in {*OWN, *SOLVERS} else ""
+            meant = did_you_mean(name, ["auto", *OWN, *SOLVERS])
             raise InvalidInput(f"solver {name!r} is not known.{meant} Known are: {known}.")
     if isinstance(solver, str) or not any(name in OWN or name in installed() for name in names):
         require_installed(names[0])
+
+
+def check_options(solver: str | Sequence[str], options: Any) -> None:
+    """``solver_options`` is a dict of options, or for several solvers a dict of such dicts by their names."""
+    if options is None:
+        return
+    if not isinstance(options, dict):
+        raise InvalidInput(f"solver_options must be a dict, got {type(options).__name__}.")
+    if isinstance(solver, str) or len(solver) == 1:
+        return
+    for name, own in options.items():
+        if name not in solver or not isinstance(own, dict):
+            raise InvalidInput(
+                f"solver_options={options!r} does not say whose option {name!r} is. Each solver has options "
+                f"of its own: for a list of solvers give them by name, {{{solver[0]!r}: {{...}}}}."
+            )
 
 
 def require_installed(name: str) -> None:
@@ -318,8 +328,9 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
     accepted = max(10 * compiled.spec.tol, facts.accuracy)
     scaled = compiled.spec.scale is not None
     others, hint = _others(name, compiled), _hard(compiled)
-    status = judge(name, problem.status, found, accepted, others, scaled, hint)
-    return Outcome(name, status, found, max(total - seconds, 0.0), seconds, getattr(stats, "num_iters", None))
+    status, remark = judge(name, problem.status, found, accepted, others, scaled, hint)
+    steps = getattr(stats, "num_iters", None)
+    return Outcome(name, status, found, max(total - seconds, 0.0), seconds, steps, remark)
 
 
 @lru_cache
@@ -340,8 +351,8 @@ def judge(
     others: str | None = "CLARABEL",
     scaled: bool = False,
     hint: str = "",
-) -> str:
-    """The status that the residuals support."""
+) -> tuple[str, str]:
+    """The status that the residuals support, and what is to be said of it."""
     said = "iteration limit reached" if status == "user_limit" else status
     way_out = f"Try another solver ({others}), or " if others else "Try "
     way_out += "a smaller C." if scaled else "scale='standard', or a smaller C."
@@ -352,13 +363,9 @@ def judge(
             f"Its answer was discarded. {way_out}"
         )
     if found.worst > accepted:
-        warnings.warn(
-            f"{name} says '{said}' with residuals above {accepted:.0e}: {found}. {way_out}",
-            InaccurateSolution,
-            stacklevel=2,
-        )
-        return "optimal_inaccurate"
-    return "optimal"
+        remark = f"{name} says '{said}' with residuals above {accepted:.0e}: {found}. {way_out}"
+        return "optimal_inaccurate", remark
+    return "optimal", ""
 
 
 def _no_answer(compiled: Compiled, name: str) -> PriorSVMError:
@@ -380,16 +387,17 @@ def _no_answer(compiled: Compiled, name: str) -> PriorSVMError:
         )
     if status == cp.UNBOUNDED:
         suspects = [t for t in compiled.terms if not t.expression.is_nonneg()]
-        whose = "; ".join(
-            f"block '{t.block}' has a penalty without a lower bound ({t.name})" for t in suspects
-        )
-        return Unbounded(
-            f"{name} found that the objective has no lower bound"
-            + (f": {whose}. Penalties must be nonnegative." if whose else ". Try another solver.")
-        )
+        if suspects:
+            whose = "; ".join(
+                f"block '{t.block}' has a penalty without a lower bound ({t.name})" for t in suspects
+            )
+            return Unbounded(
+                f"{name} found that the objective has no lower bound: {whose}. Penalties must be nonnegative."
+            )
+        # A sum of nonnegative terms: the solver has lost its way among numbers of very different size.
     return SolverFailed(
         f"{name} ended with status '{status}' and no answer. Try another solver "
-        f"({_others(name, compiled)}){_scaling(compiled)}, or a smaller C."
+        f"({_others(name, compiled)}){_scaling(compiled)}, or a smaller C (it is {compiled.spec.C:g})."
     )
 
 
@@ -427,6 +435,26 @@ def is_infeasible(problem: cp.Problem) -> bool:
         if problem.status in (cp.INFEASIBLE, cp.OPTIMAL):
             return bool(problem.status == cp.INFEASIBLE)
     return False
+
+
+def least(problem: cp.Problem) -> float:
+    """The optimum, if a solver's residuals support it; else 0, which is no verdict on a violation."""
+    import cvxpy as cp
+
+    kind = classify([problem.objective.expr], problem.constraints)
+    for name in dict.fromkeys(
+        (choose(kind), "CLARABEL", *(["SCHUR"] if kind in SOLVERS["SCHUR"].solves else []))
+    ):
+        try:
+            with single_threaded(), warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+                _ignore_backend()
+                problem.solve(solver=_known_to_cvxpy(name))
+        except cp.SolverError:
+            continue
+        if problem.status == cp.OPTIMAL and residuals(problem).worst <= 1e-4:
+            return float(problem.value)
+    return 0.0
 
 
 def _ignore_backend() -> None:

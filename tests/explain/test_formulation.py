@@ -9,21 +9,39 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from priorsvm import RBF, ClassCosts, MonotonicityHint, PriorSVC, Rule
-from priorsvm.errors import PriorSVMError
-from priorsvm.explain.formulation import formulation
+import priorsvm
+from priorsvm import (
+    RBF,
+    Box,
+    ClassCosts,
+    FromFunction,
+    HaarIntegration,
+    Knowledge,
+    MonotonicityHint,
+    PriorSVC,
+    Region,
+    Rule,
+    SampleCosts,
+    Terms,
+)
+from priorsvm.errors import InvalidInput, InvalidType, PriorSVMError
+from priorsvm.explain.formulation import _stands_in, formulation
 from priorsvm.explain.plain import plain
+from priorsvm.knowledge.regions import RegionKnowledge
 
 compositions = pytest.importorskip("benchmarks.compositions")
 
 TERM = re.compile(r"\\underbrace\{(.+)\}_\{J_\{(SVM|PK)\}(?:\{:\}\\;\\mathrm\{(.+)\})?\}(?: \\\\)?$")
-ROW = re.compile(r"& (.+) && c_\{(SVM|PK)\}\{:\}\\;\\mathrm\{(.+),\\ (\d+)\\ rows?\} \\\\$")
+ROW = re.compile(r"& \\underbrace\{(.+)\}_\{c_\{(SVM|PK)\}\{:\}\\;\\mathrm\{(.+),\\ (\d+)\\ rows?\}\} \\\\$")
+BROKEN = re.compile(r"\\begin\{aligned\} & (.+) \\end\{aligned\}")
 
 
 def read(latex):
     """(label -> LaTeX, label -> (LaTeX, rows)) out of the LaTeX alone."""
     terms, rows = {}, {}
-    for line in latex.splitlines()[1:-2]:
+    problem, _, told = latex.partition("\\text{with}")
+    assert told
+    for line in problem.splitlines()[1:]:
         if term := TERM.search(line):
             terms[(term[3] or "svm").replace(r"\_", "_")] = term[1]
             assert (term[2] == "SVM") == (term[3] is None)
@@ -32,7 +50,8 @@ def read(latex):
             assert row, line
             label = row[3].replace(r"\_", "_")
             assert (row[2] == "SVM") == label.startswith("svm.")
-            rows[label] = row[1], int(row[4])
+            whole = BROKEN.sub(lambda m: m[1].replace(r", \\ & ", r",\; "), row[1])
+            rows[label] = whole, int(row[4])
     return terms, rows
 
 
@@ -62,6 +81,7 @@ def names_of(told, compiled):
     assert list(rows) == list(in_problem(compiled))
     for label, count in in_problem(compiled).items():
         assert rows[label][1] == count
+    assert {label: latex for label, (latex, _) in rows.items()} == {l: f for l, f, _ in told.constraints}
     expected = {f"{term.block}.{term.name}" for term in compiled.terms}
     expected |= {name for name in compiled.sample.shares if name != "svm"}
     silent = {name for name, latex in terms.items() if latex.startswith("0 \\text{ (it asks")}
@@ -113,11 +133,209 @@ def test_braces_of_the_latex_are_balanced():
         assert depth[-1] == 0
 
 
+# A letter, perhaps with an accent, and its index; or one with what it is a function of.
+SYMBOL = re.compile(
+    r"\\\|g\\\|(?:_H)?|\\Delta\([^()]*\)|\bt\(u\)|[gh]\(x_p\)|"
+    r"(?:\\tilde\s?|\\bar\s?)?(?:\\[a-zA-Z]+|SV|[a-zA-Z])'?(?:\^\*)?(?:_(?:\{[^{}]*\}|\\[a-z]+|\w))?"
+)
+# What a reader of the first line knows, what stands for "for all", and operators.
+KNOWN = {
+    *("f", "C", "w", "c", "b", "x", "x_i", "x_j", "w_j", "x_{ij}", "k_{x_i}", "f_k", "f_{y_i}", "i", "j"),
+    *(
+        r"\sum",
+        r"\max",
+        r"\nabla",
+        r"\partial",
+        r"\top",
+        r"\ge",
+        r"\le",
+        r"\in",
+        r"\notin",
+        r"\cdot",
+        r"\tfrac",
+    ),
+    *(
+        r"\frac",
+        r"\big",
+        r"\textstyle",
+        r"\succeq",
+        r"\theta",
+        r"\begin",
+        r"\end",
+        r"\quad",
+        r"\ne",
+        r"\mathbf",
+    ),
+}
+
+
+def symbols(latex):
+    """The letters of a formula, without words and indices of sums."""
+    latex = re.sub(r"\\(?:text|mathrm)\{[^{}]*\}|\{[pb]?matrix\}|\{aligned\}", " ", latex)
+    latex = re.sub(r"\\sum_(?:\{[^{}]*\}|\w)(?:\^\{\d+\})?|\\max_x", " ", latex)
+    return set(SYMBOL.findall(latex)) - KNOWN
+
+
+def unexplained(formulas, letters):
+    told = symbols(" ".join(f"{symbol} {meaning}" for symbol, meaning in letters))
+    return {s for s in set().union(*map(symbols, formulas)) - told if not s.startswith(r"\partial")}
+
+
+def test_the_search_for_letters_finds_them():
+    assert symbols(r"\sum_{i} (C_i - C)\, \xi_i^2") == {"C_i", r"\xi_i"}
+    assert symbols(r"\sum_{v} C_v\, \tilde\xi_v") == {"C_v", r"\tilde\xi_v"}
+    assert symbols(r"s_l f(v_p) - \eta_p \|g\|_H \ge 1 - \zeta_l") == {
+        "s_l", "v_p", r"\eta_p", r"\|g\|_H", r"\zeta_l",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_letter_is_explained(seed):
+    told = formulation([Solved(compositions.problem(*compositions.composition(seed)))])
+    formulas = [latex for _, latex in told.objective] + [latex for _, latex, _ in told.constraints]
+    for symbol, _ in told.values[1:]:
+        assert symbol in str(told)
+        formulas = [formula.replace(symbol, " ") for formula in formulas]
+    given = {symbol.partition("_{")[0] for symbol, _ in told.values[1:]}
+    assert unexplained(formulas, told.letters) - given == set()
+    stale = [
+        s for s, _ in told.letters if not any(s in f for _, f, *_ in [*told.objective, *told.constraints])
+    ]
+    assert stale == []
+
+
+BLOCKS = [
+    kind
+    for kind in (getattr(priorsvm, name) for name in priorsvm.__all__)
+    if isinstance(kind, type) and issubclass(kind, Knowledge)
+]
+
+
+@pytest.mark.parametrize("kind", BLOCKS)
+def test_a_block_explains_the_letters_of_all_its_formulas(kind):
+    formulas = getattr(kind, "formulas", kind.latex)
+    if kind is Region:
+        both = (True, False)
+        methods = [Region(None, 9, 1, hard=hard, method=m) for hard in both for m in ("cuts", "points")]
+        formulas = {f"{k}.{term}": f for k, block in enumerate(methods) for term, f in block.latex.items()}
+    formulas = [formula.replace("<z>", r" - \zeta_l").replace("<p>", "^2") for formula in formulas.values()]
+    letters = {r"y_i": "", r"\rho_i": "", r"\xi_i": "", **kind.letters}
+    assert unexplained(formulas, letters.items()) == set()
+    assert not [s for s in kind.letters if not any(_stands_in(s, formula) for formula in formulas)] or (
+        issubclass(kind, RegionKnowledge)
+    )
+
+
+def test_a_letter_that_two_blocks_use_differently_is_told_for_each():
+    X, y = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]), [0, 0, 1, 1]
+    box = Box({0: (1.5, 2.5)}, label=1).named("a_box")
+    told = PriorSVC(box + Region(lambda P: P[:, 0] - 1, X, label=0)).fit(X, y).formulation()
+    assert [meaning for symbol, meaning in told.letters if symbol == "v"] == [
+        r"\text{variables, the sizes of the weights}\text{ (}\mathrm{a\_box}\text{)}",
+        r"\text{variables, which relax what is asked outside the region}\text{ (}\mathrm{region}\text{)}",
+    ]
+    costs = ClassCosts({1: 2.0}) + SampleCosts([1.0, 1.0, 2.0, 2.0])
+    told = PriorSVC(costs).fit(X, y).formulation()
+    assert [symbol for symbol, _ in told.letters].count("C_i") == 1
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"), [("ab", "+1 for 'b' and -1 for 'a'"), ("abc", "and -1 for all others")]
+)
+def test_it_says_which_class_is_positive(labels, told):
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    text = PriorSVC().fit(X, np.array(list(labels * 6))[:12]).formulation().text()
+    assert any(
+        line.startswith("where yᵢ: the class of row i, +1 for") and told in line for line in text.splitlines()
+    )
+
+
+def test_lines_are_not_too_long_for_a_page():
+    turns = FromFunction(np.add, thetas=list(range(9)))
+    X, y = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]), [0, 0, 1, 1]
+    prior = sum([Rule("x0 >= 3", label=1).named(f"rule_number_{k}") for k in range(9)])
+    told = PriorSVC(prior, kernel=HaarIntegration(RBF(0.5), turns), max_rounds=1).fit(X, y).formulation()
+    for line in str(told).splitlines()[1:-1]:
+        for part in line.split(r"\\ &"):
+            assert len(plain(re.sub(r"\\underbrace|_\{[cJ]_.*$", "", part))) <= 90, line
+
+
+def test_scaled_columns_and_few_centres_are_told():
+    X, y = np.random.default_rng(0).normal(size=(12, 2)), np.arange(12) % 2
+    assert "x scaled column by column" in PriorSVC(scale="standard").fit(X, y).formulation().text()
+    few = PriorSVC(kernel="rbf", n_centres=3).fit(X, y).formulation()
+    assert r"\varphi(x)^\top \varphi(z) \approx k(x, z)" in str(few)
+    one = PriorSVC(kernel="rbf", norm="l1").fit(X, y).formulation()
+    assert r"\varphi_j(x) = k(x, x_j)" in str(one)
+
+
+class Own(Knowledge):
+    """A block with a constraint of every kind, and formulas as they are given."""
+
+    def __init__(self, latex=None, letters=None, mu=1.0):
+        self.latex, self.letters, self.mu = latex, letters, mu
+
+    requires = frozenset({"coef"})
+
+    def build(self, f, context):
+        M = cp.Variable((2, 2), symmetric=True)
+        return Terms(
+            {"mu": cp.sum_squares(f.coef)},
+            {
+                "same": f.coef[0] == f.coef[1],
+                "round": cp.SOC(f.bias + 10, f.coef),
+                "matrix": M >> 0,
+                "below": f.coef <= 5,
+                "power": cp.PowCone3D(f.bias + 10, f.bias + 10, f.coef[0], 0.5),
+            },
+        )
+
+
+def of_own(**arguments):
+    X, y = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]), [0, 0, 1, 1]
+    return PriorSVC(Own(**{"latex": {}, "letters": {}, **arguments})).fit(X, y).formulation()
+
+
+def test_constraints_without_a_formula_are_told_by_their_kind():
+    told = {label: plain(latex) for label, latex, _ in of_own().constraints}
+    assert told["own.same"] == "c_own.same(f) = 0"
+    assert told["own.below"] == "c_own.below(f) ≤ 0"
+    assert told["own.round"] == "c_own.round(f) in a second-order cone"
+    assert told["own.matrix"] == "c_own.matrix(f) ⪰ 0"
+    assert told["own.power"] == "c_own.power(f) in a cone"
+
+
+def test_a_formula_for_no_term_is_refused_if_a_term_has_none():
+    with pytest.raises(
+        InvalidInput, match=r"'own': latex has a formula for 'samee', which is no term of it"
+    ) as found:
+        of_own(latex={"mu": "w^2", "samee": "w_1 = w_2"})
+    assert "The terms are 'mu', 'same', 'round', 'matrix', 'below', 'power'." in str(found.value)
+    whole = dict.fromkeys(("mu", "same", "round", "matrix", "below", "power", "other_machines"), "w")
+    assert len(of_own(latex=whole).constraints) == 6
+    assert of_own(latex={"same": "w_1 = w_2"}).constraints[1][1] == "w_1 = w_2"
+
+
+@pytest.mark.parametrize("given", [None, ["w"], {"mu": None}, {1: "w"}])
+@pytest.mark.parametrize("attribute", ["latex", "letters"])
+def test_formulas_that_are_none_are_refused(attribute, given):
+    with pytest.raises(InvalidType, match=f"block 'own': {attribute} must be a dict of"):
+        of_own(**{attribute: given})
+
+
+def test_letters_of_ones_own_are_told_where_they_stand():
+    told = of_own(latex={"mu": r"\|w\|^2 + z_p"}, letters={"z_p": r"\text{the slack of point } p", "q": "1"})
+    assert told.letters[-1] == ("z_p", r"\text{the slack of point } p")
+    assert told.text().endswith("\n      zₚ: the slack of point p")
+
+
 def test_the_kernel_and_the_numbers_are_told():
     X, y = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]), [0, 0, 1, 1]
     told = PriorSVC(ClassCosts({1: 2.0}), kernel=RBF(gamma=0.25), C=3.0).fit(X, y).formulation()
     assert r"k = \mathrm{RBF(gamma=0.25)}" in str(told)
-    assert told.text().splitlines()[-1] == "with  f(x) = c' φ(x) + b, k = RBF(gamma=0.25), C = 3"
+    lines = told.text().splitlines()
+    assert "with  f(x) = c' φ(x) + b, φ(x)' φ(z) = k(x, z), k = RBF(gamma=0.25), C = 3" in lines
+    assert lines[-1] == "      Cᵢ: C times the cost of row i"
     assert repr(told) == told.text()
 
 
@@ -144,6 +362,7 @@ def test_words_with_special_letters_stay_words():
         (r"\frac{\frac{a}{b}}{c}", "(a/b)/c"),
         (r"\text{a \{ b}", "a { b"),
         (r"\mathrm{a\_b\ c}", "a_b c"),
+        (r"\sum_l \mathbf{1}^\top z_l", "Σₗ 1' zₗ"),
         (r"\unknown{x} + 1", "unknownx + 1"),
     ],
 )

@@ -55,3 +55,28 @@ def test_an_unknown_block_is_answered_with_the_known(model):
     assert [row.term for row in model.report_["monotonicity_hint"]] == ["mu", "violation"]
     with pytest.raises(KeyError, match=r"no block 'rule'; the blocks are .*'box'"):
         model.report_["rule"]
+
+
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.CollapsedModel")
+def test_the_rows_of_a_block_stand_together_in_the_order_of_the_prior(model):
+    assert [(row.block, row.term) for row in model.report_.rows] == [
+        ("svm", "regulariser"),
+        ("svm", "loss"),
+        ("class_costs", "sample"),
+        ("monotonicity_hint", "mu"),
+        ("monotonicity_hint", "violation"),
+        ("box", "box"),
+        ("box", "size"),
+    ]
+    training = model._machines[0].training
+    preselected = PriorSVC(model.prior, preselect=True).fit(training.X, training.labels)
+    names = [row.block for row in preselected.report_.rows]
+    assert list(dict.fromkeys(names)) == ["svm", "preselect", "class_costs", "monotonicity_hint", "box"]
+    assert names == sorted(names, key=list(dict.fromkeys(names)).index)
+
+
+def test_remarks_are_escaped_in_a_notebook():
+    beyond = Box({0: (-9.0, -8.0)}, 1, mu=1e-3)
+    found = PriorSVC(beyond).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).verify()
+    assert "column 0 <= -8, and the data begin at 0" in str(found)
+    assert "column 0 &lt;= -8" in found._repr_html_()

@@ -1,0 +1,188 @@
+"""What verify() and the report say of the training rows in a region, against counts made by hand."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from priorsvm import Box, Ellipsoid, Monotone, Polyhedron, PriorSVC, Region, Rule
+from priorsvm.errors import FarFromData
+
+RNG = np.random.default_rng(5)
+X = pd.DataFrame(
+    {
+        "glucose": RNG.uniform(50, 199, 60),
+        "bmi": RNG.uniform(18, 40, 60),
+        "age": RNG.uniform(21, 81, 60),
+    }
+)
+Y = np.where(X["glucose"] + 2 * X["bmi"] + 20 * RNG.normal(size=60) > 180, "ill", "well")
+
+
+def fitted(prior, y=Y, weight=None, **parameters):
+    return PriorSVC(prior, scale="standard", **parameters).fit(X, y, sample_weight=weight)
+
+
+@pytest.mark.parametrize(
+    ("block", "inside"),
+    [
+        (Rule("glucose >= 120 and bmi >= 25", "ill"), (X.glucose >= 120) & (X.bmi >= 25)),
+        (Rule("glucose >= 170 or bmi >= 35", "ill"), (X.glucose >= 170) | (X.bmi >= 35)),
+        (Rule("glucose + 2 * bmi >= 170", "ill"), X.glucose + 2 * X.bmi >= 170),
+        (Box({"age": (30, 50)}, "ill"), X.age.between(30, 50)),
+        (Polyhedron([[1.0, -1.0, 0.0]], [90.0], "ill", within="data"), X.glucose - X.bmi <= 90),
+        (
+            Ellipsoid([120.0, 30.0, 50.0], [40.0, 10.0, 30.0], "ill"),
+            ((X.glucose - 120) / 40) ** 2 + ((X.bmi - 30) / 10) ** 2 + ((X.age - 50) / 30) ** 2 <= 1,
+        ),
+        (Region(lambda P: P[:, 0] - 100, X.to_numpy()[:5], "ill"), X.glucose <= 100),
+    ],
+)
+def test_rows_inside_are_counted_and_those_of_another_class(block, inside):
+    model = fitted(block)
+    [name] = model.findings_
+    found = model.findings_[name]
+    rows, contrary = int(inside.sum()), int((inside & (Y != "ill")).sum())
+    assert 0 < contrary < rows
+    assert (found.rows, found.contrary, found.beyond) == (rows, contrary, "")
+    line = f"{rows} training rows inside, {contrary} of another class"
+    assert str(found) == line
+    assert f"{name}: {line}" in str(model.report_).splitlines()
+    assert line in str(model.verify()).splitlines()[-1]
+
+
+def test_of_two_regions_a_row_counts_once_and_a_weightless_one_not_at_all():
+    boxes = Box([{"age": (30, 50)}, {"age": (40, 60)}], ["ill", "well"])
+    weight = np.arange(60) % 5 > 0
+    found = fitted(boxes, weight=weight.astype(float)).findings_["box"]
+    first, second = X.age.between(30, 50), X.age.between(40, 60)
+    assert found.rows == int(((first | second) & weight).sum())
+    assert found.contrary == int((((first & (Y != "ill")) | (second & (Y != "well"))) & weight).sum())
+
+
+def test_with_many_classes_the_machine_of_the_class_tells():
+    three = np.where(X["age"] > 60, "old", Y)
+    model = fitted(Rule("glucose >= 120", "ill"), three)
+    found = dict(zip(model.classes_, model.findings_, strict=True))
+    assert found["old"] == found["well"] == {}
+    assert found["ill"]["rule"].contrary == int(((X.glucose >= 120) & (three != "ill")).sum())
+    assert str(model.report_).count("training rows inside") == 1
+    assert [line.split(":")[0] for line in str(model.verify()).splitlines() if "inside" in line] == [
+        "class ill"
+    ]
+
+
+def test_verify_says_over_which_range_a_rule_was_checked():
+    def told(prior, **parameters):
+        return str(fitted(prior, **parameters).verify()).splitlines()[-1]
+
+    low, high = X.min(), X.max()
+    bmi, age = (f"any {c} ({low[c]:.4g} to {high[c]:.4g})" for c in ("bmi", "age"))
+    rule = Rule("glucose >= 120", "ill")
+    assert told(rule).startswith(f"rule: checked for {bmi}, {age}; ")
+    assert told(Rule("glucose >= 120", "ill", method="points", points=8), kernel="rbf").startswith(
+        f"rule: checked for {bmi}, {age}; "
+    )
+    assert told(Rule("glucose + 2 * bmi >= 170", "ill")).startswith(f"rule: checked for {age}; ")
+    assert told(Rule("glucose >= 120", "ill", within=None)).startswith("rule: checked for any bmi, any age; ")
+    reach = {"glucose": (0, 300), "bmi": (0, 60), "age": (0, 100)}
+    ring = Region(lambda P: P[:, 0] - 100, 32, "ill", mu=0.01, method="points", within=reach)
+    assert told(ring).startswith("region: checked for glucose (0 to 300), bmi (0 to 60), age (0 to 100); ")
+    whole = Box({"glucose": (120, 140), "bmi": (20, 30), "age": (30, 50)}, "ill")
+    assert "checked for" not in told(whole)
+
+
+def test_of_many_columns_some_are_named():
+    wide = np.random.default_rng(0).normal(size=(30, 9))
+    model = PriorSVC(Box({0: (0.5, 1)}, 1)).fit(wide, (wide[:, 0] > 0).astype(int))
+    line = str(model.verify()).splitlines()[-1]
+    assert line.startswith("box: checked for any column 1 (")
+    assert ", 5 more columns; " in line
+
+
+def test_a_slope_is_checked_everywhere_by_a_linear_machine_and_over_a_range_by_others():
+    rises = Monotone({"glucose": 1}, label="ill", method="points", points=8)
+    assert "checked for" not in str(fitted(rises).verify())
+    line = str(fitted(rises, kernel="rbf").verify()).splitlines()[-1]
+    assert line.startswith(f"monotone: checked for any glucose ({X.glucose.min():.4g} to ")
+    assert "inside" not in line
+
+
+END, BEGIN = f"{X.glucose.max():.4g}", f"{X.age.min():.4g}"
+SUM = f"{(X.glucose - 2 * X.bmi).max():.4g}"
+
+
+@pytest.mark.parametrize(
+    ("text", "beyond"),
+    [
+        ("glucose >= 2000", f"glucose >= 2000, and the data end at {END}"),
+        ("3 * glucose >= 6000", f"glucose >= 2000, and the data end at {END}"),
+        ("age <= -500 and bmi >= 20", f"age <= -500, and the data begin at {BEGIN}"),
+        ("glucose - 2 * bmi >= 90000", f"glucose - 2 bmi >= 90000, and the data end at {SUM}"),
+        ("2 * bmi - glucose <= -90000", f"glucose - 2 bmi >= 90000, and the data end at {SUM}"),
+    ],
+)
+def test_a_rule_in_other_units_is_warned_of(text, beyond):
+    with pytest.warns(FarFromData, match="Are its units those of the data") as caught:
+        model = fitted(Rule(text, "ill"))
+    assert len(caught) == 1
+    assert f"{text!r} is 'ill': it asks about {beyond}" in str(caught[0].message)
+    line = f"no training row inside: it asks about {beyond}: other units?"
+    assert line in str(model.verify())
+    assert f"rule: {line}" in str(model.report_)
+
+
+def test_a_rule_a_little_beyond_the_data_is_told_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = fitted(Rule("glucose >= 230", "ill"))
+    found = model.findings_["rule"]
+    assert str(found) == f"no training row inside: it asks about glucose >= 230, and the data end at {END}"
+    np.testing.assert_allclose(found.far, (230 - X.glucose.max()) / np.ptp(X.glucose))
+
+
+def test_an_ellipsoid_far_away_is_warned_of():
+    with pytest.warns(FarFromData, match="it asks about glucose >= 1990, and the data end"):
+        fitted(Ellipsoid([2000.0, 30.0, 50.0], [10.0, 10.0, 10.0], "ill"))
+
+
+def test_one_of_several_alternatives_can_be_far():
+    with pytest.warns(FarFromData, match="glucose >= 3000"):
+        model = fitted(Rule("bmi >= 35 or glucose >= 3000", "ill"))
+    inside = X.bmi >= 35
+    assert str(model.findings_["rule"]) == (
+        f"{inside.sum()} training rows inside, {(inside & (Y != 'ill')).sum()} of another class; it asks "
+        f"about glucose >= 3000, and the data end at {END}: other units?"
+    )
+
+
+def test_names_given_to_a_rule_are_those_it_is_told_by():
+    rule = Rule("sugar >= 2000", "ill", columns=["sugar", "bmi", "age"])
+    with pytest.warns(FarFromData, match="sugar >= 2000"):
+        PriorSVC(rule).fit(X.to_numpy(), Y)
+
+
+def test_a_constant_column_has_no_range_to_be_far_from():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = PriorSVC(Box({0: (7, 8)}, 1)).fit([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], [0, 0, 1])
+    assert "column 0 >= 7, and the data end at 1" in str(model.findings_["box"])
+
+
+def test_a_function_that_is_not_defined_at_every_row_tells_nothing():
+    def g(P):
+        with np.errstate(invalid="ignore"):
+            return np.log(P[:, 0] - X.glucose.iloc[:3].min() + 1.0) + 100.0
+
+    model = fitted(Region(g, X.to_numpy()[:3], "ill"))
+    assert model.findings_ == {}
+
+
+@pytest.mark.parametrize("method", ["cuts", "guaranteed"])
+def test_a_slope_of_one_class_of_three_asks_nothing_of_the_other_machines(method):
+    rises = Monotone({0: 1}, label=2, method=method)
+    model = PriorSVC(rises, kernel="rbf").fit(np.arange(6.0)[:, None], [0, 0, 1, 1, 2, 2])
+    asked = [check.verdict.asked for check in model.verify().checks]
+    assert asked[:2] == ["nothing in this machine"] * 2
+    assert asked[2].startswith("score of 2 to rise as 0 rises")
