@@ -17,7 +17,7 @@ from priorsvm import (
     ClassCosts,
     InvariantLoss,
     Monotone,
-    OddnessHint,
+    MonotonicityHint,
     PriorSVC,
     Rotation,
     Trajectories,
@@ -39,7 +39,7 @@ LAST = 3
 def clouds(n: int, d: int = 20) -> tuple[Array, Array]:
     """Two classes that overlap, every column a few units wide."""
     X, y = make_classification(
-        n, d, n_informative=10, n_redundant=0, class_sep=1.5, flip_y=0.05, random_state=0
+        n, d, n_informative=min(d, 10), n_redundant=0, class_sep=1.5, flip_y=0.05, random_state=0
     )
     return X, y
 
@@ -71,10 +71,12 @@ def with_blocks(n: int) -> Task:
 
 
 def with_regions(solver: str, n: int) -> Task:
-    X, y = clouds(n)
-    low, high = np.quantile(X, (0.4, 0.6), axis=0)
-    boxes = [Box({0: (low[0], high[0]), 1: (low[1], high[1])}, label=k, points=64) for k in (0, 1)]
-    return PriorSVC(boxes[0] + boxes[1] + OddnessHint(), kernel=RBF(1 / 40), solver=solver), X, y
+    """A small box around the middle of each class, and pairs along which f rises."""
+    X, y = clouds(n, 5)
+    middles = [X[y == k].mean(axis=0) for k in (0, 1)]
+    boxes = [Box({j: (v - 0.3, v + 0.3) for j, v in enumerate(m)}, label=k) for k, m in enumerate(middles)]
+    prior = boxes[0] + boxes[1] + MonotonicityHint({0: 1})
+    return PriorSVC(prior, kernel=RBF(0.1), solver=solver), X, y
 
 
 def uncertain(n: int) -> Task:
@@ -122,13 +124,15 @@ def scaling(quick: bool) -> list[dict[str, Any]]:
 def _route(
     name: str, make: Callable[[int], Task], sizes: Sequence[int], quick: bool
 ) -> Iterator[dict[str, Any]]:
-    sizes = [max(40, n // 10) for n in sizes[:2]] if quick else sizes
+    sizes = (50, 100) if quick else sizes
     seconds: list[float] = []
-    for n in sizes:
+    for k, n in enumerate(sizes, 1):
         model, X, y = make(n)
-        tries = 3 if n <= 1000 else 1
-        seconds.append(min(timed(lambda m=model, X=X, y=y: m.fit(X, y))[0] for _ in range(tries)))
-        slope = np.polyfit(np.log(sizes[: len(seconds)])[-LAST:], np.log(seconds[-LAST:]), 1)[0] if n != sizes[0] else np.nan
-        row = dict(zip(HEADER, (name, model.solver_, n, float(f"{seconds[-1]:.3g}"), round(float(slope), 2)), strict=True))
-        print("| " + " | ".join(str(row[key]) for key in HEADER) + " |", flush=True)
+        fit = partial(model.fit, X, y)
+        seconds.append(min(timed(fit)[0] for _ in range(3 if n <= 1000 else 1)))
+        last = slice(max(0, k - LAST), k)
+        slope = np.polyfit(np.log(sizes[last]), np.log(seconds[last]), 1)[0] if k > 1 else np.nan
+        cells = (name, model.solver_, n, f"{seconds[-1]:.3g}", f"{slope:.2f}" if k > 1 else "")
+        row = dict(zip(HEADER, cells, strict=True))
+        print("| " + " | ".join(map(str, cells)) + " |", flush=True)
         yield row
