@@ -39,8 +39,9 @@ ROWS = {
     "engine_trajectories": "engine.trajectories",
     "engine_scaling": "engine.scaling",
 }
-# Published figures: each prints tables of its own, and only when named.
+# These print tables of their own: scaling after the rows, published figures only when named.
 REPRODUCTIONS = {
+    "scaling": "scaling.scaling",
     "wpbc60": "linear_knowledge_sets.knowledge_only",
     "promoters": "linear_knowledge_sets.promoters",
     "checkerboard": "kernel_knowledge_sets.checkerboard",
@@ -74,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
             f"no such row: {', '.join(unknown)}. The rows are: {', '.join([*ROWS, *REPRODUCTIONS])}."
         )
     names = [name for name in arguments.rows if name in ROWS] if arguments.rows else list(ROWS)
-    papers = [name for name in arguments.rows if name in REPRODUCTIONS]
+    papers = [name for name in arguments.rows if name in REPRODUCTIONS] if arguments.rows else ["scaling"]
     print(machine(), end="\n\n")
     with threadpool_limits(1):  # numpy may have been imported before this package could say so
         rows = [row.as_dict() for row in table(_rows(names, arguments.quick))] if names else []

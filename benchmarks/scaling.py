@@ -1,0 +1,138 @@
+"""How the CPU seconds of a whole fit grow with the number of rows, for every route."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_digits, make_classification
+
+from priorsvm import (
+    RBF,
+    Box,
+    ClassCosts,
+    InvariantLoss,
+    Monotone,
+    MonotonicityHint,
+    PriorSVC,
+    Rotation,
+    Trajectories,
+    Translation,
+    UncertainSamples,
+)
+
+from .measure import Array, timed
+
+# Where a complete run leaves its figures; docs/drawings/scaling.py draws them.
+RESULTS = Path(__file__).parents[1] / "docs" / "drawings" / "scaling.csv"
+HEADER = ("machine", "solver", "N", "seconds", "exponent")
+Task = tuple[PriorSVC, Any, Array]
+
+# The exponent is the slope through so many of the largest sizes: small ones tell of overheads.
+LAST = 3
+
+
+def clouds(n: int, d: int = 20) -> tuple[Array, Array]:
+    """Two classes that overlap, every column a few units wide."""
+    X, y = make_classification(
+        n, d, n_informative=min(d, 10), n_redundant=0, class_sep=1.5, flip_y=0.05, random_state=0
+    )
+    return X, y
+
+
+def images(n: int) -> tuple[Array, Array]:
+    """8 × 8 digits from 0 to 1, an 8 or not, drawn again with noise until there are enough."""
+    X, digit = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    rows = rng.choice(len(X), n)
+    return np.clip(X[rows] / 16 + 0.05 * rng.normal(size=(n, 64)), 0.0, 1.0), digit[rows] == 8
+
+
+def ten_boxes(d: int) -> Any:
+    """Soft boxes on two columns each, five for each class."""
+    rng = np.random.default_rng(1)
+    sides = rng.uniform(1.0, 3.0, size=(10, 2))
+    prior = ClassCosts({1: 2.0}) + Monotone({0: 1})
+    for k, (low, high) in enumerate(sides):
+        prior = prior + Box({2 * k % d: (low, low + 1), (2 * k + 1) % d: (high, high + 1)}, label=k % 2)
+    return prior
+
+
+def plain(kernel: Any, n: int, **machine: Any) -> Task:
+    return PriorSVC(kernel=kernel, **machine), *clouds(n)
+
+
+def with_blocks(n: int) -> Task:
+    return PriorSVC(ten_boxes(20)), *clouds(n)
+
+
+def with_regions(solver: str, n: int) -> Task:
+    """A small box around the middle of each class, and pairs along which f rises."""
+    X, y = clouds(n, 5)
+    middles = [X[y == k].mean(axis=0) for k in (0, 1)]
+    boxes = [Box({j: (v - 0.3, v + 0.3) for j, v in enumerate(m)}, label=k) for k, m in enumerate(middles)]
+    prior = boxes[0] + boxes[1] + MonotonicityHint({0: 1})
+    return PriorSVC(prior, kernel=RBF(0.1), solver=solver), X, y
+
+
+def uncertain(n: int) -> Task:
+    X, y = clouds(n, 10)
+    A = 0.1 * np.random.default_rng(0).normal(size=(n, 10, 10))
+    return PriorSVC(UncertainSamples(A @ A.swapaxes(1, 2))), X, y
+
+
+def turning(n: int) -> Task:
+    return PriorSVC(Trajectories(Rotation((8, 8), degrees=10), degree=2)), *images(n)
+
+
+def moving(n: int) -> Task:
+    shift = Translation((8, 8), pixels=1, grid="full")
+    return PriorSVC(InvariantLoss(shift), kernel=RBF(1 / 16)), *images(n)
+
+
+ROUTES: dict[str, tuple[Callable[[int], Task], Sequence[int]]] = {
+    "linear, plain": (partial(plain, "linear"), (1000, 10_000, 100_000, 1_000_000)),
+    "linear, class costs, 10 boxes, monotone": (with_blocks, (1000, 10_000, 100_000, 1_000_000)),
+    "linear, an ellipsoid for each row": (uncertain, (500, 1000, 2000, 4000, 8000)),
+    "linear, a trajectory for each row": (turning, (500, 1000, 2000, 4000)),
+    "linear, 1-norm": (partial(plain, "linear", norm="l1"), (500, 1000, 2000, 4000)),
+    "RBF, plain": (partial(plain, RBF(1 / 40)), (500, 1000, 2000, 4000, 8000)),
+    "RBF, 2 regions and hints": (partial(with_regions, "auto"), (250, 500, 1000, 2000)),
+    "RBF, 2 regions and hints, CLARABEL": (partial(with_regions, "CLARABEL"), (250, 500, 1000)),
+    "RBF, 1-norm": (partial(plain, RBF(1 / 40), norm="l1"), (250, 500, 1000, 2000)),
+    "RBF, invariant loss, 9 translations": (moving, (50, 100, 200, 400)),
+}
+
+
+def scaling(quick: bool) -> list[dict[str, Any]]:
+    """A line for every route and size; a complete run also writes them down for the drawing."""
+    print("| " + " | ".join(HEADER) + " |", "|" + " --- |" * len(HEADER), sep="\n")
+    rows = [row for name, (make, sizes) in ROUTES.items() for row in _route(name, make, sizes, quick)]
+    print()
+    if not quick:
+        with RESULTS.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, HEADER, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+    return rows
+
+
+def _route(
+    name: str, make: Callable[[int], Task], sizes: Sequence[int], quick: bool
+) -> Iterator[dict[str, Any]]:
+    sizes = (50, 100) if quick else sizes
+    seconds: list[float] = []
+    for k, n in enumerate(sizes, 1):
+        model, X, y = make(n)
+        fit = partial(model.fit, X, y)
+        seconds.append(min(timed(fit)[0] for _ in range(3 if n <= 1000 else 1)))
+        last = slice(max(0, k - LAST), k)
+        slope = np.polyfit(np.log(sizes[last]), np.log(seconds[last]), 1)[0] if k > 1 else np.nan
+        cells = (name, model.solver_, n, f"{seconds[-1]:.3g}", f"{slope:.2f}" if k > 1 else "")
+        row = dict(zip(HEADER, cells, strict=True))
+        print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+        yield row
