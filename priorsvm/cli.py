@@ -198,8 +198,8 @@ def _solvers(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> 
     missing = {name: solver.package for name, solver in known.items() if not solver.installed}
     print(
         "\nsolver='auto' takes LIBSVM (part of scikit-learn) and NORMAL where it can, COLUMNS for "
-        "InvariantLoss on kernel machines, CENTRES for 1-norm machines where it can, HIGHS for other linear programmes, "
-        "CLARABEL or, for large problems, SCHUR for the rest."
+        "InvariantLoss on kernel machines, CENTRES for 1-norm machines where it can, HIGHS for other linear "
+        "programmes, CLARABEL or, for large problems, SCHUR for the rest."
     )
     if missing:
         print(f"Not installed: {', '.join(missing)}. To add: pip install {' '.join(missing.values())}")
