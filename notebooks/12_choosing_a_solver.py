@@ -493,12 +493,15 @@ asked = {
 print(asked)
 
 # %% [markdown]
-# **2.** Everybody on the list gets it. Clarabel ends without an answer. The next one calls its limit
-# `max_iters`, does not know the word, and says so.
+# **2.** It is refused before anything is solved: every solver has words of its own, and SCS calls the same
+# limit `max_iters`. With a list, options go by the solvers' names. Clarabel then ends without an answer, and
+# SCS, which was not stopped, gives one.
 
 # %%
 _, unknown = attempt(["CLARABEL", "SCS"], prior=rule, solver_options={"max_iter": 3})
 print(type(unknown).__name__, "-", unknown)
+second, _ = attempt(["CLARABEL", "SCS"], prior=rule, solver_options={"CLARABEL": {"max_iter": 3}})
+print("answered by", second.solver_)
 
 # %% [markdown]
 # **3.** A failure is passed on, a proof ends the list. Where no such solver is installed, all of them prove
@@ -570,6 +573,7 @@ assert list(stopped["status"].drop_duplicates()) == ["refused", "optimal_inaccur
 
 # The exercises.
 assert asked == {"1-norm, squared hinge": "QP", "1-norm + rule + errors": "SOCP"}
-assert "SCS does not take these solver_options: max_iter" in str(unknown)
+assert "does not say whose option 'max_iter' is" in str(unknown)
+assert second.solver_ == "SCS"
 assert isinstance(ended, Infeasible)
 print("all of it holds")

@@ -398,11 +398,7 @@ def refuse_impossible(
 
     regions = _everywhere(members, states, linear=False)
     others = [
-        m
-        for m in members
-        if m.weight > 0
-        and getattr(m.block, "hard", True)
-        and not (m.block.only_rows or m.block.shares_slack or isinstance(m.block, RegionKnowledge))
+        m for m in members if m.weight > 0 and m.block.may_forbid and not isinstance(m.block, RegionKnowledge)
     ]
     if not regions or not others or spec.kernel is None:
         return

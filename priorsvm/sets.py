@@ -483,4 +483,6 @@ def only_touch(a: Set, b: Set) -> bool:
 
 def _has_inside(B: Array, d: Array) -> bool:
     """Whether ``Bx <= d`` holds in some box around a point, of half-width 1e-6."""
-    return linear_minimum(np.zeros(B.shape[1]), B, d - 1e-6 * np.abs(B).sum(axis=1))[1] is not None
+    length = np.abs(B).sum(axis=1)
+    length = np.where(length > 0, length, 1.0)
+    return linear_minimum(np.zeros(B.shape[1]), B / length[:, None], d / length - 1e-6)[1] is not None

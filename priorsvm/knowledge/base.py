@@ -295,6 +295,11 @@ class Knowledge(BaseEstimator):
         """Whether all the block does is to add or reweight rows."""
         return type(self).build is Knowledge.build
 
+    @property
+    def may_forbid(self) -> bool:
+        """Whether the block can ask for what f cannot do: no penalty and no slack of the rows softens it."""
+        return bool(getattr(self, "hard", True)) and not (self.only_rows or self.shares_slack)
+
     def aligned(self, parameter: str, sample: Sample) -> Array | None:
         """A row parameter as an array: given as such, or as a function of (X, y), or None."""
         value = getattr(self, parameter)

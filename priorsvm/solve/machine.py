@@ -271,7 +271,7 @@ def refuse_conflicts(
     spec: Spec, members: Sequence[Member], training: Sample, states: dict[str, Any] | None = None
 ) -> None:
     """Raise if hard blocks ask a kernel machine for what no f can do; linear ones leave that to a solver."""
-    if spec.kernel is None or not any(getattr(m.block, "hard", False) and m.weight > 0 for m in members):
+    if spec.kernel is None or not any(m.block.may_forbid and m.weight > 0 for m in members):
         return
     states = _started(members, training) if states is None else states
     refuse_opposed(members, states, training, linear=False)
@@ -438,7 +438,7 @@ class _Round:
         return machine
 
     def _asked_too_much(self) -> Infeasible | None:
-        if self.tried is None or not any(getattr(m.block, "hard", False) for m in self.tried.members):
+        if self.tried is None or not any(m.block.may_forbid for m in self.tried.members):
             return None
         return conflict_error(self.tried, is_infeasible, least)
 

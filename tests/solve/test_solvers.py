@@ -241,7 +241,7 @@ def test_a_solver_without_any_verdict_is_a_breakdown(data, monkeypatch):
 
     monkeypatch.setattr(cp.Problem, "solve", lost)
     with pytest.raises(SolverFailed, match="HIGHS broke down: it ended without a verdict"):
-        PriorSVC(OddnessHint(hard=True), norm="l1").fit(*data)
+        PriorSVC(OddnessHint(hard=True), norm="l1", solver="HIGHS").fit(*data)
 
 
 def test_conflict_names_a_minimal_set(data):
