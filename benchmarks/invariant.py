@@ -49,7 +49,7 @@ def invariant(quick: bool) -> Iterator[Row]:
         print(f"invariant: skipped, {error}\n")
         return
     y = np.where(digit == 8, 1.0, -1.0)
-    for pixels, target, solvers in ((1, 0.5, ("COLUMNS", "CLARABEL")), (2, 0.35, ("COLUMNS",))):
+    for pixels, target, solvers in ((1, 0.5, ("COLUMNS", "CLARABEL")), (2, 0.3, ("COLUMNS",))):
         shift = Translation((side, side), pixels=pixels, grid="full")
         orbit = shift.orbit(X)
         work = f"{len(X)} digits, {orbit.shape[1]} translations, RBF"
