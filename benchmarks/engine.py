@@ -1,120 +1,211 @@
-"""An RBF machine with two regions and hints, as ``solver="auto"`` solves it, against general solvers."""
+"""SCHUR against the solvers people would take: many rows, many cones; and how its time grows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
-import piqp
-from sklearn.base import clone
-from sklearn.datasets import make_classification
-from sklearn.metrics.pairwise import rbf_kernel
+from scipy import sparse
+from sklearn.datasets import load_digits, make_classification
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
 
-from priorsvm import RBF, MonotonicityHint, PriorSVC, Region
+from priorsvm import Box, ClassCosts, Monotone, PriorSVC, Rotation, Trajectories, UncertainSamples
+from priorsvm.solve.schur.interface import solve
 
-from .measure import Array, Row, interleaved, refuse_trivial, same
+from .campaign import by_clarabel
+from .measure import SAME, Array, Row, finite, interleaved, primal_objective, refuse_trivial, same, timed
+from .regions import Assembly, _quietly
+from .uncertain import CONFIDENCE, direct_parabolas, ellipsoids
 
-VALUES = np.logspace(-1, 2, 10)
-
-
-@dataclass(frozen=True)
-class Ball:
-    """Negative inside."""
-
-    middle: tuple[float, ...]
-    radius: float
-
-    def __call__(self, X: Array) -> Array:
-        distance: Array = np.linalg.norm(X - np.array(self.middle), axis=1) - self.radius
-        return distance
+# What SCHUR and QOCO are asked for.
+TOLERANCE = 1e-9
 
 
-def _problem(n: int) -> tuple[PriorSVC, Array, Array]:
-    """Two balls of n / 20 points, and n / 20 pairs along which f rises."""
-    X, labels = make_classification(
-        n, 20, n_informative=8, n_redundant=0, n_clusters_per_class=4, flip_y=0.05, random_state=0
+def canonical(model: PriorSVC, X: Array, labels: Array) -> tuple[Any, ...]:
+    """P, q, A, b and cones as CVXPY gives them to Clarabel."""
+    data = Assembly(model, X, labels)().get_problem_data(cp.CLARABEL)[0]
+    n = len(data["c"])
+    return data.get("P", sparse.csc_array((n, n))), data["c"], data["A"], data["b"], data["dims"]
+
+
+# ------------------------------------------------------------------ many rows
+
+
+def rows(n: int, d: int) -> tuple[Array, Array]:
+    return make_classification(  # type: ignore[no-any-return]
+        n, d, n_informative=min(d, 20), n_redundant=0, n_clusters_per_class=1, flip_y=0.05, random_state=0
     )
-    rng, few = np.random.default_rng(1), n // 20
-    balls = []
-    for label in (0, 1):
-        middle = X[labels == label][3]
-        points = middle + 0.5 * rng.normal(size=(few, 20))
-        balls.append(Region(Ball(tuple(middle), 10.0), points, label).named(f"ball_{label}"))
-    prior = balls[0] + balls[1] + MonotonicityHint({0: 1, 1: -1}, mu=10.0, pairs=few // 2)
-    return PriorSVC(prior, C=10.0, kernel=RBF(1.0 / (20 * X.var()))), X, labels
 
 
-def engine_rbf(quick: bool) -> Iterator[Row]:
-    """The whole fit against the same fit through CVXPY by CLARABEL, and against PIQP on the dual QP."""
-    n = 300 if quick else 1000
-    model, X, labels = _problem(n)
-    y = np.where(labels == 1, 1.0, -1.0)
-    least = 2 if quick else 5
-    peer = clone(model).set_params(solver="CLARABEL")
-    timing, ours, theirs = interleaved(
-        partial(model.fit, X, labels), partial(peer.fit, X, labels), least=least, most=5
-    )
-    refuse_trivial(ours.objective_, ours._machines[0].regulariser(), y, np.full(n, model.C))
-    gap = same((ours.objective_ - theirs.objective_) / theirs.objective_)
-    work = f"RBF, N={n}, hinge, two regions, hints"
-    outcome = ours._machines[0].outcome
-    around = 1 - outcome.solve_seconds / ours.history_[-1]["seconds"]
-    note = f"{ours.solver_} in {outcome.iterations} steps, all but the solve {around:.0%}"
-    yield Row.of("engine_rbf", work, "CVXPY, CLARABEL", timing, 0.1, "P", gap, note)
-    states = ours._machines[0].states
+def knowledge(X: Array, labels: Array, boxes: int = 10) -> Any:
+    """Class costs, boxes around some rows and a monotone feature, all soft."""
+    rng = np.random.default_rng(0)
+    chosen = rng.choice(len(X), boxes, replace=False)
+    low, high = (X[chosen] + sign * rng.uniform(0, 0.3, (boxes, X.shape[1])) for sign in (-1, 1))
+    bounds = [dict(enumerate(zip(*ends, strict=True))) for ends in zip(low, high, strict=True)]
+    return ClassCosts({1: 2.0}) + Box(bounds, labels[chosen].tolist()) + Monotone({0: 1})
+
+
+def linear(quick: bool) -> Iterator[Row]:
+    """A plain machine, and one that is told things, against a plain one by LIBLINEAR."""
+    n, d = (2000, 10) if quick else (100_000, 50)
+    X, labels = rows(n, d)
+    y, bound = np.where(labels == 1, 1.0, -1.0), np.ones(n)
+    peer = partial(_liblinear, X, labels)
+    for name, prior, target in (
+        ("plain", None, 0.4),
+        ("class costs, 10 boxes, a monotone feature", knowledge(X, labels), 1.0),
+    ):
+        model = PriorSVC(prior, C=1.0, solver="SCHUR")
+        timing, ours, known = interleaved(partial(model.fit, X, labels), peer, least=1, most=3)
+        w = ours.coef_[0]
+        if prior is None:
+            refuse_trivial(ours.objective_, 0.5 * float(w @ w), y, bound)
+            theirs = known.coef_[0]
+            J = primal_objective(0.5 * float(theirs @ theirs), known.decision_function(X), y, bound)
+            gap, what = (ours.objective_ - J) / J, "P"
+            if not gap <= SAME:  # LIBLINEAR also shrinks b, and stops early: it may be worse
+                raise ArithmeticError(f"SCHUR is {gap:.1e} above the objective that LIBLINEAR reached")
+        else:
+            gap, what = same(ours.history_[-1]["gap"]), "P−D"
+        note = f"{ours._machines[0].outcome.iterations} steps; all but SCHUR {1 - alone(ours):.0%}"
+        work = f"linear {n} × {d}, {name}: fit"
+        yield Row.of("engine_linear", work, "LinearSVC, tol 1e-6", timing, target, what, gap, note)
+
+
+def alone(model: PriorSVC) -> float:
+    """The share of the solver in a fit, by the clock."""
+    return float(model._machines[0].outcome.solve_seconds / model.history_[-1]["seconds"])
+
+
+def _liblinear(X: Array, labels: Array) -> LinearSVC:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # 1e-6 is often out of its reach
+        return LinearSVC(loss="hinge", tol=1e-6, max_iter=100_000, random_state=0).fit(X, labels)
+
+
+# ------------------------------------------------------------------ many cones
+
+
+def uncertain(quick: bool) -> Iterator[Row]:
+    """A full covariance for each row."""
+    n, d = (100, 5) if quick else (1000, 50)
+    X, labels, S = ellipsoids(n, d)
+    model = PriorSVC(UncertainSamples(S, confidence=CONFIDENCE), C=1.0, solver="SCHUR")
+    data = canonical(model, X, labels)
+    peer = partial(_by_qoco, *data)
+    work = f"{n} cones of dimension {d}, linear"
+    yield from _both("engine_uncertain", work, "QOCO, same data", model, X, labels, data, peer, 0.2)
+
+
+def _by_qoco(P: Any, q: Array, A: Any, b: Array, dims: Any) -> float:
+    """QOCO's value; it takes equations apart from cones, and short indices."""
+    import qoco  # type: ignore[import-untyped]
+
+    def short(M: Any) -> Any:
+        M = sparse.csc_matrix(M)
+        M.indices, M.indptr = M.indices.astype(np.int32), M.indptr.astype(np.int32)
+        return M
+
+    A, zero, solver = sparse.csc_array(A), dims.zero, qoco.QOCO()
+    sizes = len(q), len(b) - zero, zero
+    equations = (short(A[:zero]), b[:zero]) if zero else (None, None)
+    solver.setup(
+        *sizes, short(sparse.triu(P)), q, *equations, short(A[zero:]), b[zero:],
+        dims.nonneg, len(dims.soc), np.array(dims.soc, np.int32),
+        abstol=TOLERANCE, reltol=TOLERANCE, verbose=0,
+    )  # fmt: skip
+    return finite(solver.solve().obj)
+
+
+def _both(
+    name: str,
+    work: str,
+    peer_name: str,
+    model: PriorSVC,
+    X: Array,
+    labels: Array,
+    data: tuple[Any, ...],
+    peer: Callable[[], float],
+    target: float,
+) -> Iterator[Row]:
+    """Whole fits, and SCHUR alone on the data that CVXPY has made."""
     timing, ours, value = interleaved(
-        partial(model.fit, X, labels), partial(by_piqp, model, X, y, states), least=least, most=7
+        partial(_quietly, model.fit, X, labels), peer, least=1, most=5, seconds=20
     )
+    w, y = ours.coef_[0], np.where(labels == ours.classes_[1], 1.0, -1.0)
+    refuse_trivial(ours.objective_, 0.5 * float(w @ w), y, np.full(len(y), ours.C))
     gap = same((ours.objective_ - value) / value)
-    yield Row.of("engine_rbf", work, "PIQP dense, dual QP", timing, 0.5, "P", gap, note)
+    note = f"{ours._machines[0].outcome.iterations} steps"
+    yield Row.of(name, f"{work}: fit", peer_name, timing, target, "P", gap, note)
+    timing, answer, value = interleaved(
+        partial(solve, *data, tol=TOLERANCE), peer, least=1, most=5, seconds=20
+    )
+    gap = same((answer.obj_val - value) / value)
+    note = f"{answer.iterations} steps"
+    yield Row.of(name, f"{work}: solver alone", peer_name, timing, target, "P", gap, note)
 
 
-def by_piqp(model: PriorSVC, X: Array, y: Array, states: dict[str, Any]) -> float:
-    """The dual: multipliers of margins, of the regions' points, and of the pairs, one row of Q each."""
-    inside = {label: states[f"ball_{label}"].points[0] for label in (0, 1)}
-    low, high = states["monotonicity_hint"]
-    signs = np.concatenate([y, -np.ones(len(inside[0])), np.ones(len(inside[1]))])
-    rows = np.vstack([X, inside[0], inside[1]])
-    K = rbf_kernel(np.vstack([rows, low, high]), gamma=model.kernel.gamma)
-    k, h = len(rows), len(low)
-    rise = K[:, k + h :] - K[:, k : k + h]
-    Q = np.empty((k + h, k + h))
-    Q[:k, :k] = K[:k, :k] * np.outer(signs, signs)
-    Q[:k, k:] = signs[:, None] * rise[:k]
-    Q[k:, :k] = Q[:k, k:].T
-    Q[k:, k:] = rise[k + h :] - rise[k : k + h]
-    weight = 10.0 / h  # of the squared violations
-    Q[range(k, k + h), range(k, k + h)] += 0.5 / weight
-    asked = np.concatenate([np.ones(k), np.zeros(h)])
-    upper = np.concatenate([np.full(len(y), model.C), np.ones(k - len(y)), np.full(h, np.inf)])
-    balance = np.concatenate([signs, np.zeros(h)])[None]
-    solver = piqp.DenseSolver()
-    solver.settings.eps_abs = solver.settings.eps_rel = 1e-9
-    solver.setup(Q, -asked, balance, np.zeros(1), None, None, None, np.zeros(k + h), upper)
-    if solver.solve() != piqp.PIQP_SOLVED:
-        raise ArithmeticError("PIQP did not solve the dual")
-    return -float(solver.result.info.primal_obj)
+def turning_digits(n: int) -> tuple[Array, Array]:
+    """Digits of 8 × 8 pixels: 5, 8 and 9 against 1, 3 and 7."""
+    X, digit = load_digits(return_X_y=True)
+    kept = np.flatnonzero(np.isin(digit, (1, 3, 5, 7, 8, 9)))[:n]
+    return X[kept] / 16, np.isin(digit[kept], (5, 8, 9))
 
 
-def engine_path(quick: bool) -> Iterator[Row]:
-    """Ten values of C, without blocks and with them."""
-    n = 200 if quick else 1000
-    model, X, labels = _problem(n)
-    for name, machine in (("plain", clone(model).set_params(prior=None)), ("two regions, hints", model)):
-        timing, together, apart = interleaved(
-            partial(machine.fit_path, X, labels, {"C": VALUES}),
-            partial(_one_by_one, machine, X, labels),
-            least=1 if quick else 3,
-            most=7,
-        )
-        gaps = [(a.objective_ - b.objective_) / b.objective_ for a, b in zip(together, apart, strict=True)]
-        worst = same(max(gaps, key=abs))
-        work, note = f"fit_path, RBF, N={n}, {name}", f"solved by {together[0].solver_}"
-        yield Row.of("engine_path", work, "ten fits", timing, 0.3, "P", worst, note)
+def trajectories(quick: bool) -> Iterator[Row]:
+    """Images that turn by ±10°, degree 2, which is a little coarse, as the fit would say."""
+    n, C = 60 if quick else 1000, 1.0
+    X, labels = turning_digits(n)
+    turn = Rotation((8, 8), degrees=10)
+    points = np.stack([turn.apply(X, theta) for theta in (-10.0, 0.0, 10.0)], axis=1)
+    model = PriorSVC(Trajectories(turn, degree=2), C=C, solver="SCHUR")
+    data = canonical(model, X, labels)
+
+    def peer() -> float:
+        return direct_parabolas(points, np.where(labels, 1.0, -1.0), C, on_line=False)[1]
+
+    work = f"{n} parabolas on a span, linear, d={X.shape[1]}"
+    args = ("engine_trajectories", work)
+    yield from _both(*args, "CLARABEL, own matrices", model, X, labels, data, peer, 0.6)
+    timing, answer, known = interleaved(
+        partial(solve, *data, tol=TOLERANCE), partial(by_clarabel, *data), least=1, most=5, seconds=20
+    )
+    gap = same((answer.obj_val - known.obj_val) / known.obj_val)
+    yield Row.of(args[0], f"{work}: solver alone", "CLARABEL, same data", timing, 0.6, "P", gap)
 
 
-def _one_by_one(model: PriorSVC, X: Array, labels: Array) -> list[PriorSVC]:
-    return [clone(model).set_params(C=C).fit(X, labels) for C in VALUES]
+# ------------------------------------------------------------------ its own time
+
+
+def scaling(quick: bool) -> Iterator[Row]:
+    """Fits of a linear machine with blocks over a thousandfold of rows: the exponent of their time in N."""
+    sizes = [500, 1000, 2000, 4000] if quick else [1000, 10_000, 100_000, 1_000_000]
+    seconds, solver = [], []
+    for n in sizes:
+        X, labels = rows(n, 20)
+        model = PriorSVC(knowledge(X, labels), C=1.0, solver="SCHUR")
+        took = []
+        for _ in range(3 if n <= 10_000 else 1):
+            spent, fitted = timed(partial(model.fit, X, labels))
+            took.append((spent, spent * alone(fitted)))
+        same(fitted.history_[-1]["gap"])
+        for kept, value in zip((seconds, solver), np.median(took, axis=0), strict=True):
+            kept.append(float(value))
+    for what, values in (("fit", seconds), ("SCHUR alone", solver)):
+        exponent, steps = _exponents(sizes, values)
+        note = "CPU seconds " + ", ".join(f"{value:.2g}" for value in values)
+        work = f"linear with blocks, N = {sizes[0]} … {sizes[-1]}, d = 20: {what}"
+        low, high = min(steps), max(steps)
+        yield Row("engine_scaling", work, "exponent in N", exponent, low, high, 1.1, "", None, note)
+
+
+def _exponents(sizes: list[int], seconds: list[float]) -> tuple[float, list[float]]:
+    """The slope of all in logarithms, and that from each size to the next."""
+    x, y = np.log(sizes), np.log(seconds)
+    return float(np.polyfit(x, y, 1)[0]), list(np.diff(y) / np.diff(x))

@@ -18,8 +18,8 @@ ROWS = {
     "virtual": "libsvm_route.virtual",
     "cvxpy": "cvxpy_route.cvxpy",
     "path": "fit_path.path",
-    "engine_rbf": "engine.engine_rbf",
-    "engine_path": "engine.engine_path",
+    "engine_rbf": "kernel_engine.engine_rbf",
+    "engine_path": "kernel_engine.engine_path",
     "import": "import_time.imports",
     "kernelised": "regions.kernelised",
     "boxes": "regions.boxes",
@@ -30,6 +30,10 @@ ROWS = {
     "deletion": "invariant.deletion",
     "tangent_distance": "tangents.tangent_distance",
     "haar_gram": "haar_gram.haar_gram",
+    "engine_linear": "engine.linear",
+    "engine_uncertain": "engine.uncertain",
+    "engine_trajectories": "engine.trajectories",
+    "engine_scaling": "engine.scaling",
 }
 # Published figures: each prints tables of its own, and only when named.
 REPRODUCTIONS = {

@@ -51,6 +51,15 @@ def test_the_rows_of_cones_and_trajectories_are_measured_on_equal_problems(bench
 
 
 @pytest.mark.slow
+def test_the_rows_of_the_engine_are_measured_on_equal_problems(benchmarks):
+    names = {"engine_linear", "engine_uncertain", "engine_trajectories", "engine_scaling"}
+    rows = benchmarks.main([*names, "--quick"])
+    assert {row["name"] for row in rows} == names
+    assert all(row["gap"] < 1e-6 for row in rows if row["name"] != "engine_scaling")
+    assert all(np.isfinite(row["ratio"]) for row in rows)
+
+
+@pytest.mark.slow
 def test_the_rows_of_the_invariant_loss_are_measured_on_equal_problems(benchmarks):
     rows = benchmarks.main(["invariant", "--quick"])
     assert [row["peer"] for row in rows] == ["whole orbit", "whole orbit, CVXPY", "whole orbit"]

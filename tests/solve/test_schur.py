@@ -13,10 +13,12 @@ from scipy import linalg, sparse
 from priorsvm import Box, ClassCosts, MonotonicityHint, PriorSVC, UncertainSamples
 from priorsvm.errors import Infeasible, InvalidInput, SolverFailed
 from priorsvm.solve.schur.cones import Nonnegative, SecondOrder, Semidefinite, batches
-from priorsvm.solve.schur.groups import shared_columns
+from priorsvm.solve.schur.groups import classes, places, shared_columns
 from priorsvm.solve.schur.interface import SCHUR, solve
-from priorsvm.solve.schur.newton import Newton
-from priorsvm.solve.schur.parted import Parted
+from priorsvm.solve.schur.method import minimise
+from priorsvm.solve.schur.mixed import Mixed
+from priorsvm.solve.schur.newton import Newton, _triangular, _triangulate, _Wide
+from priorsvm.solve.schur.parted import NARROW, Parted
 from priorsvm.solve.schur.presolve import Inconsistent, reduce
 
 campaign = pytest.importorskip("benchmarks.campaign")
@@ -212,7 +214,146 @@ def test_a_step_solves_the_whole_system(seed, careful):
     assert_allclose(parted.times_P(x), P @ x, atol=1e-12)
 
 
+def wide_system(seed, r):
+    """Cones of 20 entries with a private first one, beside inequalities; sparse where r is large."""
+    rng = np.random.default_rng(seed)
+    g, k = 4, 20
+    cones, order = batches(2 * g, [k] * g, [])
+    rows = 2 * g + g * k
+    shared = rng.normal(size=(rows, r))
+    if r > NARROW:
+        shared *= rng.random((rows, r)) < 0.05
+    bounds = np.zeros((rows, g))  # t_i: in one inequality, one bound and the first entry of its cone
+    for i in range(g):
+        bounds[[i, g + i, 2 * g + i * k], i] = 1.0, -1.0, -1.0
+    shared[g : 2 * g] = 0.0
+    shared[2 * g :: k] = 0.0
+    A = np.hstack([shared, bounds])
+    F = rng.normal(size=(r, r)) / np.sqrt(r)
+    return linalg.block_diag(F @ F.T, np.zeros((g, g))), A[order], cones, rng
+
+
+@pytest.mark.parametrize("careful", [False, True])
+@pytest.mark.parametrize(("r", "gram"), [(6, True), (50, False), (80, False)])
+def test_wide_cones_are_two_rows_and_what_is_perpendicular(r, gram, careful):
+    P, A, cones, rng = wide_system(0, r)
+    s, z = np.empty(cones.size), np.empty(cones.size)
+    for batch in cones.batches:
+        for vector in (s, z):
+            batch.of(vector)[...] = inside(batch, rng)
+    cones.rescale(s, z)
+    parted = Parted(sparse.csr_array(P), sparse.csr_array(A), cones)
+    newton = Newton(parted, cones)
+    [[wide]] = [part.wide for part in newton.parts if part.private]
+    assert (wide.gram is not None) == gram
+    assert (wide.A1 is None) == (r > NARROW)
+    newton.factor(careful)
+    P, A = P[parted.columns][:, parted.columns], A[:, parted.columns]
+    r1, r2 = rng.normal(size=len(P)), rng.normal(size=len(A))
+    x, solved_z, _ = newton.solve(r1, r2)
+    W = np.column_stack([cones.square(column) for column in np.eye(cones.size)])
+    known = np.linalg.solve(np.block([[P, A.T], [A, -W]]), np.r_[r1, r2])
+    assert_allclose(np.r_[x, solved_z], known, rtol=1e-7, atol=1e-8 * np.abs(known).max())
+
+
+def test_the_scaling_of_a_wide_cone_is_that_of_two_entries():
+    """In the plane of t and u the scaling is that of the cone (t, u'x); what is perpendicular is over η."""
+    batch, rng = SecondOrder(0, 3, 15), np.random.default_rng(0)
+    batch.rescale(inside(batch, rng), inside(batch, rng))
+    wide = _Wide(batch, slice(None), np.arange(42).reshape(14, 3), None)
+    small, whole = wide.turn(), batch.matrices(slice(None))
+    for i in range(3):
+        Q = linalg.block_diag(1.0, wide.u[:, i : i + 1])
+        assert_allclose(Q.T @ whole[:, :, i] @ Q, small[:, :, i], atol=1e-12)
+        rest = np.eye(15) - Q @ Q.T
+        assert_allclose(rest @ whole[:, :, i], rest / batch.eta[i], atol=1e-12)
+        assert_allclose(1 / batch.eta[i] ** 2, wide.weight[i], rtol=1e-14)
+
+
+def test_small_matrices_are_reflected_and_solved_all_at_once():
+    G = np.random.default_rng(0).normal(size=(5, 4, 6))
+    turned = G.copy()
+    _triangulate(turned, 3)
+    for i in range(6):
+        assert_allclose(np.tril(turned[:, :3, i], -1), 0, atol=1e-14)
+        assert_allclose(turned[:, :, i].T @ turned[:, :, i], G[:, :, i].T @ G[:, :, i], atol=1e-13)
+    R, b = turned[:3, :3], G[:3, 3]
+    for transposed in (False, True):
+        solved = _triangular(R, b.copy(), transposed)
+        for i in range(6):
+            known = linalg.solve_triangular(R[:, :, i], b[:, i], trans=int(transposed))
+            assert_allclose(solved[:, i], known, rtol=1e-10)
+
+
+def test_groups_that_look_alike_are_stacked():
+    """Six rows with a slack each, two of which have no shared variable; and three rows without slack."""
+    slack = np.zeros((15, 6))
+    slack[range(6), range(6)], slack[range(6, 12), range(6)] = -2.0, -1.0
+    active = np.ones(15, bool)
+    active[6:12] = active[:2] = False
+    cones, _ = batches(15, [], [])
+    group = np.r_[0:6, 0:6, 6:9]
+    found = classes(sparse.csr_array(slack), cones, group, active, np.ones(9, bool))
+    sizes = sorted((c.own.shape, len(c.active)) for c in found)
+    assert sizes == [((1, 0, 3), 1), ((2, 1, 2), 0), ((2, 1, 4), 1)]
+    for c in found:
+        for i in range(c.own.shape[2]):
+            assert_allclose(c.own[:, :, i], slack[np.ix_(c.rows[:, i], c.private[:, i])])
+
+
+def test_places_are_slices_where_they_can_be():
+    assert places(np.array([3, 4, 5])) == slice(3, 6)
+    assert_allclose(places(np.array([3, 5, 4])), [3, 5, 4])
+    assert len(places(np.empty(0, int))) == 0
+
+
+@pytest.mark.parametrize("r", [5, 90])
+def test_parts_have_the_largest_numbers_of_rows_and_columns(r):
+    P, A, cones, rng = wide_system(1, r)
+    parted = Parted(sparse.csr_array(P), sparse.csr_array(A), cones)
+    left, right = rng.uniform(0.5, 2, size=len(A)), rng.uniform(0.5, 2, size=len(P))
+    P, A = P[parted.columns][:, parted.columns], A[:, parted.columns]
+    rows, columns, of_P = parted.maxima(left, right)
+    P, A = right[:, None] * P * right, left[:, None] * A * right
+    for found, known in (
+        (rows, abs(A).max(axis=1)),
+        (columns, abs(A).max(axis=0)),
+        (of_P, abs(P).max(axis=1)),
+    ):
+        assert_allclose(found, known, atol=1e-14)
+    parted.scale(left, right, 3.0)
+    x, z = rng.normal(size=len(P)), rng.normal(size=len(A))
+    assert_allclose(parted.times_A(x), A @ x, atol=1e-12)
+    assert_allclose(parted.times_At(z), A.T @ z, atol=1e-12)
+    assert_allclose(parted.times_P(x), 3 * P @ x, atol=1e-12)
+
+
 # ---------------------------------------------------------------------- whole problems
+
+
+def test_a_dense_block_beside_a_sparse_matrix_is_the_same_problem():
+    """Margins of a linear machine, written sparse and as a block."""
+    rng = np.random.default_rng(0)
+    n, d = 60, 4
+    X, y = rng.normal(size=(n, d)), np.where(np.arange(n) % 2, 1.0, -1.0)
+    X[:, 0] += y
+    block, own = -y[:, None] * X, np.vstack([-np.eye(n), -np.eye(n)])
+    none = np.zeros((n, d))
+    q, b = np.r_[np.zeros(d), np.ones(n)], np.r_[-np.ones(n), np.zeros(n)]
+    P = np.diag(np.r_[np.ones(d), np.zeros(n)])
+    columns = np.arange(d)
+    mixed = (
+        Mixed(sparse.csr_array(np.hstack([np.zeros((2 * n, d)), own])), np.arange(n), columns, block),
+        Mixed(sparse.csr_array(P * (np.arange(n + d) >= d)), columns, columns, np.eye(d)),
+    )
+    A = sparse.csr_array(np.hstack([np.vstack([block, none]), own]))
+    points = [
+        minimise(quadratic, q, rows, b, batches(2 * n, [], [])[0], 1e-9, 50)
+        for rows, quadratic in ((A, sparse.csr_array(P)), mixed)
+    ]
+    assert [point.status for point in points] == ["optimal", "optimal"]
+    assert_allclose(points[0].x, points[1].x, atol=1e-8)
+    assert_allclose(points[0].z, points[1].z, atol=1e-6)
 
 
 def programme(seed):

@@ -1,8 +1,8 @@
 r"""Cones, all of one kind and size at once: their scaling, products and steps.
 
-A batch works on arrays (k, n): n cones with k entries each, the first entries of all cones first, so that NumPy
-runs along the cones however small they are. At strictly feasible s and z the scaling point of Nesterov and
-Todd gives a linear map W with
+A batch works on arrays (k, n): n cones with k entries each, the first entries of all cones first, so that
+NumPy runs along the cones however small they are. At strictly feasible s and z the scaling point of Nesterov
+and Todd gives a linear map W with
 
 .. math:: \lambda = W z = W^{-\top} s ,
 

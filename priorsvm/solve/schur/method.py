@@ -178,17 +178,11 @@ class _Method:
         """What the present point proves, in the units of the problem as it was given."""
         p, tau = self.p, self.tau
         # These products serve the next step too.
-        self.Px, self.Atz, self.Ax = (
-            product(vector)
-            for product, vector in (
-                (p.matrices.times_P, self.x),
-                (p.matrices.times_At, self.z),
-                (p.matrices.times_A, self.x),
-            )
-        )
+        self.Px, self.Ax = p.matrices.times_P(self.x), p.matrices.times_A(self.x)
+        self.Atz = p.matrices.times_At(self.z)
         x, s, z = p.right * self.x, self.s / p.left, p.left * self.z / p.objective
-        unit_x = p.right * p.objective
-        Px, Atz, Ax = self.Px / unit_x, self.Atz / unit_x, self.Ax / p.left
+        slope = p.right * p.objective
+        Px, Atz, Ax = self.Px / slope, self.Atz / slope, self.Ax / p.left
         qx, bz = float(p.q0 @ x), float(p.b0 @ z)
         quadratic = float(x @ Px)
         # An answer, if divided by tau.
@@ -239,9 +233,9 @@ class _Method:
         slope = p.q + 2.0 * Pxi
         divisor = slope @ x2 + p.b @ z2 - xi @ Pxi - kappa / tau
 
-        def direction(share: float, d_s: Array, d_kappa: float, refined: bool = True) -> tuple[Any, ...]:
+        def direction(share: float, d_s: Array, d_kappa: float) -> tuple[Any, ...]:
             """Where products s z change by W'd_s."""
-            x1, z1, Ax1 = newton.solve(-share * r_x, d_s - share * r_z, refined)
+            x1, z1, Ax1 = newton.solve(-share * r_x, d_s - share * r_z)
             d_tau = (-share * r_tau + d_kappa / tau - slope @ x1 - p.b @ z1) / divisor
             dx, dz = x1 + d_tau * x2, z1 + d_tau * z2
             scaled_z = cones.W(dz)
@@ -259,8 +253,8 @@ class _Method:
         def corrected(target: Array) -> Array:
             return s + cones.Wt(cones.divide(target))  # as W'(λ \\ λ∘λ) = s
 
-        # Predictor: only a hint, so it is not refined.
-        _, _, _, ss, sz, dt, dk = direction(1.0, s, tau * kappa, refined=False)
+        # Predictor.
+        _, _, _, ss, sz, dt, dk = direction(1.0, s, tau * kappa)
         alpha = min(1.0, longest(ss, sz, dt, dk))
         sigma = (1.0 - alpha) ** 3
         # Corrector.

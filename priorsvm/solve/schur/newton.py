@@ -25,7 +25,7 @@ from .groups import WIDE, Class, Places, classes, places
 from .parted import Parted
 
 # Added to the diagonal, and refined away.
-STATIC = 1e-10
+STATIC = 1e-12
 
 # The system is solved to this, relative to its right-hand side, or as far as refinement gets.
 REFINED = 1e-12
@@ -107,7 +107,7 @@ class _Part:
     coefficients : of each active row (r, g), if dense.
     root : (p, g) square roots of what P and the regularisation add.
     R, across : (p, p, g) and (p, a, g) triangle and what stands beside it.
-    below : (b, a, g) the rows below.
+    below : (b, a, g) the rows below, triangular where there were more of them than columns.
     """
 
     private: list[Places]
@@ -121,6 +121,7 @@ class _Part:
     R: Array = field(init=False)
     across: Array = field(init=False)
     below: Array = field(init=False)
+    triangular: bool = False
 
     @property
     def wide(self) -> list[_Wide]:
@@ -142,7 +143,8 @@ class _Part:
         G[k + np.arange(p), np.arange(p)] = self.root
         _triangulate(G, p)
         self.R, self.across, self.below = G[:p, :p], G[:p, p:], G[p:, p:]
-        if 1 < a < k:  # no more rows than columns
+        self.triangular = 1 < a < k
+        if self.triangular:  # no more rows than columns
             _triangulate(self.below, a)
             self.below = self.below[:a]
 
@@ -164,18 +166,19 @@ class _Part:
         for rows, value in zip(self.weighted, values, strict=True):
             weight[rows] = value
 
-    def tall(self) -> Array:
-        """The rows below over all shared variables, (r, b g)."""
-        b, a, g = self.below.shape
+    def tall(self, groups: slice = slice(None)) -> Array:
+        """The rows below over all shared variables, (r, b g), of some groups."""
+        below = self.below[:, :, groups]
         parts = [
-            row.along if isinstance(row, _Wide) else known
+            (row.along if isinstance(row, _Wide) else known)[:, groups]
             for row, known in zip(self.knows, self.coefficients, strict=True)
         ]
-        out = np.empty((len(parts[0]), b, g))
-        for i in range(b):
-            np.multiply(parts[0], self.below[i, 0], out=out[:, i])
-            for j in range(1, a):
-                out[:, i] += parts[j] * self.below[i, j]
+        out = np.empty((len(parts[0]), len(below), below.shape[2]))
+        for i, factors in enumerate(below):
+            first = i if self.triangular else 0
+            np.multiply(parts[first], factors[first], out=out[:, i])
+            for part, factor in zip(parts[first + 1 :], factors[first + 1 :], strict=True):
+                out[:, i] += part * factor
         return out.reshape(len(out), -1)
 
     def gather(self, values: Array) -> Array:
@@ -262,7 +265,8 @@ class Newton:
             S = _add(S, self.heavy_rows[:, block] * heavy[block])
         for part in several:
             if part.dense:
-                S = _add(S, part.tall())
+                for groups in parted.blocks(part.below.shape[2], len(part.below)):
+                    S = _add(S, part.tall(groups))
             else:
                 rows = self._thin(part)
                 S += (rows.T @ rows).toarray()
@@ -314,14 +318,14 @@ class Newton:
 
     def _triangle(self, weight: Array, several: list[_Part]) -> None:
         """The factor R of S = R'R from the rows of which S is the Gram matrix; large rows first."""
-        parted = self.parted
+        parted, wide = self.parted, [wide for part in several for wide in part.wide]
+        for each in wide:
+            weight[each.rows] = 0.0  # these come without what is along u
         heavy = np.sqrt(weight[parted.dense_rows][self.heavy])
         light = sparse.diags_array(np.sqrt(weight[parted.sparse_rows])) @ parted.sparse
         tall = [self.root_P, (self.heavy_rows * heavy).T, light.toarray()]
-        for part in several:
-            tall.append(part.tall().T if part.dense else self._thin(part).toarray())
-            tall += [self._perpendicular(wide) for wide in part.wide]
-        rows = np.vstack(tall)
+        tall += [part.tall().T if part.dense else self._thin(part).toarray() for part in several]
+        rows = np.vstack([*tall, *map(self._perpendicular, wide)])
         sizes = np.einsum("ij,ij->i", rows, rows)
         if not np.isfinite(sizes).all():
             raise FloatingPointError("a row is not finite")
@@ -362,11 +366,9 @@ class Newton:
 
     # ------------------------------------------------------------------ solving
 
-    def solve(self, r1: Array, r2: Array, refined: bool = True) -> Solution:
-        """x and z, refined against the system as it is, or once and for all."""
+    def solve(self, r1: Array, r2: Array) -> Solution:
+        """x and z, refined against the system as it is."""
         best = x, z, Ax = self._once(r1, r2)
-        if not refined:
-            return best
         scale = max(_largest(r1), _largest(r2), 1e-300)
         least = np.inf
         for _ in range(REFINEMENTS):
@@ -387,7 +389,7 @@ class Newton:
         """From r2 to the variables, private ones first and last, and back."""
         parted, r = self.parted, self.parted.r
         rows = self.cones.square_inverse(r2)
-        right = r1[r:] + parted.own.T @ rows
+        right = r1[r:] + parted.own_t @ rows
         halves = []
         for part in self.parts:
             if part.private:

@@ -50,7 +50,7 @@ class Parted:
         self.active = busy > 0
         for batch in cones.batches:
             if batch.k > 1:
-                some = batch.of(self.active).any(axis=1)
+                some = np.asarray(batch.of(self.active).any(axis=1))
                 if isinstance(batch, SecondOrder) and batch.k > WIDE:
                     some[1:] = some[1:].any()
                 batch.of(self.active)[...] = some[:, None]
@@ -65,6 +65,7 @@ class Parted:
             i, j = (places(np.searchsorted(all_, some)) for all_, some in ((rows, A.rows), (u, A.columns)))
             self.dense[(j, i) if slice in map(type, (i, j)) else np.ix_(j, i)] += A.block.T
         self.sparse = sparse.csr_array(outer[thin])
+        self.own_t, self.sparse_t = self.own.T, self.sparse.T  # which share their numbers
         self.dense_rows, self.sparse_rows = places(rows), places(thin)
         self.row_of_own = np.repeat(np.arange(cones.size), np.diff(self.own.indptr))
         self.row_of_sparse = thin[np.repeat(np.arange(len(thin)), np.diff(self.sparse.indptr))]
@@ -82,25 +83,29 @@ class Parted:
         """What shared variables add to each row."""
         out = np.zeros(self.shape[0])
         out[self.dense_rows] = u @ self.dense
-        out[self.sparse_rows] += self.sparse @ u
+        if self.sparse.nnz:
+            out[self.sparse_rows] = self.sparse @ u
         return out
 
     def to_shared(self, z: Array) -> Array:
         """The transpose of that."""
-        return np.asarray(self.dense @ z[self.dense_rows] + self.sparse.T @ z[self.sparse_rows])
+        out = self.dense @ z[self.dense_rows]
+        if self.sparse.nnz:
+            out += self.sparse_t @ z[self.sparse_rows]
+        return np.asarray(out)
 
     def times_A(self, x: Array) -> Array:
         return np.asarray(self.over_shared(x[: self.r]) + self.own @ x[self.r :])
 
     def times_At(self, z: Array) -> Array:
-        return np.concatenate([self.to_shared(z), self.own.T @ z])
+        return np.concatenate([self.to_shared(z), self.own_t @ z])
 
     # ------------------------------------------------------------------ scaling
 
-    def blocks(self, rows: int) -> Iterator[slice]:
-        """Dense rows, so many at a time that they stay in the cache."""
-        size = max(CACHED // max(self.r, 1), 64)
-        for start in range(0, rows, size):
+    def blocks(self, count: int, rows: int = 1) -> Iterator[slice]:
+        """So many times some dense rows, few enough at a time that they stay in the cache."""
+        size = max(CACHED // max(self.r * rows, 1), 64)
+        for start in range(0, count, size):
             yield slice(start, start + size)
 
     def maxima(self, left: Array, right: Array) -> tuple[Array, Array, Array]:
