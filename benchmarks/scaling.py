@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_digits, make_classification
+from sklearn.datasets import load_digits
 
 from priorsvm import (
     RBF,
     Box,
-    ClassCosts,
     InvariantLoss,
-    Monotone,
     MonotonicityHint,
     PriorSVC,
     Rotation,
@@ -25,6 +23,7 @@ from priorsvm import (
     UncertainSamples,
 )
 
+from .engine import knowledge, rows
 from .measure import Array, timed
 
 # Where a complete run leaves its figures; docs/drawings/scaling.py draws them.
@@ -36,14 +35,6 @@ Task = tuple[PriorSVC, Any, Array]
 LAST = 3
 
 
-def clouds(n: int, d: int = 20) -> tuple[Array, Array]:
-    """Two classes that overlap, every column a few units wide."""
-    X, y = make_classification(
-        n, d, n_informative=min(d, 10), n_redundant=0, class_sep=1.5, flip_y=0.05, random_state=0
-    )
-    return X, y
-
-
 def images(n: int) -> tuple[Array, Array]:
     """8 × 8 digits from 0 to 1, an 8 or not, drawn again with noise until there are enough."""
     X, digit = load_digits(return_X_y=True)
@@ -52,27 +43,18 @@ def images(n: int) -> tuple[Array, Array]:
     return np.clip(X[rows] / 16 + 0.05 * rng.normal(size=(n, 64)), 0.0, 1.0), digit[rows] == 8
 
 
-def ten_boxes(d: int) -> Any:
-    """Soft boxes on two columns each, five for each class."""
-    rng = np.random.default_rng(1)
-    sides = rng.uniform(1.0, 3.0, size=(10, 2))
-    prior = ClassCosts({1: 2.0}) + Monotone({0: 1})
-    for k, (low, high) in enumerate(sides):
-        prior = prior + Box({2 * k % d: (low, low + 1), (2 * k + 1) % d: (high, high + 1)}, label=k % 2)
-    return prior
-
-
 def plain(kernel: Any, n: int, **machine: Any) -> Task:
-    return PriorSVC(kernel=kernel, **machine), *clouds(n)
+    return PriorSVC(kernel=kernel, **machine), *rows(n, 20)
 
 
 def with_blocks(n: int) -> Task:
-    return PriorSVC(ten_boxes(20)), *clouds(n)
+    X, y = rows(n, 20)
+    return PriorSVC(knowledge(X, y)), X, y
 
 
 def with_regions(solver: str, n: int) -> Task:
     """A small box around the middle of each class, and pairs along which f rises."""
-    X, y = clouds(n, 5)
+    X, y = rows(n, 5)
     middles = [X[y == k].mean(axis=0) for k in (0, 1)]
     boxes = [Box({j: (v - 0.3, v + 0.3) for j, v in enumerate(m)}, label=k) for k, m in enumerate(middles)]
     prior = boxes[0] + boxes[1] + MonotonicityHint({0: 1})
@@ -80,7 +62,7 @@ def with_regions(solver: str, n: int) -> Task:
 
 
 def uncertain(n: int) -> Task:
-    X, y = clouds(n, 10)
+    X, y = rows(n, 10)
     A = 0.1 * np.random.default_rng(0).normal(size=(n, 10, 10))
     return PriorSVC(UncertainSamples(A @ A.swapaxes(1, 2))), X, y
 
@@ -96,7 +78,7 @@ def moving(n: int) -> Task:
 
 ROUTES: dict[str, tuple[Callable[[int], Task], Sequence[int]]] = {
     "linear, plain": (partial(plain, "linear"), (1000, 10_000, 100_000, 1_000_000)),
-    "linear, class costs, 10 boxes, monotone": (with_blocks, (1000, 10_000, 100_000, 1_000_000)),
+    "linear, class costs, 10 boxes, a monotone feature": (with_blocks, (1000, 10_000, 100_000, 1_000_000)),
     "linear, an ellipsoid for each row": (uncertain, (500, 1000, 2000, 4000, 8000)),
     "linear, a trajectory for each row": (turning, (500, 1000, 2000, 4000)),
     "linear, 1-norm": (partial(plain, "linear", norm="l1"), (500, 1000, 2000, 4000)),

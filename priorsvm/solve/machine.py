@@ -29,7 +29,7 @@ from ..prior import Member
 from ..sample import Array, Sample
 from ..words import warn
 from . import centres, columns, pegasos, plain
-from .solvers import Outcome, is_infeasible, judge, least, require_installed, single_threaded
+from .solvers import SOLVERS, Outcome, is_infeasible, judge, least, require_installed, single_threaded
 from .solvers import solve as solve_compiled
 from .weighted import Weighted, judged
 
@@ -430,14 +430,17 @@ class _Round:
         try:
             machine = self.solve(solver)
         except SolverFailed as failure:
-            if (reason := self._asked_too_much()) is not None:
+            if (reason := self._asked_too_much(solver)) is not None:
                 raise reason from failure
             raise
-        if machine.outcome.remark and (reason := self._asked_too_much()) is not None:
+        if machine.outcome.remark and (reason := self._asked_too_much(solver)) is not None:
             raise reason
         return machine
 
-    def _asked_too_much(self) -> Infeasible | None:
+    def _asked_too_much(self, solver: str | Sequence[str]) -> Infeasible | None:
+        """Who does, by the verdict of solvers that can prove it: not if one was named that cannot."""
+        if isinstance(solver, str) and solver in SOLVERS and not SOLVERS[solver].certifies:
+            return None
         if self.tried is None or not any(m.block.may_forbid for m in self.tried.members):
             return None
         return conflict_error(self.tried, is_infeasible, least)
