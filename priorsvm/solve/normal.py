@@ -169,6 +169,7 @@ def solve_normal(
     beta, xi, s = bound - alpha, np.full(n, 2.0), np.ones(n)
     c, b = np.zeros(Phi.shape[1]), 0.0
     best, since = np.inf, 0
+    least = 1e-12 * float(bound.sum())  # with margins of zero the optimum is zero
     for step in range(1, max_steps + 1):
         if squared:  # whatever beta and xi were, they ask nothing
             beta, xi = np.full(n, np.inf), 0.5 * alpha / bound
@@ -179,7 +180,7 @@ def solve_normal(
         primal = 0.5 * float(c @ c) + float(bound @ (missing**2 if squared else missing))
         dual = float(rho @ alpha) - 0.5 * float(total @ total) - (float(alpha @ xi) / 2 if squared else 0.0)
         off_c = float(np.abs(c - total).max(initial=0.0)) / (1.0 + float(np.abs(c).max(initial=0.0)))
-        worst = max(abs(primal - dual) / primal, abs(balance) / float(alpha.max()), off_c)
+        worst = max(abs(primal - dual) / max(primal, least), abs(balance) / float(alpha.max()), off_c)
         since += 1
         if worst < best:
             best, since = worst, 0

@@ -156,7 +156,8 @@ def test_one_round_warns_and_is_the_plain_machine(data, new):
     block = VirtualSupportVectors(Shift(STEP))
     with pytest.warns(ConvergenceWarning, match="'virtual_support_vectors' still had something to refine"):
         model = PriorSVC(block, max_rounds=1).fit(X, y)
-    np.testing.assert_array_equal(model.decision_function(new), PriorSVC().fit(X, y).decision_function(new))
+    plain = PriorSVC().fit(X, y).decision_function(new)
+    np.testing.assert_allclose(model.decision_function(new), plain, atol=1e-12)
     assert model.verify()["virtual_support_vectors"].holds is None
 
 

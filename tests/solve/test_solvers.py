@@ -397,7 +397,7 @@ def test_auto_takes_schur_where_f_has_many_numbers():
 
 def test_auto_keeps_highs_for_linear_programmes():
     X, y = make_classification(330, 5, n_informative=5, n_redundant=0, flip_y=0.1, random_state=0)
-    model = PriorSVC(kernel=RBF(1.0), norm="l1").fit(X, y)
+    model = PriorSVC(Box({0: (0.0, 0.1)}, label=1), norm="l1").fit(X, y)
     assert model.solver_ == "HIGHS"
 
 
