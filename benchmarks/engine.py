@@ -1,4 +1,4 @@
-"""SCHUR against the solvers people would take: many rows, many cones; and how its time grows."""
+"""Linear machines of many rows, and many cones, against the solvers people would take."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from priorsvm import Box, ClassCosts, Monotone, PriorSVC, Rotation, Trajectories
 from priorsvm.solve.schur.interface import solve
 
 from .campaign import by_clarabel
-from .measure import SAME, Array, Row, finite, interleaved, primal_objective, refuse_trivial, same, timed
+from .measure import SAME, Array, Row, finite, interleaved, primal_objective, refuse_trivial, same
 from .regions import Assembly, _quietly
 from .uncertain import CONFIDENCE, direct_parabolas, ellipsoids
 
@@ -61,7 +61,7 @@ def linear(quick: bool) -> Iterator[Row]:
         ("plain", None, 0.4),
         ("class costs, 10 boxes, a monotone feature", knowledge(X, labels), 1.0),
     ):
-        model = PriorSVC(prior, C=1.0, solver="SCHUR")
+        model = PriorSVC(prior, C=1.0)
         timing, ours, known = interleaved(partial(model.fit, X, labels), peer, least=1, most=3)
         w = ours.coef_[0]
         if prior is None:
@@ -70,10 +70,11 @@ def linear(quick: bool) -> Iterator[Row]:
             J = primal_objective(0.5 * float(theirs @ theirs), known.decision_function(X), y, bound)
             gap, what = (ours.objective_ - J) / J, "P"
             if not gap <= SAME:  # LIBLINEAR also shrinks b, and stops early: it may be worse
-                raise ArithmeticError(f"SCHUR is {gap:.1e} above the objective that LIBLINEAR reached")
+                raise ArithmeticError(f"ours is {gap:.1e} above the objective that LIBLINEAR reached")
         else:
             gap, what = same(ours.history_[-1]["gap"]), "P−D"
-        note = f"{ours._machines[0].outcome.iterations} steps; all but SCHUR {1 - alone(ours):.0%}"
+        steps = ours._machines[0].outcome.iterations
+        note = f"{ours.solver_}, {steps} steps; all but that {1 - alone(ours):.0%}"
         work = f"linear {n} × {d}, {name}: fit"
         yield Row.of("engine_linear", work, "LinearSVC, tol 1e-6", timing, target, what, gap, note)
 
@@ -178,34 +179,3 @@ def trajectories(quick: bool) -> Iterator[Row]:
     )
     gap = same((answer.obj_val - known.obj_val) / known.obj_val)
     yield Row.of(args[0], f"{work}: solver alone", "CLARABEL, same data", timing, 0.6, "P", gap)
-
-
-# ------------------------------------------------------------------ its own time
-
-
-def scaling(quick: bool) -> Iterator[Row]:
-    """Fits of a linear machine with blocks over a thousandfold of rows: the exponent of their time in N."""
-    sizes = [500, 1000, 2000, 4000] if quick else [1000, 10_000, 100_000, 1_000_000]
-    seconds, solver = [], []
-    for n in sizes:
-        X, labels = rows(n, 20)
-        model = PriorSVC(knowledge(X, labels), C=1.0, solver="SCHUR")
-        took = []
-        for _ in range(3 if n <= 10_000 else 1):
-            spent, fitted = timed(partial(model.fit, X, labels))
-            took.append((spent, spent * alone(fitted)))
-        same(fitted.history_[-1]["gap"])
-        for kept, value in zip((seconds, solver), np.median(took, axis=0), strict=True):
-            kept.append(float(value))
-    for what, values in (("fit", seconds), ("SCHUR alone", solver)):
-        exponent, steps = _exponents(sizes, values)
-        note = "CPU seconds " + ", ".join(f"{value:.2g}" for value in values)
-        work = f"linear with blocks, N = {sizes[0]} … {sizes[-1]}, d = 20: {what}"
-        low, high = min(steps), max(steps)
-        yield Row("engine_scaling", work, "exponent in N", exponent, low, high, 1.1, "", None, note)
-
-
-def _exponents(sizes: list[int], seconds: list[float]) -> tuple[float, list[float]]:
-    """The slope of all in logarithms, and that from each size to the next."""
-    x, y = np.log(sizes), np.log(seconds)
-    return float(np.polyfit(x, y, 1)[0]), list(np.diff(y) / np.diff(x))

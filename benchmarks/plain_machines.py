@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from sklearn.datasets import make_classification, make_moons
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC
 
 from priorsvm import RBF, PriorSVC, load_usps
 from priorsvm.errors import DataNotFound
@@ -36,31 +36,6 @@ def engine_large_c(quick: bool) -> Iterator[Row]:
             yield _kernel_row("engine_large_c", family, 500 if quick else 2000, 1e4, None, quick)
         except DataNotFound:
             continue
-
-
-def engine_linear_plain(quick: bool) -> Iterator[Row]:
-    """Each against its own optimum: LinearSVC regularises the bias, PriorSVC does not."""
-    n, d = (10_000, 50) if quick else (100_000, 50)
-    X, labels = make_classification(
-        n, d, n_informative=d // 2, n_redundant=0, flip_y=0.05, class_sep=0.7, random_state=0
-    )
-    y = np.where(labels == 1, 1.0, -1.0)
-    for C in (1.0, 100.0) if quick else (1.0,):
-        bound = np.full(n, C)
-        ours, peer = PriorSVC(C=C), LinearSVC(C=C, loss="hinge", tol=1e-6, max_iter=10**6, random_state=0)
-        timing, fitted, other = interleaved(
-            partial(ours.fit, X, labels), partial(peer.fit, X, labels), least=1
-        )
-        machine = fitted._machines[0]
-        gap, half, primal = _gap(machine.alpha, y, bound, fitted.decision_function(X), _linear(X, y))
-        refuse_trivial(primal, half, y, bound)
-        # What LinearSVC leaves: its own problem has a column of ones, and so has ours without a bias.
-        wider = np.column_stack([X, np.ones(n)])
-        w = np.append(other.coef_[0], other.intercept_)
-        theirs = primal_objective(0.5 * float(w @ w), wider @ w, y, bound)
-        note = f"{fitted.solver_}; LinearSVC: J {theirs:.6g} with ½b² in it"
-        work = f"linear, C={C:g}, {n} x {d}"
-        yield Row.of("engine_linear_plain", work, "LinearSVC hinge 1e-6", timing, 0.4, "P", gap, note)
 
 
 def _kernel_row(name: str, family: str, n: int, C: float, target: float | None, quick: bool) -> Row:
@@ -97,10 +72,6 @@ def _gap(
     if not gap <= wanted:
         raise ArithmeticError(f"the gap is {gap:.1e}, and {wanted:.0e} was asked for")
     return gap, half, primal
-
-
-def _linear(X: Array, y: Array) -> Callable[[Array], Array]:
-    return lambda a: np.asarray(X @ ((a * y) @ X))
 
 
 def _scaled(X: Array, labels: Array, factor: float = 1.0) -> tuple[Array, Array, float]:

@@ -18,7 +18,6 @@ ROWS = {
     "virtual": "libsvm_route.virtual",
     "engine_plain": "plain_machines.engine_plain",
     "engine_large_c": "plain_machines.engine_large_c",
-    "engine_linear_plain": "plain_machines.engine_linear_plain",
     "cvxpy": "cvxpy_route.cvxpy",
     "path": "fit_path.path",
     "engine_rbf": "kernel_engine.engine_rbf",
@@ -37,7 +36,6 @@ ROWS = {
     "engine_linear": "engine.linear",
     "engine_uncertain": "engine.uncertain",
     "engine_trajectories": "engine.trajectories",
-    "engine_scaling": "engine.scaling",
 }
 # These print tables of their own: scaling after the rows, published figures only when named.
 REPRODUCTIONS = {

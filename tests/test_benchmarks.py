@@ -59,11 +59,18 @@ def test_the_rows_of_the_1_norm_machine_are_measured_on_equal_problems(benchmark
 
 
 @pytest.mark.slow
+def test_growth_with_rows_is_measured_on_every_route(benchmarks):
+    rows = benchmarks.main(["scaling", "--quick"])
+    assert {row["solver"] for row in rows} >= {"LIBSVM", "CENTRES", "COLUMNS", "CLARABEL"}
+    assert all(float(row["seconds"]) > 0 for row in rows)
+
+
+@pytest.mark.slow
 def test_the_rows_of_the_engine_are_measured_on_equal_problems(benchmarks):
-    names = {"engine_linear", "engine_uncertain", "engine_trajectories", "engine_scaling"}
+    names = {"engine_linear", "engine_uncertain", "engine_trajectories", "engine_rbf", "engine_path"}
     rows = benchmarks.main([*names, "--quick"])
     assert {row["name"] for row in rows} == names
-    assert all(row["gap"] < 1e-6 for row in rows if row["name"] != "engine_scaling")
+    assert all(row["gap"] < 1e-6 for row in rows)
     assert all(np.isfinite(row["ratio"]) for row in rows)
 
 
