@@ -33,7 +33,7 @@ from .errors import (
 from .kernels.set_kernel import OnRows, as_sets, takes_sets
 from .knowledge.base import Knowledge, is_number, snake_case
 from .knowledge.invariant_loss import InvariantLoss
-from .prior import Prior, as_prior
+from .prior import Prior, as_prior, check_acts
 from .sample import Array, Sample
 from .solve.machine import Machine, fit_machine, refuse_conflicts
 from .solve.solvers import check_options, check_solver
@@ -273,6 +273,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         """Check everything that can be checked before heavy work, and make the plain samples."""
         self._check_parameters()
         prior = self._with_rows(as_prior(self.prior), rows)
+        for name, block, _ in prior:
+            check_acts(name, block)
         imputers = [m for m in prior if m.block.allow_nan and m.weight > 0]
         if len(imputers) > 1:
             both = " and ".join(f"'{m.name}'" for m in imputers)
