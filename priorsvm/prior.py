@@ -174,9 +174,11 @@ class Prior(BaseEstimator):
         for key, value in sorted(params.items(), key=lambda item: "__" in item[0]):
             name, _, parameter = key.partition("__")
             if name not in self.names:
+                having = [n for n, block in self.blocks if not parameter and name in block.get_params()]
+                meant = f" Write {' or '.join(f'prior__{n}__{name}' for n in having)}." if having else ""
                 raise InvalidInput(
                     f"there is no block {name!r} to set {key!r}; the blocks are {self.names}."
-                    f"{did_you_mean(name, self.names)}"
+                    f"{meant or did_you_mean(name, self.names)}"
                 )
             if not parameter:
                 self.blocks = [(n, value if n == name else b) for n, b in self.blocks]

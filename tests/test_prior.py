@@ -318,6 +318,14 @@ def test_parameters_through_the_estimator():
     assert (model.prior["odd"].mu, model.prior.weights) == (5.0, {"odd": 0.5})
 
 
+def test_a_parameter_without_its_block_is_told_its_whole_name():
+    named, both = OddnessHint().named("rich"), OddnessHint().named("rich") + OddnessHint().named("poor")
+    with pytest.raises(InvalidInput, match=r"no block 'mu'.* Write prior__rich__mu\.$"):
+        PriorSVC(named).set_params(prior__mu=3.0)
+    with pytest.raises(InvalidInput, match=r" Write prior__rich__mu or prior__poor__mu\.$"):
+        PriorSVC(both).set_params(prior__mu=3.0)
+
+
 # Blocks that do nothing
 
 
