@@ -488,7 +488,17 @@ def conflict_error(
             "constraint.", "constraint, up to rounding.", 1
         )
         return limited or Infeasible(rounded)
-    return Infeasible(conflict_text(members, compiled.sample))
+    return Infeasible(conflict_text(members, compiled.sample) + _too_stiff(compiled, members))
+
+
+def _too_stiff(compiled: Compiled, members: Sequence[Member]) -> str:
+    """Of regions that no point is common to: that it is for the straight line that they conflict."""
+    asked = _everywhere(members, compiled.states, linear=True)
+    values = {member.name for member, demand in asked if demand.direction is None}
+    slopes = [member for member, demand in asked if demand.direction is not None]
+    if compiled.spec.kernel is not None or slopes or values != {member.name for member in members}:
+        return ""
+    return " No point is claimed for both sides, but no straight line keeps them all: a kernel may."
 
 
 def conflict(compiled: Compiled, infeasible: Callable[[cp.Problem], bool]) -> list[str]:

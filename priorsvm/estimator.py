@@ -33,11 +33,11 @@ from .errors import (
 from .kernels.set_kernel import OnRows, as_sets, takes_sets
 from .knowledge.base import Knowledge, is_number, snake_case
 from .knowledge.invariant_loss import InvariantLoss
-from .prior import Prior, as_prior
+from .prior import Prior, as_prior, check_acts
 from .sample import Array, Sample
 from .solve.machine import Machine, fit_machine, refuse_conflicts
 from .solve.solvers import check_options, check_solver
-from .words import did_you_mean, warn
+from .words import did_you_mean, readable, warn
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -181,6 +181,9 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             prefix = f"prior__{snake_case(type(block).__name__)}"
             if any(key == prefix or key.startswith(f"{prefix}__") for key in params):
                 self.prior = as_prior(block)
+        inside = [key for key in params if key.startswith("kernel__")]
+        if inside and not hasattr(kernel := params.get("kernel", self.kernel), "set_params"):
+            raise InvalidInput(_no_parameters(kernel, inside[0]))
         super().set_params(**params)
         return self
 
@@ -273,6 +276,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         """Check everything that can be checked before heavy work, and make the plain samples."""
         self._check_parameters()
         prior = self._with_rows(as_prior(self.prior), rows)
+        for name, block, _ in prior:
+            check_acts(name, block)
         imputers = [m for m in prior if m.block.allow_nan and m.weight > 0]
         if len(imputers) > 1:
             both = " and ".join(f"'{m.name}'" for m in imputers)
@@ -528,7 +533,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X, y, sample_weight, **rows : as in ``fit``
-        values : dict of "C", another parameter of PriorSVC, or "<block>__<parameter>" to a list of values
+        values : dict of "C", another parameter of PriorSVC, "kernel__<parameter>", or "<block>__<parameter>"
+            to a list of values
 
         Returns
         -------
@@ -590,7 +596,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
                     and machine.compiled is not None
                     and machine.compiled is not before.compiled
                 ):
-                    again = again or not any(m.block.iterative and m.weight > 0 for m in machine.members)
+                    # After rounds of refinement no problem is the first one any more.
+                    again = again or len(before.history) == len(machine.history) == 1
                 machines.append(machine)
             model._keep(task, machines)
             models.append(model)
@@ -615,7 +622,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         prior = as_prior(self.prior)
         for key, value in combination.items():
             key = key.removeprefix("prior__")  # as a grid search would call it
-            if key in own:
+            if key in own or key.startswith("kernel__"):
                 self.set_params(**{key: value})
                 continue
             known = prior.get_params()
@@ -929,6 +936,18 @@ def _fit_and_record(*arguments: Any, **keywords: Any) -> tuple[Machine, list[tup
 
 def _row_keys(prior: Prior) -> list[str]:
     return [f"{name}__{parameter}" for name, block, _ in prior for parameter in block.row_params]
+
+
+def _no_parameters(kernel: Any, key: str) -> str:
+    """That a word or a function has no parameter inside, and which object has it."""
+    from .kernels.standard import NAMED
+
+    meant = NAMED[kernel]() if isinstance(kernel, str) and kernel in NAMED else None
+    has = meant is not None and key.removeprefix("kernel__") in meant.get_params()
+    return (
+        f"kernel={readable(repr(kernel))} has no parameters, so {key!r} cannot be set: "
+        f"use {f'kernel={meant!r}' if has else 'a Kernel that has it'}."
+    )
 
 
 def _same_machine(a: Spec, b: Spec) -> bool:

@@ -19,6 +19,9 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 # The machine's own terms, and the parameters of a Prior, go by these names.
 _RESERVED = frozenset({"svm", "blocks", "weights"})
 
+# A block that has none of these leaves every model as it is.
+ACTS = ("build", "prepare", "predict", "complete")
+
 
 class Member(NamedTuple):
     """A block, its name, and its outer weight."""
@@ -171,9 +174,11 @@ class Prior(BaseEstimator):
         for key, value in sorted(params.items(), key=lambda item: "__" in item[0]):
             name, _, parameter = key.partition("__")
             if name not in self.names:
+                having = [n for n, block in self.blocks if not parameter and name in block.get_params()]
+                meant = f" Write {' or '.join(f'prior__{n}__{name}' for n in having)}." if having else ""
                 raise InvalidInput(
                     f"there is no block {name!r} to set {key!r}; the blocks are {self.names}."
-                    f"{did_you_mean(name, self.names)}"
+                    f"{meant or did_you_mean(name, self.names)}"
                 )
             if not parameter:
                 self.blocks = [(n, value if n == name else b) for n, b in self.blocks]
@@ -212,6 +217,19 @@ def check_name(name: Any) -> None:
         raise InvalidInput(
             f"block name {name!r} is taken by the machine itself: choose another with block.named('...')."
         )
+
+
+def check_acts(name: str, block: Knowledge) -> None:
+    """A block has one of the methods through which it changes a model: a typo must not go unseen."""
+    kind = type(block)
+    if any(getattr(kind, method) is not getattr(Knowledge, method) for method in ACTS):
+        return
+    own = [method for method in dir(kind) if not hasattr(Knowledge, method)]
+    typos = [f" It has {method!r}.{meant}" for method in own if (meant := did_you_mean(method, ACTS))]
+    raise InvalidInput(
+        f"block '{name}' ({kind.__name__}) does nothing: it has neither {' nor '.join(ACTS)}, and these are "
+        f"the ways in which a block acts.{''.join(typos)}"
+    )
 
 
 def copied(block: Knowledge) -> Knowledge:

@@ -13,10 +13,10 @@ from sklearn.base import BaseEstimator, clone
 
 from .assemble import Compiled, Spec, prepare
 from .diagnose import residuals
-from .errors import Infeasible, PriorSVMError, SolverFailed, Unbounded
+from .errors import Infeasible, InvalidInput, PriorSVMError, SolverFailed, Unbounded
 from .estimator import PriorSVC
 from .knowledge.base import Knowledge, Terms
-from .prior import as_prior
+from .prior import as_prior, check_acts
 from .sample import Array, Sample
 from .solve.machine import Machine, _refined
 from .solve.solvers import able, classes_of
@@ -103,9 +103,12 @@ class _Checker:
     # ------------------------------------------------------------------ without a solver
 
     def does_something(self) -> None:
-        own = type(self.block)
-        silent = all(getattr(own, m) is getattr(Knowledge, m) for m in ("build", "prepare", "predict"))
-        self.law("a block does something", not silent, "It has neither build nor prepare nor predict.")
+        law = "a block does something"
+        try:
+            check_acts(self.name, self.block)
+        except InvalidInput as error:
+            raise LawBroken(f"block '{self.name}' breaks the law '{law}'. {error}") from error
+        self.law(law, True)
 
     def constructor_and_copies(self) -> None:
         law = "the constructor stores its arguments and does nothing else"
@@ -204,6 +207,7 @@ class _Checker:
         self.law("fit leaves the data as they were", _same((self.X, self.y), self.data))
         for machine in model._machines:
             self.answer_is_right(kernel, machine)
+        self.formulas_fit(kernel, model)
         self.other_solver_agrees(kernel, model, lp)
         if not self.block.shares_slack:
             self.weight_means_weight(kernel, model)
@@ -235,6 +239,15 @@ class _Checker:
                 warnings.simplefilter("ignore")
                 left = _refined(machine, machine.members, machine.sample, machine.states)
             self.law("refinement ends in a fixed point", not left)
+
+    def formulas_fit(self, kernel: Any, model: PriorSVC) -> None:
+        """``latex`` and ``letters`` have to be those of the terms the block has here."""
+        law = "formulation() can be written"
+        try:
+            model.formulation()
+        except PriorSVMError as error:
+            raise LawBroken(f"block '{self.name}' breaks the law '{law}'. {kernel}: {error}") from error
+        self.law(law, True)
 
     def other_solver_agrees(self, kernel: Any, model: PriorSVC, lp: bool) -> None:
         """HiGHS on the LP machine, PIQP on the QP machine: neither must see another problem than Clarabel."""

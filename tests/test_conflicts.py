@@ -481,3 +481,31 @@ def test_a_composition_that_fits_is_never_called_a_conflict(start):
                 assert diagnose.conflict_error(machine.problem, is_infeasible, least) is None, seed
                 checked += 1
     assert checked >= 3
+
+
+def test_rules_without_a_common_point_that_no_line_keeps_say_why():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (20, 2))
+    y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+    low, high = (-0.8, -0.5), (0.5, 0.8)
+    same, other = (
+        Box([{0: a, 1: b} for a, b in places], label=label, hard=True).named(name)
+        for name, label, places in (
+            ("same", 1, [(low, low), (high, high)]),
+            ("other", -1, [(low, high), (high, low)]),
+        )
+    )
+    with pytest.raises(Infeasible, match=r"'same'.*'other'.* No point is claimed .* a kernel may\.$"):
+        PriorSVC(same + other).fit(X, y)
+    PriorSVC(same + other, kernel="rbf").fit(X, y)
+
+
+def test_where_a_point_is_common_no_kernel_is_recommended():
+    X, y = [[0.0, 0.0], [1.0, 1.0]], [0, 1]
+    ill, well = (
+        Box({0: (0.2, 0.8)}, label=k, hard=True).named(name) for k, name in enumerate(("well", "ill"))
+    )
+    with pytest.raises(Infeasible) as caught:
+        PriorSVC(ill + well).fit(X, y)
+    assert "Both speak about the point" in str(caught.value)
+    assert "a kernel may" not in str(caught.value)

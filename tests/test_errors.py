@@ -1,10 +1,12 @@
 """What all messages share."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from priorsvm import Box, Monotone, OddnessHint, PriorSVC, Rule, SampleCosts
+from priorsvm import RBF, Box, Monotone, OddnessHint, PriorSVC, Rule, SampleCosts, errors
 from priorsvm.errors import InvalidInput, UnknownParameter
 from priorsvm.words import closest, did_you_mean
 
@@ -50,3 +52,32 @@ def test_messages_about_names_say_which_was_meant(wrong, meant):
 def test_a_column_in_a_rule_is_found_in_the_same_way():
     with pytest.raises(InvalidInput, match=r"did you mean alcohol\?"):
         PriorSVC(Rule("ALCOHL >= 1", "barolo")).fit(X, Y)
+
+
+@pytest.mark.parametrize("name", [name for name, kind in vars(errors).items() if isinstance(kind, type)])
+def test_every_error_and_warning_is_explained_on_its_page(name):
+    page = (Path(__file__).parents[1] / "docs" / "guide" / "wrong.md").read_text()
+    if name in ("PriorSVMError", "PriorSVMWarning"):
+        assert f"derive from `{name}`" in page or f"warnings from `{name}`" in page
+    else:
+        assert f"\n| `{name}` |" in page
+
+
+@pytest.mark.parametrize(
+    ("kernel", "key", "told"),
+    [
+        ("rbf", "kernel__gamma", r"kernel='rbf' has no parameters.*'kernel__gamma'.*: use kernel=RBF\(\)\.$"),
+        ("poly", "kernel__degree", r": use kernel=Polynomial\(\)\.$"),
+        ("linear", "kernel__gamma", "use a Kernel that has it"),
+        (np.dot, "kernel__gamma", "use a Kernel that has it"),
+    ],
+)
+def test_a_kernel_in_a_word_has_no_parameters_and_says_which_has(kernel, key, told):
+    with pytest.raises(InvalidInput, match=told):
+        PriorSVC(kernel=kernel).set_params(**{key: 2})
+    with pytest.raises(InvalidInput, match=told):
+        PriorSVC(kernel=kernel).fit_path(X, Y, {key: [1, 2]})
+
+
+def test_a_kernel_may_come_with_its_parameter():
+    assert PriorSVC(kernel="rbf").set_params(kernel=RBF(), kernel__gamma=2.0).kernel.gamma == 2.0

@@ -12,6 +12,7 @@ from sklearn.datasets import load_iris, make_classification
 import priorsvm.solve.machine
 from priorsvm import (
     RBF,
+    Box,
     ClassCosts,
     InvarianceHint,
     Knowledge,
@@ -48,7 +49,7 @@ def separate(base, combination, X, y, **fit):
     """The model a fit of its own gives."""
     model = clone(base)
     for key, value in combination.items():
-        model.set_params(**{key if key in model.get_params(deep=False) else f"prior__{key}": value})
+        model.set_params(**{key if key in model.get_params() else f"prior__{key}": value})
     return model.fit(X, y, **fit)
 
 
@@ -84,6 +85,7 @@ def compiles(monkeypatch):
     return counted
 
 
+REGION = Box({0: (1.0, 2.0)}, label=1).named("region")
 DRIFT = InvarianceHint(Shift([0.0, 0.5])).named("drift")
 PATHS = {
     "C, LIBSVM": (PriorSVC(), {"C": [0.01, 1.0, 100.0]}),
@@ -188,10 +190,13 @@ def test_row_parameters_and_sample_weight_are_taken():
     [
         (PriorSVC(solver="CLARABEL"), {"loss": ["hinge", "squared_hinge"]}),
         (PriorSVC(solver="CLARABEL"), {"kernel": [RBF(0.1), RBF(2.0), Polynomial(2)]}),
+        (PriorSVC(DRIFT, kernel=RBF()), {"kernel__gamma": [0.1, 2.0]}),
         (PriorSVC(DRIFT), {"drift__hard": [False, True]}),
         (PriorSVC(DRIFT), {"drift__transform": [Shift([0.0, 0.1]), Shift([1.0, 0.0])]}),
         (PriorSVC(DRIFT), {"drift__transform__steps": [3, 5]}),
         (PriorSVC(DRIFT), {"drift__weight": [0.0, 1.0]}),
+        (PriorSVC(REGION), {"region__weight": [0.0, 1.0]}),
+        (PriorSVC(REGION), {"loss": ["hinge", "squared_hinge"]}),
         (PriorSVC(DRIFT), {"scale": [None, "standard"]}),
         (PriorSVC(DRIFT, kernel="rbf"), {"n_centres": [3, 6]}),
         (
@@ -202,10 +207,13 @@ def test_row_parameters_and_sample_weight_are_taken():
     ids=[
         "loss",
         "kernel",
+        "inside a kernel",
         "hard",
         "transform",
         "inside a transform",
         "from nothing",
+        "from no region",
+        "loss with a region",
         "scale",
         "centres",
         "rows",

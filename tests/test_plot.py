@@ -840,11 +840,13 @@ def test_a_path_of_kernel_machines_shows_shares():
 def test_many_columns_on_a_path_are_named_as_far_as_they_can_be_told_apart():
     X, y = load_digits(n_class=2, return_X_y=True)
     models = PriorSVC().fit_path(X[:60] / 16, y[:60], {"C": [0.1, 1.0]})
-    ax = plot.path(models, [0.1, 1.0])
+    ax = plot.path(models, [0.1, 1.0], X[:60] / 16, y[:60])
     named = [line for line in ax.lines if not line.get_label().startswith("_")]
     assert len(named) == 8
-    largest = np.argsort(-np.abs([m.coef_[0] for m in models]).max(axis=0), kind="stable")[:8]
-    assert {line.get_label() for line in named} == {f"x{j}" for j in largest}
+    largest = np.argsort(-np.abs([m.coef_[0] for m in models]).max(axis=0), kind="stable")[:7]
+    assert {line.get_label() for line in named} == {*(f"x{j}" for j in largest), "57 more columns, in grey"}
+    assert legend(ax)[-2:] == ["57 more columns, in grey", "score"]
+    assert not {"black", "k", "#000000"} & {line.get_color() for line in named}  # the score alone is black
 
 
 # ---------------------------------------------------------------------- what cannot be drawn

@@ -318,6 +318,44 @@ def test_parameters_through_the_estimator():
     assert (model.prior["odd"].mu, model.prior.weights) == (5.0, {"odd": 0.5})
 
 
+def test_a_parameter_without_its_block_is_told_its_whole_name():
+    named, both = OddnessHint().named("rich"), OddnessHint().named("rich") + OddnessHint().named("poor")
+    with pytest.raises(InvalidInput, match=r"no block 'mu'.* Write prior__rich__mu\.$"):
+        PriorSVC(named).set_params(prior__mu=3.0)
+    with pytest.raises(InvalidInput, match=r" Write prior__rich__mu or prior__poor__mu\.$"):
+        PriorSVC(both).set_params(prior__mu=3.0)
+
+
+# Blocks that do nothing
+
+
+class Biuld(Knowledge):
+    "Has centres, so it was meant to ask something of f."
+
+    def centres(self, sample, state):
+        return sample.X_train
+
+    def biuld(self, f, context):
+        raise AssertionError("nobody calls it")
+
+
+class Idle(Knowledge):
+    "Has nothing that could be a typo."
+
+
+@pytest.mark.parametrize(
+    ("block", "told"),
+    [
+        (Biuld(), r"block 'biuld' \(Biuld\) does nothing: .* It has 'biuld'. Did you mean 'build'\?$"),
+        (Biuld().named("mine") + OddnessHint(), r"block 'mine' \(Biuld\) does nothing"),
+        (0 * Idle(), r"block 'idle' \(Idle\) does nothing: it has neither build nor .* acts\.$"),
+    ],
+)
+def test_a_block_without_a_method_that_acts_is_refused(block, told):
+    with pytest.raises(InvalidInput, match=told):
+        PriorSVC(block).fit([[0.0], [1.0]], [0, 1])
+
+
 # Copies
 
 

@@ -43,6 +43,7 @@ ALWAYS = {
     "the answer satisfies KKT",
     "slacks are those of f",
     "contributions sum to the objective",
+    "formulation() can be written",
     "CLARABEL and PIQP agree",
     "weight 0 is absent",
     "the order of the rows is nothing",
@@ -408,6 +409,10 @@ class Misspelt(Knowledge):
         return Terms({"mu": cp.sum_squares(f(context.sample.X_train))})
 
 
+class WritesAnotherTerm(Level):
+    latex = {"nu": r"\|f\|^2"}
+
+
 class WeighsTwice(Level):
     def build(self, f, context):
         return Terms({"mu": self.mu * cp.sum_squares(f(context.sample.X_train) - self.value)})
@@ -479,6 +484,7 @@ MANY = np.zeros(1000)
         (Tampers(), "the answer satisfies KKT"),
         (LiftsSlacks(), "slacks are those of f"),
         (ChangesItsStateInPlace(), "contributions sum to the objective"),
+        (WritesAnotherTerm(), "formulation() can be written"),
         (NeverEnds(), "refinement ends in a fixed point"),
         (IsNeverAbsent(), "weight 0 is absent"),
         (AimsHigherFromSomeTimeOn(), "violation does not grow with the weight"),

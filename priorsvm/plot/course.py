@@ -288,11 +288,10 @@ def _weights(ax: Axes, places: Array, machines: list[Any]) -> None:
         [machine.f.coef * (1.0 if scale is None else machine.spec.scale.width) for machine in machines]
     )
     names = training.feature_names
-    # More lines than can be told apart: the largest get names.
+    # More lines than can be told apart: the largest get names. Black is for the score, the last colour.
     order = np.argsort(-np.abs(W).max(axis=0), kind="stable")
-    named = np.sort(order[: len(COLOURS)])
-    for j in np.setdiff1d(np.arange(W.shape[1]), named):
-        ax.plot(places, W[:, j], color="0.8", linewidth=0.8)
+    named = np.sort(order[: len(COLOURS) - 1])
+    others = np.setdiff1d(np.arange(W.shape[1]), named)
     for k, j in enumerate(named):
         label = f"x{j}" if names is None else shown(names[j])
         ax.plot(
@@ -304,6 +303,9 @@ def _weights(ax: Axes, places: Array, machines: list[Any]) -> None:
             markersize=4,
             label=label,
         )
+    if len(others):
+        grey = ax.plot(places, W[:, others], color="0.8", linewidth=0.8, zorder=1)
+        grey[0].set_label(f"{len(others)} more column{'s' if len(others) > 1 else ''}, in grey")
     ax.axhline(0.0, color="black", linewidth=0.6)
     ax.set_ylabel("weight" if scale is None else "weight of the scaled column")
 

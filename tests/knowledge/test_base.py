@@ -51,6 +51,9 @@ class PerRow(Knowledge):
     def __init__(self, trust=None):
         self.trust = trust
 
+    def prepare(self, sample, state):
+        return sample
+
 
 @pytest.mark.parametrize("scale", [None, "standard"])
 def test_a_block_of_ones_own_needs_one_formula(data, kernel, assemble, draw, scale):
@@ -63,7 +66,7 @@ def test_a_block_of_ones_own_needs_one_formula(data, kernel, assemble, draw, sca
     assert model.decision_function([[0.5, 1.0, 0.0]])[0] == pytest.approx(2.0, abs=1e-2)
 
 
-def test_a_block_that_only_has_a_name_asks_nothing(data, new):
+def test_a_block_that_leaves_all_rows_as_they_are_asks_nothing(data, new):
     X, y = data
     model = PriorSVC(PerRow(), solver="CLARABEL").fit(X, y, per_row__trust=np.ones(80))
     plain = PriorSVC(solver="CLARABEL").fit(X, y)
@@ -81,6 +84,9 @@ def test_what_a_block_is_follows_from_what_it_defines():
 def test_missing_capability_names_block_need_and_machines(data):
     class NeedsWeights(Knowledge):
         requires = frozenset({"coef"})
+
+        def build(self, f, context):
+            return Terms()
 
     class NeedsMatrix(Knowledge):
         requires = frozenset({"kernel"})
