@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..cover import Cover, Interpolation
 from ..decision import FittedLinear
-from ..errors import CoverTooCoarse, FarFromData, InvalidInput, MissingCapability
+from ..errors import AgainstData, CoverTooCoarse, FarFromData, InvalidInput, MissingCapability
 from ..sample import Array, Sample
 from ..sets import BoxSet, EllipsoidSet, LevelSet, PolyhedronSet, Set
 from ..words import warn
@@ -131,10 +131,10 @@ class RegionKnowledge(Knowledge):
         demands = self.demands(sample)
         if sample.machine is not None and not self._is_exact(sample.machine.kernel is None, demands):
             self._validate_search(demands, sample, sample.machine.kernel)
-        self._warn_if_far(demands, sample)
+        self._warn_of_rows(demands, sample)
 
-    def _warn_if_far(self, demands: list[Demand], sample: Sample) -> None:
-        """Of a region in other units than the data; merely to be beyond them is what rules are for."""
+    def _warn_of_rows(self, demands: list[Demand], sample: Sample) -> None:
+        """Of a region in other units than the data, or against them; to be beyond them is what rules are for."""
         if not all(demand.region.exact for demand in demands):
             return
         found = rows_inside(demands, self._named(sample))
@@ -143,6 +143,12 @@ class RegionKnowledge(Knowledge):
                 f"{self.words()}: {found.beyond}, {found.far:.0f} times their range away. Are its units "
                 "those of the data?",
                 FarFromData,
+            )
+        if found is not None and found.is_against:
+            warn(
+                f"{self.words()}: {found}{'' if found.covers_all else '.'} Check its label and its units; if "
+                "it is meant to overrule these rows, silence this warning.",
+                AgainstData,
             )
 
     def _named(self, sample: Sample) -> Sample:
