@@ -134,7 +134,7 @@ class RegionKnowledge(Knowledge):
         self._warn_of_rows(demands, sample)
 
     def _warn_of_rows(self, demands: list[Demand], sample: Sample) -> None:
-        """Of a region in other units than the data, or against them; to be beyond them is what rules are for."""
+        """Of a region in other units than the data, or against them; just to be beyond them is no fault."""
         if not all(demand.region.exact for demand in demands):
             return
         found = rows_inside(demands, self._named(sample))
@@ -183,12 +183,15 @@ class RegionKnowledge(Knowledge):
         j = int(np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))[0])
         column = j if sample.feature_names is None else sample.feature_names.tolist()[j]
         X = sample.weighted_rows()[0][:, j]
+        least, most = np.nanmin(X), np.nanmax(X)
+        units = " All of it lies beyond them: are its units those of the data?"
         return (
             f"the region is unbounded in column {column!r} (from {low[j]:g} to {high[j]:g}), and "
             "cannot be searched without end. The training rows range from "
-            f"{np.nanmin(X):g} to {np.nanmax(X):g}: "
+            f"{least:g} to {most:g}: "
             f"give within={{{column!r}: (low, high)}}"
             + (" or within='data'." if getattr(self, "within", "data") is None else ".")
+            + (units if low[j] > most or high[j] < least else "")
         )
 
     def _require_coverable(self, demand: Demand, kernel: Any) -> None:

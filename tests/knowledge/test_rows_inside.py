@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from priorsvm import Box, Ellipsoid, Monotone, Polyhedron, PriorSVC, Region, Rule
-from priorsvm.errors import AgainstData, FarFromData
+from priorsvm.errors import AgainstData, FarFromData, InvalidInput
 
 RNG = np.random.default_rng(5)
 X = pd.DataFrame(
@@ -200,10 +200,8 @@ def test_a_rule_against_its_own_rows_is_warned_of(hard, parameters):
         fitted(rule, HIGH)
     count = int((X.glucose >= 150).sum())
     [against] = [w for w in caught if w.category is AgainstData]
-    told = (
-        f"'glucose >= 150' is 'well': {count} training rows inside, {count} of another class. Check its label"
-    )
-    assert str(against.message).startswith(told)
+    told = f"{count} training rows inside, {count} of another class. Check its label"
+    assert str(against.message).startswith(f"'glucose >= 150' is 'well': {told}")
 
 
 @pytest.mark.parametrize(("rows", "contrary", "warns"), [(4, 4, 0), (5, 5, 1), (20, 10, 0), (20, 11, 1)])
@@ -233,3 +231,10 @@ def test_a_slope_is_not_against_rows():
     with warnings.catch_warnings():
         warnings.simplefilter("error", AgainstData)
         fitted(Monotone({"glucose": -1}, label="ill"), HIGH)
+
+
+def test_a_region_without_end_beyond_the_data_may_be_in_other_units():
+    with pytest.raises(InvalidInput, match=r"give within=.* beyond them: are its units those of the data"):
+        fitted(Rule("glucose >= 1300", "ill"), kernel="rbf")
+    with pytest.raises(InvalidInput, match=r"within='data'[.]$"):
+        fitted(Rule("glucose >= 130", "ill", within=None), kernel="rbf")
