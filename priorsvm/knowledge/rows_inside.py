@@ -13,7 +13,7 @@ from .demand import Demand
 from .within import column_name
 
 # Farther from the data than so many times their range, a rule is likely to be in other units.
-FAR = 5.0
+FAR = 2.0
 # So many rows of another class, and more than half of those inside, speak against a region.
 AGAINST = 5
 # More columns than these are counted.

@@ -238,3 +238,9 @@ def test_a_region_without_end_beyond_the_data_may_be_in_other_units():
         fitted(Rule("glucose >= 1300", "ill"), kernel="rbf")
     with pytest.raises(InvalidInput, match=r"within='data'[.]$"):
         fitted(Rule("glucose >= 130", "ill", within=None), kernel="rbf")
+
+
+def test_a_fraction_for_a_percentage_is_far():
+    percent = X.assign(alcohol=np.linspace(11.0, 14.8, 60))
+    with pytest.warns(FarFromData, match="alcohol <= 0.12, and the data begin at 11, 3 times their range"):
+        PriorSVC(Rule("alcohol <= 0.12", "ill"), scale="standard").fit(percent, Y)
