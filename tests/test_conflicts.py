@@ -26,7 +26,7 @@ from priorsvm import (
     Shift,
     Terms,
 )
-from priorsvm.errors import Infeasible
+from priorsvm.errors import CollapsedModel, Infeasible
 
 NAMES = ("age", "dose", "mass")
 
@@ -481,3 +481,15 @@ def test_a_composition_that_fits_is_never_called_a_conflict(start):
                 assert diagnose.conflict_error(machine.problem, is_infeasible, least) is None, seed
                 checked += 1
     assert checked >= 3
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_common_point_is_found_before_any_of_many_machines_is_fitted(kernel):
+    X = pd.DataFrame({"age": np.arange(12.0), "dose": np.tile([0.0, 1.0, 2.0], 4)})
+    old = Rule("age >= 5", label="c", hard=True).named("old")
+    young = Rule("age <= 6", label="b", hard=True).named("young")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CollapsedModel)
+        with pytest.raises(Infeasible, match=r"'old'.*'young'.*Both speak about the point"):
+            PriorSVC(old + young, kernel=kernel, scale="standard").fit(X, np.repeat(["a", "b", "c"], 4))
+    assert not [w for w in caught if w.category is CollapsedModel]

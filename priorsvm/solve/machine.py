@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..assemble import Compiled, Spec, naming, prepare
 from ..cache import Cache
 from ..decision import Fitted
-from ..diagnose import Residuals, conflict_error, refuse_impossible, refuse_opposed
+from ..diagnose import Residuals, conflict_error, refuse_common_points, refuse_impossible, refuse_opposed
 from ..errors import (
     CollapsedModel,
     InaccurateSolution,
@@ -272,10 +272,13 @@ def _started(members: Sequence[Member], training: Sample) -> dict[str, Any]:
 def refuse_conflicts(
     spec: Spec, members: Sequence[Member], training: Sample, states: dict[str, Any] | None = None
 ) -> None:
-    """Raise if hard blocks ask a kernel machine for what no f can do; linear ones leave that to a solver."""
-    if spec.kernel is None or not any(m.block.may_forbid and m.weight > 0 for m in members):
+    """Raise if hard blocks ask for what no f can do: of a linear one, at common points; solvers find more."""
+    if not any(m.block.may_forbid and m.weight > 0 for m in members):
         return
     states = _started(members, training) if states is None else states
+    if spec.kernel is None:
+        refuse_common_points(members, states, training, linear=True)
+        return
     refuse_opposed(members, states, training, linear=False)
     refuse_impossible(spec, members, states, prepare(members, training, states), is_infeasible)
 
