@@ -297,19 +297,30 @@ def refuse_opposed(
     the second is one along which f must not fall. ``minimal`` says that the members are known to go together
     without any one of them.
     """
+    refuse_common_points(members, states, sample, linear)
     live = _everywhere(members, states, linear)
     slopes = [pair for pair in live if pair[1].direction is not None and pair[1].h >= 0]
-    ups, downs = ([(m, d) for m, d in live if d.direction is None and d.sign == s] for s in (1.0, -1.0))
-    opposed = [(up, down) for up in ups for down in downs if up[1].h + down[1].h > 0]
-    for up, down in opposed:
-        if (where := _common_place(up[1], down[1], sample)) is not None:
-            blamed = sorted([up[0], down[0]], key=members.index)
-            raise Infeasible(f"{conflict_text(blamed, sample)} {where}")
-    for up, down in opposed if slopes else []:
+    for up, down in _opposed(live) if slopes else []:
         if (found := _way_down(up, down, slopes, sample, linear)) is not None:
             guides, where = found
             blamed = sorted([up[0], down[0], *guides], key=members.index)
             raise Infeasible(f"{conflict_text(blamed, sample, minimal)} {where}")
+
+
+def refuse_common_points(
+    members: Sequence[Member], states: Mapping[str, Any], sample: Sample, linear: bool
+) -> None:
+    """Raise if hard regions that ask for opposite signs of f share a point."""
+    for up, down in _opposed(_everywhere(members, states, linear)):
+        if (where := _common_place(up[1], down[1], sample)) is not None:
+            blamed = sorted([up[0], down[0]], key=members.index)
+            raise Infeasible(f"{conflict_text(blamed, sample)} {where}")
+
+
+def _opposed(live: Sequence[Asked]) -> list[tuple[Asked, Asked]]:
+    """Pairs of demands on f that cannot both be met at one point."""
+    ups, downs = ([(m, d) for m, d in live if d.direction is None and d.sign == s] for s in (1.0, -1.0))
+    return [(up, down) for up in ups for down in downs if up[1].h + down[1].h > 0]
 
 
 def _common_place(up: Demand, down: Demand, sample: Sample) -> str | None:

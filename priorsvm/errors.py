@@ -103,6 +103,10 @@ class FarFromData(PriorSVMWarning):
     """A rule speaks of values so far from all data that its units may be others."""
 
 
+class AgainstData(PriorSVMWarning):
+    """Most training rows in a rule's region are of another class, or all rows of all classes lie in it."""
+
+
 class CoarsePolynomial(PriorSVMWarning):
     """Along a trajectory f is far from the polynomial that stands for it."""
 

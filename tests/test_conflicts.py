@@ -26,7 +26,7 @@ from priorsvm import (
     Shift,
     Terms,
 )
-from priorsvm.errors import Infeasible
+from priorsvm.errors import CollapsedModel, Infeasible
 
 NAMES = ("age", "dose", "mass")
 
@@ -509,3 +509,15 @@ def test_where_a_point_is_common_no_kernel_is_recommended():
         PriorSVC(ill + well).fit(X, y)
     assert "Both speak about the point" in str(caught.value)
     assert "a kernel may" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_common_point_is_found_before_any_of_many_machines_is_fitted(kernel):
+    X = pd.DataFrame({"age": np.arange(12.0), "dose": np.tile([0.0, 1.0, 2.0], 4)})
+    old = Rule("age >= 5", label="c", hard=True).named("old")
+    young = Rule("age <= 6", label="b", hard=True).named("young")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CollapsedModel)
+        with pytest.raises(Infeasible, match=r"'old'.*'young'.*Both speak about the point"):
+            PriorSVC(old + young, kernel=kernel, scale="standard").fit(X, np.repeat(["a", "b", "c"], 4))
+    assert not [w for w in caught if w.category is CollapsedModel]

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..cover import Cover, Interpolation
 from ..decision import FittedLinear
-from ..errors import CoverTooCoarse, FarFromData, InvalidInput, MissingCapability
+from ..errors import AgainstData, CoverTooCoarse, FarFromData, InvalidInput, MissingCapability
 from ..sample import Array, Sample
 from ..sets import BoxSet, EllipsoidSet, LevelSet, PolyhedronSet, Set
 from ..words import warn
@@ -131,10 +131,10 @@ class RegionKnowledge(Knowledge):
         demands = self.demands(sample)
         if sample.machine is not None and not self._is_exact(sample.machine.kernel is None, demands):
             self._validate_search(demands, sample, sample.machine.kernel)
-        self._warn_if_far(demands, sample)
+        self._warn_of_rows(demands, sample)
 
-    def _warn_if_far(self, demands: list[Demand], sample: Sample) -> None:
-        """Of a region in other units than the data; merely to be beyond them is what rules are for."""
+    def _warn_of_rows(self, demands: list[Demand], sample: Sample) -> None:
+        """Of a region in other units than the data, or against them; just to be beyond them is no fault."""
         if not all(demand.region.exact for demand in demands):
             return
         found = rows_inside(demands, self._named(sample))
@@ -143,6 +143,12 @@ class RegionKnowledge(Knowledge):
                 f"{self.words()}: {found.beyond}, {found.far:.0f} times their range away. Are its units "
                 "those of the data?",
                 FarFromData,
+            )
+        if found is not None and found.is_against:
+            warn(
+                f"{self.words()}: {found}{'' if found.covers_all else '.'} Check its label and its units; if "
+                "it is meant to overrule these rows, silence this warning.",
+                AgainstData,
             )
 
     def _named(self, sample: Sample) -> Sample:
@@ -177,12 +183,15 @@ class RegionKnowledge(Knowledge):
         j = int(np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))[0])
         column = j if sample.feature_names is None else sample.feature_names.tolist()[j]
         X = sample.weighted_rows()[0][:, j]
+        least, most = np.nanmin(X), np.nanmax(X)
+        units = " All of it lies beyond them: are its units those of the data?"
         return (
             f"the region is unbounded in column {column!r} (from {low[j]:g} to {high[j]:g}), and "
             "cannot be searched without end. The training rows range from "
-            f"{np.nanmin(X):g} to {np.nanmax(X):g}: "
+            f"{least:g} to {most:g}: "
             f"give within={{{column!r}: (low, high)}}"
             + (" or within='data'." if getattr(self, "within", "data") is None else ".")
+            + (units if low[j] > most or high[j] < least else "")
         )
 
     def _require_coverable(self, demand: Demand, kernel: Any) -> None:

@@ -13,7 +13,9 @@ from .demand import Demand
 from .within import column_name
 
 # Farther from the data than so many times their range, a rule is likely to be in other units.
-FAR = 5.0
+FAR = 2.0
+# So many rows of another class, and more than half of those inside, speak against a region.
+AGAINST = 5
 # More columns than these are counted.
 NAMED = 3
 
@@ -28,6 +30,7 @@ class RowsInside:
     contrary : how many of them have another class than the region they lie in.
     beyond : the region farthest from the data, in words; empty if all regions lie within their range.
     far : how far it is, in ranges of what the data have instead.
+    total : how many training rows there are.
 
     Examples
     --------
@@ -43,15 +46,28 @@ class RowsInside:
     contrary: int
     beyond: str = ""
     far: float = 0.0
+    total: int = 0
 
     def __str__(self) -> str:
         told = "no training row inside"
         if self.rows:
-            told = f"{self.rows} training row{'' if self.rows == 1 else 's'} inside"
-            told += f", {self.contrary or 'none'} of another class"
+            inside = "row inside" if self.rows == 1 else "rows inside"
+            told = f"{self.rows} training {inside}, {self.contrary or 'none'} of another class"
+        if self.covers_all:
+            return f"all {self.rows} training rows are inside, {self.contrary} of another class: other units?"
         if not self.beyond:
             return told
         return f"{told}{';' if self.rows else ':'} {self.beyond}" + (": other units?" if self.is_far else "")
+
+    @property
+    def covers_all(self) -> bool:
+        """Whether all rows are inside although their classes differ: its units may be others."""
+        return self.rows == self.total and self.contrary >= AGAINST
+
+    @property
+    def is_against(self) -> bool:
+        """Whether most rows inside have another class, or the regions tell no classes apart at all."""
+        return self.covers_all or self.contrary >= max(AGAINST, self.rows / 2 + 0.5)
 
     @property
     def is_far(self) -> bool:
@@ -69,7 +85,7 @@ def rows_inside(demands: Sequence[Demand], sample: Sample) -> RowsInside | None:
     contrary = inside & (y != np.array([[demand.sign] for demand in own]))
     empty = [demand.region for demand, rows in zip(own, inside, strict=True) if not rows.any()]
     far, beyond = max((_beyond(region, X, sample) for region in empty), default=(0.0, ""))
-    return RowsInside(int(inside.any(axis=0).sum()), int(contrary.any(axis=0).sum()), beyond, far)
+    return RowsInside(int(inside.any(axis=0).sum()), int(contrary.any(axis=0).sum()), beyond, far, len(X))
 
 
 def names_class(demand: Demand, sample: Sample) -> bool:

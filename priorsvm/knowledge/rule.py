@@ -96,7 +96,11 @@ class Rule(RegionKnowledge):
             regions = [as_set(part.B, part.d) for part in parse_rule(self.text, names)]
         except BadRule as error:
             if self.columns is None and sample_names is None:
-                way_out = "An array has no names: fit on a DataFrame, or give columns=[...]."
+                way_out = (
+                    "An array has no names: fit on a DataFrame, or give columns=[...]. If a step of a "
+                    "pipeline took the names away, use PriorSVC(scale='standard') instead of a scaler before "
+                    "it: rules then keep the units of the data."
+                )
                 error.args = (f"{error}\n{way_out}",)
             raise
         missing = [k for k, region in enumerate(regions) if region is None]

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..assemble import Compiled, Spec, naming, prepare
 from ..cache import Cache
 from ..decision import Fitted
-from ..diagnose import Residuals, conflict_error, refuse_impossible, refuse_opposed
+from ..diagnose import Residuals, conflict_error, refuse_common_points, refuse_impossible, refuse_opposed
 from ..errors import (
     CollapsedModel,
     InaccurateSolution,
@@ -35,6 +35,8 @@ from .weighted import Weighted, judged
 
 # Up to this many rows "auto" asks a CVXPY solver when no answer for a kernel machine is good enough.
 SECOND_TRY_ROWS = 2000
+# An f that varies by less over the training rows is a constant; by less and without a change of sign, nearly.
+CONSTANT, NEARLY_CONSTANT = 1e-3, 0.1
 
 
 @dataclass(eq=False)
@@ -270,10 +272,13 @@ def _started(members: Sequence[Member], training: Sample) -> dict[str, Any]:
 def refuse_conflicts(
     spec: Spec, members: Sequence[Member], training: Sample, states: dict[str, Any] | None = None
 ) -> None:
-    """Raise if hard blocks ask a kernel machine for what no f can do; linear ones leave that to a solver."""
-    if spec.kernel is None or not any(m.block.may_forbid and m.weight > 0 for m in members):
+    """Raise if hard blocks ask for what no f can do: of a linear one, at common points; solvers find more."""
+    if not any(m.block.may_forbid and m.weight > 0 for m in members):
         return
     states = _started(members, training) if states is None else states
+    if spec.kernel is None:
+        refuse_common_points(members, states, training, linear=True)
+        return
     refuse_opposed(members, states, training, linear=False)
     refuse_impossible(spec, members, states, prepare(members, training, states), is_infeasible)
 
@@ -376,8 +381,11 @@ def warn_of_collapse(machine: Machine) -> None:
         return
     push = {m.name: sum(float(np.abs(d).sum()) for d in machine.own_duals(m.name).values()) for m in priced}
     hardest = max(push, key=lambda name: push[name])
-    spread = float(np.ptp(machine.f.value(machine.training.X)))
-    if push[hardest] > 1e-3 * (1.0 + float(machine.alpha.sum())) and spread < 1e-3:
+    values = machine.f.value(machine.training.X)
+    spread = float(np.ptp(values))
+    one_sign = len(machine.functions) == 1 and bool(np.all(values > 0) or np.all(values < 0))
+    collapsed = spread < CONSTANT or (one_sign and spread < NEARLY_CONSTANT)
+    if push[hardest] > 1e-3 * (1.0 + float(machine.alpha.sum())) and collapsed:
         of_class = _of_class(machine.training)
         block = next(m.block for m in priced if m.name == hardest)
         way_out = block.way_out_of_collapse
@@ -385,9 +393,11 @@ def warn_of_collapse(machine: Machine) -> None:
             way_out += (
                 f" Or f = 0 is within tol={machine.spec.tol:g} already: lower tol and raise max_rounds."
             )
+        nearly = "" if spread < CONSTANT else "nearly "
+        alike = ", and has one sign at all of them" if one_sign else ""
         warn(
-            f"block '{hardest}' leaves a constant f{of_class} (it varies by {spread:.0e} over the training "
-            f"rows). {way_out}",
+            f"block '{hardest}' leaves a {nearly}constant f{of_class} (it varies by {spread:.0e} over the "
+            f"training rows{alike}). {way_out}",
             CollapsedModel,
         )
 

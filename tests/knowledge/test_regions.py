@@ -390,6 +390,24 @@ def test_a_collapse_is_told(plane):
     assert np.ptp(model.decision_function(X)) < 1e-3
 
 
+@pytest.mark.parametrize("label", [0, 1])
+def test_a_collapse_of_a_kernel_machine_to_one_sign_is_told(plane, label):
+    X, y = plane
+    block = Box({0: (-9, 9), 1: (-9, 9)}, label, hard=True)
+    with pytest.warns(CollapsedModel, match="'box' leaves a .*constant f .*one sign at all of them"):
+        model = PriorSVC(block, kernel=RBF(0.3)).fit(X, y)
+    assert set(y) == {0, 1}
+    assert set(model.predict(X)) == {label}
+
+
+def test_a_hard_block_that_leaves_both_signs_is_no_collapse(plane):
+    X, y = plane
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CollapsedModel)
+        model = PriorSVC(Box(SQUARE, 1, hard=True), kernel=RBF(GAMMA)).fit(X, y)
+    assert set(model.predict(X)) == {0, 1}
+
+
 def test_a_cover_without_any_function(plane):
     X, y = plane
     block = Box([{0: (-1, 0)}, {0: (0.2, 1)}], [0, 1], hard=True, method="guaranteed", max_cells=2)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from priorsvm import Box, Ellipsoid, Monotone, Polyhedron, PriorSVC, Region, Rule
-from priorsvm.errors import FarFromData
+from priorsvm.errors import AgainstData, FarFromData, InvalidInput
 
 RNG = np.random.default_rng(5)
 X = pd.DataFrame(
@@ -186,3 +186,61 @@ def test_a_slope_of_one_class_of_three_asks_nothing_of_the_other_machines(method
     asked = [check.verdict.asked for check in model.verify().checks]
     assert asked[:2] == ["nothing in this machine"] * 2
     assert asked[2].startswith("score of 2 to rise as 0 rises")
+
+
+HIGH = np.where(X["glucose"] > 120, "ill", "well")
+
+
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.CollapsedModel")  # where it is hard
+@pytest.mark.parametrize("hard", [True, False])
+@pytest.mark.parametrize("parameters", [{}, {"method": "points", "points": 8}])
+def test_a_rule_against_its_own_rows_is_warned_of(hard, parameters):
+    rule = Rule("glucose >= 150", "well", hard=hard, **parameters)
+    with pytest.warns(AgainstData) as caught:
+        fitted(rule, HIGH)
+    count = int((X.glucose >= 150).sum())
+    [against] = [w for w in caught if w.category is AgainstData]
+    told = f"{count} training rows inside, {count} of another class. Check its label"
+    assert str(against.message).startswith(f"'glucose >= 150' is 'well': {told}")
+
+
+@pytest.mark.parametrize(("rows", "contrary", "warns"), [(4, 4, 0), (5, 5, 1), (20, 10, 0), (20, 11, 1)])
+def test_five_rows_and_more_than_half_speak_against_a_rule(rows, contrary, warns):
+    order = X.glucose.sort_values(ascending=False).index
+    y = np.where(np.arange(60) < 40, "ill", "well")
+    y[:contrary] = "well"
+    rule = Rule(f"glucose >= {X.glucose[order[rows - 1]]}", "ill")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = PriorSVC(rule, scale="standard").fit(X.loc[order], y).findings_["rule"]
+    assert (found.rows, found.contrary) == (rows, contrary)
+    assert [w.category for w in caught] == [AgainstData] * warns
+
+
+@pytest.mark.parametrize("y", [Y, np.where(X["age"] > 60, "old", Y)])
+def test_a_rule_about_every_row_may_be_in_other_units(y):
+    with pytest.warns(AgainstData, match="are inside.*other units[?] Check its label") as caught:
+        model = fitted(Rule("glucose >= 1", "ill"), y)
+    assert [w.category for w in caught] == [AgainstData]
+    line = f"all 60 training rows are inside, {(y != 'ill').sum()} of another class: other units?"
+    assert line in str(caught[0].message)
+    assert line in str(model.report_)
+
+
+def test_a_slope_is_not_against_rows():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AgainstData)
+        fitted(Monotone({"glucose": -1}, label="ill"), HIGH)
+
+
+def test_a_region_without_end_beyond_the_data_may_be_in_other_units():
+    with pytest.raises(InvalidInput, match=r"give within=.* beyond them: are its units those of the data"):
+        fitted(Rule("glucose >= 1300", "ill"), kernel="rbf")
+    with pytest.raises(InvalidInput, match=r"within='data'[.]$"):
+        fitted(Rule("glucose >= 130", "ill", within=None), kernel="rbf")
+
+
+def test_a_fraction_for_a_percentage_is_far():
+    percent = X.assign(alcohol=np.linspace(11.0, 14.8, 60))
+    with pytest.warns(FarFromData, match="alcohol <= 0.12, and the data begin at 11, 3 times their range"):
+        PriorSVC(Rule("alcohol <= 0.12", "ill"), scale="standard").fit(percent, Y)

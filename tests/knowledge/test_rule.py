@@ -4,9 +4,11 @@ import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from priorsvm import RBF, Box, Polyhedron, PriorSVC, Rule, check_knowledge
-from priorsvm.errors import Infeasible, InvalidInput
+from priorsvm.errors import BadRule, Infeasible, InvalidInput
 
 NAMES = ["age", "body mass", "dose"]
 TIGHT = {"solver": "CLARABEL", "tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
@@ -176,3 +178,10 @@ def test_multi_class_gives_the_region_to_its_class(three):
 
 def test_laws():
     assert "weight 0 is absent" in check_knowledge(Rule("x0 + x1 <= -1 and x2 <= 1", 1), kernels=("linear",))
+
+
+def test_names_that_a_scaler_took_away_are_told_how_to_be_kept():
+    frame = pd.DataFrame({"age": [30.0, 40.0, 50.0, 60.0]})
+    pipe = make_pipeline(StandardScaler(), PriorSVC(Rule("age >= 55", label=1)))
+    with pytest.raises(BadRule, match=r"An array has no names.*scale='standard'\) instead of a scaler"):
+        pipe.fit(frame, [0, 0, 1, 1])
