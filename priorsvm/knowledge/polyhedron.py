@@ -62,7 +62,7 @@ class Polyhedron(RegionKnowledge):
     --------
     >>> from priorsvm import Polyhedron, PriorSVC
     >>> triangle = Polyhedron([[1, 1], [-1, 0], [0, -1]], [1, 0, 0], label=1, hard=True)
-    >>> model = PriorSVC(triangle).fit([[3.0, 3.0], [4.0, 3.0]], [0, 1])
+    >>> model = PriorSVC(triangle).fit([[3.0, 3.0], [1.0, 2.0]], [0, 1])
     >>> bool(model.decision_function([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]).min() > 1 - 1e-6)
     True
     """

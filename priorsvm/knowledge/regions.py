@@ -16,7 +16,7 @@ from ..sets import BoxSet, EllipsoidSet, LevelSet, PolyhedronSet, Set
 from ..words import warn
 from .base import Context, Knowledge, Terms, Verdict, check_flag, check_nonnegative, check_points
 from .demand import CUT, STARTS, Demand, distinct, exactly, least_value, proven_minimum, size_of, unit_of
-from .rows_inside import RowsInside, checked_range, names_class, rows_inside
+from .rows_inside import RowsInside, checked_range, leaves_free, names_class, rows_inside
 from .within import column_name
 
 # The first cover: how far f may fall between corners, per norm. For an RBF it means sqrt(2 gamma) r <= 0.25.
@@ -507,18 +507,19 @@ def _with_slack(formula: str, slack: str) -> str:
 
 
 def _reach(region: Set, sample: Sample) -> str:
-    """A region in words: a box by the columns in which it is not just the range of the data."""
+    """A region in words: a box by the columns in which it is not just the range of the data, nor all."""
     if not isinstance(region, BoxSet):
         names = {PolyhedronSet: "in the polyhedron", EllipsoidSet: "in the ellipsoid"}
         return names.get(type(region), "where g(x) <= 0")
-    X = sample.weighted_rows()[0]
-    own = np.flatnonzero((region.low > np.nanmin(X, axis=0)) | (region.high < np.nanmax(X, axis=0)))
+    own = np.flatnonzero(~leaves_free(region, sample))
     columns = [
         f"{column_name(j, sample, quoted=False)} from {region.low[j]:g} to {region.high[j]:g}"
         for j in own[:3]
     ]
     more = [] if len(own) <= 3 else [f"{len(own) - 3} more"]
-    return f"for {', '.join([*columns, *more])}" if columns else "wherever the data are"
+    if not columns:
+        return "wherever the data are" if region.bounded else "everywhere"
+    return f"for {', '.join([*columns, *more])}"
 
 
 def _at_points(f: Any, state: Search, zeta: Any) -> Any:

@@ -133,16 +133,25 @@ def _sum(b: Array, sample: Sample) -> str:
 
 def checked_range(region: Set, sample: Sample, word: str = "any ") -> str:
     """The columns a region does not name, with the range over which it was checked; empty if it names all."""
-    X, (low, high) = _rows(sample)[0], region.box
+    low, high = region.box
     if isinstance(region, LevelSet):  # whose function may be about any of them
         columns, word = np.flatnonzero(np.isfinite(low) | np.isfinite(high)), ""
     elif isinstance(region, (BoxSet, PolyhedronSet)):
-        columns = np.flatnonzero((low <= X.min(axis=0)) & (high >= X.max(axis=0)) & ~_oblique(region))
+        columns = np.flatnonzero(leaves_free(region, sample) & ~_oblique(region))
     else:
         return ""
     told = [f"{word}{column_name(j, sample, quoted=False)}{_range(low[j], high[j])}" for j in columns[:NAMED]]
     more = len(columns) - len(told)
     return ", ".join([*told, *([f"{more} more columns" if more > 1 else "1 more column"] if more else [])])
+
+
+def leaves_free(region: Set, sample: Sample) -> Array:
+    """In which columns the box around a region is just the range of the data, or the whole axis."""
+    X, (low, high) = _rows(sample)[0], region.box
+    least, most = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
+    rounding = 1e-9 * np.maximum(np.abs(least), np.abs(most))  # that of a box around a polyhedron
+    of_data = (np.abs(low - least) <= rounding) & (np.abs(high - most) <= rounding)
+    return np.asarray(of_data | (np.isinf(low) & np.isinf(high)))
 
 
 def _range(low: float, high: float) -> str:

@@ -244,3 +244,13 @@ def test_a_fraction_for_a_percentage_is_far():
     percent = X.assign(alcohol=np.linspace(11.0, 14.8, 60))
     with pytest.warns(FarFromData, match="alcohol <= 0.12, and the data begin at 11, 3 times their range"):
         PriorSVC(Rule("alcohol <= 0.12", "ill"), scale="standard").fit(percent, Y)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_column_that_a_rule_names_is_told_with_its_ends_even_beyond_the_data(kernel):
+    rule = Rule("glucose >= 1", "ill", method="points", points=8)
+    words = str(fitted(rule, kernel=kernel).verify())
+    assert f"score of 'ill' >= 1 for glucose from 1 to {X.glucose.max():g} " in words
+    assert "any glucose" not in words
+    assert "wherever the data are" not in words
+    assert "any bmi (" in words
