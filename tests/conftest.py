@@ -23,8 +23,3 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
-
-
-def pytest_configure(config):
-    """Regions in tests contradict rows on purpose, or cover all of them; tests of that warning ask for it."""
-    config.addinivalue_line("filterwarnings", "ignore::priorsvm.errors.AgainstData")

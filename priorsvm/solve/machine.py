@@ -393,8 +393,7 @@ def warn_of_collapse(machine: Machine) -> None:
             way_out += (
                 f" Or f = 0 is within tol={machine.spec.tol:g} already: lower tol and raise max_rounds."
             )
-        nearly = "" if spread < CONSTANT else "nearly "
-        alike = ", and has one sign at all of them" if one_sign else ""
+        nearly, alike = ("", "") if spread < CONSTANT else ("nearly ", ", and has one sign at all of them")
         warn(
             f"block '{hardest}' leaves a {nearly}constant f{of_class} (it varies by {spread:.0e} over the "
             f"training rows{alike}). {way_out}",
