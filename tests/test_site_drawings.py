@@ -40,3 +40,11 @@ def test_reproductions_are_drawn_from_their_tables(name):
     figure = getattr(script("reproductions"), name)()
     assert all(len(axes.lines) for axes in figure.axes)
     plt.close(figure)
+
+
+def test_growth_is_drawn_for_every_route_that_was_measured():
+    drawing = script("scaling")
+    figure = drawing.scaling()
+    linear, kernel = figure.axes
+    assert len(linear.lines) + len(kernel.lines) == len(drawing.routes(""))
+    plt.close(figure)

@@ -20,15 +20,16 @@ def routes(kind: str) -> list[tuple[str, list[dict[str, str]]]]:
 
 
 def scaling() -> plt.Figure:
-    figure, panels = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained", sharey=True)
+    figure, panels = plt.subplots(1, 2, figsize=(11, 5.6), layout="constrained", sharey=True)
     for axes, kind in zip(panels, ("linear", "RBF"), strict=True):
         for (name, rows), colour, marker in zip(routes(kind), COLOURS, MARKERS, strict=False):
-            label = f"{name.removeprefix(kind + ', ')}: {rows[-1]['solver']}, N^{rows[-1]['exponent']}"
+            what = name.removeprefix(f"{kind}, ").removesuffix(", CLARABEL")
+            label = f"{what}: {rows[-1]['solver']}, N^{rows[-1]['exponent']}"
             sizes, seconds = ([float(row[key]) for row in rows] for key in ("N", "seconds"))
             axes.loglog(sizes, seconds, color=colour, marker=marker, label=label)
         axes.set(title=f"{kind} machines", xlabel="rows N")
         axes.grid(True, which="major", alpha=0.3)
-        axes.legend(fontsize=8)
+        axes.legend(fontsize=9, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.15))
     panels[0].set_ylabel("CPU seconds of a fit")
     return figure
 
