@@ -320,7 +320,7 @@ plt.show()
 print("margin 3:  finds {:.0%} of the malignant tumours, {:.1%} false alarms".format(*found_and_false(asked)))
 
 # %% [markdown]
-# Costs alone leave a weighted SVM, which LIBSVM solves; other margins do not, so `solver="auto"` takes
+# Costs alone leave a weighted SVM, which LIBSVM solves; it knows no margin but 1, so `solver="auto"` takes
 # another solver and says so:
 
 # %%
@@ -475,7 +475,7 @@ assert errors.max() < 100 * np.mean(always_benign)
 assert twice_apart < 1e-6
 assert none_apart < 1e-6
 np.testing.assert_allclose(half.coef_, double.coef_, rtol=1e-6)
-assert (plain.solver_, balanced.solver_, asked.solver_) == ("LIBSVM", "LIBSVM", "CLARABEL")
+assert (plain.solver_, balanced.solver_, asked.solver_) == ("LIBSVM", "LIBSVM", "NORMAL")
 assert "rarity" in refusal
 
 # The exercises.
