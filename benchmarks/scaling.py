@@ -25,6 +25,7 @@ from priorsvm import (
 
 from .engine import knowledge, rows
 from .measure import Array, timed
+from .regions import _quietly
 
 # Where a complete run leaves its figures; docs/drawings/scaling.py draws them.
 RESULTS = Path(__file__).parents[1] / "docs" / "drawings" / "scaling.csv"
@@ -110,7 +111,7 @@ def _route(
     seconds: list[float] = []
     for k, n in enumerate(sizes, 1):
         model, X, y = make(n)
-        fit = partial(model.fit, X, y)
+        fit = partial(_quietly, model.fit, X, y)
         seconds.append(min(timed(fit)[0] for _ in range(3 if n <= 1000 else 1)))
         last = slice(max(0, k - LAST), k)
         slope = np.polyfit(np.log(sizes[last]), np.log(seconds[last]), 1)[0] if k > 1 else np.nan

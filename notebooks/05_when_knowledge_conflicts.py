@@ -29,8 +29,11 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
 
 from priorsvm import Knowledge, Monotone, PriorSVC, Rule, Terms, check_knowledge, plot
-from priorsvm.errors import CollapsedModel, Infeasible
+from priorsvm.errors import AgainstData, CollapsedModel, Infeasible
 from priorsvm.testing import LawBroken
+
+# Some rules below contradict rows on purpose.
+warnings.simplefilter("ignore", AgainstData)
 
 BLUE, RED = "#0072B2", "#D55E00"
 

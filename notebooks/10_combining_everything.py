@@ -53,7 +53,10 @@ from priorsvm import (
     VirtualSupportVectors,
     plot,
 )
-from priorsvm.errors import CollapsedModel, InvalidInput, KernelNotPSD, UnsoundMethod
+from priorsvm.errors import AgainstData, CollapsedModel, InvalidInput, KernelNotPSD, UnsoundMethod
+
+# Some rules below contradict rows on purpose.
+warnings.simplefilter("ignore", AgainstData)
 
 BLUE, RED = "#0072B2", "#D55E00"
 

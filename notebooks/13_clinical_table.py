@@ -40,7 +40,10 @@ from sklearn.pipeline import make_pipeline
 
 import priorsvm
 from priorsvm import ClassCosts, MissingValues, Monotone, PriorSVC, Rule, plot
-from priorsvm.errors import CollapsedModel, Infeasible
+from priorsvm.errors import AgainstData, CollapsedModel, Infeasible
+
+# Some rules below contradict rows on purpose.
+warnings.simplefilter("ignore", AgainstData)
 
 BLUE, RED, GREY = "#0072B2", "#D55E00", "0.4"
 

@@ -14,7 +14,7 @@ from .within import column_name
 
 # Farther from the data than so many times their range, a rule is likely to be in other units.
 FAR = 2.0
-# So many rows of another class, and more than half of those inside, speak against a region.
+# So many rows of another class, and three quarters of those inside, speak against a region.
 AGAINST = 5
 # More columns than these are counted.
 NAMED = 3
@@ -67,7 +67,7 @@ class RowsInside:
     @property
     def is_against(self) -> bool:
         """Whether most rows inside have another class, or the regions tell no classes apart at all."""
-        return self.covers_all or self.contrary >= max(AGAINST, self.rows / 2 + 0.5)
+        return self.covers_all or self.contrary >= max(AGAINST, 0.75 * self.rows)
 
     @property
     def is_far(self) -> bool:

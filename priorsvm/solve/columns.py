@@ -30,7 +30,7 @@ from .solvers import Outcome
 NARROW = 200
 
 # Multipliers below this part of the largest are what an interior-point method leaves of zero.
-ROUNDING = 1e-9
+ROUNDING = 1e-12
 
 # Rows that are expected to rest are left out if no more than this share is left: some may have to come back,
 # and then the problem is solved twice.

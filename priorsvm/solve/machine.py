@@ -384,7 +384,9 @@ def warn_of_collapse(machine: Machine) -> None:
     values = machine.f.value(machine.training.X)
     spread = float(np.ptp(values))
     one_sign = len(machine.functions) == 1 and bool(np.all(values > 0) or np.all(values < 0))
-    collapsed = spread < CONSTANT or (one_sign and spread < NEARLY_CONSTANT)
+    # A soft block, or rows that overlap, may well leave little of f for a rare class.
+    forced = any(m.name == hardest and getattr(m.block, "hard", False) for m in priced)
+    collapsed = spread < CONSTANT or (forced and one_sign and spread < NEARLY_CONSTANT)
     if push[hardest] > 1e-3 * (1.0 + float(machine.alpha.sum())) and collapsed:
         of_class = _of_class(machine.training)
         block = next(m.block for m in priced if m.name == hardest)

@@ -75,6 +75,7 @@ def test_the_rows_of_a_block_stand_together_in_the_order_of_the_prior(model):
     assert names == sorted(names, key=list(dict.fromkeys(names)).index)
 
 
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.FarFromData")
 def test_remarks_are_escaped_in_a_notebook():
     beyond = Box({0: (-9.0, -8.0)}, 1, mu=1e-3)
     found = PriorSVC(beyond).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).verify()
