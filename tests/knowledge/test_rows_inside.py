@@ -204,8 +204,8 @@ def test_a_rule_against_its_own_rows_is_warned_of(hard, parameters):
     assert str(against.message).startswith(f"'glucose >= 150' is 'well': {told}")
 
 
-@pytest.mark.parametrize(("rows", "contrary", "warns"), [(4, 4, 0), (5, 5, 1), (20, 10, 0), (20, 11, 1)])
-def test_five_rows_and_more_than_half_speak_against_a_rule(rows, contrary, warns):
+@pytest.mark.parametrize(("rows", "contrary", "warns"), [(4, 4, 0), (5, 5, 1), (20, 14, 0), (20, 15, 1)])
+def test_five_rows_and_three_quarters_speak_against_a_rule(rows, contrary, warns):
     order = X.glucose.sort_values(ascending=False).index
     y = np.where(np.arange(60) < 40, "ill", "well")
     y[:contrary] = "well"
@@ -214,7 +214,7 @@ def test_five_rows_and_more_than_half_speak_against_a_rule(rows, contrary, warns
         warnings.simplefilter("always")
         found = PriorSVC(rule, scale="standard").fit(X.loc[order], y).findings_["rule"]
     assert (found.rows, found.contrary) == (rows, contrary)
-    assert [w.category for w in caught] == [AgainstData] * warns
+    assert [w.category for w in caught if w.category is AgainstData] == [AgainstData] * warns
 
 
 @pytest.mark.parametrize("y", [Y, np.where(X["age"] > 60, "old", Y)])
