@@ -40,7 +40,7 @@ def dual_conditions(model):
     )
 
 
-@pytest.mark.parametrize("C", [0.01, 1.0, 100.0, 1e4])
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0, pytest.param(1e4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "kernel", ["linear", "rbf", "poly", lambda A, B: np.exp(-0.1 * np.abs(A[:, None] - B).sum(2))]
 )
