@@ -20,6 +20,7 @@ from priorsvm import (
     OddnessHint,
     Polynomial,
     PriorSVC,
+    Region,
     SampleCosts,
     Shift,
     Terms,
@@ -260,6 +261,19 @@ def test_a_block_that_holds_a_table_keeps_its_compiled_problem():
     for model, mu in zip(models, (0.1, 1.0, 10.0), strict=True):
         alone = PriorSVC(Anchored(table, mu)).fit(X, y)
         assert_allclose(model.decision_function(X), alone.decision_function(X), atol=1e-5)
+
+
+def disc(X):
+    return ((X - 1.0) ** 2).sum(axis=1) - 0.3
+
+
+@pytest.mark.parametrize("h", [1.0, disc], ids=["a number", "a function"])
+def test_a_region_of_a_function_keeps_its_compiled_problem(h):
+    X, y = two_classes()
+    model = PriorSVC(Region(disc, points=20, within="data", label=1, h=h), kernel=RBF(0.5), solver="CLARABEL")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Recompiled)
+        assert_same_as_separate_fits(model, {"C": [0.1, 1.0, 10.0]}, X, y)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ r"""Where g(x) <= 0, f is at least h(x)."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -180,18 +180,19 @@ class Region(RegionKnowledge):
     def findings(self, f: Any, context: Context) -> RowsInside | None:
         try:
             return super().findings(f, context)
-        except Exception:  # g need not be defined at rows that are none of its points
+        except (InvalidInput, ArithmeticError, LookupError):  # g need not stand for all rows
             return None
 
     def words(self) -> str:
         return f"the region g(x) <= 0 is {self.label!r}"
 
 
+@dataclass(frozen=True, eq=False)
 class Columns:
     """A user's function of points, held to the shape it promised."""
 
-    def __init__(self, name: str, function: Callable[[Array], Array]):
-        self.name, self.function = name, function
+    name: str
+    function: Callable[[Array], Array]
 
     def __call__(self, X: Array) -> Array:
         values = self._values(X)
