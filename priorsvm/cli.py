@@ -186,14 +186,13 @@ def _solvers(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> 
         ]
         for name, solver in known.items()
     ]
-    fast = "weighted 2-norm SVMs with the hinge only: all blocks add or reweight rows"
-    rows.insert(0, ["LIBSVM", "yes", *("" for _ in CLASSES), "no", fast])
-    few = "the same with either loss: linear machines, and kernels of low rank where C is large"
-    rows.insert(1, ["NORMAL", "yes", *("" for _ in CLASSES), "no", few])
-    own = "the dual of InvariantLoss, 2-norm and hinge only, with blocks that add or reweight rows"
-    rows.insert(2, ["COLUMNS", "yes", *("" for _ in CLASSES), "no", own])
-    sparse = "1-norm machines with the hinge only: all blocks add or reweight rows, X is dense"
-    rows.insert(3, ["CENTRES", "yes", *("" for _ in CLASSES), "no", sparse])
+    own = {
+        "LIBSVM": "weighted 2-norm SVMs with the hinge only: all blocks add or reweight rows",
+        "NORMAL": "the same with either loss: linear machines, and kernels of low rank where C is large",
+        "COLUMNS": "the dual of InvariantLoss, 2-norm and hinge only, with blocks that add or reweight rows",
+        "CENTRES": "1-norm machines with the hinge only: all blocks add or reweight rows, X is dense",
+    }
+    rows = [*([name, "yes", *("" for _ in CLASSES), "no", note] for name, note in own.items()), *rows]
     print(text_table(["solver", "installed", *CLASSES, "certifies infeasible", "note"], rows))
     missing = {name: solver.package for name, solver in known.items() if not solver.installed}
     print(
