@@ -18,8 +18,8 @@ from priorsvm import Box, ClassCosts, Monotone, PriorSVC, Rotation, Trajectories
 from priorsvm.solve.schur.interface import solve
 
 from .campaign import by_clarabel
-from .measure import SAME, Array, Row, finite, interleaved, primal_objective, refuse_trivial, same
-from .regions import Assembly, _quietly
+from .measure import SAME, Array, Row, finite, interleaved, primal_objective, quietly, refuse_trivial, same
+from .regions import Assembly
 from .uncertain import CONFIDENCE, direct_parabolas, ellipsoids
 
 # What SCHUR and QOCO are asked for.
@@ -137,7 +137,7 @@ def _both(
 ) -> Iterator[Row]:
     """Whole fits, and SCHUR alone on the data that CVXPY has made."""
     timing, ours, value = interleaved(
-        partial(_quietly, model.fit, X, labels), peer, least=1, most=5, seconds=20
+        partial(quietly, model.fit, X, labels), peer, least=1, most=5, seconds=20
     )
     w, y = ours.coef_[0], np.where(labels == ours.classes_[1], 1.0, -1.0)
     refuse_trivial(ours.objective_, 0.5 * float(w @ w), y, np.full(len(y), ours.C))

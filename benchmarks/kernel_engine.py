@@ -16,7 +16,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 from priorsvm import RBF, MonotonicityHint, PriorSVC, Region
 
 from .measure import Array, Row, interleaved, refuse_trivial, same
-from .regions import _quietly
 
 VALUES = np.logspace(-1, 2, 10)
 
@@ -106,7 +105,7 @@ def engine_path(quick: bool) -> Iterator[Row]:
     model, X, labels = _problem(n)
     for name, machine in (("plain", clone(model).set_params(prior=None)), ("two regions, hints", model)):
         timing, together, apart = interleaved(
-            partial(_quietly, machine.fit_path, X, labels, {"C": VALUES}),
+            partial(machine.fit_path, X, labels, {"C": VALUES}),
             partial(_one_by_one, machine, X, labels),
             least=1 if quick else 3,
             most=7,

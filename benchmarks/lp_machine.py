@@ -52,15 +52,15 @@ def dual_by_highs(X: Array, y: Array, gamma: float, C: float) -> float:
 
 def lp_machine(quick: bool) -> Iterator[Row]:
     """RBF machines with norm="l1"; fit as a whole, against HiGHS without anything around it."""
+    n = 200 if quick else 1000
     for name, made in (("overlapping", overlapping), ("digits", odd_digits)):
-        for n in (200,) if quick else (1000,):
-            X, y, gamma, C = made(n)
-            ours = PriorSVC(C=C, kernel=RBF(gamma), norm="l1", solver="CENTRES")
-            fits = partial(ours.fit, X, y), partial(dual_by_highs, X, y, gamma, C)
-            timing, found, least = interleaved(*fits, least=1 if n > 1000 else 3, most=9, seconds=10.0)
-            weights = found._machines[0].f.weights
-            refuse_trivial(found.objective_, float(np.abs(weights).sum()), y, np.full(n, C))
-            gap = same((found.objective_ - least) / least)
-            note = f"{found._machines[0].outcome.iterations} steps, {len(weights)} of {n} centres"
-            work = f"{name}, N = {n}, RBF, C = {C:g}, norm l1"
-            yield Row.of("engine_lp", work, "HiGHS, dual simplex", timing, 0.5, "P", gap, note)
+        X, y, gamma, C = made(n)
+        ours = PriorSVC(C=C, kernel=RBF(gamma), norm="l1", solver="CENTRES")
+        fits = partial(ours.fit, X, y), partial(dual_by_highs, X, y, gamma, C)
+        timing, found, least = interleaved(*fits, least=3, most=9, seconds=10.0)
+        weights = found._machines[0].f.weights
+        refuse_trivial(found.objective_, float(np.abs(weights).sum()), y, np.full(n, C))
+        gap = same((found.objective_ - least) / least)
+        note = f"{found._machines[0].outcome.iterations} steps, {len(weights)} of {n} centres"
+        work = f"{name}, N = {n}, RBF, C = {C:g}, norm l1"
+        yield Row.of("engine_lp", work, "HiGHS, dual simplex", timing, 0.5, "P", gap, note)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -12,6 +13,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from priorsvm.errors import PriorSVMWarning
 
 Array = NDArray[np.float64]
 
@@ -124,6 +127,13 @@ def timed(function: Callable[[], Any]) -> tuple[float, Any]:
     start = time.process_time()
     result = function()
     return time.process_time() - start, result
+
+
+def quietly(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Without what the library would say about the problem, which is no news here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PriorSVMWarning)
+        return function(*arguments)
 
 
 def dual_objective(K: Array, y: Array, alpha: Array, bound: Array) -> float:

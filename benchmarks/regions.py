@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -13,9 +11,8 @@ from sklearn.datasets import make_classification
 
 from priorsvm import RBF, Box, Polyhedron, PriorSVC
 from priorsvm.assemble import Compiled
-from priorsvm.errors import PriorSVMWarning
 
-from .measure import Array, Row, interleaved, refuse_trivial, same
+from .measure import Array, Row, interleaved, quietly, refuse_trivial, same
 
 VIOLATION = 1e-3
 
@@ -53,7 +50,7 @@ def kernelised(quick: bool) -> Iterator[Row]:
         model = PriorSVC(sets, C=C, norm="l1", kernel=RBF(gamma), solver=solver)
         write = partial(_written_out, X, y, RBF(gamma), B, sides, signs, (C, mu, mu_residual))
         timing, ours, peer = interleaved(
-            partial(_quietly, model.fit, X, labels),
+            partial(quietly, model.fit, X, labels),
             partial(_solved, write, solver),
             least=1,
             most=3,
@@ -65,7 +62,7 @@ def kernelised(quick: bool) -> Iterator[Row]:
         work = f"two kernelised polyhedra, N={n}, {solver}"
         yield Row.of("kernelised", f"{work}: in all", "K β written out", timing, 0.5, "P", gap)
         timing, _, _ = interleaved(
-            partial(through_cvxpy, _quietly(Assembly, model, X, labels), solver),
+            partial(through_cvxpy, quietly(Assembly, model, X, labels), solver),
             partial(through_cvxpy, write, solver),
             least=1,
             most=3,
@@ -178,9 +175,3 @@ def _solved(write: Callable[[], cp.Problem], solver: str) -> cp.Problem:
     problem = write()
     problem.solve(solver=solver)
     return problem
-
-
-def _quietly(function: Callable[..., Any], *arguments: Any) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PriorSVMWarning)  # "kernelised" says what it is
-        return function(*arguments)

@@ -24,8 +24,7 @@ from priorsvm import (
 )
 
 from .engine import knowledge, rows
-from .measure import Array, timed
-from .regions import _quietly
+from .measure import Array, quietly, timed
 
 # Where a complete run leaves its figures; docs/drawings/scaling.py draws them.
 RESULTS = Path(__file__).parents[1] / "docs" / "drawings" / "scaling.csv"
@@ -40,8 +39,8 @@ def images(n: int) -> tuple[Array, Array]:
     """8 × 8 digits from 0 to 1, an 8 or not, drawn again with noise until there are enough."""
     X, digit = load_digits(return_X_y=True)
     rng = np.random.default_rng(0)
-    rows = rng.choice(len(X), n)
-    return np.clip(X[rows] / 16 + 0.05 * rng.normal(size=(n, 64)), 0.0, 1.0), digit[rows] == 8
+    drawn = rng.choice(len(X), n)
+    return np.clip(X[drawn] / 16 + 0.05 * rng.normal(size=(n, 64)), 0.0, 1.0), digit[drawn] == 8
 
 
 def plain(kernel: Any, n: int, **machine: Any) -> Task:
@@ -94,14 +93,14 @@ ROUTES: dict[str, tuple[Callable[[int], Task], Sequence[int]]] = {
 def scaling(quick: bool) -> list[dict[str, Any]]:
     """A line for every route and size; a complete run also writes them down for the drawing."""
     print("| " + " | ".join(HEADER) + " |", "|" + " --- |" * len(HEADER), sep="\n")
-    rows = [row for name, (make, sizes) in ROUTES.items() for row in _route(name, make, sizes, quick)]
+    found = [row for name, (make, sizes) in ROUTES.items() for row in _route(name, make, sizes, quick)]
     print()
     if not quick:
         with RESULTS.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, HEADER, lineterminator="\n")
             writer.writeheader()
-            writer.writerows(rows)
-    return rows
+            writer.writerows(found)
+    return found
 
 
 def _route(
@@ -111,7 +110,7 @@ def _route(
     seconds: list[float] = []
     for k, n in enumerate(sizes, 1):
         model, X, y = make(n)
-        fit = partial(_quietly, model.fit, X, y)
+        fit = partial(quietly, model.fit, X, y)
         seconds.append(min(timed(fit)[0] for _ in range(3 if n <= 1000 else 1)))
         last = slice(max(0, k - LAST), k)
         slope = np.polyfit(np.log(sizes[last]), np.log(seconds[last]), 1)[0] if k > 1 else np.nan
