@@ -127,25 +127,28 @@ class Compiled:
             constraint.set_label(label)
         for label, constraint in self.f.definitions.items():
             constraint.set_label(f"f.{label}")
+        objective = self.f.regulariser + self.loss
+        for term in self.terms:
+            objective = objective + term.parameter * term.expression
         self.problem = cp.Problem(
-            cp.Minimize(self._objective(self.f.regulariser)),
-            [*self.constraints.values(), *self.f.definitions.values()],
+            cp.Minimize(objective), [*self.constraints.values(), *self.f.definitions.values()]
         )
         self.set_weights(spec, members, states, sample)
 
-    def _objective(self, regulariser: Any) -> cp.Expression:
-        objective = regulariser + self.loss
-        for term in self.terms:
-            objective = objective + term.parameter * term.expression
-        return objective
-
     @cached_property
     def lean(self) -> cp.Problem:
-        """The problem without what is dense: nothing defines the values of f, nor penalises its norm."""
+        """The problem without what is dense: nothing defines values or products, nor penalises f's norm.
+
+        Slacks have no costs either, which as parameters would take CVXPY longer than all the rest.
+        """
         import cvxpy as cp
 
-        regulariser = self.f.regulariser if self.spec.norm == "l1" else 0.0
-        return cp.Problem(cp.Minimize(self._objective(regulariser)), list(self.constraints.values()))
+        objective, without = cp.Constant(0.0), self.f.without_products
+        if self.spec.norm == "l1":
+            objective = objective + self.f.regulariser
+        for term in self.terms:
+            objective = objective + term.parameter * without(term.expression)
+        return cp.Problem(cp.Minimize(objective), [without(c) for c in self.constraints.values()])
 
     def _features(self, maps: Cache) -> LinearMap | KernelMap:
         """The map behind f; maps made before are reused when their centres are the same."""
@@ -261,8 +264,7 @@ class Compiled:
             y = self.sample.y[self.active]
             margin = {self.slack: lambda m: -m, self.values: lambda m: -y * m}
             known[self.constraints["svm.margin"].id] = margin
-        cost = np.broadcast_to(self.costs.value, (len(self.active),))
-        cost = cost if self.live_costs else cost * self.sample.cost[self.active]
+        cost = self.cost_of_slack
         slope = cost if self.spec.loss == "hinge" else 2.0 * cost * self.slack.value
         rest = sum((t.parameter * t.expression for t in self.terms), cp.Constant(0.0)) if self.terms else None
         known[id(self.problem.objective)] = (
@@ -270,6 +272,11 @@ class Compiled:
             rest,
         )
         return known
+
+    @property
+    def cost_of_slack(self) -> Array:
+        """What each slack, or its square, is multiplied by in the objective."""
+        return np.asarray(self.spec.C * self.sample.cost[self.active])
 
     def penalties(self) -> dict[tuple[str, str], float]:
         """Block and name of each penalty -> what it adds to the objective."""

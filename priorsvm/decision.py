@@ -411,6 +411,7 @@ class Decision:
         self.b = cp.Variable(name="b")
         self.definitions: dict[str, cp.Constraint] = {}
         self._parts: dict[int, tuple[cp.Variable, Array, bool]] = {}
+        self._products: dict[int, tuple[cp.Expression, cp.Variable, Any]] = {}
         self._values = _Lookup()
         self._slopes = _Lookup()
 
@@ -443,6 +444,28 @@ class Decision:
         r""":math:`\nabla f(z_i)^\top v_i` for each row."""
         Z, V = self._points("f.slope(Z, V)", Z), self._points("f.slope(Z, V)", V)
         return self._shared(self._slopes, Z, (Z, V), lambda new: (self.features.slopes(Z[new], V[new]), 0.0))
+
+    def times(self, matrix: Any) -> cp.Expression:
+        """A matrix times c, for what is asked of f once and is no value that others may share."""
+        import cvxpy as cp
+
+        matrix = _as_sparse_as_it_is(matrix)
+        product = matrix @ self.c
+        stand_in = cp.Variable(matrix.shape[0], name=f"product{len(self._products)}")
+        self._products[id(product)] = product, stand_in, matrix
+        return product
+
+    def without_products(self, tree: Any) -> Any:
+        """An expression or a constraint with a variable in place of every product that f was asked for.
+
+        What CVXPY makes of it is sparse. A constraint keeps its id.
+        """
+        if id(tree) in self._products:
+            return self._products[id(tree)][1]
+        args = [self.without_products(argument) for argument in tree.args]
+        if all(new is old for new, old in zip(args, tree.args, strict=True)):
+            return tree
+        return tree.copy(args)
 
     @cached_property
     def length(self) -> cp.Variable:
@@ -480,10 +503,7 @@ class Decision:
     def _define(self, g: cp.Variable, affine: Callable[[], tuple[Any, Any]]) -> None:
         r""":math:`g = \Phi c + b` as an equation."""
         matrix, offset = affine()
-        if (
-            not issparse(matrix) and np.count_nonzero(matrix) < matrix.size / 8
-        ):  # rows of the identity, mostly
-            matrix = csr_array(matrix)
+        matrix = _as_sparse_as_it_is(matrix)
         self.definitions[g.name()] = g == matrix @ self.c + offset
         self._parts[self.definitions[g.name()].id] = (g, matrix, offset is self.b)
 
@@ -491,18 +511,21 @@ class Decision:
         r"""For each definition :math:`g = \Phi c + b`, how a multiplier enters each variable's gradient."""
         known: dict[int, dict[cp.Variable, Any]] = {}
         for constraint, (g, matrix, biased) in self._parts.items():
-            parts: dict[cp.Variable, Any] = {g: lambda m: m}
-            if self.norm == "l1":
-                parts[self._up], parts[self._down] = (
-                    partial(_times, matrix, -1.0),
-                    partial(_times, matrix, 1.0),
-                )
-            else:
-                parts[self.c] = partial(_times, matrix, -1.0)
+            parts: dict[cp.Variable, Any] = {g: lambda m: m, **self._adjoint(matrix, -1.0)}
             if biased:
                 parts[self.b] = lambda m: -m.sum(keepdims=True)
             known[constraint] = parts
         return known
+
+    def product_jacobians(self) -> dict[cp.Variable, dict[cp.Variable, Any]]:
+        """For each variable of :meth:`without_products`, how its gradient enters those of c."""
+        return {g: self._adjoint(matrix, 1.0) for _, g, matrix in self._products.values()}
+
+    def _adjoint(self, matrix: Any, sign: float) -> dict[cp.Variable, Any]:
+        """The transpose of a matrix times c, for each variable that c is made of."""
+        if self.norm == "l1":
+            return {self._up: partial(_times, matrix, sign), self._down: partial(_times, matrix, -sign)}
+        return {self.c: partial(_times, matrix, sign)}
 
     @property
     def has(self) -> frozenset[str]:
@@ -602,6 +625,13 @@ class AnyFunction(Decision):
         import cvxpy as cp
 
         return cp.Variable(nonneg=True, name="length")
+
+
+def _as_sparse_as_it_is(matrix: Any) -> Any:
+    """Sparse if it is mostly zeros, such as rows of the identity."""
+    if issparse(matrix) or np.count_nonzero(matrix) >= matrix.size / 8:
+        return matrix
+    return csr_array(matrix)
 
 
 def _times(matrix: Any, sign: float, multiplier: Array) -> Array:

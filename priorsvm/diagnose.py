@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
     from .assemble import Compiled, Spec
+    from .decision import Decision
     from .knowledge.demand import Demand
     from .prior import Member
     from .sample import Array, Sample
@@ -64,12 +65,15 @@ class Residuals:
         )
 
 
-def residuals(problem: cp.Problem, jacobians: Mapping[int, Any] | None = None) -> Residuals:
+def residuals(
+    problem: cp.Problem, jacobians: Mapping[int, Any] | None = None, f: Decision | None = None
+) -> Residuals:
     """Residuals of the values and multipliers a solver left in ``problem``.
 
     ``jacobians`` may give, by constraint id, what cvxpy would have to work out at some length: for each
     variable the map from a multiplier to its part of the gradient. By ``id(objective)`` it may give such
-    maps for a part of the objective, and the rest as an expression or None.
+    maps for a part of the objective, and the rest as an expression or None. ``f`` knows dense products
+    in the problem, which are then differentiated as the matrices they are.
     """
     objective = problem.objective.expr
     values = [
@@ -83,7 +87,7 @@ def residuals(problem: cp.Problem, jacobians: Mapping[int, Any] | None = None) -
     smooth = smooth and not any(
         v.attributes[a] for v in problem.variables() for a in ("NSD", "diag", "hermitian")
     )
-    gradient = _Gradient(problem)
+    gradient = _Gradient(problem, f)
     if smooth:
         known, rest = (jacobians or {}).get(id(problem.objective), (None, objective))
         if known is not None:
@@ -149,13 +153,17 @@ def _above_reference(problem: cp.Problem) -> float:
 class _Gradient:
     """The gradient of the Lagrangian, summed up variable by variable."""
 
-    def __init__(self, problem: cp.Problem):
+    def __init__(self, problem: cp.Problem, f: Decision | None = None):
         self.total = {v: np.zeros(v.size) for v in problem.variables()}
         self.reach = {v: np.ones(v.size) for v in self.total}
+        self.f = f
+        self.products = {} if f is None else f.product_jacobians()
 
     def add(self, expression: cp.Expression, multiplier: Array, known: Jacobian | None = None) -> None:
         if known is None:
             # A scalar's gradient comes as a number, every other one as a sparse matrix.
+            if self.f is not None and expression.is_affine():
+                expression = self.f.without_products(expression)
             parts = {
                 variable: np.ravel(jacobian * multiplier if np.ndim(jacobian) == 0 else jacobian @ multiplier)
                 for variable, jacobian in _jacobian(expression).items()
@@ -163,6 +171,9 @@ class _Gradient:
         else:
             parts = {variable: adjoint(multiplier) for variable, adjoint in known.items()}
         for variable, part in parts.items():
+            if variable in self.products:
+                self.add(expression, part, self.products[variable])
+                continue
             self.total[variable] += part
             self.reach[variable] = np.maximum(self.reach[variable], np.abs(part))
 

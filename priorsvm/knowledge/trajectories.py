@@ -316,8 +316,7 @@ class Trajectories(Knowledge):
 
         low, middle, high = points.swapaxes(0, 1)
         if "coef" in f.has:  # a linear f has its mean at the mean: fewer values to keep
-            slope = f.features.slopes(low, (high - low) / 2)
-            mean, half = f((low + high) / 2), slope @ f.c
+            mean, half = f((low + high) / 2), f.times(f.features.slopes(low, (high - low) / 2))
         else:
             ends = f(low), f(high)
             mean, half = (ends[0] + ends[1]) / 2, (ends[1] - ends[0]) / 2

@@ -9,7 +9,6 @@ from math import sqrt
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array
 from scipy.stats import norm
 
 from ..decision import refuse_beyond_memory
@@ -316,10 +315,7 @@ def _lengths(spread: Spread, factors: Array, f: Any, X: Array | None) -> tuple[A
         n, _, d = directions.shape
         V = directions.reshape(n * k, d)
         if X is None:
-            V = f.features.slopes(V, V)
-            if np.count_nonzero(V) < V.size / 8:
-                V = csr_array(V)
-            slopes = V @ f.c
+            slopes = f.times(f.features.slopes(V, V))
         else:
             slopes = f.slope(np.repeat(X[which], k, axis=0), V)
         # Those of rank one need no cone: both signs of the slope stay below t.

@@ -1,8 +1,8 @@
 r"""From blocks to SCHUR, with CVXPY for what is sparse.
 
 CVXPY compiles the problem without what is dense in it: the values :math:`g = \Phi c + b` of f are variables
-that nothing defines, and the regulariser is left out. Definitions and regulariser are added to its
-canonical data here, as the matrices they are. The answer goes back the same way, to the variables and
+that nothing defines, so are products with c that blocks asked for, and regulariser and costs of slacks are
+left out. All of these are added to its canonical data here, as the matrices they are. The answer goes back the same way, to the variables and
 constraints of the problem as a whole.
 """
 
@@ -51,7 +51,8 @@ class Direct:
         halves = [f.c] if f.norm == "l2" else [f._up, f._down]
         length = [] if "length" not in f.definitions else [f.length]
         unseen, total = {}, n
-        for variable in [*halves, f.b, *(g for g, *_ in f._parts.values()), *length]:
+        values = [*(g for g, *_ in f._parts.values()), *(g for _, g, _ in f._products.values())]
+        for variable in [*halves, f.b, *values, *length]:
             if variable.id not in columns:
                 unseen[variable.id] = columns[variable.id] = np.arange(total, total + variable.size)
                 total += variable.size
@@ -60,6 +61,11 @@ class Direct:
         A = sparse.coo_array(data["A"])
         P = sparse.csr_array((P.data, (P.row, P.col)), (total, total))
         A, b = sparse.csr_array((A.data, (A.row, A.col)), (A.shape[0], total)), data["b"]
+        slack, cost = columns[compiled.slack.id], compiled.cost_of_slack
+        if compiled.spec.loss == "hinge":
+            q[slack] += cost
+        else:
+            P = P + sparse.csr_array((2.0 * cost, (slack, slack)), (total, total))
         c = columns[halves[0].id]
         energy = None
         if f.norm == "l2":
@@ -85,7 +91,10 @@ class Direct:
             c,
             None if f.norm == "l2" else columns[halves[1].id],
             int(columns[f.b.id][0]),
-            [Definition(columns[g.id], matrix, biased) for g, matrix, biased in f._parts.values()],
+            [
+                *(Definition(columns[g.id], matrix, biased) for g, matrix, biased in f._parts.values()),
+                *(Definition(columns[g.id], M, False, stated=False) for _, g, M in f._products.values()),
+            ],
             energy,
             norm,
         )
@@ -105,7 +114,7 @@ class Direct:
     def invert(self, answer: Answer, _: Any) -> Any:
         """The answer as CVXPY has it, by variables and constraints."""
         stated, f = self.stated, self.compiled.f
-        zero, defined = stated.dims.zero, len(stated.values)
+        zero, defined = stated.dims.zero, int(stated.stated.sum())
         z, nu = np.delete(answer.z, slice(zero, zero + defined)), answer.z[zero : zero + defined]
         cone = slice(0) if stated.norm is None else slice(stated.norm[0][0] - 1, stated.norm[0][-1] + 1)
         own = replace(answer, x=answer.x[: self.size], z=np.delete(z, cone))

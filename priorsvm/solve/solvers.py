@@ -355,7 +355,7 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
     seconds = float(getattr(stats, "solve_time", None) or max(total - compiling, 0.0))
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE, cp.USER_LIMIT) or problem.value is None:
         raise _no_answer(compiled, name)
-    found = residuals(problem, compiled.jacobians())
+    found = residuals(problem, compiled.jacobians(), compiled.f)
     accepted = max(10 * compiled.spec.tol, facts.accuracy)
     scaled = compiled.spec.scale is not None
     others, hint = _others(name, compiled), _hard(compiled)

@@ -21,6 +21,7 @@ from priorsvm import (
     PriorSVC,
     Shift,
     TangentPenalty,
+    Trajectories,
     UncertainSamples,
 )
 from priorsvm.diagnose import residuals
@@ -75,7 +76,10 @@ def differences(assembled):
     theirs, columns = of_cvxpy(assembled)
     ours, variables = direct.stated.whole(), assembled.problem.variables()
     assert len(theirs[1]) == len(ours[1])
+    kept = np.isin(np.arange(len(direct.stated.q)), direct.stated.values[~direct.stated.stated], invert=True)
+    place = np.cumsum(kept) - 1  # without the products, which the whole problem has as they are
     lean = {**_columns(direct.data, direct.chain, direct.inverse), **direct.columns}
+    lean = {id: place[own] for id, own in lean.items()}
     a = as_given(theirs, in_order(columns, len(theirs[1]), variables))
     b = as_given(ours, in_order(lean, len(ours[1]), variables))
     assert a[-1] == b[-1]
@@ -158,6 +162,53 @@ def test_the_answer_is_where_cvxpy_would_leave_it(machine, prior):
             if constraint.id in definitions and prior not in ("box", "hard oddness"):
                 after = np.hstack([np.ravel(v.value) for v in constraint.dual_variables])
                 np.testing.assert_allclose(before, after, atol=1e-3 * (1 + np.abs(after).max()))
+
+
+def ellipsoids():
+    A = np.random.default_rng(0).normal(size=(40, 2, 2))
+    return UncertainSamples(0.01 * A @ A.swapaxes(1, 2), confidence=0.8)
+
+
+PRODUCTS = {
+    "ellipsoids": ellipsoids(),
+    "parabolas": Trajectories(Shift([[0.1, 0.05]]), degree=2),
+    "both": ellipsoids() + Trajectories(Shift([[0.1, 0.05]]), degree=2),
+}
+LINEAR = [{}, {"norm": "l1"}, {"scale": "standard"}, {"loss": "squared_hinge"}]
+
+
+@pytest.mark.parametrize("machine", LINEAR, ids=str)
+@pytest.mark.parametrize("prior", PRODUCTS)
+def test_products_with_c_do_not_pass_through_cvxpy(prior, machine, monkeypatch):
+    """The whole problem has no variables for them; an answer from all of it is the same."""
+    assembled = compiled_with("linear", PRODUCTS[prior], **machine)
+    products = assembled.f._products.values()
+    assert len(products) == 1 + (prior == "both")
+    assert not {id(p) for p, *_ in products} & {id(e) for k in assembled.lean.constraints for e in tree(k)}
+    assert max(differences(assembled)) < 1e-12
+    Direct.of(assembled).solve(tol=1e-10)
+    found, value = residuals(assembled.problem, assembled.jacobians(), assembled.f), assembled.problem.value
+    assert found.worst < 1e-7
+    for ours, theirs in zip(vars(found).values(), vars(residuals(assembled.problem)).values(), strict=True):
+        assert ours == pytest.approx(theirs, abs=1e-12)
+    monkeypatch.setattr("priorsvm.solve.schur.defined.GROWTH", 0.0)
+    Direct.of(assembled).solve(tol=1e-10)
+    assert assembled.problem.value == pytest.approx(value, rel=1e-8)
+    assert residuals(assembled.problem).worst < 1e-7
+
+
+def tree(part):
+    """An expression or a constraint and all that it is made of."""
+    return [part, *(below for argument in part.args for below in tree(argument))]
+
+
+def test_a_changed_product_would_be_seen():
+    assembled = compiled_with("linear", ellipsoids())
+    [(key, (product, g, matrix))] = assembled.f._products.items()
+    assembled.f._products[key] = product, g, matrix * 1.001
+    assert max(differences(assembled)) > 1e-5
+    Direct.of(assembled).solve(tol=1e-10)
+    assert residuals(assembled.problem).worst > 1e-5
 
 
 @pytest.mark.slow

@@ -24,11 +24,15 @@ from .mixed import Mixed
 
 @dataclass(frozen=True, eq=False)
 class Definition:
-    """The columns of g, the matrix Φ, dense or sparse, and whether b is added (to a slope it is not)."""
+    """The columns of g, the matrix Φ, dense or sparse, and whether b is added (to a slope it is not).
+
+    ``stated`` says that the whole problem has g, and an equation for it; else it has the product itself.
+    """
 
     g: Indices
     matrix: Any
     biased: bool
+    stated: bool = True
 
 
 @dataclass(frozen=True)
@@ -73,14 +77,25 @@ class Stated:
         """The columns of all g."""
         return np.concatenate([np.empty(0, int), *(d.g for d in self.definitions)])
 
+    @property
+    def stated(self) -> Indices:
+        """Which of all values the whole problem has."""
+        parts = (np.full(len(d.g), d.stated) for d in self.definitions)
+        return np.concatenate([np.empty(0, bool), *parts])
+
     def whole(self) -> tuple[Any, Array, Any, Array, Dims]:
-        """P, q, A, b and cones of all of it, sparse; the definitions are the last equations."""
+        """P, q, A, b and cones of all of it, sparse; the definitions are the last equations.
+
+        Its variables are those here without the products, which :meth:`with_products` adds.
+        """
         n, zero = len(self.q), self.dims.zero
         P, A = sparse.csr_array(self.P), sparse.csr_array(self.A)
         if self.energy is not None:
             P = P + _placed(self.energy, self.c, self.c, (n, n))
         equations = []
         for d in self.definitions:
+            if not d.stated:
+                continue
             rows = np.arange(len(d.g))
             ones = np.ones((len(rows), 1))
             own = sparse.csr_array((np.ones(len(rows)), (rows, d.g)), (len(rows), n))
@@ -89,10 +104,23 @@ class Stated:
             equations.append(own - self._of_c(d.matrix, rows, own.shape))
         if self.norm is not None:
             A = A - self._of_c(self.norm[1], self.norm[0], A.shape)
-        defined = sum(len(d.g) for d in self.definitions)
+        defined = int(self.stated.sum())
         A = sparse.csr_array(sparse.vstack([A[:zero], *equations, A[zero:]]))
         b = np.concatenate([self.b[:zero], np.zeros(defined), self.b[zero:]])
-        return P, self.q, A, b, replace(self.dims, zero=zero + defined)
+        T = self.with_products
+        P, A = sparse.csr_array(T.T @ P @ T), sparse.csr_array(A @ T)
+        return P, T.T @ self.q, A, b, replace(self.dims, zero=zero + defined)
+
+    @property
+    def with_products(self) -> Any:
+        """The matrix that takes the variables of the whole problem to those here."""
+        n = len(self.q)
+        own = np.setdiff1d(np.arange(n), self.values[~self.stated])
+        T = sparse.eye_array(n, format="csr")[:, own]
+        for d in self.definitions:
+            if not d.stated:
+                T = T + self._of_c(d.matrix, d.g, (n, n))[:, own]
+        return T
 
     def _of_c(self, matrix: Any, rows: Indices, shape: tuple[int, int]) -> Any:
         """A matrix over the coefficients in these rows."""
@@ -143,7 +171,7 @@ def solve_stated(p: Stated, tol: float = 1e-9, max_iter: int = 100) -> Answer:
     z = np.zeros(len(p.b))
 
     def ended(status: str, x: Array, iterations: int = 0, residuals: Any = (0.0, 0.0, 0.0)) -> Answer:
-        both = np.concatenate([z[:zero], nu, z[zero:]])
+        both = np.concatenate([z[:zero], nu[p.stated], z[zero:]])
         value = float(0.5 * x @ p.times_P(x) + p.q @ x)
         return Answer(status, x, both, value, time.perf_counter() - start, iterations, residuals)
 
@@ -153,9 +181,9 @@ def solve_stated(p: Stated, tol: float = 1e-9, max_iter: int = 100) -> Answer:
         z[:zero] = error.multipliers
         return ended("PrimalInfeasible", np.zeros(len(p.q)))
     except presolve.Tied:  # blocks tie values of f to each other
-        return solve(*p.whole(), tol=tol, max_iter=max_iter)
+        return _as_a_whole(p, tol, max_iter)
     if less.growth > GROWTH:
-        return solve(*p.whole(), tol=tol, max_iter=max_iter)
+        return _as_a_whole(p, tol, max_iter)
     put = _Put(p, less, order)
     point = _minimised(put, less.b, cones, tol, max_iter)
     x = less.full(put.back(point.x), homogeneous=point.status == "unbounded")
@@ -165,8 +193,13 @@ def solve_stated(p: Stated, tol: float = 1e-9, max_iter: int = 100) -> Answer:
     nu = -(gradient + equations.T @ z[:zero])[p.values]
     answer = ended(STATUS[point.status], x, point.iterations, point.residuals)
     if point.status in ("optimal", "almost") and not is_stationary((p.times_P(x), p.q, p.slope(z, nu)), tol):
-        return solve(*p.whole(), tol=tol, max_iter=max_iter)
+        return _as_a_whole(p, tol, max_iter)
     return answer
+
+
+def _as_a_whole(p: Stated, tol: float, max_iter: int) -> Answer:
+    answer = solve(*p.whole(), tol=tol, max_iter=max_iter)
+    return replace(answer, x=p.with_products @ answer.x)
 
 
 def _minimised(put: _Put, b: Array, cones: Cones, tol: float, max_iter: int) -> Point:
