@@ -48,6 +48,34 @@ def upper(size: int) -> Array:
     return full.reshape(len(rows), -1)
 
 
+def atoms_of_each(moments: Array, line: bool = False, tol: float = 1e-6) -> tuple[Array, Array, Array]:
+    """The same for each row of moments: the row, place and weight of every atom, row by row.
+
+    Most measures have one place, which is found for all rows at once.
+
+    >>> atoms_of_each(np.array([[2.0, 1.0, 0.5], [1.0, 0.0, 1.0]]))
+    (array([0, 1, 1]), array([ 0.5, -1. ,  1. ]), array([2. , 0.5, 0.5]))
+    """
+    r, size = moments.shape[1] - 1, np.abs(moments).max(axis=1, initial=0.0)
+    known, unit = _known(moments, line)
+    with np.errstate(all="ignore"):
+        place = moments[:, 1] / moments[:, 0]
+        place = place if line else np.clip(place, -1.0, 1.0)
+        powers = (place / unit)[:, None] ** np.arange(known.shape[1])
+        weight = (powers * known).sum(axis=1) / (powers**2).sum(axis=1) if r > 1 else moments[:, 0]
+        left = np.linalg.norm(known - weight[:, None] * powers, axis=1)
+        single = (weight > 0) & (left <= tol * np.abs(known).max(axis=1, initial=0.0))
+        if line:
+            single &= (moments[:, 0] > tol * size) & (moments[:, r] - weight * place**r <= tol * size)
+    found = [(np.flatnonzero(single), place[single], weight[single])]
+    for i in np.flatnonzero(~single):
+        places, weights = atoms(moments[i], line, tol)
+        found.append((np.full(len(places), i), places, weights))
+    owner, places, weights = (np.concatenate(part) for part in zip(*found, strict=True))
+    order = np.argsort(owner, kind="stable")
+    return owner[order], places[order], weights[order]
+
+
 def atoms(moments: Array, line: bool = False, tol: float = 1e-6) -> tuple[Array, Array]:
     r"""Places and weights of a measure with the moments :math:`m_j = \sum_k a_k u_k^j`.
 
@@ -60,9 +88,7 @@ def atoms(moments: Array, line: bool = False, tol: float = 1e-6) -> tuple[Array,
             return np.sign(moments[1:]) * np.inf, np.abs(moments[1:])
         place = moments[1:] / moments[0]
         return (place if line else np.clip(place, -1.0, 1.0)), moments[:1]
-    unit = _reach(moments) if line else 1.0  # places far out have moments of very different sizes
-    scaled = moments / unit ** np.arange(r + 1)
-    known = scaled[:r] if line else scaled  # on the line the highest one may come from infinity
+    known, unit = _known(moments, line)
     for count in range(1, r // 2 + 2):
         for ends in [()] if line else [(), (-1.0,), (1.0,), (-1.0, 1.0)]:
             inside = _roots(known, ends, count - len(ends))
@@ -79,16 +105,22 @@ def atoms(moments: Array, line: bool = False, tol: float = 1e-6) -> tuple[Array,
         return np.array([np.inf]), moments[r:]
     # The polynomial is zero everywhere, and any measure will do.
     places = np.linspace(-1.0, 1.0, 401) * (10.0 if line else 1.0)
-    weights, _ = nnls(np.vander(places, r + 1, increasing=True).T, scaled)
+    weights, _ = nnls(np.vander(places, r + 1, increasing=True).T, moments / unit ** np.arange(r + 1))
     return unit * places[weights > 0], weights[weights > 0]
 
 
-def _reach(moments: Array) -> float:
-    """About how far out the farthest place is."""
-    if moments[0] <= 0:
-        return 1.0
-    j = np.arange(1, len(moments))
-    return float(np.clip(np.max((np.abs(moments[1:]) / moments[0]) ** (1.0 / j)), 1.0, 1e4))
+def _known(moments: Array, line: bool) -> tuple[Array, Array]:
+    """The moments that places inside have to have, in units of about how far out the farthest place is.
+
+    On the line places far out have moments of very different sizes, and the highest may come from infinity.
+    """
+    if not line:
+        return moments, np.ones(moments.shape[:-1])
+    j = np.arange(moments.shape[-1])
+    mass = moments[..., :1]
+    reach = (np.abs(moments[..., 1:]) / np.where(mass > 0, mass, np.inf)) ** (1.0 / j[1:])
+    unit = np.clip(reach.max(axis=-1), 1.0, 1e4)
+    return (moments / unit[..., None] ** j)[..., :-1], unit
 
 
 def _roots(moments: Array, ends: tuple[float, ...], count: int) -> Array | None:

@@ -5,7 +5,7 @@ import pytest
 from numpy.polynomial import Chebyshev, Polynomial
 from scipy.interpolate import BarycentricInterpolator
 
-from priorsvm.polynomials import atoms, lobatto, squares, through, upper
+from priorsvm.polynomials import atoms, atoms_of_each, lobatto, squares, through, upper
 
 
 def moments(places, weights, degree, at_infinity=0.0):
@@ -173,3 +173,29 @@ def test_a_measure_all_over_the_span_is_replaced_by_one_of_the_same_moments(line
         moments(found[finite], heights[finite], 4, heights[~finite].sum()), spread, atol=1e-9
     )
     assert (heights > 0).all()
+
+
+@pytest.mark.parametrize("line", [False, True])
+@pytest.mark.parametrize("degree", [1, 2, 4, 6])
+def test_atoms_of_many_rows_are_those_of_each(degree, line):
+    """Of measures with one place, with several, with one at infinity, and at both ends."""
+    counts = range(1, degree // 2 + 1) if degree > 1 else [1]
+    reach = 3.0 if line else 1.0
+    rows = [moments(u, a, degree) for count in counts for u, a in measures(count, -reach, reach, draws=8)]
+    rows += [moments(np.array([-1.0, 1.0][: 1 + (degree > 1)]), np.ones(1 + (degree > 1)), degree)]
+    if line:
+        rows += [moments(u, a, degree, 0.7) for u, a in measures(1, -2.0, 2.0, draws=4)]
+        rows += [
+            moments(np.array([200.0]), np.array([0.5]), degree),
+            moments(np.empty(0), np.empty(0), degree, 1.0),
+        ]
+    owner, places, weights = atoms_of_each(np.array(rows), line)
+    assert (np.diff(owner) >= 0).all()
+    for i, row in enumerate(rows):
+        expected = atoms(row, line)
+        np.testing.assert_allclose(places[owner == i], expected[0], rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(weights[owner == i], expected[1], rtol=1e-12, atol=1e-12)
+
+
+def test_no_rows_have_no_atoms():
+    assert [len(part) for part in atoms_of_each(np.empty((0, 3)))] == [0, 0, 0]

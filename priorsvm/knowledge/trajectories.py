@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats.qmc import Sobol
 
 from ..errors import CoarsePolynomial, InvalidInput, InvalidType
-from ..polynomials import atoms, lobatto, squares, through, upper
+from ..polynomials import atoms_of_each, lobatto, squares, through, upper
 from ..sample import Array, Sample
 from ..transforms.base import Transform, Union, is_whole
 from ..words import warn
@@ -22,6 +22,8 @@ from .worst_case import ROUNDING, WorstCase
 ANGLES, COARSE = 201, 0.1
 # By so much the margin may be missed between the nodes.
 FINE = 0.01
+# So many values of f along trajectories are looked at in one piece.
+BLOCK = 2**17
 
 
 @dataclass(frozen=True, eq=False)
@@ -370,7 +372,7 @@ class Trajectories(Knowledge):
         rows, sample = context.rows, context.sample
         errors = np.full(sample.n_train, np.nan)
         for true, polynomial in self._along(f, context, _places(path, ANGLES)):
-            errors[rows] = np.fmax(errors[rows], np.abs(true - polynomial))
+            errors[rows] = np.fmax(errors[rows], np.abs(true - polynomial).max(axis=1))
         worst = float(np.nanmax(errors))
         if worst > COARSE:
             warn(self._coarse(context, worst, int(np.nanargmax(errors))), CoarsePolynomial)
@@ -398,12 +400,24 @@ class Trajectories(Knowledge):
         )
 
     def _along(self, f: Any, context: Context, places: Array) -> Iterator[tuple[Array, Array]]:
-        """f on the trajectory of every row with a cost, and the polynomial, at one place after another."""
+        """f on the trajectory of every row with a cost, and the polynomial: (rows, places), in parts."""
         path, rows = context.state, context.rows
         n, m, d = path.points[rows].shape
         values = f.value(path.points[rows].reshape(n * m, d)).reshape(n, m)
-        for theta, weights in zip(path.theta(places), path.basis(places), strict=True):
-            yield f.value(self._true(context, rows, theta)), values @ weights
+        thetas, basis = path.theta(places), path.basis(places)
+        some = max(1, BLOCK // n)
+        for block in (slice(start, start + some) for start in range(0, len(places), some)):
+            yield self._values(f, context, thetas[block]), values @ basis[block].T
+
+    def _values(self, f: Any, context: Context, thetas: Array) -> Array:
+        """f where each theta takes the rows with a cost, (rows, thetas)."""
+        if self.transform is not None and hasattr(f, "coef"):
+            W = np.tile(f.coef, (len(thetas), 1))
+            if (pulled := self.transform.pulled_back(W, thetas)) is not None:
+                V, offset = pulled
+                return np.asarray(context.sample.X[context.rows] @ V.T + (offset + f.bias))
+        moved = (self._true(context, context.rows, theta) for theta in thetas)
+        return np.stack([f.value(points) for points in moved], axis=1)
 
     def _true(self, context: Context, rows: Any, theta: Array) -> Array:
         """Rows where the transform, if there is one, takes them."""
@@ -418,17 +432,16 @@ class Trajectories(Knowledge):
         assert context.rows is not None
         moments, q = self._moments(context, path), path.nodes.shape[1]
         size = np.abs(moments).reshape(len(moments), -1).max(axis=1, initial=0.0)
-        found = []
-        for i in np.flatnonzero(size > ROUNDING * context.largest):
-            if q == 1:
-                places, weights = atoms(moments[i], self.on_line)
-                u = places[:, None]
-            else:  # their mean
-                u, weights = moments[i][:1, 1:] / moments[i][0, 0], moments[i][0, :1]
-            found.append((np.full(len(u), context.rows[i]), u, weights, np.full(len(u), size[i])))
-        none = np.empty(0, int), np.empty((0, q)), np.empty(0), np.empty(0)
-        owner, places, weights, push = (np.concatenate(part) for part in zip(none, *found, strict=True))
-        return owner, places, weights, push
+        held = np.flatnonzero(size > ROUNDING * context.largest)
+        if len(path.nodes) == 1:  # nothing moves
+            return np.empty(0, int), np.empty((0, q)), np.empty(0), np.empty(0)
+        if q == 1:
+            owner, places, weights = atoms_of_each(moments[held], self.on_line)
+            held, u = held[owner], places[:, None]
+        else:  # their mean
+            weights = moments[held, 0, 0]
+            u = moments[held, 0, 1:] / weights[:, None]
+        return context.rows[held], u, weights, size[held]
 
     def _moments(self, context: Context, path: Path) -> Array:
         r"""Of every row with a cost the moments of the measure that holds it; if q > 1 as a matrix."""
@@ -472,11 +485,14 @@ class Trajectories(Knowledge):
         y, least = sample.y[rows], sample.margin[rows] - context.slack
         lowest, at = np.full(len(rows), np.inf), np.zeros(len(rows), int)
         tol, violated = max(FINE, context.tol), 0
-        for k, (true, _) in enumerate(self._along(f, context, places)):
-            excess = y * true - least
+        start = 0
+        for true, _ in self._along(f, context, places):
+            excess = y[:, None] * true - least[:, None]
             violated += int(np.sum(excess < -tol))
-            at[excess < lowest] = k
-            lowest = np.minimum(lowest, excess)
+            deepest = excess.argmin(axis=1)
+            value = np.take_along_axis(excess, deepest[:, None], axis=1)[:, 0]
+            at = np.where(value < lowest, start + deepest, at)
+            lowest, start = np.minimum(lowest, value), start + true.shape[1]
         asked = f"y f >= rho - xi along {len(rows)} trajectories, to {tol:g}"
         if self.on_line:
             asked += ", and beyond by the polynomial"

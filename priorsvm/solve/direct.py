@@ -2,8 +2,8 @@ r"""From blocks to SCHUR, with CVXPY for what is sparse.
 
 CVXPY compiles the problem without what is dense in it: the values :math:`g = \Phi c + b` of f are variables
 that nothing defines, so are products with c that blocks asked for, and regulariser and costs of slacks are
-left out. All of these are added to its canonical data here, as the matrices they are. The answer goes back the same way, to the variables and
-constraints of the problem as a whole.
+left out. All of these are added to its canonical data here, as the matrices they are. The answer goes back
+the same way, to the variables and constraints of the problem as a whole.
 """
 
 from __future__ import annotations

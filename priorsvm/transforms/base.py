@@ -34,7 +34,8 @@ class Transform(BaseEstimator):
 
     One that is not all of this says so by ``finite = False`` (no finite orbit) or
     ``continuous = False`` (no path between x and its image: neither tangents nor a span). One that
-    keeps all distances may say ``isometric = True``: invariant kernels then need less work.
+    keeps all distances may say ``isometric = True``: invariant kernels then need less work. One that is
+    affine in x may define :meth:`pulled_back`: linear machines then need less work.
 
     Attributes
     ----------
@@ -173,6 +174,22 @@ class Transform(BaseEstimator):
         for k, theta in enumerate(h * np.eye(q)):
             slopes[:, k] = (self._move(X, theta) - self._move(X, -theta)) / (2 * h)
         return slopes
+
+    def pulled_back(self, W: Array, thetas: Array) -> tuple[Array, Array] | None:
+        r"""Linear functions of moved rows as functions of the rows: None if T is not known to be affine.
+
+        .. math:: w_k^\top T_{\theta_k} x = v_k^\top x + o_k
+
+        Parameters
+        ----------
+        W : array of shape (k, d)
+        thetas : array of shape (k, q)
+
+        Returns
+        -------
+        (k, d) and (k,) arrays, the :math:`v_k` and :math:`o_k`
+        """
+        return None
 
     def __repr__(self) -> str:
         return readable(super().__repr__())
@@ -322,7 +339,7 @@ class _Combination(Transform, _BaseComposition):
         return np.concatenate([member.tangents(X) for member in self._members], axis=1)
 
     def _split(self, theta: Array) -> list[Array]:
-        return np.split(theta, np.cumsum([member.n_parameters for member in self._members])[:-1])
+        return np.split(theta, np.cumsum([member.n_parameters for member in self._members])[:-1], axis=-1)
 
 
 class Composition(_Combination):
@@ -364,6 +381,15 @@ class Composition(_Combination):
         for member, own in reversed(list(zip(self._members, self._split(theta), strict=True))):
             X = member.apply(X, own)
         return X
+
+    def pulled_back(self, W: Array, thetas: Array) -> tuple[Array, Array] | None:
+        offset = np.zeros(len(W))
+        for member, own in zip(self._members, self._split(thetas), strict=True):
+            found = member.pulled_back(W, own)
+            if found is None:
+                return None
+            W, offset = found[0], offset + found[1]
+        return W, offset
 
     def orbit(self, X: ArrayLike) -> Array:
         X = self._check_rows(X)

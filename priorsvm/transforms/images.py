@@ -41,6 +41,14 @@ class _ImageTransform(Transform):
     def _move(self, X: Array, theta: Array) -> Array:
         return _warp(X, self._sources(theta), self.fill)
 
+    def pulled_back(self, W: Array, thetas: Array) -> tuple[Array, Array]:
+        V = np.empty_like(W)
+        few = max(1, 2**18 // W.shape[1])
+        for start in range(0, len(W), few):
+            block = slice(start, start + few)
+            V[block] = _unwarp(W[block], np.stack([self._sources(theta) for theta in thetas[block]]))
+        return V, self.fill * (W.sum(axis=1) - V.sum(axis=1))
+
     @property
     def n_features(self) -> int:
         """Pixels of an image."""
@@ -488,6 +496,15 @@ def _warp(X: Array, sources: Array, fill: float) -> Array:
         A = (down[block, :, None] * right[block, None, :]).reshape(-1, d)
         moved[:, block] = above @ A.T + fill
     return moved
+
+
+def _unwarp(W: Array, sources: Array) -> Array:
+    """A'w for each row w and its own places, (k, 2, height, width), A being that of :func:`_warp`."""
+    k, _, *sides = sources.shape
+    down, right = (
+        _cardinals(side, sources[:, axis].ravel()).reshape(k, -1, side) for axis, side in enumerate(sides)
+    )
+    return np.asarray(down.swapaxes(1, 2) @ (W[:, :, None] * right)).reshape(W.shape)
 
 
 def _cardinals(side: int, places: Array) -> Array:

@@ -63,6 +63,9 @@ class Shift(Transform):
     def _move(self, X: Array, theta: Array) -> Array:
         return X + theta @ self._directions()
 
+    def pulled_back(self, W: Array, thetas: Array) -> tuple[Array, Array]:
+        return W, np.einsum("kd,kd->k", W, thetas @ self._directions())
+
     def validate(self, d: int) -> None:
         """Raise :class:`~priorsvm.errors.InvalidInput` unless the vector has d entries."""
         width = self._directions().shape[1]

@@ -427,6 +427,37 @@ def test_taylor_is_the_polynomial_path(ring, degree, span):
     np.testing.assert_allclose(model.coef_, exact.coef_, atol=2e-6)
 
 
+@pytest.mark.parametrize("scale", [None, "standard"])
+def test_errors_and_worst_points_of_images_are_those_of_every_image_moved(scale, monkeypatch):
+    """A linear f is pulled back through the moves instead, some places at a time."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(30, 20))
+    y = (X[:, :10].sum(axis=1) > X[:, 10:].sum(axis=1)).astype(int)
+    turn = Rotation((4, 5), degrees=25, fill=0.3)
+    monkeypatch.setattr("priorsvm.knowledge.trajectories.BLOCK", 200)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CoarsePolynomial)
+        model = PriorSVC(Trajectories(turn, degree=2), scale=scale).fit(X, y)
+    u = np.linspace(-1, 1, 201)
+    moved = np.stack([model.decision_function(turn.apply(X, 25 * t)) for t in u], axis=1)
+    at_nodes = moved[:, [0, 100, 200]]
+    polynomial = at_nodes @ np.stack([u * (u - 1) / 2, 1 - u**2, u * (u + 1) / 2])
+    errors = np.abs(moved - polynomial).max(axis=1)
+    assert errors.max() > 0.01
+    np.testing.assert_allclose(model.findings_["trajectories"].errors, errors, atol=1e-11)
+    machine = model._machines[0]
+    context = machine.context("trajectories", machine.sample)
+    found = machine.verdict("trajectories", machine.members[0].block, machine.sample)
+    places = np.linspace(-1, 1, 1001)
+    places = (places[1:] + places[:-1]) / 2
+    moved = np.stack([model.decision_function(turn.apply(X, 25 * t)) for t in places], axis=1)
+    excess = signs(y)[:, None] * moved - (1 - context.slack)[:, None]
+    assert found.worst == pytest.approx(excess.min(), abs=1e-10)
+    i, k = np.unravel_index(excess.argmin(), excess.shape)
+    np.testing.assert_allclose(found.where, turn.apply(X[i : i + 1], 25 * places[k])[0], atol=1e-10)
+    assert found.violated == np.sum(excess < -0.01)
+
+
 def test_errors_of_a_taylor_polynomial_are_those_against_the_true_path(ring):
     X, y = ring
     block = Trajectories(FromFunction(turn, [-0.8, 0.8]), degree=2, coefficients="taylor")

@@ -368,3 +368,24 @@ def test_the_canvas_is_background_around_the_image():
     np.testing.assert_allclose(large[1:3, 1:3].ravel(), turned.apply(X, 90)[0], atol=1e-9)
     assert Reflection(axis=1).enlarged(3).shape is None
     assert (Rotation((2, 2), 10).margin, (Rotation((2, 2), 10) | Translation((2, 2))).margin) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        Translation(SHAPE, fill=FILL),
+        Rotation(SHAPE, 20, fill=FILL),
+        Zoom(SHAPE, 20, fill=FILL),
+        Shear(SHAPE, 20),
+        Elastic(SHAPE, copies=2, fill=FILL),
+        Rotation(SHAPE, 20, fill=FILL) @ Translation(SHAPE, fill=FILL) @ Zoom(SHAPE, 5, fill=FILL),
+    ],
+    ids=lambda transform: type(transform).__name__,
+)
+def test_linear_functions_of_moved_images_are_pulled_back(transform, X):
+    rng = np.random.default_rng(7)
+    thetas = np.vstack([rng.uniform(-1.5, 1.5, (4, transform.n_parameters)), transform.theta_grid()[:2]])
+    W = rng.normal(size=(len(thetas), X.shape[1]))
+    V, offset = transform.pulled_back(W, thetas)
+    for w, theta, v, o in zip(W, thetas, V, offset, strict=True):
+        np.testing.assert_allclose(X @ v + o, transform.apply(X, theta) @ w, rtol=0, atol=1e-11)

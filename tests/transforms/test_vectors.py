@@ -168,3 +168,18 @@ def test_thetas_are_checked(thetas, X):
 def test_function_has_to_be_callable(X):
     with pytest.raises(InvalidType, match=r"FromFunction: function must be callable as function\(X, theta\)"):
         FromFunction("rotate", [1.0]).orbit(X)
+
+
+def test_linear_functions_of_shifted_rows_are_pulled_back():
+    rng = np.random.default_rng(0)
+    X, W, thetas = rng.normal(size=(5, 3)), rng.normal(size=(4, 3)), rng.normal(size=(4, 2))
+    shift = Shift(rng.normal(size=(2, 3)))
+    V, offset = shift.pulled_back(W, thetas)
+    for w, theta, v, o in zip(W, thetas, V, offset, strict=True):
+        np.testing.assert_allclose(X @ v + o, shift.apply(X, theta) @ w, atol=1e-14)
+
+
+def test_of_any_function_it_is_not_known_whether_it_is_affine():
+    bend = FromFunction(lambda X, theta: X + theta * X**2, thetas=[-1.0, 1.0])
+    assert bend.pulled_back(np.ones((1, 2)), np.ones((1, 1))) is None
+    assert (Shift([1.0, 0.0]) @ bend).pulled_back(np.ones((1, 2)), np.ones((1, 2))) is None
