@@ -153,7 +153,7 @@ class Translation(_ImageTransform):
         return moved.reshape(X.shape)
 
     def _sources(self, theta: Array) -> Array:
-        return np.indices(self.shape) - theta[:, None, None]
+        return _pixels(*self.shape) - theta[:, None, None]
 
 
 class _Affine(_ImageTransform):
@@ -173,8 +173,8 @@ class _Affine(_ImageTransform):
 
     def _sources(self, theta: Array) -> Array:
         centre = (np.reshape(self.shape, (2, 1, 1)) - 1) / 2
-        places = np.indices(self.shape) - centre
-        return np.tensordot(self._inverse(theta[0]), places, axes=1) + centre
+        places = (_pixels(*self.shape) - centre).reshape(2, -1)
+        return (self._inverse(theta[0]) @ places).reshape(2, *self.shape) + centre
 
 
 class Rotation(_Affine):
@@ -370,7 +370,7 @@ class Elastic(_ImageTransform):
 
     def _sources(self, theta: Array) -> Array:
         fields = _fields(tuple(self.shape), self.sigma, self.copies, self.random_state or 0)
-        return np.indices(self.shape) + self.alpha * np.tensordot(theta, fields, axes=1)
+        return _pixels(*self.shape) + self.alpha * np.tensordot(theta, fields, axes=1)
 
 
 class Reflection(Transform):
@@ -521,6 +521,14 @@ def _cardinals(side: int, places: Array) -> Array:
     inside = (taps >= 0) & (taps < len(coefficients))
     weights = np.where(inside, np.stack(pieces, axis=1) / 6, 0.0)
     return np.einsum("pj,pjs->ps", weights, coefficients[np.clip(taps, 0, len(coefficients) - 1)])
+
+
+@lru_cache(maxsize=16)
+def _pixels(height: int, width: int) -> Array:
+    """Row and column of every pixel, (2, height, width)."""
+    found = np.indices((height, width)).astype(float)
+    found.setflags(write=False)
+    return found
 
 
 @lru_cache(maxsize=16)
