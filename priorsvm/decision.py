@@ -507,6 +507,12 @@ class Decision:
         self.definitions[g.name()] = g == matrix @ self.c + offset
         self._parts[self.definitions[g.name()].id] = (g, matrix, offset is self.b)
 
+    @property
+    def n_rows(self) -> int:
+        """How many values and products were asked for."""
+        values = [g for g, *_ in self._parts.values()]
+        return sum(g.size for g in [*values, *(g for _, g, _ in self._products.values())])
+
     def jacobians(self) -> dict[int, Any]:
         r"""For each definition :math:`g = \Phi c + b`, how a multiplier enters each variable's gradient."""
         known: dict[int, dict[cp.Variable, Any]] = {}

@@ -120,10 +120,11 @@ OWN = ("LIBSVM", "NORMAL", "COLUMNS", "CENTRES")
 # What to install where that is not the solver's own name.
 PACKAGES = {"HIGHS": "highspy"}
 
-# "auto" means SCHUR where f has so many numbers in the problem, and no more coefficients than this. Measured
-# against Clarabel, blocks on top: even at 5e4 numbers (RBF, 250 rows; linear, 1000 x 50), 0.4 of its time at
-# 1.5e5 to 3e5, 0.3 and less beyond; S is dense, so coefficients are what limits it.
-SCHUR_NUMBERS, SCHUR_COEFFICIENTS = 100_000, 10_000
+# "auto" means SCHUR where f has so many numbers in the problem, by its class, and no more coefficients than
+# this. Whole fits against Clarabel: even at 2e4 numbers (linear, boxes, 300 x 50; 200 ellipsoids in 10
+# columns; 100 parabolas), 0.5 to 0.8 of its time at 4e4, 0.25 to 0.5 at 1e5 to 3e5. With semidefinite cones 2
+# to 3 times slower up to 4e5, 0.6 at 1e6. S is dense, so coefficients are what limits it.
+SCHUR_NUMBERS, SCHUR_COEFFICIENTS = {"QP": 40_000, "SOCP": 40_000, "SDP": 1_000_000}, 10_000
 
 # A residual beyond this is no answer, whatever the status says.
 HOPELESS = 1e-2
@@ -259,11 +260,11 @@ def choose(problem_class: str) -> str:
 
 def suits_schur(compiled: Compiled, problem_class: str) -> bool:
     """Whether the problem is of a size and shape at which SCHUR is the fastest."""
-    f = compiled.f
-    if problem_class not in ("QP", "SOCP", "SDP") or issparse(compiled.sample.X):
+    if problem_class not in SCHUR_NUMBERS or issparse(compiled.sample.X):
         return False
-    numbers = sum(g.size for g, *_ in f._parts.values()) * f.features.size
-    return bool(numbers >= SCHUR_NUMBERS and f.features.size <= SCHUR_COEFFICIENTS)
+    coefficients = compiled.f.features.size
+    numbers = compiled.f.n_rows * coefficients
+    return bool(numbers >= SCHUR_NUMBERS[problem_class] and coefficients <= SCHUR_COEFFICIENTS)
 
 
 def solve(compiled: Compiled, name: str, options: dict[str, Any] | None) -> Outcome:

@@ -18,6 +18,8 @@ from priorsvm import (
     PriorSVC,
     Shift,
     Terms,
+    Trajectories,
+    UncertainSamples,
     VirtualSamples,
 )
 from priorsvm.diagnose import Residuals, residuals
@@ -382,17 +384,37 @@ def test_reference_solve_leaves_values_alone():
 
 def large(**machine):
     """A machine whose f has just more numbers in the problem than it takes for SCHUR."""
-    X, y = make_classification(330, 5, n_informative=5, n_redundant=0, flip_y=0.1, random_state=0)
+    X, y = make_classification(105, 5, n_informative=5, n_redundant=0, flip_y=0.1, random_state=0)
     return PriorSVC(OddnessHint(), kernel=RBF(1.0), **machine), X, y
 
 
 def test_auto_takes_schur_where_f_has_many_numbers():
     model, X, y = large()
     assert model.fit(X, y).solver_ == "SCHUR"
-    assert model.fit(X[:100], y[:100]).solver_ == "CLARABEL"
+    assert model.fit(X[:95], y[:95]).solver_ == "CLARABEL"
     named = PriorSVC(OddnessHint(), kernel=RBF(1.0), solver="CLARABEL").fit(X, y)
     assert named.solver_ == "CLARABEL"
     assert model.fit(X, y).objective_ == pytest.approx(named.objective_, rel=1e-7)
+
+
+def test_auto_counts_the_directions_of_ellipsoids():
+    """Each is a row of products with the coefficients of f."""
+    X, y = make_classification(120, 20, flip_y=0.1, random_state=0)
+    covariances = 0.01 * np.tile(np.eye(20), (120, 1, 1)) * np.linspace(1, 2, 120)[:, None, None]
+    shared = PriorSVC(UncertainSamples(covariances[0])).fit(X, y)
+    each = PriorSVC(UncertainSamples(covariances)).fit(X, y)
+    assert (shared.solver_, each.solver_) == ("CLARABEL", "SCHUR")
+    rows = [model._machines[0].problem.f.n_rows for model in (shared, each)]
+    assert rows == [120 + 20, 120 + 120 * 20]
+
+
+def test_auto_leaves_semidefinite_cones_to_clarabel():
+    X, y = make_classification(45, 5, flip_y=0.1, random_state=0)
+    moving = Trajectories(Shift(0.1 * np.eye(5)[:1]), degree=4)
+    model = PriorSVC(moving, kernel=RBF(1.0)).fit(X, y)
+    f = model._machines[0].problem.f
+    assert f.n_rows * f.features.size > solvers.SCHUR_NUMBERS["SOCP"]
+    assert model.solver_ == "CLARABEL"
 
 
 def test_auto_keeps_highs_for_linear_programmes():
