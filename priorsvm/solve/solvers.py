@@ -122,8 +122,9 @@ PACKAGES = {"HIGHS": "highspy"}
 
 # "auto" means SCHUR where f has so many numbers in the problem, and no more coefficients than this. Measured
 # against Clarabel, blocks on top: even at 5e4 numbers (RBF, 250 rows; linear, 1000 x 50), 0.4 of its time at
-# 1.5e5 to 3e5, 0.3 and less beyond; S is dense, so coefficients are what limits it.
-SCHUR_NUMBERS, SCHUR_COEFFICIENTS = 100_000, 10_000
+# 1.5e5 to 3e5, 0.3 and less beyond; S is dense, so coefficients are what limits it. An LP goes on to HiGHS from
+# there; against HiGHS alone that is even at 1e4 to 3e4 numbers, and 0.3 to 0.6 of its time beyond 4e4.
+SCHUR_NUMBERS, SCHUR_NUMBERS_LP, SCHUR_COEFFICIENTS = 100_000, 40_000, 10_000
 
 # A residual beyond this is no answer, whatever the status says.
 HOPELESS = 1e-2
@@ -131,7 +132,11 @@ HOPELESS = 1e-2
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a solve went; ``remark`` is what there is to warn of, ``before`` who was asked in vain."""
+    """How a solve went.
+
+    ``remark`` is what there is to warn of, ``before`` who was asked in vain, ``start`` whose answer the solver
+    was given to start from.
+    """
 
     solver: str
     status: str
@@ -141,6 +146,7 @@ class Outcome:
     iterations: int | None = None
     remark: str = ""
     before: tuple[str, ...] = ()
+    start: str = ""
 
 
 @lru_cache(maxsize=1)
@@ -258,12 +264,15 @@ def choose(problem_class: str) -> str:
 
 
 def suits_schur(compiled: Compiled, problem_class: str) -> bool:
-    """Whether the problem is of a size and shape at which SCHUR is the fastest."""
-    f = compiled.f
-    if problem_class not in ("QP", "SOCP", "SDP") or issparse(compiled.sample.X):
+    """Whether the problem is of a size and shape at which SCHUR is the fastest; of an LP, to start HiGHS."""
+    f, linear = compiled.f, problem_class == "LP"
+    if problem_class not in SOLVERS["SCHUR"].solves or issparse(compiled.sample.X):
+        return False
+    if linear and "HIGHS" not in installed():
         return False
     numbers = sum(g.size for g, *_ in f._parts.values()) * f.features.size
-    return bool(numbers >= SCHUR_NUMBERS and f.features.size <= SCHUR_COEFFICIENTS)
+    enough = SCHUR_NUMBERS_LP if linear else SCHUR_NUMBERS
+    return bool(numbers >= enough and f.features.size <= SCHUR_COEFFICIENTS)
 
 
 def solve(compiled: Compiled, name: str, options: dict[str, Any] | None) -> Outcome:
@@ -276,10 +285,11 @@ def solve(compiled: Compiled, name: str, options: dict[str, Any] | None) -> Outc
         return _solve_with(compiled, name, options or {})
     first, before = choose(problem_class), list[str]()
     if not options and suits_schur(compiled, problem_class):
+        corner = problem_class == "LP"  # users of the 1-norm want zeros
         with suppress(SolverFailed):
-            outcome = _solve_with(compiled, "SCHUR", {})
+            outcome = _solve_with(compiled, "SCHUR", {}, corner)
             if not outcome.remark:
-                return outcome
+                return replace(outcome, solver="HIGHS", start="SCHUR") if corner else outcome
         before.append("SCHUR")
     try:
         return replace(_solve_with(compiled, first, options or {}), before=tuple(before))
@@ -310,7 +320,7 @@ def _unsuited(name: str, compiled: Compiled, classes: dict[str, str], problem_cl
     )
 
 
-def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outcome:
+def _solve_with(compiled: Compiled, name: str, options: dict[str, Any], corner: bool = False) -> Outcome:
     import cvxpy as cp
 
     from .direct import Direct
@@ -327,7 +337,7 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
             # Clarabel would keep the equilibration of its first weights, which costs more than it saves.
             try:
                 if name == "SCHUR":
-                    Direct.of(compiled).solve(**arguments)
+                    Direct.of(compiled).solve(corner, **arguments)
                 else:
                     _run(problem, name, warm_start=name != "CLARABEL", **arguments)
             except cp.SolverError:
