@@ -48,7 +48,9 @@ def to_corner(stated: Stated, near: Answer) -> Answer:
     matrix.format_ = highspy.MatrixFormat.kColwise
     matrix.start_, matrix.index_, matrix.value_ = columns.indptr, columns.indices, columns.data
 
-    basic, at_zero, at_bound = (getattr(highspy.HighsBasisStatus, "k" + s) for s in ("Basic", "Lower", "Upper"))
+    basic, at_zero, at_bound = (
+        getattr(highspy.HighsBasisStatus, "k" + s) for s in ("Basic", "Lower", "Upper")
+    )
     pinned = np.zeros(len(q), bool)
     pinned[bounded] = held[bounds]
     basis = highspy.HighsBasis()
@@ -97,6 +99,8 @@ def _bounds(A: Any, b: Array, zero: int) -> tuple[Array, Array]:
 
 def _held(s: Array, z: Array, zero: int) -> Array:
     """Which rows hold with equality: the equations, and those whose multiplier is larger than their slack."""
-    held = z / max(float(z[zero:].max(initial=0.0)), 1e-300) > s / max(float(s[zero:].max(initial=0.0)), 1e-300)
+    held = z / max(float(z[zero:].max(initial=0.0)), 1e-300) > s / max(
+        float(s[zero:].max(initial=0.0)), 1e-300
+    )
     held[:zero] = True
     return held

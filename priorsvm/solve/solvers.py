@@ -122,8 +122,8 @@ PACKAGES = {"HIGHS": "highspy"}
 
 # "auto" means SCHUR where f has so many numbers in the problem, and no more coefficients than this. Measured
 # against Clarabel, blocks on top: even at 5e4 numbers (RBF, 250 rows; linear, 1000 x 50), 0.4 of its time at
-# 1.5e5 to 3e5, 0.3 and less beyond; S is dense, so coefficients are what limits it. An LP goes on to HiGHS from
-# there; against HiGHS alone that is even at 1e4 to 3e4 numbers, and 0.3 to 0.6 of its time beyond 4e4.
+# 1.5e5 to 3e5, 0.3 and less beyond; S is dense, so coefficients are what limits it. An LP goes on to HiGHS
+# from there; against HiGHS alone that is even at 1e4 to 3e4 numbers, and 0.1 to 0.6 of its time from 4e4 on.
 SCHUR_NUMBERS, SCHUR_NUMBERS_LP, SCHUR_COEFFICIENTS = 100_000, 40_000, 10_000
 
 # A residual beyond this is no answer, whatever the status says.
@@ -134,8 +134,8 @@ HOPELESS = 1e-2
 class Outcome:
     """How a solve went.
 
-    ``remark`` is what there is to warn of, ``before`` who was asked in vain, ``start`` whose answer the solver
-    was given to start from.
+    ``remark`` is what there is to warn of, ``before`` who was asked in vain, ``start`` whose answer the
+    solver was given to start from.
     """
 
     solver: str
