@@ -1,4 +1,7 @@
-"""The 1-norm machine: column generation over centres against HiGHS on the dual linear programme."""
+"""The 1-norm machine: column generation over centres against HiGHS on the dual linear programme.
+
+With rules: SCHUR and HiGHS from its answer, against HiGHS alone on the same problem.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from functools import partial
 import numpy as np
 from sklearn.datasets import load_digits, make_classification
 
-from priorsvm import RBF, PriorSVC
+from priorsvm import RBF, Box, Monotone, PriorSVC, Region
 
 from .measure import Array, Row, finite, interleaved, refuse_trivial, same
 
@@ -64,3 +67,42 @@ def lp_machine(quick: bool) -> Iterator[Row]:
         note = f"{found._machines[0].outcome.iterations} steps, {len(weights)} of {n} centres"
         work = f"{name}, N = {n}, RBF, C = {C:g}, norm l1"
         yield Row.of("engine_lp", work, "HiGHS, dual simplex", timing, 0.5, "P", gap, note)
+
+
+def lp_rules(quick: bool) -> Iterator[Row]:
+    """Machines with norm="l1" and a rule: what "auto" does against HiGHS, which has been its choice."""
+    share = 5 if quick else 1
+    box = {0: (1.0, 2.0), 1: (0.0, 1.0)}
+    X, y, gamma, C = overlapping(1000 // share)
+    at = X[:: len(X) // 100]
+    rbf = {"kernel": RBF(gamma), "C": C}
+    made = (
+        ("linear, box", Box(box, label=1.0), {"C": C}, 10_000 // share),
+        ("linear, monotone", Monotone({0: +1}), {"C": C}, 10_000 // share),
+        ("RBF, box of 256 points", Box(box, label=1.0, method="points"), rbf, 500 // share),
+        ("RBF, box by cuts", Box(box, label=1.0), rbf, 500 // share),
+        ("RBF, region of points", Region(_left, at, label=1.0), rbf, 1000 // share),
+    )
+    for name, prior, machine, n in made:
+        X, y, *_ = overlapping(n)
+        ours, alone = (PriorSVC(prior, norm="l1", solver=solver, **machine) for solver in ("auto", "HIGHS"))
+        fits = partial(ours.fit, X, y), partial(alone.fit, X, y)
+        timing, found, other = interleaved(*fits, least=3, most=5, seconds=20.0)
+        weights, others = (_coefficients(model) for model in (found, other))
+        refuse_trivial(found.objective_, float(np.abs(weights).sum()), y, np.full(n, C))
+        gap = same((found.objective_ - other.objective_) / other.objective_)
+        counts = " and ".join(str(np.count_nonzero(c)) for c in (weights, others))
+        note = f"from {found._machines[0].outcome.start or 'nowhere'}; {counts} coefficients"
+        yield Row.of(
+            "engine_lp_rules", f"{name}, N = {n}, norm l1", "HiGHS alone", timing, 0.6, "P", gap, note
+        )
+
+
+def _left(Z: Array) -> Array:
+    """Negative where the first column is above 1."""
+    return 1.0 - np.atleast_2d(Z)[:, :1]
+
+
+def _coefficients(model: PriorSVC) -> Array:
+    f = model._machines[0].f
+    return np.asarray(f.coef if model.kernel == "linear" else f.weights)

@@ -31,6 +31,7 @@ ROWS = {
     "invariant": "invariant.invariant",
     "deletion": "invariant.deletion",
     "engine_lp": "lp_machine.lp_machine",
+    "engine_lp_rules": "lp_machine.lp_rules",
     "tangent_distance": "tangents.tangent_distance",
     "haar_gram": "haar_gram.haar_gram",
     "engine_linear": "engine.linear",

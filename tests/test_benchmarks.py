@@ -53,8 +53,8 @@ def test_the_rows_of_cones_and_trajectories_are_measured_on_equal_problems(bench
 @pytest.mark.slow
 def test_the_rows_of_the_1_norm_machine_are_measured_on_equal_problems(benchmarks):
     pytest.importorskip("highspy")
-    rows = benchmarks.main(["engine_lp", "--quick"])
-    assert [row["name"] for row in rows] == ["engine_lp"] * 2
+    rows = benchmarks.main(["engine_lp", "engine_lp_rules", "--quick"])
+    assert [row["name"] for row in rows] == ["engine_lp"] * 2 + ["engine_lp_rules"] * 5
     assert all(row["ratio"] > 0 and abs(row["gap"]) < 1e-6 for row in rows)
 
 

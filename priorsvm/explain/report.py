@@ -110,10 +110,11 @@ class Report:
         for solve in self.solves:
             which = f"class {solve['label']}: " if len(self.solves) > 1 else ""
             rounds = f"{solve['rounds']} round" + ("s" if solve["rounds"] > 1 else "")
+            start = f" from {solve['start']}'s answer" if solve["start"] else ""
             before = f" after {' and '.join(solve['before'])} had no answer" if solve["before"] else ""
             local = f"; local optimum ({', '.join(solve['local'])})" if solve["local"] else ""
             lines.append(
-                f"{which}objective {self.objectives[solve['label']]:.6g}, {solve['solver']}{before} "
+                f"{which}objective {self.objectives[solve['label']]:.6g}, {solve['solver']}{start}{before} "
                 f"{solve['status']} in {rounds}, {solve['residuals']}, compile {solve['compile']:.3f} s, "
                 f"solve {solve['solve']:.3f} s{_all_rounds(solve)}{local}"
             )
@@ -171,6 +172,7 @@ def report(machines: Sequence[Machine]) -> Report:
             {
                 "label": label,
                 "solver": outcome.solver,
+                "start": outcome.start,
                 "before": outcome.before,
                 "status": outcome.status,
                 "rounds": len(machine.history),

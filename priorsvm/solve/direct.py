@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from ..sample import Array
+from .corner import to_corner
 from .schur.defined import Definition, Dims, Stated, solve_stated
 from .schur.interface import SCHUR, Answer
 
@@ -100,9 +101,14 @@ class Direct:
         )
         return cls(compiled, stated, n, unseen, data, chain, inverse)
 
-    def solve(self, **options: Any) -> None:
-        """Leave SCHUR's answer in the variables and constraints of the problem."""
+    def solve(self, corner: bool = False, **options: Any) -> None:
+        """Leave SCHUR's answer in the variables and constraints of the problem, or the ``corner`` it is near.
+
+        That is for a linear programme, whose interior points leave tiny numbers where corners have zeros.
+        """
         answer = solve_stated(self.stated, **options)
+        if corner and answer.status in ("Solved", "AlmostSolved"):
+            answer = to_corner(self.stated, answer)
         self.compiled.problem.unpack_results(answer, self, None)
 
     # What CVXPY asks of a chain of reductions when it takes an answer back.

@@ -123,8 +123,10 @@ PACKAGES = {"HIGHS": "highspy"}
 # "auto" means SCHUR where f has so many numbers in the problem, by its class, and no more coefficients than
 # this. Whole fits against Clarabel: even at 2e4 numbers (linear, boxes, 300 x 50; 200 ellipsoids in 10
 # columns; 100 parabolas), 0.5 to 0.8 of its time at 4e4, 0.25 to 0.5 at 1e5 to 3e5. With semidefinite cones 2
-# to 3 times slower up to 4e5, 0.6 at 1e6. S is dense, so coefficients are what limits it.
-SCHUR_NUMBERS, SCHUR_COEFFICIENTS = {"QP": 40_000, "SOCP": 40_000, "SDP": 1_000_000}, 10_000
+# to 3 times slower up to 4e5, 0.6 at 1e6. S is dense, so coefficients are what limits it. An LP goes on to
+# HiGHS from there; against HiGHS alone that is even at 1e4 to 3e4 numbers, 0.1 to 0.6 of its time from 4e4 on.
+SCHUR_NUMBERS = {"LP": 40_000, "QP": 40_000, "SOCP": 40_000, "SDP": 1_000_000}
+SCHUR_COEFFICIENTS = 10_000
 
 # A residual beyond this is no answer, whatever the status says.
 HOPELESS = 1e-2
@@ -132,7 +134,11 @@ HOPELESS = 1e-2
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a solve went; ``remark`` is what there is to warn of, ``before`` who was asked in vain."""
+    """How a solve went.
+
+    ``remark`` is what there is to warn of, ``before`` who was asked in vain, ``start`` whose answer the
+    solver was given to start from.
+    """
 
     solver: str
     status: str
@@ -142,6 +148,7 @@ class Outcome:
     iterations: int | None = None
     remark: str = ""
     before: tuple[str, ...] = ()
+    start: str = ""
 
 
 @lru_cache(maxsize=1)
@@ -259,8 +266,10 @@ def choose(problem_class: str) -> str:
 
 
 def suits_schur(compiled: Compiled, problem_class: str) -> bool:
-    """Whether the problem is of a size and shape at which SCHUR is the fastest."""
+    """Whether the problem is of a size and shape at which SCHUR is the fastest; of an LP, to start HiGHS."""
     if problem_class not in SCHUR_NUMBERS or issparse(compiled.sample.X):
+        return False
+    if problem_class == "LP" and "HIGHS" not in installed():
         return False
     coefficients = compiled.f.features.size
     numbers = compiled.f.n_rows * coefficients
@@ -277,10 +286,11 @@ def solve(compiled: Compiled, name: str, options: dict[str, Any] | None) -> Outc
         return _solve_with(compiled, name, options or {})
     first, before = choose(problem_class), list[str]()
     if not options and suits_schur(compiled, problem_class):
+        corner = problem_class == "LP"  # users of the 1-norm want zeros
         with suppress(SolverFailed):
-            outcome = _solve_with(compiled, "SCHUR", {})
+            outcome = _solve_with(compiled, "SCHUR", {}, corner)
             if not outcome.remark:
-                return outcome
+                return replace(outcome, solver="HIGHS", start="SCHUR") if corner else outcome
         before.append("SCHUR")
     try:
         return replace(_solve_with(compiled, first, options or {}), before=tuple(before))
@@ -311,7 +321,7 @@ def _unsuited(name: str, compiled: Compiled, classes: dict[str, str], problem_cl
     )
 
 
-def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outcome:
+def _solve_with(compiled: Compiled, name: str, options: dict[str, Any], corner: bool = False) -> Outcome:
     import cvxpy as cp
 
     from .direct import Direct
@@ -328,7 +338,7 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any]) -> Outco
             # Clarabel would keep the equilibration of its first weights, which costs more than it saves.
             try:
                 if name == "SCHUR":
-                    Direct.of(compiled).solve(**arguments)
+                    Direct.of(compiled).solve(corner, **arguments)
                 else:
                     _run(problem, name, warm_start=name != "CLARABEL", **arguments)
             except cp.SolverError:

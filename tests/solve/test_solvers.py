@@ -417,19 +417,19 @@ def test_auto_leaves_semidefinite_cones_to_clarabel():
     assert model.solver_ == "CLARABEL"
 
 
-def test_auto_keeps_highs_for_linear_programmes():
+def test_auto_keeps_highs_alone_for_small_linear_programmes():
     X, y = make_classification(330, 5, n_informative=5, n_redundant=0, flip_y=0.1, random_state=0)
     model = PriorSVC(Box({0: (0.0, 0.1)}, label=1), norm="l1").fit(X, y)
-    assert model.solver_ == "HIGHS"
+    assert (model.solver_, model._machines[0].outcome.start) == ("HIGHS", "")
 
 
 def test_auto_says_that_schur_had_no_answer(monkeypatch):
     solve_with = solvers._solve_with
 
-    def without_schur(compiled, name, options):
+    def without_schur(compiled, name, options, corner=False):
         if name == "SCHUR":
             raise SolverFailed("SCHUR broke down.")
-        return solve_with(compiled, name, options)
+        return solve_with(compiled, name, options, corner)
 
     monkeypatch.setattr(solvers, "_solve_with", without_schur)
     model, X, y = large()
