@@ -41,6 +41,7 @@ ROWS = {
 # These print tables of their own: scaling after the rows, published figures only when named.
 REPRODUCTIONS = {
     "scaling": "scaling.scaling",
+    "sizes": "sizes.sizes",
     "wpbc60": "linear_knowledge_sets.knowledge_only",
     "promoters": "linear_knowledge_sets.promoters",
     "checkerboard": "kernel_knowledge_sets.checkerboard",

@@ -10,6 +10,12 @@ with D the length of the second derivatives of the kernel (``Kernel.derivative_b
 radius of the smallest ball around the cell. So
 :math:`f(x) \ge \min_i f(v_i) - \eta \|g\|_H` everywhere in it, and the same holds for slopes of f, with third
 derivatives.
+
+With its slopes s and second derivatives H at the middle m of a cell, f is known one order better,
+
+.. math:: f(m + u) \ge f(m) + s^\top u + \tfrac12 u^\top H u - \tfrac16 D_3 \|u\|^3 \|g\|_H ,
+
+so that cells can be several times as wide in every column before a bound is lost (:class:`Expansion`).
 """
 
 from __future__ import annotations
@@ -35,9 +41,24 @@ class Cells(ABC):
     def corners(self) -> Array:
         """(n, corners, d)."""
 
+    @property
+    @abstractmethod
+    def middles(self) -> Array:
+        """(n, d): a point inside each cell."""
+
     @abstractmethod
     def squared_radius(self, unit: Array) -> Array:
         """Of a ball around each cell, with lengths measured in ``unit``."""
+
+    @abstractmethod
+    def least_quadratic(self, slope: Array, curvature: Array) -> Array:
+        r"""No more than :math:`s^\top u + \frac12 u^\top H u` anywhere in each cell, u from its middle."""
+
+    def squared_reach(self, unit: Array) -> Array:
+        """Of the corner farthest from each middle."""
+        return np.max(
+            np.sum(((self.corners - self.middles[:, None]) / unit) ** 2, axis=2), axis=1, initial=0.0
+        )
 
     @abstractmethod
     def halved(self, unit: Array, region: Set) -> Self:
@@ -66,8 +87,21 @@ class Boxes(Cells):
         upper = np.array(np.meshgrid(*[[False, True]] * d, indexing="ij")).reshape(d, -1).T
         return np.where(upper, self.high[:, None], self.low[:, None])
 
+    @property
+    def middles(self) -> Array:
+        return (self.low + self.high) / 2
+
     def squared_radius(self, unit: Array) -> Array:
         return np.sum(((self.high - self.low) / (2 * unit)) ** 2, axis=1)
+
+    def least_quadratic(self, slope: Array, curvature: Array) -> Array:
+        r"""With :math:`u = h t` the least eigenvalue stands for H: each :math:`t_j` is on its own."""
+        half = (self.high - self.low) / 2
+        a = np.abs(slope * half)
+        least = np.linalg.eigvalsh(curvature * half[:, :, None] * half[:, None])[:, :1]
+        inside = a < least  # where the parabola along t_j has its foot within -1 and 1
+        at_foot = -(a**2) / (2 * np.where(inside, least, 1.0))
+        return np.sum(np.where(inside, at_foot, least / 2 - a), axis=1)
 
     def halved(self, unit: Array, region: Set) -> Boxes:
         rows, longest = np.arange(len(self)), np.argmax((self.high - self.low) / unit, axis=1)
@@ -96,6 +130,17 @@ class Simplices(Cells):
     @property
     def corners(self) -> Array:
         return self.vertices
+
+    @property
+    def middles(self) -> Array:
+        return self.vertices.mean(axis=1)
+
+    def least_quadratic(self, slope: Array, curvature: Array) -> Array:
+        r"""Mixtures of :math:`\frac12 s^\top (u_i + u_j) + \frac12 u_i^\top H u_j` over pairs of corners."""
+        u = self.vertices - self.middles[:, None]
+        linear = np.einsum("nid,nd->ni", u, slope)
+        coefficients = linear[:, :, None] + linear[:, None] + u @ curvature @ np.swapaxes(u, 1, 2)
+        return 0.5 * np.min(coefficients, axis=(1, 2))
 
     def squared_radius(self, unit: Array) -> Array:
         """By Jung's theorem, from the longest edge."""
@@ -152,11 +197,16 @@ def _triangulated(region: PolyhedronSet) -> Array:
 def interpolation_error(cells: Cells, kernel: Any, scale: Any, direction: Array | None = None) -> Array:
     r""":math:`\eta` of every cell, for the values of f, or for its slopes along a direction."""
     unit = np.ones(cells.corners.shape[2]) if scale is None else scale.width
+    speed = 1.0 if direction is None else float(np.linalg.norm(direction / unit))
+    steepest = _steepest(cells, kernel, scale, 2 if direction is None else 3)
+    return 0.5 * steepest * speed * cells.squared_radius(unit)
+
+
+def _steepest(cells: Cells, kernel: Any, scale: Any, order: int) -> Array:
+    """The most that derivatives of the kernel can be long in each cell."""
     corners = cells.corners if scale is None else scale.points(cells.corners)
     reach = np.sqrt(np.max(np.sum(corners**2, axis=2), axis=1, initial=0.0))
-    speed = 1.0 if direction is None else float(np.linalg.norm(direction / unit))
-    steepest = kernel.derivative_bound(2 if direction is None else 3, reach)
-    return 0.5 * steepest * speed * cells.squared_radius(unit)
+    return np.asarray(kernel.derivative_bound(order, reach))
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,6 +288,53 @@ class Cover:
 
 
 @dataclass(frozen=True)
+class Look:
+    """A point of each cell, the value there, and a bound on all values in the cell."""
+
+    points: Array
+    values: Array
+    bounds: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Corners:
+    """Look at the corners of cells; ``error`` is how far the values may fall between them."""
+
+    value: Callable[[Array], Array]
+    error: Callable[[Cells], Array]
+
+    def __call__(self, cells: Cells) -> Look:
+        corners = cells.corners
+        values = self.value(corners.reshape(-1, corners.shape[2])).reshape(corners.shape[:2])
+        lowest, rows = values.argmin(axis=1), np.arange(len(values))
+        return Look(corners[rows, lowest], values[rows, lowest], values[rows, lowest] - self.error(cells))
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """Look at the middles of cells, with the slopes and second derivatives of ``sign * f`` there."""
+
+    f: Any
+    sign: float
+    value: Callable[[Array], Array]
+
+    def __call__(self, cells: Cells) -> Look:
+        Z, f = cells.middles, self.f
+        n, d = Z.shape
+        unit = np.ones(d) if f.scale is None else f.scale.width
+        axes, (first, second) = np.eye(d), np.triu_indices(d)
+        slope = np.column_stack([f.slope(Z, np.broadcast_to(e, Z.shape)) for e in axes])
+        curvature = np.empty((n, d, d))
+        for i, j in zip(first, second, strict=True):
+            along = (np.broadcast_to(axes[k], Z.shape) for k in (i, j))
+            curvature[:, i, j] = curvature[:, j, i] = f.curve(Z, *along)
+        rest = _steepest(cells, f.kernel, f.scale, 3) * cells.squared_reach(unit) ** 1.5 / 6
+        values = self.value(Z)
+        parabola = cells.least_quadratic(self.sign * slope, self.sign * curvature)
+        return Look(Z, values, values + parabola - f.length * rest)
+
+
+@dataclass(frozen=True)
 class Minimum:
     """The least value over a region lies from ``low`` to ``high``; ``high`` is taken ``where``."""
 
@@ -249,29 +346,31 @@ class Minimum:
 
 def minimum(
     region: Set,
-    value: Callable[[Array], Array],
-    error: Callable[[Cells], Array],
-    known: Array,
+    look: Callable[[Cells], Look],
+    start: tuple[Array, float],
     unit: Array,
     tol: float,
     limit: int = 40_000,
+    progress: Callable[[int], Any] | None = None,
 ) -> Minimum:
-    """The least value of a function over a region, by branch and bound from some known points of it."""
-    values = value(known)
-    best, where = float(values.min()), known[int(np.argmin(values))]
+    """The least value of a function over a region, by branch and bound from a point of it and its value.
+
+    No more than ``limit`` cells are looked at beyond the first; ``progress`` is told how many, as they are.
+    """
+    where, best = start
     cells, low, count = first_cells(region), np.inf, 0
     while len(cells):
         count += len(cells)
-        corners = cells.corners
-        at_corners = value(corners.reshape(-1, corners.shape[2])).reshape(corners.shape[:2])
-        lowest = np.unravel_index(int(np.argmin(at_corners)), at_corners.shape)
-        if at_corners[lowest] < best and region.contains(corners[lowest][None])[0]:
-            best, where = float(at_corners[lowest]), corners[lowest]
-        bound = at_corners.min(axis=1) - error(cells)
-        left = bound < best - tol
-        low = min(low, float(bound[~left].min(initial=np.inf)))
-        if count > limit:
-            low = min(low, float(bound[left].min(initial=np.inf)))
+        found = look(cells)
+        if progress is not None:
+            progress(len(cells))
+        lowest = int(np.argmin(found.values))
+        if found.values[lowest] < best and region.contains(found.points[lowest][None])[0]:
+            best, where = float(found.values[lowest]), found.points[lowest]
+        left = found.bounds < best - tol
+        low = min(low, float(found.bounds[~left].min(initial=np.inf)))
+        if count + 2 * int(left.sum()) > limit:  # their halves would be too many
+            low = min(low, float(found.bounds[left].min(initial=np.inf)))
             break
         cells = cells[left].halved(unit, region) if left.any() else cells[:0]
     return Minimum(min(low, best), best, where, count)

@@ -31,7 +31,7 @@ from .errors import (
     UnknownParameter,
 )
 from .kernels.set_kernel import OnRows, as_sets, takes_sets
-from .knowledge.base import Knowledge, is_number, snake_case
+from .knowledge.base import MAX_CELLS, Knowledge, is_number, snake_case
 from .knowledge.invariant_loss import InvariantLoss
 from .prior import Prior, as_prior, check_acts
 from .sample import Array, Sample
@@ -810,7 +810,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
 
         return formulation(self._fitted_machines())
 
-    def verify(self, X: Any = None) -> Verification:
+    def verify(self, X: Any = None, *, max_cells: int = MAX_CELLS) -> Verification:
         """Whether f obeys each block: where it holds least, and whether that is proven or sampled.
 
         Parameters
@@ -818,6 +818,9 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         X : (n, d) array, optional
             New rows. Of blocks that know how rows may be moved, also whether these keep their class
             whatever move is made: ``verify(X).stability["<block>"]`` has the share of them, and the worst.
+        max_cells : int
+            How many cells the proof for one region of a kernel machine may take. Where they do not suffice,
+            the verdict is that of the points that were sampled. ``verbose=1`` shows how far a proof is.
 
         Examples
         --------
@@ -828,7 +831,9 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         """
         from .verify import verify
 
-        found = verify(self._fitted_machines())
+        if not (is_number(max_cells) and max_cells >= 0 and max_cells % 1 == 0):
+            raise InvalidInput(f"verify: max_cells must be a whole number, 0 or more; got {max_cells!r}.")
+        found = verify(self._fitted_machines(), int(max_cells), self.verbose)
         return found if X is None else found.of_new_rows(self._stability(self._checked_rows(X)))
 
     def _stability(self, X: Any) -> dict[str, Stability]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .assemble import naming
 from .explain.table import html_table, text_table
-from .knowledge.base import Verdict
+from .knowledge.base import MAX_CELLS, Verdict
 from .solve.machine import Machine
 from .solve.solvers import single_threaded
 from .stability import Stability
@@ -141,12 +141,14 @@ class Verification:
         return html_table(*self._cells()) + "".join(f"<p>{escape(note)}</p>" for note in self._notes())
 
 
-def verify(machines: Sequence[Machine]) -> Verification:
+def verify(machines: Sequence[Machine], max_cells: int = MAX_CELLS, verbose: int = 0) -> Verification:
     """Ask every block of every machine.
 
     Parameters
     ----------
     machines : the machines of a fitted model
+    max_cells : how many cells the proof for one region of a kernel machine may take
+    verbose : 1 shows progress bars
 
     Examples
     --------
@@ -154,12 +156,12 @@ def verify(machines: Sequence[Machine]) -> Verification:
     >>> PriorSVC().fit([[0.0], [1.0]], [1, 0]).verify()
     There is no block to verify.
     """
+    from tqdm import tqdm
+
+    asked = [(m, name, block) for m in machines for name, block, weight in m.members if weight > 0]
     checks = []
-    for machine in machines:
-        sample = machine.sample
-        for name, block, weight in machine.members:
-            if weight == 0:
-                continue
-            with naming(name), single_threaded():
-                checks.append(Check(name, machine.verdict(name, block, sample), sample.positive))
+    for machine, name, block in tqdm(asked, desc="blocks verified", disable=not verbose, leave=False):
+        with naming(name), single_threaded():
+            verdict = machine.verdict(name, block, machine.sample, max_cells, verbose)
+        checks.append(Check(name, verdict, machine.sample.positive))
     return Verification(checks)

@@ -547,6 +547,41 @@ def test_marks_are_where_verify_finds_the_worst_place(clouds):
     assert not any("worst" in text for text in legend(plot.decision(model, verify=False)))
 
 
+def test_numbers_of_marks_are_inside_the_frame(clouds):
+    X, y = clouds
+    (left, bottom), (right, top) = X.min(axis=0), X.max(axis=0)
+    corners = [(left, bottom), (left, top), (right, bottom), (right, top)]
+    boxes = [Box({0: (a, a), 1: (b, b)}, label=y[0]).named(f"corner{k}") for k, (a, b) in enumerate(corners)]
+    ax = plot.decision(PriorSVC(sum(boxes)).fit(X, y), extent=(left, right, bottom, top))
+    ax.figure.canvas.draw()
+    frame = ax.get_window_extent()
+    assert sorted(text.get_text() for text in ax.texts) == ["1", "2", "3", "4"]
+    for text in ax.texts:
+        own = text.get_window_extent()
+        assert frame.contains(own.x0, own.y0)
+        assert frame.contains(own.x1, own.y1)
+    small = plot.decision(PriorSVC(sum(boxes)).fit(X, y), extent=(left - 9, left - 5, bottom, top))
+    small.figure.canvas.draw()
+    assert not small.texts
+    words = " ".join(" ".join(legend(small)).split())
+    assert words.count("outside the picture)") == 4
+
+
+def test_a_legend_of_long_names_is_no_wider_than_its_figure():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    names = [f"{name} as it was measured in the field by the first of two people" for name in X.columns]
+    model = PriorSVC(Box({names[2]: (5.5, 7.0)}, label=2), scale="standard").fit(X.set_axis(names, axis=1), y)
+    ax = plot.decision(model, features=(2, 3))
+    ax.figure.canvas.draw()
+    whole = ax.figure.bbox
+    for part in (ax.get_legend(), ax.xaxis.label, ax.yaxis.label):
+        own = part.get_window_extent()
+        assert whole.x0 <= own.x0 < own.x1 <= whole.x1
+        assert whole.y0 <= own.y0 < own.y1 <= whole.y1
+    assert ax.get_window_extent().width > 0.6 * whole.width
+    assert ax.get_legend().get_window_extent().y1 < ax.xaxis.label.get_window_extent().y0
+
+
 def test_a_worst_place_off_the_slice_has_a_thin_mark():
     X = np.random.default_rng(2).normal(size=(30, 3))
     y = (X[:, 0] > 0).astype(int)
@@ -794,6 +829,14 @@ def test_shares_add_up_to_the_objective(clouds):
     assert_allclose([bar.get_width() for bar in again.patches], widths)
 
 
+def test_shares_above_100_percent_are_explained(clouds):
+    X, y = clouds
+    cheaper = plot.shares(PriorSVC(ClassCosts(dict.fromkeys(np.unique(y).tolist(), 0.1))).fit(X, y))
+    assert any(bar.get_width() < 0 for bar in cheaper.patches)
+    assert "add up to 100 %" in cheaper.get_xlabel()
+    assert plot.shares(PriorSVC().fit(X, y)).get_xlabel() == "contribution to the objective"
+
+
 def test_shares_of_many_classes_have_a_bar_each():
     X, y = load_iris(return_X_y=True)
     model = PriorSVC(ClassCosts("balanced")).fit(X, y)
@@ -842,10 +885,10 @@ def test_many_columns_on_a_path_are_named_as_far_as_they_can_be_told_apart():
     models = PriorSVC().fit_path(X[:60] / 16, y[:60], {"C": [0.1, 1.0]})
     ax = plot.path(models, [0.1, 1.0], X[:60] / 16, y[:60])
     named = [line for line in ax.lines if not line.get_label().startswith("_")]
-    assert len(named) == 8
-    largest = np.argsort(-np.abs([m.coef_[0] for m in models]).max(axis=0), kind="stable")[:7]
-    assert {line.get_label() for line in named} == {*(f"x{j}" for j in largest), "57 more columns, in grey"}
-    assert legend(ax)[-2:] == ["57 more columns, in grey", "score"]
+    assert len(named) == 7
+    largest = np.argsort(-np.abs([m.coef_[0] for m in models]).max(axis=0), kind="stable")[:6]
+    assert {line.get_label() for line in named} == {*(f"x{j}" for j in largest), "58 more columns, in grey"}
+    assert legend(ax)[-2:] == ["58 more columns, in grey", "score"]
     assert not {"black", "k", "#000000"} & {line.get_color() for line in named}  # the score alone is black
 
 

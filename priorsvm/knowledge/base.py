@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from ..decision import Decision, Fitted
     from ..prior import Prior
 
+# How many cells the proof for one region may take in verify(), unless told otherwise.
+MAX_CELLS = 150_000
+
 
 @dataclass(frozen=True)
 class Terms:
@@ -75,6 +78,8 @@ class Context:
     largest : the largest multiplier of the whole problem (in ``refine`` and ``findings``).
     scores : f at all members of the block's orbits, if the solver knows them (in ``refine``).
     lower : a lower bound on the objective of this round's problem (in ``refine``).
+    max_cells : how many cells the proof for one region may take (in ``verify``).
+    verbose : whether progress bars are shown (in ``verify``).
     notes : what ``refine`` tells of this round for ``history_``. Two names mean something: ``columns``, how
         many the block has, and ``needed``, the slack of each of ``rows`` that covers all it asks of this f.
 
@@ -105,6 +110,8 @@ class Context:
     largest: float = 0.0
     scores: Array | None = None
     lower: float = float("nan")
+    max_cells: int = MAX_CELLS
+    verbose: int = 0
     notes: dict[str, Any] = field(default_factory=dict)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import block_diag
 
-from ..cover import Minimum, interpolation_error, minimum
+from ..cover import Corners, Expansion, Interpolation, Minimum, minimum
 from ..decision import FittedLinear
 from ..sample import Array
 from ..sets import BoxSet, EllipsoidSet, PolyhedronSet, Set
@@ -120,17 +120,34 @@ def size_of(region: Set) -> Array:
     return np.where(high > low, high - low, 1.0)
 
 
-def proven_minimum(f: Any, demand: Demand, known: Array, limit: int = 40_000) -> Minimum:
-    """Of what the demand leaves over, by branch and bound."""
-    return minimum(
-        demand.region,
-        lambda Z: demand.excess(f, Z),
-        lambda cells: f.length * interpolation_error(cells, f.kernel, f.scale, demand.direction),
-        known,
-        unit_of(f, demand),
-        CUT / 2,
-        limit,
-    )
+def proven_minimum(
+    f: Any,
+    demand: Demand,
+    known: Array,
+    limit: int = 40_000,
+    progress: Callable[[int], Any] | None = None,
+) -> Minimum:
+    """Of what the demand leaves over, by branch and bound from the lowest of some known points."""
+    values = demand.excess(f, known)
+    start = known[int(np.argmin(values))], float(values.min())
+    return minimum(demand.region, _look(f, demand), start, unit_of(f, demand), CUT / 2, limit, progress)
+
+
+def _look(f: Any, demand: Demand) -> Corners | Expansion:
+    """What bounds the excess in cells: second derivatives of f, where they are known exactly.
+
+    The third derivatives of kernels that look at more than the distance grow with that from the origin:
+    corners take fewer cells there.
+    """
+
+    def excess(Z: Array) -> Array:
+        return demand.excess(f, Z)
+
+    near = f.kernel.depends_on == "distance" and f.kernel.has_curve and f.slopes is None
+    if demand.direction is None and near:
+        return Expansion(f, demand.sign, excess)
+    error = Interpolation(f.kernel, f.scale, demand.direction)
+    return Corners(excess, lambda cells: f.length * error(cells))
 
 
 def unit_of(f: Any, demand: Demand) -> Array:

@@ -479,7 +479,11 @@ class RegionKnowledge(Knowledge):
         sampled = Verdict.at_points(demand.excess(f, points), points, asked, tol, False)
         if not self._coverable(demand, f):
             return sampled
-        found = proven_minimum(f, demand, points, 150_000)
+        from tqdm import tqdm
+
+        limit, silent = context.max_cells, not context.verbose
+        with tqdm(total=limit, desc=f"cells of '{context.name}'", disable=silent, leave=False) as bar:
+            found = proven_minimum(f, demand, points, limit, bar.update)
         holds, decided = found.low >= -tol, found.high - found.low <= 2 * CUT
         if not (holds or decided):  # the search gave out before the bounds met
             return sampled

@@ -15,6 +15,7 @@ from .style import (
     COLOURS,
     GREY,
     HATCHES,
+    INKS,
     LINES,
     MARKERS,
     as_written,
@@ -35,7 +36,8 @@ def shares(model_or_report: Any, *, ax: Axes | None = None) -> Axes:
     r"""What every term adds to the objective, as bars: :math:`J_{SVM} + \sum_k J_{PK,k}`, block by block.
 
     The terms of the machine itself are plain, those of blocks hatched; a bar to the left of zero is a block
-    that makes rows cheaper. Numbers are percent of the objective.
+    that makes rows cheaper. Numbers are percent of the objective; they add up to 100, so that beside bars to
+    the left of zero a single one can be above 100.
 
     Parameters
     ----------
@@ -91,8 +93,12 @@ def shares(model_or_report: Any, *, ax: Axes | None = None) -> Axes:
     ax.axvline(0.0, color="black", linewidth=0.8)
     ax.set_yticks(range(len(terms)), [" ".join(term) for term in terms])
     ax.invert_yaxis()
-    ax.margins(x=0.15)
-    ax.set_xlabel("contribution to the objective")
+    ax.margins(x=0.25)
+    cheaper = any(row.contribution < 0 for row in rows)
+    ax.set_xlabel(
+        "contribution to the objective"
+        + ("\nBars left of 0 make rows cheaper: shares add up to 100 % with them." if cheaper else "")
+    )
     if many:
         ax.legend(fontsize="small")
     return ax
@@ -290,14 +296,14 @@ def _weights(ax: Axes, places: Array, machines: list[Any]) -> None:
     names = training.feature_names
     # More lines than can be told apart: the largest get names. Black is for the score, the last colour.
     order = np.argsort(-np.abs(W).max(axis=0), kind="stable")
-    named = np.sort(order[: len(COLOURS) - 1])
+    named = np.sort(order[: len(INKS) - 1])
     others = np.setdiff1d(np.arange(W.shape[1]), named)
     for k, j in enumerate(named):
         label = f"x{j}" if names is None else shown(names[j])
         ax.plot(
             places,
             W[:, j],
-            color=COLOURS[k],
+            color=INKS[k],
             linestyle=cycled(LINES, k),
             marker=MARKERS[k],
             markersize=4,
@@ -317,7 +323,7 @@ def _shares(ax: Axes, places: Array, machines: list[Any]) -> None:
         ax.plot(
             places,
             [parts.get(term, 0.0) for parts in found],
-            color=cycled(COLOURS, k),
+            color=cycled(INKS, k),
             linestyle=cycled(LINES, k),
             marker=cycled(MARKERS, k),
             markersize=4,

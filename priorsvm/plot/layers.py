@@ -35,6 +35,7 @@ class Scene:
     classes : all of them; colours and markers go by their places.
     machines : one, or one for every class.
     handles : what the legend lists.
+    verdicts : the marks of verified and violated blocks, and their places.
     """
 
     ax: Axes
@@ -42,6 +43,7 @@ class Scene:
     classes: list[Any]
     machines: list[Machine]
     handles: list[Any] = field(default_factory=list)
+    verdicts: list[tuple[Any, Array]] = field(default_factory=list)
 
     def side(self, machine: Machine, sign: float) -> int | None:
         """The class that a sign means in a machine; None for "all the others"."""
@@ -340,10 +342,10 @@ def draw_verdicts(scene: Scene) -> None:
             marker, face, edge, word = ("X", "black", "white", "violated")
         if not seen:
             marker, face, edge = {"P": "+", "X": "x"}[marker], "black", None
-        x0, x1 = scene.plane.project(place)
+        seat = scene.plane.project(place)
         mark = scene.ax.scatter(
-            x0,
-            x1,
+            seat[0],
+            seat[1],
             marker=marker,
             s=110,
             facecolors=face,
@@ -353,8 +355,25 @@ def draw_verdicts(scene: Scene) -> None:
             + f"{name} {word} (worst {worst:+.2g}, {how}{'' if seen else '; off this slice'})",
             zorder=5,
         )
-        if len(places) > 1:  # which is whose
-            scene.ax.annotate(
-                str(number), (x0, x1), (8, 5), textcoords="offset points", bbox=BEHIND, zorder=5
-            )
         scene.handles.append(mark)
+        scene.verdicts.append((mark, seat))
+
+
+def number_verdicts(scene: Scene, window: Window) -> None:
+    """Which mark is whose, on that side of it where the middle of the picture is; and which are not in it."""
+    left, right, bottom, top = window
+    for number, (mark, (x0, x1)) in enumerate(scene.verdicts, 1):
+        if not (left <= x0 <= right and bottom <= x1 <= top):
+            mark.set_label(f"{mark.get_label().removesuffix(')')}; outside the picture)")
+        elif len(scene.verdicts) > 1:
+            to_right, to_top = x0 < (left + right) / 2, x1 < (bottom + top) / 2
+            scene.ax.annotate(
+                str(number),
+                (x0, x1),
+                (8 if to_right else -8, 5 if to_top else -5),
+                textcoords="offset points",
+                horizontalalignment="left" if to_right else "right",
+                verticalalignment="bottom" if to_top else "top",
+                bbox=BEHIND,
+                zorder=5,
+            )

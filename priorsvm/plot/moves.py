@@ -290,6 +290,7 @@ def _curves(
             fontsize="small",
             bbox=BEHIND,
         )
+    ax.set_title("where each trajectory is held, and its θ*", fontsize="small")
     return ax
 
 

@@ -91,8 +91,8 @@ def kernel(
         )
     x0, x1 = point[0]
     ax.scatter(x0, x1, s=70, color="black", edgecolors="white", linewidths=1.5, label="x", zorder=4)
-    ax.set(xlim=window[:2], ylim=window[2:], aspect="equal")
-    ax.set_title(shorten(readable(repr(function)), 48, placeholder=" ..."), fontsize="medium")
+    ax.set(xlim=window[:2], ylim=window[2:], aspect="equal", xlabel="z0", ylabel="z1")
+    ax.set_title(shorten(readable(repr(function)), 44, placeholder=" ..."), fontsize="small")
     return ax
 
 

@@ -26,6 +26,7 @@ from .style import (
     axes_of,
     class_index,
     cycled,
+    in_lines,
     legend_below,
     line,
     machine_of,
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..estimator import PriorSVC
+
+# Longer names of columns take several lines beside the axes.
+NAME = 40
 
 
 @as_written
@@ -129,6 +133,7 @@ def decision(
     _draw_score(scene, model, class_of_interest, window, grid_resolution)
     if blocks:
         layers.draw_regions(scene, window, grid_resolution)
+    layers.number_verdicts(scene, window)
     scene.ax.set(xlim=window[:2], ylim=window[2:])
     if legend:
         _legend(scene, machines[0].training, legend)
@@ -324,7 +329,7 @@ def _draw_score(
 
     a, b, points = mesh(window, resolution)
     scores = model._scores(scene.plane.lift(points))
-    names = [_name(scene.machines[0].training, j) for j in scene.plane.columns]
+    names = [in_lines(_name(scene.machines[0].training, j), NAME) for j in scene.plane.columns]
     for sides, f in _two_sided(scene, model, class_of_interest, scores):
         display = DecisionBoundaryDisplay(
             xx0=a, xx1=b, n_classes=2, response=f.reshape(a.shape), xlabel=names[0], ylabel=names[1]

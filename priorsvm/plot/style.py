@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import wraps
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInput, InvalidType
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 # Okabe & Ito's palette, from its most distant pair on.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
+# Without yellow, which is too faint for a line.
+INKS = tuple(colour for colour in COLOURS if colour != "#F0E442")
 # One more than colours, so that nine classes and more still have a pair of their own.
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*", "p")
 HATCHES = ("//", "\\\\", "..", "xx", "++", "||", "--", "oo")
@@ -22,6 +25,8 @@ LINES = ("-", "--", "-.", ":")
 # Classes shade the plane more or less heavily: in grey that is all that tells them apart.
 SHADES = (0.24, 0.16, 0.42, 0.10)
 GREY = "0.45"
+# Of a legend: letters on an inch, as how many of them a marker counts, and what lines are too short.
+LETTERS, HANDLE, SHORT = 17, 7, 28
 # Behind words that stand on lines and markers.
 BEHIND = {"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.8}
 
@@ -85,17 +90,38 @@ def line(colour: str, label: str, **look: Any) -> Any:
     return Line2D([], [], color=colour, label=label, **look)
 
 
-def legend_below(ax: Axes, handles: list[Any], ncols: int, **words: Any) -> None:
-    """Below the axes, where it hides nothing."""
+def in_lines(text: str, width: int) -> str:
+    """Words in lines of no more than so many letters; lines that there are stay."""
+    return "\n".join("\n".join(wrap(part, max(width, 1))) or part for part in text.splitlines()) or text
+
+
+def legend_below(ax: Axes, handles: list[Any], ncols: int, title: str | None = None) -> None:
+    """Below the axes, where it hides nothing, and no wider: long labels take several lines."""
+    room = int(LETTERS * ax.get_window_extent().width / ax.figure.dpi)
+    labels, columns = _arranged([str(handle.get_label()) for handle in handles], ncols, room)
     ax.legend(
         handles=handles,
+        labels=labels,
+        title=None if title is None else in_lines(title, room),
         loc="upper center",
-        bbox_to_anchor=(0.5, -0.13),
-        ncols=ncols,
+        bbox_to_anchor=(0.5, 0.0),
+        borderaxespad=4.2 + 1.5 * ax.get_xlabel().count("\n"),  # below the numbers and the name of the axis
+        ncols=columns,
         fontsize="small",
         title_fontsize="small",
-        **words,
     )
+
+
+def _arranged(labels: list[str], columns: int, room: int) -> tuple[list[str], int]:
+    """Labels, in lines if need be, and the number of columns for which there is room."""
+    size = -(-len(labels) // columns)
+    widest = [max(map(len, labels[k : k + size])) + HANDLE for k in range(0, len(labels), size)]
+    each = room // columns - HANDLE
+    if sum(widest) <= room:
+        return labels, columns
+    if columns > 1 and each < SHORT:
+        return _arranged(labels, columns - 1, room)
+    return [in_lines(label, each) for label in labels], columns
 
 
 def machines_of(function: str, model: Any) -> list[Machine]:

@@ -25,7 +25,7 @@ from ..assemble import Spec, prepare
 from ..decision import FactorMap, Fitted, FittedKernel, LinearMap, refuse_beyond_memory, require_psd
 from ..diagnose import Residuals
 from ..errors import InvalidInput, SolverFailed
-from ..knowledge.base import Verdict
+from ..knowledge.base import MAX_CELLS, Verdict
 from ..knowledge.invariant_loss import Columns, InvariantLoss
 from ..knowledge.worst_case import WorstCase
 from ..parallel import over_rows
@@ -118,7 +118,9 @@ class JointMachine(Machine):
             self.compiled = JointCompiled(self.loss, self.states["joint"])  # type: ignore[assignment]
         return self.compiled
 
-    def verdict(self, name: str, block: Any, sample: Sample) -> Verdict:
+    def verdict(
+        self, name: str, block: Any, sample: Sample, max_cells: int = MAX_CELLS, verbose: int = 0
+    ) -> Verdict:
         if not isinstance(block, InvariantLoss):
             return Verdict(None, asked="nothing of f's values")
         loss = self.loss

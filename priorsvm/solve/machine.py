@@ -24,7 +24,7 @@ from ..errors import (
     SolverNotInstalled,
     SolverUnsuited,
 )
-from ..knowledge.base import Context, Knowledge, Verdict
+from ..knowledge.base import MAX_CELLS, Context, Knowledge, Verdict
 from ..prior import Member
 from ..sample import Array, Sample
 from ..words import warn
@@ -162,9 +162,12 @@ class Machine:
         """f; that of every class in a machine of all classes."""
         return [self.f]
 
-    def verdict(self, name: str, block: Knowledge, sample: Sample) -> Verdict:
+    def verdict(
+        self, name: str, block: Knowledge, sample: Sample, max_cells: int = MAX_CELLS, verbose: int = 0
+    ) -> Verdict:
         """Whether f obeys a block, which is held to what the solver was held to."""
-        return block.verify(self.f, self.context(name, sample, tol=max(10 * self.spec.tol, 1e-5)))
+        context = self.context(name, sample, tol=max(10 * self.spec.tol, 1e-5))
+        return block.verify(self.f, replace(context, max_cells=max_cells, verbose=verbose))
 
     def add_support(self, sample: Sample, enough: Array) -> None:
         """Rows can be held by what blocks ask for beside their margin; then they are support vectors too."""

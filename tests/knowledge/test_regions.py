@@ -449,6 +449,22 @@ def test_verify_proves_the_least_value(plane, kind, mu):
     assert verdict.violated > 0
 
 
+def test_a_proof_that_may_take_no_cells_is_sampled(plane, capsys):
+    X, y = plane
+    model = PriorSVC(Box({0: (0, 1), 1: (0, 1)}, 1, hard=True), kernel=RBF(1.0)).fit(X, y)
+    assert model.verify()["box"].proven
+    few = model.verify(max_cells=3)["box"]
+    assert (few.proven, few.holds) == (False, True)
+    assert capsys.readouterr().err == ""
+    model.set_params(verbose=1).verify()
+    shown = capsys.readouterr().err
+    assert "blocks verified" in shown
+    assert "cells of 'box'" in shown
+    for wrong in (-1, 0.5, "all", None):
+        with pytest.raises(InvalidInput, match="max_cells must be a whole number"):
+            model.verify(max_cells=wrong)
+
+
 def test_verify_of_a_hard_region_is_proven(plane):
     X, y = plane
     model = PriorSVC(Box(SQUARE, 1, hard=True), kernel=RBF(GAMMA)).fit(X, y)
