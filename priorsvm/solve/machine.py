@@ -190,9 +190,7 @@ class Machine:
             w = (sample.y * self.alpha)[problem.active] @ problem.Z
             summed = 0.5 * float(w @ w)
         bound, scores = self.spec.C * sample.cost, sample.y * self.f.value(sample.X)
-        return judged(
-            (half, summed), scores, self.alpha, bound, sample.y, sample.margin, problem.squared
-        )[1]
+        return judged((half, summed), scores, self.alpha, bound, sample.y, sample.margin, problem.squared)[1]
 
 
 def fit_machine(

@@ -95,9 +95,7 @@ def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any]
             )
     if linear and not (answers and answers[0].residuals.worst <= spec.tol):
         a = y * (found.alpha if problem.squared else np.minimum(found.alpha, bound))
-        answers.append(
-            problem.answer(a, found.bias, "optimal", _since(start), found.steps, coef=found.c)
-        )
+        answers.append(problem.answer(a, found.bias, "optimal", _since(start), found.steps, coef=found.c))
     if answers:
         return min(answers, key=lambda answer: answer.residuals.worst)
     raise SolverFailed(
