@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,8 @@ from priorsvm import (
     Polynomial,
     PriorSVC,
     Region,
+    RowPermutations,
+    Rule,
     SampleCosts,
     Shift,
     TangentPenalty,
@@ -70,6 +73,18 @@ def problem(model: PriorSVC, X: Array, y: Array) -> Compiled:
     return Compiled(task.spec, members, states, prepare(members, training, states))
 
 
+def last_problem(model: PriorSVC, X: Array, y: Array) -> Compiled:
+    """The problem of the last round of a fit, with all that blocks have added; if it fails, of the first."""
+    if any(member.block.iterative for member in as_prior(model.prior)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                return model.set_params(max_rounds=10).fit(X, y)._machines[0].problem
+            except PriorSVMError:
+                pass
+    return problem(model, X, y)
+
+
 def _rows(rng: Draw) -> tuple[Array, Array]:
     """Two clouds that overlap, in columns of different size."""
     n, d = int(rng.integers(10, 41)), int(rng.integers(2, 5))
@@ -99,6 +114,12 @@ def _soft(rng: Draw) -> dict[str, Any]:
     return {"hard": True} if rng.random() < 0.3 else {"mu": float(10 ** rng.uniform(-2, 2))}
 
 
+def _region_of(rng: Draw) -> dict[str, Any]:
+    """The same, and how kernel machines are to keep to it."""
+    method = ["auto", "auto", "points", "guaranteed"][rng.integers(4)]
+    return {**_soft(rng), "method": method, "points": 20 if method == "points" else 256}
+
+
 def _box(rng: Draw, X: Array) -> dict[int, tuple[float, float]]:
     """A part of the data, around one of the rows, in one or two columns."""
     columns = rng.choice(X.shape[1], size=rng.integers(1, 3), replace=False)
@@ -116,12 +137,28 @@ def _polyhedron(rng: Draw, X: Array) -> Knowledge:
             row[j] = sign
             rows.append(row)
             limits.append(limit)
-    return Polyhedron(np.array(rows), np.array(limits), int(rng.integers(2)), within="data", **_soft(rng))
+    return Polyhedron(
+        np.array(rows), np.array(limits), int(rng.integers(2)), within="data", **_region_of(rng)
+    )
+
+
+def _rule(rng: Draw, X: Array) -> Knowledge:
+    """One or two alternatives, each a box in words."""
+    boxes = [_box(rng, X) for _ in range(rng.integers(1, 3))]
+    sides = [[f"x{j} between {low!r} and {high!r}" for j, (low, high) in box.items()] for box in boxes]
+    text = " or ".join(" and ".join(each) for each in sides)
+    return Rule(text, int(rng.integers(2)), **_region_of(rng))
+
+
+def _permutations(rng: Draw, X: Array) -> Knowledge:
+    """Rows that are matrices of one column, or of two if there are as many."""
+    width = 2 if X.shape[1] % 2 == 0 and rng.random() < 0.5 else 1
+    return RowPermutations((X.shape[1] // width, width), rho=float(rng.choice([0.0, 0.1])))
 
 
 def _ellipsoid(rng: Draw, X: Array) -> Knowledge:
     shape = rng.normal(size=(X.shape[1],) * 2) * 0.2 * X.std(axis=0)[:, None]
-    return Ellipsoid(X[rng.integers(len(X))], shape @ shape.T, int(rng.integers(2)), **_soft(rng))
+    return Ellipsoid(X[rng.integers(len(X))], shape @ shape.T, int(rng.integers(2)), **_region_of(rng))
 
 
 def _region(rng: Draw, X: Array) -> Knowledge:
@@ -192,15 +229,28 @@ BLOCKS: list[Callable[[Draw, Array], Any]] = [
     lambda rng, X: MonotonicityHint(
         {int(rng.integers(X.shape[1])): 1}, pairs=int(rng.integers(5, 40)), **_soft(rng)
     ),
-    lambda rng, X: Box(_box(rng, X), int(rng.integers(2)), **_soft(rng)),
+    lambda rng, X: Box(_box(rng, X), int(rng.integers(2)), **_region_of(rng)),
+    _rule,
     _polyhedron,
     _ellipsoid,
     _region,
-    lambda rng, X: Monotone({int(rng.integers(X.shape[1])): int(rng.choice([-1, 1]))}, **_soft(rng)),
-    lambda rng, X: UncertainSamples(_covariance(rng, X), confidence=float(rng.uniform(0.6, 0.95))),
+    lambda rng, X: Monotone({int(rng.integers(X.shape[1])): int(rng.choice([-1, 1]))}, **_region_of(rng)),
+    lambda rng, X: UncertainSamples(
+        _covariance(rng, X),
+        confidence=float(rng.uniform(0.6, 0.95)),
+        distribution=str(rng.choice(["gaussian", "any"])),
+    ),
     lambda rng, X: MissingValues(confidence=float(rng.uniform(0.6, 0.95))),
-    lambda rng, X: Trajectories(FromFunction(_turned, [-10.0, 10.0]), degree=int(rng.choice([1, 2, 2, 4]))),
-    lambda rng, X: InvariantLoss(_moves(rng, X) if rng.random() < 0.6 else FeatureDeletion(1)),
+    lambda rng, X: Trajectories(
+        FromFunction(_turned, [-10.0, 10.0]),
+        degree=int(rng.choice([1, 2, 2, 4])),
+        span=str(rng.choice(["transform", "transform", "line"])),
+    ),
+    lambda rng, X: InvariantLoss(
+        _moves(rng, X) if rng.random() < 0.6 else FeatureDeletion(1),
+        scaling=str(rng.choice(["margin", "slack"])),
+    ),
     lambda rng, X: TangentPenalty(_moves(rng, X), gamma=float(10 ** rng.uniform(-2, 1))),
+    _permutations,
     _contradiction,
 ]

@@ -55,8 +55,9 @@ class Residuals:
     @property
     def worst(self) -> float:
         """The largest that could be had; infinite if the answer is not finite."""
-        known = [r for r in (self.primal, self.dual, self.stationarity, self.gap) if not np.isnan(r)]
-        return max(known, default=float("inf"))
+        if np.isnan(self.primal) or np.isnan(self.gap):
+            return float("inf")
+        return max(r for r in (self.primal, self.dual, self.stationarity, self.gap) if not np.isnan(r))
 
     def __str__(self) -> str:
         return (

@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from priorsvm.diagnose import residuals
+from priorsvm.diagnose import Residuals, residuals
 
 
 def bounded():
@@ -101,3 +101,12 @@ def test_text_names_all_four():
     problem.solve(solver="CLARABEL")
     text = str(residuals(problem))
     assert all(word in text for word in ("primal", "dual", "stationarity", "gap"))
+
+
+@pytest.mark.parametrize("part", ["primal", "gap"])
+def test_a_residual_that_is_not_a_number_is_the_worst(part):
+    """Stationarity and distance of multipliers cannot always be had; these two can."""
+    nan = float("nan")
+    known = {"primal": 0.0, "dual": nan, "stationarity": nan, "gap": 1e-9}
+    assert Residuals(**known).worst == 1e-9
+    assert Residuals(**{**known, part: nan}).worst == float("inf")

@@ -127,6 +127,8 @@ def polish(
         if not moved.whole:
             continue
         bias = moved.bias if free.any() else _middle(y, bound, a, asked - Ka)
+        if bias is None:
+            return None
         excess = y * (Ka + bias) - margin
         slight = max(1e-3 * min(tol, 1e-6), 4e-16 * float(np.abs(a).sum()))
         wrong = ~free & np.where(at_bound, excess > slight, excess < -slight)
@@ -209,9 +211,14 @@ def _factor(K: Array) -> Array | None:
     return None
 
 
-def _middle(y: Array, bound: Array, a: Array, asked: Array) -> float:
-    """A bias between what the rows that could move up and those that could move down ask for."""
+def _middle(y: Array, bound: Array, a: Array, asked: Array) -> float | None:
+    """A bias between what the rows that could move up and those that could move down ask for.
+
+    None where all rows could move one way only: such multipliers do not add up to zero.
+    """
     alpha = y * a
     up = np.where(y > 0, alpha < bound, alpha > 0)
     down = np.where(y > 0, alpha > 0, alpha < bound)
+    if not (up.any() and down.any()):
+        return None
     return 0.5 * (float(asked[up].max()) + float(asked[down].min()))

@@ -65,6 +65,9 @@ def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any]
     options = _checked(options or {}, n)
     native = {"kernel": "linear"} if spec.kernel is None else spec.kernel.libsvm_params()
     start = time.perf_counter()
+    rows = problem.Z
+    if native is not None and native["kernel"] == "rbf":
+        rows = rows - rows.mean(axis=0)  # distances far from the origin would lose their digits in LIBSVM
     everything, tol = np.arange(n), options.get("tol", spec.tol)
     polishing = tol < LOOSE and "tol" not in options
     attempts = [(everything, ROUGH if polishing else tol, 5.0)] + [(everything, tol, 5.0)] * polishing
@@ -72,7 +75,7 @@ def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any]
     if native is None or problem.sparse or (grams is not None and worth_sharing(n, n)):
         gram = problem.gram(grams)
     elif n >= 5 * PILOT_ROWS:
-        few, weights, bias = _pilot(problem.Z, y, bound, native)
+        few, weights, bias = _pilot(rows, y, bound, native)
         share, noisy = len(few) / PILOT_ROWS, bool((np.abs(weights) >= bound[few]).any())
         # The share of support vectors falls with N. These numbers were found on data of several kinds.
         if 8 * n**2 <= GRAM_BYTES and share * (PILOT_ROWS / n) ** (1 / 6) > 0.38:
@@ -82,15 +85,15 @@ def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any]
             scores = y * (problem.facing(few) @ weights + bias)
             near = np.sort(np.argsort(scores)[: int(1.5 * share * n)])
             attempts = [(near, ROUGH, 0.01), *attempts] if np.ptp(y[near]) > 0 else attempts
-    for rows, loose, effort in attempts:
+    for shown, loose, effort in attempts:
         if gram is not None:
             a, bias, ended, steps = _run(gram, y, bound, {"kernel": "precomputed"}, loose, options)
             kernel: Columns | None = Columns(gram, everything, problem.facing)
         else:
             assert native is not None
-            of_rows, bias, ended, steps = _run(problem.Z[rows], y[rows], bound[rows], native, loose, options)
+            of_shown, bias, ended, steps = _run(rows[shown], y[shown], bound[shown], native, loose, options)
             a = np.zeros(n)
-            a[rows] = of_rows
+            a[shown] = of_shown
             columns = np.flatnonzero(a)
             fits = worth_sharing(n, len(columns))
             kernel = Columns(problem.facing(columns), columns, problem.facing) if fits else None
@@ -98,7 +101,7 @@ def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any]
         polished = None
         if kernel is not None and loose != tol and (ended or between <= FEW * n):
             polished = polish(kernel, y, bound, a, tol, effort=effort)
-        if polished is not None or (not ended and rows is everything):
+        if polished is not None or (not ended and shown is everything):
             break
     if polished is None:
         known = None if kernel is None else kernel.times(a) + bias

@@ -188,9 +188,12 @@ class Machine:
         if self.outcome.solver not in plain.ROUTES:
             return self.outcome.residuals
         sample, half = self.sample, self.regulariser()
+        summed, problem = half, Weighted(self.spec, sample)
+        if self.spec.kernel is None:
+            w = (sample.y * self.alpha)[problem.active] @ problem.Z
+            summed = 0.5 * float(w @ w)
         bound, scores = self.spec.C * sample.cost, sample.y * self.f.value(sample.X)
-        squared = self.spec.loss == "squared_hinge"
-        return judged(half, scores, self.alpha, bound, sample.y, sample.margin, squared)[1]
+        return judged((half, summed), scores, self.alpha, bound, sample.y, sample.margin, problem.squared)[1]
 
 
 def fit_machine(
@@ -438,6 +441,7 @@ class _Round:
     grams: Cache | None
     compiled: Compiled | None
     tried: Compiled | None = None
+    asked: list[str] = field(default_factory=list)  # routes and solvers, in order
 
     def answer(self, solver: str | Sequence[str]) -> Machine:
         """The machine; where numbers give out, an error that names the hard blocks that ask too much."""
@@ -462,16 +466,24 @@ class _Round:
     def solve(self, solver: str | Sequence[str]) -> Machine:
         """With the solver named, or with each of a list until one succeeds."""
         if isinstance(solver, str):
-            return self._with(solver)
+            return self._told(self._with(solver))
         failures, options = [], self.options
         for name in solver:
             if len(solver) > 1:
                 self.options = (options or {}).get(name)
             try:
-                return self._with(name)
+                return self._told(self._with(name))
             except (SolverFailed, SolverNotInstalled, SolverUnsuited) as error:
                 failures.append(f"{name}: {error}")
+                self.asked.append(name)
         raise SolverFailed("None of the solvers listed gave an answer.\n" + "\n".join(failures))
+
+    def _told(self, machine: Machine) -> Machine:
+        """The machine, with all who were asked in vain before it was found."""
+        found = machine.outcome
+        vain = dict.fromkeys(name for name in (*self.asked, *found.before) if name != found.solver)
+        machine.outcome = replace(found, before=tuple(vain))
+        return machine
 
     def _with(self, name: str) -> Machine:
         if name in plain.ROUTES:
@@ -507,6 +519,7 @@ class _Round:
         self, name: str, problem: Weighted, options: dict[str, Any] | None, strict: bool = False
     ) -> Machine:
         """By one route for weighted SVMs, judged by its residuals; ``strict`` where others can try."""
+        self.asked.append(name)
         start = time.perf_counter()
         found = plain.ROUTES[name].solve(problem, self.grams, options)
         rest = time.perf_counter() - start - found.seconds
@@ -560,6 +573,7 @@ class _Round:
         return None
 
     def _by_columns(self) -> Machine:
+        self.asked.append("COLUMNS")
         grams = Cache() if self.grams is None else self.grams
         found = columns.solve(self.spec, self.members, self.states, self.sample, grams)
         accepted = max(10 * self.spec.tol, 1e-5)
@@ -587,6 +601,7 @@ class _Round:
         return machine
 
     def _by_centres(self) -> Machine:
+        self.asked.append("CENTRES")
         found = centres.solve(self.spec, self.sample, self.grams)
         accepted, scaled = max(self.spec.tol, 1e-9), self.spec.scale is not None
         said, residuals = found.outcome.status, found.outcome.residuals

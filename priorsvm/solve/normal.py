@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +48,9 @@ BLOCK = 1000
 # The factor of a kernel matrix ends where its pivots fall below FINE, or after this share of the rows and no
 # fewer than LEAST; there they must have fallen below COARSE. All relative to the diagonal.
 FINE, COARSE, RANK, LEAST = 1e-4, 1e-3, 1 / 3, 50
+
+# Steps without any gain after which no more are tried.
+PATIENCE = 15
 
 # A guess of the active set needs no more than this; an answer is brought as far as rounding permits.
 GUESS, EXACT = 1e-5, 1e-10
@@ -75,21 +79,25 @@ def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any]
     if linear:
         kernel: Linear | Columns = Linear(problem.Z)
         found = solve_normal(problem.Z, y, bound, rho, problem.squared, min(spec.tol, EXACT))
-        if problem.squared:
-            return problem.answer(y * found.alpha, found.bias, "optimal", _since(start), found.steps)
     else:
         K = problem.gram(grams)
         kernel = Columns(K, np.arange(len(y)), problem.facing)
         found = solve_normal(_low_rank(K), y, bound, rho, tol=GUESS)
-    exact, a = None, y * found.guess(bound)
+    answers = []
+    a = y * found.guess(bound)
     between = np.count_nonzero((a != 0) & (np.abs(a) < bound))
-    if not linear or between <= 2 * problem.Z.shape[1] + 2:  # equal rows on the margin need no order
+    # Equal rows on the margin need no order.
+    if not linear or (between <= 2 * problem.Z.shape[1] + 2 and not problem.squared):
         exact = polish(kernel, y, bound, a, spec.tol, rho)
-    if exact is not None:
-        return problem.answer(exact.a, exact.bias, "optimal", _since(start), found.steps, exact.scores)
-    if linear:
-        a = y * np.minimum(found.alpha, bound)
-        return problem.answer(a, found.bias, "optimal", _since(start), found.steps)
+        if exact is not None:
+            answers.append(
+                problem.answer(exact.a, exact.bias, "optimal", _since(start), found.steps, exact.scores)
+            )
+    if linear and not (answers and answers[0].residuals.worst <= spec.tol):
+        a = y * (found.alpha if problem.squared else np.minimum(found.alpha, bound))
+        answers.append(problem.answer(a, found.bias, "optimal", _since(start), found.steps, coef=found.c))
+    if answers:
+        return min(answers, key=lambda answer: answer.residuals.worst)
     raise SolverFailed(
         "NORMAL: a kernel of low rank has too many other rows on the margin. Use solver='auto', or a smaller "
         "C."
@@ -124,7 +132,8 @@ class Interior:
     ----------
     alpha, beta : the multiplier of every row, and what is left to its bound: both positive.
     slack, left : xi and s, both positive.
-    bias : b; c is the sum of all alpha y phi.
+    c, bias : as the steps have them; c is also the sum of all alpha y phi, but for rounding, which large rows
+        make much of.
     gap : the relative duality gap.
     steps : how many it took.
     """
@@ -133,6 +142,7 @@ class Interior:
     beta: Array
     slack: Array
     left: Array
+    c: Array
     bias: float
     gap: float
     steps: int
@@ -168,7 +178,7 @@ def solve_normal(
     alpha = _middle(y, bound)
     beta, xi, s = bound - alpha, np.full(n, 2.0), np.ones(n)
     c, b = np.zeros(Phi.shape[1]), 0.0
-    best, since = np.inf, 0
+    best, lowest, since = np.inf, np.full(2, np.inf), 0
     least = 1e-12 * float(bound.sum())  # with margins of zero the optimum is zero
     for step in range(1, max_steps + 1):
         if squared:  # whatever beta and xi were, they ask nothing
@@ -181,25 +191,26 @@ def solve_normal(
         dual = float(rho @ alpha) - 0.5 * float(total @ total) - (float(alpha @ xi) / 2 if squared else 0.0)
         off_c = float(np.abs(c - total).max(initial=0.0)) / (1.0 + float(np.abs(c).max(initial=0.0)))
         worst = max(abs(primal - dual) / max(primal, least), abs(balance) / float(alpha.max()), off_c)
-        since += 1
+        left = float(alpha @ s) + (0.0 if squared else float(beta @ xi))
+        found = np.array([abs(primal - dual), left])
+        since = 0 if worst < best or np.any(found < 0.9 * lowest) else since + 1
+        lowest = np.minimum(lowest, found)
         if worst < best:
-            best, since = worst, 0
-            answer = Interior(alpha, beta, xi, s, b, worst, step)
-        if worst <= tol or since > 5:  # or rounding has had the last word
+            best, answer = worst, Interior(alpha, beta, xi, s, c, b, worst, step)
+        if worst <= tol or since > (PATIENCE if best > GUESS else 5):  # or rounding has had the last word
             break
         W = 1.0 / (s / alpha + (0.5 / bound if squared else xi / beta))
-        factor = _factor(Phi, W)
+        factor, size = _factor(Phi, W)
         if factor is None:
             break
         off = scores - rho + xi - s
-        left = float(alpha @ s) + (0.0 if squared else float(beta @ xi))
         target, bent_s, bent_xi = 0.0, np.zeros(n), np.zeros(n)
         for correcting in (False, True):
             to_s = (target - bent_s) / alpha - s
             to_xi = np.zeros(n) if squared else (target - bent_xi) / beta - xi
             pull = W * (to_s - to_xi - off)
             right = np.append((y * pull) @ Phi + total - c, float(y @ pull) + balance)
-            move = cho_solve(factor, right, check_finite=False)
+            move = cho_solve(factor, right / size, check_finite=False) / size
             da = pull - W * y * (Phi @ move[:-1] + move[-1])
             ds = to_s - s / alpha * da
             dxi = to_xi if squared else to_xi + xi / beta * da
@@ -221,8 +232,11 @@ def _middle(y: Array, bound: Array) -> Array:
     return 0.5 * bound * np.where(y > 0, min(1.0, down / up), min(1.0, up / down))
 
 
-def _factor(Phi: Any, W: Array) -> tuple[Array, bool] | None:
-    """The Cholesky factor of the normal equations; None if rounding leaves none."""
+def _factor(Phi: Any, W: Array) -> tuple[tuple[Array, bool] | None, Array]:
+    """The Cholesky factor of the normal equations brought to unit diagonal, if there is one, and the roots.
+
+    Few rows of large weight leave the rest to rounding: what is lifted there, the next step corrects.
+    """
     d = Phi.shape[1]
     M = np.zeros((d + 1, d + 1))
     if issparse(Phi):
@@ -239,11 +253,14 @@ def _factor(Phi: Any, W: Array) -> tuple[Array, bool] | None:
     M[d, :d] = M[:d, d]
     M[d, d] = W.sum()
     M[np.arange(d), np.arange(d)] += 1.0
-    try:
-        factor: tuple[Array, bool] = cho_factor(M, lower=True, check_finite=False)
-    except LinAlgError:
-        return None
-    return factor
+    size = np.sqrt(M.diagonal())
+    M /= size
+    M /= size[:, None]
+    for lift in (0.0, *10.0 ** np.arange(-15, -8)):
+        M[np.arange(d + 1), np.arange(d + 1)] = 1.0 + lift
+        with suppress(LinAlgError):
+            return cho_factor(M, lower=True, check_finite=False), size
+    return None, size
 
 
 def _reach(x: Array, dx: Array) -> float:

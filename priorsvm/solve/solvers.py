@@ -350,9 +350,8 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any], corner: 
         if any(option in reason for option in options):
             raise InvalidInput(f"{name} does not take these solver_options: {reason}") from error
         raise SolverFailed(
-            f"{name} broke down: {reason} "
-            f"Try another solver ({_others(name, compiled)}){_scaling(compiled)}. "
-            "Hard blocks that contradict each other can be the reason too: soften one with hard=False."
+            f"{name} broke down: {reason} Try another solver ({_others(name, compiled)}){_scaling(compiled)}."
+            f"{_hard(compiled)}"
         ) from error
     except (TypeError, ValueError, AttributeError) as error:
         if not options:
@@ -430,7 +429,9 @@ def _no_answer(compiled: Compiled, name: str) -> PriorSVMError:
             f"{name} says '{status}', which it cannot certify. Ask one that can for a verdict: "
             f"{', '.join(n for n in installed() if SOLVERS[n].certifies)}."
         )
-    if status == cp.INFEASIBLE:
+    # Without a block that forbids anything there is no such thing: the solver has lost its way among numbers
+    # of very different size.
+    if status == cp.INFEASIBLE and any(m.block.may_forbid for m in compiled.members):
         found = conflict_error(compiled, lambda problem: is_infeasible(problem), least)
         if found is not None:
             return found
@@ -447,7 +448,7 @@ def _no_answer(compiled: Compiled, name: str) -> PriorSVMError:
             return Unbounded(
                 f"{name} found that the objective has no lower bound: {whose}. Penalties must be nonnegative."
             )
-        # A sum of nonnegative terms: the solver has lost its way among numbers of very different size.
+        # A sum of nonnegative terms: lost, too.
     return SolverFailed(
         f"{name} ended with status '{status}' and no answer. Try another solver "
         f"({_others(name, compiled)}){_scaling(compiled)}, or a smaller C (it is {compiled.spec.C:g})."

@@ -141,21 +141,30 @@ class Weighted:
         seconds: float,
         steps: int | None = None,
         scores: Array | None = None,
+        coef: Array | None = None,
     ) -> Answer:
-        """f and what it is worth, from signed multipliers; ``scores`` is f on the rows, if known."""
+        """f and what it is worth, from signed multipliers; ``scores`` is f on the rows, if known.
+
+        The weights ``coef`` of a linear machine are the sum of all a z, unless they are known better than to
+        its rounding errors.
+        """
         support = np.flatnonzero(a)
         alpha = np.zeros(self.size)
         alpha[self.active] = np.abs(a)
         f: Fitted
         if self.spec.kernel is None:
-            coef = np.asarray(a[support] @ self.Z[support])
+            summed = np.asarray(a[support] @ self.Z[support])
+            coef = summed if coef is None else coef
             f = self.features.fitted(coef, bias - float(coef @ self.middle))
             scores = self.Z @ coef + bias if scores is None else scores
+            halves = 0.5 * float(coef @ coef), 0.5 * float(summed @ summed)
         else:
             f = FittedKernel(bias, self.spec.kernel, self.X[support], a[support], self.spec.scale)
             scores = f.value(self.X) if scores is None else scores
-        half = 0.5 * float(a @ (scores - bias))
-        value, found = judged(half, self.y * scores, np.abs(a), self.bound, self.y, self.margin, self.squared)
+            halves = (0.5 * float(a @ (scores - bias)),) * 2
+        value, found = judged(
+            halves, self.y * scores, np.abs(a), self.bound, self.y, self.margin, self.squared
+        )
         return Answer(f, alpha, value, found, status, seconds, steps)
 
 
@@ -165,14 +174,27 @@ def worth_sharing(rows: int, columns: int) -> bool:
 
 
 def judged(
-    half: float, scores: Array, alpha: Array, bound: Array, y: Array, margin: Array, squared: bool = False
+    halves: tuple[float, float],
+    scores: Array,
+    alpha: Array,
+    bound: Array,
+    y: Array,
+    margin: Array,
+    squared: bool = False,
 ) -> tuple[float, Residuals]:
-    """The objective and its residuals, from half the squared norm, y f of all rows, and their multipliers."""
+    """The objective and its residuals, from y f of all rows and their multipliers.
+
+    ``halves`` are half the squared norms of f and of what the multipliers sum up to, the same but for
+    rounding. The gap is relative to the objective, or where that is nearly zero to what f = 0 may have: a
+    machine is no better solved for its small costs.
+    """
+    half, summed = halves
     xi = np.maximum(margin - scores, 0.0)
     primal = half + float(bound @ (xi**2 if squared else xi))
-    dual = float(margin @ alpha) - half
+    dual = float(margin @ alpha) - summed
     if squared:
         costly = bound > 0
         dual -= 0.25 * float(alpha[costly] ** 2 @ (1.0 / bound[costly]))
-    balance = abs(float(alpha @ y)) / (1.0 + float(alpha.max(initial=0.0)))
-    return primal, Residuals(0.0, 0.0, balance, abs(primal - dual) / (1.0 + abs(primal)))
+    balance = abs(float(alpha @ y)) / max(float(alpha.sum()), 1e-300)
+    size = abs(primal) + min(1.0, float(bound.sum()))
+    return primal, Residuals(0.0, 0.0, balance, abs(primal - dual) / size)

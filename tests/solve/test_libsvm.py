@@ -125,6 +125,25 @@ def test_wrong_answers_of_the_single_precision_cache_are_not_believed(n, C, shif
     assert model._machines[0].certificate().worst <= 1e-2
 
 
+@pytest.mark.parametrize("shift", [2.0**20, 2.0**30])
+def test_rows_far_from_the_origin(data, shift):
+    """Whole numbers of 1/1024 are moved without rounding, and an RBF knows differences only."""
+    X, y = data
+    X = np.round(1024 * X) / 1024
+    near, far = (PriorSVC(kernel=RBF(0.3), C=10.0, solver="LIBSVM").fit(Z, y) for Z in (X, X + shift))
+    np.testing.assert_allclose(far.decision_function(X + shift), near.decision_function(X), atol=1e-9)
+
+
+def test_multipliers_of_one_class_alone_are_no_start(data):
+    """All rows of a class at their bounds and none of the other: no bias lies between them."""
+    X, y = data
+    s, bound = np.where(y == 1, 1.0, -1.0), np.full(len(y), 2.0)
+    K = RBF(0.2)(X)
+    kernel = active.Columns(K, np.arange(len(y)), lambda _: K)
+    found = active.polish(kernel, s, bound, np.where(s > 0, 2.0, 0.0), 1e-6)
+    assert found is None or abs(found.a.sum()) < 1e-9
+
+
 def test_libsvm_itself_answers_as_svc(data):
     """It is called below SVC, so a new scikit-learn may move it: then this test says so."""
     X, y = data

@@ -1,14 +1,17 @@
 """The interior point on normal equations: against LIBSVM and Clarabel, and where it is chosen."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import make_classification
 
 from priorsvm import RBF, ClassCosts, OddnessHint, PriorSVC, SampleCosts, load, save
-from priorsvm.errors import InvalidInput, SolverFailed, SolverUnsuited
+from priorsvm.errors import InaccurateSolution, InvalidInput, SolverFailed, SolverUnsuited
 from priorsvm.solve.active import Columns, Linear, polish
 from priorsvm.solve.normal import solve_normal
+from priorsvm.solve.weighted import judged
 
 
 def rows(n=400, d=6, noise=0.1, seed=0):
@@ -50,6 +53,56 @@ def test_linear_machines_agree_with_clarabel(C, loss):
     assert (ours.solver_, ours.status_) == ("NORMAL", "optimal")
     assert ours.objective_ == pytest.approx(other.objective_, rel=1e-7)
     np.testing.assert_allclose(ours.coef_, other.coef_, atol=1e-5 * np.abs(other.coef_).max())
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_costs_over_sixteen_orders(loss):
+    """The gap relative to the objective rises before it falls, which is no reason to stop."""
+    X, y, _ = rows(150, 6)
+    costs = 10.0 ** np.random.default_rng(0).uniform(-8, 8, len(y))
+    model = PriorSVC(SampleCosts(costs), loss=loss, solver="NORMAL").fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InaccurateSolution)  # by Clarabel, of its multipliers
+        other = PriorSVC(SampleCosts(costs), loss=loss, solver="CLARABEL").fit(X, y)
+    assert model.status_ == "optimal"
+    assert model.objective_ == pytest.approx(other.objective_, rel=1e-7)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_large_margins_at_a_large_cost(loss):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(60, 50)), np.arange(60) % 2
+    prior = SampleCosts(margins=rng.choice([0.5, 1.0, 2.0, 100.0], 60))
+    machine = PriorSVC(prior, C=1.5e4, loss=loss, scale="minmax")
+    values = [machine.set_params(solver=s).fit(X, y).objective_ for s in ("NORMAL", "CLARABEL")]
+    assert values[0] == pytest.approx(values[1], rel=1e-7)
+
+
+def test_large_rows_that_repeat():
+    """Equal rows of size 1e5: f from the multipliers would be what rounding leaves of their sum."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(320, 20)))
+    X[:160] = X[rng.integers(320, size=160)]
+    y = (X[:, 0] + rng.normal(size=320) > 1.5).astype(int)
+    model, other = (PriorSVC(C=0.5, solver=s).fit(1e5 * X, y) for s in ("NORMAL", "CLARABEL"))
+    small = PriorSVC(C=5e9, solver="NORMAL").fit(X, y)
+    assert model.status_ == "optimal"
+    assert model.objective_ == pytest.approx(other.objective_, rel=1e-7)
+    assert model.objective_ == pytest.approx(1e-10 * small.objective_, rel=1e-7)
+    assert model._machines[0].certificate().worst <= 1e-6
+
+
+def test_small_costs_are_no_excuse():
+    """A gap of 1e-7 is nothing beside 1, and much beside an objective of 1e-5."""
+    X, y, s = rows(60, 2)
+    f = np.zeros(len(y))
+    for cost in (1e-7, 1.0):
+        value, found = judged((0.0, 0.0), f, np.zeros(len(y)), np.full(len(y), cost), s, np.ones(len(y)))
+        assert value == pytest.approx(60 * cost)
+        assert found.gap > 0.4  # f = 0 without multipliers proves nothing
+    model = PriorSVC(C=1e-8, solver="NORMAL").fit(X, y)
+    other = PriorSVC(C=1e-8 * 1e6, solver="NORMAL").fit(1e-3 * X, y)
+    np.testing.assert_allclose(model.decision_function(X), other.decision_function(1e-3 * X), atol=1e-9)
 
 
 @pytest.mark.parametrize("C", 10.0 ** np.arange(-3, 7))

@@ -1,6 +1,7 @@
 """Which solver solves what, what its answer is worth, and what the user is told."""
 
 import warnings
+from types import SimpleNamespace
 
 import cvxpy as cp
 import numpy as np
@@ -32,7 +33,7 @@ from priorsvm.errors import (
     SolverUnsuited,
     Unbounded,
 )
-from priorsvm.solve import solvers
+from priorsvm.solve import plain, solvers
 from priorsvm.solve.solvers import SOLVERS, able, classify, installed
 
 # How far an objective may be from the true one, relatively: one table, keyed by solver.
@@ -439,3 +440,34 @@ def test_auto_says_that_schur_had_no_answer(monkeypatch):
     assert "CLARABEL after SCHUR had no answer" in str(model.report_)
     with pytest.raises(SolverFailed, match="SCHUR broke down"):
         model.set_params(solver="SCHUR").fit(X, y)
+
+
+def test_auto_says_which_routes_had_no_answer(monkeypatch):
+    """Not only SCHUR: LIBSVM and NORMAL, and whoever else was asked in vain."""
+    X, y = make_classification(60, 4, random_state=0)
+    fails = SimpleNamespace(
+        obstacle=lambda *_: None, solve=lambda *_: (_ for _ in ()).throw(SolverFailed("Nothing."))
+    )
+    monkeypatch.setitem(plain.ROUTES, "LIBSVM", fails)
+    model = PriorSVC().fit(X, y)
+    assert model._machines[0].outcome.before == ("LIBSVM",)
+    assert "NORMAL after LIBSVM had no answer" in str(model.report_)
+    monkeypatch.setitem(plain.ROUTES, "NORMAL", fails)
+    assert PriorSVC().fit(X, y)._machines[0].outcome.before == ("LIBSVM", "NORMAL")
+    listed = PriorSVC(solver=["NORMAL", "CLARABEL"]).fit(X, y)
+    assert (listed.solver_, listed._machines[0].outcome.before) == ("CLARABEL", ("NORMAL",))
+    with pytest.raises(SolverFailed, match="Nothing"):
+        PriorSVC(solver="NORMAL").fit(X, y)
+
+
+def test_no_conflict_is_suspected_where_nothing_is_forbidden(monkeypatch):
+    """A soft machine always has an answer, whatever a solver says of it."""
+    X, y = make_classification(30, 4, random_state=0)
+
+    def lost(problem, name, **_):
+        problem._status = "infeasible"
+
+    monkeypatch.setattr(solvers, "_run", lost)
+    with pytest.raises(SolverFailed, match=r"'infeasible' and no answer.*smaller C") as caught:
+        PriorSVC(solver="CLARABEL").fit(X, y)
+    assert "hard" not in str(caught.value)
