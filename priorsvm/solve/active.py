@@ -1,12 +1,13 @@
-r"""An active-set method for the dual of a weighted SVM: from a good guess to the exact answer.
+r"""An active-set method for the dual of a machine whose rows are linear in f: from a good guess to the answer.
 
-.. math:: \max_a\; (\rho y)^\top a - \tfrac12 a^\top K a \quad\text{s.t.}\quad 0 \le y_i a_i \le C_i, \quad
-          \textstyle\sum_i a_i = 0,
+.. math:: \max_a\; \rho^\top a - \tfrac12 a^\top K a \quad\text{s.t.}\quad l \le a \le u, \quad
+          e^\top a = 0, \qquad e \ge 0 .
 
-where :math:`a_i = y_i \alpha_i`. Rows strictly between their bounds are free and lie on the margin,
-:math:`K_{FF}\,\Delta a + b = (\rho y - Ka)_F`. The step towards that ends where a row meets a bound, which it
-then keeps. Once the whole step can be taken, rows on the wrong side of the margin become free. The objective
-never falls, so no set of free rows comes twice.
+A weighted SVM has :math:`a_i = y_i \alpha_i` between 0 and :math:`y_i C_i`, asks for :math:`\rho_i y_i`, and
+its bias is in every row, :math:`e = 1`. Rows strictly between their bounds are free and get what they ask for,
+:math:`K_{FF}\,\Delta a + b\,e_F = (\rho - Ka)_F`. The step towards that ends where a row meets a bound,
+which it then keeps. Once the whole step can be taken, rows on the wrong side of what they ask become free. The
+objective never falls, so no set of free rows comes twice.
 """
 
 from __future__ import annotations
@@ -86,6 +87,19 @@ class Linear:
 
 
 @dataclass(frozen=True, eq=False)
+class Bounds:
+    """What the rows ask of f, the bounds of their multipliers, and how often each has the bias."""
+
+    asked: Array
+    low: Array
+    high: Array
+    balance: Array
+
+    def some(self, rows: Array) -> Bounds:
+        return Bounds(self.asked[rows], self.low[rows], self.high[rows], self.balance[rows])
+
+
+@dataclass(frozen=True, eq=False)
 class Polished:
     """The signed multipliers, the bias, f on all rows, and the steps taken."""
 
@@ -104,96 +118,114 @@ def polish(
     margin: Array | float = 1.0,
     effort: float = 5.0,
 ) -> Polished | None:
-    """The exact answer, from signed multipliers ``a`` near it; None if that takes too much work.
+    """The exact answer of a weighted SVM, from signed multipliers ``a`` near it; None if that is too much work.
 
     ``effort`` is counted in factorisations of a matrix between all rows.
     """
-    n, steps, work, asked = len(y), 0, 0.0, y * margin
-    at_bound = np.abs(a) > (1 - 1e-8) * bound
-    free = (a != 0) & ~at_bound
-    a = np.where(at_bound, y * bound, a)
+    signed = y * bound
+    rows = Bounds(y * margin, np.minimum(signed, 0.0), np.maximum(signed, 0.0), np.ones(len(y)))
+    return optimise(kernel, rows, a, tol, effort)
+
+
+def optimise(kernel: Kernel, rows: Bounds, a: Array, tol: float, effort: float = 5.0) -> Polished | None:
+    """The exact answer for rows of any kind, from multipliers ``a`` near it; None if that is too much work."""
+    n, steps, work, low, high = len(a), 0, 0.0, rows.low, rows.high
+    width = high - low
+    near = np.where(np.isfinite(width), 1e-8 * width, 0.0)
+    a = np.where(a >= high - near, high, np.where(a <= low + near, low, a))
+    free = (a > low) & (a < high)
     Ka, rough = kernel.times(a), np.inf
     while work <= effort:
         F = np.flatnonzero(free)
-        moved = _to_margin(kernel.among(F), y[F], bound[F], a[F], asked[F] - Ka[F], -float(a.sum()))
+        own, balance = rows.some(F), -float(rows.balance @ a)
+        moved = _to_margin(kernel.among(F), own, a[F], own.asked - Ka[F], balance)
         if moved is None:
             return None
         steps += moved.steps
         work += (len(F) / n) ** 3 + 20 * moved.steps * len(F) ** 2 / n**3 + 3 / n
         a[F] = moved.a
-        hit = F[moved.met]
-        free[hit], at_bound[hit] = False, a[hit] != 0
+        free[F[moved.met]] = False
         Ka = kernel.times(a)
         if not moved.whole:
             continue
-        bias = moved.bias if free.any() else _middle(y, bound, a, asked - Ka)
-        excess = y * (Ka + bias) - margin
+        bias = _middle(rows, a, Ka) if moved.bias is None else moved.bias
+        excess = Ka + bias * rows.balance - rows.asked
         slight = max(1e-3 * min(tol, 1e-6), 4e-16 * float(np.abs(a).sum()))
-        wrong = ~free & np.where(at_bound, excess > slight, excess < -slight)
+        wrong = ~free & (((a < high) & (excess < -slight)) | ((a > low) & (excess > slight)))
         before, rough = rough, float(np.abs(excess[free]).max(initial=0.0))
         if wrong.any():
             free |= wrong
-            at_bound &= ~wrong
             rough = np.inf
         elif rough <= slight or rough > 0.5 * before:  # or rounding has had the last word
-            return Polished(a, bias, Ka + bias, steps)
+            return Polished(a, bias, Ka + bias * rows.balance, steps)
     return None
 
 
 @dataclass(frozen=True, eq=False)
 class _Moved:
-    """The new multipliers of free rows, the bias, the steps, who met a bound, and whether it is done."""
+    """New multipliers of free rows, the bias if they have it, steps, who met a bound, and whether it is done."""
 
     a: Array
-    bias: float
+    bias: float | None
     steps: int
     met: list[int]
     whole: bool
 
 
-def _to_margin(K: Array, y: Array, bound: Array, a: Array, missing: Array, total: float) -> _Moved | None:
-    r"""Bring free rows to the margin, K d + b = missing with sum d = total, as far as their bounds allow.
+def _to_margin(K: Array, rows: Bounds, a: Array, missing: Array, total: float) -> _Moved | None:
+    r"""Give free rows what they ask for, K d + b e = missing with e'd = total, as far as their bounds allow.
 
     A row that meets its bound keeps it: d is 0 there from then on. Each such condition, and the sum, has a
     multiplier, so one factorisation serves many steps, for as long as rounding permits.
     """
-    n, met, steps = len(y), list[int](), 0
+    n, met, steps, e = len(a), list[int](), 0, rows.balance
     if n == 0:
-        return _Moved(a, 0.0, 0, met, True)
+        return _Moved(a, None, 0, met, True)
     # A constant more in K is one less in b, and leaves a factor where K alone has none: rows of few columns.
     more = float(K.diagonal().max(initial=0.0))
-    K, shift = K + more, more * total
+    K, shift = K + more * np.outer(e, e), more * total
     factor = _factor(K)
     if factor is None:
         return None
-    newton, V = dpotrs(factor, missing, lower=1)[0], dpotrs(factor, np.ones((n, 1)), lower=1)[0]
+    newton, V = dpotrs(factor, missing, lower=1)[0], dpotrs(factor, e[:, None], lower=1)[0]
+    loose = e > 0  # rows that can still move the sum
     while len(met) < n:
-        inner = np.vstack([V.sum(axis=0), V[met]])
-        weights = np.linalg.solve(inner, np.append(newton.sum() - total, newton[met]))
-        bias, d = float(weights[0]), newton - V @ weights
+        if V.shape[1] > len(met) and not loose.any():
+            V = V[:, 1:]
+        tied = V.shape[1] > len(met)
+        inner, right = V[met], newton[met]
+        if tied:
+            inner, right = np.vstack([e @ V, inner]), np.append(e @ newton - total, right)
+        try:
+            weights = np.linalg.solve(inner, right)
+        except np.linalg.LinAlgError:
+            return None
+        bias, d = float(weights[0]) if tied else 0.0, newton - V @ weights
         d[met] = 0.0
         off = K @ d
-        lost = np.abs(missing - off - bias)
+        lost = np.abs(missing - off - bias * e)
         lost[met] = 0.0
+        if not np.isfinite(d).all():
+            return None
         if met and lost.max() > 1e-3 * np.abs(missing).max():
             return _Moved(a, bias, steps, met, False)
         steps += 1
-        alpha, step = y * a, y * d
         with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(step < 0, -alpha / step, np.where(step > 0, (bound - alpha) / step, np.inf))
+            room = np.where(d < 0, (rows.low - a) / d, np.where(d > 0, (rows.high - a) / d, np.inf))
         t = float(room.min())
         if t >= 1:
-            return _Moved(a + d, bias + shift, steps, met, True)
+            return _Moved(a + d, bias + shift if tied else None, steps, met, True)
         hit = np.flatnonzero(room <= t)
         a, newton, missing, total = a + t * d, newton - t * d, missing - t * off, (1 - t) * total
-        a[hit] = np.where(step[hit] > 0, y[hit] * bound[hit], 0.0)
+        a[hit] = np.where(d[hit] > 0, rows.high[hit], rows.low[hit])
         met += hit.tolist()
+        loose[hit] = False
         units = np.zeros((n, len(hit)), order="F")
         units[hit, np.arange(len(hit))] = 1.0
         V = np.column_stack([V, dpotrs(factor, units, lower=1)[0]])
         if len(met) >= PINNED:
             return _Moved(a, bias, steps, met, False)
-    return _Moved(a, 0.0, steps, met, True)
+    return _Moved(a, None, steps, met, True)
 
 
 def _factor(K: Array) -> Array | None:
@@ -209,9 +241,11 @@ def _factor(K: Array) -> Array | None:
     return None
 
 
-def _middle(y: Array, bound: Array, a: Array, asked: Array) -> float:
+def _middle(rows: Bounds, a: Array, Ka: Array) -> float:
     """A bias between what the rows that could move up and those that could move down ask for."""
-    alpha = y * a
-    up = np.where(y > 0, alpha < bound, alpha > 0)
-    down = np.where(y > 0, alpha > 0, alpha < bound)
-    return 0.5 * (float(asked[up].max()) + float(asked[down].min()))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bias = (rows.asked - Ka) / rows.balance
+    least = float(bias[(rows.balance > 0) & (a < rows.high)].max(initial=-np.inf))
+    most = float(bias[(rows.balance > 0) & (a > rows.low)].min(initial=np.inf))
+    ends = [end for end in (least, most) if np.isfinite(end)]
+    return sum(ends) / max(len(ends), 1)
