@@ -610,7 +610,7 @@ class AnyFunction(Decision):
 
 
 class Values(Decision):
-    r"""f by its values and slopes alone, which are variables; what ties them to each other is left to a solver.
+    r"""f by its values and slopes alone, which are variables that nothing ties to each other.
 
     Blocks that ask for more of f are told that there is no more (:class:`MissingCapability`).
 
@@ -661,7 +661,7 @@ class Values(Decision):
         raise AttributeError(name)
 
     @property
-    def length(self) -> Any:  # type: ignore[override]
+    def length(self) -> Any:
         """Not known: the norm is what a solver has to find."""
         raise MissingCapability("it asks for the norm of f.")
 

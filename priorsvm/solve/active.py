@@ -1,12 +1,13 @@
-r"""An active-set method for the dual of a machine whose rows are linear in f: from a good guess to the answer.
+r"""An active-set method for the dual of a machine of rows: from a good guess to the exact answer.
 
 .. math:: \max_a\; \rho^\top a - \tfrac12 a^\top K a \quad\text{s.t.}\quad l \le a \le u, \quad
           e^\top a = 0, \qquad e \ge 0 .
 
-A weighted SVM has :math:`a_i = y_i \alpha_i` between 0 and :math:`y_i C_i`, asks for :math:`\rho_i y_i`, and
-its bias is in every row, :math:`e = 1`. Rows strictly between their bounds are free and get what they ask for,
-:math:`K_{FF}\,\Delta a + b\,e_F = (\rho - Ka)_F`. The step towards that ends where a row meets a bound,
-which it then keeps. Once the whole step can be taken, rows on the wrong side of what they ask become free. The
+Rows ask for a value :math:`\rho` of f, and e says how often the bias is in it. A weighted SVM has
+:math:`a_i = y_i \alpha_i` between 0 and :math:`y_i C_i`, a target of :math:`\pm 1`, and :math:`e = 1`. Rows
+strictly between their bounds are free and get what they ask for,
+:math:`K_{FF}\,\Delta a + b\,e_F = (\rho - Ka)_F`. The step towards that ends where a row meets a bound, which
+it then keeps. Once the whole step can be taken, rows on the wrong side of their target become free. The
 objective never falls, so no set of free rows comes twice.
 """
 
@@ -118,7 +119,7 @@ def polish(
     margin: Array | float = 1.0,
     effort: float = 5.0,
 ) -> Polished | None:
-    """The exact answer of a weighted SVM, from signed multipliers ``a`` near it; None if that is too much work.
+    """The exact answer of a weighted SVM, from signed multipliers near it; None if that is too much work.
 
     ``effort`` is counted in factorisations of a matrix between all rows.
     """
@@ -128,7 +129,7 @@ def polish(
 
 
 def optimise(kernel: Kernel, rows: Bounds, a: Array, tol: float, effort: float = 5.0) -> Polished | None:
-    """The exact answer for rows of any kind, from multipliers ``a`` near it; None if that is too much work."""
+    """The exact answer for rows of any kind, from multipliers near it; None if that is too much work."""
     n, steps, work, low, high = len(a), 0, 0.0, rows.low, rows.high
     width = high - low
     near = np.where(np.isfinite(width), 1e-8 * width, 0.0)
@@ -163,7 +164,7 @@ def optimise(kernel: Kernel, rows: Bounds, a: Array, tol: float, effort: float =
 
 @dataclass(frozen=True, eq=False)
 class _Moved:
-    """New multipliers of free rows, the bias if they have it, steps, who met a bound, and whether it is done."""
+    """New multipliers of free rows, the bias if they have it, steps, who met a bound, and if it is done."""
 
     a: Array
     bias: float | None

@@ -202,10 +202,9 @@ def fit_machine(
     verbose: int = 0,
     maps: Cache | None = None,
     grams: Cache | None = None,
-    compiled: Compiled | None = None,
-    held: rows.Held | None = None,
+    before: Machine | None = None,
 ) -> Machine:
-    """Fit one binary machine. ``maps``, ``grams``, ``compiled``, ``held`` are what an earlier fit can share."""
+    """Fit one binary machine. ``maps`` and ``grams`` are shared with others; ``before`` is a like one."""
     from tqdm import tqdm
 
     members = list(members)
@@ -217,6 +216,7 @@ def fit_machine(
     iterative = [m for m in members if m.weight > 0 and m.block.iterative]
     if iterative and grams is None:
         grams = Cache()  # the next round is likely to have the same rows
+    compiled, held = (None, None) if before is None else (before.compiled, before.held)
     history: list[dict[str, Any]] = []
     rounds: list[Outcome] = []
     bar = tqdm(disable=not (verbose and iterative), desc="rounds", leave=False)

@@ -1,10 +1,10 @@
 r"""The route of machines whose blocks are rows of f: an active-set method on the dual.
 
 Margins, points of regions and pairs of hints all ask something of values of f, each with a slack of its own.
-CVXPY compiles the problem with these values as variables that nothing ties to each other; :mod:`.shape` reads
-the rows from its data; the kernel matrix, made once, ties them. LIBSVM, shown the rows that are margins, finds
-nearly all multipliers, and :func:`.active.optimise` the exact ones for all rows. Factors are of the rows
-between their bounds only, where an interior point factors all of them at every step.
+CVXPY compiles the problem with these values as variables that nothing ties to each other, :mod:`.shape` reads
+the rows from its data, and the kernel matrix, made once, ties them. LIBSVM is shown the rows that are margins
+and finds nearly all multipliers; :func:`.active.optimise` finds the exact ones of all rows. Its factors are
+of the rows between their bounds only, where an interior point factors all of them at every step.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.sparse import issparse
 
 from ..assemble import Compiled, Spec
 from ..cache import Cache
 from ..decision import Atoms, Fitted, KernelMap, LinearMap, Values, refuse_beyond_memory
-from ..diagnose import Residuals, residuals
+from ..diagnose import Residuals, adjoints, residuals
 from ..errors import MissingCapability, SolverFailed, SolverUnsuited
 from ..prior import Member
-from ..rows import as_keys
+from ..rows import as_keys, same
 from ..sample import Array, Sample
 from . import libsvm
 from .active import Bounds, Columns, optimise
@@ -37,7 +36,7 @@ from .weighted import gram
 # "auto" takes this route from so many rows on.
 ROWS = 100
 
-# Work of the active-set method, in factorisations of a matrix between all rows; more for the smallest problems.
+# Work of the active-set method, in factorisations of a matrix between all rows; more where rows are few.
 EFFORT, SMALL = 10.0, 2000.0
 
 # A bound that no multiplier reaches, for LIBSVM, which wants one.
@@ -60,7 +59,7 @@ def obstacle(spec: Spec, members: Sequence[Member], sample: Sample) -> str | Non
 
 def prefers(spec: Spec, sample: Sample) -> bool:
     """Whether ``solver="auto"`` takes this route when it can."""
-    return spec.kernel is not None and np.count_nonzero(sample.cost) >= ROWS
+    return spec.kernel is not None and int(np.count_nonzero(sample.cost)) >= ROWS
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +92,7 @@ class Held(Compiled):
         self.atoms = _together([atoms for _, atoms, _ in self.f.asked])
         self.biased = np.concatenate([np.full(g.size, biased) for g, _, biased in self.f.asked])
         self._require_centres()
+        self._adjoints: dict[int, Any] = {}
         self._K: Array | None = None
         self._Q: tuple[Any, Array] | None = None
 
@@ -114,9 +114,7 @@ class Held(Compiled):
         for _, atoms, _ in self.f.asked:
             rows = atoms.points if atoms.directions is None else np.hstack([atoms.points, atoms.directions])
             if not known.issuperset(as_keys(rows)):
-                raise SolverUnsuited(
-                    _unsuited("f is asked for values or slopes that it does not expand over")
-                )
+                raise SolverUnsuited(_unsuited("f is asked for what it does not expand over"))
 
     def solve(self) -> Solved:
         """Solve the problem; multipliers and values are left in its constraints and variables."""
@@ -131,12 +129,11 @@ class Held(Compiled):
         K = self._gram()
         Q = self._between(shape.R, K)
         before = time.perf_counter()
-        n, rows = len(Q), np.arange(len(Q))
+        rows = np.arange(len(Q))
         Q[rows, rows] += shape.diagonal
         a = _guess(Q, shape)
-        found = optimise(
-            Columns(Q, rows, lambda some: Q[:, some]), shape.bounds, a, self.spec.tol, _effort(n)
-        )
+        kernel = Columns(Q, rows, lambda some: Q[:, some])
+        found = optimise(kernel, shape.bounds, a, self.spec.tol, max(EFFORT, SMALL / len(Q)))
         Q[rows, rows] -= shape.diagonal
         seconds = time.perf_counter() - before
         if found is None:
@@ -154,6 +151,21 @@ class Held(Compiled):
         outcome = Outcome("ROWS", "optimal", judged, rest, seconds, found.steps)
         return Solved(self._fitted(nu, found.bias), np.asarray(self.values.value), value, outcome)
 
+    def jacobians(self) -> dict[int, Any]:
+        """As of any problem; what is affine stays as it is, whatever the weights."""
+        known, one = super().jacobians(), np.ones(1)
+        for constraint in self.constraints.values():
+            if constraint.id not in known:
+                if constraint.id not in self._adjoints:
+                    self._adjoints[constraint.id] = adjoints(constraint.expr)
+                known[constraint.id] = self._adjoints[constraint.id]
+        slopes = {v: part(one) for v, part in known[id(self.problem.objective)][0].items()}
+        for term in self.terms:
+            for variable, part in adjoints(term.expression).items():
+                slopes[variable] = slopes.get(variable, 0.0) + term.parameter.value * part(one)
+        known[id(self.problem.objective)] = {v: lambda m, s=s: s for v, s in slopes.items()}, None
+        return known
+
     def _residuals(self, nu: Array) -> Residuals:
         """Of the problem as it is stated: f has the weights that the rows' multipliers give it."""
         found = residuals(self.problem, self.jacobians())
@@ -164,10 +176,8 @@ class Held(Compiled):
         """Whose variable does not fit."""
         for variable in self.problem.variables():
             if error.column is not None and error.column in columns[variable.id]:
-                labels = [
-                    k for k, c in self.constraints.items() if variable.id in {v.id for v in c.variables()}
-                ]
-                block = (labels or ["svm."])[-1].partition(".")[0]
+                has = [k for k, c in self.constraints.items() if variable.id in {v.id for v in c.variables()}]
+                block = (has or ["svm."])[-1].partition(".")[0]
                 return f"'{variable.name()}' of block '{block}' {error}"
         return f"it {error}"
 
@@ -206,7 +216,7 @@ class Held(Compiled):
 
     def _between(self, R: Any, K: Array) -> Array:
         """R K R', kept for the next weights; rows that are values themselves need no product."""
-        if self._Q is not None and R.shape == self._Q[0].shape and (R != self._Q[0]).nnz == 0:
+        if self._Q is not None and same(R, self._Q[0]):
             return self._Q[1]
         single = (np.diff(R.indptr) == 1) & (R.data[R.indptr[:-1]] == 1.0)  # no row is empty
         plain, other = np.flatnonzero(single), np.flatnonzero(~single)
@@ -245,10 +255,6 @@ def _slice(which: Array) -> Any:
     if len(which) and which[-1] - which[0] == len(which) - 1 and (np.diff(which) == 1).all():
         return slice(int(which[0]), int(which[-1]) + 1)
     return which
-
-
-def _effort(n: int) -> float:
-    return max(EFFORT, SMALL / n)
 
 
 def _guess(Q: Array, shape: Shape) -> Array:

@@ -6,10 +6,11 @@ r"""Whether a problem of f is one of rows, each with a slack of its own, and whi
 where a slack is absent, nonnegative at a price :math:`c_r = u_r \sigma_r`, or squared,
 :math:`c_r = \sigma_r^2 / 2 D_r`. Its dual has a bound for each row and one equation,
 
-.. math:: \max_\lambda\; \rho^\top\lambda - \tfrac12 \lambda^\top (R K R^\top + D) \lambda \quad\text{s.t.}\quad
-          l \le \lambda \le u, \quad e^\top\lambda = 0, \qquad e = R\,[\text{the value has a bias}],
+.. math:: \max_\lambda\; \rho^\top\lambda - \tfrac12 \lambda^\top (R K R^\top + D) \lambda
+          \quad\text{s.t.}\quad l \le \lambda \le u, \quad e^\top\lambda = 0,
 
-with K the inner products of what is asked for. Rows are turned so that :math:`e \ge 0`.
+with K the inner products of what is asked of f, and e how often the bias is in a row. Rows are turned so that
+:math:`e \ge 0`.
 """
 
 from __future__ import annotations
