@@ -1,14 +1,16 @@
 r"""An active-set method for the dual of a machine of rows: from a good guess to the exact answer.
 
 .. math:: \max_a\; \rho^\top a - \tfrac12 a^\top K a \quad\text{s.t.}\quad l \le a \le u, \quad
-          e^\top a = 0, \qquad e \ge 0 .
+          e^\top a = 0, \quad T^\top a \le \mu, \qquad e \ge 0 .
 
 Rows ask for a value :math:`\rho` of f, and e says how often the bias is in it. A weighted SVM has
 :math:`a_i = y_i \alpha_i` between 0 and :math:`y_i C_i`, a target of :math:`\pm 1`, and :math:`e = 1`. Rows
 strictly between their bounds are free and get what they ask for,
-:math:`K_{FF}\,\Delta a + b\,e_F = (\rho - Ka)_F`. The step towards that ends where a row meets a bound, which
-it then keeps. Once the whole step can be taken, rows on the wrong side of their target become free. The
-objective never falls, so no set of free rows comes twice.
+:math:`K_{FF}\,\Delta a + b\,e_F + T_F\zeta = (\rho - Ka)_F`; rows that share a slack :math:`\zeta_k` share a
+limit :math:`\mu_k`, and the slack is 0 unless that is reached. The step towards all this ends where a row
+meets a bound or a sum its limit, which it then keeps. Once the whole step can be taken, rows on the wrong
+side of their target become free, and limits with a negative slack are given up. The objective never falls,
+so no set of free rows comes twice.
 """
 
 from __future__ import annotations
@@ -89,15 +91,26 @@ class Linear:
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """What the rows ask of f, the bounds of their multipliers, and how often each has the bias."""
+    """The problem but for K.
+
+    Attributes
+    ----------
+    asked, low, high, balance : what rows ask for, the bounds of their multipliers, and e.
+    shares, limit : (n, k) matrix T and the k limits of :math:`T^\\top a`, for rows that share a slack; such a
+        row has a multiplier of any size, and an entry of +1 or -1 if it is nonnegative or not positive.
+    """
 
     asked: Array
     low: Array
     high: Array
     balance: Array
+    shares: Array
+    limit: Array
 
     def some(self, rows: Array) -> Bounds:
-        return Bounds(self.asked[rows], self.low[rows], self.high[rows], self.balance[rows])
+        """The same for some of the rows."""
+        asked, low, high, balance = (x[rows] for x in (self.asked, self.low, self.high, self.balance))
+        return Bounds(asked, low, high, balance, self.shares[rows], self.limit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,39 +136,46 @@ def polish(
 
     ``effort`` is counted in factorisations of a matrix between all rows.
     """
-    signed = y * bound
-    rows = Bounds(y * margin, np.minimum(signed, 0.0), np.maximum(signed, 0.0), np.ones(len(y)))
+    signed, n = y * bound, len(y)
+    low, high = np.minimum(signed, 0.0), np.maximum(signed, 0.0)
+    rows = Bounds(y * margin, low, high, np.ones(n), np.zeros((n, 0)), np.zeros(0))
     return optimise(kernel, rows, a, tol, effort)
 
 
 def optimise(kernel: Kernel, rows: Bounds, a: Array, tol: float, effort: float = 5.0) -> Polished | None:
-    """The exact answer for rows of any kind, from multipliers near it; None if that is too much work."""
+    """The exact answer for rows of any kind, from multipliers near it; None if that is too much work.
+
+    Rows that share a slack start at 0.
+    """
     n, steps, work, low, high = len(a), 0, 0.0, rows.low, rows.high
     width = high - low
     near = np.where(np.isfinite(width), 1e-8 * width, 0.0)
     a = np.where(a >= high - near, high, np.where(a <= low + near, low, a))
-    free = (a > low) & (a < high)
+    free, full = (a > low) & (a < high), np.zeros(len(rows.limit), bool)
     Ka, rough = kernel.times(a), np.inf
     while work <= effort:
         F = np.flatnonzero(free)
         own, balance = rows.some(F), -float(rows.balance @ a)
-        moved = _to_margin(kernel.among(F), own, a[F], own.asked - Ka[F], balance)
+        moved = _to_margin(kernel.among(F), own, a[F], own.asked - Ka[F], balance, full)
         if moved is None:
             return None
         steps += moved.steps
         work += (len(F) / n) ** 3 + 20 * moved.steps * len(F) ** 2 / n**3 + 3 / n
-        a[F] = moved.a
+        a[F], full = moved.a, moved.full
         free[F[moved.met]] = False
         Ka = kernel.times(a)
         if not moved.whole:
             continue
-        bias = _middle(rows, a, Ka) if moved.bias is None else moved.bias
-        excess = Ka + bias * rows.balance - rows.asked
+        given = Ka + rows.shares @ moved.slack
+        bias = _middle(rows, a, given) if moved.bias is None else moved.bias
+        excess = given + bias * rows.balance - rows.asked
         slight = max(1e-3 * min(tol, 1e-6), 4e-16 * float(np.abs(a).sum()))
         wrong = ~free & (((a < high) & (excess < -slight)) | ((a > low) & (excess > slight)))
+        given_up = full & (moved.slack < -slight)
         before, rough = rough, float(np.abs(excess[free]).max(initial=0.0))
-        if wrong.any():
+        if wrong.any() or given_up.any():
             free |= wrong
+            full &= ~given_up
             rough = np.inf
         elif rough <= slight or rough > 0.5 * before:  # or rounding has had the last word
             return Polished(a, bias, Ka + bias * rows.balance, steps)
@@ -164,59 +184,79 @@ def optimise(kernel: Kernel, rows: Bounds, a: Array, tol: float, effort: float =
 
 @dataclass(frozen=True, eq=False)
 class _Moved:
-    """New multipliers of free rows, the bias if they have it, steps, who met a bound, and if it is done."""
+    """What became of free rows.
+
+    Attributes
+    ----------
+    a, bias, slack : multipliers, the bias, if free rows have it, and the shared slacks.
+    steps : how many were taken.
+    met, full : rows that met a bound, and sums that have reached their limit.
+    whole : whether the rows have what they ask for.
+    """
 
     a: Array
     bias: float | None
+    slack: Array
     steps: int
     met: list[int]
+    full: Array
     whole: bool
 
 
-def _to_margin(K: Array, rows: Bounds, a: Array, missing: Array, total: float) -> _Moved | None:
-    r"""Give free rows what they ask for, K d + b e = missing with e'd = total, as far as their bounds allow.
+def _to_margin(K: Array, rows: Bounds, a: Array, missing: Array, total: float, full: Array) -> _Moved | None:
+    r"""Give free rows what they ask for, K d + b e + T slack = missing with e'd = total, as far as that goes.
 
-    A row that meets its bound keeps it: d is 0 there from then on. Each such condition, and the sum, has a
-    multiplier, so one factorisation serves many steps, for as long as rounding permits.
+    A row that meets its bound keeps it: d is 0 there from then on; so does a sum that meets its limit. Each
+    such condition has a multiplier, so one factorisation serves many steps, for as long as rounding permits.
     """
-    n, met, steps, e = len(a), list[int](), 0, rows.balance
+    n, met, steps, e, full = len(a), list[int](), 0, rows.balance, full.copy()
+    none = np.zeros(len(full))
     if n == 0:
-        return _Moved(a, None, 0, met, True)
+        return _Moved(a, None, none, 0, met, full, True)
     # A constant more in K is one less in b, and leaves a factor where K alone has none: rows of few columns.
     more = float(K.diagonal().max(initial=0.0))
     K, shift = K + more * np.outer(e, e), more * total
     factor = _factor(K)
     if factor is None:
         return None
-    newton, V = dpotrs(factor, missing, lower=1)[0], dpotrs(factor, e[:, None], lower=1)[0]
-    loose = e > 0  # rows that can still move the sum
+    sums = np.column_stack([e, rows.shares])
+    newton, of_sums = (dpotrs(factor, right, lower=1)[0] for right in (missing, sums))
+    V, loose = np.empty((n, 0)), np.ones(n, bool)
     while len(met) < n:
-        if V.shape[1] > len(met) and not loose.any():
-            V = V[:, 1:]
-        tied = V.shape[1] > len(met)
-        inner, right = V[met], newton[met]
-        if tied:
-            inner, right = np.vstack([e @ V, inner]), np.append(e @ newton - total, right)
-        try:
-            weights = np.linalg.solve(inner, right)
-        except np.linalg.LinAlgError:
-            return None
-        bias, d = float(weights[0]) if tied else 0.0, newton - V @ weights
-        d[met] = 0.0
-        off = K @ d
-        lost = np.abs(missing - off - bias * e)
-        lost[met] = 0.0
-        if not np.isfinite(d).all():
-            return None
-        if met and lost.max() > 1e-3 * np.abs(missing).max():
-            return _Moved(a, bias, steps, met, False)
+        held = _independent(sums * loose[:, None], np.append(True, full))
+        every = np.column_stack([of_sums[:, held], V])
+        inner = np.vstack([sums[:, held].T @ every, every[met]])
+        d, prices, wanted = np.zeros(n), np.zeros(sums.shape[1]), newton
+        for _ in range(2):  # the second time for what rounding took
+            left = np.where(held == 0, total, 0.0) - sums[:, held].T @ d
+            try:
+                weights = np.linalg.solve(inner, np.append(sums[:, held].T @ wanted - left, wanted[met]))
+            except np.linalg.LinAlgError:
+                return None
+            prices[held] += weights[: len(held)]
+            d += wanted - every @ weights
+            d[met] = 0.0
+            off = K @ d
+            lost = np.where(loose, missing - off - sums @ prices, 0.0)
+            worst, size = float(np.abs(lost).max()), float(np.abs(missing).max())
+            if not np.isfinite(worst):
+                return None
+            if worst <= 1e-10 * size:
+                break
+            wanted = dpotrs(factor, lost, lower=1)[0]
+        if met and worst > 1e-3 * size:
+            return _Moved(a, None, none, steps, met, full, False)
         steps += 1
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.where(d < 0, (rows.low - a) / d, np.where(d > 0, (rows.high - a) / d, np.inf))
-        t = float(room.min())
+            growth, spare = rows.shares.T @ d, rows.limit - rows.shares.T @ a
+            beyond = np.where(~full & (growth > 0), spare / growth, np.inf)
+        t = min(float(room.min()), float(beyond.min(initial=np.inf)))
         if t >= 1:
-            return _Moved(a + d, bias + shift if tied else None, steps, met, True)
+            bias = float(prices[0]) + shift if 0 in held else None
+            return _Moved(a + d, bias, prices[1:], steps, met, full, True)
         hit = np.flatnonzero(room <= t)
+        full |= beyond <= t
         a, newton, missing, total = a + t * d, newton - t * d, missing - t * off, (1 - t) * total
         a[hit] = np.where(d[hit] > 0, rows.high[hit], rows.low[hit])
         met += hit.tolist()
@@ -225,8 +265,17 @@ def _to_margin(K: Array, rows: Bounds, a: Array, missing: Array, total: float) -
         units[hit, np.arange(len(hit))] = 1.0
         V = np.column_stack([V, dpotrs(factor, units, lower=1)[0]])
         if len(met) >= PINNED:
-            return _Moved(a, bias, steps, met, False)
-    return _Moved(a, None, steps, met, True)
+            return _Moved(a, None, none, steps, met, full, False)
+    return _Moved(a, None, none, steps, met, full, True)
+
+
+def _independent(sums: Array, wanted: Array) -> Array:
+    """Which of the sums that are wanted are conditions of their own for the rows that can still move."""
+    some = [k for k in np.flatnonzero(wanted) if sums[:, k].any()]
+    if len(some) > 1:
+        size = np.abs(np.diag(np.linalg.qr(sums[:, some], mode="r")))
+        some = [k for k, own in zip(some, size, strict=False) if own > 1e-10 * size[0]]
+    return np.array(some, int)
 
 
 def _factor(K: Array) -> Array | None:

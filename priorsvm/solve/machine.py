@@ -618,7 +618,7 @@ class _Round:
         else:
             held = rows.Held(self.spec, self.members, self.states, self.sample)
         found = held.solve()
-        accepted, scaled = max(10 * self.spec.tol, 1e-5), self.spec.scale is not None
+        accepted, scaled = max(self.spec.tol, 1e-8), self.spec.scale is not None
         said, residuals = found.outcome.status, found.outcome.residuals
         status, remark = judge("ROWS", said, residuals, accepted, scaled=scaled)
         duals = held.duals()

@@ -39,6 +39,10 @@ ROWS = 100
 # Work of the active-set method, in factorisations of a matrix between all rows; more where rows are few.
 EFFORT, SMALL = 10.0, 2000.0
 
+# Where LIBSVM stops. Measured on 1100 rows, C = 0.1 to 100: with 0.03 and 0.1 guess and answer took 0.6 to
+# 1.1 of the time that they took with 0.01, with 0.3 0.7 to 1.5.
+ROUGH = 0.1
+
 # A bound that no multiplier reaches, for LIBSVM, which wants one.
 NEVER = 1e100
 
@@ -238,7 +242,7 @@ class Held(Compiled):
 
 
 def _unsuited(reason: str) -> str:
-    return f"ROWS cannot solve this problem: {reason}. Use solver='auto'."
+    return f"ROWS cannot solve this problem: {reason.rstrip('.')}. Use solver='auto'."
 
 
 def _together(parts: Sequence[Atoms]) -> Atoms:
@@ -266,11 +270,12 @@ def _guess(Q: Array, shape: Shape) -> Array:
     zero_end = np.where(rows.asked > 0, rows.low, rows.high)
     bound = np.minimum(np.where(rows.asked > 0, rows.high, -rows.low), NEVER)
     margins = (np.abs(rows.asked) == 1.0) & (rows.balance == 1.0) & (zero_end == 0.0) & (bound > 0)
+    margins &= ~rows.shares.any(axis=1)
     some = np.flatnonzero(margins)
     y = rows.asked[some]
     if len(some) and np.ptp(y) > 0:
         at = _slice(some)
         own = np.ascontiguousarray(Q[at, at] if isinstance(at, slice) else Q[np.ix_(at, at)])
         options = {"cache_size": 500, "max_iter": STALLED[0] + STALLED[1] * len(some), "shrinking": True}
-        a[some] = libsvm._run(own, y, bound[some], {"kernel": "precomputed"}, libsvm.ROUGH, options)[0]
+        a[some] = libsvm._run(own, y, bound[some], {"kernel": "precomputed"}, ROUGH, options)[0]
     return a

@@ -1,4 +1,4 @@
-r"""Whether a problem of f is one of rows, each with a slack of its own, and which.
+r"""Whether a problem of f is one of rows, each with one slack at most, and which.
 
 .. math:: \min\; \tfrac12\|g\|^2 + \sum_r c_r(\sigma_r) \quad\text{s.t.}\quad
           (Rv)_r + \sigma_r \ge \rho_r \;\text{or}\; = \rho_r, \qquad v = f \text{ at the points asked for},
@@ -9,8 +9,8 @@ where a slack is absent, nonnegative at a price :math:`c_r = u_r \sigma_r`, or s
 .. math:: \max_\lambda\; \rho^\top\lambda - \tfrac12 \lambda^\top (R K R^\top + D) \lambda
           \quad\text{s.t.}\quad l \le \lambda \le u, \quad e^\top\lambda = 0,
 
-with K the inner products of what is asked of f, and e how often the bias is in a row. Rows are turned so that
-:math:`e \ge 0`.
+with K the inner products of what is asked of f, and e how often the bias is in a row. Where rows share a
+slack the sum of their multipliers has the price for a bound. Rows are turned so that :math:`e \ge 0`.
 """
 
 from __future__ import annotations
@@ -55,32 +55,30 @@ class Shape:
     _rows: Array
     _slack: Array
     _scale: Array
-    _equation: Array
-    _floor: Array
 
     @classmethod
     def of(cls, data: Any, values: Array, biased: Array) -> Shape:
         """The shape, or :class:`OtherShape`; ``values`` are columns, ``biased`` says which have the bias."""
         d = _Data.of(data, values)
-        slack, scale = d.slacks()
         rows = np.flatnonzero(d.main)
-        slack, scale, equation = slack[rows], scale[rows], rows < d.zero
-        soft, at = slack >= 0, np.maximum(slack, 0)
-        price = np.where(soft, d.q[at] / np.abs(scale), 0.0)
-        curve = np.where(soft, d.p[at] / scale**2, 0.0)
-        held = d.floor[at] >= 0
+        slack, scale = d.slacks(rows)
+        soft, at, equation = slack >= 0, np.maximum(slack, 0), rows < d.zero
+        price, curve = np.where(soft, d.q[at], 0.0), np.where(soft, d.p[at] / scale**2, 0.0)
+        shared, held = soft & (np.bincount(at[soft], minlength=len(d.q))[at] > 1), d.floor[at] >= 0
         for bad, reason in (
             (~equation & (scale > 0), "is no slack: it makes a row harder"),
             (price < 0, "is paid for violations"),
             ((price > 0) & (curve > 0), "has a cost that is neither linear nor a square"),
+            (shared & (equation | (curve > 0)), "stands in several rows, and not as a slack with a price"),
             (equation & (held | (price != 0)), "softens an equation, and not by a square"),
             (~equation & ~held & (curve == 0), "has no lower end"),
         ):
             if (soft & bad).any():
                 raise OtherShape(reason, int(d.private[slack[soft & bad][0]]))
+        size = np.abs(scale)
         idle = soft & (price == 0) & (curve == 0)
         low = np.where(equation & ~idle, -np.inf, 0.0)
-        high = np.where(idle, 0.0, np.where(price > 0, price, np.inf))
+        high = np.where(idle, 0.0, np.where((price > 0) & ~shared, price / size, np.inf))
         squares = np.flatnonzero(d.p_values)  # values that are squared are rows that ask for zero
         none = np.full(len(squares), np.inf)
         units = sparse.csr_array((np.ones(len(squares)), (range(len(squares)), squares)), d.size(squares))
@@ -93,8 +91,12 @@ class Shape:
         turn = np.where(e < 0, -1.0, 1.0)
         R = sparse.csr_array(sparse.diags_array(turn) @ R)
         low, high = np.where(turn < 0, -high, low), np.where(turn < 0, -low, high)
-        bounds = Bounds(turn * asked, low, high, turn * e)
-        return cls(R, diagonal, bounds, turn, values, d, rows, slack, scale, equation, held)
+        groups, group = np.unique(slack[shared & ~idle], return_inverse=True)
+        shares = np.zeros((len(turn), len(groups)))
+        members = np.flatnonzero(shared & ~idle)
+        shares[members, group] = (turn[: len(rows)] * size)[members]
+        bounds = Bounds(turn * asked, low, high, turn * e, shares, d.q[groups])
+        return cls(R, diagonal, bounds, turn, values, d, rows, slack, scale)
 
     def answer(self, a: Array, v: Array) -> tuple[Array, Array]:
         """x and z of the data, from multipliers and values of f."""
@@ -102,11 +104,11 @@ class Shape:
         x, z = np.zeros(len(d.q_all)), np.zeros(len(d.b))
         x[self.values] = v
         left = (self.turn * (self.bounds.asked - self.R @ v))[:k]
-        multiplier = (self.turn * a)[:k]
-        soft = self._slack >= 0
-        sigma = np.where(self._equation, left, np.maximum(left, 0.0))
-        x[d.private[self._slack[soft]]] = -(sigma / self._scale)[soft]
-        z[self._rows] = multiplier
+        soft, equation = self._slack >= 0, self._rows < d.zero
+        sigma, of = np.where(equation, left, np.maximum(left, 0.0)) / -self._scale, d.private[self._slack]
+        x[of[soft & equation]] = sigma[soft & equation]
+        np.maximum.at(x, of[soft & ~equation], sigma[soft & ~equation])  # the slack that all its rows need
+        z[self._rows] = (self.turn * a)[:k]
         slope = d.p_all * x + d.q_all + d.A.T @ z
         floors = np.flatnonzero(d.floor >= 0)
         z[d.floor[floors]] = slope[d.private[floors]] / d.floor_size[floors]
@@ -175,17 +177,15 @@ class _Data:
         floor[first], size[first] = ends, -coefficient
         return cls(A, b, dims.zero, p, q, of_values, of_private, private, main, floor, size, p[values])
 
-    def slacks(self) -> tuple[Array, Array]:
+    def slacks(self, rows: Array) -> tuple[Array, Array]:
         """Of each row its private variable, -1 if it has none, and the coefficient of that."""
-        slack, scale = np.full(len(self.b), -1), np.ones(len(self.b))
-        own = sparse.coo_array(self.of_private[self.main])
-        rows = np.flatnonzero(self.main)[own.row]
-        for of, several in ((own.col, "stands in several rows"), (rows, "shares a row with another slack")):
-            found, counts = np.unique(of, return_counts=True)
-            if (counts > 1).any():
-                which = own.col[of == found[counts > 1][0]][0]
-                raise OtherShape(several, int(self.private[which]))
-        slack[rows], scale[rows] = own.col, own.data
+        own = sparse.coo_array(self.of_private[rows])
+        several = np.bincount(own.row, minlength=len(rows)) > 1
+        if several.any():
+            which = own.col[several[own.row]][0]
+            raise OtherShape("is not the only slack of its row", int(self.private[which]))
+        slack, scale = np.full(len(rows), -1), np.ones(len(rows))
+        slack[own.row], scale[own.row] = own.col, own.data
         left = np.ones(len(self.private), bool)
         left[own.col] = False
         if (left & ((self.q < 0) | ((self.q > 0) & (self.floor < 0)))).any():
