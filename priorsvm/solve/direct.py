@@ -47,7 +47,7 @@ class Direct:
         f = compiled.f
         data, chain, inverse = compiled.lean.get_problem_data(solver(), solver_opts={})
         n, dims = len(data["c"]), data["dims"]
-        columns = columns_of(data, chain, inverse)
+        columns = _columns(data, chain, inverse)
         halves = [f.c] if f.norm == "l2" else [f._up, f._down]
         length = [] if "length" not in f.definitions else [f.length]
         unseen, total = {}, n
@@ -124,7 +124,7 @@ class Direct:
         return solution
 
 
-def columns_of(data: Any, chain: Any, inverse: Any) -> dict[int, Array]:
+def _columns(data: Any, chain: Any, inverse: Any) -> dict[int, Array]:
     """The columns of every variable of a compiled problem: its value if each column had its number."""
     from cvxpy.reductions.solution import Solution
 

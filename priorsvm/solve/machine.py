@@ -484,6 +484,7 @@ class _Round:
             found = self._by_routes()
             if found is not None:
                 return found
+        before: list[str] = []
         own = {
             "COLUMNS": (columns, self._by_columns),
             "CENTRES": (centres, self._by_centres),
@@ -500,14 +501,19 @@ class _Round:
                     raise InvalidInput(f"{route} takes no solver_options, got {', '.join(self.options)}.")
                 return solve()
             if reason is None and not self.options and module.prefers(self.spec, self.sample):
-                # A very large C, huge values, or no such problem at a closer look; a general solver is next.
-                with suppress(SolverFailed, SolverUnsuited):
-                    machine = solve()
-                    if not machine.outcome.remark:
-                        return machine
+                with suppress(SolverUnsuited):  # no such problem at a closer look
+                    try:
+                        machine = solve()
+                        if not machine.outcome.remark:
+                            return machine
+                    except SolverFailed:  # a very large C, huge values; a general solver is next
+                        pass
+                    before.append(route)
         if name != "auto":
             require_installed(name)
-        return self._by_cvxpy(name)
+        machine = self._by_cvxpy(name)
+        machine.outcome = replace(machine.outcome, before=(*before, *machine.outcome.before))
+        return machine
 
     def _by_route(
         self, name: str, problem: Weighted, options: dict[str, Any] | None, strict: bool = False

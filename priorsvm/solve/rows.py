@@ -27,7 +27,7 @@ from ..rows import as_keys, same
 from ..sample import Array, Sample
 from . import libsvm
 from .active import Bounds, Columns, optimise
-from .direct import columns_of, solver
+from .direct import _columns, solver
 from .schur.interface import Answer
 from .shape import OtherShape, Shape
 from .solvers import Outcome
@@ -96,7 +96,7 @@ class Held(Compiled):
         self.atoms = _together([atoms for _, atoms, _ in self.f.asked])
         self.biased = np.concatenate([np.full(g.size, biased) for g, _, biased in self.f.asked])
         self._require_centres()
-        self._adjoints: dict[int, Any] = {}
+        self._known: dict[int, Any] = {}
         self._K: Array | None = None
         self._Q: tuple[Any, Array] | None = None
 
@@ -124,7 +124,7 @@ class Held(Compiled):
         """Solve the problem; multipliers and values are left in its constraints and variables."""
         start = time.perf_counter()
         data, chain, inverse = self.problem.get_problem_data(solver(), solver_opts={})
-        columns = columns_of(data, chain, inverse)
+        columns = _columns(data, chain, inverse)
         values = np.concatenate([columns[g.id] for g, *_ in self.f.asked])
         try:
             shape = Shape.of(data, values, self.biased)
@@ -160,15 +160,20 @@ class Held(Compiled):
         known, one = super().jacobians(), np.ones(1)
         for constraint in self.constraints.values():
             if constraint.id not in known:
-                if constraint.id not in self._adjoints:
-                    self._adjoints[constraint.id] = adjoints(constraint.expr)
-                known[constraint.id] = self._adjoints[constraint.id]
+                known[constraint.id] = self._adjoints(constraint.expr)
         slopes = {v: part(one) for v, part in known[id(self.problem.objective)][0].items()}
         for term in self.terms:
-            for variable, part in adjoints(term.expression).items():
+            for variable, part in self._adjoints(term.expression).items():
                 slopes[variable] = slopes.get(variable, 0.0) + term.parameter.value * part(one)
         known[id(self.problem.objective)] = {v: lambda m, s=s: s for v, s in slopes.items()}, None
         return known
+
+    def _adjoints(self, expression: Any) -> Any:
+        if not expression.is_affine():
+            return adjoints(expression)
+        if id(expression) not in self._known:
+            self._known[id(expression)] = expression, adjoints(expression)
+        return self._known[id(expression)][1]
 
     def _residuals(self, nu: Array) -> Residuals:
         """Of the problem as it is stated: f has the weights that the rows' multipliers give it."""
