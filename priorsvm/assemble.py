@@ -104,7 +104,7 @@ class Compiled:
 
         self.spec, self.sample, self.states = spec, sample, dict(states)
         self.members = [member for member in members if member.weight > 0]
-        self.f = Decision(self._features(maps or Cache()), spec.norm)
+        self.f = self._function(maps or Cache())
         self.active = np.flatnonzero(sample.cost > 0)
         self.slack = cp.Variable(len(self.active), nonneg=True, name="xi")
         # Costs stay live up to a size: CVXPY holds a dense matrix of slacks x cost parameters.
@@ -150,29 +150,33 @@ class Compiled:
             objective = objective + term.parameter * without(term.expression)
         return cp.Problem(cp.Minimize(objective), [without(c) for c in self.constraints.values()])
 
-    def _features(self, maps: Cache) -> LinearMap | KernelMap:
-        """The map behind f; maps made before are reused when their centres are the same."""
+    def _function(self, maps: Cache) -> Decision:
+        """f; maps made before are reused when their centres are the same."""
         spec, sample = self.spec, self.sample
         if spec.kernel is None:
-            return LinearMap(sample.X.shape[1], spec.scale)
-        d = sample.X.shape[1]
-        at, along = np.empty((0, d)), np.empty((0, d))
+            return Decision(LinearMap(sample.X.shape[1], spec.scale), spec.norm)
         if spec.norm == "l1":
-            centres = l1_centres(spec, sample)
+            none = np.empty((0, sample.X.shape[1]))
+            centres, at, along = l1_centres(spec, sample), none, none
         else:
-            parts = [sample.X[sample.cost > 0]]
-            for name, block, _ in self.members:
-                with naming(name):
-                    state = self.states.get(name)
-                    parts.append(_as_points("centres", block.centres(sample, state), d))
-                    if type(block).slopes is not Knowledge.slopes:
-                        spec.kernel._require("slope_slope")
-                        Z, V = (_as_points("slopes", part, d) for part in block.slopes(sample, state))
-                        at, along = np.vstack([at, Z]), np.vstack([along, V])
-            centres = np.vstack(parts)
+            centres, at, along = self._expansion(spec.kernel)
             centres = centres[np.sort(np.unique(centres, axis=0, return_index=True)[1])]
         key = (spec.norm, spec.kernel, spec.scale and vars(spec.scale), spec.n_centres, centres, at, along)
-        return maps.get(key, lambda: _kernel_map(spec, centres, at, along))
+        return Decision(maps.get(key, lambda: _kernel_map(spec, centres, at, along)), spec.norm)
+
+    def _expansion(self, kernel: Kernel) -> tuple[Array, Array, Array]:
+        """What a kernel machine with the 2-norm expands over: points, and points with directions."""
+        sample, d = self.sample, self.sample.X.shape[1]
+        parts, at, along = [sample.X[sample.cost > 0]], np.empty((0, d)), np.empty((0, d))
+        for name, block, _ in self.members:
+            with naming(name):
+                state = self.states.get(name)
+                parts.append(_as_points("centres", block.centres(sample, state), d))
+                if type(block).slopes is not Knowledge.slopes:
+                    kernel._require("slope_slope")
+                    Z, V = (_as_points("slopes", part, d) for part in block.slopes(sample, state))
+                    at, along = np.vstack([at, Z]), np.vstack([along, V])
+        return np.vstack(parts), at, along
 
     def _add(self, member: Member) -> None:
         import cvxpy as cp

@@ -409,6 +409,10 @@ class Decision:
         else:
             self.c = cp.Variable(features.size, name="c")
         self.b = cp.Variable(name="b")
+        self._begin()
+
+    def _begin(self) -> None:
+        """No point has been asked for yet."""
         self.definitions: dict[str, cp.Constraint] = {}
         self._parts: dict[int, tuple[cp.Variable, Array, bool]] = {}
         self._products: dict[int, tuple[cp.Expression, cp.Variable, Any]] = {}
@@ -493,7 +497,8 @@ class Decision:
             return cp.Constant(np.empty(0))
         positions, new = lookup.positions(key[0] if len(key) == 1 else np.hstack(key))
         if len(new):
-            g = cp.Variable(len(new), name=f"f{len(self.definitions)}")
+            variables = [*self._values.variables, *self._slopes.variables]
+            g = cp.Variable(len(new), name=f"f{len(variables)}")
             self._define(g, lambda: affine(new))
             lookup.variables.append(g)
         if len(new) == Z.shape[0]:
@@ -631,6 +636,63 @@ class AnyFunction(Decision):
         import cvxpy as cp
 
         return cp.Variable(nonneg=True, name="length")
+
+
+class Values(Decision):
+    r"""f by its values and slopes alone, which are variables that nothing ties to each other.
+
+    Blocks that ask for more of f are told that there is no more (:class:`MissingCapability`).
+
+    Attributes
+    ----------
+    asked : each variable, the atoms whose inner products with f it holds, and whether the bias is added.
+    weights : for each of them the weights of its atoms in f, once solved: the slope of the regulariser.
+    """
+
+    def __init__(self, kernel: Kernel | None, n_features: int):
+        self._kernel, self.norm, self.n_features = kernel, "l2", n_features
+        self._begin()
+        self.asked: list[tuple[cp.Variable, Atoms, bool]] = []
+        self.weights: list[Array] = []
+
+    def __call__(self, Z: Any) -> cp.Expression:
+        """f at the rows of Z."""
+        Z = self._points("f(Z)", Z)
+        return self._shared(self._values, Z, (Z,), lambda new: (Atoms(Z[new]), True))
+
+    def slope(self, Z: Any, V: Any) -> cp.Expression:
+        r""":math:`\nabla f(z_i)^\top v_i` for each row."""
+        Z, V = self._points("f.slope(Z, V)", Z), self._points("f.slope(Z, V)", V)
+        return self._shared(self._slopes, Z, (Z, V), lambda new: (Atoms(Z[new], V[new]), False))
+
+    def _define(self, g: cp.Variable, affine: Callable[[], tuple[Any, Any]]) -> None:
+        self.asked.append((g, *affine()))
+
+    @property
+    def regulariser(self) -> Any:
+        """Nothing: it is a matter of what ties the values."""
+        return 0.0
+
+    def regulariser_slope(self) -> dict[cp.Variable, Any]:
+        """By a value of f the regulariser grows as its atom has weight in f."""
+        return {g: lambda m, w=w: w for (g, *_), w in zip(self.asked, self.weights, strict=True)}
+
+    @property
+    def has(self) -> frozenset[str]:
+        """What blocks may ask of this f; the values of a linear one are not all they may have in mind."""
+        if self._kernel is None:
+            return frozenset({"evaluate", "slope", "coef"})
+        return frozenset({"evaluate", "kernel"} | ({"slope"} if self._kernel.has_slope else set()))
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("features", "c", "b"):
+            raise MissingCapability("it asks more of f than values and slopes.")
+        raise AttributeError(name)
+
+    @property
+    def length(self) -> Any:
+        """Not known: the norm is what a solver has to find."""
+        raise MissingCapability("it asks for the norm of f.")
 
 
 def _as_sparse_as_it_is(matrix: Any) -> Any:

@@ -9,6 +9,7 @@ All are evaluated on the expressions the problem was written in, not on what a s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -162,16 +163,10 @@ class _Gradient:
 
     def add(self, expression: cp.Expression, multiplier: Array, known: Jacobian | None = None) -> None:
         if known is None:
-            # A scalar's gradient comes as a number, every other one as a sparse matrix.
             if self.f is not None and expression.is_affine():
                 expression = self.f.without_products(expression)
-            parts = {
-                variable: np.ravel(jacobian * multiplier if np.ndim(jacobian) == 0 else jacobian @ multiplier)
-                for variable, jacobian in _jacobian(expression).items()
-            }
-        else:
-            parts = {variable: adjoint(multiplier) for variable, adjoint in known.items()}
-        for variable, part in parts.items():
+            known = adjoints(expression)
+        for variable, part in ((variable, adjoint(multiplier)) for variable, adjoint in known.items()):
             if variable in self.products:
                 self.add(expression, part, self.products[variable])
                 continue
@@ -199,6 +194,16 @@ class _Gradient:
             reach = self.reach[variable] if len(g) == variable.size else self.reach[variable].max()
             worst = max(worst, float((np.abs(g) / reach).max(initial=0.0)))
         return worst, explained
+
+
+def adjoints(expression: cp.Expression) -> Jacobian:
+    """For each variable the map from a multiplier to its part of the gradient; of affine ones for good."""
+
+    def times(jacobian: Any, multiplier: Array) -> Array:
+        # A scalar's gradient comes as a number, every other one as a sparse matrix.
+        return np.ravel(jacobian * multiplier if np.ndim(jacobian) == 0 else jacobian @ multiplier)
+
+    return {variable: partial(times, jacobian) for variable, jacobian in _jacobian(expression).items()}
 
 
 def _jacobian(expression: cp.Expression) -> Mapping[cp.Variable, Any]:

@@ -576,9 +576,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             for sample, before in zip(task.samples, previous, strict=True):
                 if model.preselect:
                     sample = model._support_only(task, sample, {"maps": maps, "grams": grams})
-                compiled = (
-                    None if before is None or not _same_machine(before.spec, task.spec) else before.compiled
-                )
+                alike = before if before is not None and _same_machine(before.spec, task.spec) else None
                 machine = fit_machine(
                     task.spec,
                     list(task.prior),
@@ -589,13 +587,10 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
                     model.verbose,
                     maps,
                     grams,
-                    compiled,
+                    alike,
                 )
-                if (
-                    before is not None
-                    and machine.compiled is not None
-                    and machine.compiled is not before.compiled
-                ):
+                assembled = machine.compiled or machine.held
+                if before is not None and assembled not in (None, before.compiled, before.held):
                     # After rounds of refinement no problem is the first one any more.
                     again = again or len(before.history) == len(machine.history) == 1
                 machines.append(machine)
@@ -604,7 +599,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         # All models of a path share one problem, which now holds the weights of the last.
         for model in models[:-1]:
             for machine in model._machines:
-                machine.compiled = None
+                machine.compiled = machine.held = None
         if again:
             keys = [key for key in values if key != "C" and not key.endswith(("__weight", "__mu"))] or list(
                 values

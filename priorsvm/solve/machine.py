@@ -28,7 +28,7 @@ from ..knowledge.base import MAX_CELLS, Context, Knowledge, Verdict
 from ..prior import Member
 from ..sample import Array, Sample
 from ..words import warn
-from . import centres, columns, pegasos, plain
+from . import centres, columns, pegasos, plain, rows
 from .solvers import SOLVERS, Outcome, is_infeasible, judge, least, require_installed, single_threaded
 from .solvers import solve as solve_compiled
 from .weighted import Weighted, judged
@@ -75,11 +75,13 @@ class Machine:
     shared_slack: Array | None = None
     scores: Array | None = None
     compiled: Compiled | None = None
+    held: rows.Held | None = None
     _values: tuple[Fitted, Array, Array] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # A solved cvxpy problem cannot be pickled, and skops has no keys but words and numbers.
-        return {**vars(self), "compiled": None, "_values": None, "penalties": list(self.penalties.items())}
+        without = {"compiled": None, "held": None, "_values": None}
+        return {**vars(self), **without, "penalties": list(self.penalties.items())}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, penalties=dict(state["penalties"]))
@@ -206,9 +208,9 @@ def fit_machine(
     verbose: int = 0,
     maps: Cache | None = None,
     grams: Cache | None = None,
-    compiled: Compiled | None = None,
+    before: Machine | None = None,
 ) -> Machine:
-    """Fit one binary machine. ``maps``, ``grams`` and ``compiled`` are what an earlier fit can share."""
+    """Fit one binary machine. ``maps`` and ``grams`` are shared with others; ``before`` is a like one."""
     from tqdm import tqdm
 
     members = list(members)
@@ -220,6 +222,7 @@ def fit_machine(
     iterative = [m for m in members if m.weight > 0 and m.block.iterative]
     if iterative and grams is None:
         grams = Cache()  # the next round is likely to have the same rows
+    compiled, held = (None, None) if before is None else (before.compiled, before.held)
     history: list[dict[str, Any]] = []
     rounds: list[Outcome] = []
     bar = tqdm(disable=not (verbose and iterative), desc="rounds", leave=False)
@@ -228,7 +231,7 @@ def fit_machine(
         with single_threaded():
             sample = prepare(members, training, states)
             _require_two_classes(sample)
-            task = _Round(spec, members, training, states, sample, options, maps, grams, compiled)
+            task = _Round(spec, members, training, states, sample, options, maps, grams, compiled, held)
             try:
                 machine = task.answer(solver)
             except Infeasible:
@@ -237,7 +240,7 @@ def fit_machine(
                     raise
                 states = {**states, **relaxed}
                 continue
-        compiled = machine.compiled
+        compiled, held = machine.compiled, machine.held
         rounds.append(machine.outcome)
         history.append(_entry(machine, len(history) + 1, sample, iterative, time.perf_counter() - start))
         bar.update()
@@ -387,7 +390,7 @@ def warn_of_collapse(machine: Machine) -> None:
         return
     push = {m.name: sum(float(np.abs(d).sum()) for d in machine.own_duals(m.name).values()) for m in priced}
     hardest = max(push, key=lambda name: push[name])
-    values = machine.f.value(machine.training.X)
+    values = machine.values(machine.training.X)
     spread = float(np.ptp(values))
     one_sign = len(machine.functions) == 1 and bool(np.all(values > 0) or np.all(values < 0))
     # A soft block, or rows that overlap, may well leave little of f for a rare class.
@@ -440,6 +443,7 @@ class _Round:
     maps: Cache
     grams: Cache | None
     compiled: Compiled | None
+    held: rows.Held | None = None
     tried: Compiled | None = None
     asked: list[str] = field(default_factory=list)  # routes and solvers, in order
 
@@ -495,7 +499,12 @@ class _Round:
             found = self._by_routes()
             if found is not None:
                 return found
-        own = {"COLUMNS": (columns, self._by_columns), "CENTRES": (centres, self._by_centres)}
+        before: list[str] = []
+        own = {
+            "COLUMNS": (columns, self._by_columns),
+            "CENTRES": (centres, self._by_centres),
+            "ROWS": (rows, self._by_rows),
+        }
         for route, (module, solve) in own.items():
             if name not in ("auto", route):
                 continue
@@ -507,13 +516,19 @@ class _Round:
                     raise InvalidInput(f"{route} takes no solver_options, got {', '.join(self.options)}.")
                 return solve()
             if reason is None and not self.options and module.prefers(self.spec, self.sample):
-                with suppress(SolverFailed):  # a very large C, huge values; a general solver is next
-                    machine = solve()
-                    if not machine.outcome.remark:
-                        return machine
+                with suppress(SolverUnsuited):  # no such problem at a closer look
+                    try:
+                        machine = solve()
+                        if not machine.outcome.remark:
+                            return machine
+                    except SolverFailed:  # a very large C, huge values; a general solver is next
+                        pass
+                    before.append(route)
         if name != "auto":
             require_installed(name)
-        return self._by_cvxpy(name)
+        machine = self._by_cvxpy(name)
+        machine.outcome = replace(machine.outcome, before=(*before, *machine.outcome.before))
+        return machine
 
     def _by_route(
         self, name: str, problem: Weighted, options: dict[str, Any] | None, strict: bool = False
@@ -619,6 +634,37 @@ class _Round:
             {},
             replace(found.outcome, status=status, remark=remark),
         )
+
+    def _by_rows(self) -> Machine:
+        held = self.held
+        if held is not None and held.accepts(self.members, self.states, self.sample):
+            held.set_weights(self.spec, self.members, self.states, self.sample)
+        else:
+            held = rows.Held(self.spec, self.members, self.states, self.sample)
+        found = held.solve()
+        accepted, scaled = max(self.spec.tol, 1e-8), self.spec.scale is not None
+        said, residuals = found.outcome.status, found.outcome.residuals
+        status, remark = judge("ROWS", said, residuals, accepted, scaled=scaled)
+        duals = held.duals()
+        alpha = np.zeros(len(self.sample))
+        alpha[held.active] = duals["svm.margin"]
+        machine = Machine(
+            found.f,
+            self.spec,
+            self.members,
+            self.training,
+            self.states,
+            alpha,
+            alpha > 0,
+            duals,
+            held.penalties(),
+            replace(found.outcome, status=status, remark=remark),
+            found.value,
+            held=held,
+        )
+        if len(held.active) == len(self.sample):
+            machine._values = found.f, self.sample.X, found.values
+        return machine
 
     def _by_cvxpy(self, name: str) -> Machine:
         compiled = self.compiled

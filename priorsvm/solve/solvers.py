@@ -115,7 +115,7 @@ SOLVERS: dict[str, Solver] = {
 }
 
 # Routes of the library itself, for problems of one kind.
-OWN = ("LIBSVM", "NORMAL", "COLUMNS", "CENTRES")
+OWN = ("LIBSVM", "NORMAL", "ROWS", "COLUMNS", "CENTRES")
 
 # What to install where that is not the solver's own name.
 PACKAGES = {"HIGHS": "highspy"}
@@ -124,7 +124,7 @@ PACKAGES = {"HIGHS": "highspy"}
 # this. Whole fits against Clarabel: even at 2e4 numbers (linear, boxes, 300 x 50; 200 ellipsoids in 10
 # columns; 100 parabolas), 0.5 to 0.8 of its time at 4e4, 0.25 to 0.5 at 1e5 to 3e5. With semidefinite cones 2
 # to 3 times slower up to 4e5, 0.6 at 1e6. S is dense, so coefficients are what limits it. An LP goes on to
-# HiGHS from there; against HiGHS alone that is even at 1e4 to 3e4 numbers, 0.1 to 0.6 of its time from 4e4 on.
+# HiGHS from there; against HiGHS alone that is even at 1e4 to 3e4 numbers, 0.1 to 0.6 of it from 4e4 on.
 SCHUR_NUMBERS = {"LP": 40_000, "QP": 40_000, "SOCP": 40_000, "SDP": 1_000_000}
 SCHUR_COEFFICIENTS = 10_000
 

@@ -28,6 +28,7 @@ from ..decision import (
     require_psd,
 )
 from ..diagnose import Residuals
+from ..kernels.base import Kernel
 from ..prior import Member
 from ..rows import products
 from ..sample import Array, Sample
@@ -118,20 +119,9 @@ class Weighted:
         return self._K
 
     def _gram(self) -> Array:
-        n, kernel, Z = len(self), self.spec.kernel, self.Z
-        refuse_beyond_memory(n, n, "the kernel matrix", "Give fewer rows, or set n_centres.")
-        if kernel is None:
-            return products(Z, Z)
-        if kernel.definiteness != "psd" or kernel.whole:
-            K = kernel(Z)
-            require_psd(kernel, K)
-            return K
-        K = np.empty((n, n))
-        for start in range(0, n, GRAM_BLOCK):
-            stop = start + GRAM_BLOCK
-            K[start:stop, start:] = kernel(Z[start:stop], Z[start:])
-            K[stop:, start:stop] = K[start:stop, stop:].T
-        return K
+        refuse_beyond_memory(len(self), len(self), "the kernel matrix", "Give fewer rows, or set n_centres.")
+        kernel = self.spec.kernel
+        return products(self.Z, self.Z) if kernel is None else gram(kernel, self.Z)
 
     def answer(
         self,
@@ -166,6 +156,20 @@ class Weighted:
             halves, self.y * scores, np.abs(a), self.bound, self.y, self.margin, self.squared
         )
         return Answer(f, alpha, value, found, status, seconds, steps)
+
+
+def gram(kernel: Kernel, Z: Array) -> Array:
+    """The kernel matrix between all rows, of a kernel that is, or proves to be, positive semidefinite."""
+    if kernel.definiteness != "psd" or kernel.whole:
+        K = kernel(Z)
+        require_psd(kernel, K)
+        return K
+    K = np.empty((len(Z), len(Z)))
+    for start in range(0, len(Z), GRAM_BLOCK):
+        stop = start + GRAM_BLOCK
+        K[start:stop, start:] = kernel(Z[start:stop], Z[start:])
+        K[stop:, start:stop] = K[start:stop, stop:].T
+    return K
 
 
 def worth_sharing(rows: int, columns: int) -> bool:

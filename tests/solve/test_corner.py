@@ -22,7 +22,7 @@ BOX = Box({0: (1.0, 2.0), 1: (0.0, 1.0)}, label=1)
 @pytest.fixture
 def any_size(monkeypatch):
     "Small problems go this way too."
-    monkeypatch.setattr(solvers, "SCHUR_NUMBERS_LP", 0)
+    monkeypatch.setitem(solvers.SCHUR_NUMBERS, "LP", 0)
 
 
 def rows(n, d, seed=0):

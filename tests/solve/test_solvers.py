@@ -384,16 +384,16 @@ def test_reference_solve_leaves_values_alone():
 
 
 def large(**machine):
-    """A machine whose f has just more numbers in the problem than it takes for SCHUR."""
-    X, y = make_classification(105, 5, n_informative=5, n_redundant=0, flip_y=0.1, random_state=0)
-    return PriorSVC(OddnessHint(), kernel=RBF(1.0), **machine), X, y
+    """A machine whose f has more numbers in the problem than it takes for SCHUR, and too few for ROWS."""
+    X, y = make_classification(130, 5, n_informative=5, n_redundant=0, flip_y=0.1, random_state=0)
+    return PriorSVC(OddnessHint(), kernel=RBF(1.0), n_centres=128, **machine), X, y
 
 
 def test_auto_takes_schur_where_f_has_many_numbers():
     model, X, y = large()
     assert model.fit(X, y).solver_ == "SCHUR"
-    assert model.fit(X[:95], y[:95]).solver_ == "CLARABEL"
-    named = PriorSVC(OddnessHint(), kernel=RBF(1.0), solver="CLARABEL").fit(X, y)
+    assert model.fit(X[:60], y[:60]).solver_ == "CLARABEL"
+    named = large(solver="CLARABEL")[0].fit(X, y)
     assert named.solver_ == "CLARABEL"
     assert model.fit(X, y).objective_ == pytest.approx(named.objective_, rel=1e-7)
 
