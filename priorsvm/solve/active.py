@@ -166,8 +166,6 @@ def optimise(kernel: Kernel, rows: Bounds, a: Array, tol: float, effort: float =
         Ka = kernel.times(a)
         if not moved.whole:
             continue
-        if moved.bias is None and abs(float(rows.balance @ a)) > 1e-9 * float(np.abs(a).sum()):
-            return None  # all rows are at bounds that do not add up to zero
         given = Ka + rows.shares @ moved.slack
         bias = _middle(rows, a, given) if moved.bias is None else moved.bias
         excess = given + bias * rows.balance - rows.asked
@@ -180,6 +178,8 @@ def optimise(kernel: Kernel, rows: Bounds, a: Array, tol: float, effort: float =
             full &= ~given_up
             rough = np.inf
         elif rough <= slight or rough > 0.5 * before:  # or rounding has had the last word
+            if moved.bias is None and abs(float(rows.balance @ a)) > 1e-9 * float(np.abs(a).sum()):
+                return None  # rows at bounds that do not add up to zero
             return Polished(a, bias, Ka + bias * rows.balance, steps)
     return None
 

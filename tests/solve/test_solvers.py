@@ -385,8 +385,8 @@ def test_reference_solve_leaves_values_alone():
 
 def large(**machine):
     """A machine whose f has more numbers in the problem than it takes for SCHUR, and too few for ROWS."""
-    X, y = make_classification(130, 5, n_informative=5, n_redundant=0, flip_y=0.1, random_state=0)
-    return PriorSVC(OddnessHint(), kernel=RBF(1.0), n_centres=128, **machine), X, y
+    X, y = make_classification(200, 5, n_informative=5, n_redundant=0, flip_y=0.1, random_state=0)
+    return PriorSVC(OddnessHint(), kernel=RBF(1.0), n_centres=190, **machine), X, y
 
 
 def test_auto_takes_schur_where_f_has_many_numbers():
