@@ -226,8 +226,8 @@ def solve_normal(
         c, b = c + t * move[:-1], b + t * float(move[-1])
     if answer is None:
         raise SolverFailed(
-            f"NORMAL: costs up to {bound.max():.0e} and rows up to {abs(Phi).max():.0e} are too much for double "
-            "precision. Use scale='standard', or a smaller C."
+            f"NORMAL: costs up to {bound.max():.0e} and rows up to {abs(Phi).max():.0e} are too much for "
+            "double precision. Use scale='standard', or a smaller C."
         )
     return answer
 

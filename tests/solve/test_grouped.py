@@ -53,12 +53,12 @@ def test_same_optimum_as_clarabel(C, bias, shared):
 
 
 def test_small_costs_are_no_excuse():
-    """Costs 1e-5 are costs 1 with a kernel 1e-5 times as large, and as exactly solved."""
+    """Costs 1e-8 are costs 1 with a kernel 1e-8 times as large, and as exactly solved."""
     K, y, group, rng = drawn(5)
     limit, delta = rng.uniform(0.5, 2.0, group.max() + 1), np.ones(len(y))
     Q = K * np.outer(y, y)
     values = []
-    for Q_, limit_, unit in ((Q, 1e-5 * limit, 1e5), (1e-5 * Q, limit, 1.0)):
+    for Q_, limit_, unit in ((Q, 1e-8 * limit, 1e8), (1e-8 * Q, limit, 1.0)):
         a = solve_grouped(Q_, delta, group, limit_, y).alpha
         values.append(unit * (0.5 * a @ Q_ @ a - delta @ a))
     assert values[0] == pytest.approx(values[1], rel=1e-8)
