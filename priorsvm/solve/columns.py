@@ -139,7 +139,7 @@ def solve(
         f = FittedKernel(found.bias, spec.kernel, points[used], weights, spec.scale)
     if spec.kernel is not None:
         vars(f)["_squared"] = max(2.0 * half, 0.0)  # it would take the kernel matrix again
-    gap = abs(half + float(bound @ slack) - dual) / (1.0 + abs(dual))
+    gap = abs(half + float(bound @ slack) - dual) / (min(1.0, bound.sum()) + abs(dual))
     residuals = Residuals(0.0, 0.0, abs(float(y @ alpha)) / (1.0 + alpha.sum()), gap)
     full_alpha, full_slack = np.zeros(len(sample)), np.zeros(len(sample))
     full_alpha[active], full_slack[active] = alpha[: len(active)], slack

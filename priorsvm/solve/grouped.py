@@ -71,6 +71,7 @@ def solve_grouped(
     s = C - np.bincount(group, g * alpha, minlength=n)
     z, xi, b = np.ones(m), np.ones(n), 0.0
     size = 1.0 + float(np.abs(delta).max())
+    unit = min(1.0, float(limit.sum())) / scale  # small costs are no excuse for a gap
     total, best, since = m + n, np.inf, 0
     for step in range(1, max_steps + 1):
         Qa = Q @ alpha
@@ -79,7 +80,7 @@ def solve_grouped(
         balance = 0.0 if y is None else float(y @ alpha)
         mu = float(alpha @ z + s @ xi) / total
         value = abs(0.5 * float(alpha @ Qa)) + float(C @ xi)
-        gap = mu * total / (1.0 / scale + value)
+        gap = mu * total / (unit + value)
         worst = max(gap, float(np.abs(dual).max()) / size, float(np.abs(primal).max()), abs(balance))
         if worst < best:
             best, since = worst, 0

@@ -123,7 +123,7 @@ def _checked(options: dict[str, Any], n: int) -> dict[str, Any]:
             f"LIBSVM does not take these solver_options: {', '.join(unknown)}. "
             f"It takes: {', '.join(sorted(OPTIONS))}."
         )
-    if set(options) != {"max_iter"} or not isinstance(options["max_iter"], int):
+    if set(options) != {"max_iter"} or type(options["max_iter"]) is not int or options["max_iter"] < -1:
         from sklearn.svm import SVC
         from sklearn.utils._param_validation import InvalidParameterError
 

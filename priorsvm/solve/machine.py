@@ -584,7 +584,8 @@ class _Round:
             except SolverFailed:
                 if last:
                     raise
-        self.options = None if set(own) <= plain.OPTIONS else own
+        # LIBSVM has had its options; whoever has not been asked yet may take others.
+        self.options = None if "LIBSVM" in self.asked and set(own) <= plain.OPTIONS else own
         return None
 
     def _by_columns(self) -> Machine:

@@ -153,6 +153,7 @@ class Interior:
         return np.where(idle, 0.0, np.where(full, bound, self.alpha))
 
 
+@np.errstate(all="ignore")
 def solve_normal(
     Phi: Any,
     y: Array,
@@ -178,7 +179,7 @@ def solve_normal(
     alpha = _middle(y, bound)
     beta, xi, s = bound - alpha, np.full(n, 2.0), np.ones(n)
     c, b = np.zeros(Phi.shape[1]), 0.0
-    best, lowest, since = np.inf, np.full(2, np.inf), 0
+    best, lowest, since, answer = np.inf, np.full(2, np.inf), 0, None
     least = 1e-12 * float(bound.sum())  # with margins of zero the optimum is zero
     for step in range(1, max_steps + 1):
         if squared:  # whatever beta and xi were, they ask nothing
@@ -223,6 +224,11 @@ def solve_normal(
         t = min(1.0, 0.995 * t)
         alpha, beta, s, xi = alpha + t * da, beta - t * da, s + t * ds, xi + t * dxi
         c, b = c + t * move[:-1], b + t * float(move[-1])
+    if answer is None:
+        raise SolverFailed(
+            f"NORMAL: costs up to {bound.max():.0e} and rows up to {abs(Phi).max():.0e} are too much for "
+            "double precision. Use scale='standard', or a smaller C."
+        )
     return answer
 
 

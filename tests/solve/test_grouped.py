@@ -52,6 +52,18 @@ def test_same_optimum_as_clarabel(C, bias, shared):
     assert bias is False or abs(y @ a) <= 1e-8 * a.sum()
 
 
+@pytest.mark.parametrize("seed", [10, 27, 32])
+def test_small_costs_are_no_excuse(seed):
+    """Costs of 1e-5 are those of 1 with a kernel 1e-5 times as large, and as exactly solved."""
+    K, y, group, rng = drawn(seed, n=6, d=1)
+    limit, delta, Q = 10.0 ** rng.uniform(-2, 2, group.max() + 1), np.ones(len(y)), K * np.outer(y, y)
+    values = []
+    for Q_, limit_, unit in ((Q, 1e-5 * limit, 1e5), (1e-5 * Q, limit, 1.0)):
+        a = solve_grouped(Q_, delta, group, limit_, y).alpha
+        values.append(unit * (0.5 * a @ Q_ @ a - delta @ a))
+    assert values[0] == pytest.approx(values[1], rel=2e-7)
+
+
 def test_slack_and_bias_are_those_of_the_primal():
     K, y, group, rng = drawn(5)
     n = group.max() + 1

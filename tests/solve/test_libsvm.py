@@ -252,6 +252,17 @@ def test_solver_options_reach_libsvm(data):
         PriorSVC(kernel="rbf", C=1e3, solver="LIBSVM", solver_options={"max_iter": 3, "tol": 1e-9}).fit(*data)
 
 
+def test_options_that_nobody_took_are_not_dropped():
+    """A linear machine of many rows is NORMAL's, which takes none: then whoever is next has to."""
+    X, y = make_classification(400, 4, random_state=0)
+    with pytest.raises(InvalidInput, match="CLARABEL does not take these solver_options: cache_size"):
+        PriorSVC(solver_options={"cache_size": 100}).fit(X, y)
+    with pytest.raises(SolverFailed, match="CLARABEL says 'iteration limit reached'"):
+        PriorSVC(solver_options={"max_iter": 2}).fit(X, y)
+    with pytest.raises(InvalidInput, match="max_iter"):
+        PriorSVC(kernel="rbf", solver="LIBSVM", solver_options={"max_iter": -3}).fit(X, y)
+
+
 def test_auto_does_not_keep_a_poor_answer(data):
     """Columns of very different size: LIBSVM's single-precision cache ends far from the optimum, or never."""
     rng = np.random.default_rng(0)

@@ -105,6 +105,14 @@ def test_small_costs_are_no_excuse():
     np.testing.assert_allclose(model.decision_function(X), other.decision_function(1e-3 * X), atol=1e-9)
 
 
+def test_costs_beyond_all_numbers_are_an_error():
+    X, y, _ = rows(60, 3)
+    with pytest.raises(SolverFailed, match=r"NORMAL: costs up to 1e\+300 .* smaller C"):
+        PriorSVC(C=1e300, solver="NORMAL").fit(X, y)
+    model = PriorSVC(C=1e-300, solver="NORMAL").fit(X, y)
+    assert np.isfinite(model.decision_function(X)).all()
+
+
 @pytest.mark.parametrize("C", 10.0 ** np.arange(-3, 7))
 def test_gap_is_certified_for_any_cost(C):
     X, y, s = rows(310, 4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import cvxpy as cp
@@ -440,6 +441,48 @@ def test_a_cone_that_equations_leave_no_choice_is_checked(dims, b):
     assert held.status == "Solved"
     assert_allclose(held.x, 0, atol=1e-12)
     assert_allclose(1 + A.T @ held.z, 0, atol=1e-12)
+
+
+# ---------------------------------------------------------------------- what the campaign judges by
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_conditions_of_optimality_see_what_is_wrong(seed):
+    """Both solvers' answers meet them; none does whose x, z, or sign of a multiplier is changed."""
+    data = programme(seed)
+    dims = data[-1]
+    ours, theirs = solve(*data), campaign.by_clarabel(*data)
+    assert campaign.optimality(ours, *data) < 1e-7
+    assert campaign.optimality(theirs, *data) < 1e-7
+    rng = np.random.default_rng(seed)
+    for part in ("x", "z"):
+        moved = getattr(ours, part) + 1e-3 * rng.normal(size=len(getattr(ours, part)))
+        assert campaign.optimality(replace(ours, **{part: moved}), *data) > 1e-6
+    # Cone by cone: a point on the other side of its boundary is outside, by what it lacks.
+    cones, order = batches(dims.nonneg, dims.soc, dims.psd)
+    v = np.zeros(len(order))
+    v[order] = cones.identity()
+    v = np.concatenate([np.zeros(dims.zero), v])
+    one = np.ones(len(v))
+    assert campaign.outside(v, one, dims, equations=True) == 0
+    assert campaign.outside(-v, one, dims) == pytest.approx(1.0)
+    for first in (dims.zero, dims.zero + dims.nonneg):
+        moved = v.copy()
+        moved[first] -= 1.5
+        assert campaign.outside(moved, one, dims) == pytest.approx(0.5)
+    assert campaign.outside(v + 2.0 * (np.arange(len(v)) == 0), one, dims, equations=True) == pytest.approx(
+        2.0
+    )
+
+
+def test_a_proof_has_to_prove():
+    A, b = sparse.csc_array([[-1.0], [1.0]]), np.array([-1.0, 0.0])  # x ≥ 1 and x ≤ 0
+    dims = SimpleNamespace(zero=0, nonneg=2, soc=[], psd=[])
+    data = sparse.csc_array((1, 1)), np.ones(1), A, b, dims
+    answer = solve(*data)
+    assert campaign.proof(answer, *data) < 1e-8
+    for z in ([1.0, 0.0], [-1.0, -1.0], [0.0, 1.0], [2.0, 1.0]):
+        assert campaign.proof(replace(answer, z=np.array(z)), *data) > 0.1
 
 
 def identity(dims):
