@@ -84,7 +84,7 @@ def newton(Z: Any, y: Array, bound: Array, rho: Array, squared: bool = False) ->
     own, most = (0.5 / bound, np.full(len(y), np.inf)) if squared else (np.zeros(len(y)), bound)
     size = Z.multiply(Z).sum(axis=1) + own
     size = size + 1e-6 * size.max()
-    alpha, free, bias = _guess(_liblinear(Z, y, bound, squared), y, bound, rho, squared)
+    alpha, free, bias = _guess(_liblinear(Z, y, bound, rho, squared), y, bound, rho, squared)
     worthless = _loss(rho, bound, squared)  # what f = 0 costs
     ones, tol = np.zeros(len(y)), ROUGH
     for step in range(1, STEPS + 1):
@@ -133,15 +133,19 @@ def _guess(scores: Array, y: Array, bound: Array, rho: Array, squared: bool) -> 
     return np.where(free, 0.5 * bound, np.where(short > 0, bound, 0.0)), free, bias
 
 
-def _liblinear(Z: Any, y: Array, bound: Array, squared: bool) -> Array:
-    """f of all rows as LIBLINEAR has it, roughly."""
+def _liblinear(Z: Any, y: Array, bound: Array, rho: Array, squared: bool) -> Array:
+    """f of all rows as LIBLINEAR has it, roughly; its margins are 1, so rows are divided by theirs."""
     from sklearn.svm import LinearSVC
 
+    unit = np.where(rho > 0, rho, 1.0)
     rows = csr_array((Z.data, Z.indices.astype(np.int32), Z.indptr.astype(np.int32)), Z.shape)
     machine = LinearSVC(loss="squared_hinge" if squared else "hinge", dual=True, tol=1e-3, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # it is a guess
-        scores: Array = machine.fit(rows, y, sample_weight=bound).decision_function(rows)
+        machine.fit(
+            rows.multiply(1.0 / unit[:, None]), y, sample_weight=bound * unit ** (2 if squared else 1)
+        )
+    scores: Array = machine.decision_function(rows)
     return scores
 
 

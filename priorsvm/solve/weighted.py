@@ -119,7 +119,10 @@ class Weighted:
 
     def _gram(self) -> Array:
         n, kernel, Z = len(self), self.spec.kernel, self.Z
-        refuse_beyond_memory(n, n, "the kernel matrix", "Give fewer rows, or set n_centres.")
+        way_out = "Give fewer rows, or set n_centres."
+        if kernel is None:
+            way_out = "Give fewer rows, or a smaller C, for which SPARSE does without it, if X is sparse."
+        refuse_beyond_memory(n, n, "the kernel matrix", way_out)
         if kernel is None:
             return products(Z, Z)
         if kernel.definiteness != "psd" or kernel.whole:
