@@ -32,6 +32,7 @@ ROWS = {
     "deletion": "invariant.deletion",
     "engine_lp": "lp_machine.lp_machine",
     "engine_lp_rules": "lp_machine.lp_rules",
+    "engine_sparse": "sparse_texts.engine_sparse",
     "tangent_distance": "tangents.tangent_distance",
     "haar_gram": "haar_gram.haar_gram",
     "engine_linear": "engine.linear",

@@ -88,8 +88,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         that moves patterns.
     solver : "auto", a solver's name, or a list of names
         A name means that solver and no other; a list is an order of fall-back. ``priorsvm solvers`` lists
-        them; "LIBSVM", "NORMAL" (2-norm) and "CENTRES" (1-norm) are for problems that only add or reweight
-        rows.
+        them; "LIBSVM", "NORMAL", "SPARSE" (2-norm) and "CENTRES" (1-norm) are for problems that only add or
+        reweight rows.
     solver_options : dict, optional
         Handed to the solver as they are; with a list of solvers, a dict of such dicts by their names.
     tol : float

@@ -14,6 +14,9 @@ Array = npt.NDArray[Any]
 # Rows that hold sets of vectors are filled up with the largest number there is, which no set has.
 PAD = float(np.finfo(float).max)
 
+# Sparse rows that are multiplied at a time.
+BLOCK = 1000
+
 
 def as_points(Z: Any) -> Any:
     """Floats: a sparse matrix as compressed rows, all else as an array."""
@@ -41,8 +44,12 @@ def as_keys(rows: Any) -> list[bytes]:
 
 def products(A: Any, B: Any) -> Array:
     """The inner products between all rows of both."""
-    found = A @ B.T
-    return found.toarray() if issparse(found) else np.asarray(found)
+    if not (issparse(A) and issparse(B)):
+        return np.asarray(A @ B.T)
+    found, across = np.empty((A.shape[0], B.shape[0])), B.T
+    for start in range(0, len(found), BLOCK):  # the sparse product of all would be larger than the dense one
+        found[start : start + BLOCK] = (A[start : start + BLOCK] @ across).toarray()
+    return found
 
 
 def same(A: Any, B: Any) -> bool:

@@ -59,6 +59,13 @@ def test_the_rows_of_the_1_norm_machine_are_measured_on_equal_problems(benchmark
 
 
 @pytest.mark.slow
+def test_the_row_of_sparse_rows_is_measured_on_equal_problems(benchmarks):
+    (row,) = benchmarks.main(["engine_sparse", "--quick"])
+    assert row["ratio"] > 0
+    assert abs(row["gap"]) < 1e-8
+
+
+@pytest.mark.slow
 def test_growth_with_rows_is_measured_on_every_route(benchmarks):
     rows = benchmarks.main(["scaling", "--quick"])
     assert {row["solver"] for row in rows} >= {"LIBSVM", "CENTRES", "COLUMNS", "CLARABEL"}

@@ -11,9 +11,9 @@ import numpy as np
 from ..assemble import Spec
 from ..prior import Member
 from ..sample import Sample
-from . import libsvm, normal
+from . import libsvm, normal, sparse_rows
 
-ROUTES: dict[str, ModuleType] = {"LIBSVM": libsvm, "NORMAL": normal}
+ROUTES: dict[str, ModuleType] = {"LIBSVM": libsvm, "NORMAL": normal, "SPARSE": sparse_rows}
 
 # What "auto" hands to LIBSVM, and to no other route.
 OPTIONS = libsvm.OPTIONS
@@ -21,7 +21,7 @@ OPTIONS = libsvm.OPTIONS
 # With more rows than this, and than columns, a linear machine is solved faster on its d + 1 parameters.
 LINEAR_ROWS = 300
 
-# The normal equations of more columns are not worth a second try.
+# The normal equations of more columns are not worth a second try, and with sparse rows not worth a first one.
 COLUMNS = 2000
 
 # Iterations, at least and per row, after which LIBSVM is not on its way: up to C = 100 it mostly took fewer.
@@ -37,6 +37,8 @@ def routes(spec: Spec, members: Sequence[Member], sample: Sample) -> list[tuple[
         tries = [("LIBSVM", {"max_iter": STALLED[0] + STALLED[1] * rows}), ("NORMAL", {}), patient]
     elif rows <= max(LINEAR_ROWS, columns):
         tries = [patient] + [("NORMAL", {})] * (columns <= COLUMNS)
+    if rows > LINEAR_ROWS and columns > min(rows, COLUMNS):
+        tries = [("SPARSE", {}), *tries]
     return [
         (name, options) for name, options in tries if ROUTES[name].obstacle(spec, members, sample) is None
     ]

@@ -115,7 +115,7 @@ SOLVERS: dict[str, Solver] = {
 }
 
 # Routes of the library itself, for problems of one kind.
-OWN = ("LIBSVM", "NORMAL", "ROWS", "COLUMNS", "CENTRES")
+OWN = ("LIBSVM", "NORMAL", "SPARSE", "ROWS", "COLUMNS", "CENTRES")
 
 # What to install where that is not the solver's own name.
 PACKAGES = {"HIGHS": "highspy"}

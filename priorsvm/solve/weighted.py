@@ -119,9 +119,12 @@ class Weighted:
         return self._K
 
     def _gram(self) -> Array:
-        refuse_beyond_memory(len(self), len(self), "the kernel matrix", "Give fewer rows, or set n_centres.")
-        kernel = self.spec.kernel
-        return products(self.Z, self.Z) if kernel is None else gram(kernel, self.Z)
+        n, kernel, Z = len(self), self.spec.kernel, self.Z
+        way_out = "Give fewer rows, or set n_centres."
+        if kernel is None:
+            way_out = "Give fewer rows, or a smaller C, for which SPARSE does without it, if X is sparse."
+        refuse_beyond_memory(n, n, "the kernel matrix", way_out)
+        return products(Z, Z) if kernel is None else gram(kernel, Z)
 
     def answer(
         self,
