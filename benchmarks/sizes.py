@@ -64,7 +64,8 @@ PROBLEMS: dict[str, tuple[Callable[..., Task], Sequence[int]]] = {
         partial(told, PAIRS, kernel=WIDE), (300, 1000, 2000)),
     "RBF + `InvarianceHint`, orbit of three": (partial(told, ORBIT, kernel=WIDE), (300, 1000)),
     "RBF, `norm=\"l1\"`": (partial(told, None, kernel=WIDE, norm="l1"), (300, 1000, 2000, 4000)),
-    "RBF + `UncertainSamples`, first order": (partial(told, UncertainSamples(ERROR), kernel=WIDE), (300,)),
+    "RBF + `UncertainSamples`, first order": (
+        partial(told, UncertainSamples(ERROR), kernel=WIDE), (300, 1000)),
     "RBF + `UncertainSamples`, `guarantee=True`": (
         partial(told, UncertainSamples(ERROR, guarantee=True), kernel=WIDE), (300, 1000)),
     "RBF + `Trajectories`, degree 4": (partial(turning, 4, kernel=RBF(1 / 16)), (300,)),

@@ -531,7 +531,7 @@ for share, model in zip(asked, cheaper, strict=True):
 
 # %% [markdown]
 # **2.** Something does. The places of a turning boat lie on a circle, and some boats are worst in the
-# middle of their turn, as the pendulums of notebook 5 were. The machine that knows only the ends pays
+# middle of their turn, as the pendulums of notebook 7 were. The machine that knows only the ends pays
 # more than it thinks.
 
 # %%

@@ -14,7 +14,7 @@
 # # What if the kernel knew what makes no difference?
 #
 # A carousel was photographed once. Where a rider was at that moment says nothing; how far from the axle
-# says a lot. Notebooks 2 and 6 wrote such knowledge into the training set and into the loss. But a kernel
+# says a lot. Notebooks 3 and 8 wrote such knowledge into the training set and into the loss. But a kernel
 # machine asks one thing only of two rows: *how alike are you?* Let it ask a better question: how alike are
 # you, whatever turn the carousel has made?
 
@@ -452,7 +452,7 @@ print(
 # %% [markdown]
 # ## What is it worth?
 #
-# 3 against 8, twenty labelled digits of each kind, shifted by up to one pixel, as in notebook 6. Test digits
+# 3 against 8, twenty labelled digits of each kind, shifted by up to one pixel, as in notebook 8. Test digits
 # are shown at all nine places. Means of four draws.
 
 

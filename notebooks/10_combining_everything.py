@@ -143,7 +143,7 @@ display(told.formulation())
 # The review's Table 1 lists six methods with their $J_{PK}$ and $c_{PK}$. Here each is a block, fitted on the
 # thirty rows, and its entry is read off `formulation()`. The last two stand in the linear programme in the
 # review (its eq. 13), so they get `norm="l1"`. For KBLP, knowledge on polyhedra, there are two lines: the
-# published kernel form, which warns (notebook 04 shows why), and the exact form of the linear machine.
+# published kernel form, which warns (notebook 4 shows why), and the exact form of the linear machine.
 
 # %%
 step = 0.1 * X.std().to_numpy()

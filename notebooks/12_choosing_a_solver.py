@@ -138,9 +138,10 @@ display(kinds)
 #   a QP of that;
 # * errors of measurement add cones; a trajectory is a cone as long as it is a parabola, and a matrix from
 #   then on;
-# * `solver="auto"` looks at the class, and `solver_` says what it chose. Two of the names are not in the
-#   picture: **LIBSVM**, for problems that are nothing but an SVM with weights on its rows, and **COLUMNS**,
-#   the library's own for the worst of many moves. They solve one kind of problem each, and that one faster.
+# * `solver="auto"` looks at the class, and `solver_` says what it chose. Three of the names are not in the
+#   picture: **LIBSVM**, for problems that are nothing but an SVM with weights on its rows, **CENTRES**, for
+#   the same with the 1-norm, and **COLUMNS**, the library's own for the worst of many moves. They solve one
+#   kind of problem each, and that one faster. (So does **NORMAL**, on linear machines of more rows.)
 #
 # Who insists on a solver that cannot do it is told why, by block:
 
@@ -531,6 +532,7 @@ assert kinds["class"].to_dict() == {
     "worst of moves, RBF": "QP",
 }
 assert kinds.loc["costs", "auto chose"] == "LIBSVM"
+assert kinds.loc["1-norm", "auto chose"] == "CENTRES"
 assert kinds.loc["worst of moves, RBF", "auto chose"] == "COLUMNS"
 assert all("'uncertain_samples' adds second-order cones" in text for text in refused.values())
 
