@@ -89,7 +89,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
     solver : "auto", a solver's name, or a list of names
         A name means that solver and no other; a list is an order of fall-back. ``priorsvm solvers`` lists
         them; "LIBSVM", "NORMAL" (2-norm) and "CENTRES" (1-norm) are for problems that only add or reweight
-        rows.
+        rows, "ROWS" for blocks that ask for values of f.
     solver_options : dict, optional
         Handed to the solver as they are; with a list of solvers, a dict of such dicts by their names.
     tol : float
