@@ -147,6 +147,18 @@ def test_slopes_that_f_expands_over_are_rows_too():
     assert_same(ours, theirs, X)
 
 
+def test_constraints_may_be_written_as_cones():
+    X, y = two_classes()
+    assert_same(*both(Odd("plain cones"), X, y, kernel=RBF(0.4)), X)
+
+
+def test_a_fitted_model_does_not_keep_the_kernel_matrix():
+    X, y = two_classes()
+    model = PriorSVC(OddnessHint(), kernel=RBF(0.4), solver="ROWS")
+    fitted = [model.fit(X, y), *model.fit_path(X, y, {"C": [1.0, 2.0]})]
+    assert [m._machines[0].held for m in fitted] == [None] * 3
+
+
 def test_several_classes():
     X, y = make_classification(90, 3, n_informative=3, n_redundant=0, n_clusters_per_class=1, n_classes=3)
     prior = Region(ball, POINTS, 1) + InvarianceHint(Shift([0.1, 0.0, 0.0]))
@@ -323,6 +335,7 @@ class Odd(Knowledge):
             "a square of several": (cp.square(s), {"row": g <= s}),
             "values tied": (cp.quad_form(g, np.eye(60) + 0.1), {}),
             "a line": (cp.sum(g) + cp.sum_squares(g), {}),
+            "plain cones": (cp.sum(u), {"row": cp.NonNeg(u - g), "other": cp.Zero(g[0] - g[1])}),
             "a cone": (cp.sum(u), {"row": cp.SOC(u[0], g)}),
         }[self.kind]
         return Terms({"mu": penalties}, constraints)
