@@ -89,7 +89,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
     solver : "auto", a solver's name, or a list of names
         A name means that solver and no other; a list is an order of fall-back. ``priorsvm solvers`` lists
         them; "LIBSVM", "NORMAL", "SPARSE" (2-norm) and "CENTRES" (1-norm) are for problems that only add or
-        reweight rows.
+        reweight rows, "ROWS" for blocks that ask for values of f.
     solver_options : dict, optional
         Handed to the solver as they are; with a list of solvers, a dict of such dicts by their names.
     tol : float
@@ -248,7 +248,10 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             from tqdm import tqdm
 
             samples = tqdm(samples, desc="classes", leave=False)
-        return [fit_machine(task.spec, members, sample, **arguments, **shared) for sample in samples]
+        machines = [fit_machine(task.spec, members, sample, **arguments, **shared) for sample in samples]
+        for machine in machines:
+            machine.held = None  # it has the kernel matrix, for the next of a path
+        return machines
 
     def _support_only(self, task: _Task, sample: Sample, shared: dict[str, Any]) -> Sample:
         """The training set without the rows that are no support vectors of the plain machine."""
@@ -597,9 +600,9 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             model._keep(task, machines)
             models.append(model)
         # All models of a path share one problem, which now holds the weights of the last.
-        for model in models[:-1]:
+        for model in models:
             for machine in model._machines:
-                machine.compiled = machine.held = None
+                machine.held, machine.compiled = None, machine.compiled if model is models[-1] else None
         if again:
             keys = [key for key in values if key != "C" and not key.endswith(("__weight", "__mu"))] or list(
                 values

@@ -217,7 +217,7 @@ def _to_margin(K: Array, rows: Bounds, a: Array, missing: Array, total: float, f
         return _Moved(a, None, none, 0, met, full, True)
     # A constant more in K is one less in b, and leaves a factor where K alone has none: rows of few columns.
     more = float(K.diagonal().max(initial=0.0))
-    K, shift = K + more * np.outer(e, e), more * total
+    K, shift = K + (more if (e == 1.0).all() else np.outer(more * e, e)), more * total
     factor = _factor(K)
     if factor is None:
         return None

@@ -27,7 +27,7 @@ def solvers() -> dict[str, SolverFacts]:
     - ``accuracy``, the relative residual it is held to: what is above is warned about;
     - ``note``, a remark.
 
-    LIBSVM, NORMAL, SPARSE, COLUMNS and CENTRES, which solve one kind of problem each, are not among them.
+    LIBSVM, NORMAL, SPARSE, ROWS, COLUMNS and CENTRES, for one kind of problem each, are not among them.
     ``priorsvm solvers`` prints the table with them.
 
     Examples

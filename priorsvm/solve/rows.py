@@ -89,9 +89,12 @@ class Held(Compiled):
     def __init__(
         self, spec: Spec, members: Sequence[Member], states: Mapping[str, Any], sample: Sample
     ) -> None:
+        from cvxpy import constraints as kinds
+
         super().__init__(spec, members, states, sample)
+        linear = (kinds.Inequality, kinds.Equality, kinds.NonNeg, kinds.NonPos, kinds.Zero)
         for label, constraint in self.constraints.items():
-            if not constraint.is_dcp() or type(constraint).__name__ not in ("Inequality", "Equality"):
+            if not isinstance(constraint, linear):
                 raise SolverUnsuited(_unsuited(f"block '{label.partition('.')[0]}' adds cones"))
         self.atoms = _together([atoms for _, atoms, _ in self.f.asked])
         self.biased = np.concatenate([np.full(g.size, biased) for g, _, biased in self.f.asked])

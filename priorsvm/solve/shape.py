@@ -154,10 +154,10 @@ class _Data:
         P = sparse.coo_array(data.get("P", (len(q), len(q))))
         apart = (P.row != P.col) & (P.data != 0)
         if apart.any():
-            raise OtherShape("has a penalty that ties values to each other", int(P.row[apart][0]))
+            raise OtherShape("has a penalty that ties values to each other")
         p = np.bincount(P.row, P.data, minlength=len(q))
         if np.any(q[values] != 0):
-            raise OtherShape("has a linear penalty on f", int(values[q[values] != 0][0]))
+            raise OtherShape("has a linear penalty on f")
         is_value = np.zeros(len(q), bool)
         is_value[values] = True
         private = np.flatnonzero(~is_value)
