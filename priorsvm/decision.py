@@ -684,15 +684,12 @@ class Values(Decision):
             return frozenset({"evaluate", "slope", "coef"})
         return frozenset({"evaluate", "kernel"} | ({"slope"} if self._kernel.has_slope else set()))
 
-    def __getattr__(self, name: str) -> Any:
-        if name in ("features", "c", "b"):
-            raise MissingCapability("it asks more of f than values and slopes.")
-        raise AttributeError(name)
-
     @property
-    def length(self) -> Any:
-        """Not known: the norm is what a solver has to find."""
-        raise MissingCapability("it asks for the norm of f.")
+    def _no_more(self) -> Any:
+        """Not known: weights, bias and norm are what a solver has to find."""
+        raise MissingCapability("it asks more of f than values and slopes.")
+
+    features = c = b = length = _no_more
 
 
 def _as_sparse_as_it_is(matrix: Any) -> Any:
