@@ -73,6 +73,16 @@ def test_growth_with_rows_is_measured_on_every_route(benchmarks):
 
 
 @pytest.mark.slow
+def test_the_table_of_sizes_has_every_problem_at_every_size(benchmarks):
+    from benchmarks.sizes import PROBLEMS
+
+    rows = benchmarks.main(["sizes", "--quick"])
+    assert [row["problem"] for row in rows] == list(PROBLEMS)
+    for row in rows:
+        assert all(float(row[n].split()[0]) > 0 for n in ("50", "100"))
+
+
+@pytest.mark.slow
 def test_the_rows_of_the_engine_are_measured_on_equal_problems(benchmarks):
     names = {"engine_linear", "engine_uncertain", "engine_trajectories", "engine_rbf", "engine_path"}
     rows = benchmarks.main([*names, "--quick"])
