@@ -20,6 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .assemble import LIVE_ROWS, Spec, naming
 from .cache import Cache, equal
+from .collapse import fit_and_explain
 from .decision import FittedKernel, FittedLinear, Scale, require_psd, ways_out
 from .errors import (
     InvalidInput,
@@ -248,7 +249,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             from tqdm import tqdm
 
             samples = tqdm(samples, desc="classes", leave=False)
-        return [fit_machine(task.spec, members, sample, **arguments, **shared) for sample in samples]
+        return [fit_and_explain(task.spec, members, sample, **arguments, **shared) for sample in samples]
 
     def _support_only(self, task: _Task, sample: Sample, shared: dict[str, Any]) -> Sample:
         """The training set without the rows that are no support vectors of the plain machine."""
@@ -577,7 +578,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
                 if model.preselect:
                     sample = model._support_only(task, sample, {"maps": maps, "grams": grams})
                 alike = before if before is not None and _same_machine(before.spec, task.spec) else None
-                machine = fit_machine(
+                machine = fit_and_explain(
                     task.spec,
                     list(task.prior),
                     sample,
@@ -930,7 +931,7 @@ def _fit_and_record(*arguments: Any, **keywords: Any) -> tuple[Machine, list[tup
     """A machine and the warnings its fit gave, which would be lost in another process."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        machine = fit_machine(*arguments, **keywords)
+        machine = fit_and_explain(*arguments, **keywords)
     return machine, [(str(w.message), w.category) for w in caught]
 
 
