@@ -61,7 +61,9 @@ def _is_constant(machine: Machine) -> bool:
     """Whether f gives all training rows one class, and very nearly one value."""
     X = machine.training.X
     few = X[np.linspace(0, X.shape[0] - 1, min(X.shape[0], FEW)).astype(int)]
-    return all(np.ptp(v) < CONSTANT and np.all(v > 0) == np.any(v > 0) for v in map(machine.f.value, (few, X)))
+    return all(
+        np.ptp(v) < CONSTANT and np.all(v > 0) == np.any(v > 0) for v in map(machine.f.value, (few, X))
+    )
 
 
 def _is_constant_without(machine: Machine, kept: Sequence[Member]) -> bool:

@@ -112,8 +112,6 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         machine, ``kernel_(X, centres_) @ dual_coef_.T + intercept_`` that of a kernel machine without
         ``scale``; blocks on slopes add what ``slopes_`` has.
     kernel_ : the kernel with its parameters as numbers; None for a linear machine.
-    solver_, status_, n_rounds_ : who solved the problem, how it ended, after how many rounds; lists with more
-        than two classes.
 
     Examples
     --------
@@ -269,9 +267,6 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         self._machines = machines
         self.kernel_ = task.spec.kernel
         self.intercept_ = np.array([f.bias for machine in machines for f in machine.functions])
-        self.solver_ = self._each([m.outcome.solver for m in machines])
-        self.status_ = self._each([m.outcome.status for m in machines])
-        self.n_rounds_ = self._each([len(m.history) for m in machines])
 
     def _task(self, X: Any, y: Any, sample_weight: Any, rows: dict[str, Any]) -> _Task:
         """Check everything that can be checked before heavy work, and make the plain samples."""
@@ -701,6 +696,14 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[chosen]
 
+    @property
+    def predict_proba(self) -> Any:
+        """There is none, and the error says what gives probabilities: f measures distance, not chance."""
+        raise MissingAttribute(
+            "PriorSVC has scores and no probabilities: CalibratedClassifierCV(model) of sklearn.calibration "
+            "has predict_proba."
+        )
+
     # ------------------------------------------------------------------ what was fitted
 
     def _fitted_machines(self) -> list[Machine]:
@@ -767,6 +770,21 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         )
 
     @property
+    def solver_(self) -> Any:
+        """Who solved the problem; a list with more than two classes."""
+        return self._each([m.outcome.solver for m in self._fitted_machines()])
+
+    @property
+    def status_(self) -> Any:
+        """How it ended."""
+        return self._each([m.outcome.status for m in self._fitted_machines()])
+
+    @property
+    def n_rounds_(self) -> Any:
+        """After how many rounds."""
+        return self._each([len(m.history) for m in self._fitted_machines()])
+
+    @property
     def objective_(self) -> Any:
         """The value of the problem's objective, worked out from f."""
         return self._each([machine.objective for machine in self._fitted_machines()])
@@ -784,7 +802,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
     @property
     def findings_(self) -> Any:
         """Block name -> what it found once f was there; a list of these with more than two classes."""
-        return self._each([machine.findings for machine in self._fitted_machines()])
+        return self._each([Findings(machine.findings) for machine in self._fitted_machines()])
 
     @property
     def report_(self) -> Report:
@@ -879,6 +897,13 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         for key in _row_keys(as_prior(self.prior)):
             routing.fit.add_request(param=key, alias=True)
         return routing
+
+
+class Findings(dict[str, Any]):
+    """Block name -> what it found; says which names there are when asked for another."""
+
+    def __missing__(self, name: str) -> Any:
+        raise KeyError(f"block {name!r} found nothing to tell; those that did are {list(self)}")
 
 
 class Unfitted(NotFitted, NotFittedError):

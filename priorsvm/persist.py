@@ -110,7 +110,9 @@ calibrated classifiers: splitters, scorers and the metrics they call.
 """
 
 
-def save(model: Any, path: str | os.PathLike[str], trusted: Iterable[type | Callable[..., Any] | str] = ()) -> None:
+def save(
+    model: Any, path: str | os.PathLike[str], trusted: Iterable[type | Callable[..., Any] | str] = ()
+) -> None:
     """Write a model to a file that :func:`load` reads without running anything in it.
 
     Everything a fitted model answers with is kept, to the last bit; the compiled ``problem`` is not, and is
@@ -258,8 +260,7 @@ def _names(trusted: Iterable[type | Callable[..., Any] | str]) -> set[str]:
     for item in trusted:
         if not isinstance(item, (str, type, FunctionType)):
             raise InvalidType(
-                "trusted takes classes, functions, or full names such as 'mymodule.MyBlock'; "
-                f"got {item!r}."
+                f"trusted takes classes, functions, or full names such as 'mymodule.MyBlock'; got {item!r}."
             )
         if not (isinstance(item, str) or _has_a_place(item)):
             raise InvalidInput(
@@ -396,7 +397,9 @@ def _blamed(skops: Any, model: Any, names: set[str], refusal: str) -> str:
 def _way_out(function: Any) -> str:
     """How a function can be saved after all: by its name."""
     if _has_a_place(function):
-        return f"Name it: save(..., trusted=['{_full_name(function)}']), and the same in load, which imports it."
+        return (
+            f"Name it: save(..., trusted=['{_full_name(function)}']), and the same in load, which imports it."
+        )
     return "Define it at the top of a module, where it can be named: save(..., trusted=['module.function'])."
 
 
