@@ -88,12 +88,12 @@ def _reason(machine: Machine, costs: Sequence[Member], others: bool) -> str:
     )
     if not _has_rare_class(machine, costs):
         return (
-            f"{text}No f of this kind tells the classes apart at C={machine.spec.C:g}: use another kernel, or "
-            "a larger C."
+            f"{text}No f of this kind tells the classes apart at C={machine.spec.C:g}: use another kernel, "
+            "or a larger C."
         )
     count, n = int(np.sum(sample.y_train > 0)), sample.n_train
     number, rare = (count, repr(positive)) if 2 * count < n else (n - count, rest)
     return (
-        f"{text}{number} of {n} rows are {rare}: ClassCosts('balanced') lets them weigh as much as the others. "
-        "Another kernel may tell them apart, too."
+        f"{text}{number} of {n} rows are {rare}: ClassCosts('balanced') lets them weigh as much as the "
+        "others. Another kernel may tell them apart, too."
     )
