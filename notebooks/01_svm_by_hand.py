@@ -141,8 +141,8 @@ for name, weights, bias in (
 # %% [markdown]
 # ## What was solved
 #
-# A fitted `PriorSVC` says what it solved, in three ways. `formulation()` is the mathematics ($c$ holds the
-# coefficients of $f$, here $w$; $\rho_i$ is the margin asked of row $i$, here 1):
+# A fitted `PriorSVC` says what it solved, in three ways. `formulation()` is the mathematics ($\rho_i$ is the
+# margin asked of row $i$, here 1):
 
 # %%
 display(model.formulation())
@@ -157,7 +157,8 @@ display(model.report_)
 # %% [markdown]
 # And `problem` is the `cvxpy.Problem` itself. `PriorSVC` gave this machine to LIBSVM, which is faster; but
 # the problem is there, every constraint carries a label, and any other solver can be asked for a second
-# opinion.
+# opinion. Its variable `c` is our $w$, the coefficients of whatever $f$ there is, and `f0` are the values of
+# $f$ at the rows.
 
 # %%
 problem = model.problem
@@ -287,9 +288,13 @@ plt.show()
 # 2. Write the machine with the squared hinge, $C \sum \xi_i^2$, by hand. Which argument of `PriorSVC` gives
 #    it? And which class of scikit-learn?
 # 3. Suppose you know that *virginica* has petals that are wider, not narrower, but the labels at hand are
-#    so noisy that the SVM believes the opposite. Add that knowledge by hand, as one constraint. Which block
-#    of `priorsvm` does it?
-#
+#    so noisy (`noisy`, below) that the SVM believes the opposite. Add that knowledge by hand, as one
+#    constraint. Which block of `priorsvm` does it?
+
+# %%
+noisy = np.where(X[:, 1] > np.median(X[:, 1]), -1.0, 1.0) * np.where(np.arange(n) % 4 == 0, -1.0, 1.0)
+
+# %% [markdown]
 # ## Solutions
 #
 # **1.** A small $C$ makes slack cheap, so the margins are wide and many flowers lie between them.
@@ -320,12 +325,11 @@ print(
 )
 
 # %% [markdown]
-# **3.** We spoil the labels so that narrow petals look like *virginica*. On a linear machine "f rises with
+# **3.** The labels are spoilt so that narrow petals look like *virginica*. On a linear machine "f rises with
 # the width" is $w_2 \ge 0$, and `MonotonicityHint(..., hard=True)` says that of a column by its name or its
 # number.
 
 # %%
-noisy = np.where(X[:, 1] > np.median(X[:, 1]), -1.0, 1.0) * np.where(np.arange(n) % 4 == 0, -1.0, 1.0)
 margin_noisy = cp.multiply(noisy, X @ w + b) >= 1 - xi
 cp.Problem(by_hand.objective, [margin_noisy]).solve(solver="CLARABEL")
 without = w.value

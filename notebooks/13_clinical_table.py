@@ -426,7 +426,9 @@ print("chosen:", second.best_params_)
 
 # %% [markdown]
 # **2.** They contradict each other: a tumour can be large and have a low texture. The error names both and a
-# point of which both speak. One of them has to be soft, or say less: *and concave points below 0.05*.
+# point of which both speak. One of them has to be soft, or say less: *and concave points up to 0.04*. Up to
+# 0.05 would not do. *Large* begins there, regions have their border in them, and at a common point no $f$ is
+# both 1 and $-1$.
 
 # %%
 certain = Rule(is_large, label="malignant", hard=True).named("large")

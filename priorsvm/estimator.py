@@ -20,6 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .assemble import LIVE_ROWS, Spec, naming
 from .cache import Cache, equal
+from .collapse import fit_and_explain
 from .decision import FittedKernel, FittedLinear, Scale, require_psd, ways_out
 from .errors import (
     InvalidInput,
@@ -111,8 +112,6 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         machine, ``kernel_(X, centres_) @ dual_coef_.T + intercept_`` that of a kernel machine without
         ``scale``; blocks on slopes add what ``slopes_`` has.
     kernel_ : the kernel with its parameters as numbers; None for a linear machine.
-    solver_, status_, n_rounds_ : who solved the problem, how it ended, after how many rounds; lists with more
-        than two classes.
 
     Examples
     --------
@@ -248,7 +247,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             from tqdm import tqdm
 
             samples = tqdm(samples, desc="classes", leave=False)
-        machines = [fit_machine(task.spec, members, sample, **arguments, **shared) for sample in samples]
+        machines = [fit_and_explain(task.spec, members, sample, **arguments, **shared) for sample in samples]
         for machine in machines:
             machine.held = None  # it has the kernel matrix, for the next of a path
         return machines
@@ -271,9 +270,6 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         self._machines = machines
         self.kernel_ = task.spec.kernel
         self.intercept_ = np.array([f.bias for machine in machines for f in machine.functions])
-        self.solver_ = self._each([m.outcome.solver for m in machines])
-        self.status_ = self._each([m.outcome.status for m in machines])
-        self.n_rounds_ = self._each([len(m.history) for m in machines])
 
     def _task(self, X: Any, y: Any, sample_weight: Any, rows: dict[str, Any]) -> _Task:
         """Check everything that can be checked before heavy work, and make the plain samples."""
@@ -580,7 +576,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
                 if model.preselect:
                     sample = model._support_only(task, sample, {"maps": maps, "grams": grams})
                 alike = before if before is not None and _same_machine(before.spec, task.spec) else None
-                machine = fit_machine(
+                machine = fit_and_explain(
                     task.spec,
                     list(task.prior),
                     sample,
@@ -703,6 +699,14 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[chosen]
 
+    @property
+    def predict_proba(self) -> Any:
+        """There is none, and the error says what gives probabilities: f measures distance, not chance."""
+        raise MissingAttribute(
+            "PriorSVC has scores and no probabilities: CalibratedClassifierCV(model) of sklearn.calibration "
+            "has predict_proba."
+        )
+
     # ------------------------------------------------------------------ what was fitted
 
     def _fitted_machines(self) -> list[Machine]:
@@ -769,6 +773,21 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         )
 
     @property
+    def solver_(self) -> Any:
+        """Who solved the problem; a list with more than two classes."""
+        return self._each([m.outcome.solver for m in self._fitted_machines()])
+
+    @property
+    def status_(self) -> Any:
+        """How it ended."""
+        return self._each([m.outcome.status for m in self._fitted_machines()])
+
+    @property
+    def n_rounds_(self) -> Any:
+        """After how many rounds."""
+        return self._each([len(m.history) for m in self._fitted_machines()])
+
+    @property
     def objective_(self) -> Any:
         """The value of the problem's objective, worked out from f."""
         return self._each([machine.objective for machine in self._fitted_machines()])
@@ -786,7 +805,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
     @property
     def findings_(self) -> Any:
         """Block name -> what it found once f was there; a list of these with more than two classes."""
-        return self._each([machine.findings for machine in self._fitted_machines()])
+        return self._each([Findings(machine.findings) for machine in self._fitted_machines()])
 
     @property
     def report_(self) -> Report:
@@ -883,6 +902,13 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         return routing
 
 
+class Findings(dict[str, Any]):
+    """Block name -> what it found; says which names there are when asked for another."""
+
+    def __missing__(self, name: str) -> Any:
+        raise KeyError(f"block {name!r} found nothing to tell; those that did are {list(self)}")
+
+
 class Unfitted(NotFitted, NotFittedError):
     """Something that only a fitted model has was asked of an unfitted one."""
 
@@ -933,7 +959,7 @@ def _fit_and_record(*arguments: Any, **keywords: Any) -> tuple[Machine, list[tup
     """A machine and the warnings its fit gave, which would be lost in another process."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        machine = fit_machine(*arguments, **keywords)
+        machine = fit_and_explain(*arguments, **keywords)
     return machine, [(str(w.message), w.category) for w in caught]
 
 

@@ -15,7 +15,7 @@ import json
 import os
 import pkgutil
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
@@ -32,6 +32,7 @@ import priorsvm
 
 from .errors import BadFile, InvalidInput, InvalidType, OtherVersion, SkopsNotInstalled
 from .intact import Broken, check_intact
+from .prior import Prior
 from .words import warn
 
 FORMAT = 1
@@ -109,7 +110,9 @@ calibrated classifiers: splitters, scorers and the metrics they call.
 """
 
 
-def save(model: Any, path: str | os.PathLike[str], trusted: Iterable[type | str] = ()) -> None:
+def save(
+    model: Any, path: str | os.PathLike[str], trusted: Iterable[type | Callable[..., Any] | str] = ()
+) -> None:
     """Write a model to a file that :func:`load` reads without running anything in it.
 
     Everything a fitted model answers with is kept, to the last bit; the compiled ``problem`` is not, and is
@@ -121,7 +124,7 @@ def save(model: Any, path: str | os.PathLike[str], trusted: Iterable[type | str]
         Also a block, a sum of blocks, a kernel or a transform.
     path : str or path
         The file, by custom with the ending ``.skops``. An existing one is replaced.
-    trusted : classes, or full names such as ``"mymodule.MyBlock"``
+    trusted : classes, functions, or full names such as ``"mymodule.MyBlock"``
         What the model holds that is neither priorsvm's nor known to skops: blocks and kernels of your own,
         and by name also functions of a module. ``load`` has to be told the same, and imports them.
 
@@ -145,7 +148,7 @@ def save(model: Any, path: str | os.PathLike[str], trusted: Iterable[type | str]
     array(['ill'], dtype='<U4')
     """
     skops, names = _skops(), _names(trusted)
-    if not isinstance(model, BaseEstimator):
+    if not isinstance(model, (BaseEstimator, Prior)):
         raise InvalidType(
             f"save takes a PriorSVC, an estimator of scikit-learn that holds one, a block, a kernel or a "
             f"transform; got {type(model).__name__}."
@@ -167,7 +170,7 @@ def save(model: Any, path: str | os.PathLike[str], trusted: Iterable[type | str]
     _write(path, buffer.getbuffer())
 
 
-def load(path: str | os.PathLike[str], trusted: Iterable[type | str] = ()) -> Any:
+def load(path: str | os.PathLike[str], trusted: Iterable[type | Callable[..., Any] | str] = ()) -> Any:
     """Read what :func:`save` wrote; whatever else a file holds is refused before anything of it is imported.
 
     A file that was changed on its way cannot make this function run code, but it can hold other numbers:
@@ -176,7 +179,7 @@ def load(path: str | os.PathLike[str], trusted: Iterable[type | str] = ()) -> An
     Parameters
     ----------
     path : str or path
-    trusted : classes, or full names such as ``"mymodule.MyBlock"``
+    trusted : classes, functions, or full names such as ``"mymodule.MyBlock"``
         The same as in :func:`save`. These are imported and filled with what the file says: name only what
         you know.
 
@@ -225,7 +228,7 @@ def load(path: str | os.PathLike[str], trusted: Iterable[type | str] = ()) -> An
         ) from error
     except Exception as error:  # a file can be wrong in any way
         raise BadFile(f"{path} is damaged: {_told(error)}.") from error
-    if not isinstance(model, BaseEstimator):
+    if not isinstance(model, (BaseEstimator, Prior)):
         raise BadFile(f"{path} holds a {type(model).__name__}, which is no model.")
     return model
 
@@ -240,9 +243,14 @@ def _skops() -> ModuleType:
     return import_module("skops.io")
 
 
-def _names(trusted: Iterable[type | str]) -> set[str]:
+def _has_a_place(item: Any) -> bool:
+    """Whether a class or function stands at the top of its module: not inside another, and no lambda."""
+    return bool(item.__qualname__.isidentifier())
+
+
+def _names(trusted: Iterable[type | Callable[..., Any] | str]) -> set[str]:
     """Full names of what the user trusts."""
-    if isinstance(trusted, (str, type)):
+    if isinstance(trusted, (str, type, FunctionType)):
         trusted = [trusted]
     if not isinstance(trusted, Iterable):
         raise InvalidType(
@@ -250,13 +258,13 @@ def _names(trusted: Iterable[type | str]) -> set[str]:
         )
     names = set()
     for item in trusted:
-        if not isinstance(item, (str, type)):
+        if not isinstance(item, (str, type, FunctionType)):
             raise InvalidType(
-                f"trusted takes classes, or full names such as 'mymodule.MyBlock'; got {item!r}."
+                f"trusted takes classes, functions, or full names such as 'mymodule.MyBlock'; got {item!r}."
             )
-        if isinstance(item, type) and "." in item.__qualname__:
+        if not (isinstance(item, str) or _has_a_place(item)):
             raise InvalidInput(
-                f"trusted: {_full_name(item)} stands inside a function or a class, where nothing finds it "
+                f"trusted: {_full_name(item)} has no name of its own in a module, by which it could be found "
                 "again. Define it at the top of a module."
             )
         names.add(item if isinstance(item, str) else _full_name(item))
@@ -370,9 +378,8 @@ def _blamed(skops: Any, model: Any, names: set[str], refusal: str) -> str:
             continue
         if isinstance(value, (FunctionType, MethodType)):
             return (
-                f"{key} is a Python function ({_full_name(value)}), and the file holds data, not code. A "
-                "function of a module can be named: save(..., trusted=['module.function']), and the same in "
-                "load, which imports it. Or use pickle or joblib, if whoever loads it trusts the file."
+                f"{key} is a Python function ({_full_name(value)}), and the file holds data, not code. "
+                f"{_way_out(value)} Or use pickle or joblib, if whoever loads it trusts the file."
             )
         if isinstance(value, BaseEstimator) and _full_name(kind) not in {*names, *TRUSTED}:
             return (
@@ -385,6 +392,15 @@ def _blamed(skops: Any, model: Any, names: set[str], refusal: str) -> str:
     return (
         f"this {type(model).__name__} cannot be saved: {refusal}. If that is yours, name it: trusted=[...]."
     )
+
+
+def _way_out(function: Any) -> str:
+    """How a function can be saved after all: by its name."""
+    if _has_a_place(function):
+        return (
+            f"Name it: save(..., trusted=['{_full_name(function)}']), and the same in load, which imports it."
+        )
+    return "Define it at the top of a module, where it can be named: save(..., trusted=['module.function'])."
 
 
 def _arguments(model: Any) -> Iterator[tuple[str, Any]]:

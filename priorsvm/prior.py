@@ -19,6 +19,9 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 # The machine's own terms, and the parameters of a Prior, go by these names.
 _RESERVED = frozenset({"svm", "blocks", "weights"})
 
+# A longer sum is printed on several lines, which stand below each other in `PriorSVC(...)`, too.
+WIDTH, INDENT = 70, " " * len("PriorSVC(prior=(")
+
 # A block that has none of these leaves every model as it is.
 ACTS = ("build", "prepare", "predict", "complete")
 
@@ -31,7 +34,7 @@ class Member(NamedTuple):
     weight: float
 
 
-class Prior(BaseEstimator):
+class Prior:
     r"""All that is known beforehand: :math:`\sum_k w_k J_{PK,k}` and every :math:`c_{PK,k}`.
 
     Usually written as a sum, ``ClassCosts("balanced") + 0.5 * VirtualSamples(shift)``. Parameters are
@@ -54,6 +57,8 @@ class Prior(BaseEstimator):
     >>> prior.get_params()["odd__weight"]
     0.5
     """
+
+    # No BaseEstimator: scikit-learn would print `Prior(blocks=[...])`, on one line, instead of the sum.
 
     # NumPy scalars would otherwise take `np.float64(2) * prior` for an array operation.
     __array_ufunc__ = None
@@ -160,7 +165,8 @@ class Prior(BaseEstimator):
     __rmul__ = __mul__
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        params = super().get_params(deep=False)
+        """Blocks and weights; and, if ``deep``, every block and its parameters by ``<name>__<parameter>``."""
+        params: dict[str, Any] = {"blocks": self.blocks, "weights": self.weights}
         if deep:
             for name, block, weight in self:
                 params[name] = block
@@ -169,7 +175,10 @@ class Prior(BaseEstimator):
         return params
 
     def set_params(self, **params: Any) -> Prior:
-        super().set_params(**{k: params.pop(k) for k in ("blocks", "weights") if k in params})
+        """Set what ``get_params`` has."""
+        for key in ("blocks", "weights"):
+            if key in params:
+                setattr(self, key, params.pop(key))
         # Blocks that are replaced come before what is set inside them.
         for key, value in sorted(params.items(), key=lambda item: "__" in item[0]):
             name, _, parameter = key.partition("__")
@@ -193,7 +202,7 @@ class Prior(BaseEstimator):
             [(n, clone(b)) for n, b in self.blocks], None if self.weights is None else dict(self.weights)
         )
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+    def __repr__(self) -> str:
         terms, taken = [], set[str]()
         for name, block, weight in self:
             text = repr(block)
@@ -201,7 +210,9 @@ class Prior(BaseEstimator):
                 text += f".named({name!r})"
             taken.add(name)
             terms.append(text if weight == 1 else f"{_shortest(weight)} * {text}")
-        return " + ".join(terms) or "Prior([])"
+        if sum(map(len, terms)) <= WIDTH:
+            return " + ".join(terms) or "Prior([])"
+        return f"({f'{chr(10)}{INDENT}+ '.join(terms)})"
 
 
 def check_name(name: Any) -> None:

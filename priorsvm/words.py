@@ -6,13 +6,17 @@ import os
 import re
 import sys
 import warnings
+from contextlib import contextmanager
+from contextvars import ContextVar
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 _HERE = os.path.join(os.path.dirname(__file__), "")
+# A category of warnings that is kept back, and those that came.
+_HELD: ContextVar[tuple[type[Warning], list[str]] | None] = ContextVar("held", default=None)
 
 
 def readable(text: str) -> str:
@@ -47,10 +51,37 @@ def warn(message: str, category: type[Warning]) -> None:
     >>> caught[0].message
     UserWarning('mind the gap')
     """
+    held = _HELD.get()
+    if held is not None and issubclass(category, held[0]):
+        held[1].append(message)
+        return
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def holding(category: type[Warning]) -> Iterator[list[str]]:
+    """Keep back what :func:`warn` has to say of one category, for someone who may know better.
+
+    Parameters
+    ----------
+    category : class of the warnings
+
+    Examples
+    --------
+    >>> with holding(UserWarning) as messages:
+    ...     warn("mind the gap", UserWarning)
+    >>> messages
+    ['mind the gap']
+    """
+    messages: list[str] = []
+    token = _HELD.set((category, messages))
+    try:
+        yield messages
+    finally:
+        _HELD.reset(token)
 
 
 def closest(given: object, known: Iterable[str]) -> str | None:

@@ -986,7 +986,20 @@ def test_new_rows_that_do_not_fit():
 
 
 @pytest.mark.parametrize(
-    "name", ["coef_", "centres_", "dual_coef_", "support_", "objective_", "history_", "problem", "report_"]
+    "name",
+    [
+        "coef_",
+        "centres_",
+        "dual_coef_",
+        "support_",
+        "objective_",
+        "history_",
+        "problem",
+        "report_",
+        "solver_",
+        "status_",
+        "n_rounds_",
+    ],
 )
 def test_an_unfitted_model_has_no_attributes(name):
     with pytest.raises(NotFitted, match=r"not fitted yet: call fit\(X, y\)"):

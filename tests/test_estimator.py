@@ -689,3 +689,20 @@ def test_verdicts_as_a_frame():
     assert list(frame["block"]) == ["box", "class_costs"]
     assert frame["holds"][0]
     assert frame["worst"][0] == found["box"].worst
+
+
+# -------------------------------------------------------------------------------- what is not there
+
+
+def test_findings_of_another_name_list_those_there_are():
+    model = PriorSVC(UncertainSamples(0.01)).fit(*two_classes())
+    with pytest.raises(KeyError, match=r"block 'uncertain' found nothing.*\['uncertain_samples'\]"):
+        model.findings_["uncertain"]
+    assert list(model.findings_) == ["uncertain_samples"]
+
+
+def test_probabilities_are_not_there_and_the_error_says_where_they_are():
+    model = PriorSVC().fit(*two_classes())
+    assert not hasattr(model, "predict_proba")
+    with pytest.raises(AttributeError, match=r"CalibratedClassifierCV\(model\)"):
+        model.predict_proba([[0.0, 0.0]])

@@ -462,9 +462,12 @@ def test_blocks_of_ones_own_are_loaded_by_who_names_them(module, file):
 
 def test_a_function_of_a_module_is_loaded_by_who_names_it(module, file):
     model = PriorSVC(Region(module.ring, X[:6], "ill")).fit(X, WORDS)
+    with pytest.raises(InvalidType, match=r"Name it: save\(\.\.\., trusted=\['surgery\.ring'\]\)"):
+        save(model, file)
     save(model, file, trusted=["surgery.ring"])
     with pytest.raises(BadFile, match=r"surgery\.ring"):
         load(file)
+    assert same(answers(load(file, trusted=[module.ring]), NEW), answers(model, NEW))
     assert same(answers(load(file, trusted="surgery.ring"), NEW), answers(model, NEW))
 
 
@@ -485,10 +488,11 @@ def test_what_is_trusted_is_a_class_that_can_be_found_again(file):
     class Inner(OwnBlock):
         pass
 
-    with pytest.raises(InvalidInput, match=r"Inner stands inside a function"):
-        save(PriorSVC(Inner()), file, trusted=[Inner])
-    with pytest.raises(InvalidType, match="trusted takes classes, or full names"):
-        load(file, trusted=[ring])
+    for nameless in (Inner, lambda A, B: A @ B.T):
+        with pytest.raises(InvalidInput, match=r"(Inner|<lambda>) has no name of its own in a module"):
+            save(PriorSVC(Inner()), file, trusted=[nameless])
+    with pytest.raises(InvalidType, match="trusted takes classes, functions, or full names"):
+        load(file, trusted=[3])
 
 
 # ------------------------------------------------------------------ files that are refused

@@ -13,6 +13,7 @@ from priorsvm import (
     OddnessHint,
     Prior,
     PriorSVC,
+    Rule,
     SampleCosts,
     Shift,
     VirtualSamples,
@@ -383,3 +384,19 @@ def test_clone_and_pickle():
 )
 def test_repr_evaluates_to_an_equal_prior(prior):
     assert listed(as_prior(eval(repr(prior)))) == listed(prior)
+
+
+def test_a_model_prints_its_prior_as_a_sum_and_a_long_one_line_by_line():
+    short = Rule("a > 1", label=1) + ClassCosts("balanced")
+    assert repr(PriorSVC(short, kernel="rbf")) == (
+        "PriorSVC(kernel='rbf',\n         prior=Rule(label=1, text='a > 1') + ClassCosts(costs='balanced'))"
+    )
+    long = short + 0.5 * OddnessHint(mu=3.0).named("odd")
+    lines = repr(PriorSVC(long, kernel="rbf")).splitlines()
+    assert [line.strip() for line in lines[1:]] == [
+        "prior=(Rule(label=1, text='a > 1')",
+        "+ ClassCosts(costs='balanced')",
+        "+ 0.5 * OddnessHint(mu=3.0).named('odd')))",
+    ]
+    assert len({line.index(word) for line, word in zip(lines[1:], ["Rule", "+", "+"], strict=True)}) == 1
+    assert listed(as_prior(eval(repr(long)))) == listed(long)

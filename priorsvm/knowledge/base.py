@@ -14,6 +14,7 @@ from ..errors import InvalidInput
 from ..kernels.set_kernel import OnRows
 from ..rows import dense_row
 from ..sample import Array, Sample
+from ..words import did_you_mean
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -149,14 +150,13 @@ class Verdict:
 
     @classmethod
     def at_points(cls, excess: Array, points: Any, asked: str, tol: float, proven: bool = True) -> Verdict:
-        """From what is left over of a demand at each of the points it speaks of."""
+        """From what is left over of a demand at each of the points it speaks of; None if it is no point."""
         if len(excess) == 0:
             return cls(None, asked=asked)
         i = int(np.argmin(excess))
         violated = int(np.sum(excess < -tol))
-        return cls(
-            violated == 0, float(excess[i]), dense_row(points, i), proven, len(excess), asked, violated
-        )
+        where = None if points is None else dense_row(points, i)
+        return cls(violated == 0, float(excess[i]), where, proven, len(excess), asked, violated)
 
 
 class Knowledge(BaseEstimator):
@@ -328,6 +328,18 @@ class Knowledge(BaseEstimator):
                 "it is split along with the rows, or give a function of (X, y)."
             )
         return array
+
+    def set_params(self, **params: Any) -> Knowledge:
+        """Set parameters by name; an error says which there are."""
+        known = sorted(self.get_params(deep=False))
+        for key in params:
+            if (name := key.partition("__")[0]) not in known:
+                raise InvalidInput(
+                    f"{type(self).__name__} has no parameter {name!r}.{did_you_mean(name, known)} "
+                    f"It has {', '.join(known) or 'none'}."
+                )
+        super().set_params(**params)
+        return self
 
     def symbols(self) -> dict[str, float]:
         """Letters of its formulas and their numbers, in LaTeX, besides the weights of penalties."""

@@ -55,8 +55,9 @@ class Transductive(Knowledge):
     ----------
     X : (m, d) array
     n_positive : int, dict of class to int, or None
-        How many of them are positive (``classes_[1]``); None takes the share of the training data. With
-        more than two classes a dict says it for each.
+        How many of them are of which class, ``{"ill": 10}``; of two classes the others are then the rest,
+        with more a dict says it for each. A number counts ``classes_[1]``, of words the one that is later in
+        the alphabet. None takes the share of the training data. ``findings_`` says what was counted.
     cost : float
         Factor on C of an unlabelled sample.
 
@@ -71,6 +72,9 @@ class Transductive(Knowledge):
     >>> model = PriorSVC(Transductive(unlabelled), C=10).fit([[0.0], [1.0]], [0, 1])
     >>> model.predict([[0.6], [1.4]])
     array([0, 1])
+    >>> few = Transductive(unlabelled, n_positive={"ill": 2})
+    >>> PriorSVC(few).fit([[0.0], [1.0]], ["ill", "well"]).findings_["transductive"]
+    "4 of 6 taken for 'well', 2 for 'ill'"
     """
 
     exact: ClassVar[bool] = False
@@ -116,6 +120,16 @@ class Transductive(Knowledge):
             return None
         return replace(state, positive=min(2 * state.positive, 1.0), negative=min(2 * state.negative, 1.0))
 
+    def findings(self, f: Any, context: Context) -> str | None:
+        """How many samples were taken for which class."""
+        if context.state is None:
+            return None
+        sample, m = context.sample, len(context.state.y)
+        classes, number = sample.classes.tolist(), int(np.sum(context.state.y > 0))
+        positive = np.asarray(sample.positive).item()  # 1 reads better than np.int64(1)
+        rest = "others" if len(classes) > 2 else repr(next(c for c in classes if c != positive))
+        return f"{number} of {m} taken for {positive!r}, {m - number} for {rest}"
+
     def _first(self, scores: Array, n_positive: int) -> Labelling:
         y = -np.ones(len(scores))
         y[np.argsort(-scores, kind="stable")[:n_positive]] = 1.0
@@ -132,17 +146,34 @@ class Transductive(Knowledge):
         if isinstance(wanted, dict):
             for label in wanted:
                 sample.sign(label)
-            if sample.positive not in wanted:
-                label = np.asarray(sample.positive).item()  # 1 reads better than np.int64(1)
-                raise InvalidInput(f"n_positive does not say how many samples are of class {label!r}.")
-            wanted = wanted[sample.positive]
+            wanted = self._of_class(sample, wanted, m)
         elif len(sample.classes) > 2:
             raise InvalidInput(
                 f"n_positive={wanted!r} is ambiguous for {len(sample.classes)} classes: "
                 "give a dict of class to count."
             )
-        if isinstance(wanted, bool) or not isinstance(wanted, (int, np.integer)) or not 0 <= wanted <= m:
+        return _count(wanted, m)
+
+    def _of_class(self, sample: Sample, wanted: dict[Any, Any], m: int) -> int:
+        """How many a dict leaves to this machine's positive class: of two, one says it of both."""
+        if len(sample.classes) > 2:
+            if sample.positive not in wanted:
+                label = np.asarray(sample.positive).item()
+                raise InvalidInput(f"n_positive does not say how many samples are of class {label!r}.")
+            return _count(wanted[sample.positive], m)
+        counts = {sample.sign(label): _count(number, m) for label, number in wanted.items()}
+        if not counts or (len(counts) == 2 and sum(counts.values()) != m):
             raise InvalidInput(
-                f"n_positive must be a whole number from 0 to {m} (the rows of X), got {wanted!r}."
+                f"n_positive={wanted!r} must share out all {m} samples (the rows of X); the count of one "
+                "class is enough."
             )
-        return int(wanted)
+        return counts[1.0] if 1.0 in counts else m - counts[-1.0]
+
+
+def _count(number: Any, m: int) -> int:
+    """A count of samples, of which there are m."""
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or not 0 <= number <= m:
+        raise InvalidInput(
+            f"n_positive must be a whole number from 0 to {m} (the rows of X), got {number!r}."
+        )
+    return int(number)

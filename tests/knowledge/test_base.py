@@ -144,6 +144,8 @@ def test_verdict_at_points_finds_the_worst():
     assert (verdict.holds, verdict.worst, verdict.checked, verdict.proven) == (False, -0.2, 3, True)
     np.testing.assert_array_equal(verdict.where, [2.0, 3.0])
     assert Verdict.at_points(np.array([-1e-7]), points, "order", tol=1e-6).holds is True
+    nowhere = Verdict.at_points(np.array([0.5, -0.2]), None, "order", tol=1e-6)
+    assert (nowhere.holds, nowhere.worst, nowhere.where, nowhere.violated) == (False, -0.2, None, 1)
     nothing = Verdict.at_points(np.empty(0), np.empty((0, 2)), "order", tol=1e-6)
     assert (nothing.holds, nothing.asked) == (None, "order")
 
@@ -271,3 +273,14 @@ def test_centres_are_checked(data):
 
     with pytest.raises(InvalidInput, match=r"'elsewhere'.*centres has shape \(1, 2\), expected \(n, 3\)"):
         PriorSVC(Elsewhere([0.0, 0.0, 0.0], 1.0), kernel="rbf").fit(*data)
+
+
+def test_a_parameter_that_is_not_there_is_told_with_those_that_are():
+    with pytest.raises(
+        InvalidInput, match=r"^OddnessHint has no parameter 'mus'\. Did you mean 'mu'\? It has"
+    ) as told:
+        OddnessHint().set_params(mus=3)
+    assert "mu" in str(told.value).split("It has")[1]
+    with pytest.raises(InvalidInput, match="Did you mean 'mu'"):
+        PriorSVC(OddnessHint()).set_params(prior__mus=3)
+    assert OddnessHint().set_params(mu=3.0).mu == 3.0

@@ -238,6 +238,20 @@ def test_two_classes_take_a_dict_too(data, new):
     by_dict = PriorSVC(Transductive(new, n_positive={1: 20})).fit(X, y)
     by_number = PriorSVC(Transductive(new, n_positive=20)).fit(X, y)
     np.testing.assert_array_equal(by_dict.decision_function(new), by_number.decision_function(new))
+    for counts in ({0: 30}, {0: 30, 1: 20}):
+        by_the_other = PriorSVC(Transductive(new, n_positive=counts)).fit(X, y)
+        np.testing.assert_array_equal(by_the_other.decision_function(new), by_number.decision_function(new))
+
+
+def test_findings_and_report_say_whose_count_it_was(data, new, three):
+    X, y = data
+    words = np.where(y == 1, "low risk", "high risk")
+    model = PriorSVC(Transductive(new, n_positive=20)).fit(X, words)
+    assert model.findings_["transductive"] == "20 of 50 taken for 'low risk', 30 for 'high risk'"
+    assert "transductive: 20 of 50 taken for 'low risk'" in str(model.report_)
+    several = PriorSVC(Transductive(three[0][::6], n_positive={"a": 2, "b": 3, "c": 5})).fit(*three)
+    assert several.findings_[1]["transductive"] == "3 of 10 taken for 'b', 7 for others"
+    assert PriorSVC(Transductive(new, cost=0.0)).fit(X, y).findings_ == {}
 
 
 def test_report_says_that_the_answer_is_local(data, new):
@@ -252,7 +266,9 @@ def test_report_says_that_the_answer_is_local(data, new):
         ({"n_positive": 2.5}, r"whole number from 0 to 50 .*, got 2\.5"),
         ({"n_positive": True}, "whole number from 0 to 50 .*, got True"),
         ({"n_positive": {7: 3}}, "label 7 is not among the classes"),
-        ({"n_positive": {0: 3}}, "n_positive does not say how many samples are of class 1"),
+        ({"n_positive": {0: 51}}, "whole number from 0 to 50 .*, got 51"),
+        ({"n_positive": {0: 3, 1: 46}}, "must share out all 50 samples"),
+        ({"n_positive": {}}, "the count of one class is enough"),
         ({"cost": -1.0}, r"cost must be a nonnegative number, got -1\.0"),
         ({"X": np.zeros((3, 2))}, r"X has shape \(3, 2\), expected \(n, 3\)"),
     ],

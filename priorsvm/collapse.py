@@ -1,0 +1,99 @@
+"""Why a fitted f is a constant: what a block asks for, or classes that no f of this kind tells apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .errors import CollapsedModel, PriorSVMWarning, SolverFailed
+from .knowledge.class_costs import ClassCosts
+from .prior import Member
+from .solve.machine import CONSTANT, Machine, fit_machine
+from .words import holding, warn
+
+# Up to this many rows a machine without the blocks is fitted to learn whether they are to blame.
+MAX_ROWS = 5000
+# Rows that tell most functions from a constant, before all are asked.
+FEW = 50
+# A smaller share of the rows is a rare class.
+RARE = 1 / 3
+
+
+def fit_and_explain(*arguments: Any, **keywords: Any) -> Machine:
+    """:func:`fit_machine`, and a warning if f is a constant that names the reason."""
+    with holding(CollapsedModel) as blamed:
+        machine = fit_machine(*arguments, **keywords)
+    _explain(machine, blamed)
+    return machine
+
+
+def _explain(machine: Machine, blamed: Sequence[str]) -> None:
+    """Blame the classes if f is as constant without the blocks, else say what was said of a block.
+
+    Where no block was blamed, a rare class of two is worth a word; else a small C does it, on purpose.
+    """
+    live = [m for m in machine.members if m.weight > 0]
+    costs = [m for m in live if m.block.only_rows and not (m.block.adds_rows or m.block.iterative)]
+    others = len(costs) < len(live)
+    if not (blamed or (_has_rare_class(machine, costs) and _is_constant(machine))):
+        return
+    few = machine.training.n_train <= MAX_ROWS
+    if not others or (few and _is_constant_without(machine, costs)):
+        warn(_reason(machine, costs, others), CollapsedModel)
+        return
+    for message in blamed:
+        warn(message, CollapsedModel)
+
+
+def _has_rare_class(machine: Machine, costs: Sequence[Member]) -> bool:
+    """Whether one of two classes has few rows, and no costs that make up for it."""
+    positive = np.mean(machine.training.y_train > 0)
+    return (
+        len(machine.training.classes) == 2
+        and bool(min(positive, 1 - positive) < RARE)
+        and not any(isinstance(m.block, ClassCosts) for m in costs)
+    )
+
+
+def _is_constant(machine: Machine) -> bool:
+    """Whether f gives all training rows one class, and very nearly one value."""
+    X = machine.training.X
+    few = X[np.linspace(0, X.shape[0] - 1, min(X.shape[0], FEW)).astype(int)]
+    return all(
+        np.ptp(v) < CONSTANT and np.all(v > 0) == np.any(v > 0) for v in map(machine.f.value, (few, X))
+    )
+
+
+def _is_constant_without(machine: Machine, kept: Sequence[Member]) -> bool:
+    """Whether a machine with these blocks alone is constant too; not if it cannot be had."""
+    try:
+        with holding(PriorSVMWarning):
+            return _is_constant(fit_machine(machine.spec, kept, machine.training))
+    except SolverFailed:
+        return False
+
+
+def _reason(machine: Machine, costs: Sequence[Member], others: bool) -> str:
+    """That no f of this kind does better than a constant, and what to try."""
+    sample = machine.training
+    classes, positive = sample.classes.tolist(), np.asarray(sample.positive).item()
+    rest = "another class" if len(classes) > 2 else repr(next(c for c in classes if c != positive))
+    values = machine.f.value(sample.X)
+    text = (
+        f"f{f' for class {positive!r}' * (len(classes) > 2)} is constant (it varies by {np.ptp(values):.0e} "
+        f"over the training rows, and all are taken for {repr(positive) if values[0] > 0 else rest})"
+        f"{', and would be without any block' * others}. "
+    )
+    if not _has_rare_class(machine, costs):
+        return (
+            f"{text}No f of this kind tells the classes apart at C={machine.spec.C:g}: use another kernel, "
+            "or a larger C."
+        )
+    count, n = int(np.sum(sample.y_train > 0)), sample.n_train
+    number, rare = (count, repr(positive)) if 2 * count < n else (n - count, rest)
+    return (
+        f"{text}{number} of {n} rows are {rare}: ClassCosts('balanced') lets them weigh as much as the "
+        "others. Another kernel may tell them apart, too."
+    )
