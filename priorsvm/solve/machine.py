@@ -499,7 +499,6 @@ class _Round:
             found = self._by_routes()
             if found is not None:
                 return found
-        before: list[str] = []
         own = {
             "COLUMNS": (columns, self._by_columns),
             "CENTRES": (centres, self._by_centres),
@@ -523,12 +522,13 @@ class _Round:
                             return machine
                     except SolverFailed:  # a very large C, huge values; a general solver is next
                         pass
-                    before.append(route)
+                    self.asked.append(route)
         if name != "auto":
             require_installed(name)
-        machine = self._by_cvxpy(name)
-        machine.outcome = replace(machine.outcome, before=(*before, *machine.outcome.before))
-        return machine
+        return self._by_cvxpy(name)
+
+    def _machine(self, f: Fitted, *found: Any, **more: Any) -> Machine:
+        return Machine(f, self.spec, self.members, self.training, self.states, *found, **more)
 
     def _by_route(
         self, name: str, problem: Weighted, options: dict[str, Any] | None, strict: bool = False
@@ -550,12 +550,8 @@ class _Round:
         accepted = 10 * asked if strict else max(10 * asked, 1e-4)
         status, remark = judge(name, found.status, found.residuals, accepted, scaled=scaled, hint=hint)
         alpha = found.alpha
-        return Machine(
+        return self._machine(
             found.f,
-            self.spec,
-            self.members,
-            self.training,
-            self.states,
             alpha,
             alpha > 0,
             {"svm.margin": alpha[self.sample.cost > 0]},
@@ -589,19 +585,14 @@ class _Round:
         return None
 
     def _by_columns(self) -> Machine:
-        self.asked.append("COLUMNS")
         grams = Cache() if self.grams is None else self.grams
         found = columns.solve(self.spec, self.members, self.states, self.sample, grams)
         accepted = max(10 * self.spec.tol, 1e-5)
         scaled = self.spec.scale is not None
         said, residuals = found.outcome.status, found.outcome.residuals
         status, remark = judge("COLUMNS", said, residuals, accepted, scaled=scaled)
-        machine = Machine(
+        machine = self._machine(
             found.f,
-            self.spec,
-            self.members,
-            self.training,
-            self.states,
             found.alpha,
             found.alpha > 0,
             found.duals,
@@ -617,18 +608,13 @@ class _Round:
         return machine
 
     def _by_centres(self) -> Machine:
-        self.asked.append("CENTRES")
         found = centres.solve(self.spec, self.sample, self.grams)
         accepted, scaled = max(self.spec.tol, 1e-9), self.spec.scale is not None
         said, residuals = found.outcome.status, found.outcome.residuals
         status, remark = judge("CENTRES", said, residuals, accepted, scaled=scaled)
         bound, alpha = self.spec.C * self.sample.cost, found.alpha
-        return Machine(
+        return self._machine(
             found.f,
-            self.spec,
-            self.members,
-            self.training,
-            self.states,
             alpha,
             alpha > 1e-6 * np.minimum(bound, alpha.max()),
             {"svm.margin": alpha[self.sample.cost > 0]},
@@ -649,12 +635,8 @@ class _Round:
         duals = held.duals()
         alpha = np.zeros(len(self.sample))
         alpha[held.active] = duals["svm.margin"]
-        machine = Machine(
+        machine = self._machine(
             found.f,
-            self.spec,
-            self.members,
-            self.training,
-            self.states,
             alpha,
             alpha > 0,
             duals,
@@ -686,12 +668,8 @@ class _Round:
         if any(member.block.shares_slack for member in compiled.members):
             slack = np.zeros(len(self.sample))
             slack[compiled.active] = compiled.slack.value
-        machine = Machine(
+        machine = self._machine(
             compiled.fitted(),
-            self.spec,
-            self.members,
-            self.training,
-            self.states,
             alpha,
             alpha > enough,
             duals,
