@@ -58,10 +58,10 @@ PROBLEMS: dict[str, tuple[Callable[..., Task], Sequence[int]]] = {
     "RBF, only rows added or reweighted": (
         partial(told, ClassCosts({1: 2.0}), kernel=WIDE), (300, 1000, 2000, 4000, 10_000)),
     "RBF + 2 boxes in 5 columns + `MonotonicityHint`": (partial(with_regions, "auto"), (300, 1000, 2000)),
-    "the same, `n_centres=200`": (
-        partial(told, PAIRS, kernel=WIDE, n_centres=200), (300, 1000, 2000, 4000, 10_000)),
     "RBF + `MonotonicityHint`, 200 pairs": (
         partial(told, PAIRS, kernel=WIDE), (300, 1000, 2000)),
+    "the same, `n_centres=200`": (
+        partial(told, PAIRS, kernel=WIDE, n_centres=200), (300, 1000, 2000, 4000, 10_000)),
     "RBF + `InvarianceHint`, orbit of three": (partial(told, ORBIT, kernel=WIDE), (300, 1000)),
     "RBF, `norm=\"l1\"`": (partial(told, None, kernel=WIDE, norm="l1"), (300, 1000, 2000, 4000)),
     "RBF + `UncertainSamples`, first order": (
