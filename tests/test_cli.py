@@ -164,6 +164,7 @@ def test_the_words_of_the_demo_are_those_of_its_blocks():
     assert all(blocks.weights is None or weight == 1 for *_, weight in blocks)
 
 
+@pytest.mark.slow
 def test_demo_works_with_one_draw(tmp_path, capsys):
     assert cli.main(["demo", "--seeds", "1", "--output", str(tmp_path / "demo.svg")]) == 0
     assert "<svg" in (tmp_path / "demo.svg").read_text()
