@@ -110,7 +110,7 @@ def machines():
 
 
 @pytest.mark.usefixtures("any_size")
-@pytest.mark.filterwarnings("ignore:block:priorsvm.errors.CollapsedModel")
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.CollapsedModel")
 @pytest.mark.filterwarnings("ignore:method='kernelised':priorsvm.errors.UnsoundMethod")
 @pytest.mark.parametrize("machine", list(machines()), ids=lambda machine: machine[0])
 def test_auto_ends_where_highs_alone_does(machine):

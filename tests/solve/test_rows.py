@@ -267,7 +267,7 @@ def test_auto_takes_it_for_kernel_machines_with_rows_enough():
     X, y = two_classes(rows.ROWS)
     prior = PRIORS["all"]
     assert PriorSVC(prior, kernel=RBF(0.4)).fit(X, y).solver_ == "ROWS"
-    assert PriorSVC(prior, kernel=RBF(0.4)).fit(X[1:], y[1:]).solver_ == "CLARABEL"
+    assert PriorSVC(prior, kernel=RBF(0.4)).fit(X[1:], y[1:]).solver_ == "SCHUR"
     assert PriorSVC(prior).fit(X, y).solver_ == "CLARABEL"
     assert PriorSVC(None, kernel=RBF(0.4)).fit(X, y).solver_ == "LIBSVM"
     assert PriorSVC(None, kernel=RBF(0.4), loss="squared_hinge").fit(X, y).solver_ == "ROWS"
@@ -281,7 +281,7 @@ def test_auto_goes_on_where_it_is_refused_or_given_up(monkeypatch):
     assert slopes._machines[0].outcome.before == ()
     monkeypatch.setattr(rows, "optimise", lambda *arguments: None)
     model = PriorSVC(OddnessHint(), kernel=RBF(0.4)).fit(X, y)
-    assert (model.solver_, model._machines[0].outcome.before) == ("CLARABEL", ("ROWS",))
+    assert (model.solver_, model._machines[0].outcome.before) == ("SCHUR", ("ROWS",))
     assert "CLARABEL after ROWS had no answer" in str(model.report_)
     with pytest.raises(SolverFailed, match="ROWS: too many rows change"):
         model.set_params(solver="ROWS").fit(X, y)
