@@ -112,8 +112,14 @@ class BoxSet(Set):
         return np.vstack([eye[above], -eye[below]]), np.concatenate([self.high[above], -self.low[below]])
 
     def contains(self, X: Array, tol: float = 1e-9) -> Array:
-        slack = tol * (1.0 + np.abs(X))
-        return np.all((self.low - slack <= X) & (self.high + slack >= X), axis=1)
+        left, inside = np.arange(len(X)), np.zeros(len(X), bool)
+        unbounded = np.isinf(self.low) & np.isinf(self.high)
+        for j in np.argsort(unbounded, kind="stable"):  # few rows are left for the columns that come last
+            x = X[left, j]
+            slack = tol * (1.0 + np.abs(x))
+            left = left[(self.low[j] - slack <= x) & (self.high[j] + slack >= x)]
+        inside[left] = True
+        return inside
 
     def lowest(self, w: Array) -> tuple[float, Array]:
         corner = np.where(w > 0, self.low, np.where(w < 0, self.high, np.clip(0.0, self.low, self.high)))

@@ -245,8 +245,10 @@ def fit_machine(
         history.append(_entry(machine, len(history) + 1, sample, iterative, time.perf_counter() - start))
         bar.update()
         machine.history = history
-        with single_threaded():
-            new = _refined(machine, iterative, sample, states)
+        new = {}
+        if iterative:
+            with single_threaded():
+                new = _refined(machine, iterative, sample, states)
         history[-1]["seconds"] = time.perf_counter() - start
         machine.scores = None
         if not new:
@@ -264,8 +266,9 @@ def fit_machine(
     bar.close()
     warn_of_inaccuracy(rounds, training)
     warn_of_collapse(machine)
-    with single_threaded():
-        machine.findings = _findings(machine, sample)
+    if members:  # to be single-threaded takes a small fit a few hundredths of its time
+        with single_threaded():
+            machine.findings = _findings(machine, sample)
     return machine
 
 
@@ -701,8 +704,6 @@ def _refined(
     machine: Machine, iterative: Sequence[Member], sample: Sample, states: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The new states of the blocks that have one: refined, or if none refines any more, settled."""
-    if not iterative:
-        return {}
     base = machine.context("", sample, states)
     needed, unknown, columns = base.slack, False, []
     for stage in ("refine", "settle"):

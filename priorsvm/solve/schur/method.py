@@ -23,8 +23,9 @@ from .cones import Array, Cones
 from .newton import Newton
 from .parted import Parted
 
-# A step stops short of the boundary, and sooner where some products s z lag behind the others.
-SHORT, SHORTER, LAGGING = 0.99, 0.9, 0.01
+# A step stops short of the boundary: sooner where some products s z lag behind the others, and later where
+# the predictor has nearly arrived.
+SHORT, SHORTER, LAGGING, NEARLY = 0.99, 0.9, 0.01, 0.9999
 
 # A solve with more error than this is repeated with a better factor.
 CARELESS = 1e-11
@@ -257,6 +258,8 @@ class _Method:
         _, _, _, ss, sz, dt, dk = direction(1.0, s, tau * kappa)
         alpha = min(1.0, longest(ss, sz, dt, dk))
         sigma = (1.0 - alpha) ** 3
+        if short == SHORT:
+            short = min(max(short, alpha), NEARLY)
         # Corrector.
         e = cones.identity()
         target = corrected(cones.product(ss, sz) - sigma * mu * e)
