@@ -298,14 +298,16 @@ class RegionKnowledge(Knowledge):
         """The worst points of every region as points of the problem; None if there are none."""
         tol, seed = max(context.tol, CUT), context.sample.seed
         rests = context.objective - state.bound <= 1e-3 * abs(context.objective)  # not at first: NaN
-        # What a first look does not find, a closer one may.
-        for effort in (4,) if rests or state.lift else (1, 4):
+        # What a first look does not find, a closer one may, or a proof where there are few columns.
+        provable = [len(size_of(d.region)) < 4 and self._coverable(d, f) for d in state.demands]
+        closer = (4,) if all(provable) else (4, 16)
+        for effort in closer if rests or state.lift else (1, *closer):
             grown, worst, added = [], [], 0
-            for demand, known in zip(state.demands, state.points, strict=True):
+            for demand, known, proof in zip(state.demands, state.points, provable, strict=True):
                 at_known = demand.excess(f, known)
                 zeta = self._zeta(at_known)
                 found = demand.worst(f, known, seed + len(known), effort * STARTS)
-                if effort > 1 and len(size_of(demand.region)) < 4 and self._coverable(demand, f):
+                if effort > 1 and proof:
                     found = np.vstack([found, proven_minimum(f, demand, found).where])
                 excess = demand.excess(f, found) + zeta
                 new = distinct(found[excess < -tol], known, demand.region)
