@@ -104,8 +104,9 @@ def parse_rule(text: str, columns: Sequence[str]) -> list[Inequalities]:
         Comparisons of sums and multiples of columns by ``<``, ``<=``, ``>``, ``>=``, ``=`` (also ``≤``,
         ``≥``, ``==``; ``at least``, ``at most``, ``above``, ``over``, ``below``, ``under``, ``more than``,
         ``less than`` and their like, unless such a word is part of a column's name), in chains if need be, or
-        ``x between 1 and 2``; joined by ``and``, ``or`` and brackets. Strict comparisons mean their closure. A column whose name is one of the three words, or
-        is more than letters, digits and underscores, stands in backticks.
+        ``x between 1 and 2``; joined by ``and``, ``or`` and brackets. Strict comparisons mean their closure.
+        A column whose name is ``and``, ``or`` or ``between``, or is more than letters, digits and
+        underscores, stands in backticks.
     columns : sequence of str
         The names of the columns, in their order.
 
