@@ -54,12 +54,17 @@ _THAN = {
     **dict.fromkeys(("more", "greater", "higher", "larger"), ">"),
     **dict.fromkeys(("less", "fewer", "lower", "smaller"), "<"),
 }
-_PHRASES = {
+_PHRASES: dict[tuple[str, ...], str] = {
     **{(word, "than", "or", "equal", "to"): sign for word, sign in _THAN.items()},
     **{(word, "than"): sign for word, sign in _THAN.items()},
-    **dict.fromkeys([("at", "least"), ("above",), ("over",)], ">"),
-    **dict.fromkeys([("at", "most"), ("below",), ("under",)], "<"),
-    **dict.fromkeys([("equal", "to"), ("equals",)], "="),
+    ("at", "least"): ">",
+    ("above",): ">",
+    ("over",): ">",
+    ("at", "most"): "<",
+    ("below",): "<",
+    ("under",): "<",
+    ("equal", "to"): "=",
+    ("equals",): "=",
 }
 
 _CLOSED = "'not equal' cannot be used: a rule describes a closed region"
