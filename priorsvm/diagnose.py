@@ -374,9 +374,13 @@ def _way_down(up: Asked, down: Asked, slopes: list[Asked], sample: Sample, linea
     moved = np.flatnonzero(found[0] != found[1])
     start, end = (_numbers(point, sample.feature_names, moved) for point in found)
     names = " and ".join(dict.fromkeys(f"'{member.name}'" for member, _ in guides))
+    whose, high, low = sample.positive, up, down
+    if len(sample.classes) == 2 and guides[0][1].sign < 0:  # they were said of the other class: tell it so
+        whose = next(c for c in sample.classes.tolist() if c != sample.positive)
+        high, low, start, end = down, up, end, start
     where = (
-        f"With f the score of {sample.positive!r}, '{up[0].name}' asks for f >= {up[1].h:g} at {start}, "
-        f"'{down[0].name}' for f <= {-down[1].h:g} at {end}, all else alike, and {names} forbids f to fall "
+        f"With f the score of {whose!r}, '{high[0].name}' asks for f >= {high[1].h:g} at {start}, "
+        f"'{low[0].name}' for f <= {-low[1].h:g} at {end}, all else alike, and {names} forbids f to fall "
         "on the way."
     )
     return [member for member, _ in guides], where

@@ -296,7 +296,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             self._check_sparse(prior)
             checks["accept_sparse"] = "csr"
         idle = next((m.name for m in prior if m.block.allow_nan and m.weight == 0), None)
-        with _naming_missing_values(idle):
+        with _naming_bad_values(X, idle):
             finite = "allow-nan" if imputers else True
             X, y = validate_data(
                 self, X, y, skip_check_array=_is_plain(X, y), ensure_all_finite=finite, **checks
@@ -652,7 +652,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         if isinstance(self.kernel_, OnRows):
             return self.kernel_.encode(X)
         allow_nan = any(m.block.allow_nan and m.weight > 0 for m in machines[0].members)
-        with _naming_missing_values():
+        with _naming_bad_values(X):
             return validate_data(
                 self,
                 X,
@@ -931,17 +931,52 @@ def _is_plain(X: Any, y: Any) -> bool:
     )
 
 
+def _not_a_number(X: Any) -> str | None:
+    """The first word or date in X, its column, and what to do about it; None if there is none."""
+    from datetime import date
+
+    names = getattr(X, "columns", None)
+    cells = np.asarray(X, dtype=object)
+    if cells.ndim != 2:
+        return None
+    for j, column in enumerate(cells.T):
+        which = f"column {j if names is None else names[j]!r}"
+        for value in column:
+            if isinstance(value, (date, np.datetime64)):
+                return (
+                    f"X holds dates in {which} (could not convert {value!s} to a number). Give numbers "
+                    "instead, such as the days since the first of them."
+                )
+            if isinstance(value, str) and not _is_numeral(value):
+                comma = _is_numeral(value.replace(",", ".", 1))
+                return (
+                    f"X holds words where numbers are needed, in {which}: could not convert string to float: "
+                    f"{value!r}. "
+                ) + (
+                    "A decimal comma? pandas.read_csv(..., decimal=',') reads it."
+                    if comma
+                    else "Encode such columns first, for example with OneHotEncoder of scikit-learn."
+                )
+    return None
+
+
+def _is_numeral(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 @contextmanager
-def _naming_missing_values(idle: str | None = None) -> Iterator[None]:
-    """An error about NaN in X says which block takes it, one about words what to do with them."""
+def _naming_bad_values(X: Any, idle: str | None = None) -> Iterator[None]:
+    """An error about NaN in X says which block takes it, one about words or dates what to do with them."""
     try:
         yield
-    except ValueError as error:
-        if "could not convert string to float" in str(error):
-            raise InvalidInput(
-                f"X holds words where numbers are needed ({error}). Encode such columns first, for example "
-                "with OneHotEncoder of scikit-learn."
-            ) from error
+    except (ValueError, TypeError) as error:
+        strange = "Input X contains" not in str(error) and not issparse(X)
+        if strange and (message := _not_a_number(X)) is not None:
+            raise InvalidInput(message) from error
         if "Input X contains NaN" not in str(error):
             raise
         if idle is not None:

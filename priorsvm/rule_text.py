@@ -5,7 +5,7 @@ The grammar, one method of the reader per line::
     any         all or all or ...
     all         condition and condition and ...
     condition   (any) | comparison
-    comparison  sum < sum <= ... | sum between sum and sum
+    comparison  sum < sum <= ... | sum between sum and sum; "at least" and the like are signs, too
     sum         term + term - ...
     term        factor * factor / ...
     factor      -factor | (sum) | number | column
@@ -36,7 +36,7 @@ MAX_DEPTH = 50
 _NAME = r"(?![0-9]) (?: \w | [^\x00-\x7f\s≤≥≠−] )+"
 _TOKEN = re.compile(
     rf"""\s*(?:
-        (?P<number> (?: [0-9]+ (?:\.[0-9]*)? | \.[0-9]+ ) (?: [eE][+-]?[0-9]+ )? (?![\w.]) )
+        (?P<number> (?: [0-9]+ (?:_[0-9]+)* (?:\.[0-9]*)? | \.[0-9]+ ) (?: [eE][+-]?[0-9]+ )? (?![\w.]) )
       | (?P<name> {_NAME} )
       | ` (?P<quoted> [^`]* ) `
       | (?P<sign> [<>=!:]= | <> | => | =< | \*\* | // | && | \|\|
@@ -49,6 +49,23 @@ _COMPARISONS = ("<", ">", "=")
 _SIGNS = (*_COMPARISONS, *"+-*/()", *_WORDS)
 # A strict inequality and its closure are the same rule.
 _SAME = {"<=": "<", "≤": "<", ">=": ">", "≥": ">", "==": "=", "−": "-"}
+# Words for them; the longer ones first. "is" may stand before each, and before "between".
+_THAN = {
+    **dict.fromkeys(("more", "greater", "higher", "larger"), ">"),
+    **dict.fromkeys(("less", "fewer", "lower", "smaller"), "<"),
+}
+_PHRASES: dict[tuple[str, ...], str] = {
+    **{(word, "than", "or", "equal", "to"): sign for word, sign in _THAN.items()},
+    **{(word, "than"): sign for word, sign in _THAN.items()},
+    ("at", "least"): ">",
+    ("above",): ">",
+    ("over",): ">",
+    ("at", "most"): "<",
+    ("below",): "<",
+    ("under",): "<",
+    ("equal", "to"): "=",
+    ("equals",): "=",
+}
 
 _CLOSED = "'not equal' cannot be used: a rule describes a closed region"
 _POWER = "a rule is linear in the columns: add a column that holds the power"
@@ -58,7 +75,7 @@ _REFUSED = {
     "<>": _CLOSED,
     "not": "'not' cannot be used: turn the comparison round, 'a < 1' instead of 'not a >= 1'",
     "in": "'in' cannot be used: write 'a = 1 or a = 2', or 'a between 1 and 2'",
-    "is": "'is' cannot be used: write '='",
+    "is": "'is' cannot be used: write '=', or 'is at least', 'is below' and the like",
     "true": "a rule compares numbers: write 1 for true",
     "false": "a rule compares numbers: write 0 for false",
     "**": _POWER,
@@ -90,9 +107,11 @@ def parse_rule(text: str, columns: Sequence[str]) -> list[Inequalities]:
     ----------
     text : str
         Comparisons of sums and multiples of columns by ``<``, ``<=``, ``>``, ``>=``, ``=`` (also ``≤``,
-        ``≥``, ``==``), in chains if need be, or ``x between 1 and 2``; joined by ``and``, ``or`` and
-        brackets. Strict comparisons mean their closure. A column whose name is one of the three words, or
-        is more than letters, digits and underscores, stands in backticks.
+        ``≥``, ``==``; ``at least``, ``at most``, ``above``, ``over``, ``below``, ``under``, ``more than``,
+        ``less than`` and their like, unless such a word is part of a column's name), in chains if need be, or
+        ``x between 1 and 2``; joined by ``and``, ``or`` and brackets. Strict comparisons mean their closure.
+        A column whose name is ``and``, ``or`` or ``between``, or is more than letters, digits and
+        underscores, stands in backticks.
     columns : sequence of str
         The names of the columns, in their order.
 
@@ -167,7 +186,26 @@ class _Reader:
             elif kind == "quoted":
                 at -= 1  # the caret goes under the backtick
             tokens.append(_Token(kind, word, at))
-        return [*tokens, _Token("end", "", len(self.text))]
+        return [*self._with_signs_for_words(tokens), _Token("end", "", len(self.text))]
+
+    def _with_signs_for_words(self, tokens: list[_Token]) -> list[_Token]:
+        """The tokens with ``>`` in place of ``at least`` and so on, of words that are in no column's name."""
+        names = {word for column in self.columns for word in re.findall(r"\w+", column.lower())}
+        phrases = {words: sign for words, sign in _PHRASES.items() if names.isdisjoint(words)}
+        said = ["" if token.kind == "quoted" else token.word.lower() for token in tokens]
+        found: list[_Token] = []
+        i = 0
+        while i < len(tokens):
+            begin = i + (said[i] == "is" and "is" not in names)
+            words = next((w for w in phrases if tuple(said[begin : begin + len(w)]) == w), ())
+            if words:
+                found.append(_Token("sign", phrases[words], tokens[i].at))
+                i = begin + len(words)
+            else:
+                i += begin > i and said[begin : begin + 1] == ["between"]
+                found.append(tokens[i])
+                i += 1
+        return found
 
     def _brackets_around_conditions(self) -> set[int]:
         """Where they open. Brackets around sums look the same from outside, and are all the others."""

@@ -324,6 +324,11 @@ def test_a_linear_machine_says_where_too_and_that_its_list_is_short(wine):
     with pytest.raises(Infeasible, match=r"removing any one restores.*\(alcohol 12\)") as caught:
         PriorSVC(STRONG + LIGHT + RISES, scale="standard").fit(X[two], y[two])
     assert named_in(str(caught.value)) == ["strong", "light", "rises"]
+    assert PriorSVC().fit(X[two], y[two]).classes_[1] == "grignolino"  # and yet the user spoke of the other
+    assert (
+        "With f the score of 'barolo', 'light' asks for f >= 1 at (alcohol 12), 'strong' for f <= -1 at "
+        "(alcohol 14), all else alike, and 'rises' forbids f to fall on the way." in str(caught.value)
+    )
 
 
 @pytest.mark.parametrize("shape", ["disc", "diamond", "region", "box"])

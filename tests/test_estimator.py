@@ -4,6 +4,7 @@ import warnings
 
 import cvxpy as cp
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, make_classification
@@ -680,6 +681,23 @@ def test_formulation_gives_the_numbers_of_its_letters():
 def test_words_in_x_are_answered_with_what_to_do():
     with pytest.raises(InvalidInput, match=r"X holds words .*'north'.*Encode such columns first"):
         PriorSVC().fit([["north", 1.0], ["south", 2.0]], [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (["never", "often"], r"in column 'use': .*'never'\. Encode such columns"),
+        (["5,59", "6,01"], r"in column 'use': .*'5,59'\. A decimal comma\?"),
+        (pd.to_datetime(["2024-01-02", "2024-03-04"]), r"dates in column 'use' .*2024-01-02.*days since"),
+    ],
+)
+def test_what_is_no_number_in_a_table_is_named_with_its_column(column, message):
+    frame = pd.DataFrame({"age": [30.0, 40.0], "use": column})
+    with pytest.raises(InvalidInput, match=message):
+        PriorSVC().fit(frame, [0, 1])
+    model = PriorSVC().fit(pd.DataFrame({"age": [30.0, 40.0], "use": [1.0, 2.0]}), [0, 1])
+    with pytest.raises(InvalidInput, match=message):
+        model.predict(frame)
 
 
 def test_verdicts_as_a_frame():

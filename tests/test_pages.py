@@ -1,6 +1,7 @@
 """What the pages say of names and parameters is what the code has."""
 
 import ast
+import doctest
 import inspect
 import re
 from pathlib import Path
@@ -80,3 +81,15 @@ def test_the_reading_of_pages():
     page = "One `f(a=1)`.\n```python\n`no`\n```\n| `x.y`, `z` | `w` |\n"
     assert inline_code(page) == ["f(a=1)", "x.y", "z", "w"]
     assert in_tables(page) == "x.y z"
+
+
+def test_the_first_example_of_the_readme_prints_what_stands_below_it(capsys):
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    code, printed = re.search(
+        r"^```python\n(.*?)^```\n+```text\n(.*?)^```", page, re.DOTALL | re.MULTILINE
+    ).groups()
+    assert ">>>" not in code
+    exec(compile(code, "README.md", "exec"), {})
+    found = capsys.readouterr().out
+    rules = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    assert doctest.OutputChecker().check_output(printed, found, rules), found

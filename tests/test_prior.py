@@ -306,7 +306,7 @@ def test_unknown_parameters_are_named():
         InvalidInput, match=r"no block 'odd' to set 'odd__mu'; the blocks are \['oddness_hint'\]"
     ):
         sum([OddnessHint()]).set_params(odd__mu=1.0)
-    with pytest.raises(ValueError, match="Invalid parameter 'nu' for estimator OddnessHint"):
+    with pytest.raises(ValueError, match="OddnessHint has no parameter 'nu'"):
         sum([OddnessHint()]).set_params(oddness_hint__nu=1.0)
 
 

@@ -30,7 +30,20 @@ GOOD = [
     ("1 <= a", [([[-1, 0]], [-1])]),
     ("a <= b", [([[1, -1]], [0])]),
     ("a > 0", [([[-1, 0]], [0])]),
+    # In words
+    *(
+        (f"a {words} 60", [([[-1, 0]], [-60])])
+        for words in ("over", "above", "at least", "is above", "AT LEAST")
+    ),
+    *((f"a {words} 60", [([[-1, 0]], [-60])]) for words in ("more than", "is greater than", "higher than")),
+    *((f"a {words} 60", [([[1, 0]], [60])]) for words in ("under", "below", "at most", "is less than")),
+    *((f"a {words} 60", [([[1, 0], [-1, 0]], [60, -60])]) for words in ("equals", "is equal to")),
+    ("a greater than or equal to 1 and b under 2", [([[-1, 0], [0, 1]], [-1, 2])]),
+    ("a greater than 1 or b less than or equal to 2", [([[-1, 0]], [-1]), ([[0, 1]], [2])]),
+    ("a is between 1 and 2", [([[-1, 0], [1, 0]], [-1, 2])]),
+    ("(a over 1 or b over 2) and a under 3", [([[-1, 0], [1, 0]], [-1, 3]), ([[0, -1], [1, 0]], [-2, 3])]),
     # Numbers
+    ("a < 10_000", [([[1, 0]], [10000])]),
     ("a < 1.5e3", [([[1, 0]], [1500])]),
     ("a < 2E-2", [([[1, 0]], [0.02])]),
     ("a < 1e+2", [([[1, 0]], [100])]),
@@ -107,6 +120,10 @@ BAD = [
     ("a ¦not between 1 and 2", "'not' cannot be used"),
     ("a ¦in (1, 2)", "'in' cannot be used"),
     ("a ¦is 3", "'is' cannot be used: write '='"),
+    ("a ¦is not above 3", "'is' cannot be used"),
+    ("a ¦at the least 3", "a comparison"),
+    ("¦over 60", "a number or a column is missing here"),
+    ("a > ¦10__000", "'10__000' is no number"),
     # What is not linear
     ("a¦*b > 1", "linear in the columns: they cannot be multiplied"),
     ("(a + 1) ¦* (2 - a) > 1", "cannot be multiplied"),
@@ -241,6 +258,15 @@ def test_good(text, meaning):
 def test_good_names(text, column):
     (rule,) = parse_rule(text, ODD)
     np.testing.assert_array_equal(rule.B, -np.eye(len(ODD))[[column]])
+
+
+def test_words_of_columns_stay_words_of_columns():
+    columns = ["over", "time", "limit", "hours at work"]
+    (rule,) = parse_rule("over > 3 and time under limit", columns)
+    np.testing.assert_array_equal(rule.B, [[-1, 0, 0, 0], [0, 1, -1, 0]])
+    for text in ("time over limit > 3", "time at least 3"):  # a column may be meant
+        with pytest.raises(BadRule, match="comparison"):
+            parse_rule(text, columns)
 
 
 @pytest.mark.parametrize(("text", "words"), BAD)

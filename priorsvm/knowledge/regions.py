@@ -141,7 +141,7 @@ class RegionKnowledge(Knowledge):
         if found is not None and found.is_far:
             warn(
                 f"{self.words()}: {found.beyond}, {found.far:.0f} times their range away. Are its units "
-                "those of the data?",
+                "those of the data? After a scaler they are not: use PriorSVC(scale='standard') instead.",
                 FarFromData,
             )
         if found is not None and found.is_against:

@@ -21,7 +21,8 @@ class Shift(Transform):
     ----------
     vector : array-like of shape (d,) or (q, d)
         The farthest x may move, to either side: one direction, or several. The grid moves along
-        one direction at a time; ``Shift(u) @ Shift(v)`` moves along both at once.
+        one direction at a time; ``Shift(u) @ Shift(v)`` moves along both at once. A transform knows no names
+        of columns: of a DataFrame, ``[{"age": 2}.get(column, 0) for column in X.columns]``.
     steps : int, default=3
         Values of each θ_k in the grid, from −1 to 1: an odd number, so that 0 is one of them.
 
@@ -41,6 +42,11 @@ class Shift(Transform):
         self.steps = steps
 
     def _directions(self) -> Array:
+        if isinstance(self.vector, dict):
+            raise InvalidInput(
+                "Shift: a transform moves rows of numbers, whose columns have no names. Give one entry per "
+                f"column instead of {self.vector!r}: [changes.get(column, 0) for column in X.columns]."
+            )
         try:
             V = np.atleast_2d(np.asarray(self.vector, dtype=float))
         except (TypeError, ValueError):

@@ -183,3 +183,10 @@ def test_of_any_function_it_is_not_known_whether_it_is_affine():
     bend = FromFunction(lambda X, theta: X + theta * X**2, thetas=[-1.0, 1.0])
     assert bend.pulled_back(np.ones((1, 2)), np.ones((1, 1))) is None
     assert (Shift([1.0, 0.0]) @ bend).pulled_back(np.ones((1, 2)), np.ones((1, 2))) is None
+
+
+def test_names_of_columns_are_answered_with_the_vector_to_give():
+    with pytest.raises(
+        InvalidInput, match=r"columns have no names.*'age \(years\)': 2.*for column in X\.columns"
+    ):
+        Shift({"age (years)": 2}).orbit([[1.0, 2.0]])
