@@ -36,7 +36,7 @@ def to_corner(stated: Stated, near: Answer) -> Answer:
     zero = dims.zero
     bounds, bounded = _bounds(A, b, zero)
     rows = np.setdiff1d(np.arange(len(b)), bounds)
-    held = _held(b - A @ near.x, near.z, zero)
+    held = _held(b - A @ near.x[stated.own], near.z, zero)
     least = np.full(len(q), -np.inf)
     least[bounded] = 0.0
 
@@ -79,7 +79,7 @@ def to_corner(stated: Stated, near: Answer) -> Answer:
     return replace(
         near,
         status="Solved",
-        x=np.asarray(found.col_value),
+        x=stated.with_products @ np.asarray(found.col_value),
         z=z,
         obj_val=float(info.objective_function_value),
         solve_time=near.solve_time + time.perf_counter() - start,

@@ -9,11 +9,21 @@ from scipy import sparse
 from scipy.optimize import linprog
 from sklearn.datasets import make_classification
 
-from priorsvm import RBF, Box, Monotone, MonotonicityHint, OddnessHint, Polyhedron, PriorSVC, Region
+from priorsvm import (
+    RBF,
+    Box,
+    Monotone,
+    MonotonicityHint,
+    OddnessHint,
+    Polyhedron,
+    PriorSVC,
+    Region,
+    UncertainSamples,
+)
 from priorsvm.errors import Infeasible
 from priorsvm.solve import corner, direct, solvers
 from priorsvm.solve.corner import to_corner
-from priorsvm.solve.schur.defined import Dims
+from priorsvm.solve.schur.defined import Dims, Stated
 from priorsvm.solve.schur.interface import solve
 
 BOX = Box({0: (1.0, 2.0), 1: (0.0, 1.0)}, label=1)
@@ -43,7 +53,8 @@ def programme(rng, n=12, equations=3, inequalities=15, ties=False):
 
 def stated(q, A, b, dims):
     "What a problem without any f looks like."
-    return SimpleNamespace(whole=lambda: (sparse.csr_array((len(q), len(q))), q, A, b, dims))
+    P, none = sparse.csr_array((len(q), len(q))), np.empty(0, int)
+    return Stated(P, q, A, b, dims, none, none, 0, [], None, None)
 
 
 @pytest.mark.parametrize("ties", [False, True], ids=["one optimum", "ties"])
@@ -101,6 +112,8 @@ def machines():
     yield "monotone", Monotone({2: +1}), {"C": 0.05}, X, y
     yield "hints", OddnessHint(hard=True) + MonotonicityHint({0: +1}, hard=True), {}, X, y
     yield "no f is worth its price", BOX, {"C": 1e-4}, X, y
+    one_column = np.linspace(0.01, 0.1, len(X))[:, None, None] * np.diag([1.0, 0, 0, 0, 0])
+    yield "errors in one column", UncertainSamples(one_column), {}, X, y
     rbf = {"kernel": RBF(0.2)}
     yield "points in a box", Box({0: (1.0, 2.0)}, label=1, method="points", points=60), rbf, X, y
     yield "cuts", Box({0: (1.0, 2.0), 1: (0.0, 1.0)}, label=1), rbf, X[:80], y[:80]

@@ -83,10 +83,15 @@ class Stated:
         parts = (np.full(len(d.g), d.stated) for d in self.definitions)
         return np.concatenate([np.empty(0, bool), *parts])
 
+    @property
+    def own(self) -> Indices:
+        """The columns that the whole problem has: all but those of products."""
+        return np.setdiff1d(np.arange(len(self.q)), self.values[~self.stated])
+
     def whole(self) -> tuple[Any, Array, Any, Array, Dims]:
         """P, q, A, b and cones of all of it, sparse; the definitions are the last equations.
 
-        Its variables are those here without the products, which :meth:`with_products` adds.
+        Its variables are ``own`` here; :meth:`with_products` adds the products.
         """
         n, zero = len(self.q), self.dims.zero
         P, A = sparse.csr_array(self.P), sparse.csr_array(self.A)
@@ -114,8 +119,7 @@ class Stated:
     @property
     def with_products(self) -> Any:
         """The matrix that takes the variables of the whole problem to those here."""
-        n = len(self.q)
-        own = np.setdiff1d(np.arange(n), self.values[~self.stated])
+        n, own = len(self.q), self.own
         T = sparse.eye_array(n, format="csr")[:, own]
         for d in self.definitions:
             if not d.stated:
