@@ -35,6 +35,7 @@ from .kernels.set_kernel import OnRows, as_sets, takes_sets
 from .knowledge.base import MAX_CELLS, Knowledge, is_number, snake_case
 from .knowledge.invariant_loss import InvariantLoss
 from .prior import Prior, as_prior, check_acts
+from .progress import progress
 from .sample import Array, Sample
 from .solve.machine import Machine, fit_machine, refuse_conflicts
 from .solve.solvers import check_options, check_solver
@@ -101,7 +102,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         Processes for one-vs-rest machines, and for the search for worst moves; joblib's backends such as
         dask work too.
     verbose : int
-        1 shows progress bars.
+        1 shows progress bars at once; else they show on a terminal after ten seconds.
     random_state : int, RandomState or None
         Where the draws of blocks start; None is deterministic too.
 
@@ -243,10 +244,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
                     warn(message, category)
                 machines.append(machine)
             return machines
-        if self.verbose and many:
-            from tqdm import tqdm
-
-            samples = tqdm(samples, desc="classes", leave=False)
+        if many:
+            samples = progress(self.verbose, samples, desc="classes")
         machines = [fit_and_explain(task.spec, members, sample, **arguments, **shared) for sample in samples]
         for machine in machines:
             machine.held = None  # it has the kernel matrix, for the next of a path

@@ -12,6 +12,7 @@ import numpy as np
 from .assemble import naming
 from .explain.table import html_table, text_table
 from .knowledge.base import MAX_CELLS, Verdict
+from .progress import progress
 from .solve.machine import Machine
 from .solve.solvers import single_threaded
 from .stability import Stability
@@ -156,11 +157,9 @@ def verify(machines: Sequence[Machine], max_cells: int = MAX_CELLS, verbose: int
     >>> PriorSVC().fit([[0.0], [1.0]], [1, 0]).verify()
     There is no block to verify.
     """
-    from tqdm import tqdm
-
     asked = [(m, name, block) for m in machines for name, block, weight in m.members if weight > 0]
     checks = []
-    for machine, name, block in tqdm(asked, desc="blocks verified", disable=not verbose, leave=False):
+    for machine, name, block in progress(verbose, asked, desc="blocks verified"):
         with naming(name), single_threaded():
             verdict = machine.verdict(name, block, machine.sample, max_cells, verbose)
         checks.append(Check(name, verdict, machine.sample.positive))

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..cover import Cover, Interpolation
 from ..decision import FittedLinear
 from ..errors import AgainstData, CoverTooCoarse, FarFromData, InvalidInput, MissingCapability
+from ..progress import progress
 from ..sample import Array, Sample
 from ..sets import BoxSet, EllipsoidSet, LevelSet, PolyhedronSet, Set
 from ..words import warn
@@ -481,10 +482,8 @@ class RegionKnowledge(Knowledge):
         sampled = Verdict.at_points(demand.excess(f, points), points, asked, tol, False)
         if not self._coverable(demand, f):
             return sampled
-        from tqdm import tqdm
-
-        limit, silent = context.max_cells, not context.verbose
-        with tqdm(total=limit, desc=f"cells of '{context.name}'", disable=silent, leave=False) as bar:
+        limit = context.max_cells
+        with progress(context.verbose, total=limit, desc=f"cells of '{context.name}'") as bar:
             found = proven_minimum(f, demand, points, limit, bar.update)
         holds, decided = found.low >= -tol, found.high - found.low <= 2 * CUT
         if not (holds or decided):  # the search gave out before the bounds met

@@ -48,7 +48,7 @@ class Direct:
         f = compiled.f
         data, chain, inverse = compiled.lean.get_problem_data(solver(), solver_opts={})
         n, dims = len(data["c"]), data["dims"]
-        columns = _columns(data, chain, inverse)
+        columns = columns_of(data, chain, inverse)
         halves = [f.c] if f.norm == "l2" else [f._up, f._down]
         length = [] if "length" not in f.definitions else [f.length]
         unseen, total = {}, n
@@ -139,7 +139,7 @@ class Direct:
         return solution
 
 
-def _columns(data: Any, chain: Any, inverse: Any) -> dict[int, Array]:
+def columns_of(data: Any, chain: Any, inverse: Any) -> dict[int, Array]:
     """The columns of every variable of a compiled problem: its value if each column had its number."""
     from cvxpy.reductions.solution import Solution
 

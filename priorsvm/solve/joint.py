@@ -30,6 +30,7 @@ from ..knowledge.invariant_loss import Columns, InvariantLoss
 from ..knowledge.worst_case import WorstCase
 from ..parallel import over_rows
 from ..prior import Member
+from ..progress import progress
 from ..rows import products, stack
 from ..sample import Array, Sample
 from ..transforms.features import FeatureScaling
@@ -309,8 +310,6 @@ def fit_joint(
     spec: Spec, members: Sequence[Member], training: Sample, max_rounds: int, verbose: int
 ) -> JointMachine:
     """Rounds of the restricted problem until the bounds meet to ``spec.tol``."""
-    from tqdm import tqdm
-
     members = list(members)
     sample = prepare(members, training, {})
     loss = _Loss(spec, members, sample)
@@ -322,7 +321,7 @@ def fit_joint(
     history: list[dict[str, Any]] = []
     best, lower = np.inf, 0.0
     began = started = time.perf_counter()
-    with single_threaded(), tqdm(disable=not verbose, desc="rounds", leave=False) as bar:
+    with single_threaded(), progress(verbose, desc="rounds") as bar:
         asked, worst = loss.worst(f, state)
         state = state.joined(worst)
         while True:

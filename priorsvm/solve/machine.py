@@ -26,6 +26,7 @@ from ..errors import (
 )
 from ..knowledge.base import MAX_CELLS, Context, Knowledge, Verdict
 from ..prior import Member
+from ..progress import progress
 from ..sample import Array, Sample
 from ..words import warn
 from . import centres, columns, pegasos, plain, rows
@@ -211,8 +212,6 @@ def fit_machine(
     before: Machine | None = None,
 ) -> Machine:
     """Fit one binary machine. ``maps`` and ``grams`` are shared with others; ``before`` is a like one."""
-    from tqdm import tqdm
-
     members = list(members)
     maps = maps or Cache()
     states = _started(members, training)
@@ -225,7 +224,7 @@ def fit_machine(
     compiled, held = (None, None) if before is None else (before.compiled, before.held)
     history: list[dict[str, Any]] = []
     rounds: list[Outcome] = []
-    bar = tqdm(disable=not (verbose and iterative), desc="rounds", leave=False)
+    bar = progress(verbose if iterative else 0, desc="rounds")
     while True:
         start = time.perf_counter()
         with single_threaded():
@@ -306,8 +305,6 @@ def _by_pegasos(
     verbose: int,
 ) -> Machine:
     """A machine whose invariant loss asks to be passed through in small batches."""
-    from tqdm import tqdm
-
     live = [m for m in members if m.weight > 0]
     [(name, block, _), *more] = [m for m in live if getattr(m.block, "method", None) == "pegasos"]
     others = [m.name for m in live if m.block is not block and (not m.block.only_rows or m.block.iterative)]
@@ -324,7 +321,7 @@ def _by_pegasos(
     sample = prepare(members, training, states)
     _require_two_classes(sample)
     start = time.perf_counter()
-    with single_threaded(), tqdm(disable=not verbose, desc="passes", leave=False) as bar:
+    with single_threaded(), progress(verbose, desc="passes") as bar:
         found = pegasos.solve(spec, block, sample, options or {}, passes, bar)
     last = found.history[-1]
     if last["gap"] > spec.tol:

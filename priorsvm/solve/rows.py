@@ -27,8 +27,6 @@ from ..rows import as_keys, same
 from ..sample import Array, Sample
 from . import libsvm
 from .active import Bounds, Columns, optimise
-from .direct import _columns, solver
-from .schur.interface import Answer
 from .shape import OtherShape, Shape
 from .solvers import Outcome
 from .weighted import gram
@@ -125,9 +123,12 @@ class Held(Compiled):
 
     def solve(self) -> Solved:
         """Solve the problem; multipliers and values are left in its constraints and variables."""
+        from .direct import columns_of, solver  # which import cvxpy
+        from .schur.interface import Answer
+
         start = time.perf_counter()
         data, chain, inverse = self.problem.get_problem_data(solver(), solver_opts={})
-        columns = _columns(data, chain, inverse)
+        columns = columns_of(data, chain, inverse)
         values = np.concatenate([columns[g.id] for g, *_ in self.f.asked])
         try:
             shape = Shape.of(data, values, self.biased)
