@@ -26,7 +26,7 @@ from priorsvm import (
 )
 from priorsvm.diagnose import residuals
 from priorsvm.errors import Infeasible
-from priorsvm.solve.direct import Direct, _columns, solver
+from priorsvm.solve.direct import Direct, columns_of, solver
 from priorsvm.solve.schur.defined import Stated
 
 
@@ -42,7 +42,7 @@ def of_cvxpy(assembled):
         warnings.simplefilter("ignore")
         data, chain, inverse = assembled.problem.get_problem_data(solver())
     n = len(data["c"])
-    own = _columns(data, chain, inverse)
+    own = columns_of(data, chain, inverse)
     P = data["P"] if "P" in data else sparse.csr_array((n, n))
     return (P, data["c"], data["A"], data["b"], data["dims"]), own
 
@@ -78,7 +78,7 @@ def differences(assembled):
     assert len(theirs[1]) == len(ours[1])
     kept = np.isin(np.arange(len(direct.stated.q)), direct.stated.values[~direct.stated.stated], invert=True)
     place = np.cumsum(kept) - 1  # without the products, which the whole problem has as they are
-    lean = {**_columns(direct.data, direct.chain, direct.inverse), **direct.columns}
+    lean = {**columns_of(direct.data, direct.chain, direct.inverse), **direct.columns}
     lean = {id: place[own] for id, own in lean.items()}
     a = as_given(theirs, in_order(columns, len(theirs[1]), variables))
     b = as_given(ours, in_order(lean, len(ours[1]), variables))
