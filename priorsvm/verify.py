@@ -86,7 +86,7 @@ class Verification:
         for check in self.checks:
             v = check.verdict
             silent = v.holds is None
-            kind = ("disproven" if v.violated else "proven") if v.proven else "sampled"
+            kind = "disproven" if v.violated else "proven" if v.proven else "sampled"
             places = f"{v.checked} place" + ("s" if v.checked != 1 else "")
             where = f"{kind}, {v.violated} of {places} violated" if v.violated else f"{kind}, {places}"
             rows.append(
