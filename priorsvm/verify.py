@@ -160,7 +160,9 @@ def verify(machines: Sequence[Machine], max_cells: int = MAX_CELLS, verbose: int
     asked = [(m, name, block) for m in machines for name, block, weight in m.members if weight > 0]
     checks = []
     for machine, name, block in progress(verbose, asked, desc="blocks verified"):
-        with naming(name), single_threaded():
-            verdict = machine.verdict(name, block, machine.sample, max_cells, verbose)
-        checks.append(Check(name, verdict, machine.sample.positive))
+        if (name, max_cells) not in machine.verdicts:
+            with naming(name), single_threaded():
+                found = machine.verdict(name, block, machine.sample, max_cells, verbose)
+            machine.verdicts[name, max_cells] = found
+        checks.append(Check(name, machine.verdicts[name, max_cells], machine.sample.positive))
     return Verification(checks)

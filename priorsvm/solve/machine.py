@@ -58,6 +58,7 @@ class Machine:
     findings : block name -> what it has to tell of f.
     scores : f at all members of the orbits of an invariant loss, while it is being fitted.
     shared_slack : the slack of every row where blocks share it: f alone does not tell what they ask of it.
+    verdicts : (block, cells at most) -> what ``verify`` found, since a proof can take longer than the fit.
     """
 
     f: Fitted
@@ -77,11 +78,12 @@ class Machine:
     scores: Array | None = None
     compiled: Compiled | None = None
     held: rows.Held | None = None
+    verdicts: dict[tuple[str, int], Verdict] = field(default_factory=dict)
     _values: tuple[Fitted, Array, Array] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # A solved cvxpy problem cannot be pickled, and skops has no keys but words and numbers.
-        without = {"compiled": None, "held": None, "_values": None}
+        without: dict[str, Any] = {"compiled": None, "held": None, "verdicts": {}, "_values": None}
         return {**vars(self), **without, "penalties": list(self.penalties.items())}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
