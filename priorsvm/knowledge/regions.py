@@ -301,7 +301,8 @@ class RegionKnowledge(Knowledge):
         rests = context.objective - state.bound <= 1e-3 * abs(context.objective)  # not at first: NaN
         # What a first look does not find, a closer one may, or a proof where there are few columns.
         provable = [len(size_of(d.region)) < 4 and self._coverable(d, f) for d in state.demands]
-        closer = (4,) if all(provable) else (4, 16)
+        dear = [demand.direction is not None for demand in state.demands]  # second derivatives of f
+        closer = (4,) if all(np.logical_or(provable, dear)) else (4, 16)
         for effort in closer if rests or state.lift else (1, *closer):
             grown, worst, added = [], [], 0
             for demand, known, proof in zip(state.demands, state.points, provable, strict=True):
