@@ -19,7 +19,7 @@ from scipy.sparse import issparse
 
 from ..assemble import Compiled, Spec
 from ..cache import Cache
-from ..decision import Atoms, Fitted, KernelMap, LinearMap, Values, refuse_beyond_memory
+from ..decision import Atoms, Fitted, KernelMap, LinearMap, Values, refuse_beyond_memory, require_psd
 from ..diagnose import Residuals, adjoints, residuals
 from ..errors import MissingCapability, SolverFailed, SolverUnsuited
 from ..prior import Member
@@ -206,6 +206,7 @@ class Held(Compiled):
                 self._K = gram(kernel.double, np.ascontiguousarray(atoms.points))
             else:
                 self._K = atoms.products(kernel.double, atoms)
+                require_psd(kernel, self._K)
         return self._K
 
     def _rows(self) -> tuple[Array, Array]:

@@ -33,6 +33,7 @@ from priorsvm.errors import (
     InaccurateSolution,
     Infeasible,
     InvalidInput,
+    KernelNotPSD,
     PriorSVMError,
     SolverFailed,
     SolverUnsuited,
@@ -145,6 +146,21 @@ def test_slopes_that_f_expands_over_are_rows_too():
     assert_same(ours, theirs, X)
     ours, theirs = both(TangentPenalty(Shift([0.0, 1.0, 0.0]), gamma=0.5), X, y, loss="squared_hinge")
     assert_same(ours, theirs, X)
+
+
+class Untold(Polynomial):
+    "A kernel that does not say whether it is positive semidefinite."
+
+    definiteness = "unknown"
+
+
+def test_slopes_of_a_kernel_that_is_positive_on_the_rows_alone_are_refused():
+    X = np.array([[0.0], [1.0]] * 10)  # the square of a row is the row, and its slope is another
+    y = np.array([0, 1] * 9 + [1, 0])
+    hint = TangentPenalty(Shift([1.0]), gamma=0.01)
+    for solver in ("ROWS", "CLARABEL"):
+        with pytest.raises(KernelNotPSD, match="lowest eigenvalue"):
+            PriorSVC(hint, kernel=Untold(2, 1.0, -0.3), solver=solver).fit(X, y)
 
 
 def test_constraints_may_be_written_as_cones():
