@@ -83,6 +83,8 @@ def newton(Z: Any, y: Array, bound: Array, rho: Array, squared: bool = False) ->
     """
     own, most = (0.5 / bound, np.full(len(y), np.inf)) if squared else (np.zeros(len(y)), bound)
     size = Z.multiply(Z).sum(axis=1) + own
+    if not size.any():
+        raise SolverFailed("SPARSE: all rows are zero. Use solver='auto'.")
     size = size + 1e-6 * size.max()
     alpha, free, bias = _guess(_liblinear(Z, y, bound, rho, squared), y, bound, rho, squared)
     worthless = _loss(rho, bound, squared)  # what f = 0 costs

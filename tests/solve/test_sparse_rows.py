@@ -134,3 +134,11 @@ def test_refusals_say_why(prior, parameters, reason):
 def test_options_are_refused():
     with pytest.raises(InvalidInput, match="SPARSE takes no solver_options, got max_iter"):
         PriorSVC(solver="SPARSE", solver_options={"max_iter": 3}).fit(*texts(60, 20))
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_rows_of_zeros_go_the_next_way_without_a_word():
+    y = np.arange(320) % 3 == 0
+    found = PriorSVC().fit(csr_array((320, 400)), y)
+    assert (found.solver_, found.status_) == ("LIBSVM", "optimal")
+    assert found.objective_ == pytest.approx(2.0 * y.sum())
