@@ -160,9 +160,10 @@ def verify(machines: Sequence[Machine], max_cells: int = MAX_CELLS, verbose: int
     asked = [(m, name, block) for m in machines for name, block, weight in m.members if weight > 0]
     checks = []
     for machine, name, block in progress(verbose, asked, desc="blocks verified"):
-        if (name, max_cells) not in machine.verdicts:
+        f, verdict = machine.verdicts.get((name, max_cells), (None, None))
+        if verdict is None or f is not machine.f:
             with naming(name), single_threaded():
-                found = machine.verdict(name, block, machine.sample, max_cells, verbose)
-            machine.verdicts[name, max_cells] = found
-        checks.append(Check(name, machine.verdicts[name, max_cells], machine.sample.positive))
+                verdict = machine.verdict(name, block, machine.sample, max_cells, verbose)
+            machine.verdicts[name, max_cells] = machine.f, verdict
+        checks.append(Check(name, verdict, machine.sample.positive))
     return Verification(checks)

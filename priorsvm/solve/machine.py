@@ -58,7 +58,7 @@ class Machine:
     findings : block name -> what it has to tell of f.
     scores : f at all members of the orbits of an invariant loss, while it is being fitted.
     shared_slack : the slack of every row where blocks share it: f alone does not tell what they ask of it.
-    verdicts : (block, cells at most) -> what ``verify`` found, since a proof can take longer than the fit.
+    verdicts : (block, cells at most) -> f, and what ``verify`` found: a proof can take longer than a fit.
     """
 
     f: Fitted
@@ -78,7 +78,7 @@ class Machine:
     scores: Array | None = None
     compiled: Compiled | None = None
     held: rows.Held | None = None
-    verdicts: dict[tuple[str, int], Verdict] = field(default_factory=dict)
+    verdicts: dict[tuple[str, int], tuple[Fitted, Verdict]] = field(default_factory=dict)
     _values: tuple[Fitted, Array, Array] | None = None
 
     def __getstate__(self) -> dict[str, Any]:

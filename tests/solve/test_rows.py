@@ -176,7 +176,9 @@ def test_a_fitted_model_does_not_keep_the_kernel_matrix():
 
 
 def test_several_classes():
-    X, y = make_classification(90, 3, n_informative=3, n_redundant=0, n_clusters_per_class=1, n_classes=3)
+    X, y = make_classification(
+        90, 3, n_informative=3, n_redundant=0, n_clusters_per_class=1, n_classes=3, random_state=0
+    )
     prior = Region(ball, POINTS, 1) + InvarianceHint(Shift([0.1, 0.0, 0.0]))
     ours, theirs = both(prior, X, y, kernel=RBF(0.4))
     assert ours.solver_ == ["ROWS"] * 3
