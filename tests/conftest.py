@@ -12,6 +12,9 @@ import pytest  # noqa: E402
 
 
 def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.nodeid.startswith("docs/"):  # examples of the pages tell a story and take their time
+            item.add_marker(pytest.mark.slow)
     if os.environ.get("PRIORSVM_DATA"):
         return
     skip = pytest.mark.skip(reason="needs the data sets: set PRIORSVM_DATA to the folder that holds them")

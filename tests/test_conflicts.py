@@ -249,6 +249,7 @@ def test_opposite_regions_that_do_not_meet_fit(frame, pair):
     assert values[1] < -1 + 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["soft", "weight", "same class"])
 def test_only_hard_opposite_regions_of_some_weight_are_opposed(frame, how):
     X, y = frame

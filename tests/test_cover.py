@@ -53,6 +53,7 @@ def radius(cells):
     return cells.squared_radius(np.ones(cells.corners.shape[2]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 def test_the_first_cells_cover_the_set(name):
     cells = first_cells(SETS[name])
@@ -72,6 +73,7 @@ def test_thin_polyhedra_are_covered_by_their_box():
     np.testing.assert_allclose(cells.corners.reshape(-1, 2).max(axis=0), 1.0, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("fine", [0.1, 0.01])
 def test_every_point_is_covered_by_a_fine_cell(name, fine):
@@ -82,6 +84,7 @@ def test_every_point_is_covered_by_a_fine_cell(name, fine):
     assert len(cover) == len(cover.cells)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("limit", [1, 7, 50])
 def test_a_limit_stops_the_splitting(name, limit):
@@ -205,6 +208,7 @@ def lowest(value, points):
     return points[i], float(value(points)[i])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["box", "kite", "disc"])
 def test_minimum_lies_between_its_bounds(name):
     s = SETS[name]

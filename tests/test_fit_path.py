@@ -113,6 +113,7 @@ PATHS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("base", "values"), PATHS.values(), ids=PATHS.keys())
 def test_a_path_over_weights_is_its_separate_fits_at_one_compile(base, values, compiles):
     X, y = two_classes()
@@ -123,6 +124,7 @@ def test_a_path_over_weights_is_its_separate_fits_at_one_compile(base, values, c
     assert_same_as_separate_fits(base, values, X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["auto", "CLARABEL"])
 @pytest.mark.parametrize("prior", [None, VirtualSamples(Shift([0.1, 0, 0, 0])) + ClassCosts("balanced")])
 def test_several_classes_compile_once_each(prior, solver, compiles):
@@ -186,6 +188,7 @@ def test_row_parameters_and_sample_weight_are_taken():
 # -------------------------------------------------------------------------------- more than weights
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("base", "values"),
     [
@@ -267,6 +270,7 @@ def disc(X):
     return ((X - 1.0) ** 2).sum(axis=1) - 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("h", [1.0, disc], ids=["a number", "a function"])
 def test_a_region_of_a_function_keeps_its_compiled_problem(h):
     X, y = two_classes()

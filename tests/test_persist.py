@@ -715,6 +715,7 @@ def test_with_skops_alone_some_of_these_would_call_our_types(saved):
     assert skops.load(saved, trusted=TRUSTED).prior.function == "echo"
 
 
+@pytest.mark.slow
 def test_no_mutation_of_a_schema_runs_anything_or_fails_otherwise(saved, tmp_path, ran):
     original = saved.read_bytes()
     draw = random.Random(1)
@@ -776,6 +777,7 @@ def hollow(values):
     return values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "place", "change", "message"),
     [
@@ -853,6 +855,7 @@ def test_a_model_inside_others_is_looked_at_too(file):
             load(file)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_changed_array_is_refused_or_leaves_a_model_that_answers(saved):
     """Every array of a file in turn: cut, emptied, not finite, of another kind."""

@@ -339,6 +339,7 @@ def test_the_longest_column_without_backticks_is_meant():
 # Size
 
 
+@pytest.mark.slow
 def test_brackets_have_a_depth():
     deep = "(" * MAX_DEPTH + "a" + ")" * MAX_DEPTH
     assert as_lists(parse_rule(f"{deep} < 1", ["a"])) == [([[1]], [1])]
@@ -489,6 +490,7 @@ def satisfied(rule, row):
     return any(bool(np.all(part.B @ x <= part.d)) for part in rule)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(rules, rows)
 def test_a_rule_means_what_it_says(node, rows):

@@ -158,6 +158,7 @@ def test_points_of_thin_sets():
     assert not disc.contains(np.array([[0.0, 0.0, 0.1]])).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 def test_grid(name):
     s = SETS[name]

@@ -307,6 +307,7 @@ def test_the_problem_is_rebuilt_after_unpickling(prior, parameters):
     assert [c.label for c in again.problem.constraints] == labels
 
 
+@pytest.mark.slow
 @COPIES
 @FITTED
 def test_copies_of_an_unfitted_model_can_be_fitted(prior, parameters, copied, tmp_path):

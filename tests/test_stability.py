@@ -47,6 +47,7 @@ def test_every_move_of_every_new_row(digits, classes, block):
     assert f"{same.mean():.1%} of 80 new rows keep their class" in str(model.verify(new))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("multi_class", ["ovr", "joint"])
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("sparse", [False, True])

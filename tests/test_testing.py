@@ -120,6 +120,7 @@ class Iterates(Level):
 # Lawful blocks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("block", "more"),
     [
@@ -448,6 +449,7 @@ COPIES = "clone and pickle keep the parameters"
 MANY = np.zeros(1000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("block", "law"),
     [

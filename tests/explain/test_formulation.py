@@ -250,6 +250,7 @@ def test_it_says_which_class_is_positive(labels, told):
     )
 
 
+@pytest.mark.slow
 def test_lines_are_not_too_long_for_a_page():
     turns = FromFunction(np.add, thetas=list(range(9)))
     X, y = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]), [0, 0, 1, 1]

@@ -117,6 +117,7 @@ def double_mean(base, orbits, others):
     return sum(base(orbits[:, i], others[:, j]) for i in range(s) for j in range(s)) / s**2
 
 
+@pytest.mark.slow
 @every_pair
 def test_it_is_the_double_mean_over_both_orbits_with_and_without_reduction(base, transform, X, Z):
     margin = transform.margin
@@ -128,6 +129,7 @@ def test_it_is_the_double_mean_over_both_orbits_with_and_without_reduction(base,
         np.testing.assert_allclose(K, expected, rtol=0, atol=3e-14 * scale)
 
 
+@pytest.mark.slow
 @every_pair
 def test_reduction_changes_nothing(base, transform, X):
     K = HaarIntegration(base, transform)(X)
@@ -213,6 +215,7 @@ def test_background_counts_as_what_it_is():
         assert np.allclose(dark, black, rtol=0, atol=1e-14) == same
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", [BASES["rbf"], BASES["negative distance"]], ids=["products", "rows"])
 @pytest.mark.parametrize("name", ["translation, full", "rotation"])
 def test_blocks_change_nothing(base, name, X, Z, monkeypatch):

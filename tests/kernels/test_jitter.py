@@ -85,6 +85,7 @@ def by_loops(base, transform, A, B):
     return K
 
 
+@pytest.mark.slow
 @every_base
 @every_transform
 def test_it_is_the_value_at_the_nearest_move(base, transform, closed, X, Z):

@@ -206,6 +206,7 @@ Z = np.random.default_rng(4).normal(size=(9, 4))
 region = Box({0: (1.8, 2.0), 1: (1.8, 2.0), 2: (1.0, 1.2), 3: (0.5, 1.0)}, 1, hard=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sides", [1, 2])
 @pytest.mark.parametrize(
     ("norm", "psd"), [("l1", None), ("l1", "clip"), ("l2", "clip")], ids=["l1", "l1 clip", "l2 clip"]

@@ -149,6 +149,7 @@ def test_bad_arguments_are_named(data, block, message):
         PriorSVC(block).fit(*data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "block",
     [ClassCosts({1: 3.0}), ClassCosts({0: 0.5}), ClassCosts("balanced"), ClassCosts("brown", 0.3)],

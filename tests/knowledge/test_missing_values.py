@@ -162,6 +162,7 @@ def test_even_odds_are_imputation_and_scikit_learn(gaps, new):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [None, "standard"])
 @pytest.mark.parametrize(("confidence", "distribution"), [(0.9, "gaussian"), (0.6, "any")])
 def test_it_is_uncertain_samples_of_conditional_covariances(

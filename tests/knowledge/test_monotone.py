@@ -170,6 +170,7 @@ def test_speaks_to_the_machine_of_its_class_only(three):
     assert (verdicts["b"].proven, "b" in str(model.verify())) == (True, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["cuts", "guaranteed"])
 @pytest.mark.parametrize("hard", [True, False])
 def test_the_other_classes_of_a_kernel_machine_are_left_alone(three, method, hard):

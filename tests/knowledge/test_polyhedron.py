@@ -141,6 +141,7 @@ def eq_52(X, y, sets, mu, mu_residual, C, norm, scale=None):
     return cp.Problem(cp.Minimize(objective), constraints).solve(**TIGHT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [None, "minmax"])
 @pytest.mark.parametrize("norm", ["l2", "l1"])
 @pytest.mark.parametrize("mu_residual", [0.0, 0.05, 0.4, 30.0])

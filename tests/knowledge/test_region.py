@@ -219,6 +219,7 @@ def test_verify_is_sampled_and_reports_the_worst_point(plane):
     assert ring(verdict.where[None])[0] < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "block",
     [

@@ -160,6 +160,7 @@ def test_formulas_of_hard_blocks_have_no_slack():
     assert r"\zeta_l \ge 0" in str(soft.formulation())
 
 
+@pytest.mark.slow
 def test_several_guarantees_warn_once_each_at_most():
     B, d = np.vstack([np.eye(2), -np.eye(2)]), np.array([2, 2, -1, -1.0])
     Z = rng.normal(size=(40, 2))

@@ -176,6 +176,7 @@ def test_confidence_in_standard_deviations():
         assert UncertainSamples(1.0, k, "any").radius == pytest.approx(np.sqrt(k / (1 - k)), rel=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [None, "standard", "minmax"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("kind", ["l2", "l1"])

@@ -122,6 +122,7 @@ def machines():
     yield "kernelised", Polyhedron(sides, [2.0, -1.0], label=1, method="kernelised"), rbf, X[:60], y[:60]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("any_size")
 @pytest.mark.filterwarnings("ignore::priorsvm.errors.CollapsedModel")
 @pytest.mark.filterwarnings("ignore:method='kernelised':priorsvm.errors.UnsoundMethod")

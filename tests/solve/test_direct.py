@@ -141,6 +141,7 @@ PRIORS = {
 PAIRS = [(m, p) for m in MACHINES for p in PRIORS if (m, p) != ("1-norm", "hard oddness")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("machine", "prior"), PAIRS)
 def test_the_answer_is_where_cvxpy_would_leave_it(machine, prior):
     """Values of all variables, multipliers of all constraints, those of the definitions too."""
@@ -177,6 +178,7 @@ PRODUCTS = {
 LINEAR = [{}, {"norm": "l1"}, {"scale": "standard"}, {"loss": "squared_hinge"}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", LINEAR, ids=str)
 @pytest.mark.parametrize("prior", PRODUCTS)
 def test_products_with_c_do_not_pass_through_cvxpy(prior, machine, monkeypatch):

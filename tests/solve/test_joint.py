@@ -156,6 +156,7 @@ def test_functions_sum_to_zero():
 # -------------------------------------------------------------------------------- all moves written out
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("scaling", ["margin", "slack"])
 @pytest.mark.parametrize("cost", [None, 0.8])
@@ -707,6 +708,7 @@ def test_pickle(kernel, asked):
     assert_array_equal(again.findings_["invariant_loss"].weights, model.findings_["invariant_loss"].weights)
 
 
+@pytest.mark.slow
 @parametrize_with_checks([joint()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -114,6 +114,7 @@ def inaccurate(monkeypatch, wrong):
     monkeypatch.setattr(solvers, "residuals", found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

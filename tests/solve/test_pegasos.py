@@ -407,6 +407,7 @@ def test_three_classes_are_one_against_the_rest():
     assert abs(model.score(X, y) - exact.score(X, y)) <= 0.04
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 def test_accuracy_is_that_of_the_exact_machine(sparse):
     X, y = few(400, seed=1, most=1.5)

@@ -121,6 +121,7 @@ def test_multipliers_are_those_of_clarabel(name):
     np.testing.assert_array_equal(ours.support, theirs.support)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["all", "two boxes", "invariance"])
 def test_a_model_can_be_questioned_afterwards(name):
     X, y = two_classes()

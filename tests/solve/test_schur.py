@@ -506,6 +506,7 @@ def equations_and_inequalities(seed):
     return (sparse.csc_array(P), q, sparse.csc_array(A), b, dims), x, np.r_[y, z]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [290, 87, 6, 26, *range(40)])
 def test_dense_equations_cost_no_digits(seed):
     data, x, z = equations_and_inequalities(seed)
@@ -596,6 +597,7 @@ def rows():
 PRIOR = ClassCosts({1: 2.0}) + Box({0: (1.0, 2.0)}, 1) + MonotonicityHint({1: 1})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_machines_are_those_of_clarabel(rows, kernel, norm):
