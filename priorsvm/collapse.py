@@ -9,10 +9,14 @@ import numpy as np
 
 from .errors import CollapsedModel, PriorSVMWarning, SolverFailed
 from .knowledge.class_costs import ClassCosts
+from .knowledge.regions import RegionKnowledge
 from .prior import Member
-from .solve.machine import CONSTANT, Machine, fit_machine
+from .solve.fit import fit_machine, of_class
+from .solve.machine import Machine
 from .words import holding, warn
 
+# An f that varies by less over the training rows is a constant; by less and without a change of sign, nearly.
+CONSTANT, NEARLY_CONSTANT = 1e-3, 0.1
 # Up to this many rows a machine without the blocks is fitted to learn whether they are to blame.
 MAX_ROWS = 5000
 # Rows that tell most functions from a constant, before all are asked.
@@ -22,29 +26,56 @@ RARE = 1 / 3
 
 
 def fit_and_explain(*arguments: Any, **keywords: Any) -> Machine:
-    """:func:`fit_machine`, and a warning if f is a constant that names the reason."""
-    with holding(CollapsedModel) as blamed:
-        machine = fit_machine(*arguments, **keywords)
-    _explain(machine, blamed)
-    return machine
+    """:func:`fit_machine`, and a warning if f is a constant that names the reason.
 
-
-def _explain(machine: Machine, blamed: Sequence[str]) -> None:
-    """Blame the classes if f is as constant without the blocks, else say what was said of a block.
-
-    Where no block was blamed, a rare class of two is worth a word; else a small C does it, on purpose.
+    The classes are blamed if f is as constant without the blocks, else the block that pushes hardest. Where
+    none does, a rare class of two is worth a word; else a small C does it, on purpose.
     """
+    machine = fit_machine(*arguments, **keywords)
+    blamed = _blamed(machine)
     live = [m for m in machine.members if m.weight > 0]
     costs = [m for m in live if m.block.only_rows and not (m.block.adds_rows or m.block.iterative)]
     others = len(costs) < len(live)
-    if not (blamed or (_has_rare_class(machine, costs) and _is_constant(machine))):
-        return
-    few = machine.training.n_train <= MAX_ROWS
-    if not others or (few and _is_constant_without(machine, costs)):
-        warn(_reason(machine, costs, others), CollapsedModel)
-        return
-    for message in blamed:
-        warn(message, CollapsedModel)
+    if blamed or (_has_rare_class(machine, costs) and _is_constant(machine)):
+        few = machine.training.n_train <= MAX_ROWS
+        if not others or (few and _is_constant_without(machine, costs)):
+            blamed = _reason(machine, costs, others)
+        if blamed:
+            warn(blamed, CollapsedModel)
+    return machine
+
+
+def warn_of_collapse(machine: Machine) -> None:
+    """The same for one machine of all classes, which is not fitted again: a block is blamed, or none."""
+    blamed = _blamed(machine)
+    if blamed:
+        warn(blamed, CollapsedModel)
+
+
+def _blamed(machine: Machine) -> str | None:
+    """That blocks have left nothing of f but its bias, and which of them pushes hardest; None if not so."""
+    live = [m for m in machine.members if m.weight > 0]
+    priced = [m for m in live if m.block.shares_slack or isinstance(m.block, RegionKnowledge)]
+    passing = machine.outcome.solver == "PEGASOS"
+    if not priced or (passing and machine.outcome.residuals.gap > machine.spec.tol):
+        return None
+    push = {m.name: sum(float(np.abs(d).sum()) for d in machine.own_duals(m.name).values()) for m in priced}
+    name, block, _ = max(priced, key=lambda m: push[m.name])
+    values = machine.values(machine.training.X)
+    spread = float(np.ptp(values))
+    one_sign = len(machine.functions) == 1 and bool(np.all(values > 0) or np.all(values < 0))
+    # A soft block, or rows that overlap, may well leave little of f for a rare class.
+    nearly = getattr(block, "hard", False) and one_sign and spread < NEARLY_CONSTANT
+    if push[name] <= 1e-3 * (1.0 + float(machine.alpha.sum())) or not (spread < CONSTANT or nearly):
+        return None
+    less, alike = ("", "") if spread < CONSTANT else ("nearly ", ", and has one sign at all of them")
+    way_out = block.way_out_of_collapse
+    if passing:
+        way_out += f" Or f = 0 is within tol={machine.spec.tol:g} already: lower tol and raise max_rounds."
+    return (
+        f"block '{name}' leaves a {less}constant f{of_class(machine.training)} (it varies by {spread:.0e} "
+        f"over the training rows{alike}). {way_out}"
+    )
 
 
 def _has_rare_class(machine: Machine, costs: Sequence[Member]) -> bool:

@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .assemble import LIVE_ROWS, Spec, naming
 from .cache import Cache, equal
-from .collapse import fit_and_explain
+from .collapse import fit_and_explain, warn_of_collapse
 from .decision import FittedKernel, FittedLinear, Scale, require_psd, ways_out
 from .errors import (
     InvalidInput,
@@ -37,7 +37,8 @@ from .knowledge.invariant_loss import InvariantLoss
 from .prior import Prior, as_prior, check_acts
 from .progress import progress
 from .sample import Array, Sample
-from .solve.machine import Machine, fit_machine, refuse_conflicts
+from .solve.fit import fit_machine, refuse_conflicts
+from .solve.machine import Machine
 from .solve.solvers import check_options, check_solver
 from .words import did_you_mean, readable, warn
 
@@ -225,7 +226,9 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         if self.multi_class == "joint":
             from .solve.joint import fit_joint
 
-            return [fit_joint(task.spec, members, task.samples[0], self.max_rounds, self.verbose)]
+            machine = fit_joint(task.spec, members, task.samples[0], self.max_rounds, self.verbose)
+            warn_of_collapse(machine)
+            return [machine]
         shared: dict[str, Any] = {"maps": Cache(), "grams": Cache() if many else None}
         samples = task.samples
         if self.preselect:

@@ -18,7 +18,8 @@ from .estimator import PriorSVC
 from .knowledge.base import Knowledge, Terms
 from .prior import as_prior, check_acts
 from .sample import Array, Sample
-from .solve.machine import Machine, _refined
+from .solve.fit import refined
+from .solve.machine import Machine
 from .solve.solvers import able, classes_of
 
 if TYPE_CHECKING:
@@ -237,7 +238,7 @@ class _Checker:
         if self.block.iterative:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                left = _refined(machine, machine.members, machine.sample, machine.states)
+                left = refined(machine, machine.members, machine.sample, machine.states)
             self.law("refinement ends in a fixed point", not left)
 
     def formulas_fit(self, kernel: Any, model: PriorSVC) -> None:

@@ -308,7 +308,7 @@ def compiles(monkeypatch):
             counted.append(self)
             super().__init__(*arguments)
 
-    monkeypatch.setattr("priorsvm.solve.machine.Compiled", Counting)
+    monkeypatch.setattr("priorsvm.solve.round.Compiled", Counting)
     return counted
 
 

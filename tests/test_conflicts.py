@@ -226,7 +226,7 @@ BLOCKS = {
 def test_opposite_regions_that_meet_are_refused_before_solving(frame, one, other, monkeypatch):
     X, y = frame
     prior = BLOCKS[one](0.0, "ill").named("first") + BLOCKS[other](1.8, "well").named("second")
-    monkeypatch.setattr("priorsvm.solve.machine._Round.solve", lambda *_: pytest.fail("solved"))
+    monkeypatch.setattr("priorsvm.solve.round.Round.solve", lambda *_: pytest.fail("solved"))
     with pytest.raises(Infeasible) as caught:
         PriorSVC(prior, kernel=RBF(0.5)).fit(X, y)
     message = str(caught.value)
@@ -303,7 +303,7 @@ RISES = Monotone({"alcohol": +1}, label="barolo", hard=True).named("rises")
 
 @pytest.fixture
 def unsolved(monkeypatch):
-    monkeypatch.setattr("priorsvm.solve.machine._Round.solve", lambda *_: pytest.fail("solved"))
+    monkeypatch.setattr("priorsvm.solve.round.Round.solve", lambda *_: pytest.fail("solved"))
 
 
 @pytest.mark.parametrize("norm", ["l2", "l1"])
@@ -357,7 +357,7 @@ def test_the_way_along_which_f_must_not_fall_joins_regions_of_every_kind(frame, 
     ids=str,
 )
 def test_what_f_can_do_is_not_refused(frame, monotone):
-    from priorsvm.solve.machine import refuse_conflicts
+    from priorsvm.solve.fit import refuse_conflicts
 
     X, y = frame
     prior = BLOCKS["box"](-1.5, "ill") + BLOCKS["box"](1.5, "well").named("other") + monotone
@@ -379,7 +379,7 @@ def test_regions_and_hints_that_speak_of_the_same_points(frame, norm, unsolved):
 
 
 def test_a_hint_that_joins_no_points_of_the_regions_is_no_conflict(frame):
-    from priorsvm.solve.machine import refuse_conflicts
+    from priorsvm.solve.fit import refuse_conflicts
 
     X, y = frame
     prior = BLOCKS["box"](-1.0, "ill") + BLOCKS["box"](1.5, "well").named("right")
@@ -467,7 +467,7 @@ def test_a_composition_that_fits_is_never_called_a_conflict(start):
     from benchmarks.compositions import composition
     from priorsvm import diagnose
     from priorsvm.errors import PriorSVMError
-    from priorsvm.solve.machine import refuse_conflicts
+    from priorsvm.solve.fit import refuse_conflicts
     from priorsvm.solve.solvers import is_infeasible, least
 
     checked = 0

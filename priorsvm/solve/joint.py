@@ -36,8 +36,9 @@ from ..sample import Array, Sample
 from ..transforms.features import FeatureScaling
 from ..words import warn
 from .columns import ROUNDING
+from .fit import warn_of_inaccuracy
 from .grouped import solve_grouped
-from .machine import Machine, warn_of_collapse, warn_of_inaccuracy
+from .machine import Machine
 from .solvers import Outcome, judge, single_threaded
 
 # Columns that held nothing up for so many rounds leave the problem.
@@ -394,5 +395,4 @@ def fit_joint(
         thetas = state.thetas if state.thetas.shape[1] else None
         machine.findings = {name: WorstCase.of(context, rows, state.points, alpha, thetas)}
     warn_of_inaccuracy([outcome], training)
-    warn_of_collapse(machine)
     return machine

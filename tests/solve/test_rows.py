@@ -38,7 +38,7 @@ from priorsvm.errors import (
     SolverFailed,
     SolverUnsuited,
 )
-from priorsvm.solve import machine, rows
+from priorsvm.solve import rows
 
 compositions = pytest.importorskip("benchmarks.compositions")
 
@@ -413,7 +413,7 @@ def test_a_path_assembles_once_and_equals_its_fits(monkeypatch):
             made.append(self)
             super().__init__(*arguments)
 
-    monkeypatch.setattr(machine.rows, "Held", Counting)
+    monkeypatch.setattr(rows, "Held", Counting)
     base = PriorSVC(PRIORS["all"], kernel=RBF(0.4))
     values = {"monotonicity_hint__mu": [0.0, 10.0], "C": [0.01, 100.0]}
     with warnings.catch_warnings():

@@ -59,18 +59,18 @@ def test_max_rounds_warns_with_the_block(data):
 
 
 def test_rounds_that_change_costs_alone_keep_the_compiled_problem(data, monkeypatch):
-    from priorsvm.solve import machine
+    from priorsvm.solve import round
 
     X, y = data
     built = []
-    original = machine.Compiled
+    original = round.Compiled
 
     class Counting(original):
         def __init__(self, *arguments, **keywords):
             built.append(1)
             super().__init__(*arguments, **keywords)
 
-    monkeypatch.setattr(machine, "Compiled", Counting)
+    monkeypatch.setattr(round, "Compiled", Counting)
     model = PriorSVC(Transductive(X[20:]), solver="CLARABEL").fit(X[:20], y[:20])
     assert model.n_rounds_ >= 17
     assert len(built) < model.n_rounds_ / 2
