@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
@@ -56,8 +56,8 @@ class Verification:
     >>> from priorsvm import Box, PriorSVC
     >>> model = PriorSVC(Box({0: (2, 3)}, label=1, hard=True)).fit([[0.0], [1.0]], [0, 1])
     >>> found = model.verify()
-    >>> found.holds, found["box"].proven
-    (True, True)
+    >>> found.holds, list(found), found["box"].proven
+    (True, ['box'], True)
     """
 
     checks: list[Check]
@@ -78,6 +78,10 @@ class Verification:
         if not found:
             raise KeyError(f"there is no block {block!r}; the blocks are {[c.block for c in self.checks]}")
         return min(found, key=lambda v: np.inf if np.isnan(v.worst) else v.worst)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the blocks."""
+        return iter(dict.fromkeys(check.block for check in self.checks))
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         many = len({check.label for check in self.checks}) > 1
