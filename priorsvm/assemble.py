@@ -12,6 +12,7 @@ import numpy as np
 
 from .cache import Cache, equal
 from .decision import Atoms, Decision, FactorMap, Fitted, KernelMap, LinearMap, Scale, ValueMap
+from .diagnose import unit_of
 from .errors import CoverTooCoarse, InvalidInput, InvalidType, MissingCapability
 from .knowledge.base import Context, Knowledge, Terms, check_nonnegative
 from .prior import Member
@@ -281,6 +282,11 @@ class Compiled:
     def cost_of_slack(self) -> Array:
         """What each slack, or its square, is multiplied by in the objective."""
         return np.asarray(self.spec.C * self.sample.cost[self.active])
+
+    def units(self) -> tuple[float, dict[cp.Variable, float]]:
+        """What residuals are relative to where costs are small: gaps, and the slope along the slack."""
+        cost = self.cost_of_slack
+        return unit_of(cost, self.sample.y[self.active]), {self.slack: float(cost.max())}
 
     def penalties(self) -> dict[tuple[str, str], float]:
         """Block and name of each penalty -> what it adds to the objective."""

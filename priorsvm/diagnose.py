@@ -67,10 +67,25 @@ class Residuals:
         )
 
 
+def unit_of(bound: Array, y: Array) -> float:
+    """What a gap is relative to where the objective is nearly zero: 1, or what the better constant f costs.
+
+    A machine is no better solved for its small costs, nor for those of rows that any constant gets right.
+    """
+    return min(1.0, 2.0 * float(min(bound[y > 0].sum(), bound[y < 0].sum())))
+
+
 def residuals(
-    problem: cp.Problem, jacobians: Mapping[int, Any] | None = None, f: Decision | None = None
+    problem: cp.Problem,
+    jacobians: Mapping[int, Any] | None = None,
+    f: Decision | None = None,
+    unit: float = 1.0,
+    costs: Mapping[cp.Variable, float] | None = None,
 ) -> Residuals:
     """Residuals of the values and multipliers a solver left in ``problem``.
+
+    The gap is relative to the objective or ``unit``, the gradient to its parts or 1; or by a variable to its
+    ``costs`` if these are smaller.
 
     ``jacobians`` may give, by constraint id, what cvxpy would have to work out at some length: for each
     variable the map from a multiplier to its part of the gradient. By ``id(objective)`` it may give such
@@ -83,13 +98,13 @@ def residuals(
     ]
     if not all(np.isfinite(v).all() for v in values):
         return Residuals(*[float("inf")] * 4)
-    size = 1.0 + abs(float(objective.value))
+    size = unit + abs(float(objective.value))
     primal, dual, gap = _bounds_violated(problem), 0.0, 0.0
     smooth = objective.is_quadratic() and all(_is_smooth(c) for c in problem.constraints)
     smooth = smooth and not any(
         v.attributes[a] for v in problem.variables() for a in ("NSD", "diag", "hermitian")
     )
-    gradient = _Gradient(problem, f)
+    gradient = _Gradient(problem, f, costs or {})
     if smooth:
         known, rest = (jacobians or {}).get(id(problem.objective), (None, objective))
         if known is not None:
@@ -155,9 +170,9 @@ def _above_reference(problem: cp.Problem) -> float:
 class _Gradient:
     """The gradient of the Lagrangian, summed up variable by variable."""
 
-    def __init__(self, problem: cp.Problem, f: Decision | None = None):
+    def __init__(self, problem: cp.Problem, f: Decision | None, costs: Mapping[cp.Variable, float]):
         self.total = {v: np.zeros(v.size) for v in problem.variables()}
-        self.reach = {v: np.ones(v.size) for v in self.total}
+        self.reach = {v: np.full(v.size, min(1.0, costs.get(v, 1.0))) for v in self.total}
         self.f = f
         self.products = {} if f is None else f.product_jacobians()
 

@@ -18,6 +18,10 @@ from priorsvm.kernels.base import Array, Definiteness, Dependence, Kernel, is_nu
 
 _GAMMA = "a positive number, 'scale' or 'auto'"
 
+# RBF: exponents are differences of squared lengths, which beyond FAR leave fewer than twelve digits; what is
+# below NOTHING is no part of a sum in double precision.
+FAR, NOTHING = 1e3, -40.0
+
 
 def _is_gamma(gamma: object) -> bool:
     return gamma in ("scale", "auto") if isinstance(gamma, str) else is_number(gamma) and gamma > 0
@@ -232,6 +236,16 @@ class Polynomial(_WithGamma):
         return inner
 
 
+def _from_differences(exponents: Array, A: Array, B: Array, gamma: float) -> None:
+    """Exponents that count, from differences of points: those of products have lost their digits."""
+    rows, columns = np.nonzero(exponents > NOTHING)
+    step = max(1, 2**20 // max(1, A.shape[1]))
+    for start in range(0, len(rows), step):
+        i, j = rows[start : start + step], columns[start : start + step]
+        apart = A[i] - B[j]
+        exponents[i, j] = -gamma * _inner(apart, apart)
+
+
 class RBF(_WithGamma):
     r"""The Gaussian kernel :math:`k(x, z) = \exp(-\gamma \|x - z\|^2)`; positive definite.
 
@@ -272,6 +286,7 @@ class RBF(_WithGamma):
         # -|a - b|²/2 = a·b - (|a|²/2 + |b|²/2). With the norms added first, and for B = A taken from the
         # product itself, K is symmetric and its diagonal 1 to the last bit.
         a, b = (np.diagonal(K) / 2,) * 2 if B is A else (_inner(A, A) / 2, _inner(B, B) / 2)
+        far = gamma * max(a.max(initial=0.0), b.max(initial=0.0)) > FAR
         # Blocks that stay in the cache: faster, and no second (n, m) matrix is needed.
         step = max(1, 2**17 // len(B))
         for start in range(0, len(A), step):
@@ -279,6 +294,8 @@ class RBF(_WithGamma):
             block -= np.add.outer(a[start : start + step], b)
             np.minimum(block, 0, out=block)
             block *= 2 * gamma
+            if far:
+                _from_differences(block, A[start : start + step], B, gamma)
             np.exp(block, out=block)
         return K
 

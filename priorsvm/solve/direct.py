@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from cvxpy.error import SolverError
 from scipy import sparse
 
 from ..sample import Array
@@ -107,6 +108,9 @@ class Direct:
         That is for a linear programme, whose interior points leave tiny numbers where corners have zeros.
         """
         answer = solve_stated(self.stated, **options)
+        if answer.status == "InsufficientProgress":
+            left = "primal {:.0e}, dual {:.0e}, gap {:.0e}".format(*answer.residuals)
+            raise SolverError(f"no more progress after {answer.iterations} steps (residuals: {left}).")
         if corner and answer.status in ("Solved", "AlmostSolved"):
             answer = to_corner(self.stated, answer)
         self.compiled.problem.unpack_results(answer, self, None)

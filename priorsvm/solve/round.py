@@ -61,8 +61,9 @@ class Round:
         return machine
 
     def _asked_too_much(self, solver: str | Sequence[str]) -> Infeasible | None:
-        """Who does, by the verdict of solvers that can prove it: not if one was named that cannot."""
-        if isinstance(solver, str) and solver in SOLVERS and not SOLVERS[solver].certifies:
+        """Who does, by the verdict of solvers that can prove it: not if only such were named that cannot."""
+        named = [solver] if isinstance(solver, str) else solver
+        if all(name in SOLVERS and not SOLVERS[name].certifies for name in named):
             return None
         if self.tried is None or not any(m.block.may_forbid for m in self.tried.members):
             return None

@@ -181,8 +181,9 @@ class Held(Compiled):
 
     def _residuals(self, nu: Array) -> Residuals:
         """Of the problem as it is stated: f has the weights that the rows' multipliers give it."""
-        found = residuals(self.problem, self.jacobians())
-        balance = abs(float(nu[self.biased].sum())) / (1.0 + float(np.abs(nu).max(initial=0.0)))
+        unit, costs = self.units()
+        found = residuals(self.problem, self.jacobians(), None, unit, costs)
+        balance = abs(float(nu[self.biased].sum())) / (unit + float(np.abs(nu).max(initial=0.0)))
         return replace(found, stationarity=max(found.stationarity, balance))
 
     def _blamed(self, error: OtherShape, columns: Mapping[int, Array]) -> str:

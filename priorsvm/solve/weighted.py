@@ -27,7 +27,7 @@ from ..decision import (
     refuse_beyond_memory,
     require_psd,
 )
-from ..diagnose import Residuals
+from ..diagnose import Residuals, unit_of
 from ..kernels.base import Kernel
 from ..prior import Member
 from ..rows import products
@@ -192,8 +192,7 @@ def judged(
     """The objective and its residuals, from y f of all rows and their multipliers.
 
     ``halves`` are half the squared norms of f and of what the multipliers sum up to, the same but for
-    rounding. The gap is relative to the objective, or where that is nearly zero to what f = 0 may have: a
-    machine is no better solved for its small costs.
+    rounding.
     """
     half, summed = halves
     xi = np.maximum(margin - scores, 0.0)
@@ -203,5 +202,5 @@ def judged(
         costly = bound > 0
         dual -= 0.25 * float(alpha[costly] ** 2 @ (1.0 / bound[costly]))
     balance = abs(float(alpha @ y)) / max(float(alpha.sum()), 1e-300)
-    size = abs(primal) + min(1.0, float(bound.sum()))
+    size = abs(primal) + unit_of(bound, y)
     return primal, Residuals(0.0, 0.0, balance, abs(primal - dual) / size)

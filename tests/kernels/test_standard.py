@@ -202,3 +202,12 @@ def test_chi_squared_kernels_want_nonnegative_data(metric):
     np.testing.assert_array_equal(kernel(positive), pairwise_kernels(positive, metric=metric))
     with pytest.raises(InvalidInput, match=f"Pairwise: '{metric}' is for nonnegative data, .*of B is -"):
         kernel(positive, -positive)
+
+
+@pytest.mark.parametrize("gamma", [1e4, 1e6])
+def test_a_narrow_gaussian_keeps_its_digits(rng, gamma):
+    X = rng.normal(size=(200, 3))
+    Z = np.vstack([X, X + 1e-3 * rng.normal(size=X.shape)])
+    exact = np.exp(-gamma * ((Z[:, None] - Z) ** 2).sum(axis=2))
+    for K in (RBF(gamma)(Z), RBF(gamma)(Z, Z.copy())):
+        np.testing.assert_allclose(K, exact, rtol=0, atol=1e-13)

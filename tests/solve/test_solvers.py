@@ -14,9 +14,11 @@ from priorsvm import (
     ClassCosts,
     InvarianceHint,
     Knowledge,
+    Monotone,
     MonotonicityHint,
     OddnessHint,
     PriorSVC,
+    SampleCosts,
     Shift,
     Terms,
     Trajectories,
@@ -25,6 +27,7 @@ from priorsvm import (
 )
 from priorsvm.diagnose import Residuals, residuals
 from priorsvm.errors import (
+    CollapsedModel,
     InaccurateSolution,
     Infeasible,
     InvalidInput,
@@ -407,6 +410,40 @@ def test_auto_counts_the_directions_of_ellipsoids():
     assert (shared.solver_, each.solver_) == ("CLARABEL", "SCHUR")
     rows = [model._machines[0].problem.f.n_rows for model in (shared, each)]
     assert rows == [120 + 20, 120 + 120 * 20]
+
+
+def test_auto_leaves_wide_machines_to_clarabel(rng):
+    """Nearly all of their variables are shared."""
+    X = rng.normal(size=(60, 700))
+    model = PriorSVC(Box({0: (1, 2)}, label=True)).fit(X, X[:, 0] > 0)
+    f = model._machines[0].problem.f
+    assert f.n_rows * f.features.size > solvers.SCHUR_NUMBERS["QP"]
+    assert model.solver_ == "CLARABEL"
+
+
+@pytest.mark.parametrize("solver", ["auto", "HIGHS", "CLARABEL", "ECOS", "OSQP"])
+def test_small_costs_are_no_excuse(rng, solver):
+    """f = 0 is a fifth worse than a constant, and by absolute tolerances as good."""
+    X = rng.normal(size=(60, 3))
+    y, best = np.repeat([1, -1], [35, 25]), 50 * 1e-8
+    model = PriorSVC(Monotone({0: 1}, mu=1e-8), C=1e-8, norm="l1", solver=solver)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            model.fit(100 * X, y)
+        except SolverFailed:
+            return
+    warned = any(issubclass(w.category, InaccurateSolution) for w in caught)
+    assert warned or model.objective_ == pytest.approx(best, rel=1e-4)
+
+
+def test_costs_of_rows_that_any_constant_gets_right_are_no_excuse(rng):
+    """Three rows of a millionth of the cost: f = -1 is nearly free, and what is above it is what counts."""
+    X, y, cost = rng.normal(size=(400, 5)), -np.ones(400, int), np.ones(400)
+    y[:3], cost[:3] = 1, 1e-6
+    with pytest.warns(CollapsedModel):
+        model = PriorSVC(SampleCosts(cost), C=1e-3, kernel=RBF(0.2)).fit(X, y)
+    assert model.objective_ == pytest.approx(6e-9, rel=1e-4)
 
 
 def test_auto_leaves_semidefinite_cones_to_clarabel():

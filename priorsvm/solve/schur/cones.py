@@ -430,11 +430,11 @@ def batches(nonnegative: int, orders: Any, sides: Any) -> tuple[Cones, Indices]:
     if nonnegative:
         found.append(Nonnegative(0, nonnegative, 1))
     for kind, sizes, rows in (
-        (SecondOrder, list(orders), lambda k: k),
-        (Semidefinite, list(sides), lambda k: k * (k + 1) // 2),
+        (SecondOrder, orders, lambda k: k),
+        (Semidefinite, sides, lambda k: k * (k + 1) // 2),
     ):
         starts: dict[int, list[int]] = {}
-        for size in sizes:
+        for size in (size for size in sizes if size > 0):
             starts.setdefault(size, []).append(row)
             row += rows(size)
         for size, first in starts.items():

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from . import presolve
 from .cones import Array, Cones, Indices, batches, live
-from .interface import GROWTH, STATUS, Answer, check_options, is_stationary, solve
+from .interface import GROWTH, STATUS, Answer, check_options, confirmed, solve
 from .method import Point, minimise
 from .mixed import Mixed
 
@@ -189,16 +189,19 @@ def solve_stated(p: Stated, tol: float = 1e-9, max_iter: int = 100) -> Answer:
     if less.growth > GROWTH:
         return _as_a_whole(p, tol, max_iter)
     put = _Put(p, less, order)
-    point = _minimised(put, less.b, cones, tol, max_iter)
+    origin = less.full(put.back(np.zeros(len(put.q))))
+    constant = float(0.5 * origin @ p.times_P(origin) + p.q @ origin)
+    point = _minimised(put, less.b, cones, tol, max_iter, constant)
     x = less.full(put.back(point.x), homogeneous=point.status == "unbounded")
     z[zero:][order] = point.z
     gradient = A.T @ z + (0.0 if point.status == "infeasible" else p.times_P(x) + p.q)
     z[:zero] = presolve.multipliers(equations, less.solved, gradient)
     nu = -(gradient + equations.T @ z[:zero])[p.values]
     answer = ended(STATUS[point.status], x, point.iterations, point.residuals)
-    if point.status in ("optimal", "almost") and not is_stationary((p.times_P(x), p.q, p.slope(z, nu)), tol):
-        return _as_a_whole(p, tol, max_iter)
-    return answer
+    sums = p.q @ x, p.b @ z, np.abs(p.b) @ np.abs(z)
+    if confirmed(point.status, (p.times_P(x), p.q, p.slope(z, nu)), sums, tol):
+        return answer
+    return _as_a_whole(p, tol, max_iter)
 
 
 def _as_a_whole(p: Stated, tol: float, max_iter: int) -> Answer:
@@ -206,12 +209,12 @@ def _as_a_whole(p: Stated, tol: float, max_iter: int) -> Answer:
     return replace(answer, x=p.with_products @ answer.x)
 
 
-def _minimised(put: _Put, b: Array, cones: Cones, tol: float, max_iter: int) -> Point:
+def _minimised(put: _Put, b: Array, cones: Cones, tol: float, max_iter: int, constant: float) -> Point:
     """The point, with z over all rows."""
     kept, left, contradicted = live(put.A.used(), b, cones)
     if contradicted is not None:
         return Point("infeasible", np.zeros(len(put.q)), b, contradicted, (0.0, 0.0, 0.0), 0)
-    point = minimise(put.P, put.q, put.A.some(kept), b[kept], left, tol, max_iter)
+    point = minimise(put.P, put.q, put.A.some(kept), b[kept], left, tol, max_iter, constant)
     z = np.zeros(len(b))
     z[kept] = point.z
     return replace(point, z=z)

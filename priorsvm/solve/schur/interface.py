@@ -22,9 +22,14 @@ STATUS = {
     "almost": "AlmostSolved",
     "infeasible": "PrimalInfeasible",
     "unbounded": "DualInfeasible",
+    "limit": "MaxIterations",
     "stopped": "InsufficientProgress",
 }
 
+
+# What a proof may lack in the problem as it was given, relative to what it proves; less than so much of what
+# cancelled is rounding.
+CERTAIN, ROUNDING = 1e-6, 1e-11
 
 # Equations are solved by pivots only up to this growth of numbers, unless there are more than so many.
 GROWTH, DENSE_EQUATIONS = 3.0, 300
@@ -50,6 +55,9 @@ def solve(P: Any, q: Array, A: Any, b: Array, dims: Any, tol: float = 1e-9, max_
     P, A = (sparse.csr_array(M, copy=not M.has_canonical_format) for M in map(sparse.csr_array, (P, A)))
     P.sum_duplicates()
     A.sum_duplicates()
+    for name, numbers in (("P", P.data), ("q", q), ("A", A.data), ("b", b)):
+        if not np.isfinite(numbers).all():
+            raise ValueError(f"{name} has numbers that are not finite")
     cones, order = batches(dims.nonneg, dims.soc, dims.psd)
     equations, rest = A[: dims.zero], A[dims.zero :][order]
     e, b_rest = b[: dims.zero], b[dims.zero :][order]
@@ -72,7 +80,9 @@ def solve(P: Any, q: Array, A: Any, b: Array, dims: Any, tol: float = 1e-9, max_
             point = Point("infeasible", np.zeros(len(less.q)), np.zeros(0), np.zeros(0), (0.0, 0.0, 0.0), 0)
             own = contradicted
         else:
-            point = minimise(less.P, less.q, less.A[kept], less.b[kept], left, tol, max_iter)
+            origin = less.full(np.zeros(len(less.q)))
+            constant = float(0.5 * origin @ (P @ origin) + q @ origin)
+            point = minimise(less.P, less.q, less.A[kept], less.b[kept], left, tol, max_iter, constant)
             own = np.zeros(len(order))
             own[kept] = point.z
         x = less.full(point.x, homogeneous=point.status == "unbounded")
@@ -80,9 +90,9 @@ def solve(P: Any, q: Array, A: Any, b: Array, dims: Any, tol: float = 1e-9, max_
         gradient = rest.T @ own + (0.0 if point.status == "infeasible" else P @ x + q)
         z[: dims.zero] = presolve.multipliers(equations, less.solved, gradient)
         answer = ended(STATUS[point.status], x, point.iterations, point.residuals)
-        if point.status not in ("optimal", "almost") or is_stationary((P @ x, q, A.T @ z), tol):
+        if confirmed(point.status, (P @ x, q, A.T @ z), (q @ x, b @ z, np.abs(b) @ np.abs(z)), tol):
             return answer
-    # Optimal without the equations, and not with them.
+    # So without the equations, and not with them.
     return replace(answer, status="InsufficientProgress")
 
 
@@ -91,10 +101,20 @@ def check_options(tol: float, max_iter: int) -> None:
         raise ValueError(f"tol={tol!r} has to be positive, and max_iter={max_iter!r} at least 1")
 
 
-def is_stationary(parts: tuple[Array, ...], tol: float) -> bool:
-    """Whether Px, q and A'z add up to nothing in the problem as it was given, relatively."""
-    size = sum(float(np.abs(part).max(initial=0.0)) for part in parts)
-    return float(np.abs(sum(parts)).max(initial=0.0)) <= max(100 * tol, 1e-6) * max(size, 1e-300)
+def confirmed(status: str, parts: tuple[Array, Array, Array], sums: tuple[Any, Any, Any], tol: float) -> bool:
+    """Whether the problem as it was given agrees, by Px, q, A'z, and q'x, b'z, and how large b'z was.
+
+    An answer has the first three add up to nothing. A proof of infeasibility has no A'z to speak of, and a
+    negative b'z that is more than rounding; one of unboundedness no Px, and a negative q'x.
+    """
+    Px, q, Atz = (float(np.abs(part).max(initial=0.0)) for part in parts)
+    qx, bz, size = (float(number) for number in sums)
+    if status in ("optimal", "almost"):
+        total = float(np.abs(sum(parts)).max(initial=0.0))
+        return total <= max(100 * tol, 1e-6) * max(Px + q + Atz, 1e-300)
+    if status == "infeasible":
+        return Atz <= CERTAIN * -bz and -bz > ROUNDING * size
+    return status != "unbounded" or Px <= CERTAIN * -qx
 
 
 class SCHUR(CLARABEL):

@@ -33,8 +33,9 @@ CARELESS = 1e-11
 # What a certificate of infeasibility or unboundedness may lack, relative to what it proves.
 PROOF = 1e-8
 
-# Where no step helps any more, so many times the tolerance is almost an answer.
-ALMOST = 100.0
+# Where no step helps any more, so many times the tolerance is almost an answer; nor are more steps taken
+# where two in a row do not halve what is left.
+ALMOST, SLOW = 100.0, 2
 
 # Rows and columns are multiplied by no more than this, nor divided.
 RESCALED = 1e4
@@ -52,7 +53,7 @@ class Point:
 
     Attributes
     ----------
-    status : "optimal", "almost", "infeasible", "unbounded" or "stopped".
+    status : "optimal", "almost", "infeasible", "unbounded", "limit" or "stopped".
     x, s, z : of an answer; of a proof, the direction that proves it.
     residuals : primal, dual and gap, relative.
     """
@@ -69,11 +70,13 @@ class Point:
         return max(self.residuals)
 
 
-def minimise(P: Any, q: Array, A: Any, b: Array, cones: Cones, tol: float, limit: int) -> Point:
-    """Solve the problem with cones only."""
-    method = _Method(_Scaled(P, q, A, b, cones), tol, limit)
+def minimise(
+    P: Any, q: Array, A: Any, b: Array, cones: Cones, tol: float, limit: int, constant: float = 0.0
+) -> Point:
+    """Solve the problem with cones only; gaps are relative to the objective with and without a constant."""
+    method = _Method(_Scaled(P, q, A, b, cones), tol, limit, constant)
     point = method.run()
-    if point.status == "stopped" and method.kappa > SUSPICIOUS * method.tau:
+    if point.status in ("stopped", "limit") and method.kappa > SUSPICIOUS * method.tau:
         # It looks infeasible, which has nothing to do with the objective: a proof is found sooner without.
         alone = _Method(_Scaled(0.0 * P, 0.0 * q, A, b, cones), tol, limit).run()
         if alone.status == "infeasible":
@@ -122,8 +125,8 @@ class _Scaled:
 class _Method:
     """The iterates, and where they lead."""
 
-    def __init__(self, problem: _Scaled, tol: float, limit: int):
-        self.p, self.tol, self.limit = problem, tol, limit
+    def __init__(self, problem: _Scaled, tol: float, limit: int, constant: float = 0.0):
+        self.p, self.tol, self.limit, self.constant = problem, tol, limit, constant
         self.cones = problem.cones
         self.newton = Newton(problem.matrices, problem.cones)
 
@@ -131,7 +134,7 @@ class _Method:
         p, cones, newton = self.p, self.cones, self.newton
         self._start()
         best: Point | None = None
-        stalled = 0
+        stalled, slow, last = 0, 0, np.inf
         for iteration in range(self.limit + 1):
             point = self._judge(iteration)
             if point.status != "stopped":
@@ -140,8 +143,12 @@ class _Method:
                 best, stalled = point, 0
             else:
                 stalled += 1
-            if iteration == self.limit or stalled > 12 or not np.isfinite(point.worst):
+            slow, last = slow + 1 if point.worst > 0.5 * last else 0, point.worst
+            almost = best.worst <= ALMOST * self.tol
+            if stalled > 12 or (almost and slow >= SLOW) or not np.isfinite(point.worst):
                 break
+            if iteration == self.limit:
+                return replace(best, status="almost" if almost else "limit")
             try:
                 with np.errstate(all="ignore"):
                     cones.rescale(self.s, self.z)
@@ -195,7 +202,8 @@ class _Method:
         primal /= max(unit, _norm(p.b0) + _norm(x) / tau + _norm(s) / tau)
         unit = min(1.0 / p.objective, _norm(p.q0) or 1.0, 1.0)
         dual /= max(unit, _norm(p.q0) + _norm(Px) / tau + _norm(Atz) / tau)
-        gap = abs(value - bound) / max(unit, min(abs(value), abs(bound)))
+        sizes = (abs(v + more) for v in (value, bound) for more in (0.0, self.constant))
+        gap = abs(value - bound) / max(unit, min(sizes))
         residuals = (primal, dual, gap)
         # Where rounding of a row would change the value by all of it, no tolerance makes an answer.
         sensible = self.tol * float(np.abs(z).sum()) / tau <= max(abs(value), unit)

@@ -141,7 +141,9 @@ def reduce(
         _null_space(out, E, e, rows, size, pivots, equations)
     else:
         out.P, out.q, out.A = out.P[out.kept][:, out.kept], out.q[out.kept], out.A[:, out.kept]
-    # What is left of a row that cancelled is rounding.
+    # What is left of a row that cancelled is rounding, and so is what is left of an objective.
+    if np.abs(out.q).max(initial=0.0) <= ROUNDING * np.abs(q).max(initial=0.0):
+        out.q[:] = 0.0
     gone = _row_maxima(out.A) <= ROUNDING * before
     if gone.any():
         out.A = sparse.csr_array(sparse.diags_array((~gone).astype(float)) @ out.A)
