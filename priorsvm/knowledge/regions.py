@@ -24,6 +24,8 @@ from .within import column_name
 FINE = 0.054
 # The cover is refined until the objective is this near to the cuts' lower bound.
 NEAR = 0.02
+# Cuts of a soft block may stop at violations so many times larger than those of a hard one.
+SOFT = 10
 # Corners stand in the problem already where the bound is this near to the demand: it saves rounds.
 SPARE = 0.05
 
@@ -318,7 +320,7 @@ class RegionKnowledge(Knowledge):
                 grown.append(np.vstack([known[at_known + zeta < 0.3] if len(new) else known, new]))
                 worst.append(max(0.0, -float(excess.min(initial=0.0))))
             gain = context.objective - state.bound
-            if not self.hard and max(worst) <= 10 * tol and gain <= 1e-4 * abs(context.objective):
+            if not self.hard and max(worst) <= SOFT * tol and gain <= 1e-4 * abs(context.objective):
                 return None  # what is left is not worth a round
             if max(worst) > tol:
                 lifted = self._lifted(state, worst, context.objective, rests)
@@ -476,7 +478,8 @@ class RegionKnowledge(Knowledge):
             return Verdict(
                 bool(excess >= -context.tol), excess, where, True, 1, asked, int(excess < -context.tol)
             )
-        tol = max(context.tol, 2 * CUT)
+        soft = not self.hard and self._method == "cuts"
+        tol = max(context.tol, (SOFT if soft else 2) * CUT)
         if not demand.region.bounded:
             return Verdict.at_points(demand.excess(f, known), known, asked, tol, False)
         points = np.vstack([known, demand.region.points(4096, 1), demand.worst(f, known, 1, 4 * STARTS)])
