@@ -503,7 +503,22 @@ class RegionKnowledge(Knowledge):
             score, asked = sample.positive, f">= {h}" if demand.sign > 0 else f"<= -{h}"
         else:
             score, asked = next(c for c in classes if c != sample.positive), f">= {h}"
-        return f"score of {score!r} {asked} {_reach(demand.region, sample)}"
+        return f"score of {score!r} {asked} {self.where(demand.region, sample)}"
+
+    def where(self, region: Set, sample: Sample) -> str:
+        """A region in words: a box by the columns in which it is not just the range of the data, nor all."""
+        if not isinstance(region, BoxSet):
+            names = {PolyhedronSet: "in the polyhedron", EllipsoidSet: "in the ellipsoid"}
+            return names.get(type(region), "where g(x) <= 0")
+        own = np.flatnonzero(~leaves_free(region, sample))
+        columns = [
+            f"{column_name(j, sample, quoted=False)} from {region.low[j]:g} to {region.high[j]:g}"
+            for j in own[:3]
+        ]
+        more = [] if len(own) <= 3 else [f"{len(own) - 3} more"]
+        if not columns:
+            return "wherever the data are" if region.bounded else "everywhere"
+        return f"for {', '.join([*columns, *more])}"
 
 
 def _with_slack(formula: str, slack: str) -> str:
@@ -513,22 +528,6 @@ def _with_slack(formula: str, slack: str) -> str:
     term, _, sign = slack.partition(r",\;")
     whole = first + term + rest + (rf",\;{sign}" if sign else "")
     return whole.replace(r"\ge 0 - ", r"\ge -")
-
-
-def _reach(region: Set, sample: Sample) -> str:
-    """A region in words: a box by the columns in which it is not just the range of the data, nor all."""
-    if not isinstance(region, BoxSet):
-        names = {PolyhedronSet: "in the polyhedron", EllipsoidSet: "in the ellipsoid"}
-        return names.get(type(region), "where g(x) <= 0")
-    own = np.flatnonzero(~leaves_free(region, sample))
-    columns = [
-        f"{column_name(j, sample, quoted=False)} from {region.low[j]:g} to {region.high[j]:g}"
-        for j in own[:3]
-    ]
-    more = [] if len(own) <= 3 else [f"{len(own) - 3} more"]
-    if not columns:
-        return "wherever the data are" if region.bounded else "everywhere"
-    return f"for {', '.join([*columns, *more])}"
 
 
 def _at_points(f: Any, state: Search, zeta: Any) -> Any:
