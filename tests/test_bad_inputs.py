@@ -18,6 +18,7 @@ import priorsvm.assemble
 import priorsvm.kernels.base
 from priorsvm import (
     RBF,
+    Box,
     ClassCosts,
     InvarianceHint,
     Knowledge,
@@ -312,6 +313,17 @@ PARAMETERS = [
             n_centres=value,
         )
         for value in (0, -3, 2.0, "all")
+    ],
+    svc("C too large for a float", InvalidInput, ["C must be a positive number"], C=10**400),
+    *[
+        Case(f"too large for a float, {word}", InvalidInput, [word], block)
+        for word, block in [
+            ("mu must be a nonnegative number", OddnessHint(mu=10**400)),
+            ("weight of block 'odd'", Prior([("odd", OddnessHint())], {"odd": 10**400})),
+            ("the bounds of column 0", Box({0: (0, 10**400)}, 1)),
+            ("costs must be numbers", SampleCosts([10**400] * len(Y))),
+            ("the cost of class 1 must be", ClassCosts({1: 10**400})),
+        ]
     ],
     svc("unknown norm", InvalidInput, ["norm", "'l2', 'l1'", "'l3'"], norm="l3"),
     svc("unknown loss", InvalidInput, ["loss", "'hinge', 'squared_hinge'", "'log'"], loss="log"),
