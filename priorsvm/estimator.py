@@ -256,12 +256,11 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
 
     def _support_only(self, task: _Task, sample: Sample, shared: dict[str, Any]) -> Sample:
         """The training set without the rows that are no support vectors of the plain machine."""
-        solver: Any = self.solver  # COLUMNS is for what the plain machine has not
+        solver: Any = self.solver  # COLUMNS is for what the plain machine has not, and takes no options
         solver = solver if isinstance(solver, str) else [name for name in solver if name != "COLUMNS"]
-        solver = "auto" if solver in ("COLUMNS", []) else solver
         options = self.solver_options
-        if isinstance(solver, list) and len(solver) == 1 < len(self.solver):
-            options = (options or {}).get(solver[0])
+        if solver in ("COLUMNS", []):
+            solver, options = "auto", None
         plain = fit_machine(
             _without_moves(task.spec), [], sample, solver, options, verbose=self.verbose, **shared
         )

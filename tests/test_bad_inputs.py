@@ -346,6 +346,7 @@ PARAMETERS = [
     svc("auto in a list", InvalidInput, ["'auto'", "list"], solver=["auto", "CLARABEL"]),
     svc("a dict as solver", InvalidInput, ["solver", "name", "list"], solver={"CLARABEL": {}}),
     svc("options that are no dict", InvalidInput, ["solver_options", "dict", "list"], solver_options=[1]),
+    svc("options by numbers", InvalidInput, ["solver_options", "by their names", "1"], solver_options={1: 2}),
     svc("a word as random_state", ValueError, ["'a'", "seed"], random_state="a"),
 ]
 

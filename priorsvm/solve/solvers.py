@@ -177,7 +177,7 @@ def check_solver(solver: Any) -> None:
     for name in names:
         if name == "auto":
             raise InvalidInput("solver 'auto' stands alone; a list names solvers.")
-        if not isinstance(name, str) or (name not in SOLVERS and name not in OWN):
+        if not isinstance(name, str) or not _is_solver(name):
             known = ", ".join(["auto", *OWN, *SOLVERS])
             meant = did_you_mean(name, ["auto", *OWN, *SOLVERS])
             raise InvalidInput(f"solver {name!r} is not known.{meant} Known are: {known}.")
@@ -186,12 +186,20 @@ def check_solver(solver: Any) -> None:
 
 
 def check_options(solver: str | Sequence[str], options: Any) -> None:
-    """``solver_options`` is a dict of options, or for several solvers a dict of such dicts by their names."""
+    """``solver_options`` is a dict of options, or for a list of solvers one of such dicts by their names."""
     if options is None:
         return
     if not isinstance(options, dict):
         raise InvalidInput(f"solver_options must be a dict, got {type(options).__name__}.")
-    if isinstance(solver, str) or len(solver) == 1:
+    for name in options:
+        if not isinstance(name, str):
+            raise InvalidInput(f"solver_options must be a dict of options by their names, got {name!r}.")
+        if isinstance(solver, str) and _is_solver(name):
+            raise InvalidInput(
+                f"solver_options by solver go with a list of solvers, solver=[{name!r}], and "
+                f"solver={solver!r} is none: give the list, or the options alone."
+            )
+    if not by_name(solver, options):
         return
     for name, own in options.items():
         if name not in solver or not isinstance(own, dict):
@@ -199,6 +207,15 @@ def check_options(solver: str | Sequence[str], options: Any) -> None:
                 f"solver_options={options!r} does not say whose option {name!r} is. Each solver has options "
                 f"of its own: for a list of solvers give them by name, {{{solver[0]!r}: {{...}}}}."
             )
+
+
+def by_name(solver: str | Sequence[str], options: dict[str, Any] | None) -> bool:
+    """Whether options go by the names of solvers: for a list, unless it is of one and they name none."""
+    return not isinstance(solver, str) and (len(solver) > 1 or any(map(_is_solver, options or {})))
+
+
+def _is_solver(name: Any) -> bool:
+    return name in SOLVERS or name in OWN
 
 
 def require_installed(name: str) -> None:
