@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -553,9 +553,12 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             )
         models: list[PriorSVC] = []
         for key, options in values.items():
-            if isinstance(options, str) or not isinstance(options, Collection) or len(options) == 0:
+            if not isinstance(key, str):
+                raise InvalidInput(f"values: a parameter is named by a word, such as 'C', got {key!r}.")
+            ordered = isinstance(options, Collection) and not isinstance(options, (str, Set, Mapping))
+            if not ordered or len(options) == 0:
                 raise InvalidInput(
-                    f"values[{key!r}] must be a list of values with at least one, got {options!r}."
+                    f"values[{key!r}] must be a list of values in their order, at least one, got {options!r}."
                 )
         tasks = []
         for combination in itertools.product(*values.values()):
