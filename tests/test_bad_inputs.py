@@ -340,6 +340,10 @@ PARAMETERS = [
     svc("a kernel's class", InvalidType, ["the class RBF", "write RBF()"], kernel=RBF),
     svc("gamma below zero", InvalidInput, ["RBF", "gamma is -1", "positive number"], kernel=RBF(-1)),
     svc("unknown solver", InvalidInput, ["'GUROBI' is not known", "CLARABEL", "LIBSVM"], solver="GUROBI"),
+    *[
+        svc(f"a method as solver, {solver}", InvalidInput, ["InvariantLoss(method='pegasos')"], solver=solver)
+        for solver in ("PEGASOS", "pegasos", ["PEGASOS"])
+    ],
     svc("no solver", InvalidInput, ["empty list", "'auto'"], solver=[]),
     svc("None as solver", InvalidInput, ["solver", "None", "auto"], solver=None),
     svc("unknown solver in a list", InvalidInput, ["'GUROBI'", "Known are"], solver=["CLARABEL", "GUROBI"]),

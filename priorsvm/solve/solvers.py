@@ -177,6 +177,10 @@ def check_solver(solver: Any) -> None:
     for name in names:
         if name == "auto":
             raise InvalidInput("solver 'auto' stands alone; a list names solvers.")
+        if str(name).upper() == "PEGASOS":
+            raise InvalidInput(
+                f"solver {name!r} is a method of a block: use InvariantLoss(method='pegasos'), solver='auto'."
+            )
         if not isinstance(name, str) or not _is_solver(name):
             known = ", ".join(["auto", *OWN, *SOLVERS])
             meant = did_you_mean(name, ["auto", *OWN, *SOLVERS])
