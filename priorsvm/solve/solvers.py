@@ -374,7 +374,7 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any], corner: 
             f"{name} broke down: {reason} Try another solver ({_others(name, compiled)}){_scaling(compiled)}."
             f"{_hard(compiled)}"
         ) from error
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
         if not options:
             raise
         raise InvalidInput(

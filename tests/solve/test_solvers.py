@@ -212,6 +212,9 @@ def test_solver_options_reach_the_solver(data):
         PriorSVC(OddnessHint(), solver_options={"max_iter": 1}).fit(*data)
     with pytest.raises((InvalidInput, SolverFailed), match="CLARABEL"):
         PriorSVC(OddnessHint(), solver_options={"no_such_option": 1}).fit(*data)
+    for solver, steps in (("CLARABEL", -5), ("auto", -5), ("auto", 10**400)):
+        with pytest.raises(InvalidInput, match="CLARABEL does not take these solver_options: max_iter"):
+            PriorSVC(OddnessHint(), solver=solver, solver_options={"max_iter": steps}).fit(*data)
 
 
 def test_options_of_several_solvers_go_by_their_names(data):
