@@ -42,6 +42,7 @@ class Solver:
     certifies : whether its "infeasible" is a proof.
     accuracy : the residual it can be held to; what is above is warned about.
     options : tolerance -> keyword arguments of ``cvxpy.Problem.solve``.
+    takes : the names of all its options, where we know them.
     """
 
     solves: frozenset[str]
@@ -49,6 +50,7 @@ class Solver:
     accuracy: float
     options: Callable[[float], dict[str, Any]]
     note: str = ""
+    takes: tuple[str, ...] = ()
 
 
 def _tight(*names: str, digits: float = 1e-8, **more: Any) -> Callable[[float], dict[str, Any]]:
@@ -111,6 +113,7 @@ SOLVERS: dict[str, Solver] = {
         1e-5,
         _tight("tol", digits=1e-10),
         "interior point of priorsvm, for many small cones that share few variables",
+        ("tol", "max_iter"),
     ),
 }
 
@@ -348,6 +351,12 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any], corner: 
     from .direct import Direct
 
     problem, facts = compiled.problem, SOLVERS[name]
+    unknown = [option for option in options if facts.takes and option not in facts.takes]
+    if unknown:
+        raise InvalidInput(
+            f"{name} does not take these solver_options: {', '.join(unknown)}. "
+            f"It takes: {', '.join(facts.takes)}."
+        )
     arguments = {**facts.options(compiled.spec.tol), **options}
     start = time.perf_counter()
     try:
