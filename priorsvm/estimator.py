@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -256,12 +256,11 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
 
     def _support_only(self, task: _Task, sample: Sample, shared: dict[str, Any]) -> Sample:
         """The training set without the rows that are no support vectors of the plain machine."""
-        solver: Any = self.solver  # COLUMNS is for what the plain machine has not
+        solver: Any = self.solver  # COLUMNS is for what the plain machine has not, and takes no options
         solver = solver if isinstance(solver, str) else [name for name in solver if name != "COLUMNS"]
-        solver = "auto" if solver in ("COLUMNS", []) else solver
         options = self.solver_options
-        if isinstance(solver, list) and len(solver) == 1 < len(self.solver):
-            options = (options or {}).get(solver[0])
+        if solver in ("COLUMNS", []):
+            solver, options = "auto", None
         plain = fit_machine(
             _without_moves(task.spec), [], sample, solver, options, verbose=self.verbose, **shared
         )
@@ -554,9 +553,12 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             )
         models: list[PriorSVC] = []
         for key, options in values.items():
-            if isinstance(options, str) or not isinstance(options, Collection) or len(options) == 0:
+            if not isinstance(key, str):
+                raise InvalidInput(f"values: a parameter is named by a word, such as 'C', got {key!r}.")
+            ordered = isinstance(options, Collection) and not isinstance(options, (str, Set, Mapping))
+            if not ordered or len(options) == 0:
                 raise InvalidInput(
-                    f"values[{key!r}] must be a list of values with at least one, got {options!r}."
+                    f"values[{key!r}] must be a list of values in their order, at least one, got {options!r}."
                 )
         tasks = []
         for combination in itertools.product(*values.values()):

@@ -6,6 +6,7 @@ import copy
 import itertools
 import re
 from collections.abc import Iterator
+from numbers import Real
 from typing import Any, NamedTuple
 
 from sklearn.base import BaseEstimator, clone
@@ -150,9 +151,9 @@ class Prior:
         return NotImplemented if other is NotImplemented else other + self
 
     def __mul__(self, weight: float) -> Prior:
-        if not is_number(weight):
+        if isinstance(weight, bool) or not isinstance(weight, Real):
             return NotImplemented
-        if not 0 <= weight < float("inf"):
+        if not is_number(weight) or not 0 <= weight < float("inf"):
             raise InvalidInput(
                 f"the weight of {' + '.join(self.names)} must be a nonnegative number, got {weight!r}."
             )

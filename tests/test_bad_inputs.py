@@ -18,6 +18,7 @@ import priorsvm.assemble
 import priorsvm.kernels.base
 from priorsvm import (
     RBF,
+    Box,
     ClassCosts,
     InvarianceHint,
     Knowledge,
@@ -313,6 +314,17 @@ PARAMETERS = [
         )
         for value in (0, -3, 2.0, "all")
     ],
+    svc("C too large for a float", InvalidInput, ["C must be a positive number"], C=10**400),
+    *[
+        Case(f"too large for a float, {word}", InvalidInput, [word], block)
+        for word, block in [
+            ("mu must be a nonnegative number", OddnessHint(mu=10**400)),
+            ("weight of block 'odd'", Prior([("odd", OddnessHint())], {"odd": 10**400})),
+            ("the bounds of column 0", Box({0: (0, 10**400)}, 1)),
+            ("costs must be numbers", SampleCosts([10**400] * len(Y))),
+            ("the cost of class 1 must be", ClassCosts({1: 10**400})),
+        ]
+    ],
     svc("unknown norm", InvalidInput, ["norm", "'l2', 'l1'", "'l3'"], norm="l3"),
     svc("unknown loss", InvalidInput, ["loss", "'hinge', 'squared_hinge'", "'log'"], loss="log"),
     svc("unknown scale", InvalidInput, ["scale", "'standard', 'minmax', None", "'robust'"], scale="robust"),
@@ -328,12 +340,17 @@ PARAMETERS = [
     svc("a kernel's class", InvalidType, ["the class RBF", "write RBF()"], kernel=RBF),
     svc("gamma below zero", InvalidInput, ["RBF", "gamma is -1", "positive number"], kernel=RBF(-1)),
     svc("unknown solver", InvalidInput, ["'GUROBI' is not known", "CLARABEL", "LIBSVM"], solver="GUROBI"),
+    *[
+        svc(f"a method as solver, {solver}", InvalidInput, ["InvariantLoss(method='pegasos')"], solver=solver)
+        for solver in ("PEGASOS", "pegasos", ["PEGASOS"])
+    ],
     svc("no solver", InvalidInput, ["empty list", "'auto'"], solver=[]),
     svc("None as solver", InvalidInput, ["solver", "None", "auto"], solver=None),
     svc("unknown solver in a list", InvalidInput, ["'GUROBI'", "Known are"], solver=["CLARABEL", "GUROBI"]),
     svc("auto in a list", InvalidInput, ["'auto'", "list"], solver=["auto", "CLARABEL"]),
     svc("a dict as solver", InvalidInput, ["solver", "name", "list"], solver={"CLARABEL": {}}),
     svc("options that are no dict", InvalidInput, ["solver_options", "dict", "list"], solver_options=[1]),
+    svc("options by numbers", InvalidInput, ["solver_options", "by their names", "1"], solver_options={1: 2}),
     svc("a word as random_state", ValueError, ["'a'", "seed"], random_state="a"),
 ]
 

@@ -357,6 +357,9 @@ def test_blocks_with_a_state(block, solver):
         ({"C": 1.0}, InvalidInput, ["'C'", "list of values", "1.0"]),
         ({"kernel": "rbf"}, InvalidInput, ["'kernel'", "list of values", "'rbf'"]),
         ({"C": []}, InvalidInput, ["'C'", "at least one"]),
+        ({"C": {1.0, 2.0}}, InvalidInput, ["'C'", "in their order", "{1.0, 2.0}"]),
+        ({"C": {1.0: 2.0}}, InvalidInput, ["'C'", "list of values"]),
+        ({1: [2.0]}, InvalidInput, ["named by a word", "'C'", "got 1"]),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
@@ -366,6 +369,12 @@ def test_bad_values(values, error, words):
         PriorSVC(DRIFT).fit_path(X, y, values)
     for word in words:
         assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("values", [[1, 2], (1, 2), np.array([1, 2]), range(1, 3)], ids=repr)
+def test_all_that_has_an_order_is_a_list(values):
+    X, y = two_classes()
+    assert [model.C for model in PriorSVC().fit_path(X, y, {"C": values})] == [1, 2]
 
 
 def test_a_bad_value_is_found_before_the_first_fit(compiles):

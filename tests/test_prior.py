@@ -146,7 +146,7 @@ def test_numpy_numbers_are_numbers(weight, thing):
         assert all(member.weight == weight for member in product)
 
 
-@pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf"), pytest.param(10**400, id="huge")])
 def test_bad_weights_are_refused_at_once(weight):
     with pytest.raises(
         InvalidInput, match=r"weight of class_costs \+ oddness_hint must be a nonnegative number"

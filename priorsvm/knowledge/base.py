@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -317,7 +318,7 @@ class Knowledge(BaseEstimator):
             value, source = called(value, sample, parameter), "as a function of (X, y)"
         try:
             array = np.asarray(value, float)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise InvalidInput(f"{parameter} must be numbers, got {value!r}.") from error
         if array.ndim == 0:
             raise InvalidInput(f"{parameter} must be one number per training row, got {value!r}.")
@@ -390,8 +391,10 @@ def check_nonnegative(**values: Any) -> None:
 
 
 def is_number(value: Any) -> bool:
-    """A real number, and not a truth value."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    """A real number, not too large for a float, and not a truth value."""
+    if isinstance(value, int):
+        return not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    return isinstance(value, (float, np.integer, np.floating))
 
 
 def described(value: Any) -> str:
@@ -438,7 +441,7 @@ def check_points(name: str, X: Any, sample: Sample) -> Array:
             )
     try:
         points = np.asarray(X, float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"{name} must be a 2-D array of numbers.") from error
     if points.ndim != 2 or points.shape[1] != n_features:
         raise InvalidInput(

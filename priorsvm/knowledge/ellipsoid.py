@@ -83,7 +83,7 @@ class Ellipsoid(RegionKnowledge):
         centre = check_points("centre", np.asarray(given)[None], sample)[0]
         try:
             A = np.asarray(self.shape, float)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise InvalidInput(f"shape must be numbers, got {self.shape!r}.") from error
         if A.ndim < 2:
             if A.shape not in ((), (d,)) or not (np.isfinite(A).all() and (A >= 0).all()):

@@ -181,7 +181,7 @@ def _polyhedron(B: Any, d: Any, sample: Sample) -> PolyhedronSet:
     """The literal set, checked."""
     try:
         B, d = np.asarray(B, float), np.asarray(d, float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput("B and d must be numbers.") from error
     if B.ndim != 2 or B.shape[1] != sample.X.shape[1] or d.shape != B.shape[:1] or len(B) == 0:
         raise InvalidInput(

@@ -201,7 +201,7 @@ class Columns:
     def _values(self, X: Array) -> Array:
         try:
             values = np.asarray(self.function(X.copy()), float)  # a function may write into what it is given
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise InvalidInput(f"{self.name} failed on an array of shape {X.shape}: {error}") from error
         if values.ndim not in (1, 2) or len(values) != len(X):
             raise InvalidInput(

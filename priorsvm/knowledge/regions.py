@@ -24,6 +24,8 @@ from .within import column_name
 FINE = 0.054
 # The cover is refined until the objective is this near to the cuts' lower bound.
 NEAR = 0.02
+# Cuts of a soft block may stop at violations so many times larger than those of a hard one.
+SOFT = 10
 # Corners stand in the problem already where the bound is this near to the demand: it saves rounds.
 SPARE = 0.05
 
@@ -318,7 +320,7 @@ class RegionKnowledge(Knowledge):
                 grown.append(np.vstack([known[at_known + zeta < 0.3] if len(new) else known, new]))
                 worst.append(max(0.0, -float(excess.min(initial=0.0))))
             gain = context.objective - state.bound
-            if not self.hard and max(worst) <= 10 * tol and gain <= 1e-4 * abs(context.objective):
+            if not self.hard and max(worst) <= SOFT * tol and gain <= 1e-4 * abs(context.objective):
                 return None  # what is left is not worth a round
             if max(worst) > tol:
                 lifted = self._lifted(state, worst, context.objective, rests)
@@ -476,7 +478,8 @@ class RegionKnowledge(Knowledge):
             return Verdict(
                 bool(excess >= -context.tol), excess, where, True, 1, asked, int(excess < -context.tol)
             )
-        tol = max(context.tol, 2 * CUT)
+        soft = not self.hard and self._method == "cuts"
+        tol = max(context.tol, (SOFT if soft else 2) * CUT)
         if not demand.region.bounded:
             return Verdict.at_points(demand.excess(f, known), known, asked, tol, False)
         points = np.vstack([known, demand.region.points(4096, 1), demand.worst(f, known, 1, 4 * STARTS)])
@@ -500,7 +503,22 @@ class RegionKnowledge(Knowledge):
             score, asked = sample.positive, f">= {h}" if demand.sign > 0 else f"<= -{h}"
         else:
             score, asked = next(c for c in classes if c != sample.positive), f">= {h}"
-        return f"score of {score!r} {asked} {_reach(demand.region, sample)}"
+        return f"score of {score!r} {asked} {self.where(demand.region, sample)}"
+
+    def where(self, region: Set, sample: Sample) -> str:
+        """A region in words: a box by the columns in which it is not just the range of the data, nor all."""
+        if not isinstance(region, BoxSet):
+            names = {PolyhedronSet: "in the polyhedron", EllipsoidSet: "in the ellipsoid"}
+            return names.get(type(region), "where g(x) <= 0")
+        own = np.flatnonzero(~leaves_free(region, sample))
+        columns = [
+            f"{column_name(j, sample, quoted=False)} from {region.low[j]:g} to {region.high[j]:g}"
+            for j in own[:3]
+        ]
+        more = [] if len(own) <= 3 else [f"{len(own) - 3} more"]
+        if not columns:
+            return "wherever the data are" if region.bounded else "everywhere"
+        return f"for {', '.join([*columns, *more])}"
 
 
 def _with_slack(formula: str, slack: str) -> str:
@@ -510,22 +528,6 @@ def _with_slack(formula: str, slack: str) -> str:
     term, _, sign = slack.partition(r",\;")
     whole = first + term + rest + (rf",\;{sign}" if sign else "")
     return whole.replace(r"\ge 0 - ", r"\ge -")
-
-
-def _reach(region: Set, sample: Sample) -> str:
-    """A region in words: a box by the columns in which it is not just the range of the data, nor all."""
-    if not isinstance(region, BoxSet):
-        names = {PolyhedronSet: "in the polyhedron", EllipsoidSet: "in the ellipsoid"}
-        return names.get(type(region), "where g(x) <= 0")
-    own = np.flatnonzero(~leaves_free(region, sample))
-    columns = [
-        f"{column_name(j, sample, quoted=False)} from {region.low[j]:g} to {region.high[j]:g}"
-        for j in own[:3]
-    ]
-    more = [] if len(own) <= 3 else [f"{len(own) - 3} more"]
-    if not columns:
-        return "wherever the data are" if region.bounded else "everywhere"
-    return f"for {', '.join([*columns, *more])}"
 
 
 def _at_points(f: Any, state: Search, zeta: Any) -> Any:

@@ -11,6 +11,7 @@ from ..errors import BadRule, InvalidInput
 from ..rule_text import parse_rule
 from ..sample import Array, Sample
 from ..sets import BoxSet, Set, polyhedron
+from .base import Context
 from .demand import Demand
 from .regions import RegionKnowledge
 from .within import close_all
@@ -125,8 +126,16 @@ class Rule(RegionKnowledge):
             raise InvalidInput(f"columns must be {d} names, one for each column, got {self.columns!r}.")
         return names
 
-    def asked(self, demand: Demand, sample: Sample) -> str:
-        return super().asked(demand, sample).replace("in the polyhedron", f"where {self.text}")
+    def where(self, region: Set, sample: Sample) -> str:
+        one_box = isinstance(region, BoxSet) and len(parse_rule(self.text, self._columns(sample))) == 1
+        return super().where(region, sample) if one_box else f"where {self.text}"
+
+    def _remarks(self, f: Any, worst: Demand, context: Context) -> tuple[str, ...]:
+        demands, remarks = context.state.demands, super()._remarks(f, worst, context)
+        if len(demands) == 1:
+            return remarks
+        which = next(k for k, demand in enumerate(demands, 1) if demand is worst)
+        return (f"alternative {which} of {len(demands)} is kept least", *remarks)
 
     def _named(self, sample: Sample) -> Sample:
         return replace(sample, feature_names=np.array(self._columns(sample), object))

@@ -225,7 +225,7 @@ class Trajectories(Knowledge):
                 raise InvalidInput(f"{self.transform!r} does not move anything: its range is {span}.")
         try:
             pairs = np.atleast_2d(np.asarray(span, float))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             pairs = np.empty((0, 0))
         q = 1 if self.transform is None else self.transform.n_parameters
         if pairs.shape != (q, 2) or not np.isfinite(pairs).all() or not (pairs[:, 0] < pairs[:, 1]).all():

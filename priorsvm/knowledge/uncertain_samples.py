@@ -429,7 +429,7 @@ class UncertainSamples(EllipsoidalKnowledge):
             value = [columns.get(j, 0.0) for j in range(d)]
         try:
             array = np.asarray(value, float)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise InvalidInput(f"{name} must be numbers, got {value!r}.") from error
         if isinstance(value, (bool, np.bool_)):
             raise InvalidInput(f"{name} must be numbers, got {value!r}.")

@@ -80,7 +80,7 @@ class UnlabeledSamples(Knowledge):
 def _per_row(name: str, value: Any, n: int) -> Array:
     try:
         array = np.asarray(value, float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"{name} must be numbers, got {value!r}.") from error
     if array.shape not in {(), (n,)}:
         raise InvalidInput(

@@ -102,7 +102,7 @@ def bounds_of(bounds: Any, sample: Sample, what: str = "bounds") -> BoxSet:
         try:
             a, b = pair
             a, b = (-np.inf if a is None else float(a)), (np.inf if b is None else float(b))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise InvalidInput(
                 f"the {what} of column {column!r} must be (low, high), got {pair!r}."
             ) from error

@@ -20,7 +20,7 @@ from ..prior import Member
 from ..sample import Sample
 from . import centres, columns, plain, rows
 from .machine import Machine, flat
-from .solvers import SOLVERS, Outcome, is_infeasible, judge, least, require_installed
+from .solvers import SOLVERS, Outcome, by_name, is_infeasible, judge, least, require_installed
 from .solvers import solve as solve_compiled
 from .weighted import Weighted
 
@@ -75,7 +75,7 @@ class Round:
             return self._told(self._with(solver))
         failures, options = [], self.options
         for name in solver:
-            if len(solver) > 1:
+            if by_name(solver, options):
                 self.options = (options or {}).get(name)
             try:
                 return self._told(self._with(name))

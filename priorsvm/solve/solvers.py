@@ -42,6 +42,7 @@ class Solver:
     certifies : whether its "infeasible" is a proof.
     accuracy : the residual it can be held to; what is above is warned about.
     options : tolerance -> keyword arguments of ``cvxpy.Problem.solve``.
+    takes : the names of all its options, where we know them.
     """
 
     solves: frozenset[str]
@@ -49,6 +50,7 @@ class Solver:
     accuracy: float
     options: Callable[[float], dict[str, Any]]
     note: str = ""
+    takes: tuple[str, ...] = ()
 
 
 def _tight(*names: str, digits: float = 1e-8, **more: Any) -> Callable[[float], dict[str, Any]]:
@@ -111,6 +113,7 @@ SOLVERS: dict[str, Solver] = {
         1e-5,
         _tight("tol", digits=1e-10),
         "interior point of priorsvm, for many small cones that share few variables",
+        ("tol", "max_iter"),
     ),
 }
 
@@ -180,7 +183,11 @@ def check_solver(solver: Any) -> None:
     for name in names:
         if name == "auto":
             raise InvalidInput("solver 'auto' stands alone; a list names solvers.")
-        if not isinstance(name, str) or (name not in SOLVERS and name not in OWN):
+        if str(name).upper() == "PEGASOS":
+            raise InvalidInput(
+                f"solver {name!r} is a method of a block: use InvariantLoss(method='pegasos'), solver='auto'."
+            )
+        if not isinstance(name, str) or not _is_solver(name):
             known = ", ".join(["auto", *OWN, *SOLVERS])
             meant = did_you_mean(name, ["auto", *OWN, *SOLVERS])
             raise InvalidInput(f"solver {name!r} is not known.{meant} Known are: {known}.")
@@ -189,12 +196,20 @@ def check_solver(solver: Any) -> None:
 
 
 def check_options(solver: str | Sequence[str], options: Any) -> None:
-    """``solver_options`` is a dict of options, or for several solvers a dict of such dicts by their names."""
+    """``solver_options`` is a dict of options, or for a list of solvers one of such dicts by their names."""
     if options is None:
         return
     if not isinstance(options, dict):
         raise InvalidInput(f"solver_options must be a dict, got {type(options).__name__}.")
-    if isinstance(solver, str) or len(solver) == 1:
+    for name in options:
+        if not isinstance(name, str):
+            raise InvalidInput(f"solver_options must be a dict of options by their names, got {name!r}.")
+        if isinstance(solver, str) and _is_solver(name):
+            raise InvalidInput(
+                f"solver_options by solver go with a list of solvers, solver=[{name!r}], and "
+                f"solver={solver!r} is none: give the list, or the options alone."
+            )
+    if not by_name(solver, options):
         return
     for name, own in options.items():
         if name not in solver or not isinstance(own, dict):
@@ -202,6 +217,15 @@ def check_options(solver: str | Sequence[str], options: Any) -> None:
                 f"solver_options={options!r} does not say whose option {name!r} is. Each solver has options "
                 f"of its own: for a list of solvers give them by name, {{{solver[0]!r}: {{...}}}}."
             )
+
+
+def by_name(solver: str | Sequence[str], options: dict[str, Any] | None) -> bool:
+    """Whether options go by the names of solvers: for a list, unless it is of one and they name none."""
+    return not isinstance(solver, str) and (len(solver) > 1 or any(map(_is_solver, options or {})))
+
+
+def _is_solver(name: Any) -> bool:
+    return name in SOLVERS or name in OWN
 
 
 def require_installed(name: str) -> None:
@@ -330,6 +354,12 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any], corner: 
     from .direct import Direct
 
     problem, facts = compiled.problem, SOLVERS[name]
+    unknown = [option for option in options if facts.takes and option not in facts.takes]
+    if unknown:
+        raise InvalidInput(
+            f"{name} does not take these solver_options: {', '.join(unknown)}. "
+            f"It takes: {', '.join(facts.takes)}."
+        )
     arguments = {**facts.options(compiled.spec.tol), **options}
     start = time.perf_counter()
     try:
@@ -356,7 +386,7 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any], corner: 
             f"{name} broke down: {reason} Try another solver ({_others(name, compiled)}){_scaling(compiled)}."
             f"{_hard(compiled)}"
         ) from error
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
         if not options:
             raise
         raise InvalidInput(

@@ -109,7 +109,10 @@ def newton(Z: Any, y: Array, bound: Array, rho: Array, squared: bool = False) ->
             return alpha, bias, step
         tol = FINE if changed <= SETTLED * len(F) else tol
         alpha = np.where(free, alpha, np.where(wanted > 0, most, 0.0))
-    raise SolverFailed("SPARSE: Newton's steps do not lead to an answer. Use solver='auto', or a smaller C.")
+    raise SolverFailed(
+        "SPARSE: Newton's steps do not lead to an answer. They have no step length, and need not converge "
+        "where many rows are on the margin or there are more rows than columns. Use solver='auto'."
+    )
 
 
 def _loss(short: Array, bound: Array, squared: bool) -> float:

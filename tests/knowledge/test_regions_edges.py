@@ -177,3 +177,17 @@ def test_several_guarantees_warn_once_each_at_most():
     assert len(caught) <= 3
     assert not any(issubclass(w.category, PriorSVMWarning) for w in caught)
     assert model.verify().holds
+
+
+def test_a_soft_region_is_held_to_what_its_cuts_stop_at():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = np.sign(X[:, 0] + 0.5 * X[:, 1] + 0.3 * rng.normal(size=120))
+    soft = Box({0: (1, 2)}, label=1.0, mu=5)
+    model = PriorSVC(soft, kernel="rbf").fit(X, y)
+    found = model.verify()["box"]
+    assert found.holds
+    assert found.proven
+    assert -1e-3 <= found.worst < -2e-4
+    [machine] = model._machines
+    assert not machine.verdict("box", Box({0: (1, 2)}, label=1.0, hard=True), machine.sample).holds

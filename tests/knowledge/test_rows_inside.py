@@ -254,3 +254,15 @@ def test_a_column_that_a_rule_names_is_told_with_its_ends_even_beyond_the_data(k
     assert "any glucose" not in words
     assert "wherever the data are" not in words
     assert "any bmi (" in words
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_rule_of_alternatives_is_told_by_its_text_and_which_is_kept_least(kernel):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"debt": rng.uniform(0, 20_000, 120), "income": rng.uniform(500, 5000, 120)})
+    text = "debt over 15000 or income under 1000"
+    model = PriorSVC(Rule(text, label="default"), kernel=kernel, scale="standard")
+    found = model.fit(X, np.where(X.debt > 9000, "default", "paid")).verify()["rule"]
+    assert found.asked == f"score of 'default' >= 1 where {text}"
+    assert found.remarks[0] == "alternative 2 of 2 is kept least"
+    assert found.where[1] <= 1000

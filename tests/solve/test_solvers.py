@@ -13,6 +13,7 @@ from priorsvm import (
     Box,
     ClassCosts,
     InvarianceHint,
+    InvariantLoss,
     Knowledge,
     Monotone,
     MonotonicityHint,
@@ -214,6 +215,9 @@ def test_solver_options_reach_the_solver(data):
         PriorSVC(OddnessHint(), solver_options={"max_iter": 1}).fit(*data)
     with pytest.raises((InvalidInput, SolverFailed), match="CLARABEL"):
         PriorSVC(OddnessHint(), solver_options={"no_such_option": 1}).fit(*data)
+    for solver, steps in (("CLARABEL", -5), ("auto", -5), ("auto", 10**400)):
+        with pytest.raises(InvalidInput, match="CLARABEL does not take these solver_options: max_iter"):
+            PriorSVC(OddnessHint(), solver=solver, solver_options={"max_iter": steps}).fit(*data)
 
 
 def test_options_of_several_solvers_go_by_their_names(data):
@@ -226,8 +230,22 @@ def test_options_of_several_solvers_go_by_their_names(data):
     # One step is not enough for Clarabel, and SCS knows no such option.
     model = PriorSVC(OddnessHint(), solver=["CLARABEL", "SCS"], solver_options=named).fit(*data)
     assert model.solver_ == "SCS"
-    with pytest.raises(SolverFailed, match="iteration limit"):
-        PriorSVC(OddnessHint(), solver=["CLARABEL"], solver_options=flat).fit(*data)
+    for options in (flat, named):
+        with pytest.raises(SolverFailed, match="iteration limit"):
+            PriorSVC(OddnessHint(), solver=["CLARABEL"], solver_options=options).fit(*data)
+    with pytest.raises(InvalidInput, match="whose option 'max_iter'"):
+        PriorSVC(OddnessHint(), solver=["CLARABEL"], solver_options={**named, **flat}).fit(*data)
+    for one in ("auto", "CLARABEL"):
+        with pytest.raises(InvalidInput, match=r"go with a list of solvers, solver=\['CLARABEL'\]"):
+            PriorSVC(OddnessHint(), solver=one, solver_options=named).fit(*data)
+
+
+@pytest.mark.parametrize("names", [["COLUMNS"], ["COLUMNS", "LIBSVM"], ["LIBSVM"]], ids=str)
+def test_options_by_name_and_a_selection_of_rows(data, names):
+    prior = None if names == ["LIBSVM"] else InvariantLoss(Shift([0.2, 0.0, 0.0]))
+    options = {name: {} for name in names} | ({"LIBSVM": {"tol": 1e-4}} if "LIBSVM" in names else {})
+    model = PriorSVC(prior, kernel="rbf", solver=names, solver_options=options, preselect=True)
+    assert model.fit(*data).solver_ == names[0]
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])

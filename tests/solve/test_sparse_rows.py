@@ -92,6 +92,15 @@ def test_where_steps_lead_astray_the_next_route_is_taken(monkeypatch):
         PriorSVC(solver="SPARSE").fit(X, y)
 
 
+@pytest.mark.parametrize("C", [1e-3, 100.0])
+def test_more_rows_than_columns_lead_astray_at_any_c(C):
+    rng = np.random.default_rng(0)
+    X = csr_array(rng.uniform(size=(400, 20)) * (rng.uniform(size=(400, 20)) < 0.2))
+    y = X @ rng.normal(size=20) + 0.3 * rng.normal(size=400) > 0
+    with pytest.raises(SolverFailed, match=r"more rows than columns\. Use solver='auto'\.$"):
+        PriorSVC(C=C, solver="SPARSE").fit(X, y)
+
+
 def test_an_f_worse_than_none_ends_the_search(monkeypatch):
     X, y = texts()
     monkeypatch.setattr(sparse_rows, "GRADIENTS", 1)
