@@ -96,7 +96,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
     solver_options : dict, optional
         Handed to the solver as they are; with a list of solvers, a dict of such dicts by their names.
     tol : float
-        Relative residuals and duality gap.
+        Relative residuals and duality gap that the answer is held to, 1e-6 by default; solvers run tighter.
     max_rounds : int
         Limit on the rounds of iterative blocks.
     n_jobs : int, optional
