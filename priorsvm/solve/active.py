@@ -15,7 +15,7 @@ so no set of free rows comes twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -43,36 +43,49 @@ class Kernel(Protocol):
         """Its product with a vector that is zero but for support vectors."""
 
 
-@dataclass(eq=False)
 class Columns:
-    """A kernel matrix of which some columns are there, and others can be made."""
+    """A kernel matrix of which some ``columns`` are there, K, and others can be made, by ``facing``."""
 
-    K: Array
-    columns: Array
-    facing: Callable[[Array], Array]
+    def __init__(self, K: Array, columns: Array, facing: Callable[[Array], Array]) -> None:
+        self.parts, self.columns, self.facing = [K], columns, facing
+        self.place = np.full(len(K), -1)
+        self.place[columns] = np.arange(len(columns))
 
     def among(self, rows: Array) -> Array:
-        place = self._place(rows)
-        return self.K[np.ix_(rows, place)]
+        """Its entries between some rows."""
+        self._make(rows)
+        place, out = self.place[rows], np.empty((len(rows), len(rows)))
+        for K, start in self._each():
+            here = np.flatnonzero((place >= start) & (place < start + K.shape[1]))
+            if len(here) == len(rows):
+                return np.asarray(K[np.ix_(rows, place - start)])
+            out[:, here] = K[np.ix_(rows, place[here] - start)]
+        return out
 
     def times(self, a: Array) -> Array:
-        place = self._place(np.flatnonzero(a))
-        if 3 * len(place) < len(self.columns):
-            return np.asarray(self.K[:, place] @ a[self.columns[place]])
-        return np.asarray(self.K @ a[self.columns])
+        """Its product with a vector that is zero but for support vectors."""
+        self._make(np.flatnonzero(a))
+        out = np.zeros(len(a))
+        for K, start in self._each():
+            own = a[self.columns[start : start + K.shape[1]]]
+            few = np.flatnonzero(own)
+            out += K[:, few] @ own[few] if 3 * len(few) < len(own) else K @ own
+        return out
 
-    def _place(self, rows: Array) -> Array:
-        """Where the columns of these rows stand, after those that are missing have been made."""
-        if len(self.columns) == len(self.K):
-            return rows
-        place = np.full(len(self.K), -1)
-        place[self.columns] = np.arange(len(self.columns))
-        new = rows[place[rows] < 0]
+    def _each(self) -> Iterator[tuple[Array, int]]:
+        """The parts, and the place of their first column."""
+        start = 0
+        for K in self.parts:
+            yield K, start
+            start += K.shape[1]
+
+    def _make(self, rows: Array) -> None:
+        """The columns of these rows, as far as they are missing."""
+        new = rows[self.place[rows] < 0]
         if len(new):
-            self.K = np.hstack([self.K, self.facing(new)])
+            self.parts.append(self.facing(new))
+            self.place[new] = len(self.columns) + np.arange(len(new))
             self.columns = np.concatenate([self.columns, new])
-            place[new] = np.arange(len(self.columns) - len(new), len(self.columns))
-        return place[rows]
 
 
 @dataclass(eq=False)

@@ -155,3 +155,17 @@ def test_too_much_work_is_given_up():
     K, rows = random_dual(0)
     kernel = Columns(K, np.arange(len(K)), lambda some: K[:, some])
     assert optimise(kernel, rows, np.clip(0.0, rows.low, rows.high), 1e-9, effort=0.0) is None
+
+
+@pytest.mark.parametrize("first", [[], [3], [4, 1]])
+def test_columns_are_made_where_they_are_missing(rng, first):
+    """In the order in which they are asked for, until all are there."""
+    Z = rng.normal(size=(6, 2))
+    K, first = Z @ Z.T, np.array(first, int)
+    kernel = Columns(K[:, first], first, lambda rows: K[:, rows])
+    for rows in ([5, 2], [1, 4, 5], [0, 1, 2, 3, 4, 5]):
+        a = np.zeros(6)
+        a[rows] = rng.normal(size=len(rows))
+        np.testing.assert_allclose(kernel.times(a), K @ a, atol=1e-14)
+        np.testing.assert_array_equal(kernel.among(np.array(rows)), K[np.ix_(rows, rows)])
+    assert sum(part.shape[1] for part in kernel.parts) == 6
