@@ -2,6 +2,7 @@ r"""The part of the space a region speaks about."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -96,9 +97,7 @@ def bounds_of(bounds: Any, sample: Sample, what: str = "bounds") -> BoxSet:
         raise InvalidInput(f"{what} must be a dict of column to (low, high), got {bounds!r}.")
     d = sample.X.shape[1]
     low, high = np.full(d, -np.inf), np.full(d, np.inf)
-    columns(bounds, what, sample)
-    for column, pair in bounds.items():
-        j = sample.column(column)
+    for j, (column, pair) in zip(columns(bounds, what, sample), bounds.items(), strict=True):
         try:
             a, b = pair
             a, b = (-np.inf if a is None else float(a)), (np.inf if b is None else float(b))
@@ -106,7 +105,7 @@ def bounds_of(bounds: Any, sample: Sample, what: str = "bounds") -> BoxSet:
             raise InvalidInput(
                 f"the {what} of column {column!r} must be (low, high), got {pair!r}."
             ) from error
-        if np.isnan(a) or np.isnan(b) or a == np.inf or b == -np.inf or isinstance(pair, str):
+        if math.isnan(a) or math.isnan(b) or a == np.inf or b == -np.inf or isinstance(pair, str):
             raise InvalidInput(f"the {what} of column {column!r} must be numbers or None, got {pair!r}.")
         if a > b:
             raise InvalidInput(f"the {what} of column {column!r} leave nothing: {a:g} is above {b:g}.")
@@ -117,9 +116,9 @@ def bounds_of(bounds: Any, sample: Sample, what: str = "bounds") -> BoxSet:
 def columns(keys: Any, what: str, sample: Sample) -> list[int]:
     """The positions of columns given by name or index, each of them once."""
     found = [sample.column(key) for key in keys]
-    for k, j in enumerate(found):
-        if j in found[:k]:
-            raise InvalidInput(f"{what} names {column_name(j, sample)} twice, by name and by index.")
+    if len(set(found)) < len(found):
+        j = next(j for k, j in enumerate(found) if j in found[:k])
+        raise InvalidInput(f"{what} names {column_name(j, sample)} twice, by name and by index.")
     return found
 
 
