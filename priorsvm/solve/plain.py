@@ -25,7 +25,7 @@ LINEAR_ROWS = 300
 COLUMNS = 2000
 
 # Iterations, at least and per row, after which LIBSVM is not on its way: up to C = 100 it mostly took fewer.
-STALLED = (5000, 8)
+STALLED = (5000, 10)
 
 
 def routes(spec: Spec, members: Sequence[Member], sample: Sample) -> list[tuple[str, dict[str, Any]]]:
