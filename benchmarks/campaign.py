@@ -18,9 +18,9 @@ import numpy as np
 from scipy import sparse
 from tqdm import tqdm
 
-from priorsvm.solve.direct import Direct
-from priorsvm.solve.schur.defined import Stated, solve_stated
-from priorsvm.solve.schur.interface import Answer, solve
+from priorsvm.schur.defined import Stated, solve_stated
+from priorsvm.schur.interface import Answer, solve
+from priorsvm.solve.routes.direct import Direct
 
 from .compositions import composition, last_problem, problem
 from .measure import SAME, Array

@@ -37,10 +37,10 @@ from priorsvm import (
     VirtualSamples,
     VirtualSupportVectors,
 )
-from priorsvm.assemble import Compiled, prepare
 from priorsvm.errors import PriorSVMError
 from priorsvm.knowledge.base import Knowledge
 from priorsvm.prior import as_prior
+from priorsvm.problem.assemble import Compiled, prepare
 
 from .measure import Array
 

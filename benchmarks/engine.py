@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from priorsvm import Box, ClassCosts, Monotone, PriorSVC, Rotation, Trajectories, UncertainSamples
-from priorsvm.solve.schur.interface import solve
+from priorsvm.schur.interface import solve
 
 from .campaign import by_clarabel
 from .measure import SAME, Array, Row, finite, interleaved, primal_objective, quietly, refuse_trivial, same

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.datasets import make_classification
 
 from priorsvm import RBF, Box, Polyhedron, PriorSVC
-from priorsvm.assemble import Compiled
+from priorsvm.problem.assemble import Compiled
 
 from .measure import Array, Row, interleaved, quietly, refuse_trivial, same
 

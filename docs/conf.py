@@ -77,6 +77,7 @@ API_SECTIONS = {
     "transforms": KINDS["Rotation"],
     "solve": "Solvers",
     "plot": "Pictures",
+    "io": "Saving and loading",
     "persist": "Saving and loading",
     "datasets": "Data sets",
     "knowledge": "Blocks of your own",

@@ -18,27 +18,27 @@ _HOME = {
     "Terms": "knowledge.base",
     "Context": "knowledge.base",
     "Verdict": "knowledge.base",
-    "ClassCosts": "knowledge.class_costs",
-    "SampleCosts": "knowledge.sample_costs",
-    "UnlabeledSamples": "knowledge.unlabeled_samples",
-    "Transductive": "knowledge.transductive",
-    "VirtualSamples": "knowledge.virtual_samples",
-    "VirtualSupportVectors": "knowledge.virtual_support_vectors",
-    "InvarianceHint": "knowledge.invariance_hint",
-    "OddnessHint": "knowledge.oddness_hint",
-    "MonotonicityHint": "knowledge.monotonicity_hint",
-    "Polyhedron": "knowledge.polyhedron",
-    "Box": "knowledge.box",
-    "Ellipsoid": "knowledge.ellipsoid",
-    "Rule": "knowledge.rule",
-    "Region": "knowledge.region",
-    "Monotone": "knowledge.monotone",
-    "UncertainSamples": "knowledge.uncertain_samples",
-    "MissingValues": "knowledge.missing_values",
-    "Trajectories": "knowledge.trajectories",
-    "InvariantLoss": "knowledge.invariant_loss",
-    "TangentPenalty": "knowledge.tangent_penalty",
-    "RowPermutations": "knowledge.row_permutations",
+    "ClassCosts": "knowledge.rows.class_costs",
+    "SampleCosts": "knowledge.rows.sample_costs",
+    "UnlabeledSamples": "knowledge.rows.unlabeled_samples",
+    "Transductive": "knowledge.rows.transductive",
+    "VirtualSamples": "knowledge.rows.virtual_samples",
+    "VirtualSupportVectors": "knowledge.rows.virtual_support_vectors",
+    "InvarianceHint": "knowledge.hints.invariance_hint",
+    "OddnessHint": "knowledge.hints.oddness_hint",
+    "MonotonicityHint": "knowledge.hints.monotonicity_hint",
+    "Polyhedron": "knowledge.regions.polyhedron",
+    "Box": "knowledge.regions.box",
+    "Ellipsoid": "knowledge.regions.ellipsoid",
+    "Rule": "knowledge.regions.rule",
+    "Region": "knowledge.regions.region",
+    "Monotone": "knowledge.regions.monotone",
+    "UncertainSamples": "knowledge.worst_case.uncertain_samples",
+    "MissingValues": "knowledge.worst_case.missing_values",
+    "Trajectories": "knowledge.worst_case.trajectories",
+    "InvariantLoss": "knowledge.worst_case.invariant_loss",
+    "TangentPenalty": "knowledge.hints.tangent_penalty",
+    "RowPermutations": "knowledge.rows.row_permutations",
     "Kernel": "kernels.base",
     "Linear": "kernels.standard",
     "Polynomial": "kernels.standard",
@@ -65,14 +65,23 @@ _HOME = {
     "FeatureDeletion": "transforms.features",
     "FromFunction": "transforms.vectors",
     "solvers": "solve.facts",
-    "save": "persist",
-    "load": "persist",
+    "save": "io.persist",
+    "load": "io.persist",
     "check_knowledge": "testing",
     "load_usps": "datasets",
     "load_mnist": "datasets",
 }
 
-_MODULES = {"errors", "datasets", "testing", "kernels", "transforms", "knowledge", "persist", "plot"}
+_MODULES = {
+    "datasets": "datasets",
+    "errors": "errors",
+    "kernels": "kernels",
+    "knowledge": "knowledge",
+    "persist": "io.persist",
+    "plot": "plot",
+    "testing": "testing",
+    "transforms": "transforms",
+}
 
 __all__ = ["__version__", *_HOME]
 
@@ -81,7 +90,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     elif name in _MODULES:
-        value = import_module(f"{__name__}.{name}")
+        value = import_module(f"{__name__}.{_MODULES[name]}")
     else:
         raise AttributeError(f"module 'priorsvm' has no attribute {name!r}")
     globals()[name] = value

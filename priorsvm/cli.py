@@ -67,7 +67,7 @@ def _demo(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int
     from matplotlib.backend_bases import FigureCanvasBase
     from tqdm import tqdm
 
-    from . import demo
+    from .demo import digits as demo
 
     output: Path = arguments.output
     formats = FigureCanvasBase.get_supported_filetypes()
@@ -97,7 +97,7 @@ def _demo(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int
 
 def _demo_rule(output: Path) -> None:
     """A rule in words, where no data lies."""
-    from . import demo_rule
+    from .demo import rule as demo_rule
     from .explain.table import text_table
 
     comparison = demo_rule.compare()
@@ -233,7 +233,7 @@ def kinds() -> dict[str, dict[str, type]]:
     ['Regions: the class, or the slope of f, is known on a part of the space']
     """
     from .knowledge.base import Knowledge
-    from .knowledge.regions import RegionKnowledge
+    from .knowledge.regions.base import RegionKnowledge
 
     rows = "Rows: training rows are reweighted or rearranged, others are added"
     hints = "Hints: penalties on values and slopes of f"

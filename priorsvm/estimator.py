@@ -18,10 +18,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from .assemble import LIVE_ROWS, Spec, naming
-from .cache import Cache, equal
-from .collapse import fit_and_explain, warn_of_collapse
-from .decision import FittedKernel, FittedLinear, Scale, require_psd, ways_out
+from ._utils.cache import Cache, equal
+from ._utils.messages import did_you_mean, readable, warn
+from ._utils.progress import progress
 from .errors import (
     InvalidInput,
     InvalidType,
@@ -31,24 +30,26 @@ from .errors import (
     Recompiled,
     UnknownParameter,
 )
+from .function.decision import FittedKernel, FittedLinear, Scale, require_psd, ways_out
 from .kernels.set_kernel import OnRows, as_sets, takes_sets
 from .knowledge.base import MAX_CELLS, Knowledge, is_number, snake_case
-from .knowledge.invariant_loss import InvariantLoss
+from .knowledge.worst_case.invariant_loss import InvariantLoss
 from .prior import Prior, as_prior, check_acts
-from .progress import progress
+from .problem.assemble import LIVE_ROWS, naming
+from .problem.collapse import fit_and_explain, warn_of_collapse
 from .sample import Array, Sample
-from .solve.fit import fit_machine, refuse_conflicts
+from .solve.loop import fit_machine, refuse_conflicts
 from .solve.machine import Machine
 from .solve.solvers import check_options, check_solver
-from .words import did_you_mean, readable, warn
+from .spec import Spec
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
     from .explain.formulation import Formulation
     from .explain.report import Report
-    from .stability import Stability
-    from .verify import Verification
+    from .explain.stability import Stability
+    from .explain.verify import Verification
 
 
 @dataclass(eq=False)
@@ -850,7 +851,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         >>> model.verify().holds
         True
         """
-        from .verify import verify
+        from .explain.verify import verify
 
         if not (is_number(max_cells) and max_cells >= 0 and max_cells % 1 == 0):
             raise InvalidInput(f"verify: max_cells must be a whole number, 0 or more; got {max_cells!r}.")
@@ -859,7 +860,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
 
     def _stability(self, X: Any) -> dict[str, Stability]:
         """Of every block with a transform: what it does to the class of these rows."""
-        from .stability import stability
+        from .explain.stability import stability
         from .transforms.base import Transform
 
         moves = {

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._utils.arrays import Array, same, to_width
+from ._utils.messages import did_you_mean
 from .errors import InvalidInput, InvalidType
-from .rows import Array, same, to_width
-from .words import did_you_mean
 
 if TYPE_CHECKING:
-    from .assemble import Spec
+    from .spec import Spec
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from .assemble import Compiled, Spec, prepare
-from .diagnose import residuals
 from .errors import Infeasible, InvalidInput, PriorSVMError, SolverFailed, Unbounded
 from .estimator import PriorSVC
 from .knowledge.base import Knowledge, Terms
 from .prior import as_prior, check_acts
+from .problem.assemble import Compiled, prepare
+from .problem.diagnose import residuals
 from .sample import Array, Sample
-from .solve.fit import refined
+from .solve.loop import refined
 from .solve.machine import Machine
 from .solve.solvers import able, classes_of
+from .spec import Spec
 
 if TYPE_CHECKING:
     import cvxpy as cp

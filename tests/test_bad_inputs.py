@@ -14,8 +14,8 @@ import pytest
 import scipy.sparse
 from sklearn.exceptions import NotFittedError
 
-import priorsvm.assemble
 import priorsvm.kernels.base
+import priorsvm.problem.assemble
 from priorsvm import (
     RBF,
     Box,
@@ -52,7 +52,8 @@ from priorsvm.errors import (
     Unbounded,
     UnknownParameter,
 )
-from priorsvm.solve import libsvm, solvers
+from priorsvm.solve import solvers
+from priorsvm.solve.routes import libsvm
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 2))
@@ -80,7 +81,7 @@ def no_heavy_work(monkeypatch):
 
     monkeypatch.setattr(priorsvm.kernels.base.Kernel, "__call__", fail)
     monkeypatch.setattr(priorsvm.kernels.base.Kernel, "diag", fail)
-    monkeypatch.setattr(priorsvm.assemble.Compiled, "__init__", fail)
+    monkeypatch.setattr(priorsvm.problem.assemble.Compiled, "__init__", fail)
     monkeypatch.setattr(libsvm, "_run", fail)
 
 
@@ -1140,7 +1141,7 @@ def test_a_list_of_solvers_may_end_with_libsvm():
 def small_machine(monkeypatch):
     """A machine with 10 kB of memory: a kernel matrix of 30 rows takes 7.2."""
     pages = {"SC_PAGE_SIZE": 1000, "SC_PHYS_PAGES": 10}
-    monkeypatch.setattr("priorsvm.decision.os.sysconf", pages.__getitem__)
+    monkeypatch.setattr("priorsvm.function.decision.os.sysconf", pages.__getitem__)
 
 
 @pytest.mark.parametrize("solver", ["CLARABEL", "LIBSVM"])

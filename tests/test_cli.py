@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import priorsvm
-from priorsvm import cli, demo
+from priorsvm import cli
+from priorsvm.demo import digits as demo
 from priorsvm.solve import solvers
 
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from priorsvm import RBF, Box, Monotone, OddnessHint, PriorSVC, Rule, SampleCosts, errors
+from priorsvm._utils.messages import closest, did_you_mean
 from priorsvm.errors import InvalidInput, UnknownParameter
-from priorsvm.words import closest, did_you_mean
 
 X = pd.DataFrame(np.random.default_rng(0).normal(size=(12, 2)), columns=["alcohol", "proline"])
 Y = np.array(["barolo", "barbera"])[np.arange(12) % 2]

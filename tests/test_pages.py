@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import priorsvm
-from priorsvm.decision import Decision, Fitted
+from priorsvm.function.decision import Decision, Fitted
 from priorsvm.knowledge.base import Context, Knowledge
 from priorsvm.sample import Sample
 

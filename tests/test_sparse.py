@@ -15,8 +15,8 @@ from priorsvm import (
     Shift,
     VirtualSamples,
 )
+from priorsvm._utils.arrays import as_keys, dense_row, products, same, stack
 from priorsvm.errors import InvalidType
-from priorsvm.rows import as_keys, dense_row, products, same, stack
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import gen_batches
 
+from priorsvm._utils.messages import did_you_mean, readable
 from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
-from priorsvm.words import did_you_mean, readable
 
 Array = NDArray[np.float64]
 Definiteness = Literal["psd", "cpd", "indefinite", "unknown"]

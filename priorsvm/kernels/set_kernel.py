@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
+from priorsvm._utils.arrays import PAD, to_width
 from priorsvm.errors import InvalidInput, InvalidType
 from priorsvm.kernels.base import Array, Definiteness, Kernel, _Combination, _kernel
-from priorsvm.rows import PAD, to_width
 
 # What is worked out for pairs of sets at one time takes no more memory than this.
 BLOCK_BYTES = 2**26

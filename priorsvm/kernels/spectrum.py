@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import gen_batches
 
-from priorsvm.decision import refuse_beyond_memory
+from priorsvm._utils.arrays import as_keys
 from priorsvm.errors import InvalidInput
+from priorsvm.function.decision import refuse_beyond_memory
 from priorsvm.kernels.base import Array, Definiteness, Kernel, diagonal
-from priorsvm.rows import as_keys
 
 # Eigenvalues below this share of the largest are dropped by "clip": what they hold is no more than the
 # rounding errors that dividing by them would bring in.

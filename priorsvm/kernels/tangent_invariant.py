@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cholesky, solve_triangular
 
-from priorsvm.decision import refuse_beyond_memory
 from priorsvm.errors import InvalidInput, KernelNotPSD
+from priorsvm.function.decision import refuse_beyond_memory
 from priorsvm.kernels.base import Array, Definiteness, Kernel, _kernel, is_number
 from priorsvm.kernels.tangent_distance import check_continuous
 from priorsvm.transforms.base import Transform

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from .._utils.arrays import dense_row
+from .._utils.messages import did_you_mean
 from ..errors import InvalidInput
 from ..kernels.set_kernel import OnRows
-from ..rows import dense_row
 from ..sample import Array, Sample
-from ..words import did_you_mean
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-    from ..decision import Decision, Fitted
+    from ..function.decision import Decision, Fitted
     from ..prior import Prior
 
 # How many cells the proof for one region may take in verify(), unless told otherwise.

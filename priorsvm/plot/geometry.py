@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import null_space
 
+from ..knowledge.regions.sets import EllipsoidSet
 from ..sample import Array
-from ..sets import EllipsoidSet
 
 # left, right, bottom, top
 Window = tuple[float, float, float, float]

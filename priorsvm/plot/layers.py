@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..knowledge.invariant_loss import Columns
-from ..knowledge.regions import Search
-from ..knowledge.trajectories import Path, Trajectories, moved_along
-from ..knowledge.uncertain_samples import EllipsoidalKnowledge
-from ..knowledge.worst_case import WorstCase
+from ..knowledge.regions.base import Search
+from ..knowledge.regions.sets import EllipsoidSet, LevelSet
+from ..knowledge.worst_case.base import WorstCase
+from ..knowledge.worst_case.invariant_loss import Columns
+from ..knowledge.worst_case.trajectories import Path, Trajectories, moved_along
+from ..knowledge.worst_case.uncertain_samples import EllipsoidalKnowledge
 from ..sample import Array
-from ..sets import EllipsoidSet, LevelSet
 from ..solve.machine import Machine
 from .geometry import Plane, Window, cut, ellipse, mesh, polygon
 from .style import BEHIND, COLOURS, GREY, HATCHES, MARKERS, cycled, line
@@ -322,7 +322,7 @@ def draw_verdicts(scene: Scene) -> None:
 
     Where the place is not in the slice that is drawn the mark is a thin one: there f is another.
     """
-    from ..verify import verify
+    from ..explain.verify import verify
 
     found = verify(scene.machines)
     places = {

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..errors import InvalidInput
-from ..knowledge.invariant_loss import InvariantLoss
-from ..knowledge.trajectories import Trajectories
+from ..knowledge.worst_case.invariant_loss import InvariantLoss
+from ..knowledge.worst_case.trajectories import Trajectories
 from ..sample import Array
 from ..solve.joint import JointMachine
 from ..transforms.base import Transform

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import issparse
 
+from .._utils.arrays import as_keys
 from ..errors import InvalidInput
 from ..kernels.set_kernel import OnRows
 from ..knowledge.base import is_number
-from ..rows import as_keys
 from ..sample import Array, Sample
 from ..solve.machine import Machine
 from . import layers

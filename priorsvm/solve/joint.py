@@ -21,24 +21,25 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..assemble import Spec, prepare
-from ..decision import FactorMap, Fitted, FittedKernel, LinearMap, refuse_beyond_memory, require_psd
-from ..diagnose import Residuals
+from .._utils.arrays import products, stack
+from .._utils.messages import warn
+from .._utils.parallel import over_rows
+from .._utils.progress import progress
 from ..errors import InvalidInput, SolverFailed
+from ..function.decision import FactorMap, Fitted, FittedKernel, LinearMap, refuse_beyond_memory, require_psd
 from ..knowledge.base import MAX_CELLS, Verdict
-from ..knowledge.invariant_loss import Columns, InvariantLoss
-from ..knowledge.worst_case import WorstCase
-from ..parallel import over_rows
+from ..knowledge.worst_case.base import WorstCase
+from ..knowledge.worst_case.invariant_loss import Columns, InvariantLoss
 from ..prior import Member
-from ..progress import progress
-from ..rows import products, stack
+from ..problem.assemble import prepare
+from ..problem.diagnose import Residuals
 from ..sample import Array, Sample
+from ..spec import Spec
 from ..transforms.features import FeatureScaling
-from ..words import warn
-from .columns import ROUNDING
-from .fit import warn_of_inaccuracy
-from .grouped import solve_grouped
+from .loop import warn_of_inaccuracy
 from .machine import Machine
+from .methods.grouped import solve_grouped
+from .routes.columns import ROUNDING
 from .solvers import Outcome, judge, single_threaded
 
 # Columns that held nothing up for so many rounds leave the problem.

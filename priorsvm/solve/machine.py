@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from ..assemble import Compiled, Spec, prepare
-from ..decision import Fitted
-from ..diagnose import Residuals
+from ..function.decision import Fitted
 from ..knowledge.base import MAX_CELLS, Context, Knowledge, Verdict
 from ..prior import Member
+from ..problem.assemble import Compiled, prepare
+from ..problem.diagnose import Residuals
 from ..sample import Array, Sample
-from . import plain, rows
+from ..spec import Spec
+from . import plain
+from .routes import rows
+from .routes.weighted import Weighted, judged
 from .solvers import Outcome
-from .weighted import Weighted, judged
 
 
 @dataclass(eq=False)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..assemble import Spec
 from ..prior import Member
 from ..sample import Sample
-from . import libsvm, normal, sparse_rows
+from ..spec import Spec
+from .routes import libsvm, normal, sparse_rows
 
 ROUTES: dict[str, ModuleType] = {"LIBSVM": libsvm, "NORMAL": normal, "SPARSE": sparse_rows}
 

@@ -11,18 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from ..assemble import Compiled, Spec
-from ..cache import Cache
-from ..decision import Fitted
-from ..diagnose import conflict_error
+from .._utils.cache import Cache
 from ..errors import Infeasible, InvalidInput, SolverFailed, SolverNotInstalled, SolverUnsuited
+from ..function.decision import Fitted
 from ..prior import Member
+from ..problem.assemble import Compiled
+from ..problem.diagnose import conflict_error
 from ..sample import Sample
-from . import centres, columns, plain, rows
+from ..spec import Spec
+from . import plain
 from .machine import Machine, flat
+from .routes import centres, columns, rows
+from .routes.weighted import Weighted
 from .solvers import SOLVERS, Outcome, by_name, is_infeasible, judge, least, require_installed
 from .solvers import solve as solve_compiled
-from .weighted import Weighted
 
 # Up to this many rows "auto" asks a CVXPY solver when no answer for a kernel machine is good enough.
 SECOND_TRY_ROWS = 2000

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import issparse
 
-from ..diagnose import Residuals, conflict_error, residuals
+from .._utils.messages import did_you_mean
 from ..errors import InvalidInput, PriorSVMError, SolverFailed, SolverNotInstalled, SolverUnsuited, Unbounded
-from ..words import did_you_mean
+from ..problem.diagnose import Residuals, conflict_error, residuals
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-    from ..assemble import Compiled
+    from ..problem.assemble import Compiled
 
 CLASSES = ("LP", "QP", "SOCP", "SDP", "EXP")
 _CONES = {
@@ -351,7 +351,7 @@ def _unsuited(name: str, compiled: Compiled, classes: dict[str, str], problem_cl
 def _solve_with(compiled: Compiled, name: str, options: dict[str, Any], corner: bool = False) -> Outcome:
     import cvxpy as cp
 
-    from .direct import Direct
+    from .routes.direct import Direct
 
     problem, facts = compiled.problem, SOLVERS[name]
     unknown = [option for option in options if facts.takes and option not in facts.takes]
@@ -424,7 +424,7 @@ def _known_to_cvxpy(name: str) -> Any:
     """The name, or the solver itself where it is none of CVXPY's."""
     if name != "SCHUR":
         return name
-    from .direct import solver
+    from .routes.direct import solver
 
     return solver()
 

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import _BaseComposition
 
+from priorsvm._utils.messages import readable
 from priorsvm.errors import InvalidInput
-from priorsvm.words import readable
 
 Array = NDArray[np.float64]
 

@@ -27,7 +27,7 @@ from priorsvm import (
 from priorsvm.errors import InvalidInput, InvalidType, PriorSVMError
 from priorsvm.explain.formulation import _stands_in, formulation
 from priorsvm.explain.plain import plain
-from priorsvm.knowledge.regions import RegionKnowledge
+from priorsvm.knowledge.regions.base import RegionKnowledge
 
 compositions = pytest.importorskip("benchmarks.compositions")
 

@@ -32,10 +32,10 @@ from priorsvm import (
     VirtualSamples,
     check_knowledge,
 )
+from priorsvm._utils.arrays import PAD, to_width
 from priorsvm.errors import InvalidInput, InvalidType, KernelNotPSD
 from priorsvm.kernels import OnRows, set_kernel
 from priorsvm.kernels.set_kernel import Sets, as_sets
-from priorsvm.rows import PAD, to_width
 
 
 def sets_of(sizes, width=2, seed=0, spread=1.0):

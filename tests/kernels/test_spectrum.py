@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 
 from priorsvm import Box, ClassCosts, PriorSVC
-from priorsvm.cache import equal
+from priorsvm._utils.cache import equal
 from priorsvm.errors import InvalidInput, KernelNotPSD, TooLarge
 from priorsvm.kernels import RBF, Linear, Spectral
 from priorsvm.kernels import spectrum as module

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 
 from priorsvm import RBF, FeatureDeletion, Linear, NegativeDistance, Polynomial, PriorSVC, Shift, Transform
-from priorsvm.cache import equal
+from priorsvm._utils.cache import equal
 from priorsvm.errors import InvalidInput, InvalidType, KernelNotPSD, MissingCapability, TooLarge
 from priorsvm.kernels import Pairwise, TangentInvariant
 from priorsvm.kernels import tangent_invariant as module

@@ -7,10 +7,11 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from priorsvm import RBF
-from priorsvm.assemble import Compiled, Spec, prepare
-from priorsvm.decision import Scale
+from priorsvm.function.decision import Scale
 from priorsvm.prior import as_prior
+from priorsvm.problem.assemble import Compiled, prepare
 from priorsvm.sample import Sample
+from priorsvm.spec import Spec
 
 GAMMA = 0.4
 

@@ -22,14 +22,7 @@ from priorsvm import (
     VirtualSamples,
 )
 from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
-from priorsvm.knowledge.base import (
-    Context,
-    Verdict,
-    check_nonnegative,
-    check_points,
-    is_number,
-    snake_case,
-)
+from priorsvm.knowledge.base import Context, Verdict, check_nonnegative, check_points, is_number, snake_case
 
 
 class Anchor(Knowledge):

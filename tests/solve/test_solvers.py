@@ -26,7 +26,6 @@ from priorsvm import (
     UncertainSamples,
     VirtualSamples,
 )
-from priorsvm.diagnose import Residuals, residuals
 from priorsvm.errors import (
     CollapsedModel,
     InaccurateSolution,
@@ -37,6 +36,7 @@ from priorsvm.errors import (
     SolverUnsuited,
     Unbounded,
 )
+from priorsvm.problem.diagnose import Residuals, residuals
 from priorsvm.solve import plain, solvers
 from priorsvm.solve.solvers import SOLVERS, able, classify, installed
 

@@ -1,0 +1,88 @@
+r"""f should give a pattern and its transformed versions the same value."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...sample import Array, Sample
+from ..base import Context, Knowledge, Terms, Verdict, check_flag, check_nonnegative
+from ..rows.virtual_samples import check_transform
+
+
+class InvarianceHint(Knowledge):
+    r"""Squared differences of f along the orbits of the training rows.
+
+    .. math:: J_{PK} = \frac{\mu}{M} \sum_{i, \theta} \big(f(T_\theta x_i) - f(x_i)\big)^2
+              \quad\text{or, hard,}\quad f(T_\theta x_i) = f(x_i) ,
+
+    over the M pairs of a training row and a member of its orbit, each counted as its ``sample_weight`` says.
+    Labels play no part. On a finite group and an invariant kernel the hard form is the same machine as
+    virtual samples at :math:`C/|G|`.
+
+    Parameters
+    ----------
+    transform : Transform
+    mu : float
+        Weight of the mean squared difference.
+    hard : bool
+        Equality instead of a penalty.
+
+    References
+    ----------
+    Abu-Mostafa 1990, 1995; Lauer & Bloch 2008, eqs. (18)-(19).
+
+    Examples
+    --------
+    >>> from priorsvm import InvarianceHint, PriorSVC, Shift
+    >>> hint = InvarianceHint(Shift([0.0, 1.0]), hard=True)
+    >>> model = PriorSVC(hint).fit([[0.0, 0.0], [1.0, 1.0]], [0, 1])
+    >>> abs(model.coef_[0, 1]) < 1e-6
+    np.True_
+    """
+
+    latex: ClassVar[dict[str, str]] = {
+        "mu": r"\frac{1}{M} \sum_{i,\theta} \big(f(T_\theta x_i) - f(x_i)\big)^2",
+        "equal": r"f(T_\theta x_i) = f(x_i)",
+    }
+    letters: ClassVar[dict[str, str]] = {
+        r"T_\theta": r"\text{the move by } \theta",
+        "M": r"\text{the number of moved rows}",
+    }
+
+    def __init__(self, transform: Any, mu: float = 1.0, hard: bool = False):
+        self.transform = transform
+        self.mu = mu
+        self.hard = hard
+
+    def validate(self, sample: Sample) -> None:
+        check_transform(self.transform, sample)
+        check_nonnegative(mu=self.mu)
+        check_flag(hard=self.hard)
+
+    def centres(self, sample: Sample, state: Any) -> Array:
+        return np.vstack(self._pairs(sample)[:2])
+
+    def build(self, f: Any, context: Context) -> Terms:
+        import cvxpy as cp
+
+        X, TX, share = self._pairs(context.sample)
+        if len(X) == 0:  # an orbit of the identity alone asks nothing
+            return Terms()
+        if self.hard:
+            return Terms(constraints={"equal": f(TX) == f(X)})
+        return Terms(penalties={"mu": cp.sum_squares(cp.multiply(np.sqrt(share), f(TX) - f(X)))})
+
+    def verify(self, f: Any, context: Context) -> Verdict:
+        X, TX, _ = self._pairs(context.sample)
+        excess = -np.abs(f.value(TX) - f.value(X))
+        return Verdict.at_points(excess, TX, "equal values along the orbits", context.tol)
+
+    def _pairs(self, sample: Sample) -> tuple[Array, Array, Array]:
+        """Rows, transformed rows, and the share of each pair in the mean."""
+        rows, share = sample.weighted_rows()
+        orbit = self.transform.orbit(rows)[:, 1:]
+        size = orbit.shape[1]
+        X, TX = np.repeat(rows, size, axis=0), orbit.reshape(-1, rows.shape[1])
+        return X, TX, np.repeat(share, size) / max(size, 1)

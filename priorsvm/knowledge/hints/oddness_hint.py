@@ -1,0 +1,75 @@
+r"""f should change its sign with its argument."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...errors import InvalidInput
+from ...sample import Array, Sample
+from ..base import Context, Knowledge, Terms, Verdict, check_flag, check_nonnegative
+
+
+class OddnessHint(Knowledge):
+    r"""Squared sums of f at the training rows and at their mirror images through the origin.
+
+    .. math:: J_{PK} = \frac{\mu}{N} \sum_i \big(f(-x_i) + f(x_i)\big)^2
+              \quad\text{or, hard,}\quad f(-x_i) = -f(x_i) .
+
+    The origin is that of the user's units. Two classes only. On a linear machine the hard form is b = 0.
+
+    Parameters
+    ----------
+    mu : float
+        Weight of the mean square.
+    hard : bool
+        Equality instead of a penalty.
+
+    References
+    ----------
+    Abu-Mostafa 1990, 1995; Lauer & Bloch 2008, section 4.1.1.
+
+    Examples
+    --------
+    >>> from priorsvm import OddnessHint, PriorSVC
+    >>> model = PriorSVC(OddnessHint(hard=True)).fit([[1.0], [3.0], [2.5]], [0, 1, 1])
+    >>> abs(model.intercept_[0]) < 1e-6
+    np.True_
+    """
+
+    latex: ClassVar[dict[str, str]] = {
+        "mu": r"\frac{1}{N} \sum_i \big(f(-x_i) + f(x_i)\big)^2",
+        "odd": r"f(-x_i) = -f(x_i)",
+    }
+    letters: ClassVar[dict[str, str]] = {"N": r"\text{the number of training rows}"}
+
+    def __init__(self, mu: float = 1.0, hard: bool = False):
+        self.mu = mu
+        self.hard = hard
+
+    def validate(self, sample: Sample) -> None:
+        check_nonnegative(mu=self.mu)
+        check_flag(hard=self.hard)
+        if len(sample.classes) > 2:
+            raise InvalidInput(
+                f"oddness makes sense for two classes, and there are {len(sample.classes)}: "
+                "no score of one class against all others is odd. Remove the block."
+            )
+
+    def centres(self, sample: Sample, state: Any) -> Array:
+        X, _ = sample.weighted_rows()
+        return np.vstack([X, -X])
+
+    def build(self, f: Any, context: Context) -> Terms:
+        import cvxpy as cp
+
+        X, share = context.sample.weighted_rows()
+        if self.hard:
+            return Terms(constraints={"odd": f(-X) == -f(X)})
+        return Terms(penalties={"mu": cp.sum_squares(cp.multiply(np.sqrt(share), f(-X) + f(X)))})
+
+    def verify(self, f: Any, context: Context) -> Verdict:
+        X, _ = context.sample.weighted_rows()
+        excess = -np.abs(f.value(-X) + f.value(X))
+        return Verdict.at_points(excess, X, "opposite values at opposite points", context.tol)

@@ -1,0 +1,140 @@
+r"""The part of the space a region speaks about."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidInput
+from ...sample import Array, Sample
+from .sets import BoxSet, PolyhedronSet, Set, polyhedron
+
+
+def close_all(regions: Sequence[Set], within: Any, sample: Sample) -> list[Set]:
+    """The regions within a part of the space, which is worked out once."""
+    if within is None:
+        return list(regions)
+    space = part_of_space(within, sample)
+    return [close(region, space, sample) for region in regions]
+
+
+def close(region: Set, space: tuple[Array, Array, Array, Array], sample: Sample) -> Set:
+    """The region within a part of the space: "data" closes its open sides, bounds cut it.
+
+    "data" closes only sides that the region leaves open, at the range of the training rows, and only where
+    something of the region is left by that: a region beyond the data stays whole. A dict says where to cut in
+    the columns it names, and is "data" for the others.
+    """
+    low, high = region.box
+    floor, ceiling, given_low, given_high = space
+    # What the user gives cuts; the range of the data only closes what is open, where something is left.
+    new_low = np.where(
+        given_low, np.maximum(low, floor), np.where(np.isinf(low) & (floor <= high), floor, low)
+    )
+    new_high = np.where(
+        given_high, np.minimum(high, ceiling), np.where(np.isinf(high) & (ceiling >= low), ceiling, high)
+    )
+    if np.any(new_low > new_high):
+        j = int(np.argmax(new_low > new_high))
+        raise InvalidInput(
+            f"within leaves nothing of the region: it is {floor[j]:g} to {ceiling[j]:g} in "
+            f"{column_name(j, sample)}, and the region {low[j]:g} to {high[j]:g}."
+        )
+    if isinstance(region, BoxSet):
+        return BoxSet(new_low, new_high)
+    assert isinstance(region, PolyhedronSet)
+    eye = np.eye(len(low))
+    cut_low, cut_high = new_low > low, new_high < high
+    B = np.vstack([region.B, eye[cut_high], -eye[cut_low]])
+    closed = polyhedron(B, np.concatenate([region.d, new_high[cut_high], -new_low[cut_low]]))
+    if not closed.empty:
+        return closed
+    if not (given_low | given_high).any():
+        return region
+    raise InvalidInput("within leaves nothing of the region.")
+
+
+def part_of_space(within: Any, sample: Sample) -> tuple[Array, Array, Array, Array]:
+    """The box that ``within`` means, lower and upper ends, and which of them were given.
+
+    "data" is the range of the training rows. A dict replaces it for the columns it names; an end that is
+    None stays that of the data, and an infinite one is open.
+    """
+    X = sample.weighted_rows()[0]  # a row of weight 0 is not there
+    low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
+    given_low, given_high = np.zeros(len(low), bool), np.zeros(len(low), bool)
+    if isinstance(within, str) and within == "data":
+        return low, high, given_low, given_high
+    if not isinstance(within, dict):
+        raise InvalidInput(
+            f"within must be 'data', a dict of column to (low, high), or None, got {within!r}."
+        )
+    bounds_of(within, sample, "within")
+    for column, (a, b) in within.items():
+        j = sample.column(column)
+        if a is not None:
+            low[j], given_low[j] = a, True
+        if b is not None:
+            high[j], given_high[j] = b, True
+    return low, high, given_low, given_high
+
+
+def box_within(within: Any, sample: Sample) -> tuple[Array, Array]:
+    """The box that ``within`` means, for a block that speaks about all of it."""
+    low, high, *_ = part_of_space(within, sample)
+    if np.any(low > high):
+        j = int(np.argmax(low > high))
+        raise InvalidInput(f"within leaves nothing in {column_name(j, sample)}: {low[j]:g} to {high[j]:g}.")
+    return low, high
+
+
+def bounds_of(bounds: Any, sample: Sample, what: str = "bounds") -> BoxSet:
+    """A box from a dict of column to (low, high), either of them None."""
+    if not isinstance(bounds, dict) or not bounds:
+        raise InvalidInput(f"{what} must be a dict of column to (low, high), got {bounds!r}.")
+    d = sample.X.shape[1]
+    low, high = np.full(d, -np.inf), np.full(d, np.inf)
+    for j, (column, pair) in zip(columns(bounds, what, sample), bounds.items(), strict=True):
+        try:
+            a, b = pair
+            a, b = (-np.inf if a is None else float(a)), (np.inf if b is None else float(b))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidInput(
+                f"the {what} of column {column!r} must be (low, high), got {pair!r}."
+            ) from error
+        if math.isnan(a) or math.isnan(b) or a == np.inf or b == -np.inf or isinstance(pair, str):
+            raise InvalidInput(f"the {what} of column {column!r} must be numbers or None, got {pair!r}.")
+        if a > b:
+            raise InvalidInput(f"the {what} of column {column!r} leave nothing: {a:g} is above {b:g}.")
+        low[j], high[j] = a, b
+    return BoxSet(low, high)
+
+
+def columns(keys: Any, what: str, sample: Sample) -> list[int]:
+    """The positions of columns given by name or index, each of them once."""
+    found = [sample.column(key) for key in keys]
+    if len(set(found)) < len(found):
+        j = next(j for k, j in enumerate(found) if j in found[:k])
+        raise InvalidInput(f"{what} names {column_name(j, sample)} twice, by name and by index.")
+    return found
+
+
+def signs_of(label: Any, count: int, sample: Sample) -> Array:
+    """+1 or -1 for each of ``count`` regions, from one label for all or one for each."""
+    labels = list(label) if isinstance(label, (list, tuple, np.ndarray)) else [label]
+    if len(labels) not in (1, count):
+        raise InvalidInput(
+            f"there are {count} regions and {len(labels)} labels: give one for each, or one for all."
+        )
+    return np.broadcast_to([sample.sign(one) for one in labels], (count,))
+
+
+def column_name(j: int, sample: Sample, quoted: bool = True) -> str:
+    """A column as the user knows it."""
+    if sample.feature_names is None:
+        return f"column {j}"
+    name = sample.feature_names.tolist()[j]
+    return f"column {name!r}" if quoted else str(name)

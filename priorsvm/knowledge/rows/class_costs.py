@@ -1,0 +1,98 @@
+r"""Errors on one class cost more than on another."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...errors import InvalidInput
+from ...sample import Array, Sample
+from ..base import Knowledge, is_number
+
+
+class ClassCosts(Knowledge):
+    r"""Factor on C per class.
+
+    .. math:: J_{PK} = \sum_i (C_i - C)\,\xi_i, \qquad C_i = C \cdot \mathrm{costs}[y_i] .
+
+    Exact on every machine: it only reweights the rows. Virtual samples made of a row inherit its cost.
+    With more than two classes each row keeps the cost of its own class in all one-vs-rest machines.
+
+    Parameters
+    ----------
+    costs : dict of class to nonnegative factor, "balanced" or "brown"
+        Classes that are not listed cost 1. ``"balanced"`` gives class k the factor N / (K n_k), as
+        scikit-learn's ``class_weight`` has it; "brown" (Brown et al. 2000) the factor N / (2 scale n_k),
+        which on the squared hinge with C = 1 is the hard margin with
+        :math:`K_{ii} + \mathrm{scale}\, n_k / N`.
+    scale : float
+        The :math:`\lambda` of "brown".
+
+    References
+    ----------
+    Veropoulos, Campbell & Cristianini 1999; Brown et al. 2000; Lauer & Bloch 2008, eqs. (20)-(21), where
+    the constant depends on the convention: :math:`\frac12\|w\|^2 + C\sum\xi^2` goes with :math:`K + I/(2C)`.
+
+    Examples
+    --------
+    >>> from priorsvm import ClassCosts, PriorSVC
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["well", "well", "ill", "well"]
+    >>> PriorSVC(ClassCosts({"ill": 10})).fit(X, y).predict([[2.1]])
+    array(['ill'], dtype='<U4')
+    """
+
+    latex: ClassVar[dict[str, str]] = {"sample": r"\sum_{i} (C_i - C)\, \xi_i<p>"}
+    letters: ClassVar[dict[str, str]] = {"C_i": r"C \text{ times the cost of row } i"}
+
+    def __init__(self, costs: Any, scale: float = 0.1):
+        self.costs = costs
+        self.scale = scale
+
+    def __getstate__(self) -> dict[str, Any]:
+        # As pairs: skops has no keys but words and numbers, and classes may be True and False.
+        costs = list(self.costs.items()) if isinstance(self.costs, dict) else self.costs
+        return {**super().__getstate__(), "costs": costs}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        costs = state["costs"]
+        super().__setstate__({**state, "costs": dict(costs) if isinstance(costs, list) else costs})
+
+    @property
+    def takes_sparse(self) -> bool:
+        return True
+
+    @property
+    def takes_sets(self) -> bool:
+        return True
+
+    def validate(self, sample: Sample) -> None:
+        self._factors(sample)
+
+    def prepare(self, sample: Sample, state: Any) -> Sample:
+        return sample.with_factor(self._factors(sample)[np.searchsorted(sample.classes, sample.labels)])
+
+    def _factors(self, sample: Sample) -> Array:
+        """The factor of each class."""
+        if isinstance(self.costs, str):
+            # Counted in weights, so that a weight of 2 stands for a row that is there twice.
+            weight = sample.shares["svm"][: sample.n_train]
+            counts = np.array([weight[sample.labels == k].sum() for k in sample.classes])
+            counts[counts == 0] = np.inf  # nothing is left of that class to be costly
+            if self.costs == "balanced":
+                return weight.sum() / (len(counts) * counts)
+            if self.costs == "brown":
+                if not is_number(self.scale) or not 0 < self.scale < float("inf"):
+                    raise InvalidInput(f"scale must be a positive number, got {self.scale!r}.")
+                return weight.sum() / (2 * self.scale * counts)
+            raise InvalidInput(f"costs must be a dict, 'balanced' or 'brown', got {self.costs!r}.")
+        if not isinstance(self.costs, dict):
+            raise InvalidInput(
+                "costs must be a dict of class to factor, 'balanced' or 'brown', "
+                f"got {type(self.costs).__name__}."
+            )
+        for label, cost in self.costs.items():
+            sample.sign(label)
+            if not is_number(cost) or not 0 <= cost < float("inf"):
+                raise InvalidInput(f"the cost of class {label!r} must be a nonnegative number, got {cost!r}.")
+        return np.array([float(self.costs.get(k, 1.0)) for k in sample.classes.tolist()])

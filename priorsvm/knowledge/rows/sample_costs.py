@@ -1,0 +1,78 @@
+r"""Some rows are to be trusted more than others."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...errors import InvalidInput
+from ...sample import Sample
+from ..base import Knowledge
+
+
+class SampleCosts(Knowledge):
+    r"""Factor on C, and margin asked, per training row.
+
+    .. math:: J_{PK} = \sum_i (C_i - C)\,\xi_i, \qquad y_i f(x_i) \ge \rho_i - \xi_i .
+
+    With ``costs`` alone this is the weighted SVM; with ``margins`` the weighted-*margin* SVM of Wu & Srihari
+    (Lauer & Bloch cite it as a weighting of C; the paper itself moves the margin). Exact on every machine.
+
+    Parameters
+    ----------
+    costs, margins : array with one number per training row, function of (X, y), or None
+        Costs are nonnegative factors on C; None is 1. Margins are the nonnegative :math:`\rho_i`; None is 1.
+        Give them to ``fit`` as ``sample_costs__costs=...`` where cross-validation has to split them.
+
+    References
+    ----------
+    Wu & Srihari 2004; Lauer & Bloch 2008, section 4.1.2.
+
+    Examples
+    --------
+    >>> from priorsvm import PriorSVC, SampleCosts
+    >>> X, y = [[0.0], [1.0], [2.0], [1.4]], [0, 0, 1, 1]
+    >>> model = PriorSVC(SampleCosts()).fit(X, y, sample_costs__costs=[1, 1, 1, 0])
+    >>> model.predict([[1.4]])
+    array([0])
+    """
+
+    row_params: ClassVar[tuple[str, ...]] = ("costs", "margins")
+    latex: ClassVar[dict[str, str]] = {"sample": r"\sum_{i} (C_i - C)\, \xi_i<p>"}
+    letters: ClassVar[dict[str, str]] = {"C_i": r"C \text{ times the cost of row } i"}
+
+    def __init__(self, costs: Any = None, margins: Any = None):
+        self.costs = costs
+        self.margins = margins
+
+    @property
+    def takes_sparse(self) -> bool:
+        return True
+
+    @property
+    def takes_sets(self) -> bool:
+        return True
+
+    def validate(self, sample: Sample) -> None:
+        if self.costs is None and self.margins is None:
+            raise InvalidInput("neither costs nor margins were given, in the constructor or to fit.")
+        for parameter in self.row_params:
+            values = self.aligned(parameter, sample)
+            if values is None:
+                continue
+            if values.ndim != 1:
+                raise InvalidInput(
+                    f"{parameter} must be one number per training row, got shape {values.shape}."
+                )
+            if not (np.isfinite(values).all() and (values >= 0).all()):
+                bad = int(np.flatnonzero(~(np.isfinite(values) & (values >= 0)))[0])
+                raise InvalidInput(
+                    f"{parameter} must be nonnegative numbers; row {bad} has {float(values[bad])!r}."
+                )
+
+    def prepare(self, sample: Sample, state: Any) -> Sample:
+        costs, margins = self.aligned("costs", sample), self.aligned("margins", sample)
+        if costs is not None:
+            sample = sample.with_factor(costs)
+        return sample if margins is None else sample.with_margin(margins)

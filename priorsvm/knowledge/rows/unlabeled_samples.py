@@ -1,0 +1,91 @@
+r"""Samples nobody labelled, but whose class somebody supposes."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...errors import InvalidInput
+from ...sample import Array, Sample
+from ..base import Context, Knowledge, Verdict, check_points
+
+
+class UnlabeledSamples(Knowledge):
+    r"""Extra samples with supposed labels, trusted as much as their costs say.
+
+    .. math:: J_{PK} = C \sum_j \mathrm{costs}_j\, \tilde\xi_j, \qquad
+              \tilde y_j f(\tilde x_j) \ge \mathrm{margins}_j - \tilde\xi_j .
+
+    Exact on every machine. Class and sample costs speak about training rows and leave these alone.
+
+    Parameters
+    ----------
+    X : (m, d) array
+    y : (m,) array of classes of the training data, or one class for all
+    costs, margins : number or (m,) array
+        Factor on C, and margin asked, per extra sample.
+
+    References
+    ----------
+    Wang, Xue & Chan 2004; Wu & Srihari 2004; Lauer & Bloch 2008, section 4.1.2.
+
+    Examples
+    --------
+    >>> from priorsvm import PriorSVC, UnlabeledSamples
+    >>> extra = UnlabeledSamples([[0.8]], y=1, costs=0.5)
+    >>> PriorSVC(extra, C=10).fit([[0.0], [2.0]], [0, 1]).predict([[0.9]])
+    array([1])
+    """
+
+    adds_rows: ClassVar[bool] = True
+    latex: ClassVar[dict[str, str]] = {"sample": r"\sum_{j} C_j\, \tilde\xi_j<p>"}
+    letters: ClassVar[dict[str, str]] = {
+        "C_j": r"C \text{ times the cost of extra row } j",
+        r"\tilde\xi_j": r"\text{its slack}",
+    }
+
+    def __init__(self, X: Any, y: Any, costs: Any = 1.0, margins: Any = 1.0):
+        self.X = X
+        self.y = y
+        self.costs = costs
+        self.margins = margins
+
+    @property
+    def takes_sets(self) -> bool:
+        return True
+
+    def validate(self, sample: Sample) -> None:
+        self._rows(sample)
+
+    def prepare(self, sample: Sample, state: Any) -> Sample:
+        return sample.with_rows(*self._rows(sample))
+
+    def verify(self, f: Any, context: Context) -> Verdict:
+        X, y, _, margins = self._rows(context.sample)
+        return Verdict.at_points(y * f.value(X) - margins, X, "the margin at its samples", context.tol)
+
+    def _rows(self, sample: Sample) -> tuple[Array, Array, Array, Array]:
+        X = check_points("X", self.X, sample)
+        labels = np.asarray(self.y)
+        if labels.ndim == 0:
+            sample.sign(self.y)
+            labels = np.full(len(X), self.y)
+        if labels.shape != (len(X),):
+            raise InvalidInput(f"y has shape {labels.shape}, but X has {len(X)} rows: one label per row.")
+        y = np.array([sample.sign(label) for label in labels.tolist()])
+        return X, y, _per_row("costs", self.costs, len(X)), _per_row("margins", self.margins, len(X))
+
+
+def _per_row(name: str, value: Any, n: int) -> Array:
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(f"{name} must be numbers, got {value!r}.") from error
+    if array.shape not in {(), (n,)}:
+        raise InvalidInput(
+            f"{name} has shape {array.shape}: give one number, or one for each of the {n} rows of X."
+        )
+    if not (np.isfinite(array).all() and (array >= 0).all()):
+        raise InvalidInput(f"{name} must be nonnegative numbers, got {value!r}.")
+    return np.array(np.broadcast_to(array, (n,)))

@@ -1,0 +1,102 @@
+"""The search for worst moves on several workers, and on a cluster."""
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from priorsvm import RBF, FromFunction, InvariantLoss, PriorSVC, Shift, Translation
+from priorsvm._utils import parallel
+from priorsvm._utils.parallel import over_rows
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    chosen = np.flatnonzero(np.isin(y, (3, 8)))[:60]
+    return X[chosen] / 16, y[chosen]
+
+
+class Where:
+    """Which process did the work, beside the work."""
+
+    def __call__(self, rows):
+        import os
+
+        return np.column_stack([rows.sum(axis=1), np.full(len(rows), os.getpid())])
+
+
+def spread(monkeypatch, **configuration):
+    """The work done and the processes it was done in."""
+    monkeypatch.setattr(parallel, "LEAST", 0)
+    rows = np.arange(40.0).reshape(20, 2)
+    with joblib.parallel_config(**configuration):
+        found = over_rows(Where(), rows)
+    np.testing.assert_array_equal(found[:, 0], rows.sum(axis=1))
+    return set(found[:, 1].astype(int).tolist())
+
+
+def test_without_workers_it_runs_here(monkeypatch):
+    import os
+
+    assert spread(monkeypatch) == {os.getpid()}
+
+
+def test_little_work_is_not_sent_away():
+    import os
+
+    with joblib.parallel_config(n_jobs=2):
+        assert set(over_rows(Where(), np.ones((20, 2)))[:, 1]) == {os.getpid()}
+
+
+@pytest.mark.slow
+def test_several_processes(monkeypatch):
+    import os
+
+    assert os.getpid() not in spread(monkeypatch, n_jobs=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("multi_class", ["ovr", "joint"])
+def test_a_fit_with_workers_is_the_same_fit(monkeypatch, digits, multi_class):
+    X, y = digits
+    prior = InvariantLoss(Translation((8, 8), pixels=1), method="columns")
+    model = PriorSVC(prior, kernel=RBF(0.05), multi_class=multi_class).fit(X, y)
+    monkeypatch.setattr(parallel, "LEAST", 0)
+    again = PriorSVC(prior, kernel=RBF(0.05), multi_class=multi_class, n_jobs=2).fit(X, y)
+    np.testing.assert_allclose(again.decision_function(X), model.decision_function(X), atol=1e-12)
+
+
+@pytest.mark.slow
+def test_a_local_dask_cluster_looks_for_the_worst_moves(monkeypatch, digits):
+    distributed = pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
+    X, y = digits
+    gate = FromFunction(lambda rows, theta: rows * (1 + theta[0]), [[-0.2], [0.2]])
+    priors = [
+        InvariantLoss(Translation((8, 8), pixels=1), method="columns"),
+        InvariantLoss(gate, method="all"),
+    ]
+    exact = [PriorSVC(prior, kernel=RBF(0.05)).fit(X, y) for prior in priors]
+    monkeypatch.setattr(parallel, "LEAST", 0)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+        joblib.parallel_config(backend="dask"),
+    ):
+        assert joblib.effective_n_jobs(None) == 2
+        for prior, model in zip(priors, exact, strict=True):
+            again = PriorSVC(prior, kernel=RBF(0.05)).fit(X, y)
+            np.testing.assert_allclose(again.decision_function(X), model.decision_function(X), atol=1e-12)
+        assert client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.transition_log)) > 0
+
+
+@pytest.mark.slow
+def test_moves_in_between_are_looked_for_by_workers(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2)) + np.repeat([[2.0, 0.0], [-2.0, 0.0]], 20, axis=0)
+    y = np.repeat([0, 1], 20)
+    prior = InvariantLoss(Shift([0.6, 0.4]), continuous=True)
+    model = PriorSVC(prior, kernel=RBF(0.3)).fit(X, y)
+    monkeypatch.setattr(parallel, "LEAST", 0)
+    again = PriorSVC(prior, kernel=RBF(0.3), n_jobs=2).fit(X, y)
+    np.testing.assert_allclose(again.decision_function(X), model.decision_function(X), atol=1e-10)

@@ -1,0 +1,314 @@
+"""Sets of points against brute force: membership, bounds, least values, points, cells, common points."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.spatial import ConvexHull
+
+from priorsvm.errors import InvalidInput
+from priorsvm.knowledge.regions.sets import (
+    BoxSet,
+    EllipsoidSet,
+    LevelSet,
+    PolyhedronSet,
+    common_point,
+    everything,
+    joined,
+    only_touch,
+)
+
+
+def polytope(corners):
+    hull = ConvexHull(corners)
+    return PolyhedronSet(hull.equations[:, :-1], -hull.equations[:, -1])
+
+
+def corners_of(low, high):
+    return np.array(list(itertools.product(*zip(low, high, strict=True))))
+
+
+CORNERS = np.random.default_rng(0).normal(size=(9, 3))
+MATRIX = np.random.default_rng(1).normal(size=(3, 3))
+BOX = BoxSet(np.array([-1.0, 0.5, 2.0]), np.array([1.0, 0.75, 5.0]))
+POLYTOPE = polytope(CORNERS)
+ELLIPSOID = EllipsoidSet(np.array([1.0, -2.0, 0.5]), MATRIX)
+RING = LevelSet(
+    lambda X: np.abs(np.linalg.norm(X, axis=1, keepdims=True) - 1.0) - 0.2, np.full(3, -2.0), np.full(3, 2.0)
+)
+SETS = {"box": BOX, "polytope": POLYTOPE, "ellipsoid": ELLIPSOID, "ring": RING}
+
+
+def inside_by_hand(name, X):
+    if name == "box":
+        return ((X >= [-1.0, 0.5, 2.0]) & (X <= [1.0, 0.75, 5.0])).all(axis=1)
+    if name == "polytope":  # a mixture of the corners?
+        A = np.vstack([CORNERS.T, np.ones(9)])
+        return np.array([linprog(np.zeros(9), A_eq=A, b_eq=[*x, 1.0]).status == 0 for x in X])
+    if name == "ellipsoid":
+        return np.linalg.norm(np.linalg.solve(MATRIX, (X - [1.0, -2.0, 0.5]).T), axis=0) <= 1
+    return np.abs(np.sqrt((X**2).sum(axis=1)) - 1.0) <= 0.2
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_contains(name, rng):
+    low, high = SETS[name].box
+    X = rng.uniform(low - 0.2, high + 0.2, size=(300, 3))
+    expected = inside_by_hand(name, X)
+    assert expected.any()
+    assert not expected.all()
+    np.testing.assert_array_equal(SETS[name].contains(X), expected)
+
+
+def test_the_box_around_each():
+    np.testing.assert_allclose(POLYTOPE.box, [CORNERS.min(axis=0), CORNERS.max(axis=0)], atol=1e-9)
+    z = np.random.default_rng(2).normal(size=(400_000, 3))
+    surface = ELLIPSOID.centre + z / np.linalg.norm(z, axis=1, keepdims=True) @ MATRIX.T
+    np.testing.assert_allclose(ELLIPSOID.box, [surface.min(axis=0), surface.max(axis=0)], atol=1e-3)
+    assert all(s.bounded for s in SETS.values())
+
+
+@pytest.mark.parametrize("name", ["box", "polytope", "ellipsoid"])
+def test_lowest(name, rng):
+    s = SETS[name]
+    for _ in range(20):
+        w = rng.normal(size=3)
+        w[rng.integers(3)] *= rng.integers(2)
+        value, where = s.lowest(w)
+        assert w @ where == pytest.approx(value, abs=1e-9)
+        assert s.contains(where[None], 1e-8).all()
+        if name == "box":
+            least = (corners_of(*s.box) @ w).min()
+        elif name == "polytope":
+            least = (CORNERS @ w).min()
+        else:
+            least = w @ s.centre - np.sqrt(w @ MATRIX @ MATRIX.T @ w)
+        assert value == pytest.approx(least, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["box", "polytope", "ellipsoid"])
+@pytest.mark.parametrize("size", [0.0, 1e-12, 1e-9, 1e12])
+def test_lowest_of_tiny_weights(name, size):
+    w = size * np.array([0.3, -1.0, 0.5])
+    value, where = SETS[name].lowest(w)
+    reference = size * SETS[name].lowest(w / size)[0] if size else 0.0
+    assert value == pytest.approx(reference, rel=1e-9, abs=1e-300)
+    assert SETS[name].contains(where[None], 1e-8).all()
+
+
+def test_lowest_over_open_sides():
+    half = BoxSet(np.array([1.0, -np.inf]), np.array([np.inf, np.inf]))
+    assert half.lowest(np.array([2.0, 0.0]))[0] == 2.0
+    assert half.lowest(np.array([-2.0, 0.0]))[0] == -np.inf
+    assert half.lowest(np.array([1.0, 1e-3]))[0] == -np.inf
+    assert not half.bounded
+    wedge = PolyhedronSet(np.array([[-1.0, 0.0], [0.0, -1.0]]), np.array([-1.0, -2.0]))  # x >= 1, y >= 2
+    assert wedge.lowest(np.array([1.0, 3.0]))[0] == pytest.approx(7.0)
+    assert wedge.lowest(np.array([1.0, -1e-6]))[0] == -np.inf
+    np.testing.assert_array_equal(wedge.box, [[1.0, 2.0], [np.inf, np.inf]])
+    with pytest.raises(InvalidInput, match="not known in closed form"):
+        RING.lowest(np.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("B", "d", "empty"),
+    [
+        ([[1.0], [-1.0]], [0.0, -1.0], True),
+        ([[1.0], [-1.0]], [1.0, -1.0], False),  # one point
+        ([[1.0, 0.0], [-1.0, 0.0]], [0.0, -1e-3], True),
+        ([[0.0, 0.0]], [-1.0], True),
+        ([[0.0, 0.0]], [1.0], False),
+        ([[1.0, 1.0], [-1.0, 0.0], [0.0, -1.0]], [1.0, -0.6, -0.6], True),
+        ([[1.0, 1.0], [-1.0, 0.0], [0.0, -1.0]], [1.0, -0.4, -0.4], False),
+        ([[1e6, 1e6], [-1e6, 0.0], [0.0, -1e6]], [1e6, -6e5, -6e5], True),
+    ],
+)
+def test_empty(B, d, empty):
+    assert PolyhedronSet(np.array(B), np.array(d)).empty is empty
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("n", [1, 7, 200])
+def test_points_lie_inside_and_come_again(name, n):
+    s = SETS[name]
+    points = s.points(n, seed=3)
+    assert s.contains(points, 1e-7).all()
+    np.testing.assert_array_equal(points, s.points(n, seed=3))
+    if n == 200 and name != "ring":
+        assert len(points) >= n / 2
+        low, high = s.box
+        assert (np.ptp(points, axis=0) > 0.6 * (high - low)).all()
+        assert not np.array_equal(points, s.points(n, seed=4))
+
+
+def test_points_of_thin_sets():
+    segment = PolyhedronSet(
+        np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, 0.0], [-1.0, 0.0]]), np.array([0.0, 0, 1, 0])
+    )
+    points = segment.points(50)
+    assert len(points) >= 50
+    np.testing.assert_allclose(points[:, 0], points[:, 1], atol=1e-9)
+    assert np.ptp(points[:, 0]) > 0.9
+    disc = EllipsoidSet(np.zeros(3), np.array([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]]))
+    points = disc.points(64)
+    assert disc.flat
+    np.testing.assert_allclose(points[:, 2], 0.0, atol=1e-12)
+    assert disc.contains(points).all()
+    assert not disc.contains(np.array([[0.0, 0.0, 0.1]])).any()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SETS)
+def test_grid(name):
+    s = SETS[name]
+    points = s.grid(1000)
+    low, high = s.box
+    lines = [np.linspace(a, b, 10) for a, b in zip(low, high, strict=True)]
+    everywhere = np.array(list(itertools.product(*lines)))
+    expected = everywhere[inside_by_hand(name, everywhere)]
+    assert len(points) >= len(expected)  # a tolerance may keep the rim
+    assert {tuple(p) for p in np.round(expected, 9)} <= {tuple(p) for p in np.round(points, 9)}
+    assert s.contains(points, 1e-8).all()
+
+
+def test_a_grid_in_many_dimensions_is_refused():
+    with pytest.raises(InvalidInput, match=r"a grid in 30 dimensions .*draw them instead \(points=256\)"):
+        BoxSet(np.zeros(30), np.ones(30)).grid(256)
+
+
+@pytest.mark.parametrize("name", ["box", "polytope", "ellipsoid"])
+def test_meets_never_drops_a_cell_that_holds_a_point_of_the_set(name, rng):
+    s = SETS[name]
+    low, high = s.box
+    M, H = rng.uniform(low - 0.3, high + 0.3, size=(300, 3)), rng.uniform(0.01, 0.3, size=(300, 3))
+    kept = s.meets(M - H, M + H)
+    for m, h, meets in zip(M, H, kept, strict=True):
+        inside = m + h * rng.uniform(-1, 1, size=(200, 3))
+        assert meets or not s.contains(inside).any()
+    if name != "box":
+        assert not kept.all()
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_minima_find_the_least_value(name, rng):
+    s = SETS[name]
+    target = s.points(64, seed=1).mean(axis=0) + np.array([0.3, -0.2, 0.1])
+
+    def value(X):
+        return ((X - target) ** 2).sum(axis=1)
+
+    ends = s.minima(value, lambda X: 2 * (X - target), s.points(64, seed=2)[:10])
+    assert s.contains(ends, 1e-6).all()
+    low, high = s.box
+    dense = rng.uniform(low, high, size=(200_000, 3))
+    dense = dense[s.contains(dense)]
+    assert value(ends).min() <= value(dense).min() + 1e-4
+
+
+def test_a_constant_column_stays_put(rng):
+    flat = BoxSet(np.array([0.0, 2.0]), np.array([1.0, 2.0]))
+    ends = flat.minima(lambda X: (X**2).sum(axis=1), lambda X: 2 * X, flat.points(8))
+    np.testing.assert_allclose(ends, [[0.0, 2.0]] * len(ends), atol=1e-6)
+    assert (flat.points(16)[:, 1] == 2.0).all()
+    assert (flat.grid(16)[:, 1] == 2.0).all()
+
+
+# ---------------------------------------------------------------------- common points
+
+
+def shifted(s, by):
+    by = np.asarray(by, float)
+    if isinstance(s, BoxSet):
+        return BoxSet(s.low + by, s.high + by)
+    if isinstance(s, PolyhedronSet):
+        return PolyhedronSet(s.B, s.d + s.B @ by)
+    if isinstance(s, EllipsoidSet):
+        return EllipsoidSet(s.centre + by, s.A)
+    return LevelSet(lambda X: s.g(X - by), s.low + by, s.high + by)
+
+
+UNIT = {
+    "box": BoxSet(-np.ones(2), np.ones(2)),
+    "diamond": PolyhedronSet(np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]]), np.ones(4)),
+    "disc": EllipsoidSet(np.zeros(2), np.eye(2)),
+    "cup": LevelSet(lambda X: (X**2).sum(axis=1, keepdims=True) - 1.0, -np.ones(2), np.ones(2)),
+}
+# How far each reaches along (1, 1) / sqrt(2) from its middle.
+REACH = {"box": np.sqrt(2), "diamond": np.sqrt(0.5), "disc": 1.0, "cup": 1.0}
+
+
+@pytest.mark.parametrize("one", UNIT)
+@pytest.mark.parametrize("other", UNIT)
+def test_sets_that_slide_apart(one, other):
+    """Along the diagonal two sets meet until the sum of their reaches."""
+    reach = REACH[one] + REACH[other]
+    for part, meets in ((0.0, True), (0.9, True), (1.05, False), (3.0, False)):
+        a, b = UNIT[one], shifted(UNIT[other], part * reach * np.sqrt([0.5, 0.5]))
+        point = common_point(a, b)
+        assert (point is not None) is meets, (part, point)
+        if meets:
+            assert a.contains(point[None], 1e-6).all()
+            assert b.contains(point[None], 1e-6).all()
+
+
+def test_open_sets_meet_too():
+    left = BoxSet(np.array([-np.inf, -np.inf]), np.array([0.0, np.inf]))
+    right = BoxSet(np.array([0.0, 1.0]), np.array([np.inf, np.inf]))
+    np.testing.assert_allclose(common_point(left, right)[0], 0.0)
+    wedge = PolyhedronSet(np.array([[-1.0, -1.0]]), np.array([-10.0]))
+    point = common_point(left, wedge)
+    assert point[0] <= 1e-9
+    assert point.sum() >= 10 - 1e-9
+    assert common_point(shifted(right, [0.1, 0.0]), left) is None
+
+
+def as_polyhedron(box):
+    return PolyhedronSet(*box.inequalities)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_boxes_are_joined_column_by_column_as_a_linear_programme_joins_them(seed):
+    rng = np.random.default_rng(seed)
+    a, b, space = (
+        BoxSet(*np.sort(np.round(rng.normal(size=(2, 3)) * reach, 1), axis=0)) for reach in (1.0, 1.0, 3.0)
+    )
+    along = np.diag(rng.choice([-2.0, 0.5], size=3))[rng.random(3) < 0.7]
+    found, same = joined(a, b, along, space), joined(as_polyhedron(a), as_polyhedron(b), along, space)
+    assert (found is None) == (same is None)
+    for pair in (found, same) if found is not None else ():
+        x, y = (point[None] for point in pair)
+        assert a.contains(x, 1e-7)[0] and b.contains(y, 1e-7)[0]  # noqa: PT018
+        assert space.contains(np.vstack([x, y]), 1e-7).all()
+        sign = np.sign(along).sum(axis=0)
+        assert np.all(np.where(sign == 0, np.abs(y - x) <= 1e-7, sign * (y - x) >= -1e-7))
+
+
+def test_sets_of_other_kinds_are_joined_where_a_way_leads():
+    left, right = EllipsoidSet(np.array([-1.0, 0.0]), 0.3 * np.eye(2)), BoxSet(np.ones(2), 2 * np.ones(2))
+    ring = LevelSet(lambda X: (X**2).sum(axis=1, keepdims=True) - 0.25, -np.ones(2), np.ones(2))
+    across, both = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [0.0, 2.0]])
+    anywhere = everything(2)
+    assert joined(left, right, across, anywhere) is None
+    x, y = joined(left, right, both, anywhere)
+    assert left.contains(x[None], 1e-6)[0]
+    assert right.contains(y[None], 1e-6)[0]
+    assert np.all(y > x)
+    assert joined(left, right, both, BoxSet(-np.ones(2), np.array([0.9, 2.0]))) is None  # the way is cut
+    x, y = joined(left, ring, across, anywhere)
+    assert ring.contains(y[None])[0]
+    assert x[1] == y[1]
+    assert joined(ring, left, across, anywhere) is None
+
+
+def test_sets_that_only_touch():
+    unit = BoxSet(np.zeros(2), np.array([1.0, 1e9]))
+    beside, over = (
+        BoxSet(np.array([1.0, 0.0]), np.array([2.0, 1e9])),
+        BoxSet(np.full(2, 0.5), np.full(2, 2.0)),
+    )
+    assert only_touch(unit, beside)
+    assert only_touch(as_polyhedron(unit), beside)
+    assert not only_touch(unit, over)
+    flat = BoxSet(np.array([0.5, 0.5]), np.array([0.5, 2.0]))  # has nothing but a border
+    assert not only_touch(unit, flat)

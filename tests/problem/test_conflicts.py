@@ -1,0 +1,529 @@
+"""Hard knowledge that contradicts itself: found exactly where it does, and named no wider than it is."""
+
+import itertools
+import re
+import warnings
+
+import cvxpy as cp
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import linprog
+from scipy.spatial import ConvexHull
+
+from priorsvm import (
+    RBF,
+    Box,
+    Ellipsoid,
+    InvarianceHint,
+    Knowledge,
+    Monotone,
+    OddnessHint,
+    Polyhedron,
+    PriorSVC,
+    Region,
+    Rule,
+    Shift,
+    Terms,
+)
+from priorsvm.errors import CollapsedModel, Infeasible
+
+NAMES = ("age", "dose", "mass")
+
+
+def corners_of(low, high):
+    return np.array(list(itertools.product(*zip(low, high, strict=True))))
+
+
+def can_all_hold(sets):
+    """Whether some (w, b) has s (w'x + b) >= 1 at all corners x of every (corners, s): a linear programme."""
+    rows = np.vstack([-s * np.column_stack([corners, np.ones(len(corners))]) for corners, s in sets])
+    answer = linprog(np.zeros(rows.shape[1]), A_ub=rows, b_ub=-np.ones(len(rows)), bounds=(None, None))
+    assert answer.status in (0, 2)
+    return answer.status == 0
+
+
+def named_in(message):
+    """The blocks a message blames, in their quotes."""
+    blamed = message.partition("These conflict: ")[2].partition(" (removing")[0]
+    return re.findall(r"(?:^|\) and )'([a-z][a-z0-9_]*)'", blamed)
+
+
+def block_of(corners, sign, kind, rng):
+    """A block that speaks of the hull of some corners, and the corners it really speaks of."""
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    d = len(low)
+    if kind == "polyhedron" and len(corners) > d > 1:
+        hull = ConvexHull(corners)
+        return Polyhedron(hull.equations[:, :-1], -hull.equations[:, -1], int(sign > 0), hard=True), corners
+    if kind == "rule":
+        text = " and ".join(
+            f"{n} between {a!r} and {b!r}"
+            for n, a, b in zip(NAMES, low.tolist(), high.tolist(), strict=False)
+        )
+        return Rule(text, int(sign > 0), hard=True), corners_of(low, high)
+    return Box({j: (low[j], high[j]) for j in range(d)}, int(sign > 0), hard=True), corners_of(low, high)
+
+
+def consistent(rng, d):
+    """Sets on the right sides of a known plane, with room."""
+    w, b = rng.normal(size=d), rng.normal()
+    w *= 2 / np.linalg.norm(w)
+    sets = []
+    for _ in range(rng.integers(2, 6)):
+        kind = rng.choice(["box", "polyhedron", "rule"])
+        sign = rng.choice([-1, 1])
+        corners = rng.normal(size=d) + 0.3 * rng.normal(size=(d + 2, d))
+        if kind != "polyhedron":
+            corners = corners_of(corners.min(axis=0), corners.max(axis=0))
+        lack = 1.2 - (sign * (corners @ w + b)).min()
+        if lack > 0:
+            corners = corners + sign * lack * w / (w @ w)
+        sets.append((corners, sign, kind))
+    return sets
+
+
+def contradictory(rng, d):
+    """Opposite sets whose hulls meet, and some others that do no harm on their own."""
+    how = rng.choice(["overlap", "radon"])
+    middle = rng.normal(size=d)
+    if how == "overlap":
+        cloud = middle + 0.4 * rng.normal(size=(2, d + 3, d))
+        cloud -= cloud.mean(axis=1, keepdims=True) - middle  # both hulls hold the middle
+        kinds = rng.choice(["box", "polyhedron", "rule"], size=2)
+        sets = [(cloud[0], 1, kinds[0]), (cloud[1], -1, kinds[1])]
+    else:  # d + 2 points always fall into two groups whose hulls meet
+        points = rng.normal(size=(d + 2, d))
+        dependence = np.linalg.svd(np.column_stack([points, np.ones(d + 2)]).T)[2][-1]
+        sets = [(p[None], 1 if c > 0 else -1, "box") for p, c in zip(points, dependence, strict=True)]
+    extra = [
+        (rng.normal(size=(1, d)) + 0.05 * rng.normal(size=(d + 2, d)), rng.choice([-1, 1]), "polyhedron")
+    ]
+    sets += extra * int(rng.integers(2))
+    order = rng.permutation(len(sets))
+    return [sets[i] for i in order]
+
+
+def fitted(sets, rng, **parameters):
+    d = sets[0][0].shape[1]
+    prior, spoken = None, {}
+    for k, (corners, sign, kind) in enumerate(sets):
+        block, really = block_of(np.asarray(corners), sign, kind, rng)
+        name = f"rule_{chr(97 + k)}"
+        spoken[name] = (really, sign)
+        prior = block.named(name) if prior is None else prior + block.named(name)
+    X = pd.DataFrame(rng.normal(size=(12, d)), columns=NAMES[:d])
+    y = np.arange(12) % 2
+    try:
+        return PriorSVC(prior, **parameters).fit(X, y), spoken
+    except Infeasible as error:
+        return error, spoken
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.CollapsedModel")  # rules of one class leave a constant
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+@pytest.mark.parametrize("seed", range(5))
+def test_consistent_rules_fit(seed, norm):
+    rng = np.random.default_rng([seed, 1])
+    for _ in range(10):
+        model, spoken = fitted(consistent(rng, int(rng.integers(1, 4))), rng, norm=norm)
+        assert can_all_hold(list(spoken.values()))
+        assert isinstance(model, PriorSVC), model
+        for corners, sign in spoken.values():
+            assert (sign * (corners @ model.coef_[0] + model.intercept_[0])).min() > 1 - 1e-5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+@pytest.mark.parametrize("seed", range(5))
+def test_contradictions_are_named_and_minimal(seed, norm):
+    rng = np.random.default_rng([seed, 2])
+    for _ in range(10):
+        error, spoken = fitted(contradictory(rng, int(rng.integers(1, 4))), rng, norm=norm)
+        assert not can_all_hold(list(spoken.values()))
+        assert isinstance(error, Infeasible)
+        named = named_in(str(error))
+        assert named, str(error)
+        assert len(set(named)) == len(named)
+        assert set(named) <= set(spoken)
+        assert not can_all_hold([spoken[name] for name in named])
+        for name in named:
+            rest = [spoken[other] for other in named if other != name]
+            assert not rest or can_all_hold(rest), (name, named)
+        assert "hard=False" in str(error)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame(rng.normal(size=(20, 2)), columns=["age", "dose"])
+    return X, np.where(X["age"] + 0.3 * rng.normal(size=20) > 0, "ill", "well")
+
+
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.CollapsedModel")
+def test_softening_any_named_block_restores_the_fit(frame):
+    X, y = frame
+    prior = (
+        Rule("age >= 0.5 and dose >= 0", "ill", hard=True).named("old")
+        + Rule("age <= -1", "well", hard=True).named("young")
+        + Rule("dose between 0 and 1 and age >= 0", "well", hard=True).named("mild")
+    )
+    with pytest.raises(Infeasible) as caught:
+        PriorSVC(prior).fit(X, y)
+    message = str(caught.value)
+    assert set(named_in(message)) == {"old", "mild"}
+    assert "'age >= 0.5 and dose >= 0' is 'ill'" in message
+    assert "removing any one restores feasibility" in message
+    for name in ("old", "mild"):
+        PriorSVC(prior.__sklearn_clone__().set_params(**{f"{name}__hard": False})).fit(X, y)
+    with pytest.raises(Infeasible):
+        PriorSVC(prior.__sklearn_clone__().set_params(young__hard=False)).fit(X, y)
+
+
+def test_one_block_can_contradict_itself(frame):
+    X, y = frame
+    block = Box([{"age": (0, 1)}, {"age": (0.5, 2)}], label=["ill", "well"], hard=True)
+    for kernel in ("linear", RBF(0.5)):
+        with pytest.raises(Infeasible, match=r"'box'.*removing it restores"):
+            PriorSVC(block, kernel=kernel).fit(X, y)
+
+
+def test_a_rule_against_the_sign_of_a_weight(frame):
+    X, y = frame
+    prior = Monotone({"age": -1}, hard=True, label="ill").named("falls") + Box(
+        [{"age": (1, 2), "dose": (0, 0)}, {"age": (-2, -1), "dose": (0, 0)}], ["ill", "well"], hard=True
+    )
+    with pytest.raises(Infeasible) as caught:
+        PriorSVC(prior).fit(X, y)
+    assert set(named_in(str(caught.value))) == {"falls", "box"}
+
+
+# ---------------------------------------------------------------------- kernel machines
+
+
+BLOCKS = {
+    "box": lambda x, label: Box({"age": (x - 1, x + 1), "dose": (-1, 1)}, label, hard=True),
+    "disc": lambda x, label: Ellipsoid([x, 0.0], 1.0, label, hard=True),
+    "diamond": lambda x, label: Polyhedron(
+        [[1, 1], [1, -1], [-1, 1], [-1, -1]], [1 + x, 1 + x, 1 - x, 1 - x], label, hard=True
+    ),
+    "rule": lambda x, label: Rule(
+        f"age between {x - 1} and {x + 1} and dose between -1 and 1", label, hard=True
+    ),
+    "region": lambda x, label: Region(
+        lambda X: (X[:, 0] - x) ** 2 + X[:, 1] ** 2 - 1,
+        None,
+        label,
+        hard=True,
+        within={0: (x - 1, x + 1), 1: (-1, 1)},
+    ),
+}
+
+
+@pytest.mark.parametrize("one", BLOCKS)
+@pytest.mark.parametrize("other", BLOCKS)
+def test_opposite_regions_that_meet_are_refused_before_solving(frame, one, other, monkeypatch):
+    X, y = frame
+    prior = BLOCKS[one](0.0, "ill").named("first") + BLOCKS[other](1.8, "well").named("second")
+    monkeypatch.setattr("priorsvm.solve.round.Round.solve", lambda *_: pytest.fail("solved"))
+    with pytest.raises(Infeasible) as caught:
+        PriorSVC(prior, kernel=RBF(0.5)).fit(X, y)
+    message = str(caught.value)
+    assert named_in(message) == ["first", "second"]
+    if one == "rule":
+        assert "'age between -1.0 and 1.0 and dose between -1 and 1' is 'ill'" in message
+    point = np.array([float(v.split()[-1]) for v in re.search(r"the point \((.*)\)", message)[1].split(", ")])
+    assert -1.001 <= point[0] - 1.8 <= 1.001
+    assert -1.001 <= point[0] <= 1.001
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pair", [("box", "disc"), ("diamond", "rule"), ("disc", "region")])
+def test_opposite_regions_that_do_not_meet_fit(frame, pair):
+    X, y = frame
+    prior = BLOCKS[pair[0]](0.0, "well").named("first") + BLOCKS[pair[1]](2.6, "ill").named("second")
+    model = PriorSVC(prior, kernel=RBF(0.5)).fit(X, y)
+    values = model.decision_function(pd.DataFrame([[0.0, 0.0], [2.6, 0.0]], columns=["age", "dose"]))
+    assert values[0] > 1 - 1e-3  # "well" is classes_[1]
+    assert values[1] < -1 + 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["soft", "weight", "same class"])
+def test_only_hard_opposite_regions_of_some_weight_are_opposed(frame, how):
+    X, y = frame
+    first, second = BLOCKS["box"](0.0, "ill"), BLOCKS["box"](0.5, "ill" if how == "same class" else "well")
+    if how == "soft":
+        second.set_params(hard=False)
+    prior = first.named("first") + (0 if how == "weight" else 1) * second.named("second")
+    assert isinstance(PriorSVC(prior, kernel=RBF(0.5)).fit(X, y), PriorSVC)
+
+
+def test_a_region_that_asks_little_is_no_contradiction(frame):
+    """f >= 1 on the box and -f >= -2 on the disc agree."""
+    X, y = frame
+    lax = Region(
+        lambda X: (X**2).sum(axis=1) - 1, None, "ill", h=-2.0, hard=True, within={0: (-1, 1), 1: (-1, 1)}
+    )
+    model = PriorSVC(Box({0: (-0.2, 0.2), 1: (-0.2, 0.2)}, "well", hard=True) + lax, kernel=RBF(0.5)).fit(
+        X, y
+    )
+    value = model.decision_function(pd.DataFrame([[0.0, 0.0]], columns=["age", "dose"]))[0]
+    assert 1 - 1e-3 < value < 2 + 1e-3
+
+
+def test_a_cover_that_is_too_coarse_is_no_conflict(frame):
+    """Regions 0.1 apart: a contradiction of cells, not of the knowledge."""
+    from priorsvm.errors import CoverTooCoarse
+
+    X, y = frame
+    prior = Box({0: (-1, 0), 1: (-1, 1)}, "well", hard=True, method="guaranteed", max_cells=2).named(
+        "left"
+    ) + Box({0: (0.1, 1), 1: (-1, 1)}, "ill", hard=True, method="guaranteed", max_cells=2).named("right")
+    with pytest.raises(CoverTooCoarse, match=r"'(left|right)'.*max_cells"):
+        PriorSVC(prior, kernel=RBF(2.0)).fit(X, y)
+
+
+# ---------------------------------------------------------------------- contradictions for every f
+
+
+@pytest.fixture(scope="module")
+def wine():
+    from sklearn.datasets import load_wine
+
+    table = load_wine(as_frame=True)
+    return table.data, np.array(["barolo", "grignolino", "barbera"])[table.target]
+
+
+STRONG = Rule("alcohol >= 14", "grignolino", hard=True).named("strong")
+LIGHT = Rule("alcohol <= 12", "barolo", hard=True).named("light")
+RISES = Monotone({"alcohol": +1}, label="barolo", hard=True).named("rises")
+
+
+@pytest.fixture
+def unsolved(monkeypatch):
+    monkeypatch.setattr("priorsvm.solve.round.Round.solve", lambda *_: pytest.fail("solved"))
+
+
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+def test_a_score_that_must_not_fall_and_has_to_is_refused_before_any_machine_is_fitted(wine, norm, unsolved):
+    with pytest.raises(Infeasible) as caught:
+        PriorSVC(STRONG + LIGHT + RISES, kernel="rbf", scale="standard", norm=norm).fit(*wine)
+    message = str(caught.value)
+    assert named_in(message) == ["strong", "light", "rises"]
+    assert "No score of 'barolo' against the other classes" in message
+    assert (
+        "With f the score of 'barolo', 'light' asks for f >= 1 at (alcohol 12), 'strong' for f <= -1 at "
+        "(alcohol 14), all else alike, and 'rises' forbids f to fall on the way." in message
+    )
+
+
+def test_a_linear_machine_says_where_too_and_that_its_list_is_short(wine):
+    X, y = wine
+    two = y != "barbera"
+    with pytest.raises(Infeasible, match=r"removing any one restores.*\(alcohol 12\)") as caught:
+        PriorSVC(STRONG + LIGHT + RISES, scale="standard").fit(X[two], y[two])
+    assert named_in(str(caught.value)) == ["strong", "light", "rises"]
+    assert PriorSVC().fit(X[two], y[two]).classes_[1] == "grignolino"  # and yet the user spoke of the other
+    assert (
+        "With f the score of 'barolo', 'light' asks for f >= 1 at (alcohol 12), 'strong' for f <= -1 at "
+        "(alcohol 14), all else alike, and 'rises' forbids f to fall on the way." in str(caught.value)
+    )
+
+
+@pytest.mark.parametrize("shape", ["disc", "diamond", "region", "box"])
+def test_the_way_along_which_f_must_not_fall_joins_regions_of_every_kind(frame, shape, unsolved):
+    X, y = frame
+    prior = BLOCKS[shape](-1.5, "ill") + BLOCKS[shape](1.5, "well").named("other")
+    wide = {"age": (-3, 3), "dose": (-3, 3)}
+    rises = Monotone({"age": +1}, label="ill", hard=True, within=wide)
+    idle = Monotone({"dose": +1}, label="ill", hard=True, within=wide).named("idle")
+    with pytest.raises(Infeasible) as caught:
+        PriorSVC(prior + idle + rises, kernel=RBF(0.5)).fit(X, y)
+    assert "'monotone' forbids f to fall" in str(caught.value)
+    assert "'idle'" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "monotone",
+    [
+        Monotone({"age": -1}, label="ill", hard=True),  # the other way
+        Monotone({"age": +1}, label="ill"),  # soft
+        Monotone({"dose": +1}, label="ill", hard=True),  # another column
+        Monotone({"age": +1}, label="ill", hard=True, within={"age": (-3, 0)}),  # ends before the other
+        Monotone({"age": +1}, label="ill", hard=True, method="points"),  # at some points only
+    ],
+    ids=str,
+)
+def test_what_f_can_do_is_not_refused(frame, monotone):
+    from priorsvm.solve.loop import refuse_conflicts
+
+    X, y = frame
+    prior = BLOCKS["box"](-1.5, "ill") + BLOCKS["box"](1.5, "well").named("other") + monotone
+    task = PriorSVC(prior, kernel=RBF(0.5))._task(X, y, None, {})
+    refuse_conflicts(task.spec, list(task.prior), task.samples[0])
+
+
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+def test_regions_and_hints_that_speak_of_the_same_points(frame, norm, unsolved):
+    X, y = frame
+    left, right = BLOCKS["box"](-1.0, "ill").named("left"), BLOCKS["box"](1.5, "well").named("right")
+    hint, odd = InvarianceHint(Shift([2.5, 0.0]), hard=True), OddnessHint(hard=True)
+    with pytest.raises(Infeasible) as caught:
+        PriorSVC(left + right + hint, kernel=RBF(0.5), norm=norm).fit(X, y)
+    assert named_in(str(caught.value)) == ["left", "right", "invariance_hint"]
+    both = BLOCKS["box"](1.0, "well").named("mirror") + odd + BLOCKS["box"](-1.0, "well").named("image")
+    with pytest.raises(Infeasible, match=r"'mirror'.*'oddness_hint'.*'image'"):
+        PriorSVC(both, kernel=RBF(0.5), norm=norm).fit(X, y)
+
+
+def test_a_hint_that_joins_no_points_of_the_regions_is_no_conflict(frame):
+    from priorsvm.solve.loop import refuse_conflicts
+
+    X, y = frame
+    prior = BLOCKS["box"](-1.0, "ill") + BLOCKS["box"](1.5, "well").named("right")
+    prior = prior + InvarianceHint(Shift([0.0, 2.5]), hard=True)
+    task = PriorSVC(prior, kernel=RBF(0.5))._task(X, y, None, {})
+    refuse_conflicts(task.spec, list(task.prior), task.samples[0])
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_regions_that_only_touch_are_said_to(frame, kernel):
+    X, y = frame
+    note = r"They meet at their borders only, which belong to both \(< and > mean <= and >=\): leave a gap"
+    for above, below in (("age > 0.1", "age < 0.1"), ("age + dose > 0.1", "age + dose < 0.1")):
+        with pytest.raises(Infeasible, match=note):
+            PriorSVC(Rule(above, "ill", hard=True) + Rule(below, "well", hard=True), kernel=kernel).fit(X, y)
+    with pytest.raises(Infeasible) as caught:
+        PriorSVC(
+            Rule("age > 0.1", "ill", hard=True) + Rule("age < 0.2", "well", hard=True), kernel=kernel
+        ).fit(X, y)
+    assert "borders" not in str(caught.value)
+
+
+# ---------------------------------------------------------------------- what no norm in reach can do
+
+
+class At(Knowledge):
+    """The signs of f at points."""
+
+    def __init__(self, points, signs, hard=True):
+        self.points, self.signs, self.hard = points, signs, hard
+
+    def centres(self, sample, state):
+        return self.points
+
+    def build(self, f, context):
+        return Terms(constraints={"at": cp.multiply(self.signs, f(self.points)) >= 1})
+
+
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+def test_what_only_an_absurd_norm_could_do_is_named_and_not_called_impossible(frame, norm):
+    X, y = frame
+    places = np.column_stack([np.linspace(0.0, 0.02, 12), np.zeros(12)])
+    up, down = At(places[::2], np.ones(6)).named("up"), At(places[1::2], -np.ones(6)).named("down")
+    free = Rule("age >= 1", "ill", hard=True).named("free")
+    with pytest.raises(Infeasible) as caught:
+        PriorSVC(up + free + down, kernel="rbf", norm=norm).fit(X, y)
+    message = str(caught.value)
+    assert re.search(r"with a norm below \S+, .* together: 'up' and 'down'\. Every such f misses", message)
+    assert "No decision function satisfies every" not in message
+
+
+@pytest.mark.parametrize("step", [1e-6, 1e-5, 2e-5])
+def test_least_violation_within_a_norm_is_what_numpy_finds(frame, step):
+    """Of +1 at a and -1 at b, the best f of norm R misses 1 - R |k_a - k_b| / 2."""
+    from priorsvm.problem import diagnose
+    from priorsvm.problem.assemble import Compiled
+    from priorsvm.solve.solvers import least
+
+    X, y = frame
+    points = np.array([[0.0, 0.0], [step, 0.0]])
+    prior = At(points[:1], np.ones(1)).named("one") + At(points[1:], -np.ones(1)).named("two")
+    task = PriorSVC(prior, kernel=RBF(0.5))._task(X, y, None, {})
+    compiled = Compiled(task.spec, list(task.prior), {}, task.samples[0])
+    kernel = RBF(0.5)
+    apart = np.sqrt(2 - 2 * kernel(points[:1], points[1:])[0, 0])
+    limit = diagnose._largest_norm(compiled)
+    expected = 1 - limit * apart / 2
+    assert 0.1 < expected < 0.99
+    bounds = []
+
+    def remembered(problem, reach):
+        bounds.append(least(problem, reach))
+        return bounds[-1]
+
+    message = str(diagnose.beyond_reach(compiled, remembered))
+    assert bounds[0] == pytest.approx(expected, abs=2e-3)
+    assert bounds[0] <= expected + 1e-4
+    assert float(re.search(r"by (\S+) or more", message)[1]) == np.floor(100 * bounds[0]) / 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, 60, 20))
+def test_a_composition_that_fits_is_never_called_a_conflict(start):
+    """Every check is made of random machines that were fitted: none of them may object to what was done."""
+    from benchmarks.compositions import composition
+    from priorsvm.errors import PriorSVMError
+    from priorsvm.problem import diagnose
+    from priorsvm.solve.loop import refuse_conflicts
+    from priorsvm.solve.solvers import is_infeasible, least
+
+    checked = 0
+    for seed in range(start, start + 20):
+        model, X, y = composition(seed)
+        model.set_params(max_rounds=5)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                model.fit(X, y)
+            except PriorSVMError:
+                continue
+        for machine in model._machines:
+            hard = [m for m in machine.members if getattr(m.block, "hard", False) and m.weight > 0]
+            if hard:
+                refuse_conflicts(machine.spec, machine.members, machine.training)
+                assert diagnose.conflict_error(machine.problem, is_infeasible, least) is None, seed
+                checked += 1
+    assert checked >= 1
+
+
+def test_rules_without_a_common_point_that_no_line_keeps_say_why():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (20, 2))
+    y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+    low, high = (-0.8, -0.5), (0.5, 0.8)
+    same, other = (
+        Box([{0: a, 1: b} for a, b in places], label=label, hard=True).named(name)
+        for name, label, places in (
+            ("same", 1, [(low, low), (high, high)]),
+            ("other", -1, [(low, high), (high, low)]),
+        )
+    )
+    with pytest.raises(Infeasible, match=r"'same'.*'other'.* No point is claimed .* a kernel may\.$"):
+        PriorSVC(same + other).fit(X, y)
+    PriorSVC(same + other, kernel="rbf").fit(X, y)
+
+
+def test_where_a_point_is_common_no_kernel_is_recommended():
+    X, y = [[0.0, 0.0], [1.0, 1.0]], [0, 1]
+    ill, well = (
+        Box({0: (0.2, 0.8)}, label=k, hard=True).named(name) for k, name in enumerate(("well", "ill"))
+    )
+    with pytest.raises(Infeasible) as caught:
+        PriorSVC(ill + well).fit(X, y)
+    assert "Both speak about the point" in str(caught.value)
+    assert "a kernel may" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_common_point_is_found_before_any_of_many_machines_is_fitted(kernel):
+    X = pd.DataFrame({"age": np.arange(12.0), "dose": np.tile([0.0, 1.0, 2.0], 4)})
+    old = Rule("age >= 5", label="c", hard=True).named("old")
+    young = Rule("age <= 6", label="b", hard=True).named("young")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CollapsedModel)
+        with pytest.raises(Infeasible, match=r"'old'.*'young'.*Both speak about the point"):
+            PriorSVC(old + young, kernel=kernel, scale="standard").fit(X, np.repeat(["a", "b", "c"], 4))
+    assert not [w for w in caught if w.category is CollapsedModel]

@@ -1,0 +1,112 @@
+"""Residuals on problems of every kind of variable and cone, against perturbations that must be seen."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from priorsvm.problem.diagnose import Residuals, residuals
+
+
+def bounded():
+    x = cp.Variable(4, bounds=[-1, np.array([0.5, 1, 1, 2.0])])
+    return cp.Problem(cp.Minimize(cp.sum_squares(x - np.array([3.0, 0.2, -4.0, 1.0])))), x
+
+
+def signed():
+    x, z = cp.Variable(3, nonneg=True), cp.Variable(2, nonpos=True)
+    return cp.Problem(cp.Minimize(cp.sum_squares(x + 1) + cp.sum_squares(z - 2) + cp.sum(x))), x
+
+
+def semidefinite_variable():
+    A = np.array([[1.0, 2.0], [2.0, -3.0]])
+    X = cp.Variable((2, 2), PSD=True)
+    return cp.Problem(cp.Minimize(cp.sum_squares(X - A))), X
+
+
+def symmetric():
+    A = np.array([[1.0, 5.0], [2.0, -3.0]])
+    X = cp.Variable((2, 2), symmetric=True)
+    return cp.Problem(cp.Minimize(cp.sum_squares(X - A)), [X + np.eye(2) >> 0, cp.trace(X) <= 0.5]), X
+
+
+def cones():
+    x, t = cp.Variable((3, 4)), cp.Variable(4)
+    rng = np.random.default_rng(0)
+    target = rng.normal(size=(3, 4))
+    constraints = [cp.SOC(t, x, axis=0), t <= 0.5, cp.sum(x) == 0.2]
+    return cp.Problem(cp.Minimize(cp.sum_squares(x - target) + cp.sum(t)), constraints), x
+
+
+def cones_by_row():
+    x, t = cp.Variable((4, 3)), cp.Variable(4)
+    target = np.random.default_rng(1).normal(size=(4, 3))
+    return cp.Problem(
+        cp.Minimize(cp.sum_squares(x - target) + cp.sum(t)), [cp.SOC(t, x, axis=1), t <= 0.5]
+    ), x
+
+
+def stacked_semidefinite():
+    M = cp.Variable((3, 2, 2))
+    target = np.random.default_rng(2).normal(size=(3, 2, 2))
+    symmetric = [M[:, 0, 1] == M[:, 1, 0]]
+    return cp.Problem(cp.Minimize(cp.sum_squares(M - target)), [cp.constraints.PSD(M), *symmetric]), M
+
+
+def linear():
+    x = cp.Variable(3)
+    return cp.Problem(cp.Minimize(np.array([1.0, 2.0, -1.0]) @ x), [x >= -1, x <= 2, cp.sum(x) == 1]), x
+
+
+PROBLEMS = [
+    bounded,
+    signed,
+    semidefinite_variable,
+    symmetric,
+    cones,
+    cones_by_row,
+    stacked_semidefinite,
+    linear,
+]
+
+
+@pytest.mark.parametrize("make", PROBLEMS)
+def test_optimum_passes_and_perturbations_do_not(make):
+    problem, x = make()
+    problem.solve(solver="CLARABEL")
+    found = residuals(problem)
+    assert found.worst < 1e-6, found
+    best = x.value.copy()
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        step = rng.normal(size=x.shape)
+        if x.attributes["symmetric"] or x.attributes["PSD"]:
+            step = step + step.T
+        x.save_value(best + 0.2 * step)
+        assert residuals(problem).worst > 1e-3
+
+
+def test_gap_does_not_cancel():
+    """The multiplier's share and the bound's share of the complementarity add up; they have one sign."""
+    x = cp.Variable(2, nonneg=True)
+    problem = cp.Problem(cp.Minimize(cp.sum(x)), [x[0] <= 3])
+    problem.solve(solver="CLARABEL")
+    x.save_value(np.array([1.0, 1.0]))
+    problem.constraints[0].dual_variables[0].save_value(np.array(1.0))
+    # L = x0 + x1 + 1 (x0 - 3): reduced gradient (2, 1), complementarity 2*1 + 1*1 + 1*(3 - 1) = 5
+    assert residuals(problem).gap == pytest.approx(5.0 / 3.0)
+
+
+def test_text_names_all_four():
+    problem, _ = linear()
+    problem.solve(solver="CLARABEL")
+    text = str(residuals(problem))
+    assert all(word in text for word in ("primal", "dual", "stationarity", "gap"))
+
+
+@pytest.mark.parametrize("part", ["primal", "gap"])
+def test_a_residual_that_is_not_a_number_is_the_worst(part):
+    """Stationarity and distance of multipliers cannot always be had; these two can."""
+    nan = float("nan")
+    known = {"primal": 0.0, "dual": nan, "stationarity": nan, "gap": 1e-9}
+    assert Residuals(**known).worst == 1e-9
+    assert Residuals(**{**known, part: nan}).worst == float("inf")
