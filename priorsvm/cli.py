@@ -136,7 +136,8 @@ def _errors(lines: Sequence[Any], seeds: int, majority: float) -> str:
         rows.append([line.machine, f"{line.mean:.2f}{spread}", change, counts])
     head = ["machine", "test error in %", "change", "lower / same / higher"]
     draws, deviation = (f"{seeds} draws", " ± standard deviation") if seeds > 1 else ("1 draw", "")
-    first, last = lines[0], lines[-2]
+    first = lines[0]
+    last = lines[-2]
     lower = sum(after < before for before, after in zip(first.errors, last.errors, strict=True))
     return "\n".join(
         [

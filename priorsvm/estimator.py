@@ -223,7 +223,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             "max_rounds": self.max_rounds,
             "verbose": self.verbose,
         }
-        members, many = list(task.prior), len(task.samples) > 1
+        members = list(task.prior)
+        many = len(task.samples) > 1
         if self.multi_class == "joint":
             from .solve.joint import fit_joint
 
@@ -261,7 +262,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         solver = solver if isinstance(solver, str) else [name for name in solver if name != "COLUMNS"]
         options = self.solver_options
         if solver in ("COLUMNS", []):
-            solver, options = "auto", None
+            solver = "auto"
+            options = None
         plain = fit_machine(
             _without_moves(task.spec), [], sample, solver, options, verbose=self.verbose, **shared
         )
@@ -284,7 +286,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             both = " and ".join(f"'{m.name}'" for m in imputers)
             raise InvalidInput(f"blocks {both} both deal with missing values: keep one of them.")
         checks: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 2}
-        kernel, width = self.kernel, None
+        kernel = self.kernel
+        width = None
         if takes_sets(kernel):
             X, width = self._rows_of_sets(X, prior)
             kernel = OnRows(kernel, width)
@@ -566,7 +569,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             model = clone(self)
             model._set_path(dict(zip(values, combination, strict=True)))
             tasks.append((model, model._task(X, y, sample_weight, rows)))
-        maps, grams = Cache(), Cache()
+        maps = Cache()
+        grams = Cache()
         again = False
         for model, task in tasks:
             if model.multi_class == "joint":
@@ -747,7 +751,8 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         none = np.empty((0, self.n_features_in_))
         points = np.vstack([none, *(part.points for part in parts if part is not None)])
         directions = np.vstack([none, *(part.directions for part in parts if part is not None)])
-        coefficients, start = np.zeros((len(parts), len(points))), 0
+        coefficients = np.zeros((len(parts), len(points)))
+        start = 0
         for row, part in zip(coefficients, parts, strict=True):
             if part is not None:
                 row[start : start + len(part.weights)] = part.weights

@@ -21,7 +21,8 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 _RESERVED = frozenset({"svm", "blocks", "weights"})
 
 # A longer sum is printed on several lines, which stand below each other in `PriorSVC(...)`, too.
-WIDTH, INDENT = 70, " " * len("PriorSVC(prior=(")
+WIDTH = 70
+INDENT = " " * len("PriorSVC(prior=(")
 
 # A block that has none of these leaves every model as it is.
 ACTS = ("build", "prepare", "predict", "complete")
@@ -131,7 +132,8 @@ class Prior:
         other = _to_prior(other)
         if other is NotImplemented:
             return NotImplemented
-        blocks, weights = list(self.blocks), dict(self.weights or {})
+        blocks = list(self.blocks)
+        weights = dict(self.weights or {})
         taken = {name for name, _ in blocks}
         for name, block, weight in other:
             if name in taken:
@@ -204,7 +206,8 @@ class Prior:
         )
 
     def __repr__(self) -> str:
-        terms, taken = [], set[str]()
+        terms = []
+        taken = set[str]()
         for name, block, weight in self:
             text = repr(block)
             if name != _default(block, taken):

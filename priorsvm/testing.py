@@ -77,7 +77,10 @@ def check_knowledge(
 
 class _Checker:
     def __init__(self, block: Knowledge, X: Array, y: Array, fit: dict[str, Any]):
-        self.block, self.X, self.y, self.rows = block, X, y, fit
+        self.block = block
+        self.X = X
+        self.y = y
+        self.rows = fit
         self.name = as_prior(block).names[0]
         self.data = X.copy(), y.copy()
         self.passed: list[str] = []
@@ -150,7 +153,8 @@ class _Checker:
             self.law("the problem is DPP", compiled.problem.is_dcp(dpp=True))
 
     def rows_are_lawful(self, training: Sample, block: Knowledge, state: Any) -> None:
-        n, before = len(training), _arrays(training)
+        n = len(training)
+        before = _arrays(training)
         after, again = (_arrays(block.prepare(training, state)) for _ in range(2))
         self.law("prepare leaves the rows it is given as they are", _same(_arrays(training), before))
         parts = ("y", "source") if block.moves_rows else ("X", "y", "source")
@@ -322,7 +326,8 @@ class _Checker:
 
     def linear_equals_callable(self, linear: PriorSVC) -> None:
         kernel = self.fit(self.block, kernel=lambda A, B: A @ B.T, solver="CLARABEL")
-        a, b = linear.decision_function(self.X), kernel.decision_function(self.X)
+        a = linear.decision_function(self.X)
+        b = kernel.decision_function(self.X)
         self.law(
             "the linear machine is the kernel machine with a linear kernel",
             np.allclose(a, b, atol=1e-3),

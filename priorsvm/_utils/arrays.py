@@ -38,7 +38,9 @@ def as_keys(rows: Any) -> list[bytes]:
             return [b""] * len(whole)
         keys: list[bytes] = whole.view(f"V{whole.itemsize * whole.shape[1]}").ravel().tolist()
         return keys
-    index, data, ends = rows.indices, rows.data + 0.0, rows.indptr.tolist()
+    index = rows.indices
+    data = rows.data + 0.0
+    ends = rows.indptr.tolist()
     return [index[a:b].tobytes() + data[a:b].tobytes() for a, b in pairwise(ends)]
 
 
@@ -46,7 +48,8 @@ def products(A: Any, B: Any) -> Array:
     """The inner products between all rows of both."""
     if not (issparse(A) and issparse(B)):
         return np.asarray(A @ B.T)
-    found, across = np.empty((A.shape[0], B.shape[0])), B.T
+    found = np.empty((A.shape[0], B.shape[0]))
+    across = B.T
     for start in range(0, len(found), BLOCK):  # the sparse product of all would be larger than the dense one
         found[start : start + BLOCK] = (A[start : start + BLOCK] @ across).toarray()
     return found

@@ -56,9 +56,11 @@ def warn(message: str, category: type[Warning]) -> None:
     if held is not None and issubclass(category, held[0]):
         held[1].append(message)
         return
-    frame, level = sys._getframe(1), 2
+    frame = sys._getframe(1)
+    level = 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
-        frame, level = frame.f_back, level + 1
+        frame = frame.f_back
+        level = level + 1
     warnings.warn(message, category, stacklevel=level)
 
 

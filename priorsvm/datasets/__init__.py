@@ -202,7 +202,8 @@ def _digits(source: _Source, arrays: dict[str, NDArray], origin: str) -> Digits:
     """Integer pixels to a checked data set in the units of the papers."""
     width = source.image_shape[0] * source.image_shape[1]
     for part, counts in (("train", source.train_counts), ("test", source.test_counts)):
-        X, y = arrays[f"X_{part}"], arrays[f"y_{part}"]
+        X = arrays[f"X_{part}"]
+        y = arrays[f"y_{part}"]
         _expect(origin, f"X_{part} has shape", X.shape, (sum(counts), width))
         _expect(origin, f"y_{part} has shape", y.shape, (sum(counts),))
         span = (X.min().item(), X.max().item())

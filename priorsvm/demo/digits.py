@@ -32,7 +32,9 @@ PLAIN = "plain SVM"
 CEILING = f"plain SVM, {sum(LABELLED) + UNLABELLED} labels"
 
 # Okabe and Ito's colours stay apart for every eye; in grey the markers tell the machines apart.
-DARK, MIDDLE, LIGHT = "#0072B2", "#D55E00", "#BBBBBB"
+DARK = "#0072B2"
+MIDDLE = "#D55E00"
+LIGHT = "#BBBBBB"
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,12 +103,14 @@ def task(seed: int) -> Task:
 
     X, y = load_digits(return_X_y=True)
     rows = np.random.default_rng(seed).permutation(np.flatnonzero(np.isin(y, DIGITS)))
-    X, y = X[rows] / 16.0, y[rows]
+    X = X[rows] / 16.0
+    y = y[rows]
     labelled = np.concatenate(
         [np.flatnonzero(y == digit)[:n] for digit, n in zip(DIGITS, LABELLED, strict=True)]
     )
     rest = np.setdiff1d(np.arange(len(y)), labelled)
-    pool, test = rest[:UNLABELLED], rest[UNLABELLED:]
+    pool = rest[:UNLABELLED]
+    test = rest[UNLABELLED:]
     return Task(X[labelled], y[labelled], X[pool], y[pool], X[test], y[test])
 
 
@@ -142,10 +146,12 @@ def fit(machine: str, seed: int) -> Fit:
     from .. import Prior, PriorSVC
 
     digits = task(seed)
-    X, y = digits.X, digits.y
+    X = digits.X
+    y = digits.y
     known: Prior | None = None
     if machine == CEILING:
-        X, y = np.vstack([X, digits.X_unlabelled]), np.concatenate([y, digits.y_unlabelled])
+        X = np.vstack([X, digits.X_unlabelled])
+        y = np.concatenate([y, digits.y_unlabelled])
     elif machine != PLAIN:
         told = prior(digits.X_unlabelled)
         known = Prior(told.blocks[: machines().index(machine)])
@@ -203,10 +209,12 @@ def picture(lines: Sequence[Line], plain: Fit, composed: Fit) -> Figure:
 
     figure = Figure(figsize=(13, 5.2), dpi=130, layout="constrained")
     columns = figure.add_gridspec(1, 2, width_ratios=[1.0, 1.1], wspace=0.02)
-    left, right = figure.add_subfigure(columns[0]), figure.add_subfigure(columns[1])
+    left = figure.add_subfigure(columns[0])
+    right = figure.add_subfigure(columns[1])
     _ladder(left.subplots(), lines)
     rows = right.add_gridspec(2, 1, height_ratios=[1.0, 2.0])
-    above, below = right.add_subfigure(rows[0]), right.add_subfigure(rows[1])
+    above = right.add_subfigure(rows[0])
+    below = right.add_subfigure(rows[1])
     digits = task(plain.seed)
     _copies(above, digits)
     _mended(below, digits, plain.predicted, composed.predicted)
@@ -262,7 +270,8 @@ def _ladder(axes: Axes, lines: Sequence[Line]) -> None:
 
 
 def _label(machine: str) -> str:
-    few, many = sum(LABELLED), sum(LABELLED) + UNLABELLED
+    few = sum(LABELLED)
+    many = sum(LABELLED) + UNLABELLED
     words = {
         PLAIN: f"plain SVM\n{few} labelled digits",
         "+ costs": "+ rare class costs more",

@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     from ..estimator import PriorSVC
 
 COLUMNS = ("radius", "texture")
-SEEN, LARGE, LARGEST = 15, 18, 28
+SEEN = 15
+LARGE = 18
+LARGEST = 28
 RULE = f"radius >= {LARGE}"
 CLASSES = ("malignant", "benign")
-DARK, MIDDLE = "#0072B2", "#D55E00"
+DARK = "#0072B2"
+MIDDLE = "#D55E00"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +66,8 @@ def compare() -> Comparison:
     from .. import PriorSVC, Rule
 
     data = load_breast_cancer()
-    X, y = data.data[:, :2], np.array(CLASSES)[data.target]
+    X = data.data[:, :2]
+    y = np.array(CLASSES)[data.target]
     rule = Rule(RULE, "malignant", hard=True, within={"radius": (LARGE, LARGEST)}, columns=COLUMNS)
     seen = X[:, 0] < SEEN
     machines = [
@@ -86,8 +90,10 @@ def picture(comparison: Comparison) -> Figure:
 
 
 def _map(axes: Axes, comparison: Comparison, model: Any, title: str) -> None:
-    X, y = comparison.X, comparison.y
-    low, high = X.min(axis=0) - 1, X.max(axis=0) + 1
+    X = comparison.X
+    y = comparison.y
+    low = X.min(axis=0) - 1
+    high = X.max(axis=0) + 1
     a, b = np.meshgrid(np.linspace(low[0], high[0], 200), np.linspace(low[1], high[1], 200))
     # The decision function is positive for classes_[1].
     f = model.decision_function(np.column_stack([a.ravel(), b.ravel()])).reshape(a.shape)

@@ -240,7 +240,8 @@ def _describe(
     values: dict[str, float],
 ) -> None:
     """Add the terms and constraints of one machine that are not there yet."""
-    spec, compiled = machine.spec, machine.problem
+    spec = machine.spec
+    compiled = machine.problem
     c = "w" if spec.kernel is None else "c"
     power = "" if spec.loss == "hinge" else "^2"
     objective.setdefault("svm.regulariser", rf"\|{c}\|_1" if spec.norm == "l1" else rf"\tfrac12 \|{c}\|^2")
@@ -288,7 +289,8 @@ def _formulas(name: str, block: Any, terms: Sequence[str]) -> dict[str, str]:
 
 def _written(name: str, block: Any, attribute: str) -> Mapping[str, str]:
     """What a block has to say of its formulas."""
-    given, keys = getattr(block, attribute), "penalty name, constraint label or 'sample' to its formula"
+    given = getattr(block, attribute)
+    keys = "penalty name, constraint label or 'sample' to its formula"
     if attribute == "letters":
         keys = "letters to what they mean"
     if not isinstance(given, Mapping) or not all(

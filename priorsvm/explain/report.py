@@ -192,8 +192,10 @@ def report(machines: Sequence[Machine]) -> Report:
 
 
 def _rows(machine: Machine, label: Any, contributions: dict[tuple[str, str], float]) -> list[Row]:
-    sample, weights = machine.sample, {m.name: m.weight for m in machine.members}
-    slack, support = machine.slack(sample), machine.support
+    sample = machine.sample
+    weights = {m.name: m.weight for m in machine.members}
+    slack = machine.slack(sample)
+    support = machine.support
     rows = []
     for (block, term), value in contributions.items():
         row = Row(label, block, term, value, weights.get(block, 1.0))
@@ -211,7 +213,8 @@ def _rows(machine: Machine, label: Any, contributions: dict[tuple[str, str], flo
     largest = max(float(v.max(initial=0.0)) for v in [machine.alpha, *sizes.values()])
     for name, duals in sizes.items():
         block, _, constraint = name.partition(".")
-        active, price = int(np.sum(duals > 1e-6 * largest)), float(duals.sum())
+        active = int(np.sum(duals > 1e-6 * largest))
+        price = float(duals.sum())
         figures = len(duals), active, float("nan"), price
         rows.append(Row(label, block, constraint, 0.0, weights[block], *figures))
     # A block's constraints stand below its penalties, the blocks in their order.

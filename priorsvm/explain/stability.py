@@ -110,7 +110,8 @@ def _moved(scores: Callable[[Any], Array], transform: Transform, X: Array, theta
         orbit = np.stack([transform.apply(X, theta) for theta in thetas], axis=1)
     n, s, d = orbit.shape
     found = _of_classes(scores(orbit.reshape(-1, d))).reshape(n, s, -1)
-    rows, own = np.arange(n), _of_classes(scores(X)).argmax(axis=1)
+    rows = np.arange(n)
+    own = _of_classes(scores(X)).argmax(axis=1)
     kept = (found.argmax(axis=2) == own[:, None]).all(axis=1)
     rest = found.copy()
     rest[rows, :, own] = -np.inf
@@ -121,13 +122,18 @@ def _moved(scores: Callable[[Any], Array], transform: Transform, X: Array, theta
 
 def _spoilt(coef: Array, intercept: Array, transform: FeatureScaling, X: Any) -> Stability:
     if len(coef) == 1:  # two classes
-        coef, intercept = np.vstack([0.0 * coef, coef]), np.append(0.0, intercept)
+        coef = np.vstack([0.0 * coef, coef])
+        intercept = np.append(0.0, intercept)
     scores = np.asarray(X @ coef.T + intercept)
     n, K = scores.shape
-    own, lead, points = scores.argmax(axis=1), np.full(n, np.inf), [X] * (K + 1)
-    place, kept = np.full(n, K), np.ones(n, bool)
+    own = scores.argmax(axis=1)
+    lead = np.full(n, np.inf)
+    points = [X] * (K + 1)
+    place = np.full(n, K)
+    kept = np.ones(n, bool)
     for other in range(K):
-        moved, order = [], []
+        moved = []
+        order = []
         for k in range(K):
             rows = np.flatnonzero(own == k)
             order.append(rows)
@@ -139,7 +145,8 @@ def _spoilt(coef: Array, intercept: Array, transform: FeatureScaling, X: Any) ->
         ahead = np.where(own == other, np.inf, at[np.arange(n), own] - at[:, other])
         kept &= (ahead > 0) | ((ahead == 0) & (own < other))
         better = ahead < lead
-        lead[better], place[better] = ahead[better], other
+        lead[better] = ahead[better]
+        place[better] = other
     return Stability(lead, stack(*points)[place * n + np.arange(n)], kept)
 
 

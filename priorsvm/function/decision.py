@@ -46,12 +46,14 @@ class Scale:
         if kind is None:
             return None
         if weight is not None:
-            X, weight = X[weight > 0], weight[weight > 0]
+            X = X[weight > 0]
+            weight = weight[weight > 0]
         if kind == "standard":
             shift = np.average(X, axis=0, weights=weight)
             width = np.sqrt(np.average((X - shift) ** 2, axis=0, weights=weight))
         elif kind == "minmax":
-            shift, width = X.min(axis=0), np.ptp(X, axis=0)
+            shift = X.min(axis=0)
+            width = np.ptp(X, axis=0)
         else:
             raise InvalidInput(f"scale must be 'standard', 'minmax' or None, got {kind!r}.")
         # A constant column carries no information and must not divide by (almost) nothing.
@@ -69,7 +71,9 @@ class LinearMap:
     r""":math:`\varphi(x) = x` in the machine's units."""
 
     def __init__(self, n_features: int, scale: Scale | None):
-        self.scale, self.size, self.n_features = scale, n_features, n_features
+        self.scale = scale
+        self.size = n_features
+        self.n_features = n_features
 
     def rows(self, Z: Array) -> Array:
         return Z if self.scale is None else self.scale.points(Z)
@@ -177,7 +181,9 @@ class KernelMap:
     r""":math:`\varphi(x) = k(x, Z)`: one coefficient per centre, for the 1-norm machine (eq. 13)."""
 
     def __init__(self, kernel: Kernel, centres: Array | Atoms, scale: Scale | None):
-        self.kernel, self.scale, self.atoms = kernel, scale, _as_atoms(centres)
+        self.kernel = kernel
+        self.scale = scale
+        self.atoms = _as_atoms(centres)
         self.centres, self.inner = self.atoms.points, self.atoms.scaled(scale)
         self.size, self.n_features = self.centres.shape
 
@@ -209,8 +215,10 @@ class KernelMap:
         return pivoted_cholesky(self.kernel, self.inner)[1]
 
     def fitted(self, c: Array, b: float) -> Fitted:
-        used, slopes = c != 0, self.atoms.slopes
-        values, slopes = used & ~slopes, used & slopes
+        used = c != 0
+        slopes = self.atoms.slopes
+        values = used & ~slopes
+        slopes = used & slopes
         along = Slopes.of(self.atoms[slopes], c[slopes])
         return FittedKernel(float(b), self.kernel, self.centres[values], c[values], self.scale, along)
 
@@ -400,7 +408,9 @@ class Decision:
     def __init__(self, features: LinearMap | KernelMap, norm: str):
         import cvxpy as cp
 
-        self.features, self.norm, self.n_features = features, norm, features.n_features
+        self.features = features
+        self.norm = norm
+        self.n_features = features.n_features
         if norm == "l1":
             # Two nonnegative halves instead of bounds on |c|: twice as fast under HiGHS.
             self._up = cp.Variable(features.size, nonneg=True, name="c_up")
@@ -436,7 +446,8 @@ class Decision:
         if self.norm == "l1":
             ones = np.ones(self.features.size)
             return {self._up: lambda m: ones, self._down: lambda m: ones}
-        energy, c = self.features.energy_matrix, np.asarray(self.c.value)
+        energy = self.features.energy_matrix
+        c = np.asarray(self.c.value)
         return {self.c: lambda m: c if energy is None else energy @ c}
 
     def __call__(self, Z: Any) -> cp.Expression:
@@ -446,7 +457,8 @@ class Decision:
 
     def slope(self, Z: Any, V: Any) -> cp.Expression:
         r""":math:`\nabla f(z_i)^\top v_i` for each row."""
-        Z, V = self._points("f.slope(Z, V)", Z), self._points("f.slope(Z, V)", V)
+        Z = self._points("f.slope(Z, V)", Z)
+        V = self._points("f.slope(Z, V)", V)
         return self._shared(self._slopes, Z, (Z, V), lambda new: (self.features.slopes(Z[new], V[new]), 0.0))
 
     def times(self, matrix: Any) -> cp.Expression:
@@ -650,7 +662,9 @@ class Values(Decision):
     """
 
     def __init__(self, kernel: Kernel | None, n_features: int):
-        self._kernel, self.norm, self.n_features = kernel, "l2", n_features
+        self._kernel = kernel
+        self.norm = "l2"
+        self.n_features = n_features
         self._begin()
         self.asked: list[tuple[cp.Variable, Atoms, bool]] = []
         self.weights: list[Array] = []
@@ -662,7 +676,8 @@ class Values(Decision):
 
     def slope(self, Z: Any, V: Any) -> cp.Expression:
         r""":math:`\nabla f(z_i)^\top v_i` for each row."""
-        Z, V = self._points("f.slope(Z, V)", Z), self._points("f.slope(Z, V)", V)
+        Z = self._points("f.slope(Z, V)", Z)
+        V = self._points("f.slope(Z, V)", V)
         return self._shared(self._slopes, Z, (Z, V), lambda new: (Atoms(Z[new], V[new]), False))
 
     def _define(self, g: cp.Variable, affine: Callable[[], tuple[Any, Any]]) -> None:
@@ -807,11 +822,14 @@ class FittedKernel(Fitted):
         return self._in_blocks(self.kernel, Z) + self._of_slopes(Atoms(Z))
 
     def slope(self, Z: Any, V: Any) -> Array:
-        Z, V = self._to_inner(Z), self._directions(V)
+        Z = self._to_inner(Z)
+        V = self._directions(V)
         return self._in_blocks(self.kernel.slope, Z, V) + self._of_slopes(Atoms(Z, V))
 
     def curve(self, Z: Any, U: Any, V: Any) -> Array:
-        Z, U, V = self._to_inner(Z), self._directions(U), self._directions(V)
+        Z = self._to_inner(Z)
+        U = self._directions(U)
+        V = self._directions(V)
         curve = self._in_blocks(self.kernel.curve, Z, U, V)
         if self.slopes is None or len(Z) == 0:
             return curve

@@ -38,7 +38,8 @@ def check_intact(model: Any) -> None:
 
 def _fitted(model: Any) -> Iterator[PriorSVC]:
     """Every fitted PriorSVC, wherever an estimator of scikit-learn keeps it."""
-    waiting, seen = [model], set()
+    waiting = [model]
+    seen = set()
     while waiting:
         part = waiting.pop()
         if id(part) in seen:
@@ -55,7 +56,8 @@ def _fitted(model: Any) -> Iterator[PriorSVC]:
 
 
 def _check_model(model: PriorSVC) -> None:
-    machines, classes = model._machines, model.classes_
+    machines = model._machines
+    classes = model.classes_
     _array("classes_", classes, (None,), "biufUSO")
     _need(len(classes) > 1 and len(set(classes.tolist())) == len(classes), f"classes_ are {classes!r}")
     _need(isinstance(machines, list) and len(machines) > 0, "there is no machine")
@@ -64,7 +66,8 @@ def _check_model(model: PriorSVC) -> None:
     told = [machine.training.positive for machine in machines]
     asked: list[Any] = classes.tolist() if len(classes) > 2 else classes.tolist()[1:]
     if isinstance(machines[0], JointMachine):
-        told, asked = [len(machines)], [1]
+        told = [len(machines)]
+        asked = [1]
     _need(told == asked, f"the machines are of the classes {told}, and classes_ are {classes.tolist()}")
     for k, machine in enumerate(machines):
         _check_machine(f"machine {k}", machine, model)
@@ -74,7 +77,8 @@ def _check_model(model: PriorSVC) -> None:
 
 
 def _check_machine(what: str, machine: Machine, model: PriorSVC) -> None:
-    spec, training = machine.spec, machine.training
+    spec = machine.spec
+    training = machine.training
     for part, kind in ((spec, Spec), (training, Sample), (machine.outcome, Outcome)):
         _need(isinstance(part, kind), f"{what} has a {type(part).__name__} for its {kind.__name__}")
     _need(is_number(spec.C) and 0 < spec.C < np.inf, f"{what} has C={spec.C!r}")
@@ -97,7 +101,8 @@ def _check_machine(what: str, machine: Machine, model: PriorSVC) -> None:
 
 
 def _check_training(what: str, sample: Sample, model: PriorSVC) -> None:
-    n, X = sample.n_train, sample.X
+    n = sample.n_train
+    X = sample.X
     _need(isinstance(n, int) and n > 1, f"{what}: n_train is {n!r}")
     if issparse(X):
         _array(f"{what}: X", X.data, (None,))
@@ -118,7 +123,8 @@ def _check_training(what: str, sample: Sample, model: PriorSVC) -> None:
 
 
 def _check_function(what: str, machine: Machine, d: int | None) -> None:
-    f, kernel = machine.f, machine.spec.kernel
+    f = machine.f
+    kernel = machine.spec.kernel
     if isinstance(machine, JointMachine):
         _need(isinstance(f, JointFunction), f"{what} is a {type(f).__name__}")
         _matrix(f"{what}: points", f.points, (None, d))  # type: ignore[attr-defined]

@@ -41,7 +41,8 @@ FORMAT = 1
 # Of skops; before it, files had names of functions elsewhere than where they are looked for here.
 _PROTOCOL = 2
 
-_HEADER, _SCHEMA = "priorsvm.json", "schema.json"
+_HEADER = "priorsvm.json"
+_SCHEMA = "schema.json"
 
 # Modules that no part of a model comes from.
 _APART = {
@@ -145,7 +146,8 @@ def save(
     ...     priorsvm.load(Path(folder, "model.skops")).predict([[1.8]])
     array(['ill'], dtype='<U4')
     """
-    skops, names = _skops(), _names(trusted)
+    skops = _skops()
+    names = _names(trusted)
     if not isinstance(model, (BaseEstimator, Prior)):
         raise InvalidType(
             f"save takes a PriorSVC, an estimator of scikit-learn that holds one, a block, a kernel or a "
@@ -204,7 +206,8 @@ def load(path: str | os.PathLike[str], trusted: Iterable[type | Callable[..., An
     Traceback (most recent call last):
     priorsvm.errors.BadFile: ...model.skops is not a model saved by priorsvm.save: it is no zip archive...
     """
-    skops, names = _skops(), _names(trusted)
+    skops = _skops()
+    names = _names(trusted)
     data = Path(path).read_bytes()
     try:
         _inspect(data, path, names)
@@ -286,7 +289,8 @@ def _check_header(archive: ZipFile, path: Any) -> None:
         # Nothing is compressed, so that nothing can unfold to more than the file's own size.
         raise BadFile(f"{path} was not written by priorsvm.save: it has compressed parts.")
     header = json.loads(archive.read(_HEADER))
-    version, writer = header["format"], header["priorsvm"]
+    version = header["format"]
+    writer = header["priorsvm"]
     if type(version) is not int or version < 1:
         raise BadFile(f"{path} is damaged: there is no format {version!r}.")
     if version > FORMAT:
@@ -322,7 +326,8 @@ def _complaint(schema: Any, names: set[str]) -> str | None:
         return f"it speaks the protocol {protocol} of old versions of skops"
     places = {**dict.fromkeys(names, _USERS_PLACES), **_PLACES}
     for node in _nodes(schema):
-        name, loader = f"{node['__module__']}.{node['__class__']}", node["__loader__"]
+        name = f"{node['__module__']}.{node['__class__']}"
+        loader = node["__loader__"]
         if loader not in places.get(name, {loader}):
             return f"it has {name} where that cannot stand ({loader})"
         if loader == "DictNode":
@@ -371,7 +376,8 @@ def _blamed(skops: Any, model: Any, names: set[str], refusal: str) -> str:
         return -key.count("__"), isinstance(value, (list, tuple, dict))
 
     for key, value in sorted(_arguments(model), key=size):
-        reason, kind = _refusal(skops, value, names), type(value)
+        reason = _refusal(skops, value, names)
+        kind = type(value)
         if reason is None:
             continue
         if isinstance(value, (FunctionType, MethodType)):

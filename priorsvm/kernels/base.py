@@ -575,16 +575,23 @@ class Product(_Several):
         return reduce(np.multiply, (k._of_products(G.copy(), a, b) for k in self._parts()))
 
     def _slope(self, Z: Array, V: Array, B: Array) -> Array:
-        K, K_v = np.ones(()), np.zeros(())
+        K = np.ones(())
+        K_v = np.zeros(())
         for k in self._parts():
-            f, f_v = k._matrix(Z, B), k._slope(Z, V, B)
+            f = k._matrix(Z, B)
+            f_v = k._slope(Z, V, B)
             K, K_v = K * f, K_v * f + K * f_v
         return K_v
 
     def _slope_slope(self, Z: Array, U: Array, B: Array, V: Array) -> Array:
-        K, K_u, K_v, K_uv = np.ones(()), np.zeros(()), np.zeros(()), np.zeros(())
+        K = np.ones(())
+        K_u = np.zeros(())
+        K_v = np.zeros(())
+        K_uv = np.zeros(())
         for k in self._parts():
-            f, f_u, f_uv = k._matrix(Z, B), k._slope(Z, U, B), k._slope_slope(Z, U, B, V)
+            f = k._matrix(Z, B)
+            f_u = k._slope(Z, U, B)
+            f_uv = k._slope_slope(Z, U, B, V)
             # A kernel with mixed derivatives is symmetric, so ∂_v in the second argument is this.
             f_v = k._slope(B, V, Z).T
             K_uv = K_uv * f + K_u * f_v + K_v * f_u + K * f_uv
@@ -592,9 +599,14 @@ class Product(_Several):
         return K_uv
 
     def _curve(self, Z: Array, U: Array, V: Array, B: Array) -> Array:
-        K, K_u, K_v, K_uv = np.ones(()), np.zeros(()), np.zeros(()), np.zeros(())
+        K = np.ones(())
+        K_u = np.zeros(())
+        K_v = np.zeros(())
+        K_uv = np.zeros(())
         for k in self._parts():
-            f, f_u, f_v = k._matrix(Z, B), k._slope(Z, U, B), k._slope(Z, V, B)
+            f = k._matrix(Z, B)
+            f_u = k._slope(Z, U, B)
+            f_v = k._slope(Z, V, B)
             K_uv = K_uv * f + K_u * f_v + K_v * f_u + K * k._curve(Z, U, V, B)
             K, K_u, K_v = K * f, K_u * f + K * f_u, K_v * f + K * f_v
         return K_uv

@@ -155,7 +155,8 @@ class Bhattacharyya(SetKernel):
     def _in_space(self, A: Sets, B: Sets, eta: float) -> Array:
         """The first formula."""
         (mean_a, S_a), (mean_b, S_b) = moments(A, eta), moments(B, eta)
-        log_a, log_b = _log_determinant(S_a), _log_determinant(S_b)
+        log_a = _log_determinant(S_a)
+        log_b = _log_determinant(S_b)
 
         def block(a: slice, b: slice) -> Array:
             middle = 0.5 * (S_a[a, None] + S_b[None, b])
@@ -169,8 +170,10 @@ class Bhattacharyya(SetKernel):
 
     def _in_features(self, A: Sets, B: Sets, eta: float) -> Array:
         """The second formula."""
-        P, Q = self._gaussians(A), self._gaussians(B)
-        r, s = P.spread.shape[1], Q.spread.shape[1]
+        P = self._gaussians(A)
+        Q = self._gaussians(B)
+        r = P.spread.shape[1]
+        s = Q.spread.shape[1]
         log_a, log_b = (np.log1p(G.spread / eta).sum(axis=1) for G in (P, Q))
 
         def block(a: slice, b: slice) -> Array:
@@ -197,12 +200,14 @@ class Bhattacharyya(SetKernel):
 
     def _gaussians(self, sets: Sets) -> _Gaussians:
         """Kernel principal components of every set."""
-        K, m = self._own_products(sets), sets.sizes[:, None, None]
+        K = self._own_products(sets)
+        m = sets.sizes[:, None, None]
         share = sets.present[:, :, None] / m
         centred = np.eye(K.shape[1]) * sets.present[:, :, None] - np.swapaxes(share, 1, 2) * (share > 0)
         spread, turn = np.linalg.eigh(centred @ K @ centred / m)
         r = K.shape[1] - 1 if self.n_components is None else min(self.n_components, K.shape[1] - 1)
-        spread, turn = spread[:, ::-1][:, :r], turn[:, :, ::-1][:, :, :r]
+        spread = spread[:, ::-1][:, :r]
+        turn = turn[:, :, ::-1][:, :, :r]
         weights = np.concatenate([centred @ turn / np.sqrt(m), share], axis=2)
         products = np.swapaxes(weights, 1, 2) @ (K @ share)
         directions = Directions(sets.elements, weights)
@@ -211,7 +216,8 @@ class Bhattacharyya(SetKernel):
 
 def moments(sets: Sets, eta: float) -> tuple[Array, Array]:
     """The mean of every set, and its covariance with eta on the diagonal."""
-    present, m = sets.present[:, :, None], sets.sizes[:, None]
+    present = sets.present[:, :, None]
+    m = sets.sizes[:, None]
     mean = sets.elements.sum(axis=1) / m
     centred = (sets.elements - mean[:, None]) * present
     S = np.swapaxes(centred, 1, 2) @ centred / m[:, :, None]

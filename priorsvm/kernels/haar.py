@@ -129,12 +129,15 @@ class HaarIntegration(Moved):
     def _diag(self, A: Array) -> Array:
         if not self.base.has_products:
             return super()._diag(A)
-        found, origin, dtype = np.zeros(len(A)), self._origin(A), self._dtype(A)
+        found = np.zeros(len(A))
+        origin = self._origin(A)
+        dtype = self._dtype(A)
         pairs = self._pairs(A.shape[1])
         for rows in gen_batches(len(A), TILE):
             members = self._members(A[rows], origin, dtype)
             for i, j, weight in pairs:
                 inner = np.einsum("nd,nd->n", members.rows[:, i], members.rows[:, j])
-                a, b = members.squares[:, i], members.squares[:, j]
+                a = members.squares[:, i]
+                b = members.squares[:, j]
                 found[rows] += weight * self.base._of_products(inner, a, b)
         return found

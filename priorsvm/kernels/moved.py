@@ -18,7 +18,8 @@ from priorsvm.transforms.base import Transform
 
 # A matrix is worked out in tiles that stay in the cache while all pairs of moves are added up: so many rows,
 # and so many entries, at most.
-TILE, AREA = 192, 2**17
+TILE = 192
+AREA = 2**17
 
 # Moved patterns take no more than this at a time.
 BYTES = 2**29
@@ -188,7 +189,9 @@ class Moved(Kernel):
         from tqdm import tqdm
 
         K = np.empty((len(A), len(B)))
-        origin, dtype, step = self._origin(B), self._dtype(B), self._rows_at_a_time(A, pairs)
+        origin = self._origin(B)
+        dtype = self._dtype(B)
+        step = self._rows_at_a_time(A, pairs)
         with tqdm(total=K.size, desc=type(self).__name__, disable=not self.verbose, leave=False) as bar:
             for rows in gen_batches(len(A), step):
                 left = self._members(A[rows], origin, dtype)
@@ -223,8 +226,10 @@ class Moved(Kernel):
         # Beyond the edge of either moved image there is nothing to multiply; to leave that out takes copies.
         whole = not self.base.has_products or len(pairs) * (left.nbytes + right.nbytes) > BYTES
         both = left.used[list(first)] & right.used[list(second)] | whole
-        X, Z = left.columns(first, both), right.columns(second, both)
-        a, b = left.squares[:, first].T, right.squares[:, second].T
+        X = left.columns(first, both)
+        Z = right.columns(second, both)
+        a = left.squares[:, first].T
+        b = right.squares[:, second].T
         return [Facing(*pair) for pair in zip(X, Z, a, b, weights, strict=True)]
 
     def _tile(self, facing: list[Facing], r: slice, c: slice) -> Array:

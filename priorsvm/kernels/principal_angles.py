@@ -76,8 +76,10 @@ class PrincipalAngles(SetKernel):
         self._expect(isinstance(self.squared, bool), "squared", self.squared, "True or False")
 
     def _matrix(self, A: Any, B: Any) -> Array:
-        P, Q = self._bases(A)[0], self._bases(B)[0]
-        r, s = P.weights.shape[2], Q.weights.shape[2]
+        P = self._bases(A)[0]
+        Q = self._bases(B)[0]
+        r = P.weights.shape[2]
+        s = Q.weights.shape[2]
         if r != s:
             raise InvalidInput(
                 f"PrincipalAngles: sets of {r} vectors are compared with sets of {s}; all need the same "
@@ -100,7 +102,8 @@ class PrincipalAngles(SetKernel):
         r = self._number(sets)
         K = self._own_products(sets)
         size, turn = np.linalg.eigh(K)
-        size, turn = np.maximum(size[:, ::-1][:, :r], 0.0), turn[:, :, ::-1][:, :, :r]
+        size = np.maximum(size[:, ::-1][:, :r], 0.0)
+        turn = turn[:, :, ::-1][:, :, :r]
         if self.ridge == 0 and (size[:, -1] <= 1e-13 * size[:, 0]).any():
             i = int(np.argmax(size[:, -1] <= 1e-13 * size[:, 0]))
             raise InvalidInput(
@@ -115,7 +118,9 @@ class PrincipalAngles(SetKernel):
 
     def _number(self, sets: Sets) -> int:
         """How many directions of each set are compared."""
-        r, smallest, largest = self.n_directions, int(sets.sizes.min()), int(sets.sizes.max())
+        r = self.n_directions
+        smallest = int(sets.sizes.min())
+        largest = int(sets.sizes.max())
         if r is None and smallest != largest:
             raise InvalidInput(
                 f"PrincipalAngles: there are sets of {smallest} and of {largest} vectors; all need the same "

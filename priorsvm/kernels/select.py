@@ -18,11 +18,13 @@ from priorsvm.explain.table import text_table
 from priorsvm.kernels.base import Kernel, is_number, one_of, resolve_kernel
 
 # Values tried of each parameter before the best of them is improved: of one alone, of several together.
-GRID, GRIDS = 41, 9
+GRID = 41
+GRIDS = 9
 # Scatter below this part of the kernel's own size is rounding.
 ROUNDING = 1e-12
 # On the plateau J is as near as this to its limit, and different rows are no more alike than that on average.
-NEAR, UNLIKE = 0.01, 0.1
+NEAR = 0.01
+UNLIKE = 0.1
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,8 @@ def select_kernel(candidates: Sequence[Any] | Kernel | str, X: Any, y: ArrayLike
     """
     y = np.asarray(y)
     chosen = y == positive
-    n_p, n_n = int(chosen.sum()), int((~chosen).sum())
+    n_p = int(chosen.sum())
+    n_n = int((~chosen).sum())
     if n_p < 2 or n_n < 1:
         raise InvalidInput(
             f"select_kernel: there are {n_p} samples of class {positive!r} and {n_n} others; the scatter of "
@@ -163,9 +166,14 @@ def scatter_ratio(kernel: Kernel, rows: Any, chosen: NDArray[np.bool_]) -> tuple
         \operatorname{tr} S_{np} = \sum_n k_{ii} - \tfrac{2}{n_p} \sum_{np} k_{ij}
         + \tfrac{n_n}{n_p^2} \sum_{pp} k_{ij} .
     """
-    P, N = rows[np.flatnonzero(chosen)], rows[np.flatnonzero(~chosen)]
-    own_p, own_n, K_pp, K_np = kernel.diag(P), kernel.diag(N), kernel(P), kernel(N, P)
-    n_p, n_n = len(own_p), len(own_n)
+    P = rows[np.flatnonzero(chosen)]
+    N = rows[np.flatnonzero(~chosen)]
+    own_p = kernel.diag(P)
+    own_n = kernel.diag(N)
+    K_pp = kernel(P)
+    K_np = kernel(N, P)
+    n_p = len(own_p)
+    n_n = len(own_n)
     S_p = own_p.sum() - K_pp.sum() / n_p
     S_np = own_n.sum() - 2 * K_np.sum() / n_p + n_n * K_pp.sum() / n_p**2
     size = np.abs(own_p).sum()
@@ -182,7 +190,8 @@ def _with_bounds(candidate: Any) -> tuple[Any, dict[str, tuple[float, float]]]:
             f"select_kernel: {candidate!r} is no candidate; expected a kernel, or a pair such as "
             "(RBF(), {'gamma': (1e-3, 1e3)})."
         )
-    kernel, bounds = resolve_kernel(candidate[0], 1), dict(candidate[1])
+    kernel = resolve_kernel(candidate[0], 1)
+    bounds = dict(candidate[1])
     known = kernel.get_params()
     for name, ends in bounds.items():
         if name not in known:

@@ -120,7 +120,8 @@ class Directions:
     def products(self, other: Directions, base: Kernel | None) -> Array:
         r"""The inner products :math:`\langle u_{il}, v_{jq} \rangle`, shape (n_i, n_j, r, s)."""
         (a, m, d), (b, n, _) = self.elements.shape, other.elements.shape
-        r, s = self.weights.shape[2], other.weights.shape[2]
+        r = self.weights.shape[2]
+        s = other.weights.shape[2]
         if base is None:
             U, V = (np.swapaxes(D.weights, 1, 2) @ D.elements for D in (self, other))  # the vectors as rows
             return (U.reshape(a * r, d) @ V.reshape(b * s, d).T).reshape(a, r, b, s).swapaxes(1, 2)

@@ -80,12 +80,14 @@ class Spectral(Kernel):
 
     def resolved(self, X: ArrayLike, weight: Array | None = None) -> Kernel:
         self._check()
-        known, rows = self._known(X, weight), self._rows(X, "X")
+        known = self._known(X, weight)
+        rows = self._rows(X, "X")
         if self.psd is None or len(rows) == 0:
             return known
         # Rows that are there twice count once: weights and copies mean the same.
         rows = np.unique(rows if weight is None else rows[weight > 0], axis=0)
-        n, way_out = len(rows), "Give fewer rows, or use psd=None with norm='l1'."
+        n = len(rows)
+        way_out = "Give fewer rows, or use psd=None with norm='l1'."
         refuse_beyond_memory(n, n, f"the matrix of which psd={self.psd!r} takes the spectrum", way_out)
         return (Clipped if self.psd == "clip" else Shifted)(known.double, rows)
 

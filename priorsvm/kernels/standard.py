@@ -20,7 +20,8 @@ _GAMMA = "a positive number, 'scale' or 'auto'"
 
 # RBF: exponents are differences of squared lengths, which beyond FAR leave fewer than twelve digits; what is
 # below NOTHING is no part of a sum in double precision.
-FAR, NOTHING = 1e3, -40.0
+FAR = 1e3
+NOTHING = -40.0
 
 
 def _is_gamma(gamma: object) -> bool:
@@ -200,21 +201,28 @@ class Polynomial(_WithGamma):
         return self._base(_inner(A, A)) ** self.degree
 
     def _slope(self, Z: Array, V: Array, B: Array) -> Array:
-        p, gamma = self.degree, _gamma_number(self, self.gamma)
+        p = self.degree
+        gamma = _gamma_number(self, self.gamma)
         return p * gamma * self._base(Z @ B.T) ** (p - 1) * (V @ B.T)
 
     def _slope_slope(self, Z: Array, U: Array, B: Array, V: Array) -> Array:
-        p, gamma, t = self.degree, _gamma_number(self, self.gamma), self._base(Z @ B.T)
+        p = self.degree
+        gamma = _gamma_number(self, self.gamma)
+        t = self._base(Z @ B.T)
         # The exponent p - 2 = -1 of p = 1 comes with the factor 0, but 0 · t⁻¹ is NaN at t = 0.
         curved = (p - 1) * gamma * t ** max(p - 2, 0) * (U @ B.T) * (Z @ V.T)
         return p * gamma * (curved + t ** (p - 1) * (U @ V.T))
 
     def _curve(self, Z: Array, U: Array, V: Array, B: Array) -> Array:
-        p, gamma, t = self.degree, _gamma_number(self, self.gamma), self._base(Z @ B.T)
+        p = self.degree
+        gamma = _gamma_number(self, self.gamma)
+        t = self._base(Z @ B.T)
         return p * (p - 1) * gamma**2 * t ** max(p - 2, 0) * (U @ B.T) * (V @ B.T)
 
     def _derivative_bound(self, order: int, reach: Array) -> Array:
-        p, gamma, c0 = int(self.degree), _gamma_number(self, self.gamma), self.coef0
+        p = int(self.degree)
+        gamma = _gamma_number(self, self.gamma)
+        c0 = self.coef0
         squared = np.zeros(len(reach))
         for l in range(order, p + 1):
             weight = math.comb(p, l) * gamma**l * c0 ** (p - l) * math.perm(l, order) ** 2
@@ -241,7 +249,8 @@ def _from_differences(exponents: Array, A: Array, B: Array, gamma: float) -> Non
     rows, columns = np.nonzero(exponents > NOTHING)
     step = max(1, 2**20 // max(1, A.shape[1]))
     for start in range(0, len(rows), step):
-        i, j = rows[start : start + step], columns[start : start + step]
+        i = rows[start : start + step]
+        j = columns[start : start + step]
         apart = A[i] - B[j]
         exponents[i, j] = -gamma * _inner(apart, apart)
 

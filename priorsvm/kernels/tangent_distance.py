@@ -21,7 +21,8 @@ from priorsvm.transforms.base import Transform
 FLOOR = 1e-12
 
 # Pairs in blocks that stay in the cache.
-ROWS, COLUMNS = 32, 128
+ROWS = 32
+COLUMNS = 128
 
 # Steps after which a pair whose active bounds still change is left to scipy.
 STEPS = 30
@@ -209,11 +210,13 @@ def closest(A: Array, S: Array, B: Array, T: Array) -> Array:
     """
     middle = B.mean(axis=0)  # points far from the origin would lose their digits
     symmetric = B is A and T is S
-    A, B = A - middle, B - middle
+    A = A - middle
+    B = B - middle
     squared = np.zeros((len(A), len(B)))
     for i in range(0, len(A), ROWS):
         for j in range(i // COLUMNS * COLUMNS if symmetric else 0, len(B), COLUMNS):
-            rows, columns = slice(i, i + ROWS), slice(j, j + COLUMNS)
+            rows = slice(i, i + ROWS)
+            columns = slice(j, j + COLUMNS)
             squared[rows, columns] = _block(A[rows], S[:, rows], B[columns], T[:, columns])
     if symmetric:
         squared = np.triu(squared, 1)
@@ -222,7 +225,10 @@ def closest(A: Array, S: Array, B: Array, T: Array) -> Array:
 
 
 def _block(A: Array, S: Array, B: Array, T: Array) -> Array:
-    n, m, p, q = len(A), len(B), len(S), len(T)
+    n = len(A)
+    m = len(B)
+    p = len(S)
+    q = len(T)
     squared = (A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1) - 2 * A @ B.T
     # The pair comes last, or nearly, so that the loops below run over long vectors.
     s = np.einsum("kid,id->ki", S, A)[:, :, None] - (_flat(S) @ B.T).reshape(p, n, m)
@@ -256,10 +262,12 @@ def closest_within(A: Array, L: Array, B: Array, M: Array, ridge: float, low: Ar
     """Squared distances of rows that move along tangents (q, n, d) within bounds on the parameters."""
     middle = B.mean(axis=0)
     symmetric = B is A and M is L
-    A, B = A - middle, B - middle
+    A = A - middle
+    B = B - middle
     squared = np.zeros((len(A), len(B)))
     sides = (len(L) > 0) + (len(M) > 0)
-    low, high = np.tile(low, sides), np.tile(high, sides)
+    low = np.tile(low, sides)
+    high = np.tile(high, sides)
     for i in range(len(A)):
         for j in range(i + 1 if symmetric else 0, len(B), COLUMNS):
             columns = slice(j, j + COLUMNS)
@@ -267,7 +275,8 @@ def closest_within(A: Array, L: Array, B: Array, M: Array, ridge: float, low: Ar
             # The moves of both, as one list of tangents for each pair: (pairs, parameters, d).
             mine = np.broadcast_to(L[:, i], (len(delta), *L[:, i].shape))
             moves = np.concatenate([mine, -M[:, columns].transpose(1, 0, 2)], axis=1)
-            H, h = moves @ moves.transpose(0, 2, 1), (moves @ delta[:, :, None])[:, :, 0]
+            H = moves @ moves.transpose(0, 2, 1)
+            h = (moves @ delta[:, :, None])[:, :, 0]
             squared[i, columns] = (delta**2).sum(axis=1) + 2 * least_within(H, h, ridge, low, high)
     if symmetric:
         squared += squared.T
@@ -285,10 +294,13 @@ def least_within(H: Array, h: Array, ridge: float, low: Array, high: Array) -> A
     largest = diagonal.max(axis=1, keepdims=True, initial=0.0)
     H = H.copy()
     np.einsum("ikk->ik", H)[:] += ridge + np.where(largest > 0, FLOOR * largest, 1.0)
-    p, open_ = np.zeros((n, q)), np.arange(n)
-    at_low, at_high = np.zeros((n, q), bool), np.zeros((n, q), bool)
+    p = np.zeros((n, q))
+    open_ = np.arange(n)
+    at_low = np.zeros((n, q), bool)
+    at_high = np.zeros((n, q), bool)
     for _ in range(STEPS):
-        bound, fixed = np.where(at_low, low, high), at_low | at_high
+        bound = np.where(at_low, low, high)
+        fixed = at_low | at_high
         system = np.where(fixed[:, :, None], np.eye(q), H[open_])
         now = np.linalg.solve(system, np.where(fixed, bound, -h[open_])[:, :, None])[:, :, 0]
         p[open_] = now
@@ -296,7 +308,9 @@ def least_within(H: Array, h: Array, ridge: float, low: Array, high: Array) -> A
         lower = np.where(fixed, at_low & (slope >= 0), now < low)
         upper = np.where(fixed, at_high & (slope <= 0), now > high)
         changed = ((lower != at_low) | (upper != at_high)).any(axis=1)
-        open_, at_low, at_high = open_[changed], lower[changed], upper[changed]
+        open_ = open_[changed]
+        at_low = lower[changed]
+        at_high = upper[changed]
         if len(open_) == 0:
             break
     for i in open_:

@@ -87,7 +87,8 @@ class TangentInvariant(Kernel):
         if len(rows) == 0:
             return known
         points, tangents = tangent_atoms(self.transform, rows, weight)
-        n, way_out = len(points), "Give fewer rows, or a transform with fewer parameters."
+        n = len(points)
+        way_out = "Give fewer rows, or a transform with fewer parameters."
         refuse_beyond_memory(n, n, "the matrix of the tangents", way_out)
         return Invariant(known, points, tangents)
 
@@ -144,7 +145,9 @@ class Invariant(Kernel):
     @cached_property
     def _factor(self) -> Array:
         r"""The Cholesky factor of :math:`I / \gamma + K^t`."""
-        Z, V, k = self.points, self.tangents, self.kernel.base
+        Z = self.points
+        V = self.tangents
+        k = self.kernel.base
         n = len(Z)
         K = np.empty((n, n), order="F")
         for start in range(0, n, BLOCK):
@@ -193,7 +196,8 @@ class Invariant(Kernel):
 def tangent_atoms(transform: Transform, X: Array, weight: Array | None = None) -> tuple[Array, Array]:
     r"""The rows, once for each tangent, and the tangents; times :math:`\sqrt{w_i}` for a row of weight w."""
     if weight is not None:
-        X, weight = X[weight > 0], weight[weight > 0]
+        X = X[weight > 0]
+        weight = weight[weight > 0]
     tangents = transform.tangents(X)
     if weight is not None:
         tangents = tangents * np.sqrt(weight)[:, None, None]

@@ -315,7 +315,8 @@ class Knowledge(BaseEstimator):
             return None
         source = "as an array"
         if callable(value):
-            value, source = called(value, sample, parameter), "as a function of (X, y)"
+            value = called(value, sample, parameter)
+            source = "as a function of (X, y)"
         try:
             array = np.asarray(value, float)
         except (TypeError, ValueError, OverflowError) as error:
@@ -433,7 +434,8 @@ def check_points(name: str, X: Any, sample: Sample) -> Array:
         return kernel.encode(X, name, at_least=n_features)
     columns = getattr(X, "columns", None)
     if columns is not None and sample.feature_names is not None:
-        given, known = [str(c) for c in columns], sample.feature_names.tolist()
+        given = [str(c) for c in columns]
+        known = sample.feature_names.tolist()
         if given != known:
             raise InvalidInput(
                 f"{name} has the columns {', '.join(given)}, but the training data has {', '.join(known)}, "

@@ -289,7 +289,8 @@ def _check_columns(machines: list[Any]) -> None:
 
 
 def _weights(ax: Axes, places: Array, machines: list[Any]) -> None:
-    scale, training = machines[0].spec.scale, machines[0].training
+    scale = machines[0].spec.scale
+    training = machines[0].training
     W = np.array(
         [machine.f.coef * (1.0 if scale is None else machine.spec.scale.width) for machine in machines]
     )

@@ -66,7 +66,8 @@ def polygon(B: Array, d: Array, window: Window) -> Array:
         reach = np.abs(corners) @ np.abs(normal) + abs(side)
         over = corners @ normal - side
         over[np.abs(over) <= 1e-12 * reach] = 0.0
-        following, beyond = np.roll(corners, -1, axis=0), np.roll(over, -1)
+        following = np.roll(corners, -1, axis=0)
+        beyond = np.roll(over, -1)
         kept = []
         for here, there, a, b in zip(corners, following, over, beyond, strict=True):
             if a <= 0:
@@ -87,7 +88,8 @@ def ellipse(centre: Array, M: Array, count: int = 97) -> Array:
 
 def cut(region: EllipsoidSet, plane: Plane) -> Array | None:
     """Where an ellipsoid meets a plane: a closed curve, or None."""
-    A, others = region.A, plane.others
+    A = region.A
+    others = plane.others
     apart = plane.at[others] - region.centre[others]
     z = np.linalg.pinv(A[others]) @ apart
     missed = np.abs(A[others] @ z - apart).max(initial=0.0)

@@ -181,7 +181,8 @@ def draw_spread(scene: Scene) -> None:
     from matplotlib.collections import PolyCollection
 
     machine = scene.machines[0]
-    X, classes = scene.plane.project(machine.training.X), scene.row_classes()
+    X = scene.plane.project(machine.training.X)
+    classes = scene.row_classes()
     for name, block, state in live(machine):
         if not isinstance(block, EllipsoidalKnowledge) or state is None or block.radius == 0:
             continue
@@ -221,7 +222,8 @@ def draw_trajectories(scene: Scene) -> None:
     from matplotlib.collections import LineCollection
 
     machine = scene.machines[0]
-    X, classes = machine.training.X, scene.row_classes()
+    X = machine.training.X
+    classes = scene.row_classes()
     for name, block, path in live(machine):
         if isinstance(block, Trajectories) and path is not None:
             for curves in curves_of(block, path, X, np.arange(len(X))):
@@ -337,11 +339,19 @@ def draw_verdicts(scene: Scene) -> None:
         worst = 0.0 if abs(verdict.worst) < 1e-6 else verdict.worst  # rounding
         seen = scene.plane.holds(place, np.ptp(scene.machines[0].training.X, axis=0))
         edge: str | None
-        marker, face, edge, word = ("P", "white", "black", "holds")
+        marker = "P"
+        face = "white"
+        edge = "black"
+        word = "holds"
         if not verdict.holds:
-            marker, face, edge, word = ("X", "black", "white", "violated")
+            marker = "X"
+            face = "black"
+            edge = "white"
+            word = "violated"
         if not seen:
-            marker, face, edge = {"P": "+", "X": "x"}[marker], "black", None
+            marker = {"P": "+", "X": "x"}[marker]
+            face = "black"
+            edge = None
         seat = scene.plane.project(place)
         mark = scene.ax.scatter(
             seat[0],
@@ -366,7 +376,8 @@ def number_verdicts(scene: Scene, window: Window) -> None:
         if not (left <= x0 <= right and bottom <= x1 <= top):
             mark.set_label(f"{mark.get_label().removesuffix(')')}; outside the picture)")
         elif len(scene.verdicts) > 1:
-            to_right, to_top = x0 < (left + right) / 2, x1 < (bottom + top) / 2
+            to_right = x0 < (left + right) / 2
+            to_top = x1 < (bottom + top) / 2
             scene.ax.annotate(
                 str(number),
                 (x0, x1),

@@ -81,12 +81,15 @@ def worst_moves(
     chosen = np.arange(training.n_train) if rows is None else _rows(rows, training.n_train)
     parts = np.array_split(chosen, -(-len(chosen) // 1000))  # orbits take room
     moved = np.vstack([_moved(machines, member, part) for part in parts])
-    labels, still = training.labels[chosen], training.X[chosen]
-    before, after = _margin(model, still, labels), _margin(model, moved, labels)
+    labels = training.labels[chosen]
+    still = training.X[chosen]
+    before = _margin(model, still, labels)
+    after = _margin(model, moved, labels)
     if rows is None:
         most = np.argsort(after - before, kind="stable")[:count]
         labels, still, moved, before, after = (part[most] for part in (labels, still, moved, before, after))
-    n, columns = len(labels), min(len(labels), 8)
+    n = len(labels)
+    columns = min(len(labels), 8)
     places = [(2 * (k // columns), k % columns) for k in range(n)]
     return mosaic(
         check_images("worst_moves", np.vstack([still, moved]), shape),
@@ -258,11 +261,13 @@ def _curves(
     class_of_interest: Any,
     ax: Axes | None,
 ) -> Axes:
-    worst, X = machine.findings[name], machine.training.X
+    worst = machine.findings[name]
+    X = machine.training.X
     curves = curves_of(block, machine.states[name], X, rows)
     chosen = np.concatenate(places)
     seen = np.vstack([X, worst.points[chosen], *(c.reshape(-1, 2) for c in curves)])
-    low, high = seen.min(axis=0), seen.max(axis=0)
+    low = seen.min(axis=0)
+    high = seen.max(axis=0)
     margin = 0.06 * np.where(high > low, high - low, 1.0)
     (left, bottom), (right, top) = low - margin, high + margin
     ax = decision(
@@ -303,8 +308,12 @@ def _lines_of_images(
     shape: Any,
     ax: Axes | None,
 ) -> Axes:
-    worst, path = machine.findings[name], machine.states[name]
-    patterns, cells, titles, framed = [], [], [], []
+    worst = machine.findings[name]
+    path = machine.states[name]
+    patterns = []
+    cells = []
+    titles = []
+    framed = []
     curves = curves_of(block, path, machine.training.X, rows, count=5)[0]
     axis = np.eye(path.nodes.shape[1])[0]
     thetas = path.theta(np.linspace(-1.0, 1.0, 5)[:, None] * axis)

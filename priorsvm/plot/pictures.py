@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # In parts of an image: what is left between two of them, and the room a title takes.
-GAP, TITLE = 0.12, 0.3
+GAP = 0.12
+TITLE = 0.3
 
 
 @as_written
@@ -181,12 +182,14 @@ def mosaic(
     from matplotlib.patches import Rectangle
 
     _, height, width = patterns.shape
-    across, down = width * (1 + GAP), height * (1 + GAP + (0.0 if titles is None else TITLE))
+    across = width * (1 + GAP)
+    down = height * (1 + GAP + (0.0 if titles is None else TITLE))
     lines, columns = (1 + max(place[axis] for place in places) for axis in (0, 1))
     ax = axes_of(ax, figsize=(1.05 * columns, 1.05 * lines * down / across))
     white, black = limits or (float(patterns.min()), float(patterns.max()))
     for k, (line, column) in enumerate(places):
-        left, top = column * across, line * down
+        left = column * across
+        top = line * down
         place = (left, left + width, top + height, top)
         ax.imshow(patterns[k], cmap="gray_r", vmin=white, vmax=black, extent=place)
         thick = k in framed

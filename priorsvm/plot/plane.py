@@ -248,7 +248,9 @@ def _rows(model: PriorSVC, machines: list[Machine], plane: Plane, X: Any, y: Any
         raise InvalidInput(
             f"plot.decision: {given} was given without {other}. Give both, or none for the training rows."
         )
-    rows, labels, classes = model._checked_rows(X), np.asarray(y), model.classes_.tolist()
+    rows = model._checked_rows(X)
+    labels = np.asarray(y)
+    classes = model.classes_.tolist()
     if labels.shape != (len(rows),):
         raise InvalidInput(f"plot.decision: y has shape {labels.shape}, and X has {len(rows)} rows.")
     strange = [label for label in np.unique(labels).tolist() if label not in classes]
@@ -271,7 +273,8 @@ def _draw_rows(scene: Scene, rows: _Rows, rings: bool) -> None:
     hollow = scene.plane.project(rows.gaps).any(axis=1)
     size = 26.0 if len(places) <= 200 else 12.0
     for k, label in enumerate(scene.classes):
-        colour, of_class = scene.colour(k), rows.labels == label
+        colour = scene.colour(k)
+        of_class = rows.labels == label
         for which, face in ((of_class & ~hollow, colour), (of_class & hollow, "none")):
             if which.any():
                 x0, x1 = places[which].T
@@ -306,16 +309,19 @@ def _draw_rows(scene: Scene, rows: _Rows, rings: bool) -> None:
 def _all_drawn(scene: Scene, blocks: bool) -> Window:
     """A window around everything, regions up to as far beyond the rest as that is wide."""
     (left, bottom), (right, top) = scene.ax.dataLim.get_points()
-    low, high = np.array([left, bottom]), np.array([right, top])
+    low = np.array([left, bottom])
+    high = np.array([right, top])
     width = np.where(high > low, high - low, 1.0)
     furthest = low - width, high + width
     if blocks:
         for *_, region in layers.demanded(scene):
             ends = np.array([scene.plane.project(side) for side in region.box])
             ends = np.where(np.isfinite(ends), np.clip(ends, *furthest), low)  # an open side asks for no room
-            low, high = np.minimum(low, ends.min(axis=0)), np.maximum(high, ends.max(axis=0))
+            low = np.minimum(low, ends.min(axis=0))
+            high = np.maximum(high, ends.max(axis=0))
     margin = 0.06 * np.where(high > low, high - low, 1.0)
-    low, high = low - margin, high + margin
+    low = low - margin
+    high = high + margin
     return float(low[0]), float(high[0]), float(low[1]), float(high[1])
 
 
@@ -399,7 +405,8 @@ def _name(training: Sample, column: int) -> str:
 
 
 def _legend(scene: Scene, training: Sample, place: bool | str) -> None:
-    others, title = scene.plane.others, None
+    others = scene.plane.others
+    title = None
     if len(others):
         values = [f"{_name(training, j)} = {scene.plane.at[j]:.3g}" for j in others[:3]]
         more = f" and {len(others) - 3} more" if len(others) > 3 else ""

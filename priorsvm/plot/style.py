@@ -26,7 +26,9 @@ LINES = ("-", "--", "-.", ":")
 SHADES = (0.24, 0.16, 0.42, 0.10)
 GREY = "0.45"
 # Of a legend: letters on an inch, as how many of them a marker counts, and what lines are too short.
-LETTERS, HANDLE, SHORT = 17, 7, 28
+LETTERS = 17
+HANDLE = 7
+SHORT = 28
 # Behind words that stand on lines and markers.
 BEHIND = {"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.8}
 

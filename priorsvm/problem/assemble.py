@@ -86,7 +86,9 @@ class Compiled:
     ):
         import cvxpy as cp
 
-        self.spec, self.sample, self.states = spec, sample, dict(states)
+        self.spec = spec
+        self.sample = sample
+        self.states = dict(states)
         self.members = [member for member in members if member.weight > 0]
         self.f = self._function(maps or Cache())
         self.active = np.flatnonzero(sample.cost > 0)
@@ -94,7 +96,8 @@ class Compiled:
         # Costs stay live up to a size: CVXPY holds a dense matrix of slacks x cost parameters.
         self.live_costs = len(self.active) <= LIVE_ROWS
         self.costs = cp.Parameter(len(self.active) if self.live_costs else (), nonneg=True, name="costs")
-        y, margin = sample.y[self.active], sample.margin[self.active]
+        y = sample.y[self.active]
+        margin = sample.margin[self.active]
         self.values = self.f(sample.X[self.active])
         self.constraints: dict[str, cp.Constraint] = {
             "svm.margin": cp.multiply(y, self.values) >= margin - self.slack
@@ -127,7 +130,8 @@ class Compiled:
         """
         import cvxpy as cp
 
-        objective, without = cp.Constant(0.0), self.f.without_products
+        objective = cp.Constant(0.0)
+        without = self.f.without_products
         if self.spec.norm == "l1":
             objective = objective + self.f.regulariser
         for term in self.terms:
@@ -136,12 +140,15 @@ class Compiled:
 
     def _function(self, maps: Cache) -> Decision:
         """f; maps made before are reused when their centres are the same."""
-        spec, sample = self.spec, self.sample
+        spec = self.spec
+        sample = self.sample
         if spec.kernel is None:
             return Decision(LinearMap(sample.X.shape[1], spec.scale), spec.norm)
         if spec.norm == "l1":
             none = np.empty((0, sample.X.shape[1]))
-            centres, at, along = l1_centres(spec, sample), none, none
+            centres = l1_centres(spec, sample)
+            at = none
+            along = none
         else:
             centres, at, along = self._expansion(spec.kernel)
             centres = centres[np.sort(np.unique(centres, axis=0, return_index=True)[1])]
@@ -150,8 +157,11 @@ class Compiled:
 
     def _expansion(self, kernel: Kernel) -> tuple[Array, Array, Array]:
         """What a kernel machine with the 2-norm expands over: points, and points with directions."""
-        sample, d = self.sample, self.sample.X.shape[1]
-        parts, at, along = [sample.X[sample.cost > 0]], np.empty((0, d)), np.empty((0, d))
+        sample = self.sample
+        d = self.sample.X.shape[1]
+        parts = [sample.X[sample.cost > 0]]
+        at = np.empty((0, d))
+        along = np.empty((0, d))
         for name, block, _ in self.members:
             with naming(name):
                 state = self.states.get(name)
@@ -159,7 +169,8 @@ class Compiled:
                 if type(block).slopes is not Knowledge.slopes:
                     kernel._require("slope_slope")
                     Z, V = (_as_points("slopes", part, d) for part in block.slopes(sample, state))
-                    at, along = np.vstack([at, Z]), np.vstack([along, V])
+                    at = np.vstack([at, Z])
+                    along = np.vstack([along, V])
         return np.vstack(parts), at, along
 
     def _add(self, member: Member) -> None:
@@ -219,7 +230,8 @@ class Compiled:
         """Put C, costs, hyper-parameters and outer weights into the problem's parameters."""
         blocks = {member.name: member for member in members}
         self.states = dict(states)
-        self.spec, C = spec, spec.C
+        self.spec = spec
+        C = spec.C
         self.sample = sample
         self.members = [blocks[member.name] for member in self.members]
         self.costs.value = C * sample.cost[self.active] if self.live_costs else C

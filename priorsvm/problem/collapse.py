@@ -16,7 +16,8 @@ from ..solve.loop import fit_machine, of_class
 from ..solve.machine import Machine
 
 # An f that varies by less over the training rows is a constant; by less and without a change of sign, nearly.
-CONSTANT, NEARLY_CONSTANT = 1e-3, 0.1
+CONSTANT = 1e-3
+NEARLY_CONSTANT = 0.1
 # Up to this many rows a machine without the blocks is fitted to learn whether they are to blame.
 MAX_ROWS = 5000
 # Rows that tell most functions from a constant, before all are asked.
@@ -109,7 +110,8 @@ def _is_constant_without(machine: Machine, kept: Sequence[Member]) -> bool:
 def _reason(machine: Machine, costs: Sequence[Member], others: bool) -> str:
     """That no f of this kind does better than a constant, and what to try."""
     sample = machine.training
-    classes, positive = sample.classes.tolist(), np.asarray(sample.positive).item()
+    classes = sample.classes.tolist()
+    positive = np.asarray(sample.positive).item()
     rest = "another class" if len(classes) > 2 else repr(next(c for c in classes if c != positive))
     values = machine.f.value(sample.X)
     text = (
@@ -122,7 +124,8 @@ def _reason(machine: Machine, costs: Sequence[Member], others: bool) -> str:
             f"{text}No f of this kind tells the classes apart at C={machine.spec.C:g}: use another kernel, "
             "or a larger C."
         )
-    count, n = int(np.sum(sample.y_train > 0)), sample.n_train
+    count = int(np.sum(sample.y_train > 0))
+    n = sample.n_train
     number, rare = (count, repr(positive)) if 2 * count < n else (n - count, rest)
     return (
         f"{text}{number} of {n} rows are {rare}: ClassCosts('balanced') lets them weigh as much as the "

@@ -100,7 +100,9 @@ def residuals(
     if not all(np.isfinite(v).all() for v in values):
         return Residuals(*[float("inf")] * 4)
     size = unit + abs(float(objective.value))
-    primal, dual, gap = _bounds_violated(problem), 0.0, 0.0
+    primal = _bounds_violated(problem)
+    dual = 0.0
+    gap = 0.0
     smooth = objective.is_quadratic() and all(_is_smooth(c) for c in problem.constraints)
     smooth = smooth and not any(
         v.attributes[a] for v in problem.variables() for a in ("NSD", "diag", "hermitian")
@@ -203,7 +205,8 @@ class _Gradient:
                 explained += abs(float(g @ x))
                 g = np.minimum(eigenvalues, 0.0)
             else:
-                at_low, at_high = np.maximum(g, 0.0), np.minimum(g, 0.0)
+                at_low = np.maximum(g, 0.0)
+                at_high = np.minimum(g, 0.0)
                 explained += float(at_low[low > -np.inf] @ (x - low)[low > -np.inf])
                 explained -= float(at_high[high < np.inf] @ (high - x)[high < np.inf])
                 g = np.where(low > -np.inf, 0.0, at_low) + np.where(high < np.inf, 0.0, at_high)
@@ -234,7 +237,9 @@ def _jacobian(expression: cp.Expression) -> Mapping[cp.Variable, Any]:
     from cvxpy.cvxcore.python import canonInterface
     from cvxpy.lin_ops import lin_op
 
-    variables, offsets, total = expression.variables(), {}, 0
+    variables = expression.variables()
+    offsets = {}
+    total = 0
     for variable in variables:
         offsets[variable.id] = total
         total += variable.size
@@ -272,7 +277,8 @@ def _bounds_violated(problem: cp.Problem) -> float:
     """By how much values leave the bounds their variable was declared with."""
     worst = 0.0
     for variable in problem.variables():
-        x, (low, high) = np.ravel(variable.value, order="F"), _bounds(variable)
+        x = np.ravel(variable.value, order="F")
+        (low, high) = _bounds(variable)
         outside = np.maximum(np.maximum(low - x, x - high), 0.0)
         worst = max(worst, float((outside / (1.0 + np.abs(x))).max(initial=0.0)))
         if variable.attributes["PSD"]:
@@ -380,17 +386,21 @@ def _way_down(up: Asked, down: Asked, slopes: list[Asked], sample: Sample, linea
         along = np.array([demand.sign * np.asarray(demand.direction) for _, demand in guides])
         return joined(up[1].region, down[1].region, along, _common_box(guides, linear))
 
-    guides, found = slopes, way(slopes)
+    guides = slopes
+    found = way(slopes)
     if found is None:
         return None
     for guide in slopes:
         fewer = [other for other in guides if other is not guide]
         if fewer and (shorter := way(fewer)) is not None:
-            guides, found = fewer, shorter
+            guides = fewer
+            found = shorter
     moved = np.flatnonzero(found[0] != found[1])
     start, end = (_numbers(point, sample.feature_names, moved) for point in found)
     names = " and ".join(dict.fromkeys(f"'{member.name}'" for member, _ in guides))
-    whose, high, low = sample.positive, up, down
+    whose = sample.positive
+    high = up
+    low = down
     if len(sample.classes) == 2 and guides[0][1].sign < 0:  # they were said of the other class: tell it so
         whose = next(c for c in sample.classes.tolist() if c != sample.positive)
         high, low, start, end = down, up, end, start
@@ -605,7 +615,8 @@ def beyond_reach(compiled: Compiled, least: Callable[[cp.Problem, float], float]
 
     if not isinstance(compiled.f.features, KernelMap):
         return None
-    t, limit = cp.Variable(nonneg=True), _largest_norm(compiled)
+    t = cp.Variable(nonneg=True)
+    limit = _largest_norm(compiled)
     f = Bounded(compiled.f.features, compiled.spec.norm, limit)
     own: dict[str, list[cp.Constraint]] = {}
     for name, block, _ in compiled.members:
@@ -630,9 +641,11 @@ def beyond_reach(compiled: Compiled, least: Callable[[cp.Problem, float], float]
     for name in own:
         rest = [other for other in kept if other != name]
         if rest and (now := missed(rest)) > MISSED:
-            kept, by = rest, now
+            kept = rest
+            by = now
     members = [m for m in compiled.members if m.name in kept]
-    alone, by = len(members) == 1, float(np.floor(100 * by)) / 100
+    alone = len(members) == 1
+    by = float(np.floor(100 * by)) / 100
     return Infeasible(
         f"No decision function with a norm below {limit:.0e}, beyond which its values are lost in rounding, "
         f"satisfies {'this hard constraint' if alone else 'these hard constraints together'}: "
@@ -649,7 +662,8 @@ def _largest_norm(compiled: Compiled) -> float:
     """Where what is lost of the kernel matrix, or of a simplex step, changes f by :data:`MISSED`."""
     from ..function.decision import RANK_TOLERANCE
 
-    spec, X = compiled.spec, compiled.sample.X[:1000]
+    spec = compiled.spec
+    X = compiled.sample.X[:1000]
     assert spec.kernel is not None
     inner = X if spec.scale is None else spec.scale.points(X)
     if spec.norm == "l1":

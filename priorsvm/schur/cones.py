@@ -125,7 +125,8 @@ class Nonnegative(Batch):
 
     def rescale(self, s: Array, z: Array) -> None:
         self.w2 = s / z
-        self.w, self.lam = np.sqrt(self.w2), np.sqrt(s * z)
+        self.w = np.sqrt(self.w2)
+        self.lam = np.sqrt(s * z)
 
     def W(self, x: Array) -> Array:
         return self.w * x
@@ -178,11 +179,15 @@ class SecondOrder(Batch):
         return x[0] - _norm(x[1:])
 
     def rescale(self, s: Array, z: Array) -> None:
-        a, b = _length(s), _length(z)  # the square roots of the determinants
-        s, z = s / a, z / b
+        # the square roots of the determinants
+        a = _length(s)
+        b = _length(z)
+        s = s / a
+        z = z / b
         w = (s + _flip(z)) / np.sqrt(2.0 * (1.0 + _dot(s, z)))
         w[0] = np.sqrt(1.0 + _dot(w[1:], w[1:]))  # rounding leaves det w = 1
-        self.w, self.eta = w, np.sqrt(a / b)
+        self.w = w
+        self.eta = np.sqrt(a / b)
         self.eta2 = a / b
         self.lam = self.W(z * b)
         self.root = _length(self.lam)
@@ -197,7 +202,8 @@ class SecondOrder(Batch):
 
     def _turn(self, x: Array, sign: float) -> Array:
         """(w0 w1'; w1 I + w1 w1' / (1 + w0)) x, or with -w1 for w1."""
-        w, inner = self.w, _dot(self.w[1:], x[1:])
+        w = self.w
+        inner = _dot(self.w[1:], x[1:])
         out = w * (sign * x[0] + inner / (1.0 + w[0]))
         out[1:] += x[1:]
         out[0] = w[0] * x[0] + sign * inner
@@ -207,7 +213,8 @@ class SecondOrder(Batch):
         return (self.w * (2.0 * _dot(self.w, x)) - _flip(x)) * self.eta2
 
     def square_inverse(self, x: Array) -> Array:
-        w, t = self.w, x[0]
+        w = self.w
+        t = x[0]
         out = w * (2.0 * (_dot(w[1:], x[1:]) - w[0] * t))
         out[0] *= -1.0
         out[1:] += x[1:]
@@ -217,7 +224,8 @@ class SecondOrder(Batch):
     def matrices(self, which: Any) -> Array:
         w = _flip(self.w[:, which])
         out = np.empty((self.k, self.k, w.shape[1]))
-        out[0], out[1:, 0] = w, w[1:]
+        out[0] = w
+        out[1:, 0] = w[1:]
         np.multiply(w[1:, None], w[None, 1:] / (1.0 + w[0]), out=out[1:, 1:])
         out[range(1, self.k), range(1, self.k)] += 1.0
         return out / self.eta[which]
@@ -253,7 +261,8 @@ class Semidefinite(Batch):
         super().__init__(start, n, side * (side + 1) // 2, side)
         self.side = side
         columns, rows = np.tril_indices(side)  # the upper triangle, column by column
-        self.rows, self.columns = rows, columns
+        self.rows = rows
+        self.columns = columns
         self.root2 = np.where(rows == columns, 1.0, np.sqrt(2.0))
 
     def moved(self, start: int, n: int) -> Batch:
@@ -311,12 +320,14 @@ class Semidefinite(Batch):
 
     def matrices(self, which: Any) -> Array:
         # Column j is R^-1 E_j R^-T with E_j the j-th of an orthonormal basis of symmetric matrices.
-        R, (i, j) = self.R_inverse[which], (self.rows, self.columns)
+        R = self.R_inverse[which]
+        (i, j) = (self.rows, self.columns)
         pairs = R[:, i][:, :, i] * R[:, j][:, :, j] + R[:, i][:, :, j] * R[:, j][:, :, i]
         return np.moveaxis(pairs * (self.root2[:, None] * self.root2 / 2.0), 0, 2)
 
     def product(self, a: Array, b: Array) -> Array:
-        A, B = self.matrix(a), self.matrix(b)
+        A = self.matrix(a)
+        B = self.matrix(b)
         return self.vector(0.5 * (A @ B + B @ A))
 
     def divide(self, b: Array) -> Array:
@@ -367,7 +378,8 @@ class Cones:
     @cached_property
     def cone_of(self) -> Indices:
         """The number of the cone of each row."""
-        out, first = np.empty(self.size, int), 0
+        out = np.empty(self.size, int)
+        first = 0
         for batch in self.batches:
             batch.of(out)[...] = first + np.arange(batch.n)
             first += batch.n
@@ -426,7 +438,10 @@ class Cones:
 
 def batches(nonnegative: int, orders: Any, sides: Any) -> tuple[Cones, Indices]:
     """The cones of CVXPY's dimensions, and its rows in the order of the batches."""
-    order, found, row, place = [np.arange(nonnegative)], list[Batch](), nonnegative, nonnegative
+    order = [np.arange(nonnegative)]
+    found = list[Batch]()
+    row = nonnegative
+    place = nonnegative
     if nonnegative:
         found.append(Nonnegative(0, nonnegative, 1))
     for kind, sizes, rows in (
@@ -453,7 +468,9 @@ def live(used: Indices, b: Array, cones: Cones) -> tuple[Indices, Cones, Array |
     ``used`` says of each row whether it has a variable. A cone that no variable is in holds or does not: it
     has no say in the answer. The proof is a z in the cones with A'z = 0 and b'z < 0.
     """
-    kept, batches_left, place = list[Indices](), list[Batch](), 0
+    kept = list[Indices]()
+    batches_left = list[Batch]()
+    place = 0
     for batch in cones.batches:
         alive = batch.of(used).any(axis=0)
         values = batch.of(b)

@@ -93,8 +93,10 @@ class Stated:
 
         Its variables are ``own`` here; :meth:`with_products` adds the products.
         """
-        n, zero = len(self.q), self.dims.zero
-        P, A = sparse.csr_array(self.P), sparse.csr_array(self.A)
+        n = len(self.q)
+        zero = self.dims.zero
+        P = sparse.csr_array(self.P)
+        A = sparse.csr_array(self.A)
         if self.energy is not None:
             P = P + _placed(self.energy, self.c, self.c, (n, n))
         equations = []
@@ -113,13 +115,15 @@ class Stated:
         A = sparse.csr_array(sparse.vstack([A[:zero], *equations, A[zero:]]))
         b = np.concatenate([self.b[:zero], np.zeros(defined), self.b[zero:]])
         T = self.with_products
-        P, A = sparse.csr_array(T.T @ P @ T), sparse.csr_array(A @ T)
+        P = sparse.csr_array(T.T @ P @ T)
+        A = sparse.csr_array(A @ T)
         return P, T.T @ self.q, A, b, replace(self.dims, zero=zero + defined)
 
     @property
     def with_products(self) -> Any:
         """The matrix that takes the variables of the whole problem to those here."""
-        n, own = len(self.q), self.own
+        n = len(self.q)
+        own = self.own
         T = sparse.eye_array(n, format="csr")[:, own]
         for d in self.definitions:
             if not d.stated:
@@ -139,7 +143,9 @@ class Stated:
 
     def slope(self, z: Array, nu: Array) -> Array:
         """The transpose of all rows times multipliers: z of those in A, ν of the definitions."""
-        out, start, on_c = self.A.T @ z, 0, np.zeros(len(self.c))
+        out = self.A.T @ z
+        start = 0
+        on_c = np.zeros(len(self.c))
         for d in self.definitions:
             own = nu[start : start + len(d.g)]
             start += len(d.g)
@@ -163,10 +169,12 @@ def _placed(matrix: Any, rows: Indices, columns: Indices, shape: tuple[int, int]
 def solve_stated(p: Stated, tol: float = 1e-9, max_iter: int = 100) -> Answer:
     """x and z of the whole problem."""
     check_options(tol, max_iter)
-    start, zero = time.perf_counter(), p.dims.zero
+    start = time.perf_counter()
+    zero = p.dims.zero
     cones, order = batches(p.dims.nonneg, p.dims.soc, p.dims.psd)
     A = sparse.csr_array(p.A)
-    equations, rows = A[:zero], A[zero:][order]
+    equations = A[:zero]
+    rows = A[zero:][order]
     kept = np.zeros(len(p.q), bool)
     for columns in (p.c, p.down, p.bias, p.values):
         if columns is not None:
@@ -236,7 +244,8 @@ class _Put:
         defined[at[p.values]] = True
         column = np.cumsum(~defined) - 1  # of a variable that stays
         stays = np.flatnonzero(~defined)
-        self.c, bias = column[at[p.c]], column[at[p.bias]]
+        self.c = column[at[p.c]]
+        bias = column[at[p.bias]]
         size = (n, len(stays))
         T = sparse.csr_array((np.ones(len(stays)), (stays, column[stays])), size)
         if p.down is not None:
@@ -279,9 +288,11 @@ class _Put:
             if sparse.issparse(p.norm[1]):
                 own = own - _placed(p.norm[1], lengths, self.c, own.shape)
             else:
-                rows, block = np.concatenate([rows, lengths]), np.vstack([block, -p.norm[1]])
+                rows = np.concatenate([rows, lengths])
+                block = np.vstack([block, -p.norm[1]])
                 ascending = np.argsort(rows)
-                rows, block = rows[ascending], block[ascending]
+                rows = rows[ascending]
+                block = block[ascending]
         own.eliminate_zeros()
         return Mixed(own, rows, self.c, block)
 

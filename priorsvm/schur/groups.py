@@ -20,7 +20,8 @@ from .mixed import Mixed
 CONES = 12
 
 # Groups with more private variables, or more rows, give their busiest variables away.
-PRIVATE, ROWS = 12, 128
+PRIVATE = 12
+ROWS = 128
 
 # Second-order cones with more entries than this are wide.
 WIDE = 8
@@ -60,8 +61,10 @@ class Class:
 
 def shared_columns(A: Any, P: Any, cones: Cones) -> tuple[Indices, Indices]:
     """Whether each variable is shared; and the group of each cone."""
-    A, P = Mixed.of(A), Mixed.of(P)
-    n, length = A.shape[1], cones.lengths
+    A = Mixed.of(A)
+    P = Mixed.of(P)
+    n = A.shape[1]
+    length = cones.lengths
     off = P.sparse.indices != np.repeat(np.arange(n), np.diff(P.sparse.indptr))
     shared = np.bincount(P.sparse.indices[off & (P.sparse.data != 0)], minlength=n) > 0  # coupled by P
     shared[A.columns] = shared[P.columns] = True
@@ -73,7 +76,8 @@ def shared_columns(A: Any, P: Any, cones: Cones) -> tuple[Indices, Indices]:
     shared[column[length[cone] > ROWS]] = True
     while True:
         known = ~shared[column]
-        cone, column = cone[known], column[known]
+        cone = cone[known]
+        column = column[known]
         group_of_cone = _components(cone, column, len(length), n)
         groups = int(group_of_cone.max(initial=-1)) + 1
         group_of_column = np.full(n, -1)
@@ -161,7 +165,8 @@ def classes(own: Any, cones: Cones, group: Indices, active: Indices, dense: Indi
         inside = [(cones.batches[batch_of[each[0]]], number[each]) for each in members]
         rows = np.vstack([b.start + b.n * np.arange(b.k)[:, None] + which for b, which in inside])
         private = by_group[first[groups] + np.arange(p[groups[0]])[:, None]]
-        place[rows], within[groups] = np.arange(len(rows))[:, None], np.arange(len(groups))
+        place[rows] = np.arange(len(rows))[:, None]
+        within[groups] = np.arange(len(groups))
         block = np.zeros((len(rows), len(private), len(groups)))
         here = np.flatnonzero(label[group_of_entry] == c)
         block[place[row_of_entry[here]], slot[own.indices[here]], within[group_of_entry[here]]] = own.data[

@@ -29,10 +29,12 @@ STATUS = {
 
 # What a proof may lack in the problem as it was given, relative to what it proves; less than so much of what
 # cancelled is rounding.
-CERTAIN, ROUNDING = 1e-6, 1e-11
+CERTAIN = 1e-6
+ROUNDING = 1e-11
 
 # Equations are solved by pivots only up to this growth of numbers, unless there are more than so many.
-GROWTH, DENSE_EQUATIONS = 3.0, 300
+GROWTH = 3.0
+DENSE_EQUATIONS = 300
 
 
 @dataclass
@@ -59,8 +61,10 @@ def solve(P: Any, q: Array, A: Any, b: Array, dims: Any, tol: float = 1e-9, max_
         if not np.isfinite(numbers).all():
             raise ValueError(f"{name} has numbers that are not finite")
     cones, order = batches(dims.nonneg, dims.soc, dims.psd)
-    equations, rest = A[: dims.zero], A[dims.zero :][order]
-    e, b_rest = b[: dims.zero], b[dims.zero :][order]
+    equations = A[: dims.zero]
+    rest = A[dims.zero :][order]
+    e = b[: dims.zero]
+    b_rest = b[dims.zero :][order]
     z = np.zeros(len(b))
 
     def ended(status: str, x: Array, iterations: int = 0, residuals: Any = (0.0, 0.0, 0.0)) -> Answer:

@@ -25,7 +25,10 @@ from .parted import Parted
 
 # A step stops short of the boundary: sooner where some products s z lag behind the others, and later where
 # the predictor has nearly arrived.
-SHORT, SHORTER, LAGGING, NEARLY = 0.99, 0.9, 0.01, 0.9999
+SHORT = 0.99
+SHORTER = 0.9
+LAGGING = 0.01
+NEARLY = 0.9999
 
 # A solve with more error than this is repeated with a better factor.
 CARELESS = 1e-11
@@ -35,7 +38,8 @@ PROOF = 1e-8
 
 # Where no step helps any more, so many times the tolerance is almost an answer; nor are more steps taken
 # where two in a row do not halve what is left.
-ALMOST, SLOW = 100.0, 2
+ALMOST = 100.0
+SLOW = 2
 
 # Rows and columns are multiplied by no more than this, nor divided.
 RESCALED = 1e4
@@ -88,10 +92,13 @@ class _Scaled:
     """The problem with rows and columns of about the same size, shared variables first, and the way back."""
 
     def __init__(self, P: Any, q: Array, A: Any, b: Array, cones: Cones):
-        self.matrices, self.cones = Parted(P, A, cones), cones
-        self.q0, self.b0 = q[self.matrices.columns], b
+        self.matrices = Parted(P, A, cones)
+        self.cones = cones
+        self.q0 = q[self.matrices.columns]
+        self.b0 = b
         m, n = self.matrices.shape
-        left, right = np.ones(m), np.ones(n)
+        left = np.ones(m)
+        right = np.ones(n)
         for _ in range(8):
             rows, columns, of_P = self.matrices.maxima(left, right)
             for batch in cones.batches:
@@ -105,9 +112,12 @@ class _Scaled:
             )
             if max(np.abs(rows - 1).max(initial=0), np.abs(columns - 1).max(initial=0)) < 0.05:
                 break
-            left, right = left * rows, right * columns
-        self.left, self.right = left, right
-        q, self.b = self.q0 * right, b * left
+            left = left * rows
+            right = right * columns
+        self.left = left
+        self.right = right
+        q = self.q0 * right
+        self.b = b * left
         of_P = self.matrices.maxima(left, right)[2]
         unit = max(np.abs(q).max(initial=0.0), of_P.mean() if n else 0.0)
         self.objective = 1.0 / unit if unit > 0 else 1.0
@@ -126,24 +136,33 @@ class _Method:
     """The iterates, and where they lead."""
 
     def __init__(self, problem: _Scaled, tol: float, limit: int, constant: float = 0.0):
-        self.p, self.tol, self.limit, self.constant = problem, tol, limit, constant
+        self.p = problem
+        self.tol = tol
+        self.limit = limit
+        self.constant = constant
         self.cones = problem.cones
         self.newton = Newton(problem.matrices, problem.cones)
 
     def run(self) -> Point:
-        p, cones, newton = self.p, self.cones, self.newton
+        p = self.p
+        cones = self.cones
+        newton = self.newton
         self._start()
         best: Point | None = None
-        stalled, slow, last = 0, 0, np.inf
+        stalled = 0
+        slow = 0
+        last = np.inf
         for iteration in range(self.limit + 1):
             point = self._judge(iteration)
             if point.status != "stopped":
                 return point
             if best is None or point.worst < best.worst:
-                best, stalled = point, 0
+                best = point
+                stalled = 0
             else:
                 stalled += 1
-            slow, last = slow + 1 if point.worst > 0.5 * last else 0, point.worst
+            slow = slow + 1 if point.worst > 0.5 * last else 0
+            last = point.worst
             almost = best.worst <= ALMOST * self.tol
             if stalled > 12 or (almost and slow >= SLOW) or not np.isfinite(point.worst):
                 break
@@ -163,7 +182,9 @@ class _Method:
 
     def _start(self) -> None:
         """The least-squares point, moved into the cones."""
-        p, cones, newton = self.p, self.cones, self.newton
+        p = self.p
+        cones = self.cones
+        newton = self.newton
         e = cones.identity()
         cones.rescale(e, e)
         newton.factor()
@@ -184,19 +205,26 @@ class _Method:
 
     def _judge(self, iteration: int) -> Point:
         """What the present point proves, in the units of the problem as it was given."""
-        p, tau = self.p, self.tau
+        p = self.p
+        tau = self.tau
         # These products serve the next step too.
         self.Px, self.Ax = p.matrices.times_P(self.x), p.matrices.times_A(self.x)
         self.Atz = p.matrices.times_At(self.z)
-        x, s, z = p.right * self.x, self.s / p.left, p.left * self.z / p.objective
+        x = p.right * self.x
+        s = self.s / p.left
+        z = p.left * self.z / p.objective
         slope = p.right * p.objective
-        Px, Atz, Ax = self.Px / slope, self.Atz / slope, self.Ax / p.left
-        qx, bz = float(p.q0 @ x), float(p.b0 @ z)
+        Px = self.Px / slope
+        Atz = self.Atz / slope
+        Ax = self.Ax / p.left
+        qx = float(p.q0 @ x)
+        bz = float(p.b0 @ z)
         quadratic = float(x @ Px)
         # An answer, if divided by tau.
         primal = _norm(Ax + s - p.b0 * tau) / tau
         dual = _norm(Px + Atz + p.q0 * tau) / tau
-        value, bound = (0.5 * quadratic / tau + qx) / tau, (-0.5 * quadratic / tau - bz) / tau
+        value = (0.5 * quadratic / tau + qx) / tau
+        bound = (-0.5 * quadratic / tau - bz) / tau
         # Relative to the numbers that had to cancel, or to those of the data where these are smaller than 1.
         unit = min(_norm(p.b0) or 1.0, 1.0)
         primal /= max(unit, _norm(p.b0) + _norm(x) / tau + _norm(s) / tau)
@@ -211,19 +239,30 @@ class _Method:
             residuals = (primal, dual, np.inf)
         # A proof, if tau vanishes: no x shorter than 1 / PROOF is feasible, or x leads down for so long.
         vanishing = tau < 1e-2 * self.kappa
-        status, unit_x, unit_z = "stopped", tau, tau
+        status = "stopped"
+        unit_x = tau
+        unit_z = tau
         if max(residuals) <= self.tol:
             status = "optimal"
         elif vanishing and bz < 0 and _norm(Atz) <= PROOF * -bz:
-            status, unit_x, unit_z = "infeasible", 1.0, -bz
+            status = "infeasible"
+            unit_x = 1.0
+            unit_z = -bz
         elif vanishing and qx < 0 and max(_norm(Px), _norm(Ax + s)) <= PROOF * -qx:
-            status, unit_x, unit_z = "unbounded", -qx, 1.0
+            status = "unbounded"
+            unit_x = -qx
+            unit_z = 1.0
         return Point(status, p.as_given(x / unit_x), s / unit_x, z / unit_z, residuals, iteration)
 
     def _step(self, p: _Scaled) -> bool:
         """Predictor and corrector; whether it went anywhere."""
-        cones, newton = self.cones, self.newton
-        x, s, z, tau, kappa = self.x, self.s, self.z, self.tau, self.kappa
+        cones = self.cones
+        newton = self.newton
+        x = self.x
+        s = self.s
+        z = self.z
+        tau = self.tau
+        kappa = self.kappa
         lam = cones.lam
         Px = self.Px
         xi = x / tau
@@ -237,7 +276,9 @@ class _Method:
         if newton.error > CARELESS:
             newton.factor(careful=True)
             lacks = newton.solve(r_x, r_z - 2.0 * s)
-        x2, z2, Ax2 = (x - lacks.x) / tau, (z - lacks.z) / tau, (self.Ax - lacks.Ax) / tau
+        x2 = (x - lacks.x) / tau
+        z2 = (z - lacks.z) / tau
+        Ax2 = (self.Ax - lacks.Ax) / tau
         short = SHORT if min(cones.least() ** 2, tau * kappa) > LAGGING * mu else SHORTER
         slope = p.q + 2.0 * Pxi
         divisor = slope @ x2 + p.b @ z2 - xi @ Pxi - kappa / tau
@@ -246,7 +287,8 @@ class _Method:
             """Where products s z change by W'd_s."""
             x1, z1, Ax1 = newton.solve(-share * r_x, d_s - share * r_z)
             d_tau = (-share * r_tau + d_kappa / tau - slope @ x1 - p.b @ z1) / divisor
-            dx, dz = x1 + d_tau * x2, z1 + d_tau * z2
+            dx = x1 + d_tau * x2
+            dz = z1 + d_tau * z2
             scaled_z = cones.W(dz)
             # From the rows, not from the products: then the rows hold whatever the system was solved to.
             ds = p.b * d_tau - share * r_z - Ax1 - d_tau * Ax2
@@ -281,9 +323,11 @@ class _Method:
                 (dx, dz, ds, ss, sz, dt, dk), alpha = other, longer
         if not (np.isfinite(alpha) and np.isfinite(dx).all() and np.isfinite(dz).all()) or alpha < 1e-9:
             return False
-        self.x, self.z = x + alpha * dx, z + alpha * dz
+        self.x = x + alpha * dx
+        self.z = z + alpha * dz
         self.s = s + alpha * ds
-        self.tau, self.kappa = float(tau + alpha * dt), float(kappa + alpha * dk)
+        self.tau = float(tau + alpha * dt)
+        self.kappa = float(kappa + alpha * dk)
         # The embedding is homogeneous: only directions matter.
         size = max(self.tau, self.kappa)
         self.x, self.z, self.s = self.x / size, self.z / size, self.s / size

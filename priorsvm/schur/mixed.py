@@ -78,7 +78,8 @@ class Mixed:
         """Some rows and columns, in ascending order, as an array."""
         out = np.asarray(self.sparse[rows][:, columns].toarray())
         if self.block.size:
-            i, j = np.searchsorted(rows, self.rows), np.searchsorted(columns, self.columns)
+            i = np.searchsorted(rows, self.rows)
+            j = np.searchsorted(columns, self.columns)
             has_i = (i < len(rows)) & (np.append(rows, -1)[np.minimum(i, len(rows))] == self.rows)
             has_j = (j < len(columns)) & (np.append(columns, -1)[np.minimum(j, len(columns))] == self.columns)
             whole = has_i.all() and has_j.all()
@@ -93,7 +94,8 @@ class Mixed:
 
     def maxima(self, axis: int) -> Array:
         """The largest number of every row (axis 1) or column (axis 0), without its sign."""
-        M, out = self.sparse, np.zeros(self.shape[1 - axis])
+        M = self.sparse
+        out = np.zeros(self.shape[1 - axis])
         if axis == 0:
             np.maximum.at(out, M.indices, np.abs(M.data))
         elif M.nnz:

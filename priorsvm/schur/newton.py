@@ -79,7 +79,8 @@ class _Wide:
 
     def turn(self) -> Array:
         """The scaling of (t, u'x), (2, 2, g)."""
-        w, eta = self.batch.w[:, self.which], self.batch.eta[self.which]
+        w = self.batch.w[:, self.which]
+        eta = self.batch.eta[self.which]
         length = np.sqrt(np.einsum("kg,kg->g", w[1:], w[1:]))
         self.u = w[1:] / np.where(length > 0, length, 1.0)
         self.u[0, length == 0] = 1.0
@@ -142,7 +143,9 @@ class _Part:
             i += len(scale)
         G[k + np.arange(p), np.arange(p)] = self.root
         _triangulate(G, p)
-        self.R, self.across, self.below = G[:p, :p], G[:p, p:], G[p:, p:]
+        self.R = G[:p, :p]
+        self.across = G[:p, p:]
+        self.below = G[p:, p:]
         self.triangular = 1 < a < k
         if self.triangular:  # no more rows than columns
             _triangulate(self.below, a)
@@ -202,7 +205,8 @@ class Newton:
     """Factors the system for given scalings and solves it."""
 
     def __init__(self, parted: Parted, cones: Cones):
-        self.cones, self.parted = cones, parted
+        self.cones = cones
+        self.parted = parted
         self.position = np.zeros(cones.size, int)  # of a row among the dense or the sparse ones
         for rows in (parted.dense_rows, parted.sparse_rows):
             self.position[rows] = np.arange(len(self.position[rows]))
@@ -220,9 +224,13 @@ class Newton:
     def _part(self, c: Class) -> _Part:
         """The class, with wide cones taken apart."""
         p, g = c.private.shape
-        pieces, own, knows, first = list[Any](), [np.empty((0, p, g))], list[Any](), 0
+        pieces = list[Any]()
+        own = [np.empty((0, p, g))]
+        knows = list[Any]()
+        first = 0
         for batch, which in c.cones:
-            rows, mine = c.rows[first : first + batch.k], c.own[first : first + batch.k]
+            rows = c.rows[first : first + batch.k]
+            mine = c.own[first : first + batch.k]
             known: list[Any] = [places(row) if first + j in c.active else None for j, row in enumerate(rows)]
             if isinstance(batch, SecondOrder) and batch.k > WIDE and not mine[1:].any():
                 A1 = self._coefficients(rows[1:].ravel()).reshape(-1, batch.k - 1, g) if c.dense else None
@@ -252,7 +260,8 @@ class Newton:
 
     def factor(self, careful: bool = False) -> None:
         """For the present scalings of the cones; carefully, without squaring the condition."""
-        parted, weight = self.parted, np.zeros(self.cones.size)
+        parted = self.parted
+        weight = np.zeros(self.cones.size)
         for part in self.parts:
             part.reflect()
             part.weigh(weight)
@@ -293,9 +302,11 @@ class Newton:
         out = sparse.csr_array((b * g, self.parted.r))
         for j, row in enumerate(part.knows):
             if isinstance(row, _Wide):
-                known, factors = self.position[row.rows], part.below[:, j, None] * row.u
+                known = self.position[row.rows]
+                factors = part.below[:, j, None] * row.u
             else:
-                known, factors = self.position[row][None], part.below[:, j, None]
+                known = self.position[row][None]
+                factors = part.below[:, j, None]
             where = np.broadcast_to(number[:, None], factors.shape), np.broadcast_to(known, factors.shape)
             left = sparse.csr_array(
                 (factors.ravel(), (where[0].ravel(), where[1].ravel())), (b * g, self.parted.sparse.shape[0])
@@ -318,7 +329,8 @@ class Newton:
 
     def _triangle(self, weight: Array, several: list[_Part]) -> None:
         """The factor R of S = R'R from the rows of which S is the Gram matrix; large rows first."""
-        parted, wide = self.parted, [wide for part in several for wide in part.wide]
+        parted = self.parted
+        wide = [wide for part in several for wide in part.wide]
         for each in wide:
             weight[each.rows] = 0.0  # these come without what is along u
         heavy = np.sqrt(weight[parted.dense_rows][self.heavy])
@@ -332,7 +344,8 @@ class Newton:
         rows = rows[np.argsort(-sizes, kind="stable")]
         rows = np.vstack([rows, np.sqrt(STATIC) * np.eye(rows.shape[1])])
         R, self.order = linalg.qr(rows, mode="r", pivoting=True, overwrite_a=True, check_finite=False)
-        self.factor_, self.size = (R[: rows.shape[1]], False), np.ones(rows.shape[1])
+        self.factor_ = (R[: rows.shape[1]], False)
+        self.size = np.ones(rows.shape[1])
 
     def _perpendicular(self, wide: _Wide) -> Array:
         """The rows (I - uu')A1 / η."""
@@ -362,7 +375,9 @@ class Newton:
             extra *= 100.0
             if extra > 1e-4:
                 raise FloatingPointError("the Schur complement is not positive definite")
-        self.factor_, self.size, self.order = (factor, False), size, slice(None)
+        self.factor_ = (factor, False)
+        self.size = size
+        self.order = slice(None)
 
     # ------------------------------------------------------------------ solving
 
@@ -377,17 +392,21 @@ class Newton:
             error = max(_largest(e1), _largest(e2)) / scale
             if not error < 0.5 * least:
                 break
-            best, least = Solution(x, z, Ax), error
+            best = Solution(x, z, Ax)
+            least = error
             if error < REFINED:
                 break
             more = self._once(e1, e2)
-            x, z, Ax = x + more.x, z + more.z, Ax + more.Ax
+            x = x + more.x
+            z = z + more.z
+            Ax = Ax + more.Ax
         self.error = least
         return best
 
     def _once(self, r1: Array, r2: Array) -> Solution:
         """From r2 to the variables, private ones first and last, and back."""
-        parted, r = self.parted, self.parted.r
+        parted = self.parted
+        r = self.parted.r
         rows = self.cones.square_inverse(r2)
         right = r1[r:] + parted.own_t @ rows
         halves = []
@@ -401,7 +420,8 @@ class Newton:
         found[self.order] = linalg.cho_solve(self.factor_, u, check_finite=False)
         found /= self.size
         Ax = parted.over_shared(found)
-        v, whole = np.empty(len(right)), iter(halves)
+        v = np.empty(len(right))
+        whole = iter(halves)
         for part in self.parts:
             if part.private:
                 rest = next(whole) - np.einsum("pag,ag->pg", part.across, part.gather(Ax))
@@ -451,7 +471,8 @@ def _listed(A: Any) -> tuple[Indices, Any] | None:
     rows = np.repeat(np.arange(len(length)), length**2)
     # The i-th pair of a row of n entries is (i // n, i % n).
     number = np.arange(len(rows)) - np.repeat(np.cumsum(length**2) - length**2, length**2)
-    first, second = A.indptr[rows] + number // length[rows], A.indptr[rows] + number % length[rows]
+    first = A.indptr[rows] + number // length[rows]
+    second = A.indptr[rows] + number % length[rows]
     flat = A.indices[first].astype(np.int64) * A.shape[1] + A.indices[second]
     where, pair = np.unique(flat, return_inverse=True)
     products = sparse.csr_array((A.data[first] * A.data[second], (pair, rows)), (len(where), len(length)))

@@ -13,7 +13,8 @@ from .groups import WIDE, places, shared_columns
 from .mixed import Mixed
 
 # With so few shared variables all rows are dense; else rows that have this share of them.
-NARROW, DENSE = 64, 0.15
+NARROW = 64
+DENSE = 0.15
 
 # Numbers of a block that stays in the cache while it is worked on.
 CACHED = 2**16
@@ -38,11 +39,15 @@ class Parted:
     """
 
     def __init__(self, P: Any, A: Any, cones: Cones):
-        P, A = Mixed.of(P), Mixed.of(A)
+        P = Mixed.of(P)
+        A = Mixed.of(A)
         shared, self.group = shared_columns(A, P, cones)
-        u, v = np.flatnonzero(shared), np.flatnonzero(~shared)
-        self.columns, self.r = np.concatenate([u, v]), len(u)
-        self.P_shared, self.P_own = P.dense(u, u), P.sparse.diagonal()[v]
+        u = np.flatnonzero(shared)
+        v = np.flatnonzero(~shared)
+        self.columns = np.concatenate([u, v])
+        self.r = len(u)
+        self.P_shared = P.dense(u, u)
+        self.P_own = P.sparse.diagonal()[v]
         outer = sparse.csr_array(A.sparse[:, u])
         self.own = sparse.csr_array(A.sparse[:, v])
         busy = np.diff(outer.indptr)
@@ -66,7 +71,8 @@ class Parted:
             self.dense[(j, i) if slice in map(type, (i, j)) else np.ix_(j, i)] += A.block.T
         self.sparse = sparse.csr_array(outer[thin])
         self.own_t, self.sparse_t = self.own.T, self.sparse.T  # which share their numbers
-        self.dense_rows, self.sparse_rows = places(rows), places(thin)
+        self.dense_rows = places(rows)
+        self.sparse_rows = places(thin)
         self.row_of_own = np.repeat(np.arange(cones.size), np.diff(self.own.indptr))
         self.row_of_sparse = thin[np.repeat(np.arange(len(thin)), np.diff(self.sparse.indptr))]
 
@@ -110,12 +116,16 @@ class Parted:
 
     def maxima(self, left: Array, right: Array) -> tuple[Array, Array, Array]:
         """The largest numbers of rows of A, columns of A, and columns of P, if these are multiplied so."""
-        rows, columns, r = np.zeros(self.shape[0]), np.zeros(self.shape[1]), self.r
+        rows = np.zeros(self.shape[0])
+        columns = np.zeros(self.shape[1])
+        r = self.r
         for M, row, first in ((self.own, self.row_of_own, r), (self.sparse, self.row_of_sparse, 0)):
-            sizes, column = np.abs(M.data) * left[row] * right[first + M.indices], first + M.indices
+            sizes = np.abs(M.data) * left[row] * right[first + M.indices]
+            column = first + M.indices
             np.maximum.at(rows, row, sizes)
             np.maximum.at(columns, column, sizes)
-        some, of_dense = left[self.dense_rows], np.zeros(self.dense.shape[1])
+        some = left[self.dense_rows]
+        of_dense = np.zeros(self.dense.shape[1])
         for block in self.blocks(self.dense.shape[1]):
             sizes = np.abs(self.dense[:, block])
             sizes *= right[:r, None]
@@ -128,7 +138,8 @@ class Parted:
 
     def scale(self, left: Array, right: Array, objective: float) -> None:
         """Multiply rows, columns and P."""
-        r, some = self.r, left[self.dense_rows]
+        r = self.r
+        some = left[self.dense_rows]
         for block in self.blocks(self.dense.shape[1]):
             self.dense[:, block] *= right[:r, None]
             self.dense[:, block] *= some[block]

@@ -106,7 +106,8 @@ def reduce(
     equations = E, e
     scale = _row_maxima(E)
     scale = 1.0 / np.where(scale > 0, scale, 1.0)  # the largest number of an equation is 1
-    E, e = sparse.csr_array(sparse.diags_array(scale) @ E), scale * e
+    E = sparse.csr_array(sparse.diags_array(scale) @ E)
+    e = scale * e
     size = 1.0 + np.abs(e)
     out = Reduced(P, q.copy(), A, b.copy(), n)
     alive = np.ones(n, bool)
@@ -131,7 +132,8 @@ def reduce(
         left = np.setdiff1d(np.arange(len(rows)), chosen)
         e = e[left] - E[left][:, columns] @ t
         E = _substituted(E[left], columns, T)
-        rows, size = rows[left], size[left]
+        rows = rows[left]
+        size = size[left]
         _substitute(out, columns, T, t)
         alive[columns] = False
     out.kept = np.flatnonzero(alive)
@@ -177,7 +179,8 @@ def _inconsistent(E: Any, e: Array) -> Inconsistent:
 
 
 def _row_maxima(E: Any) -> Array:
-    out, filled = np.zeros(E.shape[0]), np.diff(E.indptr) > 0
+    out = np.zeros(E.shape[0])
+    filled = np.diff(E.indptr) > 0
     if filled.any():
         out[filled] = np.maximum.reduceat(np.abs(E.data), E.indptr[:-1][filled])
     return out
@@ -221,7 +224,8 @@ def _pivots(
 def _independent(E: Any, rows: Indices, columns: Indices, heavy: Indices) -> tuple[Indices, Indices]:
     """As many as a greedy search finds."""
     length = np.diff(E.indptr)
-    taken, barred = np.zeros(E.shape[1], bool), np.zeros(E.shape[1], bool)
+    taken = np.zeros(E.shape[1], bool)
+    barred = np.zeros(E.shape[1], bool)
     chosen = []
     for i in np.lexsort((heavy[columns], length[rows])):
         inside = E.indices[E.indptr[rows[i]] : E.indptr[rows[i] + 1]]
@@ -316,15 +320,18 @@ def _split_twins(out: Reduced) -> None:
         return
     mark = np.random.default_rng(0).normal(size=rows.shape[0]) @ rows[:, often]  # equal for equal columns
     order = np.argsort(np.abs(mark), kind="stable")
-    size, sign = np.abs(mark[order]), np.sign(mark[order])
+    size = np.abs(mark[order])
+    sign = np.sign(mark[order])
     pairs = (np.diff(size) <= 1e-12 * size[1:]) & (sign[1:] == -sign[:-1])
     pairs[1:] &= ~pairs[:-1]  # of three in a row two are taken
-    first, second = often[order[:-1][pairs]], often[order[1:][pairs]]
+    first = often[order[:-1][pairs]]
+    second = often[order[1:][pairs]]
     if not len(first):
         return
     together = abs(rows[:, first] + rows[:, second])
     same = np.asarray(together.sum(axis=0)).ravel() == 0
-    first, second = first[same], second[same]
+    first = first[same]
+    second = second[same]
     n = len(out.q)
     turn = sparse.eye_array(n, format="csr") + sparse.csr_array(
         (np.ones(len(first)), (first, second)), (n, n)

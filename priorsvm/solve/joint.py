@@ -140,7 +140,8 @@ class _Loss:
     """What is asked of the rows: the loss over moves and other classes."""
 
     def __init__(self, spec: Spec, members: Sequence[Member], sample: Sample):
-        self.spec, self.sample = spec, sample
+        self.spec = spec
+        self.sample = sample
         self.members = [m for m in members if m.weight > 0]
         found = [m for m in self.members if isinstance(m.block, InvariantLoss)]
         self.block: InvariantLoss | None = found[0].block if found else None
@@ -160,12 +161,15 @@ class _Loss:
         self.confusion[np.arange(K), np.arange(K)] = 0.0
 
     def start(self) -> JointColumns:
-        none, X = np.empty(0, int), self.sample.X[self.active]
-        grid, orbit = np.zeros((1, 0)), None
+        none = np.empty(0, int)
+        X = self.sample.X[self.active]
+        grid = np.zeros((1, 0))
+        orbit = None
         if self.block is None:
             orbit = X[:, None] if isinstance(X, np.ndarray) else None
         elif not isinstance(self.block.transform, FeatureScaling):
-            grid, orbit = self.block.transform.theta_grid(), over_rows(self.block.transform.orbit, X)
+            grid = self.block.transform.theta_grid()
+            orbit = over_rows(self.block.transform.orbit, X)
         return JointColumns(none, X[:0], np.empty(0), grid[:0], none, orbit, grid, others=none, idle=none)
 
     def shortfall(self, demand: Array, rho: Array, lead: Array) -> Array:
@@ -176,7 +180,8 @@ class _Loss:
 
     def worst(self, f: Any, state: Columns) -> tuple[Array, JointColumns]:
         """For each row the slack that its worst move and class ask for, and these."""
-        n, K = len(self.y), len(self.sample.classes)
+        n = len(self.y)
+        K = len(self.sample.classes)
         rows = np.arange(n)
         if state.orbit is None:
             return self._worst_listless(f)
@@ -202,9 +207,11 @@ class _Loss:
 
     def _worst_listless(self, f: JointFunction) -> tuple[Array, JointColumns]:
         """The same where moves cannot be listed: of sparse rows, or features of which any may be spoilt."""
-        n, K = len(self.y), len(self.sample.classes)
+        n = len(self.y)
+        K = len(self.sample.classes)
         X = self.sample.X[self.active]
-        asked, others = np.full(n, -np.inf), np.zeros(n, int)
+        asked = np.full(n, -np.inf)
+        others = np.zeros(n, int)
         points = [X] * K
         for other in range(K):
             moved = [X[self.y == true] for true in range(K)]
@@ -218,7 +225,8 @@ class _Loss:
             lead = scores[np.arange(n), self.y] - scores[:, other]
             short = self.shortfall(self.confusion[self.y, other], self.rho, lead)
             better = (self.y != other) & (short > asked)
-            asked[better], others[better] = short[better], other
+            asked[better] = short[better]
+            others[better] = other
         chosen = stack(*points)[others * n + np.arange(n)]
         found = JointColumns(
             rows=np.arange(n),
@@ -240,7 +248,8 @@ class _Loss:
 
     def solve(self, state: JointColumns) -> tuple[JointFunction, Array, float]:
         """The restricted problem: f, the multipliers, and the value of the dual, which is a lower bound."""
-        spec, signs = self.spec, self.signs(state)
+        spec = self.spec
+        signs = self.signs(state)
         Z = LinearMap(state.points.shape[1], spec.scale).rows(state.points)
         refuse_beyond_memory(len(state), len(state), "the matrix of the column generation", "Use fewer rows.")
         if spec.kernel is None:
@@ -274,8 +283,11 @@ class JointCompiled:
 
         plain = r"f_{y_i}(x_i) - f_k(x_i) \ge \rho_i - \xi_i,\; \xi_i \ge 0 \text{ for all } k \ne y_i"
         self.margin_latex = plain if loss.block is None else r"\xi_i \ge 0"
-        spec, d = loss.spec, loss.sample.X.shape[1]
-        self.members, self.sample, self.active = loss.members, loss.sample, loss.active
+        spec = loss.spec
+        d = loss.sample.X.shape[1]
+        self.members = loss.members
+        self.sample = loss.sample
+        self.active = loss.active
         self.terms: list[Any] = []
         features: Any = LinearMap(d, spec.scale)
         if spec.kernel is not None:
@@ -284,7 +296,8 @@ class JointCompiled:
         c = cp.Variable((features.size, len(loss.sample.classes)), name="c")
         slack = cp.Variable(len(loss.active), nonneg=True, name="xi")
         lead = cp.sum(cp.multiply(features.rows(state.points) @ c, loss.signs(state)), axis=1)
-        rho, xi = loss.rho[state.rows], slack[state.rows]
+        rho = loss.rho[state.rows]
+        xi = slack[state.rows]
         if loss.scaling == "slack":
             asked = cp.multiply(state.demands, rho - lead) <= xi
         else:
@@ -315,13 +328,12 @@ def fit_joint(
     members = list(members)
     sample = prepare(members, training, {})
     loss = _Loss(spec, members, sample)
-    state, f, alpha = (
-        loss.start(),
-        JointFunction(spec, sample.X[:0], np.zeros((0, len(sample.classes)))),
-        None,
-    )
+    state = loss.start()
+    f = JointFunction(spec, sample.X[:0], np.zeros((0, len(sample.classes))))
+    alpha = None
     history: list[dict[str, Any]] = []
-    best, lower = np.inf, 0.0
+    best = np.inf
+    lower = 0.0
     began = started = time.perf_counter()
     with single_threaded(), progress(verbose, desc="rounds") as bar:
         asked, worst = loss.worst(f, state)
@@ -372,8 +384,10 @@ def fit_joint(
     status, remark = judge("COLUMNS", "optimal", residuals, accepted, None)
     outcome = Outcome("COLUMNS", status, residuals, 0.0, time.perf_counter() - began, remark=remark)
     of_row = np.bincount(state.rows, alpha, minlength=len(loss.active))
-    full_alpha, full_slack = np.zeros(len(sample)), np.zeros(len(sample))
-    full_alpha[loss.active], full_slack[loss.active] = of_row, slack
+    full_alpha = np.zeros(len(sample))
+    full_slack = np.zeros(len(sample))
+    full_alpha[loss.active] = of_row
+    full_slack[loss.active] = slack
     support = full_alpha > 1e-6 * np.minimum(spec.C * sample.cost, of_row.max(initial=0.0))
     states = {**dict.fromkeys((m.name for m in members), None), "joint": state}
     machine = JointMachine(
@@ -391,7 +405,8 @@ def fit_joint(
     )
     machine.history = history
     if loss.block is not None:
-        rows, name = loss.active[state.rows], loss.label.partition(".")[0]
+        rows = loss.active[state.rows]
+        name = loss.label.partition(".")[0]
         context = replace(machine.context(name, sample), largest=float(alpha.max(initial=0.0)))
         thetas = state.thetas if state.thetas.shape[1] else None
         machine.findings = {name: WorstCase.of(context, rows, state.points, alpha, thetas)}

@@ -66,7 +66,8 @@ def fit_machine(
                     raise
                 states = {**states, **relaxed}
                 continue
-        compiled, held = machine.compiled, machine.held
+        compiled = machine.compiled
+        held = machine.held
         rounds.append(machine.outcome)
         history.append(_entry(machine, len(history) + 1, sample, iterative, time.perf_counter() - start))
         bar.update()
@@ -163,7 +164,8 @@ def _by_pegasos(
     support = alpha > 1e-6 * np.minimum(spec.C * sample.cost, alpha.max(initial=0.0))
     duals = {f"{name}.worst": alpha[: sample.n_train][sample.cost[: sample.n_train] > 0]}
     machine = Machine(found.f, spec, members, training, states, alpha, support, duals, {}, outcome)
-    machine.shared_slack, machine.history = found.slack, found.history
+    machine.shared_slack = found.slack
+    machine.history = found.history
     return machine
 
 
@@ -216,7 +218,9 @@ def refined(
 ) -> dict[str, Any]:
     """The new states of the blocks that have one: refined, or if none refines any more, settled."""
     base = machine.context("", sample, states)
-    needed, unknown, columns = base.slack, False, []
+    needed = base.slack
+    unknown = False
+    columns = []
     for stage in ("refine", "settle"):
         new = {}
         for name, block, _ in iterative:
@@ -237,7 +241,8 @@ def refined(
         entry = machine.history[-1]
         entry.update(lower=base.lower, columns=sum(columns))
         if not unknown:  # f as it is, with slacks that cover all that is asked
-            cost, penalise = machine.spec.C * sample.cost[base.rows], machine.spec.penalise
+            cost = machine.spec.C * sample.cost[base.rows]
+            penalise = machine.spec.penalise
             missing = cost @ (penalise(np.maximum(needed, 0.0)) - penalise(np.maximum(base.slack, 0.0)))
             entry["upper"] = base.objective + float(missing)
     return new
@@ -268,5 +273,6 @@ def warn_of_inaccuracy(rounds: Sequence[Outcome], training: Sample) -> None:
 
 def of_class(training: Sample) -> str:
     """Which machine it is, if there is one for each class."""
-    classes, positive = training.classes.tolist(), training.positive
+    classes = training.classes.tolist()
+    positive = training.positive
     return f" for class {positive!r}" if len(classes) > 2 and positive in classes else ""

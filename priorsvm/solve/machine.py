@@ -173,12 +173,15 @@ class Machine:
         """Residuals of the answer; those of a weighted SVM are worked out from f and its dual variables."""
         if self.outcome.solver not in plain.ROUTES:
             return self.outcome.residuals
-        sample, half = self.sample, self.regulariser()
-        summed, problem = half, Weighted(self.spec, sample)
+        sample = self.sample
+        half = self.regulariser()
+        summed = half
+        problem = Weighted(self.spec, sample)
         if self.spec.kernel is None:
             w = (sample.y * self.alpha)[problem.active] @ problem.Z
             summed = 0.5 * float(w @ w)
-        bound, scores = self.spec.C * sample.cost, sample.y * self.f.value(sample.X)
+        bound = self.spec.C * sample.cost
+        scores = sample.y * self.f.value(sample.X)
         return judged((half, summed), scores, self.alpha, bound, sample.y, sample.margin, problem.squared)[1]
 
 

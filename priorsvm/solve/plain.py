@@ -30,7 +30,8 @@ STALLED = (5000, 10)
 
 def routes(spec: Spec, members: Sequence[Member], sample: Sample) -> list[tuple[str, dict[str, Any]]]:
     """What ``solver="auto"`` tries, in order, before it turns to CVXPY; each with its options."""
-    rows, columns = int(np.count_nonzero(sample.cost)), sample.X.shape[1]
+    rows = int(np.count_nonzero(sample.cost))
+    columns = sample.X.shape[1]
     patient = ("LIBSVM", {"max_iter": 200_000 + 100 * rows})
     tries: list[tuple[str, dict[str, Any]]] = [("NORMAL", {})]
     if spec.kernel is not None:

@@ -75,7 +75,8 @@ class Round:
         """With the solver named, or with each of a list until one succeeds."""
         if isinstance(solver, str):
             return self._told(self._with(solver))
-        failures, options = [], self.options
+        failures = []
+        options = self.options
         for name in solver:
             if by_name(solver, options):
                 self.options = (options or {}).get(name)
@@ -121,7 +122,8 @@ class Round:
         found = plain.ROUTES[name].solve(problem, self.grams, options)
         rest = time.perf_counter() - start - found.seconds
         asked = max(self.spec.tol, float((options or {}).get("tol", 0.0)))
-        scaled, hint = self.spec.scale is not None, ""
+        scaled = self.spec.scale is not None
+        hint = ""
         if found.status == "user_limit":
             hint = (
                 f" It stopped after {found.steps} iterations: a larger tol takes fewer, and "
@@ -147,7 +149,8 @@ class Round:
         routes = plain.routes(self.spec, self.members, self.sample)
         if not routes:
             return None
-        own, problem = self.options or {}, Weighted(self.spec, self.sample)
+        own = self.options or {}
+        problem = Weighted(self.spec, self.sample)
         few = len(problem) <= SECOND_TRY_ROWS or self.spec.kernel is None
         for name, options in routes:
             last = (name, options) == routes[-1] and not few
@@ -191,7 +194,8 @@ class Round:
         found = columns.solve(self.spec, self.members, self.states, self.sample, grams)
         accepted = max(10 * self.spec.tol, 1e-5)
         scaled = self.spec.scale is not None
-        said, residuals = found.outcome.status, found.outcome.residuals
+        said = found.outcome.status
+        residuals = found.outcome.residuals
         status, remark = judge("COLUMNS", said, residuals, accepted, scaled=scaled)
         machine = self._machine(
             found.f,
@@ -211,10 +215,13 @@ class Round:
 
     def _by_centres(self) -> Machine:
         found = centres.solve(self.spec, self.sample, self.grams)
-        accepted, scaled = max(self.spec.tol, 1e-9), self.spec.scale is not None
-        said, residuals = found.outcome.status, found.outcome.residuals
+        accepted = max(self.spec.tol, 1e-9)
+        scaled = self.spec.scale is not None
+        said = found.outcome.status
+        residuals = found.outcome.residuals
         status, remark = judge("CENTRES", said, residuals, accepted, scaled=scaled)
-        bound, alpha = self.spec.C * self.sample.cost, found.alpha
+        bound = self.spec.C * self.sample.cost
+        alpha = found.alpha
         return self._machine(
             found.f,
             alpha,
@@ -231,8 +238,10 @@ class Round:
         else:
             held = rows.Held(self.spec, self.members, self.states, self.sample)
         found = held.solve()
-        accepted, scaled = max(self.spec.tol, 1e-8), self.spec.scale is not None
-        said, residuals = found.outcome.status, found.outcome.residuals
+        accepted = max(self.spec.tol, 1e-8)
+        scaled = self.spec.scale is not None
+        said = found.outcome.status
+        residuals = found.outcome.residuals
         status, remark = judge("ROWS", said, residuals, accepted, scaled=scaled)
         duals = held.duals()
         alpha = np.zeros(len(self.sample))

@@ -298,7 +298,8 @@ def suits_schur(compiled: Compiled, problem_class: str) -> bool:
         return False
     if problem_class == "LP" and "HIGHS" not in installed():
         return False
-    rows, coefficients = compiled.f.n_rows, compiled.f.features.size
+    rows = compiled.f.n_rows
+    coefficients = compiled.f.features.size
     most = min(SCHUR_COEFFICIENTS, WIDE * rows)
     return bool(rows * coefficients >= SCHUR_NUMBERS[problem_class] and coefficients <= most)
 
@@ -311,7 +312,8 @@ def solve(compiled: Compiled, name: str, options: dict[str, Any] | None) -> Outc
         if problem_class not in SOLVERS[name].solves:
             raise SolverUnsuited(_unsuited(name, compiled, classes, problem_class))
         return _solve_with(compiled, name, options or {})
-    first, before = choose(problem_class), list[str]()
+    first = choose(problem_class)
+    before = list[str]()
     if not options and suits_schur(compiled, problem_class):
         corner = problem_class == "LP"  # users of the 1-norm want zeros
         with suppress(SolverFailed):
@@ -353,7 +355,8 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any], corner: 
 
     from .routes.direct import Direct
 
-    problem, facts = compiled.problem, SOLVERS[name]
+    problem = compiled.problem
+    facts = SOLVERS[name]
     unknown = [option for option in options if facts.takes and option not in facts.takes]
     if unknown:
         raise InvalidInput(
@@ -402,7 +405,8 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any], corner: 
     found = residuals(problem, compiled.jacobians(), compiled.f, unit, {**costs, compiled.f.b: unit})
     accepted = max(10 * compiled.spec.tol, facts.accuracy)
     scaled = compiled.spec.scale is not None
-    others, hint = _others(name, compiled), _hard(compiled)
+    others = _others(name, compiled)
+    hint = _hard(compiled)
     status, remark = judge(name, problem.status, found, accepted, others, scaled, hint)
     steps = getattr(stats, "num_iters", None)
     return Outcome(name, status, found, max(total - seconds, 0.0), seconds, steps, remark)

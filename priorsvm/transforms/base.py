@@ -150,12 +150,14 @@ class Transform(BaseEstimator):
         ndarray of shape (n, d)
             A new array; exactly X at θ = 0.
         """
-        X, theta = self._check_rows(X), self._check_theta(theta)
+        X = self._check_rows(X)
+        theta = self._check_theta(theta)
         return self._move(X, theta) if theta.any() else X.copy()
 
     def orbit(self, X: ArrayLike) -> Array:
         """Move every row by each θ of the grid: shape (n, s, d), ``orbit(X)[:, 0]`` being exactly X."""
-        X, grid = self._check_rows(X), self.theta_grid()
+        X = self._check_rows(X)
+        grid = self.theta_grid()
         moved = np.empty((len(X), len(grid), X.shape[1]))
         moved[:, 0] = X
         for j, theta in enumerate(grid[1:], start=1):
@@ -169,7 +171,9 @@ class Transform(BaseEstimator):
         Per unit of the parameter: a tangent per degree is shorter than one per radian.
         """
         self._need_continuity("tangents")
-        X, q, h = self._check_rows(X), self.n_parameters, self.tangent_step
+        X = self._check_rows(X)
+        q = self.n_parameters
+        h = self.tangent_step
         slopes = np.empty((len(X), q, X.shape[1]))
         for k, theta in enumerate(h * np.eye(q)):
             slopes[:, k] = (self._move(X, theta) - self._move(X, -theta)) / (2 * h)
@@ -388,7 +392,8 @@ class Composition(_Combination):
             found = member.pulled_back(W, own)
             if found is None:
                 return None
-            W, offset = found[0], offset + found[1]
+            W = found[0]
+            offset = offset + found[1]
         return W, offset
 
     def orbit(self, X: ArrayLike) -> Array:

@@ -149,7 +149,8 @@ class FeatureDeletion(FeatureScaling):
 
 def _largest(gains: Array, ends: Places, k: int) -> Places:
     """The places of the k largest gains above 0 of every row; those of row i begin at ends[i]."""
-    counts, pieces = np.diff(ends), 2 * k
+    counts = np.diff(ends)
+    pieces = 2 * k
     filled = np.flatnonzero(counts)
     if k == 0 or len(filled) == 0:
         return np.empty(0, np.intp)

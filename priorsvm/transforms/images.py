@@ -212,7 +212,8 @@ class Rotation(_Affine):
         return _within("Rotation: degrees", self.degrees, "at most", 180)
 
     def _inverse(self, theta: float) -> Array:
-        c, s = np.cos(np.deg2rad(theta)), np.sin(np.deg2rad(theta))
+        c = np.cos(np.deg2rad(theta))
+        s = np.sin(np.deg2rad(theta))
         return np.array([[c, s], [-s, c]])
 
 
@@ -470,7 +471,8 @@ def _within(what: str, limit: float, relation: str, most: float) -> float:
 def _overlap(side: int, move: int) -> tuple[slice, slice]:
     """Which pixels of an axis receive, and which give, when it is moved by a whole number."""
     kept = max(side - abs(move), 0)
-    to, since = max(move, 0), max(-move, 0)
+    to = max(move, 0)
+    since = max(-move, 0)
     return slice(to, to + kept), slice(since, since + kept)
 
 

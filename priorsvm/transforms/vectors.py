@@ -83,7 +83,8 @@ class Shift(Transform):
 
     def tangents(self, X: ArrayLike) -> Array:
         """The directions themselves, the same for every row, shape (n, q, d)."""
-        X, V = self._check_rows(X), self._directions()
+        X = self._check_rows(X)
+        V = self._directions()
         return np.tile(V, (len(X), 1, 1))
 
 

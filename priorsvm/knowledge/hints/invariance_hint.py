@@ -84,5 +84,6 @@ class InvarianceHint(Knowledge):
         rows, share = sample.weighted_rows()
         orbit = self.transform.orbit(rows)[:, 1:]
         size = orbit.shape[1]
-        X, TX = np.repeat(rows, size, axis=0), orbit.reshape(-1, rows.shape[1])
+        X = np.repeat(rows, size, axis=0)
+        TX = orbit.reshape(-1, rows.shape[1])
         return X, TX, np.repeat(share, size) / max(size, 1)

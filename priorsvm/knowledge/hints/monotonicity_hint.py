@@ -97,7 +97,8 @@ class MonotonicityHint(Knowledge):
         low = rng.multivariate_normal(mean, covariance, len(self.features) * self.pairs, method="eigh")
         high = low.copy()
         for k, (column, direction) in enumerate(self.features.items()):
-            j, rows = sample.column(column), slice(k * self.pairs, (k + 1) * self.pairs)
+            j = sample.column(column)
+            rows = slice(k * self.pairs, (k + 1) * self.pairs)
             high[rows, j] += direction * rng.uniform(size=self.pairs) * spread[j]
         # The score of the other class falls where f rises, on the same pairs.
         return (low, high) if sign > 0 else (high, low)

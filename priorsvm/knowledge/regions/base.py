@@ -186,7 +186,8 @@ class RegionKnowledge(Knowledge):
         j = int(np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))[0])
         column = j if sample.feature_names is None else sample.feature_names.tolist()[j]
         X = sample.weighted_rows()[0][:, j]
-        least, most = np.nanmin(X), np.nanmax(X)
+        least = np.nanmin(X)
+        most = np.nanmax(X)
         units = " All of it lies beyond them: are its units those of the data?"
         return (
             f"the region is unbounded in column {column!r} (from {low[j]:g} to {high[j]:g}), and "
@@ -299,14 +300,17 @@ class RegionKnowledge(Knowledge):
 
     def _more_cuts(self, f: Any, state: Search, context: Context) -> Search | None:
         """The worst points of every region as points of the problem; None if there are none."""
-        tol, seed = max(context.tol, CUT), context.sample.seed
+        tol = max(context.tol, CUT)
+        seed = context.sample.seed
         rests = context.objective - state.bound <= 1e-3 * abs(context.objective)  # not at first: NaN
         # What a first look does not find, a closer one may, or a proof where there are few columns.
         provable = [len(size_of(d.region)) < 4 and self._coverable(d, f) for d in state.demands]
         dear = [demand.direction is not None for demand in state.demands]  # second derivatives of f
         closer = (4,) if all(np.logical_or(provable, dear)) else (4, 16)
         for effort in closer if rests or state.lift else (1, *closer):
-            grown, worst, added = [], [], 0
+            grown = []
+            worst = []
+            added = 0
             for demand, known, proof in zip(state.demands, state.points, provable, strict=True):
                 at_known = demand.excess(f, known)
                 zeta = self._zeta(at_known)
@@ -442,7 +446,8 @@ class RegionKnowledge(Knowledge):
             for demand, points in zip(state.demands, state.points, strict=True)
         ]
         k = min(range(len(verdicts)), key=lambda k: verdicts[k].worst)
-        worst, price = verdicts[k], ""
+        worst = verdicts[k]
+        price = ""
         if state.covers is not None:
             gap = (context.objective - state.bound) / max(abs(state.bound), 1e-12)
             price = f" ({sum(map(len, state.covers))} cells, objective {gap:+.1%} of that of the cuts)"
@@ -458,7 +463,8 @@ class RegionKnowledge(Knowledge):
 
     def _remarks(self, f: Any, worst: Demand, context: Context) -> tuple[str, ...]:
         """Over which range the demand that is kept least was checked, and what the training rows say."""
-        sample, remarks = self._named(context.sample), []
+        sample = self._named(context.sample)
+        remarks = []
         everywhere = isinstance(f, FittedLinear) and worst.direction is not None
         if not everywhere and (worst.direction is not None or names_class(worst, sample)):
             over = checked_range(worst.region, sample, "any " if worst.direction is None else "")
@@ -489,7 +495,8 @@ class RegionKnowledge(Knowledge):
         limit = context.max_cells
         with progress(context.verbose, total=limit, desc=f"cells of '{context.name}'") as bar:
             found = proven_minimum(f, demand, points, limit, bar.update)
-        holds, decided = found.low >= -tol, found.high - found.low <= 2 * CUT
+        holds = found.low >= -tol
+        decided = found.high - found.low <= 2 * CUT
         if not (holds or decided):  # the search gave out before the bounds met
             return sampled
         if holds:
@@ -498,11 +505,14 @@ class RegionKnowledge(Knowledge):
 
     def asked(self, demand: Demand, sample: Sample) -> str:
         """What a demand asks, in words, and how far its region reaches."""
-        h, classes = "h(x)" if callable(demand.h) else f"{demand.h:g}", sample.classes.tolist()
+        h = "h(x)" if callable(demand.h) else f"{demand.h:g}"
+        classes = sample.classes.tolist()
         if demand.sign > 0 or len(classes) > 2:
-            score, asked = sample.positive, f">= {h}" if demand.sign > 0 else f"<= -{h}"
+            score = sample.positive
+            asked = f">= {h}" if demand.sign > 0 else f"<= -{h}"
         else:
-            score, asked = next(c for c in classes if c != sample.positive), f">= {h}"
+            score = next(c for c in classes if c != sample.positive)
+            asked = f">= {h}"
         return f"score of {score!r} {asked} {self.where(demand.region, sample)}"
 
     def where(self, region: Set, sample: Sample) -> str:
@@ -542,7 +552,8 @@ def _at_points(f: Any, state: Search, zeta: Any) -> Any:
 def _at_corners(f: Any, state: Search, zeta: Any) -> Any:
     rows = []
     for demand, (cover, chosen) in zip(state.demands, _covers(state), strict=True):
-        corners, drop = cover.corners[chosen], cover.drop[chosen]
+        corners = cover.corners[chosen]
+        drop = cover.drop[chosen]
         least = demand.expression(f, corners) - drop * f.length if len(corners) else None
         rows.append((demand, least, demand.asked(corners)))
     return _stack(rows, zeta)

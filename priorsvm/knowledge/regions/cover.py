@@ -104,9 +104,11 @@ class Boxes(Cells):
         return np.sum(np.where(inside, at_foot, least / 2 - a), axis=1)
 
     def halved(self, unit: Array, region: Set) -> Boxes:
-        rows, longest = np.arange(len(self)), np.argmax((self.high - self.low) / unit, axis=1)
+        rows = np.arange(len(self))
+        longest = np.argmax((self.high - self.low) / unit, axis=1)
         middle = (self.low + self.high)[rows, longest] / 2
-        low, high = self.low.copy(), self.high.copy()
+        low = self.low.copy()
+        high = self.high.copy()
         low[rows, longest] = high[rows, longest] = middle
         halves = Boxes(np.vstack([self.low, low]), np.vstack([high, self.high]))
         return halves[region.meets(halves.low, halves.high)]
@@ -149,10 +151,12 @@ class Simplices(Cells):
 
     def halved(self, unit: Array, region: Set) -> Simplices:
         lengths, ends = self._edges(unit)
-        rows, longest = np.arange(len(self)), np.argmax(lengths, axis=1)
+        rows = np.arange(len(self))
+        longest = np.argmax(lengths, axis=1)
         a, b = ends[longest].T
         middle = (self.vertices[rows, a] + self.vertices[rows, b]) / 2
-        first, second = self.vertices.copy(), self.vertices.copy()
+        first = self.vertices.copy()
+        second = self.vertices.copy()
         first[rows, a] = second[rows, b] = middle
         return Simplices(np.concatenate([first, second]))
 
@@ -182,9 +186,12 @@ def first_cells(region: Set) -> Cells:
 
 def _triangulated(region: PolyhedronSet) -> Array:
     low, high = region.box
-    B, d = region.B * (high - low), region.d - region.B @ low  # in the unit cube, whatever the units are
+    # in the unit cube, whatever the units are
+    B = region.B * (high - low)
+    d = region.d - region.B @ low
     length = np.linalg.norm(B, axis=1)
-    B, d = B[length > 0] / length[length > 0, None], d[length > 0] / length[length > 0]
+    B = B[length > 0] / length[length > 0, None]
+    d = d[length > 0] / length[length > 0]
     ball = PolyhedronSet(np.column_stack([B, np.ones(len(B))]), d)  # centre and radius of a ball inside
     _, found = ball.lowest(np.append(np.zeros(B.shape[1]), -1.0))
     if not found[-1] > 1e-9:
@@ -243,7 +250,8 @@ class Cover:
         done = todo[:0]
         while len(todo):
             good = error(todo) <= fine
-            done, todo = done + todo[good], todo[~good]
+            done = done + todo[good]
+            todo = todo[~good]
             if len(todo) == 0 or len(done) + 2 * len(todo) > limit:
                 break
             todo = todo.halved(unit, region)
@@ -306,7 +314,8 @@ class Corners:
     def __call__(self, cells: Cells) -> Look:
         corners = cells.corners
         values = self.value(corners.reshape(-1, corners.shape[2])).reshape(corners.shape[:2])
-        lowest, rows = values.argmin(axis=1), np.arange(len(values))
+        lowest = values.argmin(axis=1)
+        rows = np.arange(len(values))
         return Look(corners[rows, lowest], values[rows, lowest], values[rows, lowest] - self.error(cells))
 
 
@@ -319,10 +328,12 @@ class Expansion:
     value: Callable[[Array], Array]
 
     def __call__(self, cells: Cells) -> Look:
-        Z, f = cells.middles, self.f
+        Z = cells.middles
+        f = self.f
         n, d = Z.shape
         unit = np.ones(d) if f.scale is None else f.scale.width
-        axes, (first, second) = np.eye(d), np.triu_indices(d)
+        axes = np.eye(d)
+        (first, second) = np.triu_indices(d)
         slope = np.column_stack([f.slope(Z, np.broadcast_to(e, Z.shape)) for e in axes])
         curvature = np.empty((n, d, d))
         for i, j in zip(first, second, strict=True):
@@ -358,7 +369,9 @@ def minimum(
     No more than ``limit`` cells are looked at beyond the first; ``progress`` is told how many, as they are.
     """
     where, best = start
-    cells, low, count = first_cells(region), np.inf, 0
+    cells = first_cells(region)
+    low = np.inf
+    count = 0
     while len(cells):
         count += len(cells)
         found = look(cells)
@@ -366,7 +379,8 @@ def minimum(
             progress(len(cells))
         lowest = int(np.argmin(found.values))
         if found.values[lowest] < best and region.contains(found.points[lowest][None])[0]:
-            best, where = float(found.values[lowest]), found.points[lowest]
+            best = float(found.values[lowest])
+            where = found.points[lowest]
         left = found.bounds < best - tol
         low = min(low, float(found.bounds[~left].min(initial=np.inf)))
         if count + 2 * int(left.sum()) > limit:  # their halves would be too many

@@ -19,7 +19,8 @@ from .cover import Corners, Expansion, Interpolation, Minimum, minimum
 from .sets import BoxSet, EllipsoidSet, PolyhedronSet, Set
 
 # The search for the worst point: local descent from the lowest of many candidates.
-CANDIDATES, STARTS = 256, 16
+CANDIDATES = 256
+STARTS = 16
 # A violation of this size is none: cuts stop there, or at the tolerance of the fit if that is larger.
 CUT = 1e-4
 
@@ -88,7 +89,8 @@ class Demand:
             return differences
 
         def gradient(Z: Array) -> Array:
-            rows, axes = np.repeat(Z, Z.shape[1], axis=0), np.tile(np.eye(Z.shape[1]), (len(Z), 1))
+            rows = np.repeat(Z, Z.shape[1], axis=0)
+            axes = np.tile(np.eye(Z.shape[1]), (len(Z), 1))
             slopes = f.slope(rows, axes) if self.direction is None else f.curve(rows, axes, self.along(rows))
             return self.sign * slopes.reshape(Z.shape)
 
@@ -104,7 +106,8 @@ def distinct(
     points: Array, known: Array, region: Set, apart: float = 1e-3, limit: int | None = None
 ) -> Array:
     """The first points that are apart from each other, in parts of the region's size, and not known."""
-    size, kept = size_of(region), np.empty((0, points.shape[1]))
+    size = size_of(region)
+    kept = np.empty((0, points.shape[1]))
     for x in points:
         fresh = len(known) == 0 or np.abs((known - x) / size).max(axis=1).min() > 1e-7
         if fresh and (len(kept) == 0 or np.abs((kept - x) / size).max(axis=1).min() > apart):
@@ -159,7 +162,8 @@ def least_value(f: FittedLinear, demand: Demand) -> tuple[float, Array | None]:
     """The least value of s Lf over the region, and where."""
     if demand.direction is not None:
         return demand.sign * float(demand.direction @ f.coef), None
-    coef, unit = f.coef, 1.0 if f.scale is None else f.scale.width
+    coef = f.coef
+    unit = 1.0 if f.scale is None else f.scale.width
     if not demand.region.bounded:  # a solver's zero times infinity must stay zero
         coef = np.where(np.abs(coef * unit) <= 1e-7 * max(np.abs(coef * unit).max(), 1.0), 0.0, coef)
     least, where = demand.region.lowest(demand.sign * coef)
@@ -190,7 +194,8 @@ def _boxes(f: Any, demands: list[Demand], signs: Array, asked: Any) -> dict[str,
     import cvxpy as cp
 
     low, high = (np.array(ends) for ends in zip(*(d.region.box for d in demands), strict=True))
-    up, down = np.isinf(high), np.isinf(low)
+    up = np.isinf(high)
+    down = np.isinf(low)
     end = np.where(up, np.where(down, 0.0, low), high)
     with np.errstate(invalid="ignore"):
         centre = np.where(up | down, end, (low + high) / 2)
@@ -230,7 +235,8 @@ def polyhedra(
     import cvxpy as cp
 
     parts = [in_machine_units(f, d.region.B, d.region.d) for d in demands]  # type: ignore[attr-defined]
-    B, d = block_diag([part[0] for part in parts]), block_diag([part[1][None] for part in parts])
+    B = block_diag([part[0] for part in parts])
+    d = block_diag([part[1][None] for part in parts])
     u = cp.Variable(B.shape[0], nonneg=True, name="u")
     turned = B.T @ u + np.kron(signs[:, None], np.eye(f.n_features)) @ f.c
     value = {"value": cp.multiply(signs, f.b * np.ones(len(signs))) - d @ u >= asked}

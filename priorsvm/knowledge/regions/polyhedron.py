@@ -155,7 +155,8 @@ class Polyhedron(RegionKnowledge):
         zeta: Any = (
             np.zeros(len(demands)) if self.hard else cp.Variable(len(demands), nonneg=True, name="zeta")
         )
-        X, signs = context.sample.X_train, np.array([demand.sign for demand in demands])
+        X = context.sample.X_train
+        signs = np.array([demand.sign for demand in demands])
         penalties: dict[str, Any] = {} if self.hard else {"mu": cp.sum(zeta)}
         residual = None
         if self.mu_residual is not None:
@@ -180,7 +181,8 @@ class Polyhedron(RegionKnowledge):
 def _polyhedron(B: Any, d: Any, sample: Sample) -> PolyhedronSet:
     """The literal set, checked."""
     try:
-        B, d = np.asarray(B, float), np.asarray(d, float)
+        B = np.asarray(B, float)
+        d = np.asarray(d, float)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput("B and d must be numbers.") from error
     if B.ndim != 2 or B.shape[1] != sample.X.shape[1] or d.shape != B.shape[:1] or len(B) == 0:
@@ -205,7 +207,8 @@ def _kernelised(
     import cvxpy as cp
 
     inner = X if f.features.scale is None else f.features.scale.points(X)
-    turned, values = [], []
+    turned = []
+    values = []
     for demand, sign in zip(demands, signs, strict=True):
         B, d = in_machine_units(f, demand.region.B, demand.region.d, normed=False)  # type: ignore[attr-defined]
         u = cp.Variable(len(B), nonneg=True, name="u")

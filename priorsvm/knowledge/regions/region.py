@@ -123,8 +123,10 @@ class Region(RegionKnowledge):
         return self.method if self.method != "auto" else "points" if given else "cuts"
 
     def demands(self, sample: Sample) -> list[Demand]:
-        sign, d = sample.sign(self.label), sample.X.shape[1]
-        low, high = np.full(d, -np.inf), np.full(d, np.inf)
+        sign = sample.sign(self.label)
+        d = sample.X.shape[1]
+        low = np.full(d, -np.inf)
+        high = np.full(d, np.inf)
         if self.within is not None:
             low, high = box_within(self.within, sample)
         if not callable(self.g):

@@ -135,7 +135,8 @@ def checked_range(region: Set, sample: Sample, word: str = "any ") -> str:
     """The columns a region does not name, with the range over which it was checked; empty if it names all."""
     low, high = region.box
     if isinstance(region, LevelSet):  # whose function may be about any of them
-        columns, word = np.flatnonzero(np.isfinite(low) | np.isfinite(high)), ""
+        columns = np.flatnonzero(np.isfinite(low) | np.isfinite(high))
+        word = ""
     elif isinstance(region, (BoxSet, PolyhedronSet)):
         columns = np.flatnonzero(leaves_free(region, sample) & ~_oblique(region))
     else:
@@ -147,8 +148,10 @@ def checked_range(region: Set, sample: Sample, word: str = "any ") -> str:
 
 def leaves_free(region: Set, sample: Sample) -> Array:
     """In which columns the box around a region is just the range of the data, or the whole axis."""
-    X, (low, high) = _rows(sample)[0], region.box
-    least, most = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
+    X = _rows(sample)[0]
+    (low, high) = region.box
+    least = np.nanmin(X, axis=0)
+    most = np.nanmax(X, axis=0)
     rounding = 1e-9 * np.maximum(np.abs(least), np.abs(most))  # that of a box around a polyhedron
     of_data = (np.abs(low - least) <= rounding) & (np.abs(high - most) <= rounding)
     return np.asarray(of_data | (np.isinf(low) & np.isinf(high)))

@@ -91,7 +91,8 @@ class Rule(RegionKnowledge):
 
     def demands(self, sample: Sample) -> list[Demand]:
         sample_names = sample.feature_names
-        sign, names = sample.sign(self.label), self._columns(sample)
+        sign = sample.sign(self.label)
+        names = self._columns(sample)
         sample = self._named(sample)
         try:
             regions = [as_set(part.B, part.d) for part in parse_rule(self.text, names)]
@@ -131,7 +132,8 @@ class Rule(RegionKnowledge):
         return super().where(region, sample) if one_box else f"where {self.text}"
 
     def _remarks(self, f: Any, worst: Demand, context: Context) -> tuple[str, ...]:
-        demands, remarks = context.state.demands, super()._remarks(f, worst, context)
+        demands = context.state.demands
+        remarks = super()._remarks(f, worst, context)
         if len(demands) == 1:
             return remarks
         which = next(k for k, demand in enumerate(demands, 1) if demand is worst)
@@ -150,7 +152,8 @@ def as_set(B: Array, d: Array) -> Set | None:
         column = np.argmax(B != 0, axis=1)
         end = d / B[np.arange(len(B)), column]
         upper = B[np.arange(len(B)), column] > 0
-        low, high = np.full(B.shape[1], -np.inf), np.full(B.shape[1], np.inf)
+        low = np.full(B.shape[1], -np.inf)
+        high = np.full(B.shape[1], np.inf)
         np.minimum.at(high, column[upper], end[upper])
         np.maximum.at(low, column[~upper], end[~upper])
         return None if np.any(low > high) else BoxSet(low, high)

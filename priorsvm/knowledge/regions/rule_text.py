@@ -178,9 +178,11 @@ class _Reader:
         tokens = []
         for match in _TOKEN.finditer(self.text):
             kind = str(match.lastgroup)
-            word, at = match[kind], match.start(kind)
+            word = match[kind]
+            at = match.start(kind)
             if kind == "name" and word.lower() in _WORDS:
-                kind, word = "sign", word.lower()
+                kind = "sign"
+                word = word.lower()
             elif kind == "sign":
                 word = _SAME.get(word, word)
             elif kind == "quoted":
@@ -391,7 +393,8 @@ class _Reader:
 
     def _unknown_column(self) -> BadRule:
         """The error of the next token, a name that is no column's."""
-        name, following = self.token.word, self.tokens[self.position + 1]
+        name = self.token.word
+        following = self.tokens[self.position + 1]
         if (following.kind, following.word) == ("sign", "("):
             return self._unexpected(f"functions such as {_quote(name)} cannot be used: add a column for it")
         if (meant := closest(name, self.columns)) is not None:

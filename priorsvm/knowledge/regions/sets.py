@@ -108,11 +108,14 @@ class BoxSet(Set):
     @property
     def inequalities(self) -> tuple[Array, Array]:
         """``B x <= d``, one row for each finite side."""
-        eye, above, below = np.eye(len(self.low)), np.isfinite(self.high), np.isfinite(self.low)
+        eye = np.eye(len(self.low))
+        above = np.isfinite(self.high)
+        below = np.isfinite(self.low)
         return np.vstack([eye[above], -eye[below]]), np.concatenate([self.high[above], -self.low[below]])
 
     def contains(self, X: Array, tol: float = 1e-9) -> Array:
-        left, inside = np.arange(len(X)), np.zeros(len(X), bool)
+        left = np.arange(len(X))
+        inside = np.zeros(len(X), bool)
         unbounded = np.isinf(self.low) & np.isinf(self.high)
         for j in np.argsort(unbounded, kind="stable"):  # few rows are left for the columns that come last
             x = X[left, j]
@@ -128,21 +131,25 @@ class BoxSet(Set):
 
     def minima(self, value: Function, gradient: Function, starts: Array) -> Array:
         """Descent from all starts at once: projected gradient steps of Barzilai and Borwein's length."""
-        low, width = self.low, np.where(self.high > self.low, self.high - self.low, 0.0)
+        low = self.low
+        width = np.where(self.high > self.low, self.high - self.low, 0.0)
         z = (starts - low) / np.where(width > 0, width, 1.0)
-        v, g = value(low + z * width), gradient(low + z * width) * width
+        v = value(low + z * width)
+        g = gradient(low + z * width) * width
         step = 0.1 / (np.linalg.norm(g, axis=1, keepdims=True) + 1e-12)
         for _ in range(60):
             new = np.clip(z - step * g, 0.0, 1.0)
             moved = new - z
             if np.abs(moved).max(initial=0.0) < 1e-7:
                 break
-            new_v, new_g = value(low + new * width), gradient(low + new * width) * width
+            new_v = value(low + new * width)
+            new_g = gradient(low + new * width) * width
             better = (new_v <= v + 1e-4 * np.sum(g * moved, axis=1))[:, None]
             bend = np.abs(np.sum(moved * (new_g - g), axis=1, keepdims=True))
             length = np.sum(moved**2, axis=1, keepdims=True) / np.maximum(bend, 1e-12)
             step = np.where(better, np.clip(length, 1e-9, 1e9), step / 4)
-            z, g = np.where(better, new, z), np.where(better, new_g, g)
+            z = np.where(better, new, z)
+            g = np.where(better, new_g, g)
             v = np.where(better[:, 0], new_v, v)
         return low + z * width
 
@@ -166,10 +173,12 @@ class PolyhedronSet(Set):
 
     @cached_property
     def box(self) -> tuple[Array, Array]:
-        eye, low = np.eye(self.B.shape[1]), np.full(self.B.shape[1], -np.inf)
+        eye = np.eye(self.B.shape[1])
+        low = np.full(self.B.shape[1], -np.inf)
         high = -low
         for j in np.flatnonzero(self.B.any(axis=0)):
-            low[j], high[j] = self.lowest(eye[j])[0], -self.lowest(-eye[j])[0]
+            low[j] = self.lowest(eye[j])[0]
+            high[j] = -self.lowest(-eye[j])[0]
         return low, high
 
     @property
@@ -370,7 +379,8 @@ class LevelSet(Set):
 def common_point(a: Set, b: Set) -> Array | None:
     """A point of both sets, or None if there is none (or, for sets given by functions, none was found)."""
     (low_a, high_a), (low_b, high_b) = a.box, b.box
-    low, high = np.maximum(low_a, low_b), np.minimum(high_a, high_b)
+    low = np.maximum(low_a, low_b)
+    high = np.minimum(high_a, high_b)
     if np.any(low > high):
         return None
     if isinstance(a, BoxSet) and isinstance(b, BoxSet):
@@ -410,13 +420,17 @@ def joined(a: Set, b: Set, along: Array, space: BoxSet) -> tuple[Array, Array] |
 
 def _joined_boxes(a: BoxSet, b: BoxSet, along: Array, space: BoxSet) -> tuple[Array, Array] | None:
     """Column by column, to the last digit: every direction is along one of them."""
-    low_a, high_a = np.maximum(a.low, space.low), np.minimum(a.high, space.high)
-    low_b, high_b = np.maximum(b.low, space.low), np.minimum(b.high, space.high)
-    up, down = (along > 0).any(axis=0), (along < 0).any(axis=0)
+    low_a = np.maximum(a.low, space.low)
+    high_a = np.minimum(a.high, space.high)
+    low_b = np.maximum(b.low, space.low)
+    high_b = np.minimum(b.high, space.high)
+    up = (along > 0).any(axis=0)
+    down = (along < 0).any(axis=0)
     empty = (low_a > high_a) | (low_b > high_b)
     if np.any(empty | (~up & (low_b > high_a)) | (~down & (low_a > high_b))):
         return None
-    middle_low, middle_high = np.maximum(low_a, low_b), np.minimum(high_a, high_b)
+    middle_low = np.maximum(low_a, low_b)
+    middle_high = np.minimum(high_a, high_b)
     apart = middle_low > middle_high
     common = np.clip(0.0, np.where(apart, -np.inf, middle_low), np.where(apart, np.inf, middle_high))
     x = np.where(apart, np.where(low_b > high_a, high_a, low_a), common)
@@ -444,16 +458,19 @@ def _joined_convex(a: Set, b: Set, along: Array, space: BoxSet) -> tuple[Array, 
     """A linear programme, or a cone programme if one of them is an ellipsoid."""
     import cvxpy as cp
 
-    d, steps = len(a.box[0]), len(along)
+    d = len(a.box[0])
+    steps = len(along)
     if not (isinstance(a, EllipsoidSet) or isinstance(b, EllipsoidSet)):
-        rows, limits = [np.column_stack([np.zeros((steps, d)), -np.eye(steps)])], [np.zeros(steps)]
+        rows = [np.column_stack([np.zeros((steps, d)), -np.eye(steps)])]
+        limits = [np.zeros(steps)]
         for s, moves in ((a, 0.0), (space, 0.0), (b, 1.0), (space, 1.0)):
             B, limit = s.inequalities  # type: ignore[attr-defined]
             rows.append(np.column_stack([B, moves * (B @ along.T)]))
             limits.append(limit)
         found = linear_minimum(np.zeros(d + steps), np.vstack(rows), np.concatenate(limits))[1]
         return None if found is None else (found[:d], found[:d] + found[d:] @ along)
-    x, y = cp.Variable(d), cp.Variable(d)
+    x = cp.Variable(d)
+    y = cp.Variable(d)
     constraints: list[Any] = [x == y]
     if steps:
         constraints = [y == x + along.T @ cp.Variable(steps, nonneg=True)]
@@ -479,7 +496,8 @@ def only_touch(a: Set, b: Set) -> bool:
         return False
     ends = np.concatenate([a.box, b.box])
     ends = np.where(np.isfinite(ends), ends, 0.0)
-    low, size = ends.min(axis=0), np.ptp(ends, axis=0)
+    low = ends.min(axis=0)
+    size = np.ptp(ends, axis=0)
     size = np.where(size > 0, size, 1.0)
     parts = [s.inequalities for s in (a, b)]  # type: ignore[attr-defined]
     parts = [(B * size, d - B @ low) for B, d in parts]  # in the unit cube, whatever the units are

@@ -47,7 +47,8 @@ def close(region: Set, space: tuple[Array, Array, Array, Array], sample: Sample)
         return BoxSet(new_low, new_high)
     assert isinstance(region, PolyhedronSet)
     eye = np.eye(len(low))
-    cut_low, cut_high = new_low > low, new_high < high
+    cut_low = new_low > low
+    cut_high = new_high < high
     B = np.vstack([region.B, eye[cut_high], -eye[cut_low]])
     closed = polyhedron(B, np.concatenate([region.d, new_high[cut_high], -new_low[cut_low]]))
     if not closed.empty:
@@ -64,8 +65,10 @@ def part_of_space(within: Any, sample: Sample) -> tuple[Array, Array, Array, Arr
     None stays that of the data, and an infinite one is open.
     """
     X = sample.weighted_rows()[0]  # a row of weight 0 is not there
-    low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
-    given_low, given_high = np.zeros(len(low), bool), np.zeros(len(low), bool)
+    low = np.nanmin(X, axis=0)
+    high = np.nanmax(X, axis=0)
+    given_low = np.zeros(len(low), bool)
+    given_high = np.zeros(len(low), bool)
     if isinstance(within, str) and within == "data":
         return low, high, given_low, given_high
     if not isinstance(within, dict):
@@ -76,9 +79,11 @@ def part_of_space(within: Any, sample: Sample) -> tuple[Array, Array, Array, Arr
     for column, (a, b) in within.items():
         j = sample.column(column)
         if a is not None:
-            low[j], given_low[j] = a, True
+            low[j] = a
+            given_low[j] = True
         if b is not None:
-            high[j], given_high[j] = b, True
+            high[j] = b
+            given_high[j] = True
     return low, high, given_low, given_high
 
 
@@ -96,11 +101,13 @@ def bounds_of(bounds: Any, sample: Sample, what: str = "bounds") -> BoxSet:
     if not isinstance(bounds, dict) or not bounds:
         raise InvalidInput(f"{what} must be a dict of column to (low, high), got {bounds!r}.")
     d = sample.X.shape[1]
-    low, high = np.full(d, -np.inf), np.full(d, np.inf)
+    low = np.full(d, -np.inf)
+    high = np.full(d, np.inf)
     for j, (column, pair) in zip(columns(bounds, what, sample), bounds.items(), strict=True):
         try:
             a, b = pair
-            a, b = (-np.inf if a is None else float(a)), (np.inf if b is None else float(b))
+            a = -np.inf if a is None else float(a)
+            b = np.inf if b is None else float(b)
         except (TypeError, ValueError, OverflowError) as error:
             raise InvalidInput(
                 f"the {what} of column {column!r} must be (low, high), got {pair!r}."
@@ -109,7 +116,8 @@ def bounds_of(bounds: Any, sample: Sample, what: str = "bounds") -> BoxSet:
             raise InvalidInput(f"the {what} of column {column!r} must be numbers or None, got {pair!r}.")
         if a > b:
             raise InvalidInput(f"the {what} of column {column!r} leave nothing: {a:g} is above {b:g}.")
-        low[j], high[j] = a, b
+        low[j] = a
+        high[j] = b
     return BoxSet(low, high)
 
 

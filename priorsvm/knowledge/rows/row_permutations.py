@@ -111,7 +111,8 @@ class RowPermutations(Knowledge):
         try:
             m, d = map(operator.index, self.shape)
         except (TypeError, ValueError):
-            m, d = 0, 0
+            m = 0
+            d = 0
         if m < 1 or d < 1:
             raise InvalidInput(f"shape must be (rows, columns) of a matrix, got {self.shape!r}.")
         if m * d != sample.X.shape[1]:
@@ -157,7 +158,8 @@ class RowPermutations(Knowledge):
 
     def _best_orders(self, f: Any, Z: Array, y: Array, state: Arrangement) -> Array:
         """For every matrix, the order that suits its class and the ball best."""
-        W, pull = f.coef.reshape(self.shape), 2 * self.rho * state.centre
+        W = f.coef.reshape(self.shape)
+        pull = 2 * self.rho * state.centre
         return np.array([best_order((sign * W + pull) @ z.T) for z, sign in zip(Z, y, strict=True)])
 
     def findings(self, f: Any, context: Context) -> Arrangement:
@@ -218,7 +220,8 @@ def enclosing_ball(X: Array, max_steps: int = 100_000) -> tuple[Array, float]:
         far = int(np.argmax(distances))
         used = np.flatnonzero(u)
         near = int(used[np.argmin(distances[used])])
-        out, inside = distances[far] - dual, dual - distances[near]
+        out = distances[far] - dual
+        inside = dual - distances[near]
         if max(out, 0.0) <= BALL * dual or distances[far] == 0:
             break
         if out >= inside:

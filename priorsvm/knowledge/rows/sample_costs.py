@@ -72,7 +72,8 @@ class SampleCosts(Knowledge):
                 )
 
     def prepare(self, sample: Sample, state: Any) -> Sample:
-        costs, margins = self.aligned("costs", sample), self.aligned("margins", sample)
+        costs = self.aligned("costs", sample)
+        margins = self.aligned("margins", sample)
         if costs is not None:
             sample = sample.with_factor(costs)
         return sample if margins is None else sample.with_margin(margins)

@@ -28,14 +28,16 @@ class Labelling:
         """
         plus = np.flatnonzero((self.y > 0) & (slack > 0))
         minus = np.flatnonzero((self.y < 0) & (slack > 0))
-        plus, minus = plus[np.argsort(-slack[plus])], minus[np.argsort(-slack[minus])]
+        plus = plus[np.argsort(-slack[plus])]
+        minus = minus[np.argsort(-slack[minus])]
         k = min(len(plus), len(minus))
         worth = slack[plus[:k]] + slack[minus[:k]] > 2 + 1e-6
         pairs = k if worth.all() else int(np.argmin(worth))
         if pairs == 0:
             return None
         y = self.y.copy()
-        y[plus[:pairs]], y[minus[:pairs]] = -1.0, 1.0
+        y[plus[:pairs]] = -1.0
+        y[minus[:pairs]] = 1.0
         return replace(self, y=y)
 
 
@@ -110,7 +112,8 @@ class Transductive(Knowledge):
         X = check_points("X", self.X, context.sample)
         if len(X) == 0 or self.cost == 0:
             return None
-        scores, state = f.value(X), context.state
+        scores = f.value(X)
+        state = context.state
         if state is None:
             return self._first(scores, self._n_positive(context.sample))
         swapped = state.swapped(np.maximum(1 - state.y * scores, 0.0))
@@ -124,8 +127,10 @@ class Transductive(Knowledge):
         """How many samples were taken for which class."""
         if context.state is None:
             return None
-        sample, m = context.sample, len(context.state.y)
-        classes, number = sample.classes.tolist(), int(np.sum(context.state.y > 0))
+        sample = context.sample
+        m = len(context.state.y)
+        classes = sample.classes.tolist()
+        number = int(np.sum(context.state.y > 0))
         positive = np.asarray(sample.positive).item()  # 1 reads better than np.int64(1)
         rest = "others" if len(classes) > 2 else repr(next(c for c in classes if c != positive))
         return f"{number} of {m} taken for {positive!r}, {m - number} for {rest}"
@@ -139,7 +144,8 @@ class Transductive(Knowledge):
         return Labelling(y, min(1e-5 * n_positive / n_negative, 1.0), 1e-5)
 
     def _n_positive(self, sample: Sample) -> int:
-        m, wanted = len(self.X), self.n_positive
+        m = len(self.X)
+        wanted = self.n_positive
         if wanted is None:
             weight = sample.shares["svm"][: sample.n_train]
             return round(m * float(weight @ (sample.y_train > 0) / weight.sum()))

@@ -60,7 +60,8 @@ class VirtualSamples(Knowledge):
         return with_virtual_rows(sample, self.transform, self.cost, np.arange(sample.n_train))
 
     def verify(self, f: Any, context: Context) -> Verdict:
-        rows, orbit = np.arange(context.sample.n_train), self.transform.orbit(context.sample.X_train)[:, 1:]
+        rows = np.arange(context.sample.n_train)
+        orbit = self.transform.orbit(context.sample.X_train)[:, 1:]
         return margins_on_orbit(f, context, rows, orbit)
 
 
@@ -89,7 +90,8 @@ def with_virtual_rows(sample: Sample, transform: Transform, cost: float, rows: A
 
 def margins_on_orbit(f: Any, context: Context, rows: Array, orbit: Array) -> Verdict:
     """The margin left over at every transformed copy."""
-    sample, source = context.sample, np.repeat(rows, orbit.shape[1])
+    sample = context.sample
+    source = np.repeat(rows, orbit.shape[1])
     points = orbit.reshape(-1, sample.X.shape[1])
     excess = sample.y[source] * f.value(points) - sample.margin[source]
     return Verdict.at_points(excess, points, "the margin at the transformed rows", context.tol)

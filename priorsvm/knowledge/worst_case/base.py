@@ -16,7 +16,8 @@ from ...sample import Array
 from ..base import Context
 
 # Parts of the largest multiplier: below is nothing but rounding, and above is what does hold f up.
-ROUNDING, SUPPORT = 1e-9, 1e-6
+ROUNDING = 1e-9
+SUPPORT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,10 @@ class WorstCase:
         push = weights if push is None else push  # a point far out needs little weight to move f
         kept = np.flatnonzero((push > ROUNDING * context.largest) & (weights != 0))
         kept = kept[np.argsort(rows[kept], kind="stable")]
-        rows, points, weights, push = rows[kept], points[kept], weights[kept], push[kept]
+        rows = rows[kept]
+        points = points[kept]
+        weights = weights[kept]
+        push = push[kept]
         if issparse(points):  # corners, and no two of a row are the same
             return cls(rows, points, weights, push > SUPPORT * context.largest)
         size = 1e-5 * (1.0 + np.abs(points).max(initial=0.0))
@@ -91,7 +95,8 @@ class WorstCase:
         return f"<{type(self).__name__}: {self}>"
 
     def __str__(self) -> str:
-        rows, points = len(np.unique(self.rows[self.support])), int(self.support.sum())
+        rows = len(np.unique(self.rows[self.support]))
+        points = int(self.support.sum())
         text = f"{rows} row{'s'[: rows != 1]} held at {points} worst point{'s'[: points != 1]}"
         if self.errors is None or not np.isfinite(self.errors).any():
             return text

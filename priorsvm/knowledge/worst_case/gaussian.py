@@ -56,7 +56,9 @@ class Gaussian:
         """
         centre = np.nanmean(X, axis=0)
         rows = _Rows((X - centre) / spread, weight, ridge)
-        now, change, steps = rows.first(), np.inf, 0
+        now = rows.first()
+        change = np.inf
+        steps = 0
         while change > tol and steps < max_iter:
             one, value = rows.step(now)
             two, _ = rows.step(one)
@@ -105,7 +107,8 @@ class Gaussian:
     def _given(self, missing: Array) -> tuple[Array, Array, Array, Array]:
         """For each pattern: the regression of what is missing on what is seen, the covariance it leaves, and
         the inverse and the log-determinant of the covariance of what is seen."""
-        m, s = missing[:, :, None], ~missing[:, :, None]
+        m = missing[:, :, None]
+        s = ~missing[:, :, None]
         # The identity in place of what is missing keeps the matrices of one size.
         seen = np.where(s & s.swapaxes(1, 2), self.covariance, np.where(m, np.eye(len(self.mean)), 0.0))
         inverse = np.linalg.inv(seen)
@@ -143,14 +146,17 @@ class _Rows:
     def first(self) -> Gaussian:
         """Means and variances of what is there."""
         seen = np.where(np.isnan(self.Z), 0.0, self.weight[:, None])
-        known, total = np.nan_to_num(self.Z), self.weight.sum()
+        known = np.nan_to_num(self.Z)
+        total = self.weight.sum()
         mean = (seen * known).sum(axis=0) / seen.sum(axis=0)
         variance = (seen * (known - mean) ** 2).sum(axis=0) / seen.sum(axis=0)
         return Gaussian(mean, np.diag((total * variance + self.ridge) / (total + self.ridge)))
 
     def step(self, now: Gaussian) -> tuple[Gaussian, float]:
         """The next Gaussian, and the objective at this one."""
-        filled, left, total = np.empty_like(self.Z), np.zeros_like(now.covariance), self.weight.sum()
+        filled = np.empty_like(self.Z)
+        left = np.zeros_like(now.covariance)
+        total = self.weight.sum()
         objective = 0.0
         for rows, means, covariances, density in now._each(self.Z):
             filled[rows] = means
@@ -170,7 +176,8 @@ def _distance(a: Gaussian, b: Gaussian) -> float:
 def _far(zero: Gaussian, one: Gaussian, two: Gaussian) -> Gaussian | None:
     """Where the steps zero, one, two seem to lead; None if that is no Gaussian."""
     start, mid, end = (np.concatenate([g.mean, g.covariance.ravel()]) for g in (zero, one, two))
-    r, v = mid - start, end - 2 * mid + start
+    r = mid - start
+    v = end - 2 * mid + start
     length = float(np.linalg.norm(v))
     if length == 0:
         return None

@@ -26,7 +26,8 @@ HOLDS = 1e-6
 # So many moves may join in a round however few hold f up: problems of that size cost nothing.
 AT_LEAST = 30
 # Between two members of an orbit a continuous move is looked at in so many places, and in more to verify it.
-FINER, FINEST = 16, 50
+FINER = 16
+FINEST = 50
 # By so much the margin may be missed between the places looked at.
 CONTINUOUS = 1e-3
 
@@ -317,10 +318,12 @@ class InvariantLoss(Knowledge):
     # ------------------------------------------------------------------ the problem
 
     def start(self, sample: Sample) -> Columns:
-        none, nothing = np.empty(0, int), sample.X_train[:0]
+        none = np.empty(0, int)
+        nothing = sample.X_train[:0]
         if isinstance(self.transform, FeatureScaling) or self.method == "pegasos":
             return Columns(none, nothing, np.empty(0), np.empty((0, 0)), none)
-        grid, orbit = self.transform.theta_grid(), over_rows(self.transform.orbit, sample.X_train)
+        grid = self.transform.theta_grid()
+        orbit = over_rows(self.transform.orbit, sample.X_train)
         empty = Columns(none, nothing, np.empty(0), grid[:0], none, orbit, grid)
         few = sample.machine is not None and sample.machine.kernel is None and orbit[..., 0].size <= FEW
         few = few or self._drawn_centres(sample)
@@ -356,7 +359,9 @@ class InvariantLoss(Knowledge):
         state, places = self.held(context)
         if len(state) == 0:
             return Terms()
-        y, rho, xi = sample.y[state.rows], sample.margin[state.rows], context.slack[places]
+        y = sample.y[state.rows]
+        rho = sample.margin[state.rows]
+        xi = context.slack[places]
         if self.scaling == "slack":
             scaled = cp.multiply(state.demands * y, f(state.points)) >= state.demands * rho - xi
             return Terms(constraints={"scaled": scaled})
@@ -374,9 +379,12 @@ class InvariantLoss(Knowledge):
         r"""The sum of the k largest gains: the least :math:`k z + \sum v_j` with :math:`z + v_j \ge` each."""
         import cvxpy as cp
 
-        sample, rows, transform = context.sample, context.rows, self.transform
+        sample = context.sample
+        rows = context.rows
+        transform = self.transform
         assert rows is not None
-        X, y = sample.X[rows], sample.y[rows]
+        X = sample.X[rows]
+        y = sample.y[rows]
         low, high = transform._factors()
         n, d = X.shape
         filled = csr_array(X).tocoo()
@@ -385,7 +393,8 @@ class InvariantLoss(Knowledge):
         if len(of) == 0 or transform.k == 0 or low == high:
             return {}
         B = csr_array((y[of] * filled.data, (np.arange(len(of)), column)), shape=(len(of), d)) @ f.coef
-        z, v = cp.Variable(n, nonneg=True, name="z"), cp.Variable(len(of), nonneg=True, name="v")
+        z = cp.Variable(n, nonneg=True, name="z")
+        v = cp.Variable(len(of), nonneg=True, name="v")
         total = csr_array((np.ones(len(of)), (of, np.arange(len(of)))), shape=(n, len(of))) @ v
         worst = min(transform.k, d) * z + total
         least = [factor * B for factor in (1.0 - low, 1.0 - high) if factor != 0]
@@ -404,23 +413,30 @@ class InvariantLoss(Knowledge):
 
     def worst_moves(self, f: Any, sample: Sample, rows: Array) -> tuple[Array, Any]:
         """For each of these training rows the margin that its worst move asks for, and where it leads."""
-        X, y, rho = sample.X[rows], sample.y[rows], sample.margin[rows]
+        X = sample.X[rows]
+        y = sample.y[rows]
+        rho = sample.margin[rows]
         if isinstance(self.transform, FeatureScaling):
             return rho, self.transform.worst(X, f.coef, y)
-        orbit, demand = self.transform.orbit(X), self.demand(self.transform.theta_grid())
+        orbit = self.transform.orbit(X)
+        demand = self.demand(self.transform.theta_grid())
         moves = np.argmax(self.shortfall(y[:, None], rho[:, None], demand, _values(f, orbit)), axis=1)
         return demand[moves] * rho, orbit[np.arange(len(rows)), moves]
 
     def worst(self, f: Any, context: Context) -> tuple[Array, Columns]:
         """For each row with a cost the slack that its worst move asks for, and that move."""
-        sample, rows, state = context.sample, context.rows, context.state
+        sample = context.sample
+        rows = context.rows
+        state = context.state
         assert rows is not None
         if state.orbit is None:
             # Rows by the thousand: their orbits are not kept.
             parts = np.array_split(rows, -(-len(rows) // 1000))
             found = [self.worst_moves(f, sample, part) for part in parts]
-            demand, points = np.concatenate([one for one, _ in found]), stack(*(two for _, two in found))
-            ones, none = np.ones(len(rows)), np.empty((len(rows), 0))
+            demand = np.concatenate([one for one, _ in found])
+            points = stack(*(two for _, two in found))
+            ones = np.ones(len(rows))
+            none = np.empty((len(rows), 0))
             moved = Columns(rows, points, ones, none, np.full(len(rows), -1))
             return demand - sample.y[rows] * f.value(points), moved
         asked = self._listed(f, context)
@@ -429,8 +445,11 @@ class InvariantLoss(Knowledge):
 
     def _listed(self, f: Any, context: Context) -> Array:
         """The slack that every member of the orbit of every row with a cost asks for, (n, s)."""
-        sample, rows, orbit = context.sample, context.rows, context.state.orbit
-        y, rho = sample.y[rows][:, None], sample.margin[rows][:, None]
+        sample = context.sample
+        rows = context.rows
+        orbit = context.state.orbit
+        y = sample.y[rows][:, None]
+        rho = sample.margin[rows][:, None]
         if context.scores is None:
             values = f.value(orbit[rows].reshape(-1, orbit.shape[2])).reshape(len(y), -1)
         else:
@@ -438,7 +457,8 @@ class InvariantLoss(Knowledge):
         return self.shortfall(y, rho, self.demand(context.state.grid), values)
 
     def refine(self, f: Any, context: Context) -> Columns | None:
-        sample, state = context.sample, context.state
+        sample = context.sample
+        state = context.state
         if self._closed(sample) or context.rows is None or sample.machine is None:
             return None
         if state.orbit is None:
@@ -480,7 +500,8 @@ class InvariantLoss(Knowledge):
         and too few in the end, when few rows are left and need several each. Without the first of each row
         a long list of moves would send in neighbours, which ask for nearly the same.
         """
-        state, rows = context.state, context.rows
+        state = context.state
+        rows = context.rows
         assert rows is not None
         listed = state.moves >= 0
         known = np.zeros((context.sample.n_train, excess.shape[1]), bool)
@@ -496,9 +517,11 @@ class InvariantLoss(Knowledge):
     def _missing(self, context: Context, asked: Array) -> tuple[float, float, float]:
         """What the objective is short of if slacks must be as asked, what may be missing, and the violation
         that needs no column: all such together are no more than a tenth of what may be missing."""
-        sample, spec = context.sample, context.sample.machine
+        sample = context.sample
+        spec = context.sample.machine
         assert spec is not None
-        cost, have = spec.C * sample.cost[context.rows], np.maximum(context.slack, 0.0)
+        cost = spec.C * sample.cost[context.rows]
+        have = np.maximum(context.slack, 0.0)
         missing = cost @ np.maximum(spec.penalise(np.maximum(asked, 0.0)) - spec.penalise(have), 0.0)
         allowed = context.tol * min(1.0 + abs(context.objective), cost.sum())
         return float(missing), allowed, 0.1 * allowed / cost.sum()
@@ -527,11 +550,13 @@ class InvariantLoss(Knowledge):
     def _moved(self, f: Any, context: Context, which: Array, thetas: Array) -> tuple[Columns, Array]:
         """Some of the rows with a cost, each moved by a parameter of its own, and the slack that asks for."""
         assert context.rows is not None
-        sample, rows = context.sample, context.rows[which]
+        sample = context.sample
+        rows = context.rows[which]
         points = np.empty((len(rows), sample.X.shape[1]))
         for k, theta in enumerate(thetas):
             points[k] = self.transform.apply(sample.X[rows[[k]]], theta)[0]
-        demand, unlisted = self.demand(thetas), np.full(len(rows), -1)
+        demand = self.demand(thetas)
+        unlisted = np.full(len(rows), -1)
         asked = self.shortfall(sample.y[rows], sample.margin[rows], demand, f.value(points))
         return Columns(rows, points, demand, thetas, unlisted), asked
 
@@ -566,8 +591,10 @@ class InvariantLoss(Knowledge):
 
     def _asked(self, f: Any, context: Context, thetas: Array) -> Array:
         """The slack that each of these moves of each row with a cost asks for, (n, k)."""
-        sample, rows = context.sample, context.rows
-        y, rho = sample.y[rows, None], sample.margin[rows, None]
+        sample = context.sample
+        rows = context.rows
+        y = sample.y[rows, None]
+        rho = sample.margin[rows, None]
         values = over_rows(partial(_moved_values, f, self.transform, thetas), sample.X[rows])
         return self.shortfall(y, rho, self.demand(thetas), values)
 
@@ -591,7 +618,8 @@ class InvariantLoss(Knowledge):
         if self.scaling == "slack":  # there f stands with a factor in the constraint
             duals = duals * state.demands
         q = state.thetas.shape[1]
-        points, rows = context.sample.X[context.rows], context.rows
+        points = context.sample.X[context.rows]
+        rows = context.rows
         return WorstCase.of(
             context,
             np.concatenate([rows, state.rows]),
@@ -641,13 +669,15 @@ def _finer(values: Array, count: int) -> Array:
 def _tops(thetas: Array, neighbours: Array, asked: Array) -> tuple[Array, Array]:
     """For each row the highest top of a parabola through a place and its neighbours: where, and how high."""
     before, after = neighbours.T
-    left, right = asked[:, before], asked[:, after]
+    left = asked[:, before]
+    right = asked[:, after]
     bend = left - 2 * asked + right
     local = (before >= 0) & (after >= 0) & (asked >= left) & (asked >= right) & (bend < 0)
     shift = np.where(local, 0.5 * (left - right) / np.where(local, bend, -1.0), 0.0)
     tops = asked - 0.25 * (left - right) * shift
     best = np.argmax(tops, axis=1)
     shift = shift[np.arange(len(asked)), best][:, None]
-    forward, backward = thetas[after[best]] - thetas[best], thetas[best] - thetas[before[best]]
+    forward = thetas[after[best]] - thetas[best]
+    backward = thetas[best] - thetas[before[best]]
     moved = thetas[best] + shift * np.where(shift > 0, forward, backward)
     return moved, tops[np.arange(len(asked)), best]

@@ -103,8 +103,10 @@ class MissingValues(EllipsoidalKnowledge):
         """Fit the Gaussians and fill the gaps."""
         if not is_number(self.ridge) or not 0 < self.ridge < float("inf"):
             raise InvalidInput(f"ridge must be a positive number, got {self.ridge!r}.")
-        missing, counted = np.isnan(X), weight > 0
-        gaussians, full = {}, X.copy()
+        missing = np.isnan(X)
+        counted = weight > 0
+        gaussians = {}
+        full = X.copy()
         factors: list[Array] = []
         owner = np.full(len(X), -1)
         for label in np.unique(labels).tolist():
@@ -148,7 +150,8 @@ class MissingValues(EllipsoidalKnowledge):
             return None
         scores = np.empty(len(X))
         scores[~gaps] = f.value(X[~gaps])
-        holes, gaussians = X[gaps], state.gaussians
+        holes = X[gaps]
+        gaussians = state.gaussians
         answers = np.array([f.value(g.completed(holes)) for g in gaussians.values()])
         if self.average is False or (self.average is None and len(gaussians) == 2):
             surest = np.argmax(np.abs(answers), axis=0)

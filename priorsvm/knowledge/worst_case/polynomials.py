@@ -56,7 +56,8 @@ def atoms_of_each(moments: Array, line: bool = False, tol: float = 1e-6) -> tupl
     >>> atoms_of_each(np.array([[2.0, 1.0, 0.5], [1.0, 0.0, 1.0]]))
     (array([0, 1, 1]), array([ 0.5, -1. ,  1. ]), array([2. , 0.5, 0.5]))
     """
-    r, size = moments.shape[1] - 1, np.abs(moments).max(axis=1, initial=0.0)
+    r = moments.shape[1] - 1
+    size = np.abs(moments).max(axis=1, initial=0.0)
     known, unit = _known(moments, line)
     with np.errstate(all="ignore"):
         place = moments[:, 1] / moments[:, 0]
@@ -82,7 +83,8 @@ def atoms(moments: Array, line: bool = False, tol: float = 1e-6) -> tuple[Array,
     As few places as possible, in [-1, 1] or, on the line, anywhere; there one of them may be infinite, of
     weight :math:`m_r`.
     """
-    r, size = len(moments) - 1, float(np.abs(moments).max())
+    r = len(moments) - 1
+    size = float(np.abs(moments).max())
     if r == 1:
         if line and moments[0] <= tol * size:
             return np.sign(moments[1:]) * np.inf, np.abs(moments[1:])

@@ -19,7 +19,8 @@ from .base import ROUNDING, WorstCase
 from .polynomials import atoms_of_each, lobatto, squares, through, upper
 
 # Angles per row at which f is compared with its polynomial, and the difference that is worth a warning.
-ANGLES, COARSE = 201, 0.1
+ANGLES = 201
+COARSE = 0.1
 # By so much the margin may be missed between the nodes.
 FINE = 0.01
 # So many values of f along trajectories are looked at in one piece.
@@ -46,7 +47,8 @@ class Path:
 
     def theta(self, u: Array) -> Array:
         """The parameters, from (k, q) places."""
-        middle, half = (self.low + self.high) / 2, (self.high - self.low) / 2
+        middle = (self.low + self.high) / 2
+        half = (self.high - self.low) / 2
         return np.where(np.isinf(u), u, middle + half * np.where(np.isinf(u), 0.0, u))
 
     def basis(self, u: Array) -> Array:
@@ -151,7 +153,8 @@ class Trajectories(Knowledge):
     # ------------------------------------------------------------------ what was asked
 
     def validate(self, sample: Sample) -> None:
-        transform, degree = self.transform, self.degree
+        transform = self.transform
+        degree = self.degree
         if transform is None and self._named:
             raise InvalidInput("it needs a transform, or the coefficients of the trajectories.")
         if transform is not None:
@@ -237,7 +240,8 @@ class Trajectories(Knowledge):
         """The coefficients that were given, (n, r + 1, d)."""
         array = self.aligned("coefficients", sample)
         assert array is not None
-        n, d = sample.n_train, sample.X.shape[1]
+        n = sample.n_train
+        d = sample.X.shape[1]
         if array.ndim != 3 or array.shape[2] != d or array.shape[1] == 0 or not np.isfinite(array).all():
             raise InvalidInput(
                 f"coefficients has shape {array.shape}, expected ({n}, r + 1, {d}) and finite numbers: the "
@@ -252,8 +256,10 @@ class Trajectories(Knowledge):
 
     def start(self, sample: Sample) -> Path:
         low, high = self._range()
-        X, q = sample.X_train, len(low)
-        degree, kernel = self.degree, None if sample.machine is None else sample.machine.kernel
+        X = sample.X_train
+        q = len(low)
+        degree = self.degree
+        kernel = None if sample.machine is None else sample.machine.kernel
         path = None
         if not self._named:
             path = self._given(sample)
@@ -297,8 +303,11 @@ class Trajectories(Knowledge):
         n_nodes, q = path.nodes.shape
         if context.rows is None or n_nodes == 1:
             return Terms()
-        sample, rows = context.sample, context.rows
-        n, y, points = len(rows), sample.y[rows], path.points[rows]
+        sample = context.sample
+        rows = context.rows
+        n = len(rows)
+        y = sample.y[rows]
+        points = path.points[rows]
         if n_nodes == 3 and q == 1:
             return Terms(constraints=self._cone(f, points, y, context.slack - sample.margin[rows]))
         values = cp.reshape(f(points.reshape(n * n_nodes, -1)), (n, n_nodes), order="C")
@@ -318,10 +327,12 @@ class Trajectories(Knowledge):
 
         low, middle, high = points.swapaxes(0, 1)
         if "coef" in f.has:  # a linear f has its mean at the mean: fewer values to keep
-            mean, half = f((low + high) / 2), f.times(f.features.slopes(low, (high - low) / 2))
+            mean = f((low + high) / 2)
+            half = f.times(f.features.slopes(low, (high - low) / 2))
         else:
             ends = f(low), f(high)
-            mean, half = (ends[0] + ends[1]) / 2, (ends[1] - ends[0]) / 2
+            mean = (ends[0] + ends[1]) / 2
+            half = (ends[1] - ends[0]) / 2
         height = cp.multiply(y, mean) + shortfall
         s = 0.0 if self.on_line else cp.Variable(len(y), nonneg=True, name="s")
         twice = 2 * (cp.multiply(y, f(middle)) + shortfall - s)
@@ -332,8 +343,10 @@ class Trajectories(Knowledge):
         """p is a sum of squares, and on a span another one times 1 - u^2 besides."""
         import cvxpy as cp
 
-        n, size = p.shape[0], (len(nodes) + 1) // 2
-        total, cones = 0, {}
+        n = p.shape[0]
+        size = (len(nodes) + 1) // 2
+        total = 0
+        cones = {}
         parts = [("sigma_0", size, np.ones(len(nodes)))]
         if not self.on_line:
             parts.append(("sigma_1", size - 1, 1.0 - nodes**2))
@@ -347,7 +360,8 @@ class Trajectories(Knowledge):
         """A quadratic in several parameters is nonnegative if its matrix is, less what the span allows."""
         import cvxpy as cp
 
-        n, q = p.shape[0], nodes.shape[1]
+        n = p.shape[0]
+        q = nodes.shape[1]
         # p at the nodes -> coefficients of 1, u_k, u_j u_k -> the entries of the matrix.
         entries = p @ (np.linalg.inv(_monomials(nodes)).T @ _homogeneous(q))
         if not self.on_line:
@@ -369,7 +383,8 @@ class Trajectories(Knowledge):
         path: Path = context.state
         assert context.rows is not None
         assert context.alpha is not None
-        rows, sample = context.rows, context.sample
+        rows = context.rows
+        sample = context.sample
         errors = np.full(sample.n_train, np.nan)
         for true, polynomial in self._along(f, context, _places(path, ANGLES)):
             errors[rows] = np.fmax(errors[rows], np.abs(true - polynomial).max(axis=1))
@@ -401,10 +416,12 @@ class Trajectories(Knowledge):
 
     def _along(self, f: Any, context: Context, places: Array) -> Iterator[tuple[Array, Array]]:
         """f on the trajectory of every row with a cost, and the polynomial: (rows, places), in parts."""
-        path, rows = context.state, context.rows
+        path = context.state
+        rows = context.rows
         n, m, d = path.points[rows].shape
         values = f.value(path.points[rows].reshape(n * m, d)).reshape(n, m)
-        thetas, basis = path.theta(places), path.basis(places)
+        thetas = path.theta(places)
+        basis = path.basis(places)
         some = max(1, BLOCK // n)
         for block in (slice(start, start + some) for start in range(0, len(places), some)):
             yield self._values(f, context, thetas[block]), values @ basis[block].T
@@ -430,14 +447,16 @@ class Trajectories(Knowledge):
     def _held(self, context: Context, path: Path) -> tuple[Array, Array, Array, Array]:
         """Rows, places u, weights and largest moments of the measures that hold f up."""
         assert context.rows is not None
-        moments, q = self._moments(context, path), path.nodes.shape[1]
+        moments = self._moments(context, path)
+        q = path.nodes.shape[1]
         size = np.abs(moments).reshape(len(moments), -1).max(axis=1, initial=0.0)
         held = np.flatnonzero(size > ROUNDING * context.largest)
         if len(path.nodes) == 1:  # nothing moves
             return np.empty(0, int), np.empty((0, q)), np.empty(0), np.empty(0)
         if q == 1:
             owner, places, weights = atoms_of_each(moments[held], self.on_line)
-            held, u = held[owner], places[:, None]
+            held = held[owner]
+            u = places[:, None]
         else:  # their mean
             weights = moments[held, 0, 0]
             u = moments[held, 0, 1:] / weights[:, None]
@@ -446,7 +465,8 @@ class Trajectories(Knowledge):
     def _moments(self, context: Context, path: Path) -> Array:
         r"""Of every row with a cost the moments of the measure that holds it; if q > 1 as a matrix."""
         assert context.rows is not None
-        n, nodes = len(context.rows), path.nodes[:, 0]
+        n = len(context.rows)
+        nodes = path.nodes[:, 0]
         duals = {label.removesuffix("_line").replace("line", "cone"): d for label, d in context.duals.items()}
         m, q = path.nodes.shape
         if q > 1 and m > 1:
@@ -479,12 +499,16 @@ class Trajectories(Knowledge):
         return points
 
     def verify(self, f: Any, context: Context) -> Verdict:
-        sample, rows = context.sample, context.rows
+        sample = context.sample
+        rows = context.rows
         assert rows is not None
         places = _places(context.state, max(ANGLES, min(1001, 200_000 // max(1, len(rows)))), between=True)
-        y, least = sample.y[rows], sample.margin[rows] - context.slack
-        lowest, at = np.full(len(rows), np.inf), np.zeros(len(rows), int)
-        tol, violated = max(FINE, context.tol), 0
+        y = sample.y[rows]
+        least = sample.margin[rows] - context.slack
+        lowest = np.full(len(rows), np.inf)
+        at = np.zeros(len(rows), int)
+        tol = max(FINE, context.tol)
+        violated = 0
         start = 0
         for true, _ in self._along(f, context, places):
             excess = y[:, None] * true - least[:, None]
@@ -492,12 +516,14 @@ class Trajectories(Knowledge):
             deepest = excess.argmin(axis=1)
             value = np.take_along_axis(excess, deepest[:, None], axis=1)[:, 0]
             at = np.where(value < lowest, start + deepest, at)
-            lowest, start = np.minimum(lowest, value), start + true.shape[1]
+            lowest = np.minimum(lowest, value)
+            start = start + true.shape[1]
         asked = f"y f >= rho - xi along {len(rows)} trajectories, to {tol:g}"
         if self.on_line:
             asked += ", and beyond by the polynomial"
             beyond = self._beyond(f, context, least)
-            lowest, violated = np.minimum(lowest, beyond), violated + int(np.sum(beyond < -tol))
+            lowest = np.minimum(lowest, beyond)
+            violated = violated + int(np.sum(beyond < -tol))
         i = int(np.argmin(lowest))
         where = self._true(context, rows[i : i + 1], context.state.theta(places[at[i] : at[i] + 1])[0])[0]
         return Verdict(
@@ -506,9 +532,11 @@ class Trajectories(Knowledge):
 
     def _beyond(self, f: Any, context: Context, least: Array) -> Array:
         """The least that is left over of the polynomials far out on the line, in units of their growth."""
-        path, rows = context.state, context.rows
+        path = context.state
+        rows = context.rows
         n, m, d = path.points[rows].shape
-        q, far = path.nodes.shape[1], np.tan(np.linspace(-1.5707, 1.5707, 202))
+        q = path.nodes.shape[1]
+        far = np.tan(np.linspace(-1.5707, 1.5707, 202))
         u = far[:, None] * (np.eye(q)[:, None] if q > 1 else np.ones((1, 1, 1))).reshape(q, 1, q)
         u = u.reshape(-1, q)
         values = f.value(path.points[rows].reshape(n * m, d)).reshape(n, m) @ path.basis(u).T

@@ -47,7 +47,8 @@ class Spread:
             factors = np.linalg.cholesky(R)  # half of it is zeros
             deficient = np.flatnonzero(np.einsum("nii->ni", factors).min(axis=1) < 1e-5)
         except np.linalg.LinAlgError:
-            factors, deficient = np.empty_like(R), np.arange(len(R))
+            factors = np.empty_like(R)
+            deficient = np.arange(len(R))
         if len(deficient):
             size, vectors = np.linalg.eigh(R[deficient])
             if (size[:, 0] < -1e-8).any():
@@ -185,19 +186,22 @@ class EllipsoidalKnowledge(Knowledge):
     def build(self, f: Any, context: Context) -> Terms:
         import cvxpy as cp
 
-        sample, spread = context.sample, self.spread(context.state)
+        sample = context.sample
+        spread = self.spread(context.state)
         if context.rows is None or self.radius == 0:
             return Terms()
         rows, places = rows_and_slack(context, spread.uncertain)
         if len(rows) == 0:
             return Terms()
-        X, factors = sample.X[rows], spread.owner[rows]
+        X = sample.X[rows]
+        factors = spread.owner[rows]
         if "coef" in f.has:  # the slope is the same everywhere, so rows of one covariance share a norm
             distinct, of = np.unique(factors, return_inverse=True)
             t, cones = _lengths(spread, distinct, f, None)
             worst = self.radius * t[of]
         elif self.guarantee:
-            worst, cones = self._displacement(f.features, X, spread, factors) * f.length, {}
+            worst = self._displacement(f.features, X, spread, factors) * f.length
+            cones = {}
         else:
             t, cones = _lengths(spread, factors, f, X)
             worst = self.radius * t
@@ -217,7 +221,8 @@ class EllipsoidalKnowledge(Knowledge):
 
     def _steepest(self, f: Any, X: Array, spread: Spread, factors: Array, y: Array) -> tuple[Array, Array]:
         r"""The lowest y f of each ellipsoid to first order, and where: along :math:`-y A A^\top \nabla f`."""
-        fall, points = np.zeros(len(X)), X.copy()
+        fall = np.zeros(len(X))
+        points = X.copy()
         for which, directions in spread.by_rank(factors).values():
             n, k, d = directions.shape
             Z = np.repeat(X[which], k, axis=0)
@@ -229,10 +234,13 @@ class EllipsoidalKnowledge(Knowledge):
         return y * f.value(X) - fall, points
 
     def verify(self, f: Any, context: Context) -> Verdict:
-        sample, spread = context.sample, self.spread(context.state)
+        sample = context.sample
+        spread = self.spread(context.state)
         rows, places = rows_and_slack(context, spread.uncertain)
         asked = f"y f(x) >= rho - xi all over {len(rows)} ellipsoids"
-        X, y, factors = sample.X[rows], sample.y[rows], spread.owner[rows]
+        X = sample.X[rows]
+        y = sample.y[rows]
+        factors = spread.owner[rows]
         least = sample.margin[rows] - context.slack[places]
         kernel = getattr(f, "kernel", None)
         if len(rows) == 0 or kernel is None:
@@ -263,16 +271,21 @@ class EllipsoidalKnowledge(Knowledge):
         return np.abs(found)
 
     def findings(self, f: Any, context: Context) -> WorstCase | None:
-        sample, spread = context.sample, self.spread(context.state)
+        sample = context.sample
+        spread = self.spread(context.state)
         assert context.rows is not None
         assert context.alpha is not None
         rows, _ = rows_and_slack(context, spread.uncertain)
-        points, weights = sample.X[context.rows], context.alpha
+        points = sample.X[context.rows]
+        weights = context.alpha
         if not context.duals:
             return None
-        X, y, factors = sample.X[rows], sample.y[rows], spread.owner[rows]
+        X = sample.X[rows]
+        y = sample.y[rows]
+        factors = spread.owner[rows]
         if "ball" in context.duals:
-            worst, held = self._steepest(f, X, spread, factors, y)[1], context.duals["ball"]
+            worst = self._steepest(f, X, spread, factors, y)[1]
+            held = context.duals["ball"]
         else:
             worst = X + y[:, None] * self._displaced(context, spread, factors, hasattr(f, "coef"))
             held = context.duals["margin"]
@@ -295,7 +308,8 @@ class EllipsoidalKnowledge(Knowledge):
         displaced = np.zeros((len(distinct), spread.directions.shape[1]))
         held = np.bincount(of, np.abs(context.duals["margin"]))
         for k, (which, directions) in found.items():
-            dual, n = context.duals["cone" if len(found) == 1 else f"cone_{k}"], len(which)
+            dual = context.duals["cone" if len(found) == 1 else f"cone_{k}"]
+            n = len(which)
             v = np.diff(dual.reshape(2, n), axis=0) if k == 1 else dual[n:].reshape(k, n)
             a = np.where(held[which] > 0, held[which], 1.0)
             displaced[which] = np.einsum("kn,nkd->nd", v / a, directions)
@@ -309,7 +323,8 @@ def _lengths(spread: Spread, factors: Array, f: Any, X: Array | None) -> tuple[A
     """
     import cvxpy as cp
 
-    t, cones = cp.Variable(len(factors), nonneg=True, name="t"), {}
+    t = cp.Variable(len(factors), nonneg=True, name="t")
+    cones = {}
     found = spread.by_rank(factors)
     for k, (which, directions) in found.items():
         n, _, d = directions.shape
@@ -417,7 +432,8 @@ class UncertainSamples(EllipsoidalKnowledge):
 
     def _given(self, sample: Sample) -> tuple[Array, bool]:
         """What was given, as an array, and whether it is for all rows at once."""
-        n, d = sample.n_train, sample.X.shape[1]
+        n = sample.n_train
+        d = sample.X.shape[1]
         name = "covariance" if self.factor is None else "factor"
         value = getattr(self, name)
         if callable(value):
@@ -491,7 +507,8 @@ def _by_name(value: Any, what: str, names: Array | None) -> Any:
     named = [axis for axis in ("columns", "index") if hasattr(value, "reindex") and hasattr(value, axis)]
     if names is None or not named:
         return value
-    known, axis = list(names), named[0]
+    known = list(names)
+    axis = named[0]
     given = [str(label) for label in getattr(value, axis)]
     if sorted(given) != sorted(known):
         raise InvalidInput(

@@ -47,14 +47,17 @@ class Columns:
     """A kernel matrix of which some ``columns`` are there, K, and others can be made, by ``facing``."""
 
     def __init__(self, K: Array, columns: Array, facing: Callable[[Array], Array]) -> None:
-        self.parts, self.columns, self.facing = [K], columns, facing
+        self.parts = [K]
+        self.columns = columns
+        self.facing = facing
         self.place = np.full(len(K), -1)
         self.place[columns] = np.arange(len(columns))
 
     def among(self, rows: Array) -> Array:
         """Its entries between some rows."""
         self._make(rows)
-        place, out = self.place[rows], np.empty((len(rows), len(rows)))
+        place = self.place[rows]
+        out = np.empty((len(rows), len(rows)))
         for K, start in self._each():
             here = np.flatnonzero((place >= start) & (place < start + K.shape[1]))
             if len(here) == len(rows):
@@ -149,8 +152,10 @@ def polish(
 
     ``effort`` is counted in factorisations of a matrix between all rows.
     """
-    signed, n = y * bound, len(y)
-    low, high = np.minimum(signed, 0.0), np.maximum(signed, 0.0)
+    signed = y * bound
+    n = len(y)
+    low = np.minimum(signed, 0.0)
+    high = np.maximum(signed, 0.0)
     rows = Bounds(y * margin, low, high, np.ones(n), np.zeros((n, 0)), np.zeros(0))
     return optimise(kernel, rows, a, tol, effort)
 
@@ -160,21 +165,29 @@ def optimise(kernel: Kernel, rows: Bounds, a: Array, tol: float, effort: float =
 
     Rows that share a slack start at 0.
     """
-    n, steps, work, low, high = len(a), 0, 0.0, rows.low, rows.high
+    n = len(a)
+    steps = 0
+    work = 0.0
+    low = rows.low
+    high = rows.high
     width = high - low
     near = np.where(np.isfinite(width), 1e-8 * width, 0.0)
     a = np.where(a >= high - near, high, np.where(a <= low + near, low, a))
-    free, full = (a > low) & (a < high), np.zeros(len(rows.limit), bool)
-    Ka, rough = kernel.times(a), np.inf
+    free = (a > low) & (a < high)
+    full = np.zeros(len(rows.limit), bool)
+    Ka = kernel.times(a)
+    rough = np.inf
     while work <= effort:
         F = np.flatnonzero(free)
-        own, balance = rows.some(F), -float(rows.balance @ a)
+        own = rows.some(F)
+        balance = -float(rows.balance @ a)
         moved = _to_margin(kernel.among(F), own, a[F], own.asked - Ka[F], balance, full)
         if moved is None:
             return None
         steps += moved.steps
         work += (len(F) / n) ** 3 + 20 * moved.steps * len(F) ** 2 / n**3 + 3 / n
-        a[F], full = moved.a, moved.full
+        a[F] = moved.a
+        full = moved.full
         free[F[moved.met]] = False
         Ka = kernel.times(a)
         if not moved.whole:
@@ -185,7 +198,8 @@ def optimise(kernel: Kernel, rows: Bounds, a: Array, tol: float, effort: float =
         slight = max(1e-3 * min(tol, 1e-6), 4e-16 * float(np.abs(a).sum()))
         wrong = ~free & (((a < high) & (excess < -slight)) | ((a > low) & (excess > slight)))
         given_up = full & (moved.slack < -slight)
-        before, rough = rough, float(np.abs(excess[free]).max(initial=0.0))
+        before = rough
+        rough = float(np.abs(excess[free]).max(initial=0.0))
         if wrong.any() or given_up.any():
             free |= wrong
             full &= ~given_up
@@ -224,24 +238,32 @@ def _to_margin(K: Array, rows: Bounds, a: Array, missing: Array, total: float, f
     A row that meets its bound keeps it: d is 0 there from then on; so does a sum that meets its limit. Each
     such condition has a multiplier, so one factorisation serves many steps, for as long as rounding permits.
     """
-    n, met, steps, e, full = len(a), list[int](), 0, rows.balance, full.copy()
+    n = len(a)
+    met = list[int]()
+    steps = 0
+    e = rows.balance
+    full = full.copy()
     none = np.zeros(len(full))
     if n == 0:
         return _Moved(a, None, none, 0, met, full, True)
     # A constant more in K is one less in b, and leaves a factor where K alone has none: rows of few columns.
     more = float(K.diagonal().max(initial=0.0))
-    K, shift = K + (more if (e == 1.0).all() else np.outer(more * e, e)), more * total
+    K = K + (more if (e == 1.0).all() else np.outer(more * e, e))
+    shift = more * total
     factor = _factor(K)
     if factor is None:
         return None
     sums = np.column_stack([e, rows.shares])
     newton, of_sums = (dpotrs(factor, right, lower=1)[0] for right in (missing, sums))
-    V, loose = np.empty((n, 0)), np.ones(n, bool)
+    V = np.empty((n, 0))
+    loose = np.ones(n, bool)
     while len(met) < n:
         held = _independent(sums * loose[:, None], np.append(True, full))
         every = np.column_stack([of_sums[:, held], V])
         inner = np.vstack([sums[:, held].T @ every, every[met]])
-        d, prices, wanted = np.zeros(n), np.zeros(sums.shape[1]), newton
+        d = np.zeros(n)
+        prices = np.zeros(sums.shape[1])
+        wanted = newton
         for _ in range(2):  # the second time for what rounding took
             left = np.where(held == 0, total, 0.0) - sums[:, held].T @ d
             try:
@@ -253,7 +275,8 @@ def _to_margin(K: Array, rows: Bounds, a: Array, missing: Array, total: float, f
             d[met] = 0.0
             off = K @ d
             lost = np.where(loose, missing - off - sums @ prices, 0.0)
-            worst, size = float(np.abs(lost).max()), float(np.abs(missing).max())
+            worst = float(np.abs(lost).max())
+            size = float(np.abs(missing).max())
             if not np.isfinite(worst):
                 return None
             if worst <= 1e-10 * size:
@@ -264,7 +287,8 @@ def _to_margin(K: Array, rows: Bounds, a: Array, missing: Array, total: float, f
         steps += 1
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.where(d < 0, (rows.low - a) / d, np.where(d > 0, (rows.high - a) / d, np.inf))
-            growth, spare = rows.shares.T @ d, rows.limit - rows.shares.T @ a
+            growth = rows.shares.T @ d
+            spare = rows.limit - rows.shares.T @ a
             beyond = np.where(~full & (growth > 0), spare / growth, np.inf)
         t = min(float(room.min()), float(beyond.min(initial=np.inf)))
         if t >= 1:
@@ -272,7 +296,10 @@ def _to_margin(K: Array, rows: Bounds, a: Array, missing: Array, total: float, f
             return _Moved(a + d, bias, prices[1:], steps, met, full, True)
         hit = np.flatnonzero(room <= t)
         full |= beyond <= t
-        a, newton, missing, total = a + t * d, newton - t * d, missing - t * off, (1 - t) * total
+        a = a + t * d
+        newton = newton - t * d
+        missing = missing - t * off
+        total = (1 - t) * total
         a[hit] = np.where(d[hit] > 0, rows.high[hit], rows.low[hit])
         met += hit.tolist()
         loose[hit] = False
@@ -295,7 +322,8 @@ def _independent(sums: Array, wanted: Array) -> Array:
 
 def _factor(K: Array) -> Array | None:
     """The Cholesky factor of K, lifted a little."""
-    n, lift = len(K), LIFT * float(K.diagonal().max(initial=0.0))
+    n = len(K)
+    lift = LIFT * float(K.diagonal().max(initial=0.0))
     for _ in range(4):
         M = K.T.copy(order="F")  # symmetric, and in the order of LAPACK
         M[np.arange(n), np.arange(n)] += lift

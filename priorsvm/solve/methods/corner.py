@@ -41,12 +41,19 @@ def to_corner(stated: Stated, near: Answer) -> Answer:
     least[bounded] = 0.0
 
     programme = highspy.HighsLp()
-    programme.num_col_, programme.num_row_ = len(q), len(rows)
-    programme.col_cost_, programme.col_lower_, programme.col_upper_ = q, least, np.full(len(q), np.inf)
-    programme.row_lower_, programme.row_upper_ = np.where(rows < zero, b[rows], -np.inf), b[rows]
-    columns, matrix = sparse.csc_array(A[rows]), programme.a_matrix_
+    programme.num_col_ = len(q)
+    programme.num_row_ = len(rows)
+    programme.col_cost_ = q
+    programme.col_lower_ = least
+    programme.col_upper_ = np.full(len(q), np.inf)
+    programme.row_lower_ = np.where(rows < zero, b[rows], -np.inf)
+    programme.row_upper_ = b[rows]
+    columns = sparse.csc_array(A[rows])
+    matrix = programme.a_matrix_
     matrix.format_ = highspy.MatrixFormat.kColwise
-    matrix.start_, matrix.index_, matrix.value_ = columns.indptr, columns.indices, columns.data
+    matrix.start_ = columns.indptr
+    matrix.index_ = columns.indices
+    matrix.value_ = columns.data
 
     basic, at_zero, at_bound = (
         getattr(highspy.HighsBasisStatus, "k" + s) for s in ("Basic", "Lower", "Upper")
@@ -72,7 +79,8 @@ def to_corner(stated: Stated, near: Answer) -> Answer:
     status = solver.getModelStatus()
     if status != highspy.HighsModelStatus.kOptimal:
         raise cp.SolverError(f"HiGHS found no corner near its answer ({solver.modelStatusToString(status)}).")
-    found, info = solver.getSolution(), solver.getInfo()
+    found = solver.getSolution()
+    info = solver.getInfo()
     z = np.zeros(len(b))
     z[rows] = -np.asarray(found.row_dual)
     z[bounds] = np.asarray(found.col_dual)[bounded] / -A[bounds, bounded]
@@ -92,7 +100,8 @@ def _bounds(A: Any, b: Array, zero: int) -> tuple[Array, Array]:
     single = np.flatnonzero((np.diff(A.indptr) == 1) & (b == 0.0))
     single = single[single >= zero]
     entries = A.indptr[single]
-    single, entries = single[A.data[entries] < 0], entries[A.data[entries] < 0]
+    single = single[A.data[entries] < 0]
+    entries = entries[A.data[entries] < 0]
     variables, first = np.unique(A.indices[entries], return_index=True)
     return single[first], variables
 

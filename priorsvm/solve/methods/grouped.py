@@ -60,19 +60,26 @@ def solve_grouped(
     share : (m,) positive array g, by default ones
     tol : relative residuals and duality gap
     """
-    m, n = len(delta), len(limit)
-    g, sign = np.ones(m) if share is None else share, np.zeros(m) if y is None else y
+    m = len(delta)
+    n = len(limit)
+    g = np.ones(m) if share is None else share
+    sign = np.zeros(m) if y is None else y
     scale = float(np.max(limit))  # variables of the size of one
-    Q, C = Q * scale, limit / scale
+    Q = Q * scale
+    C = limit / scale
     order = np.argsort(group, kind="stable")
     rows, columns = _pairs(group, order)
     counts = np.bincount(group, g, minlength=n)
     alpha = np.full(m, 1.0) * (0.5 * C / np.maximum(counts, 1e-300))[group]
     s = C - np.bincount(group, g * alpha, minlength=n)
-    z, xi, b = np.ones(m), np.ones(n), 0.0
+    z = np.ones(m)
+    xi = np.ones(n)
+    b = 0.0
     size = 1.0 + float(np.abs(delta).max())
     unit = min(1.0, float(limit.sum())) / scale  # small costs are no excuse for a gap
-    total, best, since = m + n, np.inf, 0
+    total = m + n
+    best = np.inf
+    since = 0
     for step in range(1, max_steps + 1):
         Qa = Q @ alpha
         dual = Qa - delta - z + g * xi[group] + (0.0 if y is None else b * y)
@@ -83,7 +90,8 @@ def solve_grouped(
         gap = mu * total / (unit + value)
         worst = max(gap, float(np.abs(dual).max()) / size, float(np.abs(primal).max()), abs(balance))
         if worst < best:
-            best, since = worst, 0
+            best = worst
+            since = 0
             answer = GroupedSolution(alpha * scale, xi, b, gap, step)
         since += 1
         if worst <= tol or since > 4:  # or rounding has had the last word
@@ -93,9 +101,12 @@ def solve_grouped(
         M[rows, columns] += g[rows] * g[columns] * (xi / s)[group[rows]]
         factor = _factor(M)
 
-        target, bent, bent_s = 0.0, np.zeros(m), np.zeros(n)
+        target = 0.0
+        bent = np.zeros(m)
+        bent_s = np.zeros(n)
         for correcting in (False, True):
-            inner, outer = (target - bent) / alpha - z, (target - bent_s) / s - xi
+            inner = (target - bent) / alpha - z
+            outer = (target - bent_s) / s - xi
             right = inner - dual - g * (outer + xi / s * primal)[group]
             if correcting:
                 da = cho_solve(factor, right, check_finite=False)
@@ -105,15 +116,21 @@ def solve_grouped(
             db = 0.0 if y is None else float((y @ da + balance) / (y @ turned))
             da = da - db * turned
             ds = -primal - np.bincount(group, g * da, minlength=n)
-            dz, dxi = inner - z / alpha * da, outer - xi / s * ds
+            dz = inner - z / alpha * da
+            dxi = outer - xi / s * ds
             if not correcting:
                 t = min(_step(alpha, da), _step(s, ds)), min(_step(z, dz), _step(xi, dxi))
                 left = (alpha + t[0] * da) @ (z + t[1] * dz) + (s + t[0] * ds) @ (xi + t[1] * dxi)
-                target, bent, bent_s = mu * float(left / total / mu) ** 3, da * dz, ds * dxi
+                target = mu * float(left / total / mu) ** 3
+                bent = da * dz
+                bent_s = ds * dxi
         # The same length for both, since Q ties them together.
         t_all = 0.995 * min(_step(alpha, da), _step(s, ds), _step(z, dz), _step(xi, dxi))
-        alpha, s = alpha + t_all * da, s + t_all * ds
-        z, xi, b = z + t_all * dz, xi + t_all * dxi, b + t_all * db
+        alpha = alpha + t_all * da
+        s = s + t_all * ds
+        z = z + t_all * dz
+        xi = xi + t_all * dxi
+        b = b + t_all * db
     if best > max(1e3 * tol, 1e-6):
         raise SolverFailed(f"the dual of the invariant loss was solved to {best:.1e} only: scale the data.")
     return answer

@@ -32,11 +32,13 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from ...sample import Array
 
 # A column whose price is this near to 1 takes part in a step, and leaves when it is not that near any more.
-NEAR, LEAVES = 0.8, 0.6
+NEAR = 0.8
+LEAVES = 0.6
 # One stays in any case if without it margins would change by this share of what the largest one gives them.
 HOLDS = 1e-2
 # This share of the columns takes part in any case, those of the largest prices; so many if there are as many.
-AT_LEAST, FEW = 0.1, 100
+AT_LEAST = 0.1
+FEW = 100
 # The gap below which a vertex is looked for.
 SETTLED = 1e-5
 # Steps without a smaller gap after which rounding has had the last word.
@@ -89,14 +91,18 @@ def solve_1norm(
     A = np.asfortranarray((y / unit)[:, None] * Phi)
     problem = _Problem(A, y, rho, unit * price)
     point = _Point(problem)
-    least, lowest, tried, since = np.inf, np.inf, SETTLED, 0
+    least = np.inf
+    lowest = np.inf
+    tried = SETTLED
+    since = 0
     for step in range(max_steps):
         point.choose_columns()
         gap = point.gap()
         since = 0 if gap < least or point.mu < lowest else since + 1
         lowest = min(lowest, point.mu)
         if gap < least:
-            least, kept = gap, (*point.answer(), step)
+            least = gap
+            kept = (*point.answer(), step)
         if gap < tried:
             tried = 0.3 * gap
             vertex = problem.judged(*point.vertex(), step)
@@ -148,7 +154,9 @@ class _Point:
 
     def __init__(self, problem: _Problem):
         self.problem = problem
-        A, y, price = problem.A, problem.y, problem.price
+        A = problem.A
+        y = problem.y
+        price = problem.price
         self.sizes = np.abs(A).max(axis=0)
         n = len(y)
         up, down = (float(price[y == sign].sum()) for sign in (1.0, -1.0))
@@ -156,18 +164,24 @@ class _Point:
         prices = A.T @ alpha
         shrunk = min(1.0, 0.5 / float(np.abs(prices).max(initial=1e-300)))
         alpha = shrunk * alpha
-        self.above, self.below = 1.0 - shrunk * prices, 1.0 + shrunk * prices
-        self.columns, self.bias = np.empty(0, int), 0.0
+        self.above = 1.0 - shrunk * prices
+        self.below = 1.0 + shrunk * prices
+        self.columns = np.empty(0, int)
+        self.bias = 0.0
         self.x = np.concatenate([np.full(n, 0.5), np.maximum(problem.rho, 0.0) + 0.5])
         self.z = np.concatenate([alpha, price - alpha])
         self.mu = float(self.x @ self.z) / len(self.x)
 
     def choose_columns(self) -> None:
         """Those with a price near 1 in size: some come, with u = v on the path, and some leave."""
-        size, m = 1.0 - np.minimum(self.above, self.below), len(self.above)
+        size = 1.0 - np.minimum(self.above, self.below)
+        m = len(self.above)
         k = len(self.columns)
-        u, v, rows = np.full(m, self.mu), np.full(m, self.mu), self.x[2 * k :]
-        u[self.columns], v[self.columns] = self.x[:k], self.x[k : 2 * k]
+        u = np.full(m, self.mu)
+        v = np.full(m, self.mu)
+        rows = self.x[2 * k :]
+        u[self.columns] = self.x[:k]
+        v[self.columns] = self.x[k : 2 * k]
         chosen = size > NEAR
         chosen[self.columns] |= size[self.columns] > LEAVES
         large = np.abs(u - v) * self.sizes
@@ -177,7 +191,8 @@ class _Point:
             chosen[np.argpartition(-size, few - 1)[:few]] = True
         columns = np.flatnonzero(chosen)
         if not np.array_equal(columns, self.columns):
-            A, y = self.problem.A, self.problem.y
+            A = self.problem.A
+            y = self.problem.y
             self.B = np.empty((len(y), len(columns) + 1), order="F")  # the bias is a column, too
             np.take(A.T, columns, axis=0, out=self.B.T[:-1])
             self.B[:, -1] = y
@@ -188,7 +203,8 @@ class _Point:
         self.margins = self.B @ np.append(self.c, self.bias)
 
     def _split(self, stacked: Array) -> list[Array]:
-        k, n = len(self.columns), len(self.problem.y)
+        k = len(self.columns)
+        n = len(self.problem.y)
         return np.split(stacked, [k, 2 * k, 2 * k + n])
 
     @property
@@ -211,10 +227,12 @@ class _Point:
 
     def vertex(self) -> tuple[Array, Array, float, Array]:
         """The answer once every variable has gone to the side to which it is nearer."""
-        price, rho = self.problem.price, self.problem.rho
+        price = self.problem.price
+        rho = self.problem.rho
         *_, s, xi = self._split(self.x)
         above, below, alpha, rest = self._split(self.z)
-        c, largest = self.c, float(alpha.max())
+        c = self.c
+        largest = float(alpha.max())
         size = max(float(np.abs(c).max()), 1e-6 * self.problem.objective(self.margins, c))
         used = np.flatnonzero(np.abs(c) > size * np.minimum(above, below))
         full = rest < largest * xi
@@ -236,7 +254,8 @@ class _Point:
 
         False if the numbers do not carry another step.
         """
-        x, z = self.x, self.z
+        x = self.x
+        z = self.z
         newton = _Newton(self)
         if newton.factor is None:
             return False
@@ -248,7 +267,8 @@ class _Point:
         if not all(np.isfinite(part).all() for part in (dx, dz, prices)):
             return False
         length = min(_step(z, dz), _step(self.above, -prices), _step(self.below, prices))
-        t, t_dual = min(1.0, 0.995 * _step(x, dx)), min(1.0, 0.995 * length)
+        t = min(1.0, 0.995 * _step(x, dx))
+        t_dual = min(1.0, 0.995 * length)
         self.x, self.bias, self.z = x + t * dx, self.bias + t * bias, z + t_dual * dz
         self.above, self.below = self.above - t_dual * prices, self.below + t_dual * prices
         return bool(min(part.min() for part in (self.x, self.z, self.above, self.below)) > 0)
@@ -266,7 +286,8 @@ class _Newton:
     """
 
     def __init__(self, point: _Point):
-        self.point, self.B = point, point.B
+        self.point = point
+        self.B = point.B
         u, v, s, xi = point._split(point.x)
         above, below, alpha, rest = point._split(point.z)
         self.W = 1.0 / (s / alpha + xi / rest)
@@ -292,7 +313,8 @@ class _Newton:
 
     def direction(self, kappa: Array, refine: bool) -> tuple[Array, Array, float, Array]:
         """The changes of x, z, the bias and the dual variables that make x z change by ``kappa``."""
-        point, problem = self.point, self.point.problem
+        point = self.point
+        problem = self.point.problem
         u, v, s, xi = point._split(point.x)
         above, below, alpha, rest = point._split(point.z)
         for_u, for_v, for_s, for_xi = point._split(kappa)
@@ -301,11 +323,13 @@ class _Newton:
         low = np.append(-self.D[:-1] * (for_u / above - for_v / below), -float(problem.y @ alpha))
         dw, da = self._once(right, low)
         for _ in range(REFINEMENTS if refine else 0):
-            e, e_low = right - self.B @ dw - da / self.W, low - self.B.T @ da + self.D * dw
+            e = right - self.B @ dw - da / self.W
+            e_low = low - self.B.T @ da + self.D * dw
             if np.abs(e).max() <= 1e-3 * min(1.0, point.mu) and np.abs(e_low).max() <= 1e-10:
                 break
             more, more_dual = self._once(e, e_low)
-            dw, da = dw + more, da + more_dual
+            dw = dw + more
+            da = da + more_dual
         dg = (self.B.T @ da)[:-1]
         dz = np.concatenate([-dg, dg, da, -da])
         dx = (kappa - point.x * dz) / point.z

@@ -62,9 +62,13 @@ class Shape:
         d = _Data.of(data, values)
         rows = np.flatnonzero(d.main)
         slack, scale = d.slacks(rows)
-        soft, at, equation = slack >= 0, np.maximum(slack, 0), rows < d.zero
-        price, curve = np.where(soft, d.q[at], 0.0), np.where(soft, d.p[at] / scale**2, 0.0)
-        shared, held = soft & (np.bincount(at[soft], minlength=len(d.q))[at] > 1), d.floor[at] >= 0
+        soft = slack >= 0
+        at = np.maximum(slack, 0)
+        equation = rows < d.zero
+        price = np.where(soft, d.q[at], 0.0)
+        curve = np.where(soft, d.p[at] / scale**2, 0.0)
+        shared = soft & (np.bincount(at[soft], minlength=len(d.q))[at] > 1)
+        held = d.floor[at] >= 0
         for bad, reason in (
             (~equation & (scale > 0), "is no slack: it makes a row harder"),
             (price < 0, "is paid for violations"),
@@ -86,7 +90,8 @@ class Shape:
         with np.errstate(divide="ignore"):
             diagonal = np.concatenate([np.where(curve > 0, 1.0 / curve, 0.0), 1.0 / d.p_values[squares]])
         asked = np.concatenate([-d.b[rows], np.zeros(len(squares))])
-        low, high = np.concatenate([low, -none]), np.concatenate([high, none])
+        low = np.concatenate([low, -none])
+        high = np.concatenate([high, none])
         e = R @ biased.astype(float)
         turn = np.where(e < 0, -1.0, 1.0)
         R = sparse.csr_array(sparse.diags_array(turn) @ R)
@@ -100,12 +105,16 @@ class Shape:
 
     def answer(self, a: Array, v: Array) -> tuple[Array, Array]:
         """x and z of the data, from multipliers and values of f."""
-        d, k = self._data, len(self._rows)
-        x, z = np.zeros(len(d.q_all)), np.zeros(len(d.b))
+        d = self._data
+        k = len(self._rows)
+        x = np.zeros(len(d.q_all))
+        z = np.zeros(len(d.b))
         x[self.values] = v
         left = (self.turn * (self.bounds.asked - self.R @ v))[:k]
-        soft, equation = self._slack >= 0, self._rows < d.zero
-        sigma, of = np.where(equation, left, np.maximum(left, 0.0)) / -self._scale, d.private[self._slack]
+        soft = self._slack >= 0
+        equation = self._rows < d.zero
+        sigma = np.where(equation, left, np.maximum(left, 0.0)) / -self._scale
+        of = d.private[self._slack]
         x[of[soft & equation]] = sigma[soft & equation]
         np.maximum.at(x, of[soft & ~equation], sigma[soft & ~equation])  # the slack that all its rows need
         z[self._rows] = (self.turn * a)[:k]
@@ -145,7 +154,9 @@ class _Data:
 
     @classmethod
     def of(cls, data: Any, values: Array) -> _Data:
-        q, b, dims = np.asarray(data["c"], float), np.asarray(data["b"], float), data["dims"]
+        q = np.asarray(data["c"], float)
+        b = np.asarray(data["b"], float)
+        dims = data["dims"]
         if dims.soc or dims.psd or dims.exp or len(b) > dims.zero + dims.nonneg:
             raise OtherShape("has cones")
         A = sparse.csr_array(data["A"], copy=True)
@@ -162,19 +173,23 @@ class _Data:
         is_value[values] = True
         private = np.flatnonzero(~is_value)
         columns = sparse.csc_array(A)
-        of_values, of_private = sparse.csr_array(columns[:, values]), sparse.csr_array(columns[:, private])
-        main, count = np.diff(of_values.indptr) > 0, np.diff(of_private.indptr)
+        of_values = sparse.csr_array(columns[:, values])
+        of_private = sparse.csr_array(columns[:, private])
+        main = np.diff(of_values.indptr) > 0
+        count = np.diff(of_private.indptr)
         for row in np.flatnonzero(~main & (count == 0)):
             if b[row] < 0 or (row < dims.zero and b[row] != 0):
                 raise OtherShape("has a row that nothing can satisfy")
-        floor, size = np.full(len(private), -1), np.ones(len(private))
+        floor = np.full(len(private), -1)
+        size = np.ones(len(private))
         ends = np.flatnonzero(~main & (count > 0))
         first = of_private.indices[of_private.indptr[ends]] if len(ends) else ends
         coefficient = of_private.data[of_private.indptr[ends]] if len(ends) else np.empty(0)
         odd = (count[ends] > 1) | (ends < dims.zero) | (coefficient > 0) | (b[ends] != 0)
         if odd.any():
             raise OtherShape("has conditions of its own", int(private[first[odd][0]]))
-        floor[first], size[first] = ends, -coefficient
+        floor[first] = ends
+        size[first] = -coefficient
         return cls(A, b, dims.zero, p, q, of_values, of_private, private, main, floor, size, p[values])
 
     def slacks(self, rows: Array) -> tuple[Array, Array]:
@@ -184,8 +199,10 @@ class _Data:
         if several.any():
             which = own.col[several[own.row]][0]
             raise OtherShape("is not the only slack of its row", int(self.private[which]))
-        slack, scale = np.full(len(rows), -1), np.ones(len(rows))
-        slack[own.row], scale[own.row] = own.col, own.data
+        slack = np.full(len(rows), -1)
+        scale = np.ones(len(rows))
+        slack[own.row] = own.col
+        scale[own.row] = own.data
         left = np.ones(len(self.private), bool)
         left[own.col] = False
         if (left & ((self.q < 0) | ((self.q > 0) & (self.floor < 0)))).any():

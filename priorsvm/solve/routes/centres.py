@@ -57,7 +57,9 @@ def solve(spec: Spec, sample: Sample, grams: Cache | None = None) -> Solved:
     """Solve the machine. With ``grams`` the matrix is kept there for the next one on the same rows."""
     start = time.perf_counter()
     active = np.flatnonzero(sample.cost > 0)
-    X, y, rho = sample.X[active], sample.y[active], sample.margin[active]
+    X = sample.X[active]
+    y = sample.y[active]
+    rho = sample.margin[active]
     features, Phi = _matrix(spec, sample, X, Cache() if grams is None else grams)
     before = time.perf_counter()
     found = solve_1norm(Phi, y, rho, spec.C * sample.cost[active])

@@ -92,7 +92,9 @@ def solve(
     moves = np.concatenate([np.zeros(len(active), int), columns.moves])
     if block.scaling == "slack":  # a move of no cost asks nothing
         rows, points, moves, demand = (part[demand > 0] for part in (rows, points, moves, demand))
-    y, rho, group = sample.y[rows], sample.margin[rows], place[rows]
+    y = sample.y[rows]
+    rho = sample.margin[rows]
+    group = place[rows]
     delta, share = (rho, 1.0 / demand) if block.scaling == "slack" else (demand * rho, np.ones(len(rows)))
     features = LinearMap(points.shape[1], spec.scale)
     # The bias of a linear machine absorbs the middle; taking it off would leave nothing sparse.
@@ -103,19 +105,23 @@ def solve(
         at = rows * columns.orbit.shape[1] + moves  # type: ignore[union-attr]
     else:
         refuse_beyond_memory(len(rows), len(rows), "the matrix of the column generation", "Use fewer rows.")
-        K, at = _matrix(spec, features.rows(points), middle), np.arange(len(rows))
-    bound, tol = spec.C * sample.cost[active], min(1e-9, 1e-2 * spec.tol)
+        K = _matrix(spec, features.rows(points), middle)
+        at = np.arange(len(rows))
+    bound = spec.C * sample.cost[active]
+    tol = min(1e-9, 1e-2 * spec.tol)
     live = np.ones(len(rows), bool)  # rows that are expected to rest are left out and looked at afterwards
     if columns.resting is not None:
         live[: len(training)] = ~columns.resting[training]
         live |= len(set(y[live])) < 2 or np.count_nonzero(live) > WORTH * len(rows)
-    seconds, steps = 0.0, 0
+    seconds = 0.0
+    steps = 0
     while True:
         k = np.flatnonzero(live)
         Q = K[np.ix_(at[k], at[k])] * np.outer(y[k], y[k])
         before = time.perf_counter()
         found = solve_grouped(Q, delta[k], group[k], bound, y[k], share[k], tol)
-        seconds, steps = seconds + time.perf_counter() - before, steps + found.steps
+        seconds = seconds + time.perf_counter() - before
+        steps = steps + found.steps
         alpha = np.zeros(len(rows))
         alpha[k] = np.where(found.alpha > ROUNDING * found.alpha.max(), found.alpha, 0.0)
         spread = np.bincount(at, alpha * y, minlength=len(K))
@@ -129,7 +135,8 @@ def solve(
         if bound @ (needed - slack) <= tol * min(1.0 + abs(dual), bound.sum()):
             break
         live |= asked > slack[group]
-    slack, used = needed, np.flatnonzero(alpha)
+    slack = needed
+    used = np.flatnonzero(alpha)
     weights = (alpha * y)[used]
     if spec.kernel is None:
         used_rows = features.rows(points[used])
@@ -141,8 +148,10 @@ def solve(
         vars(f)["_squared"] = max(2.0 * half, 0.0)  # it would take the kernel matrix again
     gap = abs(half + float(bound @ slack) - dual) / (min(1.0, bound.sum()) + abs(dual))
     residuals = Residuals(0.0, 0.0, abs(float(y @ alpha)) / (1.0 + alpha.sum()), gap)
-    full_alpha, full_slack = np.zeros(len(sample)), np.zeros(len(sample))
-    full_alpha[active], full_slack[active] = alpha[: len(active)], slack
+    full_alpha = np.zeros(len(sample))
+    full_slack = np.zeros(len(sample))
+    full_alpha[active] = alpha[: len(active)]
+    full_slack[active] = slack
     duals = {"svm.margin": alpha[: len(active)]}
     if len(columns):
         own = np.zeros(len(columns))

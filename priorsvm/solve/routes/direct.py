@@ -48,11 +48,13 @@ class Direct:
     def of(cls, compiled: Compiled) -> Direct:
         f = compiled.f
         data, chain, inverse = compiled.lean.get_problem_data(solver(), solver_opts={})
-        n, dims = len(data["c"]), data["dims"]
+        n = len(data["c"])
+        dims = data["dims"]
         columns = columns_of(data, chain, inverse)
         halves = [f.c] if f.norm == "l2" else [f._up, f._down]
         length = [] if "length" not in f.definitions else [f.length]
-        unseen, total = {}, n
+        unseen = {}
+        total = n
         values = [*(g for g, *_ in f._parts.values()), *(g for _, g, _ in f._products.values())]
         for variable in [*halves, f.b, *values, *length]:
             if variable.id not in columns:
@@ -62,8 +64,10 @@ class Direct:
         P = sparse.coo_array(data.get("P", (n, n)))
         A = sparse.coo_array(data["A"])
         P = sparse.csr_array((P.data, (P.row, P.col)), (total, total))
-        A, b = sparse.csr_array((A.data, (A.row, A.col)), (A.shape[0], total)), data["b"]
-        slack, cost = columns[compiled.slack.id], compiled.cost_of_slack
+        A = sparse.csr_array((A.data, (A.row, A.col)), (A.shape[0], total))
+        b = data["b"]
+        slack = columns[compiled.slack.id]
+        cost = compiled.cost_of_slack
         if compiled.spec.loss == "hinge":
             q[slack] += cost
         else:
@@ -74,7 +78,8 @@ class Direct:
             energy = f.features.energy_matrix
             if energy is None:
                 P = P + sparse.csr_array((np.ones(len(c)), (c, c)), (total, total))
-        orders, norm = list(dims.soc), None
+        orders = list(dims.soc)
+        norm = None
         if length:
             matrix = f.features.coordinate_matrix
             first = dims.zero + dims.nonneg + sum(dims.soc)
@@ -123,9 +128,12 @@ class Direct:
 
     def invert(self, answer: Answer, _: Any) -> Any:
         """The answer as CVXPY has it, by variables and constraints."""
-        stated, f = self.stated, self.compiled.f
-        zero, defined = stated.dims.zero, int(stated.stated.sum())
-        z, nu = np.delete(answer.z, slice(zero, zero + defined)), answer.z[zero : zero + defined]
+        stated = self.stated
+        f = self.compiled.f
+        zero = stated.dims.zero
+        defined = int(stated.stated.sum())
+        z = np.delete(answer.z, slice(zero, zero + defined))
+        nu = answer.z[zero : zero + defined]
         cone = slice(0) if stated.norm is None else slice(stated.norm[0][0] - 1, stated.norm[0][-1] + 1)
         own = replace(answer, x=answer.x[: self.size], z=np.delete(z, cone))
         solution = self.chain.invert(own, self.inverse)

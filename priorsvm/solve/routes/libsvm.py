@@ -28,7 +28,8 @@ from .weighted import Answer, Weighted, worth_sharing
 
 # With tol below LOOSE the answer is polished, and LIBSVM stops at ROUGH. Measured at 1e-1, 1e-2 and 1e-3: the
 # first leaves most to the polish, the last took up to twice the iterations and saved a hundredth of the time.
-LOOSE, ROUGH = 1e-3, 1e-2
+LOOSE = 1e-3
+ROUGH = 1e-2
 
 # Iterations, at least and per row, as LIBSVM itself has them where scikit-learn has no limit.
 LIMIT = (10_000_000, 100)
@@ -61,14 +62,18 @@ def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any]
 
     With ``grams`` the kernel matrix is computed once and kept there for the next machine on the same rows.
     """
-    spec, y, bound, n = problem.spec, problem.y, problem.bound, len(problem)
+    spec = problem.spec
+    y = problem.y
+    bound = problem.bound
+    n = len(problem)
     options = _checked(options or {}, n)
     native = {"kernel": "linear"} if spec.kernel is None else spec.kernel.libsvm_params()
     start = time.perf_counter()
     rows = problem.Z
     if native is not None and native["kernel"] == "rbf":
         rows = rows - rows.mean(axis=0)  # distances far from the origin would lose their digits in LIBSVM
-    everything, tol = np.arange(n), options.get("tol", spec.tol)
+    everything = np.arange(n)
+    tol = options.get("tol", spec.tol)
     polishing = tol < LOOSE and "tol" not in options
     attempts = [(everything, ROUGH if polishing else tol, 5.0)] + [(everything, tol, 5.0)] * polishing
     gram = None
@@ -76,7 +81,8 @@ def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any]
         gram = problem.gram(grams)
     elif n >= 5 * PILOT_ROWS:
         few, weights, bias = _pilot(rows, y, bound, native)
-        share, noisy = len(few) / PILOT_ROWS, bool((np.abs(weights) >= bound[few]).any())
+        share = len(few) / PILOT_ROWS
+        noisy = bool((np.abs(weights) >= bound[few]).any())
         # The share of support vectors falls with N. These numbers were found on data of several kinds.
         if 8 * n**2 <= GRAM_BYTES and share * (PILOT_ROWS / n) ** (1 / 6) > 0.38:
             gram = problem.gram()
@@ -105,7 +111,8 @@ def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any]
             break
     if polished is None:
         known = None if kernel is None else kernel.times(a) + bias
-        status, seconds = "optimal" if ended else "user_limit", time.perf_counter() - start
+        status = "optimal" if ended else "user_limit"
+        seconds = time.perf_counter() - start
         answer = problem.answer(a, bias, status, seconds, steps, known)
         if ended and kernel is not None and answer.residuals.gap > 10 * spec.tol and "tol" not in options:
             polished = polish(kernel, y, bound, a, tol)

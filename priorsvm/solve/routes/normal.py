@@ -47,13 +47,17 @@ BLOCK = 1000
 
 # The factor of a kernel matrix ends where its pivots fall below FINE, or after this share of the rows and no
 # fewer than LEAST; there they must have fallen below COARSE. All relative to the diagonal.
-FINE, COARSE, RANK, LEAST = 1e-4, 1e-3, 1 / 3, 50
+FINE = 1e-4
+COARSE = 1e-3
+RANK = 1 / 3
+LEAST = 50
 
 # Steps without any gain after which no more are tried.
 PATIENCE = 15
 
 # A guess of the active set needs no more than this; an answer is brought as far as rounding permits.
-GUESS, EXACT = 1e-5, 1e-10
+GUESS = 1e-5
+EXACT = 1e-10
 
 
 def obstacle(spec: Spec, members: Sequence[Member], sample: Sample) -> str | None:
@@ -74,7 +78,10 @@ def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any]
     if options:
         raise InvalidInput(f"NORMAL takes no solver_options, got {', '.join(options)}.")
     start = time.perf_counter()
-    spec, y, bound, rho = problem.spec, problem.y, problem.bound, problem.margin
+    spec = problem.spec
+    y = problem.y
+    bound = problem.bound
+    rho = problem.margin
     linear = spec.kernel is None
     if linear:
         kernel: Linear | Columns = Linear(problem.Z)
@@ -110,7 +117,8 @@ def _since(start: float) -> float:
 
 def _low_rank(K: Array) -> Array:
     """The rows of a pivoted Cholesky factor of K; an error if it takes too many columns."""
-    n, size = len(K), float(K.diagonal().max())
+    n = len(K)
+    size = float(K.diagonal().max())
     factor, order, rank, _ = dpstrf(K.T, tol=0.1 * FINE * size, lower=1)
     pivots = factor.diagonal()[:rank] ** 2 / size
     kept = min(int(np.count_nonzero(pivots > FINE)), max(int(RANK * n), LEAST))
@@ -149,7 +157,8 @@ class Interior:
 
     def guess(self, bound: Array) -> Array:
         """Multipliers at zero or at their bound where that is nearer than the margin, else as found."""
-        idle, full = self.alpha < bound * self.left, self.beta < bound * self.slack
+        idle = self.alpha < bound * self.left
+        full = self.beta < bound * self.slack
         return np.where(idle, 0.0, np.where(full, bound, self.alpha))
 
 
@@ -177,13 +186,20 @@ def solve_normal(
     n = len(y)
     rho = np.ones(n) if margin is None else margin
     alpha = _middle(y, bound)
-    beta, xi, s = bound - alpha, np.full(n, 2.0), np.ones(n)
-    c, b = np.zeros(Phi.shape[1]), 0.0
-    best, lowest, since, answer = np.inf, np.full(2, np.inf), 0, None
+    beta = bound - alpha
+    xi = np.full(n, 2.0)
+    s = np.ones(n)
+    c = np.zeros(Phi.shape[1])
+    b = 0.0
+    best = np.inf
+    lowest = np.full(2, np.inf)
+    since = 0
+    answer = None
     least = 1e-12 * float(bound.sum())  # with margins of zero the optimum is zero
     for step in range(1, max_steps + 1):
         if squared:  # whatever beta and xi were, they ask nothing
-            beta, xi = np.full(n, np.inf), 0.5 * alpha / bound
+            beta = np.full(n, np.inf)
+            xi = 0.5 * alpha / bound
         scores = y * (Phi @ c + b)
         total = (alpha * y) @ Phi
         balance = float(alpha @ y)
@@ -197,7 +213,8 @@ def solve_normal(
         since = 0 if worst < best or np.any(found < 0.9 * lowest) else since + 1
         lowest = np.minimum(lowest, found)
         if worst < best:
-            best, answer = worst, Interior(alpha, beta, xi, s, c, b, worst, step)
+            best = worst
+            answer = Interior(alpha, beta, xi, s, c, b, worst, step)
         if worst <= tol or since > (PATIENCE if best > GUESS else 5):  # or rounding has had the last word
             break
         W = 1.0 / (s / alpha + (0.5 / bound if squared else xi / beta))
@@ -205,7 +222,9 @@ def solve_normal(
         if factor is None:
             break
         off = scores - rho + xi - s
-        target, bent_s, bent_xi = 0.0, np.zeros(n), np.zeros(n)
+        target = 0.0
+        bent_s = np.zeros(n)
+        bent_xi = np.zeros(n)
         for correcting in (False, True):
             to_s = (target - bent_s) / alpha - s
             to_xi = np.zeros(n) if squared else (target - bent_xi) / beta - xi
@@ -220,10 +239,15 @@ def solve_normal(
                 after = float((alpha + t * da) @ (s + t * ds))
                 after += 0.0 if squared else float((beta - t * da) @ (xi + t * dxi))
                 target = left / (n if squared else 2 * n) * (after / left) ** 3
-                bent_s, bent_xi = da * ds, -da * dxi
+                bent_s = da * ds
+                bent_xi = -da * dxi
         t = min(1.0, 0.995 * t)
-        alpha, beta, s, xi = alpha + t * da, beta - t * da, s + t * ds, xi + t * dxi
-        c, b = c + t * move[:-1], b + t * float(move[-1])
+        alpha = alpha + t * da
+        beta = beta - t * da
+        s = s + t * ds
+        xi = xi + t * dxi
+        c = c + t * move[:-1]
+        b = b + t * float(move[-1])
     if answer is None:
         raise SolverFailed(
             f"NORMAL: costs up to {bound.max():.0e} and rows up to {abs(Phi).max():.0e} are too much for "
@@ -234,7 +258,8 @@ def solve_normal(
 
 def _middle(y: Array, bound: Array) -> Array:
     """Multipliers that balance, half of what their bounds allow."""
-    up, down = bound[y > 0].sum(), bound[y < 0].sum()
+    up = bound[y > 0].sum()
+    down = bound[y < 0].sum()
     return 0.5 * bound * np.where(y > 0, min(1.0, down / up), min(1.0, up / down))
 
 

@@ -45,17 +45,20 @@ def solve(
     batch = _batch_size(options)
     features = LinearMap(sample.X.shape[1], spec.scale)
     active = np.flatnonzero(sample.cost > 0)
-    y, C = sample.y, spec.C * sample.cost
+    y = sample.y
+    C = spec.C * sample.cost
     K = -(-len(active) // batch)
     rng = np.random.default_rng(sample.seed)
 
     def moved(w: Array, rows: Array) -> tuple[Array, Any, Array]:
         """The rows, training rows first, where they are worst, in the machine's units, and their demands."""
         # The bias does not change which move is worst.
-        train, rest = rows[rows < sample.n_train], rows[rows >= sample.n_train]
+        train = rows[rows < sample.n_train]
+        rest = rows[rows >= sample.n_train]
         demand, points = block.worst_moves(features.fitted(w, 0.0), sample, train)
         if len(rest):
-            points, demand = stack(points, sample.X[rest]), np.concatenate([demand, sample.margin[rest]])
+            points = stack(points, sample.X[rest])
+            demand = np.concatenate([demand, sample.margin[rest]])
         return np.concatenate([train, rest]), features.rows(points), demand
 
     def whole(w: Array) -> tuple[float, Array, float]:
@@ -69,9 +72,14 @@ def solve(
         return 0.5 * float(w @ w) + float(C @ slack), slack, b
 
     total = np.zeros(sample.X.shape[1])  # t w
-    alpha, linear, t = np.zeros(len(sample)), 0.0, 0  # both times t
+    # both times t
+    alpha = np.zeros(len(sample))
+    linear = 0.0
+    t = 0
     upper, slack, b = whole(total)
-    best, lower, radius = (upper, slack, total.copy(), b), -np.inf, np.sqrt(2.0 * upper)
+    best = (upper, slack, total.copy(), b)
+    lower = -np.inf
+    radius = np.sqrt(2.0 * upper)
     history: list[dict[str, Any]] = []
     for number in range(1, passes + 1):
         began = time.perf_counter()

@@ -44,7 +44,8 @@ from .weighted import gram
 ROWS = 100
 
 # Work of the active-set method, in factorisations of a matrix between all rows; more where rows are few.
-EFFORT, SMALL = 10.0, 2000.0
+EFFORT = 10.0
+SMALL = 2000.0
 
 # Where LIBSVM stops. Measured on 1100 rows, C = 0.1 to 100: with 0.03 and 0.1 guess and answer took 0.6 to
 # 1.1 of the time that they took with 0.01, with 0.3 0.7 to 1.5.
@@ -170,7 +171,8 @@ class Held(Compiled):
 
     def jacobians(self) -> dict[int, Any]:
         """As of any problem; what is affine stays as it is, whatever the weights."""
-        known, one = super().jacobians(), np.ones(1)
+        known = super().jacobians()
+        one = np.ones(1)
         for constraint in self.constraints.values():
             if constraint.id not in known:
                 known[constraint.id] = self._adjoints(constraint.expr)
@@ -207,7 +209,9 @@ class Held(Compiled):
     def _gram(self) -> Array:
         """The inner products of all that is asked of f."""
         if self._K is None:
-            n, kernel, atoms = len(self.atoms), self.spec.kernel, self.atoms.scaled(self.spec.scale)
+            n = len(self.atoms)
+            kernel = self.spec.kernel
+            atoms = self.atoms.scaled(self.spec.scale)
             refuse_beyond_memory(n, n, "the kernel matrix", "Set n_centres to work with fewer.")
             if kernel is None:
                 Z = self._rows()[0]
@@ -243,10 +247,12 @@ class Held(Compiled):
         if self._Q is not None and same(R, self._Q[0]):
             return self._Q[1]
         single = (np.diff(R.indptr) == 1) & (R.data[R.indptr[:-1]] == 1.0)  # no row is empty
-        plain, other = np.flatnonzero(single), np.flatnonzero(~single)
+        plain = np.flatnonzero(single)
+        other = np.flatnonzero(~single)
         at = R[plain].indices
         Q = np.empty((R.shape[0],) * 2)
-        i, j = _slice(plain), _slice(at)
+        i = _slice(plain)
+        j = _slice(at)
         if isinstance(i, slice) and isinstance(j, slice):
             Q[i, i] = K[j, j]
         else:

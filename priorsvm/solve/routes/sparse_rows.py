@@ -39,13 +39,18 @@ from . import weighted
 from .weighted import Answer, Weighted
 
 # Rows this near to their margin, or by this share of how f varies, are free at first, and no fewer than FEW.
-NEAR, SHARE, FEW = 0.05, 0.1, 100
+NEAR = 0.05
+SHARE = 0.1
+FEW = 100
 
 # What is left of the equations of a step, before and after no more than this share of free rows change sides.
-ROUGH, FINE, SETTLED = 1e-4, 1e-12, 0.01
+ROUGH = 1e-4
+FINE = 1e-12
+SETTLED = 0.01
 
 # Steps, and conjugate gradients of each. Of 20 000 texts it takes 4 to 6 and 10 to 100.
-STEPS, GRADIENTS = 40, 500
+STEPS = 40
+GRADIENTS = 500
 
 # Added to the diagonal, relatively: equal rows share a multiplier. The next step corrects what it does.
 LIFT = 1e-10
@@ -88,23 +93,30 @@ def newton(Z: Any, y: Array, bound: Array, rho: Array, squared: bool = False) ->
     size = size + 1e-6 * size.max()
     alpha, free, bias = _guess(_liblinear(Z, y, bound, rho, squared), y, bound, rho, squared)
     worthless = _loss(rho, bound, squared)  # what f = 0 costs
-    ones, tol = np.zeros(len(y)), ROUGH
+    ones = np.zeros(len(y))
+    tol = ROUGH
     for step in range(1, STEPS + 1):
-        F, a = np.flatnonzero(free), y * alpha
+        F = np.flatnonzero(free)
+        a = y * alpha
         if not len(F):
             break
         system = _System(Z[F], own[F], size[F])
-        missing, total = (rho * y - own * a - Z @ (a @ Z) - bias)[F], -float(a.sum())
+        missing = (rho * y - own * a - Z @ (a @ Z) - bias)[F]
+        total = -float(a.sum())
         moves, ones[F] = system.solved(missing, ones[F], tol)
         inner = (float(moves.sum()) - total) / float(ones[F].sum())
         a[F] += moves - inner * ones[F]
-        w, bias, alpha = a @ Z, bias + inner + system.more * total, y * a
+        w = a @ Z
+        bias = bias + inner + system.more * total
+        alpha = y * a
         short = rho - y * (Z @ w + bias)
         if not 0.5 * float(w @ w) + _loss(short, bound, squared) <= worthless:
             break
         wanted = alpha + (short - own * alpha) / size
-        before, free = free, (wanted > 0) & (wanted < most)
-        alpha, changed = np.clip(alpha, 0.0, most), np.count_nonzero(free != before)
+        before = free
+        free = (wanted > 0) & (wanted < most)
+        alpha = np.clip(alpha, 0.0, most)
+        changed = np.count_nonzero(free != before)
         if changed == 0 and tol == FINE:
             return alpha, bias, step
         tol = FINE if changed <= SETTLED * len(F) else tol
@@ -158,7 +170,8 @@ class _System:
     """The equations of the free rows: a constant more in the products is one less in b, and regular."""
 
     def __init__(self, Z: Any, own: Array, size: Array):
-        self.Z, self.Zt = Z, csr_array(Z.T)
+        self.Z = Z
+        self.Zt = csr_array(Z.T)
         self.more = float(size.mean())
         self.diagonal = (own + LIFT * size)[:, None]
         self.inverse = 1.0 / (size + self.more)[:, None]
@@ -169,11 +182,10 @@ class _System:
 
     def solved(self, right: Array, ones: Array, tol: float) -> tuple[Array, Array]:
         """The solutions for ``right`` and for ones, the latter from the last step's."""
-        x, asked = (
-            np.column_stack([np.zeros(len(right)), ones]),
-            np.column_stack([right, np.ones(len(right))]),
-        )
-        left, enough = asked - self.times(x), tol * np.maximum(np.abs(asked).max(axis=0), 1e-300)
+        x = np.column_stack([np.zeros(len(right)), ones])
+        asked = np.column_stack([right, np.ones(len(right))])
+        left = asked - self.times(x)
+        enough = tol * np.maximum(np.abs(asked).max(axis=0), 1e-300)
         p = z = self.inverse * left
         height = (left * z).sum(axis=0)
         for _ in range(GRADIENTS):
@@ -181,8 +193,10 @@ class _System:
                 break
             Kp = self.times(p)
             along = height / np.maximum((p * Kp).sum(axis=0), 1e-300)
-            x, left = x + along * p, left - along * Kp
-            z, before = self.inverse * left, np.maximum(height, 1e-300)
+            x = x + along * p
+            left = left - along * Kp
+            z = self.inverse * left
+            before = np.maximum(height, 1e-300)
             height = (left * z).sum(axis=0)
             p = z + height / before * p
         return x[:, 0], x[:, 1]

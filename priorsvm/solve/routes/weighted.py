@@ -85,7 +85,8 @@ class Weighted:
     """
 
     def __init__(self, spec: Spec, sample: Sample):
-        self.spec, self.size = spec, len(sample)
+        self.spec = spec
+        self.size = len(sample)
         self.active = np.flatnonzero(sample.cost > 0)
         everything = len(self.active) == len(sample)
         self.X = sample.X if everything else sample.X[self.active]
@@ -119,7 +120,9 @@ class Weighted:
         return self._K
 
     def _gram(self) -> Array:
-        n, kernel, Z = len(self), self.spec.kernel, self.Z
+        n = len(self)
+        kernel = self.spec.kernel
+        Z = self.Z
         way_out = "Give fewer rows, or set n_centres."
         if kernel is None:
             way_out = "Give fewer rows, or a smaller C, for which SPARSE does without it, if X is sparse."
