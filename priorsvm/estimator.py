@@ -18,7 +18,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ._utils.arrays import Array
 from ._utils.cache import Cache, equal
+from ._utils.checks import is_number
 from ._utils.messages import did_you_mean, readable, warn
 from ._utils.progress import progress
 from .errors import (
@@ -32,12 +34,12 @@ from .errors import (
 )
 from .function.decision import FittedKernel, FittedLinear, Scale, require_psd, ways_out
 from .kernels.set_kernel import OnRows, as_sets, takes_sets
-from .knowledge.base import MAX_CELLS, Knowledge, is_number, snake_case
+from .knowledge.base import MAX_CELLS, Knowledge, snake_case
 from .knowledge.worst_case.invariant_loss import InvariantLoss
 from .prior import Prior, as_prior, check_acts
 from .problem.assemble import LIVE_ROWS, naming
 from .problem.collapse import fit_and_explain, warn_of_collapse
-from .sample import Array, Sample
+from .sample import Sample
 from .solve.loop import fit_machine, refuse_conflicts
 from .solve.machine import Machine
 from .solve.solvers import check_options, check_solver

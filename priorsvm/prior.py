@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 from sklearn.base import BaseEstimator, clone
 
+from ._utils.checks import described, is_number
 from ._utils.messages import did_you_mean
 from .errors import InvalidInput, InvalidType, NameClash
-from .knowledge.base import Knowledge, described, is_number, snake_case
+from .knowledge.base import Knowledge, snake_case
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from ._utils.arrays import Array
 from .errors import Infeasible, InvalidInput, PriorSVMError, SolverFailed, Unbounded
 from .estimator import PriorSVC
 from .knowledge.base import Knowledge, Terms
 from .prior import as_prior, check_acts
 from .problem.assemble import Compiled, prepare
 from .problem.diagnose import residuals
-from .sample import Array, Sample
+from .sample import Sample
 from .solve.loop import refined
 from .solve.machine import Machine
 from .solve.solvers import able, classes_of

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..sample import Array
+from .._utils.arrays import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..sample import Array
+from .._utils.arrays import Array
 from ..solve.machine import Machine
 from .table import html_table, text_table
 

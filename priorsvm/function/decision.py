@@ -18,9 +18,8 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotri, dpstrf
 from scipy.sparse import csr_array, eye_array, issparse
 
-from .._utils.arrays import as_keys, as_points
+from .._utils.arrays import Array, as_keys, as_points
 from ..errors import InvalidInput, KernelNotPSD, MissingCapability, TooLarge
-from ..sample import Array
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,11 +9,12 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
+from .._utils.checks import is_number
 from ..estimator import PriorSVC
 from ..function.decision import FittedKernel, FittedLinear, Scale
 from ..kernels.base import Kernel
 from ..kernels.set_kernel import OnRows
-from ..knowledge.base import Knowledge, is_number
+from ..knowledge.base import Knowledge
 from ..prior import Member
 from ..sample import Sample
 from ..solve.joint import JointFunction, JointMachine

@@ -14,17 +14,19 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from functools import reduce
 from numbers import Real
-from typing import Any, Literal, Self, TypeGuard
+from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import gen_batches
 
 from priorsvm._utils.messages import did_you_mean, readable
 from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
 
-Array = NDArray[np.float64]
+from .._utils.arrays import Array
+from .._utils.checks import is_number
+
 Definiteness = Literal["psd", "cpd", "indefinite", "unknown"]
 Dependence = Literal["distance", "inner", "entries"]
 
@@ -832,11 +834,6 @@ def diagonal(matrix: Callable[[Array, Array], Array], A: Array) -> Array:
     # Small blocks along the diagonal: the (n, n) matrix may not fit in memory.
     blocks = (A[rows] for rows in gen_batches(len(A), 64))
     return np.concatenate([np.diagonal(matrix(block, block)) for block in blocks])
-
-
-def is_number(value: object) -> TypeGuard[float]:
-    """Whether a parameter is a finite real number; True and False are not meant as numbers."""
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def one_of(names: Collection[str], given: object) -> str:

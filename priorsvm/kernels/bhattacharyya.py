@@ -9,8 +9,11 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from priorsvm.errors import InvalidInput
-from priorsvm.kernels.base import Array, Definiteness, Kernel, is_number
+from priorsvm.kernels.base import Definiteness, Kernel
 from priorsvm.kernels.set_kernel import Directions, SetKernel, Sets, by_pairs
+
+from .._utils.arrays import Array
+from .._utils.checks import is_number
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import gen_batches
 
-from priorsvm.kernels.base import Array, Definiteness, Kernel
+from priorsvm.kernels.base import Definiteness, Kernel
 from priorsvm.kernels.moved import TILE, Facing, Moved, Pairs
 from priorsvm.transforms.base import Transform
+
+from .._utils.arrays import Array
 
 
 class HaarIntegration(Moved):

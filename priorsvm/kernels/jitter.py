@@ -6,10 +6,12 @@ from functools import reduce
 
 import numpy as np
 
-from priorsvm.kernels.base import Array, Definiteness, Kernel
+from priorsvm.kernels.base import Definiteness, Kernel
 from priorsvm.kernels.moved import Facing, Moved
 from priorsvm.kernels.spectrum import Spectral
 from priorsvm.transforms.base import Transform
+
+from .._utils.arrays import Array
 
 
 class Jitter(Moved, Spectral):

@@ -13,8 +13,10 @@ from sklearn.base import clone
 from sklearn.utils import gen_batches
 
 from priorsvm.errors import InvalidInput, InvalidType
-from priorsvm.kernels.base import Array, Kernel
+from priorsvm.kernels.base import Kernel
 from priorsvm.transforms.base import Transform
+
+from .._utils.arrays import Array
 
 # A matrix is worked out in tiles that stay in the cache while all pairs of moves are added up: so many rows,
 # and so many entries, at most.

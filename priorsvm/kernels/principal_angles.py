@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 
 from priorsvm.errors import InvalidInput
-from priorsvm.kernels.base import Array, Definiteness, Kernel, is_number
+from priorsvm.kernels.base import Definiteness, Kernel
 from priorsvm.kernels.set_kernel import Directions, SetKernel, Sets, by_pairs
+
+from .._utils.arrays import Array
+from .._utils.checks import is_number
 
 
 class PrincipalAngles(SetKernel):

@@ -15,7 +15,9 @@ from sklearn.base import clone
 
 from priorsvm.errors import InvalidInput
 from priorsvm.explain.table import text_table
-from priorsvm.kernels.base import Kernel, is_number, one_of, resolve_kernel
+from priorsvm.kernels.base import Kernel, one_of, resolve_kernel
+
+from .._utils.checks import is_number
 
 # Values tried of each parameter before the best of them is improved: of one alone, of several together.
 GRID = 41

@@ -18,7 +18,9 @@ from sklearn.utils import gen_batches
 
 from priorsvm._utils.arrays import PAD, to_width
 from priorsvm.errors import InvalidInput, InvalidType
-from priorsvm.kernels.base import Array, Definiteness, Kernel, _Combination, _kernel
+from priorsvm.kernels.base import Definiteness, Kernel, _Combination, _kernel
+
+from .._utils.arrays import Array
 
 # What is worked out for pairs of sets at one time takes no more memory than this.
 BLOCK_BYTES = 2**26

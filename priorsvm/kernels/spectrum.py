@@ -13,7 +13,9 @@ from sklearn.utils import gen_batches
 from priorsvm._utils.arrays import as_keys
 from priorsvm.errors import InvalidInput
 from priorsvm.function.decision import refuse_beyond_memory
-from priorsvm.kernels.base import Array, Definiteness, Kernel, diagonal
+from priorsvm.kernels.base import Definiteness, Kernel, diagonal
+
+from .._utils.arrays import Array
 
 # Eigenvalues below this share of the largest are dropped by "clip": what they hold is no more than the
 # rounding errors that dividing by them would bring in.

@@ -14,7 +14,10 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_kernels
 
 from priorsvm.errors import InvalidInput
-from priorsvm.kernels.base import Array, Definiteness, Dependence, Kernel, is_number, one_of
+from priorsvm.kernels.base import Definiteness, Dependence, Kernel, one_of
+
+from .._utils.arrays import Array
+from .._utils.checks import is_number
 
 _GAMMA = "a positive number, 'scale' or 'auto'"
 

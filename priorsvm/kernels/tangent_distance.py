@@ -12,10 +12,13 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import lsq_linear
 
 from priorsvm.errors import InvalidInput, InvalidType
-from priorsvm.kernels.base import Array, Kernel, is_number
+from priorsvm.kernels.base import Kernel
 from priorsvm.kernels.spectrum import Spectral
 from priorsvm.kernels.standard import _GAMMA, _gamma_number, _gamma_on, _is_gamma
 from priorsvm.transforms.base import Transform
+
+from .._utils.arrays import Array
+from .._utils.checks import is_number
 
 # Where the tangents of two patterns nearly agree, their difference is rounding error below this.
 FLOOR = 1e-12

@@ -11,9 +11,12 @@ from scipy.linalg import cholesky, solve_triangular
 
 from priorsvm.errors import InvalidInput, KernelNotPSD
 from priorsvm.function.decision import refuse_beyond_memory
-from priorsvm.kernels.base import Array, Definiteness, Kernel, _kernel, is_number
+from priorsvm.kernels.base import Definiteness, Kernel, _kernel
 from priorsvm.kernels.tangent_distance import check_continuous
 from priorsvm.transforms.base import Transform
+
+from .._utils.arrays import Array
+from .._utils.checks import is_number
 
 # The matrix of the tangents is worked out by so many rows at a time.
 BLOCK = 500

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from priorsvm.kernels.base import Array, is_number
 from priorsvm.kernels.standard import _gamma_number
 from priorsvm.kernels.tangent_distance import _OfTangents, closest, shrunken
 from priorsvm.transforms.base import Transform
+
+from .._utils.arrays import Array
+from .._utils.checks import is_number
 
 
 class TangentVector(_OfTangents):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,11 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._utils.arrays import dense_row
+from .._utils.arrays import Array, dense_row
 from .._utils.messages import did_you_mean
 from ..errors import InvalidInput
 from ..kernels.set_kernel import OnRows
-from ..sample import Array, Sample
+from ..sample import Sample
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -384,27 +383,6 @@ def snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
-def check_nonnegative(**values: Any) -> None:
-    """Every value is a finite number that is not negative."""
-    for name, value in values.items():
-        if not is_number(value) or not 0 <= value < float("inf"):
-            raise InvalidInput(f"{name} must be a nonnegative number, got {value!r}.")
-
-
-def is_number(value: Any) -> bool:
-    """A real number, not too large for a float, and not a truth value."""
-    if isinstance(value, int):
-        return not isinstance(value, bool) and abs(value) <= sys.float_info.max
-    return isinstance(value, (float, np.integer, np.floating))
-
-
-def described(value: Any) -> str:
-    """What was given instead of what was expected, with the usual slip named."""
-    if isinstance(value, type):
-        return f"the class {value.__name__}: write {value.__name__}(...)"
-    return type(value).__name__
-
-
 def called(function: Any, sample: Sample, parameter: str) -> Any:
     """A row parameter given as a function of the training rows, (n, d), and their classes."""
     rows = sample.X_train
@@ -417,13 +395,6 @@ def called(function: Any, sample: Sample, parameter: str) -> Any:
         raise InvalidInput(
             f"{parameter} was given as a function, and calling it with X, an array, and y failed: {error!r}"
         ) from error
-
-
-def check_flag(**values: Any) -> None:
-    """Every value is True or False."""
-    for name, value in values.items():
-        if not isinstance(value, (bool, np.bool_)):
-            raise InvalidInput(f"{name} must be True or False, got {value!r}.")
 
 
 def check_points(name: str, X: Any, sample: Sample) -> Array:

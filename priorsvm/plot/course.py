@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._utils.arrays import Array
+from .._utils.checks import is_number
 from ..errors import InvalidInput, InvalidType
 from ..explain.report import Report
-from ..knowledge.base import is_number
-from ..sample import Array
 from .style import (
     COLOURS,
     GREY,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import null_space
 
+from .._utils.arrays import Array
 from ..knowledge.regions.sets import EllipsoidSet
-from ..sample import Array
 
 # left, right, bottom, top
 Window = tuple[float, float, float, float]

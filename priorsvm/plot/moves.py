@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import issparse
 
+from .._utils.arrays import Array
 from ..errors import InvalidInput
 from ..knowledge.worst_case.invariant_loss import InvariantLoss
 from ..knowledge.worst_case.trajectories import Trajectories
-from ..sample import Array
 from ..solve.joint import JointMachine
 from ..transforms.base import Transform
 from .layers import curves_of, diamonds, live

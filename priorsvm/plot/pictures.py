@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._utils.arrays import Array
 from .._utils.messages import readable
 from ..errors import InvalidInput, InvalidType
 from ..kernels.base import resolve_kernel
 from ..kernels.set_kernel import takes_sets
-from ..sample import Array
 from ..transforms.base import Transform
 from .geometry import mesh
 from .plane import check_window

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import issparse
 
-from .._utils.arrays import as_keys
+from .._utils.arrays import Array, as_keys
+from .._utils.checks import is_number
 from ..errors import InvalidInput
 from ..kernels.set_kernel import OnRows
-from ..knowledge.base import is_number
-from ..sample import Array, Sample
+from ..sample import Sample
 from ..solve.machine import Machine
 from . import layers
 from .geometry import Plane, Window, mesh

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .._utils.arrays import Array
 from .._utils.cache import Cache, equal
+from .._utils.checks import check_nonnegative
 from ..errors import CoverTooCoarse, InvalidInput, InvalidType, MissingCapability
 from ..function.decision import Atoms, Decision, FactorMap, Fitted, KernelMap, LinearMap, ValueMap
-from ..knowledge.base import Context, Knowledge, Terms, check_nonnegative
+from ..knowledge.base import Context, Knowledge, Terms
 from ..prior import Member
-from ..sample import Array, Sample
+from ..sample import Sample
 from ..spec import Spec
 from .diagnose import unit_of
 

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
     import cvxpy as cp
 
+    from .._utils.arrays import Array
     from ..function.decision import Decision
     from ..knowledge.regions.demand import Demand
     from ..knowledge.regions.sets import BoxSet
     from ..prior import Member
-    from ..sample import Array, Sample
+    from ..sample import Sample
     from ..spec import Spec
     from .assemble import Compiled
 

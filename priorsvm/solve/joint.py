@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._utils.arrays import products, stack
+from .._utils.arrays import Array, products, stack
 from .._utils.messages import warn
 from .._utils.parallel import over_rows
 from .._utils.progress import progress
@@ -33,7 +33,7 @@ from ..knowledge.worst_case.invariant_loss import Columns, InvariantLoss
 from ..prior import Member
 from ..problem.assemble import prepare
 from ..problem.diagnose import Residuals
-from ..sample import Array, Sample
+from ..sample import Sample
 from ..spec import Spec
 from ..transforms.features import FeatureScaling
 from .loop import warn_of_inaccuracy

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from .._utils.arrays import Array
 from ..function.decision import Fitted
 from ..knowledge.base import MAX_CELLS, Context, Knowledge, Verdict
 from ..prior import Member
 from ..problem.assemble import Compiled, prepare
 from ..problem.diagnose import Residuals
-from ..sample import Array, Sample
+from ..sample import Sample
 from ..spec import Spec
 from . import plain
 from .routes import rows

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import re
 from itertools import chain, count, product
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import _BaseComposition
 
 from priorsvm._utils.messages import readable
 from priorsvm.errors import InvalidInput
 
-Array = NDArray[np.float64]
+from .._utils.arrays import Array
+from .._utils.checks import is_whole
 
 
 class Transform(BaseEstimator):
@@ -477,13 +476,3 @@ def symmetric(name: str, limit: float, steps: int) -> Array:
 def cross(values: ArrayLike, q: int) -> Array:
     """The grid that moves one of q parameters at a time through the same values."""
     return np.kron(np.eye(q), np.reshape(values, (-1, 1)))
-
-
-def is_number(value: object) -> bool:
-    """Whether the value is a finite real number."""
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def is_whole(value: object) -> bool:
-    """Whether the value is an integer by type."""
-    return isinstance(value, Integral) and not isinstance(value, bool)

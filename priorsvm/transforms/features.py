@@ -9,7 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
 from priorsvm.errors import InvalidInput
-from priorsvm.transforms.base import Array, Transform, is_number, is_whole
+from priorsvm.transforms.base import Transform
+
+from .._utils.arrays import Array
+from .._utils.checks import is_number, is_whole
 
 Places = NDArray[np.intp]
 

@@ -22,7 +22,10 @@ from scipy import ndimage
 from sklearn.base import clone
 
 from priorsvm.errors import InvalidInput, InvalidType
-from priorsvm.transforms.base import Array, Transform, cross, is_number, is_whole, symmetric
+from priorsvm.transforms.base import Transform, cross, symmetric
+
+from .._utils.arrays import Array
+from .._utils.checks import is_number, is_whole
 
 # Beyond the edge of an image a spline rings for about this many pixels (scipy pads by as many).
 _PAD = 12

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from priorsvm.errors import InvalidInput, InvalidType
-from priorsvm.transforms.base import Array, Transform, cross, symmetric
+from priorsvm.transforms.base import Transform, cross, symmetric
+
+from .._utils.arrays import Array
 
 
 class Shift(Transform):

@@ -21,8 +21,9 @@ from priorsvm import (
     Transductive,
     VirtualSamples,
 )
+from priorsvm._utils.checks import check_nonnegative, is_number
 from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
-from priorsvm.knowledge.base import Context, Verdict, check_nonnegative, check_points, is_number, snake_case
+from priorsvm.knowledge.base import Context, Verdict, check_points, snake_case
 
 
 class Anchor(Knowledge):

@@ -6,8 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...sample import Array, Sample
-from ..base import Context, Knowledge, Terms, Verdict, check_flag, check_nonnegative
+from ..._utils.arrays import Array
+from ..._utils.checks import check_flag, check_nonnegative
+from ...sample import Sample
+from ..base import Context, Knowledge, Terms, Verdict
 from ..rows.virtual_samples import check_transform
 
 

@@ -6,9 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..._utils.arrays import Array
+from ..._utils.checks import check_flag, check_nonnegative
 from ...errors import InvalidInput
-from ...sample import Array, Sample
-from ..base import Context, Knowledge, Terms, Verdict, check_flag, check_nonnegative
+from ...sample import Sample
+from ..base import Context, Knowledge, Terms, Verdict
 from ..regions.within import columns
 
 

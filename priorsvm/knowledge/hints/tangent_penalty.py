@@ -6,11 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..._utils.arrays import Array
+from ..._utils.checks import check_nonnegative, described
 from ...errors import InvalidInput, InvalidType
 from ...kernels.tangent_invariant import tangent_atoms
-from ...sample import Array, Sample
+from ...sample import Sample
 from ...transforms.base import Transform
-from ..base import Context, Knowledge, Terms, Verdict, check_nonnegative, described
+from ..base import Context, Knowledge, Terms, Verdict
 
 
 class TangentPenalty(Knowledge):

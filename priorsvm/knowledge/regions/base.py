@@ -8,12 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ..._utils.arrays import Array
+from ..._utils.checks import check_flag, check_nonnegative
 from ..._utils.messages import warn
 from ..._utils.progress import progress
 from ...errors import AgainstData, CoverTooCoarse, FarFromData, InvalidInput, MissingCapability
 from ...function.decision import FittedLinear
-from ...sample import Array, Sample
-from ..base import Context, Knowledge, Terms, Verdict, check_flag, check_nonnegative, check_points
+from ...sample import Sample
+from ..base import Context, Knowledge, Terms, Verdict, check_points
 from .cover import Cover, Interpolation
 from .demand import CUT, STARTS, Demand, distinct, exactly, least_value, proven_minimum, size_of, unit_of
 from .rows_inside import RowsInside, checked_range, leaves_free, names_class, rows_inside

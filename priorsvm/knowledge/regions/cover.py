@@ -29,7 +29,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.spatial import Delaunay, HalfspaceIntersection, QhullError
 
-from ...sample import Array
+from ..._utils.arrays import Array
 from .sets import PolyhedronSet, Set
 
 

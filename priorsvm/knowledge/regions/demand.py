@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import block_diag
 
+from ..._utils.arrays import Array
 from ...function.decision import FittedLinear
-from ...sample import Array
 from .cover import Corners, Expansion, Interpolation, Minimum, minimum
 from .sets import BoxSet, EllipsoidSet, PolyhedronSet, Set
 

@@ -6,11 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..._utils.arrays import Array
+from ..._utils.checks import check_nonnegative
 from ..._utils.messages import warn
 from ...errors import InvalidInput, UnsoundMethod
 from ...function.decision import FittedLinear
-from ...sample import Array, Sample
-from ..base import Context, Terms, check_nonnegative
+from ...sample import Sample
+from ..base import Context, Terms
 from .base import RegionKnowledge
 from .demand import Demand, in_machine_units, polyhedra
 from .sets import PolyhedronSet, polyhedron

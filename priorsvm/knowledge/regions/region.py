@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..._utils.arrays import Array
+from ..._utils.checks import is_number
 from ...errors import InvalidInput
-from ...sample import Array, Sample
-from ..base import Context, Terms, Verdict, is_number
+from ...sample import Sample
+from ..base import Context, Terms, Verdict
 from .base import RegionKnowledge
 from .demand import Demand
 from .rows_inside import RowsInside

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...sample import Array, Sample
+from ..._utils.arrays import Array
+from ...sample import Sample
 from .demand import Demand
 from .sets import BoxSet, LevelSet, PolyhedronSet, Set
 from .within import column_name

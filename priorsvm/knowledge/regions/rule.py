@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._utils.arrays import Array
 from ...errors import BadRule, InvalidInput
-from ...sample import Array, Sample
+from ...sample import Sample
 from ..base import Context
 from .base import RegionKnowledge
 from .demand import Demand

@@ -25,9 +25,9 @@ from unicodedata import category, east_asian_width, normalize
 
 import numpy as np
 
+from ..._utils.arrays import Array
 from ..._utils.messages import closest
 from ...errors import BadRule
-from ...sample import Array
 
 MAX_ALTERNATIVES = 1000
 MAX_DEPTH = 50

@@ -13,8 +13,8 @@ from scipy.linalg import lstsq
 from scipy.optimize import LinearConstraint, NonlinearConstraint, linprog, minimize
 from scipy.stats import norm, qmc
 
+from ..._utils.arrays import Array
 from ...errors import InvalidInput, SolverFailed
-from ...sample import Array
 
 Function = Callable[[Array], Array]
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._utils.arrays import Array
 from ...errors import InvalidInput
-from ...sample import Array, Sample
+from ...sample import Sample
 from .sets import BoxSet, PolyhedronSet, Set, polyhedron
 
 

@@ -6,9 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..._utils.arrays import Array
+from ..._utils.checks import is_number
 from ...errors import InvalidInput
-from ...sample import Array, Sample
-from ..base import Knowledge, is_number
+from ...sample import Sample
+from ..base import Knowledge
 
 
 class ClassCosts(Knowledge):

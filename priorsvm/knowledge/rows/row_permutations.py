@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from ..._utils.arrays import Array
+from ..._utils.checks import check_nonnegative
 from ...errors import InvalidInput, MissingCapability
-from ...sample import Array, Sample
-from ..base import Context, Knowledge, check_nonnegative
+from ...sample import Sample
+from ..base import Context, Knowledge
 
 # A new order has to gain more than this, in parts of the scores, to be more than a tie.
 TIE = 1e-9

@@ -7,9 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..._utils.arrays import Array
+from ..._utils.checks import check_nonnegative
 from ...errors import InvalidInput
-from ...sample import Array, Sample
-from ..base import Context, Knowledge, check_nonnegative, check_points
+from ...sample import Sample
+from ..base import Context, Knowledge, check_points
 
 
 @dataclass(frozen=True, eq=False)

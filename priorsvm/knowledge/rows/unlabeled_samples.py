@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..._utils.arrays import Array
 from ...errors import InvalidInput
-from ...sample import Array, Sample
+from ...sample import Sample
 from ..base import Context, Knowledge, Verdict, check_points
 
 

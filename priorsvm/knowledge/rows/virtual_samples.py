@@ -6,10 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..._utils.arrays import Array
+from ..._utils.checks import check_nonnegative, described
 from ...errors import InvalidType
-from ...sample import Array, Sample
+from ...sample import Sample
 from ...transforms.base import Transform
-from ..base import Context, Knowledge, Verdict, check_nonnegative, described
+from ..base import Context, Knowledge, Verdict
 
 
 class VirtualSamples(Knowledge):

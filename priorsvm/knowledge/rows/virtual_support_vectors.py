@@ -7,8 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...sample import Array, Sample
-from ..base import Context, Knowledge, Verdict, check_nonnegative
+from ..._utils.arrays import Array
+from ..._utils.checks import check_nonnegative
+from ...sample import Sample
+from ..base import Context, Knowledge, Verdict
 from .virtual_samples import check_transform, margins_on_orbit, with_virtual_rows
 
 

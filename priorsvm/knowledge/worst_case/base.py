@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from ...sample import Array
+from ..._utils.arrays import Array
 from ..base import Context
 
 # Parts of the largest multiplier: below is nothing but rounding, and above is what does hold f up.

@@ -20,8 +20,8 @@ from functools import cached_property
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ..._utils.arrays import Array
 from ..._utils.messages import warn
-from ...sample import Array
 
 # Rows are worked on in parts of this many entries of their covariances.
 _BLOCK = 2**22

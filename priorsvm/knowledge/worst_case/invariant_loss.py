@@ -10,13 +10,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.sparse import csr_array
 
-from ..._utils.arrays import as_keys, stack
+from ..._utils.arrays import Array, as_keys, stack
+from ..._utils.checks import check_flag, described, is_number
 from ..._utils.parallel import over_rows
 from ...errors import InvalidInput, InvalidType, MissingCapability
-from ...sample import Array, Sample
+from ...sample import Sample
 from ...transforms.base import Transform
 from ...transforms.features import FeatureScaling
-from ..base import Context, Knowledge, Terms, Verdict, check_flag, described, is_number
+from ..base import Context, Knowledge, Terms, Verdict
 from .base import WorstCase
 
 # Up to this many members of orbits a linear machine takes all of them at once: cheaper than rounds.

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import softmax
 
+from ..._utils.arrays import Array
+from ..._utils.checks import check_flag, is_number
 from ...errors import InvalidInput
-from ...sample import Array, Sample
-from ..base import check_flag, is_number
+from ...sample import Sample
 from .gaussian import Gaussian
 from .uncertain_samples import EllipsoidalKnowledge, Spread
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 from scipy.optimize import nnls
 
-from ...sample import Array
+from ..._utils.arrays import Array
 
 
 def lobatto(degree: int) -> Array:

@@ -10,11 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.stats.qmc import Sobol
 
+from ..._utils.arrays import Array
+from ..._utils.checks import described, is_whole
 from ..._utils.messages import warn
 from ...errors import CoarsePolynomial, InvalidInput, InvalidType
-from ...sample import Array, Sample
-from ...transforms.base import Transform, Union, is_whole
-from ..base import Context, Knowledge, Terms, Verdict, described
+from ...sample import Sample
+from ...transforms.base import Transform, Union
+from ..base import Context, Knowledge, Terms, Verdict
 from .base import ROUNDING, WorstCase
 from .polynomials import atoms_of_each, lobatto, squares, through, upper
 

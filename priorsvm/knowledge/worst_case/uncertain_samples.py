@@ -11,10 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.stats import norm
 
+from ..._utils.arrays import Array
+from ..._utils.checks import check_flag, is_number
 from ...errors import InvalidInput, MissingCapability
 from ...function.decision import refuse_beyond_memory
-from ...sample import Array, Sample
-from ..base import Context, Knowledge, Terms, Verdict, called, check_flag, is_number
+from ...sample import Sample
+from ..base import Context, Knowledge, Terms, Verdict, called
 from .base import WorstCase, rows_and_slack
 
 # Eigenvalues of a covariance below this part of its largest are rounding.

@@ -22,8 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from ..._utils.arrays import products
-from ...sample import Array
+from ..._utils.arrays import Array, products
 
 # Added to the diagonal of K, relative to its largest entry: equal rows leave no factor otherwise. Whatever it
 # does to a step, the next one corrects.

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ...sample import Array
+from ..._utils.arrays import Array
 from ...schur.defined import Stated
 from ...schur.interface import Answer
 

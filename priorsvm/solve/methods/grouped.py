@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from ..._utils.arrays import Array
 from ...errors import SolverFailed
-from ...sample import Array
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from scipy import linalg
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from ...sample import Array
+from ..._utils.arrays import Array
 
 # A column whose price is this near to 1 takes part in a step, and leaves when it is not that near any more.
 NEAR = 0.8

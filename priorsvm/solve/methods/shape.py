@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ...sample import Array
+from ..._utils.arrays import Array
 from .active import Bounds
 
 

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import issparse
 
+from ..._utils.arrays import Array
 from ..._utils.cache import Cache
 from ...function.decision import Fitted, KernelMap, LinearMap, refuse_beyond_memory
 from ...prior import Member
 from ...problem.assemble import l1_centres
 from ...problem.diagnose import Residuals
-from ...sample import Array, Sample
+from ...sample import Sample
 from ...spec import Spec
 from ..methods.linear_programme import solve_1norm
 from ..solvers import Outcome

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from ..._utils.arrays import products, stack
+from ..._utils.arrays import Array, products, stack
 from ..._utils.cache import Cache
 from ...function.decision import FittedKernel, LinearMap, refuse_beyond_memory, require_psd
 from ...knowledge.base import Context
 from ...knowledge.worst_case.invariant_loss import Columns, InvariantLoss
 from ...prior import Member
 from ...problem.diagnose import Residuals
-from ...sample import Array, Sample
+from ...sample import Sample
 from ...spec import Spec
 from ..methods.grouped import solve_grouped
 from ..solvers import Outcome

@@ -16,7 +16,7 @@ import numpy as np
 from cvxpy.error import SolverError
 from scipy import sparse
 
-from ...sample import Array
+from ..._utils.arrays import Array
 from ...schur.defined import Definition, Dims, Stated, solve_stated
 from ...schur.interface import SCHUR, Answer
 from ..methods.corner import to_corner

@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._utils.arrays import Array
 from ..._utils.cache import Cache
 from ...errors import InvalidInput
 from ...prior import Member
-from ...sample import Array, Sample
+from ...sample import Sample
 from ...spec import Spec
 from ..methods.active import Columns, polish
 from . import weighted

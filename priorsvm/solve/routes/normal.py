@@ -33,10 +33,11 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dpstrf
 from scipy.sparse import diags_array, issparse
 
+from ..._utils.arrays import Array
 from ..._utils.cache import Cache
 from ...errors import InvalidInput, SolverFailed
 from ...prior import Member
-from ...sample import Array, Sample
+from ...sample import Sample
 from ...spec import Spec
 from ..methods.active import Columns, Linear, polish
 from . import weighted

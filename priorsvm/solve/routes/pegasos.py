@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from ..._utils.arrays import stack
+from ..._utils.arrays import Array, stack
 from ...errors import InvalidInput
 from ...function.decision import LinearMap
 from ...knowledge.worst_case.invariant_loss import InvariantLoss
-from ...sample import Array, Sample
+from ...sample import Sample
 from ...spec import Spec
 
 BATCH = 100

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from ..._utils.arrays import as_keys, same
+from ..._utils.arrays import Array, as_keys, same
 from ..._utils.cache import Cache
 from ...errors import MissingCapability, SolverFailed, SolverUnsuited
 from ...function.decision import (
@@ -32,7 +32,7 @@ from ...function.decision import (
 from ...prior import Member
 from ...problem.assemble import Compiled
 from ...problem.diagnose import Residuals, adjoints, residuals
-from ...sample import Array, Sample
+from ...sample import Sample
 from ...spec import Spec
 from ..methods.active import Bounds, Columns, optimise
 from ..methods.shape import OtherShape, Shape

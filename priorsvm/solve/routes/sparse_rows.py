@@ -30,10 +30,11 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.exceptions import ConvergenceWarning
 
+from ..._utils.arrays import Array
 from ..._utils.cache import Cache
 from ...errors import InvalidInput, SolverFailed
 from ...prior import Member
-from ...sample import Array, Sample
+from ...sample import Sample
 from ...spec import Spec
 from . import weighted
 from .weighted import Answer, Weighted

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from ..._utils.arrays import products
+from ..._utils.arrays import Array, products
 from ..._utils.cache import Cache
 from ...function.decision import (
     Fitted,
@@ -30,7 +30,7 @@ from ...function.decision import (
 from ...kernels.base import Kernel
 from ...prior import Member
 from ...problem.diagnose import Residuals, unit_of
-from ...sample import Array, Sample
+from ...sample import Sample
 from ...spec import Spec
 
 # A kernel matrix up to this size is kept for the next machine, or for polishing.

@@ -1,0 +1,55 @@
+"""Checks of arguments: numbers, flags, and what a message calls a wrong value."""
+
+from __future__ import annotations
+
+import math
+import sys
+from numbers import Integral, Real
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from ..errors import InvalidInput
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether a value is a finite real number; True and False are not numbers.
+
+    >>> is_number(0.5), is_number(True), is_number(float("nan")), is_number(10**400)
+    (True, False, False, False)
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    if isinstance(value, Integral) and abs(int(value)) > sys.float_info.max:
+        return False
+    return math.isfinite(value)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Return whether a value is an integer by its type.
+
+    >>> is_whole(3), is_whole(np.int64(3)), is_whole(3.0), is_whole(True)
+    (True, True, False, False)
+    """
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def check_nonnegative(**values: Any) -> None:
+    """Raise InvalidInput unless every value is a finite number of at least 0."""
+    for name, value in values.items():
+        if not is_number(value) or value < 0:
+            raise InvalidInput(f"{name} must be a nonnegative number, got {value!r}.")
+
+
+def check_flag(**values: Any) -> None:
+    """Raise InvalidInput unless every value is True or False."""
+    for name, value in values.items():
+        if not isinstance(value, (bool, np.bool_)):
+            raise InvalidInput(f"{name} must be True or False, got {value!r}.")
+
+
+def described(value: Any) -> str:
+    """Return what a message calls a value of the wrong type; a class is shown as a missing call."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}: write {value.__name__}(...)"
+    return type(value).__name__
