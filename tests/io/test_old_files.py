@@ -31,6 +31,14 @@ PRIORS = [key for key, entry in RECORDED.items() if "names" in entry]
 # Cases whose problem is solved again. They cover regions, cuts, slopes and cones.
 SOLVED_AGAIN = ["linear_rule", "rbf_rule_cuts", "rbf_tangent_penalty", "uncertain_samples", "trajectories"]
 
+# A kernel with psd="clip" divides by small eigenvalues, which amplifies the rounding of other BLAS kernels.
+TOLERANCE = {"tangent_distance_clip": 1e-9}
+
+
+def tolerance(key):
+    """Return the relative tolerance of a case."""
+    return TOLERANCE.get(key[1], 1e-12)
+
 
 def each(keys):
     """Run a test for each saved model."""
@@ -72,14 +80,15 @@ def test_decision_function_is_unchanged(key, loaded):
     rows = np.array(entry["rows"], dtype=float)
     values = loaded.decision_function(csr_array(rows) if entry["sparse"] else rows)
     expected = np.array(entry["values"])
-    np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+    rel = tolerance(key)
+    np.testing.assert_allclose(values, expected, rtol=rel, atol=rel * np.abs(expected).max())
 
 
 @each(FITTED)
 def test_facts_about_the_fit_are_unchanged(key, loaded):
     """Compare the stored objective and the stored name of the solver."""
     model = last_step(loaded)
-    assert model.objective_ == pytest.approx(RECORDED[key]["objective"], rel=1e-12)
+    assert model.objective_ == pytest.approx(RECORDED[key]["objective"], rel=tolerance(key))
     assert model.solver_ == RECORDED[key]["solver"]
 
 
