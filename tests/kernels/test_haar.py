@@ -9,7 +9,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 
-import priorsvm.kernels.moved as moved
 from priorsvm import (
     RBF,
     Box,
@@ -30,7 +29,7 @@ from priorsvm import (
     VirtualSamples,
 )
 from priorsvm.errors import InvalidInput, InvalidType, KernelNotPSD
-from priorsvm.kernels import Pairwise
+from priorsvm.kernels import Pairwise, transformed
 
 SHAPE, D = (5, 4), 20
 ORDERS = np.array(list(permutations(range(3))))[1:]
@@ -221,9 +220,9 @@ def test_background_counts_as_what_it_is():
 def test_blocks_change_nothing(base, name, X, Z, monkeypatch):
     kernel = HaarIntegration(base, TRANSFORMS[name][0])
     at_once = kernel(X), kernel(X, Z), kernel(Z, X), kernel.diag(X)
-    monkeypatch.setattr(moved, "TILE", 4)
-    monkeypatch.setattr(moved, "AREA", 24)
-    monkeypatch.setattr(moved, "BYTES", 1)
+    monkeypatch.setattr(transformed, "TILE", 4)
+    monkeypatch.setattr(transformed, "AREA", 24)
+    monkeypatch.setattr(transformed, "BYTES", 1)
     in_blocks = kernel(X), kernel(X, Z), kernel(Z, X), kernel.diag(X)
     for one, other in zip(at_once, in_blocks, strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=5e-15 * np.abs(one).max())
@@ -408,12 +407,12 @@ def test_with_a_region_and_costs_in_one_machine():
         (
             HaarIntegration(HaarIntegration(RBF(1.0), Translation(SHAPE)), Translation(SHAPE)),
             InvalidInput,
-            "base is HaarIntegration.*moves images itself.*transform_1 @ transform_2",
+            "base is HaarIntegration.*transforms images itself.*transform_1 @ transform_2",
         ),
         (
             HaarIntegration(RBF(1.0), FromFunction(lambda X, t: t * X, [2.0], isometric=True)),
             InvalidInput,
-            "says that it is isometric, but its moves change the distance.*Say isometric=False",
+            "has isometric=True, but it changes the distance.*Set isometric=False",
         ),
     ],
 )

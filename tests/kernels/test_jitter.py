@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import priorsvm.kernels.moved as moved
 from priorsvm import (
     RBF,
     Box,
@@ -23,7 +22,7 @@ from priorsvm import (
     Translation,
 )
 from priorsvm.errors import InvalidInput, InvalidType, KernelNotPSD
-from priorsvm.kernels import Pairwise
+from priorsvm.kernels import Pairwise, transformed
 
 SHAPE, D = (4, 4), 16
 
@@ -147,9 +146,9 @@ def test_three_dots_in_a_row_break_the_triangle_inequality():
 def test_blocks_change_nothing(base, name, X, Z, monkeypatch):
     kernel = Jitter(base, TRANSFORMS[name][0])
     at_once = kernel(X), kernel(X, Z)
-    monkeypatch.setattr(moved, "TILE", 3)
-    monkeypatch.setattr(moved, "AREA", 24)
-    monkeypatch.setattr(moved, "BYTES", 1)
+    monkeypatch.setattr(transformed, "TILE", 3)
+    monkeypatch.setattr(transformed, "AREA", 24)
+    monkeypatch.setattr(transformed, "BYTES", 1)
     for one, other in zip(at_once, (kernel(X), kernel(X, Z)), strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=5e-15 * np.abs(one).max())
 

@@ -180,7 +180,7 @@ def test_on_rows_is_the_kernel_of_the_sets(kernel):
         assert_allclose(coded(a, b), kernel(X, Z), rtol=1e-13, atol=1e-15)
     assert_array_equal(coded.diag(rows), kernel.diag(X))
     assert coded(rows[:0], others).shape == (0, 2)
-    with pytest.raises(InvalidInput, match="B has 9 columns, which are no vectors of 2 entries"):
+    with pytest.raises(InvalidInput, match="B has 9 columns, which is not a multiple of the width 2"):
         coded(rows, np.ones((3, 9)))
     assert coded.definiteness == kernel.definiteness
     assert not coded.has_slope
@@ -370,7 +370,7 @@ def test_what_else_is_refused():
     with pytest.raises(ValueError, match="dim 3"):
         PriorSVC(kernel="rbf").fit(np.ones((20, 3, 2)), y)
     model = PriorSVC(kernel=kernel).fit(X, y)
-    with pytest.raises(InvalidInput, match="vectors of 3 entries, and this model was fitted on vectors of 2"):
+    with pytest.raises(InvalidInput, match="vectors of 3 entries, but this model was fitted on vectors of 2"):
         model.predict(sets_of([2, 3], width=3))
     with pytest.raises(InvalidInput, match="block 'unlabeled_samples': X has sets of vectors of 3 entries"):
         PriorSVC(UnlabeledSamples(sets_of([2], width=3), [0]), kernel=kernel).fit(X, y)

@@ -149,7 +149,7 @@ def test_a_matrix_beyond_memory_is_refused_before_any_work(monkeypatch):
         raise TooLarge(f"{what}: {rows} x {columns}. {way_out}")
 
     monkeypatch.setattr(module, "refuse_beyond_memory", refuse)
-    with pytest.raises(TooLarge, match=r"psd='clip' takes the spectrum: 30 x 30\. .*norm='l1'"):
+    with pytest.raises(TooLarge, match=r"whose spectrum psd='clip' requires: 30 x 30\. .*norm='l1'"):
         Lopsided("clip").resolved(X)
 
 

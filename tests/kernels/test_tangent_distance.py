@@ -172,7 +172,7 @@ def test_words_for_gamma_mean_what_they_mean_in_rbf():
     [
         ({"gamma": -1.0}, InvalidInput, "TangentDistance: gamma is -1.0; expected a positive number"),
         ({"sides": 3}, InvalidInput, "TangentDistance: sides is 3; expected 1 or 2"),
-        ({"ridge": -1.0}, InvalidInput, "TangentDistance: ridge is -1.0; expected a number, 0 or more"),
+        ({"ridge": -1.0}, InvalidInput, "TangentDistance: ridge is -1.0; expected a nonnegative number"),
         (
             {"bounds": -1.0},
             InvalidInput,

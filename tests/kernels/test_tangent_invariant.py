@@ -136,7 +136,7 @@ def test_copies_know_the_tangents():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"gamma": -1.0}, InvalidInput, "TangentInvariant: gamma is -1.0; expected a number, 0 or more"),
+        ({"gamma": -1.0}, InvalidInput, "TangentInvariant: gamma is -1.0; expected a nonnegative number"),
         ({"base": "rbf"}, InvalidType, "TangentInvariant: 'rbf' is not a Kernel"),
         ({"base": NegativeDistance()}, KernelNotPSD, "base is NegativeDistance.*not known to be positive"),
         ({"base": Pairwise("cosine")}, MissingCapability, "'cosine'.* has no slope_slope"),
@@ -153,7 +153,7 @@ def test_wrong_parameters_are_named(arguments, error, message):
 
 
 def test_training_rows_have_to_be_known_and_to_fit_in_memory(monkeypatch):
-    with pytest.raises(InvalidInput, match=r"those of the training rows; use the kernel that resolved\(X\)"):
+    with pytest.raises(InvalidInput, match=r"training rows are not known. Use the kernel that resolved\(X\)"):
         TangentInvariant(RBF(0.3), Turn(), 1.0)(X)
 
     def refuse(rows, columns, what, way_out):

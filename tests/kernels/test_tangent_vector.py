@@ -76,7 +76,7 @@ def test_the_second_argument_brings_the_tangents():
     ("arguments", "error", "message"),
     [
         ({"gamma": 0.0}, InvalidInput, "TangentVector: gamma is 0.0; expected a positive number"),
-        ({"spread": -1.0}, InvalidInput, "TangentVector: spread is -1.0; expected a number, 0 or more"),
+        ({"spread": -1.0}, InvalidInput, "TangentVector: spread is -1.0; expected a nonnegative number"),
         ({"transform": Shift}, InvalidType, "TangentVector: transform is .*Shift.*; expected a Transform"),
     ],
     ids=str,

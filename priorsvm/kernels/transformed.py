@@ -1,4 +1,4 @@
-"""What kernels of moved patterns share: orbits on a canvas, and matrices between all of their members."""
+"""Base class of kernels between transformed rows: orbits on a canvas, and matrices between their members."""
 
 from __future__ import annotations
 
@@ -12,39 +12,38 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.utils import gen_batches
 
-from priorsvm.errors import InvalidInput, InvalidType
-from priorsvm.kernels.base import Kernel
-from priorsvm.transforms.base import Transform
-
 from .._utils.arrays import Array
+from ..errors import InvalidInput, InvalidType
+from ..transforms.base import Transform
+from .base import Kernel
 
-# A matrix is worked out in tiles that stay in the cache while all pairs of moves are added up: so many rows,
-# and so many entries, at most.
+# A matrix is computed in tiles that fit into the cache while all pairs of transformations are added up.
+# A tile has at most TILE rows and AREA entries.
 TILE = 192
 AREA = 2**17
 
-# Moved patterns take no more than this at a time.
+# Largest memory of the transformed rows that are kept at a time.
 BYTES = 2**29
 
-# Images further from their background than so many standard deviations are worked out in double precision.
+# Images further from their background than FAR standard deviations are compared in double precision.
 FAR = 10.0
 
-# The parameter ``precision`` and what NumPy calls it.
+# Values of the parameter `precision`.
 PRECISIONS: dict[str, type[np.floating]] = {"double": np.float64, "single": np.float32}
 
-# (i, j, weight): the i-th move of the first pattern faces the j-th of the second.
+# (i, j, weight): transformation i of the first row, transformation j of the second, share of all pairs.
 Pairs = Sequence[tuple[int, int, float]]
 
 
 @dataclass(frozen=True, eq=False)
-class Members:
-    """The orbits of some rows.
+class Orbits:
+    """Orbits of several rows.
 
     Attributes
     ----------
-    rows : (n, s, D) array, ``rows[:, i]`` being all rows after the i-th move.
-    squares : (n, s) array of their squared lengths.
-    used : (s, D) array, the columns in which some row is not 0.
+    rows : (n, s, D) array; ``rows[:, i]`` contains all rows after the i-th transformation.
+    squares : (n, s) array of squared lengths.
+    used : (s, D) array; whether some row is not 0 in a column.
     """
 
     rows: Array
@@ -52,28 +51,35 @@ class Members:
     used: Any
 
     @classmethod
-    def of(cls, rows: Array) -> Members:
+    def of(cls, rows: Array) -> Orbits:
         return cls(rows, np.einsum("nsd,nsd->ns", rows, rows), rows.any(axis=0))
 
     @property
     def nbytes(self) -> int:
-        """What the rows take after one move."""
+        """Memory of all rows after one transformation."""
         return self.rows[:, 0].nbytes
 
-    def columns(self, moves: Sequence[int], kept: Sequence[Array]) -> list[Array]:
-        """For each of some moves, all rows after it, in some columns only."""
+    def columns(self, transformations: Sequence[int], kept: Sequence[Array]) -> list[Array]:
+        """Return all rows after each transformation, restricted to the kept columns."""
         if all(columns.all() for columns in kept):
-            return [self.rows[:, i] for i in moves]
+            return [self.rows[:, i] for i in transformations]
         n, _, D = self.rows.shape
-        places = [i * D + np.flatnonzero(columns) for i, columns in zip(moves, kept, strict=True)]
-        # One large array is several times faster to get than many small ones.
+        places = [i * D + np.flatnonzero(columns) for i, columns in zip(transformations, kept, strict=True)]
+        # One large array is allocated several times faster than many small arrays.
         picked = self.rows.reshape(n, -1).take(np.concatenate(places), axis=1)
         return np.split(picked, np.cumsum([len(p) for p in places])[:-1], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
-class Facing:
-    """The rows after one move, those that face them after another, their squared lengths, and a weight."""
+class TransformedPair:
+    """First and second rows after one pair of transformations.
+
+    Attributes
+    ----------
+    X, Z : first and second rows.
+    a, b : their squared lengths.
+    weight : share of all pairs of transformations.
+    """
 
     X: Array
     Z: Array
@@ -82,12 +88,12 @@ class Facing:
     weight: float
 
 
-class Moved(Kernel):
-    r"""Base of kernels made of values :math:`k_0(T_g x, T_{g'} z)` of a base kernel at moved patterns.
+class TransformedKernel(Kernel):
+    r"""Base class of kernels made of values :math:`k_0(T_g x, T_{g'} z)` of a base kernel.
 
-    Images are moved on a canvas: they get as many pixels of background all around as the moves need
-    (``transform.margin``), so that nothing leaves the picture. A kernel of this kind takes ``base``,
-    ``transform``, ``precision`` and ``verbose``, and defines ``_tile``.
+    Images are transformed on a canvas: ``transform.margin`` pixels of background surround them, so that no
+    pixel leaves the image. A subclass has the parameters ``base``, ``transform``, ``precision`` and
+    ``verbose``, and defines ``_tile``.
     """
 
     base: Kernel
@@ -97,7 +103,8 @@ class Moved(Kernel):
 
     @property
     def whole(self) -> bool:
-        return True  # all rows are moved once, and half of the tiles are enough
+        # All rows are transformed once, and one half of the tiles suffices.
+        return True
 
     @property
     def plain(self) -> Kernel:
@@ -110,8 +117,8 @@ class Moved(Kernel):
     @property
     def _symmetric_base(self) -> bool:
         base = self.base
-        known = base.depends_on != "entries" or base.definiteness in ("psd", "cpd")
-        return known or bool(getattr(base, "symmetric", False))
+        implied = base.depends_on != "entries" or base.definiteness in ("psd", "cpd")
+        return implied or bool(getattr(base, "symmetric", False))
 
     def _check(self) -> None:
         name = type(self).__name__
@@ -130,12 +137,13 @@ class Moved(Kernel):
             "'double' or 'single'",
         )
         self.base._check()
-        self.transform.theta_grid()  # raises without a finite orbit
+        # Raises without a finite orbit.
+        self.transform.theta_grid()
         if self.transform.margin and isinstance(getattr(self.base, "transform", None), Transform):
             raise InvalidInput(
-                f"{name}: base is {self.base!r}, which moves images itself, and here it would get them on a "
-                f"canvas that is {self.transform.margin} pixels wider on every side. Put all moves into one "
-                "transform of one of the two kernels: transform_1 @ transform_2 applies both."
+                f"{name}: base is {self.base!r}, which transforms images itself and would receive images "
+                f"with a margin of {self.transform.margin} pixels. Combine the transformations in one of the "
+                "two kernels: transform_1 @ transform_2 applies both."
             )
 
     def _rows(self, X: ArrayLike, name: str) -> Array:
@@ -145,19 +153,19 @@ class Moved(Kernel):
         return rows
 
     def _known(self, X: ArrayLike, weight: Array | None) -> Self:
-        """A copy whose base has numbers for words such as ``gamma="scale"``."""
+        """Return a copy whose base has numbers instead of words such as ``gamma="scale"``."""
         self._check()
         return clone(self).set_params(base=self.base.resolved(X, weight))
 
     def _orbit(self, X: Array) -> Array:
-        """All members of all orbits on their canvas, (n, s, D)."""
+        """Return the orbits of rows on their canvas, shape (n, s, D)."""
         margin = self.transform.margin
         if margin == 0:
             return self.transform.orbit(X)
         return self.transform.enlarged(margin).orbit(self.transform.padded(X, margin))
 
     def _origin(self, B: Array) -> Array | float:
-        """From where patterns are seen: what keeps digits, and lets the background be 0, if it may."""
+        """Return the point to subtract from all rows, which keeps digits and sets the background to 0."""
         if not self.base.has_products or self.base.depends_on != "distance":
             return 0.0
         if self.transform.margin:
@@ -167,27 +175,28 @@ class Moved(Kernel):
     def _background(self, B: Array) -> float:
         return float(self.transform.padded(B[:1], self.transform.margin)[0, 0])
 
-    def _members(self, X: Array, origin: Array | float, dtype: type[np.floating]) -> Members:
+    def _orbits(self, X: Array, origin: Array | float, dtype: type[np.floating]) -> Orbits:
         s, D = self._size(X)
         rows = np.empty((len(X), s, D), dtype)
-        for some in gen_batches(len(X), TILE):
-            np.subtract(self._orbit(X[some]), origin, out=rows[some], casting="same_kind")
-        return Members.of(rows)
+        for batch in gen_batches(len(X), TILE):
+            np.subtract(self._orbit(X[batch]), origin, out=rows[batch], casting="same_kind")
+        return Orbits.of(rows)
 
     def _dtype(self, B: Array) -> type[np.floating]:
         if not self.base.has_products:
             return np.float64
+        # Far from the background, single precision would leave no digits for differences between images.
         if self.transform.margin and abs(B.mean() - self._background(B)) > FAR * B.std():
-            return np.float64  # the background would take up all digits
+            return np.float64
         return PRECISIONS[self.precision]
 
     def _size(self, X: Array) -> tuple[int, int]:
-        """How many moves there are, and pixels or features of a moved pattern."""
+        """Return the number of transformations, and the number of columns of a transformed row."""
         _, s, D = self._orbit(X[:1]).shape
         return s, D
 
     def _in_tiles(self, A: Array, B: Array, pairs: Pairs, symmetric: bool) -> Array:
-        """The matrix, by as many rows at a time as fit in memory after all their moves."""
+        """Return the matrix, computed for as many rows at a time as their orbits fit into memory."""
         from tqdm import tqdm
 
         K = np.empty((len(A), len(B)))
@@ -196,74 +205,76 @@ class Moved(Kernel):
         step = self._rows_at_a_time(A, pairs)
         with tqdm(total=K.size, desc=type(self).__name__, disable=not self.verbose, leave=False) as bar:
             for rows in gen_batches(len(A), step):
-                left = self._members(A[rows], origin, dtype)
+                left = self._orbits(A[rows], origin, dtype)
                 for columns in gen_batches(len(B), step):
-                    same = symmetric and columns == rows
+                    on_diagonal = symmetric and columns == rows
                     if symmetric and columns.start < rows.start:
                         K[rows, columns] = K[columns, rows].T
                     else:
-                        right = left if same else self._members(B[columns], origin, dtype)
-                        self._fill(K[rows, columns], left, right, pairs, same)
+                        right = left if on_diagonal else self._orbits(B[columns], origin, dtype)
+                        self._fill(K[rows, columns], left, right, pairs, on_diagonal)
                     bar.update(K[rows, columns].size)
         return K
 
     def _rows_at_a_time(self, A: Array, pairs: Pairs) -> int:
         s, D = self._size(A)
-        # The orbit and the columns of every pair, of both sides; of many pairs the orbit alone is kept.
+        # Orbits and copied columns of every pair, on both sides; with many pairs no columns are copied.
         return max(TILE, BYTES // (2 * np.dtype(PRECISIONS[self.precision]).itemsize * D * (s + len(pairs))))
 
-    def _fill(self, K: Array, left: Members, right: Members, pairs: Pairs, symmetric: bool) -> None:
-        facing, n, m = self._facing(left, right, pairs), *K.shape
+    def _fill(self, K: Array, left: Orbits, right: Orbits, pairs: Pairs, symmetric: bool) -> None:
+        n, m = K.shape
+        transformed = self._transformed_pairs(left, right, pairs)
         for r in gen_batches(n, TILE):
             start = r.start if symmetric else 0
             for part in gen_batches(m - start, AREA // min(n, TILE)):
                 c = slice(start + part.start, start + part.stop)
-                K[r, c] = self._tile(facing, r, c)
+                K[r, c] = self._tile(transformed, r, c)
             if symmetric:
                 K[r, r] = (K[r, r] + K[r, r].T) / 2
                 K[r.stop :, r] = K[r, r.stop :].T
 
-    def _facing(self, left: Members, right: Members, pairs: Pairs) -> list[Facing]:
+    def _transformed_pairs(self, left: Orbits, right: Orbits, pairs: Pairs) -> list[TransformedPair]:
         first, second, weights = zip(*pairs, strict=True)
-        # Beyond the edge of either moved image there is nothing to multiply; to leave that out takes copies.
-        whole = not self.base.has_products or len(pairs) * (left.nbytes + right.nbytes) > BYTES
-        both = left.used[list(first)] & right.used[list(second)] | whole
-        X = left.columns(first, both)
-        Z = right.columns(second, both)
+        # Columns beyond the edge of either transformed image are 0. Leaving them out requires copies.
+        keep_all = not self.base.has_products or len(pairs) * (left.nbytes + right.nbytes) > BYTES
+        kept = left.used[list(first)] & right.used[list(second)] | keep_all
+        X = left.columns(first, kept)
+        Z = right.columns(second, kept)
         a = left.squares[:, first].T
         b = right.squares[:, second].T
-        return [Facing(*pair) for pair in zip(X, Z, a, b, weights, strict=True)]
+        return [TransformedPair(*pair) for pair in zip(X, Z, a, b, weights, strict=True)]
 
-    def _tile(self, facing: list[Facing], r: slice, c: slice) -> Array:
-        """The values for some rows and columns, from all pairs of moves."""
+    def _tile(self, pairs: list[TransformedPair], r: slice, c: slice) -> Array:
+        """Return the values for some rows and columns from all pairs of transformations."""
         raise NotImplementedError
 
-    def _compare(self, pair: Facing, r: slice, c: slice) -> Array:
-        """The base kernel between moved patterns."""
+    def _base_values(self, pair: TransformedPair, r: slice, c: slice) -> Array:
+        """Return the base kernel between transformed rows."""
         if not self.base.has_products:
             return self.base._matrix(pair.X[r], pair.Z[c])
         return self.base._of_products(pair.X[r] @ pair.Z[c].T, pair.a[r, None], pair.b[c])
 
-    def _between(self, d: int) -> Array | None:
-        r"""A number for each pair of moves, (s, s), equal where :math:`T_g^{-1} T_{g'}` is; None if unknown.
+    def _relative_transformations(self, d: int) -> Array | None:
+        r"""Return a number for each pair of transformations, equal if :math:`T_g^{-1} T_{g'}` is, or None.
 
-        For isometries T of which :math:`k_0` sees nothing, as it only looks at distances or inner products,
-        :math:`k_0(T_g x, T_{g'} z) = k_0(x, T_g^{-1} T_{g'} z)`. Which of these are the same move two pairs
-        of random patterns tell: equal moves have equal distances there, others almost surely have not.
+        If T are isometries and :math:`k_0` depends on distances or inner products alone, then
+        :math:`k_0(T_g x, T_{g'} z) = k_0(x, T_g^{-1} T_{g'} z)`. Two pairs of random rows identify equal
+        transformations: these give equal distances there, different ones almost surely do not.
         """
-        looks_at = self.base.depends_on
-        if looks_at == "entries" or not self.transform.isometric:
+        depends_on = self.base.depends_on
+        if depends_on == "entries" or not self.transform.isometric:
             return None
         orbits = self._orbit(np.random.default_rng(0).uniform(size=(4, d)))
         if not _constant(((orbits[0] - orbits[1]) ** 2).sum(axis=1)):
             raise InvalidInput(
-                f"{type(self).__name__}: the transform {self.transform!r} says that it is isometric, but its "
-                "moves change the distance between two patterns. Say isometric=False."
+                f"{type(self).__name__}: the transform {self.transform!r} has isometric=True, but it changes "
+                "the distance between two rows. Set isometric=False."
             )
-        if looks_at == "inner" and not _constant((orbits[0] * orbits[1]).sum(axis=1)):
-            return None  # it moves the origin
+        if depends_on == "inner" and not _constant((orbits[0] * orbits[1]).sum(axis=1)):
+            # The transformations change the origin.
+            return None
         values = [
-            P @ Q.T if looks_at == "inner" else cdist(P, Q, "sqeuclidean")
+            P @ Q.T if depends_on == "inner" else cdist(P, Q, "sqeuclidean")
             for P, Q in (orbits[:2], orbits[2:])
         ]
         groups = np.column_stack([_groups(value.ravel()) for value in values])
@@ -275,7 +286,7 @@ def _constant(values: Array) -> bool:
 
 
 def _groups(values: Array) -> Array:
-    """A number for each value, equal for those that differ by rounding only."""
+    """Return a number for each value, equal for values that differ only by rounding."""
     order = np.argsort(values)
     gaps = np.diff(values[order], prepend=values[order[0]]) > 1e-10 * np.abs(values).max()
     groups = np.empty(len(values), int)
