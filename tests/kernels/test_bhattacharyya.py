@@ -175,7 +175,7 @@ def test_bad_parameters_are_named(parameters, message):
         Bhattacharyya(**parameters)(sets_of([2, 3]))
 
 
-def test_sets_that_cannot_be_told_apart_in_floating_point_are_refused():
+def test_numerically_singular_sets_are_rejected():
     flat = np.outer(np.arange(12.0), [1e4, 1e4]).reshape(3, 4, 2)
     for base in (None, Linear()):
         with pytest.raises(InvalidInput, match=r"numerically singular.*larger eta"):

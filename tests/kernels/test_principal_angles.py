@@ -97,7 +97,7 @@ def test_a_ridge_shrinks_what_a_set_has_in_common_with_itself():
     assert np.linalg.eigvalsh(PrincipalAngles(ridge=ridge)(sets_of(60, 2, 3)))[0] > -1e-12
 
 
-def test_dependent_vectors_and_zeros_have_nothing_in_common_with_anyone():
+def test_dependent_vectors_and_zeros_have_similarity_zero():
     X = sets_of(3, 2, 4).copy()
     X[0, 1] = 2 * X[0, 0]
     X[1] = 0

@@ -44,7 +44,7 @@ def test_single_precision_is_not_taken_for_small_eigenvalues(images, beside):
     np.testing.assert_allclose(single.decision_function(X), double.decision_function(X), atol=tol)
 
 
-def test_clip_takes_the_spectrum_in_double(images):
+def test_clip_computes_the_spectrum_in_double_precision(images):
     X, _ = images
     kernels = (Jitter(RBF(0.5), Translation((3, 3)), psd="clip", precision=p) for p in ("single", "double"))
     single, double = (kernel.resolved(X)(X) for kernel in kernels)
@@ -97,11 +97,11 @@ def test_a_base_that_is_not_symmetric_stays_so(make, thetas):
     np.testing.assert_allclose(kernel(X), kernel(X, X.copy()), atol=1e-13)
 
 
-def test_sets_have_no_moves_of_rows():
+def test_set_kernels_are_rejected_as_base():
     sets = np.random.default_rng(0).normal(size=(6, 3, 2))
     with pytest.raises(InvalidType, match=r"HaarIntegration: base is Bhattacharyya.*between rows"):
         HaarIntegration(Bhattacharyya(), Reflection(1))(sets)
-    with pytest.raises(InvalidInput, match="combines a kernel between sets .* with a kernel between rows"):
+    with pytest.raises(InvalidInput, match=r"combines a kernel between sets .* with a kernel between rows"):
         PriorSVC(kernel=Bhattacharyya() + Linear()).fit(sets, [0, 1] * 3)
 
 
