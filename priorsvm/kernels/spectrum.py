@@ -12,7 +12,7 @@ from sklearn.utils import gen_batches
 
 from .._utils.arrays import Array, as_keys
 from ..errors import InvalidInput
-from ..function.decision import refuse_beyond_memory
+from ..function.memory import refuse_beyond_memory
 from .base import Definiteness, Kernel, diagonal
 
 # "clip" drops eigenvalues below this share of the largest: dividing by them would only amplify rounding

@@ -12,7 +12,7 @@ from scipy.linalg import cholesky, solve_triangular
 from .._utils.arrays import Array
 from .._utils.checks import is_number
 from ..errors import InvalidInput, KernelNotPSD
-from ..function.decision import refuse_beyond_memory
+from ..function.memory import refuse_beyond_memory
 from ..transforms.base import Transform
 from .base import Definiteness, Kernel, require_kernel
 from .tangent_distance import check_continuous

@@ -211,9 +211,8 @@ def test_the_corrected_kernel_gives_a_2_norm_model(psd, transform):
     raw = Jitter(RBF(gamma=0.2), transform)(X)
     raw = (raw + raw.T) / 2
     spectrum, U = np.linalg.eigh(raw)
-    corrected = (
-        (U * np.maximum(spectrum, 0)) @ U.T if psd == "clip" else raw - min(spectrum[0], 0) * np.eye(60)
-    )
+    clipped = (U * np.maximum(spectrum, 0)) @ U.T
+    corrected = clipped if psd == "clip" else raw - min(spectrum[0], 0) * np.eye(60)
     np.testing.assert_allclose(model.kernel_(X), corrected, rtol=0, atol=2e-3 * abs(spectrum[0]))
 
 

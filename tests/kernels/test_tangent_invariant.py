@@ -101,9 +101,7 @@ def test_bounds_of_the_base_hold():
     longest = np.sqrt(np.diagonal(kernel.slope_slope(Z, U, Z, U)))
     assert (longest <= kernel.derivative_bound(1, np.linalg.norm(Z, axis=1)) + 1e-12).all()
     K = kernel(np.vstack([Z, Z + 0.1 * U]))
-    displacement = np.sqrt(
-        np.maximum(np.diagonal(K)[:9] + np.diagonal(K)[9:] - 2 * np.diagonal(K[:9, 9:]), 0)
-    )
+    change = np.sqrt(np.maximum(np.diagonal(K)[:9] + np.diagonal(K)[9:] - 2 * np.diagonal(K[:9, 9:]), 0))
     assert (
         displacement <= kernel.displacement_bound(np.full(9, 0.1), np.linalg.norm(Z, axis=1)) + 1e-12
     ).all()
