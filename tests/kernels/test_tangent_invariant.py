@@ -102,9 +102,7 @@ def test_bounds_of_the_base_hold():
     assert (longest <= kernel.derivative_bound(1, np.linalg.norm(Z, axis=1)) + 1e-12).all()
     K = kernel(np.vstack([Z, Z + 0.1 * U]))
     change = np.sqrt(np.maximum(np.diagonal(K)[:9] + np.diagonal(K)[9:] - 2 * np.diagonal(K[:9, 9:]), 0))
-    assert (
-        displacement <= kernel.displacement_bound(np.full(9, 0.1), np.linalg.norm(Z, axis=1)) + 1e-12
-    ).all()
+    assert (change <= kernel.displacement_bound(np.full(9, 0.1), np.linalg.norm(Z, axis=1)) + 1e-12).all()
     assert not TangentInvariant(RBF(0.3) * RBF(0.1), Turn(), 1.0).resolved(X).has_derivative_bound
 
 
