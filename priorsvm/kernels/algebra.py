@@ -95,7 +95,8 @@ class _KernelList(Combination):
         Parameters
         ----------
         *kernels : Kernel
-            Terms or factors. The parts of a kernel of the same kind become parts of the new one.
+            Terms or factors. The parts of a sum become terms of a sum, the parts of a product factors of a
+            product.
 
         Returns
         -------

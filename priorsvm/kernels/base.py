@@ -1,9 +1,9 @@
 r"""Kernels: similarities :math:`k(x, z)` of two rows.
 
 A kernel returns matrices: ``k(A, B)[i, j]`` is :math:`k(a_i, b_j)`. Its properties describe it before any
-matrix is computed: whether it is positive definite (``definiteness``), whether it has derivatives
-(``has_slope``, ``has_slope_slope``, ``has_curve``), whether they are bounded (``has_derivative_bound``), and
-which part of the rows it depends on (``depends_on``).
+matrix is computed. ``definiteness`` states whether it is positive definite, and ``depends_on`` which part of
+the rows it depends on. ``has_slope``, ``has_slope_slope`` and ``has_curve`` state which derivatives it has,
+and ``has_derivative_bound`` whether they are bounded.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Kernel(BaseEstimator):
     :meth:`resolved`. Kernels add, multiply and scale: ``k1 + k2``, ``k1 * k2``, ``0.5 * k``.
 
     A kernel of your own defines ``_matrix(A, B)``, which receives checked float arrays of equal width. All
-    other hooks are optional: ``_diag``, the derivatives ``_slope``, ``_slope_slope`` and ``_curve``,
-    ``_derivative_bound`` (of a positive definite kernel), ``_check`` for the parameters, ``_rows`` for
-    samples that are not rows of a matrix, and ``definiteness``.
+    other hooks are optional: ``_diag``, the derivatives ``_slope``, ``_slope_slope`` and ``_curve``, and
+    ``_derivative_bound`` of a positive definite kernel. ``_check`` checks the parameters, ``_rows`` converts
+    samples that are not rows of a matrix, and ``definiteness`` states the definiteness.
 
     See Also
     --------
@@ -216,7 +216,7 @@ class Kernel(BaseEstimator):
         Raises
         ------
         MissingCapability
-            If the kernel has no such bound.
+            If the kernel has no bound on its derivatives.
         """
         self._check()
         self._require("derivative_bound")
@@ -455,7 +455,7 @@ class Kernel(BaseEstimator):
 def require_kernel(part: object, owner: Kernel) -> Kernel:
     """Return a part of a kernel, or raise InvalidType if it is not a Kernel."""
     if not isinstance(part, Kernel):
-        raise InvalidType(f"{type(owner).__name__}: {part!r} is not a Kernel; expected one such as RBF().")
+        raise InvalidType(f"{type(owner).__name__}: {part!r} is not a Kernel. Use a kernel such as RBF().")
     return part
 
 

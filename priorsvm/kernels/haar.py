@@ -46,9 +46,10 @@ class HaarIntegration(TransformedKernel):
     reduction : {"auto", "none"}, default="auto"
         ``"auto"`` applies the integral reduction wherever it is exact, ``"none"`` never.
     precision : {"double", "single"}, default="double"
-        Precision of inner products, for base kernels that are functions of inner products (RBF, Polynomial,
-        Linear, and their sums, products and multiples). ``"single"`` takes less than half the time. Its
-        errors are about 1e-6 in k and up to 1e-3 in f. All routes except LIBSVM use double precision.
+        Precision of inner products. It applies to base kernels that are functions of inner products: RBF,
+        Polynomial, Linear, and their sums, products and multiples. ``"single"`` takes less than half the
+        time. Its errors are about 1e-6 in k and up to 1e-3 in f. All routes except LIBSVM use double
+        precision.
     verbose : int, default=0
         1 shows a progress bar.
 

@@ -23,9 +23,9 @@ class Jitter(TransformedKernel, Spectral):
     RBF, k is the largest value over the orbit. With the identity alone it is the base kernel.
 
     In general it is not positive definite, since its distance violates the triangle inequality. Use
-    ``norm="l1"``, or ``norm="l2"`` with ``psd``. It is ``symmetric`` if the transformations are isometries,
-    the orbit contains the inverse of each transformation, and the base kernel depends on distances or inner
-    products alone. Otherwise exchanging x and z changes k.
+    ``norm="l1"``, or ``norm="l2"`` with ``psd``. It is ``symmetric`` under three conditions: the
+    transformations are isometries, the orbit contains their inverses, and the base kernel depends on
+    distances or inner products alone. Otherwise exchanging x and z changes k.
 
     Images are transformed on a canvas, as in :class:`HaarIntegration`, on which translations by whole pixels
     are isometries. New rows are transformed too.
@@ -39,10 +39,10 @@ class Jitter(TransformedKernel, Spectral):
     psd : {"clip", "shift"} or None, default=None
         Correction to a positive definite kernel; see :class:`Spectral`.
     precision : {"double", "single"}, default="double"
-        Precision of inner products, for base kernels that are functions of inner products (RBF, Polynomial,
-        Linear, and their sums, products and multiples). ``"single"`` takes half the time. Its errors are
-        about 1e-6 in k and up to 1e-3 in f. With ``psd`` and on all routes except LIBSVM, double precision is
-        used.
+        Precision of inner products. It applies to base kernels that are functions of inner products: RBF,
+        Polynomial, Linear, and their sums, products and multiples. ``"single"`` takes half the time. Its
+        errors are about 1e-6 in k and up to 1e-3 in f. With ``psd`` and on all routes except LIBSVM, double
+        precision is used.
     verbose : int, default=0
         1 shows a progress bar.
 

@@ -102,10 +102,10 @@ def resolve_kernel(
     Parameters
     ----------
     kernel : Kernel, str or callable
-        A name gives the kernel with the defaults of ``sklearn.svm.SVC`` (``"linear"``, ``"poly"`` or
-        ``"polynomial"``, ``"rbf"``, ``"sigmoid"``) or of ``sklearn.metrics.pairwise`` (``"laplacian"``,
-        ``"chi2"``, ``"additive_chi2"``, ``"cosine"``). A function of two matrices is wrapped in
-        :class:`FromCallable`.
+        The names ``"linear"``, ``"poly"`` or ``"polynomial"``, ``"rbf"`` and ``"sigmoid"`` give kernels with
+        the defaults of ``sklearn.svm.SVC``. The names ``"laplacian"``, ``"chi2"``, ``"additive_chi2"`` and
+        ``"cosine"`` give kernels with the defaults of ``sklearn.metrics.pairwise``. A function of two
+        matrices is wrapped in :class:`FromCallable`.
     n_features : int
         Number of features, which determines ``gamma="auto"`` if ``X`` is None.
     X : array of shape (n, n_features) or None, default=None

@@ -128,7 +128,8 @@ class TransformedKernel(Kernel):
             )
         if not isinstance(self.transform, Transform):
             raise InvalidType(
-                f"{name}: transform is {self.transform!r}; expected one such as Translation((16, 16))."
+                f"{name}: transform is {self.transform!r}; expected a Transform such as "
+                "Translation((16, 16))."
             )
         self._expect(
             isinstance(self.precision, str) and self.precision in PRECISIONS,

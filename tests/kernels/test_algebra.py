@@ -171,7 +171,7 @@ def test_resolved_reaches_every_part():
     ("call", "error", "message"),
     [
         (lambda k, X: Sum([])(X), InvalidInput, "Sum: kernels is empty; expected at least one kernel"),
-        (lambda k, X: Product([k, "rbf"])(X), InvalidType, "Product: 'rbf' is not a Kernel; expected one"),
+        (lambda k, X: Product([k, "rbf"])(X), InvalidType, "Product: 'rbf' is not a Kernel. Use a kernel"),
         (lambda k, X: Scaled("rbf", 2.0)(X), InvalidType, "Scaled: 'rbf' is not a Kernel"),
         (lambda k, X: Scaled(k, "2")(X), InvalidInput, "Scaled: factor is '2'; expected a finite number"),
         (lambda k, X: Scaled(k, np.nan)(X), InvalidInput, "Scaled: factor is nan; expected a finite number"),

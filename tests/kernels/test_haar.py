@@ -372,7 +372,7 @@ def test_with_a_region_and_costs_in_one_model():
     ("kernel", "error", "message"),
     [
         (HaarIntegration("rbf", Translation(SHAPE)), InvalidType, "base is 'rbf'; expected a Kernel such as"),
-        (HaarIntegration(RBF(1.0), "shift"), InvalidType, "transform is 'shift'; expected one such as Trans"),
+        (HaarIntegration(RBF(1.0), "shift"), InvalidType, "transform is 'shift'; expected a Transform such"),
         (HaarIntegration(RBF(1.0), FeatureDeletion(1)), InvalidInput, "FeatureDeletion has no finite orbit"),
         (
             HaarIntegration(RBF(1.0), Translation(SHAPE), "on"),
