@@ -365,7 +365,7 @@ def _opposed(live: Sequence[Asked]) -> list[tuple[Asked, Asked]]:
 
 def _common_place(up: Demand, down: Demand, sample: Sample) -> str | None:
     """Where two regions meet, in words; None if they do not."""
-    from ..knowledge.regions.sets import common_point, only_touch
+    from ..knowledge.regions.intersections import common_point, only_touch
 
     point = common_point(up.region, down.region)
     if point is None:
@@ -381,7 +381,7 @@ def _common_place(up: Demand, down: Demand, sample: Sample) -> str | None:
 
 def _way_down(up: Asked, down: Asked, slopes: list[Asked], sample: Sample, linear: bool) -> Any:
     """Blocks that forbid f to fall from a point of the one region to one of the other, and where; or None."""
-    from ..knowledge.regions.sets import joined
+    from ..knowledge.regions.intersections import joined
 
     def way(guides: list[Asked]) -> Any:
         along = np.array([demand.sign * np.asarray(demand.direction) for _, demand in guides])
@@ -428,7 +428,8 @@ def _everywhere(members: Sequence[Member], states: Mapping[str, Any], linear: bo
 
 def _common_box(guides: Sequence[Asked], linear: bool) -> BoxSet:
     """Where all of these slopes are held; those of a linear f are the same everywhere."""
-    from ..knowledge.regions.sets import BoxSet, everything
+    from ..knowledge.regions.intersections import everything
+    from ..knowledge.regions.sets import BoxSet
 
     boxes = [demand.region.box for _, demand in guides]
     if linear:
