@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from .._utils.arrays import Array
     from ..function.decision import Decision
-    from ..knowledge.regions.demand import Demand
+    from ..knowledge.regions.requirement import Requirement
     from ..knowledge.regions.sets import BoxSet
     from ..prior import Member
     from ..sample import Sample
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 Jacobian = dict["cp.Variable", "Callable[[Array], Array]"]
-Asked = tuple["Member", "Demand"]
+Asked = tuple["Member", "Requirement"]
 
 
 @dataclass(frozen=True)
@@ -363,7 +363,7 @@ def _opposed(live: Sequence[Asked]) -> list[tuple[Asked, Asked]]:
     return [(up, down) for up in ups for down in downs if up[1].h + down[1].h > 0]
 
 
-def _common_place(up: Demand, down: Demand, sample: Sample) -> str | None:
+def _common_place(up: Requirement, down: Requirement, sample: Sample) -> str | None:
     """Where two regions meet, in words; None if they do not."""
     from ..knowledge.regions.intersections import common_point, only_touch
 
@@ -421,7 +421,7 @@ def _everywhere(members: Sequence[Member], states: Mapping[str, Any], linear: bo
         (member, demand)
         for member in members
         if member.weight > 0 and isinstance(member.block, RegionKnowledge) and member.block.everywhere(linear)
-        for demand in states[member.name].demands
+        for demand in states[member.name].requirements
         if not callable(demand.h)
     ]
 
@@ -478,7 +478,7 @@ def refuse_impossible(
     for member, demand in regions:
         inside = points[demand.region.contains(points, 0.0)]
         if demand.direction is None and len(inside):
-            row = demand.expression(f, inside) >= demand.asked(inside)
+            row = demand.expression(f, inside) >= demand.threshold(inside)
             own.setdefault(member.name, []).append(row)
     blocks = _smallest(own, [], infeasible)
     if blocks:
