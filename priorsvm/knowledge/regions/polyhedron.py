@@ -49,8 +49,8 @@ class Polyhedron(RegionKnowledge):
         The margin must hold everywhere in the polyhedron.
     method : {"auto", "cuts", "points", "guaranteed", "kernelised"}, default="auto"
         Method on kernel models, see :class:`Box`. Linear models are exact. ``"kernelised"`` is the published
-        kernel form, for replication. It substitutes :math:`x = X^\top t` and constrains the coefficients t. On the
-        polyhedron f may have the wrong sign.
+        kernel form, for replication. It substitutes :math:`x = X^\top t` and constrains the coefficients t.
+        On the polyhedron f may have the wrong sign.
     within : str, dict or None, default=None
         None means the polyhedron as given. If it is unbounded, weights along its unbounded directions are
         forced to zero or to one sign, even if the block is soft. ``"data"`` closes open sides at the range of
