@@ -65,7 +65,7 @@ class RegionKnowledge(Knowledge):
         r"\zeta_l": r"\text{the slack of region } l",
         "c_l": r"\text{the centre of region } l",
         "r_l": r"\text{the half-widths of region } l",
-        "v": r"\text{variables, the absolute values of the weights}",
+        "v": r"\text{variables, upper bounds of the absolute weights}",
         "B_l": r"\text{with } d_l \text{ the inequalities } B_l x \le d_l \text{ of region } l",
         "u_l": r"\text{variables, the dual variables of these inequalities}",
         "z_l": r"\text{variables, the residuals}",
