@@ -12,7 +12,7 @@ from ..._utils.arrays import Array
 from ..._utils.checks import check_flag, check_nonnegative, is_whole
 from ..._utils.messages import warn
 from ...errors import AgainstData, FarFromData, InvalidInput
-from ...function.decision import FittedLinear
+from ...function.fitted import FittedLinear
 from ...sample import Sample
 from ..base import Context, Knowledge, Terms, Verdict
 from .cuts import Cuts
@@ -176,10 +176,6 @@ class RegionKnowledge(Knowledge):
     ) -> Array:
         return method.first_points(requirement, given, sample)
 
-    def centres(self, sample: Sample, state: Search) -> Array:
-        corners = [cover.corners[k] for cover, k in _covers(state)]
-        return np.vstack([np.empty((0, sample.X.shape[1])), *state.points, *corners])
-
     def build(self, f: Any, context: Context) -> Terms:
         import cvxpy as cp
 
@@ -191,11 +187,11 @@ class RegionKnowledge(Knowledge):
             if self.hard
             else cp.Variable(len(state.requirements), nonneg=True, name="zeta")
         )
-        if isinstance(self._method("coef" in f.has, state.requirements), Exact):
+        if isinstance(self._method(f.linear, state.requirements), Exact):
             constraints = exact_constraints(f, state.requirements, zeta)
         else:
             constraints = {"points": at_points(f, state, zeta)}
-            if any(chosen.any() for _, chosen in _covers(state)):
+            if any(chosen.any() for _, chosen in state.corners):
                 constraints["corners"] = at_corners(f, state, zeta)
         return Terms({} if self.hard else {"mu": cp.sum(zeta)}, constraints)
 
@@ -292,7 +288,3 @@ def _with_slack(formula: str, slack: str) -> str:
     term, _, sign = slack.partition(r",\;")
     whole = first + term + rest + (rf",\;{sign}" if sign else "")
     return whole.replace(r"\ge 0 - ", r"\ge -")
-
-
-def _covers(state: Search) -> list[tuple[Any, Array]]:
-    return state.corners

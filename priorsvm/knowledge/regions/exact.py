@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import block_diag
 
 from ..._utils.arrays import Array
-from ...function.decision import FittedLinear
+from ...function.fitted import FittedLinear
 from ...sample import Sample
 from .method import Method
 from .requirement import Requirement
@@ -71,7 +71,7 @@ def _boxes(f: Any, requirements: list[Requirement], signs: Array, required: Any)
     least = cp.multiply(signs, f(centre))
     if radius.any():
         v = cp.Variable(f.n_features, nonneg=True, name="v")
-        unit = 1.0 if f.features.scale is None else f.features.scale.width
+        unit = 1.0 if f.scale is None else f.scale.width
         constraints["size"] = cp.hstack([f.c, -f.c]) <= cp.hstack([v, v])
         least = least - (radius / unit) @ v
     constraints = {"box": least >= required, **constraints}
@@ -85,7 +85,7 @@ def _boxes(f: Any, requirements: list[Requirement], signs: Array, required: Any)
 
 def in_model_units(f: Any, B: Array, d: Array, normed: bool = True) -> tuple[Array, Array]:
     """Return B and d of ``B x <= d`` for x in the units of the model, with rows of length one if normed."""
-    scale = f.features.scale
+    scale = f.scale
     if scale is not None:
         d = d - B @ scale.shift
         B = B * scale.width
@@ -119,7 +119,7 @@ def _ellipsoids(f: Any, requirements: list[Requirement], signs: Array, required:
 
     regions: Any = [r.region for r in requirements]
     width = max(region.A.shape[1] for region in regions)
-    unit = 1.0 if f.features.scale is None else f.features.scale.width
+    unit = 1.0 if f.scale is None else f.scale.width
     factors = [np.pad(region.A.T / unit, ((0, width - region.A.shape[1]), (0, 0))) for region in regions]
     centres = np.array([region.centre for region in regions])
     stacked = cp.reshape(np.vstack(factors) @ f.c, (width, len(regions)), order="F")

@@ -39,14 +39,14 @@ def kernelised_constraints(
     r"""Return eqs. (50)-(52): :math:`K(X, B)u + s\,(f(X) - b) = 0`, :math:`d^\top u - s b + 1 \le \zeta`."""
     import cvxpy as cp
 
-    inner = X if f.features.scale is None else f.features.scale.points(X)
+    inner = X if f.scale is None else f.scale.points(X)
     duals = []
     values = []
     for requirement, sign in zip(requirements, signs, strict=True):
         region: Any = requirement.region
         B, d = in_model_units(f, region.B, region.d, normed=False)
         u = cp.Variable(len(B), nonneg=True, name="u")
-        duals.append(f.features.kernel(inner, B) @ u + sign * (f(X) - f.b))
+        duals.append(f.spec.kernel(inner, B) @ u + sign * (f(X) - f.b))
         values.append(sign * f.b - d @ u)
     value = {"value": cp.hstack(values) >= required}
     dual = cp.hstack(duals)

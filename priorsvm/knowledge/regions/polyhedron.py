@@ -154,7 +154,7 @@ class Polyhedron(RegionKnowledge):
         return [Requirement(region, sign) for region, sign in zip(regions, signs, strict=True)]
 
     def build(self, f: Any, context: Context) -> Terms:
-        linear = "coef" in f.has
+        linear = f.linear
         if self.mu_residual is None and (linear or self.method != "kernelised"):
             return super().build(f, context)
         return self._by_duality(f, context, linear)

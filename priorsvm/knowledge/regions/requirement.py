@@ -43,8 +43,15 @@ class Requirement:
         return None if self.direction is None else np.broadcast_to(self.direction, Z.shape)
 
     def expression(self, f: Any, Z: Array) -> Any:
-        """Return s Lf(Z) as a cvxpy expression."""
-        return self.sign * (f(Z) if self.direction is None else f.slope(Z, self.along(Z)))
+        """Return s Lf(Z) as a cvxpy expression.
+
+        With slopes f expands over the points, not over the slopes. This is not exact on a kernel model, and
+        far less expensive: points are shared by all directions.
+        """
+        if self.direction is None:
+            return self.sign * f(Z)
+        f.span(Z)
+        return self.sign * f.slope(Z, self.along(Z), spans=False)
 
     def value(self, f: Any, Z: Array) -> Array:
         """Return s Lf(Z) of a fitted f."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._utils.arrays import Array
 from ..._utils.progress import progress
-from ...function.decision import FittedLinear
+from ...function.fitted import FittedLinear
 from ..base import Context, Verdict
 from .exact import least_value
 from .minimum import has_bound, proven_minimum

@@ -6,7 +6,7 @@ from scipy.optimize import linprog
 from sklearn.metrics.pairwise import rbf_kernel
 
 from priorsvm import RBF, Polynomial, PriorSVC
-from priorsvm.function.decision import Scale
+from priorsvm.function.scale import Scale
 from priorsvm.knowledge.regions.cover import Boxes, Cover, Simplices, first_cells, interpolation_error
 from priorsvm.knowledge.regions.minimum import Corners, Expansion, minimum
 from priorsvm.knowledge.regions.sets import BoxSet, EllipsoidSet, PolyhedronSet
