@@ -12,7 +12,6 @@ from ..._utils.arrays import Array
 from ..._utils.checks import check_flag, check_nonnegative, is_whole
 from ..._utils.messages import warn
 from ...errors import AgainstData, FarFromData, InvalidInput
-from ...function.fitted import FittedLinear
 from ...sample import Sample
 from ..base import Context, Knowledge, Terms, Verdict
 from .cuts import Cuts
@@ -198,12 +197,12 @@ class RegionKnowledge(Knowledge):
     def refine(self, f: Any, context: Context) -> Search | None:
         if not context.state.requirements:
             return None
-        return self._method(isinstance(f, FittedLinear), context.state.requirements).refine(f, context)
+        return self._method(f.linear, context.state.requirements).refine(f, context)
 
     def settle(self, f: Any, context: Context) -> Search | None:
         if not context.state.requirements:
             return None
-        return self._method(isinstance(f, FittedLinear), context.state.requirements).settle(f, context)
+        return self._method(f.linear, context.state.requirements).settle(f, context)
 
     def relax(self, state: Search, sample: Sample) -> Search | None:
         return self._method(False, state.requirements).relax(state, sample)
@@ -214,7 +213,7 @@ class RegionKnowledge(Knowledge):
         state: Search = context.state
         if not state.requirements:
             return Verdict(None, asked="nothing of this class")
-        method = self._method(isinstance(f, FittedLinear), state.requirements)
+        method = self._method(f.linear, state.requirements)
         tol = max(context.tol, method.accepted)
         sample = self._named(context.sample)
         verdicts = [
@@ -242,7 +241,7 @@ class RegionKnowledge(Knowledge):
         """Return the range over which the worst requirement was checked, and counts of rows inside."""
         sample = self._named(context.sample)
         slope = worst.direction is not None
-        constant = slope and isinstance(f, FittedLinear)
+        constant = slope and f.linear
         over = ""
         if not constant and (slope or names_class(worst, sample)):
             over = checked_range(worst.region, sample, "" if slope else "any ")

@@ -9,7 +9,6 @@ import numpy as np
 
 from ..._utils.arrays import Array
 from ..._utils.progress import progress
-from ...function.fitted import FittedLinear
 from ..base import Context, Verdict
 from .exact import least_value
 from .minimum import has_bound, proven_minimum
@@ -45,7 +44,7 @@ def verdict_on(
     context : Context
         Its ``tol`` is the accepted violation in closed form, its ``max_cells`` the limit of a proof.
     """
-    if isinstance(f, FittedLinear) and requirement.exact_on_linear:
+    if f.linear and requirement.exact_on_linear:
         least, where = least_value(f, requirement)
         excess = least - requirement.h
         violated = bool(excess < -context.tol)
