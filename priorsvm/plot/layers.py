@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._utils.arrays import Array
-from ..knowledge.regions.base import Search
+from ..knowledge.regions.search import Search
 from ..knowledge.regions.sets import EllipsoidSet, LevelSet
 from ..knowledge.worst_case.base import WorstCase
 from ..knowledge.worst_case.invariant_loss import Columns
@@ -89,7 +89,7 @@ def demanded(scene: Scene) -> list[tuple[str, bool, int | None, Any]]:
             if isinstance(state, Search):
                 found += [
                     (name, block.hard, scene.side(machine, demand.sign), demand.region)
-                    for demand in state.demands
+                    for demand in state.requirements
                     if demand.direction is None and scene.shown(machine, demand.sign)
                 ]
     return found
