@@ -4,8 +4,8 @@ r"""One model of all classes: a function for each class, and a loss over transfo
           f_{y_i}(T_\theta x_i) - f_k(T_\theta x_i) \ge \Delta(y_i, k, \theta)\,\rho_i - \xi_i
           \quad\text{for all } \theta,\; k \ne y_i ,
 
-or with slack scaling :math:`\Delta\,(\rho_i - f_{y_i} + f_k) \le \xi_i`. There is no bias. The problem is solved by
-column generation.
+or with slack scaling :math:`\Delta\,(\rho_i - f_{y_i} + f_k) \le \xi_i`. There is no bias. The problem is
+solved by column generation.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class JointMachine(Machine):
         loss = self.loss
         required, found = loss.worst(self.f, self.states["joint"])
         text = (
-            f"f_y - f_k >= Delta rho - xi for every transformation of {len(loss.active)} rows and every other "
-            "class k"
+            f"f_y - f_k >= Delta rho - xi for every transformation of {len(loss.active)} rows "
+            "and every other class k"
         )
         tol = max(10 * self.spec.tol, 1e-5)
         assert self.shared_slack is not None

@@ -1,7 +1,7 @@
 r"""The restricted problem of the joint model: its dual by the grouped method, and the problem in CVXPY.
 
-In the dual :math:`Q_{pq} = k(x_p, x_q)\, (e_{y_p} - e_{k_p})^\top (e_{y_q} - e_{k_q})`, and the columns of a row
-share its bound.
+In the dual :math:`Q_{pq} = k(x_p, x_q)\, (e_{y_p} - e_{k_p})^\top (e_{y_q} - e_{k_q})`, and the columns of
+a row share its bound.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 r"""Worst-case points of a fitted model, and the helper that worst-case blocks share.
 
-These blocks constrain the slack of each row, :math:`y_i f(x) \ge \rho_i - \xi_i` for all possible x of the row.
-So the loss is a supremum, and nothing is counted twice.
+These blocks constrain the slack of each row, :math:`y_i f(x) \ge \rho_i - \xi_i` for all possible x of the
+row. So the loss is a supremum, and nothing is counted twice.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class WorstCase:
 
     .. math:: w = \sum_k a_k y_k x_k
 
-    over these points, in the units of the model. Virtual support vectors would have to be these points. The sum
-    does not hold for trajectories of several parameters in a span, whose constraints are slightly stronger than
-    those of any points.
+    over these points, in the units of the model. Virtual support vectors would have to be these points. The
+    sum does not hold for trajectories of several parameters in a span, whose constraints are slightly
+    stronger than those of any points.
 
     Attributes
     ----------
@@ -49,8 +49,8 @@ class WorstCase:
     thetas : (m,) array, (m, q) array or None
         The parameters of the transformation, if the block has any.
     errors : (n,) array or None
-        For trajectories: the largest distance between f and its polynomial along the trajectory of each training
-        row; NaN for a row without a cost.
+        For trajectories: the largest distance between f and its polynomial along the trajectory of each
+        training row; NaN for a row without a cost.
 
     See Also
     --------

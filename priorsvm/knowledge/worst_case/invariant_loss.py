@@ -36,11 +36,11 @@ class InvariantLoss(OrbitLoss, Knowledge):
     .. math:: \xi_i = \sup_\theta \left[\Delta(\theta)\,\rho_i - y_i f(T_\theta x_i)\right]_+
               \quad\text{or}\quad \sup_\theta \Delta(\theta) \left[\rho_i - y_i f(T_\theta x_i)\right]_+ ,
 
-    the first with ``scaling="margin"``, the second with ``"slack"``. Use it if the class of a row is the same
-    under every transformation. :class:`VirtualSamples` sums the loss over the orbit of a row, and this block
-    takes the largest. So a row counts once, and few members of few orbits are active. Column generation finds
-    them: solve the problem, search the worst members, add them, and repeat until the bounds in ``history_`` meet
-    to ``tol``. The result is exact on linear and kernel models.
+    the first with ``scaling="margin"``, the second with ``"slack"``. Use it if the class of a row is the
+    same under every transformation. :class:`VirtualSamples` sums the loss over the orbit of a row, and this
+    block takes the largest. So a row counts once, and few members of few orbits are active. Column
+    generation finds them: solve the problem, search the worst members, add them, and repeat until the
+    bounds in ``history_`` meet to ``tol``. The result is exact on linear and kernel models.
 
     Parameters
     ----------

@@ -96,7 +96,7 @@ def next_between(loss: OrbitLoss, transform: Transform, f: Any, context: Context
     top, estimate = _parabola_tops(thetas, neighbours, required)
     negligible = Shortage.of(context, estimate).negligible
     near = np.flatnonzero(estimate - context.slack > negligible)
-    # A top is an estimate: f is evaluated there and at the best point of the grid, and the worse one is added.
+    # A top is an estimate, so f is evaluated there and at the best point of the grid. The worse one is added.
     at_top, slack_at_top = _transformed(loss, transform, f, context, near, top[near])
     best = thetas[np.argmax(required[near], axis=1)]
     on_grid, slack_on_grid = _transformed(loss, transform, f, context, near, best)
@@ -162,7 +162,7 @@ def _subdivided(values: Array, steps: int) -> Array:
 
 
 def _parabola_tops(thetas: Array, neighbours: Array, heights: Array) -> tuple[Array, Array]:
-    """Return for each row the highest top of a parabola through a point and its neighbours, and its height."""
+    """Return for each row the highest top of a parabola through a point and its neighbours, and the height."""
     before, after = neighbours.T
     left = heights[:, before]
     right = heights[:, after]

@@ -1,7 +1,7 @@
 r"""The interface between a block whose loss is the worst over orbits and the routes that solve it.
 
-The orbit of a row is the row and all its transformed copies. The routes COLUMNS and PEGASOS and the joint model
-of all classes solve the problem of any block with this interface.
+The orbit of a row is the row and all its transformed copies. The routes COLUMNS and PEGASOS and the joint
+model of all classes solve the problem of any block with this interface.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ class OrbitLoss:
     .. math:: \xi_i = \sup_\theta \left[\Delta(\theta)\,\rho_i - y_i f(T_\theta x_i)\right]_+
               \quad\text{or}\quad \sup_\theta \Delta(\theta) \left[\rho_i - y_i f(T_\theta x_i)\right]_+ ,
 
-    the first with ``scaling="margin"``, the second with ``"slack"``. The defaults describe the hinge loss: the
-    orbit of a row contains the row alone. A block inherits from this class and from
+    the first with ``scaling="margin"``, the second with ``"slack"``. The defaults describe the hinge loss:
+    the orbit of a row contains the row alone. A block inherits from this class and from
     :class:`~priorsvm.Knowledge`, and overrides what differs.
 
     - COLUMNS uses ``has_columns``, ``columns`` and ``scaling``. The dual variables of the columns are stored
       under ``column_label``, the label of the constraint in ``build``.
     - PEGASOS uses ``worst_copies``, if ``streamed`` is true.
-    - The joint model uses ``theta_grid``, ``orbit``, ``demand``, ``worst_copies``, ``scaling``, ``confusions``
-      and ``check_classes``. The dual variables are stored under ``joint_label``.
+    - The joint model uses ``theta_grid``, ``orbit``, ``demand``, ``worst_copies``, ``scaling``,
+      ``confusions`` and ``check_classes``. The dual variables are stored under ``joint_label``.
 
     Attributes
     ----------

@@ -4,8 +4,8 @@ r"""An interior-point method for the dual of an SVM whose rows form groups that 
           \alpha \ge 0, \quad \sum_{k \in i} g_k \alpha_k \le C_i, \quad y^\top \alpha = 0 .
 
 The dual variable of the sum over group i is its slack :math:`\xi_i`. The dual variable of
-:math:`y^\top\alpha = 0` is the bias. Each step takes one dense Cholesky factorisation, for Mehrotra's predictor
-and corrector.
+:math:`y^\top\alpha = 0` is the bias. Each step takes one dense Cholesky factorisation, for Mehrotra's
+predictor and corrector.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def solve_grouped(
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """The variables, their bounds' slacks s, and the dual variables z, xi, b; or a direction in all of these."""
+    """A point, or a direction: alpha, the slacks s of the bounds, and the dual variables z, xi and b."""
 
     alpha: Array
     s: Array
@@ -136,7 +136,7 @@ class _Point:
 
 @dataclass(frozen=True, eq=False)
 class _Residuals:
-    """Residuals of the optimality conditions, mean complementarity, gap, and the largest relative residual."""
+    """Residuals of the optimality conditions; ``mu`` is the mean complementarity, ``worst`` the largest."""
 
     dual: Array
     primal: Array
@@ -147,7 +147,7 @@ class _Residuals:
 
 
 class _Problem:
-    """The dual, scaled so that its variables are at most 1."""
+    """The dual, with variables scaled to at most 1."""
 
     def __init__(
         self, Q: Array, delta: Array, group: Array, limit: Array, y: Array | None, share: Array | None

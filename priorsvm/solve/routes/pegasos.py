@@ -3,11 +3,11 @@ r"""The route PEGASOS: stochastic subgradients for a loss over orbits, on linear
 .. math:: J(w) = \tfrac12\|w\|^2
           + \min_b \sum_i C_i \max_\theta [\Delta(\theta)\,\rho_i - y_i (w^\top T_\theta x_i + b)]_+
 
-Step t moves w by 1/t of the way to :math:`K \sum_{i \in B} a_i y_i T_{\theta_i} x_i`. B is one of K batches and
-:math:`\theta_i` the worst transformation of row i. The numbers :math:`0 \le a_i \le C_i` with
-:math:`\sum a_i y_i = 0` are the dual variables of the batch at its own best b. After whole passes w is therefore
-:math:`\sum \alpha_i y_i T x_i` with feasible dual variables. The dual objective there is a lower bound on the
-optimum.
+Step t moves w by 1/t of the way to :math:`K \sum_{i \in B} a_i y_i T_{\theta_i} x_i`. B is one of K batches
+and :math:`\theta_i` the worst transformation of row i. The numbers :math:`0 \le a_i \le C_i` with
+:math:`\sum a_i y_i = 0` are the dual variables of the batch at its own best b. After whole passes w is
+therefore :math:`\sum \alpha_i y_i T x_i` with feasible dual variables. The dual objective there is a lower
+bound on the optimum.
 
 References
 ----------
@@ -119,7 +119,7 @@ class _Streamed:
         self.count = -(-len(self.active) // batch)
 
     def worst(self, w: Array, rows: Array) -> tuple[Array, Any, Array]:
-        """Return the rows, training rows first, their worst copies in the model's units, and their margins."""
+        """Return the rows, training rows first, their worst copies in the model's units, and the margins."""
         sample = self.sample
         train = rows[rows < sample.n_train]
         rest = rows[rows >= sample.n_train]
@@ -201,8 +201,8 @@ class _Iterate:
 def best_bias(required: Array, y: Array, C: Array) -> tuple[float, Array]:
     r"""Return the b of least :math:`\sum_i C_i [r_i - y_i b]_+`, and the dual variables there.
 
-    The slope of the sum starts at minus the cost of class +1 and grows by C at each :math:`b = y_i r_i`. Where it
-    changes sign, the rows with their kink there take the rest of the balance.
+    The slope of the sum starts at minus the cost of class +1 and grows by C at each :math:`b = y_i r_i`.
+    Where it changes sign, the rows with their kink there take the rest of the balance.
     """
     kinks = y * required
     order = np.argsort(kinks, kind="stable")
