@@ -162,7 +162,7 @@ def _subdivided(values: Array, steps: int) -> Array:
 
 
 def _parabola_tops(thetas: Array, neighbours: Array, heights: Array) -> tuple[Array, Array]:
-    """Return for each row the highest top of a parabola through a point and its neighbours, and the height."""
+    """Return for each row the highest top of a parabola through neighbouring points, and its height."""
     before, after = neighbours.T
     left = heights[:, before]
     right = heights[:, after]
