@@ -124,7 +124,7 @@ class _Generated:
 
 
 def _generate_columns(loss: JointLoss, max_rounds: int, bar: Any) -> _Generated:
-    """Solve, search the worst column of each row, add it, and repeat."""
+    """Repeat the solve and the search for the worst column of each row, until the bounds meet."""
     tol = loss.spec.tol
     total = float(loss.bound.sum())
     zero = JointFunction(loss.spec, loss.sample.X[:0], np.zeros((0, len(loss.sample.classes))))

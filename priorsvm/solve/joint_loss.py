@@ -19,12 +19,11 @@ from .._utils.arrays import Array, stack
 from .._utils.parallel import over_rows
 from ..errors import InvalidInput
 from ..knowledge.worst_case.orbit_columns import OrbitColumns
-from ..knowledge.worst_case.orbit_loss import OrbitLoss
+from ..knowledge.worst_case.orbit_loss import OrbitLoss, orbit_losses
 from ..prior import Member
 from ..sample import Sample
 from ..spec import Spec
 from .joint_function import JointFunction
-from .routes.columns import orbit_losses
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

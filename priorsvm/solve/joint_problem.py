@@ -15,8 +15,7 @@ from ..errors import SolverFailed
 from ..function.decision import FactorMap, LinearMap, refuse_beyond_memory, require_psd
 from .joint_function import JointFunction
 from .joint_loss import JointColumns, JointLoss
-from .methods.grouped import solve_grouped
-from .routes.columns import ROUNDING
+from .methods.grouped import solve_grouped, without_rounding
 
 
 def solve_restricted(loss: JointLoss, state: JointColumns) -> tuple[JointFunction, Array, float]:
@@ -41,7 +40,7 @@ def solve_restricted(loss: JointLoss, state: JointColumns) -> tuple[JointFunctio
         alpha = solve_grouped(Q, delta, state.rows, loss.bound, None, share, min(1e-9, 1e-2 * spec.tol)).alpha
     except SolverFailed:  # Clarabel is slower and more robust
         alpha = JointCompiled(loss, state).solve_dual()
-    alpha = np.where(alpha > ROUNDING * alpha.max(), alpha, 0.0)
+    alpha = without_rounding(alpha)
     used = np.flatnonzero(alpha)
     f = JointFunction(spec, state.points[used], alpha[used, None] * signs[used])
     return f, alpha, float(delta @ alpha) - 0.5 * float(alpha @ Q @ alpha)

@@ -6,6 +6,7 @@ model of all classes solve the problem of any block with this interface.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -156,3 +157,8 @@ class OrbitLoss:
             Row: the true class. Column: the predicted class.
         """
         return np.ones((len(sample.classes), len(sample.classes)))
+
+
+def orbit_losses(members: Iterable[Any]) -> list[Any]:
+    """Return the members of a prior that are losses over orbits and have a positive weight."""
+    return [member for member in members if member.weight > 0 and isinstance(member.block, OrbitLoss)]

@@ -18,6 +18,9 @@ from scipy.linalg import cho_factor, cho_solve
 from ..._utils.arrays import Array
 from ...errors import SolverFailed
 
+# Dual variables below this share of the largest are zeros of an interior-point method.
+ROUNDING = 1e-12
+
 # The share of the step to the boundary that is taken.
 DAMPING = 0.995
 
@@ -258,6 +261,11 @@ class _NewtonSystem:
         z = inner - point.z / point.alpha * alpha
         xi = outer - point.xi / point.s * s
         return _Point(alpha, s, z, xi, b)
+
+
+def without_rounding(alpha: Array) -> Array:
+    """Return the variables with zeros in place of rounding."""
+    return np.where(alpha > ROUNDING * alpha.max(), alpha, 0.0)
 
 
 def pairs_of_groups(group: Array) -> tuple[Array, Array]:

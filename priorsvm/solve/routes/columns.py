@@ -23,19 +23,16 @@ from ..._utils.arrays import Array, products, stack
 from ..._utils.cache import Cache
 from ...function.decision import FittedKernel, LinearMap, refuse_beyond_memory, require_psd
 from ...knowledge.worst_case.orbit_columns import OrbitColumns
-from ...knowledge.worst_case.orbit_loss import OrbitLoss
+from ...knowledge.worst_case.orbit_loss import OrbitLoss, orbit_losses
 from ...prior import Member
 from ...problem.diagnose import Residuals
 from ...sample import Sample
 from ...spec import Spec
-from ..methods.grouped import solve_grouped
+from ..methods.grouped import solve_grouped, without_rounding
 from ..solvers import Outcome
 
 # "auto" solves a linear model with fewer features than this, or than rows, by Clarabel.
 NARROW = 200
-
-# Dual variables below this share of the largest are zeros of an interior-point method.
-ROUNDING = 1e-12
 
 # Inactive rows are left out if at most this share of the points remains: if some must return, the problem is
 # solved twice.
@@ -71,11 +68,6 @@ class ColumnsSolution:
     slack: Array
     scores: Array | None
     outcome: Outcome
-
-
-def orbit_losses(members: Sequence[Member]) -> list[Member]:
-    """Return the blocks of positive weight whose loss is the worst over orbits."""
-    return [m for m in members if m.weight > 0 and isinstance(m.block, OrbitLoss)]
 
 
 def obstacle(spec: Spec, members: Sequence[Member], sample: Sample) -> str | None:
@@ -298,7 +290,7 @@ def _solve_active(dual: _Dual, tol: float) -> _Answer:
         seconds = seconds + time.perf_counter() - before
         steps = steps + found.steps
         alpha = np.zeros(len(y))
-        alpha[k] = np.where(found.alpha > ROUNDING * found.alpha.max(), found.alpha, 0.0)
+        alpha[k] = without_rounding(found.alpha)
         spread = np.bincount(dual.place, alpha * y, minlength=len(dual.K))
         scores = dual.K @ spread
         required = (delta - y * (scores[dual.place] + found.bias)) / dual.share

@@ -59,7 +59,7 @@ class PegasosSolution:
 def solve(
     spec: Spec, block: OrbitLoss, sample: Sample, options: dict[str, Any], passes: int, bar: Any
 ) -> PegasosSolution:
-    """Pass through the rows until the bounds meet to ``spec.tol``, at most ``passes`` times."""
+    """Run passes through the rows until the bounds meet to ``spec.tol``, at most ``passes`` times."""
     problem = _Streamed(spec, block, sample, _batch_size(options))
     rng = np.random.default_rng(sample.seed)
     iterate = _Iterate(np.zeros(sample.X.shape[1]), np.zeros(len(sample)))
