@@ -11,7 +11,7 @@ from .._utils.arrays import Array
 from ..knowledge.regions.search import Search
 from ..knowledge.regions.sets import EllipsoidSet, LevelSet
 from ..knowledge.worst_case.base import WorstCase
-from ..knowledge.worst_case.invariant_loss import Columns
+from ..knowledge.worst_case.orbit_columns import OrbitColumns
 from ..knowledge.worst_case.trajectories import Path, Trajectories, moved_along
 from ..knowledge.worst_case.uncertain_samples import EllipsoidalKnowledge
 from ..solve.machine import Machine
@@ -240,7 +240,7 @@ def draw_moves(scene: Scene) -> None:
     machine = scene.machines[0]
     classes = scene.row_classes()
     for name, _, state in live(machine):
-        if not isinstance(state, Columns) or state.orbit is None or state.orbit[..., 0].size > DOTS:
+        if not isinstance(state, OrbitColumns) or state.orbit is None or state.orbit[..., 0].size > DOTS:
             continue
         for side in np.unique(classes):
             x0, x1 = scene.plane.project(state.orbit[classes == side, 1:]).reshape(-1, 2).T
