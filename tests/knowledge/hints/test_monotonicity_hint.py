@@ -158,7 +158,7 @@ def test_speaks_to_the_machine_of_its_class_only(three):
 
 
 def test_needs_a_label_beyond_two_classes(three):
-    with pytest.raises(InvalidInput, match=r"'monotonicity_hint'.*3 classes.*give label=<class>"):
+    with pytest.raises(InvalidInput, match=r"'monotonicity_hint'.*3 classes.*label=<class>"):
         PriorSVC(MonotonicityHint({0: 1})).fit(*three)
 
 

@@ -291,13 +291,13 @@ def test_laws_hold():
 @pytest.mark.parametrize(
     ("block", "machine", "error", "message"),
     [
-        (RowPermutations((3, 2)), {}, InvalidInput, r"shape \(3, 2\) means 6 numbers in a sample"),
+        (RowPermutations((3, 2)), {}, InvalidInput, r"shape \(3, 2\) has 6 entries, but X has"),
         (RowPermutations(8), {}, InvalidInput, r"shape must be \(rows, columns\) of a matrix, got 8"),
         (RowPermutations((2.0, 4)), {}, InvalidInput, r"got \(2.0, 4\)"),
         (RowPermutations((-2, -4)), {}, InvalidInput, r"got \(-2, -4\)"),
         (RowPermutations((4, 2), rho=-1), {}, InvalidInput, "rho must be a nonnegative number, got -1"),
         (RowPermutations((4, 2), initial="any"), {}, InvalidInput, "initial must be .* got 'any'"),
-        (RowPermutations((4, 2)), {"kernel": "rbf"}, MissingCapability, r"linear machine.*RBF\(gamma"),
+        (RowPermutations((4, 2)), {"kernel": "rbf"}, MissingCapability, r"linear model.*RBF\(gamma"),
         (RowPermutations((4, 2)), {"kernel": Bhattacharyya(1.0)}, InvalidInput, "X must be a list of"),
         (0.5 * RowPermutations((4, 2)), {}, InvalidInput, "no outer weight can scale"),
         (RowPermutations((4, 2)), {"multi_class": "joint"}, MissingCapability, "multi_class='joint'"),

@@ -247,10 +247,10 @@ def test_findings_and_report_say_whose_count_it_was(data, new, three):
     X, y = data
     words = np.where(y == 1, "low risk", "high risk")
     model = PriorSVC(Transductive(new, n_positive=20)).fit(X, words)
-    assert model.findings_["transductive"] == "20 of 50 taken for 'low risk', 30 for 'high risk'"
-    assert "transductive: 20 of 50 taken for 'low risk'" in str(model.report_)
+    assert model.findings_["transductive"] == "20 of 50 rows labelled 'low risk', 30 labelled 'high risk'"
+    assert "transductive: 20 of 50 rows labelled 'low risk'" in str(model.report_)
     several = PriorSVC(Transductive(three[0][::6], n_positive={"a": 2, "b": 3, "c": 5})).fit(*three)
-    assert several.findings_[1]["transductive"] == "3 of 10 taken for 'b', 7 for others"
+    assert several.findings_[1]["transductive"] == "3 of 10 rows labelled 'b', 7 labelled otherwise"
     assert PriorSVC(Transductive(new, cost=0.0)).fit(X, y).findings_ == {}
 
 
@@ -267,8 +267,8 @@ def test_report_says_that_the_answer_is_local(data, new):
         ({"n_positive": True}, "whole number from 0 to 50 .*, got True"),
         ({"n_positive": {7: 3}}, "label 7 is not among the classes"),
         ({"n_positive": {0: 51}}, "whole number from 0 to 50 .*, got 51"),
-        ({"n_positive": {0: 3, 1: 46}}, "must share out all 50 samples"),
-        ({"n_positive": {}}, "the count of one class is enough"),
+        ({"n_positive": {0: 3, 1: 46}}, "must sum to 50"),
+        ({"n_positive": {}}, "The count of one class is enough"),
         ({"cost": -1.0}, r"cost must be a nonnegative number, got -1\.0"),
         ({"X": np.zeros((3, 2))}, r"X has shape \(3, 2\), expected \(n, 3\)"),
     ],
@@ -279,7 +279,7 @@ def test_bad_arguments_are_named(data, new, arguments, message):
 
 
 def test_one_number_is_ambiguous_for_several_classes(three):
-    with pytest.raises(InvalidInput, match="n_positive=3 is ambiguous for 3 classes: give a dict"):
+    with pytest.raises(InvalidInput, match="n_positive=3 is ambiguous for 3 classes. Give a dict"):
         PriorSVC(Transductive(three[0], n_positive=3)).fit(*three)
 
 
