@@ -11,9 +11,9 @@ from .._utils.arrays import Array
 from ..knowledge.regions.base import Search
 from ..knowledge.regions.sets import EllipsoidSet, LevelSet
 from ..knowledge.worst_case.base import WorstCase
+from ..knowledge.worst_case.ellipsoidal import EllipsoidalKnowledge
 from ..knowledge.worst_case.invariant_loss import Columns
 from ..knowledge.worst_case.trajectories import Path, Trajectories, moved_along
-from ..knowledge.worst_case.uncertain_samples import EllipsoidalKnowledge
 from ..solve.machine import Machine
 from .geometry import Plane, Window, cut, ellipse, mesh, polygon
 from .style import BEHIND, COLOURS, GREY, HATCHES, MARKERS, cycled, line

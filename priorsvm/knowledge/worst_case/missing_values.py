@@ -12,8 +12,9 @@ from ..._utils.arrays import Array
 from ..._utils.checks import check_flag, is_number
 from ...errors import InvalidInput
 from ...sample import Sample
+from .ellipsoidal import EllipsoidalKnowledge
 from .gaussian import Gaussian
-from .uncertain_samples import EllipsoidalKnowledge, Spread
+from .spread import Spread
 
 
 @dataclass(frozen=True, eq=False)
