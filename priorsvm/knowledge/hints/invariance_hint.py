@@ -55,7 +55,7 @@ class InvarianceHint(Knowledge):
         "equal": r"f(T_\theta x_i) = f(x_i)",
     }
     letters: ClassVar[dict[str, str]] = {
-        r"T_\theta": r"\text{the transformation with parameter } \theta",
+        r"T_\theta": r"\text{the transformation with parameters } \theta",
         "M": r"\text{the number of transformed rows}",
     }
 

@@ -1,4 +1,4 @@
-r"""What the blocks share whose rows are ellipsoids."""
+r"""Base class of the blocks in which each row is an ellipsoid."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ from ..base import Context, Knowledge, Terms, Verdict
 from .base import WorstCase, rows_and_slack
 from .spread import Spread
 
-# Points per row at which verify looks into an ellipsoid.
+# Points per ellipsoid that verify() samples.
 _SAMPLED = 64
 
 
 class EllipsoidalKnowledge(Knowledge):
-    """Blocks after which a row is an ellipsoid; a subclass says which (:meth:`spread`)."""
+    r"""Margin on an ellipsoid around each row; a subclass defines the ellipsoids by :meth:`spread`.
+
+    .. math:: y_i f(x) \ge \rho_i - \xi_i \quad\text{for all } x = x_i + A_i z,\; \|z\| \le \gamma .
+    """
 
     requires: ClassVar[frozenset[str]] = frozenset({"evaluate", "slope"})
     shares_slack: ClassVar[bool] = True
     way_out_of_collapse: ClassVar[str] = (
-        "What rows may be overlaps too much: see that errors are in the units of X and no larger than they "
-        "are, or lower the confidence."
+        "The ellipsoids of both classes overlap too much: check that errors are in the units of X, or lower "
+        "the confidence."
     )
     latex: ClassVar[dict[str, str]] = {
         "margin": r"y_i f(x_i) - \gamma\, t_i \ge \rho_i - \xi_i",
@@ -35,10 +38,10 @@ class EllipsoidalKnowledge(Knowledge):
         "ball": r"y_i f(x_i) - d_i \|g\| \ge \rho_i - \xi_i,\; d_i = \max_x \|k_x - k_{x_i}\|",
     }
     letters: ClassVar[dict[str, str]] = {
-        r"\gamma": r"\text{the radius that the confidence asks for}",
-        "t_i": r"\text{a variable, how far } f \text{ falls per radius}",
+        r"\gamma": r"\text{the radius for the given confidence}",
+        "t_i": r"\text{a variable, the decrease of } f \text{ per radius}",
         "A_i": r"\text{a factor of the covariance of row } i,\; A_i A_i^\top = \Sigma_i",
-        "d_i": r"\text{the largest over the ellipsoid of row } i, \text{ with } k_x = k(x, \cdot)",
+        "d_i": r"\text{the maximum over the ellipsoid of row } i, \text{ with } k_x = k(x, \cdot)",
         r"\|g\|": r"\text{the norm of } g = f - b",
     }
 
@@ -50,12 +53,12 @@ class EllipsoidalKnowledge(Knowledge):
         return {r"\gamma": self.radius}
 
     def spread(self, state: Any) -> Spread:
-        """The factors of the covariances."""
+        """Return the factors of the covariances."""
         raise NotImplementedError
 
     @property
     def radius(self) -> float:
-        """How many standard deviations ``confidence`` is."""
+        """Number of standard deviations for the given ``confidence``."""
         if self.distribution == "gaussian":
             return float(norm.ppf(self.confidence))
         return sqrt(self.confidence / (1.0 - self.confidence))
@@ -66,12 +69,10 @@ class EllipsoidalKnowledge(Knowledge):
         if not is_number(self.confidence):
             raise InvalidInput(f"confidence must be a number, got {self.confidence!r}.")
         if not 0.5 <= self.confidence < 1.0:
-            percent = 50 <= self.confidence < 100
+            suggestion = f" Did you mean {self.confidence / 100:g}?" if 50 <= self.confidence < 100 else ""
             raise InvalidInput(
-                f"confidence must be at least 0.5 and below 1, got {self.confidence!r}. "
-                + (f"Did you mean {self.confidence / 100:g}? " if percent else "")
-                + "Below 0.5 less than the row's own margin would be asked for, which is not convex; 1 would "
-                "ask for all of space."
+                f"confidence must be at least 0.5 and below 1, got {self.confidence!r}.{suggestion} "
+                "Below 0.5 the problem is not convex, and at 1 the ellipsoids are infinite."
             )
         check_flag(guarantee=self.guarantee)
         kernel = sample.machine.kernel if sample.machine is not None else None
@@ -79,13 +80,13 @@ class EllipsoidalKnowledge(Knowledge):
             return
         if self.guarantee and not (kernel.has_derivative_bound and kernel.definiteness == "psd"):
             raise MissingCapability(
-                f"guarantee=True needs a kernel that knows how far f can move, such as RBF or Polynomial; "
-                f"{kernel!r} does not. Use guarantee=False, which is of first order, or another kernel."
+                f"guarantee=True requires a kernel with a bound on changes of f, such as RBF or Polynomial; "
+                f"{kernel!r} has none. Use guarantee=False, which is a first-order approximation."
             )
         if not self.guarantee and not (kernel.has_slope and kernel.has_curve):
             raise MissingCapability(
-                f"on a kernel machine it needs smooth slopes of f, which {kernel!r} does not have. Use a "
-                "kernel with second derivatives, such as RBF or Polynomial, or a linear machine."
+                f"a kernel with second derivatives is required, and {kernel!r} has none. Use RBF or "
+                "Polynomial, or a linear model."
             )
 
     def build(self, f: Any, context: Context) -> Terms:
@@ -100,7 +101,7 @@ class EllipsoidalKnowledge(Knowledge):
             return Terms()
         X = sample.X[rows]
         factors = spread.owner[rows]
-        if "coef" in f.has:  # the slope is the same everywhere, so rows of one covariance share a norm
+        if "coef" in f.has:  # the slope is constant, so rows with equal covariances share a norm
             distinct, of = np.unique(factors, return_inverse=True)
             t, cones = _lengths(spread, distinct, f, None)
             worst = self.radius * t[of]
@@ -114,19 +115,20 @@ class EllipsoidalKnowledge(Knowledge):
         return Terms(constraints={"margin" if cones else "ball": margin, **cones})
 
     def _displacement(self, f: Any, X: Array, spread: Spread, factors: Array) -> Array:
-        """The most that f of norm 1 can fall within the ellipsoid of each row."""
+        """Return the largest decrease of an f of norm 1 within the ellipsoid of each row."""
         inner = X if f.scale is None else f.scale.points(X)
         longest = np.zeros(len(X))
         for which, directions in spread.by_rank(factors).values():
             columns = directions if f.scale is None else f.scale.directions(directions)
             longest[which] = np.linalg.norm(columns, ord=2, axis=(1, 2))
-        # Once more than nothing, for the rounding of the norm.
+        # Slightly larger, against rounding of the norm.
         radius = self.radius * longest * (1 + 1e-12)
         return f.kernel.displacement_bound(radius, np.linalg.norm(inner, axis=1))
 
     def _steepest(self, f: Any, X: Array, spread: Spread, factors: Array, y: Array) -> tuple[Array, Array]:
-        r"""The lowest y f of each ellipsoid to first order, and where: along :math:`-y A A^\top \nabla f`."""
-        fall = np.zeros(len(X))
+        r"""Return the first-order minimum of y f on each ellipsoid, and its point, along
+        :math:`-y A A^\top \nabla f`."""
+        decrease = np.zeros(len(X))
         points = X.copy()
         for which, directions in spread.by_rank(factors).values():
             n, k, d = directions.shape
@@ -134,15 +136,15 @@ class EllipsoidalKnowledge(Knowledge):
             slopes = f.slope(Z, directions.reshape(n * k, d)).reshape(n, k)
             length = np.linalg.norm(slopes, axis=1)
             unit = slopes / np.where(length > 0, length, 1.0)[:, None]
-            fall[which] = self.radius * length
+            decrease[which] = self.radius * length
             points[which] -= (y[which] * self.radius)[:, None] * np.einsum("nk,nkd->nd", unit, directions)
-        return y * f.value(X) - fall, points
+        return y * f.value(X) - decrease, points
 
     def verify(self, f: Any, context: Context) -> Verdict:
         sample = context.sample
         spread = self.spread(context.state)
         rows, places = rows_and_slack(context, spread.uncertain)
-        asked = f"y f(x) >= rho - xi all over {len(rows)} ellipsoids"
+        asked = f"y f(x) >= rho - xi on {len(rows)} ellipsoids"
         X = sample.X[rows]
         y = sample.y[rows]
         factors = spread.owner[rows]
@@ -166,7 +168,7 @@ class EllipsoidalKnowledge(Knowledge):
         Z = np.concatenate([steepest, sampled], axis=1)
         values = y[:, None] * f.value(Z.reshape(-1, X.shape[1])).reshape(Z.shape[:2]) - least[:, None]
         flat = Z.reshape(-1, X.shape[1])
-        return Verdict.at_points(values.ravel(), flat, f"{asked} (asked to first order)", context.tol, False)
+        return Verdict.at_points(values.ravel(), flat, f"{asked} (first order)", context.tol, False)
 
     def multipliers(self, context: Context) -> Array:
         assert context.rows is not None
@@ -190,41 +192,43 @@ class EllipsoidalKnowledge(Knowledge):
         factors = spread.owner[rows]
         if "ball" in context.duals:
             worst = self._steepest(f, X, spread, factors, y)[1]
-            held = context.duals["ball"]
+            duals = context.duals["ball"]
         else:
             worst = X + y[:, None] * self._displaced(context, spread, factors, hasattr(f, "coef"))
-            held = context.duals["margin"]
+            duals = context.duals["margin"]
         return WorstCase.of(
             context,
             np.concatenate([context.rows, rows]),
             np.vstack([points, worst]),
-            np.concatenate([weights, np.abs(held)]),
+            np.concatenate([weights, np.abs(duals)]),
         )
 
     def _displaced(self, context: Context, spread: Spread, factors: Array, linear: bool) -> Array:
-        r"""How far from each row f is held up: :math:`A v / a`, v being the cone's multiplier.
+        r"""Return the displacements :math:`A v / a` of the active points, with dual variables v of the cones.
 
-        It is where f is lowest, unless f is level there; then it says which of many points do the work.
+        They minimise y f on the ellipsoid. If f is constant there, the dual variables select the points.
         """
-        distinct, of = (
-            np.unique(factors, return_inverse=True) if linear else (factors, np.arange(len(factors)))
-        )
+        if linear:
+            distinct, of = np.unique(factors, return_inverse=True)
+        else:
+            distinct = factors
+            of = np.arange(len(factors))
         found = spread.by_rank(distinct)
         displaced = np.zeros((len(distinct), spread.directions.shape[1]))
-        held = np.bincount(of, np.abs(context.duals["margin"]))
+        total = np.bincount(of, np.abs(context.duals["margin"]))
         for k, (which, directions) in found.items():
             dual = context.duals["cone" if len(found) == 1 else f"cone_{k}"]
             n = len(which)
             v = np.diff(dual.reshape(2, n), axis=0) if k == 1 else dual[n:].reshape(k, n)
-            a = np.where(held[which] > 0, held[which], 1.0)
+            a = np.where(total[which] > 0, total[which], 1.0)
             displaced[which] = np.einsum("kn,nkd->nd", v / a, directions)
         return displaced[of]
 
 
 def _lengths(spread: Spread, factors: Array, f: Any, X: Array | None) -> tuple[Any, dict[str, Any]]:
-    r"""Variables :math:`t_i \ge \|A_i^\top \nabla f(x_i)\|`, and the cones: one constraint for each rank.
+    r"""Return variables :math:`t_i \ge \|A_i^\top \nabla f(x_i)\|` and their cones, one constraint per rank.
 
-    X is None for a linear f, whose slope is the same everywhere.
+    X is None for a linear f, whose slope is constant.
     """
     import cvxpy as cp
 
@@ -238,7 +242,7 @@ def _lengths(spread: Spread, factors: Array, f: Any, X: Array | None) -> tuple[A
             slopes = f.times(f.features.slopes(V, V))
         else:
             slopes = f.slope(np.repeat(X[which], k, axis=0), V)
-        # Those of rank one need no cone: both signs of the slope stay below t.
+        # Rank one needs no cone: both signs of the slope stay below t.
         own = t if len(found) == 1 else t[which]
         cones["cone" if len(found) == 1 else f"cone_{k}"] = (
             cp.hstack([slopes, -slopes]) <= cp.hstack([own, own])

@@ -11,19 +11,22 @@ import numpy as np
 from ..._utils.arrays import Array
 from ...function.decision import refuse_beyond_memory
 
-# Eigenvalues of a covariance below this part of its largest are rounding.
+# Relative size below which an eigenvalue of a covariance counts as rounding.
 _RANK = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    r"""Factors :math:`A_i` of the covariances :math:`S_i = A_i A_i^\top`, each distinct one once.
+    r"""Factors :math:`A_i` of the distinct covariances :math:`S_i = A_i A_i^\top`.
 
     Attributes
     ----------
-    directions : (R, d) array, the columns of all factors, one factor after the other.
-    rank : (u,) array, how many columns each factor has.
-    owner : (n,) array, the factor of every training row, -1 for a row that is certain.
+    directions : array of shape (R, d)
+        The columns of all factors, one factor after the other.
+    rank : array of shape (u,)
+        Number of columns of each factor.
+    owner : array of shape (n,)
+        Index of the factor of each training row; -1 for a certain row.
     """
 
     directions: Array
@@ -32,11 +35,11 @@ class Spread:
 
     @classmethod
     def of_covariances(cls, S: Array, owner: Array) -> Spread:
-        """From (u, d, d) covariances, each with factors of no more columns than it has rank."""
+        """Return factors of (u, d, d) covariances, with as many columns as their rank."""
         unit, R = correlations(S)
         kept = np.ones(unit.shape, bool)
         try:
-            factors = np.linalg.cholesky(R)  # half of it is zeros
+            factors = np.linalg.cholesky(R)  # triangular, so half of its entries are zero
             deficient = np.flatnonzero(np.einsum("nii->ni", factors).min(axis=1) < 1e-5)
         except np.linalg.LinAlgError:
             factors = np.empty_like(R)
@@ -51,7 +54,7 @@ class Spread:
 
     @classmethod
     def of_factors(cls, A: Array, owner: Array) -> Spread:
-        """From (u, d, k) factors, less redundant columns, which make cones degenerate."""
+        """Return (u, d, k) factors without redundant columns, which make cones degenerate."""
         unit = np.linalg.norm(A, axis=2)
         unit = np.where(unit > 0, unit, 1.0)
         U, size, _ = np.linalg.svd(A / unit[:, :, None], full_matrices=False)
@@ -60,34 +63,34 @@ class Spread:
 
     @classmethod
     def of_deviations(cls, deviations: Array, owner: Array) -> Spread:
-        """From (u, d) standard deviations."""
+        """Return factors of (u, d) standard deviations."""
         n, d = deviations.shape
-        refuse_beyond_memory(3 * n * d, d, "the error bars of all rows", "Give fewer distinct ones.")
+        refuse_beyond_memory(3 * n * d, d, "the error bars of all rows", "Give fewer distinct error bars.")
         columns = deviations[:, :, None] * np.eye(d)
         return cls._of(columns, deviations > 0, owner)
 
     @classmethod
     def _of(cls, columns: Array, kept: Array, owner: Array) -> Spread:
         rank = kept.sum(axis=1)
-        sure = np.append(rank == 0, True)  # -1 finds the last
-        return cls(columns[kept], rank, np.where(sure[owner], -1, owner))
+        certain = np.append(rank == 0, True)  # the last entry is for owner -1
+        return cls(columns[kept], rank, np.where(certain[owner], -1, owner))
 
     @property
     def uncertain(self) -> Array:
-        """Whether each training row is uncertain at all."""
+        """Whether each training row is uncertain."""
         return np.asarray(self.owner >= 0)
 
     @cached_property
     def start(self) -> Array:
-        """Where each factor's directions begin."""
+        """Index of the first direction of each factor."""
         return np.concatenate([[0], np.cumsum(self.rank)[:-1]])
 
     def by_rank(self, factors: Array) -> dict[int, tuple[Array, Array]]:
-        """Rank -> which of ``factors`` have it, and their directions, (n, rank, d)."""
+        """Return rank -> positions in ``factors`` with this rank, and their directions, (n, rank, d)."""
         ranks = self.rank[factors]
         found = {}
         if len(ranks) == len(self.rank) and np.ptp(ranks) == 0 and (np.diff(factors) == 1).all():
-            k = int(ranks[0])  # all of them, as they are
+            k = int(ranks[0])  # all factors in order: a view is enough
             return {k: (np.arange(len(ranks)), self.directions.reshape(len(ranks), k, -1))}
         for k in np.unique(ranks):
             which = np.flatnonzero(ranks == k)
@@ -97,11 +100,11 @@ class Spread:
 
 
 class NotPSD(ValueError):
-    """A covariance that is none; ``args`` says which."""
+    """Error for a matrix that is not positive semidefinite; ``args`` contains its index."""
 
 
 def correlations(S: Array) -> tuple[Array, Array]:
-    """Standard deviations, 1 where there is none, and correlations: columns of all units on one footing."""
+    """Return standard deviations, with 1 for zeros, and correlations, which do not depend on units."""
     unit = np.sqrt(np.maximum(np.einsum("nii->ni", S), 0.0))
     unit = np.where(unit > 0, unit, 1.0)
     return unit, S / (unit[:, :, None] * unit[:, None, :])

@@ -1,4 +1,4 @@
-r"""Rows with error bars: the margin holds for all they may be."""
+r"""Training rows with known measurement errors."""
 
 from __future__ import annotations
 
@@ -16,49 +16,54 @@ from .spread import NotPSD, Spread, correlations
 
 
 class UncertainSamples(EllipsoidalKnowledge):
-    r"""Training rows with error bars: each has its margin for all that it may be.
-
-    Row i has the mean :math:`x_i` and the covariance :math:`S_i = A_i A_i^\top`. With probability
-    :math:`\kappa` (``confidence``) its margin is to hold,
-    :math:`P[y_i f(x) \ge \rho_i - \xi_i] \ge \kappa`, which is
+    r"""Margin of each training row for all values within its measurement error.
 
     .. math:: y_i f(x_i) - \gamma \|A_i^\top w\| \ge \rho_i - \xi_i, \qquad
-              \gamma = \Phi^{-1}(\kappa) \;\text{ or }\; \sqrt{\kappa / (1 - \kappa)} ,
+              \gamma = \Phi^{-1}(\kappa) \;\text{ or }\; \sqrt{\kappa / (1 - \kappa)} .
 
-    the first for a Gaussian, the second for any distribution with these moments. It is the same as
-    the margin at every x with :math:`(x - x_i)^\top S_i^{-1} (x - x_i) \le \gamma^2`. Exact on a linear
-    machine, one second-order cone for each distinct covariance. On a kernel machine :math:`w` is the slope
-    of f at :math:`x_i`: right to first order in the size of the ellipsoid, and the best f in the span of the
-    rows. With ``guarantee=True`` the margin
-    holds all over the ellipsoid there too, by
-    :math:`|f(x) - f(x_i)| \le \|g\| \sqrt{2 - 2 e^{-\gamma_k r^2}}` (RBF), r being its longest half-axis.
+    Row i has the mean :math:`x_i` and the covariance :math:`S_i = A_i A_i^\top`. The margin holds with
+    probability :math:`\kappa` (``confidence``): :math:`P[y_i f(x) \ge \rho_i - \xi_i] \ge \kappa`. The first
+    :math:`\gamma` is for a Gaussian, the second for any distribution with these moments. Equivalently, the
+    margin holds at every x with :math:`(x - x_i)^\top S_i^{-1} (x - x_i) \le \gamma^2`. Use it if the size of
+    the measurement errors is known.
+
+    For linear models it is exact, with one second-order cone per distinct covariance. For kernel models w is
+    the gradient of f at :math:`x_i`, which is accurate to first order in the size of the ellipsoid. With
+    ``guarantee=True`` the margin holds on the whole ellipsoid for kernel models too. The bound for RBF is
+    :math:`|f(x) - f(x_i)| \le \|g\| \sqrt{2 - 2 e^{-\gamma_k r^2}}`, with the longest half-axis r.
 
     Parameters
     ----------
-    covariance : number, dict, array or function
-        In the units of X: a standard deviation for all columns; a dict of column to standard deviation,
-        the others being exact; (d,) standard deviations; (d, d) covariance matrix; one for each row:
-        (n, d) standard deviations or (n, d, d) covariances, better given to ``fit`` as
-        ``<block>__covariance``; or a function of (X, y) that returns one of these. A row of zeros is certain.
-    confidence : float
-        From 0.5 on, below 1.
-    distribution : "gaussian" or "any"
-        What is known of the errors besides their covariance.
-    guarantee : bool
-        On kernel machines: a bound that holds, and is larger, instead of the slope.
-    factor : array or function, optional
-        Instead of ``covariance``: thin factors A of low rank, (d, k), or (n, d, k) for each row.
+    covariance : float, dict, array or callable, default=None
+        Size of the errors in the units of X. A float is the standard deviation of all columns; a dict maps
+        columns to standard deviations, and missing columns are exact. An array of shape (d,) contains
+        standard deviations, of shape (d, d) a covariance matrix. Shapes (n, d) and (n, d, d) give them per
+        row. Pass these arrays to ``fit`` as ``<block>__covariance`` if cross-validation must split them. A
+        callable maps (X, y) to any of these. A row of zeros is certain.
+    confidence : float, default=0.9
+        Probability :math:`\kappa` of the margin, at least 0.5 and below 1.
+    distribution : {"gaussian", "any"}, default="gaussian"
+        Distribution of the errors: Gaussian, or any distribution with the given covariance.
+    guarantee : bool, default=False
+        For kernel models: a bound that always holds, instead of the first-order approximation.
+    factor : array, callable or None, default=None
+        Factors A instead of ``covariance``, of shape (d, k), or (n, d, k) per row.
+
+    See Also
+    --------
+    MissingValues : rows with missing entries.
+    Trajectories : margins along curves of transformed rows.
 
     References
     ----------
-    Bhattacharyya, Pannagadatta & Smola 2005; Shivaswamy, Bhattacharyya & Smola 2006; the kernel forms are
-    derived here.
+    Bhattacharyya, Pannagadatta & Smola 2005; Shivaswamy, Bhattacharyya & Smola 2006. The kernel forms are
+    additions.
 
     Examples
     --------
     >>> from priorsvm import PriorSVC, UncertainSamples
     >>> X, y = [[0.0, 0.0], [2.0, 1.0], [0.0, 1.0], [2.0, 0.0]], [0, 1, 0, 1]
-    >>> model = PriorSVC(UncertainSamples([0.1, 2.0]), C=10).fit(X, y)  # the second column is poor
+    >>> model = PriorSVC(UncertainSamples([0.1, 2.0]), C=10).fit(X, y)  # the second column is inaccurate
     >>> (model.coef_.round(2) + 0.0).tolist()
     [[1.15, 0.0]]
     >>> model.verify().holds
@@ -85,13 +90,18 @@ class UncertainSamples(EllipsoidalKnowledge):
         super().validate(sample)
         if (self.covariance is None) == (self.factor is None):
             raise InvalidInput(
-                "give either covariance or factor, in the constructor or to fit as <block>__covariance."
+                "exactly one of covariance and factor is required. Give it to the constructor, or to fit as "
+                "<block>__covariance."
             )
         self._given(sample)
 
     def start(self, sample: Sample) -> Spread:
         array, for_all = self._given(sample)
-        distinct, owner = (array[None], np.zeros(sample.n_train, int)) if for_all else _distinct(array)
+        if for_all:
+            distinct = array[None]
+            owner = np.zeros(sample.n_train, int)
+        else:
+            distinct, owner = _distinct(array)
         if self.factor is not None:
             return Spread.of_factors(distinct, owner)
         if distinct.ndim == 2:
@@ -103,7 +113,7 @@ class UncertainSamples(EllipsoidalKnowledge):
             raise InvalidInput(f"covariance{which} is not positive semidefinite.") from None
 
     def _given(self, sample: Sample) -> tuple[Array, bool]:
-        """What was given, as an array, and whether it is for all rows at once."""
+        """Return covariance or factor as an array, and whether it applies to all rows."""
         n = sample.n_train
         d = sample.X.shape[1]
         name = "covariance" if self.factor is None else "factor"
@@ -124,8 +134,8 @@ class UncertainSamples(EllipsoidalKnowledge):
         if not np.isfinite(array).all():
             at = ", ".join(map(str, np.argwhere(~np.isfinite(array))[0]))
             raise InvalidInput(
-                f"{name} contains NaN or infinity, first at [{at}]. Where a value is missing MissingValues "
-                "sees to it: give 0 there."
+                f"{name} contains NaN or infinity, first at [{at}]. Use MissingValues for missing entries, "
+                "and set their errors to 0."
             )
         if name == "factor":
             if array.shape[:-1] not in ((d,), (n, d)) or array.shape[-1] == 0:
@@ -140,17 +150,17 @@ class UncertainSamples(EllipsoidalKnowledge):
             raise InvalidInput(
                 f"covariance has shape {array.shape}, expected standard deviations of shape ({d},) or "
                 f"({n}, {d}), or covariances of shape ({d}, {d}) or ({n}, {d}, {d}): {d} columns, {n} rows. "
-                "Under cross-validation give those of rows to fit as <block>__covariance: they are split too."
+                "Under cross-validation pass arrays per row to fit as <block>__covariance, which splits them."
             )
         if array.shape == (n, d) == (d, d):
             raise InvalidInput(
                 f"covariance of shape {array.shape} is ambiguous with {n} rows and {d} columns: a covariance "
-                "matrix, or standard deviations of each row? Give (n, d, d) covariances, or a factor."
+                "matrix or standard deviations per row. Give (n, d, d) covariances, or a factor."
             )
         deviations = array.ndim == 1 or array.shape == (n, d)
         if deviations and (array < 0).any():
             raise InvalidInput(
-                f"covariance has a standard deviation of {array.min():g}: it must not be negative."
+                f"covariance has a standard deviation of {array.min():g}. It must not be negative."
             )
         if not deviations:
             S = array.reshape(-1, d, d)
@@ -158,12 +168,12 @@ class UncertainSamples(EllipsoidalKnowledge):
             variance = np.einsum("nii->ni", S)
             if (variance < 0).any() or (S[variance == 0] != 0).any():
                 raise InvalidInput(
-                    "covariance is not positive semidefinite: a variance is negative, or zero where "
+                    "covariance is not positive semidefinite: a variance is negative, or is zero while its "
                     "covariances are not."
                 )
             if np.abs(R - R.swapaxes(1, 2)).max() > 1e-8:
                 raise InvalidInput(
-                    "covariance is not symmetric. Factors A of S = A A' can be given as factor."
+                    "covariance is not symmetric. If it is a factor A of S = A A', give it as factor."
                 )
         return array, for_all
 
@@ -171,11 +181,11 @@ class UncertainSamples(EllipsoidalKnowledge):
         return state
 
     def words(self) -> str:
-        return f"each row has its margin with confidence {self.confidence:g}"
+        return f"each row keeps its margin with confidence {self.confidence:g}"
 
 
 def _by_name(value: Any, what: str, names: Array | None) -> Any:
-    """A pandas Series or DataFrame with its columns in the order of the training data."""
+    """Return a pandas Series or DataFrame with its columns in the order of the training data."""
     named = [axis for axis in ("columns", "index") if hasattr(value, "reindex") and hasattr(value, axis)]
     if names is None or not named:
         return value
@@ -184,8 +194,8 @@ def _by_name(value: Any, what: str, names: Array | None) -> Any:
     given = [str(label) for label in getattr(value, axis)]
     if sorted(given) != sorted(known):
         raise InvalidInput(
-            f"{what} is about {', '.join(given)}, and the columns are {', '.join(known)}. Name them alike "
-            "(.set_axis(X.columns, axis=1)), give plain numbers (.to_numpy()), or a dict for some columns."
+            f"{what} has the columns {', '.join(given)}, but X has {', '.join(known)}. Use equal names "
+            "(.set_axis(X.columns, axis=1)), plain numbers (.to_numpy()), or a dict for some columns."
         )
     value = value.reindex(**{axis: known})
     if axis == "columns" and sorted(map(str, value.index)) == sorted(known):
@@ -194,7 +204,7 @@ def _by_name(value: Any, what: str, names: Array | None) -> Any:
 
 
 def _distinct(array: Array) -> tuple[Array, Array]:
-    """The entries that differ, in order of appearance, and which of them each entry is."""
+    """Return the distinct entries in order of appearance, and the index of each entry among them."""
     places: dict[bytes, int] = {}
     owner = np.array(
         [places.setdefault(entry.tobytes(), len(places)) for entry in np.ascontiguousarray(array + 0.0)], int

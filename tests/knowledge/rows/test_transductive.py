@@ -279,7 +279,7 @@ def test_bad_arguments_are_named(data, new, arguments, message):
 
 
 def test_one_number_is_ambiguous_for_several_classes(three):
-    with pytest.raises(InvalidInput, match="n_positive=3 is ambiguous for 3 classes. Give a dict"):
+    with pytest.raises(InvalidInput, match=r"n_positive=3 is ambiguous for 3 classes\. Give a dict"):
         PriorSVC(Transductive(three[0], n_positive=3)).fit(*three)
 
 

@@ -173,10 +173,10 @@ def test_completed_rows_keep_what_was_seen(rows):
     np.testing.assert_allclose(full, expected, rtol=0, atol=1e-13)
 
 
-def test_what_is_left_open_depends_on_the_pattern_alone(rows):
+def test_conditional_covariances_depend_on_the_pattern_alone(rows):
     own = Gaussian(MEAN, MIXING @ MIXING.T + 0.1 * np.eye(3))
     expected = [own_conditional(x, own.mean, own.covariance)[1] for x in rows]
-    np.testing.assert_allclose(own.left_open(np.isnan(rows)), expected, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(own.conditional_covariances(np.isnan(rows)), expected, rtol=0, atol=1e-13)
 
 
 def test_weights_are_repeated_rows(rows, weight):
@@ -265,7 +265,7 @@ def test_rows_are_worked_on_in_parts(rows, weight, monkeypatch):
 
 
 def test_too_few_steps_are_warned_of(rows):
-    with pytest.warns(ConvergenceWarning, match=r"still moved by .* of a standard deviation after 3 steps"):
+    with pytest.warns(ConvergenceWarning, match=r"did not converge in 3 steps: .* Increase ridge"):
         Gaussian.fit(rows, np.ones(60), SPREAD, max_iter=3)
 
 

@@ -801,7 +801,7 @@ def test_verify_is_the_closed_form(few, factors, covariances):
     step = factors[i].T @ w
     point = X[i] - signs(y)[i] * GAMMA * factors[i] @ step / np.linalg.norm(step)
     np.testing.assert_allclose(verdict.where, point, rtol=0, atol=1e-9)
-    assert verdict.asked == "y f(x) >= rho - xi all over 40 ellipsoids"
+    assert verdict.asked == "y f(x) >= rho - xi on 40 ellipsoids"
 
 
 def test_verify_samples_what_a_kernel_machine_has_of_first_order_only(few, factors):
@@ -810,7 +810,7 @@ def test_verify_samples_what_a_kernel_machine_has_of_first_order_only(few, facto
     model = PriorSVC(UncertainSamples(factor=A), kernel=RBF(WIDTH)).fit(X, y)
     verdict = model.verify()["uncertain_samples"]
     assert (verdict.holds, verdict.proven, verdict.checked) == (False, False, 65 * N)
-    assert "(asked to first order)" in verdict.asked
+    assert "(first order)" in verdict.asked
     z = [np.linalg.pinv(A[i]) @ (verdict.where - X[i]) for i in range(N)]
     inside = [i for i in range(N) if np.linalg.norm(z[i]) <= GAMMA * (1 + 1e-9)]
     value = model.decision_function(verdict.where[None])[0]
@@ -918,7 +918,7 @@ def test_a_square_of_rows_and_columns_is_ambiguous(few):
 
 
 def test_a_kernel_with_kinks_has_no_first_order(few):
-    with pytest.raises(MissingCapability, match="needs smooth slopes of f"):
+    with pytest.raises(MissingCapability, match="a kernel with second derivatives is required"):
         PriorSVC(UncertainSamples(0.1), kernel=NegativeDistance(), norm="l1").fit(*few)
 
 
@@ -944,7 +944,7 @@ HOLE = np.array([[0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     ("given", "message"),
     [
         ({"confidence": 0.49}, r"confidence must be at least 0.5 and below 1, got 0.49. Below 0.5"),
-        ({"confidence": 1.0}, r"confidence must be .* got 1.0.*1 would ask for all of space"),
+        ({"confidence": 1.0}, r"confidence must be .* got 1.0.*at 1 the ellipsoids are infinite"),
         ({"confidence": 1}, r"confidence must be .* got 1\."),
         ({"confidence": np.nan}, r"confidence must be .* got nan"),
         ({"confidence": -np.inf}, r"confidence must be .* got -inf"),
@@ -953,21 +953,21 @@ HOLE = np.array([[0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
         ({"confidence": None}, r"confidence must be .* got None"),
         ({"distribution": "normal"}, r"distribution must be 'gaussian' or 'any', got 'normal'"),
         ({"guarantee": "yes"}, r"guarantee must be True or False, got 'yes'"),
-        ({"covariance": None}, r"give either covariance or factor.*to fit as <block>__covariance"),
-        ({"factor": np.eye(3)}, r"give either covariance or factor"),
+        ({"covariance": None}, r"exactly one of covariance and factor.*to fit as <block>__covariance"),
+        ({"factor": np.eye(3)}, r"exactly one of covariance and factor is required"),
         ({"covariance": "wide"}, r"covariance must be numbers, got 'wide'"),
         ({"covariance": [[1.0], [1.0, 2.0]]}, r"covariance must be numbers"),
         ({"covariance": [0.1, 0.2]}, r"covariance has shape \(2,\), expected .* \(3,\) or \(40, 3\)"),
-        ({"covariance": np.eye(2)}, r"covariance has shape \(2, 2\).*give those of rows to fit"),
+        ({"covariance": np.eye(2)}, r"covariance has shape \(2, 2\).*pass arrays per row to fit"),
         ({"covariance": np.ones((39, 3))}, r"covariance has shape \(39, 3\).*to fit as <block>__covariance"),
         ({"covariance": np.ones((40, 3, 2))}, r"covariance has shape \(40, 3, 2\)"),
         ({"covariance": lambda X, y: np.ones(7)}, r"covariance has shape \(7,\)"),
         ({"covariance": [0.1, np.nan, 0.1]}, r"covariance contains NaN or infinity"),
         ({"covariance": np.inf}, r"covariance contains NaN or infinity"),
-        ({"covariance": -0.1}, r"standard deviation of -0.1: it must not be negative"),
-        ({"covariance": [0.1, -2.0, 0.1]}, r"standard deviation of -2: it must not be negative"),
-        ({"covariance": {2: -2.0}}, r"standard deviation of -2: it must not be negative"),
-        ({"covariance": -np.ones((40, 3))}, r"standard deviation of -1: it must not be negative"),
+        ({"covariance": -0.1}, r"standard deviation of -0.1\. It must not be negative"),
+        ({"covariance": [0.1, -2.0, 0.1]}, r"standard deviation of -2\. It must not be negative"),
+        ({"covariance": {2: -2.0}}, r"standard deviation of -2\. It must not be negative"),
+        ({"covariance": -np.ones((40, 3))}, r"standard deviation of -1\. It must not be negative"),
         ({"covariance": SKEW}, r"covariance is not symmetric.*factor"),
         ({"covariance": SMALL @ SKEW @ SMALL}, r"covariance is not symmetric.*factor"),
         ({"covariance": SADDLE}, r"covariance is not positive semidefinite"),
@@ -1004,7 +1004,7 @@ def test_an_unknown_column_of_a_frame_is_named(few):
 
 
 def test_a_guarantee_needs_a_kernel_that_has_one(few):
-    message = "block 'uncertain_samples': guarantee=True needs .* RBF or Polynomial.*guarantee=False"
+    message = "block 'uncertain_samples': guarantee=True requires .* RBF or Polynomial.*guarantee=False"
     for kernel in (Polynomial(2, 1.0) * RBF(1.0), "laplacian"):
         with pytest.raises(MissingCapability, match=message):
             PriorSVC(UncertainSamples(0.1, guarantee=True), kernel=kernel).fit(*few)
@@ -1014,7 +1014,9 @@ def test_a_guarantee_needs_a_kernel_that_has_one(few):
 
 @pytest.mark.parametrize("kernel", ["laplacian", lambda A, B: A @ B.T], ids=["laplacian", "function"])
 def test_the_first_order_needs_slopes(few, kernel):
-    message = "block 'uncertain_samples': .*needs smooth slopes of f.*RBF or Polynomial, or a linear machine"
+    message = (
+        "block 'uncertain_samples': a kernel with second derivatives.*RBF or Polynomial, or a linear model"
+    )
     with pytest.raises(MissingCapability, match=message):
         PriorSVC(UncertainSamples(0.1), kernel=kernel).fit(*few)
 
@@ -1094,7 +1096,7 @@ def test_an_array_in_the_constructor_says_what_to_do_under_cross_validation(data
     search = GridSearchCV(
         PriorSVC(UncertainSamples(np.full((80, 3), 0.1))), {"C": [1.0]}, cv=2, error_score="raise"
     )
-    with pytest.raises(InvalidInput, match=r"\(80, 3\).*Under cross-validation give those of rows to fit"):
+    with pytest.raises(InvalidInput, match=r"\(80, 3\).*Under cross-validation pass arrays per row to fit"):
         search.fit(X, y)
 
 
