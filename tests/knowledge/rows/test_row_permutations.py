@@ -241,7 +241,7 @@ def test_clone_pickle_and_cross_validation():
 # -------------------------------------------------------------------------------- with other blocks
 
 
-def test_it_goes_with_blocks_on_rows():
+def test_it_goes_with_blocks_on_rows(assemble):
     Z, y = messy()
     X = flat(Z)
     permute = RowPermutations((4, 2), rho=0.1)
@@ -252,8 +252,11 @@ def test_it_goes_with_blocks_on_rows():
     model = PriorSVC(permute + blocks).fit(X, y)
     turned = PriorSVC(blocks + permute).fit(X, y)
     assert_allclose(model.objective_, turned.objective_, rtol=1e-6)
-    rows, origin = model._machines[0].sample, model._machines[0].sample.source
-    order = model.findings_["row_permutations"].order
+    found = model.findings_["row_permutations"]
+    order = found.order
+    states = {member.name: None for member in permute + blocks} | {"row_permutations": found}
+    rows = assemble(permute + blocks, X, y, states=states).sample
+    origin = rows.source
     assert_allclose(rows.X_train, flat(permuted(Z, order)), atol=0)
     copies = (origin >= 0) & (np.arange(len(rows)) >= 24)
     assert_allclose(np.abs(rows.X[copies] - rows.X[origin[copies]]), 0.1)  # of the matrices as arranged
