@@ -112,9 +112,6 @@ class MonotonicityHint(Knowledge):
         # For the other class the same pairs have the opposite order.
         return (low, high) if sign > 0 else (high, low)
 
-    def centres(self, sample: Sample, state: tuple[Array, Array]) -> Array:
-        return np.vstack(state)
-
     def build(self, f: Any, context: Context) -> Terms:
         import cvxpy as cp
 

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..._utils.arrays import Array
 from ..._utils.checks import check_flag, check_nonnegative
 from ...errors import InvalidInput
 from ...sample import Sample
@@ -63,10 +62,6 @@ class OddnessHint(Knowledge):
                 f"oddness requires two classes, got {len(sample.classes)}: a score of one class against the "
                 "rest is not odd. Remove the block."
             )
-
-    def centres(self, sample: Sample, state: Any) -> Array:
-        X, _ = sample.weighted_rows()
-        return np.vstack([X, -X])
 
     def build(self, f: Any, context: Context) -> Terms:
         import cvxpy as cp

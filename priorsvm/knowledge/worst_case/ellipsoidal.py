@@ -26,7 +26,6 @@ class EllipsoidalKnowledge(Knowledge):
     .. math:: y_i f(x) \ge \rho_i - \xi_i \quad\text{for all } x = x_i + A_i z,\; \|z\| \le \gamma .
     """
 
-    requires: ClassVar[frozenset[str]] = frozenset({"evaluate", "slope"})
     shares_slack: ClassVar[bool] = True
     way_out_of_collapse: ClassVar[str] = (
         "The ellipsoids of both classes overlap too much: check that errors are in the units of X, or lower "
@@ -101,12 +100,12 @@ class EllipsoidalKnowledge(Knowledge):
             return Terms()
         X = sample.X[rows]
         factors = spread.owner[rows]
-        if "coef" in f.has:  # the slope is constant, so rows with equal covariances share a norm
+        if f.linear:  # the slope is constant, so rows with equal covariances share a norm
             distinct, of = np.unique(factors, return_inverse=True)
             t, cones = _lengths(spread, distinct, f, None)
             worst = self.radius * t[of]
         elif self.guarantee:
-            worst = self._displacement(f.features, X, spread, factors) * f.length
+            worst = self._displacement(f.spec, X, spread, factors) * f.length
             cones = {}
         else:
             t, cones = _lengths(spread, factors, f, X)
@@ -238,10 +237,8 @@ def _lengths(spread: Spread, factors: Array, f: Any, X: Array | None) -> tuple[A
     for k, (which, directions) in found.items():
         n, _, d = directions.shape
         V = directions.reshape(n * k, d)
-        if X is None:
-            slopes = f.times(f.features.slopes(V, V))
-        else:
-            slopes = f.slope(np.repeat(X[which], k, axis=0), V)
+        at = V if X is None else np.repeat(X[which], k, axis=0)
+        slopes = f.slope(at, V, spans=False)
         # Rank one needs no cone: both signs of the slope stay below t.
         own = t if len(found) == 1 else t[which]
         cones["cone" if len(found) == 1 else f"cone_{k}"] = (

@@ -9,7 +9,7 @@ from math import sqrt
 import numpy as np
 
 from ..._utils.arrays import Array
-from ...function.decision import refuse_beyond_memory
+from ...function.memory import refuse_beyond_memory
 
 # Relative size below which an eigenvalue of a covariance counts as rounding.
 _RANK = 1e-13

@@ -233,63 +233,59 @@ class Trajectories(Knowledge):
         q = len(low)
         degree = self.degree
         kernel = None if sample.machine is None else sample.machine.kernel
-        path = None
+        coefficients = None
         if not self._named:
-            path = self._given(sample)
+            coefficients = self._given(sample)
         if degree is None:
             degree = 4 if kernel is not None and q == 1 else 2
-            if path is not None and kernel is None:
-                degree = path.shape[1] - 1
+            if coefficients is not None and kernel is None:
+                degree = coefficients.shape[1] - 1
                 degree += degree > 1 and degree % 2
         if self._is("taylor"):
-            path = taylor_coefficients(self.transform, X, int(degree))
+            coefficients = taylor_coefficients(self.transform, X, int(degree))
         nodes = lobatto(int(degree))[:, None] if q == 1 or degree == 0 else quadratic_nodes(q)
         if degree == 0:
-            return Curves(low, high, np.zeros((1, q)), X[:, None], path)
-        empty = Curves(low, high, nodes, np.empty((len(X), 0, X.shape[1])), path)
+            return Curves(low, high, np.zeros((1, q)), X[:, None], coefficients)
+        empty = Curves(low, high, nodes, np.empty((len(X), 0, X.shape[1])), coefficients)
         points = [
-            self.transform.apply(X, theta) if path is None else points_at(path, theta)
+            self.transform.apply(X, theta) if coefficients is None else points_at(coefficients, theta)
             for theta in empty.theta(nodes)
         ]
-        return Curves(low, high, nodes, np.stack(points, axis=1), path)
-
-    def centres(self, sample: Sample, state: Curves) -> Array:
-        with_cost = sample.cost[: sample.n_train] > 0
-        return state.points[with_cost].reshape(-1, sample.X.shape[1])
+        return Curves(low, high, nodes, np.stack(points, axis=1), coefficients)
 
     def build(self, f: Any, context: Context) -> Terms:
         import cvxpy as cp
 
-        path: Curves = context.state
-        n_nodes, q = path.nodes.shape
+        curves: Curves = context.state
+        n_nodes, q = curves.nodes.shape
         if context.rows is None or n_nodes == 1:
             return Terms()
         sample = context.sample
         rows = context.rows
         n = len(rows)
         y = sample.y[rows]
-        points = path.points[rows]
+        points = curves.points[rows]
         if n_nodes == 3 and q == 1:
             return Terms(constraints=self._cone(f, points, y, context.slack - sample.margin[rows]))
         values = cp.reshape(f(points.reshape(n * n_nodes, -1)), (n, n_nodes), order="C")
         shortfall = cp.reshape(context.slack - sample.margin[rows], (n, 1), order="C")
         p = cp.multiply(y[:, None] * np.ones(n_nodes), values) + shortfall @ np.ones((1, n_nodes))
         if q > 1:
-            return Terms(constraints=self._matrix(p, path.nodes))
+            return Terms(constraints=self._matrix(p, curves.nodes))
         if n_nodes == 2:
             if self.on_line:
                 return Terms(constraints={"ends": p >= 0, "still": values[:, 1] == values[:, 0]})
             return Terms(constraints={"ends": p >= 0})
-        return Terms(constraints=self._squares(p, path.nodes[:, 0]))
+        return Terms(constraints=self._squares(p, curves.nodes[:, 0]))
 
     def _cone(self, f: Any, points: Array, y: Array, shortfall: Any) -> dict[str, Any]:
         r"""Return degree 2: :math:`p_0 + p_2` is the mean of both ends, :math:`p_1` half their difference."""
         import cvxpy as cp
 
         low, middle, high = points.swapaxes(0, 1)
-        if "coef" in f.has:  # a linear f needs fewer values: its mean is its value at the mean
+        if f.linear:  # a linear f needs fewer values: its mean is its value at the mean
             mean = f((low + high) / 2)
-            half = f.times(f.features.slopes(low, (high - low) / 2))
+            half = f.slope(low, (high - low) / 2, spans=False)
         else:
             ends = f(low), f(high)
             mean = (ends[0] + ends[1]) / 2
@@ -341,19 +337,19 @@ class Trajectories(Knowledge):
         return np.abs(moments.reshape(len(moments), -1)[:, 0])
 
     def findings(self, f: Any, context: Context) -> WorstCase:
-        path: Curves = context.state
+        curves: Curves = context.state
         assert context.rows is not None
         assert context.alpha is not None
         rows = context.rows
         sample = context.sample
         errors = np.full(sample.n_train, np.nan)
-        for true, polynomial in self._along(f, context, path.grid(ANGLES)):
+        for true, polynomial in self._along(f, context, curves.grid(ANGLES)):
             errors[rows] = np.fmax(errors[rows], np.abs(true - polynomial).max(axis=1))
         worst = float(np.nanmax(errors))
         if worst > COARSE:
             warn(self._coarse(context, worst, int(np.nanargmax(errors))), CoarsePolynomial)
-        owner, u, weights, push = self._active(context, path)
-        thetas = np.vstack([np.zeros((len(rows), u.shape[1])), path.theta(u)])
+        owner, u, weights, push = self._active(context, curves)
+        thetas = np.vstack([np.zeros((len(rows), u.shape[1])), curves.theta(u)])
         return WorstCase.of(
             context,
             np.concatenate([rows, owner]),
@@ -377,12 +373,12 @@ class Trajectories(Knowledge):
 
     def _along(self, f: Any, context: Context, u: Array) -> Iterator[tuple[Array, Array]]:
         """Yield f on the trajectories of the rows with a cost, and the polynomials: (rows, u), in parts."""
-        path = context.state
+        curves = context.state
         rows = context.rows
-        n, m, d = path.points[rows].shape
-        values = f.value(path.points[rows].reshape(n * m, d)).reshape(n, m)
-        thetas = path.theta(u)
-        basis = path.basis(u)
+        n, m, d = curves.points[rows].shape
+        values = f.value(curves.points[rows].reshape(n * m, d)).reshape(n, m)
+        thetas = curves.theta(u)
+        basis = curves.basis(u)
         step = max(1, BLOCK // n)
         for block in (slice(start, start + step) for start in range(0, len(u), step)):
             yield self._values(f, context, thetas[block]), values @ basis[block].T
@@ -405,14 +401,14 @@ class Trajectories(Knowledge):
         # Skips the checks of apply(), which take a third of its time here.
         return np.asarray(self.transform._move(X, theta) if theta.any() else X)
 
-    def _active(self, context: Context, path: Curves) -> tuple[Array, Array, Array, Array]:
+    def _active(self, context: Context, curves: Curves) -> tuple[Array, Array, Array, Array]:
         """Return rows, positions u, weights and largest moments of the active points."""
         assert context.rows is not None
-        moments = self._moments(context, path)
-        q = path.nodes.shape[1]
+        moments = self._moments(context, curves)
+        q = curves.nodes.shape[1]
         size = np.abs(moments).reshape(len(moments), -1).max(axis=1, initial=0.0)
         active = np.flatnonzero(size > ROUNDING * context.largest)
-        if len(path.nodes) == 1:  # degree 0: no constraint
+        if len(curves.nodes) == 1:  # degree 0: no constraint
             return np.empty(0, int), np.empty((0, q)), np.empty(0), np.empty(0)
         if q == 1:
             owner, places, weights = atoms_of_each(moments[active], self.on_line)
@@ -423,13 +419,13 @@ class Trajectories(Knowledge):
             u = moments[active, 0, 1:] / weights[:, None]
         return context.rows[active], u, weights, size[active]
 
-    def _moments(self, context: Context, path: Curves) -> Array:
+    def _moments(self, context: Context, curves: Curves) -> Array:
         """Return the moments of the dual measure of each row with a cost; a matrix per row if q > 1."""
         assert context.rows is not None
         n = len(context.rows)
-        nodes = path.nodes[:, 0]
+        nodes = curves.nodes[:, 0]
         duals = {label.removesuffix("_line").replace("line", "cone"): d for label, d in context.duals.items()}
-        m, q = path.nodes.shape
+        m, q = curves.nodes.shape
         if q > 1 and m > 1:
             return duals["matrix"].reshape(n, 1 + q, 1 + q)
         if "cone" in duals:
@@ -446,17 +442,17 @@ class Trajectories(Knowledge):
 
     def _points(self, f: Any, context: Context, owner: Array, u: Array) -> Array:
         """Return the points at u: on the polynomial curve for a linear f, else on the true curve."""
-        path: Curves = context.state
+        curves: Curves = context.state
         far = np.asarray(np.isinf(u).any(axis=1))
         if hasattr(f, "coef"):
-            weights = path.basis(np.where(far[:, None], 0.0, u))
+            weights = curves.basis(np.where(far[:, None], 0.0, u))
             if far.any():  # the direction of the highest power instead of a point
-                top = np.linalg.inv(np.vander(path.nodes[:, 0], increasing=True))[-1]
+                top = np.linalg.inv(np.vander(curves.nodes[:, 0], increasing=True))[-1]
                 weights[far] = np.sign(u[far]) ** (len(top) - 1) * top
-            return np.einsum("km,kmd->kd", weights, path.points[owner])
+            return np.einsum("km,kmd->kd", weights, curves.points[owner])
         points = context.sample.X[owner].copy()
         for k in np.flatnonzero(~far):
-            points[k] = self._transformed(context, owner[k : k + 1], path.theta(u[k]))[0]
+            points[k] = self._transformed(context, owner[k : k + 1], curves.theta(u[k]))[0]
         return points
 
     def verify(self, f: Any, context: Context) -> Verdict:
@@ -491,14 +487,14 @@ class Trajectories(Knowledge):
 
     def _beyond(self, f: Any, context: Context, least: Array) -> Array:
         """Return the smallest excess margin of the polynomials on the line, relative to their growth."""
-        path = context.state
+        curves = context.state
         rows = context.rows
-        n, m, d = path.points[rows].shape
-        q = path.nodes.shape[1]
+        n, m, d = curves.points[rows].shape
+        q = curves.nodes.shape[1]
         far = np.tan(np.linspace(-1.5707, 1.5707, 202))
         u = far[:, None] * (np.eye(q)[:, None] if q > 1 else np.ones((1, 1, 1))).reshape(q, 1, q)
         u = u.reshape(-1, q)
-        values = f.value(path.points[rows].reshape(n * m, d)).reshape(n, m) @ path.basis(u).T
+        values = f.value(curves.points[rows].reshape(n * m, d)).reshape(n, m) @ curves.basis(u).T
         growth = 1.0 + np.abs(u).max(axis=1) ** (m - 1 if q == 1 else 2)
         y = context.sample.y[rows]
         return np.asarray(((y[:, None] * values - least[:, None]) / growth).min(axis=1))
