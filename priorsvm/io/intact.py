@@ -88,7 +88,7 @@ def _check_machine(where: str, machine: Machine, model: PriorSVC) -> None:
     spec = machine.spec
     training = machine.training
     for part, kind in ((spec, Spec), (training, Sample), (machine.outcome, Outcome)):
-        _require(isinstance(part, kind), f"{where} has a {type(part).__name__}, expected a {kind.__name__}")
+        _require(isinstance(part, kind), f"{where} has a {type(part).__name__} in place of {kind.__name__}")
     _require(is_number(spec.C) and 0 < spec.C < np.inf, f"{where} has C={spec.C!r}")
     _check_training(f"{where}, training rows", training, model)
     d = training.X.shape[1]

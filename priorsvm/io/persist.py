@@ -1,8 +1,8 @@
 r"""Models in files that contain data only and no code.
 
-A file is what skops_ writes: a zip archive of numbers (``.npy``) and of the names of their types. ``priorsvm.json``
-beside them has the version of the format and of priorsvm. Type names are compared with :data:`TRUSTED` before
-anything is imported. No trusted type is called: an empty object is made, and its attributes are filled in.
+skops_ writes the file, a zip archive of arrays and of the names of their types. The member ``priorsvm.json``
+has the version of the format and of priorsvm. Type names are compared with :data:`TRUSTED` before anything is
+imported. No trusted type is called: an empty object is made, and its attributes are filled in.
 
 .. _skops: https://skops.readthedocs.io
 """
@@ -33,7 +33,7 @@ from .schema import find_defect
 from .trusted import PLACES, TRUSTED, USER_PLACES, name_of
 
 FORMAT = 2
-"""Version of the format that :func:`save` writes. :func:`load` reads this version and all versions before it."""
+"""Version of the format that :func:`save` writes. :func:`load` reads this and all earlier versions."""
 
 _HEADER = "priorsvm.json"
 _SCHEMA = "schema.json"
@@ -44,8 +44,8 @@ def save(
 ) -> None:
     """Write a model to a file that contains data only and no code.
 
-    The loaded model returns the same values to the last bit. The compiled ``problem`` is not saved; the loaded
-    model builds it again on first use. If writing fails, an existing file stays as it is.
+    The loaded model returns the same values to the last bit. The compiled ``problem`` is not saved. It is
+    built again on first use. If writing fails, an existing file stays as it is.
 
     Parameters
     ----------
@@ -54,14 +54,14 @@ def save(
     path : str or path
         The file, usually with the suffix ``.skops``. An existing file is replaced.
     trusted : iterable of classes, functions or str, default=()
-        Types in the model that neither priorsvm nor skops trusts, such as your own blocks and kernels. A str is
-        a full name, such as ``"mymodule.MyBlock"``. Pass the same types to :func:`load`, which imports them.
+        Types in the model that neither priorsvm nor skops trusts, such as your own blocks and kernels. A
+        full name is, for example, ``"mymodule.MyBlock"``. Pass the same types to :func:`load`.
 
     Raises
     ------
     InvalidType
-        The model contains a value that cannot be saved: a Python function, or an object of an unknown class. The
-        message names the parameter.
+        The model contains a value that cannot be saved, such as a Python function or an object of an
+        unknown class. The message names the parameter.
     InvalidInput
         The path is not a file name, or its folder does not exist.
 
@@ -86,8 +86,8 @@ def save(
     names = _names(trusted)
     if not isinstance(model, (BaseEstimator, Prior)):
         raise InvalidType(
-            "save requires a PriorSVC, an estimator of scikit-learn that contains one, a block, a kernel or a "
-            f"transform; got {type(model).__name__}."
+            "save requires a PriorSVC, an estimator of scikit-learn that contains one, a block, a kernel "
+            f"or a transform; got {type(model).__name__}."
         )
     if not os.fspath(path) or Path(path).is_dir():
         raise InvalidInput(
@@ -160,7 +160,7 @@ def load(path: str | os.PathLike[str], trusted: Iterable[type | Callable[..., An
     except BadZipFile as error:
         raise BadFile(
             f"{path} is not a model saved by priorsvm.save: it is not a zip archive, or it is damaged "
-            f"({_describe(error)}). If it is a pickle, load it with pickle or joblib, which run code in the file."
+            f"({_describe(error)}). If it is a pickle, load it with pickle or joblib, which run its code."
         ) from error
     except skops.exceptions.UntrustedTypesFoundException as error:
         raise BadFile(
@@ -317,16 +317,13 @@ def _explain_refusal(skops: Any, model: Any, names: set[str], refusal: str) -> s
         if hasattr(value, "to_numpy"):
             return f"{key} is a {kind.__name__}, which cannot be saved. Convert it with .to_numpy()."
         return f"{key} cannot be saved: it is a {kind.__name__}; {reason}."
-    return (
-        f"this {type(model).__name__} cannot be saved: {refusal}. If the type is yours, name it: trusted=[...]."
-    )
+    kind_of_model = type(model).__name__
+    return f"this {kind_of_model} cannot be saved: {refusal}. If the type is yours, name it: trusted=[...]."
 
 
 def _suggest_name(function: Any) -> str:
     if _is_top_level(function):
-        return (
-            f"Name it: save(..., trusted=['{name_of(function)}']), and the same in load, which imports it."
-        )
+        return f"Name it: save(..., trusted=['{name_of(function)}']), and the same in load, which imports it."
     return "Define it at the top level of a module and name it: save(..., trusted=['module.function'])."
 
 

@@ -1,8 +1,8 @@
 """Names in files of format 1, and the names of the same classes and attributes today.
 
-Add an entry when a class that a saved model can contain is moved or renamed. Every key is a name that a file of
-format 1 contains, so an entry never needs a new key. ``tests/io/saved/types.txt`` lists the class names of
-format 1, and a test requires that each of them leads to a class of today.
+Add an entry when a class that a saved model can contain is moved or renamed. Every key is a name in a file of
+format 1, so keys never change. ``tests/io/saved/types.txt`` lists the class names of format 1. A test
+requires that each name leads to a trusted class of today.
 """
 
 from __future__ import annotations

@@ -42,9 +42,9 @@ def _own_types() -> Iterator[str]:
         if found.name.split(".")[1] in _WITHOUT_PARTS:
             continue
         for value in vars(import_module(found.name)).values():
-            if isinstance(value, type) and value.__module__ == found.name:
-                if not issubclass(value, Exception):
-                    yield name_of(value)
+            own = isinstance(value, type) and value.__module__ == found.name
+            if own and not issubclass(value, Exception):
+                yield name_of(value)
 
 
 def _find_places() -> dict[str, set[str]]:
@@ -72,5 +72,5 @@ TRUSTED: tuple[str, ...] = tuple(sorted(PLACES))
 """Full names of the types that ``load`` trusts beyond the types that skops trusts.
 
 They are the classes of priorsvm that a model can contain, and the splitters, scorers, metrics and calibrators
-inside estimators of scikit-learn. Pass them to ``skops.io.load(trusted=...)`` to read a file with skops alone.
+inside estimators of scikit-learn. ``skops.io.load(trusted=...)`` accepts this tuple.
 """
