@@ -2,7 +2,8 @@
 
 Run ``python tests/io/make_saved.py FOLDER``. FOLDER receives ``<case>.skops.xz`` for each case and
 ``values.json`` with rows and the values of the decision function at these rows. ``types.txt`` receives the
-names of the classes that a file can contain. ``priorsvm.save`` does not compress. The compression by xz keeps the repository small and is undone before ``priorsvm.load``.
+names of the classes that a file can contain. ``priorsvm.save`` does not compress. The compression by xz keeps
+the repository small and is undone before ``priorsvm.load``.
 
 A folder ``saved*`` next to this script is read by ``test_old_files.py``. Files of a later format belong in a
 new folder, such as ``saved_format_2``. Do not replace files of an earlier format.
