@@ -174,6 +174,11 @@ PINS = {
     "rbf_tangent_and_monotone": Pin(30.22123908812, rel=1e-08, solver="CLARABEL", centres=67, slopes=30),
     "linear_everything": Pin(60.47417782199, rel=1e-08, solver="CLARABEL"),
     "linear_l1_several": Pin(35.07027576566, solver="HIGHS"),
+    "rbf_uncertain_samples_many": Pin(173.1294160442, solver="SCHUR", centres=117),
+    "rbf_monotone_box_many": Pin(159.7757964609, rel=1e-08, solver="SCHUR", centres=159),
+    "l1_rule_many": Pin(178.7228696711, solver="HIGHS", centres=12),
+    "linear_virtual_samples_many": Pin(243.1779871858, solver="NORMAL"),
+    "linear_invariance_hint_many": Pin(84.35023873082, solver="CLARABEL"),
 }
 
 
@@ -507,6 +512,15 @@ CASES = {
         ),
         plane,
     ),
+    # Larger models, which take other routes.
+    "rbf_uncertain_samples_many": (lambda: rbf(UncertainSamples([0.05, 0.1], confidence=0.7)), many),
+    "rbf_monotone_box_many": (
+        lambda: rbf(rises(mu=5.0, method="points", points=64) + Box(SQUARE, 0, method="points", points=64)),
+        many,
+    ),
+    "l1_rule_many": (lambda: l1(Rule(RULE, 0, mu=4.0, method="points", points=150)), many),
+    "linear_virtual_samples_many": (lambda: linear(VirtualSamples(SWING)), many),
+    "linear_invariance_hint_many": (lambda: linear(InvarianceHint(SWING, mu=30.0)), many),
 }
 
 
