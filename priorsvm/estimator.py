@@ -34,9 +34,10 @@ from .errors import (
 )
 from .function.decision import FittedKernel, FittedLinear, Scale, require_psd, ways_out
 from .kernels.set_kernel import OnRows, as_sets, takes_sets
-from .knowledge.base import MAX_CELLS, Knowledge, snake_case
+from .knowledge.base import MAX_CELLS, Knowledge
+from .knowledge.checks import check_acts
 from .knowledge.worst_case.invariant_loss import InvariantLoss
-from .prior import Prior, as_prior, check_acts
+from .prior import Prior, as_prior, snake_case
 from .problem.assemble import LIVE_ROWS, naming
 from .problem.collapse import fit_and_explain, warn_of_collapse
 from .sample import Sample

@@ -367,7 +367,7 @@ def test_laws(block, kernels):
             "cost has no meaning with FeatureDeletion",
         ),
         (InvariantLoss(FeatureDeletion(1), method="all"), InvalidInput, "needs a list of moves"),
-        (0.5 * InvariantLoss(MOVES), InvalidInput, "shares the samples' own slack"),
+        (0.5 * InvariantLoss(MOVES), InvalidInput, "uses the slack of the training rows"),
     ],
 )
 def test_bad_arguments(few, block, error, said):
