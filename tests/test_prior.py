@@ -231,10 +231,10 @@ def test_a_name_is_a_text():
 
 
 @pytest.mark.parametrize("name", ["svm", "blocks", "weights"])
-def test_names_that_are_taken(name):
+def test_reserved_names(name):
     with pytest.raises(InvalidInput, match=f"block name '{name}' is reserved"):
         Prior([(name, costs())]).validate()
-    with pytest.raises(InvalidInput, match="is taken"):
+    with pytest.raises(InvalidInput, match="is reserved"):
         costs().named(name)
 
 
