@@ -284,8 +284,8 @@ def _plain(docstring: str) -> str:
     """
     import re
 
-    from .explain.plain import plain
+    from .explain.plain_text import plain_text
 
     line = docstring.partition("\n")[0]
-    line = re.sub(r":math:`([^`]*)`", lambda found: plain(found[1]), line)
+    line = re.sub(r":math:`([^`]*)`", lambda found: plain_text(found[1]), line)
     return re.sub(r"(?::\w+:)?`+([^`]*)`+", r"\1", line)
