@@ -115,7 +115,7 @@ def _introduction(demo: Any) -> str:
     many, few = demo.LABELLED
     return (
         f"Task: classify {a} and {b} in 8 x 8 scans (scikit-learn's digits) with {many} labelled {a}s, "
-        f"{few} labelled {b}s\nand {demo.UNLABELLED} digits without labels. All other digits are for the test.\n"
+        f"{few} labelled {b}s\nand {demo.UNLABELLED} digits without labels. The rest is for the test.\n"
         "Each model has one block more than the model above it. The kernel (RBF, gamma 'scale'), "
         f"C = {demo.C:g}\nand all weights are equal on all draws and were not tuned to the errors below.\n"
     )

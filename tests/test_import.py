@@ -64,14 +64,9 @@ print(json.dumps([model.solver_, "cvxpy" in sys.modules, "matplotlib" in sys.mod
 
 
 def test_star_import_gives_the_public_names():
-    code = """
-import json
-names = {}
-exec("from priorsvm import *", names)
-import priorsvm
-print(json.dumps(sorted(set(priorsvm.__all__) - set(names))))
-"""
-    assert in_a_fresh_python(code) == []
+    names = {}
+    exec("from priorsvm import *", names)
+    assert set(priorsvm.__all__) <= set(names)
 
 
 @pytest.mark.parametrize("name", [n for n in priorsvm.__all__ if n != "__version__"])

@@ -327,8 +327,8 @@ def _draw_corrected(panel: SubFigure, digits: Task, plain: Array, composed: Arra
         else f"The {len(corrected)}"
     )
     panel.suptitle(
-        f"{shown} test digits that only the plain SVM classifies wrongly, on its median draw\n"
-        f"(of {len(digits.y_test)}; wrong by both models: {both}; only with all blocks: {worse})",
+        f"{shown} test digits that only the plain SVM misclassifies, median draw\n"
+        f"(of {len(digits.y_test)}; misclassified by both: {both}, only with all blocks: {worse})",
         fontsize=12,
         x=0.01,
         horizontalalignment="left",

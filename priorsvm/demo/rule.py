@@ -111,7 +111,7 @@ def _draw_plane(axes: Axes, comparison: Comparison, model: Any, title: str) -> N
                 linewidths=0.8,
                 label=f"{name}, {'training' if trained else 'test'}",
             )
-    for x, word in ((TRAINED, "training rows on the left"), (LARGE, "rule on the right")):
+    for x, word in ((TRAINED, "training left of this"), (LARGE, "rule right of this")):
         axes.axvline(x, color="0.3", linestyle=":", linewidth=1)
         axes.annotate(
             word,
