@@ -18,8 +18,8 @@ _WORST_CASE = "priorsvm.knowledge.worst_case"
 
 MODULES = {
     "priorsvm.cover": f"{_REGIONS}.cover",
-    "priorsvm.decision": "priorsvm.function.decision",
-    "priorsvm.diagnose": "priorsvm.problem.diagnose",
+    "priorsvm.decision": "priorsvm.function.fitted",
+    "priorsvm.diagnose": "priorsvm.problem.residuals",
     "priorsvm.gaussian": f"{_WORST_CASE}.gaussian",
     "priorsvm.knowledge.box": f"{_REGIONS}.box",
     "priorsvm.knowledge.class_costs": f"{_ROWS}.class_costs",
@@ -52,6 +52,11 @@ MODULES = {
 
 CLASSES = {
     "priorsvm.assemble.Spec": "priorsvm.spec.Spec",
+    "priorsvm.decision.Scale": "priorsvm.function.scale.Scale",
+    "priorsvm.kernels.base.FromCallable": "priorsvm.kernels.resolve.FromCallable",
+    "priorsvm.kernels.base.Product": "priorsvm.kernels.algebra.Product",
+    "priorsvm.kernels.base.Scaled": "priorsvm.kernels.algebra.Scaled",
+    "priorsvm.kernels.base.Sum": "priorsvm.kernels.algebra.Sum",
 }
 """Full class name in a file of format 1 -> full class name of today. An entry here overrides MODULES."""
 
