@@ -14,7 +14,7 @@ from sphinxcontrib.bibtex.style.referencing import BracketStyle
 from sphinxcontrib.bibtex.style.referencing.author_year import AuthorYearReferenceStyle
 
 import priorsvm
-from priorsvm.cli import kinds
+from priorsvm.cli import list_kinds
 
 project = "priorsvm"
 author = "priorsvm developers"
@@ -66,7 +66,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 
 # Blocks, by what they do to the problem, kernels and transforms: name → heading on the API page.
-KINDS = {name: heading for heading, names in kinds().items() for name in names}
+KINDS = {name: heading for heading, names in list_kinds().items() for name in names}
 
 # Module of priorsvm any other public name lives in → heading. Others get their own name as heading.
 API_SECTIONS = {

@@ -36,9 +36,10 @@ from .function.factor import require_psd, ways_out
 from .function.fitted import FittedKernel, FittedLinear
 from .function.scale import Scale
 from .kernels.set_kernel import OnRows, as_sets, takes_sets
-from .knowledge.base import MAX_CELLS, Knowledge, snake_case
+from .knowledge.base import MAX_CELLS, Knowledge
+from .knowledge.checks import check_acts
 from .knowledge.worst_case.orbit_loss import OrbitLoss
-from .prior import Prior, as_prior, check_acts
+from .prior import Prior, as_prior, snake_case
 from .problem.assemble import LIVE_ROWS
 from .problem.collapse import fit_and_explain, warn_of_collapse
 from .problem.naming import naming

@@ -15,7 +15,8 @@ from ._utils.arrays import Array
 from .errors import Infeasible, InvalidInput, MissingCapability, PriorSVMError, SolverFailed, Unbounded
 from .estimator import PriorSVC
 from .knowledge.base import Knowledge, Terms
-from .prior import as_prior, check_acts
+from .knowledge.checks import check_acts
+from .prior import as_prior
 from .problem.assemble import Compiled, prepare
 from .problem.residuals import residuals
 from .sample import Sample

@@ -260,7 +260,7 @@ def test_laws(block, kernels):
             InvalidInput,
             "requires a finite orbit, and FeatureDeletion has none",
         ),
-        (0.5 * InvariantLoss(MOVES), InvalidInput, "shares the samples' own slack"),
+        (0.5 * InvariantLoss(MOVES), InvalidInput, "uses the slack of the training rows"),
     ],
 )
 def test_bad_arguments(few, block, error, said):

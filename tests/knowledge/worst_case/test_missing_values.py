@@ -503,7 +503,7 @@ def test_two_of_them_are_refused(gaps):
 
 
 def test_an_outer_weight_is_refused_and_zero_leaves_it_out(data, gaps, new):
-    with pytest.raises(InvalidInput, match="block 'missing_values' shares the samples' own slack"):
+    with pytest.raises(InvalidInput, match="block 'missing_values' uses the slack of the training rows"):
         PriorSVC(0.5 * MissingValues()).fit(*gaps)
     with pytest.raises(InvalidInput, match="block 'missing_values' has weight 0, which leaves it out"):
         PriorSVC(0 * MissingValues()).fit(*gaps)
