@@ -19,6 +19,7 @@ from scipy.sparse import issparse
 
 from ..._utils.arrays import Array, as_keys, same
 from ..._utils.cache import Cache
+from ..._utils.foreign import fit_libsvm
 from ...errors import MissingCapability, SolverFailed, SolverUnsuited
 from ...function.decision import (
     Atoms,
@@ -37,7 +38,6 @@ from ...spec import Spec
 from ..methods.active import Bounds, Columns, optimise
 from ..methods.shape import OtherShape, Shape
 from ..solvers import Outcome
-from . import libsvm
 from .weighted import gram
 
 # "auto" takes this route from so many rows on.
@@ -303,5 +303,5 @@ def _guess(Q: Array, shape: Shape) -> Array:
         at = _slice(some)
         own = np.ascontiguousarray(Q[at, at] if isinstance(at, slice) else Q[np.ix_(at, at)])
         options = {"cache_size": 500, "max_iter": STALLED[0] + STALLED[1] * len(some), "shrinking": True}
-        a[some] = libsvm._run(own, y, bound[some], {"kernel": "precomputed"}, ROUGH, options)[0]
+        a[some] = fit_libsvm(own, y, bound[some], {"kernel": "precomputed"}, ROUGH, options)[0]
     return a
