@@ -82,7 +82,7 @@ def no_heavy_work(monkeypatch):
     monkeypatch.setattr(priorsvm.kernels.base.Kernel, "__call__", fail)
     monkeypatch.setattr(priorsvm.kernels.base.Kernel, "diag", fail)
     monkeypatch.setattr(priorsvm.problem.assemble.Compiled, "__init__", fail)
-    monkeypatch.setattr(libsvm, "_run", fail)
+    monkeypatch.setattr(libsvm, "fit_libsvm", fail)
 
 
 @pytest.mark.parametrize(

@@ -1379,7 +1379,7 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_what_cannot_be_is_refused_before_any_work(data, monkeypatch, case):
     block, error, message = BAD[case]
-    monkeypatch.setattr("priorsvm.estimator.fit_machine", None)
+    monkeypatch.setattr("priorsvm.estimator.train", None)
     with pytest.raises(error, match=f"(?s)block 'trajectories': .*{message}"):
         PriorSVC(block).fit(*data)
 
