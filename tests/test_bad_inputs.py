@@ -236,7 +236,7 @@ DATA = [
     Case(
         "sparse X and a kernel",
         TypeError,
-        ["sparse X", "linear machines", "kernel='linear'", "toarray"],
+        ["sparse X", "linear model", "kernel='linear'", "toarray"],
         X=scipy.sparse.csr_matrix(X),
         parameters={"kernel": "rbf"},
     ),
@@ -249,14 +249,14 @@ DATA = [
     Case(
         "one class",
         InvalidInput,
-        ["one class only, 'ill'", "two classes are needed"],
+        ["one class only, 'ill'", "two classes are required"],
         y=np.full(30, "ill"),
     ),
     Case("one number as class", InvalidInput, ["one class only", "7", "two classes"], y=np.full(30, 7)),
     Case(
         "words and numbers as classes",
         ValueError,
-        ["y", "words and numbers"],
+        ["y", "both strings and numbers"],
         y=np.array(["ill", *Y[1:]], dtype=object),
     ),
     Case(
@@ -276,7 +276,7 @@ DATA = [
     Case(
         "one class left by sample_weight",
         InvalidInput,
-        ["sample_weight", "class 0", "every class needs one"],
+        ["sample_weight", "class 0", "positive weight"],
         fit={"sample_weight": (Y == 1).astype(float)},
     ),
     Case(
@@ -1042,9 +1042,9 @@ def test_not_fitted_is_one_error_for_all_who_catch_it():
 
 
 def test_attributes_of_the_other_kind_of_machine():
-    with pytest.raises(AttributeError, match=r"coef_ is for linear machines: use kernel='linear'"):
+    with pytest.raises(AttributeError, match=r"coef_ exists for linear models only: use kernel='linear'"):
         PriorSVC(kernel="rbf").fit(X, Y).coef_  # noqa: B018
-    with pytest.raises(AttributeError, match=r"kernel machines.*coef_"):
+    with pytest.raises(AttributeError, match=r"kernel models only: .*coef_"):
         PriorSVC().fit(X, Y).centres_  # noqa: B018
 
 

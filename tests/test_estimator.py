@@ -525,7 +525,7 @@ def test_a_block_of_weight_zero_does_not_score():
 def test_two_blocks_cannot_both_score():
     X, y = two_classes()
     model = PriorSVC(Bonus(1.0) + Bonus(2.0).named("other")).fit(X, y)
-    with pytest.raises(InvalidInput, match=r"'bonus' and 'other'.*keep one"):
+    with pytest.raises(InvalidInput, match=r"'bonus' and 'other' both score.*Keep one"):
         model.predict(X)
 
 
@@ -679,16 +679,16 @@ def test_formulation_gives_the_numbers_of_its_letters():
 
 
 def test_words_in_x_are_answered_with_what_to_do():
-    with pytest.raises(InvalidInput, match=r"X holds words .*'north'.*Encode such columns first"):
+    with pytest.raises(InvalidInput, match=r"X contains text .*'north'.*Encode the column first"):
         PriorSVC().fit([["north", 1.0], ["south", 2.0]], [0, 1])
 
 
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (["never", "often"], r"in column 'use': .*'never'\. Encode such columns"),
-        (["5,59", "6,01"], r"in column 'use': .*'5,59'\. A decimal comma\?"),
-        (pd.to_datetime(["2024-01-02", "2024-03-04"]), r"dates in column 'use' .*2024-01-02.*days since"),
+        (["never", "often"], r"in column 'use': .*'never'\. Encode the column"),
+        (["5,59", "6,01"], r"in column 'use': .*'5,59'\. For a decimal comma"),
+        (pd.to_datetime(["2024-01-02", "2024-03-04"]), r"dates in column 'use': .*2024-01-02.*days since"),
     ],
 )
 def test_what_is_no_number_in_a_table_is_named_with_its_column(column, message):
@@ -714,7 +714,9 @@ def test_verdicts_as_a_frame():
 
 def test_findings_of_another_name_list_those_there_are():
     model = PriorSVC(UncertainSamples(0.01)).fit(*two_classes())
-    with pytest.raises(KeyError, match=r"block 'uncertain' found nothing.*\['uncertain_samples'\]"):
+    with pytest.raises(
+        KeyError, match=r"no findings for block 'uncertain'; available: \['uncertain_samples'\]"
+    ):
         model.findings_["uncertain"]
     assert list(model.findings_) == ["uncertain_samples"]
 

@@ -346,7 +346,7 @@ def test_blocks_with_a_state(block, solver):
         (
             {"drfit__mu": [1.0]},
             UnknownParameter,
-            ["'drfit__mu'", "It knows", "drift__mu", "drift__weight", "C"],
+            ["'drfit__mu'", "The parameters are", "drift__mu", "drift__weight", "C"],
         ),
         ({"mu": [1.0]}, UnknownParameter, ["'mu'", "drift__mu"]),
         ({"drift": [OddnessHint()]}, UnknownParameter, ["'drift'"]),
@@ -356,10 +356,10 @@ def test_blocks_with_a_state(block, solver):
         ({"drift__weight": [1.0, "a"]}, InvalidInput, ["'drift'", "weight", "'a'"]),
         ({"C": 1.0}, InvalidInput, ["'C'", "list of values", "1.0"]),
         ({"kernel": "rbf"}, InvalidInput, ["'kernel'", "list of values", "'rbf'"]),
-        ({"C": []}, InvalidInput, ["'C'", "at least one"]),
-        ({"C": {1.0, 2.0}}, InvalidInput, ["'C'", "in their order", "{1.0, 2.0}"]),
+        ({"C": []}, InvalidInput, ["'C'", "nonempty list"]),
+        ({"C": {1.0, 2.0}}, InvalidInput, ["'C'", "in order", "{1.0, 2.0}"]),
         ({"C": {1.0: 2.0}}, InvalidInput, ["'C'", "list of values"]),
-        ({1: [2.0]}, InvalidInput, ["named by a word", "'C'", "got 1"]),
+        ({1: [2.0]}, InvalidInput, ["parameter names", "'C'", "got 1"]),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )

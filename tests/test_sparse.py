@@ -71,10 +71,13 @@ def test_more_rows_than_words():
 @pytest.mark.parametrize(
     ("parameters", "words_of_error"),
     [
-        ({"kernel": "rbf"}, "linear machines"),
+        ({"kernel": "rbf"}, "linear model"),
         ({"scale": "standard"}, "scale='standard'"),
-        ({"prior": VirtualSamples(Shift(np.eye(150)[0]))}, "block 'virtual_samples' takes no sparse X"),
-        ({"prior": InvariantLoss(Shift(np.eye(150)[0]))}, "block 'invariant_loss' takes no sparse X"),
+        (
+            {"prior": VirtualSamples(Shift(np.eye(150)[0]))},
+            "block 'virtual_samples' does not accept sparse X",
+        ),
+        ({"prior": InvariantLoss(Shift(np.eye(150)[0]))}, "block 'invariant_loss' does not accept sparse X"),
     ],
 )
 def test_what_would_make_rows_dense_is_refused(words, parameters, words_of_error):

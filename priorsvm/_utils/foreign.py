@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def fit_libsvm(
     y : ndarray of shape (n,)
         Signs.
     bound : ndarray of shape (n,)
-        Upper bound of each dual variable.
+        Upper bound of each dual variable; positive, because LIBSVM miscounts rows of weight 0.
     kernel : dict
         LIBSVM's name of the kernel and its parameters.
     tol : float
@@ -126,6 +127,8 @@ def check_sample_weight(sample_weight: Any, X: Any) -> Array:
     X : array or sparse matrix of shape (n, d)
     """
     n = X.shape[0]
+    if isinstance(sample_weight, Number):
+        sample_weight = np.full(n, sample_weight)
     weight = check_array(
         sample_weight,
         ensure_2d=False,
@@ -134,8 +137,6 @@ def check_sample_weight(sample_weight: Any, X: Any) -> Array:
         ensure_non_negative=True,
         input_name="sample_weight",
     )
-    if weight.ndim == 0:
-        weight = np.full(n, float(weight))
     if weight.shape != (n,):
         raise InvalidInput(f"sample_weight has shape {weight.shape}, but X has {n} rows: expected ({n},).")
     if not weight.any():

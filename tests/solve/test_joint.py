@@ -736,7 +736,7 @@ OTHERS = {
         ({"preselect": True}, "preselect=False"),
         ({"solver": "CLARABEL"}, "solver='auto'"),
         ({"solver": ["COLUMNS", "CLARABEL"]}, "solver='auto'"),
-        ({"solver_options": {"max_iter": 5}}, "without options"),
+        ({"solver_options": {"max_iter": 5}}, "without solver_options"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -784,7 +784,7 @@ def test_moves_in_between_are_refused():
 
 def test_confusion_is_for_the_joint_machine():
     X, y = draw()
-    with pytest.raises(InvalidInput, match=r"'invariant_loss'.*confusion is for multi_class='joint'"):
+    with pytest.raises(InvalidInput, match=r"'invariant_loss'.*confusion requires multi_class='joint'"):
         PriorSVC(InvariantLoss(MOVES, confusion={(0, 1): 2.0})).fit(X, y)
 
 
@@ -819,9 +819,9 @@ def test_a_class_is_not_confused_with_itself():
 
 def test_what_kinds_of_rows_are_refused():
     X, y = draw()
-    with pytest.raises(InvalidType, match="'invariant_loss' takes no sparse X"):
+    with pytest.raises(InvalidType, match="'invariant_loss' does not accept sparse X"):
         joint(InvariantLoss(MOVES)).fit(csr_array(X), y)
-    with pytest.raises(InvalidType, match="sparse X is for linear machines"):
+    with pytest.raises(InvalidType, match="sparse X requires a linear model"):
         joint(kernel="rbf").fit(csr_array(X), y)
     with pytest.raises(MissingCapability, match=r"FeatureDeletion.*linear machines only"):
         joint(InvariantLoss(FeatureDeletion(1)), kernel="rbf").fit(X, y)
