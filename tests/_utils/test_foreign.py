@@ -86,7 +86,8 @@ def test_svc_instead_of_libsvm(rows, without, kernel):
     of_svc, bias_of_svc, converged_of_svc, steps_of_svc = fit_libsvm(points, y, bound, kernel, 1e-8, OPTIONS)
     assert_allclose(of_svc, a, atol=1e-12)
     assert bias_of_svc == pytest.approx(bias, abs=1e-12)
-    assert converged and converged_of_svc
+    assert converged
+    assert converged_of_svc
     assert steps_of_svc == steps
 
 

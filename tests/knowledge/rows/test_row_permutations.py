@@ -305,9 +305,9 @@ def test_laws_hold():
             RowPermutations((4, 2)) + UncertainSamples(0.1 * np.eye(8)),
             {},
             InvalidInput,
-            "'row_permutations' replaces the training rows, but block 'uncertain_samples' requires the margin",
+            "'row_permutations' replaces the training rows, but block 'uncertain_samples'",
         ),
-        (RowPermutations((4, 2)) + RowPermutations((2, 4)), {}, InvalidInput, "both replace the training rows"),
+        (RowPermutations((4, 2)) + RowPermutations((2, 4)), {}, InvalidInput, "replace the training rows"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused(block, machine, error, message):
