@@ -33,6 +33,7 @@ from priorsvm import (
     VirtualSupportVectors,
 )
 from priorsvm.errors import InvalidInput, SolverFailed, SolverUnsuited
+from priorsvm.sample import Sample
 
 TIGHT = {"tol_gap_rel": 1e-11, "tol_gap_abs": 1e-11, "tol_feas": 1e-11}
 
@@ -222,6 +223,10 @@ def test_what_is_said_about_the_fit_agrees(parameters):
     assert sum(row.contribution for row in model.report_.rows) == pytest.approx(model.objective_, rel=1e-9)
 
 
+def names_of_blocks(model):
+    return [check.block for check in model.verify().checks]
+
+
 @EVERY_ROUTE
 def test_the_problem_that_is_shown_has_that_objective(parameters):
     X, y = two_classes()
@@ -239,7 +244,7 @@ def test_every_constraint_has_a_label_of_its_own(parameters):
     assert all(labels)
     assert len(set(labels)) == len(labels)
     assert labels[0] == "svm.margin"
-    names = {"svm", "f", *(member.name for member in model._machines[0].members)}
+    names = {"svm", "f", *names_of_blocks(model)}
     assert {label.partition(".")[0] for label in labels} <= names
 
 
@@ -250,7 +255,7 @@ def test_the_formulation_names_every_block_and_every_constraint(parameters):
     text, formulation = str(model.formulation()), model.formulation()
     own = [c.label for c in model.problem.constraints if not c.label.startswith("f.")]
     assert [label for label, _, _ in formulation.constraints] == own
-    for name in (member.name for member in model._machines[0].members):
+    for name in names_of_blocks(model):
         assert any(
             label.partition(".")[0] == name
             for label, *_ in (*formulation.objective, *formulation.constraints)
@@ -402,7 +407,7 @@ def test_verify_tells_how_far_each_block_holds():
     moved = np.abs(np.concatenate([f(X + up) - f(X), f(X - up) - f(X)]))
     assert found["invariance_hint"].worst == pytest.approx(-moved.max())
     assert found["oddness_hint"].worst == pytest.approx(-np.abs(f(-X) + f(X)).max())
-    low, high = model._machines[0].states["rising"]
+    low, high = prior["rising"].start(Sample.training(X, y, model.classes_, 1))
     assert found["rising"].worst == pytest.approx((f(high) - f(low)).min())
     assert not found["rising"].proven
     assert found["oddness_hint"].proven
@@ -423,11 +428,7 @@ def test_verify_tells_how_far_each_block_holds():
 def test_verify_looks_at_the_transformed_rows_only(block):
     X, y = two_classes()
     model = PriorSVC(block(Shift([0.3, 0.0])), kernel="rbf").fit(X, y)
-    rows = (
-        model._machines[0].states["virtual_support_vectors"]
-        if block is VirtualSupportVectors
-        else slice(None)
-    )
+    rows = PriorSVC(kernel="rbf").fit(X, y).support_ if block is VirtualSupportVectors else slice(None)
     shift = np.array([0.3, 0.0])
     copies = np.vstack([X[rows] - shift, X[rows] + shift])
     margin = np.tile(np.where(y[rows] == 1, 1, -1), 2) * model.decision_function(copies) - 1
@@ -594,7 +595,7 @@ def test_libsvm_and_cvxpy_find_the_same_labels(kernel):
     block = Transductive(two_classes(8, seed=1)[0], cost=0.5)
     fast = PriorSVC(block, kernel=kernel, tol=1e-9).fit(X, y)
     slow = PriorSVC(block, kernel=kernel, tol=1e-9, solver="CLARABEL").fit(X, y)
-    assert_array_equal(fast._machines[0].states["transductive"].y, slow._machines[0].states["transductive"].y)
+    assert fast.findings_["transductive"] == slow.findings_["transductive"]
     assert fast.n_rounds_ == slow.n_rounds_
     assert fast.objective_ == pytest.approx(slow.objective_, rel=1e-7)
     assert_allclose(fast.decision_function(X), slow.decision_function(X), atol=1e-5)
