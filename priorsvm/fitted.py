@@ -11,10 +11,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._utils.arrays import Array
 from ._utils.checks import is_number
 from .errors import InvalidInput, MissingCapability, NotFitted
-from .function.decision import FittedKernel, FittedLinear
+from .function.fitted import FittedKernel, FittedLinear
 from .kernels.set_kernel import OnRows
 from .knowledge.base import MAX_CELLS, Knowledge
-from .problem.assemble import naming
+from .problem.naming import naming
 from .validation import Task, explaining_bad_values
 
 if TYPE_CHECKING:

@@ -138,8 +138,7 @@ def _differ_in_weights(a: Spec, b: Spec) -> bool:
 
 def _is_recompiled(before: Machine | None, machine: Machine) -> bool:
     """Return whether a problem was assembled although the step before had one to reuse."""
-    assembled = machine.compiled or machine.held
-    if before is None or assembled in (None, before.compiled, before.held):
+    if before is None or machine.compiled in (None, before.compiled):
         return False
     # Refinement replaces the first problem, so there is nothing to reuse after several rounds.
     return len(before.history) == len(machine.history) == 1
@@ -149,7 +148,7 @@ def _release(models: Sequence[Any]) -> None:
     """Drop shared problems: all models of a path share one, which has the weights of the last model."""
     for model in models:
         for machine in model._machines:
-            machine.held = None
+            machine.release()
             if model is not models[-1]:
                 machine.compiled = None
 

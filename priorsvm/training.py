@@ -48,7 +48,7 @@ def train(model: Any, task: Task) -> list[Machine]:
         for sample in samples
     ]
     for machine in machines:
-        machine.held = None  # contains the kernel matrix, which only a path uses again
+        machine.release()
     return machines
 
 

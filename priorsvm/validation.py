@@ -20,11 +20,12 @@ from ._utils.checks import is_number, is_whole
 from ._utils.foreign import check_sample_weight
 from ._utils.messages import did_you_mean
 from .errors import InvalidInput, InvalidType, KernelNotPSD, MissingCapability, UnknownParameter
-from .function.decision import Scale, require_psd, ways_out
+from .function.factor import require_psd, ways_out
+from .function.scale import Scale
 from .kernels.set_kernel import OnRows, as_sets, takes_sets
 from .knowledge.worst_case.invariant_loss import InvariantLoss
 from .prior import Member, Prior, as_prior, check_acts
-from .problem.assemble import naming
+from .problem.naming import naming
 from .sample import Sample
 from .solve.solvers import check_options, check_solver
 from .spec import Spec

@@ -112,9 +112,6 @@ class Centred(Knowledge):
     def __init__(self, points):
         self.points = points
 
-    def centres(self, sample, state):
-        return self.points
-
     def build(self, f, context):
         return Terms()
 
@@ -173,8 +170,6 @@ class Sharing(Knowledge):
 class Cone(Knowledge):
     "mu |w| by a second-order cone."
 
-    requires = frozenset({"coef"})
-
     def __init__(self, mu=1.0):
         self.mu = mu
 
@@ -188,9 +183,6 @@ class AtLeast(Knowledge):
 
     def __init__(self, point, value):
         self.point, self.value = point, value
-
-    def centres(self, sample, state):
-        return [self.point]
 
     def build(self, f, context):
         return Terms(constraints={"low": f([self.point]) >= self.value})
@@ -1141,7 +1133,7 @@ def test_a_list_of_solvers_may_end_with_libsvm():
 def small_machine(monkeypatch):
     """A machine with 10 kB of memory: a kernel matrix of 30 rows takes 7.2."""
     pages = {"SC_PAGE_SIZE": 1000, "SC_PHYS_PAGES": 10}
-    monkeypatch.setattr("priorsvm.function.decision.os.sysconf", pages.__getitem__)
+    monkeypatch.setattr("os.sysconf", pages.__getitem__)
 
 
 @pytest.mark.parametrize("solver", ["CLARABEL", "LIBSVM"])

@@ -255,9 +255,6 @@ class Anchored(Knowledge):
         self.points = points
         self.mu = mu
 
-    def centres(self, sample, state):
-        return np.asarray(self.points)
-
     def build(self, f, context):
         return Terms({"mu": cp.sum_squares(f(np.asarray(self.points)) - 1)})
 

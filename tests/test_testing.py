@@ -101,8 +101,6 @@ class Hinge(Knowledge):
 class LinearOnly(Level):
     "Speaks to linear machines only, and says so."
 
-    requires = frozenset({"coef"})
-
 
 class Iterates(Level):
     "Lowers its value once: lawful."
@@ -368,8 +366,6 @@ class NeverEnds(Rows):
 
 class Pos(Level):
     "The rows' own loss once more, with the pos that CVXPY hands to some solvers with wrong bounds."
-
-    requires = frozenset({"coef"})
 
     def build(self, f, context):
         X, y = context.sample.X_train, context.sample.y_train

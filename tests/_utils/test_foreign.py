@@ -24,7 +24,7 @@ from priorsvm._utils.foreign import (
     private,
 )
 from priorsvm.errors import InvalidInput
-from priorsvm.problem.diagnose import adjoints
+from priorsvm.problem.residuals import adjoints
 
 OPTIONS = {"cache_size": 100, "max_iter": 100_000, "shrinking": True}
 

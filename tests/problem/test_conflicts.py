@@ -412,9 +412,6 @@ class At(Knowledge):
     def __init__(self, points, signs, hard=True):
         self.points, self.signs, self.hard = points, signs, hard
 
-    def centres(self, sample, state):
-        return self.points
-
     def build(self, f, context):
         return Terms(constraints={"at": cp.multiply(self.signs, f(self.points)) >= 1})
 

@@ -18,9 +18,6 @@ class Cutting(Knowledge):
     def start(self, sample):
         return np.empty((0, 2))
 
-    def centres(self, sample, state):
-        return state
-
     def build(self, f, context):
         if len(context.state) == 0:
             return Terms()
@@ -102,7 +99,7 @@ def test_failure_inside_a_block_names_it(data):
 
 def inaccurate(monkeypatch, wrong):
     """Let answers of some rounds have residuals that are too large to pass and too small to fail."""
-    from priorsvm.problem.diagnose import Residuals
+    from priorsvm.problem.residuals import Residuals
     from priorsvm.solve import solvers
 
     numbers = iter(range(1, 1000))

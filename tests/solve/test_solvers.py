@@ -36,7 +36,7 @@ from priorsvm.errors import (
     SolverUnsuited,
     Unbounded,
 )
-from priorsvm.problem.diagnose import Residuals, residuals
+from priorsvm.problem.residuals import Residuals, residuals
 from priorsvm.solve import plain, solvers
 from priorsvm.solve.solvers import SOLVERS, able, classify, installed
 
@@ -56,8 +56,6 @@ ACCURACY = {
 class NormPenalty(Knowledge):
     "mu * |w|: a second-order cone through an explicit bound."
 
-    requires = frozenset({"coef"})
-
     def __init__(self, mu=1.0):
         self.mu = mu
 
@@ -68,8 +66,6 @@ class NormPenalty(Knowledge):
 
 class SpectralPenalty(Knowledge):
     "mu * t with [[t, w'], [w, t I]] PSD, which is mu * |w| again."
-
-    requires = frozenset({"coef"})
 
     def __init__(self, mu=1.0):
         self.mu = mu
@@ -370,8 +366,6 @@ def test_cvxpy_defect_is_in_sight_and_caught():
 
 class PosLoss(Knowledge):
     "mu * sum of hinges at the training rows, written with pos of a dense expression."
-
-    requires = frozenset({"coef"})
 
     def __init__(self, mu=1.0):
         self.mu = mu

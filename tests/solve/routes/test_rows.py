@@ -174,7 +174,8 @@ def test_a_fitted_model_does_not_keep_the_kernel_matrix():
     X, y = two_classes()
     model = PriorSVC(OddnessHint(), kernel=RBF(0.4), solver="ROWS")
     fitted = [model.fit(X, y), *model.fit_path(X, y, {"C": [1.0, 2.0]})]
-    assert [m._machines[0].held for m in fitted] == [None] * 3
+    kept = [m._machines[0].compiled for m in fitted]
+    assert all(compiled is None or compiled.memo == {} for compiled in kept)
 
 
 def test_several_classes():
@@ -230,11 +231,6 @@ def test_hard_rows_that_contradict_each_other_are_not_called_solved():
 class Opposed(Knowledge):
     """f(point) >= 1 and f(point) <= -1, and nobody sees it before a solver does."""
 
-    requires = frozenset({"evaluate"})
-
-    def centres(self, sample, state):
-        return sample.X[:1]
-
     def build(self, f, context):
         value = f(context.sample.X[:1])
         return Terms(constraints={"up": value >= 1, "down": value <= -1})
@@ -264,8 +260,8 @@ def test_random_compositions_are_solved_refused_or_given_up(seeds):
         if rows.obstacle(task.spec, members, sample) is not None:
             continue
         try:
-            held = rows.Held(task.spec, members, states, sample)
-            found = held.solve()
+            compiled = Compiled(task.spec, members, states, sample)
+            found = rows.solve(compiled)
         except (SolverUnsuited, SolverFailed):
             continue
         if found.outcome.residuals.worst > 1e-6:
@@ -274,7 +270,7 @@ def test_random_compositions_are_solved_refused_or_given_up(seeds):
         problem.solve(solver="CLARABEL")
         assert problem.status == "optimal", seed
         assert found.value == pytest.approx(problem.value, rel=1e-6, abs=1e-6), seed
-        at_rows = found.f.value(sample.X[held.active])
+        at_rows = found.f.value(sample.X[compiled.active])
         np.testing.assert_allclose(at_rows, found.values, atol=1e-6 * (1 + np.abs(at_rows).max()))
         solved += 1
     assert solved >= len(seeds) / 10
@@ -337,9 +333,6 @@ class Odd(Knowledge):
     def __init__(self, kind):
         self.kind = kind
         self.mu = 1.0
-
-    def centres(self, sample, state):
-        return sample.X
 
     def build(self, f, context):
         import cvxpy as cp
@@ -409,12 +402,12 @@ def test_a_path_assembles_once_and_equals_its_fits(monkeypatch):
     X, y = two_classes(rows.ROWS)
     made = []
 
-    class Counting(rows.Held):
+    class Counting(rows.RowsProblem):
         def __init__(self, *arguments):
             made.append(self)
             super().__init__(*arguments)
 
-    monkeypatch.setattr(rows, "Held", Counting)
+    monkeypatch.setattr(rows, "RowsProblem", Counting)
     base = PriorSVC(PRIORS["all"], kernel=RBF(0.4))
     values = {"monotonicity_hint__mu": [0.0, 10.0], "C": [0.01, 100.0]}
     with warnings.catch_warnings():
