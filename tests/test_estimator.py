@@ -1,4 +1,4 @@
-"""What PriorSVC fits, and what it says about the fit."""
+"""Fitted models of PriorSVC, and their reports, formulations and verifications."""
 
 import warnings
 
@@ -101,7 +101,7 @@ def test_a_constant_column_is_scaled_without_harm():
 # -------------------------------------------------------------------------------- n_centres, preselect
 
 
-def test_a_nystrom_machine_converges_to_the_full_one():
+def test_a_nystrom_model_converges_to_the_full_model():
     X, y = two_classes(60)
     full = PriorSVC(kernel="rbf", solver="CLARABEL").fit(X, y)
     errors, objectives = [], []
@@ -116,7 +116,7 @@ def test_a_nystrom_machine_converges_to_the_full_one():
     assert objectives[3] == pytest.approx(full.objective_, rel=1e-6)
 
 
-def test_a_nystrom_machine_is_the_best_function_of_its_centres():
+def test_a_nystrom_model_is_the_best_function_of_its_centres():
     X, y = two_classes(60)
     signs = np.where(y == 1, 1, -1)
     model = PriorSVC(kernel=RBF(0.5), n_centres=6, tol=1e-9).fit(X, y)
@@ -129,7 +129,7 @@ def test_a_nystrom_machine_is_the_best_function_of_its_centres():
 
 
 @pytest.mark.parametrize("solver", ["auto", "CLARABEL"])
-def test_preselect_fits_on_the_support_vectors_of_the_plain_machine(solver):
+def test_preselect_fits_on_the_support_vectors_of_the_model_without_blocks(solver):
     X, y = two_classes(60)
     plain = PriorSVC(kernel=RBF(0.5), solver=solver, tol=1e-9).fit(X, y)
     assert 0 < len(plain.support_) < 50
@@ -207,7 +207,7 @@ EVERY_ROUTE = pytest.mark.parametrize("parameters", ROUTES.values(), ids=ROUTES.
 
 
 @EVERY_ROUTE
-def test_what_is_said_about_the_fit_agrees(parameters):
+def test_the_report_agrees_with_the_fit(parameters):
     X, y = two_classes()
     model = PriorSVC(**parameters, tol=1e-8).fit(X, y)
     last = model.history_[-1]
@@ -287,7 +287,7 @@ def test_rounds_that_are_cut_off_in_other_processes_are_warned_about():
 
 
 @pytest.mark.parametrize("block", [VirtualSupportVectors, VirtualSamples])
-def test_a_model_that_was_cut_off_can_still_be_questioned(block):
+def test_a_model_after_too_few_rounds_can_be_verified(block):
     X, y = two_classes()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -461,7 +461,7 @@ def test_verify_shapes_text_and_html():
     assert [c.label for c in found.checks[::2]] == ["setosa", "versicolor", "virginica"]
     by_class = {c.label: c.verdict for c in found.checks if c.block == "monotonicity_hint"}
     assert by_class["setosa"].holds is not None
-    assert by_class["virginica"].holds is None  # the hint says nothing about that machine
+    assert by_class["virginica"].holds is None  # the hint does not apply to this class
     worst = [c.verdict.worst for c in found.checks if c.block == "virtual_samples"]
     assert found["virtual_samples"].worst == min(worst)
     assert all(word in str(found) for word in ("class", "virtual_samples", "setosa", "worst", "proven"))
@@ -575,7 +575,7 @@ KERNELS = {
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
 @pytest.mark.parametrize("prior", ROWS.values(), ids=ROWS.keys())
-def test_libsvm_and_cvxpy_give_the_same_machine(prior, kernel):
+def test_libsvm_and_cvxpy_give_the_same_model(prior, kernel):
     X, y = two_classes()
     fast = PriorSVC(prior, kernel=kernel, tol=1e-9).fit(X, y)
     slow = PriorSVC(prior, kernel=kernel, tol=1e-9, solver="CLARABEL", solver_options=TIGHT).fit(X, y)
@@ -610,7 +610,7 @@ def test_libsvm_and_cvxpy_agree_with_scale_and_several_classes(kernel, scale):
     assert_allclose(fast.decision_function(X), slow.decision_function(X), atol=1e-5)
 
 
-def test_libsvm_can_be_asked_for():
+def test_libsvm_can_be_chosen():
     X, y = two_classes(120)
     assert PriorSVC(solver="LIBSVM").fit(X, y).solver_ == "LIBSVM"
     assert PriorSVC(VirtualSamples(Shift([0.3, 0.1])), solver="LIBSVM").fit(X, y).solver_ == "LIBSVM"

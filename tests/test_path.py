@@ -173,7 +173,7 @@ def test_the_estimator_is_left_as_it_is(prior):
     assert base.prior is prior
 
 
-def test_every_model_of_a_path_can_be_questioned():
+def test_every_model_of_a_path_can_be_verified():
     X, y = two_classes()
     base = PriorSVC(DRIFT + ClassCosts({1: 2.0}), kernel="rbf", tol=1e-9)
     for model in base.fit_path(X, y, {"drift__mu": [0.1, 1.0, 10.0]}):
@@ -233,7 +233,7 @@ def test_row_parameters_and_sample_weight_are_taken():
         "rows",
     ],
 )
-def test_what_is_more_than_a_weight_is_compiled_again_and_said(base, values):
+def test_what_is_more_than_a_weight_is_compiled_again_with_a_warning(base, values):
     X, y = two_classes()
     [key] = values
     with pytest.warns(Recompiled, match=f"the path over {key} could not keep its compiled problem"):
