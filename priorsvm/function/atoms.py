@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 class Atoms:
     r"""Elements of the feature space: :math:`\Phi(z)`, or :math:`\partial_v \Phi(z)` where there are slopes.
 
-    A value :math:`g(z)` is the inner product of g with the first kind, a slope :math:`\nabla g(z)^\top v` with the
-    second kind. Without ``directions`` all atoms are values. With ``directions`` and no ``slope`` all are slopes.
+    A value :math:`g(z)` is the inner product of g with the first kind, a slope :math:`\nabla g(z)^\top v`
+    with the second kind. Without ``directions`` all atoms are values. With ``directions`` and no ``slope``
+    all are slopes.
     """
 
     points: Array

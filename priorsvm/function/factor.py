@@ -22,9 +22,9 @@ RANK_TOLERANCE = 1e-13
 def pivoted_cholesky(kernel: Kernel, Z: Array | Atoms, rank: int | None = None) -> tuple[Array, Array]:
     """Return pivots, and the features of all points in the basis of the pivots.
 
-    ``features @ features.T`` is the kernel matrix of Z, which are points or atoms. In the order of the pivots the
-    features are lower triangular. With ``rank`` only that many columns of the kernel matrix are computed. The
-    product then is the Nyström approximation of the kernel matrix.
+    ``features @ features.T`` is the kernel matrix of Z, which are points or atoms. In the order of the pivots
+    the features are lower triangular. With ``rank`` only that many columns of the kernel matrix are computed.
+    The product then is the Nyström approximation of the kernel matrix.
     """
     Z = Atoms.of(Z)
     n = len(Z)
@@ -84,8 +84,8 @@ def require_norm(kernel: Kernel) -> None:
     """Raise KernelNotPSD unless the kernel is known to be positive semidefinite, so that f has a norm."""
     if kernel.definiteness != "psd":
         raise KernelNotPSD(
-            f"kernel {kernel!r} is not known to be positive semidefinite, so f has no norm. Use a kernel whose "
-            "definiteness is 'psd', such as RBF()."
+            f"kernel {kernel!r} is not known to be positive semidefinite, so f has no norm. Use a kernel "
+            "whose definiteness is 'psd', such as RBF()."
         )
 
 

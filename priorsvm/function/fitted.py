@@ -87,7 +87,7 @@ class Slopes:
 
 @dataclass(frozen=True, eq=False)
 class FittedKernel(Fitted):
-    """The expansion ``k(X, centres) @ weights + bias``, plus ``k.slope(points, directions, X).T @ weights``."""
+    """The expansion ``k(X, centres) @ weights + bias``, plus the same over slopes of the kernel."""
 
     linear: ClassVar[bool] = False
 
@@ -134,8 +134,8 @@ class FittedKernel(Fitted):
 
     def _in_blocks(self, matrix: Callable[..., Array], *rows: Array) -> Array:
         """Return ``matrix(*rows, centres) @ weights``, by blocks of rows."""
-        # Blocks of rows keep the kernel matrix in pieces of the size of the cache. The blocks are larger for kernels
-        # that process all centres again for each block.
+        # Blocks of rows keep the kernel matrix in pieces of the size of the cache. The blocks are larger for
+        # kernels that process all centres again for each block.
         step = max(1, 2 ** (26 if self.kernel.whole else 22) // max(1, len(self.weights)))
         starts = range(0, len(rows[0]), step)
         parts = [matrix(*(r[i : i + step] for r in rows), self._inner) @ self.weights for i in starts]
@@ -145,8 +145,8 @@ class FittedKernel(Fitted):
     def length(self) -> float:
         r"""The norm :math:`\|g\|_H`, rounded up.
 
-        Rounding errors of :math:`w^\top K w` are at most :math:`|w_i| |w_j| \max_i K_{ii}` for each term. They are
-        added, as large weights can cancel.
+        Rounding errors of :math:`w^\top K w` are at most :math:`|w_i| |w_j| \max_i K_{ii}` for each term.
+        They are added, as large weights can cancel.
         """
         parts = [(self.weights, Atoms(self._inner))]
         if self.slopes is not None:

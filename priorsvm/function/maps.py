@@ -1,4 +1,4 @@
-r"""Feature maps :math:`x \mapsto \varphi(x)` of the decision function :math:`f(x) = \varphi(x)^\top c + b`."""
+r"""Feature maps :math:`\varphi` of the decision function :math:`f(x) = \varphi(x)^\top c + b`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class LinearMap:
 
 
 class KernelMap:
-    r"""The kernel expansion :math:`\varphi(x) = k(x, Z)`: one coefficient per centre, for the 1-norm (eq. 13)."""
+    r"""The expansion :math:`\varphi(x) = k(x, Z)`: one coefficient per centre, for the 1-norm (eq. 13)."""
 
     def __init__(self, kernel: Kernel, centres: Array | Atoms, scale: Scale | None):
         self.kernel = kernel
@@ -111,9 +111,9 @@ class KernelMap:
 class FactorMap(KernelMap):
     r"""Orthonormal features :math:`\varphi(x) = k(x, P) L^{-\top}` with :math:`k(P, P) = L L^\top`.
 
-    P are the pivots of a Cholesky factorisation of the kernel matrix over the centres. The pivots span the same
-    space as the centres. With :math:`\|g\|_H = \|c\|` the regulariser is a sum of squares, which is far safer for
-    a solver than :math:`\beta^\top K \beta`.
+    P are the pivots of a Cholesky factorisation of the kernel matrix over the centres. The pivots span the
+    same space as the centres. With :math:`\|g\|_H = \|c\|` the regulariser is a sum of squares, which is far
+    safer for a solver than :math:`\beta^\top K \beta`.
     """
 
     def __init__(self, kernel: Kernel, centres: Array | Atoms, scale: Scale | None, rank: int | None = None):
@@ -146,8 +146,9 @@ class FactorMap(KernelMap):
 class ValueMap(KernelMap):
     r"""Values at the pivots: :math:`\varphi(x) = K^{-1} k(P, x)` and :math:`\|g\|_H^2 = c^\top K^{-1} c`.
 
-    The span is that of :class:`FactorMap`, for a kernel matrix that can be inverted safely. The features of the
-    pivots are the identity, so the regulariser has the only dense matrix. A solver takes about half the time.
+    The span is that of :class:`FactorMap`, for a kernel matrix that can be inverted safely. The features of
+    the pivots are the identity, so the regulariser has the only dense matrix. A solver takes about half the
+    time.
     """
 
     # The smallest ratio of pivots at which an inverse keeps the digits of the answer.

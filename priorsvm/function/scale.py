@@ -19,7 +19,7 @@ class Scale:
 
     @classmethod
     def of(cls, kind: str | None, X: Array, weight: Array | None = None) -> Scale | None:
-        """Return the scaling named ``"standard"`` or ``"minmax"``, from the training rows with a positive weight."""
+        """Return the scaling ``"standard"`` or ``"minmax"`` of the rows with a positive weight."""
         if kind is None:
             return None
         if weight is not None:

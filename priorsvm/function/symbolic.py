@@ -1,7 +1,7 @@
 r"""The decision function f while the problem is built.
 
-Blocks evaluate ``f(Z)`` and ``f.slope(Z, V)``. Both are plain cvxpy variables, and f records what each of them
-stands for. A :class:`.tie.Tie` connects the variables to coefficients once all blocks have built.
+Blocks evaluate ``f(Z)`` and ``f.slope(Z, V)``. Both are plain cvxpy variables, and f records what each of
+them stands for. A :class:`.tie.Tie` connects the variables to coefficients once all blocks have built.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Evaluation:
 class Coefficients:
     r"""The coefficient vector c of f, and its norm in the objective.
 
-    With the 1-norm c is the difference of two nonnegative halves, which HiGHS solves twice as fast as bounds on
-    :math:`|c|`.
+    With the 1-norm c is the difference of two nonnegative halves, which HiGHS solves twice as fast as bounds
+    on :math:`|c|`.
     """
 
     def __init__(self, size: int, norm: str):
@@ -69,7 +69,7 @@ class Coefficients:
             self.halves = [self.c]
 
     def regulariser(self, energy: Array | None) -> cp.Expression:
-        r"""Return :math:`\frac12 c^\top E c`, or :math:`\|c\|_1` with the 1-norm; ``energy`` None is the identity."""
+        r"""Return :math:`\frac12 c^\top E c`, with E the identity if None, or :math:`\|c\|_1`."""
         import cvxpy as cp
 
         if self.norm == "l1":
@@ -184,9 +184,7 @@ class Decision:
         """The weights in the units of the model; linear models only."""
         self.used.add("coef")
         if self.coefficients is None:
-            raise MissingCapability(
-                "it requires f.coef, and a kernel model has no weight vector: use kernel='linear'."
-            )
+            raise self._lacks("coef", "use kernel='linear'")
         return self.coefficients.c
 
     @property
@@ -207,9 +205,7 @@ class Decision:
         self.used.add("kernel")
         kernel = self.spec.kernel
         if kernel is None:
-            raise MissingCapability(
-                "it requires f.kernel, and a linear model has no kernel matrix: use a kernel other than 'linear'."
-            )
+            raise self._lacks("kernel", "use a kernel other than 'linear'")
         scale = self.scale
         if scale is None:
             return kernel(np.asarray(A, float), np.asarray(B, float))
@@ -247,12 +243,15 @@ class Decision:
 
     def _require_slopes(self, kernel: Kernel, spans: bool) -> None:
         if not kernel.has_slope:
-            raise MissingCapability(
-                f"it requires f.slope, which a model with {kernel!r} does not have: use a linear model or a kernel "
-                "with derivatives, such as RBF or Polynomial."
+            raise self._lacks(
+                "slope", "use a linear model or a kernel with derivatives, such as RBF or Polynomial"
             )
         if spans and self.norm == "l2":
             kernel._require("slope_slope")
+
+    def _lacks(self, what: str, way_out: str) -> MissingCapability:
+        kind = "a linear model" if self.linear else f"a model with {self.spec.kernel!r}"
+        return MissingCapability(f"it requires f.{what}, which {kind} does not have: {way_out}.")
 
     def _points(self, what: str, Z: Any) -> Any:
         points = as_points(Z)

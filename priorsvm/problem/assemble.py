@@ -133,12 +133,20 @@ class Compiled:
         """Loss, penalties and constraints on values of f that no coefficients connect."""
         import cvxpy as cp
 
-        penalised = self.slack if self.spec.loss == "hinge" else cp.square(self.slack)
-        cost = self.sample.cost[self.active]
-        objective = self.costs @ penalised if self.live_costs else self.costs * (cost @ penalised)
+        objective = self.loss
         for term in self.terms:
             objective = objective + term.parameter * term.expression
         return cp.Problem(cp.Minimize(objective), list(self.constraints.values()))
+
+    @cached_property
+    def loss(self) -> cp.Expression:
+        """The loss of the rows, C times costs times slacks or their squares."""
+        import cvxpy as cp
+
+        penalised = self.slack if self.spec.loss == "hinge" else cp.square(self.slack)
+        if self.live_costs:
+            return self.costs @ penalised
+        return self.costs * (self.sample.cost[self.active] @ penalised)
 
     @cached_property
     def lean(self) -> cp.Problem:
@@ -304,7 +312,8 @@ def check_terms(block: Knowledge, terms: Any) -> None:
             raise InvalidInput(f"penalty '{key}' is not convex: {_short(expression)}")
         if expression.parameters():
             raise InvalidInput(
-                f"penalty '{key}' must be free of cvxpy Parameters: the assembler multiplies it by its weight."
+                f"penalty '{key}' must be free of cvxpy Parameters: the assembler multiplies it by its "
+                "weight."
             )
     for label, constraint in terms.constraints.items():
         if not isinstance(constraint, cp.Constraint):

@@ -259,7 +259,7 @@ def test_hooks_of_earlier_versions_are_refused_with_the_new_way(hook):
         type("Old", (Knowledge,), {hook: None})
 
 
-def test_points_are_checked(data):
+def test_points_of_f_are_checked(data):
     class Elsewhere(Anchor):
         def build(self, f, context):
             return Terms({"mu": cp.sum_squares(f([[1.0, 2.0]]))})

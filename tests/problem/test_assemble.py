@@ -54,11 +54,11 @@ def compiled_of(prior, spec=LINEAR, maps=None, weight=None):
 def drawn(compiled, seed=0):
     """Put random values into all variables, consistent with one f."""
     generator = np.random.default_rng(seed)
-    f, sample = compiled.f, compiled.sample
-    for variable in f.c.variables():
+    tie, sample = compiled.tie, compiled.sample
+    for variable in tie.c.variables():
         variable.value = np.abs(generator.normal(size=variable.shape))
-    f.b.value = generator.normal()
-    for definition in f.definitions.values():
+    tie.b.value = generator.normal()
+    for definition in tie.definitions.values():
         definition.args[0].value = definition.args[1].value
     for term in compiled.terms:
         for variable in term.expression.variables():
@@ -241,7 +241,7 @@ def test_order_of_the_blocks_does_not_matter():
     for compiled in (there, back):
         compiled.problem.solve(solver="CLARABEL")
     assert there.problem.value == pytest.approx(back.problem.value, rel=1e-7)
-    np.testing.assert_allclose(there.f.value(E), back.f.value(E), atol=1e-5)
+    np.testing.assert_allclose(there.fitted().value(E), back.fitted().value(E), atol=1e-5)
     assert there.sample.shares.keys() == back.sample.shares.keys()
 
 
@@ -264,7 +264,7 @@ def test_new_weights_are_a_new_problem():
     for which in (compiled, fresh):
         which.problem.solve(solver="CLARABEL")
     assert compiled.problem.value == pytest.approx(fresh.problem.value, rel=1e-8)
-    np.testing.assert_allclose(compiled.f.value(E), fresh.f.value(E), atol=1e-6)
+    np.testing.assert_allclose(compiled.fitted().value(E), fresh.fitted().value(E), atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -370,9 +370,9 @@ def test_maps_are_reused_where_the_centres_are_the_same():
     spec = replace(LINEAR, kernel=RBF(0.5))
     first, again = compiled_of(None, spec, maps), compiled_of(ClassCosts({1: 2.0}), spec, maps)
     assert first.tie.features is again.tie.features
-    assert compiled_of(OddnessHint(), spec, maps).f.features is not first.tie.features
-    assert compiled_of(None, replace(spec, kernel=RBF(0.6)), maps).f.features is not first.tie.features
-    assert compiled_of(None, replace(spec, n_centres=5), maps).f.features.size == 5
+    assert compiled_of(OddnessHint(), spec, maps).tie.features is not first.tie.features
+    assert compiled_of(None, replace(spec, kernel=RBF(0.6)), maps).tie.features is not first.tie.features
+    assert compiled_of(None, replace(spec, n_centres=5), maps).tie.features.size == 5
     assert len(maps.entries) == 2  # the first, and the last
 
 
@@ -387,7 +387,7 @@ def test_maps_are_not_reused_in_other_units():
         inner = RBF(0.5)(units.points(X), units.points(fitted.centres))
         np.testing.assert_allclose(fitted.value(X), inner @ fitted.weights, atol=1e-10)
         np.testing.assert_allclose(scaled.tie.features.rows(X).sum(axis=1), fitted.value(X), atol=1e-8)
-    assert compiled_of(None, spec, maps).f.features is plain.tie.features
+    assert compiled_of(None, spec, maps).tie.features is plain.tie.features
 
 
 def test_centres_are_rows_and_points_of_blocks_once():

@@ -74,12 +74,12 @@ def test_rounds_that_change_costs_alone_keep_the_compiled_problem(data, monkeypa
 
 
 def test_kernel_is_factorised_once_for_the_same_centres(data, monkeypatch):
-    from priorsvm.function import decision
+    from priorsvm.function import maps
 
     X, y = data
     factorised = []
-    original = decision.pivoted_cholesky
-    monkeypatch.setattr(decision, "pivoted_cholesky", lambda *a: factorised.append(1) or original(*a))
+    original = maps.pivoted_cholesky
+    monkeypatch.setattr(maps, "pivoted_cholesky", lambda *a: factorised.append(1) or original(*a))
     model = PriorSVC(Transductive(X[20:]), kernel="rbf", solver="CLARABEL").fit(X[:20], y[:20])
     assert model.n_rounds_ >= 17
     assert len(factorised) == 2  # the labelled rows, then all rows

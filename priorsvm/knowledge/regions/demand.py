@@ -49,8 +49,8 @@ class Demand:
     def expression(self, f: Any, Z: Array) -> Any:
         """Return s Lf(Z) in the problem.
 
-        With slopes f expands over the points, not over the slopes. This is not exact on a kernel model, and far
-        cheaper: points are shared by all directions.
+        With slopes f expands over the points, not over the slopes. This is not exact on a kernel model, and
+        far cheaper: points are shared by all directions.
         """
         if self.direction is None:
             return self.sign * f(Z)

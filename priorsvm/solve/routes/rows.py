@@ -1,11 +1,11 @@
 r"""The route of models whose blocks are rows of f: an active-set method on the dual.
 
-Margins, points of regions and pairs of hints are constraints and penalties on values of f, each with a slack of
-its own. CVXPY compiles the problem with these values as variables that no coefficients connect. :mod:`.shape`
-reads the rows from its data, and the kernel matrix of the values, computed once, connects them. LIBSVM solves
-the rows that are margins, which gives nearly all dual variables. :func:`.active.optimise` then finds the exact
-dual variables of all rows. It factors the rows between their bounds only, where an interior-point method factors
-all rows at every step.
+Margins, points of regions and pairs of hints are constraints and penalties on values of f, each with a slack
+of its own. CVXPY compiles the problem with these values as variables that no coefficients connect.
+:mod:`.shape` reads the rows from its data, and the kernel matrix of the values, computed once, connects them.
+LIBSVM solves the rows that are margins, which gives nearly all dual variables. :func:`.active.optimise` then
+finds the exact dual variables of all rows. It factors the rows between their bounds only, where an
+interior-point method factors all rows at every step.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ class RowsProblem:
         return self._K
 
     def _rows(self) -> tuple[Array, Array]:
-        """Return what a linear f is evaluated at, and the mean subtracted from values, which the bias absorbs."""
+        """Return the rows of a linear f, and the mean subtracted from values, which the bias absorbs."""
         atoms = self.atoms.scaled(self.spec.scale)
         Z = (
             atoms.points

@@ -358,11 +358,11 @@ REFUSALS = [
     ({"norm": "l1"}, OddnessHint(), "it has the 2-norm only, not norm='l1'"),
     ({"n_centres": 5, "kernel": RBF()}, OddnessHint(), "it takes no n_centres"),
     ({}, UncertainSamples(0.01 * np.eye(3)), "block 'uncertain_samples' shares the slack of the rows"),
-    ({}, Box({0: (0, 1)}, 1), "block 'box': it asks more of f than values and slopes"),
+    ({}, Box({0: (0, 1)}, 1), "block 'box' uses more of f than values and slopes"),
     (
         {"kernel": RBF()},
         Monotone({0: 1}, method="points", points=10),
-        "f is asked for what it does not expand over",
+        "f is evaluated at slopes that it does not expand over",
     ),
     ({"kernel": RBF()}, Odd("two slacks"), "'.*' of block 'odd' is not the only slack of its row"),
     ({"kernel": RBF()}, Odd("bound above"), "'u' of block 'odd' has conditions of its own"),
