@@ -79,17 +79,17 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         Labels. With two classes, +1 is ``classes_[1]``.
     n_features_in_ : int
         Number of features; with a kernel between sets of vectors, the length of one vector.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features. Exists if X is a DataFrame whose column names are strings.
     intercept_ : ndarray of shape (n_functions,)
         Bias of each decision function: one function for two classes, one per class for more classes or for
         ``multi_class="joint"``.
-    coef_ : ndarray of shape (n_functions, n_features_in_)
+    coef_ : ndarray of shape (n_functions, n_features)
         Weights in the units of X; linear models only. The decision function is
         ``X @ coef_.T + intercept_``.
     kernel_ : Kernel or None
         Kernel with all its parameters as numbers; None for a linear model.
-    centres_ : ndarray of shape (n_centres, n_features_in_)
+    centres_ : ndarray of shape (n_centres, n_features)
         Points that f expands over; kernel models only. Without ``scale`` and slopes, the decision function is
         ``kernel_(X, centres_) @ dual_coef_.T + intercept_``.
     dual_coef_ : ndarray of shape (n_functions, n_centres)

@@ -72,19 +72,19 @@ class FittedModel:
 
     @property
     def coef_(self) -> Array:
-        """Weights in the units of X, of shape (n_functions, n_features); linear models only."""
+        """Weights in the units of X; linear models only."""
         if self._fitted_machines() and self.kernel_ is not None:
             raise MissingAttribute("coef_ exists for linear models only: use kernel='linear'.")
         return np.vstack([f.coef for m in self._machines for f in m.functions if isinstance(f, FittedLinear)])
 
     @property
     def centres_(self) -> Array:
-        """Points that f expands over, of shape (n_centres, n_features); kernel models only."""
+        """Points that f expands over; kernel models only."""
         return np.unique(np.vstack([f.centres + 0.0 for f in self._expansions()]), axis=0)
 
     @property
     def dual_coef_(self) -> Array:
-        """Coefficients of ``centres_``, of shape (n_functions, n_centres); kernel models only."""
+        """Coefficients of ``centres_``, one row for each decision function; kernel models only."""
         centres = self.centres_
         place = {row.tobytes(): i for i, row in enumerate(centres)}
         expansions = self._expansions()
