@@ -52,7 +52,7 @@ OTHERS = {
         ({"preselect": True}, "preselect=False"),
         ({"solver": "CLARABEL"}, "solver='auto'"),
         ({"solver": ["COLUMNS", "CLARABEL"]}, "solver='auto'"),
-        ({"solver_options": {"max_iter": 5}}, "without options"),
+        ({"solver_options": {"max_iter": 5}}, "without solver_options"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -135,9 +135,9 @@ def test_a_class_is_not_confused_with_itself(draw):
 
 def test_what_kinds_of_rows_are_refused(draw):
     X, y = draw()
-    with pytest.raises(InvalidType, match="'invariant_loss' takes no sparse X"):
+    with pytest.raises(InvalidType, match="'invariant_loss' does not accept sparse X"):
         joint(InvariantLoss(MOVES)).fit(csr_array(X), y)
-    with pytest.raises(InvalidType, match="sparse X is for linear machines"):
+    with pytest.raises(InvalidType, match="sparse X requires a linear model"):
         joint(kernel="rbf").fit(csr_array(X), y)
     with pytest.raises(MissingCapability, match=r"FeatureDeletion.*linear models only"):
         joint(InvariantLoss(FeatureDeletion(1)), kernel="rbf").fit(X, y)
