@@ -42,7 +42,7 @@ from .problem.collapse import fit_and_explain, warn_of_collapse
 from .sample import Sample
 from .solve.loop import fit_machine, refuse_conflicts
 from .solve.machine import Machine
-from .solve.solvers import check_options, check_solver
+from .solve.registry import check_options, check_solver
 from .spec import Spec
 
 if TYPE_CHECKING:

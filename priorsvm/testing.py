@@ -19,9 +19,10 @@ from .prior import as_prior, check_acts
 from .problem.assemble import Compiled, prepare
 from .problem.diagnose import residuals
 from .sample import Sample
+from .solve.classes import classes_of
 from .solve.loop import refined
 from .solve.machine import Machine
-from .solve.solvers import able, classes_of
+from .solve.solvers import able
 from .spec import Spec
 
 if TYPE_CHECKING:

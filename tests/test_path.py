@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification
 
-import priorsvm.solve.round
+import priorsvm.solve.route
 from priorsvm import (
     RBF,
     Box,
@@ -77,12 +77,12 @@ def compiles(monkeypatch):
     """Counts how often a problem is assembled."""
     counted = []
 
-    class Counting(priorsvm.solve.round.Compiled):
+    class Counting(priorsvm.solve.route.Compiled):
         def __init__(self, *arguments, **more):
             counted.append(self)
             super().__init__(*arguments, **more)
 
-    monkeypatch.setattr(priorsvm.solve.round, "Compiled", Counting)
+    monkeypatch.setattr(priorsvm.solve.route, "Compiled", Counting)
     return counted
 
 

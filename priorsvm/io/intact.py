@@ -19,7 +19,7 @@ from ..prior import Member
 from ..sample import Sample
 from ..solve.joint import JointFunction, JointMachine
 from ..solve.machine import Machine
-from ..solve.solvers import Outcome
+from ..solve.solution import Outcome
 from ..spec import Spec
 
 

@@ -25,6 +25,7 @@ from .._utils.arrays import Array, products, stack
 from .._utils.messages import warn
 from .._utils.parallel import over_rows
 from .._utils.progress import progress
+from .._utils.threads import single_threaded
 from ..errors import InvalidInput, SolverFailed
 from ..function.decision import FactorMap, Fitted, FittedKernel, LinearMap, refuse_beyond_memory, require_psd
 from ..knowledge.base import MAX_CELLS, Verdict
@@ -40,7 +41,7 @@ from .loop import warn_of_inaccuracy
 from .machine import Machine
 from .methods.grouped import solve_grouped
 from .routes.columns import ROUNDING
-from .solvers import Outcome, judge, single_threaded
+from .solution import Outcome, judge
 
 # Columns that held nothing up for so many rounds leave the problem.
 PATIENCE = 3

@@ -24,7 +24,7 @@ from ...problem.diagnose import Residuals
 from ...sample import Sample
 from ...spec import Spec
 from ..methods.grouped import solve_grouped
-from ..solvers import Outcome
+from ..solution import Outcome
 
 # A linear machine with fewer columns than this, or than it has rows, is Clarabel's.
 NARROW = 200

@@ -36,9 +36,9 @@ from ...sample import Sample
 from ...spec import Spec
 from ..methods.active import Bounds, Columns, optimise
 from ..methods.shape import OtherShape, Shape
-from ..solvers import Outcome
+from ..solution import Outcome
+from ..weighted import gram
 from . import libsvm
-from .weighted import gram
 
 # "auto" takes this route from so many rows on.
 ROWS = 100
@@ -289,7 +289,7 @@ def _slice(which: Array) -> Any:
 
 def _guess(Q: Array, shape: Shape) -> Array:
     """Multipliers near the answer: LIBSVM's for the rows that are margins of an SVM, for others none."""
-    from ..plain import STALLED
+    from .libsvm import STALLED
 
     rows: Bounds = shape.bounds
     a = np.clip(0.0, rows.low, rows.high)

@@ -320,10 +320,10 @@ def test_an_answer_is_judged_by_its_residuals(monkeypatch):
         return wrong
 
     monkeypatch.setattr(rows, "optimise", off(1e-4))
-    with pytest.warns(InaccurateSolution, match="ROWS says 'optimal'"):
+    with pytest.warns(InaccurateSolution, match="ROWS reported 'optimal'"):
         PriorSVC(PRIORS["all"], kernel=RBF(0.4), solver="ROWS").fit(X, y)
     monkeypatch.setattr(rows, "optimise", off(0.5))
-    with pytest.raises(SolverFailed, match="the problem as stated disagrees"):
+    with pytest.raises(SolverFailed, match="residuals of the original problem are too large"):
         PriorSVC(PRIORS["all"], kernel=RBF(0.4), solver="ROWS").fit(X, y)
 
 
