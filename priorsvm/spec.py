@@ -9,7 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from ._utils.arrays import Array
-    from .function.decision import Scale
+    from .function.scale import Scale
     from .kernels.base import Kernel
 
 # A dual variable counts as zero up to this share of its bound, or of the largest dual variable.
@@ -18,7 +18,25 @@ NEGLIGIBLE_DUAL = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Spec:
-    """Model without its rows and blocks; ``kernel`` None is linear."""
+    """The model without its rows and blocks.
+
+    Attributes
+    ----------
+    C : float
+        Weight of the loss.
+    kernel : Kernel or None
+        None for a linear model.
+    norm : str
+        ``"l2"`` or ``"l1"``.
+    loss : str
+        ``"hinge"`` or ``"squared_hinge"``.
+    scale : Scale or None
+        Scaling inside f.
+    n_centres : int or None
+        Number of centres of a Nyström model.
+    tol : float
+        Tolerance of the residuals.
+    """
 
     C: float
     kernel: Kernel | None
@@ -28,8 +46,13 @@ class Spec:
     n_centres: int | None
     tol: float
 
+    @property
+    def linear(self) -> bool:
+        """Whether f is linear in x."""
+        return self.kernel is None
+
     def penalise(self, slack: Any) -> Any:
-        r"""Return :math:`\xi` or, for the squared hinge, :math:`\xi^2`."""
+        r"""Return :math:`\xi`, or :math:`\xi^2` for the squared hinge."""
         return slack if self.loss == "hinge" else slack**2
 
     def negligible_dual(self, cost: Array, largest: float) -> Array:

@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 
 from ..errors import Infeasible, SolverFailed, SolverNotInstalled, SolverUnsuited
 from ..problem.assemble import Compiled
-from ..problem.diagnose import conflict_error
+from ..problem.conflicts import conflict_error
 from . import solvers
 from .classes import class_of
 from .feasibility import is_infeasible, least
@@ -92,8 +92,7 @@ def solve(problem: Problem, solver: str | Sequence[str], options: dict[str, Any]
 def _conflict(problem: Problem, solver: str | Sequence[str]) -> Infeasible | None:
     """Return an error that names the conflicting blocks if a certifying solver is allowed."""
     names = [solver] if isinstance(solver, str) else solver
-    routes = [registry().get(name) for name in names]
-    if all(route is not None and route.solves and not route.certifies for route in routes):
+    if not any(name == "auto" or registry()[name].certifies for name in names):
         return None
     compiled = problem.assembled
     if compiled is None or not any(m.block.may_forbid for m in compiled.members):
@@ -280,6 +279,6 @@ def suits_schur(compiled: Compiled, problem_class: str) -> bool:
     if problem_class == "LP" and "HIGHS" not in solvers.installed():
         return False
     rows = compiled.f.n_rows
-    coefficients = compiled.f.features.size
+    coefficients = compiled.tie.features.size
     limit = min(SCHUR_COEFFICIENTS, WIDE * rows)
     return bool(rows * coefficients >= SCHUR_NUMBERS[problem_class] and coefficients <= limit)

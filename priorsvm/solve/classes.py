@@ -29,13 +29,13 @@ def classes_of(compiled: Compiled) -> dict[str, str]:
     """Return the class of the terms of each block, and under "svm" the class of the model without blocks."""
     svm = "LP" if compiled.spec.norm == "l1" and compiled.spec.loss == "hinge" else "QP"
     classes = {"svm": svm}
-    cone = compiled.f.definitions.get("length")  # exists if a block uses the norm of f
     for member in compiled.members:
         expressions = [term.expression for term in compiled.terms if term.block == member.name]
         own = [c for label, c in compiled.constraints.items() if label.partition(".")[0] == member.name]
-        if cone is not None and any(compiled.f.length.id in {v.id for v in c.variables()} for c in own):
-            own.append(cone)
-        classes[member.name] = classify(expressions, own)
+        found = classify(expressions, own)
+        if "length" in compiled.uses[member.name]:  # the norm of f is a second-order cone
+            found = largest([found, "SOCP"])
+        classes[member.name] = found
     return classes
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..problem.diagnose import residuals
+from ..problem.residuals import residuals
 from . import solvers
 from .classes import classify
 from .solvers import SOLVERS, choose, quiet

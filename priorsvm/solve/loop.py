@@ -17,8 +17,9 @@ from .._utils.threads import single_threaded
 from ..errors import InaccurateSolution, Infeasible, InvalidInput
 from ..knowledge.base import Knowledge
 from ..prior import Member
-from ..problem.assemble import naming, prepare
-from ..problem.diagnose import refuse_common_points, refuse_impossible, refuse_opposed
+from ..problem.assemble import prepare
+from ..problem.conflicts import refuse_common_points, refuse_impossible, refuse_opposed
+from ..problem.naming import naming
 from ..sample import Sample
 from ..spec import Spec
 from .auto import required_route, solve
@@ -59,7 +60,6 @@ def fit_machine(
     problem.verbose = verbose
     if before is not None:
         problem.previous = before.compiled
-        problem.held = before.held
     if required_route(problem) is not None:  # it does all rounds itself
         return _solve_round(problem, solver, options)[0]
     refuse_conflicts(spec, members, training, states)
@@ -107,7 +107,7 @@ def _iterate(
         if not new or len(history) >= problem.max_rounds:
             return machine, sample, outcomes
         states = {**problem.states, **new}
-        problem = replace(problem, states=states, previous=machine.compiled, held=machine.held)
+        problem = replace(problem, states=states, previous=machine.compiled)
 
 
 def _solve_round(

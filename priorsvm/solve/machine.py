@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array
-from ..function.decision import Fitted
+from ..function.fitted import Fitted
 from ..knowledge.base import MAX_CELLS, Context, Knowledge, Verdict
 from ..prior import Member
 from ..problem.assemble import Compiled, prepare
-from ..problem.diagnose import Residuals
+from ..problem.residuals import Residuals
 from ..sample import Sample
 from ..spec import Spec
 from .registry import registry
@@ -60,7 +60,6 @@ class Machine:
     shared_slack: Array | None = None
     scores: Array | None = None
     compiled: Compiled | None = None
-    held: Any = None
     verdicts: dict[tuple[str, int], tuple[Fitted, Verdict]] = field(default_factory=dict)
     _values: tuple[Fitted, Array, Array] | None = None
 
@@ -83,7 +82,6 @@ class Machine:
             shared_slack=solution.slack,
             scores=solution.scores,
             compiled=solution.compiled,
-            held=solution.held,
         )
         if solution.values is not None:
             machine._values = solution.f, problem.sample.X, solution.values
@@ -93,7 +91,7 @@ class Machine:
 
     def __getstate__(self) -> dict[str, Any]:
         # A solved cvxpy problem cannot be pickled, and keys of skops files are strings and numbers.
-        without: dict[str, Any] = {"compiled": None, "held": None, "verdicts": {}, "_values": None}
+        without: dict[str, Any] = {"compiled": None, "verdicts": {}, "_values": None}
         return {**vars(self), **without, "penalties": list(self.penalties.items())}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -110,6 +108,11 @@ class Machine:
         if self.compiled is None:
             self.compiled = Compiled(self.spec, self.members, self.states, self.sample)
         return self.compiled
+
+    def release(self) -> None:
+        """Free the matrices that a route keeps for the next model of a path."""
+        if self.compiled is not None:
+            self.compiled.memo.clear()
 
     def slack(self, sample: Sample) -> Array:
         r"""Return :math:`\xi_i = [\rho_i - y_i f(x_i)]_+`, or the slack of blocks that share it if larger."""
@@ -144,9 +147,11 @@ class Machine:
     @property
     def reached(self) -> float:
         """The objective as the solver reports it."""
+        if self.value is not None:
+            return self.value
         if self.compiled is not None and self.compiled.problem.value is not None:
             return float(self.compiled.problem.value)
-        return self.objective if self.value is None else self.value
+        return self.objective
 
     def context(
         self,

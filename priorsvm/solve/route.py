@@ -28,7 +28,7 @@ class Problem:
     spec, members, states : the model, its blocks and their states.
     training, sample : the rows before and after all blocks have prepared them.
     maps, grams : caches of feature maps and of kernel matrices; None keeps no kernel matrix.
-    previous, held : assembled problems of the round before.
+    previous : the assembled problem of the round before.
     max_rounds, verbose : number of passes and progress bars, for routes that do all rounds themselves.
     """
 
@@ -40,7 +40,6 @@ class Problem:
     maps: Cache
     grams: Cache | None = None
     previous: Compiled | None = None
-    held: Any = None
     max_rounds: int = 100
     verbose: int = 0
 

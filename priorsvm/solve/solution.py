@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import SolverFailed
-from ..problem.diagnose import Residuals
+from ..problem.residuals import Residuals
 
 if TYPE_CHECKING:
     from .._utils.arrays import Array
-    from ..function.decision import Fitted
+    from ..function.fitted import Fitted
     from ..problem.assemble import Compiled
 
 # An answer with a larger residual is discarded, whatever status the solver reports.
@@ -64,7 +64,7 @@ class Solution:
     scores : f at all members of all orbits, if the route computes them.
     values : f at all rows, if the route computes them.
     history : one dict per pass, if the route does all rounds itself.
-    compiled, held : the assembled problem that was solved.
+    compiled : the assembled problem that was solved.
     """
 
     f: Fitted
@@ -80,7 +80,6 @@ class Solution:
     values: Array | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
     compiled: Compiled | None = None
-    held: Any = None
 
     @property
     def residuals(self) -> Residuals:

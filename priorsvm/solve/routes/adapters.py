@@ -1,4 +1,4 @@
-"""Routes of models with an invariant loss or with rows of f: their methods as :class:`.route.Route`."""
+"""Routes of models with an invariant loss."""
 
 from __future__ import annotations
 
@@ -12,47 +12,10 @@ from ..._utils.messages import warn
 from ..._utils.progress import progress
 from ...errors import InaccurateSolution, InvalidInput
 from ...prior import Member
-from ...problem.diagnose import Residuals
+from ...problem.residuals import Residuals
 from ..route import Problem, Route
 from ..solution import Outcome, Solution
-from . import columns, pegasos, rows
-
-
-class Rows(Route):
-    """Route of 2-norm models whose blocks are rows of f."""
-
-    name = "ROWS"
-    kind = "rows of f"
-    factor = 1.0
-    floor = 1e-8
-    note = "2-norm, blocks that use values or slopes of f, each with one slack at most"
-
-    def obstacle(self, problem: Problem) -> str | None:
-        return rows.obstacle(problem.spec, problem.members, problem.sample)
-
-    def solve(self, problem: Problem, options: dict[str, Any]) -> Solution:
-        held = problem.held
-        parts = problem.members, problem.states, problem.sample
-        if held is not None and held.accepts(*parts):
-            held.set_weights(problem.spec, *parts)
-        else:
-            held = rows.Held(problem.spec, *parts)
-        found = held.solve()
-        duals = held.duals()
-        alpha = np.zeros(len(problem.sample))
-        alpha[held.active] = duals["svm.margin"]
-        complete = len(held.active) == len(problem.sample)
-        return Solution(
-            found.f,
-            alpha,
-            alpha > 0,
-            found.outcome,
-            duals,
-            held.penalties(),
-            found.value,
-            values=found.values if complete else None,
-            held=held,
-        )
+from . import columns, pegasos
 
 
 class Columns(Route):

@@ -17,9 +17,10 @@ from scipy.sparse import issparse
 
 from ..._utils.arrays import Array
 from ..._utils.cache import Cache
-from ...function.decision import KernelMap, LinearMap, refuse_beyond_memory
+from ...function.maps import KernelMap, LinearMap
+from ...function.memory import refuse_beyond_memory
 from ...problem.assemble import l1_centres
-from ...problem.diagnose import Residuals
+from ...problem.residuals import Residuals
 from ...sample import Sample
 from ...spec import Spec
 from ..methods.linear_programme import solve_1norm

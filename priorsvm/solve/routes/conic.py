@@ -14,7 +14,8 @@ import numpy as np
 
 from ...errors import InvalidInput, PriorSVMError, SolverFailed, Unbounded
 from ...problem.assemble import Compiled
-from ...problem.diagnose import conflict_error, residuals
+from ...problem.conflicts import conflict_error
+from ...problem.residuals import residuals
 from .. import solvers
 from ..classes import class_of, classes_of
 from ..feasibility import is_infeasible, least
@@ -122,7 +123,7 @@ class Conic(Route):
         if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE, cp.USER_LIMIT) or problem.value is None:
             raise self._no_answer(compiled)
         unit, costs = compiled.units()
-        found = residuals(problem, compiled.jacobians(), compiled.f, unit, {**costs, compiled.f.b: unit})
+        found = residuals(problem, compiled.jacobians(), unit, {**costs, compiled.f.b: unit})
         steps = getattr(stats, "num_iters", None)
         return Outcome(self.name, problem.status, found, max(total - seconds, 0.0), seconds, steps)
 
