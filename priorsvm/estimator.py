@@ -451,7 +451,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
 
     def _resolved_kernel(self, kernel: Any, X: Array, weight: Array | None) -> Any:
         """The kernel with numbers for "scale", or None for the linear machine."""
-        from .kernels.base import resolve_kernel
+        from .kernels.resolve import resolve_kernel
         from .kernels.spectrum import Spectral
         from .kernels.standard import Linear
         from .transforms.base import Transform
@@ -1020,7 +1020,7 @@ def _row_keys(prior: Prior) -> list[str]:
 
 def _no_parameters(kernel: Any, key: str) -> str:
     """That a word or a function has no parameter inside, and which object has it."""
-    from .kernels.standard import NAMED
+    from .kernels.resolve import NAMED
 
     meant = NAMED[kernel]() if isinstance(kernel, str) and kernel in NAMED else None
     has = meant is not None and key.removeprefix("kernel__") in meant.get_params()

@@ -70,7 +70,7 @@ def examples(text):
 
 def test_there_are_names_to_look_at():
     assert len(NAMES) > 70
-    for known in ("priorsvm.estimator.PriorSVC", "priorsvm.io.persist.save", "priorsvm.kernels.base.Sum"):
+    for known in ("priorsvm.estimator.PriorSVC", "priorsvm.io.persist.save", "priorsvm.kernels.algebra.Sum"):
         assert known in NAMES
 
 

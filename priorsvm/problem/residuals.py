@@ -72,6 +72,7 @@ def residuals(
     jacobians: Mapping[int, Any] | None = None,
     unit: float = 1.0,
     costs: Mapping[cp.Variable, float] | None = None,
+    products: tuple[Callable[[Any], Any], Mapping[cp.Variable, Jacobian]] | None = None,
 ) -> Residuals:
     """Residuals of the values and multipliers a solver left in ``problem``.
 
@@ -80,7 +81,8 @@ def residuals(
 
     ``jacobians`` may give, by constraint id, what cvxpy would have to work out at some length: for each
     variable the map from a multiplier to its part of the gradient. By ``id(objective)`` it may give such
-    maps for a part of the objective, and the rest as an expression or None.
+    maps for a part of the objective, and the rest as an expression or None. ``products`` are
+    ``Products.replaced`` of f and ``Tie.product_jacobians``: dense products are differentiated as matrices.
     """
     objective = problem.objective.expr
     values = [
@@ -96,7 +98,7 @@ def residuals(
     smooth = smooth and not any(
         v.attributes[a] for v in problem.variables() for a in ("NSD", "diag", "hermitian")
     )
-    gradient = _Gradient(problem, costs or {})
+    gradient = _Gradient(problem, costs or {}, products)
     if smooth:
         known, rest = (jacobians or {}).get(id(problem.objective), (None, objective))
         if known is not None:
@@ -162,13 +164,22 @@ def _above_reference(problem: cp.Problem) -> float:
 class _Gradient:
     """The gradient of the Lagrangian, summed up variable by variable."""
 
-    def __init__(self, problem: cp.Problem, costs: Mapping[cp.Variable, float]):
+    def __init__(self, problem: cp.Problem, costs: Mapping[cp.Variable, float], products: Any = None):
         self.total = {v: np.zeros(v.size) for v in problem.variables()}
         self.reach = {v: np.full(v.size, min(1.0, costs.get(v, 1.0))) for v in self.total}
+        self.replaced: Any = None if products is None else products[0]
+        self.products: Mapping[cp.Variable, Jacobian] = {} if products is None else products[1]
 
     def add(self, expression: cp.Expression, multiplier: Array, known: Jacobian | None = None) -> None:
-        for variable, adjoint in (known or adjoints(expression)).items():
+        if known is None:
+            if self.replaced is not None and expression.is_affine():
+                expression = self.replaced(expression)
+            known = adjoints(expression)
+        for variable, adjoint in known.items():
             part = adjoint(multiplier)
+            if variable in self.products:
+                self.add(expression, part, self.products[variable])
+                continue
             self.total[variable] += part
             self.reach[variable] = np.maximum(self.reach[variable], np.abs(part))
 

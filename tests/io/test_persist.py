@@ -686,14 +686,14 @@ SCALER = "sklearn.preprocessing._data.StandardScaler"
         ),
         (node("priorsvm.estimator.PriorSVC", "FunctionNode"), r"PriorSVC where that cannot stand"),
         (node("priorsvm.estimator.PriorSVC", "TypeNode"), r"PriorSVC where that cannot stand"),
-        (node("priorsvm.kernels.base.FromCallable", CALL, content=ARGUMENTS), "FromCallable where"),
+        (node("priorsvm.kernels.resolve.FromCallable", CALL, content=ARGUMENTS), "FromCallable where"),
         (
             node("sklearn.metrics._classification.accuracy_score", CALL, content=ARGUMENTS),
             "where that cannot",
         ),
         (
             node(
-                "priorsvm.kernels.base.FromCallable",
+                "priorsvm.kernels.resolve.FromCallable",
                 "ObjectNode",
                 content=dict_node({"function": SYSTEM}, WORD_TYPE),
             ),
@@ -710,7 +710,7 @@ def test_a_schema_that_was_changed_is_refused_and_nothing_is_run(put, named, sav
 
 
 def test_with_skops_alone_some_of_these_would_call_our_types(saved):
-    call = node("priorsvm.kernels.base.FromCallable", CALL, content=ARGUMENTS)
+    call = node("priorsvm.kernels.resolve.FromCallable", CALL, content=ARGUMENTS)
     rewritten(saved, in_place_of_the_prior(call))
     assert skops.load(saved, trusted=TRUSTED).prior.function == "echo"
 

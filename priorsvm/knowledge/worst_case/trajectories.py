@@ -326,7 +326,7 @@ class Trajectories(Knowledge):
         low, middle, high = points.swapaxes(0, 1)
         if f.linear:  # a linear f has its mean at the mean: fewer values to keep
             mean = f((low + high) / 2)
-            half = f.slope(low, (high - low) / 2)
+            half = f.slope(low, (high - low) / 2, spans=False)
         else:
             ends = f(low), f(high)
             mean = (ends[0] + ends[1]) / 2

@@ -123,7 +123,9 @@ class Conic(Route):
         if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE, cp.USER_LIMIT) or problem.value is None:
             raise self._no_answer(compiled)
         unit, costs = compiled.units()
-        found = residuals(problem, compiled.jacobians(), unit, {**costs, compiled.f.b: unit})
+        found = residuals(
+            problem, compiled.jacobians(), unit, {**costs, compiled.f.b: unit}, compiled.products()
+        )
         steps = getattr(stats, "num_iters", None)
         return Outcome(self.name, problem.status, found, max(total - seconds, 0.0), seconds, steps)
 

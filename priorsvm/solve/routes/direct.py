@@ -56,7 +56,8 @@ class Direct:
         length = [f.length] if f.has_length else []
         unseen = {}
         total = n
-        for variable in [*halves, f.b, *(g for g, *_ in tie.parts.values()), *length]:
+        values = [*(g for g, *_ in tie.parts.values()), *(g for g, _ in f.products.parts)]
+        for variable in [*halves, f.b, *values, *length]:
             if variable.id not in columns:
                 unseen[variable.id] = columns[variable.id] = np.arange(total, total + variable.size)
                 total += variable.size
@@ -93,7 +94,10 @@ class Direct:
             c,
             None if f.norm == "l2" else columns[halves[1].id],
             int(columns[f.b.id][0]),
-            [Definition(columns[g.id], matrix, biased) for g, matrix, biased in tie.parts.values()],
+            [
+                *(Definition(columns[g.id], matrix, biased) for g, matrix, biased in tie.parts.values()),
+                *(Definition(columns[g.id], M, False, stated=False) for g, M in f.products.parts),
+            ],
             energy,
             norm,
         )
