@@ -110,7 +110,7 @@ class Machine:
         return self.compiled
 
     def release(self) -> None:
-        """Free the matrices that a route keeps for the next model of a path."""
+        """Release the matrices that a route keeps for the next model of a path."""
         if self.compiled is not None:
             self.compiled.memo.clear()
 

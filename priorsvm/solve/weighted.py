@@ -3,9 +3,9 @@ r"""Weighted SVM: the problem that remains if all blocks only add or reweight ro
 .. math:: \min_f\; \tfrac12\|f\|^2 + \sum_i C_i \xi_i \quad\text{s.t.}\quad
           y_i f(x_i) \ge \rho_i - \xi_i, \quad \xi \ge 0, \qquad C_i = C\,\mathrm{cost}_i,
 
-or :math:`\sum_i C_i \xi_i^2` for the squared hinge. The dual bounds the error of every answer. If
+or :math:`\sum_i C_i \xi_i^2` for the squared hinge. An answer is
 :math:`f = \sum_i \alpha_i y_i k(x_i, \cdot) + b` with :math:`0 \le \alpha_i \le C_i` and
-:math:`\sum_i \alpha_i y_i = 0`, the duality gap is an upper bound on the distance to the optimum.
+:math:`\sum_i \alpha_i y_i = 0`. Its duality gap is an upper bound on the distance to the optimum.
 """
 
 from __future__ import annotations

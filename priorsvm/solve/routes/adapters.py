@@ -75,7 +75,7 @@ class Pegasos(Route):
             raise InvalidInput(reason)
 
     def check_options(self, options: Any) -> None:
-        """Leave the check of names and values to the method."""
+        """Skip the check: the method checks names and values."""
 
     def solve(self, problem: Problem, options: dict[str, Any]) -> Solution:
         [(name, block, _)] = self.required_by(problem)

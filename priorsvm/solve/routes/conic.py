@@ -83,7 +83,7 @@ class Conic(Route):
         return _hard_blocks(problem.compiled)
 
     def _run(self, compiled: Compiled, options: dict[str, Any]) -> None:
-        """Leave the solver's answer in the variables and constraints of the problem."""
+        """Run the solver, which leaves its answer in the variables and constraints of the problem."""
         import cvxpy as cp
 
         arguments = {**self.facts.options(compiled.spec.tol), **options}

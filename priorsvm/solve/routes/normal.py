@@ -3,8 +3,8 @@ r"""Interior-point method for a weighted SVM with many rows and few parameters.
 .. math:: \min_{c,b,\xi}\; \tfrac12\|c\|^2 + \sum_i C_i \xi_i \quad\text{s.t.}\quad
           y_i(\varphi_i^\top c + b) = \rho_i - \xi_i + s_i, \quad \xi, s \ge 0 .
 
-Only c and b couple the rows. With :math:`0 \le \alpha_i \le C_i` the dual variable of row i, a Newton step
-towards :math:`\alpha_i s_i = (C_i - \alpha_i)\,\xi_i = \mu` leaves d + 1 normal equations,
+Only c and b couple the rows. The dual variable of row i satisfies :math:`0 \le \alpha_i \le C_i`. A Newton
+step towards :math:`\alpha_i s_i = (C_i - \alpha_i)\,\xi_i = \mu` leaves d + 1 normal equations,
 
 .. math:: \left[\begin{pmatrix} I & 0\\ 0 & 0\end{pmatrix} + \Phi^\top W \Phi\right]
           \begin{pmatrix} \Delta c\\ \Delta b\end{pmatrix} = r, \qquad
