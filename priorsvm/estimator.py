@@ -37,7 +37,7 @@ from .function.fitted import FittedKernel, FittedLinear
 from .function.scale import Scale
 from .kernels.set_kernel import OnRows, as_sets, takes_sets
 from .knowledge.base import MAX_CELLS, Knowledge, snake_case
-from .knowledge.worst_case.invariant_loss import InvariantLoss
+from .knowledge.worst_case.orbit_loss import OrbitLoss
 from .prior import Prior, as_prior, check_acts
 from .problem.assemble import LIVE_ROWS
 from .problem.collapse import fit_and_explain, warn_of_collapse
@@ -387,13 +387,10 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         """Refuse what a machine of all classes has not, and what only such a machine has."""
         joint = self.multi_class == "joint"
         live = [m for m in prior if m.weight > 0]
-        losses = [m for m in live if isinstance(m.block, InvariantLoss)]
+        losses = [m for m in live if isinstance(m.block, OrbitLoss)]
         for name, block, _ in losses:
             with naming(name):
-                if joint:
-                    block.check_joint(sample)
-                elif block.confusion is not None:
-                    raise InvalidInput("confusion is for multi_class='joint'.")
+                block.check_classes(sample, joint)
         if not joint:
             return
         for parameter, only in (

@@ -511,7 +511,7 @@ BLOCKS = [
     Case(
         "neither costs nor margins",
         InvalidInput,
-        ["'sample_costs'", "neither costs nor margins"],
+        ["'sample_costs'", "costs and margins are both None"],
         SampleCosts(),
     ),
     Case(
@@ -687,7 +687,7 @@ BLOCKS = [
     Case(
         "oddness of three",
         InvalidInput,
-        ["'oddness_hint'", "there are 3", "Remove the block"],
+        ["'oddness_hint'", "got 3", "Remove the block"],
         OddnessHint(),
         y=WORDS,
     ),

@@ -110,10 +110,10 @@ def _solve(problem: Problem, solver: str | Sequence[str], options: dict[str, Any
     if required is not None:
         required.require_suited(problem)
         if solver != "auto":
-            name, block, _ = required.required_by(problem)[0]
+            name = required.required_by(problem)[0].name
             raise SolverUnsuited(
-                f"block '{name}': method={block.method!r} is solved by {required.name} only, and "
-                f"solver={solver!r} is given. Use solver='auto', or another method of the block."
+                f"block '{name}' selects the route {required.name}, and solver={solver!r} is given. Use "
+                "solver='auto', or another method of the block."
             )
         return required.run(problem, options)
     if solver == "auto":

@@ -10,11 +10,12 @@ from .._utils.messages import did_you_mean
 from ..errors import InvalidInput
 from .classes import CLASSES
 from .route import Route
-from .routes.adapters import Columns, Pegasos
 from .routes.centres import Centres
+from .routes.columns import Columns
 from .routes.conic import Conic, Schur
 from .routes.libsvm import Libsvm
 from .routes.normal import Normal
+from .routes.pegasos import Pegasos
 from .routes.rows import Rows
 from .routes.sparse_rows import Sparse
 from .solvers import SOLVERS

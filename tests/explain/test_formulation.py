@@ -231,8 +231,8 @@ def test_a_letter_that_two_blocks_use_differently_is_told_for_each():
     box = Box({0: (1.5, 2.5)}, label=1).named("a_box")
     told = PriorSVC(box + Region(lambda P: P[:, 0] - 1, X, label=0)).fit(X, y).formulation()
     assert [meaning for symbol, meaning in told.letters if symbol == "v"] == [
-        r"\text{variables, the sizes of the weights}\text{ (}\mathrm{a\_box}\text{)}",
-        r"\text{variables, which relax what is asked outside the region}\text{ (}\mathrm{region}\text{)}",
+        r"\text{variables, upper bounds of the absolute weights}\text{ (}\mathrm{a\_box}\text{)}",
+        r"\text{variables, which relax the requirement outside the region}\text{ (}\mathrm{region}\text{)}",
     ]
     costs = ClassCosts({1: 2.0}) + SampleCosts([1.0, 1.0, 2.0, 2.0])
     told = PriorSVC(costs).fit(X, y).formulation()

@@ -10,9 +10,9 @@ vectors, as :math:`Z (Z^\top v)`. Rows on the margin are free, and their dual va
           \textstyle\sum_F \Delta a_i = -\sum_i a_i, \qquad a = y \alpha,
 
 by conjugate gradients. Few are needed, because sparse rows are nearly orthogonal. Then
-:math:`t_i = \alpha_i + (\rho_i - y_i f(x_i)) / \|z_i\|^2` is computed for every row. If :math:`t_i \le 0`, the
-dual variable is zero. If :math:`t_i \ge C`, it is at its bound. Otherwise the row is free. This is Newton's
-method for the optimality conditions, which hold once no row changes sides.
+:math:`t_i = \alpha_i + (\rho_i - y_i f(x_i)) / \|z_i\|^2` is computed for every row. If :math:`t_i \le 0`,
+the dual variable is zero. If :math:`t_i \ge C`, it is at its bound. Otherwise the row is free. This is
+Newton's method for the optimality conditions, which hold once no row changes sides.
 
 The start is LIBLINEAR's answer. LIBLINEAR penalises the bias, but with the best bias for its w nearly the
 same rows are on the margin. For the squared hinge there are no bounds, and :math:`1/2C_i` is added to the
