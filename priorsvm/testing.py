@@ -24,6 +24,7 @@ from .solve.loop import refined
 from .solve.machine import Machine
 from .solve.solvers import able, classes_of
 from .spec import Spec
+from .validation import make_task
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -141,7 +142,7 @@ class _Checker:
         self.law("repr names the class", type(self.block).__name__ in repr(self.block))
 
     def before_solving(self, kernel: Any) -> None:
-        task = PriorSVC(self.block, kernel=kernel)._task(self.X, self.y, None, self.rows)
+        task = make_task(PriorSVC(self.block, kernel=kernel), self.X, self.y, None, self.rows)
         for training in task.samples:
             [member] = task.prior
             states = {self.name: member.block.start(training)}

@@ -18,7 +18,8 @@ from ..kernels.set_kernel import OnRows
 from ..knowledge.base import Knowledge
 from ..prior import Member
 from ..sample import Sample
-from ..solve.joint import JointFunction, JointMachine
+from ..solve.joint import JointMachine
+from ..solve.joint_function import JointFunction
 from ..solve.machine import Machine
 from ..solve.solvers import Outcome
 from ..spec import Spec

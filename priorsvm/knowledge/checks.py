@@ -1,13 +1,33 @@
-"""Checks of blocks."""
+"""Checks of arguments that several blocks take."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from .._utils.checks import described
 from .._utils.messages import did_you_mean
-from ..errors import InvalidInput
+from ..errors import InvalidInput, InvalidType
+from ..sample import Sample
+from ..transforms.base import Transform
 from .base import Knowledge
 
 # A block without any of these methods leaves every model as it is.
 EFFECTS = ("build", "prepare", "predict", "complete")
+
+
+def check_transform(transform: Any) -> None:
+    """Raise InvalidType unless ``transform`` is a Transform."""
+    if not isinstance(transform, Transform):
+        raise InvalidType(
+            f"transform must be a Transform, got {described(transform)}. "
+            "FromFunction(function, thetas) makes one of a function."
+        )
+
+
+def check_orbit(transform: Any, sample: Sample) -> None:
+    """Raise unless ``transform`` is a Transform with a finite orbit for rows of this width."""
+    check_transform(transform)
+    transform.orbit(sample.X_train[:1])
 
 
 def check_acts(name: str, block: Knowledge) -> None:

@@ -231,8 +231,8 @@ def test_a_symbol_with_two_meanings_is_explained_for_each_block():
     box = Box({0: (1.5, 2.5)}, label=1).named("a_box")
     found = PriorSVC(box + Region(lambda P: P[:, 0] - 1, X, label=0)).fit(X, y).formulation()
     assert [meaning for symbol, meaning in found.letters if symbol == "v"] == [
-        r"\text{variables, the sizes of the weights}\text{ (}\mathrm{a\_box}\text{)}",
-        r"\text{variables, which relax what is asked outside the region}\text{ (}\mathrm{region}\text{)}",
+        r"\text{variables, upper bounds of the absolute weights}\text{ (}\mathrm{a\_box}\text{)}",
+        r"\text{variables, which relax the requirement outside the region}\text{ (}\mathrm{region}\text{)}",
     ]
     costs = ClassCosts({1: 2.0}) + SampleCosts([1.0, 1.0, 2.0, 2.0])
     found = PriorSVC(costs).fit(X, y).formulation()

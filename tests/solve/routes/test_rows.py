@@ -39,6 +39,7 @@ from priorsvm.errors import (
 )
 from priorsvm.problem.assemble import Compiled, prepare
 from priorsvm.solve.routes import rows
+from priorsvm.validation import make_task
 
 compositions = pytest.importorskip("benchmarks.compositions")
 
@@ -252,7 +253,7 @@ def test_random_compositions_are_solved_refused_or_given_up(seeds):
     solved = 0
     for seed in seeds:
         model, X, y = compositions.composition(seed)
-        task = model._task(X, y, None, {})
+        task = make_task(model, X, y, None, {})
         members, training = list(task.prior), task.samples[0]
         states = {m.name: m.block.start(training) for m in members}
         sample = prepare(members, training, states)
