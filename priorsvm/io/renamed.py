@@ -62,6 +62,7 @@ CLASSES = {
     "priorsvm.knowledge.uncertain_samples.Spread": f"{_WORST_CASE}.spread.Spread",
     "priorsvm.solve.joint.JointColumns": "priorsvm.solve.joint_loss.JointColumns",
     "priorsvm.solve.joint.JointFunction": "priorsvm.solve.joint_function.JointFunction",
+    "priorsvm.solve.solvers.Outcome": "priorsvm.solve.solution.Outcome",
 }
 """Full class name in a file of format 1 -> full class name of today. An entry here overrides MODULES."""
 
