@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._utils.arrays import Array
-from ..knowledge.regions.base import Search
+from ..knowledge.regions.search import Search
 from ..knowledge.regions.sets import EllipsoidSet, LevelSet
 from ..knowledge.worst_case.base import WorstCase
 from ..knowledge.worst_case.curves import Curves, points_at
 from ..knowledge.worst_case.ellipsoidal import EllipsoidalKnowledge
-from ..knowledge.worst_case.invariant_loss import Columns
+from ..knowledge.worst_case.orbit_columns import OrbitColumns
 from ..knowledge.worst_case.trajectories import Trajectories
 from ..solve.machine import Machine
 from .geometry import Plane, Window, cut, ellipse, mesh, polygon
@@ -90,7 +90,7 @@ def demanded(scene: Scene) -> list[tuple[str, bool, int | None, Any]]:
             if isinstance(state, Search):
                 found += [
                     (name, block.hard, scene.side(machine, demand.sign), demand.region)
-                    for demand in state.demands
+                    for demand in state.requirements
                     if demand.direction is None and scene.shown(machine, demand.sign)
                 ]
     return found
@@ -241,7 +241,7 @@ def draw_moves(scene: Scene) -> None:
     machine = scene.machines[0]
     classes = scene.row_classes()
     for name, _, state in live(machine):
-        if not isinstance(state, Columns) or state.orbit is None or state.orbit[..., 0].size > DOTS:
+        if not isinstance(state, OrbitColumns) or state.orbit is None or state.orbit[..., 0].size > DOTS:
             continue
         for side in np.unique(classes):
             x0, x1 = scene.plane.project(state.orbit[classes == side, 1:]).reshape(-1, 2).T

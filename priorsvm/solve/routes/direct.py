@@ -157,14 +157,11 @@ def with_costs(compiled: Compiled, slack: Array, q: Array, P: Any) -> tuple[Arra
 
 
 def columns_of(data: Any, chain: Any, inverse: Any) -> dict[int, Array]:
-    """The columns of every variable of a compiled problem: its value if each column had its number."""
-    from cvxpy.reductions.solution import Solution
-
-    x = data["param_prob"].x
-    numbers = Solution("optimal", 0.0, {x.id: np.arange(float(x.size))}, {}, {})
-    for reduction, own in reversed(list(zip(chain.reductions[:-1], inverse[:-1], strict=True))):
-        numbers = reduction.invert(numbers, own)
-    return {id: np.ravel(value, order="F").astype(int) for id, value in numbers.primal_vars.items()}
+    """Return the columns of every variable of a compiled problem, which are its value at x = 0, 1, 2, ..."""
+    numbers = np.arange(float(len(data["c"])))
+    answer = Answer("Solved", numbers, np.zeros(len(data["b"])), 0.0, 0.0, 0, (0.0, 0.0, 0.0))
+    values = chain.invert(answer, inverse).primal_vars
+    return {id: np.ravel(value, order="F").astype(int) for id, value in values.items()}
 
 
 @lru_cache(maxsize=1)

@@ -308,9 +308,9 @@ def test_laws_hold():
             RowPermutations((4, 2)) + UncertainSamples(0.1 * np.eye(8)),
             {},
             InvalidInput,
-            "'row_permutations' moves the training rows, and block 'uncertain_samples' asks for the margin",
+            "'row_permutations' replaces the training rows, but block 'uncertain_samples'",
         ),
-        (RowPermutations((4, 2)) + RowPermutations((2, 4)), {}, InvalidInput, "both move the training rows"),
+        (RowPermutations((4, 2)) + RowPermutations((2, 4)), {}, InvalidInput, "replace the training rows"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused(block, machine, error, message):
@@ -321,5 +321,5 @@ def test_what_makes_no_sense_is_refused(block, machine, error, message):
 
 def test_sparse_rows_are_refused():
     Z, y = messy()
-    with pytest.raises(InvalidType, match="'row_permutations' takes no sparse X"):
+    with pytest.raises(InvalidType, match="'row_permutations' does not accept sparse X"):
         PriorSVC(RowPermutations((4, 2))).fit(csr_array(flat(Z)), y)

@@ -176,7 +176,7 @@ def test_same_costs_in_every_machine_of_several_classes(three, svc, kernel):
         ),
         (
             0.5 * SampleCosts(margins=np.full(80, 0.5)),
-            "'sample_costs' changes margins, which no outer weight can scale",
+            "'sample_costs' changes margins, which an outer weight cannot scale",
         ),
     ],
 )

@@ -102,13 +102,13 @@ def values(model, Z, k=0):
 
 
 def test_without_the_block_gaps_are_refused(data, gaps):
-    with pytest.raises(InvalidInput, match=r"Input X contains NaN. Fit with MissingValues\(\) in the prior"):
+    with pytest.raises(InvalidInput, match=r"Input X contains NaN. Add MissingValues\(\) to the prior"):
         PriorSVC().fit(*gaps)
-    with pytest.raises(InvalidInput, match=r"Input X contains NaN. Fit with MissingValues\(\) in the prior"):
+    with pytest.raises(InvalidInput, match=r"Input X contains NaN. Add MissingValues\(\) to the prior"):
         PriorSVC(UncertainSamples(0.1)).fit(*gaps)
     model = PriorSVC().fit(*data)
     for ask in (model.predict, model.decision_function):
-        with pytest.raises(InvalidInput, match=r"Fit with MissingValues\(\) in the prior"):
+        with pytest.raises(InvalidInput, match=r"Add MissingValues\(\) to the prior"):
             ask(gaps[0])
 
 
@@ -497,19 +497,19 @@ def test_functions_of_rows_are_given_completed_ones(gaps):
 
 
 def test_two_of_them_are_refused(gaps):
-    message = "blocks 'missing_values' and 'coarse' both deal with missing values: keep one of them"
+    message = "blocks 'missing_values' and 'coarse' both handle missing values"
     with pytest.raises(InvalidInput, match=message):
         PriorSVC(MissingValues() + MissingValues(0.6).named("coarse")).fit(*gaps)
 
 
 def test_an_outer_weight_is_refused_and_zero_leaves_it_out(data, gaps, new):
-    with pytest.raises(InvalidInput, match="block 'missing_values' shares the samples' own slack"):
+    with pytest.raises(InvalidInput, match="block 'missing_values' uses the slack of the training rows"):
         PriorSVC(0.5 * MissingValues()).fit(*gaps)
-    with pytest.raises(InvalidInput, match="block 'missing_values' has weight 0, which leaves it out"):
+    with pytest.raises(InvalidInput, match="weight 0 leaves out block 'missing_values'"):
         PriorSVC(0 * MissingValues()).fit(*gaps)
     absent = PriorSVC(0 * MissingValues()).fit(*data)
     np.testing.assert_array_equal(absent.decision_function(new), PriorSVC().fit(*data).decision_function(new))
-    with pytest.raises(InvalidInput, match=r"Input X contains NaN. Fit with MissingValues\(\)"):
+    with pytest.raises(InvalidInput, match=r"Input X contains NaN. Add MissingValues\(\)"):
         absent.predict(gaps[0])
     other = PriorSVC(0 * MissingValues(0.5) + MissingValues()).fit(*gaps)
     np.testing.assert_array_equal(other.coef_, PriorSVC(MissingValues()).fit(*gaps).coef_)

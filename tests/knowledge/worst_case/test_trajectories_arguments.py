@@ -167,7 +167,7 @@ def test_bad_arguments_are_refused_before_expensive_work(data, case):
 
 def test_an_outer_weight_has_no_meaning(data):
     with pytest.raises(
-        InvalidInput, match=r"'trajectories' shares the samples' own slack.*Remove the weight"
+        InvalidInput, match=r"'trajectories' uses the slack of the training rows.*Remove the weight"
     ):
         PriorSVC(0.5 * good()).fit(*data)
 

@@ -182,7 +182,8 @@ def test_the_report_contains_the_findings(ring):
     worst = model.findings_["turns"]
     rows, points = len(np.unique(worst.rows[worst.support])), int(worst.support.sum())
     error = worst.errors.max()
-    line = f"turns: {rows} rows held at {points} worst points; f is within {error:.2g} of its polynomial"
+    counts = f"{points} active worst-case points of {rows} rows"
+    line = f"turns: {counts}; f is within {error:.2g} of its polynomial"
     assert line in str(model.report_)
     assert line in model.report_._repr_html_()
     [cone] = [row for row in model.report_["turns"] if row.term == "cone"]

@@ -242,9 +242,7 @@ def test_the_first_order_requires_second_derivatives(few, kernel, norm):
 
 @pytest.mark.parametrize("weight", [0.5, 2.0])
 def test_an_outer_weight_is_refused(few, weight):
-    message = (
-        "block 'uncertain_samples' shares the samples' own slack.*Remove the weight.*C and the rows' costs"
-    )
+    message = "block 'uncertain_samples' uses the slack of the training rows.*Remove the weight.*C or"
     with pytest.raises(InvalidInput, match=message):
         PriorSVC(weight * UncertainSamples(0.1)).fit(*few)
 

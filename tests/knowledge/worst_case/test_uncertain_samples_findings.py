@@ -49,7 +49,7 @@ def test_the_worst_points_attain_the_bound(few, factors, rank):
         if np.linalg.norm(A[i].T @ model.coef_[0]) > 1e-6:
             assert np.linalg.norm(z) == pytest.approx(GAMMA, rel=1e-9)
     rows = len(np.unique(worst.rows))
-    assert str(worst) == f"{rows} rows held at {len(worst.rows)} worst points"
+    assert str(worst) == f"{len(worst.rows)} active worst-case points of {rows} rows"
 
 
 def test_w_is_a_sum_of_worst_points_in_the_units_of_the_model(few, factors):

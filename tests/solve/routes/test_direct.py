@@ -40,7 +40,7 @@ def of_cvxpy(assembled):
     """What CVXPY makes of all of it, with its columns by variable: those of the user, then its own."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        data, chain, inverse = assembled.problem.get_problem_data(solver())
+        data, chain, inverse = assembled.problem.get_problem_data(solver(), solver_opts={})
     n = len(data["c"])
     own = columns_of(data, chain, inverse)
     P = data["P"] if "P" in data else sparse.csr_array((n, n))
