@@ -57,6 +57,8 @@ CLASSES = {
     "priorsvm.kernels.base.Product": "priorsvm.kernels.algebra.Product",
     "priorsvm.kernels.base.Scaled": "priorsvm.kernels.algebra.Scaled",
     "priorsvm.kernels.base.Sum": "priorsvm.kernels.algebra.Sum",
+    "priorsvm.knowledge.trajectories.Path": f"{_WORST_CASE}.curves.Curves",
+    "priorsvm.knowledge.uncertain_samples.Spread": f"{_WORST_CASE}.spread.Spread",
 }
 """Full class name in a file of format 1 -> full class name of today. An entry here overrides MODULES."""
 
