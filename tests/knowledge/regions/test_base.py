@@ -28,7 +28,7 @@ from priorsvm import (
 )
 from priorsvm.errors import CollapsedModel, InvalidInput
 from priorsvm.problem.conflicts import conflict
-from priorsvm.solve.solvers import is_infeasible
+from priorsvm.solve.feasibility import is_infeasible
 
 GAMMA = 0.6
 SQUARE = {0: (-1.0, -0.3), 1: (-0.2, 0.6)}

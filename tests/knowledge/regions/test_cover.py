@@ -155,11 +155,11 @@ def test_corners_bound_f_in_the_cell(name, kernel, scaled, rng):
         fall = corner_values.min(axis=1) - values.min(axis=1)
         assert (fall <= error * size + 1e-10).all()
         tightest = max(tightest, (fall / (error * size)).max())
-    assert tightest > 0.01 or isinstance(kernel, Polynomial)  # a bound, and no fantasy
+    assert tightest > 0.01 or isinstance(kernel, Polynomial)  # the bound is not too loose
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_corners_are_distinct_and_know_the_largest_error_around_them(name):
+def test_corners_are_distinct_with_the_largest_error_around_them(name):
     s = SETS[name]
     cover = Cover.of(s, np.ones(len(s.box[0])), radius, 0.05, 300)
     flat = cover.cells.corners.reshape(-1, cover.corners.shape[1])

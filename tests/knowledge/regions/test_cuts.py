@@ -32,7 +32,7 @@ def test_cuts_leave_no_violation(plane, square, shape, label, scale):
 
 
 def test_cuts_in_the_users_units(plane, square):
-    """Stretching columns and bounds alike changes nothing on a scaled machine."""
+    """Stretching columns and bounds alike changes nothing on a scaled model."""
     X, y = plane
     a = PriorSVC(Box(SQUARE, 1, hard=True), kernel=RBF(GAMMA), scale="minmax").fit(X, y)
     stretch = np.array([1e4, 1e-4])

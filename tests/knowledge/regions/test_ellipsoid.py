@@ -1,4 +1,4 @@
-"""Ellipsoid: a second-order cone on linear machines, against one's own and against sampled surfaces."""
+"""Ellipsoid: the second-order cone of linear models, against a reference and sampled surfaces."""
 
 import cvxpy as cp
 import numpy as np
@@ -45,7 +45,7 @@ def test_own_second_order_cone(data, shape, hard, scale):
     stretch, shift = np.array([1.0, 10.0, 0.2]), np.array([0.0, 5.0, -1.0])
     X, centre = X * stretch + shift, CENTRE * stretch + shift
     given, A = SHAPES[shape]
-    if shape == "radius":  # a ball in the user's units, whatever the machine's are
+    if shape == "radius":  # a ball in the user's units
         given, A = 0.3, 0.3 * np.eye(3)
     elif shape == "axes":
         given, A = given * stretch, A * stretch[:, None]

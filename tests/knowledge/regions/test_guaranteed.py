@@ -122,7 +122,7 @@ def test_a_guarantee_costs_at_most_two_percent(plane, square):
     assert cuts.objective_ * (1 - 1e-3) <= model.objective_ <= 1.0201 * cuts.objective_
 
 
-def test_few_cells_are_expensive_and_the_warning_says_so(plane, square):
+def test_few_cells_are_expensive_and_a_warning_is_issued(plane, square):
     X, y = plane
     with pytest.warns(ConvergenceWarning, match=r"'box': with \d cells the guarantee raises the objective"):
         model = PriorSVC(Box(SQUARE, 1, hard=True, method="guaranteed", max_cells=4), kernel=RBF(GAMMA)).fit(

@@ -26,7 +26,7 @@ def quadratic(X):
 
 
 def eqs_50_to_52(X, y, B, d, sign, C, mu, mu_residual, hard):
-    """The QP machine of the kernel (1 + x.z)^2, with the rows of B as points."""
+    """Return the optimum of the model of the kernel (1 + x.z)^2, with the rows of B as points."""
     P, Q = quadratic(X), quadratic(B)
     w, b, xi = cp.Variable(6), cp.Variable(), cp.Variable(len(y), nonneg=True)
     u = cp.Variable(len(B), nonneg=True)

@@ -1,4 +1,4 @@
-"""Polyhedron: linear machines against corners and linear programmes, kernel machines as published."""
+"""Polyhedron: linear models against corners and linear programmes."""
 
 import cvxpy as cp
 import numpy as np
@@ -17,7 +17,7 @@ def widths(scale, X):
 
 
 def by_corners(X, y, sets, C=1.0, norm="l2", scale=None):
-    """The optimum, where each set of corners asks s f >= 1 - zeta of all of them at the price mu zeta."""
+    """Return the optimum with s f >= 1 - zeta at all corners of each set, and the penalty mu zeta."""
     w, b, xi = cp.Variable(X.shape[1]), cp.Variable(), cp.Variable(len(y), nonneg=True)
     inner = cp.multiply(widths(scale, X), w)
     objective = (0.5 * cp.sum_squares(inner) if norm == "l2" else cp.norm1(inner)) + C * cp.sum(xi)
@@ -154,7 +154,7 @@ def test_residuals_as_published(data, norm, mu_residual, scale):
 
 
 def test_residuals_let_the_margin_go(data):
-    """zeta = 0 and yet f is below 1 on the set, which verify() tells."""
+    """With zeta = 0 f is below 1 on the set, and verify() reports it."""
     X, y = data
     B, d = polytope(LEFT)
     model = PriorSVC(Polyhedron(B, d, 1, mu=100.0, mu_residual=0.1)).fit(X, y)
@@ -168,7 +168,7 @@ def test_residuals_let_the_margin_go(data):
 
 
 def test_an_unbounded_set_silences_the_columns_it_leaves_open(data):
-    """x_0 >= 1 says nothing of columns 1 and 2, so that any weight there breaks the rule somewhere."""
+    """x_0 >= 1 leaves columns 1 and 2 open, so that any weight there violates the rule somewhere."""
     X, y = data
     row, limit = [[-1.0, 0.0, 0.0]], [-1.0]
     plain = PriorSVC().fit(X, y).coef_[0]
@@ -219,7 +219,7 @@ def test_a_polyhedron_beyond_the_data_stays_whole(data):
     model, same = PriorSVC(block).fit(X, y), PriorSVC(literal).fit(X, y)
     np.testing.assert_allclose(model.coef_, same.coef_, atol=1e-7)
     w = model.coef_[0]
-    assert abs(w[0] - w[1]) < 1e-6  # parallel to the border, as the half-space asks
+    assert abs(w[0] - w[1]) < 1e-6  # parallel to the border, as the half-space requires
     assert w[0] > 0.1
     assert abs(w[2]) < 1e-6
     assert w[0] * 2 * far + model.intercept_[0] > 1 - 1e-6
@@ -273,7 +273,7 @@ def test_multi_class_gives_the_region_to_its_class(three):
         np.testing.assert_allclose(model.coef_[k], w, atol=1e-5)
 
 
-def test_kernelised_on_a_linear_machine_is_exact(data):
+def test_kernelised_on_a_linear_model_is_exact(data):
     X, y = data
     B, d = polytope(LEFT)
     model = PriorSVC(Polyhedron(B, d, 1, hard=True, method="kernelised")).fit(X, y)  # no warning
@@ -281,7 +281,7 @@ def test_kernelised_on_a_linear_machine_is_exact(data):
     assert model.objective_ == pytest.approx(value, rel=1e-7)
 
 
-def test_verify_on_a_linear_machine_is_a_linear_programme(data):
+def test_verify_on_a_linear_model_is_a_linear_programme(data):
     X, y = data
     sets = [polytope(LEFT), polytope(RIGHT)]
     model = PriorSVC(Polyhedron([s[0] for s in sets], [s[1] for s in sets], [1, 0], mu=0.05)).fit(X, y)

@@ -106,7 +106,7 @@ def test_an_affine_g_over_a_whole_lattice_is_a_polyhedron(data):
 
 @pytest.mark.parametrize("norm", ["l2", "l1"])
 @pytest.mark.parametrize("outside", [False, True])
-def test_kernel_machines_at_points(data, rng, norm, outside):
+def test_kernel_models_at_points(data, rng, norm, outside):
     X, y = data
     X, y = X[:30], y[:30]
     P = rng.uniform(-1.5, 1.5, size=(20, 3))
@@ -116,7 +116,7 @@ def test_kernel_machines_at_points(data, rng, norm, outside):
     assert model.objective_ == pytest.approx(value, rel=1e-6)
 
 
-def test_the_negative_class_asks_for_h_below_zero(data):
+def test_the_negative_class_requires_minus_h(data):
     """h = +1 for both classes: -f >= 1 there, not f <= 1."""
     X, y = data
     P = np.array([[0.4, 0.0, 0.0], [0.3, 0.2, 0.1]])
@@ -162,8 +162,8 @@ def test_cuts_hold_between_points(plane, kernel, label, h):
     X, y = plane
     model = PriorSVC(Region(ring, None, label, h=h, hard=True, within=BOUNDS), kernel=kernel).fit(X, y)
     Z = dense()
-    asked = h(Z) if callable(h) else h
-    assert ((1 if label else -1) * model.decision_function(Z) - asked).min() > -1.2e-4
+    required = h(Z) if callable(h) else h
+    assert ((1 if label else -1) * model.decision_function(Z) - required).min() > -1.2e-4
 
 
 @pytest.mark.slow
@@ -178,11 +178,11 @@ def test_soft_cuts_pay_for_the_worst_point(plane, h):
     basis = vectors[:, kept] / np.sqrt(values[kept])
     A, Q = (rbf_kernel(rows, centres, gamma=0.7) @ basis for rows in (X, Z))
     w, b = cp.Variable(A.shape[1]), cp.Variable()
-    asked = h(Z) if callable(h) else h
+    required = h(Z) if callable(h) else h
     J = 0.5 * cp.sum_squares(w) + 1.5 * cp.sum(
         cp.pos(1 - cp.multiply(np.where(y == 1, 1.0, -1.0), A @ w + b))
     )
-    value = cp.Problem(cp.Minimize(J + 0.8 * cp.max(cp.pos(asked - Q @ w - b)))).solve(solver="CLARABEL")
+    value = cp.Problem(cp.Minimize(J + 0.8 * cp.max(cp.pos(required - Q @ w - b)))).solve(solver="CLARABEL")
     assert model.objective_ == pytest.approx(value, rel=1e-3)
 
 
