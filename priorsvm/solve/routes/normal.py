@@ -24,17 +24,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dpstrf
 from scipy.sparse import diags_array, issparse
 
 from ..._utils.arrays import Array
 from ..._utils.cache import Cache
+from ..._utils.linalg import lifted_cholesky, step_to_boundary
 from ...errors import InvalidInput, SolverFailed
 from ...prior import Member
 from ...sample import Sample
@@ -59,6 +59,9 @@ PATIENCE = 15
 # A guess of the active set needs no more than this; an answer is brought as far as rounding permits.
 GUESS = 1e-5
 EXACT = 1e-10
+
+# Lifts of the diagonal of the unit-diagonal normal equations.
+LIFTS = (0.0, *10.0 ** np.arange(-15, -8))
 
 
 def obstacle(spec: Spec, members: Sequence[Member], sample: Sample) -> str | None:
@@ -231,11 +234,16 @@ def solve_normal(
             to_xi = np.zeros(n) if squared else (target - bent_xi) / beta - xi
             pull = W * (to_s - to_xi - off)
             right = np.append((y * pull) @ Phi + total - c, float(y @ pull) + balance)
-            move = cho_solve(factor, right / size, check_finite=False) / size
+            move = cho_solve((factor, True), right / size, check_finite=False) / size
             da = pull - W * y * (Phi @ move[:-1] + move[-1])
             ds = to_s - s / alpha * da
             dxi = to_xi if squared else to_xi + xi / beta * da
-            t = min(_reach(alpha, da), _reach(beta, -da), _reach(s, ds), 1.0 if squared else _reach(xi, dxi))
+            t = min(
+                step_to_boundary(alpha, da),
+                step_to_boundary(beta, -da),
+                step_to_boundary(s, ds),
+                1.0 if squared else step_to_boundary(xi, dxi),
+            )
             if not correcting:
                 after = float((alpha + t * da) @ (s + t * ds))
                 after += 0.0 if squared else float((beta - t * da) @ (xi + t * dxi))
@@ -264,7 +272,7 @@ def _middle(y: Array, bound: Array) -> Array:
     return 0.5 * bound * np.where(y > 0, min(1.0, down / up), min(1.0, up / down))
 
 
-def _factor(Phi: Any, W: Array) -> tuple[tuple[Array, bool] | None, Array]:
+def _factor(Phi: Any, W: Array) -> tuple[Array | None, Array]:
     """The Cholesky factor of the normal equations brought to unit diagonal, if there is one, and the roots.
 
     Few rows of large weight leave the rest to rounding: what is lifted there, the next step corrects.
@@ -288,13 +296,5 @@ def _factor(Phi: Any, W: Array) -> tuple[tuple[Array, bool] | None, Array]:
     size = np.sqrt(M.diagonal())
     M /= size
     M /= size[:, None]
-    for lift in (0.0, *10.0 ** np.arange(-15, -8)):
-        M[np.arange(d + 1), np.arange(d + 1)] = 1.0 + lift
-        with suppress(LinAlgError):
-            return cho_factor(M, lower=True, check_finite=False), size
-    return None, size
-
-
-def _reach(x: Array, dx: Array) -> float:
-    """How far x can go along dx until an entry is zero."""
-    return 1.0 / max(float(np.max(-dx / x)), 1e-300)
+    M[np.arange(d + 1), np.arange(d + 1)] = 1.0
+    return lifted_cholesky(M, LIFTS), size
