@@ -1,7 +1,7 @@
 """Linear algebra that the interior-point and active-set methods share.
 
-:mod:`priorsvm.schur` does not use this module. It imports nothing of the library, works with the upper triangle,
-and measures steps in the scaled coordinates of its cones.
+:mod:`priorsvm.schur` does not use this module. It imports nothing of the library, works with the upper
+triangle, and measures steps in the scaled coordinates of its cones.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from .arrays import Array
 def lifted_cholesky(M: Array, lifts: Iterable[float]) -> Array | None:
     r"""Return the lower Cholesky factor of :math:`M + \delta I` for the first lift that has one, or None.
 
-    Near its optimum an interior-point method factors matrices that are singular in floating point. A small lift
-    :math:`\delta` restores the factor; the caller corrects its effect by refinement or by the next step.
+    Near its optimum an interior-point method factors matrices that are singular in floating point. A small
+    lift :math:`\delta` restores the factor; the caller corrects its effect by refinement or by the next
+    step.
 
     Parameters
     ----------

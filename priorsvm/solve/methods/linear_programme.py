@@ -8,14 +8,15 @@ Its dual has one variable for each row and one interval for each column of :math
 .. math:: \max_\alpha\; \rho^\top \alpha \quad\text{s.t.}\quad
           |\Phi^\top (y \alpha)| \le 1, \quad 0 \le \alpha \le p, \quad y^\top \alpha = 0 .
 
-With :math:`c = u - v` and :math:`g = \Phi^\top (y \alpha)`, the reduced costs of u and v are :math:`1 - g` and
-:math:`1 + g`. Few columns have a coefficient at the optimum. A step works with the columns whose reduced cost is
-small, and the remaining columns have coefficient zero. The step length respects the reduced costs of all columns.
-The dual variables are therefore always feasible, and the duality gap is the gap of the whole problem.
+With :math:`c = u - v` and :math:`g = \Phi^\top (y \alpha)`, the reduced costs of u and v are :math:`1 - g`
+and :math:`1 + g`. Few columns have a coefficient at the optimum. A step works with the columns whose reduced
+cost is small, and the remaining columns have coefficient zero. The step length respects the reduced costs of
+all columns. The dual variables are therefore always feasible, and the duality gap is the gap of the whole
+problem.
 
-Once the gap is small, each variable is assigned to the bound that it approaches. Two linear systems remain: the
-coefficients for which the free rows meet their margin, and the dual variables for which the reduced costs of the
-used columns are zero. If the gap confirms this vertex, it is the answer, accurate to rounding.
+Once the gap is small, each variable is assigned to the bound that it approaches. Two linear systems remain:
+the coefficients for which the free rows meet their margin, and the dual variables for which the reduced
+costs of the used columns are zero. If the gap confirms this vertex, it is the answer, accurate to rounding.
 """
 
 from __future__ import annotations
@@ -108,7 +109,8 @@ def solve_1norm(
     Returns
     -------
     LinearProgrammeSolution
-        The solution with the smallest gap. Its ``gap`` may exceed ``tol`` if no further progress was possible.
+        The solution with the smallest gap. Its ``gap`` may exceed ``tol`` if no further progress was
+        possible.
     """
     unit = float(np.abs(Phi).max(initial=0.0)) or 1.0  # in these units of c the entries of g are near 1
     A = np.asfortranarray((y / unit)[:, None] * Phi)
@@ -192,8 +194,8 @@ class _Iterate:
     r"""Interior point of both problems.
 
     :math:`s = y(\Phi c + b) - \rho + \xi` is the excess of each margin. ``x`` holds u, v, s and :math:`\xi`;
-    ``z`` holds :math:`1 - g`, :math:`1 + g`, :math:`\alpha` and :math:`p - \alpha`. All entries are positive, and
-    an optimal point has :math:`x_i z_i = 0`.
+    ``z`` holds :math:`1 - g`, :math:`1 + g`, :math:`\alpha` and :math:`p - \alpha`. All entries are
+    positive, and an optimal point has :math:`x_i z_i = 0`.
 
     Attributes
     ----------
@@ -339,8 +341,9 @@ class _NewtonSystem:
               W^{-1} = \tfrac{s}{\alpha} + \tfrac{\xi}{p - \alpha}, \quad
               D^{-1} = \tfrac{u}{1 - g} + \tfrac{v}{1 + g} .
 
-    Eliminating :math:`d\alpha` leaves :math:`H = B^\top W B + D`, one row for each column in use. Refinement uses
-    the residuals of both equations, because those of the eliminated system carry rounding errors of the size of W.
+    Eliminating :math:`d\alpha` leaves :math:`H = B^\top W B + D`, one row for each column in use. Refinement
+    uses the residuals of both equations, because those of the eliminated system carry rounding errors of the
+    size of W.
 
     Attributes
     ----------

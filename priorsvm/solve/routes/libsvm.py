@@ -23,7 +23,7 @@ from ...errors import InvalidInput
 from ...prior import Member
 from ...sample import Sample
 from ...spec import Spec
-from ..methods.active import Columns, polish
+from ..methods.active import LazyKernelMatrix, polish
 from . import weighted
 from .weighted import Answer, Weighted, worth_sharing
 
@@ -95,7 +95,7 @@ def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any]
     for shown, loose, effort in attempts:
         if gram is not None:
             a, bias, ended, steps = _run(gram, y, bound, {"kernel": "precomputed"}, loose, options)
-            kernel: Columns | None = Columns(gram, everything, problem.facing)
+            kernel: LazyKernelMatrix | None = LazyKernelMatrix(gram, everything, problem.facing)
         else:
             assert native is not None
             of_shown, bias, ended, steps = _run(rows[shown], y[shown], bound[shown], native, loose, options)
@@ -103,7 +103,7 @@ def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any]
             a[shown] = of_shown
             columns = np.flatnonzero(a)
             fits = worth_sharing(n, len(columns))
-            kernel = Columns(problem.facing(columns), columns, problem.facing) if fits else None
+            kernel = LazyKernelMatrix(problem.facing(columns), columns, problem.facing) if fits else None
         between = np.count_nonzero((a != 0) & (np.abs(a) < bound))
         polished = None
         if kernel is not None and loose != tol and (ended or between <= FEW * n):

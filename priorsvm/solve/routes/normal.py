@@ -39,7 +39,7 @@ from ...errors import InvalidInput, SolverFailed
 from ...prior import Member
 from ...sample import Sample
 from ...spec import Spec
-from ..methods.active import Columns, Linear, polish
+from ..methods.active import LazyKernelMatrix, LinearKernelMatrix, polish
 from . import weighted
 from .weighted import Answer, Weighted, worth_sharing
 
@@ -88,11 +88,11 @@ def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any]
     rho = problem.margin
     linear = spec.kernel is None
     if linear:
-        kernel: Linear | Columns = Linear(problem.Z)
+        kernel: LinearKernelMatrix | LazyKernelMatrix = LinearKernelMatrix(problem.Z)
         found = solve_normal(problem.Z, y, bound, rho, problem.squared, min(spec.tol, EXACT))
     else:
         K = problem.gram(grams)
-        kernel = Columns(K, np.arange(len(y)), problem.facing)
+        kernel = LazyKernelMatrix(K, np.arange(len(y)), problem.facing)
         found = solve_normal(_low_rank(K), y, bound, rho, tol=GUESS)
     answers = []
     a = y * found.guess(bound)

@@ -34,7 +34,7 @@ from ...problem.assemble import Compiled
 from ...problem.diagnose import Residuals, adjoints, residuals
 from ...sample import Sample
 from ...spec import Spec
-from ..methods.active import Bounds, Columns, optimise
+from ..methods.active import LazyKernelMatrix, RowDual, optimise
 from ..methods.shape import OtherShape, Shape
 from ..solvers import Outcome
 from . import libsvm
@@ -133,7 +133,7 @@ class Held(Compiled):
 
     def solve(self) -> Solved:
         """Solve the problem; multipliers and values are left in its constraints and variables."""
-        from ...schur.interface import Answer
+        from ...schur.interface import ConicSolution
         from .direct import columns_of, solver  # which import cvxpy
 
         start = time.perf_counter()
@@ -150,16 +150,16 @@ class Held(Compiled):
         rows = np.arange(len(Q))
         Q[rows, rows] += shape.diagonal
         a = _guess(Q, shape)
-        kernel = Columns(Q, rows, lambda some: Q[:, some])
-        found = optimise(kernel, shape.bounds, a, self.spec.tol, max(EFFORT, SMALL / len(Q)))
+        kernel = LazyKernelMatrix(Q, rows, lambda some: Q[:, some])
+        found = optimise(kernel, shape.dual, a, self.spec.tol, max(EFFORT, SMALL / len(Q)))
         Q[rows, rows] -= shape.diagonal
         seconds = time.perf_counter() - before
         if found is None:
             raise SolverFailed("ROWS: too many rows change between their bounds. Use solver='auto'.")
         nu = shape.R.T @ found.a
         Knu = K @ nu
-        x, z = shape.answer(found.a, Knu + found.bias * self.biased)
-        answer = Answer("Solved", x, z, 0.0, seconds, found.steps, (0.0, 0.0, 0.0))
+        x, z = shape.solution(found.a, Knu + found.bias * self.biased)
+        answer = ConicSolution("Solved", x, z, 0.0, seconds, found.steps, (0.0, 0.0, 0.0))
         self.problem.unpack_results(answer, chain, inverse)
         ends = np.cumsum([g.size for g, *_ in self.f.asked])[:-1]
         self.f.weights = np.split(nu, ends)
@@ -291,14 +291,14 @@ def _guess(Q: Array, shape: Shape) -> Array:
     """Multipliers near the answer: LIBSVM's for the rows that are margins of an SVM, for others none."""
     from ..plain import STALLED
 
-    rows: Bounds = shape.bounds
-    a = np.clip(0.0, rows.low, rows.high)
-    zero_end = np.where(rows.asked > 0, rows.low, rows.high)
-    bound = np.minimum(np.where(rows.asked > 0, rows.high, -rows.low), NEVER)
-    margins = (np.abs(rows.asked) == 1.0) & (rows.balance == 1.0) & (zero_end == 0.0) & (bound > 0)
-    margins &= ~rows.shares.any(axis=1)
+    rows: RowDual = shape.dual
+    a = np.clip(0.0, rows.lower, rows.upper)
+    zero_end = np.where(rows.target > 0, rows.lower, rows.upper)
+    bound = np.minimum(np.where(rows.target > 0, rows.upper, -rows.lower), NEVER)
+    margins = (np.abs(rows.target) == 1.0) & (rows.bias_weight == 1.0) & (zero_end == 0.0) & (bound > 0)
+    margins &= ~rows.sum_weight.any(axis=1)
     some = np.flatnonzero(margins)
-    y = rows.asked[some]
+    y = rows.target[some]
     if len(some) and np.ptp(y) > 0:
         at = _slice(some)
         own = np.ascontiguousarray(Q[at, at] if isinstance(at, slice) else Q[np.ix_(at, at)])
