@@ -13,13 +13,13 @@ from scipy import linalg, sparse
 
 from priorsvm import Box, ClassCosts, MonotonicityHint, PriorSVC, UncertainSamples
 from priorsvm.errors import Infeasible, InvalidInput, SolverFailed
-from priorsvm.schur.cones import Nonnegative, SecondOrder, Semidefinite, batches
-from priorsvm.schur.groups import classes, places, shared_columns
+from priorsvm.schur.cones import Nonnegative, SecondOrder, Semidefinite, cones_from_dims
+from priorsvm.schur.groups import as_slice, shared_columns, stack_groups
 from priorsvm.schur.interface import SCHUR, solve
 from priorsvm.schur.method import minimise
-from priorsvm.schur.mixed import Mixed
+from priorsvm.schur.mixed import MixedMatrix
 from priorsvm.schur.newton import Newton, _triangular, _triangulate, _Wide
-from priorsvm.schur.parted import NARROW, Parted
+from priorsvm.schur.partition import NARROW, Partition
 from priorsvm.schur.presolve import Inconsistent, reduce
 
 campaign = pytest.importorskip("benchmarks.campaign")
@@ -28,7 +28,7 @@ campaign = pytest.importorskip("benchmarks.campaign")
 def inside(batch, rng):
     """Points in the middle of their cones."""
     x = rng.normal(size=(batch.k, batch.n))
-    return x + (0.3 - np.minimum(batch.margin(x), 0)) * batch.identity()
+    return x + (0.3 - np.minimum(batch.min_eigenvalue(x), 0)) * batch.identity()
 
 
 @pytest.fixture(
@@ -39,7 +39,7 @@ def batch(request):
     found = request.param
     rng = np.random.default_rng(0)
     found.s, found.z = inside(found, rng), inside(found, rng)
-    found.rescale(found.s, found.z)
+    found.update_scaling(found.s, found.z)
     return found
 
 
@@ -57,11 +57,13 @@ def test_maps_are_transposed_and_inverse_to_each_other(batch):
     a, b = rng.normal(size=(2, batch.k, batch.n))
     assert_allclose((batch.W(a) * b).sum(axis=0), (a * batch.Wt(b)).sum(axis=0), atol=1e-12)
     assert_allclose(batch.Wt_inverse(batch.Wt(a)), a, atol=1e-12)
-    assert_allclose(batch.square(a), batch.Wt(batch.W(a)), atol=1e-12)
-    assert_allclose(batch.square_inverse(batch.square(a)), a, atol=1e-12)
+    assert_allclose(batch.WtW(a), batch.Wt(batch.W(a)), atol=1e-12)
+    assert_allclose(batch.WtW_inverse(batch.WtW(a)), a, atol=1e-12)
     few = np.array([0, 2])
     assert_allclose(
-        np.einsum("ijn,jn->in", batch.matrices(few), a[:, few]), batch.Wt_inverse(a)[:, few], atol=1e-12
+        np.einsum("ijn,jn->in", batch.Wt_inverse_matrices(few), a[:, few]),
+        batch.Wt_inverse(a)[:, few],
+        atol=1e-12,
     )
 
 
@@ -69,12 +71,12 @@ def test_the_scaling_of_a_second_order_cone_is_the_formula_of_the_books():
     """W² = η²(2ww' − J) maps z to s, and is positive definite with W its square root."""
     batch, rng = SecondOrder(0, 1, 6), np.random.default_rng(3)
     s, z = inside(batch, rng), inside(batch, rng)
-    batch.rescale(s, z)
+    batch.update_scaling(s, z)
     J = np.diag([1.0, *[-1.0] * 5])
     square = batch.eta[0] ** 2 * (2 * batch.w @ batch.w.T - J)
     assert_allclose(square @ z, s, atol=1e-12)
     assert batch.w[:, 0] @ J @ batch.w[:, 0] == pytest.approx(1.0, abs=1e-12)
-    W = np.linalg.inv(batch.matrices(slice(None))[:, :, 0])
+    W = np.linalg.inv(batch.Wt_inverse_matrices(slice(None))[:, :, 0])
     assert_allclose(W, linalg.sqrtm(square), atol=1e-10)
 
 
@@ -86,11 +88,11 @@ def test_division_undoes_the_product(batch):
 
 def test_a_step_ends_where_the_cone_does(batch):
     d = np.random.default_rng(2).normal(size=(batch.k, batch.n))
-    step = batch.step(d)
-    assert batch.margin(batch.lam + 0.999999 * step * d).min() > 0
-    assert batch.margin(batch.lam + 1.000001 * step * d).min() < 0
-    assert batch.step(batch.lam) == np.inf
-    assert batch.least() == pytest.approx(batch.margin(batch.lam).min())
+    step = batch.step_length(d)
+    assert batch.min_eigenvalue(batch.lam + 0.999999 * step * d).min() > 0
+    assert batch.min_eigenvalue(batch.lam + 1.000001 * step * d).min() < 0
+    assert batch.step_length(batch.lam) == np.inf
+    assert batch.min_eigenvalue_of_lam() == pytest.approx(batch.min_eigenvalue(batch.lam).min())
 
 
 # ---------------------------------------------------------------------- equations
@@ -159,7 +161,7 @@ def test_positive_and_negative_parts_become_one_shared_variable():
     x = less.full(y)
     assert_allclose(less.A @ y, A @ x, atol=1e-12)
     assert less.q @ y == pytest.approx(x.sum())
-    cones, _ = batches(100, [], [])
+    cones, _ = cones_from_dims(100, [], [])
     shared, _ = shared_columns(less.A, less.P, cones)
     assert shared.sum() == n
 
@@ -171,7 +173,7 @@ def test_slacks_are_private_and_weights_are_shared():
     n, d = 30, 3
     X = np.random.default_rng(0).normal(size=(n, d))
     A = sparse.csr_array(np.block([[-X, -np.eye(n)], [np.zeros((n, d)), -np.eye(n)]]))
-    cones, _ = batches(2 * n, [], [])
+    cones, _ = cones_from_dims(2 * n, [], [])
     shared, group = shared_columns(A, sparse.diags_array(np.r_[np.ones(d), np.zeros(n)]), cones)
     assert shared.tolist() == [True] * d + [False] * n
     assert_allclose(group[:n], group[n:])
@@ -190,7 +192,7 @@ def random_system(seed):
         A[rng.integers(rows, size=2), shared + j] = rng.normal(size=2)
     F = rng.normal(size=(shared, shared))
     P = linalg.block_diag(F @ F.T, np.diag(rng.random(private) + 0.1))
-    cones, order = batches(nonnegative, orders, sides)
+    cones, order = cones_from_dims(nonnegative, orders, sides)
     return P, A[order], cones, rng
 
 
@@ -199,8 +201,10 @@ def random_system(seed):
 def test_a_step_solves_the_whole_system(seed, careful):
     P, A, cones, rng = random_system(seed)
     e = cones.identity()
-    cones.rescale(*(e * rng.uniform(0.5, 2) + 0.1 * rng.uniform(-1, 1, size=cones.size) for _ in range(2)))
-    parted = Parted(sparse.csr_array(P), sparse.csr_array(A), cones)
+    cones.update_scaling(
+        *(e * rng.uniform(0.5, 2) + 0.1 * rng.uniform(-1, 1, size=cones.size) for _ in range(2))
+    )
+    parted = Partition(sparse.csr_array(P), sparse.csr_array(A), cones)
     newton = Newton(parted, cones)
     newton.factor(careful)
     P, A = P[parted.columns][:, parted.columns], A[:, parted.columns]  # shared variables first
@@ -219,7 +223,7 @@ def wide_system(seed, r):
     """Cones of 20 entries with a private first one, beside inequalities; sparse where r is large."""
     rng = np.random.default_rng(seed)
     g, k = 4, 20
-    cones, order = batches(2 * g, [k] * g, [])
+    cones, order = cones_from_dims(2 * g, [k] * g, [])
     rows = 2 * g + g * k
     shared = rng.normal(size=(rows, r))
     if r > NARROW:
@@ -241,9 +245,9 @@ def test_wide_cones_are_two_rows_and_what_is_perpendicular(r, gram, careful):
     s, z = np.empty(cones.size), np.empty(cones.size)
     for batch in cones.batches:
         for vector in (s, z):
-            batch.of(vector)[...] = inside(batch, rng)
-    cones.rescale(s, z)
-    parted = Parted(sparse.csr_array(P), sparse.csr_array(A), cones)
+            batch.part(vector)[...] = inside(batch, rng)
+    cones.update_scaling(s, z)
+    parted = Partition(sparse.csr_array(P), sparse.csr_array(A), cones)
     newton = Newton(parted, cones)
     [[wide]] = [part.wide for part in newton.parts if part.private]
     assert (wide.gram is not None) == gram
@@ -252,7 +256,7 @@ def test_wide_cones_are_two_rows_and_what_is_perpendicular(r, gram, careful):
     P, A = P[parted.columns][:, parted.columns], A[:, parted.columns]
     r1, r2 = rng.normal(size=len(P)), rng.normal(size=len(A))
     x, solved_z, _ = newton.solve(r1, r2)
-    W = np.column_stack([cones.square(column) for column in np.eye(cones.size)])
+    W = np.column_stack([cones.WtW(column) for column in np.eye(cones.size)])
     known = np.linalg.solve(np.block([[P, A.T], [A, -W]]), np.r_[r1, r2])
     assert_allclose(np.r_[x, solved_z], known, rtol=1e-7, atol=1e-8 * np.abs(known).max())
 
@@ -260,9 +264,9 @@ def test_wide_cones_are_two_rows_and_what_is_perpendicular(r, gram, careful):
 def test_the_scaling_of_a_wide_cone_is_that_of_two_entries():
     """In the plane of t and u the scaling is that of the cone (t, u'x); what is perpendicular is over η."""
     batch, rng = SecondOrder(0, 3, 15), np.random.default_rng(0)
-    batch.rescale(inside(batch, rng), inside(batch, rng))
+    batch.update_scaling(inside(batch, rng), inside(batch, rng))
     wide = _Wide(batch, slice(None), np.arange(42).reshape(14, 3), None)
-    small, whole = wide.turn(), batch.matrices(slice(None))
+    small, whole = wide.turn(), batch.Wt_inverse_matrices(slice(None))
     for i in range(3):
         Q = linalg.block_diag(1.0, wide.u[:, i : i + 1])
         assert_allclose(Q.T @ whole[:, :, i] @ Q, small[:, :, i], atol=1e-12)
@@ -292,9 +296,9 @@ def test_groups_that_look_alike_are_stacked():
     slack[range(6), range(6)], slack[range(6, 12), range(6)] = -2.0, -1.0
     active = np.ones(15, bool)
     active[6:12] = active[:2] = False
-    cones, _ = batches(15, [], [])
+    cones, _ = cones_from_dims(15, [], [])
     group = np.r_[0:6, 0:6, 6:9]
-    found = classes(sparse.csr_array(slack), cones, group, active, np.ones(9, bool))
+    found = stack_groups(sparse.csr_array(slack), cones, group, active, np.ones(9, bool))
     sizes = sorted((c.own.shape, len(c.active)) for c in found)
     assert sizes == [((1, 0, 3), 1), ((2, 1, 2), 0), ((2, 1, 4), 1)]
     for c in found:
@@ -303,15 +307,15 @@ def test_groups_that_look_alike_are_stacked():
 
 
 def test_places_are_slices_where_they_can_be():
-    assert places(np.array([3, 4, 5])) == slice(3, 6)
-    assert_allclose(places(np.array([3, 5, 4])), [3, 5, 4])
-    assert len(places(np.empty(0, int))) == 0
+    assert as_slice(np.array([3, 4, 5])) == slice(3, 6)
+    assert_allclose(as_slice(np.array([3, 5, 4])), [3, 5, 4])
+    assert len(as_slice(np.empty(0, int))) == 0
 
 
 @pytest.mark.parametrize("r", [5, 90])
 def test_parts_have_the_largest_numbers_of_rows_and_columns(r):
     P, A, cones, rng = wide_system(1, r)
-    parted = Parted(sparse.csr_array(P), sparse.csr_array(A), cones)
+    parted = Partition(sparse.csr_array(P), sparse.csr_array(A), cones)
     left, right = rng.uniform(0.5, 2, size=len(A)), rng.uniform(0.5, 2, size=len(P))
     P, A = P[parted.columns][:, parted.columns], A[:, parted.columns]
     rows, columns, of_P = parted.maxima(left, right)
@@ -344,12 +348,12 @@ def test_a_dense_block_beside_a_sparse_matrix_is_the_same_problem():
     P = np.diag(np.r_[np.ones(d), np.zeros(n)])
     columns = np.arange(d)
     mixed = (
-        Mixed(sparse.csr_array(np.hstack([np.zeros((2 * n, d)), own])), np.arange(n), columns, block),
-        Mixed(sparse.csr_array(P * (np.arange(n + d) >= d)), columns, columns, np.eye(d)),
+        MixedMatrix(sparse.csr_array(np.hstack([np.zeros((2 * n, d)), own])), np.arange(n), columns, block),
+        MixedMatrix(sparse.csr_array(P * (np.arange(n + d) >= d)), columns, columns, np.eye(d)),
     )
     A = sparse.csr_array(np.hstack([np.vstack([block, none]), own]))
     points = [
-        minimise(quadratic, q, rows, b, batches(2 * n, [], [])[0], 1e-9, 50)
+        minimise(quadratic, q, rows, b, cones_from_dims(2 * n, [], [])[0], 1e-9, 50)
         for rows, quadratic in ((A, sparse.csr_array(P)), mixed)
     ]
     assert [point.status for point in points] == ["optimal", "optimal"]
@@ -368,7 +372,7 @@ def programme(seed):
         cones.identity() * rng.uniform(0.5, 2),
         cones.identity() * rng.uniform(0.5, 2),
     )
-    order = batches(nonnegative, orders, sides)[1]
+    order = cones_from_dims(nonnegative, orders, sides)[1]
     A, s, z = (part[np.argsort(order)] for part in (A, s, z))  # rows as CVXPY has them
     E = rng.normal(size=(2, len(P)))
     dims = SimpleNamespace(zero=2, nonneg=nonnegative, soc=orders, psd=sides, exp=0, p3d=[], pnd=[])
@@ -385,9 +389,9 @@ def test_answers_are_those_of_clarabel_and_optimal_by_definition(seed):
     assert_allclose(P @ ours.x + q + A.T @ ours.z, 0, atol=1e-6)
     s = b - A @ ours.x
     assert abs(s @ ours.z) < 1e-5
-    cones, order = batches(dims.nonneg, dims.soc, dims.psd)
+    cones, order = cones_from_dims(dims.nonneg, dims.soc, dims.psd)
     for vector in (s, ours.z):
-        assert cones.margin(vector[2:][order]) > -1e-7
+        assert cones.min_eigenvalue(vector[2:][order]) > -1e-7
     # P is positive definite here, so x is the only one; z too where the multipliers are.
     assert_allclose(ours.x, theirs.x, atol=1e-4)
     if np.linalg.matrix_rank(A.toarray()[np.abs(ours.z) > 1e-4]) == np.sum(np.abs(ours.z) > 1e-4):
@@ -459,7 +463,7 @@ def test_conditions_of_optimality_see_what_is_wrong(seed):
         moved = getattr(ours, part) + 1e-3 * rng.normal(size=len(getattr(ours, part)))
         assert campaign.optimality(replace(ours, **{part: moved}), *data) > 1e-6
     # Cone by cone: a point on the other side of its boundary is outside, by what it lacks.
-    cones, order = batches(dims.nonneg, dims.soc, dims.psd)
+    cones, order = cones_from_dims(dims.nonneg, dims.soc, dims.psd)
     v = np.zeros(len(order))
     v[order] = cones.identity()
     v = np.concatenate([np.zeros(dims.zero), v])
@@ -486,7 +490,7 @@ def test_a_proof_has_to_prove():
 
 
 def identity(dims):
-    cones, order = batches(dims.nonneg, dims.soc, dims.psd)
+    cones, order = cones_from_dims(dims.nonneg, dims.soc, dims.psd)
     e = np.zeros(len(order))
     e[order] = 5 * cones.identity()
     return np.r_[0.0, e]

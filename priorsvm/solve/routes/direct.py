@@ -17,8 +17,8 @@ from cvxpy.error import SolverError
 from scipy import sparse
 
 from ..._utils.arrays import Array
-from ...schur.defined import Definition, Dims, Stated, solve_stated
-from ...schur.interface import SCHUR, Answer
+from ...schur.definitions import Definition, Dims, StructuredProblem, solve_structured
+from ...schur.interface import SCHUR, ConicSolution
 from ..methods.corner import to_corner
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Direct:
     """
 
     compiled: Compiled
-    stated: Stated
+    stated: StructuredProblem
     size: int
     columns: dict[int, Array]
     data: Any
@@ -89,7 +89,7 @@ class Direct:
             b = np.insert(b, first, np.zeros(1 + matrix.shape[0]))
             orders.append(1 + matrix.shape[0])
             norm = first + 1 + np.arange(matrix.shape[0]), matrix
-        stated = Stated(
+        stated = StructuredProblem(
             P,
             q,
             A,
@@ -100,7 +100,7 @@ class Direct:
             int(columns[f.b.id][0]),
             [
                 *(Definition(columns[g.id], matrix, biased) for g, matrix, biased in f._parts.values()),
-                *(Definition(columns[g.id], M, False, stated=False) for _, g, M in f._products.values()),
+                *(Definition(columns[g.id], M, False, explicit=False) for _, g, M in f._products.values()),
             ],
             energy,
             norm,
@@ -112,7 +112,7 @@ class Direct:
 
         That is for a linear programme, whose interior points leave tiny numbers where corners have zeros.
         """
-        answer = solve_stated(self.stated, **options)
+        answer = solve_structured(self.stated, **options)
         if answer.status == "InsufficientProgress":
             left = "primal {:.0e}, dual {:.0e}, gap {:.0e}".format(*answer.residuals)
             raise SolverError(f"no more progress after {answer.iterations} steps (residuals: {left}).")
@@ -126,12 +126,12 @@ class Direct:
     def solver(self) -> SCHUR:
         return solver()
 
-    def invert(self, answer: Answer, _: Any) -> Any:
+    def invert(self, answer: ConicSolution, _: Any) -> Any:
         """The answer as CVXPY has it, by variables and constraints."""
         stated = self.stated
         f = self.compiled.f
         zero = stated.dims.zero
-        defined = int(stated.stated.sum())
+        defined = int(stated.explicit.sum())
         z = np.delete(answer.z, slice(zero, zero + defined))
         nu = answer.z[zero : zero + defined]
         cone = slice(0) if stated.norm is None else slice(stated.norm[0][0] - 1, stated.norm[0][-1] + 1)

@@ -21,11 +21,10 @@ from priorsvm import (
     UncertainSamples,
 )
 from priorsvm.errors import Infeasible
-from priorsvm.schur.defined import Dims, Stated
+from priorsvm.schur.definitions import Dims, StructuredProblem
 from priorsvm.schur.interface import solve
 from priorsvm.solve import solvers
-from priorsvm.solve.methods import corner
-from priorsvm.solve.methods.corner import to_corner
+from priorsvm.solve.methods.corner import nonnegativity_rows, to_corner
 from priorsvm.solve.routes import direct
 
 BOX = Box({0: (1.0, 2.0), 1: (0.0, 1.0)}, label=1)
@@ -56,7 +55,7 @@ def programme(rng, n=12, equations=3, inequalities=15, ties=False):
 def stated(q, A, b, dims):
     "What a problem without any f looks like."
     P, none = sparse.csr_array((len(q), len(q))), np.empty(0, int)
-    return Stated(P, q, A, b, dims, none, none, 0, [], None, None)
+    return StructuredProblem(P, q, A, b, dims, none, none, 0, [], None, None)
 
 
 @pytest.mark.parametrize("ties", [False, True], ids=["one optimum", "ties"])
@@ -93,10 +92,10 @@ def test_a_bad_guess_costs_pivots_only():
 
 def test_only_one_row_for_each_variable_is_its_bound():
     A = sparse.csr_array([[-1.0, 0.0], [-2.0, 0.0], [0.0, -1.0], [0.0, 1.0], [-1.0, -1.0]])
-    found, variables = corner._bounds(A, np.array([0.0, 0.0, 1.0, 0.0, 0.0]), 0)
+    found, variables = nonnegativity_rows(A, np.array([0.0, 0.0, 1.0, 0.0, 0.0]), 0)
     assert found.tolist() == [0]  # the third asks for x >= -1, the fourth for x <= 0
     assert variables.tolist() == [0]
-    assert corner._bounds(A, np.zeros(5), 1)[0].tolist() == [1, 2]  # an equation is none
+    assert nonnegativity_rows(A, np.zeros(5), 1)[0].tolist() == [1, 2]  # an equation is none
 
 
 def machines():
@@ -182,7 +181,7 @@ def test_the_report_says_where_highs_started():
 @pytest.mark.usefixtures("any_size")
 def test_without_a_corner_highs_starts_on_its_own(monkeypatch):
     def none(*_):
-        raise cp.SolverError("HiGHS found no corner near its answer (Unknown).")
+        raise cp.SolverError("HiGHS found no corner near SCHUR's solution (Unknown).")
 
     monkeypatch.setattr(direct, "to_corner", none)
     X, y = rows(300, 5)
@@ -193,7 +192,7 @@ def test_without_a_corner_highs_starts_on_its_own(monkeypatch):
 def test_a_programme_without_a_corner_is_an_error():
     q, A, b = np.array([-1.0]), sparse.csr_array([[-1.0]]), np.zeros(1)
     near = SimpleNamespace(x=np.zeros(1), z=np.zeros(1))
-    with pytest.raises(cp.SolverError, match="no corner near its answer"):
+    with pytest.raises(cp.SolverError, match="no corner near SCHUR's solution"):
         to_corner(stated(q, A, b, Dims(0, 1, [], [])), near)
 
 
