@@ -57,7 +57,7 @@ class KKTSolution(NamedTuple):
 
 
 @dataclass(eq=False)
-class _WideCones:
+class WideCones:
     r"""Second-order cones of many entries, one in each group.
 
     With :math:`u = w_1 / \|w_1\|`, the scaling of :math:`(t, x)` acts on :math:`(t, u^\top x)` as the
@@ -139,7 +139,7 @@ class _GroupFactor:
     """
 
     private: list[Index]
-    pieces: list[_WideCones | _SomeCones]
+    pieces: list[WideCones | _SomeCones]
     own: Array
     active: list[int]
     shared_rows: list[Any]
@@ -152,8 +152,8 @@ class _GroupFactor:
     triangular: bool = False
 
     @property
-    def wide(self) -> list[_WideCones]:
-        return [piece for piece in self.pieces if isinstance(piece, _WideCones)]
+    def wide(self) -> list[WideCones]:
+        return [piece for piece in self.pieces if isinstance(piece, WideCones)]
 
     def reflect(self) -> None:
         """Triangulate the private columns for the present scalings."""
@@ -202,7 +202,7 @@ class _GroupFactor:
         """Return the rows Z over all shared variables, (r, b g), for some groups with dense rows."""
         Z = self.Z[:, :, groups]
         parts = [
-            (row.along if isinstance(row, _WideCones) else coefficients)[:, groups]
+            (row.along if isinstance(row, WideCones) else coefficients)[:, groups]
             for row, coefficients in zip(self.shared_rows, self.coefficients, strict=True)
         ]
         out = np.empty((len(parts[0]), len(Z), Z.shape[2]))
@@ -217,7 +217,7 @@ class _GroupFactor:
         """Return the entries of the active rows of a vector over all rows, (a, g)."""
         out = np.empty((len(self.shared_rows), self.own.shape[2]))
         for entry, row in zip(out, self.shared_rows, strict=True):
-            if isinstance(row, _WideCones):
+            if isinstance(row, WideCones):
                 entry[:] = np.einsum("kg,kg->g", row.u, values[row.rows])
             else:
                 entry[:] = values[row]
@@ -226,7 +226,7 @@ class _GroupFactor:
     def scatter(self, entries: Array, out: Array) -> None:
         """Add the transpose of gather to a vector over all rows."""
         for row, entry in zip(self.shared_rows, entries, strict=True):
-            if isinstance(row, _WideCones):
+            if isinstance(row, WideCones):
                 out[row.rows] += row.u * entry
             else:
                 out[row] += entry
@@ -261,7 +261,7 @@ class Newton:
     def _group_factor(self, stack: GroupStack) -> _GroupFactor:
         """Return the factor of a stack of groups, with its wide cones apart."""
         p, g = stack.private.shape
-        pieces = list[_WideCones | _SomeCones]()
+        pieces = list[WideCones | _SomeCones]()
         own = [np.empty((0, p, g))]
         shared_rows = list[Any]()
         first = 0
@@ -275,7 +275,7 @@ class Newton:
                 A1 = None
                 if stack.dense:
                     A1 = self._coefficients(rows[1:].ravel()).reshape(-1, batch.k - 1, g)
-                wide = _WideCones(batch, as_slice(which), rows[1:], A1)
+                wide = WideCones(batch, as_slice(which), rows[1:], A1)
                 pieces.append(wide)
                 own.append(np.stack([own_rows[0], np.zeros((p, g))]))
                 shared_rows += [places[0], None if places[1] is None else wide]
@@ -288,7 +288,7 @@ class Newton:
         shared_rows = [shared_rows[i] for i in active]
         all_rows = np.arange(self.cones.size)
         coefficients = [
-            None if isinstance(row, _WideCones) or not stack.dense else self._coefficients(all_rows[row])
+            None if isinstance(row, WideCones) or not stack.dense else self._coefficients(all_rows[row])
             for row in shared_rows
         ]
         root = np.sqrt(self.partition.P_own[stack.private] + STATIC)
@@ -347,7 +347,7 @@ class Newton:
             S += (partition.sparse.T @ sparse.diags_array(sparse_weight) @ partition.sparse).toarray()
         return S
 
-    def _add_wide(self, S: Array, wide: _WideCones) -> Array:
+    def _add_wide(self, S: Array, wide: WideCones) -> Array:
         """Return S with the part of wide cones that is perpendicular to u; A1'A1 may be in S by a weight."""
         if wide.gram is not None:
             S += (wide.weight @ wide.gram).reshape(S.shape)
@@ -367,7 +367,7 @@ class Newton:
         number = np.arange(b * g).reshape(b, g)
         out = sparse.csr_array((b * g, self.partition.r))
         for j, row in enumerate(part.shared_rows):
-            if isinstance(row, _WideCones):
+            if isinstance(row, WideCones):
                 place = self.position[row.rows]
                 factors = part.Z[:, j, None] * row.u
             else:
@@ -433,7 +433,7 @@ class Newton:
         values, vectors = linalg.eigh(self.partition.P_shared)
         return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
 
-    def _perpendicular(self, wide: _WideCones) -> Array:
+    def _perpendicular(self, wide: WideCones) -> Array:
         """Return the rows (I - uu')A1 / η."""
         k, g = wide.u.shape
         A1 = wide.A1
