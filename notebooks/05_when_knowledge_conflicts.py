@@ -350,9 +350,6 @@ class AtLeastOne(Knowledge):
     def __init__(self, point, slip=True):
         self.point, self.slip = point, slip
 
-    def centres(self, sample, state):
-        return [self.point]
-
     def build(self, f, context):
         score = f([self.point])
         rows = {"up": score >= 1}

@@ -161,9 +161,6 @@ class Ranked(Knowledge):
         self.label = label
         self.mu = mu
 
-    def centres(self, sample, state):
-        return np.vstack([self.first, self.second])
-
     def build(self, f, context):
         s = context.sample.sign(self.label)
         lead = s * (f(np.asarray(self.first)) - f(np.asarray(self.second)))
@@ -207,8 +204,6 @@ plt.show()
 # %%
 class Forgetful(Ranked):
     """The same without its centres."""
-
-    centres = Knowledge.centres
 
 
 forgetful = Forgetful(worse, better, label="admit", mu=mu)
@@ -305,9 +300,6 @@ class Ranked(Knowledge):
 
     def pairs(self, sample):
         return points("first", self.first, sample), points("second", self.second, sample)
-
-    def centres(self, sample, state):
-        return np.vstack(self.pairs(sample))
 
     def build(self, f, context):
         first, second = self.pairs(context.sample)
@@ -458,9 +450,6 @@ class EqualMeans(Knowledge):
         self.groups(sample)
         if not self.within >= 0:
             raise InvalidInput(f"within must be a nonnegative number, got {self.within!r}.")
-
-    def centres(self, sample, state):
-        return np.vstack(self.groups(sample))
 
     def build(self, f, context):
         one, other = self.groups(context.sample)

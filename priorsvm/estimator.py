@@ -32,13 +32,16 @@ from .errors import (
     Recompiled,
     UnknownParameter,
 )
-from .function.decision import FittedKernel, FittedLinear, Scale, require_psd, ways_out
+from .function.factor import require_psd, ways_out
+from .function.fitted import FittedKernel, FittedLinear
+from .function.scale import Scale
 from .kernels.set_kernel import OnRows, as_sets, takes_sets
 from .knowledge.base import MAX_CELLS, Knowledge, snake_case
 from .knowledge.worst_case.invariant_loss import InvariantLoss
 from .prior import Prior, as_prior, check_acts
-from .problem.assemble import LIVE_ROWS, naming
+from .problem.assemble import LIVE_ROWS
 from .problem.collapse import fit_and_explain, warn_of_collapse
+from .problem.naming import naming
 from .sample import Sample
 from .solve.loop import fit_machine, refuse_conflicts
 from .solve.machine import Machine
@@ -255,7 +258,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
             samples = progress(self.verbose, samples, desc="classes")
         machines = [fit_and_explain(task.spec, members, sample, **arguments, **shared) for sample in samples]
         for machine in machines:
-            machine.held = None  # it has the kernel matrix, for the next of a path
+            machine.release()
         return machines
 
     def _support_only(self, task: _Task, sample: Sample, shared: dict[str, Any]) -> Sample:
@@ -599,8 +602,7 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
                     grams,
                     alike,
                 )
-                assembled = machine.compiled or machine.held
-                if before is not None and assembled not in (None, before.compiled, before.held):
+                if before is not None and machine.compiled not in (None, before.compiled):
                     # After rounds of refinement no problem is the first one any more.
                     again = again or len(before.history) == len(machine.history) == 1
                 machines.append(machine)
@@ -609,7 +611,9 @@ class PriorSVC(ClassifierMixin, BaseEstimator):
         # All models of a path share one problem, which now holds the weights of the last.
         for model in models:
             for machine in model._machines:
-                machine.held, machine.compiled = None, machine.compiled if model is models[-1] else None
+                machine.release()
+                if model is not models[-1]:
+                    machine.compiled = None
         if again:
             keys = [key for key in values if key != "C" and not key.endswith(("__weight", "__mu"))] or list(
                 values

@@ -6,13 +6,31 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .function.decision import Scale
+    from .function.scale import Scale
     from .kernels.base import Kernel
 
 
 @dataclass(frozen=True, eq=False)
 class Spec:
-    """The machine: everything about the problem that is not rows or blocks. ``kernel`` None is linear."""
+    """The model without its rows and blocks.
+
+    Attributes
+    ----------
+    C : float
+        Weight of the loss.
+    kernel : Kernel or None
+        None for a linear model.
+    norm : str
+        ``"l2"`` or ``"l1"``.
+    loss : str
+        ``"hinge"`` or ``"squared_hinge"``.
+    scale : Scale or None
+        Scaling inside f.
+    n_centres : int or None
+        Number of centres of a Nyström model.
+    tol : float
+        Tolerance of the residuals.
+    """
 
     C: float
     kernel: Kernel | None
@@ -22,6 +40,11 @@ class Spec:
     n_centres: int | None
     tol: float
 
+    @property
+    def linear(self) -> bool:
+        """Whether f is linear in x."""
+        return self.kernel is None
+
     def penalise(self, slack: Any) -> Any:
-        r""":math:`\xi` or, for the squared hinge, :math:`\xi^2`."""
+        r"""Return :math:`\xi`, or :math:`\xi^2` for the squared hinge."""
         return slack if self.loss == "hinge" else slack**2

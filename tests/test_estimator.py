@@ -499,9 +499,6 @@ class Anchor(Knowledge):
     def __init__(self, point, value, mu=1.0):
         self.point, self.value, self.mu = point, value, mu
 
-    def centres(self, sample, state):
-        return [self.point]
-
     def build(self, f, context):
         return Terms({"mu": cp.sum_squares(f([self.point]) - self.value)})
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import priorsvm
-from priorsvm.function.decision import Decision, Fitted
+from priorsvm.function.fitted import Fitted
+from priorsvm.function.symbolic import Decision
 from priorsvm.knowledge.base import Context, Knowledge
 from priorsvm.sample import Sample
 

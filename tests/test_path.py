@@ -245,9 +245,6 @@ class Anchored(Knowledge):
         self.points = points
         self.mu = mu
 
-    def centres(self, sample, state):
-        return np.asarray(self.points)
-
     def build(self, f, context):
         import cvxpy as cp
 

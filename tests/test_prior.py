@@ -333,9 +333,6 @@ def test_a_parameter_without_its_block_is_told_its_whole_name():
 class Biuld(Knowledge):
     "Has centres, so it was meant to ask something of f."
 
-    def centres(self, sample, state):
-        return sample.X_train
-
     def biuld(self, f, context):
         raise AssertionError("nobody calls it")
 

@@ -99,9 +99,11 @@ class Hinge(Knowledge):
 
 
 class LinearOnly(Level):
-    "Speaks to linear machines only, and says so."
+    "Uses the weights of a linear model."
 
-    requires = frozenset({"coef"})
+    def build(self, f, context):
+        terms = super().build(f, context)
+        return Terms(terms.penalties, {"bounded": f.coef <= 100.0})
 
 
 class Iterates(Level):
@@ -161,7 +163,7 @@ def test_blocks_that_take_no_weight_are_not_asked_to():
 def test_wrong_arguments_are_no_matter_of_law():
     with pytest.raises(InvalidInput, match="mu must be a nonnegative number"):
         check_knowledge(OddnessHint(mu=-1.0), X, y)
-    with pytest.raises(MissingCapability, match=r"needs f\.coef"):
+    with pytest.raises(MissingCapability, match=r"requires f\.coef"):
         check_knowledge(LinearOnly(), X, y)
     laws = check_knowledge(LinearOnly(), X, y, kernels=("linear",))
     assert "the linear machine is the kernel machine with a linear kernel" not in laws
@@ -369,8 +371,6 @@ class NeverEnds(Rows):
 class Pos(Level):
     "The rows' own loss once more, with the pos that CVXPY hands to some solvers with wrong bounds."
 
-    requires = frozenset({"coef"})
-
     def build(self, f, context):
         X, y = context.sample.X_train, context.sample.y_train
         return Terms({"mu": cp.sum(cp.pos(1 - cp.multiply(y, X @ f.coef + f.bias)))})
@@ -421,7 +421,7 @@ class WeighsTwice(Level):
 
 class KnowsTheMachine(Level):
     def build(self, f, context):
-        aim = 2.0 if "coef" in f.has else -2.0
+        aim = 2.0 if f.linear else -2.0
         return Terms({"mu": cp.sum_squares(f(context.sample.X_train) - aim)})
 
 

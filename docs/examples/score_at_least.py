@@ -56,9 +56,6 @@ class ScoreAtLeast(Knowledge):
             raise InvalidInput(f"points has shape {np.shape(self.points)}, expected (m, {width}).")
         sample.sign(self.label)  # raises if there is no such class
 
-    def centres(self, sample: Any, state: Any) -> Any:
-        return self.points
-
     def build(self, f: Any, context: Any) -> Terms:
         score = context.sample.sign(self.label) * f(self.points)
         if self.hard:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._utils.progress import progress
 from ..knowledge.base import MAX_CELLS, Verdict
-from ..problem.assemble import naming
+from ..problem.naming import naming
 from ..solve.machine import Machine
 from ..solve.solvers import single_threaded
 from .stability import Stability

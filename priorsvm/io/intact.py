@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator
 
 from .._utils.checks import is_number
 from ..estimator import PriorSVC
-from ..function.decision import FittedKernel, FittedLinear, Scale
+from ..function.fitted import FittedKernel, FittedLinear
+from ..function.scale import Scale
 from ..kernels.base import Kernel
 from ..kernels.set_kernel import OnRows
 from ..knowledge.base import Knowledge

@@ -12,7 +12,7 @@ from sklearn.utils import gen_batches
 
 from priorsvm._utils.arrays import as_keys
 from priorsvm.errors import InvalidInput
-from priorsvm.function.decision import refuse_beyond_memory
+from priorsvm.function.memory import refuse_beyond_memory
 from priorsvm.kernels.base import Definiteness, Kernel, diagonal
 
 from .._utils.arrays import Array

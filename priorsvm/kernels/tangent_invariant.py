@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import cholesky, solve_triangular
 
 from priorsvm.errors import InvalidInput, KernelNotPSD
-from priorsvm.function.decision import refuse_beyond_memory
+from priorsvm.function.memory import refuse_beyond_memory
 from priorsvm.kernels.base import Definiteness, Kernel, _kernel
 from priorsvm.kernels.tangent_distance import check_continuous
 from priorsvm.transforms.base import Transform

@@ -19,7 +19,8 @@ from ..sample import Sample
 if TYPE_CHECKING:
     import cvxpy as cp
 
-    from ..function.decision import Decision, Fitted
+    from ..function.fitted import Fitted
+    from ..function.symbolic import Decision
     from ..prior import Prior
 
 # How many cells the proof for one region may take in verify(), unless told otherwise.
@@ -43,7 +44,6 @@ class Terms:
     >>> import cvxpy as cp
     >>> from priorsvm import Knowledge, PriorSVC, Terms
     >>> class Lasso(Knowledge):
-    ...     requires = {"coef"}
     ...     def __init__(self, mu=1.0):
     ...         self.mu = mu
     ...     def build(self, f, context):
@@ -159,6 +159,14 @@ class Verdict:
         return cls(violated == 0, float(excess[i]), where, proven, len(excess), asked, violated)
 
 
+# Hooks of earlier versions, and what a block does instead.
+_REMOVED_HOOKS = {
+    "centres": "Evaluate f(Z) in build: f expands over every point it is evaluated at.",
+    "slopes": "Evaluate f.slope(Z, V) in build: f expands over every slope it is evaluated at.",
+    "requires": "Use f.slope, f.coef or f.kernel in build: a model without it raises MissingCapability.",
+}
+
+
 class Knowledge(BaseEstimator):
     r"""Base of every block: a penalty and constraints that join :math:`J_{SVM}`.
 
@@ -174,8 +182,6 @@ class Knowledge(BaseEstimator):
     ...     "mu * (f(point) - value)^2: f is about ``value`` at ``point``."
     ...     def __init__(self, point, value, mu=1.0):
     ...         self.point, self.value, self.mu = point, value, mu
-    ...     def centres(self, sample, state):
-    ...         return [self.point]
     ...     def build(self, f, context):
     ...         return Terms(penalties={"mu": cp.sum_squares(f([self.point]) - self.value)})
     >>> model = PriorSVC(Anchor([0.0, 3.0], 2.0, mu=100.0)).fit([[0, 0], [1, 0], [0, 1]], [0, 1, 1])
@@ -184,7 +190,6 @@ class Knowledge(BaseEstimator):
 
     Attributes
     ----------
-    requires : what the block needs of f, of ``{"evaluate", "slope", "coef", "kernel"}``.
     row_params : parameters that hold one entry per training row.
     adds_rows : whether ``prepare`` adds rows; such blocks come after those that only reweight.
     exact : whether the refinement, if there is one, ends in the global optimum.
@@ -202,7 +207,6 @@ class Knowledge(BaseEstimator):
     # NumPy scalars would otherwise take `np.float64(2) * block` for an array operation.
     __array_ufunc__: ClassVar[None] = None
 
-    requires: ClassVar[frozenset[str]] = frozenset({"evaluate"})
     row_params: ClassVar[tuple[str, ...]] = ()
     adds_rows: ClassVar[bool] = False
     exact: ClassVar[bool] = True
@@ -212,6 +216,12 @@ class Knowledge(BaseEstimator):
     latex: ClassVar[dict[str, str]] = {}
     letters: ClassVar[dict[str, str]] = {}
     way_out_of_collapse: ClassVar[str] = "Soften it, shrink its region, or use another kernel."
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        for hook, way in _REMOVED_HOOKS.items():
+            if hook in vars(cls):
+                raise TypeError(f"{cls.__name__} defines {hook}, which blocks no longer have. {way}")
 
     def validate(self, sample: Sample) -> None:
         """Find what is wrong with the arguments, or impossible in ``sample.machine``, before heavy work."""
@@ -223,20 +233,6 @@ class Knowledge(BaseEstimator):
     def prepare(self, sample: Sample, state: Any) -> Sample:
         """Add or reweight rows."""
         return sample
-
-    def centres(self, sample: Sample, state: Any) -> Any:
-        """Points, besides the rows of the sample, at which f is evaluated."""
-        return np.empty((0, sample.X.shape[1]))
-
-    def slopes(self, sample: Sample, state: Any) -> tuple[Any, Any]:
-        """Points and directions along which the slope of f is asked for, if f is to expand over them too.
-
-        Without them f is the best that expands over values at centres, which the best f of a penalty on
-        slopes does not. Such a block needs a kernel with ``slope_slope``; the 1-norm machine keeps to its
-        rows.
-        """
-        none = np.empty((0, sample.X.shape[1]))
-        return none, none
 
     def build(self, f: Decision, context: Context) -> Terms:
         """The formula: what this block adds to the problem."""

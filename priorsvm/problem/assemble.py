@@ -3,7 +3,6 @@ r"""From blocks to one labelled convex problem :math:`J_{SVM} + \sum_k w_k J_{PK
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,22 +11,22 @@ import numpy as np
 from .._utils.arrays import Array
 from .._utils.cache import Cache, equal
 from .._utils.checks import check_nonnegative
-from ..errors import CoverTooCoarse, InvalidInput, InvalidType, MissingCapability
-from ..function.decision import Atoms, Decision, FactorMap, Fitted, KernelMap, LinearMap, ValueMap
+from ..errors import InvalidInput, InvalidType
+from ..function.fitted import Fitted
+from ..function.symbolic import Decision
+from ..function.tie import Tie, feature_map
 from ..knowledge.base import Context, Knowledge, Terms
 from ..prior import Member
 from ..sample import Sample
 from ..spec import Spec
-from .diagnose import unit_of
+from .naming import naming
+from .residuals import unit_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import cvxpy as cp
 
-    from ..kernels.base import Kernel
 
-
+# Up to this many rows the costs are parameters. CVXPY keeps a dense matrix of slacks x cost parameters.
 LIVE_ROWS = 2000
 
 
@@ -38,20 +37,6 @@ class Term(NamedTuple):
     name: str
     parameter: cp.Parameter
     expression: cp.Expression
-
-
-@contextmanager
-def naming(name: str) -> Iterator[None]:
-    """Whatever goes wrong inside says which block it was."""
-    try:
-        yield
-    except Exception as error:
-        named = f"'{name}'" in str(error)
-        if isinstance(error, (InvalidInput, InvalidType, MissingCapability, CoverTooCoarse)) and not named:
-            error.args = (f"block '{name}': {error}",)
-        elif not named:
-            error.add_note(f"This happened in block '{name}'.")
-        raise
 
 
 def prepare(members: Sequence[Member], sample: Sample, states: Mapping[str, Any]) -> Sample:
@@ -66,13 +51,23 @@ def prepare(members: Sequence[Member], sample: Sample, states: Mapping[str, Any]
 class Compiled:
     """The assembled problem and the names of its parts.
 
+    Blocks build on values and slopes of f, which are plain variables. Reading :attr:`problem` ties them to
+    coefficients, which factors the kernel matrix of a kernel model.
+
     Attributes
     ----------
-    problem : cvxpy.Problem
     f : Decision
-    active : rows of the sample that have a positive cost, in the order of ``slack``.
-    terms : the blocks' penalties.
-    constraints : label -> constraint, ``svm.margin`` first; the definitions of f's values are not among them.
+        What was evaluated of f.
+    active : array of int
+        Rows of the sample with a positive cost, in the order of ``slack``.
+    terms : list of Term
+        Penalties of the blocks.
+    constraints : dict of str to cvxpy.Constraint
+        Label -> constraint, ``svm.margin`` first. The equations of the tie are not among them.
+    uses : dict of str to set of str
+        Block -> what it uses of f besides values: ``"slope"``, ``"coef"``, ``"kernel"``, ``"length"``.
+    memo : dict
+        What a route keeps for the next solve of this problem with other weights.
     """
 
     function_latex = r"f(x) = {0}^\top {1} + b"
@@ -92,10 +87,11 @@ class Compiled:
         self.sample = sample
         self.states = dict(states)
         self.members = [member for member in members if member.weight > 0]
-        self.f = self._function(maps or Cache())
+        self.memo: dict[str, Any] = {}
+        self._maps = maps or Cache()
+        self.f = Decision(spec, sample.X.shape[1])
         self.active = np.flatnonzero(sample.cost > 0)
         self.slack = cp.Variable(len(self.active), nonneg=True, name="xi")
-        # Costs stay live up to a size: CVXPY holds a dense matrix of slacks x cost parameters.
         self.live_costs = len(self.active) <= LIVE_ROWS
         self.costs = cp.Parameter(len(self.active) if self.live_costs else (), nonneg=True, name="costs")
         y = sample.y[self.active]
@@ -104,113 +100,83 @@ class Compiled:
         self.constraints: dict[str, cp.Constraint] = {
             "svm.margin": cp.multiply(y, self.values) >= margin - self.slack
         }
-        penalised = self.slack if spec.loss == "hinge" else cp.square(self.slack)
-        self.loss = (
-            self.costs @ penalised if self.live_costs else self.costs * (sample.cost[self.active] @ penalised)
-        )
         self.terms: list[Term] = []
+        self.uses: dict[str, set[str]] = {}
         for member in self.members:
             with naming(member.name):
                 self._add(member)
         for label, constraint in self.constraints.items():
             constraint.set_label(label)
-        for label, constraint in self.f.definitions.items():
-            constraint.set_label(f"f.{label}")
-        objective = self.f.regulariser + self.loss
-        for term in self.terms:
-            objective = objective + term.parameter * term.expression
-        self.problem = cp.Problem(
-            cp.Minimize(objective), [*self.constraints.values(), *self.f.definitions.values()]
-        )
         self.set_weights(spec, members, states, sample)
 
     @cached_property
-    def lean(self) -> cp.Problem:
-        """The problem without what is dense: nothing defines values or products, nor penalises f's norm.
+    def tie(self) -> Tie:
+        """The equations between the values of f and its coefficients."""
+        rows = l1_centres(self.spec, self.sample) if self.spec.norm == "l1" else None
+        tie = Tie(self.f, feature_map(self.f, rows, self._maps))
+        for label, constraint in tie.definitions.items():
+            constraint.set_label(f"f.{label}")
+        return tie
 
-        Slacks have no costs either, which as parameters would take CVXPY longer than all the rest.
+    @cached_property
+    def problem(self) -> cp.Problem:
+        """The whole problem, as a solver named by the user solves it."""
+        import cvxpy as cp
+
+        objective = self.tie.regulariser + self.untied.objective.expr
+        return cp.Problem(
+            cp.Minimize(objective), [*self.constraints.values(), *self.tie.definitions.values()]
+        )
+
+    @cached_property
+    def untied(self) -> cp.Problem:
+        """Loss, penalties and constraints on values of f that no coefficients connect."""
+        import cvxpy as cp
+
+        objective = self.loss
+        for term in self.terms:
+            objective = objective + term.parameter * term.expression
+        return cp.Problem(cp.Minimize(objective), list(self.constraints.values()))
+
+    @cached_property
+    def loss(self) -> cp.Expression:
+        """The loss of the rows, C times costs times slacks or their squares."""
+        import cvxpy as cp
+
+        penalised = self.slack if self.spec.loss == "hinge" else cp.square(self.slack)
+        if self.live_costs:
+            return self.costs @ penalised
+        return self.costs * (self.sample.cost[self.active] @ penalised)
+
+    @cached_property
+    def lean(self) -> cp.Problem:
+        """The problem without its dense parts and without the costs of slacks.
+
+        The equations of the tie, the squared norm of f and the costs are added to the compiled data as
+        matrices. As parameters the costs alone would take CVXPY longer than the rest of the problem.
         """
         import cvxpy as cp
 
         objective = cp.Constant(0.0)
-        without = self.f.without_products
         if self.spec.norm == "l1":
-            objective = objective + self.f.regulariser
+            objective = objective + self.tie.regulariser
         for term in self.terms:
-            objective = objective + term.parameter * without(term.expression)
-        return cp.Problem(cp.Minimize(objective), [without(c) for c in self.constraints.values()])
-
-    def _function(self, maps: Cache) -> Decision:
-        """f; maps made before are reused when their centres are the same."""
-        spec = self.spec
-        sample = self.sample
-        if spec.kernel is None:
-            return Decision(LinearMap(sample.X.shape[1], spec.scale), spec.norm)
-        if spec.norm == "l1":
-            none = np.empty((0, sample.X.shape[1]))
-            centres = l1_centres(spec, sample)
-            at = none
-            along = none
-        else:
-            centres, at, along = self._expansion(spec.kernel)
-            centres = centres[np.sort(np.unique(centres, axis=0, return_index=True)[1])]
-        key = (spec.norm, spec.kernel, spec.scale and vars(spec.scale), spec.n_centres, centres, at, along)
-        return Decision(maps.get(key, lambda: _kernel_map(spec, centres, at, along)), spec.norm)
-
-    def _expansion(self, kernel: Kernel) -> tuple[Array, Array, Array]:
-        """What a kernel machine with the 2-norm expands over: points, and points with directions."""
-        sample = self.sample
-        d = self.sample.X.shape[1]
-        parts = [sample.X[sample.cost > 0]]
-        at = np.empty((0, d))
-        along = np.empty((0, d))
-        for name, block, _ in self.members:
-            with naming(name):
-                state = self.states.get(name)
-                parts.append(_as_points("centres", block.centres(sample, state), d))
-                if type(block).slopes is not Knowledge.slopes:
-                    kernel._require("slope_slope")
-                    Z, V = (_as_points("slopes", part, d) for part in block.slopes(sample, state))
-                    at = np.vstack([at, Z])
-                    along = np.vstack([along, V])
-        return np.vstack(parts), at, along
+            objective = objective + term.parameter * term.expression
+        return cp.Problem(cp.Minimize(objective), list(self.constraints.values()))
 
     def _add(self, member: Member) -> None:
+        """Add the penalties and constraints of a block."""
         import cvxpy as cp
 
         name, block, _ = member
-        missing = sorted(block.requires - self.f.has)
-        if missing:
-            raise MissingCapability(_lacks(missing, self.f))
+        used = self.f.used
+        self.f.used = self.uses[name] = set()
         terms = block.build(self.f, self.context(name))
-        if not isinstance(terms, Terms):
-            raise InvalidType(f"build must return Terms(penalties, constraints), got {type(terms).__name__}.")
-        for part, what in (
-            ("penalties", "parameter name to expression"),
-            ("constraints", "label to constraint"),
-        ):
-            given = getattr(terms, part)
-            if not isinstance(given, Mapping):
-                raise InvalidType(f"{part} must be a dict of {what}, got {type(given).__name__}.")
+        self.f.used = used | self.uses[name]
+        check_terms(block, terms)
         for key, expression in terms.penalties.items():
-            if not isinstance(expression, cp.Expression) or not expression.is_scalar():
-                raise InvalidType(f"penalty '{key}' must be a scalar cvxpy expression.")
-            if not hasattr(block, key):
-                raise InvalidInput(f"penalty '{key}' has no parameter of that name to weigh it.")
-            if not expression.is_convex():
-                raise InvalidInput(f"penalty '{key}' is not convex: {_short(expression)}")
-            if expression.parameters():
-                raise InvalidInput(
-                    f"penalty '{key}' must be free of cvxpy Parameters: the assembler weighs it."
-                )
             self.terms.append(Term(name, key, cp.Parameter(nonneg=True, name=f"{name}.{key}"), expression))
         for label, constraint in terms.constraints.items():
-            if not isinstance(constraint, cp.Constraint):
-                raise InvalidType(
-                    f"constraint '{label}' is a {type(constraint).__name__}, not a cvxpy constraint."
-                )
-            if not constraint.is_dcp():
-                raise InvalidInput(f"constraint '{label}' is not convex: {_short(constraint)}")
             self.constraints[f"{name}.{label}"] = constraint
 
     def context(self, name: str, support: Array | None = None) -> Context:
@@ -258,22 +224,31 @@ class Compiled:
         )
 
     def jacobians(self) -> dict[int, Any]:
-        """What the residuals need of the constraints that hold the rows, without asking cvxpy for it."""
+        """Return the known gradients of :attr:`problem`, which CVXPY would derive slowly."""
+        known = {**self.tie.jacobians(), **self.margin_jacobian()}
+        known[id(self.problem.objective)] = self.gradient(self.tie.regulariser_slope())
+        return known
+
+    def margin_jacobian(self) -> dict[int, Any]:
+        """Return how the dual variables of the margins enter the gradient."""
         import cvxpy as cp
 
-        known = self.f.jacobians()
-        if isinstance(self.values, cp.Variable):
-            y = self.sample.y[self.active]
-            margin = {self.slack: lambda m: -m, self.values: lambda m: -y * m}
-            known[self.constraints["svm.margin"].id] = margin
+        if not isinstance(self.values, cp.Variable):
+            return {}
+        y = self.sample.y[self.active]
+        margin = {self.slack: lambda m: -m, self.values: lambda m: -y * m}
+        return {self.constraints["svm.margin"].id: margin}
+
+    def gradient(self, regulariser: Mapping[cp.Variable, Any]) -> tuple[dict[cp.Variable, Any], Any]:
+        """Return the gradient of the regulariser and the loss, and the penalties as an expression or None."""
+        import cvxpy as cp
+
         cost = self.cost_of_slack
         slope = cost if self.spec.loss == "hinge" else 2.0 * cost * self.slack.value
-        rest = sum((t.parameter * t.expression for t in self.terms), cp.Constant(0.0)) if self.terms else None
-        known[id(self.problem.objective)] = (
-            {**self.f.regulariser_slope(), self.slack: lambda m: slope},
-            rest,
-        )
-        return known
+        penalties = None
+        if self.terms:
+            penalties = sum((t.parameter * t.expression for t in self.terms), cp.Constant(0.0))
+        return {**regulariser, self.slack: lambda m: slope}, penalties
 
     @property
     def cost_of_slack(self) -> Array:
@@ -294,17 +269,8 @@ class Compiled:
         return {label: constraint.dual_value for label, constraint in self.constraints.items()}
 
     def fitted(self) -> Fitted:
-        return self.f.fitted()
-
-
-def _kernel_map(spec: Spec, centres: Array, at: Array, along: Array) -> KernelMap:
-    assert spec.kernel is not None
-    kernel = spec.kernel.double
-    if spec.norm == "l2":
-        factor = FactorMap(kernel, Atoms.both(centres, at, along), spec.scale, spec.n_centres)
-        plain = spec.n_centres is None and len(at) == 0
-        return ValueMap(factor) if plain and ValueMap.suits(factor) else factor
-    return KernelMap(kernel, centres, spec.scale)
+        """Return the solved f as arrays."""
+        return self.tie.fitted()
 
 
 def l1_centres(spec: Spec, sample: Sample) -> Array:
@@ -321,29 +287,38 @@ def _alike(a: Knowledge, b: Knowledge, weights: set[str]) -> bool:
     return type(a) is type(b) and equal(A, B)
 
 
-def _as_points(what: str, given: Any, n_features: int) -> Array:
-    points = np.asarray([] if given is None else given, float)
-    if points.size == 0:
-        return np.empty((0, n_features))
-    if points.ndim != 2 or points.shape[1] != n_features:
-        raise InvalidInput(f"{what} has shape {points.shape}, expected (n, {n_features}).")
-    if not np.isfinite(points).all():
-        raise InvalidInput(f"{what} contains NaN or infinity.")
-    return points
-
-
 def _short(expression: Any) -> str:
     text = str(expression)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def _lacks(missing: list[str], f: Decision) -> str:
-    machines = {
-        "coef": "use kernel='linear'",
-        "kernel": "use a kernel other than 'linear'",
-        "slope": "use a linear machine or a kernel with derivatives, such as RBF or Polynomial",
-    }
-    features = f.features
-    kind = "a linear machine" if isinstance(features, LinearMap) else f"a machine with {features.kernel!r}"
-    wants = [f"f.{m}, which {kind} does not have: {machines.get(m, 'no machine has it')}" for m in missing]
-    return f"it needs {'; '.join(wants)}."
+def check_terms(block: Knowledge, terms: Any) -> None:
+    """Raise InvalidInput or InvalidType unless ``build`` returned convex terms with their names."""
+    import cvxpy as cp
+
+    if not isinstance(terms, Terms):
+        raise InvalidType(f"build must return Terms(penalties, constraints), got {type(terms).__name__}.")
+    parts = {"penalties": "parameter name to expression", "constraints": "label to constraint"}
+    for part, content in parts.items():
+        given = getattr(terms, part)
+        if not isinstance(given, Mapping):
+            raise InvalidType(f"{part} must be a dict of {content}, got {type(given).__name__}.")
+    for key, expression in terms.penalties.items():
+        if not isinstance(expression, cp.Expression) or not expression.is_scalar():
+            raise InvalidType(f"penalty '{key}' must be a scalar cvxpy expression.")
+        if not hasattr(block, key):
+            raise InvalidInput(f"penalty '{key}' has no parameter of that name to weigh it.")
+        if not expression.is_convex():
+            raise InvalidInput(f"penalty '{key}' is not convex: {_short(expression)}")
+        if expression.parameters():
+            raise InvalidInput(
+                f"penalty '{key}' must be free of cvxpy Parameters: the assembler multiplies it by its "
+                "weight."
+            )
+    for label, constraint in terms.constraints.items():
+        if not isinstance(constraint, cp.Constraint):
+            raise InvalidType(
+                f"constraint '{label}' is a {type(constraint).__name__}, not a cvxpy constraint."
+            )
+        if not constraint.is_dcp():
+            raise InvalidInput(f"constraint '{label}' is not convex: {_short(constraint)}")

@@ -26,13 +26,16 @@ from .._utils.messages import warn
 from .._utils.parallel import over_rows
 from .._utils.progress import progress
 from ..errors import InvalidInput, SolverFailed
-from ..function.decision import FactorMap, Fitted, FittedKernel, LinearMap, refuse_beyond_memory, require_psd
+from ..function.factor import require_psd
+from ..function.fitted import Fitted, FittedKernel
+from ..function.maps import FactorMap, LinearMap
+from ..function.memory import refuse_beyond_memory
 from ..knowledge.base import MAX_CELLS, Verdict
 from ..knowledge.worst_case.base import WorstCase
 from ..knowledge.worst_case.invariant_loss import Columns, InvariantLoss
 from ..prior import Member
 from ..problem.assemble import prepare
-from ..problem.diagnose import Residuals
+from ..problem.residuals import Residuals
 from ..sample import Sample
 from ..spec import Spec
 from ..transforms.features import FeatureScaling

@@ -16,8 +16,10 @@ from .._utils.progress import progress
 from ..errors import InaccurateSolution, Infeasible, InvalidInput, SolverUnsuited
 from ..knowledge.base import Knowledge
 from ..prior import Member
-from ..problem.assemble import naming, prepare
-from ..problem.diagnose import Residuals, refuse_common_points, refuse_impossible, refuse_opposed
+from ..problem.assemble import prepare
+from ..problem.conflicts import refuse_common_points, refuse_impossible, refuse_opposed
+from ..problem.naming import naming
+from ..problem.residuals import Residuals
 from ..sample import Sample
 from ..spec import Spec
 from .machine import Machine
@@ -48,7 +50,7 @@ def fit_machine(
     iterative = [m for m in members if m.weight > 0 and m.block.iterative]
     if iterative and grams is None:
         grams = Cache()  # the next round is likely to have the same rows
-    compiled, held = (None, None) if before is None else (before.compiled, before.held)
+    compiled = None if before is None else before.compiled
     history: list[dict[str, Any]] = []
     rounds: list[Outcome] = []
     bar = progress(verbose if iterative else 0, desc="rounds")
@@ -57,7 +59,7 @@ def fit_machine(
         with single_threaded():
             sample = prepare(members, training, states)
             _require_two_classes(sample)
-            task = Round(spec, members, training, states, sample, options, maps, grams, compiled, held)
+            task = Round(spec, members, training, states, sample, options, maps, grams, compiled)
             try:
                 machine = task.answer(solver)
             except Infeasible:
@@ -67,7 +69,6 @@ def fit_machine(
                 states = {**states, **relaxed}
                 continue
         compiled = machine.compiled
-        held = machine.held
         rounds.append(machine.outcome)
         history.append(_entry(machine, len(history) + 1, sample, iterative, time.perf_counter() - start))
         bar.update()

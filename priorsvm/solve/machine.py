@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array
-from ..function.decision import Fitted
+from ..function.fitted import Fitted
 from ..knowledge.base import MAX_CELLS, Context, Knowledge, Verdict
 from ..prior import Member
 from ..problem.assemble import Compiled, prepare
-from ..problem.diagnose import Residuals
+from ..problem.residuals import Residuals
 from ..sample import Sample
 from ..spec import Spec
 from . import plain
-from .routes import rows
 from .routes.weighted import Weighted, judged
 from .solvers import Outcome
 
@@ -59,13 +58,12 @@ class Machine:
     shared_slack: Array | None = None
     scores: Array | None = None
     compiled: Compiled | None = None
-    held: rows.Held | None = None
     verdicts: dict[tuple[str, int], tuple[Fitted, Verdict]] = field(default_factory=dict)
     _values: tuple[Fitted, Array, Array] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # A solved cvxpy problem cannot be pickled, and skops has no keys but words and numbers.
-        without: dict[str, Any] = {"compiled": None, "held": None, "verdicts": {}, "_values": None}
+        without: dict[str, Any] = {"compiled": None, "verdicts": {}, "_values": None}
         return {**vars(self), **without, "penalties": list(self.penalties.items())}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -82,6 +80,11 @@ class Machine:
         if self.compiled is None:
             self.compiled = Compiled(self.spec, self.members, self.states, self.sample)
         return self.compiled
+
+    def release(self) -> None:
+        """Free the matrices that a route keeps for the next model of a path."""
+        if self.compiled is not None:
+            self.compiled.memo.clear()
 
     def slack(self, sample: Sample) -> Array:
         r""":math:`\xi_i = [\rho_i - y_i f(x_i)]_+`, from f; at least what blocks that share it ask for."""
@@ -115,9 +118,11 @@ class Machine:
     @property
     def reached(self) -> float:
         """The objective as the solver has it."""
+        if self.value is not None:
+            return self.value
         if self.compiled is not None and self.compiled.problem.value is not None:
             return float(self.compiled.problem.value)
-        return self.objective if self.value is None else self.value
+        return self.objective
 
     def context(
         self,

@@ -13,10 +13,10 @@ import numpy as np
 
 from .._utils.cache import Cache
 from ..errors import Infeasible, InvalidInput, SolverFailed, SolverNotInstalled, SolverUnsuited
-from ..function.decision import Fitted
+from ..function.fitted import Fitted
 from ..prior import Member
 from ..problem.assemble import Compiled
-from ..problem.diagnose import conflict_error
+from ..problem.conflicts import conflict_error
 from ..sample import Sample
 from ..spec import Spec
 from . import plain
@@ -46,7 +46,6 @@ class Round:
     maps: Cache
     grams: Cache | None
     compiled: Compiled | None
-    held: rows.Held | None = None
     tried: Compiled | None = None
     asked: list[str] = field(default_factory=list)  # routes and solvers, in order
 
@@ -232,40 +231,42 @@ class Round:
         )
 
     def _by_rows(self) -> Machine:
-        held = self.held
-        if held is not None and held.accepts(self.members, self.states, self.sample):
-            held.set_weights(self.spec, self.members, self.states, self.sample)
-        else:
-            held = rows.Held(self.spec, self.members, self.states, self.sample)
-        found = held.solve()
+        compiled = self._assembled()
+        found = rows.solve(compiled)
         accepted = max(self.spec.tol, 1e-8)
         scaled = self.spec.scale is not None
         said = found.outcome.status
         residuals = found.outcome.residuals
         status, remark = judge("ROWS", said, residuals, accepted, scaled=scaled)
-        duals = held.duals()
+        duals = compiled.duals()
         alpha = np.zeros(len(self.sample))
-        alpha[held.active] = duals["svm.margin"]
+        alpha[compiled.active] = duals["svm.margin"]
         machine = self._machine(
             found.f,
             alpha,
             alpha > 0,
             duals,
-            held.penalties(),
+            compiled.penalties(),
             replace(found.outcome, status=status, remark=remark),
             found.value,
-            held=held,
+            compiled=compiled,
         )
-        if len(held.active) == len(self.sample):
+        if len(compiled.active) == len(self.sample):
             machine._values = found.f, self.sample.X, found.values
         return machine
 
-    def _by_cvxpy(self, name: str) -> Machine:
+    def _assembled(self) -> Compiled:
+        """Return the assembled problem, the one before if only weights differ."""
         compiled = self.compiled
         if compiled is not None and compiled.accepts(self.members, self.states, self.sample):
             compiled.set_weights(self.spec, self.members, self.states, self.sample)
         else:
             compiled = Compiled(self.spec, self.members, self.states, self.sample, self.maps)
+        self.compiled = compiled
+        return compiled
+
+    def _by_cvxpy(self, name: str) -> Machine:
+        compiled = self._assembled()
         self.tried = compiled
         outcome = solve_compiled(compiled, name, self.options)
         duals = compiled.duals()

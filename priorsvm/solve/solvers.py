@@ -16,7 +16,8 @@ from scipy.sparse import issparse
 
 from .._utils.messages import did_you_mean
 from ..errors import InvalidInput, PriorSVMError, SolverFailed, SolverNotInstalled, SolverUnsuited, Unbounded
-from ..problem.diagnose import Residuals, conflict_error, residuals
+from ..problem.conflicts import conflict_error
+from ..problem.residuals import Residuals, residuals
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -271,13 +272,13 @@ def classes_of(compiled: Compiled) -> dict[str, str]:
     """Block name, or "svm" -> class of problem its terms need."""
     svm = "LP" if compiled.spec.norm == "l1" and compiled.spec.loss == "hinge" else "QP"
     classes = {"svm": svm}
-    cone = compiled.f.definitions.get("length")  # of the norm of f, if a block asked for it
     for member in compiled.members:
         expressions = [t.expression for t in compiled.terms if t.block == member.name]
         own = [c for label, c in compiled.constraints.items() if label.partition(".")[0] == member.name]
-        if cone is not None and any(compiled.f.length.id in {v.id for v in c.variables()} for c in own):
-            own.append(cone)
-        classes[member.name] = classify(expressions, own)
+        kind = classify(expressions, own)
+        if "length" in compiled.uses[member.name]:  # the norm of f is a second-order cone
+            kind = max(kind, "SOCP", key=CLASSES.index)
+        classes[member.name] = kind
     return classes
 
 
@@ -299,7 +300,7 @@ def suits_schur(compiled: Compiled, problem_class: str) -> bool:
     if problem_class == "LP" and "HIGHS" not in installed():
         return False
     rows = compiled.f.n_rows
-    coefficients = compiled.f.features.size
+    coefficients = compiled.tie.features.size
     most = min(SCHUR_COEFFICIENTS, WIDE * rows)
     return bool(rows * coefficients >= SCHUR_NUMBERS[problem_class] and coefficients <= most)
 
@@ -402,7 +403,7 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any], corner: 
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE, cp.USER_LIMIT) or problem.value is None:
         raise _no_answer(compiled, name)
     unit, costs = compiled.units()
-    found = residuals(problem, compiled.jacobians(), compiled.f, unit, {**costs, compiled.f.b: unit})
+    found = residuals(problem, compiled.jacobians(), unit, {**costs, compiled.f.b: unit})
     accepted = max(10 * compiled.spec.tol, facts.accuracy)
     scaled = compiled.spec.scale is not None
     others = _others(name, compiled)

@@ -276,8 +276,6 @@ class Own(Knowledge):
     def __init__(self, latex=None, letters=None, mu=1.0):
         self.latex, self.letters, self.mu = latex, letters, mu
 
-    requires = frozenset({"coef"})
-
     def build(self, f, context):
         M = cp.Variable((2, 2), symmetric=True)
         return Terms(

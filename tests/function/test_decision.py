@@ -8,18 +8,15 @@ import pytest
 
 from priorsvm import RBF, InvarianceHint, Linear, OddnessHint, Polynomial, PriorSVC, Shift
 from priorsvm.errors import InvalidInput, KernelNotPSD, MissingCapability, TooLarge
-from priorsvm.function.decision import (
-    Atoms,
-    Decision,
-    FactorMap,
-    KernelMap,
-    LinearMap,
-    Scale,
-    ValueMap,
-    pivoted_cholesky,
-    refuse_beyond_memory,
-)
+from priorsvm.function.atoms import Atoms
+from priorsvm.function.factor import pivoted_cholesky
+from priorsvm.function.maps import FactorMap, KernelMap, LinearMap, ValueMap
+from priorsvm.function.memory import refuse_beyond_memory
+from priorsvm.function.scale import Scale
+from priorsvm.function.symbolic import Decision
+from priorsvm.function.tie import Tie
 from priorsvm.kernels import FromCallable, Pairwise
+from priorsvm.spec import Spec
 
 KERNELS = [RBF(0.5), RBF(0.01), Polynomial(3, 0.5, 1.0), Polynomial(2, 1.0), Linear(), RBF(0.3) + Linear()]
 
@@ -38,18 +35,25 @@ def new():
     return X
 
 
-def solved(f, seed=0):
-    """Values for c and b as a solver would leave them."""
-    rng = np.random.default_rng(seed)
-    for variable in f.c.variables():
-        variable.value = np.abs(rng.normal(size=variable.shape))
-    f.b.value = rng.normal()
-    for definition in f.definitions.values():
-        if isinstance(definition, cp.SOC):
-            f.length.value = np.linalg.norm(definition.args[1].value)
-        else:
-            definition.args[0].value = definition.args[1].value
-    return f
+def decision(features, norm="l2"):
+    """Return the symbolic f of a feature map, and a function that ties it and draws values for c and b."""
+    spec = Spec(1.0, getattr(features, "kernel", None), norm, "hinge", features.scale, None, 1e-6)
+    f = Decision(spec, features.n_features)
+
+    def solve(seed=0):
+        rng = np.random.default_rng(seed)
+        tie = Tie(f, features)
+        for variable in tie.c.variables():
+            variable.value = np.abs(rng.normal(size=variable.shape))
+        f.b.value = rng.normal()
+        for definition in tie.definitions.values():
+            if isinstance(definition, cp.SOC):
+                f.length.value = np.linalg.norm(definition.args[1].value)
+            else:
+                definition.args[0].value = definition.args[1].value
+        return tie
+
+    return f, solve
 
 
 # The factor of the kernel matrix
@@ -150,10 +154,10 @@ def test_minus_zero_is_zero(centres):
     signed[0, 0] = -0.0
     features = FactorMap(RBF(0.5), plain, None)
     np.testing.assert_allclose(features.rows(signed), features.rows(plain), atol=1e-6)
-    f = Decision(features, "l2")
+    f, _ = decision(features, "l2")
     f(plain)
     f(signed)
-    assert len(f.definitions) == 1
+    assert len(f.evaluations) == 1
 
 
 # Affine expressions
@@ -168,18 +172,17 @@ def test_values_are_those_of_the_fitted_function(centres, new, kind, scale):
         "factor": FactorMap(RBF(0.5), centres, units),
         "l1": KernelMap(RBF(0.5), centres, units),
     }[kind]
-    f = Decision(features, "l1" if kind == "l1" else "l2")
+    f, solve = decision(features, "l1")
     expression = f(new)
     directions = np.random.default_rng(2).normal(size=new.shape)
     slopes = f.slope(new, directions)
     assert expression.shape == slopes.shape == (25,)
     assert expression.is_affine()
     assert slopes.is_affine()
-    solved(f)
+    tie = solve()
     size = 1e-6 if kind == "factor" else 1e-10
-    np.testing.assert_allclose(expression.value, f.fitted().value(new), atol=size)
-    np.testing.assert_allclose(expression.value, f.value(new), atol=size)
-    np.testing.assert_allclose(slopes.value, f.fitted().slope(new, directions), atol=size)
+    np.testing.assert_allclose(expression.value, tie.fitted().value(new), atol=size)
+    np.testing.assert_allclose(slopes.value, tie.fitted().slope(new, directions), atol=size)
 
 
 @pytest.mark.parametrize("scale", [None, "standard", "minmax"])
@@ -191,127 +194,148 @@ def test_slope_is_the_derivative(centres, new, kernel, scale):
     Z = new * [1.0, 10.0, 0.1, 1.0] + [0.0, 3.0, 0.0, -1.0]
     units = Scale.of(scale, X)
     features = LinearMap(4, units) if kernel is None else KernelMap(kernel, X, units)
-    f = Decision(features, "l2")
+    f, solve = decision(features, "l2")
     V = np.random.default_rng(2).normal(size=Z.shape) * [1.0, 10.0, 0.1, 1.0]
     expression = f.slope(Z, V)
-    solved(f)
+    tie = solve()
     h = 1e-5
-    difference = (f.value(Z + h * V) - f.value(Z - h * V)) / (2 * h)
+    difference = (tie.fitted().value(Z + h * V) - tie.fitted().value(Z - h * V)) / (2 * h)
     np.testing.assert_allclose(expression.value, difference, rtol=1e-6, atol=1e-5 * np.abs(difference).max())
-    np.testing.assert_allclose(f.fitted().slope(Z, V), expression.value, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(tie.fitted().slope(Z, V), expression.value, rtol=1e-9, atol=1e-9)
 
 
 def test_slope_in_the_factor_basis_is_the_derivative(centres, new):
-    f = Decision(FactorMap(RBF(0.5), centres, None), "l2")
+    f, solve = decision(FactorMap(RBF(0.5), centres, None), "l2")
     V = np.random.default_rng(2).normal(size=new.shape)
     expression = f.slope(new, V)
-    solved(f)
+    tie = solve()
     h = 1e-5
-    difference = (f.value(new + h * V) - f.value(new - h * V)) / (2 * h)
+    difference = (tie.fitted().value(new + h * V) - tie.fitted().value(new - h * V)) / (2 * h)
     np.testing.assert_allclose(expression.value, difference, atol=1e-4 * np.abs(difference).max())
 
 
 def test_regulariser(centres):
     for features, norm in ((LinearMap(4, None), "l2"), (FactorMap(RBF(0.5), centres, None), "l2")):
-        f = Decision(features, norm)
-        solved(f)
-        assert f.regulariser.value == pytest.approx(0.5 * np.sum(f.c.value**2))
-        assert f.regulariser.value == pytest.approx(0.5 * f.fitted().norm("l2") ** 2, rel=1e-6)
-    f = solved(Decision(KernelMap(RBF(0.5), centres, None), "l1"))
-    # The halves are a solver's business: at an optimum one of each pair is zero.
-    f._down.value = np.where(f._up.value > 0.5, 0.0, f._down.value)
-    f._up.value = np.where(f._up.value > 0.5, f._up.value, 0.0)
-    assert f.regulariser.value == pytest.approx(np.abs(f.c.value).sum())
-    assert f.regulariser.value == pytest.approx(f.fitted().norm("l1"))
+        tie = decision(features, norm)[1]()
+        assert tie.regulariser.value == pytest.approx(0.5 * np.sum(tie.c.value**2))
+        assert tie.regulariser.value == pytest.approx(0.5 * tie.fitted().norm("l2") ** 2, rel=1e-6)
+    tie = decision(KernelMap(RBF(0.5), centres, None), "l1")[1]()
+    # At an optimum one half of each pair is zero.
+    up, down = tie.coefficients.halves
+    down.value = np.where(up.value > 0.5, 0.0, down.value)
+    up.value = np.where(up.value > 0.5, up.value, 0.0)
+    assert tie.regulariser.value == pytest.approx(np.abs(tie.c.value).sum())
+    assert tie.regulariser.value == pytest.approx(tie.fitted().norm("l1"))
 
 
 @pytest.mark.parametrize("scale", ["standard", "minmax"])
 def test_weights_and_bias_are_in_the_users_units(centres, new, scale):
     X = centres * [1.0, 100.0, 0.01, 1.0] + 5.0
-    f = Decision(LinearMap(4, Scale.of(scale, X)), "l2")
+    f, solve = decision(LinearMap(4, Scale.of(scale, X)), "l2")
     expression = f(new)
-    solved(f)
+    tie = solve()
     np.testing.assert_allclose(new @ f.coef.value + f.bias.value, expression.value, atol=1e-9)
-    fitted = f.fitted()
+    fitted = tie.fitted()
     np.testing.assert_allclose(fitted.coef, f.coef.value)
     assert fitted.bias == pytest.approx(float(f.bias.value))
-    assert fitted.norm("l2") == pytest.approx(np.linalg.norm(f.c.value))
-    assert fitted.norm("l1") == pytest.approx(np.abs(f.c.value).sum())
+    assert fitted.norm("l2") == pytest.approx(np.linalg.norm(tie.c.value))
+    assert fitted.norm("l1") == pytest.approx(np.abs(tie.c.value).sum())
 
 
 def test_kernel_matrix_in_the_users_units(centres, new):
     X = centres * 10.0
-    f = Decision(FactorMap(RBF(0.5), X, Scale.of("minmax", X)), "l2")
+    f, _ = decision(FactorMap(RBF(0.5), X, Scale.of("minmax", X)), "l2")
     inner = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     np.testing.assert_allclose(f.kernel(X[:5], X), RBF(0.5)(inner[:5], inner), atol=1e-12)
 
 
-def test_what_each_machine_has(centres):
-    linear = Decision(LinearMap(4, None), "l2")
-    kernel = Decision(FactorMap(RBF(0.5), centres, None), "l2")
-    rough = Decision(KernelMap(FromCallable(lambda A, B: A @ B.T), centres, None), "l1")
-    assert linear.has == {"evaluate", "slope", "coef"}
-    assert kernel.has == {"evaluate", "slope", "kernel"}
-    assert rough.has == {"evaluate", "kernel"}
-    with pytest.raises(MissingCapability, match="a kernel machine has no weight vector: use kernel='linear'"):
+def test_what_a_model_lacks_is_named(centres):
+    linear, _ = decision(LinearMap(4, None))
+    kernel, _ = decision(FactorMap(RBF(0.5), centres, None))
+    rough, _ = decision(KernelMap(FromCallable(lambda A, B: A @ B.T), centres, None), "l1")
+    with pytest.raises(
+        MissingCapability, match=r"requires f.coef, which a model with RBF.* use kernel='linear'"
+    ):
         _ = kernel.coef
-    with pytest.raises(MissingCapability, match="no weight vector"):
+    with pytest.raises(MissingCapability, match=r"requires f\.coef"):
         _ = kernel.bias
-    with pytest.raises(MissingCapability, match="a linear machine has no kernel matrix"):
+    with pytest.raises(MissingCapability, match=r"requires f\.kernel, which a linear model"):
         linear.kernel(centres, centres)
+    with pytest.raises(MissingCapability, match=r"requires f.slope.*use a linear model or a kernel"):
+        rough.slope(centres, centres)
+    assert kernel.slope(centres, centres).shape == linear.slope(centres, centres).shape == (60,)
+    assert linear.used == {"kernel", "slope"}
+    assert kernel.used == {"coef", "slope"}
+
+
+def test_f_expands_over_what_is_evaluated_and_what_is_named(centres, new):
+    f, _ = decision(FactorMap(RBF(0.5), centres, None))
+    V = np.ones_like(new)
+    f(centres[:3])
+    f(centres[1:5])
+    f.slope(new[:4], V[:4], spans=False)
+    f.span(new[:2])
+    f.slope(new[2:4], V[2:4])
+    f.slope(new[3:5], V[3:5])
+    points, at, along = f.expansion()
+    np.testing.assert_array_equal(points, np.vstack([centres[:5], new[:2]]))
+    np.testing.assert_array_equal(at, new[2:5])
+    np.testing.assert_array_equal(along, V[2:5])
+    assert [e.spans for e in f.evaluations] == [True, True, False, True]
 
 
 # Shared variables
 
 
 def points_of(f):
-    return sum(variable.size for variable in f._values.variables)
+    return sum(e.variable.size for e in f.evaluations if e.biased)
 
 
 def test_a_point_asked_twice_is_in_the_problem_once(centres, new):
-    f = Decision(FactorMap(RBF(0.5), centres, None), "l2")
+    f, solve = decision(FactorMap(RBF(0.5), centres, None), "l2")
     first, again = f(new), f(new)
     part = f(new[[3, 1, 7]])
     mixed = f(np.vstack([new[5], centres[0], new[2]]))
-    assert len(f.definitions) == 2
+    assert len(f.evaluations) == 2
     assert points_of(f) == 26
-    solved(f)
+    tie = solve()
     np.testing.assert_array_equal(again.value, first.value)
     np.testing.assert_array_equal(part.value, first.value[[3, 1, 7]])
-    np.testing.assert_allclose(mixed.value, f.value(np.vstack([new[5], centres[0], new[2]])), atol=1e-6)
+    expected = tie.fitted().value(np.vstack([new[5], centres[0], new[2]]))
+    np.testing.assert_allclose(mixed.value, expected, atol=1e-6)
 
 
 def test_duplicates_within_one_call(centres):
-    f = Decision(LinearMap(4, None), "l2")
+    f, solve = decision(LinearMap(4, None), "l2")
     Z = centres[[0, 1, 0, 2, 1]]
     expression = f(Z)
     assert points_of(f) == 3
-    solved(f)
-    np.testing.assert_allclose(expression.value, f.value(Z))
+    tie = solve()
+    np.testing.assert_allclose(expression.value, tie.fitted().value(Z))
 
 
 def test_order_of_calls_does_not_matter(centres):
-    f = Decision(LinearMap(4, None), "l2")
+    f, solve = decision(LinearMap(4, None), "l2")
     sets = [centres[3:5], centres[[4, 0, 4, 9]], centres[:6], centres[::-1]]
     expressions = [f(Z) for Z in sets]
     assert points_of(f) == 60
-    solved(f)
+    tie = solve()
     for Z, expression in zip(sets, expressions, strict=True):
-        np.testing.assert_allclose(expression.value, f.value(Z))
+        np.testing.assert_allclose(expression.value, tie.fitted().value(Z))
 
 
 def test_slopes_are_shared_by_point_and_direction(centres):
-    f = Decision(LinearMap(4, None), "l2")
+    f, solve = decision(LinearMap(4, None), "l2")
     V = np.ones_like(centres[:3])
     first, again, other = f.slope(centres[:3], V), f.slope(centres[:3], V), f.slope(centres[:3], 2 * V)
-    assert len(f.definitions) == 2
-    solved(f)
+    assert len(f.evaluations) == 2
+    solve()
     np.testing.assert_array_equal(first.value, again.value)
     np.testing.assert_allclose(other.value, 2 * first.value)
 
 
 def test_no_points_have_no_values(centres):
-    f = Decision(LinearMap(4, None), "l2")
+    f, _ = decision(LinearMap(4, None), "l2")
     assert f(centres[:0]).shape == (0,)
     f(centres[:3])
     assert f(centres[:0]).shape == f.slope(centres[:0], centres[:0]).shape == (0,)
@@ -330,13 +354,13 @@ def test_points_of_two_blocks_are_shared(centres):
 
 
 def test_values_are_numbers_once_solved(centres):
-    f = Decision(LinearMap(4, None), "l2")
-    problem = cp.Problem(
-        cp.Minimize(f.regulariser + cp.sum_squares(f(centres) - 1.0)), list(f.definitions.values())
-    )
-    problem.solve(solver="CLARABEL")
-    assert f.value(centres).shape == (60,)
-    np.testing.assert_allclose(f.value(centres), f(centres).value, atol=1e-8)
+    features = LinearMap(4, None)
+    f, _ = decision(features)
+    values = f(centres)
+    tie = Tie(f, features)
+    objective = tie.regulariser + cp.sum_squares(values - 1.0)
+    cp.Problem(cp.Minimize(objective), list(tie.definitions.values())).solve(solver="CLARABEL")
+    np.testing.assert_allclose(tie.fitted().value(centres), values.value, atol=1e-8)
 
 
 # Scale
@@ -432,11 +456,8 @@ def test_fitted_values_come_in_pieces_of_any_size(centres, monkeypatch):
 
 
 def test_unused_centres_are_dropped(centres):
-    f = Decision(KernelMap(RBF(0.5), centres, None), "l1")
-    f._up.value = np.where(np.arange(60) < 5, 1.0, 0.0)
-    f._down.value = np.zeros(60)
-    f.b.value = 0.5
-    fitted = f.fitted()
+    weights = np.where(np.arange(60) < 5, 1.0, 0.0)
+    fitted = KernelMap(RBF(0.5), centres, None).fitted(weights, 0.5)
     assert fitted.centres.shape == (5, 4)
     np.testing.assert_allclose(fitted.value(centres), RBF(0.5)(centres, centres[:5]).sum(axis=1) + 0.5)
 
@@ -444,7 +465,7 @@ def test_unused_centres_are_dropped(centres):
 @pytest.mark.parametrize("scale", [None, Scale(np.array([1.0, 0.0, -1.0]), np.array([2.0, 0.5, 1.0]))])
 def test_values_at_the_pivots_are_the_same_machine_as_the_factor(rng, scale):
     """Another basis of the same span: f, its slopes and its norm do not depend on it."""
-    from priorsvm.function.decision import FactorMap, ValueMap
+    from priorsvm.function.maps import FactorMap, ValueMap
 
     centres, Z, V = rng.normal(size=(25, 3)), rng.normal(size=(7, 3)), rng.normal(size=(7, 3))
     factor = FactorMap(RBF(0.8), centres, scale)
@@ -463,7 +484,7 @@ def test_values_at_the_pivots_are_the_same_machine_as_the_factor(rng, scale):
 
 
 def test_ill_conditioned_kernels_keep_the_factor():
-    from priorsvm.function.decision import FactorMap, ValueMap
+    from priorsvm.function.maps import FactorMap, ValueMap
 
     X = np.random.default_rng(0).normal(size=(40, 2))
     assert not ValueMap.suits(FactorMap(RBF(1e-3), X, None))
@@ -493,16 +514,17 @@ def made(kind, scale):
     rng = np.random.default_rng(3)
     width = np.array([1.0, 20.0, 0.1]) if scale else np.ones(3)
     X = rng.normal(size=(30, 3)) * width + (5.0 * width if scale else 0.0)
-    return Decision(*MACHINES[kind](X, Scale.of(scale, X))), X, width
+    f, solve = decision(*MACHINES[kind](X, Scale.of(scale, X)))
+    return f, solve, X, width
 
 
 @every_scale
 @every_machine
 def test_curve_is_the_second_derivative(kind, scale):
-    f, X, width = made(kind, scale)
+    _, solve, X, width = made(kind, scale)
     Z, V = X[:6] + 0.1 * width, np.random.default_rng(4).normal(size=(6, 3)) * width
     U = V[::-1].copy()
-    fitted = solved(f).fitted()
+    fitted = solve().fitted()
     h = 1e-5
     difference = (fitted.slope(Z + h * V, U) - fitted.slope(Z - h * V, U)) / (2 * h)
     np.testing.assert_allclose(fitted.curve(Z, U, V), difference, atol=1e-5 * (1 + np.abs(difference).max()))
@@ -512,15 +534,15 @@ def test_curve_is_the_second_derivative(kind, scale):
 @every_scale
 @every_machine
 def test_length_is_the_norm(kind, scale):
-    f, *_ = made(kind, scale)
+    f, solve, *_ = made(kind, scale)
     assert f.length is f.length
-    assert list(f.definitions) == ["length"]
-    solved(f)
-    fitted = f.fitted()
+    tie = solve()
+    assert list(tie.definitions) == ["length"]
+    fitted = tie.fitted()
     norm = fitted.norm("l2")
     assert f.length.value == pytest.approx(norm, rel=1e-6)
     # As a constraint: the least length is the norm of a given f.
-    problem = cp.Problem(cp.Minimize(f.length), [f.definitions["length"], f.c == f.c.value])
+    problem = cp.Problem(cp.Minimize(f.length), [tie.definitions["length"], tie.c == tie.c.value])
     problem.solve(solver="CLARABEL")
     assert f.length.value == pytest.approx(norm, rel=1e-5)
 
@@ -537,7 +559,7 @@ def test_the_norm_of_weights_that_cancel_is_rounded_up():
 
 def test_length_wants_a_definite_kernel(centres):
     with pytest.raises(KernelNotPSD, match=r"'sigmoid'.* not known to be positive semidefinite.*no norm"):
-        _ = Decision(KernelMap(Pairwise("sigmoid"), centres, None), "l1").length
+        _ = decision(KernelMap(Pairwise("sigmoid"), centres, None), "l1")[0].length
 
 
 # Derivatives as centres

@@ -7,7 +7,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from priorsvm import RBF
-from priorsvm.function.decision import Scale
+from priorsvm.function.scale import Scale
 from priorsvm.prior import as_prior
 from priorsvm.problem.assemble import Compiled, prepare
 from priorsvm.sample import Sample
@@ -117,7 +117,7 @@ def dual(gram):
 
 @pytest.fixture
 def assemble():
-    """A prior as one assembled problem that nobody has solved."""
+    """Return a prior as one assembled, unsolved problem."""
 
     def assembled(prior, X, y, kernel=None, C=2.0, loss="hinge", scale=None, positive=None, states=None):
         members = list(as_prior(prior))
@@ -137,10 +137,10 @@ def draw():
 
     def drawn(compiled, seed=0):
         rng = np.random.default_rng(seed)
-        f = compiled.f
-        f.c.value = rng.normal(size=f.c.shape)
-        f.b.value = rng.normal()
-        for definition in f.definitions.values():
+        tie = compiled.tie
+        tie.c.value = rng.normal(size=tie.c.shape)
+        tie.b.value = rng.normal()
+        for definition in tie.definitions.values():
             variable, affine = definition.args
             variable.value = affine.value
         fitted = compiled.fitted()

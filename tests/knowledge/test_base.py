@@ -32,9 +32,6 @@ class Anchor(Knowledge):
     def __init__(self, point, value, mu=1.0):
         self.point, self.value, self.mu = point, value, mu
 
-    def centres(self, sample, state):
-        return [self.point]
-
     def build(self, f, context):
         return Terms(penalties={"mu": cp.sum_squares(f([self.point]) - self.value)})
 
@@ -77,21 +74,17 @@ def test_what_a_block_is_follows_from_what_it_defines():
 
 def test_missing_capability_names_block_need_and_machines(data):
     class NeedsWeights(Knowledge):
-        requires = frozenset({"coef"})
-
         def build(self, f, context):
-            return Terms()
+            return Terms(constraints={"rising": f.coef >= 0})
 
     class NeedsMatrix(Knowledge):
-        requires = frozenset({"kernel"})
-
         def build(self, f, context):
-            return Terms()
+            return Terms(constraints={"near": f(context.sample.X) >= f.kernel(*[context.sample.X] * 2)[0]})
 
-    with pytest.raises(MissingCapability, match=r"'needs_weights'.*needs f\.coef.*RBF.* use kernel='linear'"):
+    with pytest.raises(MissingCapability, match=r"'needs_weights'.*requires f\.coef.* use kernel='linear'"):
         PriorSVC(NeedsWeights(), kernel="rbf", solver="CLARABEL").fit(*data)
     with pytest.raises(
-        MissingCapability, match=r"'needs_matrix'.*needs f\.kernel.*linear machine.* other than 'linear'"
+        MissingCapability, match=r"'needs_matrix'.*requires f\.kernel.*linear model.* other than 'linear'"
     ):
         PriorSVC(NeedsMatrix()).fit(*data)
 
@@ -260,12 +253,18 @@ def test_any_other_error_says_in_which_block(data):
     assert caught.value.__notes__ == ["This happened in block 'wrong'."]
 
 
-def test_centres_are_checked(data):
-    class Elsewhere(Anchor):
-        def centres(self, sample, state):
-            return [[1.0, 2.0]]
+@pytest.mark.parametrize("hook", ["centres", "slopes", "requires"])
+def test_hooks_of_earlier_versions_are_refused_with_the_new_way(hook):
+    with pytest.raises(TypeError, match=rf"^Old defines {hook}, which blocks no longer have\. .* in build"):
+        type("Old", (Knowledge,), {hook: None})
 
-    with pytest.raises(InvalidInput, match=r"'elsewhere'.*centres has shape \(1, 2\), expected \(n, 3\)"):
+
+def test_points_of_f_are_checked(data):
+    class Elsewhere(Anchor):
+        def build(self, f, context):
+            return Terms({"mu": cp.sum_squares(f([[1.0, 2.0]]))})
+
+    with pytest.raises(InvalidInput, match=r"'elsewhere'.*points of shape \(n, 3\), got shape \(1, 2\)"):
         PriorSVC(Elsewhere([0.0, 0.0, 0.0], 1.0), kernel="rbf").fit(*data)
 
 

@@ -26,9 +26,10 @@ from priorsvm import (
 )
 from priorsvm._utils.cache import Cache
 from priorsvm.errors import InvalidInput, Recompiled
-from priorsvm.function.decision import Scale
+from priorsvm.function.scale import Scale
 from priorsvm.prior import Prior, as_prior
-from priorsvm.problem.assemble import Compiled, naming, prepare
+from priorsvm.problem.assemble import Compiled, prepare
+from priorsvm.problem.naming import naming
 from priorsvm.sample import Sample
 from priorsvm.spec import Spec
 
@@ -53,11 +54,11 @@ def compiled_of(prior, spec=LINEAR, maps=None, weight=None):
 def drawn(compiled, seed=0):
     """Put random values into all variables, consistent with one f."""
     generator = np.random.default_rng(seed)
-    f, sample = compiled.f, compiled.sample
-    for variable in f.c.variables():
+    tie, sample = compiled.tie, compiled.sample
+    for variable in tie.c.variables():
         variable.value = np.abs(generator.normal(size=variable.shape))
-    f.b.value = generator.normal()
-    for definition in f.definitions.values():
+    tie.b.value = generator.normal()
+    for definition in tie.definitions.values():
         definition.args[0].value = definition.args[1].value
     for term in compiled.terms:
         for variable in term.expression.variables():
@@ -109,7 +110,7 @@ def test_objective_is_the_sum_of_named_parts_at_any_f(prior, spec):
     compiled = compiled_of(prior, spec)
     slack = drawn(compiled)
     sample = compiled.sample
-    parts = [float(compiled.f.regulariser.value)]
+    parts = [float(compiled.tie.regulariser.value)]
     parts += [spec.C * share @ spec.penalise(slack) for share in sample.shares.values()]
     parts += compiled.penalties().values()
     assert sum(parts) == pytest.approx(float(compiled.problem.objective.value), rel=1e-8, abs=1e-10)
@@ -139,9 +140,6 @@ class WorstOfTwo(Knowledge):
     "y f >= 1 - xi at a neighbour of every row too, on the row's own slack."
 
     shares_slack = True
-
-    def centres(self, sample, state):
-        return sample.X_train + 0.3
 
     def build(self, f, context):
         X, y = context.sample.X[context.rows], context.sample.y[context.rows]
@@ -196,7 +194,7 @@ def test_blocks_of_weight_zero_leave_no_trace():
     assert absent.members == absent.terms == []
     assert list(absent.constraints) == ["svm.margin"]
     assert len(absent.sample) == 30
-    np.testing.assert_array_equal(absent.f.features.centres, plain.f.features.centres)
+    np.testing.assert_array_equal(absent.tie.features.centres, plain.tie.features.centres)
 
 
 def test_rows_of_cost_zero_ask_nothing_and_are_no_centres():
@@ -206,7 +204,7 @@ def test_rows_of_cost_zero_ask_nothing_and_are_no_centres():
         np.testing.assert_array_equal(compiled.active, np.arange(12, 30))
         assert compiled.slack.size == 18
         inside = {row.tobytes() for row in X[12:]}
-        assert {row.tobytes() for row in compiled.f.features.centres} <= inside
+        assert {row.tobytes() for row in compiled.tie.features.centres} <= inside
 
 
 # Rows
@@ -243,7 +241,7 @@ def test_order_of_the_blocks_does_not_matter():
     for compiled in (there, back):
         compiled.problem.solve(solver="CLARABEL")
     assert there.problem.value == pytest.approx(back.problem.value, rel=1e-7)
-    np.testing.assert_allclose(there.f.value(E), back.f.value(E), atol=1e-5)
+    np.testing.assert_allclose(there.fitted().value(E), back.fitted().value(E), atol=1e-5)
     assert there.sample.shares.keys() == back.sample.shares.keys()
 
 
@@ -266,7 +264,7 @@ def test_new_weights_are_a_new_problem():
     for which in (compiled, fresh):
         which.problem.solve(solver="CLARABEL")
     assert compiled.problem.value == pytest.approx(fresh.problem.value, rel=1e-8)
-    np.testing.assert_allclose(compiled.f.value(E), fresh.f.value(E), atol=1e-6)
+    np.testing.assert_allclose(compiled.fitted().value(E), fresh.fitted().value(E), atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -371,10 +369,10 @@ def test_maps_are_reused_where_the_centres_are_the_same():
     maps = Cache()
     spec = replace(LINEAR, kernel=RBF(0.5))
     first, again = compiled_of(None, spec, maps), compiled_of(ClassCosts({1: 2.0}), spec, maps)
-    assert first.f.features is again.f.features
-    assert compiled_of(OddnessHint(), spec, maps).f.features is not first.f.features
-    assert compiled_of(None, replace(spec, kernel=RBF(0.6)), maps).f.features is not first.f.features
-    assert compiled_of(None, replace(spec, n_centres=5), maps).f.features.size == 5
+    assert first.tie.features is again.tie.features
+    assert compiled_of(OddnessHint(), spec, maps).tie.features is not first.tie.features
+    assert compiled_of(None, replace(spec, kernel=RBF(0.6)), maps).tie.features is not first.tie.features
+    assert compiled_of(None, replace(spec, n_centres=5), maps).tie.features.size == 5
     assert len(maps.entries) == 2  # the first, and the last
 
 
@@ -385,45 +383,43 @@ def test_maps_are_not_reused_in_other_units():
     for kind in ("standard", "minmax"):
         units = Scale.of(kind, X)
         scaled = compiled_of(None, replace(spec, scale=units), maps)
-        fitted = scaled.f.features.fitted(np.ones(scaled.f.features.size), 0.0)
+        fitted = scaled.tie.features.fitted(np.ones(scaled.tie.features.size), 0.0)
         inner = RBF(0.5)(units.points(X), units.points(fitted.centres))
         np.testing.assert_allclose(fitted.value(X), inner @ fitted.weights, atol=1e-10)
-        np.testing.assert_allclose(scaled.f.features.rows(X).sum(axis=1), fitted.value(X), atol=1e-8)
-    assert compiled_of(None, spec, maps).f.features is plain.f.features
+        np.testing.assert_allclose(scaled.tie.features.rows(X).sum(axis=1), fitted.value(X), atol=1e-8)
+    assert compiled_of(None, spec, maps).tie.features is plain.tie.features
 
 
 def test_centres_are_rows_and_points_of_blocks_once():
     spec = replace(LINEAR, kernel=RBF(0.5))
     compiled = compiled_of(InvarianceHint(SHIFT) + InvarianceHint(SHIFT).named("again"), spec)
     points = np.vstack([X, X + SHIFT.vector, X - SHIFT.vector])
-    assert {row.tobytes() for row in compiled.f.features.centres} <= {row.tobytes() for row in points}
-    assert len(compiled.f.features.place) == 90
+    assert {row.tobytes() for row in compiled.tie.features.centres} <= {row.tobytes() for row in points}
+    assert len(compiled.tie.features.place) == 90
 
 
 def test_one_norm_machines_expand_over_training_rows_only():
     spec = replace(LINEAR, kernel=RBF(0.5), norm="l1")
     compiled = compiled_of(InvarianceHint(SHIFT) + VirtualSamples(SHIFT), spec)
-    np.testing.assert_array_equal(compiled.f.features.centres, X)
+    np.testing.assert_array_equal(compiled.tie.features.centres, X)
     few = compiled_of(None, replace(spec, n_centres=7))
-    assert few.f.features.size == 7
-    assert {row.tobytes() for row in few.f.features.centres} <= {row.tobytes() for row in X}
+    assert few.tie.features.size == 7
+    assert {row.tobytes() for row in few.tie.features.centres} <= {row.tobytes() for row in X}
 
 
 def test_more_centres_than_needed_change_nothing():
     class Centres(Knowledge):
-        def centres(self, sample, state):
-            return E
-
         def build(self, f, context):
+            f.span(E)
             return Terms()
 
     spec = replace(LINEAR, kernel=RBF(0.5))
     plain, more = compiled_of(None, spec), compiled_of(Centres(), spec)
-    assert more.f.features.size == plain.f.features.size + 5
+    assert more.tie.features.size == plain.tie.features.size + 5
     for compiled in (plain, more):
         compiled.problem.solve(solver="CLARABEL")
     assert more.problem.value == pytest.approx(plain.problem.value, rel=1e-7)
-    np.testing.assert_allclose(more.f.value(E), plain.f.value(E), atol=1e-4)
+    np.testing.assert_allclose(more.fitted().value(E), plain.fitted().value(E), atol=1e-4)
 
 
 # Names in errors

@@ -411,9 +411,6 @@ class At(Knowledge):
     def __init__(self, points, signs, hard=True):
         self.points, self.signs, self.hard = points, signs, hard
 
-    def centres(self, sample, state):
-        return self.points
-
     def build(self, f, context):
         return Terms(constraints={"at": cp.multiply(self.signs, f(self.points)) >= 1})
 
@@ -434,7 +431,7 @@ def test_what_only_an_absurd_norm_could_do_is_named_and_not_called_impossible(fr
 @pytest.mark.parametrize("step", [1e-6, 1e-5, 2e-5])
 def test_least_violation_within_a_norm_is_what_numpy_finds(frame, step):
     """Of +1 at a and -1 at b, the best f of norm R misses 1 - R |k_a - k_b| / 2."""
-    from priorsvm.problem import diagnose
+    from priorsvm.problem import conflicts
     from priorsvm.problem.assemble import Compiled
     from priorsvm.solve.solvers import least
 
@@ -445,7 +442,7 @@ def test_least_violation_within_a_norm_is_what_numpy_finds(frame, step):
     compiled = Compiled(task.spec, list(task.prior), {}, task.samples[0])
     kernel = RBF(0.5)
     apart = np.sqrt(2 - 2 * kernel(points[:1], points[1:])[0, 0])
-    limit = diagnose._largest_norm(compiled)
+    limit = conflicts._largest_norm(compiled)
     expected = 1 - limit * apart / 2
     assert 0.1 < expected < 0.99
     bounds = []
@@ -454,7 +451,7 @@ def test_least_violation_within_a_norm_is_what_numpy_finds(frame, step):
         bounds.append(least(problem, reach))
         return bounds[-1]
 
-    message = str(diagnose.beyond_reach(compiled, remembered))
+    message = str(conflicts.beyond_reach(compiled, remembered))
     assert bounds[0] == pytest.approx(expected, abs=2e-3)
     assert bounds[0] <= expected + 1e-4
     assert float(re.search(r"by (\S+) or more", message)[1]) == np.floor(100 * bounds[0]) / 100
@@ -466,7 +463,7 @@ def test_a_composition_that_fits_is_never_called_a_conflict(start):
     """Every check is made of random machines that were fitted: none of them may object to what was done."""
     from benchmarks.compositions import composition
     from priorsvm.errors import PriorSVMError
-    from priorsvm.problem import diagnose
+    from priorsvm.problem import conflicts
     from priorsvm.solve.loop import refuse_conflicts
     from priorsvm.solve.solvers import is_infeasible, least
 
@@ -484,7 +481,7 @@ def test_a_composition_that_fits_is_never_called_a_conflict(start):
             hard = [m for m in machine.members if getattr(m.block, "hard", False) and m.weight > 0]
             if hard:
                 refuse_conflicts(machine.spec, machine.members, machine.training)
-                assert diagnose.conflict_error(machine.problem, is_infeasible, least) is None, seed
+                assert conflicts.conflict_error(machine.problem, is_infeasible, least) is None, seed
                 checked += 1
     assert checked >= 1
 

@@ -18,9 +18,6 @@ class Cutting(Knowledge):
     def start(self, sample):
         return np.empty((0, 2))
 
-    def centres(self, sample, state):
-        return state
-
     def build(self, f, context):
         if len(context.state) == 0:
             return Terms()
@@ -77,12 +74,12 @@ def test_rounds_that_change_costs_alone_keep_the_compiled_problem(data, monkeypa
 
 
 def test_kernel_is_factorised_once_for_the_same_centres(data, monkeypatch):
-    from priorsvm.function import decision
+    from priorsvm.function import maps
 
     X, y = data
     factorised = []
-    original = decision.pivoted_cholesky
-    monkeypatch.setattr(decision, "pivoted_cholesky", lambda *a: factorised.append(1) or original(*a))
+    original = maps.pivoted_cholesky
+    monkeypatch.setattr(maps, "pivoted_cholesky", lambda *a: factorised.append(1) or original(*a))
     model = PriorSVC(Transductive(X[20:]), kernel="rbf", solver="CLARABEL").fit(X[:20], y[:20])
     assert model.n_rounds_ >= 17
     assert len(factorised) == 2  # the labelled rows, then all rows
@@ -102,7 +99,7 @@ def test_failure_inside_a_block_names_it(data):
 
 def inaccurate(monkeypatch, wrong):
     """Let answers of some rounds have residuals that are too large to pass and too small to fail."""
-    from priorsvm.problem.diagnose import Residuals
+    from priorsvm.problem.residuals import Residuals
     from priorsvm.solve import solvers
 
     numbers = iter(range(1, 1000))

@@ -36,7 +36,7 @@ from priorsvm.errors import (
     SolverUnsuited,
     Unbounded,
 )
-from priorsvm.problem.diagnose import Residuals, residuals
+from priorsvm.problem.residuals import Residuals, residuals
 from priorsvm.solve import plain, solvers
 from priorsvm.solve.solvers import SOLVERS, able, classify, installed
 
@@ -56,8 +56,6 @@ ACCURACY = {
 class NormPenalty(Knowledge):
     "mu * |w|: a second-order cone through an explicit bound."
 
-    requires = frozenset({"coef"})
-
     def __init__(self, mu=1.0):
         self.mu = mu
 
@@ -68,8 +66,6 @@ class NormPenalty(Knowledge):
 
 class SpectralPenalty(Knowledge):
     "mu * t with [[t, w'], [w, t I]] PSD, which is mu * |w| again."
-
-    requires = frozenset({"coef"})
 
     def __init__(self, mu=1.0):
         self.mu = mu
@@ -371,8 +367,6 @@ def test_cvxpy_defect_is_in_sight_and_caught():
 class PosLoss(Knowledge):
     "mu * sum of hinges at the training rows, written with pos of a dense expression."
 
-    requires = frozenset({"coef"})
-
     def __init__(self, mu=1.0):
         self.mu = mu
 
@@ -434,8 +428,8 @@ def test_auto_leaves_wide_machines_to_clarabel(rng):
     """Nearly all of their variables are shared."""
     X = rng.normal(size=(60, 700))
     model = PriorSVC(Box({0: (1, 2)}, label=True)).fit(X, X[:, 0] > 0)
-    f = model._machines[0].problem.f
-    assert f.n_rows * f.features.size > solvers.SCHUR_NUMBERS["QP"]
+    problem = model._machines[0].problem
+    assert problem.f.n_rows * problem.tie.features.size > solvers.SCHUR_NUMBERS["QP"]
     assert model.solver_ == "CLARABEL"
 
 
@@ -468,8 +462,8 @@ def test_auto_leaves_semidefinite_cones_to_clarabel():
     X, y = make_classification(45, 5, flip_y=0.1, random_state=0)
     moving = Trajectories(Shift(0.1 * np.eye(5)[:1]), degree=4)
     model = PriorSVC(moving, kernel=RBF(1.0)).fit(X, y)
-    f = model._machines[0].problem.f
-    assert f.n_rows * f.features.size > solvers.SCHUR_NUMBERS["SOCP"]
+    problem = model._machines[0].problem
+    assert problem.f.n_rows * problem.tie.features.size > solvers.SCHUR_NUMBERS["SOCP"]
     assert model.solver_ == "CLARABEL"
 
 

@@ -63,9 +63,6 @@ class InvarianceHint(Knowledge):
         check_nonnegative(mu=self.mu)
         check_flag(hard=self.hard)
 
-    def centres(self, sample: Sample, state: Any) -> Array:
-        return np.vstack(self._pairs(sample)[:2])
-
     def build(self, f: Any, context: Context) -> Terms:
         import cvxpy as cp
 

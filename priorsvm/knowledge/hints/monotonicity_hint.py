@@ -105,9 +105,6 @@ class MonotonicityHint(Knowledge):
         # The score of the other class falls where f rises, on the same pairs.
         return (low, high) if sign > 0 else (high, low)
 
-    def centres(self, sample: Sample, state: tuple[Array, Array]) -> Array:
-        return np.vstack(state)
-
     def build(self, f: Any, context: Context) -> Terms:
         import cvxpy as cp
 

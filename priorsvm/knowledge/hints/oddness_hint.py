@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..._utils.arrays import Array
 from ..._utils.checks import check_flag, check_nonnegative
 from ...errors import InvalidInput
 from ...sample import Sample
@@ -58,10 +57,6 @@ class OddnessHint(Knowledge):
                 f"oddness makes sense for two classes, and there are {len(sample.classes)}: "
                 "no score of one class against all others is odd. Remove the block."
             )
-
-    def centres(self, sample: Sample, state: Any) -> Array:
-        X, _ = sample.weighted_rows()
-        return np.vstack([X, -X])
 
     def build(self, f: Any, context: Context) -> Terms:
         import cvxpy as cp

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..._utils.arrays import Array
 from ..._utils.checks import check_nonnegative, described
 from ...errors import InvalidInput, InvalidType
 from ...kernels.tangent_invariant import tangent_atoms
@@ -57,7 +56,6 @@ class TangentPenalty(Knowledge):
     array([[ 1.95, -0.05]])
     """
 
-    requires: ClassVar[frozenset[str]] = frozenset({"slope"})
     latex: ClassVar[dict[str, str]] = {
         "gamma": r"\tfrac12 \sum_{i,k} \big(\nabla f(x_i)^\top v_{ik}\big)^2",
     }
@@ -83,13 +81,11 @@ class TangentPenalty(Knowledge):
         self.transform.tangents(sample.X_train[:1])
         check_nonnegative(gamma=self.gamma)
 
-    def slopes(self, sample: Sample, state: Any) -> tuple[Array, Array]:
-        return tangent_atoms(self.transform, sample.X_train, sample.shares["svm"][: sample.n_train])
-
     def build(self, f: Any, context: Context) -> Terms:
         import cvxpy as cp
 
-        Z, V = self.slopes(context.sample, context.state)
+        sample = context.sample
+        Z, V = tangent_atoms(self.transform, sample.X_train, sample.shares["svm"][: sample.n_train])
         if len(Z) == 0:  # a transform without parameters asks nothing
             return Terms()
         return Terms(penalties={"gamma": 0.5 * cp.sum_squares(f.slope(Z, V))})

@@ -13,7 +13,7 @@ from ..._utils.checks import check_flag, check_nonnegative
 from ..._utils.messages import warn
 from ..._utils.progress import progress
 from ...errors import AgainstData, CoverTooCoarse, FarFromData, InvalidInput, MissingCapability
-from ...function.decision import FittedLinear
+from ...function.fitted import FittedLinear
 from ...sample import Sample
 from ..base import Context, Knowledge, Terms, Verdict, check_points
 from .cover import Cover, Interpolation
@@ -253,10 +253,6 @@ class RegionKnowledge(Knowledge):
             raise InvalidInput(f"points must be a number, 'grid' or an array of points, got {self.points!r}.")
         return check_points("points", self.points, sample)
 
-    def centres(self, sample: Sample, state: Search) -> Array:
-        corners = [cover.corners[k] for cover, k in _covers(state)]
-        return np.vstack([np.empty((0, sample.X.shape[1])), *state.points, *corners])
-
     # ------------------------------------------------------------------ the problem
 
     def build(self, f: Any, context: Context) -> Terms:
@@ -270,7 +266,7 @@ class RegionKnowledge(Knowledge):
             if self.hard
             else cp.Variable(len(state.demands), nonneg=True, name="zeta")
         )
-        if self._is_exact("coef" in f.has, state.demands):
+        if self._is_exact(f.linear, state.demands):
             constraints = exactly(f, state.demands, zeta)
         else:
             constraints = {"points": _at_points(f, state, zeta)}

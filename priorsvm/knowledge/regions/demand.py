@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import block_diag
 
 from ..._utils.arrays import Array
-from ...function.decision import FittedLinear
+from ...function.fitted import FittedLinear
 from .cover import Corners, Expansion, Interpolation, Minimum, minimum
 from .sets import BoxSet, EllipsoidSet, PolyhedronSet, Set
 
@@ -47,8 +47,15 @@ class Demand:
         return None if self.direction is None else np.broadcast_to(self.direction, Z.shape)
 
     def expression(self, f: Any, Z: Array) -> Any:
-        """s Lf(Z), in the problem."""
-        return self.sign * (f(Z) if self.direction is None else f.slope(Z, self.along(Z)))
+        """Return s Lf(Z) in the problem.
+
+        With slopes f expands over the points, not over the slopes. This is not exact on a kernel model, and
+        far cheaper: points are shared by all directions.
+        """
+        if self.direction is None:
+            return self.sign * f(Z)
+        f.span(Z)
+        return self.sign * f.slope(Z, self.along(Z), spans=False)
 
     def value(self, f: Any, Z: Array) -> Array:
         """s Lf(Z), solved."""
@@ -204,7 +211,7 @@ def _boxes(f: Any, demands: list[Demand], signs: Array, asked: Any) -> dict[str,
     least = cp.multiply(signs, f(centre))
     if radius.any():
         v = cp.Variable(f.n_features, nonneg=True, name="v")
-        unit = 1.0 if f.features.scale is None else f.features.scale.width
+        unit = 1.0 if f.scale is None else f.scale.width
         constraints["size"] = cp.hstack([f.c, -f.c]) <= cp.hstack([v, v])
         least = least - (radius / unit) @ v
     constraints = {"box": least >= asked, **constraints}
@@ -218,7 +225,7 @@ def _boxes(f: Any, demands: list[Demand], signs: Array, asked: Any) -> dict[str,
 
 def in_machine_units(f: Any, B: Array, d: Array, normed: bool = True) -> tuple[Array, Array]:
     """``B x <= d`` for the x that f sees, its rows of length one."""
-    scale = f.features.scale
+    scale = f.scale
     if scale is not None:
         B, d = B * scale.width, d - B @ scale.shift
     if not normed:
@@ -251,7 +258,7 @@ def _ellipsoids(f: Any, demands: list[Demand], signs: Array, asked: Any) -> dict
 
     regions: Any = [d.region for d in demands]
     width = max(region.A.shape[1] for region in regions)
-    unit = 1.0 if f.features.scale is None else f.features.scale.width
+    unit = 1.0 if f.scale is None else f.scale.width
     factors = [np.pad(region.A.T / unit, ((0, width - region.A.shape[1]), (0, 0))) for region in regions]
     centres = np.array([region.centre for region in regions])
     stacked = cp.reshape(np.vstack(factors) @ f.c, (width, len(regions)), order="F")

@@ -10,7 +10,7 @@ from ..._utils.arrays import Array
 from ..._utils.checks import check_nonnegative
 from ..._utils.messages import warn
 from ...errors import InvalidInput, UnsoundMethod
-from ...function.decision import FittedLinear
+from ...function.fitted import FittedLinear
 from ...sample import Sample
 from ..base import Context, Terms
 from .base import RegionKnowledge
@@ -144,7 +144,7 @@ class Polyhedron(RegionKnowledge):
         return [Demand(region, sign) for region, sign in zip(regions, signs, strict=True)]
 
     def build(self, f: Any, context: Context) -> Terms:
-        linear = "coef" in f.has
+        linear = f.linear
         if self.mu_residual is None and (linear or self.method != "kernelised"):
             return super().build(f, context)
         return self._published(f, context, linear)
@@ -208,13 +208,13 @@ def _kernelised(
     r""":math:`K(X, B)u + s\,(f(X) - b) = 0`, :math:`d^\top u - s b + 1 \le \zeta`: rows of B as points."""
     import cvxpy as cp
 
-    inner = X if f.features.scale is None else f.features.scale.points(X)
+    inner = X if f.scale is None else f.scale.points(X)
     turned = []
     values = []
     for demand, sign in zip(demands, signs, strict=True):
         B, d = in_machine_units(f, demand.region.B, demand.region.d, normed=False)  # type: ignore[attr-defined]
         u = cp.Variable(len(B), nonneg=True, name="u")
-        turned.append(f.features.kernel(inner, B) @ u + sign * (f(X) - f.b))
+        turned.append(f.spec.kernel(inner, B) @ u + sign * (f(X) - f.b))
         values.append(sign * f.b - d @ u)
     value = {"value": cp.hstack(values) >= asked}
     stacked = cp.hstack(turned)

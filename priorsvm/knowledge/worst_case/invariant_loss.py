@@ -342,9 +342,6 @@ class InvariantLoss(Knowledge):
         thetas = state.grid[moves]
         return Columns(rows, state.orbit[rows, moves], self.demand(thetas), thetas, moves)
 
-    def centres(self, sample: Sample, state: Columns) -> Array:
-        return state.points[sample.cost[state.rows] > 0]
-
     def build(self, f: Any, context: Context) -> Terms:
         import cvxpy as cp
 

@@ -294,10 +294,6 @@ class Trajectories(Knowledge):
         found[:, 0] = X
         return found
 
-    def centres(self, sample: Sample, state: Path) -> Array:
-        with_cost = sample.cost[: sample.n_train] > 0
-        return state.points[with_cost].reshape(-1, sample.X.shape[1])
-
     def build(self, f: Any, context: Context) -> Terms:
         import cvxpy as cp
 
@@ -328,9 +324,9 @@ class Trajectories(Knowledge):
         import cvxpy as cp
 
         low, middle, high = points.swapaxes(0, 1)
-        if "coef" in f.has:  # a linear f has its mean at the mean: fewer values to keep
+        if f.linear:  # a linear f has its mean at the mean: fewer values to keep
             mean = f((low + high) / 2)
-            half = f.times(f.features.slopes(low, (high - low) / 2))
+            half = f.slope(low, (high - low) / 2)
         else:
             ends = f(low), f(high)
             mean = (ends[0] + ends[1]) / 2

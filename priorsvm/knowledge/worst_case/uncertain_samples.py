@@ -14,7 +14,7 @@ from scipy.stats import norm
 from ..._utils.arrays import Array
 from ..._utils.checks import check_flag, is_number
 from ...errors import InvalidInput, MissingCapability
-from ...function.decision import refuse_beyond_memory
+from ...function.memory import refuse_beyond_memory
 from ...sample import Sample
 from ..base import Context, Knowledge, Terms, Verdict, called
 from .base import WorstCase, rows_and_slack
@@ -120,7 +120,6 @@ def correlations(S: Array) -> tuple[Array, Array]:
 class EllipsoidalKnowledge(Knowledge):
     """Blocks after which a row is an ellipsoid; a subclass says which (:meth:`spread`)."""
 
-    requires: ClassVar[frozenset[str]] = frozenset({"evaluate", "slope"})
     shares_slack: ClassVar[bool] = True
     way_out_of_collapse: ClassVar[str] = (
         "What rows may be overlaps too much: see that errors are in the units of X and no larger than they "
@@ -197,12 +196,12 @@ class EllipsoidalKnowledge(Knowledge):
             return Terms()
         X = sample.X[rows]
         factors = spread.owner[rows]
-        if "coef" in f.has:  # the slope is the same everywhere, so rows of one covariance share a norm
+        if f.linear:  # the slope is the same everywhere, so rows of one covariance share a norm
             distinct, of = np.unique(factors, return_inverse=True)
             t, cones = _lengths(spread, distinct, f, None)
             worst = self.radius * t[of]
         elif self.guarantee:
-            worst = self._displacement(f.features, X, spread, factors) * f.length
+            worst = self._displacement(f.spec, X, spread, factors) * f.length
             cones = {}
         else:
             t, cones = _lengths(spread, factors, f, X)
@@ -331,10 +330,8 @@ def _lengths(spread: Spread, factors: Array, f: Any, X: Array | None) -> tuple[A
     for k, (which, directions) in found.items():
         n, _, d = directions.shape
         V = directions.reshape(n * k, d)
-        if X is None:
-            slopes = f.times(f.features.slopes(V, V))
-        else:
-            slopes = f.slope(np.repeat(X[which], k, axis=0), V)
+        at = V if X is None else np.repeat(X[which], k, axis=0)
+        slopes = f.slope(at, V, spans=False)
         # Those of rank one need no cone: both signs of the slope stay below t.
         own = t if len(found) == 1 else t[which]
         cones["cone" if len(found) == 1 else f"cone_{k}"] = (

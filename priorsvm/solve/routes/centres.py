@@ -15,10 +15,12 @@ from scipy.sparse import issparse
 
 from ..._utils.arrays import Array
 from ..._utils.cache import Cache
-from ...function.decision import Fitted, KernelMap, LinearMap, refuse_beyond_memory
+from ...function.fitted import Fitted
+from ...function.maps import KernelMap, LinearMap
+from ...function.memory import refuse_beyond_memory
 from ...prior import Member
 from ...problem.assemble import l1_centres
-from ...problem.diagnose import Residuals
+from ...problem.residuals import Residuals
 from ...sample import Sample
 from ...spec import Spec
 from ..methods.linear_programme import solve_1norm

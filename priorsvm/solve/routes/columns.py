@@ -16,11 +16,14 @@ from scipy.sparse import issparse
 
 from ..._utils.arrays import Array, products, stack
 from ..._utils.cache import Cache
-from ...function.decision import FittedKernel, LinearMap, refuse_beyond_memory, require_psd
+from ...function.factor import require_psd
+from ...function.fitted import FittedKernel
+from ...function.maps import LinearMap
+from ...function.memory import refuse_beyond_memory
 from ...knowledge.base import Context
 from ...knowledge.worst_case.invariant_loss import Columns, InvariantLoss
 from ...prior import Member
-from ...problem.diagnose import Residuals
+from ...problem.residuals import Residuals
 from ...sample import Sample
 from ...spec import Spec
 from ..methods.grouped import solve_grouped

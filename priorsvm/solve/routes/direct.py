@@ -46,17 +46,17 @@ class Direct:
 
     @classmethod
     def of(cls, compiled: Compiled) -> Direct:
+        tie = compiled.tie
         f = compiled.f
         data, chain, inverse = compiled.lean.get_problem_data(solver(), solver_opts={})
         n = len(data["c"])
         dims = data["dims"]
         columns = columns_of(data, chain, inverse)
-        halves = [f.c] if f.norm == "l2" else [f._up, f._down]
-        length = [] if "length" not in f.definitions else [f.length]
+        halves = tie.coefficients.halves
+        length = [f.length] if f.has_length else []
         unseen = {}
         total = n
-        values = [*(g for g, *_ in f._parts.values()), *(g for _, g, _ in f._products.values())]
-        for variable in [*halves, f.b, *values, *length]:
+        for variable in [*halves, f.b, *(g for g, *_ in tie.parts.values()), *length]:
             if variable.id not in columns:
                 unseen[variable.id] = columns[variable.id] = np.arange(total, total + variable.size)
                 total += variable.size
@@ -66,22 +66,17 @@ class Direct:
         P = sparse.csr_array((P.data, (P.row, P.col)), (total, total))
         A = sparse.csr_array((A.data, (A.row, A.col)), (A.shape[0], total))
         b = data["b"]
-        slack = columns[compiled.slack.id]
-        cost = compiled.cost_of_slack
-        if compiled.spec.loss == "hinge":
-            q[slack] += cost
-        else:
-            P = P + sparse.csr_array((2.0 * cost, (slack, slack)), (total, total))
+        q, P = with_costs(compiled, columns[compiled.slack.id], q, P)
         c = columns[halves[0].id]
         energy = None
         if f.norm == "l2":
-            energy = f.features.energy_matrix
+            energy = tie.features.energy_matrix
             if energy is None:
                 P = P + sparse.csr_array((np.ones(len(c)), (c, c)), (total, total))
         orders = list(dims.soc)
         norm = None
         if length:
-            matrix = f.features.coordinate_matrix
+            matrix = tie.features.coordinate_matrix
             first = dims.zero + dims.nonneg + sum(dims.soc)
             row = sparse.csr_array(([-1.0], ([0], columns[f.length.id])), (1, total))
             none = sparse.csr_array((matrix.shape[0], total))
@@ -98,10 +93,7 @@ class Direct:
             c,
             None if f.norm == "l2" else columns[halves[1].id],
             int(columns[f.b.id][0]),
-            [
-                *(Definition(columns[g.id], matrix, biased) for g, matrix, biased in f._parts.values()),
-                *(Definition(columns[g.id], M, False, explicit=False) for _, g, M in f._products.values()),
-            ],
+            [Definition(columns[g.id], matrix, biased) for g, matrix, biased in tie.parts.values()],
             energy,
             norm,
         )
@@ -129,9 +121,8 @@ class Direct:
     def invert(self, answer: ConicSolution, _: Any) -> Any:
         """The answer as CVXPY has it, by variables and constraints."""
         stated = self.stated
-        f = self.compiled.f
         zero = stated.dims.zero
-        defined = int(stated.explicit.sum())
+        defined = len(stated.values)
         z = np.delete(answer.z, slice(zero, zero + defined))
         nu = answer.z[zero : zero + defined]
         cone = slice(0) if stated.norm is None else slice(stated.norm[0][0] - 1, stated.norm[0][-1] + 1)
@@ -143,12 +134,22 @@ class Direct:
                     value = answer.x[self.columns[variable.id]]
                     solution.primal_vars[variable.id] = value.reshape(variable.shape)
         start = 0
-        for constraint, (g, *_) in f._parts.items():
+        for constraint, (g, *_) in self.compiled.tie.parts.items():
             solution.dual_vars[constraint] = nu[start : start + g.size]
             start += g.size
         if stated.norm is not None:
-            solution.dual_vars[f.definitions["length"].id] = z[cone]
+            solution.dual_vars[self.compiled.tie.definitions["length"].id] = z[cone]
         return solution
+
+
+def with_costs(compiled: Compiled, slack: Array, q: Array, P: Any) -> tuple[Array, Any]:
+    """Return the linear and quadratic costs with the costs of the slacks, whose columns are ``slack``."""
+    cost = compiled.cost_of_slack
+    if compiled.spec.loss == "hinge":
+        q = q.copy()
+        q[slack] += cost
+        return q, P
+    return q, P + sparse.csr_array((2.0 * cost, (slack, slack)), P.shape)
 
 
 def columns_of(data: Any, chain: Any, inverse: Any) -> dict[int, Array]:

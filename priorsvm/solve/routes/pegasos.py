@@ -20,7 +20,7 @@ import numpy as np
 
 from ..._utils.arrays import Array, stack
 from ...errors import InvalidInput
-from ...function.decision import LinearMap
+from ...function.maps import LinearMap
 from ...knowledge.worst_case.invariant_loss import InvariantLoss
 from ...sample import Sample
 from ...spec import Spec

@@ -1,10 +1,11 @@
-r"""The route of machines whose blocks are rows of f: an active-set method on the dual.
+r"""The route of models whose blocks are rows of f: an active-set method on the dual.
 
-Margins, points of regions and pairs of hints all ask something of values of f, each with a slack of its own.
-CVXPY compiles the problem with these values as variables that nothing ties to each other, :mod:`.shape` reads
-the rows from its data, and the kernel matrix, made once, ties them. LIBSVM is shown the rows that are margins
-and finds nearly all multipliers; :func:`.active.optimise` finds the exact ones of all rows. Its factors are
-of the rows between their bounds only, where an interior point factors all of them at every step.
+Margins, points of regions and pairs of hints are constraints and penalties on values of f, each with a slack
+of its own. CVXPY compiles the problem with these values as variables that no coefficients connect.
+:mod:`.shape` reads the rows from its data, and the kernel matrix of the values, computed once, connects them.
+LIBSVM solves the rows that are margins, which gives nearly all dual variables. :func:`.active.optimise` then
+finds the exact dual variables of all rows. It factors the rows between their bounds only, where an
+interior-point method factors all rows at every step.
 """
 
 from __future__ import annotations
@@ -15,23 +16,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import coo_array, csr_array, issparse
 
-from ..._utils.arrays import Array, as_keys, same
-from ..._utils.cache import Cache
-from ...errors import MissingCapability, SolverFailed, SolverUnsuited
-from ...function.decision import (
-    Atoms,
-    Fitted,
-    KernelMap,
-    LinearMap,
-    Values,
-    refuse_beyond_memory,
-    require_psd,
-)
+from ..._utils.arrays import Array, same
+from ...errors import SolverFailed, SolverUnsuited
+from ...function.atoms import Atoms
+from ...function.factor import require_psd
+from ...function.fitted import Fitted
+from ...function.maps import KernelMap, LinearMap
+from ...function.memory import refuse_beyond_memory
 from ...prior import Member
 from ...problem.assemble import Compiled
-from ...problem.diagnose import Residuals, adjoints, residuals
+from ...problem.residuals import Residuals, adjoints, residuals
 from ...sample import Sample
 from ...spec import Spec
 from ..methods.active import LazyKernelMatrix, RowDual, optimise
@@ -75,8 +71,18 @@ def prefers(spec: Spec, sample: Sample) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
-    """f, its values at the rows that have a cost, the objective, and how it went."""
+class RowsAnswer:
+    """The answer of this route.
+
+    Attributes
+    ----------
+    f : Fitted
+    values : array
+        f at the rows with a positive cost.
+    value : float
+        The objective.
+    outcome : Outcome
+    """
 
     f: Fitted
     values: Array
@@ -84,66 +90,63 @@ class Solved:
     outcome: Outcome
 
 
-class Held(Compiled):
-    """The assembled problem with values of f for variables, and the matrix between its rows.
+def solve(compiled: Compiled) -> RowsAnswer:
+    """Solve the problem; dual variables and values are left in its constraints and variables.
+
+    Matrices are kept in ``compiled.memo`` for the next weights.
+    """
+    rows = compiled.memo.get("ROWS")
+    if rows is None:
+        rows = compiled.memo["ROWS"] = RowsProblem(compiled)
+    answer: RowsAnswer = rows.solve()
+    return answer
+
+
+class RowsProblem:
+    """A problem on values of f, and the kernel matrix of what it evaluates.
 
     Attributes
     ----------
-    atoms, biased : what is asked of f, in the user's units, and which of it has the bias.
+    atoms : Atoms
+        What is evaluated of f, in the units of X.
+    biased : array of bool
+        Which of it includes the bias.
     """
 
-    f: Values
-
-    def __init__(
-        self, spec: Spec, members: Sequence[Member], states: Mapping[str, Any], sample: Sample
-    ) -> None:
-        from cvxpy import constraints as kinds
-
-        super().__init__(spec, members, states, sample)
-        linear = (kinds.Inequality, kinds.Equality, kinds.NonNeg, kinds.NonPos, kinds.Zero)
-        for label, constraint in self.constraints.items():
-            if not isinstance(constraint, linear):
-                raise SolverUnsuited(_unsuited(f"block '{label.partition('.')[0]}' adds cones"))
-        self.atoms = _together([atoms for _, atoms, _ in self.f.asked])
-        self.biased = np.concatenate([np.full(g.size, biased) for g, _, biased in self.f.asked])
-        self._require_centres()
+    def __init__(self, compiled: Compiled):
+        self.compiled = compiled
+        self.spec = compiled.spec
+        self._require_rows()
+        evaluations = compiled.f.evaluations
+        self.atoms = _together([evaluation.atoms for evaluation in evaluations])
+        self.biased = np.concatenate([np.full(e.variable.size, e.biased) for e in evaluations])
         self._known: dict[int, Any] = {}
         self._K: Array | None = None
         self._Q: tuple[Any, Array] | None = None
 
-    def _function(self, maps: Cache) -> Values:
-        return Values(self.spec.kernel, self.sample.X.shape[1])
+    def _require_rows(self) -> None:
+        """Raise SolverUnsuited if a block uses more of f than values and slopes that f expands over."""
+        from cvxpy import constraints as kinds
 
-    def _add(self, member: Member) -> None:
-        try:
-            super()._add(member)
-        except MissingCapability as error:
-            raise SolverUnsuited(_unsuited(f"block '{member.name}': {error}")) from error
+        compiled = self.compiled
+        for name, used in compiled.uses.items():
+            if used & {"coef", "length"}:
+                raise SolverUnsuited(_unsuited(f"block '{name}' uses more of f than values and slopes"))
+        linear = (kinds.Inequality, kinds.Equality, kinds.NonNeg, kinds.NonPos, kinds.Zero)
+        for label, constraint in compiled.constraints.items():
+            if not isinstance(constraint, linear):
+                raise SolverUnsuited(_unsuited(f"block '{label.partition('.')[0]}' adds cones"))
+        if not self.spec.linear and not all(e.spans for e in compiled.f.evaluations):
+            raise SolverUnsuited(_unsuited("f is evaluated at slopes that it does not expand over"))
 
-    def _require_centres(self) -> None:
-        """What is asked of f lies in the span of its centres, or the problem as stated is another one."""
-        if self.spec.kernel is None:
-            return
-        centres, at, along = self._expansion(self.spec.kernel)
-        known = {*as_keys(centres), *as_keys(np.hstack([at, along]))}
-        for _, atoms, _ in self.f.asked:
-            rows = atoms.points if atoms.directions is None else np.hstack([atoms.points, atoms.directions])
-            if not known.issuperset(as_keys(rows)):
-                raise SolverUnsuited(_unsuited("f is asked for what it does not expand over"))
-
-    def solve(self) -> Solved:
-        """Solve the problem; multipliers and values are left in its constraints and variables."""
-        from ...schur.interface import ConicSolution
+    def solve(self) -> RowsAnswer:
+        """Solve for the dual variables of all rows."""
         from .direct import columns_of, solver  # which import cvxpy
 
         start = time.perf_counter()
-        data, chain, inverse = self.problem.get_problem_data(solver(), solver_opts={})
+        data, chain, inverse = self.compiled.lean.get_problem_data(solver(), solver_opts={})
         columns = columns_of(data, chain, inverse)
-        values = np.concatenate([columns[g.id] for g, *_ in self.f.asked])
-        try:
-            shape = Shape.of(data, values, self.biased)
-        except OtherShape as error:
-            raise SolverUnsuited(_unsuited(self._blamed(error, columns))) from error
+        shape = self._shape(self._with_costs(data, columns), columns)
         K = self._gram()
         Q = self._between(shape.R, K)
         before = time.perf_counter()
@@ -151,36 +154,71 @@ class Held(Compiled):
         Q[rows, rows] += shape.diagonal
         a = _guess(Q, shape)
         kernel = LazyKernelMatrix(Q, rows, lambda some: Q[:, some])
-        found = optimise(kernel, shape.dual, a, self.spec.tol, max(EFFORT, SMALL / len(Q)))
+        found = optimise(kernel, shape.dual, a, self.compiled.spec.tol, max(EFFORT, SMALL / len(Q)))
         Q[rows, rows] -= shape.diagonal
         seconds = time.perf_counter() - before
         if found is None:
             raise SolverFailed("ROWS: too many rows change between their bounds. Use solver='auto'.")
         nu = shape.R.T @ found.a
         Knu = K @ nu
-        x, z = shape.solution(found.a, Knu + found.bias * self.biased)
-        answer = ConicSolution("Solved", x, z, 0.0, seconds, found.steps, (0.0, 0.0, 0.0))
-        self.problem.unpack_results(answer, chain, inverse)
-        ends = np.cumsum([g.size for g, *_ in self.f.asked])[:-1]
-        self.f.weights = np.split(nu, ends)
+        self._unpack(shape.solution(found.a, Knu + found.bias * self.biased), found.steps, chain, inverse)
         judged = self._residuals(nu)
-        value = 0.5 * float(nu @ Knu) + float(self.problem.objective.value)
+        value = 0.5 * float(nu @ Knu) + float(self.compiled.untied.objective.value)
         rest = time.perf_counter() - start - seconds
         outcome = Outcome("ROWS", "optimal", judged, rest, seconds, found.steps)
-        return Solved(self._fitted(nu, found.bias), np.asarray(self.values.value), value, outcome)
+        values = np.asarray(self.compiled.values.value)
+        return RowsAnswer(self._fitted(nu, found.bias), values, value, outcome)
 
-    def jacobians(self) -> dict[int, Any]:
-        """As of any problem; what is affine stays as it is, whatever the weights."""
-        known = super().jacobians()
+    def _with_costs(self, data: Any, columns: Mapping[int, Array]) -> dict[str, Any]:
+        """Return the compiled data with the costs of the slacks."""
+        from .direct import with_costs
+
+        n = len(data["c"])
+        P = coo_array(data.get("P", (n, n)))
+        P = csr_array((P.data, (P.row, P.col)), (n, n))
+        q, P = with_costs(self.compiled, columns[self.compiled.slack.id], np.asarray(data["c"], float), P)
+        return {**data, "c": q, "P": P}
+
+    def _shape(self, data: Any, columns: Mapping[int, Array]) -> Shape:
+        """Return the rows of the data; raise SolverUnsuited if the data are of another shape."""
+        values = np.concatenate([columns[e.variable.id] for e in self.compiled.f.evaluations])
+        try:
+            return Shape.of(data, values, self.biased)
+        except OtherShape as error:
+            raise SolverUnsuited(_unsuited(self._blamed(error, columns))) from error
+
+    def _unpack(self, found: tuple[Array, Array], steps: int, chain: Any, inverse: Any) -> None:
+        """Leave values and dual variables in the variables and constraints of the problem."""
+        from ...schur.interface import ConicSolution
+
+        x, z = found
+        answer = ConicSolution("Solved", x, z, 0.0, 0.0, steps, (0.0, 0.0, 0.0))
+        self.compiled.lean.unpack_results(answer, chain, inverse)
+
+    def _residuals(self, nu: Array) -> Residuals:
+        """Return the residuals of the problem as stated; ``nu`` are the weights of f."""
+        unit, costs = self.compiled.units()
+        found = residuals(self.compiled.untied, self._jacobians(nu), unit, costs)
+        balance = abs(float(nu[self.biased].sum())) / (unit + float(np.abs(nu).max(initial=0.0)))
+        return replace(found, stationarity=max(found.stationarity, balance))
+
+    def _jacobians(self, nu: Array) -> dict[int, Any]:
+        """Return all gradients; those of affine expressions are kept for other weights."""
+        compiled = self.compiled
         one = np.ones(1)
-        for constraint in self.constraints.values():
+        known = compiled.margin_jacobian()
+        for constraint in compiled.constraints.values():
             if constraint.id not in known:
                 known[constraint.id] = self._adjoints(constraint.expr)
-        slopes = {v: part(one) for v, part in known[id(self.problem.objective)][0].items()}
-        for term in self.terms:
+        # The gradient of the regulariser by a value of f is the weight of its atom.
+        variables = [evaluation.variable for evaluation in compiled.f.evaluations]
+        weights = np.split(nu, np.cumsum([g.size for g in variables])[:-1])
+        regulariser = {g: lambda m, w=w: w for g, w in zip(variables, weights, strict=True)}
+        slopes = {v: part(one) for v, part in compiled.gradient(regulariser)[0].items()}
+        for term in compiled.terms:
             for variable, part in self._adjoints(term.expression).items():
                 slopes[variable] = slopes.get(variable, 0.0) + term.parameter.value * part(one)
-        known[id(self.problem.objective)] = {v: lambda m, s=s: s for v, s in slopes.items()}, None
+        known[id(compiled.untied.objective)] = {v: lambda m, s=s: s for v, s in slopes.items()}, None
         return known
 
     def _adjoints(self, expression: Any) -> Any:
@@ -190,24 +228,18 @@ class Held(Compiled):
             self._known[id(expression)] = expression, adjoints(expression)
         return self._known[id(expression)][1]
 
-    def _residuals(self, nu: Array) -> Residuals:
-        """Of the problem as it is stated: f has the weights that the rows' multipliers give it."""
-        unit, costs = self.units()
-        found = residuals(self.problem, self.jacobians(), None, unit, costs)
-        balance = abs(float(nu[self.biased].sum())) / (unit + float(np.abs(nu).max(initial=0.0)))
-        return replace(found, stationarity=max(found.stationarity, balance))
-
     def _blamed(self, error: OtherShape, columns: Mapping[int, Array]) -> str:
-        """Whose variable does not fit."""
-        for variable in self.problem.variables():
+        """Return which variable of which block does not fit."""
+        constraints = self.compiled.constraints
+        for variable in self.compiled.lean.variables():
             if error.column is not None and error.column in columns[variable.id]:
-                has = [k for k, c in self.constraints.items() if variable.id in {v.id for v in c.variables()}]
+                has = [k for k, c in constraints.items() if variable.id in {v.id for v in c.variables()}]
                 block = (has or ["svm."])[-1].partition(".")[0]
                 return f"'{variable.name()}' of block '{block}' {error}"
         return f"it {error}"
 
     def _gram(self) -> Array:
-        """The inner products of all that is asked of f."""
+        """Return the inner products of all that is evaluated of f."""
         if self._K is None:
             n = len(self.atoms)
             kernel = self.spec.kernel
@@ -224,7 +256,7 @@ class Held(Compiled):
         return self._K
 
     def _rows(self) -> tuple[Array, Array]:
-        """Of a linear machine: what is asked as rows, values around their middle, which the bias absorbs."""
+        """Return the rows of a linear f, and the mean subtracted from values, which the bias absorbs."""
         atoms = self.atoms.scaled(self.spec.scale)
         Z = (
             atoms.points
@@ -243,7 +275,7 @@ class Held(Compiled):
         return LinearMap(Z.shape[1], spec.scale).fitted(w, bias - float(w @ middle))
 
     def _between(self, R: Any, K: Array) -> Array:
-        """R K R', kept for the next weights; rows that are values themselves need no product."""
+        """Return R K R', kept for the next weights; rows that are values themselves need no product."""
         if self._Q is not None and same(R, self._Q[0]):
             return self._Q[1]
         single = (np.diff(R.indptr) == 1) & (R.data[R.indptr[:-1]] == 1.0)  # no row is empty
@@ -272,7 +304,7 @@ def _unsuited(reason: str) -> str:
 
 
 def _together(parts: Sequence[Atoms]) -> Atoms:
-    """All atoms as one."""
+    """Return several atoms as one."""
     points = np.vstack([part.points for part in parts])
     if all(part.directions is None for part in parts):
         return Atoms(points)
@@ -281,14 +313,14 @@ def _together(parts: Sequence[Atoms]) -> Atoms:
 
 
 def _slice(which: Array) -> Any:
-    """Numbers that follow each other as a slice."""
+    """Return consecutive numbers as a slice, other numbers as they are."""
     if len(which) and which[-1] - which[0] == len(which) - 1 and (np.diff(which) == 1).all():
         return slice(int(which[0]), int(which[-1]) + 1)
     return which
 
 
 def _guess(Q: Array, shape: Shape) -> Array:
-    """Multipliers near the answer: LIBSVM's for the rows that are margins of an SVM, for others none."""
+    """Return dual variables near the answer: LIBSVM's for rows that are margins, 0 for other rows."""
     from ..plain import STALLED
 
     rows: RowDual = shape.dual

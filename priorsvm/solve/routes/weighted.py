@@ -19,17 +19,13 @@ from scipy.sparse import issparse
 
 from ..._utils.arrays import Array, products
 from ..._utils.cache import Cache
-from ...function.decision import (
-    Fitted,
-    FittedKernel,
-    LinearMap,
-    fits_in_memory,
-    refuse_beyond_memory,
-    require_psd,
-)
+from ...function.factor import require_psd
+from ...function.fitted import Fitted, FittedKernel
+from ...function.maps import LinearMap
+from ...function.memory import fits_in_memory, refuse_beyond_memory
 from ...kernels.base import Kernel
 from ...prior import Member
-from ...problem.diagnose import Residuals, unit_of
+from ...problem.residuals import Residuals, unit_of
 from ...sample import Sample
 from ...spec import Spec
 

@@ -41,7 +41,7 @@ def test_value_of_the_penalty_at_any_f(data, kernel, assemble, draw, scale):
     assert term.expression.value == pytest.approx(squares.mean(), rel=1e-9)
     assert term.parameter.value == 3.0
     loss = 2.0 * np.sum(np.maximum(1 - np.where(y == 1, 1, -1) * f(X), 0))
-    norm = 0.5 * np.sum(compiled.f.c.value**2)
+    norm = 0.5 * np.sum(compiled.tie.c.value**2)
     total = compiled.problem.objective.value
     assert total == pytest.approx(norm + loss + 3.0 * squares.mean(), rel=1e-9)
 

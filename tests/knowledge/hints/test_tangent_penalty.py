@@ -26,7 +26,8 @@ from priorsvm import (
 )
 from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
 from priorsvm.kernels import Pairwise
-from priorsvm.knowledge.base import Knowledge
+from priorsvm.kernels.tangent_invariant import tangent_atoms
+from priorsvm.knowledge.base import Terms
 
 STEP = np.array([0.5, 0.0, -0.25])
 
@@ -143,14 +144,9 @@ def test_the_derivatives_of_the_kernel_are_needed(data, new):
     class OnTheRows(TangentPenalty):
         """The same penalty, but f expands over k(x_i, ·) only."""
 
-        def slopes(self, sample, state):
-            return Knowledge.slopes(self, sample, state)
-
         def build(self, f, context):
-            Z, V = TangentPenalty.slopes(self, context.sample, None)
-            from priorsvm import Terms
-
-            return Terms(penalties={"gamma": 0.5 * cp.sum_squares(f.slope(Z, V))})
+            Z, V = tangent_atoms(self.transform, context.sample.X_train, np.ones(context.sample.n_train))
+            return Terms(penalties={"gamma": 0.5 * cp.sum_squares(f.slope(Z, V, spans=False))})
 
     X, y = data
     kinds = (TangentPenalty, OnTheRows)
@@ -323,13 +319,13 @@ def test_a_transform_without_parameters_asks_nothing(data, new):
             TangentPenalty(Turn()),
             {"kernel": Pairwise("cosine")},
             MissingCapability,
-            r"block 'tangent_penalty'.*'cosine'\) has no slope_slope",
+            r"block 'tangent_penalty'.*requires f.slope.*'cosine'",
         ),
         (
             TangentPenalty(Turn()),
             {"kernel": Pairwise("cosine"), "norm": "l1"},
             MissingCapability,
-            "block 'tangent_penalty'.*needs f.slope",
+            "block 'tangent_penalty'.*requires f.slope",
         ),
     ],
     ids=str,

@@ -6,7 +6,7 @@ from scipy.optimize import linprog
 from sklearn.metrics.pairwise import rbf_kernel
 
 from priorsvm import RBF, Polynomial, PriorSVC
-from priorsvm.function.decision import Scale
+from priorsvm.function.scale import Scale
 from priorsvm.knowledge.regions.cover import (
     Boxes,
     Corners,

@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV
 from priorsvm import RBF, Box, Ellipsoid, Monotone, Polyhedron, PriorSVC, Region, Rule
 from priorsvm.errors import BadRule, InvalidInput, PriorSVMWarning, SolverFailed
 from priorsvm.knowledge.regions.sets import PolyhedronSet, linear_minimum
-from priorsvm.problem.diagnose import conflict
+from priorsvm.problem.conflicts import conflict
 from priorsvm.solve.solvers import is_infeasible
 
 rng = np.random.default_rng(0)

@@ -118,8 +118,8 @@ def test_two_rows():
 
 def test_several_classes_share_one_matrix(monkeypatch):
     X, y = rows(4, n=90, classes=3)
-    made, matrix = [], centres.KernelMap.rows
-    monkeypatch.setattr(centres.KernelMap, "rows", lambda self, Z: (made.append(len(Z)), matrix(self, Z))[1])
+    made, matrix = [], centres.KernelMap.at
+    monkeypatch.setattr(centres.KernelMap, "at", lambda self, Z: (made.append(len(Z)), matrix(self, Z))[1])
     ours, theirs = both(X=X, y=y, kernel=RBF(0.5))
     assert ours.solver_ == ["CENTRES"] * 3
     assert_same(ours, theirs, X)
@@ -128,8 +128,8 @@ def test_several_classes_share_one_matrix(monkeypatch):
 
 def test_a_path_is_its_fits_with_one_matrix(monkeypatch):
     X, y = rows(5)
-    made, matrix = [], centres.KernelMap.rows
-    monkeypatch.setattr(centres.KernelMap, "rows", lambda self, Z: (made.append(len(Z)), matrix(self, Z))[1])
+    made, matrix = [], centres.KernelMap.at
+    monkeypatch.setattr(centres.KernelMap, "at", lambda self, Z: (made.append(len(Z)), matrix(self, Z))[1])
     values = [1e-3, 0.1, 10.0, 1e3]
     path = PriorSVC(norm="l1", kernel=RBF(0.5)).fit_path(X, y, {"C": values})
     assert made == [60]

@@ -25,7 +25,7 @@ from priorsvm import (
     UncertainSamples,
 )
 from priorsvm.errors import Infeasible
-from priorsvm.problem.diagnose import residuals
+from priorsvm.problem.residuals import residuals
 from priorsvm.schur.definitions import StructuredProblem
 from priorsvm.solve.routes.direct import Direct, columns_of, solver
 
@@ -76,12 +76,7 @@ def differences(assembled):
     theirs, columns = of_cvxpy(assembled)
     ours, variables = direct.stated.expanded(), assembled.problem.variables()
     assert len(theirs[1]) == len(ours[1])
-    kept = np.isin(
-        np.arange(len(direct.stated.q)), direct.stated.values[~direct.stated.explicit], invert=True
-    )
-    place = np.cumsum(kept) - 1  # without the products, which the whole problem has as they are
     lean = {**columns_of(direct.data, direct.chain, direct.inverse), **direct.columns}
-    lean = {id: place[own] for id, own in lean.items()}
     a = as_given(theirs, in_order(columns, len(theirs[1]), variables))
     b = as_given(ours, in_order(lean, len(ours[1]), variables))
     assert a[-1] == b[-1]
@@ -154,13 +149,13 @@ def test_the_answer_is_where_cvxpy_would_leave_it(machine, prior):
     assert whole.solver_stats.solver_name == "SCHUR"
     found = residuals(whole)
     assert found.worst < 1e-7, found
-    c, value = np.array(assembled.f.c.value), whole.value
+    c, value = np.array(assembled.tie.c.value), whole.value
     duals = [np.hstack([np.ravel(v.value) for v in k.dual_variables]) for k in whole.constraints]
     whole.solve(solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
     assert value == pytest.approx(whole.value, rel=1e-7, abs=1e-7)
     if "1-norm" not in machine:  # the optimum is unique
-        np.testing.assert_allclose(c, assembled.f.c.value, atol=1e-4 * (1 + np.abs(c).max()))
-        definitions = {k.id for k in assembled.f.definitions.values()}
+        np.testing.assert_allclose(c, assembled.tie.c.value, atol=1e-4 * (1 + np.abs(c).max()))
+        definitions = {k.id for k in assembled.tie.definitions.values()}
         for constraint, before in zip(whole.constraints, duals, strict=True):
             if constraint.id in definitions and prior not in ("box", "hard oddness"):
                 after = np.hstack([np.ravel(v.value) for v in constraint.dual_variables])
@@ -183,15 +178,12 @@ LINEAR = [{}, {"norm": "l1"}, {"scale": "standard"}, {"loss": "squared_hinge"}]
 @pytest.mark.slow
 @pytest.mark.parametrize("machine", LINEAR, ids=str)
 @pytest.mark.parametrize("prior", PRODUCTS)
-def test_products_with_c_do_not_pass_through_cvxpy(prior, machine, monkeypatch):
-    """The whole problem has no variables for them; an answer from all of it is the same."""
+def test_slopes_of_a_linear_f_do_not_pass_through_cvxpy(prior, machine, monkeypatch):
     assembled = compiled_with("linear", PRODUCTS[prior], **machine)
-    products = assembled.f._products.values()
-    assert len(products) == 1 + (prior == "both")
-    assert not {id(p) for p, *_ in products} & {id(e) for k in assembled.lean.constraints for e in tree(k)}
     assert max(differences(assembled)) < 1e-12
     Direct.of(assembled).solve(tol=1e-10)
-    found, value = residuals(assembled.problem, assembled.jacobians(), assembled.f), assembled.problem.value
+    found = residuals(assembled.problem, assembled.jacobians())
+    value = assembled.problem.value
     assert found.worst < 1e-7
     for ours, theirs in zip(vars(found).values(), vars(residuals(assembled.problem)).values(), strict=True):
         assert ours == pytest.approx(theirs, abs=1e-12)
@@ -199,20 +191,6 @@ def test_products_with_c_do_not_pass_through_cvxpy(prior, machine, monkeypatch):
     Direct.of(assembled).solve(tol=1e-10)
     assert assembled.problem.value == pytest.approx(value, rel=1e-8)
     assert residuals(assembled.problem).worst < 1e-7
-
-
-def tree(part):
-    """An expression or a constraint and all that it is made of."""
-    return [part, *(below for argument in part.args for below in tree(argument))]
-
-
-def test_a_changed_product_would_be_seen():
-    assembled = compiled_with("linear", ellipsoids())
-    [(key, (product, g, matrix))] = assembled.f._products.items()
-    assembled.f._products[key] = product, g, matrix * 1.001
-    assert max(differences(assembled)) > 1e-5
-    Direct.of(assembled).solve(tol=1e-10)
-    assert residuals(assembled.problem).worst > 1e-5
 
 
 @pytest.mark.slow
@@ -223,7 +201,7 @@ def test_the_cone_behind_the_norm_of_f():
         box = Box({0: (0.6, 0.8), 1: (-0.4, -0.2)}, 1, method="guaranteed")
         models = [PriorSVC(box, kernel=RBF(gamma), solver=s).fit(X, y) for s in ("SCHUR", "CLARABEL")]
         [ours, theirs] = [m._machines[0].problem for m in models]
-        assert "length" in ours.f.definitions
+        assert "length" in ours.tie.definitions
         assert max(differences(ours)) < 1e-12
         assert ours.problem.value == pytest.approx(theirs.problem.value, rel=1e-6)
         assert residuals(ours.problem).worst < 1e-6

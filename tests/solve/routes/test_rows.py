@@ -173,7 +173,8 @@ def test_a_fitted_model_does_not_keep_the_kernel_matrix():
     X, y = two_classes()
     model = PriorSVC(OddnessHint(), kernel=RBF(0.4), solver="ROWS")
     fitted = [model.fit(X, y), *model.fit_path(X, y, {"C": [1.0, 2.0]})]
-    assert [m._machines[0].held for m in fitted] == [None] * 3
+    kept = [m._machines[0].compiled for m in fitted]
+    assert all(compiled is None or compiled.memo == {} for compiled in kept)
 
 
 def test_several_classes():
@@ -229,11 +230,6 @@ def test_hard_rows_that_contradict_each_other_are_not_called_solved():
 class Opposed(Knowledge):
     """f(point) >= 1 and f(point) <= -1, and nobody sees it before a solver does."""
 
-    requires = frozenset({"evaluate"})
-
-    def centres(self, sample, state):
-        return sample.X[:1]
-
     def build(self, f, context):
         value = f(context.sample.X[:1])
         return Terms(constraints={"up": value >= 1, "down": value <= -1})
@@ -263,8 +259,8 @@ def test_random_compositions_are_solved_refused_or_given_up(seeds):
         if rows.obstacle(task.spec, members, sample) is not None:
             continue
         try:
-            held = rows.Held(task.spec, members, states, sample)
-            found = held.solve()
+            compiled = Compiled(task.spec, members, states, sample)
+            found = rows.solve(compiled)
         except (SolverUnsuited, SolverFailed):
             continue
         if found.outcome.residuals.worst > 1e-6:
@@ -273,7 +269,7 @@ def test_random_compositions_are_solved_refused_or_given_up(seeds):
         problem.solve(solver="CLARABEL")
         assert problem.status == "optimal", seed
         assert found.value == pytest.approx(problem.value, rel=1e-6, abs=1e-6), seed
-        at_rows = found.f.value(sample.X[held.active])
+        at_rows = found.f.value(sample.X[compiled.active])
         np.testing.assert_allclose(at_rows, found.values, atol=1e-6 * (1 + np.abs(at_rows).max()))
         solved += 1
     assert solved >= len(seeds) / 10
@@ -337,9 +333,6 @@ class Odd(Knowledge):
         self.kind = kind
         self.mu = 1.0
 
-    def centres(self, sample, state):
-        return sample.X
-
     def build(self, f, context):
         import cvxpy as cp
 
@@ -364,11 +357,11 @@ REFUSALS = [
     ({"norm": "l1"}, OddnessHint(), "it has the 2-norm only, not norm='l1'"),
     ({"n_centres": 5, "kernel": RBF()}, OddnessHint(), "it takes no n_centres"),
     ({}, UncertainSamples(0.01 * np.eye(3)), "block 'uncertain_samples' shares the slack of the rows"),
-    ({}, Box({0: (0, 1)}, 1), "block 'box': it asks more of f than values and slopes"),
+    ({}, Box({0: (0, 1)}, 1), "block 'box' uses more of f than values and slopes"),
     (
         {"kernel": RBF()},
         Monotone({0: 1}, method="points", points=10),
-        "f is asked for what it does not expand over",
+        "f is evaluated at slopes that it does not expand over",
     ),
     ({"kernel": RBF()}, Odd("two slacks"), "'.*' of block 'odd' is not the only slack of its row"),
     ({"kernel": RBF()}, Odd("bound above"), "'u' of block 'odd' has conditions of its own"),
@@ -408,12 +401,12 @@ def test_a_path_assembles_once_and_equals_its_fits(monkeypatch):
     X, y = two_classes(rows.ROWS)
     made = []
 
-    class Counting(rows.Held):
+    class Counting(rows.RowsProblem):
         def __init__(self, *arguments):
             made.append(self)
             super().__init__(*arguments)
 
-    monkeypatch.setattr(rows, "Held", Counting)
+    monkeypatch.setattr(rows, "RowsProblem", Counting)
     base = PriorSVC(PRIORS["all"], kernel=RBF(0.4))
     values = {"monotonicity_hint__mu": [0.0, 10.0], "C": [0.01, 100.0]}
     with warnings.catch_warnings():

@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from priorsvm.problem.diagnose import Residuals, residuals
+from priorsvm.problem.residuals import Residuals, residuals
 
 
 def bounded():

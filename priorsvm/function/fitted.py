@@ -1,0 +1,180 @@
+"""The solved decision function: arrays, evaluated at points in the units of X."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from .._utils.arrays import Array, as_points
+from .atoms import Atoms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..kernels.base import Kernel
+    from .scale import Scale
+
+
+class Fitted(ABC):
+    """The solved decision function."""
+
+    bias: float
+    linear: ClassVar[bool]
+
+    @abstractmethod
+    def value(self, Z: Any) -> Array:
+        """Return the values of f at the rows of Z."""
+
+    @abstractmethod
+    def slope(self, Z: Any, V: Any) -> Array:
+        r"""Return the slopes :math:`\nabla f(z_i)^\top v_i`, one for each row."""
+
+    @abstractmethod
+    def curve(self, Z: Any, U: Any, V: Any) -> Array:
+        r"""Return the second derivatives :math:`u_i^\top \nabla^2 f(z_i)\, v_i`, one for each row."""
+
+    @abstractmethod
+    def norm(self, kind: str) -> float:
+        r"""Return :math:`\|g\|_H` for ``"l2"``, :math:`\|c\|_1` for ``"l1"``, in the units of the model."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLinear(Fitted):
+    """The linear function ``X @ coef + bias``."""
+
+    linear: ClassVar[bool] = True
+
+    bias: float
+    coef: Array
+    scale: Scale | None = None
+
+    def value(self, Z: Any) -> Array:
+        return np.asarray(as_points(Z) @ self.coef + self.bias)
+
+    def slope(self, Z: Any, V: Any) -> Array:
+        return np.asarray(V, float) @ self.coef
+
+    def curve(self, Z: Any, U: Any, V: Any) -> Array:
+        return np.zeros(len(Z))
+
+    def norm(self, kind: str) -> float:
+        inner = self.coef if self.scale is None else self.coef * self.scale.width
+        return float(np.linalg.norm(inner, 1 if kind == "l1" else 2))
+
+
+@dataclass(frozen=True, eq=False)
+class Slopes:
+    """The part of a fitted f that expands over derivatives of the kernel, in the units of X."""
+
+    points: Array
+    directions: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, atoms: Atoms, weights: Array) -> Slopes | None:
+        """Return the slopes among the atoms with their weights; None if there are none."""
+        return None if atoms.directions is None else cls(atoms.points, atoms.directions, weights)
+
+    def atoms(self, scale: Scale | None) -> Atoms:
+        """Return the slopes as atoms in the units of the model."""
+        return Atoms(self.points, self.directions).scaled(scale)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedKernel(Fitted):
+    """The expansion ``k(X, centres) @ weights + bias``, plus the same over slopes of the kernel."""
+
+    linear: ClassVar[bool] = False
+
+    bias: float
+    kernel: Kernel
+    centres: Array
+    weights: Array
+    scale: Scale | None = None
+    slopes: Slopes | None = None
+
+    def value(self, Z: Any) -> Array:
+        return self._unbiased(self._to_inner(Z)) + self.bias
+
+    def _unbiased(self, Z: Array) -> Array:
+        return self._in_blocks(self.kernel, Z) + self._of_slopes(Atoms(Z))
+
+    def slope(self, Z: Any, V: Any) -> Array:
+        Z = self._to_inner(Z)
+        V = self._directions(V)
+        return self._in_blocks(self.kernel.slope, Z, V) + self._of_slopes(Atoms(Z, V))
+
+    def curve(self, Z: Any, U: Any, V: Any) -> Array:
+        Z = self._to_inner(Z)
+        U = self._directions(U)
+        V = self._directions(V)
+        curve = self._in_blocks(self.kernel.curve, Z, U, V)
+        if self.slopes is None or len(Z) == 0:
+            return curve
+        # Kernels have no third derivatives: central differences of the slopes, which are exact.
+        size = np.linalg.norm(U, axis=1, keepdims=True)
+        h = 1e-5 * (1.0 + np.linalg.norm(Z, axis=1, keepdims=True)) / np.where(size > 0, size, 1.0)
+        ahead, behind = (self._of_slopes(Atoms(Z + step * U, V)) for step in (h, -h))
+        return curve + (ahead - behind) / (2 * h[:, 0])
+
+    def _of_slopes(self, atoms: Atoms) -> Array:
+        """Return the contribution of the slopes to values or slopes of f, by blocks of rows."""
+        if self.slopes is None:
+            return np.zeros(len(atoms))
+        inner = self.slopes.atoms(self.scale)
+        step = max(1, 2**22 // max(1, len(inner)))
+        starts = range(0, len(atoms), step)
+        parts = [atoms[i : i + step].products(self.kernel, inner) @ self.slopes.weights for i in starts]
+        return np.concatenate([np.empty(0), *parts])
+
+    def _in_blocks(self, matrix: Callable[..., Array], *rows: Array) -> Array:
+        """Return ``matrix(*rows, centres) @ weights``, by blocks of rows."""
+        # Blocks of rows keep the kernel matrix in pieces of the size of the cache. The blocks are larger for
+        # kernels that process all centres again for each block.
+        step = max(1, 2 ** (26 if self.kernel.whole else 22) // max(1, len(self.weights)))
+        starts = range(0, len(rows[0]), step)
+        parts = [matrix(*(r[i : i + step] for r in rows), self._inner) @ self.weights for i in starts]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    @cached_property
+    def length(self) -> float:
+        r"""The norm :math:`\|g\|_H`, rounded up.
+
+        Rounding errors of :math:`w^\top K w` are at most :math:`|w_i| |w_j| \max_i K_{ii}` for each term.
+        They are added, as large weights can cancel.
+        """
+        parts = [(self.weights, Atoms(self._inner))]
+        if self.slopes is not None:
+            parts.append((self.slopes.weights, self.slopes.atoms(self.scale)))
+        sizes = [np.abs(w).sum() * math.sqrt(a.diag(self.kernel).max()) for w, a in parts if len(w)]
+        return math.sqrt(self._squared + 1e-13 * float(sum(sizes)) ** 2)
+
+    def norm(self, kind: str) -> float:
+        if kind == "l1":
+            return float(np.abs(self.weights).sum())
+        return math.sqrt(self._squared)
+
+    @cached_property
+    def _squared(self) -> float:
+        """The squared norm of g: values at the centres and slopes, times their weights."""
+        squared = float(self.weights @ self._unbiased(self._inner))
+        if self.slopes is not None:
+            squared += float(self.slopes.weights @ self.slope(self.slopes.points, self.slopes.directions))
+        return max(squared, 0.0)
+
+    def _to_inner(self, Z: Any) -> Array:
+        Z = np.asarray(Z, float)
+        return Z if self.scale is None else self.scale.points(Z)
+
+    def _directions(self, V: Any) -> Array:
+        V = np.asarray(V, float)
+        return V if self.scale is None else self.scale.directions(V)
+
+    @cached_property
+    def _inner(self) -> Array:
+        return self._to_inner(self.centres)

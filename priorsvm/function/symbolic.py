@@ -1,0 +1,314 @@
+r"""The decision function f while the problem is built.
+
+Blocks evaluate ``f(Z)`` and ``f.slope(Z, V)``. Both are plain cvxpy variables, and f records what each of
+them stands for. A :class:`.tie.Tie` connects the variables to coefficients once all blocks have built.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from .._utils.arrays import Array, as_keys, as_points
+from ..errors import InvalidInput, MissingCapability
+from .atoms import Atoms
+from .factor import require_norm
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+    from ..kernels.base import Kernel
+    from ..spec import Spec
+    from .scale import Scale
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """A variable of the problem, and what its entries are.
+
+    Attributes
+    ----------
+    variable : cvxpy.Variable
+    atoms : Atoms
+        The entries are the inner products of f with these, in the units of X.
+    biased : bool
+        Whether the bias is added: True for values of f, False for slopes.
+    spans : bool
+        Whether f expands over the atoms.
+    """
+
+    variable: cp.Variable
+    atoms: Atoms
+    biased: bool
+    spans: bool
+
+
+class Coefficients:
+    r"""The coefficient vector c of f, and its norm in the objective.
+
+    With the 1-norm c is the difference of two nonnegative halves, which HiGHS solves twice as fast as bounds
+    on :math:`|c|`.
+    """
+
+    def __init__(self, size: int, norm: str):
+        import cvxpy as cp
+
+        self.size = size
+        self.norm = norm
+        self.halves: list[cp.Variable]
+        self.c: cp.Expression
+        if norm == "l1":
+            self.halves = [cp.Variable(size, nonneg=True, name=name) for name in ("c_up", "c_down")]
+            self.c = self.halves[0] - self.halves[1]
+        else:
+            self.c = cp.Variable(size, name="c")
+            self.halves = [self.c]
+
+    def regulariser(self, energy: Array | None) -> cp.Expression:
+        r"""Return :math:`\frac12 c^\top E c`, with E the identity if None, or :math:`\|c\|_1`."""
+        import cvxpy as cp
+
+        if self.norm == "l1":
+            return cp.sum(self.halves[0]) + cp.sum(self.halves[1])
+        if energy is None:
+            return 0.5 * cp.sum_squares(self.c)
+        return 0.5 * cp.quad_form(self.c, energy, assume_PSD=True)
+
+    def regulariser_slope(self, energy: Array | None) -> dict[cp.Variable, Any]:
+        """Return the gradient of the regulariser, variable by variable, as maps from a dual variable."""
+        if self.norm == "l1":
+            ones = np.ones(self.size)
+            return {half: lambda m: ones for half in self.halves}
+        c = np.asarray(self.c.value)
+        slope = c if energy is None else energy @ c
+        return {self.halves[0]: lambda m: slope}
+
+    def adjoint(self, matrix: Any, sign: float) -> dict[cp.Variable, Any]:
+        """Return the transpose of ``sign * matrix @ c``, for each variable that c consists of."""
+        signs = (sign, -sign)
+        return {half: partial(_transposed, matrix, s) for half, s in zip(self.halves, signs, strict=False)}
+
+
+class Decision:
+    r"""The decision function :math:`f(x) = \varphi(x)^\top c + b` while the problem is built.
+
+    Every point is evaluated once: two blocks that evaluate f at the same rows share a variable.
+
+    Attributes
+    ----------
+    spec : Spec
+        The model: its kernel, norm and scaling.
+    n_features : int
+        The number of columns of X.
+    b : cvxpy.Variable
+        The bias, in the units of the model.
+    evaluations : list of Evaluation
+        What was evaluated, in order.
+    used : set of str
+        What was used besides values: of ``"slope"``, ``"coef"``, ``"kernel"``, ``"length"``.
+    """
+
+    def __init__(self, spec: Spec, n_features: int):
+        import cvxpy as cp
+
+        self.spec = spec
+        self.n_features = n_features
+        self.coefficients = Coefficients(n_features, spec.norm) if spec.linear else None
+        self.b = cp.Variable(name="b")
+        self.evaluations: list[Evaluation] = []
+        self.used: set[str] = set()
+        self._spanned: list[Atoms] = []  # what a kernel model expands over, in order
+        self._values = _Lookup()
+        self._slopes = _Lookup()
+
+    @property
+    def linear(self) -> bool:
+        """Whether f is linear in x."""
+        return self.spec.linear
+
+    @property
+    def norm(self) -> str:
+        """The norm of f in the objective, ``"l2"`` or ``"l1"``."""
+        return self.spec.norm
+
+    @property
+    def scale(self) -> Scale | None:
+        """The scaling inside f."""
+        return self.spec.scale
+
+    def __call__(self, Z: Any) -> cp.Expression:
+        """Return the values of f at the rows of Z."""
+        Z = self._points("f(Z)", Z)
+
+        def evaluation(new: Array) -> Evaluation:
+            atoms = Atoms(Z[new])
+            self._spanned.append(atoms)
+            return Evaluation(_variable(self, new), atoms, True, True)
+
+        return self._shared(self._values, Z, evaluation)
+
+    def slope(self, Z: Any, V: Any, spans: bool = True) -> cp.Expression:
+        r"""Return the slopes :math:`\nabla f(z_i)^\top v_i`, one for each row.
+
+        With ``spans`` a kernel model expands over the slopes too, and is exact. This requires a kernel with
+        second mixed derivatives. Without it f is the best one in the span of the points.
+        """
+        Z = self._points("f.slope(Z, V)", Z)
+        V = self._points("f.slope(Z, V)", V)
+        self.used.add("slope")
+        kernel = self.spec.kernel
+        if kernel is None:
+            # The slope of a linear f is the same at every point.
+            key = V
+        else:
+            key = np.hstack([Z, V])
+            self._require_slopes(kernel, spans)
+            if spans and len(Z):
+                self._spanned.append(Atoms(Z, V))
+        return self._shared(
+            self._slopes,
+            key,
+            lambda new: Evaluation(_variable(self, new), Atoms(Z[new], V[new]), False, spans),
+        )
+
+    def span(self, Z: Any) -> None:
+        """Let f expand over these points too, besides the points it is evaluated at."""
+        self._spanned.append(Atoms(self._points("f.span(Z)", Z)))
+
+    @property
+    def c(self) -> cp.Expression:
+        """The weights in the units of the model; linear models only."""
+        self.used.add("coef")
+        if self.coefficients is None:
+            raise self._lacks("coef", "use kernel='linear'")
+        return self.coefficients.c
+
+    @property
+    def coef(self) -> cp.Expression:
+        """The weights in the units of X; linear models only."""
+        scale = self.scale
+        return self.c if scale is None else self.c / scale.width
+
+    @property
+    def bias(self) -> cp.Expression:
+        """The bias in the units of X; linear models only."""
+        c = self.c
+        scale = self.scale
+        return self.b if scale is None else self.b - (scale.shift / scale.width) @ c
+
+    def kernel(self, A: Any, B: Any) -> Array:
+        """Return the kernel matrix between points in the units of X; kernel models only."""
+        self.used.add("kernel")
+        kernel = self.spec.kernel
+        if kernel is None:
+            raise self._lacks("kernel", "use a kernel other than 'linear'")
+        scale = self.scale
+        if scale is None:
+            return kernel(np.asarray(A, float), np.asarray(B, float))
+        return kernel(scale.points(np.asarray(A, float)), scale.points(np.asarray(B, float)))
+
+    @cached_property
+    def length(self) -> cp.Variable:
+        r"""A variable that is at least :math:`\|g\|_H`, in the units of the model."""
+        import cvxpy as cp
+
+        self.used.add("length")
+        if self.spec.kernel is not None and self.norm == "l1":
+            require_norm(self.spec.kernel)
+        return cp.Variable(name="length")
+
+    @property
+    def has_length(self) -> bool:
+        """Whether :attr:`length` is part of the problem."""
+        return "length" in vars(self)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of values and slopes in the problem."""
+        return sum(evaluation.variable.size for evaluation in self.evaluations)
+
+    def expansion(self) -> tuple[Array, Array, Array]:
+        """Return what f expands over: points, and points with directions."""
+        values = [atoms.points for atoms in self._spanned if atoms.directions is None]
+        points = np.vstack([np.empty((0, self.n_features)), *values])
+        points = points[np.sort(np.unique(points, axis=0, return_index=True)[1])]
+        pairs = [np.hstack([a.points, a.directions]) for a in self._spanned if a.directions is not None]
+        slopes = np.vstack([np.empty((0, 2 * self.n_features)), *pairs])
+        slopes = slopes[np.sort(np.unique(slopes, axis=0, return_index=True)[1])]
+        return points, slopes[:, : self.n_features], slopes[:, self.n_features :]
+
+    def _require_slopes(self, kernel: Kernel, spans: bool) -> None:
+        if not kernel.has_slope:
+            raise self._lacks(
+                "slope", "use a linear model or a kernel with derivatives, such as RBF or Polynomial"
+            )
+        if spans and self.norm == "l2":
+            kernel._require("slope_slope")
+
+    def _lacks(self, what: str, way_out: str) -> MissingCapability:
+        kind = "a linear model" if self.linear else f"a model with {self.spec.kernel!r}"
+        return MissingCapability(f"it requires f.{what}, which {kind} does not have: {way_out}.")
+
+    def _points(self, what: str, Z: Any) -> Any:
+        points = as_points(Z)
+        if points.ndim != 2 or points.shape[1] != self.n_features:
+            raise InvalidInput(
+                f"{what} takes points of shape (n, {self.n_features}), got shape {points.shape}."
+            )
+        if not np.isfinite(points.data if issparse(points) else points).all():
+            raise InvalidInput(f"{what} got NaN or infinity.")
+        return points
+
+    def _shared(self, lookup: _Lookup, key: Any, evaluate: Any) -> cp.Expression:
+        """Return the variables of rows, and make one variable for the rows that have none yet."""
+        import cvxpy as cp
+
+        if key.shape[0] == 0:
+            return cp.Constant(np.empty(0))
+        positions, new = lookup.positions(key)
+        if len(new):
+            evaluation = evaluate(new)
+            self.evaluations.append(evaluation)
+            lookup.variables.append(evaluation.variable)
+        if len(new) == key.shape[0]:
+            return lookup.variables[-1]
+        return cp.hstack(lookup.variables)[positions]
+
+
+class _Lookup:
+    """The rows that have a variable already."""
+
+    def __init__(self) -> None:
+        self.seen: dict[bytes, int] = {}
+        self.variables: list[cp.Variable] = []
+
+    def positions(self, rows: Any) -> tuple[Array, Array]:
+        """Return the position of each row among all rows so far, and which of ``rows`` are new."""
+        keys = as_keys(rows)
+        if not self.seen:  # the usual case: the first rows are all different
+            seen = dict(zip(keys, range(len(keys)), strict=True))
+            if len(seen) == len(keys):
+                self.seen = seen
+                return np.arange(len(keys)), np.arange(len(keys))
+        before = len(self.seen)
+        new: list[int] = []
+        positions = np.empty(len(keys), int)
+        for i, key in enumerate(keys):
+            positions[i] = self.seen.setdefault(key, len(self.seen))
+            if positions[i] == before + len(new):
+                new.append(i)
+        return positions, np.array(new, int)
+
+
+def _variable(f: Decision, new: Array) -> cp.Variable:
+    import cvxpy as cp
+
+    return cp.Variable(len(new), name=f"f{len(f.evaluations)}")
+
+
+def _transposed(matrix: Any, sign: float, dual: Array) -> Array:
+    return sign * (matrix.T @ dual)

@@ -1,0 +1,236 @@
+"""Write one saved model for each kind of state that a file can contain.
+
+Run ``python tests/io/make_saved.py FOLDER``. FOLDER receives ``<case>.skops.xz`` for each case and
+``values.json`` with rows and the values of the decision function at these rows. ``priorsvm.save`` does not
+compress. The compression by xz keeps the repository small and is undone before ``priorsvm.load``.
+
+A folder ``saved*`` next to this script is read by ``test_old_files.py``. Files of a later format belong in a
+new folder, such as ``saved_format_2``. Do not replace files of an earlier format.
+"""
+
+import json
+import lzma
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import priorsvm
+from priorsvm import (
+    RBF,
+    Box,
+    ClassCosts,
+    HaarIntegration,
+    InvarianceHint,
+    InvariantLoss,
+    Jitter,
+    MissingValues,
+    Monotone,
+    OddnessHint,
+    PriorSVC,
+    Reflection,
+    Rotation,
+    RowPermutations,
+    Rule,
+    SampleCosts,
+    Shift,
+    TangentDistance,
+    TangentPenalty,
+    Trajectories,
+    Transductive,
+    Translation,
+    UncertainSamples,
+    VirtualSamples,
+    VirtualSupportVectors,
+)
+
+
+def plane(n=24):
+    """Return rows in two columns, and their classes."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(n, 2)), 2)
+    y = np.where(X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.4 * rng.normal(size=n) > 0.4, "ill", "well")
+    return X, y
+
+
+def three():
+    """Return rows of three classes in two columns."""
+    rng = np.random.default_rng(1)
+    y = np.repeat(["a", "b", "c"], 8)
+    middle = np.repeat([[0.0, 0.0], [1.5, 0.5], [0.5, 1.5]], 8, axis=0)
+    return np.round(middle + 0.6 * rng.normal(size=(24, 2)), 2), y
+
+
+def images(n=16):
+    """Return images of four by four pixels: vertical bars and horizontal bars."""
+    rng = np.random.default_rng(2)
+    y = np.arange(n) % 2
+    X = 0.3 * rng.random((n, 4, 4))
+    for i in range(n):
+        bar = rng.integers(1, 3)
+        if y[i]:
+            X[i, :, bar] += 0.8
+        else:
+            X[i, bar, :] += 0.8
+    return np.round(X.reshape(n, 16), 2), y
+
+
+def gaps():
+    """Return rows of the plane with missing entries."""
+    X, y = plane()
+    X = np.column_stack([X, np.round(X[:, 0] - 0.5 * X[:, 1], 1)])
+    X[np.random.default_rng(3).random(X.shape) < 0.15] = np.nan
+    return X, y
+
+
+def matrices():
+    """Return matrices of three rows and two columns, flattened, with rows in random order."""
+    rng = np.random.default_rng(4)
+    middle = rng.normal(size=(3, 2))
+    change = rng.normal(size=(3, 2))
+    y = np.arange(20) % 2
+    Z = 2 * middle + np.where(y, 0.5, -0.5)[:, None, None] * change + 0.3 * rng.normal(size=(20, 3, 2))
+    mixed = np.array([rng.permutation(z) for z in Z])
+    return np.round(mixed.reshape(20, 6), 2), y
+
+
+def sparse():
+    """Return sparse rows of eight columns."""
+    rng = np.random.default_rng(5)
+    X = np.round(rng.normal(size=(30, 8)) * (rng.random((30, 8)) < 0.3), 2)
+    y = (X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=30) > 0).astype(int)
+    return csr_array(X), y
+
+
+RULE = "x0 between -1.5 and -0.5 and x1 between -0.5 and 0.5"
+TURN = Rotation((4, 4), degrees=20)
+MOVE = Translation((4, 4))
+STEP = Shift([0.1, 0.0])
+
+CASES = {
+    "linear_rule": (lambda: PriorSVC(Rule(RULE, "well") + ClassCosts({"ill": 2})), plane),
+    "rbf_rule_cuts": (
+        lambda: PriorSVC(Rule(RULE, "well", mu=5.0, method="cuts"), kernel=RBF(0.5), C=2),
+        plane,
+    ),
+    "rbf_box_guaranteed": (
+        lambda: PriorSVC(
+            Box({0: (-1.0, -0.8), 1: (-0.2, 0.2)}, "well", method="guaranteed"), kernel=RBF(0.2)
+        ),
+        plane,
+    ),
+    "rbf_monotone": (lambda: PriorSVC(Monotone({0: -1}, mu=5.0), kernel=RBF(0.3)), plane),
+    "rbf_tangent_penalty": (lambda: PriorSVC(TangentPenalty(STEP, gamma=2.0), kernel=RBF(0.5)), plane),
+    "trajectories": (lambda: PriorSVC(Trajectories(TURN), C=5), images),
+    "uncertain_samples": (lambda: PriorSVC(UncertainSamples([0.2, 0.1]), kernel=RBF(0.5)), plane),
+    "missing_values": (lambda: PriorSVC(MissingValues()), gaps),
+    "invariant_loss_columns": (lambda: PriorSVC(InvariantLoss(MOVE), kernel=RBF(0.3), C=5), images),
+    "joint": (lambda: PriorSVC(multi_class="joint", kernel=RBF(0.5)), three),
+    "three_classes": (
+        lambda: PriorSVC(Rule("x0 >= 1.5 and x1 <= 0.5", "b") + ClassCosts("balanced")),
+        three,
+    ),
+    "scale_standard": (
+        lambda: PriorSVC(OddnessHint(mu=2.0) + InvarianceHint(STEP), scale="standard", kernel=RBF(0.5)),
+        plane,
+    ),
+    "nystroem": (
+        lambda: PriorSVC(InvarianceHint(STEP), kernel=RBF(0.5), n_centres=6, random_state=0),
+        plane,
+    ),
+    "norm_l1": (lambda: PriorSVC(kernel=RBF(0.5), norm="l1", C=3), plane),
+    "pipeline": (
+        lambda: make_pipeline(StandardScaler(), PriorSVC(ClassCosts("balanced"), kernel="rbf")),
+        plane,
+    ),
+    "haar_integration": (
+        lambda: PriorSVC(kernel=HaarIntegration(RBF(0.4), Reflection(axis=1, shape=(4, 4)))),
+        images,
+    ),
+    "tangent_distance_clip": (lambda: PriorSVC(kernel=TangentDistance(0.3, TURN, psd="clip")), images),
+    "jitter_l1": (lambda: PriorSVC(kernel=Jitter(RBF(0.4), MOVE), norm="l1"), images),
+    "row_permutations": (lambda: PriorSVC(RowPermutations((3, 2), rho=10.0), C=0.5), matrices),
+    "sparse": (lambda: PriorSVC(ClassCosts({1: 2})), sparse),
+    "virtual_support_vectors": (lambda: PriorSVC(VirtualSupportVectors(STEP), kernel=RBF(0.5)), plane),
+    "transductive": (
+        lambda: PriorSVC(
+            Transductive([[0.1, 0.2], [1.0, 0.1], [-0.6, 0.4], [0.9, -0.2]], n_positive={"ill": 2})
+            + VirtualSamples(STEP),
+            kernel=RBF(0.5),
+        ),
+        plane,
+    ),
+    "margins": (lambda: PriorSVC(SampleCosts(margins=np.linspace(0.5, 1.5, 24)), kernel=RBF(0.5)), plane),
+    "unfitted_prior": (
+        lambda: (
+            ClassCosts({"ill": 2.0})
+            + 0.5 * Rule(RULE, "well", hard=True).named("expert")
+            + Monotone({0: 1}, label="ill")
+            + InvariantLoss(MOVE)
+        ),
+        None,
+    ),
+}
+
+
+def new_rows(X):
+    """Return rows that are not training rows."""
+    if isinstance(X, csr_array):
+        X = X.toarray()
+    rng = np.random.default_rng(6)
+    return np.round(X[:5] + 0.1 * rng.normal(size=X[:5].shape), 2)
+
+
+def record(model, X):
+    """Return rows, values of the decision function, and facts about a fitted model."""
+    rows = new_rows(X)
+    values = model.decision_function(csr_array(rows) if isinstance(X, csr_array) else rows)
+    last = model[-1] if hasattr(model, "steps") else model
+    verified = last.verify()
+    return {
+        "rows": [[None if np.isnan(value) else value for value in row] for row in rows.tolist()],
+        "values": values.tolist(),
+        "sparse": isinstance(X, csr_array),
+        "solver": last.solver_,
+        "objective": last.objective_,
+        "verify": {name: verified[name].holds for name in verified},
+    }
+
+
+def write(model, path):
+    """Save a model, compress the file, and return the number of bytes."""
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder, "model.skops")
+        priorsvm.save(model, plain)
+        packed = lzma.compress(plain.read_bytes(), preset=9)
+    path.write_bytes(packed)
+    return len(packed)
+
+
+def main(folder):
+    """Fit every case, save each model, and record values of each decision function."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    recorded = {}
+    for name, (make, data) in CASES.items():
+        model = make()
+        if data is None:
+            recorded[name] = {"names": model.names}
+        else:
+            X, y = data()
+            model.fit(X, y)
+            recorded[name] = record(model, X)
+        size = write(model, folder / f"{name}.skops.xz")
+        print(f"{size:7d} bytes  {name}")
+    lines = [f"{json.dumps(name)}: {json.dumps(entry, allow_nan=False)}" for name, entry in recorded.items()]
+    (folder / "values.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python tests/io/make_saved.py FOLDER")
+    main(sys.argv[1])
