@@ -249,7 +249,7 @@ class _Substituted:
 
     def __init__(self, p: StructuredProblem, reduced: presolve.Reduced, order: Indices):
         n = len(reduced.kept)
-        place = np.full(len(p.q), -1)  # of each variable among those that presolve kept
+        place = np.full(len(p.q), -1)  # of each variable among the kept ones
         place[reduced.kept] = np.arange(n)
         defined = np.zeros(n, bool)
         defined[place[p.values]] = True
@@ -285,7 +285,7 @@ class _Substituted:
         return sparse.csr_array(T)
 
     def recover(self, u: Array) -> Array:
-        """Return the variables with g from those without."""
+        """Return all kept variables from the variables u."""
         x: Array = self.T @ u
         x[self.S] += self.Phi @ u[self.c]
         return x

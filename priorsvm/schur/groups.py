@@ -49,7 +49,7 @@ class GroupStack:
     cones : for each cone of a group its batch, and its index in the batch for all g groups.
     rows : (k, g) rows of each group, cone after cone.
     private : (p, g) columns, counted among the private ones.
-    active : indices of those of the k rows that have shared variables.
+    active : indices of the rows that have shared variables, among the k rows.
     dense : whether these rows are stored dense.
     own : (k, p, g) coefficients of the private variables.
     """

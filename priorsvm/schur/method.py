@@ -106,7 +106,7 @@ def minimise(
     q, b : arrays
         Linear costs and right-hand side.
     cones : Cones
-        The cones. Those without a variable are checked and dropped.
+        The cones. A cone without variables is checked and dropped.
     tol : float
         Largest relative residual and gap of an optimal solution.
     max_iter : int
@@ -306,7 +306,7 @@ class _Embedding:
     def _residuals(self, v: _Unscaled, qx: float, bz: float) -> tuple[float, float, float]:
         """Return the relative primal residual, dual residual and gap of the point divided by tau.
 
-        They are relative to the numbers that cancel, or to the data where those numbers are smaller than 1.
+        Residuals are relative to the numbers that cancel, or to the data where these numbers are below 1.
         """
         p = self.problem
         tau = self.tau

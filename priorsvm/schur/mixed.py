@@ -1,4 +1,4 @@
-r"""Sparse matrices with one dense block, such as the values of f at many points.
+r"""Sparse matrices with one dense block, for example the values of f at many points.
 
 .. math:: M = M_{\text{sparse}} + E_{\text{rows}}\, B\, E_{\text{columns}}^\top
 

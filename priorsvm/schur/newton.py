@@ -156,7 +156,7 @@ class _GroupFactor:
         return [piece for piece in self.pieces if isinstance(piece, WideCones)]
 
     def reflect(self) -> None:
-        """Triangulate the private columns for the present scalings."""
+        """Reduce the private columns to triangles, for the present scalings."""
         k, p, g = self.own.shape
         a = len(self.active)
         G = np.zeros((k + p, p + a, g))
@@ -511,7 +511,7 @@ def _largest(x: Array) -> float:
 
 
 def triangulate(G: Array, columns: int) -> None:
-    """Reflect many small matrices (k, c, g), in place, so that their first columns are upper triangular."""
+    """Make the first columns of many small matrices (k, c, g) upper triangular by reflections, in place."""
     for j in range(columns):
         v = G[j:, j].copy()
         v[0] += np.copysign(np.sqrt(np.einsum("kg,kg->g", v, v)), v[0])

@@ -20,7 +20,8 @@ from .cones import Array, Cones, Indices, SecondOrder
 from .groups import WIDE, as_slice, shared_columns
 from .mixed import MixedMatrix
 
-# With at most NARROW shared variables all rows are dense, otherwise rows with more than this share of them.
+# With at most NARROW shared variables all rows are dense, otherwise rows with more than the share
+# DENSE of the variables.
 NARROW = 64
 DENSE = 0.15
 
@@ -33,12 +34,12 @@ class Partition:
 
     Attributes
     ----------
-    columns : the variables in this order, the first r of them shared.
+    columns : order of the variables; the first r are shared.
     r : number of shared variables.
     group : group of each cone.
     active : whether each row has shared variables. Equal in all cones of a batch, except for single rows.
     is_dense : whether the rows of each group are dense.
-    dense_rows, sparse_rows : active rows that are dense, and those that are sparse.
+    dense_rows, sparse_rows : dense and sparse active rows.
     dense : (r, dense rows) array; columns of A are contiguous, for fast products.
     sparse : (sparse rows, r) sparse array.
     own : (rows, private variables) sparse array.
@@ -160,7 +161,7 @@ class Partition:
 
 
 def _equal_in_batches(active: Indices, cones: Cones) -> Indices:
-    """Return active rows such that all cones of a batch have the same ones, except for single rows.
+    """Return the active rows, extended until all cones of a batch are alike, except for single rows.
 
     In wide second-order cones all rows except the first are treated as one.
     """

@@ -32,7 +32,7 @@ from .cones import Array, Indices
 # A pivot is at least this share of the largest entry of its row, if other equations contain its variable.
 PIVOT = 0.3
 
-# Smallest such share for a variable that no other equation contains.
+# Smallest share of a variable that no other equation contains.
 DEFINITION = 0.01
 
 # A column with more entries than this is not a pivot.
@@ -44,7 +44,7 @@ LONG = 20
 # Rounds of substitutions before the null space is used.
 ROUNDS = 60
 
-# Numbers below this, relative to those they were computed from, are rounding errors.
+# A number below this is a rounding error, relative to the numbers from which it was computed.
 ROUNDING = 1e-11
 
 # Largest residual of an equation without variables, relative to its numbers.
@@ -74,7 +74,7 @@ class Reduced:
     basis : columns, N and x0 of the null space, or None.
     growth : bound of the growth of numbers where equations were solved by pivots.
     opposite : pairs of columns, the first of which was replaced by a difference.
-    kept : remaining variables, without those of the null space.
+    kept : remaining variables, without the columns of ``basis``.
     solved : equations, and the variables for which they were solved.
     """
 
@@ -140,7 +140,7 @@ def reduce(
     definitions_only: bool = False,
     kept: Indices | None = None,
 ) -> Reduced:
-    """Eliminate the equations E x = e.
+    """Remove the equations E x = e by elimination.
 
     Parameters
     ----------

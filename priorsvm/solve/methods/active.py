@@ -107,7 +107,7 @@ class LazyKernelMatrix:
 
 @dataclass(eq=False)
 class LinearKernelMatrix:
-    """Inner products of the rows of Z, dense or sparse, without the matrix of all of them."""
+    """Kernel matrix ZZ', with Z dense or sparse, of which only needed entries are computed."""
 
     Z: Any
 

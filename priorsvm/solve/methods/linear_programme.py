@@ -38,7 +38,7 @@ ENTERS = 0.8
 LEAVES = 0.6
 # A column stays if it changes some margin by this share of the largest change of any column.
 CONTRIBUTES = 1e-2
-# At least this share of the columns is used, and at least FEW of them: those with the largest |g|.
+# At least this share of the columns is used, and at least FEW columns; the largest |g| come first.
 AT_LEAST = 0.1
 FEW = 100
 # The relative gap below which a vertex is computed.
@@ -257,7 +257,7 @@ class _Iterate:
         return np.flatnonzero(chosen)
 
     def split(self, stacked: Array) -> list[Array]:
-        """Return the four parts of a vector such as ``x`` or ``z``."""
+        """Return the four parts of ``x``, ``z``, or a change of either."""
         k = len(self.columns)
         n = len(self.problem.y)
         return np.split(stacked, [k, 2 * k, 2 * k + n])
@@ -342,8 +342,8 @@ class _NewtonSystem:
               D^{-1} = \tfrac{u}{1 - g} + \tfrac{v}{1 + g} .
 
     Eliminating :math:`d\alpha` leaves :math:`H = B^\top W B + D`, one row for each column in use. Refinement
-    uses the residuals of both equations, because those of the eliminated system carry rounding errors of the
-    size of W.
+    uses the residuals of both equations, because residuals of the eliminated system carry rounding errors of
+    the size of W.
 
     Attributes
     ----------
