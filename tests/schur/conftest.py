@@ -18,10 +18,12 @@ def _interior_points(batch, rng):
 def _random_system(seed):
     """P, A and cones with shared and private variables, and equal rows of cones of all kinds."""
     rng = np.random.default_rng(seed)
-    orders, sides = [3] * int(rng.integers(0, 4)) + [5] * 2, [2] * int(rng.integers(0, 3))
+    orders = [3] * int(rng.integers(0, 4)) + [5] * 2
+    sides = [2] * int(rng.integers(0, 3))
     nonnegative = int(rng.integers(4, 20))
     rows = nonnegative + sum(orders) + sum(k * (k + 1) // 2 for k in sides)
-    shared, private = int(rng.integers(2, 6)), int(rng.integers(0, 8))
+    shared = int(rng.integers(2, 6))
+    private = int(rng.integers(0, 8))
     A = np.hstack([rng.normal(size=(rows, shared)), np.zeros((rows, private))])
     for j in range(private):
         A[rng.integers(rows, size=2), shared + j] = rng.normal(size=2)
@@ -34,7 +36,8 @@ def _random_system(seed):
 def _wide_system(seed, r):
     """Cones of 20 entries with a private first one, beside inequalities; sparse where r is large."""
     rng = np.random.default_rng(seed)
-    g, k = 4, 20
+    g = 4
+    k = 20
     cones, order = cones_from_dims(2 * g, [k] * g, [])
     rows = 2 * g + g * k
     shared = rng.normal(size=(rows, r))
@@ -56,11 +59,9 @@ def _programme(seed):
     nonnegative = cones.batches[0].n
     orders = [b.k for b in cones.batches if isinstance(b, SecondOrder) for _ in range(b.n)]
     sides = [b.side for b in cones.batches if isinstance(b, Semidefinite) for _ in range(b.n)]
-    x, s, z = (
-        rng.normal(size=len(P)),
-        cones.identity() * rng.uniform(0.5, 2),
-        cones.identity() * rng.uniform(0.5, 2),
-    )
+    x = rng.normal(size=len(P))
+    s = cones.identity() * rng.uniform(0.5, 2)
+    z = cones.identity() * rng.uniform(0.5, 2)
     order = cones_from_dims(nonnegative, orders, sides)[1]
     A, s, z = (part[np.argsort(order)] for part in (A, s, z))  # rows as CVXPY has them
     E = rng.normal(size=(2, len(P)))

@@ -18,7 +18,8 @@ def test_conditions_of_optimality_detect_changed_solutions(seed, programme):
     """Both solvers' answers meet them; none does whose x, z, or sign of a multiplier is changed."""
     data = programme(seed)
     dims = data[-1]
-    ours, theirs = solve(*data), campaign.by_clarabel(*data)
+    ours = solve(*data)
+    theirs = campaign.by_clarabel(*data)
     assert campaign.optimality(ours, *data) < 1e-7
     assert campaign.optimality(theirs, *data) < 1e-7
     rng = np.random.default_rng(seed)
@@ -43,7 +44,8 @@ def test_conditions_of_optimality_detect_changed_solutions(seed, programme):
 
 
 def test_changed_certificates_are_detected():
-    A, b = sparse.csc_array([[-1.0], [1.0]]), np.array([-1.0, 0.0])  # x ≥ 1 and x ≤ 0
+    A = sparse.csc_array([[-1.0], [1.0]])
+    b = np.array([-1.0, 0.0])  # x ≥ 1 and x ≤ 0
     dims = Dims(zero=0, nonneg=2, soc=[], psd=[])
     data = sparse.csc_array((1, 1)), np.ones(1), A, b, dims
     answer = solve(*data)

@@ -15,7 +15,8 @@ from priorsvm.schur.cones import Nonnegative, SecondOrder, Semidefinite
 def batch(request, interior_points):
     found = request.param
     rng = np.random.default_rng(0)
-    found.s, found.z = interior_points(found, rng), interior_points(found, rng)
+    found.s = interior_points(found, rng)
+    found.z = interior_points(found, rng)
     found.update_scaling(found.s, found.z)
     return found
 
@@ -43,8 +44,10 @@ def test_maps_are_transposed_and_inverse_to_each_other(batch):
 
 def test_the_scaling_of_a_second_order_cone_is_the_textbook_formula(interior_points):
     """W² = η²(2ww' − J) maps z to s, and is positive definite with W its square root."""
-    batch, rng = SecondOrder(0, 1, 6), np.random.default_rng(3)
-    s, z = interior_points(batch, rng), interior_points(batch, rng)
+    batch = SecondOrder(0, 1, 6)
+    rng = np.random.default_rng(3)
+    s = interior_points(batch, rng)
+    z = interior_points(batch, rng)
     batch.update_scaling(s, z)
     J = np.diag([1.0, *[-1.0] * 5])
     square = batch.eta[0] ** 2 * (2 * batch.w @ batch.w.T - J)

@@ -9,7 +9,8 @@ from priorsvm.schur.groups import as_slice, shared_columns, stack_groups
 
 
 def test_slacks_are_private_and_weights_are_shared():
-    n, d = 30, 3
+    n = 30
+    d = 3
     X = np.random.default_rng(0).normal(size=(n, d))
     A = sparse.csr_array(np.block([[-X, -np.eye(n)], [np.zeros((n, d)), -np.eye(n)]]))
     cones, _ = cones_from_dims(2 * n, [], [])
@@ -22,7 +23,8 @@ def test_slacks_are_private_and_weights_are_shared():
 def test_groups_of_equal_structure_are_stacked():
     """Six rows with a slack each, two of which have no shared variable; and three rows without slack."""
     slack = np.zeros((15, 6))
-    slack[range(6), range(6)], slack[range(6, 12), range(6)] = -2.0, -1.0
+    slack[range(6), range(6)] = -2.0
+    slack[range(6, 12), range(6)] = -1.0
     active = np.ones(15, bool)
     active[6:12] = active[:2] = False
     cones, _ = cones_from_dims(15, [], [])

@@ -16,7 +16,8 @@ campaign = pytest.importorskip("benchmarks.campaign")
 @pytest.mark.parametrize("seed", range(25))
 def test_answers_are_those_of_clarabel_and_optimal_by_definition(seed, programme):
     P, q, A, b, dims = data = programme(seed)
-    ours, theirs = solve(*data), campaign.by_clarabel(*data)
+    ours = solve(*data)
+    theirs = campaign.by_clarabel(*data)
     assert ours.status == "Solved"
     assert ours.obj_val == pytest.approx(theirs.obj_val, rel=1e-7, abs=1e-7)
     assert_allclose(P @ ours.x + q + A.T @ ours.z, 0, atol=1e-6)
@@ -34,7 +35,8 @@ def test_answers_are_those_of_clarabel_and_optimal_by_definition(seed, programme
 def test_an_infeasible_problem_has_a_certificate():
     # x ≥ 1 and x ≤ 0, and a cone that has nothing to do with it.
     A = sparse.csc_array([[-1.0, 0.0], [1.0, 0.0], [0.0, -1.0], [0.0, 0.0]])
-    b, dims = np.array([-1.0, 0.0, 0.0, 0.5]), Dims(zero=0, nonneg=2, soc=[2], psd=[])
+    b = np.array([-1.0, 0.0, 0.0, 0.5])
+    dims = Dims(zero=0, nonneg=2, soc=[2], psd=[])
     answer = solve(sparse.csc_array((2, 2)), np.array([0.0, 1.0]), A, b, dims)
     assert answer.status == "PrimalInfeasible"
     assert_allclose(A.T @ answer.z, 0, atol=1e-7)
@@ -42,7 +44,8 @@ def test_an_infeasible_problem_has_a_certificate():
 
 
 def test_an_unbounded_problem_has_a_certificate():
-    A, b = sparse.csc_array([[-1.0, 0.0], [0.0, -1.0]]), np.zeros(2)
+    A = sparse.csc_array([[-1.0, 0.0], [0.0, -1.0]])
+    b = np.zeros(2)
     dims = Dims(zero=0, nonneg=2, soc=[], psd=[])
     answer = solve(sparse.csc_array((2, 2)), np.array([-1.0, 1.0]), A, b, dims)
     assert answer.status == "DualInfeasible"
@@ -90,14 +93,20 @@ def test_a_cone_that_equations_determine_is_checked(dims, b):
 def equations_and_inequalities(seed):
     """A quadratic programme with a known answer."""
     rng = np.random.default_rng(seed)
-    n, k = 12, 6
-    E, B, x = rng.normal(size=(k, n)), rng.normal(size=(10, n)), rng.normal(size=n)
-    s, z = np.r_[np.zeros(5), rng.random(5)], np.r_[rng.random(5), np.zeros(5)]
+    n = 12
+    k = 6
+    E = rng.normal(size=(k, n))
+    B = rng.normal(size=(10, n))
+    x = rng.normal(size=n)
+    s = np.r_[np.zeros(5), rng.random(5)]
+    z = np.r_[rng.random(5), np.zeros(5)]
     R = rng.normal(size=(n, n))
-    P, y = R.T @ R, rng.normal(size=k)
+    P = R.T @ R
+    y = rng.normal(size=k)
     q = -P @ x - E.T @ y - B.T @ z
     dims = Dims(zero=k, nonneg=10, soc=[], psd=[])
-    A, b = np.vstack([E, B]), np.r_[E @ x, B @ x + s]
+    A = np.vstack([E, B])
+    b = np.r_[E @ x, B @ x + s]
     return (sparse.csc_array(P), q, sparse.csc_array(A), b, dims), x, np.r_[y, z]
 
 
@@ -131,8 +140,11 @@ def test_small_numbers_beside_large_ones_count(large):
 def test_equations_of_different_size_are_not_infeasible():
     rng = np.random.default_rng(19)
     n = 60
-    E, x, size = rng.normal(size=(50, n)), rng.random(n), 10 ** rng.uniform(-6, 6, 50)
-    A, b = np.vstack([E * size[:, None], -np.eye(n)]), np.r_[E @ x * size, np.zeros(n)]
+    E = rng.normal(size=(50, n))
+    x = rng.random(n)
+    size = 10 ** rng.uniform(-6, 6, 50)
+    A = np.vstack([E * size[:, None], -np.eye(n)])
+    b = np.r_[E @ x * size, np.zeros(n)]
     dims = Dims(zero=50, nonneg=n, soc=[], psd=[])
     assert (
         solve(sparse.csc_array((n, n)), np.ones(n), sparse.csc_array(A), b, dims).status != "PrimalInfeasible"
@@ -142,7 +154,8 @@ def test_equations_of_different_size_are_not_infeasible():
 def test_a_large_semidefinite_cone():
     side = 16
     k = side * (side + 1) // 2
-    dims, eye = Dims(zero=0, nonneg=0, soc=[], psd=[side]), sparse.eye_array(k, format="csc")
+    dims = Dims(zero=0, nonneg=0, soc=[], psd=[side])
+    eye = sparse.eye_array(k, format="csc")
     answer = solve(eye, -np.ones(k), -eye, np.zeros(k), dims)
     theirs = campaign.by_clarabel(eye, -np.ones(k), -eye, np.zeros(k), dims)
     assert answer.obj_val == pytest.approx(theirs.obj_val, rel=1e-7)
@@ -157,9 +170,13 @@ def test_entries_given_twice_are_added():
 
 def test_a_certificate_holds_in_the_units_of_the_data():
     """Three semidefinite rows, columns of 1e-4 and 1e4, feasible by construction."""
-    rng, size, root = np.random.default_rng(137), np.array([1e-4, 1e4, 1e-4]), 2**0.5
-    A, x = rng.normal(size=(11, 3)) * size, rng.normal(size=3)
-    b, g = A @ x, rng.normal(size=3)
+    rng = np.random.default_rng(137)
+    size = np.array([1e-4, 1e4, 1e-4])
+    root = 2**0.5
+    A = rng.normal(size=(11, 3)) * size
+    x = rng.normal(size=3)
+    b = A @ x
+    g = rng.normal(size=3)
     b[2:5] += rng.random(3)
     outer = [g[0] ** 2, root * g[0] * g[1], g[1] ** 2, root * g[0] * g[2], root * g[1] * g[2], g[2] ** 2]
     b[5:] += outer
@@ -171,8 +188,11 @@ def test_a_certificate_holds_in_the_units_of_the_data():
 @pytest.mark.parametrize("seed", range(5))
 def test_equations_that_fix_the_objective(seed):
     rng = np.random.default_rng(seed)
-    E, G, x = rng.normal(size=(2, 6)), rng.normal(size=(2, 6)), rng.normal(size=6)
-    q, dims = E.T @ rng.normal(size=2), Dims(zero=2, nonneg=2, soc=[], psd=[])
+    E = rng.normal(size=(2, 6))
+    G = rng.normal(size=(2, 6))
+    x = rng.normal(size=6)
+    q = E.T @ rng.normal(size=2)
+    dims = Dims(zero=2, nonneg=2, soc=[], psd=[])
     answer = solve(np.zeros((6, 6)), q, np.vstack([E, G]), np.concatenate([E @ x, G @ x + 1]), dims)
     assert answer.status == "Solved"
     assert answer.obj_val == pytest.approx(q @ x, rel=1e-8)
@@ -181,10 +201,13 @@ def test_equations_that_fix_the_objective(seed):
 def test_a_gap_is_not_small_because_of_a_constant():
     """What the equation adds to the objective is a million times as large as the objective."""
     rng = np.random.default_rng(525)
-    E, x, w = rng.normal(size=(1, 3)), rng.normal(size=3), rng.normal(size=3)
+    E = rng.normal(size=(1, 3))
+    x = rng.normal(size=3)
+    w = rng.normal(size=3)
     P = 1e6 * np.outer(w, w)
     q = -P @ x + rng.normal(size=3)
-    A, b = np.vstack([E, np.eye(3), -np.eye(3)]), np.concatenate([E @ x, np.full(6, 3.0)])
+    A = np.vstack([E, np.eye(3), -np.eye(3)])
+    b = np.concatenate([E @ x, np.full(6, 3.0)])
     answer = solve(P, q, A, b, Dims(zero=1, nonneg=6, soc=[], psd=[]))
     gap = abs(answer.x @ P @ answer.x + q @ answer.x + b @ answer.z)
     assert answer.status != "Solved" or gap <= 1e-6 * abs(answer.obj_val)

@@ -12,12 +12,16 @@ from priorsvm.schur.mixed import MixedMatrix
 def test_a_dense_block_beside_a_sparse_matrix_is_the_same_problem():
     """Margins of a linear machine, written sparse and as a block."""
     rng = np.random.default_rng(0)
-    n, d = 60, 4
-    X, y = rng.normal(size=(n, d)), np.where(np.arange(n) % 2, 1.0, -1.0)
+    n = 60
+    d = 4
+    X = rng.normal(size=(n, d))
+    y = np.where(np.arange(n) % 2, 1.0, -1.0)
     X[:, 0] += y
-    block, own = -y[:, None] * X, np.vstack([-np.eye(n), -np.eye(n)])
+    block = -y[:, None] * X
+    own = np.vstack([-np.eye(n), -np.eye(n)])
     none = np.zeros((n, d))
-    q, b = np.r_[np.zeros(d), np.ones(n)], np.r_[-np.ones(n), np.zeros(n)]
+    q = np.r_[np.zeros(d), np.ones(n)]
+    b = np.r_[-np.ones(n), np.zeros(n)]
     P = np.diag(np.r_[np.ones(d), np.zeros(n)])
     columns = np.arange(d)
     mixed = (

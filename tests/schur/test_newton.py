@@ -21,8 +21,10 @@ def test_a_step_solves_the_whole_system(seed, by_qr, random_system):
     partition = Partition(sparse.csr_array(P), sparse.csr_array(A), cones)
     newton = Newton(partition, cones)
     newton.factor(by_qr)
-    P, A = P[partition.columns][:, partition.columns], A[:, partition.columns]  # shared variables first
-    r1, r2 = rng.normal(size=len(P)), rng.normal(size=len(A))
+    P = P[partition.columns][:, partition.columns]
+    A = A[:, partition.columns]  # shared variables first
+    r1 = rng.normal(size=len(P))
+    r2 = rng.normal(size=len(A))
     x, z, Ax = newton.solve(r1, r2)
     W = np.column_stack([cones.Wt(cones.W(column)) for column in np.eye(cones.size)])
     whole = np.block([[P, A.T], [A, -W]])
@@ -37,7 +39,8 @@ def test_a_step_solves_the_whole_system(seed, by_qr, random_system):
 @pytest.mark.parametrize(("r", "gram"), [(6, True), (50, False), (80, False)])
 def test_wide_cones_are_two_rows_and_a_perpendicular_part(r, gram, by_qr, interior_points, wide_system):
     P, A, cones, rng = wide_system(0, r)
-    s, z = np.empty(cones.size), np.empty(cones.size)
+    s = np.empty(cones.size)
+    z = np.empty(cones.size)
     for batch in cones.batches:
         for vector in (s, z):
             batch.part(vector)[...] = interior_points(batch, rng)
@@ -48,8 +51,10 @@ def test_wide_cones_are_two_rows_and_a_perpendicular_part(r, gram, by_qr, interi
     assert (wide.gram is not None) == gram
     assert (wide.A1 is None) == (r > NARROW)
     newton.factor(by_qr)
-    P, A = P[partition.columns][:, partition.columns], A[:, partition.columns]
-    r1, r2 = rng.normal(size=len(P)), rng.normal(size=len(A))
+    P = P[partition.columns][:, partition.columns]
+    A = A[:, partition.columns]
+    r1 = rng.normal(size=len(P))
+    r2 = rng.normal(size=len(A))
     x, solved_z, _ = newton.solve(r1, r2)
     W = np.column_stack([cones.WtW(column) for column in np.eye(cones.size)])
     known = np.linalg.solve(np.block([[P, A.T], [A, -W]]), np.r_[r1, r2])
@@ -58,10 +63,12 @@ def test_wide_cones_are_two_rows_and_a_perpendicular_part(r, gram, by_qr, interi
 
 def test_the_scaling_of_a_wide_cone_is_that_of_two_entries(interior_points):
     """In the plane of t and u the scaling is that of the cone (t, u'x); what is perpendicular is over η."""
-    batch, rng = SecondOrder(0, 3, 15), np.random.default_rng(0)
+    batch = SecondOrder(0, 3, 15)
+    rng = np.random.default_rng(0)
     batch.update_scaling(interior_points(batch, rng), interior_points(batch, rng))
     wide = WideCones(batch, slice(None), np.arange(42).reshape(14, 3), None)
-    small, whole = wide.update(), batch.Wt_inverse_matrices(slice(None))
+    small = wide.update()
+    whole = batch.Wt_inverse_matrices(slice(None))
     for i in range(3):
         Q = linalg.block_diag(1.0, wide.u[:, i : i + 1])
         assert_allclose(Q.T @ whole[:, :, i] @ Q, small[:, :, i], atol=1e-12)
@@ -77,7 +84,8 @@ def test_small_matrices_are_reflected_and_solved_all_at_once():
     for i in range(6):
         assert_allclose(np.tril(turned[:, :3, i], -1), 0, atol=1e-14)
         assert_allclose(turned[:, :, i].T @ turned[:, :, i], G[:, :, i].T @ G[:, :, i], atol=1e-13)
-    R, b = turned[:3, :3], G[:3, 3]
+    R = turned[:3, :3]
+    b = G[:3, 3]
     for transposed in (False, True):
         solved = solve_triangles(R, b.copy(), transposed)
         for i in range(6):

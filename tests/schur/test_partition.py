@@ -11,10 +11,13 @@ from priorsvm.schur.partition import Partition
 def test_maxima_and_scaling_are_those_of_the_whole_matrices(r, wide_system):
     P, A, cones, rng = wide_system(1, r)
     partition = Partition(sparse.csr_array(P), sparse.csr_array(A), cones)
-    left, right = rng.uniform(0.5, 2, size=len(A)), rng.uniform(0.5, 2, size=len(P))
-    P, A = P[partition.columns][:, partition.columns], A[:, partition.columns]
+    left = rng.uniform(0.5, 2, size=len(A))
+    right = rng.uniform(0.5, 2, size=len(P))
+    P = P[partition.columns][:, partition.columns]
+    A = A[:, partition.columns]
     rows, columns, of_P = partition.maxima(left, right)
-    P, A = right[:, None] * P * right, left[:, None] * A * right
+    P = right[:, None] * P * right
+    A = left[:, None] * A * right
     for found, known in (
         (rows, abs(A).max(axis=1)),
         (columns, abs(A).max(axis=0)),
@@ -22,7 +25,8 @@ def test_maxima_and_scaling_are_those_of_the_whole_matrices(r, wide_system):
     ):
         assert_allclose(found, known, atol=1e-14)
     partition.scale(left, right, 3.0)
-    x, z = rng.normal(size=len(P)), rng.normal(size=len(A))
+    x = rng.normal(size=len(P))
+    z = rng.normal(size=len(A))
     assert_allclose(partition.times_A(x), A @ x, atol=1e-12)
     assert_allclose(partition.times_At(z), A.T @ z, atol=1e-12)
     assert_allclose(partition.times_P(x), 3 * P @ x, atol=1e-12)

@@ -12,7 +12,9 @@ from priorsvm.schur.presolve import Inconsistent, KeptVariablesTied, reduce
 
 def equations(seed):
     rng = np.random.default_rng(seed)
-    n, m, cones = 12, int(rng.integers(1, 6)), 9
+    n = 12
+    m = int(rng.integers(1, 6))
+    cones = 9
     E = rng.normal(size=(m, n)) * (rng.random((m, n)) < 0.5)
     E[0, 0] = 1.0
     if seed % 3 == 0:
@@ -47,7 +49,8 @@ def test_without_equations_it_is_the_same_problem(seed):
 
 
 def test_inconsistent_equations_have_a_certificate():
-    E, e = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [1.0, 2.0, 1.0]]), np.array([1.0, 1.0, 3.0])
+    E = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [1.0, 2.0, 1.0]])
+    e = np.array([1.0, 1.0, 3.0])
     zero = sparse.csr_array((3, 3))
     with pytest.raises(Inconsistent) as caught:
         reduce(zero, np.zeros(3), sparse.csr_array(E), e, sparse.csr_array((0, 3)), np.zeros(0))
@@ -58,7 +61,8 @@ def test_inconsistent_equations_have_a_certificate():
 
 def test_positive_and_negative_parts_become_one_shared_variable():
     rng = np.random.default_rng(0)
-    K, n = rng.normal(size=(40, 30)), 30
+    K = rng.normal(size=(40, 30))
+    n = 30
     A = np.vstack([np.hstack([K, -K]), -np.eye(2 * n)])
     reduced = reduce(
         sparse.csr_array((60, 60)),
