@@ -24,10 +24,10 @@ def test_no_arguments_print_help(capsys):
 
 
 @pytest.mark.parametrize("argument", ["--help", "--version"])
-def test_help_and_version_leave(argument, capsys):
-    with pytest.raises(SystemExit) as left:
+def test_help_and_version_exit(argument, capsys):
+    with pytest.raises(SystemExit) as exited:
         cli.main([argument])
-    assert left.value.code == 0
+    assert exited.value.code == 0
     printed = capsys.readouterr().out
     assert (
         "usage: priorsvm" in printed
@@ -40,17 +40,17 @@ def test_help_and_version_leave(argument, capsys):
     ("arguments", "message"),
     [
         (["paint"], "invalid choice: 'paint'"),
-        (["demo", "--seeds", "0"], "whole number of at least 1, got '0'"),
-        (["demo", "--seeds", "few"], "whole number of at least 1, got 'few'"),
-        (["demo", "--output", "nowhere/at/all.png"], "there is no folder 'nowhere/at'"),
-        (["demo", "--output", "picture.doc"], "'picture.doc' should end in one of"),
+        (["demo", "--seeds", "0"], "an integer of at least 1, got '0'"),
+        (["demo", "--seeds", "few"], "an integer of at least 1, got 'few'"),
+        (["demo", "--output", "nowhere/at/all.png"], "the folder 'nowhere/at' does not exist"),
+        (["demo", "--output", "picture.doc"], "'picture.doc' must end in one of"),
         (["solvers", "--fast"], "unrecognized arguments: --fast"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, message, capsys):
-    with pytest.raises(SystemExit) as left:
+    with pytest.raises(SystemExit) as exited:
         cli.main(arguments)
-    assert left.value.code == 2
+    assert exited.value.code == 2
     assert message in capsys.readouterr().err
 
 
@@ -117,7 +117,7 @@ def test_blocks_lists_every_public_block_kernel_and_transform_once(capsys):
         assert not [line for line in names.values() if set("\\`") & set(line)], "mathematics is text"
 
 
-def test_blocks_stand_under_what_they_do(capsys):
+def test_blocks_are_listed_by_kind(capsys):
     cli.main(["blocks"])
     sections = listed_by_heading(capsys.readouterr().out)
     assert list(sections) == ["Rows", "Hints", "Regions", "Worst case", "Kernels", "Transforms"]
@@ -140,9 +140,9 @@ def test_demo_prints_report_and_table_and_writes_a_picture(tmp_path, capsys):
     content = picture.read_bytes()
     assert content.startswith(PNG)
     assert len(content) > 50_000
-    assert f"Picture: {picture}" in captured.out
-    assert "machines fitted: 100%" in captured.err
-    # The report of the composed machine names every block it has.
+    assert f"Figure: {picture}" in captured.out
+    assert "models fitted: 100%" in captured.err
+    # The report contains every block of the model.
     report = captured.out[captured.out.index("block ") : captured.out.index("Test errors")]
     for name in ("costs", "shifts", "rotations", "slants", "unlabelled"):
         assert f"\n{name} " in report
@@ -152,11 +152,11 @@ def test_demo_prints_report_and_table_and_writes_a_picture(tmp_path, capsys):
     for line in ("plain SVM ", "+ costs ", "+ shifts ", "+ rotations ", "+ slants ", "+ unlabelled "):
         assert f"\n{line}" in table
     assert table.count("±") == 8
-    assert "Always naming the more frequent digit: 4" in table
+    assert "Error of always predicting the more frequent digit: 4" in table
 
 
 @pytest.mark.slow
-def test_the_words_of_the_demo_are_those_of_its_blocks():
+def test_the_labels_of_the_figure_agree_with_the_blocks():
     blocks = demo.prior(np.zeros((100, 64)))
     assert demo._label("+ rotations").endswith("at half the cost")
     assert blocks["rotations"].cost == 0.5

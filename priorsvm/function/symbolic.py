@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 from .._utils.arrays import Array, as_keys, as_points
 from ..errors import InvalidInput, MissingCapability
@@ -93,6 +93,38 @@ class Coefficients:
         return {half: partial(_transposed, matrix, s) for half, s in zip(self.halves, signs, strict=False)}
 
 
+class Products:
+    """Products of matrices with c that stand in the constraints themselves.
+
+    A slope of a linear f that is used once needs no variable and no equation, which would cost a solver more
+    than the product. For SCHUR and for residuals each product has a variable instead, so that CVXPY does not
+    process its matrix.
+    """
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[cp.Variable, Any]] = []
+        self._known: dict[int, tuple[cp.Expression, cp.Variable]] = {}
+
+    def add(self, matrix: Any, c: cp.Expression) -> cp.Expression:
+        """Return ``matrix @ c``."""
+        import cvxpy as cp
+
+        product = matrix @ c
+        variable = cp.Variable(matrix.shape[0], name=f"product{len(self.parts)}")
+        self.parts.append((variable, matrix))
+        self._known[id(product)] = product, variable
+        return product
+
+    def replaced(self, tree: Any) -> Any:
+        """Return an expression or a constraint with variables for products; a constraint keeps its id."""
+        if id(tree) in self._known:
+            return self._known[id(tree)][1]
+        arguments = [self.replaced(argument) for argument in tree.args]
+        if all(new is old for new, old in zip(arguments, tree.args, strict=True)):
+            return tree
+        return tree.copy(arguments)
+
+
 class Decision:
     r"""The decision function :math:`f(x) = \varphi(x)^\top c + b` while the problem is built.
 
@@ -108,6 +140,8 @@ class Decision:
         The bias, in the units of the model.
     evaluations : list of Evaluation
         What was evaluated, in order.
+    products : Products
+        Slopes of a linear f that stand in the constraints themselves.
     used : set of str
         What was used besides values: of ``"slope"``, ``"coef"``, ``"kernel"``, ``"length"``.
     """
@@ -121,6 +155,7 @@ class Decision:
         self.b = cp.Variable(name="b")
         self.evaluations: list[Evaluation] = []
         self.used: set[str] = set()
+        self.products = Products()
         self._spanned: list[Atoms] = []  # what a kernel model expands over, in order
         self._values = _Lookup()
         self._slopes = _Lookup()
@@ -155,12 +190,16 @@ class Decision:
         r"""Return the slopes :math:`\nabla f(z_i)^\top v_i`, one for each row.
 
         With ``spans`` a kernel model expands over the slopes too, and is exact. This requires a kernel with
-        second mixed derivatives. Without it f is the best one in the span of the points.
+        second mixed derivatives. Without it f is the best one in the span of the points, and slopes of a
+        linear model are not shared with other blocks.
         """
         Z = self._points("f.slope(Z, V)", Z)
         V = self._points("f.slope(Z, V)", V)
         self.used.add("slope")
         kernel = self.spec.kernel
+        if kernel is None and not spans:
+            inner = V if self.scale is None else self.scale.directions(V)
+            return self.products.add(sparse_if_mostly_zero(inner), self.c)
         if kernel is None:
             # The slope of a linear f is the same at every point.
             key = V
@@ -229,7 +268,8 @@ class Decision:
     @property
     def n_rows(self) -> int:
         """The number of values and slopes in the problem."""
-        return sum(evaluation.variable.size for evaluation in self.evaluations)
+        variables = [e.variable for e in self.evaluations] + [g for g, _ in self.products.parts]
+        return sum(variable.size for variable in variables)
 
     def expansion(self) -> tuple[Array, Array, Array]:
         """Return what f expands over: points, and points with directions."""
@@ -302,6 +342,13 @@ class _Lookup:
             if positions[i] == before + len(new):
                 new.append(i)
         return positions, np.array(new, int)
+
+
+def sparse_if_mostly_zero(matrix: Any) -> Any:
+    """Return the matrix in sparse form if fewer than an eighth of its entries are not zero."""
+    if issparse(matrix) or np.count_nonzero(matrix) >= matrix.size / 8:
+        return matrix
+    return csr_array(matrix)
 
 
 def _variable(f: Decision, new: Array) -> cp.Variable:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
 
 from .atoms import Atoms
 from .maps import FactorMap, KernelMap, LinearMap, ValueMap
-from .symbolic import Coefficients
+from .symbolic import Coefficients, sparse_if_mostly_zero
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -46,7 +45,7 @@ class Tie:
         self.parts: dict[int, tuple[cp.Variable, Any, bool]] = {}
         for evaluation in f.evaluations:
             g = evaluation.variable
-            matrix = _sparse_if_mostly_zero(features.at(evaluation.atoms))
+            matrix = sparse_if_mostly_zero(features.at(evaluation.atoms))
             if unit != 1.0:
                 matrix = unit * matrix
             equation = g == matrix @ self.coefficients.c + (f.b if evaluation.biased else 0.0)
@@ -80,6 +79,10 @@ class Tie:
             known[equation] = slopes
         return known
 
+    def product_jacobians(self, f: Decision) -> dict[cp.Variable, dict[cp.Variable, Any]]:
+        """Return, for the variable of each product, how its gradient enters the gradient by c."""
+        return {g: self.coefficients.adjoint(matrix, 1.0) for g, matrix in f.products.parts}
+
     def fitted(self) -> Fitted:
         """Return the solved f as arrays."""
         return self.features.fitted(np.asarray(self.c.value), float(self.b.value))
@@ -112,10 +115,3 @@ def _kernel_map(spec: Spec, centres: Array, at: Array, along: Array) -> KernelMa
     factor = FactorMap(kernel, Atoms.both(centres, at, along), spec.scale, spec.n_centres)
     invertible = spec.n_centres is None and len(at) == 0 and ValueMap.suits(factor)
     return ValueMap(factor) if invertible else factor
-
-
-def _sparse_if_mostly_zero(matrix: Any) -> Any:
-    """Return the matrix in sparse form if fewer than an eighth of its entries are not zero."""
-    if issparse(matrix) or np.count_nonzero(matrix) >= matrix.size / 8:
-        return matrix
-    return csr_array(matrix)

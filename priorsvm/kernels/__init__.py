@@ -1,6 +1,6 @@
-"""Kernels: what two patterns have in common, as a number.
+"""Kernels: similarities of two rows, or of two sets of vectors.
 
-Kernels add, multiply and scale (``0.5 * RBF() + Linear()``). Names load on first use.
+Kernels add, multiply and scale (``0.5 * RBF() + Linear()``). Names are imported on first use.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Any
 
 _HOME = {
     "Kernel": "base",
-    "Sum": "base",
-    "Product": "base",
-    "Scaled": "base",
-    "FromCallable": "base",
-    "resolve_kernel": "base",
+    "Sum": "algebra",
+    "Product": "algebra",
+    "Scaled": "algebra",
+    "FromCallable": "resolve",
+    "resolve_kernel": "resolve",
     "Linear": "standard",
     "Polynomial": "standard",
     "RBF": "standard",
@@ -39,7 +39,8 @@ __all__ = list(_HOME)
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
     return value
 
 

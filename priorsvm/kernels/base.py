@@ -1,46 +1,46 @@
-"""What a kernel is, and how kernels combine.
+r"""Kernels: similarities :math:`k(x, z)` of two rows.
 
-A kernel answers with matrices: ``k(A, B)[i, j]`` is :math:`k(a_i, b_j)`. It says of itself what the
-machines and blocks have to know before any work is done: whether it is positive definite
-(``definiteness``), whether it has derivatives (``has_slope``, ``has_slope_slope``, ``has_curve``), whether
-they are bounded (``has_derivative_bound``), and what of the patterns it looks at (``depends_on``).
+A kernel returns matrices: ``k(A, B)[i, j]`` is :math:`k(a_i, b_j)`. Its properties describe it before any
+matrix is computed. ``definiteness`` states whether it is positive definite, and ``depends_on`` which part of
+the rows it depends on. ``has_slope``, ``has_slope_slope`` and ``has_curve`` state which derivatives it has,
+and ``has_derivative_bound`` whether they are bounded.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from functools import reduce
+from collections.abc import Callable, Collection
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import gen_batches
 
-from priorsvm._utils.messages import did_you_mean, readable
-from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
-
 from .._utils.arrays import Array
-from .._utils.checks import is_number
+from .._utils.messages import did_you_mean, readable
+from ..errors import InvalidInput, InvalidType, MissingCapability
 
 Definiteness = Literal["psd", "cpd", "indefinite", "unknown"]
 Dependence = Literal["distance", "inner", "entries"]
 
 
 class Kernel(BaseEstimator):
-    r"""A similarity :math:`k(x, z)` of two patterns.
+    r"""Base class of kernels :math:`k(x, z)` between two rows.
 
-    The constructor stores its arguments; they are checked when the kernel is used. A kernel keeps no
-    state: what depends on the training rows (``gamma="scale"``) becomes a number in :meth:`resolved`.
+    The constructor stores its arguments, which are checked when the kernel is used. A kernel has no fitted
+    state: a parameter that depends on the training rows (``gamma="scale"``) becomes a number in
+    :meth:`resolved`. Kernels add, multiply and scale: ``k1 + k2``, ``k1 * k2``, ``0.5 * k``.
 
-    A kernel of one's own needs ``_matrix(A, B)``, which is given checked float arrays of equal width.
-    The rest is optional: ``_diag``, the derivatives ``_slope``, ``_slope_slope`` and ``_curve``,
-    ``_derivative_bound`` (of a positive definite kernel), ``_check`` for the parameters, ``_rows`` for
-    patterns that are not rows of a matrix, and ``definiteness``.
+    A kernel of your own defines ``_matrix(A, B)``, which receives checked float arrays of equal width. All
+    other hooks are optional: ``_diag``, the derivatives ``_slope``, ``_slope_slope`` and ``_curve``, and
+    ``_derivative_bound`` of a positive definite kernel. ``_check`` checks the parameters, ``_rows`` converts
+    samples that are not rows of a matrix, and ``definiteness`` states the definiteness.
+
+    See Also
+    --------
+    priorsvm.kernels.Spectral : Base class of kernels that are not positive definite.
+    priorsvm.kernels.SetKernel : Base class of kernels between sets of vectors.
 
     Examples
     --------
@@ -68,20 +68,25 @@ class Kernel(BaseEstimator):
     ('psd', True)
     """
 
-    # NumPy scalars would otherwise take `np.float64(2) * kernel` for an array operation.
+    # Without this NumPy would treat `np.float64(2) * kernel` as an array operation.
     __array_ufunc__ = None
 
-    # Whether a pattern is a set of vectors, and not a row.
+    # True if a sample is a set of vectors instead of a row.
     takes_sets: bool = False
 
     def __call__(self, A: ArrayLike, B: ArrayLike | None = None) -> Array:
-        """The matrix of :math:`k(a_i, b_j)`, shape (n, m).
+        """Return the matrix of :math:`k(a_i, b_j)`.
 
         Parameters
         ----------
         A : array of shape (n, d)
-        B : array of shape (m, d), optional
-            None means ``A``.
+            First arguments.
+        B : array of shape (m, d) or None, default=None
+            Second arguments; None means ``A``.
+
+        Returns
+        -------
+        array of shape (n, m)
         """
         self._check()
         A = self._rows(A, "A")
@@ -89,22 +94,40 @@ class Kernel(BaseEstimator):
         return self._matrix(A, B) if len(A) and len(B) else np.zeros((len(A), len(B)))
 
     def diag(self, A: ArrayLike) -> Array:
-        """The values :math:`k(a_i, a_i)`, shape (n,)."""
+        """Return the values :math:`k(a_i, a_i)`.
+
+        Parameters
+        ----------
+        A : array of shape (n, d)
+
+        Returns
+        -------
+        array of shape (n,)
+        """
         self._check()
         A = self._rows(A, "A")
         return self._diag(A) if len(A) else np.zeros(0)
 
     def slope(self, Z: ArrayLike, V: ArrayLike, B: ArrayLike) -> Array:
-        r"""The derivatives :math:`\nabla_z k(z_i, b_j)^\top v_i`, shape (n, m).
+        r"""Return the directional derivatives :math:`\nabla_z k(z_i, b_j)^\top v_i`.
 
         Parameters
         ----------
         Z : array of shape (n, d)
-            Where to differentiate, in the first argument.
+            First arguments, at which the kernel is differentiated.
         V : array of shape (n, d)
-            The direction at each row of ``Z``.
+            Direction at each row of ``Z``.
         B : array of shape (m, d)
-            The second arguments.
+            Second arguments.
+
+        Returns
+        -------
+        array of shape (n, m)
+
+        Raises
+        ------
+        MissingCapability
+            If the kernel has no derivative.
         """
         self._check()
         self._require("slope")
@@ -114,7 +137,7 @@ class Kernel(BaseEstimator):
         return self._slope(Z, V, B) if len(Z) and len(B) else np.zeros((len(Z), len(B)))
 
     def slope_slope(self, Z: ArrayLike, U: ArrayLike, B: ArrayLike, V: ArrayLike) -> Array:
-        r"""The mixed derivatives :math:`u_i^\top \nabla_z \nabla_b k(z_i, b_j)\, v_j`, shape (n, m).
+        r"""Return the mixed derivatives :math:`u_i^\top \nabla_z \nabla_b k(z_i, b_j)\, v_j`.
 
         They are the inner products :math:`\langle \partial_u \Phi(z_i), \partial_v \Phi(b_j) \rangle`
         of derivatives in feature space.
@@ -122,9 +145,18 @@ class Kernel(BaseEstimator):
         Parameters
         ----------
         Z, U : arrays of shape (n, d)
-            First arguments, and the direction at each.
+            First arguments, and the direction at each row.
         B, V : arrays of shape (m, d)
-            Second arguments, and the direction at each.
+            Second arguments, and the direction at each row.
+
+        Returns
+        -------
+        array of shape (n, m)
+
+        Raises
+        ------
+        MissingCapability
+            If the kernel has no mixed derivative.
         """
         self._check()
         self._require("slope_slope")
@@ -135,16 +167,25 @@ class Kernel(BaseEstimator):
         return self._slope_slope(Z, U, B, V) if len(Z) and len(B) else np.zeros((len(Z), len(B)))
 
     def curve(self, Z: ArrayLike, U: ArrayLike, V: ArrayLike, B: ArrayLike) -> Array:
-        r"""The second derivatives :math:`u_i^\top \nabla_z^2 k(z_i, b_j)\, v_i`, shape (n, m).
+        r"""Return the second derivatives :math:`u_i^\top \nabla_z^2 k(z_i, b_j)\, v_i`.
 
         Parameters
         ----------
         Z : array of shape (n, d)
-            Where to differentiate, in the first argument.
+            First arguments, at which the kernel is differentiated.
         U, V : arrays of shape (n, d)
             The two directions at each row of ``Z``.
         B : array of shape (m, d)
-            The second arguments.
+            Second arguments.
+
+        Returns
+        -------
+        array of shape (n, m)
+
+        Raises
+        ------
+        MissingCapability
+            If the kernel has no second derivative.
         """
         self._check()
         self._require("curve")
@@ -155,34 +196,52 @@ class Kernel(BaseEstimator):
         return self._curve(Z, U, V, B) if len(Z) and len(B) else np.zeros((len(Z), len(B)))
 
     def derivative_bound(self, order: int, reach: ArrayLike) -> Array:
-        r"""The most that derivatives of :math:`k_x = k(x, \cdot)` can be long, shape (n,).
+        r"""Return upper bounds on the norm of derivatives of :math:`k_x = k(x, \cdot)`.
 
-        The numbers :math:`D_i` with :math:`\|\partial_{u_1} \cdots \partial_{u_n} k_x\|_H \le D_i` for all
-        unit vectors :math:`u` and all :math:`\|x\| \le r_i`. A function g then has no n-th derivative above
-        :math:`D_i \|g\|_H` there.
+        The bounds :math:`D_i` satisfy :math:`\|\partial_{u_1} \cdots \partial_{u_n} k_x\|_H \le D_i` for all
+        unit vectors :math:`u` and all :math:`\|x\| \le r_i`. There, the n-th derivatives of a function g are
+        at most :math:`D_i \|g\|_H`.
 
         Parameters
         ----------
         order : int
             The order n, at least 1.
-        reach : array of shape (n,)
+        reach : array of shape (m,)
             The distances :math:`r_i` from the origin.
+
+        Returns
+        -------
+        array of shape (m,)
+
+        Raises
+        ------
+        MissingCapability
+            If the kernel has no bound on its derivatives.
         """
         self._check()
         self._require("derivative_bound")
         return self._derivative_bound(order, np.asarray(reach, float))
 
     def displacement_bound(self, radius: ArrayLike, reach: ArrayLike) -> Array:
-        r"""The most that :math:`\|k_x - k_m\|_H` can be for :math:`\|x - m\| \le r_i`, shape (n,).
+        r"""Return upper bounds on :math:`\|k_x - k_m\|_H` for :math:`\|x - m\| \le r_i`.
 
-        A function g then differs by no more than :math:`\|g\|_H` times that between m and x.
+        A function g differs between m and x by at most :math:`\|g\|_H` times the bound.
 
         Parameters
         ----------
         radius : array of shape (n,)
             The distances :math:`r_i`.
         reach : array of shape (n,)
-            The distances of the points m from the origin.
+            Distances of the points m from the origin.
+
+        Returns
+        -------
+        array of shape (n,)
+
+        Raises
+        ------
+        MissingCapability
+            If the kernel has no bound on its derivatives.
         """
         self._check()
         self._require("derivative_bound")
@@ -190,95 +249,115 @@ class Kernel(BaseEstimator):
 
     @property
     def definiteness(self) -> Definiteness:
-        r"""What is known of the matrices :math:`K = k(X, X)`.
+        r"""Definiteness of the matrices :math:`K = k(X, X)`.
 
-        ``"psd"``: positive semidefinite for every X; ``"cpd"``: conditionally so,
-        :math:`c^\top K c \ge 0` for every c that sums to zero; ``"indefinite"``: for some X neither;
+        ``"psd"``: positive semidefinite for every X. ``"cpd"``: conditionally positive semidefinite,
+        :math:`c^\top K c \ge 0` for every c that sums to zero. ``"indefinite"``: neither for some X.
         ``"unknown"``: nothing is claimed.
         """
         return "unknown"
 
     @property
     def depends_on(self) -> Dependence:
-        r"""What of two patterns the kernel looks at.
+        r"""Part of two rows that determines the value of the kernel.
 
-        ``"distance"``: :math:`\|x - z\|` alone; ``"inner"``: their inner product and their lengths alone;
+        ``"distance"``: :math:`\|x - z\|` alone. ``"inner"``: their inner product and their lengths alone.
         ``"entries"``: nothing is claimed.
         """
         return "entries"
 
     @property
     def falls_with_distance(self) -> bool:
-        r"""Whether the kernel looks at :math:`\|x - z\|` alone, and falls as it grows."""
+        r"""Whether the kernel is a decreasing function of :math:`\|x - z\|` alone."""
         return False
 
     @property
     def plain(self) -> Kernel:
-        """The kernel without what it knows of moves, which finds support vectors with less work."""
+        """Kernel without transformations, which finds support vectors in less time."""
         return self
 
     @property
     def double(self) -> Kernel:
-        """The kernel in double precision, for matrices whose small eigenvalues count."""
+        """Kernel in double precision, for matrices whose small eigenvalues matter."""
         return self
 
     @property
     def has_products(self) -> bool:
-        """Whether the matrix can be worked out from inner products without losing digits."""
+        """Whether inner products determine the matrix without a loss of digits."""
         return type(self)._of_products is not Kernel._of_products
 
     @property
     def has_slope(self) -> bool:
-        """Whether :meth:`slope` answers."""
+        """Whether :meth:`slope` is available."""
         return type(self)._slope is not Kernel._slope
 
     @property
     def has_slope_slope(self) -> bool:
-        """Whether :meth:`slope_slope` answers; such a kernel is symmetric."""
+        """Whether :meth:`slope_slope` is available, which requires a symmetric kernel."""
         return type(self)._slope_slope is not Kernel._slope_slope
 
     @property
     def has_curve(self) -> bool:
-        """Whether :meth:`curve` answers."""
+        """Whether :meth:`curve` is available."""
         return type(self)._curve is not Kernel._curve
 
     @property
     def has_derivative_bound(self) -> bool:
-        """Whether :meth:`derivative_bound` answers."""
+        """Whether :meth:`derivative_bound` is available."""
         return type(self)._derivative_bound is not Kernel._derivative_bound
 
     @property
     def whole(self) -> bool:
-        """Whether one large matrix is much cheaper than several that cover it."""
+        """Whether one large matrix takes much less time than several matrices that cover it."""
         return False
 
     def resolved(self, X: ArrayLike, weight: Array | None = None) -> Kernel:
-        """The kernel in which every ``gamma="scale"`` or ``"auto"`` is the number it means on the rows ``X``.
+        """Return the kernel with every parameter that depends on the training rows computed.
 
-        Whatever else depends on the training rows is data of it too. ``weight`` says how many times each
-        row counts.
+        ``gamma="scale"`` and ``"auto"`` become numbers. Tangents and spectra of training rows are stored.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Training rows.
+        weight : array of shape (n,) or None, default=None
+            Number of times each row counts; None means once.
+
+        Returns
+        -------
+        Kernel
+            A copy.
         """
         self._check()
         return clone(self)
 
     def libsvm_params(self) -> dict[str, Any] | None:
-        """The keyword arguments of ``sklearn.svm.SVC`` that make LIBSVM compute this very kernel.
+        """Return the keyword arguments of ``sklearn.svm.SVC`` for which LIBSVM computes this kernel.
 
-        None if LIBSVM does not know it and needs the matrix.
+        Returns
+        -------
+        dict or None
+            None if LIBSVM does not implement the kernel and requires its matrix.
         """
         return None
 
     def __repr__(self) -> str:
         return readable(super().__repr__())
 
-    def __add__(self, other: object) -> Sum:
+    # Sum, Product and Scaled derive from Kernel, so the operators take them from the package.
+
+    def __add__(self, other: object) -> Kernel:
+        from . import Sum
+
         if not isinstance(other, Kernel):
             return NotImplemented
-        return Sum([clone(part) for kernel in (self, other) for part in _members(kernel, Sum)])
+        return Sum.joined(self, other)
 
     def __mul__(self, other: object) -> Kernel:
+        from . import Product, Scaled
+
         if isinstance(other, Kernel):
-            return Product([clone(part) for kernel in (self, other) for part in _members(kernel, Product)])
+            return Product.joined(self, other)
         if not isinstance(other, Real) or isinstance(other, bool):
             return NotImplemented
         return Scaled(clone(self), float(other))
@@ -286,8 +365,8 @@ class Kernel(BaseEstimator):
     def __rmul__(self, other: object) -> Kernel:
         return self.__mul__(other)
 
-    # What a kernel writes. Every array given to these has been checked and has at least one row;
-    # `B is A` when a matrix is to be symmetric.
+    # Hooks of a kernel. Every array given to them has been checked and has at least one row.
+    # A matrix that has to be symmetric is computed with `B is A`.
 
     def _matrix(self, A: Array, B: Array) -> Array:
         raise NotImplementedError(f"{type(self).__name__} has to define _matrix(A, B).")
@@ -296,9 +375,9 @@ class Kernel(BaseEstimator):
         return diagonal(self._matrix, A)
 
     def _of_products(self, G: Array, a: Array, b: Array) -> Array:
-        """The values where inner products are G and squared lengths a and b, which broadcast against G.
+        """Return the values at inner products G and squared lengths a and b, which broadcast against G.
 
-        In the precision of G, which may be overwritten.
+        The precision is the precision of G, which may be overwritten.
         """
         raise NotImplementedError
 
@@ -318,20 +397,21 @@ class Kernel(BaseEstimator):
         return radius * self._derivative_bound(1, reach + radius)
 
     def _check(self) -> None:
-        """Raise if a parameter has a value that cannot be used."""
+        """Raise InvalidInput if a parameter has an invalid value."""
 
     def _rows(self, X: ArrayLike, name: str) -> Array:
-        """The patterns as the hooks above want them: a finite float array, one row each."""
-        expected = f"{type(self).__name__}: {name} must be a 2-D array of finite numbers, one pattern per row"
+        """Return samples in the form that the hooks receive: a finite float array, one row per sample."""
+        expected = f"{type(self).__name__}: {name} must be a 2-D array of finite numbers"
         try:
-            # In C order, so that A @ A.T is BLAS's syrk and symmetric to the last bit.
+            # In C order BLAS computes A @ A.T by syrk, which is symmetric to the last bit.
             rows = np.asarray(X, dtype=float, order="C")
         except (TypeError, ValueError) as error:
             raise InvalidInput(f"{expected}; got {type(X).__name__}.") from error
         if rows.ndim != 2:
-            raise InvalidInput(f"{expected}; its shape is {rows.shape}. A single pattern x is x[None, :].")
+            raise InvalidInput(f"{expected}; its shape is {rows.shape}. Pass a single row x as x[None, :].")
         if not np.isfinite(rows).all():
-            raise InvalidInput(f"{expected}; it has {np.count_nonzero(~np.isfinite(rows))} NaN or infinite.")
+            bad = np.count_nonzero(~np.isfinite(rows))
+            raise InvalidInput(f"{expected}; {bad} of its entries are NaN or infinite.")
         return rows
 
     def _like(self, X: ArrayLike, name: str, other: Array, other_name: str) -> Array:
@@ -347,8 +427,8 @@ class Kernel(BaseEstimator):
         directions = self._rows(V, name)
         if directions.shape != Z.shape:
             raise InvalidInput(
-                f"{type(self).__name__}: {name} has shape {directions.shape} and {points} {Z.shape}; "
-                f"expected one direction for each row of {points}."
+                f"{type(self).__name__}: {name} has shape {directions.shape} and {points} has shape "
+                f"{Z.shape}; expected one direction for each row of {points}."
             )
         return directions
 
@@ -356,14 +436,14 @@ class Kernel(BaseEstimator):
         if getattr(self, f"has_{capability}"):
             return
         if capability == "derivative_bound":
-            others = (
+            available = (
                 "Linear(), RBF(), a Polynomial() of whole degree with coef0 >= 0, or a sum or positive "
                 "multiple of these"
             )
         else:
-            others = "a smooth kernel such as RBF() or Polynomial()"
+            available = "a smooth kernel such as RBF() or Polynomial()"
         raise MissingCapability(
-            f"The kernel {self!r} has no {capability}. Use {others}, or a Kernel of your own that defines "
+            f"The kernel {self!r} has no {capability}. Use {available}, or a Kernel of your own that defines "
             f"_{capability}."
         )
 
@@ -372,491 +452,20 @@ class Kernel(BaseEstimator):
             raise InvalidInput(f"{type(self).__name__}: {name} is {value!r}; expected {expected}.")
 
 
-class _Combination(Kernel):
-    """A kernel made of kernels: what holds for all of its parts holds for it."""
-
-    def _parts(self) -> list[Kernel]:
-        raise NotImplementedError
-
-    @property
-    def takes_sets(self) -> bool:  # type: ignore[override]
-        return any(part.takes_sets for part in self._parts())
-
-    @property
-    def depends_on(self) -> Dependence:
-        looks_at = {part.depends_on for part in self._parts()}
-        if "entries" in looks_at:
-            return "entries"
-        return "inner" if "inner" in looks_at else "distance"
-
-    @property
-    def has_products(self) -> bool:
-        return all(part.has_products for part in self._parts())
-
-    @property
-    def has_slope(self) -> bool:
-        return all(part.has_slope for part in self._parts())
-
-    @property
-    def has_slope_slope(self) -> bool:
-        return all(part.has_slope_slope for part in self._parts())
-
-    @property
-    def has_curve(self) -> bool:
-        return all(part.has_curve for part in self._parts())
-
-    @property
-    def has_derivative_bound(self) -> bool:
-        return all(part.has_derivative_bound for part in self._parts())
-
-    @property
-    def whole(self) -> bool:
-        return any(part.whole for part in self._parts())
-
-    def _require(self, capability: str) -> None:
-        for part in self._parts():
-            part._require(capability)
-        super()._require(capability)
-
-    def _check(self) -> None:
-        parts = self._parts()
-        for part in parts:
-            part._check()
-        if len({part.takes_sets for part in parts}) > 1:
-            raise InvalidInput(f"{self!r} joins a kernel between sets of vectors with one between rows.")
-
-    def _rows(self, X: ArrayLike, name: str) -> Array:
-        rows: Any = X
-        for part in self._parts():
-            rows = part._rows(rows, name)
-        return rows
-
-
-class _Several(_Combination):
-    """Parts in a flat list, named by their class (``rbf``, ``linear``, ``rbf_2``) for ``set_params``."""
-
-    def __init__(self, kernels: Sequence[Kernel]) -> None:
-        self.kernels = kernels
-
-    def _parts(self) -> list[Kernel]:
-        if not self.kernels:
-            raise InvalidInput(f"{type(self).__name__}: kernels is empty; expected at least one kernel.")
-        return [_kernel(part, self) for part in self.kernels]
-
-    def _named(self) -> dict[str, Kernel]:
-        named: dict[str, Kernel] = {}
-        seen: Counter[str] = Counter()
-        for part in self._parts():
-            name = _snake_case(part)
-            seen[name] += 1
-            named[name if seen[name] == 1 else f"{name}_{seen[name]}"] = part
-        return named
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        params: dict[str, Any] = {"kernels": self.kernels}
-        for name, part in self._named().items() if deep else ():
-            params[name] = part
-            params |= {f"{name}__{key}": value for key, value in part.get_params().items()}
-        return params
-
-    def set_params(self, **params: Any) -> Self:
-        # The list first, then parts replaced by name, then (in scikit-learn) parameters of parts.
-        if "kernels" in params:
-            self.kernels = params.pop("kernels")
-        named = self._named()
-        if replaced := {name: params.pop(name) for name in named if name in params}:
-            self.kernels = list((named | replaced).values())
-        return super().set_params(**params)
-
-    def resolved(self, X: ArrayLike, weight: Array | None = None) -> Self:
-        return type(self)([part.resolved(X, weight) for part in self._parts()])
-
-    @property
-    def plain(self) -> Self:
-        return type(self)([part.plain for part in self._parts()])
-
-    @property
-    def double(self) -> Self:
-        return type(self)([part.double for part in self._parts()])
-
-
-class Sum(_Several):
-    r"""The sum :math:`\sum_l k_l(x, z)`: what ``k1 + k2`` makes.
-
-    Positive definite if every term is; conditionally so if every term is at least that.
-
-    Parameters
-    ----------
-    kernels : list of Kernel
-        The terms. Their parameters are reached by class name: ``rbf__gamma``, then ``rbf_2__gamma``.
-
-    Examples
-    --------
-    >>> from priorsvm.kernels import RBF, Linear
-    >>> k = RBF(gamma=0.5) + Linear()
-    >>> k.set_params(rbf__gamma=2.0)
-    RBF(gamma=2.0) + Linear()
-    """
-
-    @property
-    def definiteness(self) -> Definiteness:
-        terms = {part.definiteness for part in self._parts()}
-        if terms <= {"psd", "cpd"}:
-            return "cpd" if "cpd" in terms else "psd"
-        return "unknown"
-
-    @property
-    def falls_with_distance(self) -> bool:
-        return all(part.falls_with_distance for part in self._parts())
-
-    def _matrix(self, A: Array, B: Array) -> Array:
-        return reduce(np.add, (k._matrix(A, B) for k in self._parts()))
-
-    def _diag(self, A: Array) -> Array:
-        return reduce(np.add, (k._diag(A) for k in self._parts()))
-
-    def _of_products(self, G: Array, a: Array, b: Array) -> Array:
-        return reduce(np.add, (k._of_products(G.copy(), a, b) for k in self._parts()))
-
-    def _slope(self, Z: Array, V: Array, B: Array) -> Array:
-        return reduce(np.add, (k._slope(Z, V, B) for k in self._parts()))
-
-    def _slope_slope(self, Z: Array, U: Array, B: Array, V: Array) -> Array:
-        return reduce(np.add, (k._slope_slope(Z, U, B, V) for k in self._parts()))
-
-    def _curve(self, Z: Array, U: Array, V: Array, B: Array) -> Array:
-        return reduce(np.add, (k._curve(Z, U, V, B) for k in self._parts()))
-
-    def _derivative_bound(self, order: int, reach: Array) -> Array:
-        # The squared norm of a combination of k_x is linear in k.
-        return reduce(np.hypot, (k._derivative_bound(order, reach) for k in self._parts()))
-
-    def _displacement_bound(self, radius: Array, reach: Array) -> Array:
-        return reduce(np.hypot, (k._displacement_bound(radius, reach) for k in self._parts()))
-
-    def __repr__(self) -> str:
-        return " + ".join(repr(k) for k in self.kernels)
-
-
-class Product(_Several):
-    r"""The product :math:`\prod_l k_l(x, z)`: what ``k1 * k2`` makes.
-
-    Positive definite if every factor is (Schur).
-
-    Parameters
-    ----------
-    kernels : list of Kernel
-        The factors. Their parameters are reached by class name: ``rbf__gamma``, then ``rbf_2__gamma``.
-
-    Examples
-    --------
-    >>> from priorsvm.kernels import RBF, Linear
-    >>> (RBF(gamma=0.5) * Linear()).definiteness
-    'psd'
-    """
-
-    @property
-    def definiteness(self) -> Definiteness:
-        return "psd" if all(part.definiteness == "psd" for part in self._parts()) else "unknown"
-
-    @property
-    def has_curve(self) -> bool:
-        return all(part.has_slope and part.has_curve for part in self._parts())
-
-    @property
-    def has_derivative_bound(self) -> bool:
-        return False
-
-    def _matrix(self, A: Array, B: Array) -> Array:
-        return reduce(np.multiply, (k._matrix(A, B) for k in self._parts()))
-
-    def _diag(self, A: Array) -> Array:
-        return reduce(np.multiply, (k._diag(A) for k in self._parts()))
-
-    def _of_products(self, G: Array, a: Array, b: Array) -> Array:
-        return reduce(np.multiply, (k._of_products(G.copy(), a, b) for k in self._parts()))
-
-    def _slope(self, Z: Array, V: Array, B: Array) -> Array:
-        K = np.ones(())
-        K_v = np.zeros(())
-        for k in self._parts():
-            f = k._matrix(Z, B)
-            f_v = k._slope(Z, V, B)
-            K, K_v = K * f, K_v * f + K * f_v
-        return K_v
-
-    def _slope_slope(self, Z: Array, U: Array, B: Array, V: Array) -> Array:
-        K = np.ones(())
-        K_u = np.zeros(())
-        K_v = np.zeros(())
-        K_uv = np.zeros(())
-        for k in self._parts():
-            f = k._matrix(Z, B)
-            f_u = k._slope(Z, U, B)
-            f_uv = k._slope_slope(Z, U, B, V)
-            # A kernel with mixed derivatives is symmetric, so ∂_v in the second argument is this.
-            f_v = k._slope(B, V, Z).T
-            K_uv = K_uv * f + K_u * f_v + K_v * f_u + K * f_uv
-            K, K_u, K_v = K * f, K_u * f + K * f_u, K_v * f + K * f_v
-        return K_uv
-
-    def _curve(self, Z: Array, U: Array, V: Array, B: Array) -> Array:
-        K = np.ones(())
-        K_u = np.zeros(())
-        K_v = np.zeros(())
-        K_uv = np.zeros(())
-        for k in self._parts():
-            f = k._matrix(Z, B)
-            f_u = k._slope(Z, U, B)
-            f_v = k._slope(Z, V, B)
-            K_uv = K_uv * f + K_u * f_v + K_v * f_u + K * k._curve(Z, U, V, B)
-            K, K_u, K_v = K * f, K_u * f + K * f_u, K_v * f + K * f_v
-        return K_uv
-
-    def __repr__(self) -> str:
-        return " * ".join(_as_factor(k) for k in self.kernels)
-
-
-class Scaled(_Combination):
-    r"""The multiple :math:`a\, k(x, z)`: what ``a * k`` makes.
-
-    As definite as ``kernel`` for a > 0; the negative of a definite kernel is indefinite.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    factor : float
-        The number a. ``get_params`` and ``set_params`` reach it next to the kernel's own parameters.
-
-    Examples
-    --------
-    >>> from priorsvm.kernels import RBF
-    >>> k = 2 * RBF(gamma=0.5)
-    >>> k.set_params(gamma=0.1, factor=3.0)
-    3.0 * RBF(gamma=0.1)
-    """
-
-    def __init__(self, kernel: Kernel, factor: float) -> None:
-        self.kernel = kernel
-        self.factor = factor
-
-    def __mul__(self, other: object) -> Kernel:
-        product = super().__mul__(other)
-        if isinstance(product, Scaled):
-            return Scaled(clone(self.kernel), self.factor * product.factor)
-        return product
-
-    def _parts(self) -> list[Kernel]:
-        return [_kernel(self.kernel, self)]
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        inner = _kernel(self.kernel, self).get_params() if deep else {}
-        return inner | {"kernel": self.kernel, "factor": self.factor}
-
-    def set_params(self, **params: Any) -> Self:
-        self.kernel = params.pop("kernel", self.kernel)
-        self.factor = params.pop("factor", self.factor)
-        self.kernel.set_params(**params)
-        return self
-
-    def resolved(self, X: ArrayLike, weight: Array | None = None) -> Self:
-        self._check()
-        return type(self)(self.kernel.resolved(X, weight), self.factor)
-
-    @property
-    def plain(self) -> Self:
-        return type(self)(self.kernel.plain, self.factor)
-
-    @property
-    def double(self) -> Self:
-        return type(self)(self.kernel.double, self.factor)
-
-    @property
-    def definiteness(self) -> Definiteness:
-        self._check()
-        if self.factor == 0:
-            return "psd"
-        inner = self.kernel.definiteness
-        if self.factor > 0:
-            return inner
-        return "indefinite" if inner in ("psd", "cpd") else "unknown"
-
-    @property
-    def falls_with_distance(self) -> bool:
-        self._check()
-        return self.factor > 0 and self.kernel.falls_with_distance
-
-    @property
-    def has_derivative_bound(self) -> bool:
-        self._check()
-        return self.factor >= 0 and super().has_derivative_bound  # a negative multiple has no norm to bound
-
-    def _check(self) -> None:
-        self._expect(is_number(self.factor), "factor", self.factor, "a finite number")
-        super()._check()
-
-    def _matrix(self, A: Array, B: Array) -> Array:
-        return self.factor * self.kernel._matrix(A, B)
-
-    def _diag(self, A: Array) -> Array:
-        return self.factor * self.kernel._diag(A)
-
-    def _of_products(self, G: Array, a: Array, b: Array) -> Array:
-        return self.factor * self.kernel._of_products(G, a, b)
-
-    def _slope(self, Z: Array, V: Array, B: Array) -> Array:
-        return self.factor * self.kernel._slope(Z, V, B)
-
-    def _slope_slope(self, Z: Array, U: Array, B: Array, V: Array) -> Array:
-        return self.factor * self.kernel._slope_slope(Z, U, B, V)
-
-    def _curve(self, Z: Array, U: Array, V: Array, B: Array) -> Array:
-        return self.factor * self.kernel._curve(Z, U, V, B)
-
-    def _derivative_bound(self, order: int, reach: Array) -> Array:
-        return math.sqrt(self.factor) * self.kernel._derivative_bound(order, reach)
-
-    def _displacement_bound(self, radius: Array, reach: Array) -> Array:
-        return math.sqrt(self.factor) * self.kernel._displacement_bound(radius, reach)
-
-    def __repr__(self) -> str:
-        return f"{self.factor!r} * {_as_factor(self.kernel)}"
-
-
-class FromCallable(Kernel):
-    r"""A function of two matrices as a kernel: what ``kernel=function`` means.
-
-    .. math:: K_{ij} = k(a_i, b_j) = \mathrm{function}(A, B)_{ij}
-
-    for rows :math:`a_i` of A and :math:`b_j` of B. Nothing is known of its definiteness, and it has no slope.
-
-    Parameters
-    ----------
-    function : callable
-        ``function(A, B)`` with A of shape (n, d) and B of shape (m, d) returns the (n, m) matrix.
-
-    Examples
-    --------
-    >>> from priorsvm.kernels import FromCallable
-    >>> k = FromCallable(lambda A, B: (A @ B.T) ** 2)
-    >>> k([[1.0, 2.0]], [[3.0, 0.0], [0.0, 1.0]])
-    array([[9., 4.]])
-    """
-
-    def __init__(self, function: Callable[[Array, Array], Array]) -> None:
-        self.function = function
-
-    def __repr__(self) -> str:
-        return f"FromCallable({getattr(self.function, '__name__', type(self.function).__name__)})"
-
-    def _check(self) -> None:
-        if not callable(self.function):
-            raise InvalidType(
-                f"FromCallable: function is {self.function!r}; expected a function of two matrices."
-            )
-
-    def _matrix(self, A: Array, B: Array) -> Array:
-        name = getattr(self.function, "__name__", type(self.function).__name__)
-        contract = (
-            f"The kernel function {name!r} is given matrices of shape {A.shape} and {B.shape} and must "
-            f"return one number per pair of rows, shape {(len(A), len(B))}, as A @ B.T does. A function "
-            "g(x, z) of two vectors becomes one of matrices by "
-            "lambda A, B: np.array([[g(a, b) for b in B] for a in A])."
-        )
-        try:
-            K = np.asarray(self.function(A, B), dtype=float)
-        except Exception as error:
-            error.add_note(contract)
-            raise
-        if K.shape != (len(A), len(B)):
-            raise InvalidInput(f"{contract} It returned shape {K.shape}.")
-        if not np.isfinite(K).all():
-            bad = np.count_nonzero(~np.isfinite(K))
-            raise InvalidInput(f"The kernel function {name!r} returned {bad} values that are not finite.")
-        return K
-
-
-def resolve_kernel(
-    kernel: Kernel | str | Callable[[Array, Array], Array],
-    n_features: int,
-    X: ArrayLike | None = None,
-    weight: Array | None = None,
-) -> Kernel:
-    """The kernel that is meant by an object, a name or a function.
-
-    Parameters
-    ----------
-    kernel : Kernel, str or callable
-        A name means the kernel with the defaults of ``sklearn.svm.SVC`` (``"linear"``, ``"poly"`` or
-        ``"polynomial"``, ``"rbf"``, ``"sigmoid"``) or of ``sklearn.metrics.pairwise`` (``"laplacian"``,
-        ``"chi2"``, ``"additive_chi2"``, ``"cosine"``). A function of two matrices is wrapped in
-        :class:`FromCallable`.
-    n_features : int
-        Width of the rows; answers ``gamma="auto"`` where there is no ``X``.
-    X : array of shape (n, n_features), optional
-        Training rows; answer ``gamma="scale"``, which stays a word without them.
-    weight : array of shape (n,), optional
-        How many times each of them counts.
-
-    Returns
-    -------
-    Kernel
-        A copy, its parameters checked.
-
-    Examples
-    --------
-    >>> from priorsvm.kernels import resolve_kernel
-    >>> resolve_kernel("rbf", 2, [[0.0, 2.0], [2.0, 0.0]])
-    RBF(gamma=0.5)
-    """
-    # The named kernels derive from this module's Kernel.
-    from priorsvm.kernels.standard import NAMED
-
-    if isinstance(kernel, str):
-        if kernel not in NAMED:
-            hint = " Give a function of two matrices, or a Kernel." if kernel == "precomputed" else ""
-            raise InvalidInput(f"Unknown kernel {kernel!r}; {one_of(NAMED, kernel)}{hint}")
-        kernel = NAMED[kernel]()
-    elif isinstance(kernel, type) and issubclass(kernel, Kernel):
-        raise InvalidType(f"kernel is the class {kernel.__name__}; write {kernel.__name__}().")
-    elif not isinstance(kernel, Kernel):
-        if not callable(kernel):
-            raise InvalidType(
-                f"kernel is {kernel!r}; expected a Kernel such as RBF(), a name such as 'rbf', "
-                "or a function of two matrices."
-            )
-        kernel = FromCallable(kernel)
-    return kernel.resolved(np.empty((0, n_features)) if X is None else X, weight)
+def require_kernel(part: object, owner: Kernel) -> Kernel:
+    """Return a part of a kernel, or raise InvalidType if it is not a Kernel."""
+    if not isinstance(part, Kernel):
+        raise InvalidType(f"{type(owner).__name__}: {part!r} is not a Kernel. Use a kernel such as RBF().")
+    return part
 
 
 def diagonal(matrix: Callable[[Array, Array], Array], A: Array) -> Array:
-    """The diagonal of a matrix of pairs of rows."""
+    """Return the diagonal of a matrix over pairs of rows."""
     # Small blocks along the diagonal: the (n, n) matrix may not fit in memory.
     blocks = (A[rows] for rows in gen_batches(len(A), 64))
     return np.concatenate([np.diagonal(matrix(block, block)) for block in blocks])
 
 
 def one_of(names: Collection[str], given: object) -> str:
-    """The end of a message about a name that is none of these."""
+    """Return the end of a message about an unknown name: the valid names and the nearest one."""
     return f"expected one of {', '.join(map(repr, names))}.{did_you_mean(given, names)}"
-
-
-def _kernel(part: object, owner: Kernel) -> Kernel:
-    if not isinstance(part, Kernel):
-        raise InvalidType(f"{type(owner).__name__}: {part!r} is not a Kernel; expected one such as RBF().")
-    return part
-
-
-def _members(kernel: Kernel, kind: type[_Several]) -> list[Kernel]:
-    """The parts of a sum or product, or the kernel alone: so that the lists stay flat."""
-    return kernel._parts() if isinstance(kernel, kind) else [kernel]
-
-
-def _snake_case(kernel: Kernel) -> str:
-    if isinstance(kernel, Scaled):
-        return _snake_case(kernel.kernel)
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(kernel).__name__).lower()
-
-
-def _as_factor(kernel: Kernel) -> str:
-    return f"({kernel!r})" if isinstance(kernel, Sum) else repr(kernel)

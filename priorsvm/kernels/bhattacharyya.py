@@ -1,4 +1,4 @@
-"""How much two sets of vectors overlap, as Gaussians."""
+"""Bhattacharyya's affinity: the overlap of the Gaussians of two sets of vectors."""
 
 from __future__ import annotations
 
@@ -8,24 +8,23 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import gen_batches
 
-from priorsvm.errors import InvalidInput
-from priorsvm.kernels.base import Definiteness, Kernel
-from priorsvm.kernels.set_kernel import Directions, SetKernel, Sets, by_pairs
-
 from .._utils.arrays import Array
-from .._utils.checks import is_number
+from .._utils.checks import is_number, is_whole
+from ..errors import InvalidInput
+from .base import Definiteness, Kernel
+from .set_kernel import Directions, SetKernel, Sets, by_pairs
 
 
 @dataclass(frozen=True, eq=False)
 class _Gaussians:
-    r"""One in feature space for every set, :math:`\mathcal N(\mu, \eta I + U U^\top)`.
+    r"""Gaussian :math:`\mathcal N(\mu, \eta I + U U^\top)` of every set in feature space.
 
     Attributes
     ----------
-    vectors : the columns of U, which are orthogonal, and :math:`\mu` as the last.
-    spread : (n, r) array, the squared lengths of the columns: the eigenvalues of the covariance.
-    along : (n, r) array, :math:`U^\top \mu`.
-    squared : (n,) array, :math:`\|\mu\|^2`.
+    vectors : the orthogonal columns of U, followed by :math:`\mu`.
+    spread : (n, r) array of squared lengths of the columns, the eigenvalues of the covariance.
+    along : (n, r) array :math:`U^\top \mu`.
+    squared : (n,) array :math:`\|\mu\|^2`.
     """
 
     vectors: Directions
@@ -40,50 +39,54 @@ class Bhattacharyya(SetKernel):
     With the mean :math:`\mu` of a set and :math:`S` = its covariance (divided by m) + :math:`\eta I`,
 
     .. math:: k = \frac{|S|^{1/4} |S'|^{1/4}}{|\bar S|^{1/2}} \exp\bigl(-\tfrac18
-        (\mu - \mu')^\top \bar S^{-1} (\mu - \mu') \bigr), \qquad \bar S = \tfrac12 (S + S') ,
+        (\mu - \mu')^\top \bar S^{-1} (\mu - \mu') \bigr), \qquad \bar S = \tfrac12 (S + S') .
 
-    by logarithms of determinants. Between 0 and 1, and 1 for equal Gaussians. The order of the vectors in a
-    set means nothing, and sets may differ in size. Positive definite: it is an inner product of the
-    functions :math:`\sqrt p`.
+    k is between 0 and 1, and 1 for equal Gaussians. The order of the vectors in a set has no effect, and sets
+    may differ in size. k is positive definite, since it is an inner product of the functions :math:`\sqrt p`.
 
-    With ``base`` the Gaussians live in the feature space of that kernel, and tell more of a set than its mean
-    and covariance. There
+    With ``base`` the Gaussians are in the feature space of the base kernel, and represent more than the mean
+    and covariance of the vectors. There
 
     .. math:: \log k = {} & \tfrac14 \sum_l \log\Bigl(1 + \frac{\lambda_l}{\eta}\Bigr)
         + \tfrac14 \sum_l \log\Bigl(1 + \frac{\lambda'_l}{\eta}\Bigr) \\
         & - \tfrac12 \log \Bigl| I + \frac{W^\top W}{\eta} \Bigr|
         - \frac{1}{8\eta} \bigl( \|\delta\|^2 - \delta^\top W (\eta I + W^\top W)^{-1} W^\top \delta \bigr)
 
-    with :math:`\delta = \mu - \mu'`, the eigenvalues :math:`\lambda` of the covariance of each set, its
-    eigenvectors :math:`v_l` by kernel principal components, and :math:`W = \frac{1}{\sqrt2} [\sqrt{\lambda_l}
-    v_l, \sqrt{\lambda'_l} v'_l]`: all of it from values of the base kernel. With ``Linear()`` and all
-    components it is the first formula.
+    with :math:`\delta = \mu - \mu'` and
+    :math:`W = \frac{1}{\sqrt2} [\sqrt{\lambda_l} v_l, \sqrt{\lambda'_l} v'_l]`. The eigenvalues
+    :math:`\lambda_l` and eigenvectors :math:`v_l` of the covariance of each set come from kernel principal
+    components, hence from values of the base kernel. With ``Linear()`` and all components the second formula
+    equals the first.
 
     Parameters
     ----------
-    eta : float or "scale", default "scale"
-        What is added to every covariance, in squared units of the vectors. ``"scale"`` means a tenth of the
-        variance of all vectors of all training sets, in feature space if there is one, divided by their
-        width.
-    base : Kernel, optional
-        A positive semidefinite kernel between vectors.
-    n_components : int, optional
-        With ``base``: how many principal components of each set count, those of the largest variance.
-        By default all; the time for a pair grows with the cube of their number.
+    eta : float or "scale", default="scale"
+        The number η > 0 added to the diagonal of every covariance, in squared units of the vectors.
+        ``"scale"`` means a tenth of the variance of all vectors of all training sets, divided by their width.
+        With ``base`` the variance is the variance in feature space.
+    base : Kernel or None, default=None
+        Positive semidefinite kernel between vectors.
+    n_components : int or None, default=None
+        Number of principal components of each set, in the order of their variance; None means all. It
+        requires ``base``. The time for each pair grows with the cube of this number.
+
+    See Also
+    --------
+    PrincipalAngles : Angles between the spans of two sets.
+    SetKernel : Base class of kernels between sets of vectors.
 
     Notes
     -----
-    The components are those of each set. Components of the union of both sets would be another space for
-    every pair, and the kernel no longer positive definite.
+    Each set has its own components. Components of the union of two sets would give another space for every
+    pair, and the kernel would not be positive definite.
 
     References
     ----------
-    Kondor & Jebara 2003; Lauer & Bloch 2008, eq. (31).
+    Kondor & Jebara 2003, "A kernel between sets of vectors", ICML; Lauer & Bloch 2008, eq. (31).
 
     Examples
     --------
-    Two sets of the same spread are as similar as their means are near, :math:`e^{-\|\mu - \mu'\|^2 / 8}`
-    where the covariance is I:
+    If both covariances are I, the affinity is :math:`e^{-\|\mu - \mu'\|^2 / 8}`:
 
     >>> from priorsvm import Bhattacharyya
     >>> k = Bhattacharyya(eta=1.0)
@@ -104,20 +107,20 @@ class Bhattacharyya(SetKernel):
         return "psd" if self.base is None else self.base.definiteness
 
     def resolved(self, X: Any, weight: Array | None = None) -> Self:
-        known = super().resolved(X, weight)
+        resolved = super().resolved(X, weight)
         sets = self._rows(X, "X")
         if self.eta == "scale" and len(sets):
             with np.errstate(over="ignore"):
-                known.eta = 0.1 * known._variance(*self._vectors(sets, weight)) / sets.width or 1.0
-            if not np.isfinite(known.eta):
+                resolved.eta = 0.1 * resolved._variance(*self._vectors(sets, weight)) / sets.width or 1.0
+            if not np.isfinite(resolved.eta):
                 raise InvalidInput(
-                    "Bhattacharyya: the vectors of the sets are so large that their squares overflow. "
-                    "Divide them by their standard deviation first."
+                    "Bhattacharyya: the squares of the vectors overflow. Divide the vectors by their "
+                    "standard deviation."
                 )
-        return known
+        return resolved
 
     def _variance(self, X: Array, weight: Array | None) -> float:
-        """The mean squared distance of the vectors from their mean, in feature space."""
+        """Return the mean squared distance of vectors from their mean in feature space."""
         share = np.full(len(X), 1.0) if weight is None else weight
         share = share / share.sum()
         if self.base is None:
@@ -128,17 +131,13 @@ class Bhattacharyya(SetKernel):
 
     def _check(self) -> None:
         super()._check()
-        positive = self.eta == "scale" if isinstance(self.eta, str) else is_number(self.eta) and self.eta > 0
-        self._expect(positive, "eta", self.eta, "a positive number or 'scale'")
+        valid = self.eta == "scale" if isinstance(self.eta, str) else is_number(self.eta) and self.eta > 0
+        self._expect(valid, "eta", self.eta, "a positive number or 'scale'")
         r = self.n_components
-        whole = isinstance(r, (int, np.integer)) and not isinstance(r, bool) and r >= 1
-        self._expect(r is None or whole, "n_components", r, "None or a whole number of at least 1")
-        self._expect(
-            r is None or self.base is not None,
-            "n_components",
-            r,
-            "None: without a base kernel the whole covariance is used",
-        )
+        valid = r is None or (is_whole(r) and r >= 1)
+        self._expect(valid, "n_components", r, "None or a whole number of at least 1")
+        valid = r is None or self.base is not None
+        self._expect(valid, "n_components", r, "None without a base kernel")
 
     def _matrix(self, A: Any, B: Any) -> Array:
         eta = self._eta()
@@ -156,8 +155,9 @@ class Bhattacharyya(SetKernel):
         return self.eta
 
     def _in_space(self, A: Sets, B: Sets, eta: float) -> Array:
-        """The first formula."""
-        (mean_a, S_a), (mean_b, S_b) = moments(A, eta), moments(B, eta)
+        """Return the matrix by the first formula, in the space of the vectors."""
+        mean_a, S_a = moments(A, eta)
+        mean_b, S_b = moments(B, eta)
         log_a = _log_determinant(S_a)
         log_b = _log_determinant(S_b)
 
@@ -172,17 +172,19 @@ class Bhattacharyya(SetKernel):
         return by_pairs(block, len(A), len(B), 8 * 4 * (A.width + 1) ** 2, symmetric=A is B)
 
     def _in_features(self, A: Sets, B: Sets, eta: float) -> Array:
-        """The second formula."""
+        """Return the matrix by the second formula, in feature space."""
         P = self._gaussians(A)
         Q = self._gaussians(B)
         r = P.spread.shape[1]
         s = Q.spread.shape[1]
-        log_a, log_b = (np.log1p(G.spread / eta).sum(axis=1) for G in (P, Q))
+        log_a = np.log1p(P.spread / eta).sum(axis=1)
+        log_b = np.log1p(Q.spread / eta).sum(axis=1)
 
         def block(a: slice, b: slice) -> Array:
             cross = P.vectors[a].products(Q.vectors[b], self.base)
             squared = P.squared[a, None] + Q.squared[None, b] - 2 * cross[..., r, s]
-            # The Cholesky factor of (η I + WᵀW, Wᵀδ; δᵀW, |δ|² + η) has the determinant and the distance.
+            # The Cholesky factor of M = (η I + WᵀW, Wᵀδ; δᵀW, |δ|² + η) contains the determinant and the
+            # distance. Only the lower half of M is read.
             M = np.zeros((*cross.shape[:2], r + s + 1, r + s + 1))
             M[..., range(r), range(r)] = eta + 0.5 * P.spread[a, None]
             M[..., range(r, r + s), range(r, r + s)] = eta + 0.5 * Q.spread[None, b]
@@ -190,7 +192,7 @@ class Bhattacharyya(SetKernel):
             M[..., -1, :r] = (P.along[a, None] - cross[..., :r, s]) / np.sqrt(2)
             M[..., -1, r : r + s] = (cross[..., r, :s] - Q.along[None, b]) / np.sqrt(2)
             M[..., -1, -1] = np.maximum(squared, 0.0) + eta
-            factor = _cholesky(M).diagonal(axis1=2, axis2=3)  # looks at the lower half only
+            factor = _cholesky(M).diagonal(axis1=2, axis2=3)
             log_middle = 2 * np.log(factor[..., :-1] / np.sqrt(eta)).sum(axis=2)
             distance = factor[..., -1] ** 2 / eta - 1
             return np.exp(0.25 * (log_a[a, None] + log_b[None, b]) - 0.5 * log_middle - 0.125 * distance)
@@ -202,23 +204,23 @@ class Bhattacharyya(SetKernel):
         return K
 
     def _gaussians(self, sets: Sets) -> _Gaussians:
-        """Kernel principal components of every set."""
+        """Return the Gaussian of every set from its kernel principal components."""
         K = self._own_products(sets)
         m = sets.sizes[:, None, None]
         share = sets.present[:, :, None] / m
         centred = np.eye(K.shape[1]) * sets.present[:, :, None] - np.swapaxes(share, 1, 2) * (share > 0)
-        spread, turn = np.linalg.eigh(centred @ K @ centred / m)
+        spread, eigenvectors = np.linalg.eigh(centred @ K @ centred / m)
         r = K.shape[1] - 1 if self.n_components is None else min(self.n_components, K.shape[1] - 1)
         spread = spread[:, ::-1][:, :r]
-        turn = turn[:, :, ::-1][:, :, :r]
-        weights = np.concatenate([centred @ turn / np.sqrt(m), share], axis=2)
+        eigenvectors = eigenvectors[:, :, ::-1][:, :, :r]
+        weights = np.concatenate([centred @ eigenvectors / np.sqrt(m), share], axis=2)
         products = np.swapaxes(weights, 1, 2) @ (K @ share)
         directions = Directions(sets.elements, weights)
         return _Gaussians(directions, np.maximum(spread, 0.0), products[:, :-1, 0], products[:, -1, 0])
 
 
 def moments(sets: Sets, eta: float) -> tuple[Array, Array]:
-    """The mean of every set, and its covariance with eta on the diagonal."""
+    """Return the mean of every set, and its covariance with eta added to the diagonal."""
     present = sets.present[:, :, None]
     m = sets.sizes[:, None]
     mean = sets.elements.sum(axis=1) / m
@@ -232,12 +234,12 @@ def _log_determinant(S: Array) -> Array:
 
 
 def _cholesky(S: Array) -> Array:
-    """Of matrices that are positive definite by the eta on their diagonal."""
+    """Return Cholesky factors of matrices with eta on their diagonal."""
     try:
         factor: Any = np.linalg.cholesky(S)
     except np.linalg.LinAlgError as error:
         raise InvalidInput(
-            "Bhattacharyya: a covariance matrix is singular to all digits, as some vectors of a set lie in a "
-            "plane and eta is too small beside them. Use a larger eta, or eta='scale'."
+            "Bhattacharyya: a covariance matrix is numerically singular, because the vectors of a set lie in "
+            "a plane and eta is too small. Use a larger eta, or eta='scale'."
         ) from error
     return np.asarray(factor, float)

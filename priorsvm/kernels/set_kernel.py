@@ -1,7 +1,7 @@
-r"""Kernels between sets of vectors: what they share, and how sets become rows.
+r"""Base class of kernels between sets of vectors, and the encoding of sets as rows.
 
-A sample is a set :math:`\{x_1, \dots, x_m\}` of vectors, in no order. Everything else in the library works
-with rows of a table, so :class:`OnRows` writes each set into a row and reads it back for the kernel.
+A sample is an unordered set :math:`\{x_1, \dots, x_m\}` of vectors. All other modules operate on rows of a
+matrix, so :class:`OnRows` encodes each set as a row and decodes it for the kernel.
 """
 
 from __future__ import annotations
@@ -16,24 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
-from priorsvm._utils.arrays import PAD, to_width
-from priorsvm.errors import InvalidInput, InvalidType
-from priorsvm.kernels.base import Definiteness, Kernel, _Combination, _kernel
+from .._utils.arrays import PAD, Array, to_width
+from ..errors import InvalidInput, InvalidType
+from .algebra import Combination
+from .base import Definiteness, Kernel, require_kernel
 
-from .._utils.arrays import Array
-
-# What is worked out for pairs of sets at one time takes no more memory than this.
+# Largest memory of intermediate results for pairs of sets.
 BLOCK_BYTES = 2**26
 
 
 @dataclass(frozen=True, eq=False)
 class Sets:
-    """Sets of vectors of one width.
+    """Sets of vectors of equal width.
 
     Attributes
     ----------
-    elements : (n, m, d) array; a set of fewer than m vectors is filled up with zeros.
-    sizes : (n,) array, how many vectors each set has.
+    elements : (n, m, d) array; a set of fewer than m vectors is padded with zeros.
+    sizes : (n,) array of the number of vectors of each set.
     """
 
     elements: Array
@@ -41,13 +40,13 @@ class Sets:
 
     @classmethod
     def of_rows(cls, rows: Array, width: int) -> Sets:
-        """What :meth:`rows` wrote; the rows may have been made wider since."""
+        """Return the sets that :meth:`rows` has encoded; the rows may have additional padding."""
         elements = rows.reshape(len(rows), rows.shape[1] // width, width)
         present = elements[:, :, 0] != PAD
         return cls(np.where(present[:, :, None], elements, 0.0), present.sum(axis=1))
 
     def rows(self) -> Array:
-        """Each set as a row: its vectors one after the other, then the number PAD, which is no entry."""
+        """Return each set as a row: its vectors in sequence, padded with the number PAD."""
         filled = np.where(self.present[:, :, None], self.elements, PAD)
         return filled.reshape(len(self), math.prod(filled.shape[1:]))
 
@@ -55,7 +54,7 @@ class Sets:
         return len(self.elements)
 
     def __getitem__(self, key: Any) -> Any:
-        """One set as an (m, d) array, or the sets of a slice or an array of indices."""
+        """Return one set as an (m, d) array, or the sets of a slice or of an array of indices."""
         if isinstance(key, (int, np.integer)):
             return self.elements[key, : self.sizes[key]]
         return Sets(self.elements[key], self.sizes[key])
@@ -66,7 +65,7 @@ class Sets:
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """(n, m) array: which of the vectors are elements, and which fill up."""
+        """(n, m) array: True for elements, False for padding."""
         return np.arange(self.elements.shape[1]) < self.sizes[:, None]
 
     @property
@@ -75,7 +74,24 @@ class Sets:
 
 
 def as_sets(X: Any, name: str) -> Sets:
-    """Sets given as a list of (m, d) arrays, or as one (n, m, d) array; ``name`` is for messages."""
+    """Return the sets of a list of (m, d) arrays or of an (n, m, d) array.
+
+    Parameters
+    ----------
+    X : list of arrays of shape (m, d), array of shape (n, m, d) or Sets
+        Sets of vectors.
+    name : str
+        Name of the argument in messages.
+
+    Returns
+    -------
+    Sets
+
+    Raises
+    ------
+    InvalidInput
+        If a set is empty, not two-dimensional, of another width than the first set, or not finite.
+    """
     if isinstance(X, Sets):
         return X
     expected = f"{name} must be a list of (m, d) arrays, one for each set of vectors, or an (n, m, d) array"
@@ -91,14 +107,14 @@ def as_sets(X: Any, name: str) -> Sets:
         if part.ndim != 2:
             raise InvalidInput(f"{expected}; {name}[{i}] has shape {part.shape}.")
         if part.size == 0:
-            raise InvalidInput(f"{name}[{i}] is an empty set, shape {part.shape}: leave it out.")
+            raise InvalidInput(f"{name}[{i}] is an empty set, shape {part.shape}. Leave it out.")
         if part.shape[1] != parts[0].shape[1]:
             raise InvalidInput(
-                f"{name}[{i}] has vectors of {part.shape[1]} entries and {name}[0] of {parts[0].shape[1]}: "
-                "all sets need vectors of the same width."
+                f"{name}[{i}] has vectors of {part.shape[1]} entries and {name}[0] of {parts[0].shape[1]}. "
+                "All vectors must have equal width."
             )
         if not (np.abs(part) < PAD).all():
-            raise InvalidInput(f"{name}[{i}] contains NaN or infinity.")
+            raise InvalidInput(f"{name}[{i}] contains NaN or infinity. Use finite numbers.")
     sizes = np.array([len(part) for part in parts])
     elements = np.zeros((len(parts), sizes.max(), parts[0].shape[1]))
     for one, part in zip(elements, parts, strict=True):
@@ -108,24 +124,27 @@ def as_sets(X: Any, name: str) -> Sets:
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    r"""For every set, vectors of the feature space: :math:`u_{il} = \sum_k a_{ikl} \Phi(x_{ik})`.
+    r"""Vectors :math:`u_{il} = \sum_k a_{ikl} \Phi(x_{ik})` of the feature space, for every set i.
 
     Attributes
     ----------
     elements : (n, m, d) array of the :math:`x_{ik}`.
-    weights : (n, m, r) array of the :math:`a_{ikl}`, 0 where there is no element.
+    weights : (n, m, r) array of the :math:`a_{ikl}`, 0 for padding.
     """
 
     elements: Array
     weights: Array
 
     def products(self, other: Directions, base: Kernel | None) -> Array:
-        r"""The inner products :math:`\langle u_{il}, v_{jq} \rangle`, shape (n_i, n_j, r, s)."""
-        (a, m, d), (b, n, _) = self.elements.shape, other.elements.shape
+        r"""Return the inner products :math:`\langle u_{il}, v_{jq} \rangle`, shape (n_i, n_j, r, s)."""
+        a, m, d = self.elements.shape
+        b, n, _ = other.elements.shape
         r = self.weights.shape[2]
         s = other.weights.shape[2]
         if base is None:
-            U, V = (np.swapaxes(D.weights, 1, 2) @ D.elements for D in (self, other))  # the vectors as rows
+            # The vectors u and v as rows.
+            U = np.swapaxes(self.weights, 1, 2) @ self.elements
+            V = np.swapaxes(other.weights, 1, 2) @ other.elements
             return (U.reshape(a * r, d) @ V.reshape(b * s, d).T).reshape(a, r, b, s).swapaxes(1, 2)
         K = base._matrix(self.elements.reshape(a * m, d), other.elements.reshape(b * n, d))
         left = np.swapaxes(self.weights, 1, 2) @ K.reshape(a, m, b * n)
@@ -137,10 +156,16 @@ class Directions:
 
 
 class SetKernel(Kernel):
-    r"""Base of the similarities of two sets of vectors :math:`k(\{x_1, \dots, x_m\}, \{z_1, \dots, z_n\})`.
+    r"""Base class of kernels between sets of vectors :math:`k(\{x_1, \dots, x_m\}, \{z_1, \dots, z_n\})`.
 
-    In the space of the vectors, or in that of a ``base`` kernel. A kernel of one's own has ``_matrix``, and
-    ``_diag`` if that is quicker, which are given :class:`Sets`.
+    The vectors are compared in their own space or in the feature space of a ``base`` kernel. A set kernel of
+    your own defines ``_matrix``, and ``_diag`` if that is faster. Both receive :class:`Sets`.
+
+    See Also
+    --------
+    Bhattacharyya : Overlap of the Gaussians of two sets.
+    PrincipalAngles : Angles between the spans of two sets.
+    OnRows : Set kernel on sets that are encoded as rows.
 
     Examples
     --------
@@ -163,17 +188,16 @@ class SetKernel(Kernel):
 
     def resolved(self, X: Any, weight: Array | None = None) -> Self:
         self._check()
-        known = copy.copy(self)
+        resolved = copy.copy(self)
         if self.base is not None:
             vectors, counts = self._vectors(self._rows(X, "X"), weight)
-            known.base = self.base.resolved(vectors, counts)
-        return known
+            resolved.base = self.base.resolved(vectors, counts)
+        return resolved
 
     def _vectors(self, sets: Sets, weight: Array | None) -> tuple[Array, Array | None]:
-        """All vectors of all sets, and how many times each counts."""
-        present = sets.present
+        """Return all vectors of all sets, and the number of times each counts."""
         counts = None if weight is None else np.repeat(weight, sets.sizes)
-        return sets.elements[present], counts
+        return sets.elements[sets.present], counts
 
     def _rows(self, X: Any, name: str) -> Any:
         return as_sets(X, f"{type(self).__name__}: {name}")
@@ -190,11 +214,11 @@ class SetKernel(Kernel):
         if self.base.definiteness in ("cpd", "indefinite"):
             raise InvalidInput(
                 f"{type(self).__name__}: base is {self.base!r}, which is not positive semidefinite and has "
-                "no feature space to fit anything in. Use one such as RBF()."
+                "no feature space. Use a kernel such as RBF()."
             )
 
     def _own_products(self, sets: Sets) -> Array:
-        r"""Of every set, the inner products of its vectors in feature space, 0 where one is missing."""
+        r"""Return the inner products of the vectors of each set in feature space, 0 for padding."""
         X = sets.elements
         if self.base is None:
             return X @ np.swapaxes(X, 1, 2)
@@ -203,7 +227,23 @@ class SetKernel(Kernel):
 
 
 def by_pairs(block: Callable[[slice, slice], Array], n: int, m: int, pair: int, symmetric: bool) -> Array:
-    """An (n, m) matrix, ``block`` by block, where a pair takes so many bytes of memory on the way."""
+    """Return an (n, m) matrix over pairs of sets, computed in blocks.
+
+    Parameters
+    ----------
+    block : callable
+        ``block(a, b)`` returns the values for a slice of rows and a slice of columns.
+    n, m : int
+        Shape of the matrix.
+    pair : int
+        Bytes of intermediate results for each pair.
+    symmetric : bool
+        Whether only blocks on and above the diagonal are computed.
+
+    Returns
+    -------
+    array of shape (n, m)
+    """
     step = max(1, math.isqrt(BLOCK_BYTES // pair))
     K = np.zeros((n, m))
     for a in gen_batches(n, step):
@@ -213,19 +253,24 @@ def by_pairs(block: Callable[[slice, slice], Array], n: int, m: int, pair: int, 
     return np.triu(K) + np.triu(K, 1).T if symmetric else K
 
 
-class OnRows(_Combination):
-    r"""A kernel between sets of vectors that takes each set as a row of numbers.
+class OnRows(Combination):
+    r"""Kernel between sets of vectors, each encoded as a row of numbers.
 
     .. math:: k\bigl((x_1, \dots, x_m), (z_1, \dots, z_n)\bigr) = k_{set}(\{x_i\}, \{z_j\})
 
-    What :class:`PriorSVC` makes of such a kernel. It also takes sets as they are.
+    :class:`PriorSVC` wraps its set kernel in this class. Sets that are not encoded are accepted too.
 
     Parameters
     ----------
-    kernel : Kernel between sets
+    kernel : Kernel
+        Kernel between sets of vectors.
     width : int
-        The width d of the vectors. A row has the m d numbers of a set, vector by vector; a set of fewer
-        vectors than the largest is filled up with the largest number that a float can be.
+        Width d of the vectors. A row contains the m d numbers of a set, vector by vector. Smaller sets are
+        padded with the largest float.
+
+    See Also
+    --------
+    SetKernel : Base class of kernels between sets of vectors.
 
     Examples
     --------
@@ -244,7 +289,7 @@ class OnRows(_Combination):
         self.width = width
 
     def _parts(self) -> list[Kernel]:
-        return [_kernel(self.kernel, self)]
+        return [require_kernel(self.kernel, self)]
 
     @property
     def definiteness(self) -> Definiteness:
@@ -254,12 +299,26 @@ class OnRows(_Combination):
         return type(self)(self.kernel.resolved(self._rows(X, "X"), weight), self.width)
 
     def encode(self, X: Any, name: str = "X", at_least: int = 0) -> Array:
-        """Sets as rows, of no fewer columns than ``at_least``."""
+        """Return sets as rows.
+
+        Parameters
+        ----------
+        X : list of arrays of shape (m, width), or array of shape (n, m, width)
+            Sets of vectors.
+        name : str, default="X"
+            Name of the argument in messages.
+        at_least : int, default=0
+            Smallest number of columns of the result.
+
+        Returns
+        -------
+        array of shape (n, n_columns)
+        """
         sets = as_sets(X, name)
         if len(sets) and sets.width != self.width:
             raise InvalidInput(
-                f"{name} has sets of vectors of {sets.width} entries, and this model was fitted on vectors "
-                f"of {self.width}."
+                f"{name} has sets of vectors of {sets.width} entries, but this model was fitted on vectors "
+                f"of {self.width}. Use vectors of {self.width} entries."
             )
         return to_width(sets.rows(), at_least)
 
@@ -267,7 +326,8 @@ class OnRows(_Combination):
         if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != object:
             if X.shape[1] % self.width:
                 raise InvalidInput(
-                    f"OnRows: {name} has {X.shape[1]} columns, which are no vectors of {self.width} entries."
+                    f"OnRows: {name} has {X.shape[1]} columns, which is not a multiple of the width "
+                    f"{self.width} of the vectors. Encode the sets with encode(X)."
                 )
             return Sets.of_rows(X, self.width)
         return super()._rows(X, name)
@@ -283,5 +343,5 @@ class OnRows(_Combination):
 
 
 def takes_sets(kernel: object) -> TypeGuard[Kernel]:
-    """Whether the samples of a kernel are sets of vectors."""
+    """Return whether the samples of a kernel are sets of vectors."""
     return isinstance(kernel, Kernel) and kernel.takes_sets

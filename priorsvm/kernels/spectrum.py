@@ -1,4 +1,4 @@
-"""Kernels that are not positive definite, and how training rows make them so."""
+"""Kernels that are not positive definite, and their correction on the training rows."""
 
 from __future__ import annotations
 
@@ -10,44 +10,48 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import gen_batches
 
-from priorsvm._utils.arrays import as_keys
-from priorsvm.errors import InvalidInput
-from priorsvm.function.memory import refuse_beyond_memory
-from priorsvm.kernels.base import Definiteness, Kernel, diagonal
+from .._utils.arrays import Array, as_keys
+from ..errors import InvalidInput
+from ..function.memory import refuse_beyond_memory
+from .base import Definiteness, Kernel, diagonal
 
-from .._utils.arrays import Array
-
-# Eigenvalues below this share of the largest are dropped by "clip": what they hold is no more than the
-# rounding errors that dividing by them would bring in.
+# "clip" drops eigenvalues below this share of the largest: dividing by them would only amplify rounding
+# errors.
 NOISE = 1e-10
 
-# "shift" goes a little further than zero: at zero many coefficients give the same f on the training rows,
-# and each of them another f elsewhere.
-BEYOND = 1.001
+# "shift" exceeds the smallest eigenvalue slightly. Otherwise K + s I is singular: many coefficients give one
+# f on the training rows, and different functions elsewhere.
+SHIFT_FACTOR = 1.001
 
 
 class Spectral(Kernel):
-    r"""Base of kernels that are not positive definite, with the parameter ``psd`` that mends them.
+    r"""Base class of kernels that are not positive definite, with the correction ``psd``.
 
-    With :math:`k_s(x, z) = \tfrac12 (k(x, z) + k(z, x))` and the eigenvalues :math:`K = U \Lambda U^\top` of
-    its matrix on the training rows R,
+    Let :math:`k_s(x, z) = \tfrac12 (k(x, z) + k(z, x))`, and let :math:`K = U \Lambda U^\top` be its matrix
+    on the training rows R.
 
-    ============  ==============================================================================  =========
-    ``psd``       the kernel once the training rows are known                                     is psd
-    ============  ==============================================================================  =========
-    ``None``      :math:`k(x, z)`                                                                 not said
-    ``"clip"``    :math:`k_s(x, R)\, U_+ \Lambda_+^{-1} U_+^\top k_s(R, z)`, the part of the      everywhere
-                  spectrum that is positive
+    ============  ==============================================================================  ==========
+    ``psd``       the kernel after :meth:`resolved`                                               psd
+    ============  ==============================================================================  ==========
+    ``None``      :math:`k(x, z)`                                                                 unknown
+    ``"clip"``    :math:`k_s(x, R)\, U_+ \Lambda_+^{-1} U_+^\top k_s(R, z)`, the positive part    everywhere
+                  of the spectrum
     ``"shift"``   :math:`k_s(x, z) + s\,[x = z]` with :math:`s = 1.001 \max(-\lambda_{\min}, 0)`  on R
-    ============  ==============================================================================  =========
+    ============  ==============================================================================  ==========
 
-    On the training rows "clip" is K without its negative eigenvalues, and new rows go through the same
-    linear map. "shift" is K + s I, which is a squared slack beside the hinge: a new row, which equals no
-    training row, gets none of it.
+    On the training rows "clip" is K without its negative eigenvalues. The same linear map is applied to new
+    rows. "shift" is K + s I, which amounts to a squared slack in addition to the hinge loss. A new row that
+    equals no training row is not shifted.
 
-    A kernel of this kind defines ``_raw(A, B)``, which is what :class:`Kernel` calls ``_matrix``, takes
-    ``psd`` in its constructor, says whether it is ``symmetric``, and optionally defines ``_raw_diag(A)`` and
-    ``_known(X, weight)``, a copy whose own parameters are numbers.
+    A subclass defines ``_raw(A, B)``, in place of ``_matrix`` of :class:`Kernel`, has the parameter ``psd``
+    and the property ``symmetric``. Optional hooks are ``_raw_diag(A)`` and ``_known(X, weight)``, a copy
+    whose own parameters are numbers.
+
+    See Also
+    --------
+    Jitter : Kernel at the best transformation of one row.
+    TangentDistance : Kernel of the distance between linearised orbits.
+    TangentVector : Gaussian kernel that extends along tangents.
 
     Examples
     --------
@@ -86,15 +90,15 @@ class Spectral(Kernel):
         rows = self._rows(X, "X")
         if self.psd is None or len(rows) == 0:
             return known
-        # Rows that are there twice count once: weights and copies mean the same.
+        # A row that occurs twice counts once, so that weights and copies are equivalent.
         rows = np.unique(rows if weight is None else rows[weight > 0], axis=0)
         n = len(rows)
-        way_out = "Give fewer rows, or use psd=None with norm='l1'."
-        refuse_beyond_memory(n, n, f"the matrix of which psd={self.psd!r} takes the spectrum", way_out)
+        remedy = "Give fewer rows, or use psd=None with norm='l1'."
+        refuse_beyond_memory(n, n, f"the matrix whose spectrum psd={self.psd!r} requires", remedy)
         return (Clipped if self.psd == "clip" else Shifted)(known.double, rows)
 
     def _known(self, X: ArrayLike, weight: Array | None) -> Self:
-        """A copy in which words such as ``gamma="scale"`` are the numbers they mean on X."""
+        """Return a copy with numbers for words such as ``gamma="scale"``."""
         return clone(self)
 
     def _check(self) -> None:
@@ -115,12 +119,12 @@ class Spectral(Kernel):
         return diagonal(self._raw, A)
 
     def _either_order(self, A: Array, B: Array) -> Array:
-        """:math:`k_s`: the kernel itself, or its mean over both orders where they differ."""
+        """Return :math:`k_s`, the mean over both orders of the arguments."""
+        forward = self._raw(A, B)
         if self.symmetric:
-            return self._raw(A, B)
-        forth = self._raw(A, B)
-        back = forth if B is A else self._raw(B, A)
-        return (forth + back.T) / 2
+            return forward
+        backward = forward if B is A else self._raw(B, A)
+        return (forward + backward.T) / 2
 
     def _require_rows(self) -> None:
         if self.psd is not None:
@@ -131,7 +135,7 @@ class Spectral(Kernel):
 
 
 class _Corrected(Kernel):
-    """A kernel with its training rows; what they say about its spectrum is worked out when first needed."""
+    """Base class of a kernel with its training rows, whose spectrum is computed on first use."""
 
     whole: bool = True
 
@@ -163,13 +167,13 @@ class _Corrected(Kernel):
 
 
 class Clipped(_Corrected):
-    """What ``psd="clip"`` makes of a :class:`Spectral` kernel on training rows ``rows``."""
+    """A :class:`Spectral` kernel with ``psd="clip"`` and its training rows."""
 
     definiteness: Definiteness = "psd"
 
     @cached_property
     def _learnt(self) -> Array:
-        r""":math:`U_+ \Lambda_+^{-1/2}`."""
+        r"""The matrix :math:`U_+ \Lambda_+^{-1/2}`."""
         spectrum, U = np.linalg.eigh(self.kernel._either_order(self.rows, self.rows))
         kept = spectrum > NOISE * np.abs(spectrum).max()
         return U[:, kept] / np.sqrt(spectrum[kept])
@@ -188,21 +192,21 @@ class Clipped(_Corrected):
 
 
 class Shifted(_Corrected):
-    """What ``psd="shift"`` makes of a :class:`Spectral` kernel on training rows ``rows``."""
+    """A :class:`Spectral` kernel with ``psd="shift"`` and its training rows."""
 
     @cached_property
     def _learnt(self) -> float:
         """The shift s."""
         lowest = float(np.linalg.eigvalsh(self.kernel._either_order(self.rows, self.rows))[0])
-        return BEYOND * max(-lowest, 0.0)
+        return SHIFT_FACTOR * max(-lowest, 0.0)
 
     def _matrix(self, A: Array, B: Array) -> Array:
         K = self.kernel._either_order(A, B).copy()
-        places: dict[bytes, list[int]] = {}
+        columns: dict[bytes, list[int]] = {}
         for j, key in enumerate(as_keys(B)):
-            places.setdefault(key, []).append(j)
+            columns.setdefault(key, []).append(j)
         for i, key in enumerate(as_keys(A)):
-            K[i, places.get(key, [])] += self._learnt
+            K[i, columns.get(key, [])] += self._learnt
         return K
 
     def _diag(self, A: Array) -> Array:

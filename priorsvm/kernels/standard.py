@@ -1,11 +1,9 @@
-"""The kernels everybody knows, with their derivatives."""
+"""Standard kernels, with their derivatives."""
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -13,67 +11,24 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_kernels
 
-from priorsvm.errors import InvalidInput
-from priorsvm.kernels.base import Definiteness, Dependence, Kernel, one_of
-
 from .._utils.arrays import Array
 from .._utils.checks import is_number
+from ..errors import InvalidInput
+from .base import Definiteness, Dependence, Kernel, one_of
+from .gamma import VALID_GAMMA, WithGamma, gamma_number, is_gamma, resolved_gamma
 
-_GAMMA = "a positive number, 'scale' or 'auto'"
-
-# RBF: exponents are differences of squared lengths, which beyond FAR leave fewer than twelve digits; what is
-# below NOTHING is no part of a sum in double precision.
+# RBF: exponents are differences of squared lengths. Beyond FAR these leave fewer than twelve digits.
 FAR = 1e3
-NOTHING = -40.0
-
-
-def _is_gamma(gamma: object) -> bool:
-    return gamma in ("scale", "auto") if isinstance(gamma, str) else is_number(gamma) and gamma > 0
-
-
-def _gamma_on(gamma: float | str, X: Array, weight: Array | None) -> float | str:
-    """The number that the word means on these rows, as ``sklearn.svm.SVC`` has it.
-
-    A row of weight 2 counts as two rows, and one of weight 0 as none.
-    """
-    if gamma == "auto":
-        return 1.0 / X.shape[1]
-    if gamma == "scale" and len(X):
-        if weight is None:
-            variance = X.var()
-        else:
-            spread = (X - np.average(X.mean(axis=1), weights=weight)) ** 2
-            variance = np.average(spread.mean(axis=1), weights=weight)
-        return float(1.0 / (X.shape[1] * variance)) if variance else 1.0
-    return gamma
-
-
-def _gamma_number(kernel: Kernel, gamma: float | str) -> float:
-    if isinstance(gamma, str):
-        raise InvalidInput(
-            f"{type(kernel).__name__}: gamma={gamma!r} depends on the training rows; give a number, "
-            "or use the kernel that resolved(X) returns."
-        )
-    return gamma
-
-
-class _WithGamma(Kernel):
-    """A kernel whose ``gamma`` may be a word until the training rows are known."""
-
-    gamma: float | str
-
-    def _check(self) -> None:
-        self._expect(_is_gamma(self.gamma), "gamma", self.gamma, _GAMMA)
-
-    def resolved(self, X: ArrayLike, weight: Array | None = None) -> Self:
-        self._check()
-        known = copy.copy(self)
-        known.gamma = _gamma_on(self.gamma, self._rows(X, "X"), weight)
-        return known
+# Exponentials of numbers below NEGLIGIBLE do not change a sum in double precision.
+NEGLIGIBLE = -40.0
 
 
 class Linear(Kernel):
-    r"""The inner product :math:`k(x, z) = x^\top z`.
+    r"""Linear kernel, the inner product :math:`k(x, z) = x^\top z`.
+
+    See Also
+    --------
+    Polynomial : Powers of the inner product.
 
     Examples
     --------
@@ -110,28 +65,33 @@ class Linear(Kernel):
         return np.full(len(reach), 1.0 if order == 1 else 0.0)
 
 
-class Polynomial(_WithGamma):
-    r"""The polynomial kernel :math:`k(x, z) = (\gamma\, x^\top z + c_0)^p`.
+class Polynomial(WithGamma):
+    r"""Polynomial kernel :math:`k(x, z) = (\gamma\, x^\top z + c_0)^p`.
 
-    Positive definite for a whole degree and :math:`c_0 \ge 0`; only then the coefficients of the powers
-    of :math:`x^\top z` are all nonnegative. The defaults are those of ``sklearn.svm.SVC``.
+    It is positive definite for a whole degree and :math:`c_0 \ge 0`. Only then all coefficients of the powers
+    of :math:`x^\top z` are nonnegative. The defaults are the defaults of ``sklearn.svm.SVC``.
 
     Parameters
     ----------
-    degree : float, default 3
-        The power p > 0. A degree that is not whole needs :math:`\gamma x^\top z + c_0 \ge 0` on the data
-        and has no slope.
-    gamma : float, "scale" or "auto", default "scale"
-        ``"scale"`` means 1 / (d · variance of the training rows), ``"auto"`` 1 / d.
-    coef0 : float, default 0.0
+    degree : float, default=3
+        The power p > 0. If p is not whole, the kernel has no derivatives, and
+        :math:`\gamma x^\top z + c_0 \ge 0` is required on the data.
+    gamma : float, "scale" or "auto", default="scale"
+        The factor γ > 0. ``"scale"`` means 1 / (d · variance of the training rows), ``"auto"`` means 1 / d.
+    coef0 : float, default=0.0
         The constant :math:`c_0`.
+
+    See Also
+    --------
+    Linear : The case p = 1, γ = 1, :math:`c_0 = 0`.
+    RBF : Gaussian kernel.
 
     Notes
     -----
-    The feature space of a positive definite one is that of the tensors :math:`x^{\otimes l}` with the
-    weights :math:`\binom{p}{l} \gamma^l c_0^{p-l}`, and the n-th derivative of :math:`x^{\otimes l}` along
-    unit vectors is no longer than :math:`\frac{l!}{(l-n)!} \|x\|^{l-n}`. For :math:`\|x\| \le R` those of
-    :math:`k_x` are therefore no longer than
+    The feature space of a positive definite polynomial kernel consists of the tensors :math:`x^{\otimes l}`
+    with weights :math:`\binom{p}{l} \gamma^l c_0^{p-l}`. The n-th derivative of :math:`x^{\otimes l}` along
+    unit vectors has at most the norm :math:`\frac{l!}{(l-n)!} \|x\|^{l-n}`. For :math:`\|x\| \le R` the
+    n-th derivatives of :math:`k_x` therefore have at most the norm
 
     .. math:: \Bigl( \sum_{l=n}^{p} \tbinom{p}{l} \gamma^l c_0^{p-l}
         \bigl( \tfrac{l!}{(l-n)!} \bigr)^2 R^{2(l-n)} \Bigr)^{1/2} .
@@ -154,7 +114,7 @@ class Polynomial(_WithGamma):
     def definiteness(self) -> Definiteness:
         if self._is_whole() and self.coef0 >= 0:
             return "psd"
-        # A negative constant does not count for coefficients that sum to zero.
+        # Coefficients that sum to zero cancel a negative constant.
         return "cpd" if self.degree == 1 else "indefinite"
 
     @property
@@ -176,7 +136,7 @@ class Polynomial(_WithGamma):
     def libsvm_params(self) -> dict[str, Any] | None:
         if not self._is_whole():
             return None
-        gamma = _gamma_number(self, self.gamma)
+        gamma = gamma_number(self, self.gamma)
         return {"kernel": "poly", "degree": int(self.degree), "gamma": gamma, "coef0": self.coef0}
 
     def _check(self) -> None:
@@ -195,7 +155,8 @@ class Polynomial(_WithGamma):
         if not self._is_whole() or self.degree > 8:
             K **= self.degree
             return K
-        power = K.copy()  # products are several times faster than pow
+        # Products are several times faster than pow.
+        power = K.copy()
         for _ in range(int(self.degree) - 1):
             power *= K
         return power
@@ -205,26 +166,26 @@ class Polynomial(_WithGamma):
 
     def _slope(self, Z: Array, V: Array, B: Array) -> Array:
         p = self.degree
-        gamma = _gamma_number(self, self.gamma)
+        gamma = gamma_number(self, self.gamma)
         return p * gamma * self._base(Z @ B.T) ** (p - 1) * (V @ B.T)
 
     def _slope_slope(self, Z: Array, U: Array, B: Array, V: Array) -> Array:
         p = self.degree
-        gamma = _gamma_number(self, self.gamma)
+        gamma = gamma_number(self, self.gamma)
         t = self._base(Z @ B.T)
-        # The exponent p - 2 = -1 of p = 1 comes with the factor 0, but 0 · t⁻¹ is NaN at t = 0.
+        # At p = 1 the factor p - 1 is 0, but 0 · t⁻¹ is NaN at t = 0.
         curved = (p - 1) * gamma * t ** max(p - 2, 0) * (U @ B.T) * (Z @ V.T)
         return p * gamma * (curved + t ** (p - 1) * (U @ V.T))
 
     def _curve(self, Z: Array, U: Array, V: Array, B: Array) -> Array:
         p = self.degree
-        gamma = _gamma_number(self, self.gamma)
+        gamma = gamma_number(self, self.gamma)
         t = self._base(Z @ B.T)
         return p * (p - 1) * gamma**2 * t ** max(p - 2, 0) * (U @ B.T) * (V @ B.T)
 
     def _derivative_bound(self, order: int, reach: Array) -> Array:
         p = int(self.degree)
-        gamma = _gamma_number(self, self.gamma)
+        gamma = gamma_number(self, self.gamma)
         c0 = self.coef0
         squared = np.zeros(len(reach))
         for l in range(order, p + 1):
@@ -237,39 +198,46 @@ class Polynomial(_WithGamma):
         return self.degree % 1 == 0
 
     def _base(self, inner: Array) -> Array:
-        inner *= _gamma_number(self, self.gamma)
+        inner *= gamma_number(self, self.gamma)
         inner += self.coef0
         if self.degree % 1 and (lowest := inner.min()) < 0:
             raise InvalidInput(
-                f"Polynomial: degree={self.degree!r} is a power of gamma * x·z + coef0, which falls to "
-                f"{lowest:.3g} on these rows; use a whole degree or a larger coef0."
+                f"Polynomial: degree={self.degree!r} requires gamma * x·z + coef0 >= 0, but its minimum on "
+                f"these rows is {lowest:.3g}. Use a whole degree or a larger coef0."
             )
         return inner
 
 
 def _from_differences(exponents: Array, A: Array, B: Array, gamma: float) -> None:
-    """Exponents that count, from differences of points: those of products have lost their digits."""
-    rows, columns = np.nonzero(exponents > NOTHING)
+    """Replace exponents above NEGLIGIBLE, which have lost digits, by exponents from differences of rows."""
+    rows, columns = np.nonzero(exponents > NEGLIGIBLE)
     step = max(1, 2**20 // max(1, A.shape[1]))
     for start in range(0, len(rows), step):
         i = rows[start : start + step]
         j = columns[start : start + step]
-        apart = A[i] - B[j]
-        exponents[i, j] = -gamma * _inner(apart, apart)
+        difference = A[i] - B[j]
+        exponents[i, j] = -gamma * _inner(difference, difference)
 
 
-class RBF(_WithGamma):
-    r"""The Gaussian kernel :math:`k(x, z) = \exp(-\gamma \|x - z\|^2)`; positive definite.
+class RBF(WithGamma):
+    r"""Gaussian kernel :math:`k(x, z) = \exp(-\gamma \|x - z\|^2)`.
+
+    It is positive definite.
 
     Parameters
     ----------
-    gamma : float, "scale" or "auto", default "scale"
-        ``"scale"`` means 1 / (d · variance of the training rows), ``"auto"`` 1 / d.
+    gamma : float, "scale" or "auto", default="scale"
+        The factor γ > 0. ``"scale"`` means 1 / (d · variance of the training rows), ``"auto"`` means 1 / d.
+
+    See Also
+    --------
+    NegativeDistance : Kernel of the distance without a width.
+    Pairwise : Laplacian kernel, and other kernels of scikit-learn.
 
     Notes
     -----
-    The n-th derivatives of :math:`k_x` along a unit vector all have the length
-    :math:`\sqrt{\gamma^n (2n)! / n!}` in feature space, and no mixed ones are longer.
+    The n-th derivatives of :math:`k_x` along a unit vector have the norm
+    :math:`\sqrt{\gamma^n (2n)! / n!}` in feature space. Mixed derivatives have at most this norm.
 
     Examples
     --------
@@ -288,18 +256,22 @@ class RBF(_WithGamma):
 
     def libsvm_params(self) -> dict[str, Any]:
         self._check()
-        return {"kernel": "rbf", "gamma": _gamma_number(self, self.gamma)}
+        return {"kernel": "rbf", "gamma": gamma_number(self, self.gamma)}
 
     def _matrix(self, A: Array, B: Array) -> Array:
-        gamma = _gamma_number(self, self.gamma)
-        middle = B.mean(axis=0) if len(B) else 0.0  # points far from the origin would lose their digits
-        A, B = (A - middle,) * 2 if B is A else (A - middle, B - middle)
+        gamma = gamma_number(self, self.gamma)
+        symmetric = B is A
+        # Rows far from the origin would lose digits.
+        middle = B.mean(axis=0) if len(B) else 0.0
+        A = A - middle
+        B = A if symmetric else B - middle
         K = A @ B.T
         # -|a - b|²/2 = a·b - (|a|²/2 + |b|²/2). With the norms added first, and for B = A taken from the
         # product itself, K is symmetric and its diagonal 1 to the last bit.
-        a, b = (np.diagonal(K) / 2,) * 2 if B is A else (_inner(A, A) / 2, _inner(B, B) / 2)
+        a = np.diagonal(K) / 2 if symmetric else _inner(A, A) / 2
+        b = a if symmetric else _inner(B, B) / 2
         far = gamma * max(a.max(initial=0.0), b.max(initial=0.0)) > FAR
-        # Blocks that stay in the cache: faster, and no second (n, m) matrix is needed.
+        # Blocks that fit into the cache are faster and avoid a second (n, m) matrix.
         step = max(1, 2**17 // len(B))
         for start in range(0, len(A), step):
             block = K[start : start + step]
@@ -318,54 +290,58 @@ class RBF(_WithGamma):
         G -= a / 2
         G -= b / 2
         np.minimum(G, 0, out=G)
-        G *= 2 * _gamma_number(self, self.gamma)
+        G *= 2 * gamma_number(self, self.gamma)
         return np.exp(G, out=G)
 
     def _slope(self, Z: Array, V: Array, B: Array) -> Array:
-        return -2 * _gamma_number(self, self.gamma) * _along(Z, V, B) * self._matrix(Z, B)
+        return -2 * gamma_number(self, self.gamma) * _along(Z, V, B) * self._matrix(Z, B)
 
     def _slope_slope(self, Z: Array, U: Array, B: Array, V: Array) -> Array:
-        two_gamma = 2 * _gamma_number(self, self.gamma)
-        # (z - b)·v with v at b, hence the sign.
+        two_gamma = 2 * gamma_number(self, self.gamma)
+        # _along(B, V, Z) contains (b - z)·v, hence the sign.
         curved = two_gamma * _along(Z, U, B) * -_along(B, V, Z).T
         return two_gamma * (U @ V.T - curved) * self._matrix(Z, B)
 
     def _curve(self, Z: Array, U: Array, V: Array, B: Array) -> Array:
-        two_gamma = 2 * _gamma_number(self, self.gamma)
+        two_gamma = 2 * gamma_number(self, self.gamma)
         curved = two_gamma * _along(Z, U, B) * _along(Z, V, B)
         return two_gamma * (curved - _inner(U, V)[:, None]) * self._matrix(Z, B)
 
     def _derivative_bound(self, order: int, reach: Array) -> Array:
-        gamma = _gamma_number(self, self.gamma)
+        gamma = gamma_number(self, self.gamma)
         squared = gamma**order * math.factorial(2 * order) / math.factorial(order)
         return np.full(len(reach), math.sqrt(squared))
 
     def _displacement_bound(self, radius: Array, reach: Array) -> Array:
-        return np.sqrt(-2.0 * np.expm1(-_gamma_number(self, self.gamma) * radius**2))
+        return np.sqrt(-2.0 * np.expm1(-gamma_number(self, self.gamma) * radius**2))
 
 
 class NegativeDistance(Kernel):
-    r"""The negative power of the distance, :math:`k(x, z) = -\|x - z\|^p` with :math:`0 < p \le 2`.
+    r"""Negative power of the distance, :math:`k(x, z) = -\|x - z\|^p` with :math:`0 < p \le 2`.
 
-    Conditionally positive definite: enough for machines whose coefficients sum to zero, and it has no
+    It is conditionally positive definite, which suffices for models whose coefficients sum to zero. It has no
     width to tune. p = 2 gives a linear decision function.
 
     Parameters
     ----------
-    power : float, default 1.0
-        The power p.
+    power : float, default=1.0
+        The power p, in (0, 2].
+
+    See Also
+    --------
+    RBF : Gaussian kernel, which is positive definite.
 
     Notes
     -----
-    The slope is :math:`-p \|z - b\|^{p-2} (z - b)^\top v`. At z = b it is 0 for p > 1; for p ≤ 1 the
-    kernel has no derivative there, and 0 is returned, the limit of central differences.
+    The slope is :math:`-p \|z - b\|^{p-2} (z - b)^\top v`. At z = b the slope is 0 for p > 1. For p ≤ 1 the
+    kernel has no derivative at z = b, and 0 is returned, the limit of central differences.
 
-    Distances come from the differences themselves and not from inner products: the square root of a
-    rounding error, 1e-8, would stand where two rows are equal.
+    Distances are computed from differences of rows instead of inner products. Between two equal rows inner
+    products would give the square root of a rounding error, about 1e-8.
 
     References
     ----------
-    B. Schölkopf, "The kernel trick for distances", NIPS 2000.
+    Schölkopf 2000, "The kernel trick for distances", NIPS 13.
 
     Examples
     --------
@@ -392,10 +368,11 @@ class NegativeDistance(Kernel):
 
     def _slope(self, Z: Array, V: Array, B: Array) -> Array:
         distance = cdist(Z, B)
-        shrunk = np.power(distance, self.power - 2, out=np.zeros_like(distance), where=distance > 0)
-        return -self.power * shrunk * _along(Z, V, B)
+        factor = np.power(distance, self.power - 2, out=np.zeros_like(distance), where=distance > 0)
+        return -self.power * factor * _along(Z, V, B)
 
 
+# metric -> definiteness and names of parameters
 _METRICS: dict[str, tuple[Definiteness, tuple[str, ...]]] = {
     "laplacian": ("psd", ("gamma",)),
     "chi2": ("psd", ("gamma",)),
@@ -406,26 +383,33 @@ _METRICS: dict[str, tuple[Definiteness, tuple[str, ...]]] = {
 
 
 class Pairwise(Kernel):
-    r"""One more kernel of ``sklearn.metrics.pairwise``, by name.
+    r"""Kernel of ``sklearn.metrics.pairwise``, by name.
 
-    ========================  =============================================================  ===========
-    metric                    :math:`k(x, z)`                                                known to be
-    ========================  =============================================================  ===========
+    ========================  =============================================================  ============
+    metric                    :math:`k(x, z)`                                                definiteness
+    ========================  =============================================================  ============
     ``"laplacian"``           :math:`\exp(-\gamma \|x - z\|_1)`                              psd
     ``"chi2"``                :math:`\exp(-\gamma \sum_j (x_j - z_j)^2 / (x_j + z_j))`       psd
     ``"additive_chi2"``       :math:`-\sum_j (x_j - z_j)^2 / (x_j + z_j)`                    cpd
     ``"cosine"``              :math:`x^\top z / (\|x\| \|z\|)`                               psd
     ``"sigmoid"``             :math:`\tanh(\gamma\, x^\top z + c_0)`                         indefinite
-    ========================  =============================================================  ===========
+    ========================  =============================================================  ============
 
-    The two chi-squared kernels are for nonnegative data.
+    The two chi-squared kernels require nonnegative data.
 
     Parameters
     ----------
-    metric : str
-    params : dict, optional
-        ``gamma`` (a number, "scale" or "auto") and ``coef0``, where the formula has them. What is left
-        out has scikit-learn's default.
+    metric : {"laplacian", "chi2", "additive_chi2", "cosine", "sigmoid"}
+        Name of the kernel.
+    params : dict or None, default=None
+        ``gamma`` (a number, "scale" or "auto") and ``coef0``, if the formula contains them. Missing
+        parameters have scikit-learn's defaults.
+
+    See Also
+    --------
+    RBF : Gaussian kernel with derivatives.
+    Polynomial : Polynomial kernel with derivatives.
+    FromCallable : Kernel given by a function of two matrices.
 
     Examples
     --------
@@ -452,20 +436,20 @@ class Pairwise(Kernel):
         self._check()
         params = dict(self.params or {})
         if "gamma" in params:
-            params["gamma"] = _gamma_on(params["gamma"], self._rows(X, "X"), weight)
+            params["gamma"] = resolved_gamma(params["gamma"], self._rows(X, "X"), weight)
         return type(self)(self.metric, params or None)
 
     def _check(self) -> None:
         if not isinstance(self.metric, str) or self.metric not in _METRICS:
             raise InvalidInput(f"Pairwise: metric is {self.metric!r}; {one_of(_METRICS, self.metric)}")
         self._expect(isinstance(self.params or {}, Mapping), "params", self.params, "a dict")
-        known = _METRICS[self.metric][1]
+        valid = _METRICS[self.metric][1]
         for name, value in (self.params or {}).items():
-            if name not in known:
-                names = " and ".join(known) or "none"
+            if name not in valid:
+                names = " and ".join(valid) or "none"
                 raise InvalidInput(f"Pairwise: {self.metric!r} has no parameter {name!r}; it has {names}.")
             if name == "gamma":
-                self._expect(_is_gamma(value), name, value, _GAMMA)
+                self._expect(is_gamma(value), name, value, VALID_GAMMA)
             else:
                 self._expect(is_number(value), name, value, "a finite number")
 
@@ -473,38 +457,25 @@ class Pairwise(Kernel):
         rows = super()._rows(X, name)
         if "chi2" in self.metric and (rows < 0).any():
             raise InvalidInput(
-                f"Pairwise: {self.metric!r} is for nonnegative data, and the smallest value of {name} is "
-                f"{rows.min():.3g}."
+                f"Pairwise: {self.metric!r} requires nonnegative data, but the smallest value of {name} is "
+                f"{rows.min():.3g}. Scale the features to [0, 1], or use another kernel."
             )
-        # scikit-learn's chi-squared kernels refuse the read-only arrays that joblib maps into its workers.
+        # The chi-squared kernels of scikit-learn reject the read-only arrays that joblib passes to its
+        # workers.
         return np.require(rows, requirements="W")
 
     def _matrix(self, A: Array, B: Array) -> Array:
         params = dict(self.params or {})
         if "gamma" in params:
-            _gamma_number(self, params["gamma"])
+            gamma_number(self, params["gamma"])
         return pairwise_kernels(A, B, metric=self.metric, **params)
 
 
-NAMED: dict[str, Callable[[], Kernel]] = {
-    "linear": Linear,
-    "poly": Polynomial,
-    "polynomial": Polynomial,
-    "rbf": RBF,
-    "laplacian": partial(Pairwise, "laplacian"),
-    "chi2": partial(Pairwise, "chi2"),
-    "additive_chi2": partial(Pairwise, "additive_chi2"),
-    "cosine": partial(Pairwise, "cosine"),
-    # SVC's defaults, which are not those of sklearn.metrics.pairwise.
-    "sigmoid": partial(Pairwise, "sigmoid", {"gamma": "scale", "coef0": 0.0}),
-}
-
-
 def _inner(A: Array, B: Array) -> Array:
-    """The inner products of corresponding rows."""
+    """Return the inner products of corresponding rows."""
     return np.einsum("ij,ij->i", A, B)
 
 
 def _along(Z: Array, V: Array, B: Array) -> Array:
-    """The matrix of :math:`(z_i - b_j)^T v_i`."""
+    """Return the matrix of :math:`(z_i - b_j)^T v_i`."""
     return _inner(Z, V)[:, None] - V @ B.T

@@ -1,4 +1,4 @@
-"""Gaussian kernels of the distance between patterns that may both be moved a little."""
+"""Tangent distance: Gaussian kernels of the distance between linearised orbits of two rows."""
 
 from __future__ import annotations
 
@@ -11,28 +11,27 @@ from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 from scipy.optimize import lsq_linear
 
-from priorsvm.errors import InvalidInput, InvalidType
-from priorsvm.kernels.base import Kernel
-from priorsvm.kernels.spectrum import Spectral
-from priorsvm.kernels.standard import _GAMMA, _gamma_number, _gamma_on, _is_gamma
-from priorsvm.transforms.base import Transform
-
 from .._utils.arrays import Array
 from .._utils.checks import is_number
+from ..errors import InvalidInput, InvalidType
+from ..transforms.base import Transform
+from .base import Kernel
+from .gamma import VALID_GAMMA, gamma_number, is_gamma, resolved_gamma
+from .spectrum import Spectral
 
-# Where the tangents of two patterns nearly agree, their difference is rounding error below this.
+# Differences of nearly equal tangents of two rows are rounding errors below this share.
 FLOOR = 1e-12
 
-# Pairs in blocks that stay in the cache.
+# Shape of blocks of pairs that fit into the cache.
 ROWS = 32
 COLUMNS = 128
 
-# Steps after which a pair whose active bounds still change is left to scipy.
+# Number of steps after which SciPy solves a pair whose active bounds still change.
 STEPS = 30
 
 
-class _OfTangents(Spectral):
-    """What kernels share that take their tangents from a transform."""
+class TangentKernel(Spectral):
+    """Base class of kernels of tangents of a transform."""
 
     whole: bool = True
     gamma: float | str
@@ -40,69 +39,76 @@ class _OfTangents(Spectral):
 
     def _check(self) -> None:
         super()._check()
-        self._expect(_is_gamma(self.gamma), "gamma", self.gamma, _GAMMA)
+        self._expect(is_gamma(self.gamma), "gamma", self.gamma, VALID_GAMMA)
         check_continuous(self, self.transform)
 
     def _known(self, X: ArrayLike, weight: Array | None) -> Self:
         known = copy.copy(self)
-        known.gamma = _gamma_on(self.gamma, self._rows(X, "X"), weight)
+        known.gamma = resolved_gamma(self.gamma, self._rows(X, "X"), weight)
         return known
 
     def _gaussian(self, squared: Array) -> Array:
-        squared *= -_gamma_number(self, self.gamma)
+        squared *= -gamma_number(self, self.gamma)
         return np.exp(squared, out=squared)
 
     def _raw_diag(self, A: Array) -> Array:
         return np.ones(len(A))
 
 
-class TangentDistance(_OfTangents):
-    r"""The kernel :math:`\exp(-\gamma\, d^2(x, z))` of the tangent distance.
+class TangentDistance(TangentKernel):
+    r"""Gaussian kernel :math:`k(x, z) = \exp(-\gamma\, d^2(x, z))` of the tangent distance d.
 
-    To first order a pattern moves along its tangents, the columns of :math:`L_x`. With two sides both
-    patterns move towards each other,
+    To first order a transformation adds a combination of tangents, the columns of :math:`L_x`, to a row. With
+    two sides both rows are transformed,
 
-    .. math:: d^2(x, z) = \min_{a, b} \|x + L_x a - z - L_z b\|^2 + \rho (\|a\|^2 + \|b\|^2) ,
+    .. math:: d^2(x, z) = \min_{a, b} \|x + L_x a - z - L_z b\|^2 + \rho (\|a\|^2 + \|b\|^2) .
 
-    with one side one of them does. That depends on which, and the mean is taken:
+    With one side one row is transformed, and :math:`d^2` is the mean over both choices of the row:
 
     .. math:: d^2(x, z) = \tfrac12 \min_a \bigl(\|x + L_x a - z\|^2 + \rho \|a\|^2\bigr)
                         + \tfrac12 \min_b \bigl(\|x - z - L_z b\|^2 + \rho \|b\|^2\bigr) .
 
-    Symmetric, but not positive definite: d is no metric. ``norm="l1"`` takes it as it is, ``norm="l2"`` with
-    ``psd``. New rows are moved too, when they are classified.
+    It is symmetric but not positive definite, since d is not a metric. Use ``norm="l1"``, or ``norm="l2"``
+    with ``psd``. New rows are transformed too.
 
     Parameters
     ----------
     gamma : float, "scale" or "auto"
-        The factor γ > 0 of the squared distance; words as in :class:`RBF`.
+        The factor γ > 0 of the squared distance; ``"scale"`` and ``"auto"`` as in :class:`RBF`.
     transform : Transform
-        A continuous one; its ``tangents(X)`` are the columns of L. Use ``s @ t`` for several.
-    sides : 2 or 1
-        Whether both patterns move or one.
-    ridge : float, default 0.0
-        The factor ρ ≥ 0: keeps the moves small where the straight line holds.
-    bounds : float or list of (low, high), optional
-        Bounds on every parameter of a move, in the transform's units; a number h means (-h, h), and
-        ``transform.span()`` the range of the transform itself. Without them the least squares have a closed
-        form, which is some twenty times faster.
-    psd : None, "clip" or "shift"
-        How to make it positive definite; see :class:`Spectral`.
+        Continuous transform, whose ``tangents(X)`` are the columns of L. Use ``s @ t`` for several
+        transforms.
+    sides : {1, 2}, default=2
+        Number of rows that are transformed.
+    ridge : float, default=0.0
+        The factor ρ ≥ 0. A larger factor keeps transformations in the range where they are nearly linear.
+    bounds : float, list of (low, high) or None, default=None
+        Bounds on every parameter of the transform, in its units. A number h means (-h, h);
+        ``transform.span()`` is the range of the transform. With None the least squares problem has a closed
+        form, which is about twenty times faster.
+    psd : {"clip", "shift"} or None, default=None
+        Correction to a positive definite kernel; see :class:`Spectral`.
+
+    See Also
+    --------
+    TangentVector : One-sided kernel with a Gaussian spread along the tangents.
+    TangentInvariant : Positive definite kernel, invariant along tangents of the training rows.
+    Jitter : Kernel at the best of finitely many transformations.
 
     Notes
     -----
-    Tangents that depend on each other count once. Between two patterns a difference of tangents whose
-    squared length is below 1e-12 of their own counts as none.
+    Linearly dependent tangents count once. A difference of tangents of two rows whose squared length is below
+    1e-12 of the squared length of the tangents counts as zero.
 
     References
     ----------
-    P. Simard, Y. LeCun and J. Denker, "Efficient pattern recognition using a new transformation distance",
-    NIPS 1993; B. Haasdonk and D. Keysers, "Tangent distance kernels for support vector machines", ICPR 2002;
+    Simard, LeCun & Denker 1993, "Efficient pattern recognition using a new transformation distance", NIPS 5;
+    Haasdonk & Keysers 2002, "Tangent distance kernels for support vector machines", ICPR;
     Lauer & Bloch 2008, eqs. (24)-(27).
 
     Examples
     --------
-    Two points on a circle, which a rotation moves along it:
+    Two points on a circle, along which rotations transform them:
 
     >>> from priorsvm import FromFunction
     >>> from priorsvm.kernels import TangentDistance
@@ -136,27 +142,27 @@ class TangentDistance(_OfTangents):
     def _check(self) -> None:
         super()._check()
         self._expect(self.sides in (1, 2), "sides", self.sides, "1 or 2")
-        self._expect(is_number(self.ridge) and self.ridge >= 0, "ridge", self.ridge, "a number, 0 or more")
+        self._expect(is_number(self.ridge) and self.ridge >= 0, "ridge", self.ridge, "a nonnegative number")
 
     def _raw(self, A: Array, B: Array) -> Array:
-        squared, bases = (
-            (self._bounded, self._tangents) if self.bounds is not None else (closest, self._basis)
-        )
-        first = bases(A)
-        second = first if B is A else bases(B)
+        first = self._tangents(A)
+        second = first if B is A else self._tangents(B)
         if self.sides == 2:
-            return self._gaussian(squared(A, first, B, second))
-        forth = squared(A, first, B, second[:0])
-        back = forth if B is A else squared(B, second, A, first[:0])
-        return self._gaussian((forth + back.T) / 2)
-
-    def _basis(self, A: Array) -> Array:
-        return shrunken(self.transform.tangents(A), self.ridge)
+            return self._gaussian(self._squared(A, first, B, second))
+        forward = self._squared(A, first, B, second[:0])
+        backward = forward if B is A else self._squared(B, second, A, first[:0])
+        return self._gaussian((forward + backward.T) / 2)
 
     def _tangents(self, A: Array) -> Array:
-        return np.ascontiguousarray(self.transform.tangents(A).transpose(1, 0, 2))
+        """Return the tangents with bounds, or their basis without, shape (q, n, d)."""
+        tangents = self.transform.tangents(A)
+        if self.bounds is None:
+            return tangent_basis(tangents, self.ridge)
+        return np.ascontiguousarray(tangents.transpose(1, 0, 2))
 
-    def _bounded(self, A: Array, L: Array, B: Array, M: Array) -> Array:
+    def _squared(self, A: Array, L: Array, B: Array, M: Array) -> Array:
+        if self.bounds is None:
+            return closest(A, L, B, M)
         low, high = self._limits(len(L))
         return closest_within(A, L, B, M, self.ridge, low, high)
 
@@ -175,7 +181,7 @@ class TangentDistance(_OfTangents):
 
 
 def check_continuous(kernel: Kernel, transform: object) -> None:
-    """Refuse what has no tangents."""
+    """Raise InvalidType or InvalidInput unless a transform has tangents."""
     name = type(kernel).__name__
     if not isinstance(transform, Transform):
         raise InvalidType(
@@ -183,35 +189,59 @@ def check_continuous(kernel: Kernel, transform: object) -> None:
         )
     if not transform.continuous:
         raise InvalidInput(
-            f"{name}: transform {transform!r} is discrete and has no tangents; use a continuous one such as "
-            "Translation((16, 16))."
+            f"{name}: transform {transform!r} is discrete and has no tangents. Use a continuous transform "
+            "such as Translation((16, 16))."
         )
 
 
-def shrunken(tangents: Array, ridge: float = 0.0) -> Array:
-    r"""Vectors T, shape (q, n, d), with :math:`T T^\top = L (L^\top L + \rho I)^{-1} L^\top` for every row.
+def tangent_basis(tangents: Array, ridge: float = 0.0) -> Array:
+    r"""Return vectors T with :math:`T T^\top = L (L^\top L + \rho I)^{-1} L^\top` for every row.
 
-    So :math:`\min_b \|r - L b\|^2 + \rho \|b\|^2 = \|r\|^2 - \|T^\top r\|^2`; without ridge they are an
-    orthonormal basis of the tangents (n, q, d), and zero where these depend on each other.
+    Hence :math:`\min_b \|r - L b\|^2 + \rho \|b\|^2 = \|r\|^2 - \|T^\top r\|^2`. Without ridge, T is an
+    orthonormal basis of the tangents, with zero vectors if the tangents are linearly dependent.
+
+    Parameters
+    ----------
+    tangents : array of shape (n, q, d)
+        The columns of L for every row.
+    ridge : float, default=0.0
+        The factor ρ.
+
+    Returns
+    -------
+    array of shape (q, n, d)
     """
     Q, R = np.linalg.qr(tangents.transpose(0, 2, 1))
     W, length, _ = np.linalg.svd(R, full_matrices=False)
-    some = length > 1e-10 * length.max(axis=1, keepdims=True, initial=0.0)
-    share = np.divide(length, np.sqrt(length**2 + ridge), out=np.zeros_like(length), where=some)
+    independent = length > 1e-10 * length.max(axis=1, keepdims=True, initial=0.0)
+    share = np.divide(length, np.sqrt(length**2 + ridge), out=np.zeros_like(length), where=independent)
     return np.ascontiguousarray(((Q @ W) * share[:, None]).transpose(2, 0, 1))
 
 
 def closest(A: Array, S: Array, B: Array, T: Array) -> Array:
-    r"""Squared distances of rows that move along the vectors of :func:`shrunken`.
+    r"""Return squared distances of rows along the vectors of :func:`tangent_basis`.
 
-    With :math:`\delta = x - z`, :math:`C = S^\top T` and what S leaves of the rest,
-    :math:`w = T^\top (I - S S^\top) \delta`,
+    With :math:`\delta = x - z`, :math:`C = S^\top T` and :math:`w = T^\top (I - S S^\top) \delta`,
 
     .. math:: d^2 = \|\delta\|^2 - \|S^\top \delta\|^2 - w^\top (I - C^\top C)^{-1} w .
 
-    All inner products come from BLAS; the small matrices of all pairs of a block are eliminated at once.
+    Parameters
+    ----------
+    A : array of shape (n, d)
+        Rows x.
+    S : array of shape (p, n, d)
+        Vectors of A.
+    B : array of shape (m, d)
+        Rows z.
+    T : array of shape (q, m, d)
+        Vectors of B.
+
+    Returns
+    -------
+    array of shape (n, m)
     """
-    middle = B.mean(axis=0)  # points far from the origin would lose their digits
+    # Rows far from the origin would lose digits.
+    middle = B.mean(axis=0)
     symmetric = B is A and T is S
     A = A - middle
     B = B - middle
@@ -233,7 +263,8 @@ def _block(A: Array, S: Array, B: Array, T: Array) -> Array:
     p = len(S)
     q = len(T)
     squared = (A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1) - 2 * A @ B.T
-    # The pair comes last, or nearly, so that the loops below run over long vectors.
+    # The pair is the last index, so that all loops run over long vectors: the systems of a block are
+    # eliminated at once.
     s = np.einsum("kid,id->ki", S, A)[:, :, None] - (_flat(S) @ B.T).reshape(p, n, m)
     squared -= np.einsum("kij,kij->ij", s, s)
     if q == 0:
@@ -241,7 +272,8 @@ def _block(A: Array, S: Array, B: Array, T: Array) -> Array:
     C = (_flat(S) @ _flat(T).T).reshape(p, n, q, m)
     w = (A @ _flat(T).T).reshape(n, q, m).transpose(1, 0, 2) - np.einsum("kjd,jd->kj", T, B)[:, None]
     w -= np.einsum("kilj,kij->lij", C, s)
-    G = np.empty((q, q, n, m))  # I - C'C, the lower half
+    # The lower half of I - CᵀC.
+    G = np.empty((q, q, n, m))
     for l in range(q):
         for k in range(l + 1):
             np.einsum("tij,tij->ij", C[:, :, l], C[:, :, k], out=G[l, k])
@@ -262,7 +294,23 @@ def _flat(T: Array) -> Array:
 
 
 def closest_within(A: Array, L: Array, B: Array, M: Array, ridge: float, low: Array, high: Array) -> Array:
-    """Squared distances of rows that move along tangents (q, n, d) within bounds on the parameters."""
+    """Return squared distances of rows along tangents within bounds on the parameters.
+
+    Parameters
+    ----------
+    A, B : arrays of shape (n, d) and (m, d)
+        Rows.
+    L, M : arrays of shape (q, n, d) and (q, m, d)
+        Tangents of A and of B.
+    ridge : float
+        The factor ρ.
+    low, high : arrays of shape (q,)
+        Bounds on the parameters.
+
+    Returns
+    -------
+    array of shape (n, m)
+    """
     middle = B.mean(axis=0)
     symmetric = B is A and M is L
     A = A - middle
@@ -275,11 +323,11 @@ def closest_within(A: Array, L: Array, B: Array, M: Array, ridge: float, low: Ar
         for j in range(i + 1 if symmetric else 0, len(B), COLUMNS):
             columns = slice(j, j + COLUMNS)
             delta = A[i] - B[columns]
-            # The moves of both, as one list of tangents for each pair: (pairs, parameters, d).
-            mine = np.broadcast_to(L[:, i], (len(delta), *L[:, i].shape))
-            moves = np.concatenate([mine, -M[:, columns].transpose(1, 0, 2)], axis=1)
-            H = moves @ moves.transpose(0, 2, 1)
-            h = (moves @ delta[:, :, None])[:, :, 0]
+            # Tangents of both rows of each pair: (pairs, parameters, d).
+            first = np.broadcast_to(L[:, i], (len(delta), *L[:, i].shape))
+            tangents = np.concatenate([first, -M[:, columns].transpose(1, 0, 2)], axis=1)
+            H = tangents @ tangents.transpose(0, 2, 1)
+            h = (tangents @ delta[:, :, None])[:, :, 0]
             squared[i, columns] = (delta**2).sum(axis=1) + 2 * least_within(H, h, ridge, low, high)
     if symmetric:
         squared += squared.T
@@ -287,10 +335,26 @@ def closest_within(A: Array, L: Array, B: Array, M: Array, ridge: float, low: Ar
 
 
 def least_within(H: Array, h: Array, ridge: float, low: Array, high: Array) -> Array:
-    r"""The minima of :math:`\tfrac12 p^\top (H + \rho I) p + h^\top p` over boxes, for many H at once.
+    r"""Return the minima of :math:`\tfrac12 p^\top (H + \rho I) p + h^\top p` over a box, for many H at once.
 
-    Parameters beyond a bound are set to it, those at a bound that are drawn inwards are set free, until
-    neither happens: a few steps. It need not end, and what is left after some steps is left to scipy.
+    An active-set method: parameters beyond a bound are fixed at it, and parameters whose gradient points
+    inwards are released. It usually ends after a few steps. SciPy solves the problems that remain after STEPS
+    steps.
+
+    Parameters
+    ----------
+    H : array of shape (n, q, q)
+        Matrices.
+    h : array of shape (n, q)
+        Linear terms.
+    ridge : float
+        The factor ρ.
+    low, high : arrays of shape (q,)
+        Bounds on p.
+
+    Returns
+    -------
+    array of shape (n,)
     """
     n, q = h.shape
     diagonal = np.einsum("ikk->ik", H)
@@ -298,25 +362,25 @@ def least_within(H: Array, h: Array, ridge: float, low: Array, high: Array) -> A
     H = H.copy()
     np.einsum("ikk->ik", H)[:] += ridge + np.where(largest > 0, FLOOR * largest, 1.0)
     p = np.zeros((n, q))
-    open_ = np.arange(n)
+    unsolved = np.arange(n)
     at_low = np.zeros((n, q), bool)
     at_high = np.zeros((n, q), bool)
     for _ in range(STEPS):
         bound = np.where(at_low, low, high)
         fixed = at_low | at_high
-        system = np.where(fixed[:, :, None], np.eye(q), H[open_])
-        now = np.linalg.solve(system, np.where(fixed, bound, -h[open_])[:, :, None])[:, :, 0]
-        p[open_] = now
-        slope = (H[open_] @ now[:, :, None])[:, :, 0] + h[open_]
-        lower = np.where(fixed, at_low & (slope >= 0), now < low)
-        upper = np.where(fixed, at_high & (slope <= 0), now > high)
+        system = np.where(fixed[:, :, None], np.eye(q), H[unsolved])
+        current = np.linalg.solve(system, np.where(fixed, bound, -h[unsolved])[:, :, None])[:, :, 0]
+        p[unsolved] = current
+        slope = (H[unsolved] @ current[:, :, None])[:, :, 0] + h[unsolved]
+        lower = np.where(fixed, at_low & (slope >= 0), current < low)
+        upper = np.where(fixed, at_high & (slope <= 0), current > high)
         changed = ((lower != at_low) | (upper != at_high)).any(axis=1)
-        open_ = open_[changed]
+        unsolved = unsolved[changed]
         at_low = lower[changed]
         at_high = upper[changed]
-        if len(open_) == 0:
+        if len(unsolved) == 0:
             break
-    for i in open_:
+    for i in unsolved:
         R = np.linalg.cholesky(H[i]).T
         p[i] = lsq_linear(R, solve_triangular(R, -h[i], trans=1), (low, high), method="bvls", tol=1e-14).x
     return np.einsum("ik,ikl,il->i", p, H, p) / 2 + np.einsum("ik,ik->i", h, p)

@@ -1,4 +1,4 @@
-"""The kernel under which functions that change along the tangents of the training rows are long."""
+"""Kernels that are invariant along the tangents of the training rows."""
 
 from __future__ import annotations
 
@@ -9,57 +9,64 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cholesky, solve_triangular
 
-from priorsvm.errors import InvalidInput, KernelNotPSD
-from priorsvm.function.memory import refuse_beyond_memory
-from priorsvm.kernels.base import Definiteness, Kernel, _kernel
-from priorsvm.kernels.tangent_distance import check_continuous
-from priorsvm.transforms.base import Transform
-
 from .._utils.arrays import Array
 from .._utils.checks import is_number
+from ..errors import InvalidInput, KernelNotPSD
+from ..function.memory import refuse_beyond_memory
+from ..transforms.base import Transform
+from .base import Definiteness, Kernel, require_kernel
+from .tangent_distance import check_continuous
 
-# The matrix of the tangents is worked out by so many rows at a time.
+# Number of columns of the matrix of the tangents that are computed at a time.
 BLOCK = 500
 
-# A gamma beyond the rounding errors of the tangents' matrix means infinity.
+# Added to the diagonal, as a share of its maximum, so that a very large gamma does not give a singular
+# matrix.
 FLOOR = 1e-13
 
 
 class TangentInvariant(Kernel):
-    r"""A kernel made invariant along the tangents :math:`v_i` of the training rows :math:`x_i`.
+    r"""Kernel that is invariant along the tangents :math:`v_i` of the training rows :math:`x_i`.
 
     .. math:: k_{inv}(x, z) = k(x, z) - d(x)^\top \bigl(\tfrac1\gamma I + K^t\bigr)^{-1} d(z), \qquad
               d_i(x) = \langle \partial_{v_i} \Phi(x_i), \Phi(x) \rangle, \quad
               K^t_{ij} = \langle \partial_{v_i} \Phi(x_i), \partial_{v_j} \Phi(x_j) \rangle .
 
-    The norm that belongs to it is :math:`\|g\|^2 + \gamma \sum_i (\partial_{v_i} g(x_i))^2`: an SVM with this
-    kernel is the machine with the block :class:`TangentPenalty` of the same γ, at the price of an SVM.
-    γ = 0 is k itself; a large γ projects the tangents out of the feature space.
+    The norm of its feature space is :math:`\|g\|^2 + \gamma \sum_i (\partial_{v_i} g(x_i))^2`. An SVM with
+    this kernel therefore equals the model with the block :class:`TangentPenalty` of equal γ, and it is fitted
+    as fast as an SVM. For γ = 0 it is k. A large γ projects the tangents out of the feature space.
 
-    Positive definite. What it says about the training rows holds in their neighbourhood; the rows are those
-    of :meth:`resolved`, which ``PriorSVC.fit`` calls.
+    It is positive definite. The invariance holds near the training rows, which :meth:`resolved` receives from
+    ``PriorSVC.fit``.
 
     Parameters
     ----------
     base : Kernel
-        The kernel k: positive definite, with ``slope_slope``, such as :class:`RBF`, :class:`Polynomial` or
+        The kernel k: positive definite with ``slope_slope``, such as :class:`RBF`, :class:`Polynomial` or
         :class:`Linear`.
     transform : Transform
-        A continuous one. Every row and every parameter of it is one tangent.
+        Continuous transform. Every row has one tangent for each parameter of the transform.
     gamma : float
-        The weight γ ≥ 0. Lauer & Bloch (38) have :math:`(1 - \gamma_R) \|w\|^2 + \gamma_R \sum (w^\top v)^2`,
-        which is γ = γ_R / (1 - γ_R) and C = C_R / (1 - γ_R) here.
+        The weight γ ≥ 0. Lauer & Bloch 2008 (38) use
+        :math:`(1 - \gamma_R) \|w\|^2 + \gamma_R \sum (w^\top v)^2`, which corresponds to γ = γ_R / (1 - γ_R)
+        and C = C_R / (1 - γ_R).
+
+    See Also
+    --------
+    priorsvm.TangentPenalty : The equivalent block.
+    TangentDistance : Kernel in which new rows are transformed too.
+    HaarIntegration : Mean of a kernel over transformations.
 
     Notes
     -----
-    The tangents' matrix has as many rows as there are training rows, times the parameters of the transform.
-    A row of weight 2 counts twice.
+    The size of the matrix of the tangents is the number of training rows times the number of parameters of
+    the transform. A row of weight 2 counts twice.
 
     References
     ----------
-    B. Schölkopf, P. Simard, A. Smola and V. Vapnik, "Prior knowledge in support vector kernels", NIPS 1997;
-    O. Chapelle and B. Schölkopf, "Incorporating invariances in nonlinear support vector machines",
-    NIPS 2001; Lauer & Bloch 2008, eqs. (38)-(42).
+    Schölkopf, Simard, Smola & Vapnik 1998, "Prior knowledge in support vector kernels", NIPS 10;
+    Chapelle & Schölkopf 2002, "Incorporating invariances in nonlinear support vector machines", NIPS 14;
+    Lauer & Bloch 2008, eqs. (38)-(42).
 
     Examples
     --------
@@ -86,35 +93,35 @@ class TangentInvariant(Kernel):
     def resolved(self, X: ArrayLike, weight: Array | None = None) -> Kernel:
         self._check()
         rows = self._rows(X, "X")
-        known = type(self)(self.base.resolved(X, weight), self.transform, self.gamma)
+        resolved = type(self)(self.base.resolved(X, weight), self.transform, self.gamma)
         if len(rows) == 0:
-            return known
+            return resolved
         points, tangents = tangent_atoms(self.transform, rows, weight)
         n = len(points)
-        way_out = "Give fewer rows, or a transform with fewer parameters."
-        refuse_beyond_memory(n, n, "the matrix of the tangents", way_out)
-        return Invariant(known, points, tangents)
+        remedy = "Give fewer rows, or a transform with fewer parameters."
+        refuse_beyond_memory(n, n, "the matrix of the tangents", remedy)
+        return Invariant(resolved, points, tangents)
 
     def _check(self) -> None:
-        _kernel(self.base, self)._check()
+        require_kernel(self.base, self)._check()
         check_continuous(self, self.transform)
-        self._expect(is_number(self.gamma) and self.gamma >= 0, "gamma", self.gamma, "a number, 0 or more")
+        self._expect(is_number(self.gamma) and self.gamma >= 0, "gamma", self.gamma, "a nonnegative number")
         if self.base.definiteness != "psd":
             raise KernelNotPSD(
-                f"TangentInvariant: base is {self.base!r}, which is not known to be positive semidefinite; "
-                "use one that is, such as RBF()."
+                f"TangentInvariant: base is {self.base!r}, which is not known to be positive semidefinite. "
+                "Use a positive semidefinite kernel such as RBF()."
             )
         self.base._require("slope_slope")
 
     def _matrix(self, A: Array, B: Array) -> Array:
         raise InvalidInput(
-            "TangentInvariant: its tangents are those of the training rows; use the kernel that resolved(X) "
-            "returns."
+            "TangentInvariant: the tangents of the training rows are not known. Use the kernel that "
+            "resolved(X) returns."
         )
 
 
 class Invariant(Kernel):
-    """A :class:`TangentInvariant` kernel with its training rows, once for each tangent, and the tangents."""
+    """A :class:`TangentInvariant` kernel with its tangents, and the training row of each tangent."""
 
     definiteness: Definiteness = "psd"
     whole: bool = True
@@ -154,27 +161,28 @@ class Invariant(Kernel):
         n = len(Z)
         K = np.empty((n, n), order="F")
         for start in range(0, n, BLOCK):
-            to = slice(start, start + BLOCK)
-            K[start:, to] = k._slope_slope(Z[start:], V[start:], Z[to], V[to])
+            columns = slice(start, start + BLOCK)
+            K[start:, columns] = k._slope_slope(Z[start:], V[start:], Z[columns], V[columns])
         diagonal = np.einsum("ii->i", K)
         diagonal += 1.0 / self.kernel.gamma + FLOOR * diagonal.max()
         return cholesky(K, lower=True, overwrite_a=True, check_finite=False)
 
-    def _across(self, d: Array) -> Array:
+    def _solved(self, d: Array) -> Array:
         return solve_triangular(self._factor, d, lower=True, overwrite_b=True, check_finite=False)
 
     def _values(self, A: Array) -> Array:
-        return self._across(self.kernel.base._slope(self.points, self.tangents, A))
+        return self._solved(self.kernel.base._slope(self.points, self.tangents, A))
 
     def _slopes(self, Z: Array, V: Array) -> Array:
-        return self._across(self.kernel.base._slope_slope(self.points, self.tangents, Z, V))
+        return self._solved(self.kernel.base._slope_slope(self.points, self.tangents, Z, V))
 
     def _matrix(self, A: Array, B: Array) -> Array:
         K = self.kernel.base._matrix(A, B)
         if self.kernel.gamma == 0:
             return K
-        mine = self._values(A)
-        return K - mine.T @ (mine if B is A else self._values(B))
+        left = self._values(A)
+        right = left if B is A else self._values(B)
+        return K - left.T @ right
 
     def _diag(self, A: Array) -> Array:
         K = self.kernel.base._diag(A)
@@ -188,7 +196,8 @@ class Invariant(Kernel):
         K = self.kernel.base._slope_slope(Z, U, B, V)
         return K if self.kernel.gamma == 0 else K - self._slopes(Z, U).T @ self._slopes(B, V)
 
-    # What is taken away is positive definite itself, so nothing becomes longer than under the base.
+    # The subtracted kernel is positive definite, so norms are at most the norms of the base kernel.
+
     def _derivative_bound(self, order: int, reach: Array) -> Array:
         return self.kernel.base._derivative_bound(order, reach)
 
@@ -197,7 +206,7 @@ class Invariant(Kernel):
 
 
 def tangent_atoms(transform: Transform, X: Array, weight: Array | None = None) -> tuple[Array, Array]:
-    r"""The rows, once for each tangent, and the tangents; times :math:`\sqrt{w_i}` for a row of weight w."""
+    r"""Return the row of each tangent, and the tangents times :math:`\sqrt{w_i}` of the weight of the row."""
     if weight is not None:
         X = X[weight > 0]
         weight = weight[weight > 0]

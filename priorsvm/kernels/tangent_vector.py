@@ -1,44 +1,49 @@
-"""A Gaussian around every pattern that is longer along its tangents."""
+"""Gaussian kernel that extends along the tangents of every row."""
 
 from __future__ import annotations
 
-from priorsvm.kernels.standard import _gamma_number
-from priorsvm.kernels.tangent_distance import _OfTangents, closest, shrunken
-from priorsvm.transforms.base import Transform
-
 from .._utils.arrays import Array
 from .._utils.checks import is_number
+from ..transforms.base import Transform
+from .gamma import gamma_number
+from .tangent_distance import TangentKernel, closest, tangent_basis
 
 
-class TangentVector(_OfTangents):
-    r"""The tangent vector kernel: a Gaussian whose covariance at z reaches along the tangents of z.
+class TangentVector(TangentKernel):
+    r"""Gaussian kernel whose covariance at z extends along the tangents of z.
 
     .. math:: k(x, z) = \exp\bigl(-\tfrac12 (x - z)^\top (s^2 I + t^2 L_z L_z^\top)^{-1} (x - z)\bigr), \qquad
               \gamma = \frac{1}{2 s^2} ,
 
-    with the tangents of z as columns of :math:`L_z`. That is :math:`\exp(-\gamma\, d^2)` of the one-sided
-    distance :math:`\min_b \|x - z - L_z b\|^2 + \rho \|b\|^2` with :math:`\rho = s^2 / t^2`: the moves b are
-    Gaussian of spread t. Without spread it is :class:`RBF`, with a large one the distance from x to the
-    tangent plane of z.
+    with the tangents of z as columns of :math:`L_z`. k equals :math:`\exp(-\gamma\, d^2)` of the one-sided
+    distance :math:`d^2 = \min_b \|x - z - L_z b\|^2 + \rho \|b\|^2` with :math:`\rho = s^2 / t^2`: the
+    parameters b are Gaussian with standard deviation t. For t = 0 it is :class:`RBF`. For large t, d is the
+    distance from x to the tangent plane of z.
 
-    Neither symmetric nor positive definite: the second argument brings the covariance. In a machine that is
-    the centre, and new rows need no tangents. ``norm="l1"`` takes it as it is, ``norm="l2"`` with ``psd``.
+    It is neither symmetric nor positive definite. The covariance belongs to the second argument, which is the
+    centre in a fitted model, so new rows need no tangents. Use ``norm="l1"``, or ``norm="l2"`` with ``psd``.
 
     Parameters
     ----------
     gamma : float, "scale" or "auto"
-        The factor γ > 0; words as in :class:`RBF`.
+        The factor γ > 0; ``"scale"`` and ``"auto"`` as in :class:`RBF`.
     transform : Transform
-        A continuous one; its ``tangents(X)`` are the columns of L. Use ``s @ t`` for several.
+        Continuous transform, whose ``tangents(X)`` are the columns of L. Use ``s @ t`` for several
+        transforms.
     spread : float
-        The standard deviation t ≥ 0 of the moves, in the transform's units.
-    psd : None, "clip" or "shift"
-        How to make it symmetric and positive definite; see :class:`Spectral`.
+        The standard deviation t ≥ 0 of the parameters, in the units of the transform.
+    psd : {"clip", "shift"} or None, default=None
+        Correction to a symmetric positive definite kernel; see :class:`Spectral`.
+
+    See Also
+    --------
+    TangentDistance : Symmetric kernel of the tangent distance.
+    TangentInvariant : Positive definite kernel, invariant along tangents of the training rows.
 
     References
     ----------
-    A. Pozdnoukhov and S. Bengio, "Tangent vector kernels for invariant image classification with SVMs",
-    ICPR 2004; Lauer & Bloch 2008, section 4.
+    Pozdnoukhov & Bengio 2004, "Tangent vector kernels for invariant image classification with SVMs", ICPR;
+    Lauer & Bloch 2008, section 4.
 
     Examples
     --------
@@ -60,9 +65,8 @@ class TangentVector(_OfTangents):
 
     def _check(self) -> None:
         super()._check()
-        self._expect(
-            is_number(self.spread) and self.spread >= 0, "spread", self.spread, "a number, 0 or more"
-        )
+        valid = is_number(self.spread) and self.spread >= 0
+        self._expect(valid, "spread", self.spread, "a nonnegative number")
 
     def _raw(self, A: Array, B: Array) -> Array:
         tangents = self.transform.tangents(B)
@@ -70,6 +74,6 @@ class TangentVector(_OfTangents):
             tangents = tangents[:, :0]
             ridge = 0.0
         else:
-            ridge = 1.0 / (2 * _gamma_number(self, self.gamma) * self.spread**2)
-        T = shrunken(tangents, ridge)
+            ridge = 1.0 / (2 * gamma_number(self, self.gamma) * self.spread**2)
+        T = tangent_basis(tangents, ridge)
         return self._gaussian(closest(B, T, A, T[:0]).T)

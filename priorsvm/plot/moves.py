@@ -166,7 +166,8 @@ def _moved(machines: list[Machine], block: Any, rows: Array) -> Array:
         sample = machine.sample
         own = np.ones(len(rows), bool) if len(machines) == 1 else sample.y[rows] > 0
         if own.any():
-            moved[own] = loss.worst_moves(machine.f, sample, rows[own])[1]
+            at = rows[own]
+            moved[own] = loss.worst_copies(machine.f, sample.X[at], sample.y[at], sample.margin[at])[1]
     return moved
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from .._utils.arrays import Array
 from .._utils.messages import readable
 from ..errors import InvalidInput, InvalidType
-from ..kernels.base import resolve_kernel
+from ..kernels.resolve import resolve_kernel
 from ..kernels.set_kernel import takes_sets
 from ..transforms.base import Transform
 from .geometry import mesh

@@ -128,7 +128,8 @@ def _arranged(labels: list[str], columns: int, room: int) -> tuple[list[str], in
 
 def machines_of(function: str, model: Any) -> list[Machine]:
     """What a fitted PriorSVC is made of; an error that names the function for everything else."""
-    from ..estimator import PriorSVC, Unfitted
+    from ..estimator import PriorSVC
+    from ..fitted import Unfitted
 
     if not isinstance(model, PriorSVC):
         raise InvalidType(

@@ -152,17 +152,19 @@ class Compiled:
     def lean(self) -> cp.Problem:
         """The problem without its dense parts and without the costs of slacks.
 
-        The equations of the tie, the squared norm of f and the costs are added to the compiled data as
-        matrices. As parameters the costs alone would take CVXPY longer than the rest of the problem.
+        The equations of the tie, products with c, the squared norm of f and the costs are added to the
+        compiled data as matrices. As parameters the costs alone would take CVXPY longer than the rest of the
+        problem.
         """
         import cvxpy as cp
 
+        replaced = self.f.products.replaced
         objective = cp.Constant(0.0)
         if self.spec.norm == "l1":
             objective = objective + self.tie.regulariser
         for term in self.terms:
-            objective = objective + term.parameter * term.expression
-        return cp.Problem(cp.Minimize(objective), list(self.constraints.values()))
+            objective = objective + term.parameter * replaced(term.expression)
+        return cp.Problem(cp.Minimize(objective), [replaced(c) for c in self.constraints.values()])
 
     def _add(self, member: Member) -> None:
         """Add the penalties and constraints of a block."""
@@ -228,6 +230,10 @@ class Compiled:
         known = {**self.tie.jacobians(), **self.margin_jacobian()}
         known[id(self.problem.objective)] = self.gradient(self.tie.regulariser_slope())
         return known
+
+    def products(self) -> tuple[Any, Any]:
+        """Return the dense products of the problem, as :func:`.residuals.residuals` takes them."""
+        return self.f.products.replaced, self.tie.product_jacobians(self.f)
 
     def margin_jacobian(self) -> dict[int, Any]:
         """Return how the dual variables of the margins enter the gradient."""

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._utils.foreign import affine_jacobian
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -72,6 +74,7 @@ def residuals(
     jacobians: Mapping[int, Any] | None = None,
     unit: float = 1.0,
     costs: Mapping[cp.Variable, float] | None = None,
+    products: tuple[Callable[[Any], Any], Mapping[cp.Variable, Jacobian]] | None = None,
 ) -> Residuals:
     """Residuals of the values and multipliers a solver left in ``problem``.
 
@@ -80,7 +83,8 @@ def residuals(
 
     ``jacobians`` may give, by constraint id, what cvxpy would have to work out at some length: for each
     variable the map from a multiplier to its part of the gradient. By ``id(objective)`` it may give such
-    maps for a part of the objective, and the rest as an expression or None.
+    maps for a part of the objective, and the rest as an expression or None. ``products`` are
+    ``Products.replaced`` of f and ``Tie.product_jacobians``: dense products are differentiated as matrices.
     """
     objective = problem.objective.expr
     values = [
@@ -96,7 +100,7 @@ def residuals(
     smooth = smooth and not any(
         v.attributes[a] for v in problem.variables() for a in ("NSD", "diag", "hermitian")
     )
-    gradient = _Gradient(problem, costs or {})
+    gradient = _Gradient(problem, costs or {}, products)
     if smooth:
         known, rest = (jacobians or {}).get(id(problem.objective), (None, objective))
         if known is not None:
@@ -162,13 +166,22 @@ def _above_reference(problem: cp.Problem) -> float:
 class _Gradient:
     """The gradient of the Lagrangian, summed up variable by variable."""
 
-    def __init__(self, problem: cp.Problem, costs: Mapping[cp.Variable, float]):
+    def __init__(self, problem: cp.Problem, costs: Mapping[cp.Variable, float], products: Any = None):
         self.total = {v: np.zeros(v.size) for v in problem.variables()}
         self.reach = {v: np.full(v.size, min(1.0, costs.get(v, 1.0))) for v in self.total}
+        self.replaced: Any = None if products is None else products[0]
+        self.products: Mapping[cp.Variable, Jacobian] = {} if products is None else products[1]
 
     def add(self, expression: cp.Expression, multiplier: Array, known: Jacobian | None = None) -> None:
-        for variable, adjoint in (known or adjoints(expression)).items():
+        if known is None:
+            if self.replaced is not None and expression.is_affine():
+                expression = self.replaced(expression)
+            known = adjoints(expression)
+        for variable, adjoint in known.items():
             part = adjoint(multiplier)
+            if variable in self.products:
+                self.add(expression, part, self.products[variable])
+                continue
             self.total[variable] += part
             self.reach[variable] = np.maximum(self.reach[variable], np.abs(part))
 
@@ -207,38 +220,10 @@ def adjoints(expression: cp.Expression) -> Jacobian:
 
 
 def _jacobian(expression: cp.Expression) -> Mapping[cp.Variable, Any]:
-    """Of each variable the sparse matrix of derivatives, (its size, that of the expression).
-
-    ``expression.grad`` works one out for every atom of the tree and multiplies them. What is affine is had
-    in one piece, as CVXPY has it when it compiles a problem, which takes a tenth of the time.
-    """
+    """Return the sparse matrix of derivatives by each variable, (size of variable, size of expression)."""
     if not expression.is_affine() or expression.parameters():
         return dict(expression.grad)
-    from cvxpy import settings
-    from cvxpy.cvxcore.python import canonInterface
-    from cvxpy.lin_ops import lin_op
-
-    variables = expression.variables()
-    offsets = {}
-    total = 0
-    for variable in variables:
-        offsets[variable.id] = total
-        total += variable.size
-    none = lin_op.CONSTANT_ID
-    backend = settings.SCIPY_CANON_BACKEND if _beyond_cpp(expression) else None
-    stacked = canonInterface.get_problem_matrix(
-        [expression.canonical_form[0]], total, offsets, {none: 1}, {none: 0}, expression.size, backend
-    )
-    matrix = stacked.reshape((total + 1, expression.size)).tocsr()
-    return {v: matrix[offsets[v.id] : offsets[v.id] + v.size] for v in variables}
-
-
-def _beyond_cpp(expression: Any) -> bool:
-    """Whether an expression needs CVXPY's other backend, for its dimensions or for one of its atoms."""
-    supported = getattr(expression, "_supports_cpp", None)
-    if expression.ndim > 2 or (supported is not None and not supported()):
-        return True
-    return any(_beyond_cpp(argument) for argument in expression.args)
+    return affine_jacobian(expression)
 
 
 def _bounds(variable: cp.Variable) -> tuple[Array, Array]:

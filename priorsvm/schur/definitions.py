@@ -40,11 +40,14 @@ class Definition:
         Φ.
     biased : bool
         Whether b is added; it is not added to slopes.
+    explicit : bool
+        Whether the expanded problem has g and an equation for it. Otherwise it has the product in place of g.
     """
 
     g: Indices
     matrix: Any
     biased: bool
+    explicit: bool = True
 
 
 @dataclass(frozen=True)
@@ -96,10 +99,22 @@ class StructuredProblem:
         """Columns of all values of f."""
         return np.concatenate([np.empty(0, int), *(d.g for d in self.definitions)])
 
+    @property
+    def explicit(self) -> Indices:
+        """Whether the expanded problem has each of the values."""
+        parts = (np.full(len(d.g), d.explicit) for d in self.definitions)
+        return np.concatenate([np.empty(0, bool), *parts])
+
+    @property
+    def expanded_columns(self) -> Indices:
+        """Columns that the expanded problem has: all except values that are replaced by products."""
+        return np.setdiff1d(np.arange(len(self.q)), self.values[~self.explicit])
+
     def expanded(self) -> tuple[Any, Array, Any, Array, Dims]:
         """Return P, q, A, b and the cones of the whole problem, sparse.
 
-        The definitions are the last equations.
+        The definitions are the last equations. The variables are ``expanded_columns``, and ``expansion`` maps
+        them to all variables.
         """
         n = len(self.q)
         zero = self.dims.zero
@@ -109,11 +124,14 @@ class StructuredProblem:
             P = P + _embedded(self.energy, self.c, self.c, (n, n))
         if self.norm is not None:
             A = A - self._on_coefficients(self.norm[1], self.norm[0], A.shape)
-        equations = [self._equations(d) for d in self.definitions]
-        defined = len(self.values)
+        equations = [self._equations(d) for d in self.definitions if d.explicit]
+        defined = int(self.explicit.sum())
         A = sparse.csr_array(sparse.vstack([A[:zero], *equations, A[zero:]]))
         b = np.concatenate([self.b[:zero], np.zeros(defined), self.b[zero:]])
-        return P, self.q, A, b, replace(self.dims, zero=zero + defined)
+        T = self.expansion
+        P = sparse.csr_array(T.T @ P @ T)
+        A = sparse.csr_array(A @ T)
+        return P, T.T @ self.q, A, b, replace(self.dims, zero=zero + defined)
 
     def _equations(self, d: Definition) -> Any:
         """Return the rows of g - Φ c - b = 0."""
@@ -123,6 +141,17 @@ class StructuredProblem:
         if d.biased:
             out = out - _embedded(np.ones((count, 1)), rows, np.array([self.bias]), out.shape)
         return out - self._on_coefficients(d.matrix, rows, out.shape)
+
+    @property
+    def expansion(self) -> Any:
+        """Matrix that maps the variables of the expanded problem to all variables."""
+        n = len(self.q)
+        columns = self.expanded_columns
+        T = sparse.eye_array(n, format="csr")[:, columns]
+        for d in self.definitions:
+            if not d.explicit:
+                T = T + self._on_coefficients(d.matrix, d.g, (n, n))[:, columns]
+        return T
 
     def _on_coefficients(self, matrix: Any, rows: Indices, shape: tuple[int, int]) -> Any:
         """Return a sparse matrix whose given rows are a matrix times the coefficients."""
@@ -162,7 +191,7 @@ def _embedded(matrix: Any, rows: Indices, columns: Indices, shape: tuple[int, in
 
 
 def solve_structured(p: StructuredProblem, tol: float = 1e-9, max_iter: int = 100) -> ConicSolution:
-    """Return x and z of the expanded problem.
+    """Return x of all variables and z of the expanded problem.
 
     The expanded problem is solved instead if equations tie values of f to each other, if their elimination
     lets numbers grow, or if the data as given do not confirm the result.
@@ -180,7 +209,8 @@ def solve_structured(p: StructuredProblem, tol: float = 1e-9, max_iter: int = 10
     found = _solve_substituted(p, tol, max_iter)
     if found is not None:
         return found
-    return solve(*p.expanded(), tol=tol, max_iter=max_iter)
+    solution = solve(*p.expanded(), tol=tol, max_iter=max_iter)
+    return replace(solution, x=p.expansion @ solution.x)
 
 
 def _solve_substituted(p: StructuredProblem, tol: float, max_iter: int) -> ConicSolution | None:
@@ -197,7 +227,7 @@ def _solve_substituted(p: StructuredProblem, tol: float, max_iter: int) -> Conic
     def solution(
         status: str, x: Array, iterations: int = 0, residuals: Any = (0.0, 0.0, 0.0)
     ) -> ConicSolution:
-        duals = np.concatenate([z[:zero], nu, z[zero:]])
+        duals = np.concatenate([z[:zero], nu[p.explicit], z[zero:]])
         value = float(0.5 * x @ p.times_P(x) + p.q @ x)
         return ConicSolution(status, x, duals, value, time.perf_counter() - start, iterations, residuals)
 

@@ -14,10 +14,9 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
-from cvxpy.constraints import SOC, SvecPSD
-from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import CLARABEL
-from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
+from cvxpy.constraints import SOC, NonNeg, SvecPSD, Zero
 from scipy import sparse
 
 from . import presolve
@@ -184,10 +183,20 @@ def confirmed(status: str, parts: tuple[Array, Array, Array], sums: tuple[Any, A
     return status != "unbounded" or Px <= CERTIFICATE * -qx
 
 
-class SCHUR(CLARABEL):
+def clarabel_interface() -> Any:
+    """Return CVXPY's interface class to Clarabel: from its module, or else from a compiled problem."""
+    try:
+        from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import CLARABEL
+    except ImportError:
+        _, chain, _ = cp.Problem(cp.Minimize(cp.Variable(nonneg=True))).get_problem_data(cp.CLARABEL)
+        return type(chain.solver)
+    return CLARABEL
+
+
+class SCHUR(clarabel_interface()):  # type: ignore[misc]
     """Solver class for CVXPY, on the canonical data that CVXPY prepares for Clarabel."""
 
-    SUPPORTED_CONSTRAINTS = [*ConicSolver.SUPPORTED_CONSTRAINTS, SOC, SvecPSD]
+    SUPPORTED_CONSTRAINTS = [Zero, NonNeg, SOC, SvecPSD]
 
     def name(self) -> str:
         return "SCHUR"
@@ -202,4 +211,4 @@ class SCHUR(CLARABEL):
         n = len(data["c"])
         P = data["P"] if "P" in data else sparse.csr_array((n, n))
         options = {key: value for key, value in solver_opts.items() if key != "use_quad_obj"}
-        return solve(P, data["c"], data["A"], data["b"], data[ConicSolver.DIMS], **options)
+        return solve(P, data["c"], data["A"], data["b"], data["dims"], **options)

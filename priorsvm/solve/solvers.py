@@ -403,7 +403,7 @@ def _solve_with(compiled: Compiled, name: str, options: dict[str, Any], corner: 
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE, cp.USER_LIMIT) or problem.value is None:
         raise _no_answer(compiled, name)
     unit, costs = compiled.units()
-    found = residuals(problem, compiled.jacobians(), unit, {**costs, compiled.f.b: unit})
+    found = residuals(problem, compiled.jacobians(), unit, {**costs, compiled.f.b: unit}, compiled.products())
     accepted = max(10 * compiled.spec.tol, facts.accuracy)
     scaled = compiled.spec.scale is not None
     others = _others(name, compiled)

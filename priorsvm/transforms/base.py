@@ -9,13 +9,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.metaestimators import _BaseComposition
 
 from priorsvm._utils.messages import readable
 from priorsvm.errors import InvalidInput
 
 from .._utils.arrays import Array
 from .._utils.checks import is_whole
+from .._utils.foreign import NamedParts
 
 
 class Transform(BaseEstimator):
@@ -246,7 +246,7 @@ class Transform(BaseEstimator):
         return vector
 
 
-class _Combination(Transform, _BaseComposition):
+class _Combination(Transform, NamedParts):
     """Several named transforms; θ is their parameters one after the other."""
 
     def __init__(self, transforms: list[tuple[str, Transform]]):

@@ -1,4 +1,4 @@
-"""The search for worst moves on several workers, and on a cluster."""
+"""The search for worst-case transformations on several workers, and on a cluster."""
 
 import joblib
 import numpy as np
@@ -18,7 +18,7 @@ def digits():
 
 
 class Where:
-    """Which process did the work, beside the work."""
+    """Sum of each row, and the process that computed it."""
 
     def __call__(self, rows):
         import os
@@ -27,7 +27,7 @@ class Where:
 
 
 def spread(monkeypatch, **configuration):
-    """The work done and the processes it was done in."""
+    """Return the processes that computed the rows."""
     monkeypatch.setattr(parallel, "LEAST", 0)
     rows = np.arange(40.0).reshape(20, 2)
     with joblib.parallel_config(**configuration):
@@ -42,7 +42,7 @@ def test_without_workers_it_runs_here(monkeypatch):
     assert spread(monkeypatch) == {os.getpid()}
 
 
-def test_little_work_is_not_sent_away():
+def test_small_arrays_stay_in_this_process():
     import os
 
     with joblib.parallel_config(n_jobs=2):
@@ -68,7 +68,7 @@ def test_a_fit_with_workers_is_the_same_fit(monkeypatch, digits, multi_class):
 
 
 @pytest.mark.slow
-def test_a_local_dask_cluster_looks_for_the_worst_moves(monkeypatch, digits):
+def test_a_local_dask_cluster_finds_the_same_model(monkeypatch, digits):
     distributed = pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
     X, y = digits
     gate = FromFunction(lambda rows, theta: rows * (1 + theta[0]), [[-0.2], [0.2]])
@@ -91,7 +91,7 @@ def test_a_local_dask_cluster_looks_for_the_worst_moves(monkeypatch, digits):
 
 
 @pytest.mark.slow
-def test_moves_in_between_are_looked_for_by_workers(monkeypatch):
+def test_workers_search_between_the_points_of_the_grid(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2)) + np.repeat([[2.0, 0.0], [-2.0, 0.0]], 20, axis=0)
     y = np.repeat([0, 1], 20)

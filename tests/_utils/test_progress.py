@@ -1,4 +1,4 @@
-"""Bars of what takes long."""
+"""Progress bars."""
 
 import io
 import sys
@@ -22,15 +22,15 @@ def shown(monkeypatch, verbose, stream):
 
 
 @pytest.mark.parametrize("stream", [Terminal, io.StringIO])
-def test_what_is_asked_for_shows_at_once(monkeypatch, stream):
+def test_a_requested_bar_is_shown_at_once(monkeypatch, stream):
     assert shown(monkeypatch, 1, stream())
 
 
-def test_what_is_quick_is_silent(monkeypatch):
+def test_quick_work_shows_no_bar(monkeypatch):
     assert not shown(monkeypatch, 0, Terminal())
 
 
-def test_what_takes_long_shows_on_a_terminal_only(monkeypatch):
-    monkeypatch.setattr(module, "PATIENCE", 1e-9)
+def test_long_work_shows_a_bar_on_a_terminal_only(monkeypatch):
+    monkeypatch.setattr(module, "DELAY", 1e-9)
     assert shown(monkeypatch, 0, Terminal())
     assert not shown(monkeypatch, 0, io.StringIO())

@@ -1,4 +1,4 @@
-"""Haar integration: against the double mean, its special cases, the machines it makes, its refusals."""
+"""Haar integration: against the double mean, its special cases, its models, its messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 
-import priorsvm.kernels.moved as moved
 from priorsvm import (
     RBF,
     Box,
@@ -30,7 +29,7 @@ from priorsvm import (
     VirtualSamples,
 )
 from priorsvm.errors import InvalidInput, InvalidType, KernelNotPSD
-from priorsvm.kernels import Pairwise
+from priorsvm.kernels import Pairwise, transformed
 
 SHAPE, D = (5, 4), 20
 ORDERS = np.array(list(permutations(range(3))))[1:]
@@ -58,8 +57,9 @@ BASES = {
     "cosine": Pairwise("cosine"),
     "laplacian": Pairwise("laplacian", {"gamma": 0.1}),
 }
-# How many pairs of moves there are, and how many different moves between them for kernels of the distance.
-# Images that are moved apart so far that they do not overlap are equally distant whatever the direction.
+# Transform, number of pairs of transformations, and number of different relative transformations for kernels
+# of the distance. Images that are translated so far that they do not overlap have equal distances in all
+# directions.
 TRANSFORMS = {
     "translation": (Translation(SHAPE), 25, 13),
     "translation, full": (Translation(SHAPE, fill=-1.0, grid="full"), 81, 25),
@@ -80,7 +80,7 @@ TRANSFORMS = {
 }
 
 every_base = pytest.mark.parametrize("base", BASES.values(), ids=BASES)
-# scikit-learn takes a millisecond for each of its kernels: those only with few moves.
+# scikit-learn takes a millisecond for each of its kernels: use these with few transformations only.
 every_pair = pytest.mark.parametrize(
     ("base", "transform"),
     [
@@ -139,10 +139,10 @@ def test_reduction_changes_nothing(base, transform, X):
     np.testing.assert_array_equal(K, K.T)
 
 
-@pytest.mark.parametrize(("transform", "pairs", "moves"), TRANSFORMS.values(), ids=TRANSFORMS)
-def test_every_move_between_two_moves_is_worked_out_once(transform, pairs, moves):
+@pytest.mark.parametrize(("transform", "pairs", "relative"), TRANSFORMS.values(), ids=TRANSFORMS)
+def test_every_relative_transformation_is_evaluated_once(transform, pairs, relative):
     reduced = HaarIntegration(RBF(gamma=0.1), transform)._pairs(D)
-    assert len(reduced) == moves
+    assert len(reduced) == relative
     assert sum(weight for *_, weight in reduced) == pytest.approx(1, abs=1e-12)
     assert len(HaarIntegration(RBF(gamma=0.1), transform, "none")._pairs(D)) == pairs
     assert len(HaarIntegration(BASES["laplacian"], transform)._pairs(D)) == pairs
@@ -196,7 +196,7 @@ def test_definiteness_follows_the_base():
     assert HaarIntegration(Polynomial(degree=2, coef0=-1.0), transform).definiteness == "unknown"
 
 
-def test_a_moved_image_loses_nothing_at_its_edges():
+def test_a_transformed_image_keeps_its_edges():
     corner = np.zeros((1, D))
     corner[0, 0] = 1.0
     shifted = Translation(SHAPE).apply(corner, [1, 0])
@@ -221,9 +221,9 @@ def test_background_counts_as_what_it_is():
 def test_blocks_change_nothing(base, name, X, Z, monkeypatch):
     kernel = HaarIntegration(base, TRANSFORMS[name][0])
     at_once = kernel(X), kernel(X, Z), kernel(Z, X), kernel.diag(X)
-    monkeypatch.setattr(moved, "TILE", 4)
-    monkeypatch.setattr(moved, "AREA", 24)
-    monkeypatch.setattr(moved, "BYTES", 1)
+    monkeypatch.setattr(transformed, "TILE", 4)
+    monkeypatch.setattr(transformed, "AREA", 24)
+    monkeypatch.setattr(transformed, "BYTES", 1)
     in_blocks = kernel(X), kernel(X, Z), kernel(Z, X), kernel.diag(X)
     for one, other in zip(at_once, in_blocks, strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=5e-15 * np.abs(one).max())
@@ -255,7 +255,7 @@ def test_progress_is_shown_on_request(X, capsys):
 # ------------------------------------------------------------------------------------ as an estimator
 
 
-def test_words_mean_what_they_mean_without_moves(X):
+def test_words_refer_to_rows_without_transformations(X):
     kernel = HaarIntegration(RBF(), Translation(SHAPE))
     known = kernel.resolved(X)
     assert known.base.gamma == RBF().resolved(X).gamma
@@ -273,7 +273,7 @@ def test_parameters_reach_base_and_transform():
     assert {"base__gamma", "transform__fill", "reduction"} <= kernel.get_params().keys()
 
 
-# ------------------------------------------------------------------------------------ in machines
+# ------------------------------------------------------------------------------------ in models
 
 
 def labelled(n=30, seed=0, d=D):
@@ -292,7 +292,7 @@ def labelled(n=30, seed=0, d=D):
     ],
     ids=["mirror", "mirrors", "cyclic", "all orders"],
 )
-def test_copies_at_a_share_of_the_cost_the_haar_kernel_and_the_hard_hint_are_one_machine(group):
+def test_copies_at_a_share_of_the_cost_the_haar_kernel_and_the_hard_hint_are_one_model(group):
     X, y = labelled(24, d=6)
     size, C, base = len(group.theta_grid()), 5.0, RBF(gamma=0.2)
     new = np.random.default_rng(7).normal(size=(40, 6))
@@ -336,7 +336,7 @@ def test_one_matrix_serves_all_classes():
     assert Counted.shapes == [(40, 40)]
 
 
-def test_preselect_looks_for_support_vectors_with_the_base_kernel():
+def test_preselect_finds_support_vectors_with_the_base_kernel():
     X, y = labelled(60, seed=1)
     X[y > 0, :6] += 1.5
     plain = PriorSVC(kernel=RBF(gamma=0.01), C=0.5).fit(X, y)
@@ -353,7 +353,7 @@ def test_preselect_looks_for_support_vectors_with_the_base_kernel():
     assert set(linear.support_) <= set(PriorSVC(kernel="linear", tol=1e-9).fit(X, y).support_)
 
 
-def test_with_a_region_and_costs_in_one_machine():
+def test_with_a_region_and_costs_in_one_model():
     X, y = labelled()
     low, high = -0.3 * np.ones(D), 0.3 * np.ones(D)
     bounds = {j: (a, b) for j, (a, b) in enumerate(zip(low, high, strict=True))}
@@ -372,7 +372,7 @@ def test_with_a_region_and_costs_in_one_machine():
     ("kernel", "error", "message"),
     [
         (HaarIntegration("rbf", Translation(SHAPE)), InvalidType, "base is 'rbf'; expected a Kernel such as"),
-        (HaarIntegration(RBF(1.0), "shift"), InvalidType, "transform is 'shift'; expected one such as Trans"),
+        (HaarIntegration(RBF(1.0), "shift"), InvalidType, "transform is 'shift'; expected a Transform such"),
         (HaarIntegration(RBF(1.0), FeatureDeletion(1)), InvalidInput, "FeatureDeletion has no finite orbit"),
         (
             HaarIntegration(RBF(1.0), Translation(SHAPE), "on"),
@@ -408,12 +408,12 @@ def test_with_a_region_and_costs_in_one_machine():
         (
             HaarIntegration(HaarIntegration(RBF(1.0), Translation(SHAPE)), Translation(SHAPE)),
             InvalidInput,
-            "base is HaarIntegration.*moves images itself.*transform_1 @ transform_2",
+            "base is HaarIntegration.*transforms images itself.*transform_1 @ transform_2",
         ),
         (
             HaarIntegration(RBF(1.0), FromFunction(lambda X, t: t * X, [2.0], isometric=True)),
             InvalidInput,
-            "says that it is isometric, but its moves change the distance.*Say isometric=False",
+            "has isometric=True, but it changes the distance.*Set isometric=False",
         ),
     ],
 )
@@ -423,7 +423,7 @@ def test_what_cannot_be_used_is_named(kernel, error, message, X):
 
 
 @pytest.mark.parametrize("scale", ["standard", "minmax"])
-def test_scaled_columns_are_refused_since_moves_are_in_the_units_of_x(scale):
+def test_scaled_columns_are_rejected_since_transformations_are_in_the_units_of_x(scale):
     X, y = labelled()
     kernel = 2 * HaarIntegration(RBF(), Translation(SHAPE)) + RBF()
     with pytest.raises(InvalidInput, match=rf"units of X.*scale='{scale}'.*scale=None"):
@@ -446,7 +446,7 @@ def test_on_digits_it_is_the_mean_of_scikit_learns_kernels():
     X = usps.X_train[:60]
     images = X.reshape(-1, 16, 16)
     padded = np.pad(images, ((0, 0), (1, 1), (1, 1)), constant_values=-1.0)
-    moves = [np.roll(padded, (i, j), axis=(1, 2)).reshape(60, -1) for i in (-1, 0, 1) for j in (-1, 0, 1)]
-    expected = np.mean([rbf_kernel(A, B, gamma=0.01) for A in moves for B in moves], axis=0)
+    shifted = [np.roll(padded, (i, j), axis=(1, 2)).reshape(60, -1) for i in (-1, 0, 1) for j in (-1, 0, 1)]
+    expected = np.mean([rbf_kernel(A, B, gamma=0.01) for A in shifted for B in shifted], axis=0)
     kernel = HaarIntegration(RBF(gamma=0.01), Translation((16, 16), fill=-1.0, grid="full"))
     np.testing.assert_allclose(kernel(X), expected, rtol=0, atol=5e-14)

@@ -1,11 +1,10 @@
-"""Jittering: against a loop over pairs and moves, its special cases, what it is not, its machines."""
+"""Jittering: against a loop over pairs and transformations, its special cases, its symmetry, its models."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-import priorsvm.kernels.moved as moved
 from priorsvm import (
     RBF,
     Box,
@@ -23,7 +22,7 @@ from priorsvm import (
     Translation,
 )
 from priorsvm.errors import InvalidInput, InvalidType, KernelNotPSD
-from priorsvm.kernels import Pairwise
+from priorsvm.kernels import Pairwise, transformed
 
 SHAPE, D = (4, 4), 16
 
@@ -74,7 +73,7 @@ def members(transform, X):
 
 
 def by_loops(base, transform, A, B):
-    """Pair by pair, move by move: the value where the distance in feature space is least."""
+    """Return the value of the transformation nearest in feature space, pair by pair."""
     others = members(transform, B)[:, 0]
     K = np.empty((len(A), len(B)))
     for i, orbit in enumerate(members(transform, A)):
@@ -88,7 +87,7 @@ def by_loops(base, transform, A, B):
 @pytest.mark.slow
 @every_base
 @every_transform
-def test_it_is_the_value_at_the_nearest_move(base, transform, closed, X, Z):
+def test_it_is_the_value_at_the_nearest_transformation(base, transform, closed, X, Z):
     expected = by_loops(base, transform, X, Z)
     kernel = Jitter(base, transform)
     scale = np.abs(expected).max()
@@ -98,7 +97,7 @@ def test_it_is_the_value_at_the_nearest_move(base, transform, closed, X, Z):
 
 @every_base
 @every_transform
-def test_it_is_symmetric_where_moves_are_isometries_with_their_inverses(base, transform, closed, X):
+def test_it_is_symmetric_for_isometries_with_their_inverses(base, transform, closed, X):
     kernel, K = Jitter(base, transform), Jitter(base, transform)(X)
     seen_by_base = base.depends_on == "distance" or (
         base.depends_on == "inner" and not isinstance(transform, Shift)
@@ -147,9 +146,9 @@ def test_three_dots_in_a_row_break_the_triangle_inequality():
 def test_blocks_change_nothing(base, name, X, Z, monkeypatch):
     kernel = Jitter(base, TRANSFORMS[name][0])
     at_once = kernel(X), kernel(X, Z)
-    monkeypatch.setattr(moved, "TILE", 3)
-    monkeypatch.setattr(moved, "AREA", 24)
-    monkeypatch.setattr(moved, "BYTES", 1)
+    monkeypatch.setattr(transformed, "TILE", 3)
+    monkeypatch.setattr(transformed, "AREA", 24)
+    monkeypatch.setattr(transformed, "BYTES", 1)
     for one, other in zip(at_once, (kernel(X), kernel(X, Z)), strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=5e-15 * np.abs(one).max())
 
@@ -160,7 +159,7 @@ def test_single_precision_errs_in_the_sixth_digit(X):
     assert 0 < np.abs(double - single).max() < 2e-6
 
 
-# ------------------------------------------------------------------------------------ in machines
+# ------------------------------------------------------------------------------------ in models
 
 
 def dots(n=60, seed=0):
@@ -198,7 +197,7 @@ def test_the_2_norm_refuses_it_and_names_the_ways_out():
 @pytest.mark.parametrize(
     "transform", [Translation(SHAPE), Rotation(SHAPE, degrees=20)], ids=["translation", "rotation"]
 )
-def test_mended_it_makes_a_2_norm_machine(psd, transform):
+def test_the_corrected_kernel_gives_a_2_norm_model(psd, transform):
     X, y = dots()
     kernel = Jitter(RBF(gamma=0.2), transform, psd=psd)
     model = PriorSVC(ClassCosts("balanced"), kernel=kernel, C=10.0, tol=1e-8).fit(X, y)
@@ -212,11 +211,12 @@ def test_mended_it_makes_a_2_norm_machine(psd, transform):
     raw = Jitter(RBF(gamma=0.2), transform)(X)
     raw = (raw + raw.T) / 2
     spectrum, U = np.linalg.eigh(raw)
-    mended = (U * np.maximum(spectrum, 0)) @ U.T if psd == "clip" else raw - min(spectrum[0], 0) * np.eye(60)
-    np.testing.assert_allclose(model.kernel_(X), mended, rtol=0, atol=2e-3 * abs(spectrum[0]))
+    clipped = (U * np.maximum(spectrum, 0)) @ U.T
+    corrected = clipped if psd == "clip" else raw - min(spectrum[0], 0) * np.eye(60)
+    np.testing.assert_allclose(model.kernel_(X), corrected, rtol=0, atol=2e-3 * abs(spectrum[0]))
 
 
-def test_preselect_takes_the_base_kernel_of_a_mended_one():
+def test_preselect_uses_the_base_kernel_of_a_corrected_kernel():
     X, y = dots()
     kernel = Jitter(RBF(gamma=0.2), Translation(SHAPE), psd="clip")
     model = PriorSVC(kernel=kernel, preselect=True, tol=1e-8).fit(X, y)

@@ -97,7 +97,7 @@ def test_a_ridge_shrinks_what_a_set_has_in_common_with_itself():
     assert np.linalg.eigvalsh(PrincipalAngles(ridge=ridge)(sets_of(60, 2, 3)))[0] > -1e-12
 
 
-def test_dependent_vectors_and_zeros_have_nothing_in_common_with_anyone():
+def test_dependent_vectors_and_zeros_have_similarity_zero():
     X = sets_of(3, 2, 4).copy()
     X[0, 1] = 2 * X[0, 0]
     X[1] = 0
@@ -113,7 +113,7 @@ def test_dependent_vectors_and_zeros_have_nothing_in_common_with_anyone():
     [
         (
             {},
-            "there are sets of 2 and of 4 vectors; all need the same size. Give n_directions, for instance 2",
+            "there are sets of 2 and of 4 vectors; all sets must have equal size. Give .*, for instance 2",
         ),
         ({"n_directions": 3}, "n_directions is 3, but set 1 has 2 vectors. Give at most 2"),
         ({"n_directions": 0}, "n_directions is 0; expected None or a whole number of at least 1"),

@@ -114,7 +114,7 @@ def test_an_optimum_on_the_plateau_is_reported_as_one():
     found = select_kernel([Linear(), (RBF(), {"gamma": (1e-3, 1e4)})], X, y, 1)
     assert found.plateau
     assert_allclose(found.score, found.limit, rtol=1e-2)
-    assert "plateau J = 1.105, where no two rows are alike" in str(found)
+    assert "plateau J = 1.105, where different rows have no similarity" in str(found)
     assert not select_kernel([Linear(), RBF(0.1)], X, y, 1).plateau
 
 
@@ -147,11 +147,11 @@ def test_the_table_names_the_best():
         ([], InvalidInput, "candidates is empty"),
         (["rfb"], InvalidInput, "Unknown kernel 'rfb'"),
         ([3], InvalidType, "kernel is 3"),
-        ([(RBF(), {})], InvalidInput, "is no candidate; expected a kernel, or a pair such as"),
+        ([(RBF(), {})], InvalidInput, "is not a candidate; expected a kernel, or a pair such as"),
         ([(RBF(), {"gama": (1, 2)})], InvalidInput, r"RBF\(\) has no parameter 'gama'.*Did you mean 'gamma'"),
         ([(RBF(), {"gamma": (2, 1)})], InvalidInput, r"the bounds of 'gamma' are \(2, 1\)"),
         ([(RBF(), {"gamma": 3})], InvalidInput, "the bounds of 'gamma' are 3"),
-        ([lambda A, B: np.ones((len(A), len(B)))], InvalidInput, "are one point"),
+        ([lambda A, B: np.ones((len(A), len(B)))], InvalidInput, "have no scatter in feature space"),
     ],
 )
 def test_what_cannot_be_selected_is_named(candidates, error, message):
@@ -162,11 +162,11 @@ def test_what_cannot_be_selected_is_named(candidates, error, message):
 
 def test_classes_and_rows_are_checked():
     X, y = ring()
-    with pytest.raises(InvalidInput, match="0 samples of class 'x' and 30 others"):
+    with pytest.raises(InvalidInput, match="0 rows of class 'x' and 30 other rows"):
         select_kernel(Linear(), X, y, "x")
-    with pytest.raises(InvalidInput, match="1 samples of class 7"):
+    with pytest.raises(InvalidInput, match="1 rows of class 7"):
         select_kernel(Linear(), X, np.where(np.arange(30) == 0, 7, y), 7)
-    with pytest.raises(InvalidInput, match="X has 30 samples and y 29"):
+    with pytest.raises(InvalidInput, match="X has 30 rows and y has 29 labels"):
         select_kernel(Linear(), X, y[1:], 1)
 
 

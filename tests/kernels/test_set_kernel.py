@@ -1,4 +1,4 @@
-"""Sets of vectors as samples: how they are given, written into rows, and learnt from."""
+"""Sets of vectors as samples: input, encoding as rows, and models."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def sets_of(sizes, width=2, seed=0, spread=1.0):
 
 
 def two_classes(n=40, sizes=(2, 7), seed=0):
-    """Sets that differ in their spread only: the mean of a set says nothing of its class."""
+    """Sets that differ in their spread only: the mean of a set does not depend on its class."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 2
     X = [rng.normal(size=(rng.integers(*sizes), 2)) * [1 + 3 * label, 1] for label in y]
@@ -104,7 +104,7 @@ def test_a_set_of_zeros_is_not_taken_for_filling():
         (3, "of numbers; got int"),
     ],
 )  # fmt: skip
-def test_what_is_no_set_is_refused(X, message):
+def test_invalid_sets_are_rejected(X, message):
     with pytest.raises(InvalidInput, match=message):
         as_sets(X, "k: A")
 
@@ -180,7 +180,7 @@ def test_on_rows_is_the_kernel_of_the_sets(kernel):
         assert_allclose(coded(a, b), kernel(X, Z), rtol=1e-13, atol=1e-15)
     assert_array_equal(coded.diag(rows), kernel.diag(X))
     assert coded(rows[:0], others).shape == (0, 2)
-    with pytest.raises(InvalidInput, match="B has 9 columns, which are no vectors of 2 entries"):
+    with pytest.raises(InvalidInput, match="B has 9 columns, which is not a multiple of the width 2"):
         coded(rows, np.ones((3, 9)))
     assert coded.definiteness == kernel.definiteness
     assert not coded.has_slope
@@ -215,7 +215,7 @@ def test_a_weight_of_two_is_a_set_that_is_there_twice(base):
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-def test_the_machine_is_that_of_the_kernel_matrix(kernel):
+def test_the_model_is_the_svm_on_the_kernel_matrix(kernel):
     X, y = two_classes()
     Z = sets_of([2, 9, 4], seed=5, spread=2.0)  # larger than any set of the training data
     model = PriorSVC(kernel=kernel, C=3.0).fit(X, y)
@@ -226,7 +226,7 @@ def test_the_machine_is_that_of_the_kernel_matrix(kernel):
     assert model.n_features_in_ == 2
 
 
-def test_a_set_kernel_learns_what_means_cannot_tell():
+def test_a_set_kernel_separates_classes_of_equal_means():
     X, y = two_classes(200, (5, 12))
     score = cross_val_score(PriorSVC(kernel=Bhattacharyya()), X, y, cv=5).mean()
     means = np.array([x.mean(axis=0) for x in X])
@@ -270,21 +270,21 @@ def test_three_classes_and_the_one_norm():
 def test_sample_blocks_work_with_sets_of_any_size(norm, solver):
     X, y = two_classes(30)
     extra = sets_of([9, 1, 4], seed=3)  # one larger than all training sets
-    machine = {"kernel": Bhattacharyya(eta=0.5), "norm": norm, "solver": solver, "tol": 1e-7}
-    weighted = PriorSVC(ClassCosts({1: 3.0}), **machine).fit(X, y)
-    same = PriorSVC(**machine).fit(X, y, sample_weight=np.where(y == 1, 3.0, 1.0))
+    parameters = {"kernel": Bhattacharyya(eta=0.5), "norm": norm, "solver": solver, "tol": 1e-7}
+    weighted = PriorSVC(ClassCosts({1: 3.0}), **parameters).fit(X, y)
+    same = PriorSVC(**parameters).fit(X, y, sample_weight=np.where(y == 1, 3.0, 1.0))
     assert_allclose(weighted.decision_function(X), same.decision_function(X), atol=1e-5)
-    told = PriorSVC(UnlabeledSamples(extra, [0, 1, 0]), **machine).fit(X, y)
+    extended = PriorSVC(UnlabeledSamples(extra, [0, 1, 0]), **parameters).fit(X, y)
     if norm == "l2":
-        joined = PriorSVC(**machine).fit([*X, *extra], [*y, 0, 1, 0])
-        assert_allclose(told.decision_function(X), joined.decision_function(X), atol=1e-5)
-    assert told.verify()["unlabeled_samples"].checked == 3
-    costs = PriorSVC(SampleCosts(np.where(y == 1, 3.0, 1.0)), **machine).fit(X, y)
+        joined = PriorSVC(**parameters).fit([*X, *extra], [*y, 0, 1, 0])
+        assert_allclose(extended.decision_function(X), joined.decision_function(X), atol=1e-5)
+    assert extended.verify()["unlabeled_samples"].checked == 3
+    costs = PriorSVC(SampleCosts(np.where(y == 1, 3.0, 1.0)), **parameters).fit(X, y)
     assert_allclose(costs.decision_function(X), same.decision_function(X), atol=1e-5)
 
 
 @pytest.mark.parametrize(
-    "machine",
+    "parameters",
     [
         {"n_centres": 15},
         {"preselect": True},
@@ -293,11 +293,11 @@ def test_sample_blocks_work_with_sets_of_any_size(norm, solver):
     ],
     ids=str,
 )
-def test_every_kind_of_machine_takes_sets(machine):
+def test_every_kind_of_model_takes_sets(parameters):
     rng = np.random.default_rng(0)
     y = np.arange(36) % 3
     X = [rng.normal(size=(rng.integers(4, 9), 2)) * [[1, 1], [5, 1], [1, 5]][k] for k in y]
-    model = PriorSVC(kernel=Bhattacharyya(), C=10.0, **machine).fit(X, y)
+    model = PriorSVC(kernel=Bhattacharyya(), C=10.0, **parameters).fit(X, y)
     assert model.score(X, y) > 0.85
     assert model.predict([np.ones((15, 2))]).shape == (1,)
 
@@ -310,7 +310,7 @@ def test_transductive_sets():
     assert model.score(X, y) > 0.7
 
 
-def test_regions_speak_of_the_flattened_vectors_of_sets_of_one_size():
+def test_regions_apply_to_the_flattened_vectors_of_sets_of_one_size():
     X, y = of_one_size(30, 2)
     box = Box({0: (2, 3), 3: (None, 0.5)}, label=1, hard=True, method="points", points=32)
     model = PriorSVC(box, kernel=Bhattacharyya(eta=1.0)).fit(X, y)
@@ -348,18 +348,18 @@ def test_blocks_obey_their_laws_on_sets(block, kernel):
 )
 def test_blocks_on_columns_are_refused_for_sets_of_different_sizes(block, name):
     X, y = two_classes()
-    with pytest.raises(InvalidInput, match=f"block '{name}' speaks of columns, and sets of 2 to 6 vectors"):
+    with pytest.raises(InvalidInput, match=f"block '{name}' requires columns, but sets of 2 to 6 vectors"):
         PriorSVC(block, kernel=Bhattacharyya()).fit(X, y)
 
 
 def test_what_else_is_refused():
     X, y = two_classes(20)
     kernel = Bhattacharyya()
-    with pytest.raises(InvalidInput, match=r"scale='standard' scales the columns of a table.*scale=None"):
+    with pytest.raises(InvalidInput, match=r"scale='standard' applies to columns.*scale=None"):
         PriorSVC(kernel=kernel, scale="standard").fit(X, y)
     with pytest.raises(InvalidInput, match="X must be a list of"):
         PriorSVC(kernel=kernel).fit(np.ones((20, 3)), y)
-    with pytest.raises(InvalidInput, match="X holds no set"):
+    with pytest.raises(InvalidInput, match="X contains no set"):
         PriorSVC(kernel=kernel).fit([], [])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         PriorSVC(kernel=kernel).fit(X, y[:-1])
@@ -370,7 +370,7 @@ def test_what_else_is_refused():
     with pytest.raises(ValueError, match="dim 3"):
         PriorSVC(kernel="rbf").fit(np.ones((20, 3, 2)), y)
     model = PriorSVC(kernel=kernel).fit(X, y)
-    with pytest.raises(InvalidInput, match="vectors of 3 entries, and this model was fitted on vectors of 2"):
+    with pytest.raises(InvalidInput, match="vectors of 3 entries, but this model was fitted on vectors of 2"):
         model.predict(sets_of([2, 3], width=3))
     with pytest.raises(InvalidInput, match="block 'unlabeled_samples': X has sets of vectors of 3 entries"):
         PriorSVC(UnlabeledSamples(sets_of([2], width=3), [0]), kernel=kernel).fit(X, y)

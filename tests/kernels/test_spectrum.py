@@ -1,4 +1,4 @@
-"""The parameter psd: corrected matrices, new rows, copies, and what the 2-norm says without it."""
+"""The parameter psd: corrected matrices, new rows, copies, and the message of the 2-norm without it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from priorsvm import Box, ClassCosts, PriorSVC
 from priorsvm._utils.cache import equal
 from priorsvm.errors import InvalidInput, KernelNotPSD, TooLarge
 from priorsvm.kernels import RBF, Linear, Spectral
-from priorsvm.kernels import spectrum as module
 
 
 class Lopsided(Spectral):
@@ -113,7 +112,7 @@ def test_rows_that_are_there_twice_or_not_at_all(psd):
 
 
 @pytest.mark.parametrize("psd", ["clip", "shift"])
-def test_copies_know_what_the_original_knows(psd):
+def test_copies_equal_the_original(psd):
     kernel = Lopsided(psd, 0.3).resolved(X)
     for copy in (clone(kernel), pickle.loads(pickle.dumps(kernel)), kernel.resolved(Z)):
         np.testing.assert_array_equal(copy(Z, X), kernel(Z, X))
@@ -144,13 +143,10 @@ def test_without_training_rows_the_correction_is_refused():
         Spectral._raw(Spectral(), X, X)
 
 
-def test_a_matrix_beyond_memory_is_refused_before_any_work(monkeypatch):
-    def refuse(rows, columns, what, way_out):
-        raise TooLarge(f"{what}: {rows} x {columns}. {way_out}")
-
-    monkeypatch.setattr(module, "refuse_beyond_memory", refuse)
-    with pytest.raises(TooLarge, match=r"psd='clip' takes the spectrum: 30 x 30\. .*norm='l1'"):
-        Lopsided("clip").resolved(X)
+def test_a_matrix_beyond_memory_is_rejected_before_any_work():
+    many = np.linspace(0.0, 1.0, 400_000)[:, None]
+    with pytest.raises(TooLarge, match=r"whose spectrum psd='clip' requires .*400000 x 400000.*norm='l1'"):
+        Lopsided("clip").resolved(many)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +175,7 @@ def test_where_the_shift_is_not_enough_clip_is_named():
 
 @pytest.mark.parametrize("psd", ["clip", "shift"])
 @pytest.mark.parametrize("solver", ["LIBSVM", "CLARABEL"])
-def test_the_machine_is_the_svm_on_the_corrected_matrix(psd, solver):
+def test_the_model_is_the_svm_on_the_corrected_matrix(psd, solver):
     values, U = np.linalg.eigh(mean(0.0, X, X))
     if psd == "clip":
         kept = values > 1e-10 * values.max()

@@ -81,7 +81,7 @@ def test_libsvm_params_make_libsvm_compute_this_kernel(kernel):
     [Polynomial(2.5, 1.0), NegativeDistance(), Pairwise("sigmoid"), 2 * RBF(), RBF() + RBF(), RBF() * RBF()],
     ids=repr,
 )
-def test_libsvm_knows_no_other_kernel(kernel):
+def test_libsvm_implements_no_other_kernel(kernel):
     assert kernel.libsvm_params() is None
 
 
@@ -192,15 +192,15 @@ def test_unresolved_kernels_have_neither_slopes_nor_libsvm_params(kernel):
 def test_a_fractional_power_of_a_negative_number_is_refused():
     kernel = Polynomial(degree=1.5, gamma=1.0, coef0=-100.0)
     for use in (kernel, kernel.diag):
-        with pytest.raises(InvalidInput, match=r"degree=1.5 is a power of .* falls to -.*use a whole degree"):
+        with pytest.raises(InvalidInput, match=r"degree=1.5 requires .* minimum .* is -.*Use a whole degree"):
             use(X)
 
 
 @pytest.mark.parametrize("metric", ["chi2", "additive_chi2"])
-def test_chi_squared_kernels_want_nonnegative_data(metric):
+def test_chi_squared_kernels_require_nonnegative_data(metric):
     kernel, positive = Pairwise(metric), np.abs(X)
     np.testing.assert_array_equal(kernel(positive), pairwise_kernels(positive, metric=metric))
-    with pytest.raises(InvalidInput, match=f"Pairwise: '{metric}' is for nonnegative data, .*of B is -"):
+    with pytest.raises(InvalidInput, match=f"Pairwise: '{metric}' requires nonnegative data, .*of B is -"):
         kernel(positive, -positive)
 
 
@@ -211,3 +211,18 @@ def test_a_narrow_gaussian_keeps_its_digits(rng, gamma):
     exact = np.exp(-gamma * ((Z[:, None] - Z) ** 2).sum(axis=2))
     for K in (RBF(gamma)(Z), RBF(gamma)(Z, Z.copy())):
         np.testing.assert_allclose(K, exact, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "claim"),
+    [
+        (Polynomial(), "psd"),
+        (Polynomial(degree=2, coef0=-1.0), "indefinite"),
+        (Polynomial(degree=1, coef0=-1.0), "cpd"),
+        (Polynomial(degree=2.5, coef0=1.0), "indefinite"),
+        (Polynomial(degree=0.5, coef0=1.0), "indefinite"),
+    ],
+    ids=repr,
+)
+def test_definiteness_of_polynomials_follows_from_the_parameters(kernel, claim):
+    assert kernel.definiteness == claim

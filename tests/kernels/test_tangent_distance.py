@@ -1,4 +1,4 @@
-"""Tangent distance against least squares pair by pair, its special cases, and inside the machine."""
+"""Tangent distance against least squares pair by pair, its special cases, and inside the model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Along(Transform):
 rng = np.random.default_rng(0)
 D, Q = 20, 3
 maps = rng.normal(size=(Q, D, D)) / 3
-moves = Along(maps)
+transform = Along(maps)
 A, B = rng.normal(size=(8, D)), 3 + rng.normal(size=(11, D))
 A.flags.writeable = B.flags.writeable = False
 
@@ -48,7 +48,7 @@ def least(columns, right, ridge=0.0, bounds=None):
 
 
 def by_loop(A, B, sides, ridge=0.0, bounds=None):
-    L, M = moves.tangents(A), moves.tangents(B)
+    L, M = transform.tangents(A), transform.tangents(B)
     D = np.empty((len(A), len(B)))
     for i in range(len(A)):
         for j in range(len(B)):
@@ -63,7 +63,7 @@ def by_loop(A, B, sides, ridge=0.0, bounds=None):
 @pytest.mark.parametrize("sides", [1, 2])
 @pytest.mark.parametrize("ridge", [0.0, 0.5, 30.0])
 def test_the_closed_form_is_least_squares_pair_by_pair(sides, ridge):
-    kernel = TangentDistance(0.1, moves, sides, ridge)
+    kernel = TangentDistance(0.1, transform, sides, ridge)
     np.testing.assert_allclose(-np.log(kernel(A, B)) / 0.1, by_loop(A, B, sides, ridge), rtol=1e-10)
     np.testing.assert_allclose(-np.log(kernel(A)) / 0.1, by_loop(A, A, sides, ridge), rtol=1e-9, atol=1e-11)
 
@@ -75,21 +75,21 @@ BOUNDS[0, 1] = -0.1
 @pytest.mark.parametrize("sides", [1, 2])
 @pytest.mark.parametrize("ridge", [0.0, 0.5])
 @pytest.mark.parametrize("steps", [30, 0])
-def test_bounded_moves_are_bounded_least_squares_pair_by_pair(sides, ridge, steps, monkeypatch):
+def test_with_bounds_it_is_bounded_least_squares_pair_by_pair(sides, ridge, steps, monkeypatch):
     monkeypatch.setattr(module, "STEPS", steps)  # without a step all pairs are left to scipy
-    kernel = TangentDistance(0.1, moves, sides, ridge, bounds=BOUNDS.T.tolist())
+    kernel = TangentDistance(0.1, transform, sides, ridge, bounds=BOUNDS.T.tolist())
     np.testing.assert_allclose(-np.log(kernel(A, B)) / 0.1, by_loop(A, B, sides, ridge, BOUNDS), rtol=1e-9)
     np.testing.assert_array_equal(kernel(A), kernel(A).T)
 
 
-def test_bounds_are_reached_for_some_pairs_and_the_search_ends_by_itself(monkeypatch):
-    free, bound = TangentDistance(0.1, moves), TangentDistance(0.1, moves, bounds=0.4)
+def test_bounds_are_active_for_some_pairs_and_scipy_is_not_needed(monkeypatch):
+    free, bound = TangentDistance(0.1, transform), TangentDistance(0.1, transform, bounds=0.4)
     monkeypatch.setattr(module, "lsq_linear", None)
     nearer = free(A, B) > bound(A, B) * (1 + 1e-9)
     assert nearer.any()
-    wide = TangentDistance(0.1, moves, bounds=1e4)
+    wide = TangentDistance(0.1, transform, bounds=1e4)
     np.testing.assert_allclose(wide(A, B), free(A, B), rtol=1e-9)
-    narrow = TangentDistance(0.1, moves, bounds=1e-12)
+    narrow = TangentDistance(0.1, transform, bounds=1e-12)
     np.testing.assert_allclose(narrow(A, B), RBF(gamma=0.1)(A, B), rtol=1e-9)
 
 
@@ -114,7 +114,7 @@ def test_equal_tangents_project_the_difference(sides):
 def test_tangents_that_depend_on_each_other_count_once(sides):
     twice = Along(np.concatenate([maps, maps[:1] + maps[1:2], 2 * maps[2:]]))
     np.testing.assert_allclose(
-        TangentDistance(0.1, twice, sides)(A, B), TangentDistance(0.1, moves, sides)(A, B), rtol=1e-9
+        TangentDistance(0.1, twice, sides)(A, B), TangentDistance(0.1, transform, sides)(A, B), rtol=1e-9
     )
 
 
@@ -125,7 +125,7 @@ def test_more_tangents_than_columns_leave_no_distance():
 
 def test_two_sides_are_nearer_than_one_and_one_nearer_than_none():
     none, one, two = (
-        by(A, B) for by in (RBF(0.1), TangentDistance(0.1, moves, 1), TangentDistance(0.1, moves))
+        by(A, B) for by in (RBF(0.1), TangentDistance(0.1, transform, 1), TangentDistance(0.1, transform))
     )
     assert (two >= one - 1e-12).all()
     assert (one >= none - 1e-12).all()
@@ -133,7 +133,7 @@ def test_two_sides_are_nearer_than_one_and_one_nearer_than_none():
 
 
 def test_a_large_ridge_is_rbf_and_moves_shrink_with_it():
-    values = [TangentDistance(0.1, moves, ridge=ridge)(A, B) for ridge in (0.0, 0.1, 1.0, 10.0, 1e12)]
+    values = [TangentDistance(0.1, transform, ridge=ridge)(A, B) for ridge in (0.0, 0.1, 1.0, 10.0, 1e12)]
     assert all((b <= a + 1e-13).all() for a, b in pairwise(values))
     np.testing.assert_allclose(values[-1], RBF(gamma=0.1)(A, B), rtol=1e-8)
 
@@ -141,7 +141,7 @@ def test_a_large_ridge_is_rbf_and_moves_shrink_with_it():
 @pytest.mark.parametrize("sides", [1, 2])
 @pytest.mark.parametrize("bounds", [None, 0.3])
 def test_blocks_of_any_size_agree(sides, bounds, monkeypatch):
-    kernel = TangentDistance(0.1, moves, sides, bounds=bounds)
+    kernel = TangentDistance(0.1, transform, sides, bounds=bounds)
     many = np.vstack([A, B])
     before = kernel(many, A), kernel(many)
     monkeypatch.setattr(module, "ROWS", 2)
@@ -157,14 +157,14 @@ def test_rows_far_from_the_origin_keep_their_digits():
 
 
 def test_words_for_gamma_mean_what_they_mean_in_rbf():
-    assert TangentDistance("scale", moves).resolved(A).gamma == RBF().resolved(A).gamma
-    assert TangentDistance("auto", moves).resolved(A).gamma == 1 / D
-    clipped = TangentDistance("scale", moves, psd="clip").resolved(A)
+    assert TangentDistance("scale", transform).resolved(A).gamma == RBF().resolved(A).gamma
+    assert TangentDistance("auto", transform).resolved(A).gamma == 1 / D
+    clipped = TangentDistance("scale", transform, psd="clip").resolved(A)
     np.testing.assert_allclose(
-        clipped(B, A), TangentDistance(RBF().resolved(A).gamma, moves, psd="clip").resolved(A)(B, A)
+        clipped(B, A), TangentDistance(RBF().resolved(A).gamma, transform, psd="clip").resolved(A)(B, A)
     )
     with pytest.raises(InvalidInput, match="TangentDistance: gamma='scale' depends on the training rows"):
-        TangentDistance("scale", moves)(A)
+        TangentDistance("scale", transform)(A)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_words_for_gamma_mean_what_they_mean_in_rbf():
     [
         ({"gamma": -1.0}, InvalidInput, "TangentDistance: gamma is -1.0; expected a positive number"),
         ({"sides": 3}, InvalidInput, "TangentDistance: sides is 3; expected 1 or 2"),
-        ({"ridge": -1.0}, InvalidInput, "TangentDistance: ridge is -1.0; expected a number, 0 or more"),
+        ({"ridge": -1.0}, InvalidInput, "TangentDistance: ridge is -1.0; expected a nonnegative number"),
         (
             {"bounds": -1.0},
             InvalidInput,
@@ -192,12 +192,12 @@ def test_words_for_gamma_mean_what_they_mean_in_rbf():
     ids=str,
 )
 def test_wrong_parameters_are_named(arguments, error, message):
-    kernel = TangentDistance(**{"gamma": 0.1, "transform": moves, **arguments})
+    kernel = TangentDistance(**{"gamma": 0.1, "transform": transform, **arguments})
     with pytest.raises(error, match=message):
         kernel(A)
 
 
-# ---------------------------------------------------------------------- inside the machine
+# ---------------------------------------------------------------------- inside the model
 
 turn = Along([np.diag([-1.0, 0.0, 0.0], 1) + np.diag([1.0, 0.0, 0.0], -1)])
 X = np.random.default_rng(3).normal(size=(40, 4))
@@ -249,12 +249,20 @@ def test_scaled_rows_are_refused():
 
 
 @pytest.mark.parametrize("psd", ["clip", "shift"])
-def test_several_classes_are_scored_from_one_matrix(psd, monkeypatch):
+def test_several_classes_are_scored_from_one_matrix(psd):
+    sizes = []
+
+    class Counted(Along):
+        """Records the number of rows of each call."""
+
+        def tangents(self, X):
+            sizes.append(len(X))
+            return super().tangents(X)
+
     labels = np.digitize(X[:, 2], [-0.5, 0.5])
-    model = PriorSVC(kernel=TangentDistance(0.5, turn, psd=psd)).fit(X, labels)
-    one_by_one = np.column_stack([machine.f.value(Z) for machine in model._machines])
-    asked = []
-    tangents = Along.tangents
-    monkeypatch.setattr(Along, "tangents", lambda self, X: asked.append(len(X)) or tangents(self, X))
-    np.testing.assert_allclose(model.decision_function(Z), one_by_one, atol=1e-10)
-    assert asked.count(len(Z)) == 1
+    kernel = TangentDistance(0.5, Counted(turn.maps), psd=psd)
+    one_by_one = [PriorSVC(kernel=kernel).fit(X, labels == k).decision_function(Z) for k in range(3)]
+    model = PriorSVC(kernel=kernel).fit(X, labels)
+    sizes.clear()
+    np.testing.assert_allclose(model.decision_function(Z), np.column_stack(one_by_one), atol=1e-10)
+    assert sizes.count(len(Z)) == 1

@@ -1,4 +1,4 @@
-"""The tangent vector kernel against its Gaussian, its limits, and inside the machine."""
+"""The tangent vector kernel against its Gaussian, its limits, and inside the model."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ class Along(Transform):
 
 rng = np.random.default_rng(0)
 D, Q = 9, 3
-moves = Along(rng.normal(size=(Q, D, D)) / 3)
+transform = Along(rng.normal(size=(Q, D, D)) / 3)
 A, B = rng.normal(size=(8, D)), 3 + rng.normal(size=(11, D))
 A.flags.writeable = B.flags.writeable = False
 
 
 @pytest.mark.parametrize(("gamma", "spread"), [(0.1, 0.3), (0.02, 1.0), (0.02, 10.0)])
 def test_it_is_the_gaussian_of_its_covariance(gamma, spread):
-    K = TangentVector(gamma, moves, spread)(A, B)
-    for j, (z, L) in enumerate(zip(B, moves.tangents(B), strict=True)):
+    K = TangentVector(gamma, transform, spread)(A, B)
+    for j, (z, L) in enumerate(zip(B, transform.tangents(B), strict=True)):
         precision = np.linalg.inv(np.eye(D) / (2 * gamma) + spread**2 * L.T @ L)
         squared = np.einsum("nd,de,ne->n", A - z, precision, A - z)
         np.testing.assert_allclose(K[:, j], np.exp(-squared / 2), rtol=1e-12)
 
 
-def test_it_is_the_distance_with_a_gaussian_price_on_the_moves():
+def test_it_is_the_distance_with_a_ridge_on_the_parameters():
     gamma, spread = 0.05, 0.7
     rho = 1 / (2 * gamma * spread**2)
-    K = TangentVector(gamma, moves, spread)(A, B)
-    for j, (z, L) in enumerate(zip(B, moves.tangents(B), strict=True)):
+    K = TangentVector(gamma, transform, spread)(A, B)
+    for j, (z, L) in enumerate(zip(B, transform.tangents(B), strict=True)):
         M = np.vstack([L.T, np.sqrt(rho) * np.eye(Q)])
         for i, x in enumerate(A):
             r = np.append(x - z, np.zeros(Q))
@@ -50,8 +50,8 @@ def test_it_is_the_distance_with_a_gaussian_price_on_the_moves():
 
 
 def test_without_spread_it_is_rbf():
-    np.testing.assert_allclose(TangentVector(0.1, moves, 0)(A, B), RBF(gamma=0.1)(A, B), rtol=1e-13)
-    np.testing.assert_allclose(TangentVector(0.1, moves, 1e-9)(A, B), RBF(gamma=0.1)(A, B), rtol=1e-12)
+    np.testing.assert_allclose(TangentVector(0.1, transform, 0)(A, B), RBF(gamma=0.1)(A, B), rtol=1e-13)
+    np.testing.assert_allclose(TangentVector(0.1, transform, 1e-9)(A, B), RBF(gamma=0.1)(A, B), rtol=1e-12)
 
 
 def test_with_a_large_spread_it_projects_the_difference():
@@ -62,11 +62,11 @@ def test_with_a_large_spread_it_projects_the_difference():
 
 
 def test_the_second_argument_brings_the_tangents():
-    kernel = TangentVector(0.1, moves, 1.0)
+    kernel = TangentVector(0.1, transform, 1.0)
     assert not kernel.symmetric
     assert np.abs(kernel(A, B) - kernel(B, A).T).max() > 1e-3
     np.testing.assert_array_equal(kernel.diag(A), np.ones(len(A)))
-    clipped = TangentVector(0.1, moves, 1.0, psd="clip").resolved(A)
+    clipped = TangentVector(0.1, transform, 1.0, psd="clip").resolved(A)
     mean = (kernel(A) + kernel(A).T) / 2
     values, U = np.linalg.eigh(mean)
     np.testing.assert_allclose(clipped(A), (U * np.maximum(values, 0)) @ U.T, atol=1e-9)
@@ -76,14 +76,14 @@ def test_the_second_argument_brings_the_tangents():
     ("arguments", "error", "message"),
     [
         ({"gamma": 0.0}, InvalidInput, "TangentVector: gamma is 0.0; expected a positive number"),
-        ({"spread": -1.0}, InvalidInput, "TangentVector: spread is -1.0; expected a number, 0 or more"),
+        ({"spread": -1.0}, InvalidInput, "TangentVector: spread is -1.0; expected a nonnegative number"),
         ({"transform": Shift}, InvalidType, "TangentVector: transform is .*Shift.*; expected a Transform"),
     ],
     ids=str,
 )
 def test_wrong_parameters_are_named(arguments, error, message):
     with pytest.raises(error, match=message):
-        TangentVector(**{"gamma": 0.1, "transform": moves, "spread": 1.0, **arguments})(A)
+        TangentVector(**{"gamma": 0.1, "transform": transform, "spread": 1.0, **arguments})(A)
 
 
 @pytest.mark.parametrize(("norm", "psd"), [("l1", None), ("l2", "clip")])

@@ -27,6 +27,7 @@ from priorsvm import (
     Terms,
 )
 from priorsvm.errors import CollapsedModel, Infeasible
+from priorsvm.validation import make_task
 
 NAMES = ("age", "dose", "mass")
 
@@ -361,7 +362,7 @@ def test_what_f_can_do_is_not_refused(frame, monotone):
 
     X, y = frame
     prior = BLOCKS["box"](-1.5, "ill") + BLOCKS["box"](1.5, "well").named("other") + monotone
-    task = PriorSVC(prior, kernel=RBF(0.5))._task(X, y, None, {})
+    task = make_task(PriorSVC(prior, kernel=RBF(0.5)), X, y, None, {})
     refuse_conflicts(task.spec, list(task.prior), task.samples[0])
 
 
@@ -384,7 +385,7 @@ def test_a_hint_that_joins_no_points_of_the_regions_is_no_conflict(frame):
     X, y = frame
     prior = BLOCKS["box"](-1.0, "ill") + BLOCKS["box"](1.5, "well").named("right")
     prior = prior + InvarianceHint(Shift([0.0, 2.5]), hard=True)
-    task = PriorSVC(prior, kernel=RBF(0.5))._task(X, y, None, {})
+    task = make_task(PriorSVC(prior, kernel=RBF(0.5)), X, y, None, {})
     refuse_conflicts(task.spec, list(task.prior), task.samples[0])
 
 
@@ -438,7 +439,7 @@ def test_least_violation_within_a_norm_is_what_numpy_finds(frame, step):
     X, y = frame
     points = np.array([[0.0, 0.0], [step, 0.0]])
     prior = At(points[:1], np.ones(1)).named("one") + At(points[1:], -np.ones(1)).named("two")
-    task = PriorSVC(prior, kernel=RBF(0.5))._task(X, y, None, {})
+    task = make_task(PriorSVC(prior, kernel=RBF(0.5)), X, y, None, {})
     compiled = Compiled(task.spec, list(task.prior), {}, task.samples[0])
     kernel = RBF(0.5)
     apart = np.sqrt(2 - 2 * kernel(points[:1], points[1:])[0, 0])

@@ -11,7 +11,7 @@ from priorsvm.schur.definitions import Definition, Dims, StructuredProblem, solv
 from priorsvm.schur.interface import solve
 
 
-def svm(rng, n=40, d=3, dense=True):
+def svm(rng, n=40, d=3, dense=True, explicit=True):
     """Columns: values g, slacks, coefficients c, bias. Rows: y g + slack >= 1, slack >= 0."""
     X = rng.normal(size=(n, d))
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0)
@@ -30,7 +30,7 @@ def svm(rng, n=40, d=3, dense=True):
         2 * n + np.arange(d),
         None,
         2 * n + d,
-        [Definition(np.arange(n), matrix, biased=True)],
+        [Definition(np.arange(n), matrix, biased=True, explicit=explicit)],
         np.eye(d),
         None,
     )
@@ -47,6 +47,18 @@ def test_the_solution_is_that_of_the_expanded_problem(rng, dense):
     assert_allclose(found.x, whole.x, atol=1e-6)
     # Its dual variables are those of the expanded problem, definitions included.
     assert_allclose(P @ found.x + q + A.T @ found.z, 0, atol=1e-7)
+
+
+def test_a_product_in_place_of_its_variable_is_the_same_problem(rng):
+    problem = svm(rng)
+    problem.definitions = [replace(problem.definitions[0], biased=False)]
+    other = replace(problem, definitions=[replace(problem.definitions[0], explicit=False)])
+    assert len(other.expanded_columns) == len(problem.q) - 40
+    assert other.expanded()[-1].zero == 0
+    found = solve_structured(other)
+    assert found.obj_val == pytest.approx(solve_structured(problem).obj_val, rel=1e-8)
+    assert solve(*other.expanded()).obj_val == pytest.approx(found.obj_val, rel=1e-8)
+    assert_allclose(other.expansion @ found.x[other.expanded_columns], found.x, atol=1e-12)
 
 
 def test_values_tied_by_an_equation_are_solved_as_the_expanded_problem(rng):

@@ -40,7 +40,7 @@ def to_corner(problem: StructuredProblem, near: ConicSolution) -> ConicSolution:
     start = time.perf_counter()
     _, q, A, b, dims = problem.expanded()
     programme = _Programme.of(q, A, b, dims.zero)
-    active = _active_rows(b - A @ near.x, near.z, dims.zero)
+    active = _active_rows(b - A @ near.x[problem.expanded_columns], near.z, dims.zero)
     solver = highspy.Highs()
     for option, value in {
         "output_flag": False,
@@ -61,7 +61,7 @@ def to_corner(problem: StructuredProblem, near: ConicSolution) -> ConicSolution:
     return replace(
         near,
         status="Solved",
-        x=np.asarray(found.col_value),
+        x=problem.expansion @ np.asarray(found.col_value),
         z=programme.duals(found),
         obj_val=float(info.objective_function_value),
         solve_time=near.solve_time + time.perf_counter() - start,

@@ -56,7 +56,8 @@ class Direct:
         length = [f.length] if f.has_length else []
         unseen = {}
         total = n
-        for variable in [*halves, f.b, *(g for g, *_ in tie.parts.values()), *length]:
+        values = [*(g for g, *_ in tie.parts.values()), *(g for g, _ in f.products.parts)]
+        for variable in [*halves, f.b, *values, *length]:
             if variable.id not in columns:
                 unseen[variable.id] = columns[variable.id] = np.arange(total, total + variable.size)
                 total += variable.size
@@ -93,7 +94,10 @@ class Direct:
             c,
             None if f.norm == "l2" else columns[halves[1].id],
             int(columns[f.b.id][0]),
-            [Definition(columns[g.id], matrix, biased) for g, matrix, biased in tie.parts.values()],
+            [
+                *(Definition(columns[g.id], matrix, biased) for g, matrix, biased in tie.parts.values()),
+                *(Definition(columns[g.id], M, False, explicit=False) for g, M in f.products.parts),
+            ],
             energy,
             norm,
         )
@@ -122,7 +126,7 @@ class Direct:
         """The answer as CVXPY has it, by variables and constraints."""
         stated = self.stated
         zero = stated.dims.zero
-        defined = len(stated.values)
+        defined = int(stated.explicit.sum())
         z = np.delete(answer.z, slice(zero, zero + defined))
         nu = answer.z[zero : zero + defined]
         cone = slice(0) if stated.norm is None else slice(stated.norm[0][0] - 1, stated.norm[0][-1] + 1)
@@ -153,14 +157,11 @@ def with_costs(compiled: Compiled, slack: Array, q: Array, P: Any) -> tuple[Arra
 
 
 def columns_of(data: Any, chain: Any, inverse: Any) -> dict[int, Array]:
-    """The columns of every variable of a compiled problem: its value if each column had its number."""
-    from cvxpy.reductions.solution import Solution
-
-    x = data["param_prob"].x
-    numbers = Solution("optimal", 0.0, {x.id: np.arange(float(x.size))}, {}, {})
-    for reduction, own in reversed(list(zip(chain.reductions[:-1], inverse[:-1], strict=True))):
-        numbers = reduction.invert(numbers, own)
-    return {id: np.ravel(value, order="F").astype(int) for id, value in numbers.primal_vars.items()}
+    """Return the columns of every variable of a compiled problem, which are its value at x = 0, 1, 2, ..."""
+    numbers = np.arange(float(len(data["c"])))
+    answer = ConicSolution("Solved", numbers, np.zeros(len(data["b"])), 0.0, 0.0, 0, (0.0, 0.0, 0.0))
+    values = chain.invert(answer, inverse).primal_vars
+    return {id: np.ravel(value, order="F").astype(int) for id, value in values.items()}
 
 
 @lru_cache(maxsize=1)

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..._utils.arrays import Array
 from ..._utils.cache import Cache
+from ..._utils.foreign import check_svc_options, fit_libsvm
 from ...errors import InvalidInput
 from ...prior import Member
 from ...sample import Sample
@@ -94,11 +95,13 @@ def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any]
             attempts = [(near, ROUGH, 0.01), *attempts] if np.ptp(y[near]) > 0 else attempts
     for shown, loose, effort in attempts:
         if gram is not None:
-            a, bias, ended, steps = _run(gram, y, bound, {"kernel": "precomputed"}, loose, options)
+            a, bias, ended, steps = fit_libsvm(gram, y, bound, {"kernel": "precomputed"}, loose, options)
             kernel: LazyKernelMatrix | None = LazyKernelMatrix(gram, everything, problem.facing)
         else:
             assert native is not None
-            of_shown, bias, ended, steps = _run(rows[shown], y[shown], bound[shown], native, loose, options)
+            of_shown, bias, ended, steps = fit_libsvm(
+                rows[shown], y[shown], bound[shown], native, loose, options
+            )
             a = np.zeros(n)
             a[shown] = of_shown
             columns = np.flatnonzero(a)
@@ -132,41 +135,8 @@ def _checked(options: dict[str, Any], n: int) -> dict[str, Any]:
             f"It takes: {', '.join(sorted(OPTIONS))}."
         )
     if set(options) != {"max_iter"} or type(options["max_iter"]) is not int or options["max_iter"] < -1:
-        from sklearn.svm import SVC
-        from sklearn.utils._param_validation import InvalidParameterError
-
-        try:
-            SVC(**options)._validate_params()
-        except InvalidParameterError as error:
-            raise InvalidInput(f"LIBSVM does not take these solver_options: {error}") from error
+        check_svc_options(options)
     return {"cache_size": 500, "max_iter": max(LIMIT[0], LIMIT[1] * n), "shrinking": True, **options}
-
-
-def _run(
-    points: Array, y: Array, bound: Array, kernel: dict[str, Any], tol: float, options: dict[str, Any]
-) -> tuple[Array, float, bool, int]:
-    """LIBSVM's signed multipliers, its bias, whether it came to its end, and after how many iterations.
-
-    Without SVC around it, which would check rows again that have been checked: one millisecond for any N.
-    """
-    from sklearn.svm import _libsvm
-
-    _libsvm.set_verbosity_wrap(int(options.get("verbose", False)))
-    support, _, _, weights, bias, *_, status, iterations = _libsvm.fit(
-        points,
-        y,
-        svm_type=0,
-        C=1.0,
-        sample_weight=bound,
-        tol=tol,
-        shrinking=int(options["shrinking"]),
-        cache_size=float(options["cache_size"]),
-        max_iter=int(options["max_iter"]),
-        **kernel,
-    )
-    a = np.zeros(len(y))
-    a[support] = -weights[0]  # LIBSVM's first class is -1
-    return a, -float(bias[0]), status == 0, int(iterations[0])
 
 
 def _pilot(Z: Array, y: Array, bound: Array, native: dict[str, Any]) -> tuple[Array, Array, float]:
@@ -180,5 +150,5 @@ def _pilot(Z: Array, y: Array, bound: Array, native: dict[str, Any]) -> tuple[Ar
     if np.ptp(y[few]) == 0:
         return few[:0], np.empty(0), 0.0
     options = {"cache_size": 10, "max_iter": 10 * PILOT_ROWS, "shrinking": True}
-    a, bias, *_ = _run(Z[few], y[few], bound[few], native, LOOSE, options)
+    a, bias, *_ = fit_libsvm(Z[few], y[few], bound[few], native, LOOSE, options)
     return few[a != 0], a[a != 0], bias

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array, issparse
 
 from ..._utils.arrays import Array, same
+from ..._utils.foreign import fit_libsvm
 from ...errors import SolverFailed, SolverUnsuited
 from ...function.atoms import Atoms
 from ...function.factor import require_psd
@@ -33,7 +34,6 @@ from ...spec import Spec
 from ..methods.active import LazyKernelMatrix, RowDual, optimise
 from ..methods.shape import OtherShape, Shape
 from ..solvers import Outcome
-from . import libsvm
 from .weighted import gram
 
 # "auto" takes this route from so many rows on.
@@ -335,5 +335,5 @@ def _guess(Q: Array, shape: Shape) -> Array:
         at = _slice(some)
         own = np.ascontiguousarray(Q[at, at] if isinstance(at, slice) else Q[np.ix_(at, at)])
         options = {"cache_size": 500, "max_iter": STALLED[0] + STALLED[1] * len(some), "shrinking": True}
-        a[some] = libsvm._run(own, y, bound[some], {"kernel": "precomputed"}, ROUGH, options)[0]
+        a[some] = fit_libsvm(own, y, bound[some], {"kernel": "precomputed"}, ROUGH, options)[0]
     return a

@@ -373,7 +373,7 @@ def test_a_guarantee_costs_at_most_two_percent(plane):
 
 def test_few_cells_are_dear_and_say_so(plane):
     X, y = plane
-    with pytest.warns(ConvergenceWarning, match=r"'box': with \d cells the guarantee costs"):
+    with pytest.warns(ConvergenceWarning, match=r"'box': with \d cells the guarantee raises the objective"):
         model = PriorSVC(Box(SQUARE, 1, hard=True, method="guaranteed", max_cells=4), kernel=RBF(GAMMA)).fit(
             X, y
         )
@@ -411,7 +411,7 @@ def test_a_hard_block_that_leaves_both_signs_is_no_collapse(plane):
 def test_a_cover_without_any_function(plane):
     X, y = plane
     block = Box([{0: (-1, 0)}, {0: (0.2, 1)}], [0, 1], hard=True, method="guaranteed", max_cells=2)
-    with pytest.raises(CoverTooCoarse, match="no conflict of the knowledge: raise max_cells"):
+    with pytest.raises(CoverTooCoarse, match="not a conflict of the knowledge: raise max_cells"):
         PriorSVC(block, kernel=RBF(1.0)).fit(X, y)
 
 
@@ -627,7 +627,7 @@ BAD = [
     (Box, {"bounds": {}}, "bounds must be a dict of column to"),
     (Box, {"bounds": None}, "bounds must be a dict of column to"),
     (Box, {"bounds": [{0: (0, 1)}, {}]}, "bounds must be a dict of column to"),
-    (Box, {"bounds": {0: (1, 0)}}, "column 0 leave nothing: 1 is above 0"),
+    (Box, {"bounds": {0: (1, 0)}}, "column 0 are empty: 1 is above 0"),
     (Box, {"bounds": {0: 3}}, r"column 0 must be \(low, high\), got 3"),
     (Box, {"bounds": {0: (1, 2, 3)}}, r"column 0 must be \(low, high\)"),
     (Box, {"bounds": {0: ("a", 2)}}, r"column 0 must be \(low, high\)"),
@@ -662,7 +662,7 @@ BAD = [
     (Polyhedron, {"B": [[[1.0, 0.0]], [[0.0, 1.0]]], "d": [[1.0]]}, "2 matrices B and 1 vectors d"),
     (Polyhedron, {"B": [[1.0, 0.0], [-1.0, 0.0]], "d": [0.0, -1.0]}, "is empty"),
     (Polyhedron, {"mu_residual": -1.0}, "mu_residual must be a nonnegative number"),
-    (Polyhedron, {"mu_residual": 1.0, "hard": True}, "choose one"),
+    (Polyhedron, {"mu_residual": 1.0, "hard": True}, "Choose one"),
     (Polyhedron, {"within": {0: (2, 3)}}, "within leaves nothing of the region"),
     (Polyhedron, {"B": "B"}, "B"),
     (Polyhedron, {"label": [1, 1, 0]}, "there are 1 regions and 3 labels"),
@@ -696,7 +696,7 @@ def test_bad_arguments_are_named(plane, kind, arguments, message, kernel):
             r"unbounded in column 0 \(from 0 to inf\).*range from.*within='data'",
         ),
         (Polyhedron([[1.0, 0.0]], [1.0], 1), "unbounded in column 0.*within='data'"),
-        (Polyhedron(*triangle_rows(), 1, mu_residual=1.0), "mu_residual belongs to linear machines"),
+        (Polyhedron(*triangle_rows(), 1, mu_residual=1.0), "mu_residual requires a linear model"),
         (
             Box({0: (0, 1)}, 1, method="points", points=[[9.0, 9.0]]),
             "none of the points given lies in the region",

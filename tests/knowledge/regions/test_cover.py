@@ -7,16 +7,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from priorsvm import RBF, Polynomial, PriorSVC
 from priorsvm.function.scale import Scale
-from priorsvm.knowledge.regions.cover import (
-    Boxes,
-    Corners,
-    Cover,
-    Expansion,
-    Simplices,
-    first_cells,
-    interpolation_error,
-    minimum,
-)
+from priorsvm.knowledge.regions.cover import Boxes, Cover, Simplices, first_cells, interpolation_error
+from priorsvm.knowledge.regions.minimum import Corners, Expansion, minimum
 from priorsvm.knowledge.regions.sets import BoxSet, EllipsoidSet, PolyhedronSet
 
 BOX = BoxSet(np.array([-1.0, 2.0]), np.array([1.0, 2.5]))

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from priorsvm import RBF, PriorSVC
-from priorsvm.knowledge.regions.demand import Demand, distinct, least_value, proven_minimum
+from priorsvm.knowledge.regions.exact import least_value
+from priorsvm.knowledge.regions.minimum import proven_minimum
+from priorsvm.knowledge.regions.requirement import Requirement, distinct
 from priorsvm.knowledge.regions.sets import BoxSet
 
 rng = np.random.default_rng(0)
@@ -22,7 +24,7 @@ def fitted(**parameters):
 @pytest.mark.parametrize("h", [1.0, lambda Z: 0.5 + Z[:, 0] ** 2])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_gradients_are_those_of_the_excess(direction, h, sign):
-    f, demand = fitted(kernel=RBF(0.7)), Demand(BOX, sign, h, direction)
+    f, demand = fitted(kernel=RBF(0.7)), Requirement(BOX, sign, h, direction)
     Z, step = rng.uniform(-0.5, 1, size=(6, 2)), 1e-5
     found = demand._gradient(f)(Z)
     for j, e in enumerate(np.eye(2)):
@@ -33,15 +35,15 @@ def test_gradients_are_those_of_the_excess(direction, h, sign):
 @pytest.mark.parametrize("kernel", [RBF(0.3), RBF(2.0), "laplacian"])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_the_worst_point_is_found(kernel, sign):
-    f, demand = fitted(kernel=kernel), Demand(BOX, sign)
-    found = demand.worst(f, GRID[:0], seed=0)
+    f, demand = fitted(kernel=kernel), Requirement(BOX, sign)
+    found = demand.lowest(f, GRID[:0], seed=0)
     assert BOX.contains(found).all()
     assert demand.excess(f, found).min() <= demand.excess(f, GRID).min() + 1e-3
 
 
 @pytest.mark.parametrize("direction", [None, np.array([0.5, 0.0])])
 def test_the_least_value_is_proven(direction):
-    f, demand = fitted(kernel=RBF(0.5), scale="standard"), Demand(BOX, 1.0, 0.0, direction)
+    f, demand = fitted(kernel=RBF(0.5), scale="standard"), Requirement(BOX, 1.0, 0.0, direction)
     found = proven_minimum(f, demand, GRID[::1000], 200_000)
     least = demand.excess(f, GRID).min()
     assert found.low <= least + 1e-12
@@ -52,7 +54,7 @@ def test_the_least_value_is_proven(direction):
 def test_linear_functions_are_least_in_a_corner():
     f = fitted(scale="standard")
     for sign in (1.0, -1.0):
-        least, where = least_value(f, Demand(BOX, sign))
+        least, where = least_value(f, Requirement(BOX, sign))
         assert least == pytest.approx((sign * f.value(GRID)).min(), abs=1e-9)
         assert sign * f.value(where[None])[0] == pytest.approx(least)
 

@@ -230,7 +230,7 @@ def test_bad_arguments_are_named(falling, arguments, message):
 
 
 def test_needs_a_label_beyond_two_classes(three):
-    with pytest.raises(InvalidInput, match=r"'monotone'.*3 classes.*give label=<class>"):
+    with pytest.raises(InvalidInput, match=r"'monotone'.*3 classes.*label=<class>"):
         PriorSVC(Monotone({0: 1})).fit(*three)
 
 

@@ -99,7 +99,7 @@ def test_a_centre_with_names_is_taken_by_them():
     plain = Ellipsoid([0.5, 1.0, 2.0], 0.3, 1, hard=True)
     models = [PriorSVC(block).fit(frame, y) for block in (named, plain)]
     np.testing.assert_allclose(models[0].coef_, models[1].coef_)
-    with pytest.raises(InvalidInput, match="centre is about a, b, d, and the columns are a, b, c"):
+    with pytest.raises(InvalidInput, match="centre names a, b, d, but the columns are a, b, c"):
         PriorSVC(Ellipsoid(pd.Series({"a": 0.5, "b": 1.0, "d": 2.0}), 0.3, 1)).fit(frame, y)
 
 
@@ -107,9 +107,9 @@ def test_a_centre_with_names_is_taken_by_them():
     ("block", "message"),
     [
         (Box([], 1), "empty list"),
-        (Box({0: (1, 2), "a": (5, 6)}, 1), "bounds names column 'a' twice"),
-        (Box({0: (1, 2)}, 1, within={1: (0, 1), "b": (0, 2)}), "within names column 'b' twice"),
-        (Monotone({0: 1, "a": -1}), "features names column 'a' twice"),
+        (Box({0: (1, 2), "a": (5, 6)}, 1), "bounds contains column 'a' twice"),
+        (Box({0: (1, 2)}, 1, within={1: (0, 1), "b": (0, 2)}), "within contains column 'b' twice"),
+        (Monotone({0: 1, "a": -1}), "features contains column 'a' twice"),
         (Polyhedron([np.eye(3), np.eye(3)], 3, 1), "d must be a list too"),
         (Ellipsoid([0, 0, 0], 1.0, label=[1]), r"label \[1\] is not among the classes"),
         (Rule("x0 >= 1", 1), "there is no column 'x0'"),

@@ -116,19 +116,19 @@ SUM = f"{(X.glucose - 2 * X.bmi).max():.4g}"
 @pytest.mark.parametrize(
     ("text", "beyond"),
     [
-        ("glucose >= 2000", f"glucose >= 2000, and the data end at {END}"),
-        ("3 * glucose >= 6000", f"glucose >= 2000, and the data end at {END}"),
-        ("age <= -500 and bmi >= 20", f"age <= -500, and the data begin at {BEGIN}"),
-        ("glucose - 2 * bmi >= 90000", f"glucose - 2 bmi >= 90000, and the data end at {SUM}"),
-        ("2 * bmi - glucose <= -90000", f"glucose - 2 bmi >= 90000, and the data end at {SUM}"),
+        ("glucose >= 2000", f"glucose >= 2000, but the data end at {END}"),
+        ("3 * glucose >= 6000", f"glucose >= 2000, but the data end at {END}"),
+        ("age <= -500 and bmi >= 20", f"age <= -500, but the data begin at {BEGIN}"),
+        ("glucose - 2 * bmi >= 90000", f"glucose - 2 bmi >= 90000, but the data end at {SUM}"),
+        ("2 * bmi - glucose <= -90000", f"glucose - 2 bmi >= 90000, but the data end at {SUM}"),
     ],
 )
 def test_a_rule_in_other_units_is_warned_of(text, beyond):
-    with pytest.warns(FarFromData, match="Are its units those of the data") as caught:
+    with pytest.warns(FarFromData, match="Check its units") as caught:
         model = fitted(Rule(text, "ill"))
     assert len(caught) == 1
-    assert f"{text!r} is 'ill': it asks about {beyond}" in str(caught[0].message)
-    line = f"no training row inside: it asks about {beyond}: other units?"
+    assert f"{text!r} is 'ill': the region has {beyond}" in str(caught[0].message)
+    line = f"no training row inside: the region has {beyond}; check its units"
     assert line in str(model.verify())
     assert f"rule: {line}" in str(model.report_)
 
@@ -138,12 +138,12 @@ def test_a_rule_a_little_beyond_the_data_is_told_without_a_warning():
         warnings.simplefilter("error")
         model = fitted(Rule("glucose >= 230", "ill"))
     found = model.findings_["rule"]
-    assert str(found) == f"no training row inside: it asks about glucose >= 230, and the data end at {END}"
+    assert str(found) == f"no training row inside: the region has glucose >= 230, but the data end at {END}"
     np.testing.assert_allclose(found.far, (230 - X.glucose.max()) / np.ptp(X.glucose))
 
 
 def test_an_ellipsoid_far_away_is_warned_of():
-    with pytest.warns(FarFromData, match="it asks about glucose >= 1990, and the data end"):
+    with pytest.warns(FarFromData, match="the region has glucose >= 1990, but the data end"):
         fitted(Ellipsoid([2000.0, 30.0, 50.0], [10.0, 10.0, 10.0], "ill"))
 
 
@@ -152,8 +152,8 @@ def test_one_of_several_alternatives_can_be_far():
         model = fitted(Rule("bmi >= 35 or glucose >= 3000", "ill"))
     inside = X.bmi >= 35
     assert str(model.findings_["rule"]) == (
-        f"{inside.sum()} training rows inside, {(inside & (Y != 'ill')).sum()} of another class; it asks "
-        f"about glucose >= 3000, and the data end at {END}: other units?"
+        f"{inside.sum()} training rows inside, {(inside & (Y != 'ill')).sum()} of another class; the "
+        f"region has glucose >= 3000, but the data end at {END}; check its units"
     )
 
 
@@ -167,7 +167,7 @@ def test_a_constant_column_has_no_range_to_be_far_from():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = PriorSVC(Box({0: (7, 8)}, 1)).fit([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], [0, 0, 1])
-    assert "column 0 >= 7, and the data end at 1" in str(model.findings_["box"])
+    assert "column 0 >= 7, but the data end at 1" in str(model.findings_["box"])
 
 
 def test_a_function_that_is_not_defined_at_every_row_tells_nothing():
@@ -184,7 +184,7 @@ def test_a_slope_of_one_class_of_three_asks_nothing_of_the_other_machines(method
     rises = Monotone({0: 1}, label=2, method=method)
     model = PriorSVC(rises, kernel="rbf").fit(np.arange(6.0)[:, None], [0, 0, 1, 1, 2, 2])
     asked = [check.verdict.asked for check in model.verify().checks]
-    assert asked[:2] == ["nothing in this machine"] * 2
+    assert asked[:2] == ["nothing of this class"] * 2
     assert asked[2].startswith("score of 2 to rise as 0 rises")
 
 
@@ -219,11 +219,11 @@ def test_five_rows_and_three_quarters_speak_against_a_rule(rows, contrary, warns
 
 @pytest.mark.parametrize("y", [Y, np.where(X["age"] > 60, "old", Y)])
 def test_a_rule_about_every_row_may_be_in_other_units(y):
-    with pytest.warns(AgainstData, match="are inside.*other units[?] Check its label") as caught:
+    with pytest.warns(AgainstData, match="are inside.*Check its label") as caught:
         model = fitted(Rule("glucose >= 1", "ill"), y)
     assert [w.category for w in caught] == [AgainstData]
-    line = f"all 60 training rows are inside, {(y != 'ill').sum()} of another class: other units?"
-    assert line in str(caught[0].message)
+    line = f"all 60 training rows are inside, {(y != 'ill').sum()} of another class; check its units"
+    assert line.removesuffix("; check its units") in str(caught[0].message)
     assert line in str(model.report_)
 
 
@@ -234,7 +234,7 @@ def test_a_slope_is_not_against_rows():
 
 
 def test_a_region_without_end_beyond_the_data_may_be_in_other_units():
-    with pytest.raises(InvalidInput, match=r"give within=.* beyond them: are its units those of the data"):
+    with pytest.raises(InvalidInput, match=r"give within=.* beyond these rows: check its units"):
         fitted(Rule("glucose >= 1300", "ill"), kernel="rbf")
     with pytest.raises(InvalidInput, match=r"within='data'[.]$"):
         fitted(Rule("glucose >= 130", "ill", within=None), kernel="rbf")
@@ -242,7 +242,7 @@ def test_a_region_without_end_beyond_the_data_may_be_in_other_units():
 
 def test_a_fraction_for_a_percentage_is_far():
     percent = X.assign(alcohol=np.linspace(11.0, 14.8, 60))
-    with pytest.warns(FarFromData, match="alcohol <= 0.12, and the data begin at 11, 3 times their range"):
+    with pytest.warns(FarFromData, match="alcohol <= 0.12, but the data begin at 11, 3 times their range"):
         PriorSVC(Rule("alcohol <= 0.12", "ill"), scale="standard").fit(percent, Y)
 
 
@@ -252,7 +252,7 @@ def test_a_column_that_a_rule_names_is_told_with_its_ends_even_beyond_the_data(k
     words = str(fitted(rule, kernel=kernel).verify())
     assert f"score of 'ill' >= 1 for glucose from 1 to {X.glucose.max():g} " in words
     assert "any glucose" not in words
-    assert "wherever the data are" not in words
+    assert "on the range of the data" not in words
     assert "any bmi (" in words
 
 
@@ -264,5 +264,5 @@ def test_a_rule_of_alternatives_is_told_by_its_text_and_which_is_kept_least(kern
     model = PriorSVC(Rule(text, label="default"), kernel=kernel, scale="standard")
     found = model.fit(X, np.where(X.debt > 9000, "default", "paid")).verify()["rule"]
     assert found.asked == f"score of 'default' >= 1 where {text}"
-    assert found.remarks[0] == "alternative 2 of 2 is kept least"
+    assert found.remarks[0] == "the worst is alternative 2 of 2"
     assert found.where[1] <= 1000

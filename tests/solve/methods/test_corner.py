@@ -178,7 +178,7 @@ def test_of_equal_columns_one_has_a_coefficient():
 def test_the_report_names_the_start_of_highs():
     X, y = rows(2000, 20)  # as many numbers as "auto" asks for
     model = PriorSVC(BOX, norm="l1").fit(X, y)
-    assert "HIGHS from SCHUR's answer optimal" in str(model.report_)
+    assert "HIGHS from the solution of SCHUR optimal" in str(model.report_)
     assert model.report_.solves[0]["start"] == "SCHUR"
 
 

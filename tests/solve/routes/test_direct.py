@@ -40,7 +40,7 @@ def of_cvxpy(assembled):
     """What CVXPY makes of all of it, with its columns by variable: those of the user, then its own."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        data, chain, inverse = assembled.problem.get_problem_data(solver())
+        data, chain, inverse = assembled.problem.get_problem_data(solver(), solver_opts={})
     n = len(data["c"])
     own = columns_of(data, chain, inverse)
     P = data["P"] if "P" in data else sparse.csr_array((n, n))
@@ -76,7 +76,12 @@ def differences(assembled):
     theirs, columns = of_cvxpy(assembled)
     ours, variables = direct.stated.expanded(), assembled.problem.variables()
     assert len(theirs[1]) == len(ours[1])
+    kept = np.isin(
+        np.arange(len(direct.stated.q)), direct.stated.values[~direct.stated.explicit], invert=True
+    )
+    place = np.cumsum(kept) - 1  # without the products, which the whole problem has as they are
     lean = {**columns_of(direct.data, direct.chain, direct.inverse), **direct.columns}
+    lean = {id: place[own] for id, own in lean.items()}
     a = as_given(theirs, in_order(columns, len(theirs[1]), variables))
     b = as_given(ours, in_order(lean, len(ours[1]), variables))
     assert a[-1] == b[-1]
@@ -182,7 +187,7 @@ def test_slopes_of_a_linear_f_do_not_pass_through_cvxpy(prior, machine, monkeypa
     assembled = compiled_with("linear", PRODUCTS[prior], **machine)
     assert max(differences(assembled)) < 1e-12
     Direct.of(assembled).solve(tol=1e-10)
-    found = residuals(assembled.problem, assembled.jacobians())
+    found = residuals(assembled.problem, assembled.jacobians(), products=assembled.products())
     value = assembled.problem.value
     assert found.worst < 1e-7
     for ours, theirs in zip(vars(found).values(), vars(residuals(assembled.problem)).values(), strict=True):
@@ -191,6 +196,15 @@ def test_slopes_of_a_linear_f_do_not_pass_through_cvxpy(prior, machine, monkeypa
     Direct.of(assembled).solve(tol=1e-10)
     assert assembled.problem.value == pytest.approx(value, rel=1e-8)
     assert residuals(assembled.problem).worst < 1e-7
+
+
+def test_a_changed_product_would_be_seen():
+    assembled = compiled_with("linear", ellipsoids())
+    [(g, matrix)] = assembled.f.products.parts
+    assembled.f.products.parts[0] = g, matrix * 1.001
+    assert max(differences(assembled)) > 1e-5
+    Direct.of(assembled).solve(tol=1e-10)
+    assert residuals(assembled.problem).worst > 1e-5
 
 
 @pytest.mark.slow

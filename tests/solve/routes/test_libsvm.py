@@ -77,13 +77,13 @@ def clusters(n, n_clusters, separation, noise):
 )
 def test_every_way_to_libsvm_ends_at_the_same_optimum(monkeypatch, rows, shown, C, tol):
     X, y = rows
-    calls, run = [], libsvm._run
+    calls, run = [], libsvm.fit_libsvm
 
     def watched(points, y, bound, kernel, *rest):
         calls.append((kernel["kernel"], len(points)))
         return run(points, y, bound, kernel, *rest)
 
-    monkeypatch.setattr(libsvm, "_run", watched)
+    monkeypatch.setattr(libsvm, "fit_libsvm", watched)
     model = PriorSVC(ClassCosts({1: 2.0}), kernel=RBF(0.01), C=C, tol=tol).fit(X, y)
     (_, pilot), (kernel, n), *again = calls
     assert pilot == libsvm.PILOT_ROWS
@@ -151,7 +151,7 @@ def test_libsvm_itself_answers_as_svc(data):
     X, y = data
     s, bound = np.where(y == 1, 1.0, -1.0), np.linspace(1.0, 3.0, len(y))
     options = libsvm._checked({}, len(y))
-    a, bias, ended, steps = libsvm._run(X, s, bound, {"kernel": "rbf", "gamma": 0.2}, 1e-4, options)
+    a, bias, ended, steps = libsvm.fit_libsvm(X, s, bound, {"kernel": "rbf", "gamma": 0.2}, 1e-4, options)
     reference = SVC(C=1.0, gamma=0.2, tol=1e-4, cache_size=500).fit(X, y, sample_weight=bound)
     np.testing.assert_array_equal(np.flatnonzero(a), np.sort(reference.support_))
     np.testing.assert_array_equal(a[reference.support_], reference.dual_coef_[0])

@@ -39,6 +39,7 @@ from priorsvm.errors import (
 )
 from priorsvm.problem.assemble import Compiled, prepare
 from priorsvm.solve.routes import rows
+from priorsvm.validation import make_task
 
 compositions = pytest.importorskip("benchmarks.compositions")
 
@@ -252,7 +253,7 @@ def test_random_compositions_are_solved_refused_or_given_up(seeds):
     solved = 0
     for seed in seeds:
         model, X, y = compositions.composition(seed)
-        task = model._task(X, y, None, {})
+        task = make_task(model, X, y, None, {})
         members, training = list(task.prior), task.samples[0]
         states = {m.name: m.block.start(training) for m in members}
         sample = prepare(members, training, states)
@@ -297,7 +298,7 @@ def test_auto_goes_on_where_it_is_refused_or_given_up(monkeypatch):
     monkeypatch.setattr(rows, "optimise", lambda *arguments: None)
     model = PriorSVC(OddnessHint(), kernel=RBF(0.4)).fit(X, y)
     assert (model.solver_, model._machines[0].outcome.before) == ("SCHUR", ("ROWS",))
-    assert "SCHUR after ROWS had no answer" in str(model.report_)
+    assert "SCHUR after ROWS failed" in str(model.report_)
     with pytest.raises(SolverFailed, match="ROWS: too many rows change"):
         model.set_params(solver="ROWS").fit(X, y)
 

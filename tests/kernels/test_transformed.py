@@ -1,4 +1,4 @@
-"""What kernels of moved patterns do beside being right: precision, memory, bases of all kinds."""
+"""Precision and memory of kernels between transformed rows, and their base kernels."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from priorsvm import (
     Translation,
 )
 from priorsvm.errors import InvalidInput, InvalidType
-from priorsvm.kernels import moved
+from priorsvm.kernels import transformed
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_single_precision_is_not_taken_for_small_eigenvalues(images, beside):
     np.testing.assert_allclose(single.decision_function(X), double.decision_function(X), atol=tol)
 
 
-def test_clip_takes_the_spectrum_in_double(images):
+def test_clip_computes_the_spectrum_in_double_precision(images):
     X, _ = images
     kernels = (Jitter(RBF(0.5), Translation((3, 3)), psd="clip", precision=p) for p in ("single", "double"))
     single, double = (kernel.resolved(X)(X) for kernel in kernels)
@@ -66,15 +66,15 @@ def test_many_pairs_take_no_copies(images, monkeypatch):
     kernel = HaarIntegration(RBF(0.5), Translation((3, 3), grid="full"), reduction="none")
     expected = kernel(X)
     taken = []
-    columns = moved.Members.columns
-    monkeypatch.setattr(moved, "BYTES", 2**16)
+    columns = transformed.Orbits.columns
+    monkeypatch.setattr(transformed, "BYTES", 2**16)
 
-    def counted(self, moves, kept):
-        found = columns(self, moves, kept)
+    def counted(self, transformations, kept):
+        found = columns(self, transformations, kept)
         taken.extend(not np.shares_memory(part, self.rows) for part in found)
         return found
 
-    monkeypatch.setattr(moved.Members, "columns", counted)
+    monkeypatch.setattr(transformed.Orbits, "columns", counted)
     np.testing.assert_allclose(kernel(X), expected, atol=1e-14)
     assert taken
     assert not any(taken)
@@ -97,11 +97,11 @@ def test_a_base_that_is_not_symmetric_stays_so(make, thetas):
     np.testing.assert_allclose(kernel(X), kernel(X, X.copy()), atol=1e-13)
 
 
-def test_sets_have_no_moves_of_rows():
+def test_set_kernels_are_rejected_as_base():
     sets = np.random.default_rng(0).normal(size=(6, 3, 2))
     with pytest.raises(InvalidType, match=r"HaarIntegration: base is Bhattacharyya.*between rows"):
         HaarIntegration(Bhattacharyya(), Reflection(1))(sets)
-    with pytest.raises(InvalidInput, match="joins a kernel between sets of vectors with one between rows"):
+    with pytest.raises(InvalidInput, match=r"combines a kernel between sets .* with a kernel between rows"):
         PriorSVC(kernel=Bhattacharyya() + Linear()).fit(sets, [0, 1] * 3)
 
 

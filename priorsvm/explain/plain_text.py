@@ -1,11 +1,11 @@
-r"""Formulas for a terminal: the LaTeX of blocks in plain letters."""
+r"""LaTeX formulas in plain text, for a terminal."""
 
 from __future__ import annotations
 
 import re
 from functools import partial
 
-WORDS = {
+SYMBOLS = {
     "xi": "ξ", "zeta": "ζ", "rho": "ρ", "mu": "μ", "gamma": "γ", "theta": "θ", "varphi": "φ", "phi": "φ",
     "sigma": "σ", "lambda": "λ", "alpha": "α", "beta": "β", "eta": "η", "nu": "ν", "pi": "π", "tau": "τ",
     "epsilon": "ε", "varepsilon": "ε", "delta": "δ", "Delta": "Δ", "omega": "ω", "psi": "ψ", "kappa": "κ",
@@ -16,20 +16,20 @@ WORDS = {
     "dots": "...", "sim": "~", "quad": " ", "qquad": " ", "mid": "|", "ell": "l", "prime": "'", "star": "*",
 }  # fmt: skip
 ACCENTS = {"tilde": "\u0303", "hat": "\u0302", "bar": "\u0304", "dot": "\u0307"}
-BELOW = dict(zip("0123456789aehijklmnoprstuvx+-=()", "₀₁₂₃₄₅₆₇₈₉ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ₊₋₌₍₎", strict=True))
-ABOVE = dict(zip("0123456789+-=()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾", strict=True))
+SUBSCRIPTS = dict(zip("0123456789aehijklmnoprstuvx+-=()", "₀₁₂₃₄₅₆₇₈₉ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ₊₋₌₍₎", strict=True))
+SUPERSCRIPTS = dict(zip("0123456789+-=()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾", strict=True))
 GROUP = r"\{((?:\\.|[^{}\\]|\{(?:\\.|[^{}\\]|\{[^{}]*\})*\})*)\}"
 
 
-def plain(latex: str) -> str:
-    r"""The formula in plain letters; what is not known is left as it is, without its backslash.
+def plain_text(latex: str) -> str:
+    r"""Convert a formula to plain text; an unknown command loses its backslash.
 
-    >>> plain(r"\tfrac12 \|w\|^2 + C \sum_{i=1}^{20} \xi_i")
+    >>> plain_text(r"\tfrac12 \|w\|^2 + C \sum_{i=1}^{20} \xi_i")
     '½ ‖w‖² + C Σᵢ₌₁²⁰ ξᵢ'
-    >>> plain(r"y_i f(T_\theta x_i) \ge \rho_i - \xi_i \text{ for the moves found}")
-    'yᵢ f(T_θ xᵢ) ≥ ρᵢ - ξᵢ for the moves found'
+    >>> plain_text(r"y_i f(T_\theta x_i) \ge \rho_i - \xi_i \text{ for all rows}")
+    'yᵢ f(T_θ xᵢ) ≥ ρᵢ - ξᵢ for all rows'
     """
-    words: list[str] = []  # set aside, as they are no formulas
+    words: list[str] = []  # text inside the formula, which is not converted
     latex = latex.replace("\0", "")
 
     def aside(found: re.Match[str]) -> str:
@@ -45,13 +45,13 @@ def plain(latex: str) -> str:
         text = fraction.sub(lambda m: f"{_part(m[1])}/{_part(m[2])}", text)
     text = re.sub(r"\\sqrt" + GROUP, r"√(\1)", text)
     accented = rf"\\({'|'.join(ACCENTS)})(?:\s*\\([a-zA-Z]+)|\s+([a-zA-Z])|\{{([^{{}}\\]*)\}})"
-    text = re.sub(accented, lambda m: WORDS.get(m[2], m[2] or m[3] or m[4]) + ACCENTS[m[1]], text)
-    text = re.sub(r"\\([a-zA-Z]+)", lambda m: WORDS.get(m[1], m[1]), text)
+    text = re.sub(accented, lambda m: SYMBOLS.get(m[2], m[2] or m[3] or m[4]) + ACCENTS[m[1]], text)
+    text = re.sub(r"\\([a-zA-Z]+)", lambda m: SYMBOLS.get(m[1], m[1]), text)
     text = re.sub(r"([∇∂])\s+", r"\1", text)
     text = re.sub(r"\^\{?'\}?", "'", text)
     text = re.sub(r"\\([{}])", lambda m: {"{": "\1", "}": "\2"}[m[1]], text)
-    text = re.sub(rf"_(?:{GROUP}|(\S))", partial(_raised, "_", BELOW), text)
-    text = re.sub(rf"\^(?:{GROUP}|(\S))", partial(_raised, "^", ABOVE), text)
+    text = re.sub(rf"_(?:{GROUP}|(\S))", partial(_indexed, "_", SUBSCRIPTS), text)
+    text = re.sub(rf"\^(?:{GROUP}|(\S))", partial(_indexed, "^", SUPERSCRIPTS), text)
     text = re.sub(r"\0(\d+)\0", lambda m: words[int(m[1])], text)
     text = re.sub(r"(?<!_)(?<!\^)\{([^{}]*)\}", r"\1", text)
     text = text.replace("\1", "{").replace("\2", "}").replace(r"\\", " ")
@@ -63,12 +63,12 @@ def _letter(escaped: re.Match[str]) -> str:
 
 
 def _part(text: str) -> str:
-    """The upper or lower part of a fraction."""
+    """Return a numerator or denominator, in brackets if it is more than one word."""
     return text if re.fullmatch(r"[\w.|\\]+", text) else f"({text})"
 
 
-def _raised(sign: str, letters: dict[str, str], found: re.Match[str]) -> str:
-    """An index or exponent, by small letters where there are such."""
+def _indexed(sign: str, letters: dict[str, str], found: re.Match[str]) -> str:
+    """Return an index or exponent, in small characters if all of them exist."""
     inner = (found[1] if found[1] is not None else found[2]).strip()
     if all(letter in letters for letter in inner):
         return "".join(letters[letter] for letter in inner)
