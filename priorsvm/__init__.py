@@ -66,7 +66,7 @@ _HOME = {
     "FeatureScaling": "transforms.features",
     "FeatureDeletion": "transforms.features",
     "FromFunction": "transforms.vectors",
-    "solvers": "solve.facts",
+    "solvers": "solve.registry",
     "save": "io.persist",
     "load": "io.persist",
     "check_knowledge": "testing",

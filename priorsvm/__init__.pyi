@@ -51,7 +51,7 @@ from .knowledge.worst_case.missing_values import MissingValues as MissingValues
 from .knowledge.worst_case.trajectories import Trajectories as Trajectories
 from .knowledge.worst_case.uncertain_samples import UncertainSamples as UncertainSamples
 from .prior import Prior as Prior
-from .solve.facts import solvers as solvers
+from .solve.registry import solvers as solvers
 from .testing import check_knowledge as check_knowledge
 from .transforms.base import Transform as Transform
 from .transforms.features import FeatureDeletion as FeatureDeletion

@@ -174,40 +174,9 @@ def _summary(steps: Sequence[Any]) -> list[str]:
 
 
 def _solvers(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from .explain.table import text_table
-    from .solve.facts import solvers
-    from .solve.solvers import CLASSES
+    from .solve.tables import text
 
-    known = solvers()
-    rows = [
-        [
-            name,
-            "yes" if solver.installed else "no",
-            *("yes" if problem in solver.solves else "" for problem in CLASSES),
-            "yes" if solver.certifies else "no",
-            solver.note,
-        ]
-        for name, solver in known.items()
-    ]
-    own = {
-        "LIBSVM": "weighted 2-norm SVMs with the hinge only: all blocks add or reweight rows",
-        "NORMAL": "the same with either loss: linear machines, and kernels of low rank where C is large",
-        "SPARSE": "the same with either loss: linear machines with sparse X and many columns",
-        "ROWS": "2-norm machines whose blocks ask for values or slopes of f, each with one slack at most",
-        "COLUMNS": "the dual of InvariantLoss, 2-norm and hinge only, with blocks that add or reweight rows",
-        "CENTRES": "1-norm machines with the hinge only: all blocks add or reweight rows, X is dense",
-    }
-    rows = [*([name, "yes", *("" for _ in CLASSES), "no", note] for name, note in own.items()), *rows]
-    print(text_table(["solver", "installed", *CLASSES, "certifies infeasible", "note"], rows))
-    missing = {name: solver.package for name, solver in known.items() if not solver.installed}
-    print(
-        "\nsolver='auto' takes LIBSVM (part of scikit-learn), NORMAL and SPARSE where it can, COLUMNS for "
-        "InvariantLoss on kernel machines, CENTRES for 1-norm machines and ROWS for kernel machines where it "
-        "can, HIGHS for other linear programmes, if large from SCHUR's answer, CLARABEL or, for large "
-        "problems, SCHUR for the rest."
-    )
-    if missing:
-        print(f"Not installed: {', '.join(missing)}. To add: pip install {' '.join(missing.values())}")
+    print(text())
     return 0
 
 

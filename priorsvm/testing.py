@@ -20,9 +20,10 @@ from .prior import as_prior
 from .problem.assemble import Compiled, prepare
 from .problem.residuals import residuals
 from .sample import Sample
+from .solve.classes import classes_of
 from .solve.loop import refined
 from .solve.machine import Machine
-from .solve.solvers import able, classes_of
+from .solve.solvers import able
 from .spec import Spec
 from .validation import make_task
 

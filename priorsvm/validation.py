@@ -28,7 +28,7 @@ from .knowledge.worst_case.orbit_loss import OrbitLoss
 from .prior import Member, Prior, as_prior
 from .problem.naming import naming
 from .sample import Sample
-from .solve.solvers import check_options, check_solver
+from .solve.registry import check_options, check_solver
 from .spec import Spec
 
 # A kernel of unknown definiteness is checked on this many rows before any expensive work.

@@ -12,6 +12,8 @@ import priorsvm
 from priorsvm import cli
 from priorsvm.demo import digits as demo
 from priorsvm.solve import solvers
+from priorsvm.solve.classes import CLASSES
+from priorsvm.solve.registry import registry
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -67,10 +69,10 @@ def test_solvers_tells_what_each_solves(capsys):
     assert cli.main(["solvers"]) == 0
     lines = capsys.readouterr().out.splitlines()
     head, table = lines[0], {line.split()[0]: line for line in lines[1:] if line}
-    for name, solver in solvers.SOLVERS.items():
+    for name, solver in registry().items():
         installed = table[name][head.index("installed") :].split()[0]
-        assert installed == ("yes" if name in solvers.installed() else "no")
-        for problem in solvers.CLASSES:
+        assert installed == ("yes" if solver.installed() else "no")
+        for problem in CLASSES:
             at = head.index(f" {problem} ") + 1
             assert (table[name][at : at + 3] == "yes") == (problem in solver.solves)
         assert table[name].endswith(solver.note)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from .._utils.progress import progress
+from .._utils.threads import single_threaded
 from ..knowledge.base import MAX_CELLS, Verdict
 from ..problem.naming import naming
 from ..solve.machine import Machine
-from ..solve.solvers import single_threaded
 from .stability import Stability
 from .table import html_table, text_table
 

@@ -21,7 +21,7 @@ from ..sample import Sample
 from ..solve.joint import JointMachine
 from ..solve.joint_function import JointFunction
 from ..solve.machine import Machine
-from ..solve.solvers import Outcome
+from ..solve.solution import Outcome
 from ..spec import Spec
 
 

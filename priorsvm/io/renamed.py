@@ -23,7 +23,6 @@ MODULES = {
     "priorsvm.gaussian": f"{_WORST_CASE}.gaussian",
     "priorsvm.knowledge.box": f"{_REGIONS}.box",
     "priorsvm.knowledge.class_costs": f"{_ROWS}.class_costs",
-    "priorsvm.knowledge.demand": f"{_REGIONS}.demand",
     "priorsvm.knowledge.ellipsoid": f"{_REGIONS}.ellipsoid",
     "priorsvm.knowledge.invariance_hint": f"{_HINTS}.invariance_hint",
     "priorsvm.knowledge.invariant_loss": f"{_WORST_CASE}.invariant_loss",
@@ -33,7 +32,6 @@ MODULES = {
     "priorsvm.knowledge.oddness_hint": f"{_HINTS}.oddness_hint",
     "priorsvm.knowledge.polyhedron": f"{_REGIONS}.polyhedron",
     "priorsvm.knowledge.region": f"{_REGIONS}.region",
-    "priorsvm.knowledge.regions": f"{_REGIONS}.base",
     "priorsvm.knowledge.row_permutations": f"{_ROWS}.row_permutations",
     "priorsvm.knowledge.rows_inside": f"{_REGIONS}.rows_inside",
     "priorsvm.knowledge.rule": f"{_REGIONS}.rule",
@@ -57,10 +55,20 @@ CLASSES = {
     "priorsvm.kernels.base.Product": "priorsvm.kernels.algebra.Product",
     "priorsvm.kernels.base.Scaled": "priorsvm.kernels.algebra.Scaled",
     "priorsvm.kernels.base.Sum": "priorsvm.kernels.algebra.Sum",
+    "priorsvm.knowledge.demand.Demand": f"{_REGIONS}.requirement.Requirement",
+    "priorsvm.knowledge.invariant_loss.Columns": f"{_WORST_CASE}.orbit_columns.OrbitColumns",
+    "priorsvm.knowledge.regions.Search": f"{_REGIONS}.search.Search",
+    "priorsvm.knowledge.trajectories.Path": f"{_WORST_CASE}.curves.Curves",
+    "priorsvm.knowledge.uncertain_samples.Spread": f"{_WORST_CASE}.spread.Spread",
+    "priorsvm.solve.joint.JointColumns": "priorsvm.solve.joint_loss.JointColumns",
+    "priorsvm.solve.joint.JointFunction": "priorsvm.solve.joint_function.JointFunction",
+    "priorsvm.solve.solvers.Outcome": "priorsvm.solve.solution.Outcome",
 }
 """Full class name in a file of format 1 -> full class name of today. An entry here overrides MODULES."""
 
-ATTRIBUTES: dict[str, dict[str, str]] = {}
+ATTRIBUTES: dict[str, dict[str, str]] = {
+    "priorsvm.knowledge.regions.Search": {"demands": "requirements"},
+}
 """Full class name in a file of format 1 -> attribute name in the file -> attribute name of today.
 
 For example ``{"priorsvm.sample.Sample": {"machine": "model"}}``.

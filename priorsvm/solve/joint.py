@@ -21,21 +21,23 @@ from sklearn.exceptions import ConvergenceWarning
 from .._utils.arrays import Array
 from .._utils.messages import warn
 from .._utils.progress import progress
+from .._utils.threads import single_threaded
 from ..function.fitted import Fitted
 from ..knowledge.base import MAX_CELLS, Context, Verdict
-from ..knowledge.worst_case.base import SUPPORT, WorstCase
+from ..knowledge.worst_case.base import WorstCase
 from ..knowledge.worst_case.orbit_loss import OrbitLoss
 from ..prior import Member
 from ..problem.assemble import prepare
 from ..problem.residuals import Residuals
 from ..sample import Sample
-from ..spec import Spec
+from ..spec import NEGLIGIBLE_DUAL, Spec
 from .joint_function import JointFunction
 from .joint_loss import JointColumns, JointLoss
 from .joint_problem import JointCompiled, solve_restricted
 from .loop import warn_of_inaccuracy
 from .machine import Machine
-from .solvers import Outcome, judge, single_threaded
+from .routes.columns import Columns
+from .solution import Outcome, judge
 
 # Columns that were not active for this many rounds are removed.
 PATIENCE = 3
@@ -104,7 +106,7 @@ def fit_joint(
             ConvergenceWarning,
         )
     residuals = Residuals(0.0, 0.0, 0.0, gap)
-    accepted = np.inf if stopped else max(10 * spec.tol, 1e-5)
+    accepted = np.inf if stopped else Columns().accuracy(spec.tol)
     status, remark = judge("COLUMNS", "optimal", residuals, accepted, None)
     outcome = Outcome("COLUMNS", status, residuals, 0.0, time.perf_counter() - began, remark=remark)
     machine = _joint_machine(loss, members, training, found, outcome)
@@ -162,7 +164,7 @@ def _generate_columns(loss: JointLoss, max_rounds: int, bar: Any) -> _Generated:
         violated = required > slack + 0.1 * tol * min((1.0 + upper) / total, 1.0)
         if gap <= tol or len(history) >= max_rounds or not violated.any():
             return _Generated(f, state, alpha, slack, history)
-        idle = np.where(alpha > SUPPORT * alpha.max(), 0, state.idle + 1)
+        idle = np.where(alpha > NEGLIGIBLE_DUAL * alpha.max(), 0, state.idle + 1)
         state = replace(state, idle=idle).pick(idle <= PATIENCE).joined(worst.pick(violated))
 
 
@@ -177,7 +179,7 @@ def _joint_machine(
     slack = np.zeros(len(sample))
     alpha[loss.active] = of_row
     slack[loss.active] = found.slack
-    support = alpha > SUPPORT * np.minimum(loss.spec.C * sample.cost, of_row.max(initial=0.0))
+    support = alpha > loss.spec.negligible_dual(sample.cost, float(of_row.max(initial=0.0)))
     machine = JointMachine(
         f=found.f,  # type: ignore[arg-type]
         spec=loss.spec,

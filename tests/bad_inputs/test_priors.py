@@ -88,7 +88,7 @@ CASES = [
         Case(
             f"the name {name!r}",
             InvalidInput,
-            [repr(name), "taken", "named("],
+            [repr(name), "reserved", "named("],
             called(name),
         )
         for name in ("svm", "blocks", "weights")

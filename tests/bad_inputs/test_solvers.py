@@ -40,7 +40,7 @@ def test_an_unsuited_solver_names_the_block_and_suited_solvers(solver):
 
 
 def test_highs_is_for_linear_programmes():
-    with pytest.raises(SolverUnsuited, match=r"HIGHS cannot solve this QP: the 2-norm machine.*CLARABEL"):
+    with pytest.raises(SolverUnsuited, match=r"HIGHS cannot solve this QP: the 2-norm model.*CLARABEL"):
         PriorSVC(solver="HIGHS").fit(X, Y)
     with pytest.raises(SolverUnsuited, match=r"block 'oddness_hint' adds a quadratic objective"):
         PriorSVC(OddnessHint(), solver="HIGHS", norm="l1").fit(X, Y)

@@ -227,7 +227,7 @@ BLOCKS = {
 def test_opposite_regions_that_meet_are_refused_before_solving(frame, one, other, monkeypatch):
     X, y = frame
     prior = BLOCKS[one](0.0, "ill").named("first") + BLOCKS[other](1.8, "well").named("second")
-    monkeypatch.setattr("priorsvm.solve.round.Round.solve", lambda *_: pytest.fail("solved"))
+    monkeypatch.setattr("priorsvm.solve.loop.solve", lambda *_: pytest.fail("solved"))
     with pytest.raises(Infeasible) as caught:
         PriorSVC(prior, kernel=RBF(0.5)).fit(X, y)
     message = str(caught.value)
@@ -304,7 +304,7 @@ RISES = Monotone({"alcohol": +1}, label="barolo", hard=True).named("rises")
 
 @pytest.fixture
 def unsolved(monkeypatch):
-    monkeypatch.setattr("priorsvm.solve.round.Round.solve", lambda *_: pytest.fail("solved"))
+    monkeypatch.setattr("priorsvm.solve.loop.solve", lambda *_: pytest.fail("solved"))
 
 
 @pytest.mark.parametrize("norm", ["l2", "l1"])
@@ -434,7 +434,7 @@ def test_least_violation_within_a_norm_is_what_numpy_finds(frame, step):
     """Of +1 at a and -1 at b, the best f of norm R misses 1 - R |k_a - k_b| / 2."""
     from priorsvm.problem import conflicts
     from priorsvm.problem.assemble import Compiled
-    from priorsvm.solve.solvers import least
+    from priorsvm.solve.feasibility import least
 
     X, y = frame
     points = np.array([[0.0, 0.0], [step, 0.0]])
@@ -465,8 +465,8 @@ def test_a_composition_that_fits_is_never_called_a_conflict(start):
     from benchmarks.compositions import composition
     from priorsvm.errors import PriorSVMError
     from priorsvm.problem import conflicts
+    from priorsvm.solve.feasibility import is_infeasible, least
     from priorsvm.solve.loop import refuse_conflicts
-    from priorsvm.solve.solvers import is_infeasible, least
 
     checked = 0
     for seed in range(start, start + 20):

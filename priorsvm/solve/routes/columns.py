@@ -12,7 +12,6 @@ kernel matrix between the points of the problem and one solve of the dual.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,15 +26,12 @@ from ...function.maps import LinearMap
 from ...function.memory import refuse_beyond_memory
 from ...knowledge.worst_case.orbit_columns import OrbitColumns
 from ...knowledge.worst_case.orbit_loss import OrbitLoss, orbit_losses
-from ...prior import Member
 from ...problem.residuals import Residuals
 from ...sample import Sample
 from ...spec import Spec
 from ..methods.grouped import solve_grouped, without_rounding
-from ..solvers import Outcome
-
-# "auto" solves a linear model with fewer features than this, or than rows, by Clarabel.
-NARROW = 200
+from ..route import Problem, Route
+from ..solution import Outcome, Solution
 
 # Inactive rows are left out if at most this share of the points remains: if some must return, the problem is
 # solved twice.
@@ -45,85 +41,58 @@ WORTH = 0.7
 ALL_BYTES = 2**28
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnsSolution:
-    """The solution of one round.
+class Columns(Route):
+    """Route of 2-norm models with one loss over orbits."""
 
-    Attributes
-    ----------
-    f : Fitted
-        The decision function.
-    alpha : (n,) array
-        The dual variable of the margin of every row.
-    duals : dict
-        Label -> dual variables of the constraint.
-    slack : (n,) array
-        The slack of every row.
-    scores : (n, s) array or None
-        f at all members of all orbits, if they are known.
-    outcome : Outcome
-        Status, residuals and times.
-    """
+    name = "COLUMNS"
+    kind = "InvariantLoss"
+    floor = 1e-5
+    note = "2-norm with the hinge, other blocks add or reweight rows"
 
-    f: Any
-    alpha: Array
-    duals: dict[str, Array]
-    slack: Array
-    scores: Array | None
-    outcome: Outcome
+    def obstacle(self, problem: Problem) -> str | None:
+        losses = orbit_losses(problem.members)
+        if len(losses) != 1:
+            return f"it requires one InvariantLoss, and the problem has {len(losses)}"
+        [loss] = losses
+        if not loss.block.has_columns(problem.sample):
+            return "the closed form has no columns"
+        for name, block, _ in problem.live:
+            if not block.only_rows and block is not loss.block:
+                return f"block '{name}' does more than add or reweight rows"
+        spec = problem.spec
+        if spec.norm != "l2" or spec.loss != "hinge" or spec.n_centres is not None:
+            return "it requires norm='l2', loss='hinge' and n_centres=None"
+        return None
 
-
-def obstacle(spec: Spec, members: Sequence[Member], sample: Sample) -> str | None:
-    """Return why this route cannot solve the problem, or None."""
-    losses = orbit_losses(members)
-    if len(losses) != 1:
-        return f"it requires one InvariantLoss, and the problem has {len(losses)}"
-    [loss] = losses
-    if not loss.block.has_columns(sample):
-        return "the closed form has no columns"
-    for name, block, weight in members:
-        if weight > 0 and not block.only_rows and block is not loss.block:
-            return f"block '{name}' does more than add or reweight rows"
-    if spec.norm != "l2" or spec.loss != "hinge" or spec.n_centres is not None:
-        return "it requires norm='l2', loss='hinge' and n_centres=None"
-    return None
-
-
-def prefers(spec: Spec, sample: Sample) -> bool:
-    """Return whether ``solver="auto"`` uses this route if it can."""
-    rows = int(np.count_nonzero(sample.cost))
-    return spec.kernel is not None or sample.X.shape[1] >= max(NARROW, rows)
-
-
-def solve(
-    spec: Spec, members: Sequence[Member], states: Mapping[str, Any], sample: Sample, grams: Cache
-) -> ColumnsSolution:
-    """Solve the problem of one round."""
-    start = time.perf_counter()
-    [member] = orbit_losses(members)
-    block: Any = member.block
-    columns = block.columns(sample, states[member.name])
-    dual = _Dual.of(spec, block, columns, sample, grams)
-    tol = min(1e-9, 1e-2 * spec.tol)
-    answer = _solve_active(dual, tol)
-    active = dual.active
-    count = len(active)
-    full_alpha = np.zeros(len(sample))
-    full_slack = np.zeros(len(sample))
-    full_alpha[active] = answer.alpha[:count]
-    full_slack[active] = answer.slack
-    duals = {"svm.margin": answer.alpha[:count]}
-    if len(columns):
-        prices = np.zeros(len(columns))
-        prices[dual.used_columns] = (answer.alpha * dual.share)[count:]
-        duals[f"{member.name}.{block.column_label}"] = prices
-    scores = None
-    if dual.listed:
-        scores = (answer.scores + answer.bias).reshape(len(sample.X_train), -1)
-    f = _function(spec, dual, answer)
-    rest = time.perf_counter() - start - answer.seconds
-    outcome = Outcome("COLUMNS", "optimal", _residuals(dual, answer), rest, answer.seconds, answer.steps)
-    return ColumnsSolution(f, full_alpha, duals, full_slack, scores, outcome)
+    def solve(self, problem: Problem, options: dict[str, Any]) -> Solution:
+        start = time.perf_counter()
+        spec = problem.spec
+        sample = problem.sample
+        [member] = orbit_losses(problem.members)
+        columns = member.block.columns(sample, problem.states[member.name])
+        dual = _Dual.of(spec, member.block, columns, sample, problem.grams or Cache())
+        answer = _solve_active(dual, min(1e-9, 1e-2 * spec.tol))
+        count = len(dual.active)
+        alpha = np.zeros(len(sample))
+        slack = np.zeros(len(sample))
+        alpha[dual.active] = answer.alpha[:count]
+        slack[dual.active] = answer.slack
+        duals = {"svm.margin": answer.alpha[:count]}
+        if len(columns):
+            prices = np.zeros(len(columns))
+            prices[dual.used_columns] = (answer.alpha * dual.share)[count:]
+            duals[f"{member.name}.{member.block.column_label}"] = prices
+        scores = None
+        if dual.listed:
+            scores = (answer.scores + answer.bias).reshape(len(sample.X_train), -1)
+        f = _function(spec, dual, answer)
+        residuals = _residuals(dual, answer)
+        rest = time.perf_counter() - start - answer.seconds
+        outcome = Outcome(self.name, "optimal", residuals, rest, answer.seconds, answer.steps)
+        largest = max(float(part.max(initial=0.0)) for part in duals.values())
+        threshold = spec.negligible_dual(sample.cost, largest)
+        support = alpha > threshold
+        return Solution(f, alpha, support, outcome, duals, threshold=threshold, slack=slack, scores=scores)
 
 
 @dataclass(frozen=True, eq=False)

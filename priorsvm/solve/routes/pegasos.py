@@ -17,40 +17,98 @@ Teo, Globerson, Roweis & Smola 2007, Algorithm 2.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._utils.arrays import Array, stack
 from ..._utils.checks import is_whole
-from ...errors import InvalidInput
+from ..._utils.messages import warn
+from ..._utils.progress import progress
+from ...errors import InaccurateSolution, InvalidInput
+from ...function.fitted import Fitted
 from ...function.maps import LinearMap
-from ...knowledge.worst_case.orbit_loss import OrbitLoss
+from ...knowledge.worst_case.orbit_loss import OrbitLoss, orbit_losses
+from ...prior import Member
+from ...problem.residuals import Residuals
 from ...sample import Sample
 from ...spec import Spec
+from ..route import Problem, Route
+from ..solution import Outcome, Solution
 
 # Rows in a batch, unless solver_options sets another number.
 BATCH = 100
 
 
-@dataclass(frozen=True, eq=False)
-class PegasosSolution:
-    """The solution of all passes.
+class Pegasos(Route):
+    """Route of linear models with a loss over orbits and very many rows, which the block selects."""
 
-    Attributes
-    ----------
-    f : Fitted
-        The decision function.
-    alpha : (n,) array
-        The dual variable of every row.
-    slack : (n,) array
-        The slack of every row.
-    history : list of dict
-        One entry for each pass.
-    """
+    name = "PEGASOS"
+    kind = "InvariantLoss"
+    factor = np.inf  # the gap is reported instead
+    takes = ("batch",)
+    note = "selected by method='pegasos', for very many rows; accurate to about 1 %"
+    selectable = False
 
-    f: Any
+    def required_by(self, problem: Problem) -> list[Member]:
+        return [member for member in orbit_losses(problem.members) if member.block.streamed]
+
+    def obstacle(self, problem: Problem) -> str | None:
+        name = self.required_by(problem)[0].name
+        for other in problem.live:
+            if other.name != name and (not other.block.only_rows or other.block.iterative):
+                return (
+                    f"block '{name}': method='pegasos' requires that all other blocks only add or reweight "
+                    f"rows, and '{other.name}' does more. Use method='columns'."
+                )
+        return None
+
+    def require_suited(self, problem: Problem) -> None:
+        reason = self.obstacle(problem)
+        if reason is not None:
+            raise InvalidInput(reason)
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        _batch_size(options)
+
+    def solve(self, problem: Problem, options: dict[str, Any]) -> Solution:
+        [(name, block, _)] = self.required_by(problem)
+        spec = problem.spec
+        sample = problem.sample
+        passes = problem.max_rounds
+        start = time.perf_counter()
+        with progress(problem.verbose, desc="passes") as bar:
+            found = solve(spec, block, sample, options, passes, bar)
+        last = found.history[-1]
+        if last["gap"] > spec.tol:
+            warn(
+                f"block '{name}': the objective is within {last['gap']:.1e} of the optimum after "
+                f"{last['round']} of max_rounds={passes} passes, and tol={spec.tol:g}. Raise max_rounds or "
+                "tol, or use method='columns', which is exact.",
+                InaccurateSolution,
+            )
+        alpha = found.alpha
+        residuals = Residuals(0.0, 0.0, 0.0, last["gap"])
+        return Solution(
+            found.f,
+            alpha,
+            alpha > spec.negligible_dual(sample.cost, float(alpha.max(initial=0.0))),
+            Outcome(self.name, last["status"], residuals, 0.0, time.perf_counter() - start),
+            {f"{name}.worst": alpha[: sample.n_train][sample.cost[: sample.n_train] > 0]},
+            slack=found.slack,
+            history=found.history,
+        )
+
+    def judge(self, problem: Problem, solution: Solution, options: dict[str, Any], final: bool) -> None:
+        """Keep the status of the last pass."""
+
+
+class Passes(NamedTuple):
+    """Result of all passes: f, dual variables and slacks of the rows, and one dict per pass."""
+
+    f: Fitted
     alpha: Array
     slack: Array
     history: list[dict[str, Any]]
@@ -58,7 +116,7 @@ class PegasosSolution:
 
 def solve(
     spec: Spec, block: OrbitLoss, sample: Sample, options: dict[str, Any], passes: int, bar: Any
-) -> PegasosSolution:
+) -> Passes:
     """Run passes through the rows until the bounds meet to ``spec.tol``, at most ``passes`` times."""
     problem = _Streamed(spec, block, sample, _batch_size(options))
     rng = np.random.default_rng(sample.seed)
@@ -94,7 +152,7 @@ def solve(
         if gap <= spec.tol:
             break
     f = problem.features.fitted(best.w, best.b)
-    return PegasosSolution(f, iterate.alpha / iterate.steps, best.slack, history)
+    return Passes(f, iterate.alpha / iterate.steps, best.slack, history)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +274,7 @@ def best_bias(required: Array, y: Array, C: Array) -> tuple[float, Array]:
     return b, a
 
 
-def _batch_size(options: dict[str, Any]) -> int:
+def _batch_size(options: Mapping[str, Any]) -> int:
     batch = options.get("batch", BATCH)
     unknown = sorted(set(options) - {"batch"})
     if unknown:

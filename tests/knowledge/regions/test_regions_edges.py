@@ -11,7 +11,7 @@ from priorsvm import RBF, Box, Ellipsoid, Monotone, Polyhedron, PriorSVC, Region
 from priorsvm.errors import BadRule, InvalidInput, PriorSVMWarning, SolverFailed
 from priorsvm.knowledge.regions.sets import PolyhedronSet, linear_minimum
 from priorsvm.problem.conflicts import conflict
-from priorsvm.solve.solvers import is_infeasible
+from priorsvm.solve.feasibility import is_infeasible
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(30, 3))

@@ -23,7 +23,7 @@ from priorsvm import (
 from priorsvm.errors import Infeasible
 from priorsvm.schur.definitions import Dims, StructuredProblem
 from priorsvm.schur.interface import solve
-from priorsvm.solve import solvers
+from priorsvm.solve import auto
 from priorsvm.solve.methods.corner import nonnegativity_rows, to_corner
 from priorsvm.solve.routes import direct
 
@@ -33,7 +33,7 @@ BOX = Box({0: (1.0, 2.0), 1: (0.0, 1.0)}, label=1)
 @pytest.fixture
 def any_size(monkeypatch):
     "Small problems go this way too."
-    monkeypatch.setitem(solvers.SCHUR_NUMBERS, "LP", 0)
+    monkeypatch.setitem(auto.SCHUR_NUMBERS, "LP", 0)
 
 
 def rows(n, d, seed=0):

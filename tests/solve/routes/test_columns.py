@@ -9,7 +9,8 @@ from priorsvm import RBF, InvariantLoss, Shift
 from priorsvm._utils.cache import Cache
 from priorsvm.prior import as_prior
 from priorsvm.sample import Sample
-from priorsvm.solve.routes.columns import solve
+from priorsvm.solve.route import Problem
+from priorsvm.solve.routes.columns import Columns
 from priorsvm.spec import Spec
 
 BLOCK = InvariantLoss(Shift([[0.2, 0.1, 0.0], [0.0, 0.2, 0.1]], steps=5), method="all")
@@ -38,10 +39,9 @@ def test_rows_that_were_inactive_return_if_they_are_violated(sample, kernel, res
     state = state.pick(np.sort(rng.permutation(len(state))[:count]))
     spec = Spec(2.0, kernel, "l2", "hinge", None, None, 1e-6)
     members = list(as_prior(BLOCK))
-    found, expected = (
-        solve(spec, members, {"invariant_loss": replace(state, resting=rows)}, sample, Cache())
-        for rows in (left_out, None)
-    )
+    states = ({"invariant_loss": replace(state, resting=rows)} for rows in (left_out, None))
+    problems = (Problem(spec, members, state, sample, sample, Cache()) for state in states)
+    found, expected = (Columns().solve(problem, {}) for problem in problems)
     np.testing.assert_allclose(found.slack, expected.slack, atol=1e-5)
     np.testing.assert_allclose(found.f.value(sample.X), expected.f.value(sample.X), atol=1e-5)
     assert found.outcome.residuals.gap < 1e-8

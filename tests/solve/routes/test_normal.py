@@ -11,7 +11,7 @@ from priorsvm import RBF, ClassCosts, OddnessHint, PriorSVC, SampleCosts, load, 
 from priorsvm.errors import InaccurateSolution, InvalidInput, SolverFailed, SolverUnsuited
 from priorsvm.solve.methods.active import LazyKernelMatrix, LinearKernelMatrix, polish
 from priorsvm.solve.routes.normal import solve_normal
-from priorsvm.solve.routes.weighted import judged
+from priorsvm.solve.weighted import judged
 
 
 def rows(n=400, d=6, noise=0.1, seed=0):
@@ -224,7 +224,9 @@ def test_auto_leaves_libsvm_where_it_stalls():
 
 def test_kernels_of_full_rank_are_refused():
     X, y = board(200)
-    with pytest.raises(SolverFailed, match=r"NORMAL: the kernel matrix has no low rank\. 66 of 200 columns"):
+    with pytest.raises(
+        SolverFailed, match=r"NORMAL: the kernel matrix does not have a low rank\. 66 of 200 columns"
+    ):
         PriorSVC(kernel=RBF(300.0), C=1e4, solver="NORMAL").fit(X, y)
 
 
