@@ -25,10 +25,9 @@ from .kernels.standard import Polynomial as Polynomial
 from .kernels.tangent_distance import TangentDistance as TangentDistance
 from .kernels.tangent_invariant import TangentInvariant as TangentInvariant
 from .kernels.tangent_vector import TangentVector as TangentVector
-from .knowledge.base import Context as Context
+from .knowledge.base import Formulas as Formulas
 from .knowledge.base import Knowledge as Knowledge
 from .knowledge.base import Terms as Terms
-from .knowledge.base import Verdict as Verdict
 from .knowledge.hints.invariance_hint import InvarianceHint as InvarianceHint
 from .knowledge.hints.monotonicity_hint import MonotonicityHint as MonotonicityHint
 from .knowledge.hints.oddness_hint import OddnessHint as OddnessHint
@@ -46,6 +45,14 @@ from .knowledge.rows.transductive import Transductive as Transductive
 from .knowledge.rows.unlabeled_samples import UnlabeledSamples as UnlabeledSamples
 from .knowledge.rows.virtual_samples import VirtualSamples as VirtualSamples
 from .knowledge.rows.virtual_support_vectors import VirtualSupportVectors as VirtualSupportVectors
+from .knowledge.traits import Completes as Completes
+from .knowledge.traits import Iterative as Iterative
+from .knowledge.traits import OnRowSlack as OnRowSlack
+from .knowledge.traits import Scores as Scores
+from .knowledge.views import Building as Building
+from .knowledge.views import Solved as Solved
+from .knowledge.views import Step as Step
+from .knowledge.views import Verdict as Verdict
 from .knowledge.worst_case.invariant_loss import InvariantLoss as InvariantLoss
 from .knowledge.worst_case.missing_values import MissingValues as MissingValues
 from .knowledge.worst_case.trajectories import Trajectories as Trajectories

@@ -206,6 +206,7 @@ def list_kinds() -> dict[str, dict[str, type]]:
     """
     from .knowledge.base import Knowledge
     from .knowledge.regions.base import RegionKnowledge
+    from .knowledge.traits import OnRowSlack
 
     rows = "Rows: weights or order of training rows, and additional rows"
     hints = "Hints: penalties on values and slopes of f"
@@ -216,7 +217,7 @@ def list_kinds() -> dict[str, dict[str, type]]:
         heading = hints
         if block.build is Knowledge.build:
             heading = rows
-        elif block.shares_slack:
+        elif issubclass(block, OnRowSlack):
             heading = worst
         elif issubclass(block, RegionKnowledge):
             heading = regions

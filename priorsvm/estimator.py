@@ -14,6 +14,7 @@ from .errors import InvalidInput
 from .fitted import FittedModel, MissingAttribute
 from .kernels.set_kernel import takes_sets
 from .knowledge.base import Knowledge
+from .knowledge.traits import Completes
 from .path import fit_path
 from .prior import as_prior, snake_case
 from .training import train, workers
@@ -371,7 +372,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = isinstance(self.kernel, str) and self.kernel == "linear"
         tags.input_tags.three_d_array = takes_sets(self.kernel)
         tags.input_tags.two_d_array = not takes_sets(self.kernel)
-        tags.input_tags.allow_nan = any(member.block.allow_nan for member in prior)
+        tags.input_tags.allow_nan = any(isinstance(member.block, Completes) for member in prior)
         return tags
 
     def get_metadata_routing(self) -> Any:

@@ -13,7 +13,8 @@ from ._utils.checks import is_number
 from .errors import InvalidInput, MissingCapability, NotFitted
 from .function.fitted import FittedKernel, FittedLinear
 from .kernels.set_kernel import OnRows
-from .knowledge.base import MAX_CELLS, Knowledge
+from .knowledge.traits import Completes, Scores
+from .knowledge.views import MAX_CELLS
 from .problem.naming import naming
 from .validation import Task, explaining_bad_values
 
@@ -264,7 +265,7 @@ class FittedModel:
         check_is_fitted(self, "_machines")
         if isinstance(self.kernel_, OnRows):
             return self.kernel_.encode(X)
-        allow_nan = any(m.block.allow_nan and m.weight > 0 for m in self._machines[0].members)
+        allow_nan = any(isinstance(m.block, Completes) and m.weight > 0 for m in self._machines[0].members)
         with explaining_bad_values(X):
             return validate_data(
                 self,
@@ -289,7 +290,7 @@ class FittedModel:
         machines = self._machines
         if len(machines) == 1 or self.kernel_ is None or not self.kernel_.whole:
             return None
-        if any(type(m.block).predict is not Knowledge.predict for m in machines[0].members):
+        if any(isinstance(m.block, Scores) for m in machines[0].members):
             return None
         if any(f.slopes is not None for f in self._expansions()):
             return None
@@ -301,7 +302,7 @@ def _scores_of(machine: Machine, X: Array) -> Array:
     """Return f at these rows, or the scores of the block that scores rows itself."""
     found = {}
     for name, block, weight in machine.members:
-        if weight == 0:
+        if weight == 0 or not isinstance(block, Scores):
             continue
         with naming(name):
             state = machine.states.get(name)

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, clone
 from ._utils.checks import described, is_number
 from ._utils.messages import did_you_mean
 from .errors import InvalidInput, InvalidType, NameClash
+from .knowledge.traits import OnRowSlack
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 
@@ -45,8 +46,7 @@ class Summand(BaseEstimator):
     # NumPy scalars would otherwise treat `np.float64(2) * block` as an array operation.
     __array_ufunc__: ClassVar[None] = None
 
-    shares_slack: ClassVar[bool]
-    moves_rows: ClassVar[bool]
+    prepares: ClassVar[str | None]
 
     def named(self, name: str) -> Prior:
         """Return a copy of this block under another name, as a sum of one block.
@@ -180,12 +180,12 @@ class Prior:
                 raise InvalidInput(f"weights name '{name}', but the blocks are {sorted(names)}.")
             if not is_number(weight) or not 0 <= weight < float("inf"):
                 raise InvalidInput(f"weight of block '{name}' must be a nonnegative number, got {weight!r}.")
-            if weight not in (0, 1) and self[name].moves_rows:
+            if weight not in (0, 1) and self[name].prepares == "moves":
                 raise InvalidInput(
                     f"block '{name}' replaces training rows, which an outer weight cannot scale. "
                     "Remove the weight; weight 0 disables the block."
                 )
-            if weight not in (0, 1) and self[name].shares_slack:
+            if weight not in (0, 1) and isinstance(self[name], OnRowSlack):
                 raise InvalidInput(
                     f"block '{name}' uses the slack of the training rows, which an outer weight cannot "
                     "scale. Remove the weight and change C or the costs of the rows; weight 0 disables the "

@@ -12,10 +12,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from ._utils.arrays import Array
+from ._utils.cache import equal
 from .errors import Infeasible, InvalidInput, MissingCapability, PriorSVMError, SolverFailed, Unbounded
 from .estimator import PriorSVC
 from .knowledge.base import Knowledge, Terms
 from .knowledge.checks import check_acts
+from .knowledge.traits import Iterative, OnRowSlack
 from .prior import as_prior
 from .problem.assemble import Compiled, prepare
 from .problem.residuals import residuals
@@ -74,7 +76,7 @@ def check_knowledge(
         checker.before_solving(kernel)
         model = checker.solved(kernel, lp="linear" not in kernels or kernel == "linear")
         values_only = not any(machine.problem.f.used for machine in model._machines)
-        if kernel == "linear" and len(kernels) > 1 and values_only and not block.machine_decides:
+        if kernel == "linear" and len(kernels) > 1 and values_only:
             checker.linear_equals_callable(model)
     return checker.passed
 
@@ -86,6 +88,7 @@ class _Checker:
         self.y = y
         self.rows = fit
         self.name = as_prior(block).names[0]
+        self.exact = not isinstance(block, Iterative) or block.exact
         self.data = X.copy(), y.copy()
         self.passed: list[str] = []
 
@@ -161,7 +164,7 @@ class _Checker:
         before = _arrays(training)
         after, again = (_arrays(block.prepare(training, state)) for _ in range(2))
         self.law("prepare leaves the rows it is given as they are", _same(_arrays(training), before))
-        parts = ("y", "source") if block.moves_rows else ("X", "y", "source")
+        parts = ("y", "source") if block.prepares == "moves" else ("X", "y", "source")
         kept = all(_same(after[key][:n], before[key]) for key in parts)
         self.law("prepare only adds and reweights rows", kept)
         self.law("prepare is deterministic", _same(after, again))
@@ -171,7 +174,7 @@ class _Checker:
 
         plain = Compiled(spec, [], states, sample)
         try:
-            terms = block.build(plain.f, plain.context(self.name))
+            terms = block.build(plain.f, plain.building(self.name))
         except MissingCapability:
             return  # the fit raises it again
         self.law("build returns Terms", isinstance(terms, Terms), f"It returned {type(terms).__name__}.")
@@ -195,7 +198,7 @@ class _Checker:
         for name in terms.penalties:
             value = getattr(block, name)
             other = clone(block).set_params(**{name: 2.0 * value + 1.0})
-            again = other.build(plain.f, plain.context(self.name)).penalties[name]
+            again = other.build(plain.f, plain.building(self.name)).penalties[name]
             same = _constants(again) == _constants(terms.penalties[name])
             self.law(
                 "the assembler weighs penalties, not the block", same, f"Leave {name} out of its penalty."
@@ -211,9 +214,9 @@ class _Checker:
             self.answer_is_right(kernel, machine)
         self.formulas_fit(kernel, model)
         self.other_solver_agrees(kernel, model, lp)
-        if not self.block.shares_slack:
+        if not isinstance(self.block, OnRowSlack):
             self.weight_means_weight(kernel, model)
-        if self.block.exact:
+        if self.exact:
             self.order_of_rows_is_nothing(kernel, model)
             self.paths_are_separate_fits(kernel, model)
         return model
@@ -223,7 +226,7 @@ class _Checker:
         found = residuals(compiled.problem)
         self.law("the answer satisfies KKT", found.worst < 1e-4, lambda: f"{kernel}: {found}")
         excess = compiled.slack.value - machine.slack(machine.sample)[compiled.active]
-        if self.block.shares_slack:  # a supremum over more than the row itself
+        if isinstance(self.block, OnRowSlack):  # a supremum over more than the row itself
             excess = np.minimum(excess, 0.0)
         self.law(
             "slacks are those of f",
@@ -236,7 +239,7 @@ class _Checker:
             _close(machine.objective, stated),
             lambda: f"{kernel}: contributions {machine.objective}, objective {stated}",
         )
-        if self.block.iterative:
+        if isinstance(self.block, Iterative):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 left = refined(machine, machine.members, machine.sample, machine.states)
@@ -308,7 +311,7 @@ class _Checker:
         )
         weights = _weights(model._machines)
         adds = any(block == self.name for machine in model._machines for block, _ in machine.contributions())
-        if not self.block.exact or not adds or len(weights) == 1:
+        if not self.exact or not adds or len(weights) == 1:
             return
         sizes = []
         for weight in weights:
@@ -325,6 +328,9 @@ class _Checker:
             kernel = self.fit(self.block, kernel=lambda A, B: A @ B.T, solver="CLARABEL")
         except MissingCapability:  # derivatives are required, even if these parameters need none
             return
+        pairs = zip(linear._machines, kernel._machines, strict=True)
+        if not all(equal(a.states, b.states) for a, b in pairs):
+            return  # the block requires something else on a linear model
         a = linear.decision_function(self.X)
         b = kernel.decision_function(self.X)
         self.law(

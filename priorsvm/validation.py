@@ -24,6 +24,7 @@ from .function.factor import require_psd, ways_out
 from .function.scale import Scale
 from .kernels.set_kernel import OnRows, as_sets, takes_sets
 from .knowledge.checks import check_acts
+from .knowledge.traits import Completes, Iterative, OnRowSlack
 from .knowledge.worst_case.orbit_loss import OrbitLoss
 from .prior import Member, Prior, as_prior
 from .problem.naming import naming
@@ -201,7 +202,7 @@ def _check_data(model: Any, prior: Prior, X: Any, y: Any, allow_nan: bool) -> tu
     if issparse(X):
         _check_sparse(model, prior)
         checks["accept_sparse"] = "csr"
-    left_out = next((m.name for m in prior if m.block.allow_nan and m.weight == 0), None)
+    left_out = next((m.name for m in prior if isinstance(m.block, Completes) and m.weight == 0), None)
     with explaining_bad_values(X, left_out):
         finite = "allow-nan" if allow_nan else True
         X, y = validate_data(
@@ -237,7 +238,7 @@ def _rows_of_sets(model: Any, X: Any, prior: Prior) -> tuple[Array, int]:
     if len(sets) == 0:
         raise InvalidInput("X contains no set of vectors.")
     for name, block, weight in prior:
-        if weight > 0 and not (sets.of_one_size or block.takes_sets):
+        if weight > 0 and not (sets.of_one_size or "sets" in block.accepts):
             raise InvalidInput(
                 f"block '{name}' requires columns, but sets of {sets.sizes.min()} to {sets.sizes.max()} "
                 "vectors have no common columns. Leave the block out, or use sets of one size, where column "
@@ -256,7 +257,7 @@ def _check_sparse(model: Any, prior: Prior) -> None:
             f"after scikit-learn's MaxAbsScaler, {DENSE}"
         )
     for name, block, weight in prior:
-        if weight > 0 and not block.takes_sparse:
+        if weight > 0 and "sparse" not in block.accepts:
             raise InvalidType(f"block '{name}' does not accept sparse X. Leave the block out, {DENSE}")
 
 
@@ -331,7 +332,7 @@ def _with_row_parameters(prior: Prior, given: dict[str, Any]) -> Prior:
 
 def _imputers(prior: Prior) -> list[Member]:
     """Return the block that completes missing values, if any; raise InvalidInput for two such blocks."""
-    imputers = [m for m in prior if m.block.allow_nan and m.weight > 0]
+    imputers = [m for m in prior if isinstance(m.block, Completes) and m.weight > 0]
     if len(imputers) > 1:
         names = " and ".join(f"'{m.name}'" for m in imputers)
         raise InvalidInput(f"blocks {names} both handle missing values. Keep one block.")
@@ -341,8 +342,8 @@ def _imputers(prior: Prior) -> list[Member]:
 def _check_replaced_rows(prior: Prior) -> None:
     """Raise InvalidInput if two blocks conflict over the training rows."""
     live = [m for m in prior if m.weight > 0]
-    replacing = [m.name for m in live if m.block.moves_rows]
-    worst_case = [m.name for m in live if m.block.shares_slack]
+    replacing = [m.name for m in live if m.block.prepares == "moves"]
+    worst_case = [m.name for m in live if isinstance(m.block, OnRowSlack)]
     if len(replacing) > 1:
         raise InvalidInput(
             f"blocks '{replacing[0]}' and '{replacing[1]}' both replace the training rows. Keep one block."
@@ -373,7 +374,7 @@ def _check_joint(model: Any, prior: Prior, sample: Sample) -> None:
             "multi_class='joint' uses its own solver. Set solver='auto', without solver_options."
         )
     for name, block, _ in live:
-        reweights = block.only_rows and not block.adds_rows and not block.iterative
+        reweights = block.only_rows and block.prepares != "adds" and not isinstance(block, Iterative)
         if not reweights and name not in [m.name for m in losses[:1]]:
             raise MissingCapability(
                 f"block '{name}': multi_class='joint' accepts one InvariantLoss and blocks that reweight "

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidInput, InvalidType
+from ..knowledge.base import Formulas
 from ..solve.machine import Machine
 from .plain_text import plain_text
 
@@ -278,8 +279,8 @@ def _describe(
         unnamed = rf"J_{{{_text(name)}}}"
         for _ in prepared:
             objective.setdefault(name, factor + formulas.get("sample", unnamed).replace("<p>", power))
-        for symbol, value in block.symbols().items():
-            values[rf"{symbol}_{{{_text(name)}}}"] = value
+        for symbol, attribute in _written(name, block, "numbers").items():
+            values[rf"{symbol}_{{{_text(name)}}}"] = float(getattr(block, attribute))
         for term in terms:
             letter = {"mu": r"\mu", "mu_residual": r"\mu'", "gamma": r"\gamma"}.get(term, _text(term))
             symbol = rf"{letter}_{{{_text(name)}}}"
@@ -305,12 +306,23 @@ def _formulas(name: str, block: Any, terms: Sequence[str]) -> dict[str, str]:
     return {term: given[key] for term, key in keys.items() if key in given}
 
 
+# Part of Formulas -> what its dict contains.
+_KEYS = {
+    "latex": "penalty name, constraint label or 'sample' to its formula",
+    "letters": "symbol to its meaning",
+    "numbers": "symbol to the name of an attribute",
+}
+
+
 def _written(name: str, block: Any, attribute: str) -> Mapping[str, str]:
-    """Return ``latex`` or ``letters`` of a block; raise InvalidType if it is not a dict of texts."""
-    given = getattr(block, attribute)
-    keys = "penalty name, constraint label or 'sample' to its formula"
-    if attribute == "letters":
-        keys = "symbol to its meaning"
+    """Return a part of the block's formulas; raise InvalidType if it is not a dict of texts."""
+    if not isinstance(block.formulas, Formulas):
+        raise InvalidType(
+            f"block '{name}': formulas must be Formulas(latex={{...}}, letters={{...}}), got "
+            f"{block.formulas!r}."
+        )
+    given = getattr(block.formulas, attribute)
+    keys = _KEYS[attribute]
     if not isinstance(given, Mapping) or not all(
         isinstance(word, str) for pair in given.items() for word in pair
     ):

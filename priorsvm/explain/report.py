@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array
+from ..knowledge.traits import Iterative
 from ..solve.machine import Machine
 from .table import html_table, text_table
 
@@ -217,7 +218,7 @@ def report(machines: Sequence[Machine]) -> Report:
 def _local(machine: Machine) -> list[str]:
     """Return the names of the blocks that may end in a local optimum."""
     live = [member for member in machine.members if member.weight > 0]
-    return [member.name for member in live if member.block.iterative and not member.block.exact]
+    return [member.name for member in live if isinstance(member.block, Iterative) and not member.block.exact]
 
 
 def _rows(machine: Machine, label: Any, contributions: dict[tuple[str, str], float]) -> list[Row]:

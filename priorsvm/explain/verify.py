@@ -11,7 +11,7 @@ import numpy as np
 
 from .._utils.progress import progress
 from .._utils.threads import single_threaded
-from ..knowledge.base import MAX_CELLS, Verdict
+from ..knowledge.views import MAX_CELLS, Verdict
 from ..problem.naming import naming
 from ..solve.machine import Machine
 from .stability import Stability

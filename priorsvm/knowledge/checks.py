@@ -33,7 +33,7 @@ def check_orbit(transform: Any, sample: Sample) -> None:
 def check_acts(name: str, block: Knowledge) -> None:
     """Raise InvalidInput if a block defines no method that changes a model, such as after a typo."""
     kind = type(block)
-    if any(getattr(kind, method) is not getattr(Knowledge, method) for method in EFFECTS):
+    if any(getattr(kind, method, None) is not getattr(Knowledge, method, None) for method in EFFECTS):
         return
     own = [method for method in dir(kind) if not hasattr(Knowledge, method)]
     typos = [f" It has {method!r}.{meant}" for method in own if (meant := did_you_mean(method, EFFECTS))]

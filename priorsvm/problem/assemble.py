@@ -15,7 +15,8 @@ from ..errors import InvalidInput, InvalidType
 from ..function.fitted import Fitted
 from ..function.symbolic import Decision
 from ..function.tie import Tie, feature_map
-from ..knowledge.base import Context, Knowledge, Terms
+from ..knowledge.base import Knowledge, Terms
+from ..knowledge.views import Building
 from ..prior import Member
 from ..sample import Sample
 from ..spec import Spec
@@ -40,8 +41,8 @@ class Term(NamedTuple):
 
 
 def prepare(members: Sequence[Member], sample: Sample, states: Mapping[str, Any]) -> Sample:
-    """Let every block add or reweight rows: first those that reweight, then those that add."""
-    for name, block, weight in sorted(members, key=lambda member: member.block.adds_rows):
+    """Return the rows after the ``prepare`` of every block: blocks that add rows come last."""
+    for name, block, weight in sorted(members, key=lambda member: member.block.prepares == "adds"):
         if weight > 0:
             with naming(name):
                 sample = sample.changed_by(name, block.prepare(sample, states.get(name)), weight)
@@ -173,7 +174,7 @@ class Compiled:
         name, block, _ = member
         used = self.f.used
         self.f.used = self.uses[name] = set()
-        terms = block.build(self.f, self.context(name))
+        terms = block.build(self.f, self.building(name))
         self.f.used = used | self.uses[name]
         check_terms(block, terms)
         for key, expression in terms.penalties.items():
@@ -181,18 +182,13 @@ class Compiled:
         for label, constraint in terms.constraints.items():
             self.constraints[f"{name}.{label}"] = constraint
 
-    def context(self, name: str, support: Array | None = None) -> Context:
-        """What block ``name`` sees."""
-        training = self.active < self.sample.n_train
-        return Context(
-            name,
-            self.sample,
-            self.states.get(name),
-            self.slack[np.flatnonzero(training)] if training.any() else None,
-            self.active[training],
-            support,
-            self.spec.tol,
-        )
+    def building(self, name: str) -> Building:
+        """Return the view of block ``name`` on the problem."""
+        import cvxpy as cp
+
+        training = np.flatnonzero(self.active < self.sample.n_train)
+        slack = self.slack[training] if len(training) else cp.Constant(np.empty(0))
+        return Building(name, self.sample, self.states.get(name), self.active[training], slack)
 
     def set_weights(
         self, spec: Spec, members: Sequence[Member], states: Mapping[str, Any], sample: Sample

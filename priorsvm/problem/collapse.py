@@ -9,8 +9,8 @@ import numpy as np
 
 from .._utils.messages import collecting, warn
 from ..errors import CollapsedModel, PriorSVMWarning, SolverFailed
-from ..knowledge.regions.base import RegionKnowledge
 from ..knowledge.rows.class_costs import ClassCosts
+from ..knowledge.traits import Iterative
 from ..prior import Member
 from ..solve.loop import fit_machine, of_class
 from ..solve.machine import Machine
@@ -35,7 +35,11 @@ def fit_and_explain(*arguments: Any, **keywords: Any) -> Machine:
     machine = fit_machine(*arguments, **keywords)
     blamed = _blamed(machine)
     live = [m for m in machine.members if m.weight > 0]
-    costs = [m for m in live if m.block.only_rows and not (m.block.adds_rows or m.block.iterative)]
+    costs = [
+        m
+        for m in live
+        if m.block.only_rows and not (m.block.prepares == "adds" or isinstance(m.block, Iterative))
+    ]
     others = len(costs) < len(live)
     if blamed or (_has_rare_class(machine, costs) and _is_constant(machine)):
         few = machine.training.n_train <= MAX_ROWS
@@ -56,7 +60,7 @@ def warn_of_collapse(machine: Machine) -> None:
 def _blamed(machine: Machine) -> str | None:
     """That blocks have left nothing of f but its bias, and which of them pushes hardest; None if not so."""
     live = [m for m in machine.members if m.weight > 0]
-    priced = [m for m in live if m.block.shares_slack or isinstance(m.block, RegionKnowledge)]
+    priced = [m for m in live if m.block.way_out_of_collapse is not None]
     passing = machine.outcome.solver == "PEGASOS"
     if not priced or (passing and machine.outcome.residuals.gap > machine.spec.tol):
         return None

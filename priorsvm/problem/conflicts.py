@@ -13,7 +13,9 @@ from ..function.factor import RANK_TOLERANCE
 from ..function.maps import FactorMap, LinearMap, ValueMap
 from ..function.symbolic import Decision
 from ..function.tie import Tie
-from ..knowledge.base import Context
+from ..knowledge.base import Knowledge
+from ..knowledge.traits import OnRowSlack
+from ..knowledge.views import Building
 from .naming import naming
 
 if TYPE_CHECKING:
@@ -121,14 +123,11 @@ def _way_down(up: Asked, down: Asked, slopes: list[Asked], sample: Sample, linea
 
 def _everywhere(members: Sequence[Member], states: Mapping[str, Any], linear: bool) -> list[Asked]:
     """What hard blocks demand at every point of a region, where that is a number."""
-    from ..knowledge.regions.base import RegionKnowledge
-
     return [
-        (member, demand)
+        (member, requirement)
         for member in members
-        if member.weight > 0 and isinstance(member.block, RegionKnowledge) and member.block.everywhere(linear)
-        for demand in states[member.name].requirements
-        if not callable(demand.h)
+        if member.weight > 0
+        for requirement in member.block.claims(states[member.name], linear)
     ]
 
 
@@ -157,11 +156,9 @@ def refuse_impossible(
     """
     import cvxpy as cp
 
-    from ..knowledge.regions.base import RegionKnowledge
-
     regions = _everywhere(members, states, linear=False)
     others = [
-        m for m in members if m.weight > 0 and m.block.may_forbid and not isinstance(m.block, RegionKnowledge)
+        m for m in members if m.weight > 0 and m.block.may_forbid and type(m.block).claims is Knowledge.claims
     ]
     if not regions or not others or spec.kernel is None:
         return
@@ -172,7 +169,7 @@ def refuse_impossible(
     for name, block, _ in others:
         with naming(name):
             try:
-                terms = block.build(f, Context(name, sample, states[name], slack, rows, None, spec.tol))
+                terms = block.build(f, Building(name, sample, states[name], rows, slack))
             except MissingCapability:
                 return  # the assembly of the problem raises it again
         own[name] = list(getattr(terms, "constraints", {}).values())
@@ -346,7 +343,7 @@ def beyond_reach(compiled: Compiled, least: Callable[[cp.Problem, float], float]
     tie = Tie(compiled.f, features, unit=limit)
     size, cone = _relative_norm(tie)
     t = cp.Variable(nonneg=True)
-    blocks = {m.name for m in compiled.members if not (m.block.only_rows or m.block.shares_slack)}
+    blocks = {m.name for m in compiled.members if not (m.block.only_rows or isinstance(m.block, OnRowSlack))}
     own = {
         name: [part for constraint in constraints for part in _eased(constraint, t)]
         for name, constraints in _by_block(compiled).items()

@@ -23,7 +23,7 @@ from .._utils.messages import warn
 from .._utils.progress import progress
 from .._utils.threads import single_threaded
 from ..function.fitted import Fitted
-from ..knowledge.base import MAX_CELLS, Context, Verdict
+from ..knowledge.views import MAX_CELLS, Solved, Verdict
 from ..knowledge.worst_case.base import WorstCase
 from ..knowledge.worst_case.orbit_loss import OrbitLoss
 from ..prior import Member
@@ -195,8 +195,8 @@ def _joint_machine(
         shared_slack=slack,
     )
     if loss.name is not None:
-        context = Context(loss.name, sample, largest=float(found.alpha.max(initial=0.0)))
+        view = Solved(loss.name, sample, largest=float(found.alpha.max(initial=0.0)))
         thetas = state.thetas if state.thetas.shape[1] else None
-        worst = WorstCase.of(context, loss.active[state.rows], state.points, found.alpha, thetas)
+        worst = WorstCase.of(view, loss.active[state.rows], state.points, found.alpha, thetas)
         machine.findings = {loss.name: worst}
     return machine

@@ -14,8 +14,10 @@ from .._utils.cache import Cache
 from .._utils.messages import warn
 from .._utils.progress import progress
 from .._utils.threads import single_threaded
-from ..errors import InaccurateSolution, Infeasible, InvalidInput
+from ..errors import InaccurateSolution, Infeasible, InvalidInput, InvalidType
 from ..knowledge.base import Knowledge
+from ..knowledge.traits import Iterative
+from ..knowledge.views import Step
 from ..prior import Member
 from ..problem.assemble import prepare
 from ..problem.conflicts import refuse_common_points, refuse_impossible, refuse_opposed
@@ -52,7 +54,7 @@ def fit_machine(
     """
     members = list(members)
     states = _started(members, training)
-    iterative = [m for m in members if m.weight > 0 and m.block.iterative]
+    iterative = [m for m in members if m.weight > 0 and isinstance(m.block, Iterative)]
     if iterative and grams is None:
         grams = Cache()  # the next round may have the same rows
     problem = Problem(spec, members, states, training, training, maps or Cache(), grams)
@@ -162,7 +164,7 @@ def _findings(machine: Machine, sample: Sample) -> dict[str, Any]:
     for name, block, weight in machine.members:
         if weight > 0 and type(block).findings is not Knowledge.findings:
             with naming(name):
-                found = block.findings(machine.f, machine.context(name, sample))
+                found = block.findings(machine.f, machine.view(name, sample))
             if found is not None:
                 findings[name] = found
     return findings
@@ -184,28 +186,26 @@ def _entry(machine: Machine, number: int, sample: Sample) -> dict[str, Any]:
 def refined(
     machine: Machine, iterative: Sequence[Member], sample: Sample, states: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the new states of the blocks that refine theirs, or if none does, of those that settle."""
-    base = machine.context("", sample, states)
+    """Return the new states of the blocks that refine theirs; once none does, of a further stage."""
+    base = machine.view("", sample, states)
     needed = base.slack
     unknown = False
     columns = []
     new: dict[str, Any] = {}
-    for stage in ("refine", "settle"):
+    for settled in (False, True):
         for name, block, _ in iterative:
-            own = machine.own_duals(name)
-            context = replace(base, name=name, state=states[name], duals=own, notes={})
+            duals = machine.own_duals(name)
+            view = replace(base, name=name, state=states[name], duals=duals, settled=settled)
             with naming(name):
-                state = getattr(block, stage)(machine.f, context)
-            required = context.notes.pop("needed", None)
-            count = context.notes.pop("columns", None)
-            machine.history[-1].update(context.notes)
-            if state is not None:
-                new[name] = state
-                unknown = unknown or required is None
-            if required is not None:
-                needed = np.maximum(needed, required)
-            if count is not None:
-                columns.append(count)
+                step = _checked(block.refine(machine.f, view))
+            machine.history[-1].update(step.notes)
+            if step.state is not None:
+                new[name] = step.state
+                unknown = unknown or step.needed_slack is None
+            if step.needed_slack is not None:
+                needed = np.maximum(needed, step.needed_slack)
+            if step.columns is not None:
+                columns.append(step.columns)
         if new:
             break
     if columns:
@@ -220,10 +220,21 @@ def refined(
     return new
 
 
+def _checked(step: Any) -> Step:
+    """Return the result of ``refine`` as a Step; raise InvalidType for anything else."""
+    if step is None:
+        return Step()
+    if not isinstance(step, Step):
+        raise InvalidType(f"refine must return Step(state) or None, got {type(step).__name__}.")
+    return step
+
+
 def _relaxed(problem: Problem) -> dict[str, Any]:
     """Return weaker states of blocks after infeasibility."""
     new = {}
     for name, block, _ in problem.live:
+        if not isinstance(block, Iterative):
+            continue
         with naming(name):
             state = block.relax(problem.states[name], problem.training)
         if state is not None:

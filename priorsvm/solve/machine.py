@@ -10,7 +10,9 @@ import numpy as np
 
 from .._utils.arrays import Array
 from ..function.fitted import Fitted
-from ..knowledge.base import MAX_CELLS, Context, Knowledge, Verdict
+from ..knowledge.base import Knowledge
+from ..knowledge.traits import OnRowSlack
+from ..knowledge.views import MAX_CELLS, Solved, Verdict
 from ..prior import Member
 from ..problem.assemble import Compiled, prepare
 from ..problem.residuals import Residuals
@@ -153,29 +155,30 @@ class Machine:
             return float(self.compiled.problem.value)
         return self.objective
 
-    def context(
+    def view(
         self,
         name: str,
         sample: Sample,
         states: Mapping[str, Any] | None = None,
         tol: float | None = None,
-    ) -> Context:
-        """Return the context of block ``name`` in the solved model."""
+    ) -> Solved:
+        """Return the view of block ``name`` on the solved model."""
         rows = np.flatnonzero(sample.cost[: sample.n_train] > 0)
-        return Context(
+        duals = [self.alpha, *self.duals.values()]
+        return Solved(
             name,
             sample,
             (self.states if states is None else states).get(name),
-            self.slack(sample)[rows],
             rows,
-            self.support,
-            self.spec.tol if tol is None else tol,
-            self.objective if tol is not None else self.reached,
-            self.own_duals(name),
-            self.alpha[rows],
-            max(float(np.abs(flat(dual)).max(initial=0.0)) for dual in [self.alpha, *self.duals.values()]),
-            self.scores,
-            self.reached - self.outcome.residuals.gap * (1.0 + abs(self.reached)),
+            self.slack(sample)[rows],
+            support=self.support,
+            tol=self.spec.tol if tol is None else tol,
+            objective=self.reached if tol is None else self.objective,
+            duals=self.own_duals(name),
+            alpha=self.alpha[rows],
+            largest=max(float(np.abs(flat(dual)).max(initial=0.0)) for dual in duals),
+            scores=self.scores,
+            lower=self.reached - self.outcome.residuals.gap * (1.0 + abs(self.reached)),
         )
 
     @property
@@ -187,16 +190,15 @@ class Machine:
         self, name: str, block: Knowledge, sample: Sample, max_cells: int = MAX_CELLS, verbose: int = 0
     ) -> Verdict:
         """Return whether f satisfies a block, at the tolerance of an accurate answer."""
-        context = self.context(name, sample, tol=max(10 * self.spec.tol, 1e-5))
-        return block.verify(self.f, replace(context, max_cells=max_cells, verbose=verbose))
+        view = self.view(name, sample, tol=max(10 * self.spec.tol, 1e-5))
+        return block.verify(self.f, replace(view, max_cells=max_cells, verbose=verbose))
 
     def _add_support(self, sample: Sample, threshold: Array) -> None:
         """Mark rows as support vectors whose dual variable in a block exceeds a threshold."""
         for name, block, weight in self.members:
-            if weight > 0 and block.shares_slack:
-                context = self.context(name, sample)
-                rows = context.rows
-                self.support[rows] |= block.multipliers(context) > threshold[rows]
+            if weight > 0 and isinstance(block, OnRowSlack):
+                view = self.view(name, sample)
+                self.support[view.rows] |= block.row_duals(view) > threshold[view.rows]
 
     def own_duals(self, block: str) -> dict[str, Array]:
         """Return the dual variables of a block's constraints, by label."""

@@ -9,8 +9,9 @@ import numpy as np
 from ..._utils.arrays import Array
 from ..._utils.checks import check_flag, check_nonnegative
 from ...sample import Sample
-from ..base import Context, Knowledge, Terms, Verdict
+from ..base import Formulas, Knowledge, Terms
 from ..checks import check_orbit
+from ..views import Building, Solved, Verdict
 
 
 class InvarianceHint(Knowledge):
@@ -50,14 +51,16 @@ class InvarianceHint(Knowledge):
     np.True_
     """
 
-    latex: ClassVar[dict[str, str]] = {
-        "mu": r"\frac{1}{M} \sum_{i,\theta} \big(f(T_\theta x_i) - f(x_i)\big)^2",
-        "equal": r"f(T_\theta x_i) = f(x_i)",
-    }
-    letters: ClassVar[dict[str, str]] = {
-        r"T_\theta": r"\text{the transformation with parameters } \theta",
-        "M": r"\text{the number of transformed rows}",
-    }
+    formulas: ClassVar[Formulas] = Formulas(
+        latex={
+            "mu": r"\frac{1}{M} \sum_{i,\theta} \big(f(T_\theta x_i) - f(x_i)\big)^2",
+            "equal": r"f(T_\theta x_i) = f(x_i)",
+        },
+        letters={
+            r"T_\theta": r"\text{the transformation with parameters } \theta",
+            "M": r"\text{the number of transformed rows}",
+        },
+    )
 
     def __init__(self, transform: Any, mu: float = 1.0, hard: bool = False):
         self.transform = transform
@@ -69,20 +72,20 @@ class InvarianceHint(Knowledge):
         check_nonnegative(mu=self.mu)
         check_flag(hard=self.hard)
 
-    def build(self, f: Any, context: Context) -> Terms:
+    def build(self, f: Any, view: Building) -> Terms:
         import cvxpy as cp
 
-        X, TX, share = self._pairs(context.sample)
+        X, TX, share = self._pairs(view.sample)
         if len(X) == 0:  # the orbit is the identity alone
             return Terms()
         if self.hard:
             return Terms(constraints={"equal": f(TX) == f(X)})
         return Terms(penalties={"mu": cp.sum_squares(cp.multiply(np.sqrt(share), f(TX) - f(X)))})
 
-    def verify(self, f: Any, context: Context) -> Verdict:
-        X, TX, _ = self._pairs(context.sample)
+    def verify(self, f: Any, view: Solved) -> Verdict:
+        X, TX, _ = self._pairs(view.sample)
         excess = -np.abs(f.value(TX) - f.value(X))
-        return Verdict.at_points(excess, TX, "equal values along the orbits", context.tol)
+        return Verdict.at_points(excess, TX, "equal values along the orbits", view.tol)
 
     def _pairs(self, sample: Sample) -> tuple[Array, Array, Array]:
         """Return rows, transformed rows, and the weight of each pair in the mean."""

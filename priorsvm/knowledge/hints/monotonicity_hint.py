@@ -10,8 +10,9 @@ from ..._utils.arrays import Array
 from ..._utils.checks import check_flag, check_nonnegative
 from ...errors import InvalidInput
 from ...sample import Sample
-from ..base import Context, Knowledge, Terms, Verdict
+from ..base import Formulas, Knowledge, Terms
 from ..regions.within import columns
+from ..views import Building, Solved, Verdict
 
 
 class MonotonicityHint(Knowledge):
@@ -56,16 +57,18 @@ class MonotonicityHint(Knowledge):
     np.True_
     """
 
-    latex: ClassVar[dict[str, str]] = {
-        "mu": r"\frac{1}{M} \sum_m t_m^2",
-        "violation": r"f(x_m) - f(x'_m) \le t_m,\; t_m \ge 0",
-        "order": r"f(x_m) \le f(x'_m)",
-    }
-    letters: ClassVar[dict[str, str]] = {
-        "x_m": r"\text{a drawn point, and } x'_m \text{ a point with a higher score}",
-        "M": r"\text{the number of pairs}",
-        "t_m": r"\text{the slack of pair } m",
-    }
+    formulas: ClassVar[Formulas] = Formulas(
+        latex={
+            "mu": r"\frac{1}{M} \sum_m t_m^2",
+            "violation": r"f(x_m) - f(x'_m) \le t_m,\; t_m \ge 0",
+            "order": r"f(x_m) \le f(x'_m)",
+        },
+        letters={
+            "x_m": r"\text{a drawn point, and } x'_m \text{ a point with a higher score}",
+            "M": r"\text{the number of pairs}",
+            "t_m": r"\text{the slack of pair } m",
+        },
+    )
 
     def __init__(
         self, features: Any, mu: float = 1.0, hard: bool = False, label: Any = None, pairs: int = 100
@@ -112,10 +115,10 @@ class MonotonicityHint(Knowledge):
         # For the other class the same pairs have the opposite order.
         return (low, high) if sign > 0 else (high, low)
 
-    def build(self, f: Any, context: Context) -> Terms:
+    def build(self, f: Any, view: Building) -> Terms:
         import cvxpy as cp
 
-        low, high = context.state
+        low, high = view.state
         if len(low) == 0:
             return Terms()
         if self.hard:
@@ -123,15 +126,15 @@ class MonotonicityHint(Knowledge):
         t = cp.Variable(len(low), nonneg=True, name="t")
         return Terms({"mu": cp.sum_squares(t) / len(low)}, {"violation": f(low) - f(high) <= t})
 
-    def verify(self, f: Any, context: Context) -> Verdict:
-        low, high = context.state
+    def verify(self, f: Any, view: Solved) -> Verdict:
+        low, high = view.state
         excess = f.value(high) - f.value(low)
-        label = context.sample.classes.tolist()[1] if self.label is None else self.label
+        label = view.sample.classes.tolist()[1] if self.label is None else self.label
         changes = ", ".join(
             f"{column} {'rises' if sign > 0 else 'falls'}" for column, sign in self.features.items()
         )
         asked = f"score of {label!r} to rise as {changes}"
-        return Verdict.at_points(excess, low, asked, context.tol, proven=False)
+        return Verdict.at_points(excess, low, asked, view.tol, proven=False)
 
 
 def directions_of(features: Any, sample: Sample) -> dict[int, int]:

@@ -9,7 +9,8 @@ import numpy as np
 from ..._utils.checks import check_flag, check_nonnegative
 from ...errors import InvalidInput
 from ...sample import Sample
-from ..base import Context, Knowledge, Terms, Verdict
+from ..base import Formulas, Knowledge, Terms
+from ..views import Building, Solved, Verdict
 
 
 class OddnessHint(Knowledge):
@@ -44,11 +45,13 @@ class OddnessHint(Knowledge):
     np.True_
     """
 
-    latex: ClassVar[dict[str, str]] = {
-        "mu": r"\frac{1}{N} \sum_i \big(f(-x_i) + f(x_i)\big)^2",
-        "odd": r"f(-x_i) = -f(x_i)",
-    }
-    letters: ClassVar[dict[str, str]] = {"N": r"\text{the number of training rows}"}
+    formulas: ClassVar[Formulas] = Formulas(
+        latex={
+            "mu": r"\frac{1}{N} \sum_i \big(f(-x_i) + f(x_i)\big)^2",
+            "odd": r"f(-x_i) = -f(x_i)",
+        },
+        letters={"N": r"\text{the number of training rows}"},
+    )
 
     def __init__(self, mu: float = 1.0, hard: bool = False):
         self.mu = mu
@@ -63,15 +66,15 @@ class OddnessHint(Knowledge):
                 "rest is not odd. Remove the block."
             )
 
-    def build(self, f: Any, context: Context) -> Terms:
+    def build(self, f: Any, view: Building) -> Terms:
         import cvxpy as cp
 
-        X, share = context.sample.weighted_rows()
+        X, share = view.sample.weighted_rows()
         if self.hard:
             return Terms(constraints={"odd": f(-X) == -f(X)})
         return Terms(penalties={"mu": cp.sum_squares(cp.multiply(np.sqrt(share), f(-X) + f(X)))})
 
-    def verify(self, f: Any, context: Context) -> Verdict:
-        X, _ = context.sample.weighted_rows()
+    def verify(self, f: Any, view: Solved) -> Verdict:
+        X, _ = view.sample.weighted_rows()
         excess = -np.abs(f.value(-X) + f.value(X))
-        return Verdict.at_points(excess, X, "opposite values at opposite points", context.tol)
+        return Verdict.at_points(excess, X, "opposite values at opposite points", view.tol)

@@ -10,8 +10,9 @@ from ..._utils.checks import check_nonnegative
 from ...errors import InvalidInput
 from ...kernels.tangent_invariant import tangent_atoms
 from ...sample import Sample
-from ..base import Context, Knowledge, Terms, Verdict
+from ..base import Formulas, Knowledge, Terms
 from ..checks import check_transform
+from ..views import Building, Solved, Verdict
 
 
 class TangentPenalty(Knowledge):
@@ -55,12 +56,14 @@ class TangentPenalty(Knowledge):
     array([[ 1.95, -0.05]])
     """
 
-    latex: ClassVar[dict[str, str]] = {
-        "gamma": r"\tfrac12 \sum_{i,k} \big(\nabla f(x_i)^\top v_{ik}\big)^2",
-    }
-    letters: ClassVar[dict[str, str]] = {
-        "v_{ik}": r"\text{the tangent of row } i \text{ for parameter } k \text{ of the transformation}",
-    }
+    formulas: ClassVar[Formulas] = Formulas(
+        latex={
+            "gamma": r"\tfrac12 \sum_{i,k} \big(\nabla f(x_i)^\top v_{ik}\big)^2",
+        },
+        letters={
+            "v_{ik}": r"\text{the tangent of row } i \text{ for parameter } k \text{ of the transformation}",
+        },
+    )
 
     def __init__(self, transform: Any, gamma: float = 1.0):
         self.transform = transform
@@ -76,16 +79,16 @@ class TangentPenalty(Knowledge):
         self.transform.tangents(sample.X_train[:1])
         check_nonnegative(gamma=self.gamma)
 
-    def build(self, f: Any, context: Context) -> Terms:
+    def build(self, f: Any, view: Building) -> Terms:
         import cvxpy as cp
 
-        sample = context.sample
+        sample = view.sample
         Z, V = tangent_atoms(self.transform, sample.X_train, sample.shares["svm"][: sample.n_train])
         if len(Z) == 0:  # the transform has no parameters
             return Terms()
         return Terms(penalties={"gamma": 0.5 * cp.sum_squares(f.slope(Z, V))})
 
-    def verify(self, f: Any, context: Context) -> Verdict:
-        Z, V = tangent_atoms(self.transform, context.sample.weighted_rows()[0])
+    def verify(self, f: Any, view: Solved) -> Verdict:
+        Z, V = tangent_atoms(self.transform, view.sample.weighted_rows()[0])
         excess = -np.abs(f.slope(Z, V))
-        return Verdict.at_points(excess, Z, "zero slopes along the tangents", context.tol)
+        return Verdict.at_points(excess, Z, "zero slopes along the tangents", view.tol)

@@ -13,7 +13,9 @@ from ..._utils.checks import check_flag, check_nonnegative, is_whole
 from ..._utils.messages import warn
 from ...errors import AgainstData, FarFromData, InvalidInput
 from ...sample import Sample
-from ..base import Context, Knowledge, Terms, Verdict
+from ..base import Formulas, Knowledge, Terms
+from ..traits import Iterative
+from ..views import Building, Solved, Step, Verdict
 from .cuts import Cuts
 from .exact import Exact, exact_constraints
 from .guaranteed import Guaranteed, at_corners
@@ -27,7 +29,7 @@ from .verdict import verdict_on
 from .within import column_name, require_bounded
 
 
-class RegionKnowledge(Knowledge):
+class RegionKnowledge(Iterative, Knowledge):
     r"""Requirements :math:`s_l f(x) \ge 1 - \zeta_l` for all :math:`x \in R_l`, for each region :math:`R_l`.
 
     :math:`J_{PK} = \mu \sum_l \zeta_l`, or hard: :math:`\zeta = 0`.
@@ -47,8 +49,9 @@ class RegionKnowledge(Knowledge):
         "guaranteed": Guaranteed,
     }
     max_dimension: ClassVar[int] = 4
+    way_out_of_collapse: ClassVar[str | None] = "Soften it, shrink its region, or use another kernel."
     # <z> is the place of the slack of a soft block. It is removed for a hard block.
-    formulas: ClassVar[dict[str, str]] = {
+    templates: ClassVar[dict[str, str]] = {
         "mu": r"\sum_l \zeta_l",
         "box": r"s_l (w^\top c_l + b) - r_l^\top v \ge 1<z>",
         "size": r"-v \le w \le v",
@@ -59,7 +62,7 @@ class RegionKnowledge(Knowledge):
         "points": r"s_l f(x_p) \ge 1 + \delta_l<z>,\; \delta_l \ge 0",
         "corners": r"s_l f(v_p) - \eta_p \|g\|_H \ge 1<z>",
     }
-    letters: ClassVar[dict[str, str]] = {
+    letters_of_regions: ClassVar[dict[str, str]] = {
         "s_l": r"+1 \text{ or } -1, \text{ the class of region } l",
         r"\zeta_l": r"\text{the slack of region } l",
         "c_l": r"\text{the centre of region } l",
@@ -83,10 +86,11 @@ class RegionKnowledge(Knowledge):
     max_cells: int
 
     @property
-    def latex(self) -> dict[str, str]:  # type: ignore[override]
+    def formulas(self) -> Formulas:  # type: ignore[override]
         """Formulas by label, with a slack if the block is soft."""
         slack = "" if self.hard else r" - \zeta_l,\; \zeta_l \ge 0"
-        return {name: _with_slack(formula, slack) for name, formula in self.formulas.items()}
+        latex = {name: _with_slack(template, slack) for name, template in self.templates.items()}
+        return Formulas(latex, self.letters_of_regions)
 
     def requirements(self, sample: Sample) -> list[Requirement]:
         """Return the requirements on f, in the user's units."""
@@ -154,10 +158,10 @@ class RegionKnowledge(Knowledge):
             kind = Exact
         return kind(self.hard, self.points, self.max_cells, self.max_dimension)
 
-    def everywhere(self, linear: bool) -> bool:
-        """Return whether the block holds at every point of its regions."""
+    def claims(self, state: Search, linear: bool) -> list[Requirement]:
         exact = linear and self.method != "points"
-        return self.hard and (exact or self._kind().everywhere)
+        everywhere = self.hard and (exact or self._kind().everywhere)
+        return [r for r in state.requirements if not callable(r.h)] if everywhere else []
 
     # ------------------------------------------------------------------ the problem
 
@@ -175,10 +179,10 @@ class RegionKnowledge(Knowledge):
     ) -> Array:
         return method.first_points(requirement, given, sample)
 
-    def build(self, f: Any, context: Context) -> Terms:
+    def build(self, f: Any, view: Building) -> Terms:
         import cvxpy as cp
 
-        state: Search = context.state
+        state: Search = view.state
         if not state.requirements:
             return Terms()
         zeta: Any = (
@@ -194,31 +198,28 @@ class RegionKnowledge(Knowledge):
                 constraints["corners"] = at_corners(f, state, zeta)
         return Terms({} if self.hard else {"mu": cp.sum(zeta)}, constraints)
 
-    def refine(self, f: Any, context: Context) -> Search | None:
-        if not context.state.requirements:
+    def refine(self, f: Any, view: Solved) -> Step | None:
+        if not view.state.requirements:
             return None
-        return self._method(f.linear, context.state.requirements).refine(f, context)
-
-    def settle(self, f: Any, context: Context) -> Search | None:
-        if not context.state.requirements:
-            return None
-        return self._method(f.linear, context.state.requirements).settle(f, context)
+        method = self._method(f.linear, view.state.requirements)
+        state = method.settle(f, view) if view.settled else method.refine(f, view)
+        return None if state is None else Step(state)
 
     def relax(self, state: Search, sample: Sample) -> Search | None:
         return self._method(False, state.requirements).relax(state, sample)
 
     # ------------------------------------------------------------------ the fitted model
 
-    def verify(self, f: Any, context: Context) -> Verdict:
-        state: Search = context.state
+    def verify(self, f: Any, view: Solved) -> Verdict:
+        state: Search = view.state
         if not state.requirements:
             return Verdict(None, asked="nothing of this class")
         method = self._method(f.linear, state.requirements)
-        tol = max(context.tol, method.accepted)
-        sample = self._named(context.sample)
+        tol = max(view.tol, method.accepted)
+        sample = self._named(view.sample)
         verdicts = [
             verdict_on(
-                f, requirement, points, self.describe(requirement, sample), tol, self.max_dimension, context
+                f, requirement, points, self.describe(requirement, sample), tol, self.max_dimension, view
             )
             for requirement, points in zip(state.requirements, state.points, strict=True)
         ]
@@ -226,7 +227,7 @@ class RegionKnowledge(Knowledge):
         worst = verdicts[k]
         cost = ""
         if state.covers is not None:
-            cost = f" ({state.n_cells} cells, objective {state.gap(context.objective):+.1%} against cuts)"
+            cost = f" ({state.n_cells} cells, objective {state.gap(view.objective):+.1%} against cuts)"
         return replace(
             worst,
             asked=worst.asked + cost,
@@ -234,24 +235,24 @@ class RegionKnowledge(Knowledge):
             proven=all(v.proven for v in verdicts),
             checked=sum(v.checked for v in verdicts),
             violated=sum(v.violated for v in verdicts),
-            remarks=self._remarks(f, state.requirements[k], context),
+            remarks=self._remarks(f, state.requirements[k], view),
         )
 
-    def _remarks(self, f: Any, worst: Requirement, context: Context) -> tuple[str, ...]:
+    def _remarks(self, f: Any, worst: Requirement, view: Solved) -> tuple[str, ...]:
         """Return the range over which the worst requirement was checked, and counts of rows inside."""
-        sample = self._named(context.sample)
+        sample = self._named(view.sample)
         slope = worst.direction is not None
         constant = slope and f.linear
         over = ""
         if not constant and (slope or names_class(worst, sample)):
             over = checked_range(worst.region, sample, "" if slope else "any ")
         remarks = [f"checked for {over}"] if over else []
-        inside = self.findings(f, context)
+        inside = self.findings(f, view)
         return (*remarks, str(inside)) if inside is not None else tuple(remarks)
 
-    def findings(self, f: Any, context: Context) -> RowsInside | None:
+    def findings(self, f: Any, view: Solved) -> RowsInside | None:
         """Return counts of training rows inside the regions, and of rows inside of another class."""
-        return rows_inside(context.state.requirements, self._named(context.sample))
+        return rows_inside(view.state.requirements, self._named(view.sample))
 
     def describe(self, requirement: Requirement, sample: Sample) -> str:
         """Return a requirement and its region in words."""

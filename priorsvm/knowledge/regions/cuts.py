@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._utils.arrays import Array
-from ..base import Context
+from ..views import Solved
 from .method import Method
 from .minimum import has_bound, proven_minimum
 from .requirement import CUT, STARTS, Requirement, distinct, size_of
@@ -38,26 +38,26 @@ class Cuts(Method):
         """Violation at which the search stops, with a margin if the block is hard."""
         return (2 if self.hard else SOFT) * CUT
 
-    def refine(self, f: Any, context: Context) -> Search | None:
+    def refine(self, f: Any, view: Solved) -> Search | None:
         """Return the state with the worst points of every region added, or None if none is violated."""
-        state: Search = context.state
-        tol = max(context.tol, CUT)
-        gain = context.objective - state.bound  # NaN in the first round, so that both comparisons are False
-        stable = gain <= 1e-3 * abs(context.objective)
+        state: Search = view.state
+        tol = max(view.tol, CUT)
+        gain = view.objective - state.bound  # NaN in the first round, so that both comparisons are False
+        stable = gain <= 1e-3 * abs(view.objective)
         provable = [
             len(size_of(requirement.region)) < 4 and has_bound(requirement, f, self.max_dimension)
             for requirement in state.requirements
         ]
         for effort in self._efforts(state, provable, stable):
             found = [
-                self._search(f, requirement, known, context.sample.seed, effort, proof, tol)
+                self._search(f, requirement, known, view.sample.seed, effort, proof, tol)
                 for requirement, known, proof in zip(state.requirements, state.points, provable, strict=True)
             ]
             worst = [part.violation for part in found]
-            if not self.hard and max(worst) <= SOFT * tol and gain <= 1e-4 * abs(context.objective):
+            if not self.hard and max(worst) <= SOFT * tol and gain <= 1e-4 * abs(view.objective):
                 return None  # another round would change the objective by less than 0.01 %
             if max(worst) > tol:
-                lifted = self._lifted(state, worst, context.objective, stable)
+                lifted = self._lifted(state, worst, view.objective, stable)
                 if not any(part.new for part in found) and lifted.lift == state.lift:
                     return None
                 return replace(lifted, points=[part.points for part in found])

@@ -16,7 +16,7 @@ from ..._utils.arrays import Array
 from ..._utils.messages import warn
 from ...errors import CoverTooCoarse
 from ...sample import Sample
-from ..base import Context
+from ..views import Solved
 from .cover import Cover, Interpolation
 from .cuts import Cuts
 from .minimum import require_bound
@@ -43,18 +43,18 @@ class Guaranteed(Cuts):
     def check(self, requirement: Requirement, kernel: Any) -> None:
         require_bound(requirement, kernel, self.max_dimension)
 
-    def refine(self, f: Any, context: Context) -> Search | None:
-        if context.state.covers is None:
-            return super().refine(f, context)
-        return self._finer_cover(f, context)
+    def refine(self, f: Any, view: Solved) -> Search | None:
+        if view.state.covers is None:
+            return super().refine(f, view)
+        return self._finer_cover(f, view)
 
-    def settle(self, f: Any, context: Context) -> Search | None:
+    def settle(self, f: Any, view: Solved) -> Search | None:
         """Return the state with the first cover, after the cuts; warn of the cost at the end."""
-        state: Search = context.state
+        state: Search = view.state
         if state.covers is not None:
-            self._warn_of_cost(context)
+            self._warn_of_cost(view)
             return None
-        bound = context.objective if state.lift is None else state.bound
+        bound = view.objective if state.lift is None else state.bound
         return self._first_cover(f, replace(state, bound=bound, length=f.length))
 
     def relax(self, state: Search, sample: Sample) -> Search | None:
@@ -90,9 +90,9 @@ class Guaranteed(Cuts):
             chosen.append(excess < SPARE + 0.5 * f.length * cover.drop - self.slack(excess))
         return chosen
 
-    def _finer_cover(self, f: Any, context: Context) -> Search | None:
+    def _finer_cover(self, f: Any, view: Solved) -> Search | None:
         """Return the state with missing corners added, or with active cells split; None at the end."""
-        state: Search = context.state
+        state: Search = view.state
         excess = []
         for requirement, (cover, chosen) in zip(state.requirements, state.corners, strict=True):
             left = _excess(f, requirement, cover)
@@ -103,14 +103,14 @@ class Guaranteed(Cuts):
         room = self.max_cells - state.n_cells
         # The objective of a constant f may be near the lower bound too.
         collapsed = f.length < 0.5 * state.length
-        gains = context.objective < state.reached - 0.1 * NEAR * abs(state.bound) or collapsed
-        if not ((state.gap(context.objective) > NEAR or collapsed) and gains and room > 0):
+        gains = view.objective < state.reached - 0.1 * NEAR * abs(state.bound) or collapsed
+        if not ((state.gap(view.objective) > NEAR or collapsed) and gains and room > 0):
             return None
         covers = self._split(f, state, excess, room)
         if not any(len(new) > len(old) for new, (old, _) in zip(covers, state.corners, strict=True)):
             return None
         active = self._active(f, state, covers)
-        return replace(state, covers=covers, chosen=active, reached=context.objective)
+        return replace(state, covers=covers, chosen=active, reached=view.objective)
 
     def _split(self, f: Any, state: Search, excess: list[Array], room: int) -> list[Cover]:
         """Return the covers with cells split whose bound is active, or soon will be."""
@@ -122,13 +122,13 @@ class Guaranteed(Cuts):
             covers.append(cover.refined(low, requirement.region, len(cover) + share))
         return covers
 
-    def _warn_of_cost(self, context: Context) -> None:
+    def _warn_of_cost(self, view: Solved) -> None:
         """Warn if the cells of this block raise the objective by more than NEAR."""
-        gap = context.state.gap(context.objective)
-        duals = np.abs(context.duals.get("corners", 0.0))
-        if gap > NEAR and np.any(duals > 1e-6 * abs(context.objective)):
+        gap = view.state.gap(view.objective)
+        duals = np.abs(view.duals.get("corners", 0.0))
+        if gap > NEAR and np.any(duals > 1e-6 * abs(view.objective)):
             warn(
-                f"block '{context.name}': with {context.state.n_cells} cells the guarantee raises the "
+                f"block '{view.name}': with {view.state.n_cells} cells the guarantee raises the "
                 f"objective {gap:.0%} above the lower bound of the cuts. The guarantee holds; a larger "
                 f"max_cells than {self.max_cells} may lower the objective.",
                 ConvergenceWarning,

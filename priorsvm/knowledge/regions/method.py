@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._utils.arrays import Array
 from ...sample import Sample
-from ..base import Context
+from ..views import Solved
 from .requirement import CUT, Requirement
 from .search import Search
 
@@ -59,11 +59,11 @@ class Method:
             return inside
         return region.points(4, sample.seed)[:16]
 
-    def refine(self, f: Any, context: Context) -> Search | None:
+    def refine(self, f: Any, view: Solved) -> Search | None:
         """Return the state of the next problem, or None if no constraint is missing."""
         return None
 
-    def settle(self, f: Any, context: Context) -> Search | None:
+    def settle(self, f: Any, view: Solved) -> Search | None:
         """Return the state of the next problem once no block has more constraints, or None."""
         return None
 

@@ -66,14 +66,14 @@ class Monotone(RegionKnowledge):
     """
 
     max_dimension: ClassVar[int] = 3
-    formulas: ClassVar[dict[str, str]] = {
+    templates: ClassVar[dict[str, str]] = {
         "mu": r"\sum_l \zeta_l",
         "slope": r"\sigma_l \rho_l w_l \ge 0<z>",
         "points": r"\sigma_l \rho_l\, \partial_l f(x_p) \ge 0<z>",
         "corners": r"\sigma_l \rho_l\, \partial_l f(v_p) - \eta_p \|g\|_H \ge 0<z>",
     }
-    letters: ClassVar[dict[str, str]] = {
-        **RegionKnowledge.letters,
+    letters_of_regions: ClassVar[dict[str, str]] = {
+        **RegionKnowledge.letters_of_regions,
         r"\sigma_l": r"+1 \text{ or } -1, \text{ whether } f \text{ rises or falls in column } l",
         r"\rho_l": r"\text{the range of column } l \text{ in the training rows}",
         r"\zeta_l": r"\text{the slack of column } l",

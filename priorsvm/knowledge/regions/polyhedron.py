@@ -10,7 +10,8 @@ import numpy as np
 from ..._utils.checks import check_nonnegative
 from ...errors import InvalidInput
 from ...sample import Sample
-from ..base import Context, Terms
+from ..base import Terms
+from ..views import Building
 from .base import RegionKnowledge
 from .exact import polyhedra
 from .kernelised import Kernelised, kernelised_constraints, warn_unsound
@@ -83,15 +84,15 @@ class Polyhedron(RegionKnowledge):
     """
 
     methods: ClassVar[Mapping[str, type[Method]]] = {**RegionKnowledge.methods, "kernelised": Kernelised}
-    formulas: ClassVar[dict[str, str]] = {
-        **RegionKnowledge.formulas,
+    templates: ClassVar[dict[str, str]] = {
+        **RegionKnowledge.templates,
         "mu_residual": r"\sum_l \mathbf{1}^\top z_l",
         "residual": r"-z_l \le B_l^\top u_l + s_l w \le z_l,\; u_l \ge 0",
         "kernel_dual": r"K(X, B_l)\, u_l + s_l (f(X) - b) = 0,\; u_l \ge 0",
         "kernel_residual": r"-z_l \le K(X, B_l)\, u_l + s_l (f(X) - b) \le z_l,\; u_l \ge 0",
     }
-    letters: ClassVar[dict[str, str]] = {
-        **RegionKnowledge.letters,
+    letters_of_regions: ClassVar[dict[str, str]] = {
+        **RegionKnowledge.letters_of_regions,
         "X": r"\text{the training rows, and } K(X, B_l) \text{ the kernel of } X \text{ and rows of } B_l",
     }
 
@@ -153,23 +154,23 @@ class Polyhedron(RegionKnowledge):
         signs = signs_of(self.label, len(regions), sample)
         return [Requirement(region, sign) for region, sign in zip(regions, signs, strict=True)]
 
-    def build(self, f: Any, context: Context) -> Terms:
+    def build(self, f: Any, view: Building) -> Terms:
         linear = f.linear
         if self.mu_residual is None and (linear or self.method != "kernelised"):
-            return super().build(f, context)
-        return self._by_duality(f, context, linear)
+            return super().build(f, view)
+        return self._by_duality(f, view, linear)
 
-    def _by_duality(self, f: Any, context: Context, linear: bool) -> Terms:
+    def _by_duality(self, f: Any, view: Building, linear: bool) -> Terms:
         """Return the terms with residuals (eq. 52), or of the kernel form (eqs. 50-52)."""
         import cvxpy as cp
 
-        requirements = context.state.requirements
+        requirements = view.state.requirements
         zeta: Any = (
             np.zeros(len(requirements))
             if self.hard
             else cp.Variable(len(requirements), nonneg=True, name="zeta")
         )
-        X = context.sample.X_train
+        X = view.sample.X_train
         signs = np.array([requirement.sign for requirement in requirements])
         penalties: dict[str, Any] = {} if self.hard else {"mu": cp.sum(zeta)}
         residual = None

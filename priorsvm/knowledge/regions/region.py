@@ -12,7 +12,8 @@ from ..._utils.arrays import Array
 from ..._utils.checks import is_number
 from ...errors import InvalidInput
 from ...sample import Sample
-from ..base import Context, Terms, Verdict
+from ..base import Formulas, Terms
+from ..views import Building, Solved, Verdict
 from .base import RegionKnowledge
 from .cuts import Cuts
 from .method import Method
@@ -109,7 +110,7 @@ class Region(RegionKnowledge):
         self.method = method
         self.within = within
 
-    letters: ClassVar[dict[str, str]] = {
+    letters_of_regions: ClassVar[dict[str, str]] = {
         "s": r"+1 \text{ or } -1, \text{ the class of the region}",
         "x_p": r"\text{a point}",
         "h(x_p)": r"\text{the required value}",
@@ -121,17 +122,19 @@ class Region(RegionKnowledge):
     }
 
     @property
-    def latex(self) -> dict[str, str]:  # type: ignore[override]
+    def formulas(self) -> Formulas:  # type: ignore[override]
         """Formulas of the method in use, by label."""
         if self._kind() is Points:
             slack = "" if self.hard else " + z_p"
             signs = r",\; v \ge 0" if self.hard else r",\; v, z_p \ge 0"
-            return {
+            latex = {
                 "mu": r"\sum_p z_p",
                 "points": rf"s f(x_p) - h(x_p) + v^\top g(x_p){slack} \ge 0{signs}",
             }
-        slack = "" if self.hard else r" + \zeta"
-        return {"mu": r"\zeta", "points": rf"s f(x_p) - h(x_p){slack} \ge \delta,\; \delta \ge 0"}
+        else:
+            slack = "" if self.hard else r" + \zeta"
+            latex = {"mu": r"\zeta", "points": rf"s f(x_p) - h(x_p){slack} \ge \delta,\; \delta \ge 0"}
+        return Formulas(latex, self.letters_of_regions)
 
     def _kind(self) -> type[Method]:
         given = not (self.points is None or isinstance(self.points, (int, str, np.integer)))
@@ -173,13 +176,13 @@ class Region(RegionKnowledge):
             )
         return points
 
-    def build(self, f: Any, context: Context) -> Terms:
+    def build(self, f: Any, view: Building) -> Terms:
         import cvxpy as cp
 
         if self._kind() is not Points:
-            return super().build(f, context)
-        [requirement] = context.state.requirements
-        [points] = context.state.points
+            return super().build(f, view)
+        [requirement] = view.state.requirements
+        [points] = view.state.points
         left = requirement.expression(f, points) - requirement.threshold(points)
         G = requirement.region.g(points)
         if not np.isfinite(G).all():
@@ -193,15 +196,15 @@ class Region(RegionKnowledge):
         z = cp.Variable(len(points), nonneg=True, name="z")
         return Terms({"mu": cp.sum(z)}, {"points": left + z >= 0})
 
-    def verify(self, f: Any, context: Context) -> Verdict:
-        [requirement] = context.state.requirements
-        [points] = context.state.points
-        inside = replace(context.state, points=[points[requirement.region.contains(points)]])
-        return super().verify(f, replace(context, state=inside))
+    def verify(self, f: Any, view: Solved) -> Verdict:
+        [requirement] = view.state.requirements
+        [points] = view.state.points
+        inside = replace(view.state, points=[points[requirement.region.contains(points)]])
+        return super().verify(f, replace(view, state=inside))
 
-    def findings(self, f: Any, context: Context) -> RowsInside | None:
+    def findings(self, f: Any, view: Solved) -> RowsInside | None:
         try:
-            return super().findings(f, context)
+            return super().findings(f, view)
         except (InvalidInput, ArithmeticError, LookupError):  # g need not be defined at every row
             return None
 

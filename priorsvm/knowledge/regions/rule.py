@@ -10,7 +10,7 @@ import numpy as np
 from ..._utils.arrays import Array
 from ...errors import BadRule, InvalidInput
 from ...sample import Sample
-from ..base import Context
+from ..views import Solved
 from .base import RegionKnowledge
 from .requirement import Requirement
 from .rule_text import parse_rule
@@ -147,9 +147,9 @@ class Rule(RegionKnowledge):
         one_box = isinstance(region, BoxSet) and len(parse_rule(self.text, self._columns(sample))) == 1
         return super().where(region, sample) if one_box else f"where {self.text}"
 
-    def _remarks(self, f: Any, worst: Requirement, context: Context) -> tuple[str, ...]:
-        requirements = context.state.requirements
-        remarks = super()._remarks(f, worst, context)
+    def _remarks(self, f: Any, worst: Requirement, view: Solved) -> tuple[str, ...]:
+        requirements = view.state.requirements
+        remarks = super()._remarks(f, worst, view)
         if len(requirements) == 1:
             return remarks
         which = next(k for k, requirement in enumerate(requirements, 1) if requirement is worst)

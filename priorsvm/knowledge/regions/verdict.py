@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._utils.arrays import Array
 from ..._utils.progress import progress
-from ..base import Context, Verdict
+from ..views import Solved, Verdict
 from .exact import least_value
 from .minimum import has_bound, proven_minimum
 from .requirement import CUT, STARTS, Requirement
@@ -25,7 +25,7 @@ def verdict_on(
     asked: str,
     tol: float,
     max_dimension: int,
-    context: Context,
+    view: Solved,
 ) -> Verdict:
     """Return the verdict on one requirement.
 
@@ -41,13 +41,13 @@ def verdict_on(
         Accepted violation on a kernel model.
     max_dimension : int
         Largest number of columns of a proof.
-    context : Context
+    view : Context
         Its ``tol`` is the accepted violation in closed form, its ``max_cells`` the limit of a proof.
     """
     if f.linear and requirement.exact_on_linear:
         least, where = least_value(f, requirement)
         excess = least - requirement.h
-        violated = bool(excess < -context.tol)
+        violated = bool(excess < -view.tol)
         return Verdict(not violated, excess, where, True, 1, asked, int(violated))
     if not requirement.region.bounded:
         return Verdict.at_points(requirement.excess(f, known), known, asked, tol, False)
@@ -56,8 +56,8 @@ def verdict_on(
     sampled = Verdict.at_points(requirement.excess(f, points), points, asked, tol, False)
     if not has_bound(requirement, f, max_dimension):
         return sampled
-    limit = context.max_cells
-    with progress(context.verbose, total=limit, desc=f"cells of '{context.name}'") as bar:
+    limit = view.max_cells
+    with progress(view.verbose, total=limit, desc=f"cells of '{view.name}'") as bar:
         found = proven_minimum(f, requirement, points, limit, bar.update)
     if found.low >= -tol:
         return Verdict(True, found.low, found.where, True, found.cells, asked)

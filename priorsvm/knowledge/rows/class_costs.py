@@ -10,7 +10,7 @@ from ..._utils.arrays import Array
 from ..._utils.checks import is_number
 from ...errors import InvalidInput
 from ...sample import Sample
-from ..base import Knowledge
+from ..base import Formulas, Knowledge
 
 
 class ClassCosts(Knowledge):
@@ -49,8 +49,12 @@ class ClassCosts(Knowledge):
     array(['ill'], dtype='<U4')
     """
 
-    latex: ClassVar[dict[str, str]] = {"sample": r"\sum_{i} (C_i - C)\, \xi_i<p>"}
-    letters: ClassVar[dict[str, str]] = {"C_i": r"C \text{ times the cost of row } i"}
+    accepts: ClassVar[frozenset[str]] = frozenset({"dense", "sparse", "sets"})
+    prepares: ClassVar[str | None] = "reweights"
+    formulas: ClassVar[Formulas] = Formulas(
+        latex={"sample": r"\sum_{i} (C_i - C)\, \xi_i<p>"},
+        letters={"C_i": r"C \text{ times the cost of row } i"},
+    )
 
     def __init__(self, costs: Any, scale: float = 0.1):
         self.costs = costs
@@ -64,14 +68,6 @@ class ClassCosts(Knowledge):
     def __setstate__(self, state: dict[str, Any]) -> None:
         costs = state["costs"]
         super().__setstate__({**state, "costs": dict(costs) if isinstance(costs, list) else costs})
-
-    @property
-    def takes_sparse(self) -> bool:
-        return True
-
-    @property
-    def takes_sets(self) -> bool:
-        return True
 
     def validate(self, sample: Sample) -> None:
         self._factors(sample)

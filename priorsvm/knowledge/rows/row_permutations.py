@@ -13,7 +13,9 @@ from ..._utils.arrays import Array
 from ..._utils.checks import check_nonnegative
 from ...errors import InvalidInput, MissingCapability
 from ...sample import Sample
-from ..base import Context, Knowledge
+from ..base import Formulas, Knowledge
+from ..traits import Iterative, Scores
+from ..views import Solved, Step
 
 # A smaller relative gain counts as a tie, and the order stays.
 TIE = 1e-9
@@ -45,7 +47,7 @@ class Arrangement:
         return f"{rearranged} of {len(self.order)} matrices rearranged{ball}"
 
 
-class RowPermutations(Knowledge):
+class RowPermutations(Iterative, Scores, Knowledge):
     r"""Best order of the rows of each input matrix (:math:`\pi`-SVM).
 
     .. math:: \min_{W, b}\; \tfrac12 \|W\|^2 + C \sum_i \min_{P_i} \bigl[1 - y_i f(P_i Z_i)\bigr]_+ .
@@ -103,12 +105,14 @@ class RowPermutations(Knowledge):
     """
 
     exact: ClassVar[bool] = False
-    moves_rows: ClassVar[bool] = True
-    latex: ClassVar[dict[str, str]] = {"sample": r"0,\; \text{each } x_i \text{ rearranged as } P_i Z_i"}
-    letters: ClassVar[dict[str, str]] = {
-        "Z_i": r"\text{row } i \text{ as a matrix, in the given order}",
-        "P_i": r"\text{the permutation of its rows found by the fit}",
-    }
+    prepares: ClassVar[str | None] = "moves"
+    formulas: ClassVar[Formulas] = Formulas(
+        latex={"sample": r"0,\; \text{each } x_i \text{ rearranged as } P_i Z_i"},
+        letters={
+            "Z_i": r"\text{row } i \text{ as a matrix, in the given order}",
+            "P_i": r"\text{the permutation of its rows found by the fit}",
+        },
+    )
 
     def __init__(self, shape: tuple[int, int], rho: float = 0.0, initial: str = "given"):
         self.shape = shape
@@ -153,15 +157,16 @@ class RowPermutations(Knowledge):
         Z = sample.X_train.reshape(-1, *self.shape)
         return sample.with_training(permuted(Z, state.order).reshape(len(Z), -1))
 
-    def refine(self, f: Any, context: Context) -> Arrangement | None:
-        Z = context.sample.X_train.reshape(-1, *self.shape)
-        orders = self._best_orders(f, Z, context.sample.y_train, context.state)
+    def refine(self, f: Any, view: Solved) -> Step | None:
+        Z = view.sample.X_train.reshape(-1, *self.shape)
+        orders = self._best_orders(f, Z, view.sample.y_train, view.state)
         rearranged = int((orders != np.arange(self.shape[0])).any(axis=1).sum())
-        context.notes["rearranged"] = rearranged
+        notes = {"rearranged": rearranged}
         if rearranged == 0:
-            return None
+            return Step(notes=notes)
         arranged = self._arranged(permuted(Z, orders), np.tile(np.arange(self.shape[0]), (len(Z), 1)))
-        return replace(arranged, order=np.take_along_axis(context.state.order, orders, axis=1))
+        order = np.take_along_axis(view.state.order, orders, axis=1)
+        return Step(replace(arranged, order=order), notes=notes)
 
     def _best_orders(self, f: Any, Z: Array, y: Array, state: Arrangement) -> Array:
         """Return the order of each matrix with the highest score for its class and the ball."""
@@ -169,8 +174,8 @@ class RowPermutations(Knowledge):
         pull = 2 * self.rho * state.centre
         return np.array([best_order((sign * W + pull) @ z.T) for z, sign in zip(Z, y, strict=True)])
 
-    def findings(self, f: Any, context: Context) -> Arrangement:
-        return context.state
+    def findings(self, f: Any, view: Solved) -> Arrangement:
+        return view.state
 
     def predict(self, f: Any, X: Array, state: Any = None) -> Array:
         Z = np.asarray(X, float).reshape(-1, *self.shape)

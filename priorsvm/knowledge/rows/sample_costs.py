@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import InvalidInput
 from ...sample import Sample
-from ..base import Knowledge
+from ..base import Formulas, Knowledge
 
 
 class SampleCosts(Knowledge):
@@ -48,20 +48,16 @@ class SampleCosts(Knowledge):
     """
 
     row_params: ClassVar[tuple[str, ...]] = ("costs", "margins")
-    latex: ClassVar[dict[str, str]] = {"sample": r"\sum_{i} (C_i - C)\, \xi_i<p>"}
-    letters: ClassVar[dict[str, str]] = {"C_i": r"C \text{ times the cost of row } i"}
+    accepts: ClassVar[frozenset[str]] = frozenset({"dense", "sparse", "sets"})
+    prepares: ClassVar[str | None] = "reweights"
+    formulas: ClassVar[Formulas] = Formulas(
+        latex={"sample": r"\sum_{i} (C_i - C)\, \xi_i<p>"},
+        letters={"C_i": r"C \text{ times the cost of row } i"},
+    )
 
     def __init__(self, costs: Any = None, margins: Any = None):
         self.costs = costs
         self.margins = margins
-
-    @property
-    def takes_sparse(self) -> bool:
-        return True
-
-    @property
-    def takes_sets(self) -> bool:
-        return True
 
     def validate(self, sample: Sample) -> None:
         if self.costs is None and self.margins is None:

@@ -11,7 +11,9 @@ from ..._utils.arrays import Array
 from ..._utils.checks import check_nonnegative
 from ...errors import InvalidInput
 from ...sample import Sample
-from ..base import Context, Knowledge, check_points
+from ..base import Formulas, Knowledge, check_points
+from ..traits import Iterative
+from ..views import Solved, Step
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +55,7 @@ class Labelling:
         return replace(self, y=y)
 
 
-class Transductive(Knowledge):
+class Transductive(Iterative, Knowledge):
     r"""Unlabelled rows with labels :math:`y^*` that minimise the objective.
 
     .. math:: J_{PK} = \min_{y^* \in \{-1,1\}^m} C\,\mathrm{cost} \sum_j \xi^*_j, \qquad
@@ -96,21 +98,20 @@ class Transductive(Knowledge):
     """
 
     exact: ClassVar[bool] = False
-    adds_rows: ClassVar[bool] = True
-    latex: ClassVar[dict[str, str]] = {"sample": r"\sum_{j} C^*_j\, (\xi^*_j)<p>"}
-    letters: ClassVar[dict[str, str]] = {
-        "C^*_j": r"C \text{ times the cost of unlabelled row } j",
-        r"\xi^*_j": r"\text{its slack, with the label found}",
-    }
+    accepts: ClassVar[frozenset[str]] = frozenset({"dense", "sets"})
+    prepares: ClassVar[str | None] = "adds"
+    formulas: ClassVar[Formulas] = Formulas(
+        latex={"sample": r"\sum_{j} C^*_j\, (\xi^*_j)<p>"},
+        letters={
+            "C^*_j": r"C \text{ times the cost of unlabelled row } j",
+            r"\xi^*_j": r"\text{its slack, with the label found}",
+        },
+    )
 
     def __init__(self, X: Any, n_positive: Any = None, cost: float = 1.0):
         self.X = X
         self.n_positive = n_positive
         self.cost = cost
-
-    @property
-    def takes_sets(self) -> bool:
-        return True
 
     def validate(self, sample: Sample) -> None:
         check_points("X", self.X, sample)
@@ -124,29 +125,31 @@ class Transductive(Knowledge):
         cost = self.cost * np.where(state.y > 0, state.positive, state.negative)
         return sample.with_rows(X, state.y, cost, np.ones(len(X)))
 
-    def refine(self, f: Any, context: Context) -> Labelling | None:
-        X = check_points("X", self.X, context.sample)
+    def refine(self, f: Any, view: Solved) -> Step | None:
+        X = check_points("X", self.X, view.sample)
         if len(X) == 0 or self.cost == 0:
             return None
         scores = f.value(X)
-        state = context.state
+        state = view.state
         if state is None:
-            return self._first(scores, self._n_positive(context.sample))
+            return Step(self._first(scores, self._n_positive(view.sample)))
         swapped = state.swapped(np.maximum(1 - state.y * scores, 0.0))
         if swapped is not None:
-            return swapped
+            return Step(swapped)
         if min(state.positive, state.negative) >= 1.0:
             return None
-        return replace(state, positive=min(2 * state.positive, 1.0), negative=min(2 * state.negative, 1.0))
+        positive = min(2 * state.positive, 1.0)
+        negative = min(2 * state.negative, 1.0)
+        return Step(replace(state, positive=positive, negative=negative))
 
-    def findings(self, f: Any, context: Context) -> str | None:
+    def findings(self, f: Any, view: Solved) -> str | None:
         """Return the number of unlabelled rows per class, as text."""
-        if context.state is None:
+        if view.state is None:
             return None
-        sample = context.sample
-        m = len(context.state.y)
+        sample = view.sample
+        m = len(view.state.y)
         classes = sample.classes.tolist()
-        number = int(np.sum(context.state.y > 0))
+        number = int(np.sum(view.state.y > 0))
         positive = np.asarray(sample.positive).item()  # 1 reads better than np.int64(1)
         rest = "otherwise" if len(classes) > 2 else repr(next(c for c in classes if c != positive))
         return f"{number} of {m} rows labelled {positive!r}, {m - number} labelled {rest}"

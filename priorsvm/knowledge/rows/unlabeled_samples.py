@@ -9,7 +9,8 @@ import numpy as np
 from ..._utils.arrays import Array
 from ...errors import InvalidInput
 from ...sample import Sample
-from ..base import Context, Knowledge, Verdict, check_points
+from ..base import Formulas, Knowledge, check_points
+from ..views import Solved, Verdict
 
 
 class UnlabeledSamples(Knowledge):
@@ -49,12 +50,15 @@ class UnlabeledSamples(Knowledge):
     array([1])
     """
 
-    adds_rows: ClassVar[bool] = True
-    latex: ClassVar[dict[str, str]] = {"sample": r"\sum_{j} C_j\, \tilde\xi_j<p>"}
-    letters: ClassVar[dict[str, str]] = {
-        "C_j": r"C \text{ times the cost of extra row } j",
-        r"\tilde\xi_j": r"\text{its slack}",
-    }
+    accepts: ClassVar[frozenset[str]] = frozenset({"dense", "sets"})
+    prepares: ClassVar[str | None] = "adds"
+    formulas: ClassVar[Formulas] = Formulas(
+        latex={"sample": r"\sum_{j} C_j\, \tilde\xi_j<p>"},
+        letters={
+            "C_j": r"C \text{ times the cost of extra row } j",
+            r"\tilde\xi_j": r"\text{its slack}",
+        },
+    )
 
     def __init__(self, X: Any, y: Any, costs: Any = 1.0, margins: Any = 1.0):
         self.X = X
@@ -62,19 +66,15 @@ class UnlabeledSamples(Knowledge):
         self.costs = costs
         self.margins = margins
 
-    @property
-    def takes_sets(self) -> bool:
-        return True
-
     def validate(self, sample: Sample) -> None:
         self._rows(sample)
 
     def prepare(self, sample: Sample, state: Any) -> Sample:
         return sample.with_rows(*self._rows(sample))
 
-    def verify(self, f: Any, context: Context) -> Verdict:
-        X, y, _, margins = self._rows(context.sample)
-        return Verdict.at_points(y * f.value(X) - margins, X, "the margin at the extra rows", context.tol)
+    def verify(self, f: Any, view: Solved) -> Verdict:
+        X, y, _, margins = self._rows(view.sample)
+        return Verdict.at_points(y * f.value(X) - margins, X, "the margin at the extra rows", view.tol)
 
     def _rows(self, sample: Sample) -> tuple[Array, Array, Array, Array]:
         X = check_points("X", self.X, sample)

@@ -10,8 +10,9 @@ from ..._utils.arrays import Array
 from ..._utils.checks import check_nonnegative
 from ...sample import Sample
 from ...transforms.base import Transform
-from ..base import Context, Knowledge, Verdict
+from ..base import Formulas, Knowledge
 from ..checks import check_orbit
+from ..views import Solved, Verdict
 
 
 class VirtualSamples(Knowledge):
@@ -48,12 +49,14 @@ class VirtualSamples(Knowledge):
     ['svm', 'svm', 'virtual_samples']
     """
 
-    adds_rows: ClassVar[bool] = True
-    latex: ClassVar[dict[str, str]] = {"sample": r"\sum_{v} C_v\, \tilde\xi_v<p>"}
-    letters: ClassVar[dict[str, str]] = {
-        "C_v": r"C \text{ times the cost of virtual row } v",
-        r"\tilde\xi_v": r"\text{its slack}",
-    }
+    prepares: ClassVar[str | None] = "adds"
+    formulas: ClassVar[Formulas] = Formulas(
+        latex={"sample": r"\sum_{v} C_v\, \tilde\xi_v<p>"},
+        letters={
+            "C_v": r"C \text{ times the cost of virtual row } v",
+            r"\tilde\xi_v": r"\text{its slack}",
+        },
+    )
 
     def __init__(self, transform: Any, cost: float = 1.0):
         self.transform = transform
@@ -66,10 +69,10 @@ class VirtualSamples(Knowledge):
     def prepare(self, sample: Sample, state: Any) -> Sample:
         return with_virtual_rows(sample, self.transform, self.cost, np.arange(sample.n_train))
 
-    def verify(self, f: Any, context: Context) -> Verdict:
-        rows = np.arange(context.sample.n_train)
-        orbit = self.transform.orbit(context.sample.X_train)[:, 1:]
-        return margins_on_orbit(f, context, rows, orbit)
+    def verify(self, f: Any, view: Solved) -> Verdict:
+        rows = np.arange(view.sample.n_train)
+        orbit = self.transform.orbit(view.sample.X_train)[:, 1:]
+        return margins_on_orbit(f, view, rows, orbit)
 
 
 def with_virtual_rows(sample: Sample, transform: Transform, cost: float, rows: Array) -> Sample:
@@ -85,10 +88,10 @@ def with_virtual_rows(sample: Sample, transform: Transform, cost: float, rows: A
     )
 
 
-def margins_on_orbit(f: Any, context: Context, rows: Array, orbit: Array) -> Verdict:
+def margins_on_orbit(f: Any, view: Solved, rows: Array, orbit: Array) -> Verdict:
     """Return the verdict on the margins of all transformed copies."""
-    sample = context.sample
+    sample = view.sample
     source = np.repeat(rows, orbit.shape[1])
     points = orbit.reshape(-1, sample.X.shape[1])
     excess = sample.y[source] * f.value(points) - sample.margin[source]
-    return Verdict.at_points(excess, points, "the margin at the transformed rows", context.tol)
+    return Verdict.at_points(excess, points, "the margin at the transformed rows", view.tol)

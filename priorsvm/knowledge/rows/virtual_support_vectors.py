@@ -10,12 +10,14 @@ import numpy as np
 from ..._utils.arrays import Array
 from ..._utils.checks import check_nonnegative
 from ...sample import Sample
-from ..base import Context, Knowledge, Verdict
+from ..base import Formulas, Knowledge
 from ..checks import check_orbit
+from ..traits import Iterative
+from ..views import Solved, Step, Verdict
 from .virtual_samples import margins_on_orbit, with_virtual_rows
 
 
-class VirtualSupportVectors(Knowledge):
+class VirtualSupportVectors(Iterative, Knowledge):
     r"""Transformed copies of the support vectors, in a second round of training.
 
     .. math:: J_{PK} = C\,\mathrm{cost} \sum_{i \in SV} \mathrm{cost}_i
@@ -51,16 +53,16 @@ class VirtualSupportVectors(Knowledge):
     """
 
     exact: ClassVar[bool] = False
-    adds_rows: ClassVar[bool] = True
-    latex: ClassVar[dict[str, str]] = {
-        "sample": r"\sum_{v \in T(SV)} C_v\, \tilde\xi_v<p> - \sum_{i \notin SV} C_i\, \xi_i<p>"
-    }
-    letters: ClassVar[dict[str, str]] = {
-        "SV": r"\text{the support vectors of the first round, } T(SV) \text{ their transformed copies}",
-        "C_v": r"C \text{ times the cost of virtual row } v",
-        r"\tilde\xi_v": r"\text{its slack}",
-        "C_i": r"C \text{ times the cost of row } i",
-    }
+    prepares: ClassVar[str | None] = "adds"
+    formulas: ClassVar[Formulas] = Formulas(
+        latex={"sample": r"\sum_{v \in T(SV)} C_v\, \tilde\xi_v<p> - \sum_{i \notin SV} C_i\, \xi_i<p>"},
+        letters={
+            "SV": r"\text{the support vectors of the first round, } T(SV) \text{ their transformed copies}",
+            "C_v": r"C \text{ times the cost of virtual row } v",
+            r"\tilde\xi_v": r"\text{its slack}",
+            "C_i": r"C \text{ times the cost of row } i",
+        },
+    )
 
     def __init__(self, transform: Any, cost: float = 1.0):
         self.transform = transform
@@ -78,15 +80,14 @@ class VirtualSupportVectors(Knowledge):
         kept = replace(sample, cost=np.where(left_out, 0.0, sample.cost))
         return with_virtual_rows(kept, self.transform, self.cost, state)
 
-    def refine(self, f: Any, context: Context) -> Array | None:
-        if context.state is not None:
+    def refine(self, f: Any, view: Solved) -> Step | None:
+        if view.state is not None:
             return None
-        assert context.support is not None
-        source = context.sample.source[context.support]
-        return np.unique(source[source >= 0])  # a copy counts as its original
+        source = view.sample.source[view.support]
+        return Step(np.unique(source[source >= 0]))  # a copy counts as its original
 
-    def verify(self, f: Any, context: Context) -> Verdict:
-        if context.state is None:  # max_rounds=1: there was no second round
+    def verify(self, f: Any, view: Solved) -> Verdict:
+        if view.state is None:  # max_rounds=1: there was no second round
             return Verdict(None, asked="the margin at the transformed rows")
-        orbit = self.transform.orbit(context.sample.X[context.state])[:, 1:]
-        return margins_on_orbit(f, context, context.state, orbit)
+        orbit = self.transform.orbit(view.sample.X[view.state])[:, 1:]
+        return margins_on_orbit(f, view, view.state, orbit)

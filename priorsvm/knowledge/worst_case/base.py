@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..._utils.arrays import Array
-from ..base import Context
+from ..views import Building, Solved
 
 # Shares of the largest dual variable: below the first is rounding, above the second is an active point.
 ROUNDING = 1e-9
@@ -74,7 +74,7 @@ class WorstCase:
     @classmethod
     def of(
         cls,
-        context: Context,
+        view: Solved,
         rows: Array,
         points: Any,
         weights: Array,
@@ -86,7 +86,7 @@ class WorstCase:
 
         Parameters
         ----------
-        context : Context
+        view : Context
             The solution, with the largest dual variable of the problem.
         rows, points, weights, thetas, errors
             As the attributes.
@@ -98,7 +98,7 @@ class WorstCase:
         WorstCase
         """
         push = weights if push is None else push
-        kept = np.flatnonzero((push > ROUNDING * context.largest) & (weights != 0))
+        kept = np.flatnonzero((push > ROUNDING * view.largest) & (weights != 0))
         kept = kept[np.argsort(rows[kept], kind="stable")]
         rows = rows[kept]
         points = points[kept]
@@ -106,7 +106,7 @@ class WorstCase:
         push = push[kept]
         thetas = None if thetas is None else thetas[kept]
         if issparse(points):  # corners, and no two corners of a row are equal
-            return cls(rows, points, weights, push > SUPPORT * context.largest)
+            return cls(rows, points, weights, push > SUPPORT * view.largest)
         first, group = np.unique(_groups(rows, points, thetas), return_inverse=True)
         total = np.bincount(group, weights)
 
@@ -117,7 +117,7 @@ class WorstCase:
                 np.add.at(summed, group, values * weights.reshape(column))
                 return summed / total.reshape(column)
 
-        support = np.bincount(group, push) > SUPPORT * context.largest
+        support = np.bincount(group, push) > SUPPORT * view.largest
         means = None if thetas is None else mean(thetas)
         return cls(rows[first], mean(points), total, support, means, errors)
 
@@ -152,8 +152,7 @@ def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def rows_and_slack(context: Context, chosen: Array) -> tuple[Array, Array]:
+def rows_and_slack(view: Building, chosen: Array) -> tuple[Array, Array]:
     """Return the chosen rows that have a cost, and their positions in the slack."""
-    assert context.rows is not None
-    places = np.flatnonzero(chosen[context.rows])
-    return context.rows[places], places
+    places = np.flatnonzero(chosen[view.rows])
+    return view.rows[places], places

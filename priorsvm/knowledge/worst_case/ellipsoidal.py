@@ -12,7 +12,9 @@ from ..._utils.arrays import Array
 from ..._utils.checks import check_flag, is_number
 from ...errors import InvalidInput, MissingCapability
 from ...sample import Sample
-from ..base import Context, Knowledge, Terms, Verdict
+from ..base import Formulas, Knowledge, Terms
+from ..traits import OnRowSlack
+from ..views import Building, Solved, Verdict
 from .base import WorstCase, rows_and_slack
 from .spread import Spread
 
@@ -20,36 +22,35 @@ from .spread import Spread
 _SAMPLED = 64
 
 
-class EllipsoidalKnowledge(Knowledge):
+class EllipsoidalKnowledge(OnRowSlack, Knowledge):
     r"""Margin on an ellipsoid around each row; a subclass defines the ellipsoids by :meth:`spread`.
 
     .. math:: y_i f(x) \ge \rho_i - \xi_i \quad\text{for all } x = x_i + A_i z,\; \|z\| \le \gamma .
     """
 
-    shares_slack: ClassVar[bool] = True
-    way_out_of_collapse: ClassVar[str] = (
+    way_out_of_collapse: ClassVar[str | None] = (
         "The ellipsoids of both classes overlap too much: check that errors are in the units of X, or lower "
         "the confidence."
     )
-    latex: ClassVar[dict[str, str]] = {
-        "margin": r"y_i f(x_i) - \gamma\, t_i \ge \rho_i - \xi_i",
-        "cone": r"\|A_i^\top \nabla f(x_i)\| \le t_i",
-        "ball": r"y_i f(x_i) - d_i \|g\| \ge \rho_i - \xi_i,\; d_i = \max_x \|k_x - k_{x_i}\|",
-    }
-    letters: ClassVar[dict[str, str]] = {
-        r"\gamma": r"\text{the radius for the given confidence}",
-        "t_i": r"\text{a variable, the decrease of } f \text{ per radius}",
-        "A_i": r"\text{a factor of the covariance of row } i,\; A_i A_i^\top = \Sigma_i",
-        "d_i": r"\text{the maximum over the ellipsoid of row } i, \text{ with } k_x = k(x, \cdot)",
-        r"\|g\|": r"\text{the norm of } g = f - b",
-    }
+    formulas: ClassVar[Formulas] = Formulas(
+        latex={
+            "margin": r"y_i f(x_i) - \gamma\, t_i \ge \rho_i - \xi_i",
+            "cone": r"\|A_i^\top \nabla f(x_i)\| \le t_i",
+            "ball": r"y_i f(x_i) - d_i \|g\| \ge \rho_i - \xi_i,\; d_i = \max_x \|k_x - k_{x_i}\|",
+        },
+        letters={
+            r"\gamma": r"\text{the radius for the given confidence}",
+            "t_i": r"\text{a variable, the decrease of } f \text{ per radius}",
+            "A_i": r"\text{a factor of the covariance of row } i,\; A_i A_i^\top = \Sigma_i",
+            "d_i": r"\text{the maximum over the ellipsoid of row } i, \text{ with } k_x = k(x, \cdot)",
+            r"\|g\|": r"\text{the norm of } g = f - b",
+        },
+        numbers={r"\gamma": "radius"},
+    )
 
     confidence: float
     distribution: str
     guarantee: bool
-
-    def symbols(self) -> dict[str, float]:
-        return {r"\gamma": self.radius}
 
     def spread(self, state: Any) -> Spread:
         """Return the factors of the covariances."""
@@ -88,14 +89,14 @@ class EllipsoidalKnowledge(Knowledge):
                 "Polynomial, or a linear model."
             )
 
-    def build(self, f: Any, context: Context) -> Terms:
+    def build(self, f: Any, view: Building) -> Terms:
         import cvxpy as cp
 
-        sample = context.sample
-        spread = self.spread(context.state)
-        if context.rows is None or self.radius == 0:
+        sample = view.sample
+        spread = self.spread(view.state)
+        if len(view.rows) == 0 or self.radius == 0:
             return Terms()
-        rows, places = rows_and_slack(context, spread.uncertain)
+        rows, places = rows_and_slack(view, spread.uncertain)
         if len(rows) == 0:
             return Terms()
         X = sample.X[rows]
@@ -110,7 +111,7 @@ class EllipsoidalKnowledge(Knowledge):
         else:
             t, cones = _lengths(spread, factors, f, X)
             worst = self.radius * t
-        margin = cp.multiply(sample.y[rows], f(X)) - worst >= sample.margin[rows] - context.slack[places]
+        margin = cp.multiply(sample.y[rows], f(X)) - worst >= sample.margin[rows] - view.slack[places]
         return Terms(constraints={"margin" if cones else "ball": margin, **cones})
 
     def _displacement(self, f: Any, X: Array, spread: Spread, factors: Array) -> Array:
@@ -139,22 +140,22 @@ class EllipsoidalKnowledge(Knowledge):
             points[which] -= (y[which] * self.radius)[:, None] * np.einsum("nk,nkd->nd", unit, directions)
         return y * f.value(X) - decrease, points
 
-    def verify(self, f: Any, context: Context) -> Verdict:
-        sample = context.sample
-        spread = self.spread(context.state)
-        rows, places = rows_and_slack(context, spread.uncertain)
+    def verify(self, f: Any, view: Solved) -> Verdict:
+        sample = view.sample
+        spread = self.spread(view.state)
+        rows, places = rows_and_slack(view, spread.uncertain)
         asked = f"y f(x) >= rho - xi on {len(rows)} ellipsoids"
         X = sample.X[rows]
         y = sample.y[rows]
         factors = spread.owner[rows]
-        least = sample.margin[rows] - context.slack[places]
+        least = sample.margin[rows] - view.slack[places]
         kernel = getattr(f, "kernel", None)
         if len(rows) == 0 or kernel is None:
             lowest, points = self._steepest(f, X, spread, factors, y)
-            return Verdict.at_points(lowest - least, points, asked, context.tol)
+            return Verdict.at_points(lowest - least, points, asked, view.tol)
         if self.guarantee:
             lowest = y * f.value(X) - f.length * self._displacement(f, X, spread, factors)
-            return Verdict.at_points(lowest - least, X, asked, context.tol)
+            return Verdict.at_points(lowest - least, X, asked, view.tol)
         steepest = self._steepest(f, X, spread, factors, y)[1][:, None]
         rng = np.random.default_rng(sample.seed)
         sampled = np.empty((len(rows), _SAMPLED, X.shape[1]))
@@ -167,42 +168,39 @@ class EllipsoidalKnowledge(Knowledge):
         Z = np.concatenate([steepest, sampled], axis=1)
         values = y[:, None] * f.value(Z.reshape(-1, X.shape[1])).reshape(Z.shape[:2]) - least[:, None]
         flat = Z.reshape(-1, X.shape[1])
-        return Verdict.at_points(values.ravel(), flat, f"{asked} (first order)", context.tol, False)
+        return Verdict.at_points(values.ravel(), flat, f"{asked} (first order)", view.tol, False)
 
-    def multipliers(self, context: Context) -> Array:
-        assert context.rows is not None
-        found = np.zeros(len(context.rows))
-        for label in {"margin", "ball"} & context.duals.keys():
-            found[rows_and_slack(context, self.spread(context.state).uncertain)[1]] = context.duals[label]
+    def row_duals(self, view: Solved) -> Array:
+        found = np.zeros(len(view.rows))
+        for label in {"margin", "ball"} & view.duals.keys():
+            found[rows_and_slack(view, self.spread(view.state).uncertain)[1]] = view.duals[label]
         return np.abs(found)
 
-    def findings(self, f: Any, context: Context) -> WorstCase | None:
-        sample = context.sample
-        spread = self.spread(context.state)
-        assert context.rows is not None
-        assert context.alpha is not None
-        rows, _ = rows_and_slack(context, spread.uncertain)
-        points = sample.X[context.rows]
-        weights = context.alpha
-        if not context.duals:
+    def findings(self, f: Any, view: Solved) -> WorstCase | None:
+        sample = view.sample
+        spread = self.spread(view.state)
+        rows, _ = rows_and_slack(view, spread.uncertain)
+        points = sample.X[view.rows]
+        weights = view.alpha
+        if not view.duals:
             return None
         X = sample.X[rows]
         y = sample.y[rows]
         factors = spread.owner[rows]
-        if "ball" in context.duals:
+        if "ball" in view.duals:
             worst = self._steepest(f, X, spread, factors, y)[1]
-            duals = context.duals["ball"]
+            duals = view.duals["ball"]
         else:
-            worst = X + y[:, None] * self._displaced(context, spread, factors, hasattr(f, "coef"))
-            duals = context.duals["margin"]
+            worst = X + y[:, None] * self._displaced(view, spread, factors, hasattr(f, "coef"))
+            duals = view.duals["margin"]
         return WorstCase.of(
-            context,
-            np.concatenate([context.rows, rows]),
+            view,
+            np.concatenate([view.rows, rows]),
             np.vstack([points, worst]),
             np.concatenate([weights, np.abs(duals)]),
         )
 
-    def _displaced(self, context: Context, spread: Spread, factors: Array, linear: bool) -> Array:
+    def _displaced(self, view: Solved, spread: Spread, factors: Array, linear: bool) -> Array:
         r"""Return the displacements :math:`A v / a` of the active points, with dual variables v of the cones.
 
         They minimise y f on the ellipsoid. If f is constant there, the dual variables select the points.
@@ -214,9 +212,9 @@ class EllipsoidalKnowledge(Knowledge):
             of = np.arange(len(factors))
         found = spread.by_rank(distinct)
         displaced = np.zeros((len(distinct), spread.directions.shape[1]))
-        total = np.bincount(of, np.abs(context.duals["margin"]))
+        total = np.bincount(of, np.abs(view.duals["margin"]))
         for k, (which, directions) in found.items():
-            dual = context.duals["cone" if len(found) == 1 else f"cone_{k}"]
+            dual = view.duals["cone" if len(found) == 1 else f"cone_{k}"]
             n = len(which)
             v = np.diff(dual.reshape(2, n), axis=0) if k == 1 else dual[n:].reshape(k, n)
             a = np.where(total[which] > 0, total[which], 1.0)

@@ -13,7 +13,9 @@ from ...errors import InvalidInput, InvalidType, MissingCapability
 from ...sample import Sample
 from ...transforms.base import Transform
 from ...transforms.features import FeatureScaling
-from ..base import Context, Knowledge, Terms, Verdict
+from ..base import Formulas, Knowledge, Terms
+from ..traits import Iterative, OnRowSlack
+from ..views import Building, Solved, Step, Verdict
 from .base import WorstCase
 from .orbit_between import check_between, finest_grid, next_between, verify_between
 from .orbit_columns import OrbitColumns
@@ -30,7 +32,7 @@ CHOICES = {
 }
 
 
-class InvariantLoss(OrbitLoss, Knowledge):
+class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
     r"""Worst-case hinge loss over all transformed copies of each training row.
 
     .. math:: \xi_i = \sup_\theta \left[\Delta(\theta)\,\rho_i - y_i f(T_\theta x_i)\right]_+
@@ -89,30 +91,31 @@ class InvariantLoss(OrbitLoss, Knowledge):
     [[1.0, -0.5]]
     """
 
-    shares_slack: ClassVar[bool] = True
-    way_out_of_collapse: ClassVar[str] = (
+    way_out_of_collapse: ClassVar[str | None] = (
         "Transformed rows of both classes overlap too much: allow fewer or smaller transformations."
     )
-    latex: ClassVar[dict[str, str]] = {
-        "columns": r"y_i f(T_\theta x_i) \ge \Delta(\theta)\,\rho_i - \xi_i"
-        r" \text{ for the transformations found}",
-        "scaled": r"\Delta(\theta) (\rho_i - y_i f(T_\theta x_i)) \le \xi_i"
-        r" \text{ for the transformations found}",
-        "joint": r"f_{y_i}(T_\theta x_i) - f_k(T_\theta x_i) \ge \Delta(y_i, k, \theta)\,\rho_i - \xi_i"
-        r" \text{ for the transformations and classes found}",
-        "joint_slack": r"\Delta(y_i, k, \theta) (\rho_i - f_{y_i}(T_\theta x_i) + f_k(T_\theta x_i))"
-        r" \le \xi_i \text{ for the transformations and classes found}",
-        "closed": r"y_i f(x_i) - k z_i - \textstyle\sum_j v_{ij} \ge \rho_i - \xi_i",
-        "gains": r"z_i + v_{ij} \ge \max((1 - l)\, y_i x_{ij} w_j,\; (1 - u)\, y_i x_{ij} w_j)",
-    }
-    letters: ClassVar[dict[str, str]] = {
-        r"T_\theta": r"\text{the transformation with parameters } \theta",
-        r"\Delta(\theta)": r"\text{the share of the margin required after this transformation}",
-        r"\Delta(y_i, k, \theta)": r"\text{this share, times the cost of predicting } k \text{ for } y_i",
-        "k": r"\text{the number of entries that may change at once}",
-        "z_i": r"\text{with } v_{ij} \text{ the dual variables of the choice of entries}",
-        "l": r"\text{with } u \text{ the range of the factors on an entry}",
-    }
+    formulas: ClassVar[Formulas] = Formulas(
+        latex={
+            "columns": r"y_i f(T_\theta x_i) \ge \Delta(\theta)\,\rho_i - \xi_i"
+            r" \text{ for the transformations found}",
+            "scaled": r"\Delta(\theta) (\rho_i - y_i f(T_\theta x_i)) \le \xi_i"
+            r" \text{ for the transformations found}",
+            "joint": r"f_{y_i}(T_\theta x_i) - f_k(T_\theta x_i) \ge \Delta(y_i, k, \theta)\,\rho_i - \xi_i"
+            r" \text{ for the transformations and classes found}",
+            "joint_slack": r"\Delta(y_i, k, \theta) (\rho_i - f_{y_i}(T_\theta x_i) + f_k(T_\theta x_i))"
+            r" \le \xi_i \text{ for the transformations and classes found}",
+            "closed": r"y_i f(x_i) - k z_i - \textstyle\sum_j v_{ij} \ge \rho_i - \xi_i",
+            "gains": r"z_i + v_{ij} \ge \max((1 - l)\, y_i x_{ij} w_j,\; (1 - u)\, y_i x_{ij} w_j)",
+        },
+        letters={
+            r"T_\theta": r"\text{the transformation with parameters } \theta",
+            r"\Delta(\theta)": r"\text{the share of the margin required after this transformation}",
+            r"\Delta(y_i, k, \theta)": r"\text{this share, times the cost of predicting } k \text{ for } y_i",
+            "k": r"\text{the number of entries that may change at once}",
+            "z_i": r"\text{with } v_{ij} \text{ the dual variables of the choice of entries}",
+            "l": r"\text{with } u \text{ the range of the factors on an entry}",
+        },
+    )
 
     def __init__(
         self,
@@ -133,8 +136,9 @@ class InvariantLoss(OrbitLoss, Knowledge):
     # ------------------------------------------------------------------ arguments
 
     @property
-    def takes_sparse(self) -> bool:
-        return isinstance(self.transform, FeatureScaling)
+    def accepts(self) -> frozenset[str]:  # type: ignore[override]
+        """What X may be: sparse for FeatureScaling only."""
+        return frozenset({"dense", "sparse"} if isinstance(self.transform, FeatureScaling) else {"dense"})
 
     @property
     def streamed(self) -> bool:
@@ -312,78 +316,73 @@ class InvariantLoss(OrbitLoss, Knowledge):
         linear = sample.machine is not None and sample.machine.kernel is None
         return (linear and columns.orbit[..., 0].size <= FEW) or self._draws_centres(sample)
 
-    def build(self, f: Any, context: Context) -> Terms:
+    def build(self, f: Any, view: Building) -> Terms:
         """Return the constraints on the slack of each row."""
         import cvxpy as cp
 
-        if context.rows is None:
+        if len(view.rows) == 0:
             return Terms()
-        sample = context.sample
+        sample = view.sample
         if not self.has_columns(sample):
-            return Terms(constraints=worst_feature_constraints(self.transform, f, context))
-        columns = self._listed(sample).complete(self.demand) if self.streamed else context.state
-        state, places = columns.of_rows(context.rows, sample.n_train)
+            return Terms(constraints=worst_feature_constraints(self.transform, f, view))
+        columns = self._listed(sample).complete(self.demand) if self.streamed else view.state
+        state, places = columns.of_rows(view.rows, sample.n_train)
         if len(state) == 0:
             return Terms()
         y = sample.y[state.rows]
         rho = sample.margin[state.rows]
-        xi = context.slack[places]
+        xi = view.slack[places]
         if self.scaling == "slack":
             scaled = cp.multiply(state.demands * y, f(state.points)) >= state.demands * rho - xi
             return Terms(constraints={"scaled": scaled})
         return Terms(constraints={"columns": cp.multiply(y, f(state.points)) >= state.demands * rho - xi})
 
-    def refine(self, f: Any, context: Context) -> OrbitColumns | None:
-        """Return the columns of the next round, or None if no listed member is violated."""
-        if context.rows is None or context.sample.machine is None or not self.has_columns(context.sample):
+    def refine(self, f: Any, view: Solved) -> Step | None:
+        """Return the columns of the next round: violated members, then violated points between members."""
+        if len(view.rows) == 0:
             return None
-        return next_columns(self, f, context, final=not self.continuous)
-
-    def settle(self, f: Any, context: Context) -> OrbitColumns | None:
-        """Return the columns with the worst transformations between members, or None if none is violated."""
-        if not self.continuous or context.rows is None:
+        if view.settled:
+            return next_between(self, self.transform, f, view) if self.continuous else None
+        if view.sample.machine is None or not self.has_columns(view.sample):
             return None
-        return next_between(self, self.transform, f, context)
+        return next_columns(self, f, view, final=not self.continuous)
 
     # ------------------------------------------------------------------ after the fit
 
-    def multipliers(self, context: Context) -> Array:
+    def row_duals(self, view: Solved) -> Array:
         """Return the sum of the dual variables of the columns of each row."""
-        assert context.rows is not None
-        if "closed" in context.duals:
-            return np.abs(context.duals["closed"])
-        _, places = context.state.of_rows(context.rows, context.sample.n_train)
-        duals = np.concatenate([np.zeros(0), *context.duals.values()])
-        return np.bincount(places[: len(duals)], np.abs(duals), minlength=len(context.rows))
+        if "closed" in view.duals:
+            return np.abs(view.duals["closed"])
+        _, places = view.state.of_rows(view.rows, view.sample.n_train)
+        duals = np.concatenate([np.zeros(0), *view.duals.values()])
+        return np.bincount(places[: len(duals)], np.abs(duals), minlength=len(view.rows))
 
-    def findings(self, f: Any, context: Context) -> WorstCase | None:
+    def findings(self, f: Any, view: Solved) -> WorstCase | None:
         """Return the active worst-case points; None for methods that list no points."""
-        if self.streamed or not self.has_columns(context.sample):
+        if self.streamed or not self.has_columns(view.sample):
             return None
-        rows = context.rows
+        rows = view.rows
         assert rows is not None
-        assert context.alpha is not None
-        state, _ = context.state.of_rows(rows, context.sample.n_train)
-        duals = np.abs(np.concatenate([np.empty(0), *context.duals.values()]))
+        state, _ = view.state.of_rows(rows, view.sample.n_train)
+        duals = np.abs(np.concatenate([np.empty(0), *view.duals.values()]))
         if self.scaling == "slack":  # f has the factor Delta in the constraint
             duals = duals * state.demands
         q = state.thetas.shape[1]
         return WorstCase.of(
-            context,
+            view,
             np.concatenate([rows, state.rows]),
-            stack(context.sample.X[rows], state.points),
-            np.concatenate([context.alpha, duals]),
+            stack(view.sample.X[rows], state.points),
+            np.concatenate([view.alpha, duals]),
             np.vstack([np.zeros((len(rows), q)), state.thetas]) if q else None,
         )
 
-    def verify(self, f: Any, context: Context) -> Verdict:
+    def verify(self, f: Any, view: Solved) -> Verdict:
         """Return whether every slack covers the worst transformation; sampled if ``continuous``."""
-        assert context.rows is not None
         if self.continuous:
-            return verify_between(self, self.transform, f, context)
-        required, found = worst_members(self, f, context)
-        text = f"y f >= Delta rho - xi for every transformation of {len(context.rows)} rows"
-        return Verdict.at_points(context.slack - required, found.points, text, context.tol)
+            return verify_between(self, self.transform, f, view)
+        required, found = worst_members(self, f, view)
+        text = f"y f >= Delta rho - xi for every transformation of {len(view.rows)} rows"
+        return Verdict.at_points(view.slack - required, found.points, text, view.tol)
 
     def words(self) -> str:
         """Return the block in words, for messages."""

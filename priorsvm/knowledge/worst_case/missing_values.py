@@ -12,6 +12,7 @@ from ..._utils.arrays import Array
 from ..._utils.checks import check_flag, is_number
 from ...errors import InvalidInput
 from ...sample import Sample
+from ..traits import Completes, Scores
 from .ellipsoidal import EllipsoidalKnowledge
 from .gaussian import Gaussian
 from .spread import Spread
@@ -42,7 +43,7 @@ class Completed:
     spread: Spread
 
 
-class MissingValues(EllipsoidalKnowledge):
+class MissingValues(Completes, Scores, EllipsoidalKnowledge):
     r"""Margin of each training row for all likely values of its missing entries (NaN in X).
 
     .. math:: y_i f(\hat x_i) - \gamma \|A_i^\top w\| \ge \rho_i - \xi_i, \qquad
@@ -95,7 +96,7 @@ class MissingValues(EllipsoidalKnowledge):
     array([0, 1])
     """
 
-    allow_nan: ClassVar[bool] = True
+    accepts: ClassVar[frozenset[str]] = frozenset({"dense", "nan"})
 
     def __init__(
         self,

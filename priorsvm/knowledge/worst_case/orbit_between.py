@@ -11,7 +11,7 @@ from ..._utils.arrays import Array
 from ..._utils.parallel import over_rows
 from ...errors import InvalidInput
 from ...transforms.base import Transform
-from ..base import Context, Verdict
+from ..views import Solved, Step, Verdict
 from .orbit_columns import OrbitColumns
 from .orbit_loss import OrbitLoss
 from .orbit_search import Shortage
@@ -89,47 +89,47 @@ def check_between(transform: Transform, X: Array) -> None:
         ) from error
 
 
-def next_between(loss: OrbitLoss, transform: Transform, f: Any, context: Context) -> OrbitColumns | None:
-    """Return the columns with the worst points between members added, or None if no point is violated."""
+def next_between(loss: OrbitLoss, transform: Transform, f: Any, view: Solved) -> Step:
+    """Return the columns with the worst points between members added; no state if none is violated."""
     thetas, neighbours = grid_between(transform)
-    required = _slacks(loss, transform, f, context, thetas)
+    required = _slacks(loss, transform, f, view, thetas)
     top, estimate = _parabola_tops(thetas, neighbours, required)
-    negligible = Shortage.of(context, estimate).negligible
-    near = np.flatnonzero(estimate - context.slack > negligible)
+    negligible = Shortage.of(view, estimate).negligible
+    near = np.flatnonzero(estimate - view.slack > negligible)
     # A top is an estimate, so f is evaluated there and at the best point of the grid. The worse one is added.
-    at_top, slack_at_top = _transformed(loss, transform, f, context, near, top[near])
+    at_top, slack_at_top = _transformed(loss, transform, f, view, near, top[near])
     best = thetas[np.argmax(required[near], axis=1)]
-    on_grid, slack_on_grid = _transformed(loss, transform, f, context, near, best)
+    on_grid, slack_on_grid = _transformed(loss, transform, f, view, near, best)
     worst = required.max(axis=1)
     worst[near] = np.maximum(slack_at_top, slack_on_grid)
-    shortage = Shortage.of(context, worst)
-    context.notes["needed"] = worst
-    violated = worst[near] - context.slack[near] > negligible
+    shortage = Shortage.of(view, worst)
+    violated = worst[near] - view.slack[near] > negligible
     if shortage.missing <= shortage.allowed or not violated.any():
-        return None
+        return Step(needed_slack=worst)
     better = slack_at_top >= slack_on_grid
-    state: OrbitColumns = context.state
-    return state.joined(at_top.pick(violated & better)).joined(on_grid.pick(violated & ~better))
+    state: OrbitColumns = view.state
+    new = state.joined(at_top.pick(violated & better)).joined(on_grid.pick(violated & ~better))
+    return Step(new, needed_slack=worst)
 
 
-def verify_between(loss: OrbitLoss, transform: Transform, f: Any, context: Context) -> Verdict:
+def verify_between(loss: OrbitLoss, transform: Transform, f: Any, view: Solved) -> Verdict:
     """Return whether the slack of every row covers the points of the finest grid."""
-    rows = context.rows
+    rows = view.rows
     assert rows is not None
     thetas = finest_grid(transform)
-    excess = context.slack[:, None] - _slacks(loss, transform, f, context, thetas)
+    excess = view.slack[:, None] - _slacks(loss, transform, f, view, thetas)
     i, k = np.unravel_index(int(np.argmin(excess)), excess.shape)
-    tol = max(TOLERANCE, context.tol)
+    tol = max(TOLERANCE, view.tol)
     text = f"y f >= Delta rho - xi for transformations between members too, of {len(rows)} rows, to {tol:g}"
-    where = transform.apply(context.sample.X[rows[[i]]], thetas[k])[0]
+    where = transform.apply(view.sample.X[rows[[i]]], thetas[k])[0]
     violated = int(np.sum(excess < -tol))
     return Verdict(violated == 0, float(excess.min()), where, False, excess.size, text, violated)
 
 
-def _slacks(loss: OrbitLoss, transform: Transform, f: Any, context: Context, thetas: Array) -> Array:
+def _slacks(loss: OrbitLoss, transform: Transform, f: Any, view: Solved, thetas: Array) -> Array:
     """Return the slack that each transformation of each row with a cost requires, (n, k)."""
-    sample = context.sample
-    rows = context.rows
+    sample = view.sample
+    rows = view.rows
     y = sample.y[rows, None]
     rho = sample.margin[rows, None]
     values = over_rows(partial(_values, f, transform, thetas), sample.X[rows])
@@ -141,12 +141,11 @@ def _values(f: Any, transform: Transform, thetas: Array, X: Array) -> Array:
 
 
 def _transformed(
-    loss: OrbitLoss, transform: Transform, f: Any, context: Context, which: Array, thetas: Array
+    loss: OrbitLoss, transform: Transform, f: Any, view: Solved, which: Array, thetas: Array
 ) -> tuple[OrbitColumns, Array]:
     """Return some rows, each transformed by its own parameter, and the slack required there."""
-    assert context.rows is not None
-    sample = context.sample
-    rows = context.rows[which]
+    sample = view.sample
+    rows = view.rows[which]
     points = np.empty((len(rows), sample.X.shape[1]))
     for k, theta in enumerate(thetas):
         points[k] = transform.apply(sample.X[rows[[k]]], theta)[0]

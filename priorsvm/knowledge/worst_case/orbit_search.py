@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._utils.arrays import Array, as_keys, stack
-from ..base import Context
+from ..views import Solved, Step
 from .base import SUPPORT
 from .orbit_columns import OrbitColumns
 from .orbit_loss import OrbitLoss
@@ -38,31 +38,31 @@ class Shortage:
     negligible: float
 
     @classmethod
-    def of(cls, context: Context, required: Array) -> Shortage:
+    def of(cls, view: Solved, required: Array) -> Shortage:
         """Return the shortage if the slacks must be as required."""
-        spec = context.sample.machine
+        spec = view.sample.machine
         assert spec is not None
-        cost = spec.C * context.sample.cost[context.rows]
-        present = spec.penalise(np.maximum(context.slack, 0.0))
+        cost = spec.C * view.sample.cost[view.rows]
+        present = spec.penalise(np.maximum(view.slack, 0.0))
         missing = cost @ np.maximum(spec.penalise(np.maximum(required, 0.0)) - present, 0.0)
-        allowed = context.tol * min(1.0 + abs(context.objective), cost.sum())
+        allowed = view.tol * min(1.0 + abs(view.objective), cost.sum())
         return cls(float(missing), allowed, 0.1 * allowed / cost.sum())
 
 
-def worst_members(loss: OrbitLoss, f: Any, context: Context) -> tuple[Array, OrbitColumns]:
+def worst_members(loss: OrbitLoss, f: Any, view: Solved) -> tuple[Array, OrbitColumns]:
     """Return for each row with a cost the slack that its worst member requires, and this member."""
-    rows = context.rows
+    rows = view.rows
     assert rows is not None
-    if context.state.orbit is None:
-        return _worst_unlisted(loss, f, context)
-    required = _listed_slacks(loss, f, context)
+    if view.state.orbit is None:
+        return _worst_unlisted(loss, f, view)
+    required = _listed_slacks(loss, f, view)
     moves = np.argmax(required, axis=1)
-    return required[np.arange(len(rows)), moves], context.state.members(rows, moves, loss.demand)
+    return required[np.arange(len(rows)), moves], view.state.members(rows, moves, loss.demand)
 
 
-def _worst_unlisted(loss: OrbitLoss, f: Any, context: Context) -> tuple[Array, OrbitColumns]:
-    sample = context.sample
-    rows = context.rows
+def _worst_unlisted(loss: OrbitLoss, f: Any, view: Solved) -> tuple[Array, OrbitColumns]:
+    sample = view.sample
+    rows = view.rows
     assert rows is not None
     found = [
         loss.worst_copies(f, sample.X[part], sample.y[part], sample.margin[part])
@@ -74,52 +74,49 @@ def _worst_unlisted(loss: OrbitLoss, f: Any, context: Context) -> tuple[Array, O
     return margins - sample.y[rows] * f.value(points), columns
 
 
-def _listed_slacks(loss: OrbitLoss, f: Any, context: Context) -> Array:
+def _listed_slacks(loss: OrbitLoss, f: Any, view: Solved) -> Array:
     """Return the slack that every member of the orbit of every row with a cost requires, (n, s)."""
-    sample = context.sample
-    rows = context.rows
-    orbit = context.state.orbit
+    sample = view.sample
+    rows = view.rows
+    orbit = view.state.orbit
     y = sample.y[rows][:, None]
     rho = sample.margin[rows][:, None]
-    if context.scores is None:
+    if view.scores is None:
         values = f.value(orbit[rows].reshape(-1, orbit.shape[2])).reshape(len(y), -1)
     else:
-        values = context.scores[rows]
-    return loss.shortfall(y, rho, loss.demand(context.state.grid), values)
+        values = view.scores[rows]
+    return loss.shortfall(y, rho, loss.demand(view.state.grid), values)
 
 
-def next_columns(loss: OrbitLoss, f: Any, context: Context, final: bool = True) -> OrbitColumns | None:
-    """Return the columns of the next round, or None if f satisfies the loss to the tolerance.
+def next_columns(loss: OrbitLoss, f: Any, view: Solved, final: bool = True) -> Step:
+    """Return the columns of the next round; no state if f satisfies the loss to the tolerance.
 
     ``final`` means that the loss covers no points but the columns and the listed members. Then the slacks
     required are noted for the upper bound of this round.
     """
-    state = context.state
+    state = view.state
     if state.orbit is None:
-        worst, found = worst_members(loss, f, context)
+        worst, found = worst_members(loss, f, view)
     else:
-        required = _listed_slacks(loss, f, context)
+        required = _listed_slacks(loss, f, view)
         worst = required.max(axis=1)
-    shortage = Shortage.of(context, worst)
-    context.notes["columns"] = len(state)
-    if final:
-        context.notes["needed"] = worst
+    shortage = Shortage.of(view, worst)
+    step = Step(needed_slack=worst if final else None, columns=len(state))
     # The sum must be within the tolerance, and every row, however small its cost is.
-    if shortage.missing <= shortage.allowed and np.max(worst - context.slack) <= 5 * context.tol:
-        return None
-    assert context.alpha is not None
-    duals = np.concatenate([np.empty(0), *context.duals.values()])
-    active_rows = np.abs(context.alpha) > SUPPORT * context.largest
-    active = np.abs(duals) > SUPPORT * context.largest
+    if shortage.missing <= shortage.allowed and np.max(worst - view.slack) <= 5 * view.tol:
+        return step
+    duals = np.concatenate([np.empty(0), *view.duals.values()])
+    active_rows = np.abs(view.alpha) > SUPPORT * view.largest
+    active = np.abs(duals) > SUPPORT * view.largest
     if state.orbit is None:
-        new = found.pick((worst - context.slack > shortage.negligible) & _unknown(found, state))
+        new = found.pick((worst - view.slack > shortage.negligible) & _unknown(found, state))
     else:
         most = min(len(active_rows), max(MIN_NEW, int(active_rows.sum() + active.sum())))
-        excess = required - context.slack[:, None]
-        new = _most_violated(loss, excess, shortage.negligible, most, context)
+        excess = required - view.slack[:, None]
+        new = _most_violated(loss, excess, shortage.negligible, most, view)
     if len(new) == 0:
-        return None
-    return _without_inactive(context, active_rows, active, shortage).joined(new)
+        return step
+    return replace(step, state=_without_inactive(view, active_rows, active, shortage).joined(new))
 
 
 def _unknown(found: OrbitColumns, state: OrbitColumns) -> Array:
@@ -128,24 +125,22 @@ def _unknown(found: OrbitColumns, state: OrbitColumns) -> Array:
     return np.array([key not in known for key in keys], bool)
 
 
-def _without_inactive(
-    context: Context, active_rows: Array, active: Array, shortage: Shortage
-) -> OrbitColumns:
+def _without_inactive(view: Solved, active_rows: Array, active: Array, shortage: Shortage) -> OrbitColumns:
     """Return the state without inactive columns, and with the rows whose own margin is inactive."""
-    state: OrbitColumns = context.state
-    rows = context.rows
+    state: OrbitColumns = view.state
+    rows = view.rows
     assert rows is not None
-    resting = np.zeros(context.sample.n_train, bool)
+    resting = np.zeros(view.sample.n_train, bool)
     resting[rows[~active_rows]] = True
     # If the bias or the solution of the 1-norm is not unique, f can change at an equal objective. A column
     # removed then returns and is removed again for ever, so the objective must rise first.
-    if len(active) == len(state) and context.objective > state.level + 0.1 * shortage.allowed:
-        state = replace(state.pick(active), level=context.objective)
+    if len(active) == len(state) and view.objective > state.level + 0.1 * shortage.allowed:
+        state = replace(state.pick(active), level=view.objective)
     return replace(state, resting=resting)
 
 
 def _most_violated(
-    loss: OrbitLoss, excess: Array, negligible: float, most: int, context: Context
+    loss: OrbitLoss, excess: Array, negligible: float, most: int, view: Solved
 ) -> OrbitColumns:
     """Return the most violated members: first one of each row, then others of any row.
 
@@ -153,11 +148,11 @@ def _most_violated(
     in late rounds, when few rows need several members each. Without the preference for the first member of a
     row, a long orbit adds neighbours with nearly equal constraints.
     """
-    state = context.state
-    rows = context.rows
+    state = view.state
+    rows = view.rows
     assert rows is not None
     listed = state.moves >= 0
-    known = np.zeros((context.sample.n_train, excess.shape[1]), bool)
+    known = np.zeros((view.sample.n_train, excess.shape[1]), bool)
     known[state.rows[listed], state.moves[listed]] = True
     violated = (excess > negligible) & ~known[rows]
     first = np.zeros_like(violated)

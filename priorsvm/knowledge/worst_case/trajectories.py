@@ -13,8 +13,10 @@ from ..._utils.messages import warn
 from ...errors import CoarsePolynomial, InvalidInput
 from ...sample import Sample
 from ...transforms.base import Union
-from ..base import Context, Knowledge, Terms, Verdict
+from ..base import Formulas, Knowledge, Terms
 from ..checks import check_transform
+from ..traits import OnRowSlack
+from ..views import Building, Solved, Verdict
 from .base import ROUNDING, WorstCase
 from .curves import Curves, points_at, taylor_coefficients
 from .moments import atoms_of_each
@@ -30,7 +32,7 @@ FINE = 0.01
 BLOCK = 2**17
 
 
-class Trajectories(Knowledge):
+class Trajectories(OnRowSlack, Knowledge):
     r"""Margin along the whole trajectory of each training row.
 
     .. math:: y_i f(T_\theta x_i) \ge \rho_i - \xi_i \quad\text{for all } \theta .
@@ -83,40 +85,43 @@ class Trajectories(Knowledge):
     [(0, 0.0), (1, 0.4), (1, 0.4)]
     """
 
-    shares_slack: ClassVar[bool] = True
     row_params: ClassVar[tuple[str, ...]] = ("coefficients",)
-    way_out_of_collapse: ClassVar[str] = (
+    way_out_of_collapse: ClassVar[str | None] = (
         "The trajectories of both classes overlap too much: use a narrower span."
     )
-    latex: ClassVar[dict[str, str]] = {
-        "ends": r"y_i f(T_\theta x_i) \ge \rho_i - \xi_i \text{ at both ends of the span}",
-        "still": r"f(T_\theta x_i) \text{ does not depend on } \theta",
-        "cone": r"\|(p_1,\; p_0 - p_2 - 2 s_i)\| \le p_0 + p_2,\; "
-        r"p(u) = y_i f(T_{\theta(u)} x_i) - \rho_i + \xi_i,\; s_i \ge 0",
-        "squares": r"y_i f(T_\theta x_i) - \rho_i + \xi_i = \sigma_0 + (1 - u^2)\,\sigma_1 "
-        r"\text{ at the nodes}",
-        "line": r"\|(p_1,\; p_0 - p_2)\| \le p_0 + p_2,\; p(u) = y_i f(T_{\theta(u)} x_i) - \rho_i + \xi_i",
-        "squares_line": r"y_i f(T_\theta x_i) - \rho_i + \xi_i = \sigma_0 \text{ at the nodes}",
-        "sigma_0": r"\sigma_0(u) = t(u)^\top P_i\, t(u),\; P_i \succeq 0",
-        "sigma_1": r"\sigma_1(u) = t(u)^\top Q_i\, t(u),\; Q_i \succeq 0",
-        "matrix": r"\begin{pmatrix} p_0 - \sum_k s_k & p_1^\top / 2 \\ p_1 / 2 & P_2 + \mathrm{diag}(s) "
-        r"\end{pmatrix} \succeq 0,\; s \ge 0",
-        "matrix_line": r"\begin{pmatrix} p_0 & p_1^\top / 2 \\ p_1 / 2 & P_2 \end{pmatrix} \succeq 0",
-    }
-    letters: ClassVar[dict[str, str]] = {
-        r"T_\theta": r"\text{the transformation with parameters } \theta",
-        r"T_{\theta(u)}": r"\text{the transformation with parameter } \theta(u), \text{ for } u \in [-1, 1]",
-        "p_0": r"\text{with } p_1, p_2 \text{ the coefficients of the polynomial } p(u)",
-        "P_2": r"\text{with } p_0, p_1 \text{ the coefficients of } p_0 + p_1^\top u + u^\top P_2 u",
-        "s_i": r"\text{a variable, the factor of } 1 - u^2",
-        "s": r"\text{variables } s_k, \text{ the factors of } 1 - u_k^2",
-        "u": r"\text{the position along the trajectory, from -1 to 1}",
-        r"\sigma_0": r"\text{a sum of squares of polynomials in } u",
-        r"\sigma_1": r"\text{another sum of squares}",
-        "t(u)": r"\text{a basis of polynomials, such as } (1, u, u^2, \dots)",
-        "P_i": r"\text{a matrix of variables}",
-        "Q_i": r"\text{a matrix of variables}",
-    }
+    formulas: ClassVar[Formulas] = Formulas(
+        latex={
+            "ends": r"y_i f(T_\theta x_i) \ge \rho_i - \xi_i \text{ at both ends of the span}",
+            "still": r"f(T_\theta x_i) \text{ does not depend on } \theta",
+            "cone": r"\|(p_1,\; p_0 - p_2 - 2 s_i)\| \le p_0 + p_2,\; "
+            r"p(u) = y_i f(T_{\theta(u)} x_i) - \rho_i + \xi_i,\; s_i \ge 0",
+            "squares": r"y_i f(T_\theta x_i) - \rho_i + \xi_i = \sigma_0 + (1 - u^2)\,\sigma_1 "
+            r"\text{ at the nodes}",
+            "line": r"\|(p_1,\; p_0 - p_2)\| \le p_0 + p_2,\; "
+            r"p(u) = y_i f(T_{\theta(u)} x_i) - \rho_i + \xi_i",
+            "squares_line": r"y_i f(T_\theta x_i) - \rho_i + \xi_i = \sigma_0 \text{ at the nodes}",
+            "sigma_0": r"\sigma_0(u) = t(u)^\top P_i\, t(u),\; P_i \succeq 0",
+            "sigma_1": r"\sigma_1(u) = t(u)^\top Q_i\, t(u),\; Q_i \succeq 0",
+            "matrix": r"\begin{pmatrix} p_0 - \sum_k s_k & p_1^\top / 2 \\ p_1 / 2 & P_2 + \mathrm{diag}(s) "
+            r"\end{pmatrix} \succeq 0,\; s \ge 0",
+            "matrix_line": r"\begin{pmatrix} p_0 & p_1^\top / 2 \\ p_1 / 2 & P_2 \end{pmatrix} \succeq 0",
+        },
+        letters={
+            r"T_\theta": r"\text{the transformation with parameters } \theta",
+            r"T_{\theta(u)}": r"\text{the transformation with parameter } \theta(u), "
+            r"\text{ for } u \in [-1, 1]",
+            "p_0": r"\text{with } p_1, p_2 \text{ the coefficients of the polynomial } p(u)",
+            "P_2": r"\text{with } p_0, p_1 \text{ the coefficients of } p_0 + p_1^\top u + u^\top P_2 u",
+            "s_i": r"\text{a variable, the factor of } 1 - u^2",
+            "s": r"\text{variables } s_k, \text{ the factors of } 1 - u_k^2",
+            "u": r"\text{the position along the trajectory, from -1 to 1}",
+            r"\sigma_0": r"\text{a sum of squares of polynomials in } u",
+            r"\sigma_1": r"\text{another sum of squares}",
+            "t(u)": r"\text{a basis of polynomials, such as } (1, u, u^2, \dots)",
+            "P_i": r"\text{a matrix of variables}",
+            "Q_i": r"\text{a matrix of variables}",
+        },
+    )
 
     def __init__(
         self,
@@ -176,10 +181,6 @@ class Trajectories(Knowledge):
 
     def _is(self, name: str) -> bool:
         return isinstance(self.coefficients, str) and self.coefficients == name
-
-    @property
-    def machine_decides(self) -> bool:
-        return self.degree is None
 
     @property
     def on_line(self) -> bool:
@@ -253,22 +254,22 @@ class Trajectories(Knowledge):
         ]
         return Curves(low, high, nodes, np.stack(points, axis=1), coefficients)
 
-    def build(self, f: Any, context: Context) -> Terms:
+    def build(self, f: Any, view: Building) -> Terms:
         import cvxpy as cp
 
-        curves: Curves = context.state
+        curves: Curves = view.state
         n_nodes, q = curves.nodes.shape
-        if context.rows is None or n_nodes == 1:
+        if len(view.rows) == 0 or n_nodes == 1:
             return Terms()
-        sample = context.sample
-        rows = context.rows
+        sample = view.sample
+        rows = view.rows
         n = len(rows)
         y = sample.y[rows]
         points = curves.points[rows]
         if n_nodes == 3 and q == 1:
-            return Terms(constraints=self._cone(f, points, y, context.slack - sample.margin[rows]))
+            return Terms(constraints=self._cone(f, points, y, view.slack - sample.margin[rows]))
         values = cp.reshape(f(points.reshape(n * n_nodes, -1)), (n, n_nodes), order="C")
-        shortfall = cp.reshape(context.slack - sample.margin[rows], (n, 1), order="C")
+        shortfall = cp.reshape(view.slack - sample.margin[rows], (n, 1), order="C")
         p = cp.multiply(y[:, None] * np.ones(n_nodes), values) + shortfall @ np.ones((1, n_nodes))
         if q > 1:
             return Terms(constraints=self._matrix(p, curves.nodes))
@@ -332,83 +333,80 @@ class Trajectories(Knowledge):
 
     # ------------------------------------------------------------------ after the fit
 
-    def multipliers(self, context: Context) -> Array:
-        moments = self._moments(context, context.state)
+    def row_duals(self, view: Solved) -> Array:
+        moments = self._moments(view, view.state)
         return np.abs(moments.reshape(len(moments), -1)[:, 0])
 
-    def findings(self, f: Any, context: Context) -> WorstCase:
-        curves: Curves = context.state
-        assert context.rows is not None
-        assert context.alpha is not None
-        rows = context.rows
-        sample = context.sample
+    def findings(self, f: Any, view: Solved) -> WorstCase:
+        curves: Curves = view.state
+        rows = view.rows
+        sample = view.sample
         errors = np.full(sample.n_train, np.nan)
-        for true, polynomial in self._along(f, context, curves.grid(ANGLES)):
+        for true, polynomial in self._along(f, view, curves.grid(ANGLES)):
             errors[rows] = np.fmax(errors[rows], np.abs(true - polynomial).max(axis=1))
         worst = float(np.nanmax(errors))
         if worst > COARSE:
-            warn(self._coarse(context, worst, int(np.nanargmax(errors))), CoarsePolynomial)
-        owner, u, weights, push = self._active(context, curves)
+            warn(self._coarse(view, worst, int(np.nanargmax(errors))), CoarsePolynomial)
+        owner, u, weights, push = self._active(view, curves)
         thetas = np.vstack([np.zeros((len(rows), u.shape[1])), curves.theta(u)])
         return WorstCase.of(
-            context,
+            view,
             np.concatenate([rows, owner]),
-            np.vstack([sample.X[rows], self._points(f, context, owner, u)]),
-            np.concatenate([context.alpha, weights]),
+            np.vstack([sample.X[rows], self._points(f, view, owner, u)]),
+            np.concatenate([view.alpha, weights]),
             thetas[:, 0] if u.shape[1] == 1 else thetas,
             errors,
-            np.concatenate([context.alpha, push]),
+            np.concatenate([view.alpha, push]),
         )
 
-    def _coarse(self, context: Context, worst: float, row: int) -> str:
-        m, q = context.state.nodes.shape
-        sample = context.sample
+    def _coarse(self, view: Solved, worst: float, row: int) -> str:
+        m, q = view.state.nodes.shape
+        sample = view.sample
         of_class = f" of class {sample.positive!r}" if len(sample.classes) > 2 else ""
         next_degree = m + 1 if m > 2 else 2
         higher = "" if q > 1 else f"degree={next_degree}, "
         return (
-            f"block '{context.name}': along the trajectory of row {row}, f{of_class} differs from its "
+            f"block '{view.name}': along the trajectory of row {row}, f{of_class} differs from its "
             f"polynomial by up to {worst:.2g}, and margins hold only to this accuracy. "
             f"Use {higher}a narrower span, or InvariantLoss, which uses no polynomial."
         )
 
-    def _along(self, f: Any, context: Context, u: Array) -> Iterator[tuple[Array, Array]]:
+    def _along(self, f: Any, view: Solved, u: Array) -> Iterator[tuple[Array, Array]]:
         """Yield f on the trajectories of the rows with a cost, and the polynomials: (rows, u), in parts."""
-        curves = context.state
-        rows = context.rows
+        curves = view.state
+        rows = view.rows
         n, m, d = curves.points[rows].shape
         values = f.value(curves.points[rows].reshape(n * m, d)).reshape(n, m)
         thetas = curves.theta(u)
         basis = curves.basis(u)
         step = max(1, BLOCK // n)
         for block in (slice(start, start + step) for start in range(0, len(u), step)):
-            yield self._values(f, context, thetas[block]), values @ basis[block].T
+            yield self._values(f, view, thetas[block]), values @ basis[block].T
 
-    def _values(self, f: Any, context: Context, thetas: Array) -> Array:
+    def _values(self, f: Any, view: Solved, thetas: Array) -> Array:
         """Return f at the transformed rows with a cost, (rows, thetas)."""
         if self.transform is not None and hasattr(f, "coef"):
             W = np.tile(f.coef, (len(thetas), 1))
             if (pulled := self.transform.pulled_back(W, thetas)) is not None:
                 V, offset = pulled
-                return np.asarray(context.sample.X[context.rows] @ V.T + (offset + f.bias))
-        transformed = (self._transformed(context, context.rows, theta) for theta in thetas)
+                return np.asarray(view.sample.X[view.rows] @ V.T + (offset + f.bias))
+        transformed = (self._transformed(view, view.rows, theta) for theta in thetas)
         return np.stack([f.value(points) for points in transformed], axis=1)
 
-    def _transformed(self, context: Context, rows: Any, theta: Array) -> Array:
+    def _transformed(self, view: Solved, rows: Any, theta: Array) -> Array:
         """Return points of the true curve, or of the polynomial curve if there is no transform."""
         if self.transform is None:
-            return points_at(context.state.coefficients[rows], theta)
-        X = context.sample.X[rows]
+            return points_at(view.state.coefficients[rows], theta)
+        X = view.sample.X[rows]
         # Skips the checks of apply(), which take a third of its time here.
         return np.asarray(self.transform._move(X, theta) if theta.any() else X)
 
-    def _active(self, context: Context, curves: Curves) -> tuple[Array, Array, Array, Array]:
+    def _active(self, view: Solved, curves: Curves) -> tuple[Array, Array, Array, Array]:
         """Return rows, positions u, weights and largest moments of the active points."""
-        assert context.rows is not None
-        moments = self._moments(context, curves)
+        moments = self._moments(view, curves)
         q = curves.nodes.shape[1]
         size = np.abs(moments).reshape(len(moments), -1).max(axis=1, initial=0.0)
-        active = np.flatnonzero(size > ROUNDING * context.largest)
+        active = np.flatnonzero(size > ROUNDING * view.largest)
         if len(curves.nodes) == 1:  # degree 0: no constraint
             return np.empty(0, int), np.empty((0, q)), np.empty(0), np.empty(0)
         if q == 1:
@@ -418,14 +416,13 @@ class Trajectories(Knowledge):
         else:  # the mean of the measure
             weights = moments[active, 0, 0]
             u = moments[active, 0, 1:] / weights[:, None]
-        return context.rows[active], u, weights, size[active]
+        return view.rows[active], u, weights, size[active]
 
-    def _moments(self, context: Context, curves: Curves) -> Array:
+    def _moments(self, view: Solved, curves: Curves) -> Array:
         """Return the moments of the dual measure of each row with a cost; a matrix per row if q > 1."""
-        assert context.rows is not None
-        n = len(context.rows)
+        n = len(view.rows)
         nodes = curves.nodes[:, 0]
-        duals = {label.removesuffix("_line").replace("line", "cone"): d for label, d in context.duals.items()}
+        duals = {label.removesuffix("_line").replace("line", "cone"): d for label, d in view.duals.items()}
         m, q = curves.nodes.shape
         if q > 1 and m > 1:
             return duals["matrix"].reshape(n, 1 + q, 1 + q)
@@ -438,12 +435,12 @@ class Trajectories(Knowledge):
         if "ends" in duals:
             at_nodes = np.abs(duals["ends"].reshape(n, m))
         if "still" in duals:
-            at_nodes = at_nodes + np.outer(context.sample.y[context.rows] * duals["still"], [1.0, -1.0])
+            at_nodes = at_nodes + np.outer(view.sample.y[view.rows] * duals["still"], [1.0, -1.0])
         return at_nodes @ np.vander(nodes, increasing=True)
 
-    def _points(self, f: Any, context: Context, owner: Array, u: Array) -> Array:
+    def _points(self, f: Any, view: Solved, owner: Array, u: Array) -> Array:
         """Return the points at u: on the polynomial curve for a linear f, else on the true curve."""
-        curves: Curves = context.state
+        curves: Curves = view.state
         far = np.asarray(np.isinf(u).any(axis=1))
         if hasattr(f, "coef"):
             weights = curves.basis(np.where(far[:, None], 0.0, u))
@@ -451,24 +448,24 @@ class Trajectories(Knowledge):
                 top = np.linalg.inv(np.vander(curves.nodes[:, 0], increasing=True))[-1]
                 weights[far] = np.sign(u[far]) ** (len(top) - 1) * top
             return np.einsum("km,kmd->kd", weights, curves.points[owner])
-        points = context.sample.X[owner].copy()
+        points = view.sample.X[owner].copy()
         for k in np.flatnonzero(~far):
-            points[k] = self._transformed(context, owner[k : k + 1], curves.theta(u[k]))[0]
+            points[k] = self._transformed(view, owner[k : k + 1], curves.theta(u[k]))[0]
         return points
 
-    def verify(self, f: Any, context: Context) -> Verdict:
-        sample = context.sample
-        rows = context.rows
+    def verify(self, f: Any, view: Solved) -> Verdict:
+        sample = view.sample
+        rows = view.rows
         assert rows is not None
-        u = context.state.grid(max(ANGLES, min(1001, 200_000 // max(1, len(rows)))), between=True)
+        u = view.state.grid(max(ANGLES, min(1001, 200_000 // max(1, len(rows)))), between=True)
         y = sample.y[rows]
-        least = sample.margin[rows] - context.slack
+        least = sample.margin[rows] - view.slack
         lowest = np.full(len(rows), np.inf)
         at = np.zeros(len(rows), int)
-        tol = max(FINE, context.tol)
+        tol = max(FINE, view.tol)
         violated = 0
         start = 0
-        for true, _ in self._along(f, context, u):
+        for true, _ in self._along(f, view, u):
             excess = y[:, None] * true - least[:, None]
             violated += int(np.sum(excess < -tol))
             deepest = excess.argmin(axis=1)
@@ -479,17 +476,17 @@ class Trajectories(Knowledge):
         asked = f"y f >= rho - xi along {len(rows)} trajectories, to {tol:g}"
         if self.on_line:
             asked += ", and outside the span by the polynomial"
-            beyond = self._beyond(f, context, least)
+            beyond = self._beyond(f, view, least)
             lowest = np.minimum(lowest, beyond)
             violated = violated + int(np.sum(beyond < -tol))
         i = int(np.argmin(lowest))
-        where = self._transformed(context, rows[i : i + 1], context.state.theta(u[at[i] : at[i] + 1])[0])[0]
+        where = self._transformed(view, rows[i : i + 1], view.state.theta(u[at[i] : at[i] + 1])[0])[0]
         return Verdict(violated == 0, float(lowest[i]), where, False, len(rows) * len(u), asked, violated)
 
-    def _beyond(self, f: Any, context: Context, least: Array) -> Array:
+    def _beyond(self, f: Any, view: Solved, least: Array) -> Array:
         """Return the smallest excess margin of the polynomials on the line, relative to their growth."""
-        curves = context.state
-        rows = context.rows
+        curves = view.state
+        rows = view.rows
         n, m, d = curves.points[rows].shape
         q = curves.nodes.shape[1]
         far = np.tan(np.linspace(-1.5707, 1.5707, 202))
@@ -497,7 +494,7 @@ class Trajectories(Knowledge):
         u = u.reshape(-1, q)
         values = f.value(curves.points[rows].reshape(n * m, d)).reshape(n, m) @ curves.basis(u).T
         growth = 1.0 + np.abs(u).max(axis=1) ** (m - 1 if q == 1 else 2)
-        y = context.sample.y[rows]
+        y = view.sample.y[rows]
         return np.asarray(((y[:, None] * values - least[:, None]) / growth).min(axis=1))
 
     def words(self) -> str:

@@ -14,15 +14,15 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ...transforms.features import FeatureScaling
-from ..base import Context
+from ..views import Building
 
 
-def worst_feature_constraints(transform: FeatureScaling, f: Any, context: Context) -> dict[str, Any]:
+def worst_feature_constraints(transform: FeatureScaling, f: Any, view: Building) -> dict[str, Any]:
     """Return the constraints of the worst case, with one auxiliary variable for each entry of X."""
     import cvxpy as cp
 
-    sample = context.sample
-    rows = context.rows
+    sample = view.sample
+    rows = view.rows
     assert rows is not None
     X = sample.X[rows]
     y = sample.y[rows]
@@ -42,6 +42,6 @@ def worst_feature_constraints(transform: FeatureScaling, f: Any, context: Contex
     loss = min(transform.k, d) * z + total
     gains = [factor * shares for factor in (1.0 - low, 1.0 - high) if factor != 0]
     return {
-        "closed": cp.multiply(y, f(X)) - loss >= sample.margin[rows] - context.slack,
+        "closed": cp.multiply(y, f(X)) - loss >= sample.margin[rows] - view.slack,
         "gains": cp.hstack([z[row] + v] * len(gains)) >= cp.hstack(gains),
     }

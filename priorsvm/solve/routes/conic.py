@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidInput, PriorSVMError, SolverFailed, Unbounded
+from ...knowledge.traits import OnRowSlack
 from ...problem.assemble import Compiled
 from ...problem.conflicts import conflict_error
 from ...problem.residuals import residuals
@@ -194,7 +195,7 @@ def _solution(problem: Problem, outcome: Outcome) -> Solution:
     largest = max(float(np.abs(flat(dual)).max(initial=0.0)) for dual in duals.values())
     threshold = problem.spec.negligible_dual(sample.cost, largest)
     slack = None
-    if any(member.block.shares_slack for member in compiled.members):
+    if any(isinstance(member.block, OnRowSlack) for member in compiled.members):
         slack = np.zeros(len(sample))
         slack[compiled.active] = compiled.slack.value
     return Solution(

@@ -30,6 +30,7 @@ from ..._utils.progress import progress
 from ...errors import InaccurateSolution, InvalidInput
 from ...function.fitted import Fitted
 from ...function.maps import LinearMap
+from ...knowledge.traits import Iterative
 from ...knowledge.worst_case.orbit_loss import OrbitLoss, orbit_losses
 from ...prior import Member
 from ...problem.residuals import Residuals
@@ -58,7 +59,7 @@ class Pegasos(Route):
     def obstacle(self, problem: Problem) -> str | None:
         name = self.required_by(problem)[0].name
         for other in problem.live:
-            if other.name != name and (not other.block.only_rows or other.block.iterative):
+            if other.name != name and (not other.block.only_rows or isinstance(other.block, Iterative)):
                 return (
                     f"block '{name}': method='pegasos' requires that all other blocks only add or reweight "
                     f"rows, and '{other.name}' does more. Use method='columns'."

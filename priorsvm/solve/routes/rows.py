@@ -26,6 +26,7 @@ from ...function.factor import require_psd
 from ...function.fitted import Fitted
 from ...function.maps import KernelMap, LinearMap
 from ...function.memory import refuse_beyond_memory
+from ...knowledge.traits import OnRowSlack
 from ...problem.assemble import Compiled
 from ...problem.residuals import Residuals, adjoints, residuals
 from ..methods.active import LazyKernelMatrix, RowDual, optimise
@@ -64,7 +65,7 @@ class Rows(Route):
         if issparse(problem.sample.X):
             return "it takes no sparse X"
         for name, block, _ in problem.live:
-            if block.shares_slack:
+            if isinstance(block, OnRowSlack):
                 return f"block '{name}' shares the slack of the rows"
         return None
 

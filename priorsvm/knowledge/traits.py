@@ -1,0 +1,169 @@
+"""What some blocks do besides ``build``: one class for each, to derive from together with Knowledge."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .._utils.arrays import Array
+    from ..function.fitted import Fitted
+    from ..sample import Sample
+    from .views import Solved, Step
+
+
+class Iterative:
+    """Trait of a block whose problem is solved several times, each time with a new state.
+
+    Attributes
+    ----------
+    exact : bool
+        Whether the refinement ends in the global optimum; False for a local search.
+
+    Examples
+    --------
+    A block that requires f >= 1 at its points, and adds the points where that fails:
+
+    >>> from priorsvm import Iterative, Knowledge, PriorSVC, Step, Terms
+    >>> class Above(Iterative, Knowledge):
+    ...     def __init__(self, points):
+    ...         self.points = points
+    ...     def start(self, sample):
+    ...         return self.points[:1]
+    ...     def build(self, f, view):
+    ...         return Terms(constraints={"above": f(view.state) >= 1})
+    ...     def refine(self, f, view):
+    ...         low = [z for z in self.points if f.value([z])[0] < 1 - 1e-4]
+    ...         return Step(view.state + low[:1]) if low else None
+    >>> PriorSVC(Above([[1.5], [1.2], [1.1]])).fit([[0.0], [1.0], [2.0]], [0, 0, 1]).n_rounds_
+    3
+    """
+
+    exact: ClassVar[bool] = True
+
+    @abstractmethod
+    def refine(self, f: Fitted, view: Solved) -> Step | None:
+        """Return the step to the next round, or None if the block is done.
+
+        Once no block returns a new state, ``refine`` is called again with ``view.settled``. A block may then
+        start a further stage.
+
+        Parameters
+        ----------
+        f : Fitted
+            The solved decision function.
+        view : Solved
+            The solved model.
+
+        Returns
+        -------
+        Step or None
+        """
+
+    def relax(self, state: Any, sample: Sample) -> Any:
+        """Return a weaker state after infeasibility, or None.
+
+        Parameters
+        ----------
+        state : object
+            State of the infeasible problem.
+        sample : Sample
+            Training rows.
+
+        Returns
+        -------
+        object or None
+        """
+        return None
+
+
+class OnRowSlack:
+    """Trait of a block whose constraints use the slack of the training rows, ``view.slack``.
+
+    The loss of a row then is the supremum over all its constraints. Such blocks take no outer weight.
+
+    Attributes
+    ----------
+    way_out_of_collapse : str
+        Advice if the block leaves a constant f.
+
+    Examples
+    --------
+    >>> from priorsvm import InvariantLoss, OnRowSlack
+    >>> issubclass(InvariantLoss, OnRowSlack)
+    True
+    """
+
+    way_out_of_collapse: ClassVar[str | None] = "Make its sets of points smaller, or use another kernel."
+
+    def row_duals(self, view: Solved) -> Array:
+        """Return the dual variable of each row's slack in this block.
+
+        Parameters
+        ----------
+        view : Solved
+            The solved model.
+
+        Returns
+        -------
+        ndarray of shape (len(view.rows),)
+        """
+        return np.zeros(len(view.rows))
+
+
+class Scores:
+    """Trait of a block that changes the scores of new rows; one in a prior.
+
+    Examples
+    --------
+    >>> from priorsvm import RowPermutations, Scores
+    >>> issubclass(RowPermutations, Scores)
+    True
+    """
+
+    @abstractmethod
+    def predict(self, f: Fitted, X: Array, state: Any = None) -> Array | None:
+        """Return scores of new rows, or None for the scores f(X).
+
+        Parameters
+        ----------
+        f : Fitted
+            The solved decision function.
+        X : ndarray of shape (n, d)
+            New rows.
+        state : object
+            State of the block, if it has one.
+
+        Returns
+        -------
+        ndarray of shape (n,) or None
+        """
+
+
+class Completes:
+    """Trait of a block that completes missing values of X; one in a prior.
+
+    Examples
+    --------
+    >>> from priorsvm import Completes, MissingValues
+    >>> issubclass(MissingValues, Completes)
+    True
+    """
+
+    @abstractmethod
+    def complete(self, X: Array, labels: Array, weight: Array, names: Any = None) -> Any:
+        """Return ``sample.missing``: an object whose attribute ``X`` has the completed rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Rows with NaN.
+        labels : ndarray of shape (n,)
+            Classes.
+        weight : ndarray of shape (n,)
+            Weights of the rows.
+        names : ndarray of str or None
+            Names of the features.
+        """

@@ -1,0 +1,210 @@
+"""What a block receives: the problem while it is built, and the solved model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .._utils.arrays import Array, dense_row
+from ..sample import Sample
+
+# Most cells in the proof of one region in verify().
+MAX_CELLS = 150_000
+
+
+@dataclass(frozen=True, eq=False)
+class Building:
+    r"""The problem while it is built: the argument of ``build`` besides f.
+
+    Attributes
+    ----------
+    name : str
+        Name of the block in the prior.
+    sample : Sample
+        All rows, after the ``prepare`` of every block.
+    state : object
+        State of the block; None without one.
+    rows : ndarray of int
+        Training rows with a positive cost.
+    slack : cvxpy.Expression
+        The slack :math:`\xi_i` of these rows. After the fit it is an array.
+
+    Examples
+    --------
+    The values of f at training rows, and their slacks:
+
+    >>> from priorsvm import Knowledge, PriorSVC, Terms
+    >>> class Capped(Knowledge):
+    ...     def build(self, f, view):
+    ...         return Terms(constraints={"cap": view.slack <= 1.5})
+    >>> model = PriorSVC(Capped()).fit([[0.0], [1.0], [0.9], [2.0]], [0, 0, 1, 1])
+    >>> [constraint.label for constraint in model.problem.constraints][1]
+    'capped.cap'
+    """
+
+    name: str
+    sample: Sample
+    state: Any = None
+    rows: Array = field(default_factory=lambda: np.empty(0, int))
+    slack: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Solved(Building):
+    """The solved model: the argument of ``verify``, ``findings``, ``refine`` and ``row_duals`` besides f.
+
+    Attributes
+    ----------
+    name, sample, state, rows : as in :class:`Building`
+    slack : ndarray
+        Slack of each of ``rows``.
+    support : ndarray of bool
+        Whether each row of ``sample`` is a support vector.
+    tol : float
+        Tolerance.
+    objective : float
+        Objective of the solved problem.
+    duals : dict of str to ndarray
+        Dual variables of the constraints of the block, by label.
+    alpha : ndarray
+        Dual variables of the margins of ``rows``.
+    largest : float
+        Largest dual variable of the whole problem.
+    scores : ndarray or None
+        f at all members of the orbits, if the solver computed it.
+    lower : float
+        Lower bound on the objective.
+    settled : bool
+        Whether no block has a further refinement; True in a second call of ``refine``.
+    max_cells : int
+        Most cells in the proof of one region.
+    verbose : int
+        Whether progress bars are shown.
+
+    Examples
+    --------
+    A block that reports the number of training rows inside the margin:
+
+    >>> from priorsvm import Knowledge, PriorSVC, Terms
+    >>> class Inside(Knowledge):
+    ...     def build(self, f, view):
+    ...         return Terms()
+    ...     def findings(self, f, view):
+    ...         return int((view.slack > view.tol).sum())
+    >>> PriorSVC(Inside()).fit([[0.0], [1.0], [0.9], [2.0]], [0, 0, 1, 1]).findings_
+    {'inside': 2}
+    """
+
+    support: Array = field(default_factory=lambda: np.empty(0, bool))
+    tol: float = 1e-6
+    objective: float = float("nan")
+    duals: Mapping[str, Array] = field(default_factory=dict)
+    alpha: Array = field(default_factory=lambda: np.empty(0))
+    largest: float = 0.0
+    scores: Array | None = None
+    lower: float = float("nan")
+    settled: bool = False
+    max_cells: int = MAX_CELLS
+    verbose: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """Result of a refinement: what an iterative block returns from ``refine``.
+
+    Attributes
+    ----------
+    state : object, default=None
+        State of the next round; None if the block is done.
+    needed_slack : ndarray or None, default=None
+        Slack of each of ``view.rows`` at which f satisfies the whole block. It gives an upper bound on the
+        objective.
+    columns : int or None, default=None
+        Number of constraints generated so far, for ``history_``.
+    notes : dict, default={}
+        Further entries for ``history_``.
+
+    Examples
+    --------
+    >>> from priorsvm import Step
+    >>> Step(state=3, notes={"moved": 2}).state
+    3
+    """
+
+    state: Any = None
+    needed_slack: Array | None = None
+    columns: int | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a fitted f satisfies a block: the result of ``verify``.
+
+    Attributes
+    ----------
+    holds : bool or None
+        None for a block that requires nothing of the values of f.
+    worst : float, default=nan
+        Smallest excess over what is required; negative where the block is violated.
+    where : ndarray or None, default=None
+        The row with the smallest excess, in the units of X.
+    proven : bool, default=False
+        True if ``worst`` is exact for all points of the block, False if points were sampled.
+    checked : int, default=0
+        Number of points where f was evaluated.
+    asked : str, default=""
+        What the block requires, as text.
+    violated : int, default=0
+        Number of these points where f violates the block.
+    remarks : tuple of str, default=()
+        Further sentences about the points of the block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from priorsvm import Verdict
+    >>> found = Verdict.at_points(np.array([0.3, -0.2]), np.array([[1.0], [2.0]]), "f >= 1", tol=1e-5)
+    >>> found.holds, found.worst, found.where, found.violated
+    (False, -0.2, array([2.]), 1)
+    """
+
+    holds: bool | None
+    worst: float = float("nan")
+    where: Array | None = None
+    proven: bool = False
+    checked: int = 0
+    asked: str = ""
+    violated: int = 0
+    remarks: tuple[str, ...] = ()
+
+    @classmethod
+    def at_points(cls, excess: Array, points: Any, asked: str, tol: float, proven: bool = True) -> Verdict:
+        """Return the verdict of a requirement from its excess at each point.
+
+        Parameters
+        ----------
+        excess : ndarray of shape (n,)
+            Excess over what is required.
+        points : ndarray of shape (n, d) or None
+            The points; None if they are not points of X.
+        asked : str
+            What is required, as text.
+        tol : float
+            Violations up to this size are accepted.
+        proven : bool, default=True
+            Whether these are all points of the block.
+
+        Returns
+        -------
+        Verdict
+        """
+        if len(excess) == 0:
+            return cls(None, asked=asked)
+        i = int(np.argmin(excess))
+        violated = int(np.sum(excess < -tol))
+        where = None if points is None else dense_row(points, i)
+        return cls(violated == 0, float(excess[i]), where, proven, len(excess), asked, violated)
