@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..._utils.arrays import Array, as_keys, stack
+from ...spec import NEGLIGIBLE_DUAL
 from ..base import Context
-from .base import SUPPORT
 from .orbit_columns import OrbitColumns
 from .orbit_loss import OrbitLoss
 
@@ -109,8 +109,8 @@ def next_columns(loss: OrbitLoss, f: Any, context: Context, final: bool = True) 
         return None
     assert context.alpha is not None
     duals = np.concatenate([np.empty(0), *context.duals.values()])
-    active_rows = np.abs(context.alpha) > SUPPORT * context.largest
-    active = np.abs(duals) > SUPPORT * context.largest
+    active_rows = np.abs(context.alpha) > NEGLIGIBLE_DUAL * context.largest
+    active = np.abs(duals) > NEGLIGIBLE_DUAL * context.largest
     if state.orbit is None:
         new = found.pick((worst - context.slack > shortage.negligible) & _unknown(found, state))
     else:
