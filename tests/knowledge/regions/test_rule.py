@@ -185,3 +185,15 @@ def test_names_that_a_scaler_took_away_are_told_how_to_be_kept():
     pipe = make_pipeline(StandardScaler(), PriorSVC(Rule("age >= 55", label=1)))
     with pytest.raises(BadRule, match=r"An array has no names.*scale='standard'\) instead of a scaler"):
         pipe.fit(frame, [0, 0, 1, 1])
+
+
+def test_rules_on_arrays(data):
+    X, y = data
+    with pytest.raises(BadRule, match=r"fit on a DataFrame, or give columns=\[\.\.\.\]"):
+        PriorSVC(Rule("radius >= 1", 1)).fit(X, y)
+    named = PriorSVC(Rule("radius >= 1", 1, columns=["radius", "b", "c"], hard=True)).fit(X, y)
+    plain = PriorSVC(Rule("x0 >= 1", 1, hard=True)).fit(X, y)
+    np.testing.assert_allclose(named.coef_, plain.coef_)
+    assert "radius from 1 to" in named.verify()["rule"].asked
+    sums = PriorSVC(Rule("radius + b >= 1", 1, columns=["radius", "b", "c"])).fit(X, y)
+    assert "where radius + b >= 1" in sums.verify()["rule"].asked

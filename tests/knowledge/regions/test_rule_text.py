@@ -346,7 +346,7 @@ def test_brackets_have_a_depth():
     assert as_lists(parse_rule(deep.replace("a", "a < 1"), ["a"])) == [([[1]], [1])]
     for text in (f"({deep}) < 1", "(" * 100_000 + "a"):
         reason, _, caret = fault(text)
-        assert f"nested {MAX_DEPTH} deep" in reason
+        assert f"nested at most {MAX_DEPTH} deep" in reason
         assert caret == MAX_DEPTH
 
 
