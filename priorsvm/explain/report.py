@@ -12,6 +12,7 @@ import numpy as np
 from .._utils.arrays import Array
 from ..knowledge.traits import Iterative
 from ..solve.machine import Machine
+from ..spec import NEGLIGIBLE_DUAL
 from .table import html_table, text_table
 
 
@@ -243,7 +244,7 @@ def _rows(machine: Machine, label: Any, contributions: dict[tuple[str, str], flo
     largest = max(float(v.max(initial=0.0)) for v in [machine.alpha, *sizes.values()])
     for name, duals in sizes.items():
         block, _, constraint = name.partition(".")
-        active = int(np.sum(duals > 1e-6 * largest))
+        active = int(np.sum(duals > NEGLIGIBLE_DUAL * largest))
         price = float(duals.sum())
         figures = len(duals), active, float("nan"), price
         rows.append(Row(label, block, constraint, 0.0, weights[block], *figures))

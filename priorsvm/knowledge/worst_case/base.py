@@ -13,11 +13,11 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..._utils.arrays import Array
+from ...spec import NEGLIGIBLE_DUAL
 from ..views import Building, Solved
 
-# Shares of the largest dual variable: below the first is rounding, above the second is an active point.
+# A dual variable below this share of the largest is rounding; above NEGLIGIBLE_DUAL its point is active.
 ROUNDING = 1e-9
-SUPPORT = 1e-6
 # Points of one row are equal if they differ by at most this, relative to the largest entry.
 EQUAL = 1e-5
 # A point is compared with this many points before it: points of one row follow each other.
@@ -106,7 +106,7 @@ class WorstCase:
         push = push[kept]
         thetas = None if thetas is None else thetas[kept]
         if issparse(points):  # corners, and no two corners of a row are equal
-            return cls(rows, points, weights, push > SUPPORT * view.largest)
+            return cls(rows, points, weights, push > NEGLIGIBLE_DUAL * view.largest)
         first, group = np.unique(_groups(rows, points, thetas), return_inverse=True)
         total = np.bincount(group, weights)
 
@@ -117,7 +117,7 @@ class WorstCase:
                 np.add.at(summed, group, values * weights.reshape(column))
                 return summed / total.reshape(column)
 
-        support = np.bincount(group, push) > SUPPORT * view.largest
+        support = np.bincount(group, push) > NEGLIGIBLE_DUAL * view.largest
         means = None if thetas is None else mean(thetas)
         return cls(rows[first], mean(points), total, support, means, errors)
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..._utils.arrays import Array, as_keys, stack
+from ...spec import NEGLIGIBLE_DUAL
 from ..views import Solved, Step
-from .base import SUPPORT
 from .orbit_columns import OrbitColumns
 from .orbit_loss import OrbitLoss
 
@@ -104,10 +104,11 @@ def next_columns(loss: OrbitLoss, f: Any, view: Solved, final: bool = True) -> S
     step = Step(needed_slack=worst if final else None, columns=len(state))
     # The sum must be within the tolerance, and every row, however small its cost is.
     if shortage.missing <= shortage.allowed and np.max(worst - view.slack) <= 5 * view.tol:
-        return step
+        return None
+    assert view.alpha is not None
     duals = np.concatenate([np.empty(0), *view.duals.values()])
-    active_rows = np.abs(view.alpha) > SUPPORT * view.largest
-    active = np.abs(duals) > SUPPORT * view.largest
+    active_rows = np.abs(view.alpha) > NEGLIGIBLE_DUAL * view.largest
+    active = np.abs(duals) > NEGLIGIBLE_DUAL * view.largest
     if state.orbit is None:
         new = found.pick((worst - view.slack > shortage.negligible) & _unknown(found, state))
     else:
