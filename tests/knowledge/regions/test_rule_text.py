@@ -1,4 +1,4 @@
-"""Rules in words: what they mean, and what is said of those that mean nothing."""
+"""Rules in words: their inequalities, and messages about texts that are not rules."""
 
 import pickle
 import random
@@ -234,7 +234,7 @@ def as_lists(rule):
 
 
 def fault(text, columns=("a", "b")):
-    """What is said of a bad text: the reason, the line, the place of the caret."""
+    """Return the message about a bad text: the reason, the line, the position of the caret."""
     with pytest.raises(BadRule) as caught:
         parse_rule(text, columns)
     reason, line, caret = str(caught.value).split("\n")
@@ -346,7 +346,7 @@ def test_brackets_have_a_depth():
     assert as_lists(parse_rule(deep.replace("a", "a < 1"), ["a"])) == [([[1]], [1])]
     for text in (f"({deep}) < 1", "(" * 100_000 + "a"):
         reason, _, caret = fault(text)
-        assert f"nested {MAX_DEPTH} deep" in reason
+        assert f"nested at most {MAX_DEPTH} deep" in reason
         assert caret == MAX_DEPTH
 
 
@@ -523,10 +523,10 @@ def test_any_text_is_read_or_refused(text):
         try:
             rule = parse_rule(text, [*COLUMNS, "体重"])
         except BadRule as error:
-            said = str(error)
-            said.encode()
+            message = str(error)
+            message.encode()
             if text.strip():
-                reason, line, caret = said.split("\n")
+                reason, line, caret = message.split("\n")
                 assert reason.isprintable()
                 assert line.isprintable()
                 assert caret.strip() == "^"

@@ -13,6 +13,7 @@ from priorsvm.knowledge.regions.sets import (
     EllipsoidSet,
     LevelSet,
     PolyhedronSet,
+    linear_minimum,
 )
 
 
@@ -208,3 +209,30 @@ def test_a_constant_column_stays_put(rng):
     np.testing.assert_allclose(ends, [[0.0, 2.0]] * len(ends), atol=1e-6)
     assert (flat.points(16)[:, 1] == 2.0).all()
     assert (flat.grid(16)[:, 1] == 2.0).all()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_strips_are_unbounded(seed):
+    """The presolve of HiGHS reports the linear programmes over them as infeasible."""
+    row = np.random.default_rng(seed).normal(size=3).round(3)
+    strip = PolyhedronSet(np.array([row, -row]), np.array([1.3, -0.5]))
+    assert not strip.empty
+    assert np.isinf(strip.box).all()
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e-8, 1.0, 1e8])
+def test_units_do_not_matter(unit):
+    full = PolyhedronSet(np.array([[1.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]), unit * np.array([1.0, 0.0, 0.0]))
+    assert full.lowest(np.array([-1.0, -2.0]))[0] == pytest.approx(-2 * unit)
+    assert full.contains(unit * np.array([[0.5, 0.5], [0.51, 0.5]])).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e-3, 1e6])
+def test_factors_of_rows_do_not_matter(factor):
+    B, d = np.vstack([np.eye(2), -np.eye(2)]), np.ones(4)
+    square = PolyhedronSet(factor * B, factor * d)
+    np.testing.assert_allclose(square.box, [[-1, -1], [1, 1]])
+    assert square.contains(np.array([[1.0, 0.0], [1.005, 0.0]]), 1e-7).tolist() == [True, False]
+    least, where = linear_minimum(np.array([1e-11, 2e-11]), square.B, square.d)
+    assert least == pytest.approx(-3e-11)
+    np.testing.assert_allclose(where, [-1, -1])

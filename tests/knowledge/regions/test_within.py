@@ -1,4 +1,4 @@
-"""Which part of the space a region speaks about."""
+"""The part of the space that a region covers."""
 
 import numpy as np
 import pytest
