@@ -127,7 +127,7 @@ def test_with_its_permutations_fixed_it_is_the_plain_machine(rho, solver):
     plain = PriorSVC(solver=solver, tol=1e-8).fit(arranged, y)
     assert_allclose(model.coef_, plain.coef_, atol=1e-6)
     assert_allclose(model.objective_, plain.objective_, rtol=1e-7)
-    with pytest.warns(ConvergenceWarning, match="'row_permutations' still had something to refine"):
+    with pytest.warns(ConvergenceWarning, match="'row_permutations' is not fully refined"):
         first = PriorSVC(RowPermutations((4, 2), rho), max_rounds=1).fit(flat(Z), y)
     assert_allclose(first.coef_, PriorSVC().fit(flat(Z), y).coef_, atol=1e-10)
 
@@ -302,7 +302,7 @@ def test_laws_hold():
         (RowPermutations((4, 2), initial="any"), {}, InvalidInput, "initial must be .* got 'any'"),
         (RowPermutations((4, 2)), {"kernel": "rbf"}, MissingCapability, r"linear model.*RBF\(gamma"),
         (RowPermutations((4, 2)), {"kernel": Bhattacharyya(1.0)}, InvalidInput, "X must be a list of"),
-        (0.5 * RowPermutations((4, 2)), {}, InvalidInput, "no outer weight can scale"),
+        (0.5 * RowPermutations((4, 2)), {}, InvalidInput, "an outer weight cannot scale"),
         (RowPermutations((4, 2)), {"multi_class": "joint"}, MissingCapability, "multi_class='joint'"),
         (
             RowPermutations((4, 2)) + UncertainSamples(0.1 * np.eye(8)),

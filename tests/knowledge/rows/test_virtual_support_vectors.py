@@ -146,7 +146,7 @@ def test_contributions_sum_to_the_objective(data):
 def test_one_round_warns_and_is_the_plain_machine(data, new):
     X, y = data
     block = VirtualSupportVectors(Shift(STEP))
-    with pytest.warns(ConvergenceWarning, match="'virtual_support_vectors' still had something to refine"):
+    with pytest.warns(ConvergenceWarning, match="'virtual_support_vectors' is not fully refined"):
         model = PriorSVC(block, max_rounds=1).fit(X, y)
     plain = PriorSVC().fit(X, y).decision_function(new)
     np.testing.assert_allclose(model.decision_function(new), plain, atol=1e-12)
