@@ -341,7 +341,7 @@ def draw_verdicts(scene: Scene) -> None:
         outcome = "holds" if verdict.holds else "violated"
         proof = "proven" if verdict.proven else "sampled"
         prefix = f"{number}: " if len(points) > 1 else ""
-        suffix = "" if in_slice else "; outside the slice"
+        suffix = "" if in_slice else "; not in slice"
         position = scene.plane.project(point)
         mark = scene.ax.scatter(
             position[0],
