@@ -82,7 +82,7 @@ def shares(model_or_report: Any, *, ax: Axes | None = None) -> Axes:
     ax.invert_yaxis()
     ax.margins(x=0.25)
     negative = any(row.contribution < 0 for row in rows)
-    note = "\nNegative terms reduce the costs of rows. All terms add up to 100 %." if negative else ""
+    note = "\nNegative terms reduce costs. All terms add up to 100 %." if negative else ""
     ax.set_xlabel(f"contribution to the objective{note}")
     if many:
         ax.legend(fontsize="small")
