@@ -41,6 +41,7 @@ from priorsvm.errors import PriorSVMError
 from priorsvm.knowledge.base import Knowledge
 from priorsvm.prior import as_prior
 from priorsvm.problem.assemble import Compiled, prepare
+from priorsvm.validation import make_task
 
 from .measure import Array
 
@@ -59,7 +60,7 @@ def composition(seed: int) -> tuple[PriorSVC, Array, Array]:
             X[rng.random(X.shape) < 0.1] = np.nan
         model = PriorSVC(prior, **_machine(rng))
         try:
-            model._task(X, y, None, {})
+            make_task(model, X, y, None, {})
         except (PriorSVMError, ValueError):
             continue
         return model, X, y
@@ -67,7 +68,7 @@ def composition(seed: int) -> tuple[PriorSVC, Array, Array]:
 
 def problem(model: PriorSVC, X: Array, y: Array) -> Compiled:
     """The problem of the first round, assembled and not solved."""
-    task = model._task(X, y, None, {})
+    task = make_task(model, X, y, None, {})
     members, training = list(task.prior), task.samples[0]
     states = {m.name: m.block.start(training) for m in members}
     return Compiled(task.spec, members, states, prepare(members, training, states))

@@ -11,6 +11,7 @@ from sklearn.datasets import make_classification
 
 from priorsvm import RBF, Box, Polyhedron, PriorSVC
 from priorsvm.problem.assemble import Compiled
+from priorsvm.validation import make_task
 
 from .measure import Array, Row, interleaved, quietly, refuse_trivial, same
 
@@ -21,7 +22,7 @@ class Assembly:
     """Fits up to the solver: what the blocks know of their regions is worked out once, the rest by a call."""
 
     def __init__(self, model: PriorSVC, X: Array, labels: Array):
-        task = model._task(X, labels, None, {})
+        task = make_task(model, X, labels, None, {})
         [self.sample], self.spec, self.members = task.samples, task.spec, list(task.prior)
         self.states = {member.name: member.block.start(self.sample) for member in self.members}
 

@@ -14,7 +14,7 @@ from sphinxcontrib.bibtex.style.referencing import BracketStyle
 from sphinxcontrib.bibtex.style.referencing.author_year import AuthorYearReferenceStyle
 
 import priorsvm
-from priorsvm.cli import kinds
+from priorsvm.cli import list_kinds
 
 project = "priorsvm"
 author = "priorsvm developers"
@@ -66,7 +66,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 
 # Blocks, by what they do to the problem, kernels and transforms: name → heading on the API page.
-KINDS = {name: heading for heading, names in kinds().items() for name in names}
+KINDS = {name: heading for heading, names in list_kinds().items() for name in names}
 
 # Module of priorsvm any other public name lives in → heading. Others get their own name as heading.
 API_SECTIONS = {
@@ -121,6 +121,8 @@ def write_api_pages(app: Sphinx) -> None:
             # What a block overrides is told on the page of Knowledge, and is no affair of who uses it.
             block = name in KINDS and issubclass(getattr(priorsvm, name), priorsvm.Knowledge)
             options = "   :no-members:\n" if block else ""
+            if name == "PriorSVC":  # its attributes are in a base class of this library
+                options = "   :inherited-members: ClassifierMixin, BaseEstimator\n"
             pages[f"priorsvm.{name}.rst"] = (
                 f"{name}\n{'=' * len(name)}\n\n.. {directive(name)}:: priorsvm.{name}\n{options}"
             )
@@ -188,12 +190,18 @@ def link_citations(app: Sphinx, what: str, name: str, obj: object, options: obje
 
 
 AN_ATTRIBUTE = re.compile(r"(\S.*?) : (\S.*)")
+A_TYPED_ATTRIBUTE = re.compile(
+    r"\S+ : ((ndarray|list|tuple|dict) of |(int|float|str|bool|dict|Kernel)( or .*)?$|Report$|cvxpy\.)"
+)
 
 
 def put_attributes_in_words(
     app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
-    """Attributes are written "name : what it is", and numpydoc would take the words for a type."""
+    """Put "name : what it is" on two lines, because numpydoc would take the words for a type.
+
+    An entry whose name is followed by a type, "name : ndarray of shape (n,)", stays as it is.
+    """
     if "Attributes" not in lines:
         return
     start = lines.index("Attributes") + 2
@@ -201,7 +209,7 @@ def put_attributes_in_words(
     section = lines[start : ends[0] - 1] if ends else lines[start:]
     written: list[str] = []
     for line in section:
-        entry = AN_ATTRIBUTE.fullmatch(line)
+        entry = None if A_TYPED_ATTRIBUTE.match(line) else AN_ATTRIBUTE.fullmatch(line)
         written += [entry[1], f"    {entry[2][0].upper()}{entry[2][1:]}"] if entry else [line]
     lines[start : start + len(section)] = written
 

@@ -1,16 +1,18 @@
-"""priorsvm: support vector machines that can be told what you already know.
+"""priorsvm: support vector machines with prior knowledge.
 
-Every way of telling an SVM something is a block, a penalty and constraints, added to one convex
-problem ``J_SVM + J_PK``. Public names load on first use, so that ``import priorsvm`` is cheap.
+Prior knowledge is expressed by blocks. A block adds a penalty and constraints to one convex problem with the
+objective ``J_SVM + J_PK``. Public names are imported on first use, so ``import priorsvm`` is fast.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+
+# Type checkers read __init__.pyi. A test compares both files.
 
 __version__ = "0.1.0"
 
+# Public name -> module that defines it.
 _HOME = {
     "PriorSVC": "estimator",
     "Prior": "prior",
@@ -64,7 +66,7 @@ _HOME = {
     "FeatureScaling": "transforms.features",
     "FeatureDeletion": "transforms.features",
     "FromFunction": "transforms.vectors",
-    "solvers": "solve.facts",
+    "solvers": "solve.registry",
     "save": "io.persist",
     "load": "io.persist",
     "check_knowledge": "testing",
@@ -72,6 +74,7 @@ _HOME = {
     "load_mnist": "datasets",
 }
 
+# Public module -> its path in the package.
 _MODULES = {
     "datasets": "datasets",
     "errors": "errors",
@@ -86,7 +89,7 @@ _MODULES = {
 __all__ = ["__version__", *_HOME]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in _HOME:
         value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     elif name in _MODULES:

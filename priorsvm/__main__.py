@@ -1,4 +1,4 @@
-"""``python -m priorsvm`` is the ``priorsvm`` command."""
+"""The ``priorsvm`` command, as ``python -m priorsvm``."""
 
 import sys
 

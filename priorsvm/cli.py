@@ -1,4 +1,4 @@
-"""The ``priorsvm`` command. What a subcommand needs is imported when it runs, so that help is quick."""
+"""The ``priorsvm`` command. Each subcommand imports its modules when it runs, so that the help is fast."""
 
 from __future__ import annotations
 
@@ -22,41 +22,39 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="priorsvm", description="Support vector machines that can be told what you already know."
+        prog="priorsvm", description="Support vector machines with prior knowledge."
     )
     parser.set_defaults(command=None)
     parser.add_argument("--version", action="version", version=f"priorsvm {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     demo = commands.add_parser(
-        "demo", help="plain SVM against SVMs that know more, on real data, in under a minute"
+        "demo", help="compare a plain SVM with SVMs that use prior knowledge, on real data"
     )
     demo.add_argument(
         "--output",
         type=Path,
         default=Path("priorsvm-demo.png"),
         metavar="FILE",
-        help="where the picture goes; the suffix is the format (default: %(default)s)",
+        help="file of the figure; the suffix is the format (default: %(default)s)",
     )
     demo.add_argument(
         "--seeds",
         type=_positive,
         default=8,
         metavar="N",
-        help="how often the labelled digits are drawn (default: %(default)s)",
+        help="number of random draws of the labelled digits (default: %(default)s)",
     )
     demo.set_defaults(command=_demo)
-    solvers = commands.add_parser("solvers", help="the solvers that can be named, and what each can solve")
+    solvers = commands.add_parser("solvers", help="list the solvers and the problems that each one solves")
     solvers.set_defaults(command=_solvers)
-    blocks = commands.add_parser(
-        "blocks", help="the blocks of knowledge by kind, the kernels and the transforms, with one line each"
-    )
+    blocks = commands.add_parser("blocks", help="list the blocks by kind, the kernels and the transforms")
     blocks.set_defaults(command=_blocks)
     return parser
 
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected an integer of at least 1, got {text!r}")
     return int(text)
 
 
@@ -72,60 +70,59 @@ def _demo(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int
     output: Path = arguments.output
     formats = FigureCanvasBase.get_supported_filetypes()
     if not output.parent.is_dir():
-        parser.error(f"argument --output: there is no folder {str(output.parent)!r}")
+        parser.error(f"argument --output: the folder {str(output.parent)!r} does not exist")
     if output.suffix.lstrip(".").lower() not in formats:
-        parser.error(
-            f"argument --output: {str(output)!r} should end in one of .{', .'.join(sorted(formats))}"
-        )
+        parser.error(f"argument --output: {str(output)!r} must end in one of .{', .'.join(sorted(formats))}")
 
     print(_introduction(demo), flush=True)
-    jobs = len(demo.machines()) * arguments.seeds
-    results = list(tqdm(demo.fits(arguments.seeds), total=jobs, desc="machines fitted", unit=""))
+    jobs = len(demo.model_names()) * arguments.seeds
+    results = list(tqdm(demo.fits(arguments.seeds), total=jobs, desc="models fitted", unit=""))
     lines = demo.table(results)
     draw = demo.typical(lines)
-    composed = demo.find(results, lines[-2].machine, draw)
+    composed = demo.find(results, lines[-2].name, draw)
 
     blocks = len(composed.model.prior)
-    print(f"\nThe machine with all {blocks} blocks, on the draw where the plain one has its median error:\n")
+    print(f"\nModel with all {blocks} blocks, on the draw with the median error of the plain SVM:\n")
     print(composed.model.report_)
     print(f"\n{_errors(lines, arguments.seeds, demo.majority_error(arguments.seeds))}")
-    demo.picture(lines, demo.find(results, demo.PLAIN, draw), composed).savefig(output)
-    print(f"\nPicture: {output.resolve()}\n")
+    demo.draw_figure(lines, demo.find(results, demo.PLAIN, draw), composed).savefig(output)
+    print(f"\nFigure: {output.resolve()}\n")
     _demo_rule(output.with_stem(output.stem + "-rule"))
     return 0
 
 
 def _demo_rule(output: Path) -> None:
-    """A rule in words, where no data lies."""
+    """Compare two models on data that only a rule covers."""
     from .demo import rule as demo_rule
     from .explain.table import text_table
 
     comparison = demo_rule.compare()
-    head = ["tumours", "how many", "malignant in %", "plain SVM: error in %", "with the rule"]
+    head = ["tumours", "number", "malignant in %", "error of the plain SVM in %", "error with the rule in %"]
     print(
-        f"A rule in words. Two machines see breast tumours of radius below {demo_rule.SEEN} only "
-        f"(scikit-learn's data);\none is told: {demo_rule.RULE} is malignant.\n\n"
+        f"A rule as text. Two models are trained on breast tumours of radius below {demo_rule.TRAINED} "
+        f"(scikit-learn's data).\nOne model has the rule: {demo_rule.RULE} is malignant.\n\n"
         f"{text_table(head, comparison.rows())}\n\n"
-        f"Is the rule kept? {demo_rule.LARGE} to {demo_rule.LARGEST}, all textures:\n\n"
-        f"{comparison.told.verify()}"
+        f"Verification of the rule, radius {demo_rule.LARGE} to {demo_rule.LARGEST}, all textures:\n\n"
+        f"{comparison.informed.verify()}"
     )
-    demo_rule.picture(comparison).savefig(output)
-    print(f"\nPicture: {output.resolve()}")
+    demo_rule.draw_figure(comparison).savefig(output)
+    print(f"\nFigure: {output.resolve()}")
 
 
 def _introduction(demo: Any) -> str:
-    """What is done, in two sentences."""
-    (a, b), (many, few) = demo.DIGITS, demo.LABELLED
+    """Return a description of the task."""
+    a, b = demo.DIGITS
+    many, few = demo.LABELLED
     return (
-        f"Task: tell {a} from {b} in 8 x 8 scans (scikit-learn's digits) with {many} labelled {a}s, "
-        f"{few} labelled {b}s\nand {demo.UNLABELLED} digits without labels; all others are the test set.\n"
-        "Each machine below knows one thing more than the one above; kernel (RBF, gamma 'scale'), "
-        f"C = {demo.C:g} and\nall weights are the same on every draw and not tuned to the errors shown.\n"
+        f"Task: classify {a} and {b} in 8 x 8 scans (scikit-learn's digits) with {many} labelled {a}s, "
+        f"{few} labelled {b}s\nand {demo.UNLABELLED} digits without labels. The rest is for the test.\n"
+        "Each model has one block more than the model above it. The kernel (RBF, gamma 'scale'), "
+        f"C = {demo.C:g}\nand all weights are equal on all draws and were not tuned to the errors below.\n"
     )
 
 
 def _errors(lines: Sequence[Any], seeds: int, majority: float) -> str:
-    """The table of test errors, and in words what it shows."""
+    """Return the table of test errors and its summary."""
     from .explain.table import text_table
 
     rows = []
@@ -133,38 +130,43 @@ def _errors(lines: Sequence[Any], seeds: int, majority: float) -> str:
         change = f"{sum(line.steps) / len(line.steps):+.2f}" if line.steps else "-"
         counts = " / ".join(map(str, line.counts)) if line.steps else "-"
         spread = f" ± {line.spread:.2f}" if seeds > 1 else ""
-        rows.append([line.machine, f"{line.mean:.2f}{spread}", change, counts])
-    head = ["machine", "test error in %", "change", "lower / same / higher"]
-    draws, deviation = (f"{seeds} draws", " ± standard deviation") if seeds > 1 else ("1 draw", "")
+        rows.append([line.name, f"{line.mean:.2f}{spread}", change, counts])
+    head = ["model", "test error in %", "change", "lower / equal / higher"]
+    draws = f"{seeds} draws" if seeds > 1 else "1 draw"
+    deviation = " ± standard deviation" if seeds > 1 else ""
     first = lines[0]
     last = lines[-2]
     lower = sum(after < before for before, after in zip(first.errors, last.errors, strict=True))
     return "\n".join(
         [
-            f"Test errors, mean{deviation} over {draws} of the labels. Change: against the line above.",
+            f"Test errors, mean{deviation} over {draws} of the labels. Change: from the line above.",
             "",
             text_table(head, rows),
             "",
-            f"Always naming the more frequent digit: {majority:.1f} % error.",
-            *_verdicts([line for line in lines if line.steps]),
-            f"All blocks against none: {last.mean:.1f} instead of {first.mean:.1f} %, "
-            f"lower on {lower} of {draws}.",
+            f"Error of always predicting the more frequent digit: {majority:.1f} %.",
+            *_summary([line for line in lines if line.steps]),
+            f"All blocks: {last.mean:.1f} %, no block: {first.mean:.1f} %; lower on {lower} of {draws}.",
         ]
     )
 
 
-def _verdicts(steps: Sequence[Any]) -> list[str]:
-    """Which blocks help on most draws, which change nothing, and which do neither."""
+def _summary(steps: Sequence[Any]) -> list[str]:
+    """Return which blocks lower the error on most draws, which change nothing, and the rest."""
     found: dict[str, list[str]] = {
-        "Lower the error on most draws": [],
-        "Leave it as it is on every draw": [],
-        "Lower it on half of the draws or fewer": [],
+        "Lower error on most draws": [],
+        "Equal error on every draw": [],
+        "Lower error on half of the draws or fewer": [],
     }
-    helping, idle, doubtful = found.values()
+    helpful, neutral, doubtful = found.values()
     for line in steps:
-        lower, same, higher = line.counts
-        which = idle if not lower + higher else helping if 2 * lower > lower + same + higher else doubtful
-        which.append(line.machine.removeprefix("+ "))
+        lower, equal, higher = line.counts
+        if lower + higher == 0:
+            group = neutral
+        elif 2 * lower > lower + equal + higher:
+            group = helpful
+        else:
+            group = doubtful
+        group.append(line.name.removeprefix("+ "))
     return [f"{what}: {', '.join(names)}." for what, names in found.items() if names]
 
 
@@ -172,74 +174,43 @@ def _verdicts(steps: Sequence[Any]) -> list[str]:
 
 
 def _solvers(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from .explain.table import text_table
-    from .solve.facts import solvers
-    from .solve.solvers import CLASSES
+    from .solve.tables import text
 
-    known = solvers()
-    rows = [
-        [
-            name,
-            "yes" if solver.installed else "no",
-            *("yes" if problem in solver.solves else "" for problem in CLASSES),
-            "yes" if solver.certifies else "no",
-            solver.note,
-        ]
-        for name, solver in known.items()
-    ]
-    own = {
-        "LIBSVM": "weighted 2-norm SVMs with the hinge only: all blocks add or reweight rows",
-        "NORMAL": "the same with either loss: linear machines, and kernels of low rank where C is large",
-        "SPARSE": "the same with either loss: linear machines with sparse X and many columns",
-        "ROWS": "2-norm machines whose blocks ask for values or slopes of f, each with one slack at most",
-        "COLUMNS": "the dual of InvariantLoss, 2-norm and hinge only, with blocks that add or reweight rows",
-        "CENTRES": "1-norm machines with the hinge only: all blocks add or reweight rows, X is dense",
-    }
-    rows = [*([name, "yes", *("" for _ in CLASSES), "no", note] for name, note in own.items()), *rows]
-    print(text_table(["solver", "installed", *CLASSES, "certifies infeasible", "note"], rows))
-    missing = {name: solver.package for name, solver in known.items() if not solver.installed}
-    print(
-        "\nsolver='auto' takes LIBSVM (part of scikit-learn), NORMAL and SPARSE where it can, COLUMNS for "
-        "InvariantLoss on kernel machines, CENTRES for 1-norm machines and ROWS for kernel machines where it "
-        "can, HIGHS for other linear programmes, if large from SCHUR's answer, CLARABEL or, for large "
-        "problems, SCHUR for the rest."
-    )
-    if missing:
-        print(f"Not installed: {', '.join(missing)}. To add: pip install {' '.join(missing.values())}")
+    print(text())
     return 0
 
 
 # ---------------------------------------------------------------------- blocks
 
-_BASES = {"Knowledge", "Kernel", "Spectral", "Transform"}  # to derive from
+_BASES = {"Knowledge", "Kernel", "Spectral", "Transform"}  # bases to derive from
 
 
 def _blocks(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     import inspect
 
     listed = []
-    for heading, names in kinds().items():
+    for heading, names in list_kinds().items():
         listed.append(heading)
         for name, value in names.items():
-            listed.append(f"  {name}{_signature(value)}\n      {_plain(inspect.getdoc(value) or '')}")
+            listed.append(f"  {name}{_signature(value)}\n      {_first_line(inspect.getdoc(value) or '')}")
         listed.append("")
     print("\n".join(listed[:-1]))
     return 0
 
 
-def kinds() -> dict[str, dict[str, type]]:
-    """Heading -> name -> class, of all blocks, by what they do to the problem, of kernels and of transforms.
+def list_kinds() -> dict[str, dict[str, type]]:
+    """Return heading -> name -> class of blocks, kernels and transforms.
 
-    >>> [heading for heading, names in kinds().items() if "Rule" in names]
-    ['Regions: the class, or the slope of f, is known on a part of the space']
+    >>> [heading for heading, names in list_kinds().items() if "Rule" in names]
+    ['Regions: known class or slope of f in a part of the space']
     """
     from .knowledge.base import Knowledge
     from .knowledge.regions.base import RegionKnowledge
 
-    rows = "Rows: training rows are reweighted or rearranged, others are added"
+    rows = "Rows: weights or order of training rows, and additional rows"
     hints = "Hints: penalties on values and slopes of f"
-    regions = "Regions: the class, or the slope of f, is known on a part of the space"
-    worst = "Worst case: a row has its margin for all that it may be"
+    regions = "Regions: known class or slope of f in a part of the space"
+    worst = "Worst case: the margin of a row for all its possible values"
     found: dict[str, dict[str, type]] = {rows: {}, hints: {}, regions: {}, worst: {}}
     for name, block in _public("Knowledge").items():
         heading = hints
@@ -251,12 +222,12 @@ def kinds() -> dict[str, dict[str, type]]:
             heading = regions
         found[heading][name] = block
     found["Kernels: PriorSVC(kernel=...)"] = _public("Kernel")
-    found["Transforms: what a pattern may undergo without changing class"] = _public("Transform")
+    found["Transforms: changes of a row that keep its class"] = _public("Transform")
     return found
 
 
 def _public(base: str) -> dict[str, Any]:
-    """The public classes by name that derive from a base and can be used as they are."""
+    """Return the public classes by name that derive from a base, without the bases."""
     import priorsvm
 
     kind = getattr(priorsvm, base)
@@ -267,7 +238,7 @@ def _public(base: str) -> dict[str, Any]:
 
 
 def _signature(block: type) -> str:
-    """What the constructor takes, without types."""
+    """Return the signature of the constructor without types."""
     import inspect
 
     signature = inspect.signature(block)
@@ -276,16 +247,16 @@ def _signature(block: type) -> str:
     return str(signature.replace(parameters=parameters, return_annotation=empty))
 
 
-def _plain(docstring: str) -> str:
-    r"""The first line of a docstring, its mathematics as text.
+def _first_line(docstring: str) -> str:
+    r"""Return the first line of a docstring, with formulas as plain text.
 
-    >>> print(_plain(r"Labels :math:`y^*`: :math:`\sum_i C \cdot \mathrm{cost}_i\,\xi_i`: :class:`Rule`."))
-    Labels y^*: Σᵢ C · costᵢ ξᵢ: Rule.
+    >>> print(_first_line(r":math:`y^*`: :math:`\sum_i C \cdot \mathrm{cost}_i\,\xi_i`: :class:`Rule`."))
+    y^*: Σᵢ C · costᵢ ξᵢ: Rule.
     """
     import re
 
-    from .explain.plain import plain
+    from .explain.plain_text import plain_text
 
     line = docstring.partition("\n")[0]
-    line = re.sub(r":math:`([^`]*)`", lambda found: plain(found[1]), line)
+    line = re.sub(r":math:`([^`]*)`", lambda found: plain_text(found[1]), line)
     return re.sub(r"(?::\w+:)?`+([^`]*)`+", r"\1", line)

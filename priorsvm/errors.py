@@ -1,119 +1,199 @@
-"""What can go wrong, one class each.
+"""Errors and warnings of the library.
 
-Every message says which block or argument, which value, what was expected and what to do next.
-All errors derive from :class:`PriorSVMError`, all warnings from :class:`PriorSVMWarning`.
+Every message names the block or argument and the value, and suggests what to do. All errors derive from
+:class:`PriorSVMError` and from a built-in exception. All warnings derive from :class:`PriorSVMWarning`.
 """
 
 from __future__ import annotations
 
 
 class PriorSVMError(Exception):
-    """Base of every error this library raises."""
+    """Base of all errors of the library. Catch it to handle all of them."""
 
 
 class InvalidInput(PriorSVMError, ValueError):
-    """An argument has a value that cannot be used."""
+    """Argument with an invalid value.
+
+    Raised by ``fit`` and by functions that receive the argument. Use a value that the message allows.
+    """
 
 
 class InvalidType(PriorSVMError, TypeError):
-    """An argument is of a kind that cannot be used."""
+    """Argument of a wrong type.
+
+    Raised, for example, for a class in place of an object. Use a type that the message allows.
+    """
 
 
 class BadRule(InvalidInput):
-    """A rule that cannot be read, or that no row can satisfy; the message points at the spot."""
+    """Rule text that cannot be parsed, or that no row can satisfy.
+
+    Raised by ``fit``. Correct the text at the position that the message marks.
+    """
 
 
 class NameClash(InvalidInput):
-    """Two blocks of one prior claim the same name."""
+    """Name that two blocks of one sum have.
+
+    Raised by ``+`` and by ``fit``. Rename a block with ``block.named("...")``.
+    """
 
 
 class UnknownParameter(PriorSVMError, TypeError):
-    """A keyword given to ``fit`` or ``fit_path`` belongs to no block."""
+    """Keyword that is not a parameter of any block.
+
+    Raised by ``fit`` and ``fit_path``. Use a name that the message lists.
+    """
 
 
 class MissingCapability(PriorSVMError, TypeError):
-    """A block asks of the decision function what this machine does not have."""
+    """Property of the decision function that this kind of model does not have.
+
+    Raised if a block or a user requires it, such as ``coef_`` of a kernel model. Use a kernel or a norm that
+    the message lists.
+    """
 
 
 class KernelNotPSD(InvalidInput):
-    """The 2-norm machine needs a positive semidefinite kernel and did not get one."""
+    """Kernel that is not positive semidefinite, in a model with ``norm="l2"``.
+
+    Raised by ``fit``. Use ``norm="l1"``, another kernel, or ``psd="clip"`` if the kernel has this parameter.
+    """
 
 
 class TooLarge(PriorSVMError, MemoryError):
-    """A matrix that has to be held at once will not fit in memory."""
+    """Matrix that does not fit in memory.
+
+    Raised before the matrix is allocated. Use fewer rows or ``n_centres``.
+    """
 
 
 class DataNotFound(PriorSVMError, FileNotFoundError):
-    """A data set is neither on this machine nor to be had from a network."""
+    """Data set that is neither on this computer nor available for download.
+
+    Raised by the functions ``load_...``. Set ``PRIORSVM_DATA`` to a folder that contains the data set.
+    """
 
 
 class BadFile(InvalidInput):
-    """A file that is no saved model, is damaged, or holds what is not trusted; nothing in it was run."""
+    """File that is not a saved model, is damaged, or contains types that are not trusted.
+
+    Raised by ``load``. No code in the file is run. Save the model again, or name your types in ``trusted``.
+    """
 
 
 class SkopsNotInstalled(PriorSVMError, ImportError):
-    """Models are saved and loaded by the package skops, which is not installed."""
+    """Missing package skops.
+
+    Raised by ``save`` and ``load``. Install it with ``pip install skops``.
+    """
 
 
 class SolverNotInstalled(PriorSVMError, ImportError):
-    """The solver that was named is not installed."""
+    """Missing package of the solver in ``PriorSVC(solver=...)``.
+
+    Raised by ``fit``. Install the package that the message names, or use ``solver="auto"``.
+    """
 
 
 class SolverUnsuited(InvalidInput):
-    """The solver that was named cannot solve this class of problem."""
+    """Solver that cannot solve this class of problem.
+
+    Raised by ``fit``. Use a solver that the message lists, or ``solver="auto"``.
+    """
 
 
 class SolverFailed(PriorSVMError, RuntimeError):
-    """A solver ended without an answer, or with one its own residuals contradict."""
+    """Solver without a solution, or with a solution whose residuals are too large.
+
+    Raised by ``fit``. Use ``scale="standard"``, another solver, or a smaller ``C``.
+    """
 
 
 class Infeasible(PriorSVMError, RuntimeError):
-    """No decision function satisfies every hard constraint."""
+    """Hard constraints that no decision function satisfies.
+
+    Raised by ``fit``. Soften or remove one of the blocks that the message names.
+    """
 
 
 class CoverTooCoarse(PriorSVMError, RuntimeError):
-    """No decision function keeps a guarantee on cells this large; the knowledge may well be consistent."""
+    """Cover of a region whose cells are too large for ``method="guaranteed"``.
+
+    Raised by ``fit``. The blocks need not contradict each other. Raise ``max_cells``, shrink the region, or
+    use ``method="cuts"`` or ``hard=False``.
+    """
 
 
 class Unbounded(PriorSVMError, RuntimeError):
-    """The objective has no lower bound: a penalty must be missing or negative."""
+    """Objective without a lower bound.
+
+    Raised by ``fit`` if a penalty of your own block is negative. Make the penalty nonnegative.
+    """
 
 
 class NotFitted(PriorSVMError, AttributeError):
-    """Something that only a fitted model has was asked of an unfitted one."""
+    """Attribute or method that requires a fitted model.
+
+    Raised before ``fit`` was called. Call ``fit`` first.
+    """
 
 
 class PriorSVMWarning(UserWarning):
-    """Base of every warning this library gives."""
+    """Base of all warnings of the library. Filter it to handle all of them."""
 
 
 class InaccurateSolution(PriorSVMWarning):
-    """The solver's answer is usable but its residuals exceed the tolerance asked for."""
+    """Solution whose residuals exceed the tolerance of the solver.
+
+    Issued by ``fit``. The model can be used. Use ``scale="standard"``, a larger ``tol`` or another solver.
+    """
 
 
 class CollapsedModel(PriorSVMWarning):
-    """A guarantee was bought with a decision function that no longer varies."""
+    """Decision function that is constant, or nearly constant.
+
+    Issued by ``fit`` if a block or a rare class leads to a constant. Soften the block or use another kernel.
+    """
 
 
 class UnsoundMethod(PriorSVMWarning):
-    """A published method was asked for that does not promise what it seems to say."""
+    """Method from the literature without the guarantee that its constraints suggest.
+
+    Issued by ``fit``. Check the model with ``verify()``, or use ``method="cuts"`` or ``method="guaranteed"``.
+    """
 
 
 class FarFromData(PriorSVMWarning):
-    """A rule speaks of values so far from all data that its units may be others."""
+    """Region that is far from all training rows.
+
+    Issued by ``fit``. Compare the units of the region with the units of ``X``.
+    """
 
 
 class AgainstData(PriorSVMWarning):
-    """Most training rows in a rule's region are of another class, or all rows of all classes lie in it."""
+    """Region whose training rows are mostly of another class, or that contains all rows of all classes.
+
+    Issued by ``fit``. Check the label and the units of the region.
+    """
 
 
 class CoarsePolynomial(PriorSVMWarning):
-    """Along a trajectory f is far from the polynomial that stands for it."""
+    """Polynomial that differs from the decision function along a trajectory.
+
+    Issued by ``fit``. Use a higher ``degree``, a narrower span, or ``InvariantLoss``.
+    """
 
 
 class Recompiled(PriorSVMWarning):
-    """A path could not keep its compiled problem because more than weights changed."""
+    """Problem of ``fit_path`` that was compiled again, because more than weights changed.
+
+    Issued by ``fit_path``. The result is correct; only the time is longer.
+    """
 
 
 class OtherVersion(PriorSVMWarning):
-    """A saved model comes from another version of priorsvm."""
+    """Saved model of another version of priorsvm.
+
+    Issued by ``load``. Compare predictions of the loaded model with known ones, or fit and save it again.
+    """

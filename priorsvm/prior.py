@@ -1,4 +1,4 @@
-"""``a + 0.5 * b``: blocks with names and weights, as one flat list."""
+"""Sums of blocks such as ``a + 0.5 * b``: blocks with names and weights, as one flat list."""
 
 from __future__ import annotations
 
@@ -7,49 +7,97 @@ import itertools
 import re
 from collections.abc import Iterator
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from sklearn.base import BaseEstimator, clone
 
 from ._utils.checks import described, is_number
 from ._utils.messages import did_you_mean
 from .errors import InvalidInput, InvalidType, NameClash
-from .knowledge.base import Knowledge, snake_case
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 
-# The machine's own terms, and the parameters of a Prior, go by these names.
+# Names of the model's own terms and of the parameters of a Prior.
 _RESERVED = frozenset({"svm", "blocks", "weights"})
 
-# A longer sum is printed on several lines, which stand below each other in `PriorSVC(...)`, too.
+# A longer sum is printed on several lines, aligned inside `PriorSVC(...)`.
 WIDTH = 70
 INDENT = " " * len("PriorSVC(prior=(")
 
-# A block that has none of these leaves every model as it is.
-ACTS = ("build", "prepare", "predict", "complete")
+Block = TypeVar("Block", bound="Summand")
 
 
 class Member(NamedTuple):
-    """A block, its name, and its outer weight."""
+    """Block of a sum, a Knowledge, with its name and its outer weight."""
 
     name: str
-    block: Knowledge
+    block: Any
     weight: float
 
 
-class Prior:
-    r"""All that is known beforehand: :math:`\sum_k w_k J_{PK,k}` and every :math:`c_{PK,k}`.
+class Summand(BaseEstimator):
+    """Base of blocks: the operators ``+`` and ``*``, and names.
 
-    Usually written as a sum, ``ClassCosts("balanced") + 0.5 * VirtualSamples(shift)``. Parameters are
-    reached as ``<name>__<parameter>`` and weights as ``<name>__weight``, which is what a grid search uses.
+    :class:`priorsvm.Knowledge` derives from it. A sum needs no more of a block than this class has, so this
+    module does not import blocks.
+    """
+
+    # NumPy scalars would otherwise treat `np.float64(2) * block` as an array operation.
+    __array_ufunc__: ClassVar[None] = None
+
+    shares_slack: ClassVar[bool]
+    moves_rows: ClassVar[bool]
+
+    def named(self, name: str) -> Prior:
+        """Return a copy of this block under another name, as a sum of one block.
+
+        Parameters
+        ----------
+        name : str
+            Lower-case letters, digits and single underscores, beginning with a letter.
+
+        Returns
+        -------
+        Prior
+            The sum.
+        """
+        check_name(name)
+        return Prior([(name, copied(self))])
+
+    def _as_prior(self) -> Prior:
+        return Prior([(snake_case(type(self).__name__), self)])
+
+    def __add__(self, other: Any) -> Prior:
+        return self._as_prior() + other
+
+    def __radd__(self, other: Any) -> Prior:
+        return other + self._as_prior()
+
+    def __mul__(self, weight: float) -> Prior:
+        return self._as_prior() * weight
+
+    __rmul__ = __mul__
+
+
+class Prior:
+    r"""Sum of blocks: the penalties :math:`\sum_k w_k J_{PK,k}` and the constraints :math:`c_{PK,k}`.
+
+    Usually written with operators, ``ClassCosts("balanced") + 0.5 * VirtualSamples(shift)``. A grid search
+    uses the names ``<name>__<parameter>`` for parameters and ``<name>__weight`` for weights.
 
     Parameters
     ----------
-    blocks : list of (name, block)
-        Names match ``[a-z][a-z0-9_]*`` without ``__``. In a sum a block's name is its class in snake_case,
-        then ``_2``, ``_3`` from left to right; ``block.named("tumour")`` gives another.
-    weights : dict of name to nonnegative number, optional
-        Outer weights; what is not listed weighs 1.
+    blocks : list of (str, Knowledge)
+        Pairs of a name and a block. Names match ``[a-z][a-z0-9_]*`` without ``__``. In a sum, the default
+        name is the class name in snake_case, then ``_2``, ``_3`` from left to right.
+        ``block.named("tumour")`` sets another name.
+    weights : dict of str to float or None, default=None
+        Outer weight of each block, by name. The default weight is 1.
+
+    See Also
+    --------
+    PriorSVC : The model that is fitted with a sum of blocks.
+    Knowledge : Base of all blocks.
 
     Examples
     --------
@@ -61,18 +109,18 @@ class Prior:
     0.5
     """
 
-    # No BaseEstimator: scikit-learn would print `Prior(blocks=[...])`, on one line, instead of the sum.
+    # Not a BaseEstimator: scikit-learn would print `Prior(blocks=[...])` on one line instead of the sum.
 
-    # NumPy scalars would otherwise take `np.float64(2) * prior` for an array operation.
+    # NumPy scalars would otherwise treat `np.float64(2) * prior` as an array operation.
     __array_ufunc__ = None
 
-    def __init__(self, blocks: list[tuple[str, Knowledge]], weights: dict[str, float] | None = None):
+    def __init__(self, blocks: list[tuple[str, Any]], weights: dict[str, float] | None = None):
         self.blocks = blocks
         self.weights = weights
 
     @property
     def names(self) -> list[str]:
-        """The blocks' names, in order."""
+        """Names of the blocks, in order."""
         return [name for name, _ in self.blocks]
 
     def __iter__(self) -> Iterator[Member]:
@@ -82,14 +130,25 @@ class Prior:
     def __len__(self) -> int:
         return len(self.blocks)
 
-    def __getitem__(self, name: str) -> Knowledge:
+    def __getitem__(self, name: str) -> Any:
         for known, block in self.blocks:
             if known == name:
                 return block
         raise KeyError(f"there is no block {name!r}; the blocks are {self.names}")
 
     def validate(self) -> Prior:
-        """Names, kinds and weights are what they have to be."""
+        """Raise an error if a name, a block or a weight is invalid; return the sum.
+
+        Returns
+        -------
+        Prior
+            This object.
+
+        Raises
+        ------
+        InvalidInput, InvalidType, NameClash
+            The message names the block and the value.
+        """
         if not isinstance(self.blocks, (list, tuple)):
             raise InvalidType(
                 f"Prior(blocks) takes a list of (name, block), got {type(self.blocks).__name__}."
@@ -102,7 +161,7 @@ class Prior:
             check_name(name)
             if name in seen:
                 raise NameClash(f"two blocks are called '{name}'. Rename one with block.named('...').")
-            if not isinstance(block, Knowledge):
+            if not isinstance(block, Summand):
                 raise InvalidType(f"block '{name}' must be a Knowledge block, got {described(block)}.")
             if "weight" in vars(block):
                 raise InvalidInput(
@@ -110,24 +169,28 @@ class Prior:
                     "Rename the parameter."
                 )
             seen.add(name)
+        self._check_weights(seen)
+        return self
+
+    def _check_weights(self, names: set[str]) -> None:
         if self.weights is not None and not isinstance(self.weights, dict):
             raise InvalidType(f"Prior(weights) takes a dict of name to weight, got {self.weights!r}.")
         for name, weight in (self.weights or {}).items():
-            if name not in seen:
-                raise InvalidInput(f"weights name '{name}', but the blocks are {sorted(seen)}.")
+            if name not in names:
+                raise InvalidInput(f"weights name '{name}', but the blocks are {sorted(names)}.")
             if not is_number(weight) or not 0 <= weight < float("inf"):
                 raise InvalidInput(f"weight of block '{name}' must be a nonnegative number, got {weight!r}.")
             if weight not in (0, 1) and self[name].moves_rows:
                 raise InvalidInput(
-                    f"block '{name}' puts other rows in the place of the training rows, which no outer "
-                    "weight can scale. Remove the weight (0 leaves the block out)."
+                    f"block '{name}' replaces training rows, which an outer weight cannot scale. "
+                    "Remove the weight; weight 0 disables the block."
                 )
             if weight not in (0, 1) and self[name].shares_slack:
                 raise InvalidInput(
-                    f"block '{name}' shares the samples' own slack, so an outer weight has no meaning there. "
-                    "Remove the weight (0 leaves the block out); C and the rows' costs weigh it."
+                    f"block '{name}' uses the slack of the training rows, which an outer weight cannot "
+                    "scale. Remove the weight and change C or the costs of the rows; weight 0 disables the "
+                    "block."
                 )
-        return self
 
     def __add__(self, other: Any) -> Prior:
         other = _to_prior(other)
@@ -148,7 +211,7 @@ class Prior:
         return Prior([(name, copied(block)) for name, block in blocks], weights or None)
 
     def __radd__(self, other: Any) -> Prior:
-        if is_number(other) and other == 0:  # what sum([...]) begins with
+        if is_number(other) and other == 0:  # sum([...]) begins with 0
             return self * 1
         other = _to_prior(other)
         return NotImplemented if other is NotImplemented else other + self
@@ -169,7 +232,18 @@ class Prior:
     __rmul__ = __mul__
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Blocks and weights; and, if ``deep``, every block and its parameters by ``<name>__<parameter>``."""
+        """Return the parameters, as scikit-learn does.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to include every block and its parameters as ``<name>__<parameter>``.
+
+        Returns
+        -------
+        dict
+            Parameter name -> value.
+        """
         params: dict[str, Any] = {"blocks": self.blocks, "weights": self.weights}
         if deep:
             for name, block, weight in self:
@@ -179,11 +253,22 @@ class Prior:
         return params
 
     def set_params(self, **params: Any) -> Prior:
-        """Set what ``get_params`` has."""
+        """Set parameters by the names that ``get_params`` returns.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameter name -> value.
+
+        Returns
+        -------
+        Prior
+            This object.
+        """
         for key in ("blocks", "weights"):
             if key in params:
                 setattr(self, key, params.pop(key))
-        # Blocks that are replaced come before what is set inside them.
+        # A block is replaced before its parameters are set.
         for key, value in sorted(params.items(), key=lambda item: "__" in item[0]):
             name, _, parameter = key.partition("__")
             if name not in self.names:
@@ -221,35 +306,20 @@ class Prior:
 
 
 def check_name(name: Any) -> None:
-    """A name that can stand in ``prior__<name>__<parameter>``, and that the machine has not taken itself."""
+    """Raise an error if a name cannot be part of ``prior__<name>__<parameter>`` or is reserved."""
     if not isinstance(name, str):
-        raise InvalidType(f"a block's name is a text, got {name!r}.")
+        raise InvalidType(f"a block name must be a str, got {name!r}.")
     if not _NAME.match(name):
         raise InvalidInput(
             f"block name {name!r} is not allowed: use lower-case letters, digits and single "
             "underscores, beginning with a letter."
         )
     if name in _RESERVED:
-        raise InvalidInput(
-            f"block name {name!r} is taken by the machine itself: choose another with block.named('...')."
-        )
+        raise InvalidInput(f"block name {name!r} is reserved. Choose another name with block.named('...').")
 
 
-def check_acts(name: str, block: Knowledge) -> None:
-    """A block has one of the methods through which it changes a model: a typo must not go unseen."""
-    kind = type(block)
-    if any(getattr(kind, method) is not getattr(Knowledge, method) for method in ACTS):
-        return
-    own = [method for method in dir(kind) if not hasattr(Knowledge, method)]
-    typos = [f" It has {method!r}.{meant}" for method in own if (meant := did_you_mean(method, ACTS))]
-    raise InvalidInput(
-        f"block '{name}' ({kind.__name__}) does nothing: it has neither {' nor '.join(ACTS)}, and these are "
-        f"the ways in which a block acts.{''.join(typos)}"
-    )
-
-
-def copied(block: Knowledge) -> Knowledge:
-    """A block with parameters of its own: setting them, or those of its transform, changes no other."""
+def copied(block: Block) -> Block:
+    """Return a copy whose parameters, and the parameters of its transform, can be set independently."""
     twin = copy.copy(block)
     for key, value in vars(block).items():
         if isinstance(value, BaseEstimator):
@@ -257,14 +327,23 @@ def copied(block: Knowledge) -> Knowledge:
     return twin
 
 
-def _default(block: Knowledge, taken: set[str]) -> str:
-    """The name a block gets in a sum where these are taken."""
+def snake_case(name: str) -> str:
+    """Convert a class name to snake_case.
+
+    >>> snake_case("VirtualSamples")
+    'virtual_samples'
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def _default(block: Summand, taken: set[str]) -> str:
+    """Return the default name of a block in a sum where some names are taken."""
     base = snake_case(type(block).__name__)
     names = itertools.chain([base], (f"{base}_{number}" for number in itertools.count(2)))
     return next(name for name in names if name not in taken)
 
 
-def _is_default(name: str, block: Knowledge) -> bool:
+def _is_default(name: str, block: Summand) -> bool:
     return re.fullmatch(re.escape(snake_case(type(block).__name__)) + r"(_\d+)?", name) is not None
 
 
@@ -276,11 +355,11 @@ def _shortest(weight: float) -> str:
 def _to_prior(value: Any) -> Any:
     if isinstance(value, Prior):
         return value
-    return value._as_prior() if isinstance(value, Knowledge) else NotImplemented
+    return value._as_prior() if isinstance(value, Summand) else NotImplemented
 
 
 def as_prior(value: Any) -> Prior:
-    """Whatever ``PriorSVC(prior=...)`` accepts, as a validated prior."""
+    """Return the value of ``PriorSVC(prior=...)`` as a valid sum."""
     if value is None:
         return Prior([])
     prior = _to_prior(value)

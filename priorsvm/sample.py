@@ -1,4 +1,4 @@
-"""The rows one binary machine is trained on, and where each of them came from."""
+"""The rows of one binary model, and the training row that each row was made from."""
 
 from __future__ import annotations
 
@@ -17,24 +17,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    r"""Rows of the sum :math:`\sum_i C\,\mathrm{cost}_i\,\xi_i`, training rows first.
+    r"""Rows of the loss :math:`\sum_i C\,\mathrm{cost}_i\,\xi_i`, training rows first.
 
     Attributes
     ----------
-    X : (n, d) array, in the user's units; a csr_array if the user gave sparse rows.
-    y : (n,) array of -1.0 and +1.0.
-    cost : (n,) array, the factor on C of each row; a row of cost 0 asks nothing.
-    margin : (n,) array, the right-hand side of :math:`y_i f(x_i) \ge \rho_i - \xi_i`.
-    source : (n,) array, the training row each row was made from, -1 for none.
-    n_train : how many of the rows are training rows.
-    labels : (n_train,) array, the classes as the user wrote them.
-    classes : all classes; two, or more in a one-vs-rest machine.
-    positive : the class that is +1 in this machine.
-    feature_names : the columns' names, or None.
-    seed : where the random draws of blocks start.
-    shares : for each block, the part of ``cost`` it is responsible for; together they are ``cost``.
-    machine : the machine they train: its kernel (None if linear), norm, scale; None if not known.
-    missing : what a block made of missing values in the training rows, whose ``X`` are these; else None.
+    X : array of shape (n, d)
+        Rows in the user's units; a csr_array if the user's rows are sparse.
+    y : array of shape (n,)
+        -1.0 or +1.0 for each row.
+    cost : array of shape (n,)
+        Factor on C of each row. A row of cost 0 has no constraint.
+    margin : array of shape (n,)
+        The right-hand side :math:`\rho_i` of :math:`y_i f(x_i) \ge \rho_i - \xi_i`.
+    source : array of shape (n,)
+        Index of the training row that each row was made from, or -1.
+    n_train : int
+        Number of training rows.
+    labels : array of shape (n_train,)
+        The user's class labels of the training rows.
+    classes : array
+        All classes: two, or more in a one-vs-rest model.
+    positive : object
+        The class with y = +1.
+    feature_names : array of shape (d,) or None, default=None
+        Names of the columns.
+    seed : int, default=0
+        Seed of the random numbers of blocks.
+    shares : dict of str to array of shape (n,)
+        Block name -> its part of ``cost``. The parts add up to ``cost``.
+    machine : Spec or None, default=None
+        Kernel, norm, loss and scale of the model.
+    missing : object or None, default=None
+        Completion of missing values by a block. ``X`` has its completed rows.
     """
 
     X: Array
@@ -65,7 +79,20 @@ class Sample:
         machine: Spec | None = None,
         missing: Any = None,
     ) -> Sample:
-        """The plain training set of the machine that tells ``positive`` from the other classes."""
+        """Return the training rows with the class ``positive`` against all other classes.
+
+        Parameters
+        ----------
+        X, labels, classes, positive, feature_names, seed, machine, missing
+            Attributes of the sample.
+        cost : array of shape (n,) or None, default=None
+            Sample weights; None is 1 for each row.
+
+        Returns
+        -------
+        Sample
+            The sample.
+        """
         n = len(labels)
         cost = np.ones(n) if cost is None else np.asarray(cost, float)
         y = np.where(labels == positive, 1.0, -1.0)
@@ -92,21 +119,37 @@ class Sample:
 
     @property
     def X_train(self) -> Array:
-        """The training rows."""
+        """Training rows."""
         return self.X[: self.n_train]
 
     @property
     def y_train(self) -> Array:
-        """The signs of the training rows."""
+        """Signs of the training rows, -1.0 or +1.0."""
         return self.y[: self.n_train]
 
     def weighted_rows(self) -> tuple[Array, Array]:
-        """The training rows that have a sample_weight, and the share of each in a mean over them."""
+        """Return the training rows with positive sample weight, and their weights in a mean."""
         weight = self.shares["svm"][: self.n_train]
         return self.X_train[weight > 0], weight[weight > 0] / weight.sum()
 
     def sign(self, label: Any) -> float:
-        """+1 if ``label`` is this machine's positive class, else -1; an error if it is no class at all."""
+        """Return +1 for the positive class and -1 for another class.
+
+        Parameters
+        ----------
+        label : object
+            A class of the training data.
+
+        Returns
+        -------
+        float
+            +1.0 or -1.0.
+
+        Raises
+        ------
+        InvalidInput
+            The label is not among the classes.
+        """
         if np.ndim(label) > 0 or not np.any(self.classes == label):
             classes = self.classes.tolist()
             meant = did_you_mean(label, [c for c in classes if isinstance(c, str)])
@@ -117,7 +160,23 @@ class Sample:
         return 1.0 if label == self.positive else -1.0
 
     def column(self, key: Any) -> int:
-        """The position of a column given by name or by index."""
+        """Return the index of a column.
+
+        Parameters
+        ----------
+        key : str or int
+            Name or index.
+
+        Returns
+        -------
+        int
+            The index.
+
+        Raises
+        ------
+        InvalidInput
+            The column does not exist.
+        """
         d = self.X.shape[1]
         if isinstance(key, str):
             names = [] if self.feature_names is None else self.feature_names.tolist()
@@ -130,27 +189,73 @@ class Sample:
         raise InvalidInput(f"there is no column {key!r}: give a name, or an index from 0 to {d - 1}.")
 
     def with_factor(self, factor: Array) -> Sample:
-        """Multiply the cost of every training row by ``factor``."""
+        """Multiply the cost of each training row.
+
+        Parameters
+        ----------
+        factor : array of shape (n_train,)
+            Nonnegative factors.
+
+        Returns
+        -------
+        Sample
+            The changed copy.
+        """
         cost = self.cost.copy()
         cost[: self.n_train] *= factor
         return replace(self, cost=cost)
 
     def with_margin(self, margin: Array) -> Sample:
-        """Replace the margin asked of every training row."""
+        """Replace the margin of each training row.
+
+        Parameters
+        ----------
+        margin : array of shape (n_train,)
+            New margins.
+
+        Returns
+        -------
+        Sample
+            The changed copy.
+        """
         return replace(self, margin=np.concatenate([margin, self.margin[self.n_train :]]))
 
     def with_training(self, X: Array) -> Sample:
-        """Replace the training rows by others that stand for them."""
+        """Replace the training rows; labels, costs and margins stay.
+
+        Parameters
+        ----------
+        X : array of shape (n_train, d)
+            New rows.
+
+        Returns
+        -------
+        Sample
+            The changed copy.
+        """
         return replace(self, X=np.vstack([X, self.X[self.n_train :]]))
 
     def with_rows(
         self, X: Array, y: Array, cost: Array, margin: Array, source: Array | None = None
     ) -> Sample:
-        """Append rows that are no training rows."""
+        """Append rows that are not training rows.
+
+        Parameters
+        ----------
+        X, y, cost, margin
+            Rows, signs, costs and margins.
+        source : array or None, default=None
+            Index of the training row that each row was made from; None is -1 for each row.
+
+        Returns
+        -------
+        Sample
+            The longer copy.
+        """
         source = np.full(len(X), -1) if source is None else source
         return replace(
             self,
-            X=np.vstack([to_width(self.X, X.shape[1]), X]),  # sets may be larger than those trained on
+            X=np.vstack([to_width(self.X, X.shape[1]), X]),  # a set may be larger than all training sets
             y=np.concatenate([self.y, y]),
             cost=np.concatenate([self.cost, cost]),
             margin=np.concatenate([self.margin, margin]),
@@ -158,10 +263,10 @@ class Sample:
         )
 
     def changed_by(self, name: str, after: Sample, weight: float) -> Sample:
-        r"""What block ``name`` made of these rows, taken ``weight`` times.
+        r"""Return the rows after a block's ``prepare``, with the change of the costs scaled by its weight.
 
-        Its :math:`J_{PK}` is the change of :math:`\sum_i C\,\mathrm{cost}_i\,\xi_i`, so that 0 is absent
-        and 1 is the block as it stands.
+        The block's :math:`J_{PK}` is the change of :math:`\sum_i C\,\mathrm{cost}_i\,\xi_i`. Weight 0 leaves
+        the rows as they are, and weight 1 is the block without an outer weight.
         """
         if not isinstance(after, Sample):
             raise InvalidType(f"block '{name}': prepare must return a Sample, got {type(after).__name__}.")
@@ -170,29 +275,29 @@ class Sample:
         n = len(self)
         if weight != 1 and not np.array_equal(after.margin[:n], self.margin):
             raise InvalidInput(
-                f"block '{name}' changes margins, which no outer weight can scale: "
-                f"weight {weight:g} has no meaning. Remove the weight and scale its costs instead."
+                f"block '{name}' changes margins, which an outer weight cannot scale: the weight is "
+                f"{weight:g}. Remove the weight and scale the costs of the block instead."
             )
         for what, values in (("cost", after.cost), ("margin", after.margin)):
             if not np.isfinite(values).all() or (what == "cost" and (values < 0).any()):
                 bad = values[~np.isfinite(values) | (values < 0)][0]
                 raise InvalidInput(
-                    f"block '{name}' makes a {what} of {bad}: it must be a nonnegative number."
+                    f"block '{name}' returns a {what} of {bad}. It must be a nonnegative number."
                 )
         before = np.concatenate([self.cost, np.zeros(len(after) - n)])
         cost = before + weight * (after.cost - before)
         if np.any((cost < -1e-12) & (after.cost > 0)):
             raise InvalidInput(
-                f"block '{name}' lowers costs, and its weight {weight:g} would make some of them negative. "
+                f"block '{name}' lowers costs, and with weight {weight:g} some costs are negative. "
                 "Use a weight of at most 1, or smaller costs."
             )
-        cost = np.maximum(cost, 0.0)  # a row that is dropped cannot be dropped more than once
+        cost = np.maximum(cost, 0.0)  # a removed row cannot be removed twice
         share = cost - before
         padded = {k: np.concatenate([v, np.zeros(len(after) - n)]) for k, v in self.shares.items()}
         return replace(after, cost=cost, shares={**padded, name: share})
 
     def same_rows(self, other: Sample) -> bool:
-        """Whether both ask the same of the same points, up to positive costs."""
+        """Return whether rows, signs and margins are equal, and the same rows have positive cost."""
         return (
             len(self) == len(other)
             and np.array_equal(self.y, other.y)

@@ -1,4 +1,4 @@
-"""What PriorSVC fits, and what it says about the fit."""
+"""Fitted models of PriorSVC, and their reports, formulations and verifications."""
 
 import warnings
 
@@ -33,6 +33,7 @@ from priorsvm import (
     VirtualSupportVectors,
 )
 from priorsvm.errors import InvalidInput, SolverFailed, SolverUnsuited
+from priorsvm.sample import Sample
 
 TIGHT = {"tol_gap_rel": 1e-11, "tol_gap_abs": 1e-11, "tol_feas": 1e-11}
 
@@ -100,7 +101,7 @@ def test_a_constant_column_is_scaled_without_harm():
 # -------------------------------------------------------------------------------- n_centres, preselect
 
 
-def test_a_nystrom_machine_converges_to_the_full_one():
+def test_a_nystrom_model_converges_to_the_full_model():
     X, y = two_classes(60)
     full = PriorSVC(kernel="rbf", solver="CLARABEL").fit(X, y)
     errors, objectives = [], []
@@ -115,7 +116,7 @@ def test_a_nystrom_machine_converges_to_the_full_one():
     assert objectives[3] == pytest.approx(full.objective_, rel=1e-6)
 
 
-def test_a_nystrom_machine_is_the_best_function_of_its_centres():
+def test_a_nystrom_model_is_the_best_function_of_its_centres():
     X, y = two_classes(60)
     signs = np.where(y == 1, 1, -1)
     model = PriorSVC(kernel=RBF(0.5), n_centres=6, tol=1e-9).fit(X, y)
@@ -128,7 +129,7 @@ def test_a_nystrom_machine_is_the_best_function_of_its_centres():
 
 
 @pytest.mark.parametrize("solver", ["auto", "CLARABEL"])
-def test_preselect_fits_on_the_support_vectors_of_the_plain_machine(solver):
+def test_preselect_fits_on_the_support_vectors_of_the_model_without_blocks(solver):
     X, y = two_classes(60)
     plain = PriorSVC(kernel=RBF(0.5), solver=solver, tol=1e-9).fit(X, y)
     assert 0 < len(plain.support_) < 50
@@ -206,7 +207,7 @@ EVERY_ROUTE = pytest.mark.parametrize("parameters", ROUTES.values(), ids=ROUTES.
 
 
 @EVERY_ROUTE
-def test_what_is_said_about_the_fit_agrees(parameters):
+def test_the_report_agrees_with_the_fit(parameters):
     X, y = two_classes()
     model = PriorSVC(**parameters, tol=1e-8).fit(X, y)
     last = model.history_[-1]
@@ -220,6 +221,10 @@ def test_what_is_said_about_the_fit_agrees(parameters):
     assert all(entry["seconds"] > 0 for entry in model.history_)
     assert all(np.isfinite(entry["objective"]) for entry in model.history_)
     assert sum(row.contribution for row in model.report_.rows) == pytest.approx(model.objective_, rel=1e-9)
+
+
+def names_of_blocks(model):
+    return [check.block for check in model.verify().checks]
 
 
 @EVERY_ROUTE
@@ -239,7 +244,7 @@ def test_every_constraint_has_a_label_of_its_own(parameters):
     assert all(labels)
     assert len(set(labels)) == len(labels)
     assert labels[0] == "svm.margin"
-    names = {"svm", "f", *(member.name for member in model._machines[0].members)}
+    names = {"svm", "f", *names_of_blocks(model)}
     assert {label.partition(".")[0] for label in labels} <= names
 
 
@@ -250,7 +255,7 @@ def test_the_formulation_names_every_block_and_every_constraint(parameters):
     text, formulation = str(model.formulation()), model.formulation()
     own = [c.label for c in model.problem.constraints if not c.label.startswith("f.")]
     assert [label for label, _, _ in formulation.constraints] == own
-    for name in (member.name for member in model._machines[0].members):
+    for name in names_of_blocks(model):
         assert any(
             label.partition(".")[0] == name
             for label, *_ in (*formulation.objective, *formulation.constraints)
@@ -282,7 +287,7 @@ def test_rounds_that_are_cut_off_in_other_processes_are_warned_about():
 
 
 @pytest.mark.parametrize("block", [VirtualSupportVectors, VirtualSamples])
-def test_a_model_that_was_cut_off_can_still_be_questioned(block):
+def test_a_model_after_too_few_rounds_can_be_verified(block):
     X, y = two_classes()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -402,7 +407,7 @@ def test_verify_tells_how_far_each_block_holds():
     moved = np.abs(np.concatenate([f(X + up) - f(X), f(X - up) - f(X)]))
     assert found["invariance_hint"].worst == pytest.approx(-moved.max())
     assert found["oddness_hint"].worst == pytest.approx(-np.abs(f(-X) + f(X)).max())
-    low, high = model._machines[0].states["rising"]
+    low, high = prior["rising"].start(Sample.training(X, y, model.classes_, 1))
     assert found["rising"].worst == pytest.approx((f(high) - f(low)).min())
     assert not found["rising"].proven
     assert found["oddness_hint"].proven
@@ -423,11 +428,7 @@ def test_verify_tells_how_far_each_block_holds():
 def test_verify_looks_at_the_transformed_rows_only(block):
     X, y = two_classes()
     model = PriorSVC(block(Shift([0.3, 0.0])), kernel="rbf").fit(X, y)
-    rows = (
-        model._machines[0].states["virtual_support_vectors"]
-        if block is VirtualSupportVectors
-        else slice(None)
-    )
+    rows = PriorSVC(kernel="rbf").fit(X, y).support_ if block is VirtualSupportVectors else slice(None)
     shift = np.array([0.3, 0.0])
     copies = np.vstack([X[rows] - shift, X[rows] + shift])
     margin = np.tile(np.where(y[rows] == 1, 1, -1), 2) * model.decision_function(copies) - 1
@@ -460,7 +461,7 @@ def test_verify_shapes_text_and_html():
     assert [c.label for c in found.checks[::2]] == ["setosa", "versicolor", "virginica"]
     by_class = {c.label: c.verdict for c in found.checks if c.block == "monotonicity_hint"}
     assert by_class["setosa"].holds is not None
-    assert by_class["virginica"].holds is None  # the hint says nothing about that machine
+    assert by_class["virginica"].holds is None  # the hint does not apply to this class
     worst = [c.verdict.worst for c in found.checks if c.block == "virtual_samples"]
     assert found["virtual_samples"].worst == min(worst)
     assert all(word in str(found) for word in ("class", "virtual_samples", "setosa", "worst", "proven"))
@@ -522,7 +523,7 @@ def test_a_block_of_weight_zero_does_not_score():
 def test_two_blocks_cannot_both_score():
     X, y = two_classes()
     model = PriorSVC(Bonus(1.0) + Bonus(2.0).named("other")).fit(X, y)
-    with pytest.raises(InvalidInput, match=r"'bonus' and 'other'.*keep one"):
+    with pytest.raises(InvalidInput, match=r"'bonus' and 'other' both score.*Keep one"):
         model.predict(X)
 
 
@@ -574,7 +575,7 @@ KERNELS = {
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
 @pytest.mark.parametrize("prior", ROWS.values(), ids=ROWS.keys())
-def test_libsvm_and_cvxpy_give_the_same_machine(prior, kernel):
+def test_libsvm_and_cvxpy_give_the_same_model(prior, kernel):
     X, y = two_classes()
     fast = PriorSVC(prior, kernel=kernel, tol=1e-9).fit(X, y)
     slow = PriorSVC(prior, kernel=kernel, tol=1e-9, solver="CLARABEL", solver_options=TIGHT).fit(X, y)
@@ -591,7 +592,7 @@ def test_libsvm_and_cvxpy_find_the_same_labels(kernel):
     block = Transductive(two_classes(8, seed=1)[0], cost=0.5)
     fast = PriorSVC(block, kernel=kernel, tol=1e-9).fit(X, y)
     slow = PriorSVC(block, kernel=kernel, tol=1e-9, solver="CLARABEL").fit(X, y)
-    assert_array_equal(fast._machines[0].states["transductive"].y, slow._machines[0].states["transductive"].y)
+    assert fast.findings_["transductive"] == slow.findings_["transductive"]
     assert fast.n_rounds_ == slow.n_rounds_
     assert fast.objective_ == pytest.approx(slow.objective_, rel=1e-7)
     assert_allclose(fast.decision_function(X), slow.decision_function(X), atol=1e-5)
@@ -609,7 +610,7 @@ def test_libsvm_and_cvxpy_agree_with_scale_and_several_classes(kernel, scale):
     assert_allclose(fast.decision_function(X), slow.decision_function(X), atol=1e-5)
 
 
-def test_libsvm_can_be_asked_for():
+def test_libsvm_can_be_chosen():
     X, y = two_classes(120)
     assert PriorSVC(solver="LIBSVM").fit(X, y).solver_ == "LIBSVM"
     assert PriorSVC(VirtualSamples(Shift([0.3, 0.1])), solver="LIBSVM").fit(X, y).solver_ == "LIBSVM"
@@ -676,16 +677,16 @@ def test_formulation_gives_the_numbers_of_its_letters():
 
 
 def test_words_in_x_are_answered_with_what_to_do():
-    with pytest.raises(InvalidInput, match=r"X holds words .*'north'.*Encode such columns first"):
+    with pytest.raises(InvalidInput, match=r"X contains text .*'north'.*Encode the column first"):
         PriorSVC().fit([["north", 1.0], ["south", 2.0]], [0, 1])
 
 
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (["never", "often"], r"in column 'use': .*'never'\. Encode such columns"),
-        (["5,59", "6,01"], r"in column 'use': .*'5,59'\. A decimal comma\?"),
-        (pd.to_datetime(["2024-01-02", "2024-03-04"]), r"dates in column 'use' .*2024-01-02.*days since"),
+        (["never", "often"], r"in column 'use': .*'never'\. Encode the column"),
+        (["5,59", "6,01"], r"in column 'use': .*'5,59'\. For a decimal comma"),
+        (pd.to_datetime(["2024-01-02", "2024-03-04"]), r"dates in column 'use': .*2024-01-02.*days since"),
     ],
 )
 def test_what_is_no_number_in_a_table_is_named_with_its_column(column, message):
@@ -711,7 +712,9 @@ def test_verdicts_as_a_frame():
 
 def test_findings_of_another_name_list_those_there_are():
     model = PriorSVC(UncertainSamples(0.01)).fit(*two_classes())
-    with pytest.raises(KeyError, match=r"block 'uncertain' found nothing.*\['uncertain_samples'\]"):
+    with pytest.raises(
+        KeyError, match=r"no findings for block 'uncertain'; available: \['uncertain_samples'\]"
+    ):
         model.findings_["uncertain"]
     assert list(model.findings_) == ["uncertain_samples"]
 

@@ -129,16 +129,35 @@ def test_public_methods_are_explained(name):
             assert inspect.getdoc(getattr(kind, member)), f"{name}.{member} has no docstring"
 
 
-@pytest.mark.parametrize(
-    "method", [name for name, value in vars(PriorSVC).items() if inspect.isfunction(value) and name[0] != "_"]
-)
+# The library's own methods of the estimator, those of its base classes included.
+METHODS = {
+    name: value
+    for name, value in inspect.getmembers(PriorSVC, inspect.isfunction)
+    if not name.startswith("_") and value.__module__.startswith("priorsvm.")
+}
+
+
+def test_there_are_methods_to_look_at():
+    assert {"fit", "fit_path", "formulation", "predict", "set_params", "verify"} <= METHODS.keys()
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_methods_of_the_estimator_say_what_they_take_and_show_it(method):
-    function = vars(PriorSVC)[method]
+    function = METHODS[method]
     if method.startswith("set_") and method.endswith("_request"):
         return  # scikit-learn's
     missing = [name for name in taken(function) if name not in described(function.__doc__)]
     assert not missing, f"PriorSVC.{method} does not say what {', '.join(missing)} is"
     assert examples(function.__doc__), f"PriorSVC.{method} has no example"
+    assert "Returns\n" in function.__doc__, f"PriorSVC.{method} does not say what it returns"
+
+
+def test_every_attribute_of_a_fitted_model_is_listed():
+    linear, kernel = (PriorSVC(kernel=k).fit([[0.0], [2.0]], [0, 1]) for k in ("linear", "rbf"))
+    shown = {name for name in (*dir(linear), *dir(kernel)) if name[0] != "_" and name[-1] == "_"}
+    assert {"coef_", "centres_", "dual_coef_", "slopes_", "kernel_", "report_"} <= shown
+    assert shown <= described(PriorSVC.__doc__)
+    assert "problem" in described(PriorSVC.__doc__)
 
 
 def test_errors_say_when_they_are_raised():

@@ -117,7 +117,7 @@ def test_weights_above_one_must_not_make_costs_negative(sample):
     lower = sample.with_factor(np.full(6, 0.75))
     np.testing.assert_allclose(sample.changed_by("block", lower, 4.0).cost, 0.0)
     with pytest.raises(
-        InvalidInput, match=r"'block' lowers costs, and its weight 4\.1 .* negative.*at most 1"
+        InvalidInput, match=r"'block' lowers costs, and with weight 4\.1 .* negative.*at most 1"
     ):
         sample.changed_by("block", lower, 4.1)
 
@@ -132,7 +132,7 @@ def test_margins_take_no_weight(sample):
     moved = sample.with_margin(np.full(6, 0.5))
     np.testing.assert_array_equal(sample.changed_by("block", moved, 1.0).margin, 0.5)
     with pytest.raises(
-        InvalidInput, match="'block' changes margins, which no outer weight can scale: weight 2"
+        InvalidInput, match="'block' changes margins, which an outer weight cannot scale: the weight is 2"
     ):
         sample.changed_by("block", moved, 2.0)
     longer = sample.with_rows(*rows(2))  # margins of rows of its own are no change

@@ -480,7 +480,7 @@ MACHINES = {
     "virtual support vectors": {"prior": VirtualSupportVectors(Shift([0.2, 0.0, 0.0])), "kernel": "rbf"},
 }
 
-# Of rows that are there twice the machine may take one for a support vector and leave the other.
+# Of two equal rows, one can be a support vector without the other.
 TWICE = [pytest.param(p, id=name) for name, p in MACHINES.items() if name != "virtual support vectors"]
 ABSENT = [pytest.param(p, id=name) for name, p in MACHINES.items()]
 
@@ -622,7 +622,7 @@ def test_dual_coef_and_centres_are_the_decision_function(data, solver, kernel):
 
 
 @SCALES
-def test_dual_coef_with_scale_speaks_of_scaled_rows_and_centres(scale):
+def test_dual_coef_with_scale_belongs_to_scaled_rows_and_centres(scale):
     X, y = two_classes()
     X = X * [1.0, 10.0, 100.0]
     model = PriorSVC(kernel=RBF(0.5), scale=scale).fit(X, y)
@@ -652,7 +652,7 @@ def test_support_rows_are_those_on_or_inside_the_margin(solver, kernel):
     assert margins[outside].min() > 1 - 1e-5
 
 
-def test_support_rows_are_training_rows_of_any_machine():
+def test_support_rows_are_training_rows_of_any_class():
     X, y = three_classes()
     model = PriorSVC(UnlabeledSamples(X[:5] + 0.1, y[:5]), kernel="rbf", tol=1e-9).fit(X, y)
     expected = set()

@@ -18,13 +18,15 @@ from priorsvm import (
 from priorsvm._utils.arrays import as_keys, dense_row, products, same, stack
 from priorsvm.errors import InvalidType
 
+N_ROWS, N_WORDS = 48, 80
+
 
 @pytest.fixture(scope="module")
 def words():
     rng = np.random.default_rng(0)
-    X = sparse.random_array((80, 150), density=0.08, rng=rng, format="csr")
+    X = sparse.random_array((N_ROWS, N_WORDS), density=0.08, rng=rng, format="csr")
     X.data[:] = rng.poisson(2, X.nnz) + 1.0
-    y = np.where(X @ rng.normal(size=150) + 0.5 * rng.normal(size=80) > 0, "spam", "ham")
+    y = np.where(X @ rng.normal(size=N_WORDS) + 0.5 * rng.normal(size=N_ROWS) > 0, "spam", "ham")
     return X, y
 
 
@@ -33,7 +35,7 @@ def words():
     "prior",
     [
         None,
-        ClassCosts({"spam": 3}) + SampleCosts(margins=np.full(80, 1.5)),
+        ClassCosts({"spam": 3}) + SampleCosts(margins=np.full(N_ROWS, 1.5)),
         InvariantLoss(FeatureDeletion(2)),
         InvariantLoss(FeatureDeletion(2), method="columns"),
         InvariantLoss(FeatureScaling(3, 0.5, 3), method="columns") + ClassCosts("balanced"),
@@ -71,10 +73,16 @@ def test_more_rows_than_words():
 @pytest.mark.parametrize(
     ("parameters", "words_of_error"),
     [
-        ({"kernel": "rbf"}, "linear machines"),
+        ({"kernel": "rbf"}, "linear model"),
         ({"scale": "standard"}, "scale='standard'"),
-        ({"prior": VirtualSamples(Shift(np.eye(150)[0]))}, "block 'virtual_samples' takes no sparse X"),
-        ({"prior": InvariantLoss(Shift(np.eye(150)[0]))}, "block 'invariant_loss' takes no sparse X"),
+        (
+            {"prior": VirtualSamples(Shift(np.eye(N_WORDS)[0]))},
+            "block 'virtual_samples' does not accept sparse X",
+        ),
+        (
+            {"prior": InvariantLoss(Shift(np.eye(N_WORDS)[0]))},
+            "block 'invariant_loss' does not accept sparse X",
+        ),
     ],
 )
 def test_what_would_make_rows_dense_is_refused(words, parameters, words_of_error):

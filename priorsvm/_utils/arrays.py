@@ -1,4 +1,4 @@
-"""Rows of a table, dense or sparse: the few things that NumPy and SciPy say differently."""
+"""Operations on rows that may be dense or sparse."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from scipy.sparse import csr_array, issparse, vstack
 
 Array = npt.NDArray[Any]
 
-# Rows that hold sets of vectors are filled up with the largest number there is, which no set has.
+# Rows that contain sets of vectors are padded with the largest float, which no set contains.
 PAD = float(np.finfo(float).max)
 
-# Sparse rows that are multiplied at a time.
+# Number of sparse rows that are multiplied at a time.
 BLOCK = 1000
 
 
 def as_points(Z: Any) -> Any:
-    """Floats: a sparse matrix as compressed rows, all else as an array."""
+    """Convert to floats: a sparse matrix to a csr_array, other values to an array."""
     return csr_array(Z, dtype=float) if issparse(Z) else np.asarray(Z, float)
 
 
 def stack(*parts: Any) -> Any:
-    """All rows of all parts, one below the other."""
+    """Stack the rows of all parts."""
     if any(issparse(part) for part in parts):
         return csr_array(vstack([csr_array(part) for part in parts], format="csr"))
     return np.vstack(parts)
 
 
 def as_keys(rows: Any) -> list[bytes]:
-    """Something to look each row up by: equal for rows that are stored equally."""
+    """Return a dict key for each row; rows that are stored equally have equal keys."""
     if not issparse(rows):
         whole = np.ascontiguousarray(rows + 0.0)  # -0.0 + 0.0 is 0.0
         if not whole.shape[1]:
@@ -45,29 +45,30 @@ def as_keys(rows: Any) -> list[bytes]:
 
 
 def products(A: Any, B: Any) -> Array:
-    """The inner products between all rows of both."""
+    """Return the inner products of all rows of A with all rows of B."""
     if not (issparse(A) and issparse(B)):
         return np.asarray(A @ B.T)
     found = np.empty((A.shape[0], B.shape[0]))
-    across = B.T
-    for start in range(0, len(found), BLOCK):  # the sparse product of all would be larger than the dense one
-        found[start : start + BLOCK] = (A[start : start + BLOCK] @ across).toarray()
+    transposed = B.T
+    # A sparse product of all rows would need more memory than the dense result.
+    for start in range(0, len(found), BLOCK):
+        found[start : start + BLOCK] = (A[start : start + BLOCK] @ transposed).toarray()
     return found
 
 
 def same(A: Any, B: Any) -> bool:
-    """Whether both are the same table."""
+    """Return whether two sets of rows are equal and both dense or both sparse."""
     if issparse(A) and issparse(B):
         return A is B or (A.shape == B.shape and (A != B).nnz == 0)
     return not (issparse(A) or issparse(B)) and np.array_equal(A, B)
 
 
 def dense_row(rows: Any, i: int) -> Array:
-    """One row as a vector."""
+    """Return one row as a vector."""
     return rows[[i]].toarray()[0] if issparse(rows) else np.asarray(rows[i])
 
 
 def to_width(rows: Array, width: int) -> Array:
-    """Rows that hold sets of vectors, filled up to so many columns if they have fewer."""
+    """Pad rows that contain sets of vectors to at least ``width`` columns."""
     missing = max(width - rows.shape[1], 0)
     return np.pad(rows, ((0, 0), (0, missing)), constant_values=PAD) if missing else rows

@@ -1,4 +1,4 @@
-"""Things that are dear to make and asked for again: kernel matrices and their factors."""
+"""A cache of expensive values, such as kernel matrices and their factors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 
 
 def equal(a: Any, b: Any) -> bool:
-    """Whether two parameters are the same: arrays, estimators and lists of them by what they hold."""
+    """Return whether two values are equal; arrays, estimators and containers are compared by content."""
     if a is b:
         return True
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
@@ -32,18 +32,18 @@ def equal(a: Any, b: Any) -> bool:
         return bool(a.equals(b))
     try:
         return bool(a == b)
-    except (TypeError, ValueError):  # no single truth
+    except (TypeError, ValueError):  # the comparison has no single truth value
         return False
 
 
 class Cache:
-    """Remembers the first thing it made, which belongs to the training rows, and the last."""
+    """Cache of two values: the first, which belongs to the training rows, and the latest."""
 
     def __init__(self) -> None:
         self.entries: list[tuple[tuple[Any, ...], Any]] = []
 
     def get(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-        """What was made for an equal key, or what ``make`` makes now."""
+        """Return the value of an equal key, or the new value of ``make()``."""
         for known, value in self.entries:
             if equal(known, key):
                 return value

@@ -1,4 +1,4 @@
-"""Words for messages and titles, and to whom they are said."""
+"""Texts of messages, and warnings at the line of the user."""
 
 from __future__ import annotations
 
@@ -14,19 +14,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# The folder of the package: a warning belongs to the first line outside of it.
-_HERE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
-# A category of warnings that is kept back, and those that came.
-_HELD: ContextVar[tuple[type[Warning], list[str]] | None] = ContextVar("held", default=None)
+# Folder of the package. A warning points to the first line outside of it.
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
+# Category of warnings that are collected instead of issued, and the collected messages.
+_COLLECTED: ContextVar[tuple[type[Warning], list[str]] | None] = ContextVar("collected", default=None)
 
 
 def readable(text: str) -> str:
-    """On one line, with functions by name: their place in memory says nothing, and is never the same.
+    """Return a ``repr`` on one line, with the names of functions in place of their memory addresses.
 
     Parameters
     ----------
     text : str
-        What ``repr`` says of something.
+        Result of ``repr``.
+
+    Returns
+    -------
+    str
+        The shorter text.
 
     Examples
     --------
@@ -37,12 +42,14 @@ def readable(text: str) -> str:
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the line that called the library, whichever of its own lines found the reason.
+    """Emit a warning that points to the user's line that called the library.
 
     Parameters
     ----------
     message : str
-    category : class of the warning
+        Text of the warning.
+    category : type of Warning
+        Class of the warning.
 
     Examples
     --------
@@ -52,48 +59,61 @@ def warn(message: str, category: type[Warning]) -> None:
     >>> caught[0].message
     UserWarning('mind the gap')
     """
-    held = _HELD.get()
-    if held is not None and issubclass(category, held[0]):
-        held[1].append(message)
+    collected = _COLLECTED.get()
+    if collected is not None and issubclass(category, collected[0]):
+        collected[1].append(message)
         return
     frame = sys._getframe(1)
     level = 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
         level = level + 1
     warnings.warn(message, category, stacklevel=level)
 
 
 @contextmanager
-def holding(category: type[Warning]) -> Iterator[list[str]]:
-    """Keep back what :func:`warn` has to say of one category, for someone who may know better.
+def collecting(category: type[Warning]) -> Iterator[list[str]]:
+    """Collect warnings of one category instead of issuing them, so that the caller can drop or merge them.
 
     Parameters
     ----------
-    category : class of the warnings
+    category : type of Warning
+        Class of the warnings.
+
+    Yields
+    ------
+    list of str
+        The messages.
 
     Examples
     --------
-    >>> with holding(UserWarning) as messages:
+    >>> with collecting(UserWarning) as messages:
     ...     warn("mind the gap", UserWarning)
     >>> messages
     ['mind the gap']
     """
     messages: list[str] = []
-    token = _HELD.set((category, messages))
+    token = _COLLECTED.set((category, messages))
     try:
         yield messages
     finally:
-        _HELD.reset(token)
+        _COLLECTED.reset(token)
 
 
 def closest(given: object, known: Iterable[str]) -> str | None:
-    """Which of the names that there are was meant, if one is near; upper and lower case are the same.
+    """Return the known name that is most similar to a given name, or None; case is ignored.
 
     Parameters
     ----------
-    given : what was written
-    known : names that there are
+    given : object
+        The name that does not exist.
+    known : iterable of str
+        The names that exist.
+
+    Returns
+    -------
+    str or None
+        The most similar name.
 
     Examples
     --------
@@ -106,12 +126,19 @@ def closest(given: object, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:
-    """The sentence, with a space before it; empty if no name is near.
+    """Return the sentence "Did you mean ...?" after a space, or "" if no known name is similar.
 
     Parameters
     ----------
-    given : what was written
-    known : names that there are
+    given : object
+        The name that does not exist.
+    known : iterable of str
+        The names that exist.
+
+    Returns
+    -------
+    str
+        The sentence.
 
     Examples
     --------

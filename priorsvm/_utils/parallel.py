@@ -1,7 +1,7 @@
-"""Work that goes row by row, spread over joblib's workers where the user has set some up.
+"""Parallel work on rows by joblib.
 
-``PriorSVC(n_jobs=2)`` or ``with joblib.parallel_config(backend="dask"):`` around ``fit`` set them up; without
-either everything runs here.
+Workers exist inside ``PriorSVC(n_jobs=2).fit`` and inside ``with joblib.parallel_config(backend="dask"):``.
+Otherwise everything runs in this process.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import numpy as np
 
 from .arrays import Array
 
-# Fewer numbers than this are sooner worked on than sent away.
+# Arrays with fewer numbers are processed faster here than in another process.
 LEAST = 100_000
 
 
 def over_rows(function: Callable[..., Array], *arrays: Array) -> Array:
-    """``function(*arrays)``, which gives one row for each of theirs, in parts of the rows."""
+    """Return ``function(*arrays)``, computed in parts of the rows; it has one row per row of the arrays."""
     from joblib import Parallel, delayed, effective_n_jobs
 
     jobs = min(effective_n_jobs(None), len(arrays[0]))

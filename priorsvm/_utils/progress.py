@@ -1,20 +1,22 @@
-"""How far something is that takes long."""
+"""Progress bars."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# So many seconds of silence are enough.
-PATIENCE = 10.0
+# Seconds before a bar is shown that was not requested.
+DELAY = 10.0
 
 
 def progress(verbose: int, *iterable: Any, **bar: Any) -> Any:
-    """A bar at once if asked for; else, on a terminal, once it takes long.
+    """Return a tqdm bar, shown at once if ``verbose``, else on a terminal after a delay.
 
     Parameters
     ----------
-    verbose : whether it was asked for
-    iterable, bar : what tqdm takes
+    verbose : int
+        Whether the bar is shown at once.
+    *iterable, **bar
+        Arguments of tqdm.
 
     Examples
     --------
@@ -23,5 +25,5 @@ def progress(verbose: int, *iterable: Any, **bar: Any) -> Any:
     """
     from tqdm import tqdm
 
-    shown = {"disable": False} if verbose else {"disable": None, "delay": PATIENCE}
-    return tqdm(*iterable, **shown, leave=False, **bar)
+    settings = {"disable": False} if verbose else {"disable": None, "delay": DELAY}
+    return tqdm(*iterable, **{"leave": False, **settings, **bar})

@@ -1,8 +1,7 @@
-"""A rule in words where no data lies: the second half of ``priorsvm demo``.
+"""A rule as text, in a region without training data: the second part of ``priorsvm demo``.
 
-Scikit-learn's breast cancer data, two columns. The machines see small tumours only, as a screening would, and
-one of them is told what every doctor knows: a tumour this large is malignant. The test is on the tumours that
-were held back.
+The data are two columns of scikit-learn's breast cancer data. Two models are trained on small tumours only.
+One model has a rule: a tumour of this size is malignant. The test rows are the larger tumours.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from ..estimator import PriorSVC
 
 COLUMNS = ("radius", "texture")
-SEEN = 15
+TRAINED = 15
 LARGE = 18
 LARGEST = 28
 RULE = f"radius >= {LARGE}"
@@ -32,35 +31,36 @@ MIDDLE = "#D55E00"
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A machine without the rule, one with it, and the tumours they are for."""
+    """Model without the rule, model with the rule, and all tumours."""
 
     X: Array
     y: Array
     plain: PriorSVC
-    told: PriorSVC
+    informed: PriorSVC
 
     def groups(self) -> dict[str, Array]:
-        """Which tumours the machines have seen, which the rule is about, and which are neither."""
+        """Return the training tumours, the tumours inside the rule, and the tumours between them."""
         radius = self.X[:, 0]
+        between = (radius >= TRAINED) & (radius < LARGE)
         return {
-            f"seen in training (radius < {SEEN})": radius < SEEN,
-            f"neither seen nor in the rule ({SEEN} to {LARGE})": (radius >= SEEN) & (radius < LARGE),
-            f"in the rule, never seen ({RULE})": radius >= LARGE,
+            f"training rows (radius < {TRAINED})": radius < TRAINED,
+            f"test rows outside the rule ({TRAINED} to {LARGE})": between,
+            f"test rows inside the rule ({RULE})": radius >= LARGE,
         }
 
     def rows(self) -> list[list[str]]:
-        """Errors in each group."""
+        """Return the cells of the table: errors in each group."""
         found = []
         for name, rows in self.groups().items():
             y = self.y[rows]
-            errors = [100 * np.mean(m.predict(self.X[rows]) != y) for m in (self.plain, self.told)]
+            errors = [100 * np.mean(m.predict(self.X[rows]) != y) for m in (self.plain, self.informed)]
             share = 100 * np.mean(y == CLASSES[0])
             found.append([name, str(len(y)), f"{share:.0f}", f"{errors[0]:.1f}", f"{errors[1]:.1f}"])
         return found
 
 
 def compare() -> Comparison:
-    """Fit both machines on the small tumours."""
+    """Fit both models on the small tumours."""
     from sklearn.datasets import load_breast_cancer
 
     from .. import PriorSVC, Rule
@@ -69,27 +69,26 @@ def compare() -> Comparison:
     X = data.data[:, :2]
     y = np.array(CLASSES)[data.target]
     rule = Rule(RULE, "malignant", hard=True, within={"radius": (LARGE, LARGEST)}, columns=COLUMNS)
-    seen = X[:, 0] < SEEN
-    machines = [
-        PriorSVC(prior, kernel="rbf", scale="standard").fit(X[seen], y[seen]) for prior in (None, rule)
-    ]
-    return Comparison(X, y, *machines)
+    small = X[:, 0] < TRAINED
+    plain = PriorSVC(kernel="rbf", scale="standard").fit(X[small], y[small])
+    informed = PriorSVC(rule, kernel="rbf", scale="standard").fit(X[small], y[small])
+    return Comparison(X, y, plain, informed)
 
 
-def picture(comparison: Comparison) -> Figure:
-    """What each machine says over the plane, with the tumours it saw and those held back."""
+def draw_figure(comparison: Comparison) -> Figure:
+    """Draw the classes that each model predicts, the training tumours and the test tumours."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12, 5), dpi=130, layout="constrained")
     left, right = figure.subplots(1, 2, sharex=True, sharey=True)
-    _map(left, comparison, comparison.plain, "plain SVM: large tumours look like nothing it has seen")
-    _map(right, comparison, comparison.told, f'the same SVM, told "{RULE} is malignant"')
+    _draw_plane(left, comparison, comparison.plain, "plain SVM: no training rows at large radius")
+    _draw_plane(right, comparison, comparison.informed, f'the same SVM with the rule "{RULE} is malignant"')
     left.set_ylabel("texture")
     left.legend(loc="upper right", fontsize=9)
     return figure
 
 
-def _map(axes: Axes, comparison: Comparison, model: Any, title: str) -> None:
+def _draw_plane(axes: Axes, comparison: Comparison, model: Any, title: str) -> None:
     X = comparison.X
     y = comparison.y
     low = X.min(axis=0) - 1
@@ -100,8 +99,8 @@ def _map(axes: Axes, comparison: Comparison, model: Any, title: str) -> None:
     axes.contourf(a, b, f, levels=[-np.inf, 0, np.inf], colors=[DARK, MIDDLE], alpha=0.2)
     axes.contour(a, b, f, levels=[0], colors="black", linewidths=1.5)
     for name, colour, marker in zip(CLASSES, (MIDDLE, DARK), ("^", "o"), strict=True):
-        for seen, face in ((True, colour), (False, "none")):
-            rows = (y == name) & ((X[:, 0] < SEEN) == seen)
+        for trained, face in ((True, colour), (False, "none")):
+            rows = (y == name) & ((X[:, 0] < TRAINED) == trained)
             axes.scatter(
                 X[rows, 0],
                 X[rows, 1],
@@ -110,9 +109,9 @@ def _map(axes: Axes, comparison: Comparison, model: Any, title: str) -> None:
                 facecolors=face,
                 edgecolors=colour,
                 linewidths=0.8,
-                label=f"{name}, {'seen' if seen else 'held back'}",
+                label=f"{name}, {'training' if trained else 'test'}",
             )
-    for x, word in ((SEEN, "seen left of this"), (LARGE, "rule right of this")):
+    for x, word in ((TRAINED, "training left of this"), (LARGE, "rule right of this")):
         axes.axvline(x, color="0.3", linestyle=":", linewidth=1)
         axes.annotate(
             word,

@@ -1,4 +1,4 @@
-r"""The problem that was solved, block by block, in LaTeX and in plain text."""
+r"""The solved problem, block by block, in LaTeX and in plain text."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 
 from ..errors import InvalidInput, InvalidType
 from ..solve.machine import Machine
-from .plain import plain
+from .plain_text import plain_text
 
-# Longer formulas do not push the marks of all lines to the right, and in LaTeX take several lines.
-WIDEST = 70
+# A longer formula does not widen the column of formulas, and in LaTeX it takes several lines.
+WIDTH = 70
 
-SPECIAL = {letter: f"\\{letter}" for letter in "_&%#${} "} | {
+ESCAPED = {letter: f"\\{letter}" for letter in "_&%#${} "} | {
     "\\": r"\backslash ",
     "~": r"\sim ",
     "^": r"\hat{}",
@@ -26,35 +26,44 @@ SPECIAL = {letter: f"\\{letter}" for letter in "_&%#${} "} | {
 
 @dataclass(frozen=True)
 class Formulation:
-    r"""The problem in LaTeX, by ``str()``, and in plain text, by ``text()``.
+    r"""Problem of a fitted model in LaTeX, by ``str()``, and in plain text, by ``text()``.
 
-    A notebook shows it rendered, a terminal in plain text.
+    A notebook shows the rendered LaTeX, and a terminal shows plain text.
 
     Attributes
     ----------
-    objective : (label, LaTeX) of every term, ``svm.regulariser`` and ``svm.loss`` first.
-    constraints : (label, LaTeX, number of rows) of every constraint.
-    function : what f is.
-    values : (symbol, number) of C and of the penalties' weights.
-    letters : (symbol, LaTeX of what it means) of all others that stand in the formulas.
+    objective : list of (str, str)
+        Label and LaTeX of each term, ``svm.regulariser`` and ``svm.loss`` first.
+    constraints : list of (str, str, int)
+        Label, LaTeX and number of rows of each constraint.
+    function : list of str
+        LaTeX of the definition of f.
+    values : list of (str, float)
+        Symbol and value of C and of each weight of a penalty.
+    letters : list of (str, str)
+        Symbol and meaning, in LaTeX, of each other symbol in the formulas.
+
+    See Also
+    --------
+    PriorSVC.formulation : Return the formulation of a fitted model.
 
     Examples
     --------
     >>> from priorsvm import PriorSVC, MonotonicityHint
     >>> X, y = [[0.0, 1.0], [1.0, 0.0], [1.0, 2.0], [2.0, 1.0]], [0, 0, 1, 1]
-    >>> told = PriorSVC(MonotonicityHint({0: 1}, mu=5.0), C=10.0).fit(X, y).formulation()
-    >>> told
+    >>> problem = PriorSVC(MonotonicityHint({0: 1}, mu=5.0), C=10.0).fit(X, y).formulation()
+    >>> problem
     min   ½ ‖w‖² + C Σᵢ₌₁⁴ ξᵢ                                       J_SVM
         + μ_monotonicity_hint 1/M Σₘ tₘ²                            J_PK: monotonicity_hint.mu
     s.t.  yᵢ f(xᵢ) ≥ ρᵢ - ξᵢ, ξᵢ ≥ 0 for all rows, added ones too   c_SVM: svm.margin, 4 rows
           f(xₘ) - f(x'ₘ) ≤ tₘ, tₘ ≥ 0                               c_PK: monotonicity_hint.violation, ...
     with  f(x) = w' x + b, C = 10, μ_monotonicity_hint = 5
     where yᵢ: the class of row i, +1 for 1 and -1 for 0
-          ρᵢ: the margin asked of row i, 1 unless a block says otherwise
+          ρᵢ: the margin of row i, 1 by default
           ξᵢ: the slack of row i
-          xₘ: a drawn point, and x'ₘ one to which the score is to rise
+          xₘ: a drawn point, and x'ₘ a point with a higher score
           ...
-    >>> print(told)
+    >>> print(problem)
     \begin{aligned}
     \min\quad & \underbrace{\tfrac12 \|w\|^2 + C \sum_{i=1}^{4} \xi_i}_{J_{SVM}} \\
     ...
@@ -80,16 +89,25 @@ class Formulation:
         return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
     def text(self) -> str:
-        """The same in plain text, for a terminal."""
-        terms = [(("min   ", "    + ")[k > 0], mark, latex) for k, (mark, latex) in enumerate(self._terms())]
-        rows = [(("s.t.  ", "      ")[k > 0], mark, latex) for k, (mark, latex) in enumerate(self._rows())]
-        cells = [(opening + plain(latex), mark) for opening, mark, latex in terms + rows]
-        width = min(max(len(formula) for formula, _ in cells), WIDEST)
-        numbers = [f"{plain(symbol)} = {value:g}" for symbol, value in self.values]
+        """Return the problem in plain text.
+
+        Returns
+        -------
+        str
+            One line for each term and constraint, with its label.
+        """
+        terms = [(mark, plain_text(latex)) for mark, latex in self._terms()]
+        rows = [(mark, plain_text(latex)) for mark, latex in self._rows()]
+        cells = [("    + " + formula, mark) for mark, formula in terms]
+        cells += [("      " + formula, mark) for mark, formula in rows]
+        cells[0] = ("min   " + terms[0][1], terms[0][0])
+        cells[len(terms)] = ("s.t.  " + rows[0][1], rows[0][0])
+        width = min(max(len(formula) for formula, _ in cells), WIDTH)
+        numbers = [f"{plain_text(symbol)} = {value:g}" for symbol, value in self.values]
         lines = [f"{formula:<{width}}   {mark}" for formula, mark in cells]
-        lines.append(f"with  {', '.join([*map(plain, self.function), *numbers])}")
+        lines.append(f"with  {', '.join([*map(plain_text, self.function), *numbers])}")
         for k, (symbol, meaning) in enumerate(self.letters):
-            lines.append(f"{'where' if k == 0 else '     '} {plain(symbol)}: {plain(meaning)}")
+            lines.append(f"{'where' if k == 0 else '     '} {plain_text(symbol)}: {plain_text(meaning)}")
         return "\n".join(lines)
 
     __repr__ = text
@@ -98,27 +116,27 @@ class Formulation:
         return f"$$\n{self}\n$$"
 
     def _terms(self) -> list[tuple[str, str]]:
-        """What is minimised, each with its mark: J_SVM as one, then J_PK by block."""
+        """Return the mark and LaTeX of J_SVM as one term, then of each term of J_PK."""
         own = " + ".join(latex for label, latex in self.objective if label.startswith("svm."))
-        others = [
+        penalties = [
             (f"J_PK: {label}", latex) for label, latex in self.objective if not label.startswith("svm.")
         ]
-        return [("J_SVM", own), *others]
+        return [("J_SVM", own), *penalties]
 
     def _rows(self) -> list[tuple[str, str]]:
-        """What it is subject to, each with its mark."""
+        """Return the mark and LaTeX of each constraint."""
         return [
-            (f"c_{_whose(label)}: {label}, {rows} row" + ("s" if rows != 1 else ""), latex)
+            (f"c_{_part_of(label)}: {label}, {rows} row" + ("s" if rows != 1 else ""), latex)
             for label, latex, rows in self.constraints
         ]
 
 
-def _whose(label: str) -> str:
+def _part_of(label: str) -> str:
     return "SVM" if label.startswith("svm.") else "PK"
 
 
 def _braced(latex: str, mark: str) -> str:
-    r"""A formula with its mark below: beside it, on a page, the mark would be cut off."""
+    r"""Return a formula with its mark below it; beside it, the mark would be cut off on a page."""
     lines = _filled(latex.split(r",\; "))
     if len(lines) > 1:
         latex = r"\begin{aligned} & " + r" \\ & ".join(lines) + r" \end{aligned}"
@@ -126,10 +144,10 @@ def _braced(latex: str, mark: str) -> str:
 
 
 def _filled(parts: Iterable[str]) -> list[str]:
-    r"""Parts with ``,\;`` between them, in lines that are not too long."""
+    r"""Join parts by ``,\;`` into lines of limited length."""
     lines: list[str] = []
     for part in parts:
-        if lines and len(plain(lines[-1])) + len(plain(part)) <= WIDEST:
+        if lines and len(plain_text(lines[-1])) + len(plain_text(part)) <= WIDTH:
             lines[-1] += rf",\; {part}"
         else:
             lines = [*lines[:-1], *(f"{line}," for line in lines[-1:]), part]
@@ -137,14 +155,14 @@ def _filled(parts: Iterable[str]) -> list[str]:
 
 
 def _marked(mark: str) -> str:
-    r"""A mark such as ``J_PK: rule.mu`` in LaTeX."""
+    r"""Convert a mark such as ``J_PK: rule.mu`` to LaTeX."""
     symbol, _, words = mark.partition(": ")
     letter, _, index = symbol.partition("_")
     return rf"{letter}_{{{index}}}" + (rf"{{:}}\;{_text(words)}" if words else "")
 
 
 def formulation(machines: Sequence[Machine]) -> Formulation:
-    """Of all machines together: those of other classes differ in signs and in what blocks ask of them."""
+    """Return the formulation of all binary models, which differ in signs and in constraints of blocks."""
     objective: dict[str, str] = {}
     constraints: dict[str, tuple[str, int]] = {}
     values = {"C": machines[0].spec.C}
@@ -154,7 +172,7 @@ def formulation(machines: Sequence[Machine]) -> Formulation:
     named = {label.partition(".")[0] for label in (*objective, *constraints)}
     for member in members:
         if member.name not in named:
-            objective[member.name] = r"0 \text{ (it asks for nothing more)}"
+            objective[member.name] = r"0 \text{ (no term)}"
     rows = [(label, *found) for label, found in constraints.items()]
     written = [*objective.items(), *((label, latex) for label, latex, _ in rows)]
     formulas = {
@@ -174,7 +192,7 @@ def formulation(machines: Sequence[Machine]) -> Formulation:
 
 
 def _function(machine: Machine) -> list[str]:
-    """What f is, in parts that may stand on lines of their own."""
+    """Return the definition of f, in parts that can be separate lines."""
     spec = machine.spec
     letters = (r"w", r"x") if spec.kernel is None else (r"c", r"\varphi(x)")
     parts = [machine.problem.function_latex.format(*letters)]
@@ -188,24 +206,24 @@ def _function(machine: Machine) -> list[str]:
             parts.append(rf"\varphi(x)^\top \varphi(z) {equal} k(x, z)")
         parts += [
             rf"{'k = ' if k == 0 else ''}{_text(line)}"
-            for k, line in enumerate(wrap(repr(spec.kernel), WIDEST))
+            for k, line in enumerate(wrap(repr(spec.kernel), WIDTH))
         ]
     return parts
 
 
 def _own_letters(machine: Machine) -> dict[str, str]:
-    """What the letters of the SVM itself mean."""
+    """Return the meanings of the symbols of the SVM."""
     training = machine.training
     classes = training.classes.tolist()
-    signs = _text(", +1 for the class of the machine and -1 for all others")
-    if training.positive not in classes:  # a machine of all classes
+    signs = _text(", +1 for the class of the model and -1 for all other classes")
+    if training.positive not in classes:  # one model of all classes
         signs = ""
     elif len(classes) == 2:
         other = next(label for label in classes if label != training.positive)
         signs = _text(f", +1 for {training.positive!r} and -1 for {other!r}")
     return {
         "y_i": rf"\text{{the class of row }} i{signs}",
-        r"\rho_i": r"\text{the margin asked of row } i, \text{ 1 unless a block says otherwise}",
+        r"\rho_i": r"\text{the margin of row } i, \text{ 1 by default}",
         r"\xi_i": r"\text{the slack of row } i",
     }
 
@@ -213,11 +231,11 @@ def _own_letters(machine: Machine) -> dict[str, str]:
 def _meanings(
     formulas: Mapping[str, Sequence[str]], letters: Mapping[str, Mapping[str, str]]
 ) -> list[tuple[str, str]]:
-    """The letters that stand in the formulas; with the block's name, if another uses them otherwise."""
+    """Return the symbols in the formulas, with the block's name if a symbol has two meanings."""
     found: dict[tuple[str, str], str] = {}
     for name, own in letters.items():
         for symbol, meaning in own.items():
-            if any(_stands_in(symbol, formula) for formula in formulas[name]):
+            if any(contains_symbol(symbol, formula) for formula in formulas[name]):
                 found.setdefault((symbol, meaning), name)
     symbols = [symbol for symbol, _ in found]
     return [
@@ -226,8 +244,8 @@ def _meanings(
     ]
 
 
-def _stands_in(symbol: str, formula: str) -> bool:
-    """Whether a letter with its index is part of a formula, and not of another word."""
+def contains_symbol(symbol: str, formula: str) -> bool:
+    """Return whether a formula contains a symbol with its index, outside of words."""
     words = re.sub(r"\\(?:text|mathrm)\{[^{}]*\}", " ", formula)
     end = "(?![A-Za-z_])" if symbol[-1].isalpha() else ""
     return re.search(rf"(?<![A-Za-z\\]){re.escape(symbol)}{end}", words) is not None
@@ -239,7 +257,7 @@ def _describe(
     constraints: dict[str, tuple[str, int]],
     values: dict[str, float],
 ) -> None:
-    """Add the terms and constraints of one machine that are not there yet."""
+    """Add the terms and constraints of one binary model that are not there yet."""
     spec = machine.spec
     compiled = machine.problem
     c = "w" if spec.kernel is None else "c"
@@ -273,26 +291,26 @@ def _describe(
 
 
 def _formulas(name: str, block: Any, terms: Sequence[str]) -> dict[str, str]:
-    """The formulas of a block by term; ``cone_2`` is one of several stacks of ``cone``."""
+    """Return the formulas of a block by term; ``cone_2`` is one of several stacks of ``cone``."""
     given = _written(name, block, "latex")
     keys = {term: term if term in given else term.rpartition("_")[0] for term in terms}
-    bare = [term for term, key in keys.items() if key not in given]
-    idle = sorted(set(given) - set(keys.values()))
-    # A block may have formulas for other machines; but not if one of its terms has none.
-    if bare and idle:
+    missing = [term for term, key in keys.items() if key not in given]
+    unused = sorted(set(given) - set(keys.values()))
+    # A block may have formulas for other kinds of models, but not if a term has no formula.
+    if missing and unused:
         raise InvalidInput(
-            f"block '{name}': latex has a formula for {_listed(idle)}, which is no term of it, and none for "
-            f"{_listed(bare)}. The terms are {_listed(terms)}."
+            f"block '{name}': latex has a formula for {_listed(unused)}, which is not a term, and no formula "
+            f"for {_listed(missing)}. The terms are {_listed(terms)}."
         )
     return {term: given[key] for term, key in keys.items() if key in given}
 
 
 def _written(name: str, block: Any, attribute: str) -> Mapping[str, str]:
-    """What a block has to say of its formulas."""
+    """Return ``latex`` or ``letters`` of a block; raise InvalidType if it is not a dict of texts."""
     given = getattr(block, attribute)
     keys = "penalty name, constraint label or 'sample' to its formula"
     if attribute == "letters":
-        keys = "letters to what they mean"
+        keys = "symbol to its meaning"
     if not isinstance(given, Mapping) or not all(
         isinstance(word, str) for pair in given.items() for word in pair
     ):
@@ -305,7 +323,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _unwritten(label: str, constraint: Any) -> str:
-    """What is known of a constraint that has no formula."""
+    """Return a formula for a constraint of a block that has none."""
     from cvxpy.constraints import PSD, SOC, Equality, Inequality, NonNeg, NonPos, Zero
 
     left = rf"c_{{{_text(label)}}}(f)"
@@ -320,12 +338,13 @@ def _unwritten(label: str, constraint: Any) -> str:
 
 
 def _rows(constraint: Any) -> int:
-    """How many scalar constraints, or cones, it is."""
+    """Return the number of scalar constraints or cones."""
     shape = getattr(constraint, "shape", None) if len(constraint.args) == 2 else None
     shape = constraint.args[0].shape if shape is None or isinstance(shape, list) else shape
-    return int(np.prod(shape[:1] if len(shape) > 2 else shape, dtype=int))  # of a stack of matrices, those
+    stacked = len(shape) > 2
+    return int(np.prod(shape[:1] if stacked else shape, dtype=int))
 
 
 def _text(words: str) -> str:
-    r"""Words in upright letters; ``\text{}`` would show backslashes in a browser."""
-    return rf"\mathrm{{{''.join(SPECIAL.get(letter, letter) for letter in words)}}}"
+    r"""Return words in upright letters; ``\text{}`` would show backslashes in a browser."""
+    return rf"\mathrm{{{''.join(ESCAPED.get(letter, letter) for letter in words)}}}"

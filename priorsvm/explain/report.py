@@ -1,4 +1,4 @@
-r"""What every term of the problem contributed, and how the solve went."""
+r"""Report of a fitted model: the contribution of each term, and how the problem was solved."""
 
 from __future__ import annotations
 
@@ -16,18 +16,28 @@ from .table import html_table, text_table
 
 @dataclass(frozen=True)
 class Row:
-    """One term of one machine.
+    """Term or constraint of one binary model.
 
     Attributes
     ----------
-    label : the class that is +1 in this machine.
-    block, term : whose term, and which: "regulariser", "loss", "sample" or the name of a penalty.
-    contribution : what it adds to the objective.
-    weight : the block's outer weight.
-    rows : rows or constraints it stands on.
-    active : how many of them have a positive dual variable.
-    slack : the sum of the slacks on its rows, worked out from f; NaN for a block's own constraints.
-    price : the sum of the dual variables, "how hard it pushes".
+    label : object
+        Class with y = +1.
+    block : str
+        Name of the block, or "svm".
+    term : str
+        "regulariser", "loss", "sample", the name of a penalty or the label of a constraint.
+    contribution : float
+        Part of the objective.
+    weight : float, default=1.0
+        Outer weight of the block.
+    rows : int, default=0
+        Number of rows or constraints of the term.
+    active : int, default=0
+        Number of rows or constraints with a positive dual variable.
+    slack : float, default=0.0
+        Sum of the slacks of the rows; NaN for constraints of a block.
+    price : float, default=0.0
+        Sum of the dual variables.
     """
 
     label: Any
@@ -43,13 +53,22 @@ class Row:
 
 @dataclass(frozen=True)
 class Report:
-    """Prints as text, shows as a table in a notebook, turns into a DataFrame by ``to_frame``.
+    """Contributions of all terms to the objective, and facts about each solve.
+
+    It prints as text, is a table in a notebook, and ``to_frame`` returns a DataFrame.
 
     Attributes
     ----------
-    rows : list of :class:`Row`; their contributions add up to the objective, machine by machine.
-    objectives : class that is +1 -> objective of its machine.
-    solves : how each machine was solved: solver, status, rounds, residuals, seconds, and what blocks found.
+    rows : list of Row
+        Terms and constraints. The contributions of a binary model add up to its objective.
+    objectives : dict
+        Class with y = +1 -> objective of its binary model.
+    solves : list of dict
+        Solver, status, number of rounds, residuals, seconds and findings of blocks, for each binary model.
+
+    See Also
+    --------
+    PriorSVC.report_ : Report of a fitted model.
 
     Examples
     --------
@@ -72,7 +91,7 @@ class Report:
     solves: list[dict[str, Any]]
 
     def __getitem__(self, block: str) -> list[Row]:
-        """The rows of one block."""
+        """Return the rows of one block."""
         found = [row for row in self.rows if row.block == block]
         if not found:
             known = list(dict.fromkeys(row.block for row in self.rows))
@@ -86,7 +105,7 @@ class Report:
             *("block", "term", "weight", "contribution", "share", "rows", "active", "slack", "price"),
         ]
         cells = []
-        hardest = max(row.price for row in self.rows)
+        highest = max(row.price for row in self.rows)
         for row in self.rows:
             total = self.objectives[row.label]
             cells.append(
@@ -100,7 +119,7 @@ class Report:
                     str(row.rows) if row.rows else "-",
                     str(row.active) if row.rows else "-",
                     f"{_rounded(row.slack, row.rows):.4g}" if row.rows and not np.isnan(row.slack) else "-",
-                    f"{_rounded(row.price, hardest):.4g}" if row.rows else "-",
+                    f"{_rounded(row.price, highest):.4g}" if row.rows else "-",
                 ]
             )
         return head, cells
@@ -110,15 +129,15 @@ class Report:
         for solve in self.solves:
             which = f"class {solve['label']}: " if len(self.solves) > 1 else ""
             rounds = f"{solve['rounds']} round" + ("s" if solve["rounds"] > 1 else "")
-            start = f" from {solve['start']}'s answer" if solve["start"] else ""
-            before = f" after {' and '.join(solve['before'])} had no answer" if solve["before"] else ""
+            start = f" from the solution of {solve['start']}" if solve["start"] else ""
+            failed = f" after {' and '.join(solve['before'])} failed" if solve["before"] else ""
             local = f"; local optimum ({', '.join(solve['local'])})" if solve["local"] else ""
             lines.append(
-                f"{which}objective {self.objectives[solve['label']]:.6g}, {solve['solver']}{start}{before} "
+                f"{which}objective {self.objectives[solve['label']]:.6g}, {solve['solver']}{start}{failed} "
                 f"{solve['status']} in {rounds}, {solve['residuals']}, compile {solve['compile']:.3f} s, "
-                f"solve {solve['solve']:.3f} s{_all_rounds(solve)}{local}"
+                f"solve {solve['solve']:.3f} s{_total(solve)}{local}"
             )
-            lines += [f"{which}{block}: {told}" for block, told in solve["findings"].items()]
+            lines += [f"{which}{block}: {finding}" for block, finding in solve["findings"].items()]
         return lines
 
     def __str__(self) -> str:
@@ -130,35 +149,43 @@ class Report:
         return html_table(*self._cells()) + "".join(f"<p>{escape(line)}</p>" for line in self._footer())
 
     def to_frame(self) -> Any:
-        """The rows as a pandas DataFrame (needs pandas), with their share of the objective.
+        """Return the rows as a pandas DataFrame, with their share of the objective.
 
-        Its ``attrs["solves"]`` says how every machine was solved.
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each term and constraint. ``attrs["solves"]`` is ``solves``.
+
+        Raises
+        ------
+        ImportError
+            The package pandas is not installed.
         """
         try:
             import pandas as pd
         except ImportError as error:
-            raise ImportError("to_frame needs the package pandas: pip install pandas.") from error
+            raise ImportError("to_frame requires the package pandas: pip install pandas.") from error
 
         frame = pd.DataFrame([vars(row) for row in self.rows]).rename(columns={"label": "class"})
         totals = frame["class"].map(self.objectives)
         frame.insert(4, "share", frame["contribution"] / totals.where(totals != 0))
-        figures = ["rows", "active", "slack", "price"]  # a penalty stands on no rows
+        figures = ["rows", "active", "slack", "price"]  # a penalty has no rows
         frame[figures] = frame[figures].where(frame["rows"] > 0)
         frame.attrs["solves"] = self.solves
         return frame
 
 
-def _all_rounds(solve: dict[str, Any]) -> str:
-    return f" (the last round; all {solve['seconds']:.1f} s)" if solve["rounds"] > 1 else ""
+def _total(solve: dict[str, Any]) -> str:
+    return f" (last round; total {solve['seconds']:.1f} s)" if solve["rounds"] > 1 else ""
 
 
 def _rounded(value: float, total: float) -> float:
-    """Zero instead of what an interior-point method leaves of it."""
+    """Return 0 for a value that is rounding error of an interior-point method."""
     return 0.0 if abs(value) <= 1e-8 * abs(total) else value
 
 
 def report(machines: Sequence[Machine]) -> Report:
-    """Gather what the machines remember and work out the rest from f."""
+    """Return the report of the binary models of a fitted model."""
     rows: list[Row] = []
     objectives: dict[Any, float] = {}
     solves: list[dict[str, Any]] = []
@@ -180,15 +207,17 @@ def report(machines: Sequence[Machine]) -> Report:
                 "compile": outcome.compile_seconds,
                 "solve": outcome.solve_seconds,
                 "seconds": sum(entry["seconds"] for entry in machine.history),
-                "findings": {block: str(told) for block, told in machine.findings.items()},
-                "local": [
-                    m.name
-                    for m in machine.members
-                    if m.weight > 0 and m.block.iterative and not m.block.exact
-                ],
+                "findings": {block: str(finding) for block, finding in machine.findings.items()},
+                "local": _local(machine),
             }
         )
     return Report(rows, objectives, solves)
+
+
+def _local(machine: Machine) -> list[str]:
+    """Return the names of the blocks that may end in a local optimum."""
+    live = [member for member in machine.members if member.weight > 0]
+    return [member.name for member in live if member.block.iterative and not member.block.exact]
 
 
 def _rows(machine: Machine, label: Any, contributions: dict[tuple[str, str], float]) -> list[Row]:
@@ -217,13 +246,13 @@ def _rows(machine: Machine, label: Any, contributions: dict[tuple[str, str], flo
         price = float(duals.sum())
         figures = len(duals), active, float("nan"), price
         rows.append(Row(label, block, constraint, 0.0, weights[block], *figures))
-    # A block's constraints stand below its penalties, the blocks in their order.
+    # The constraints of a block follow its penalties, in the order of the blocks.
     order = [*(name for name in sample.shares if name not in weights), *weights]
     return sorted(rows, key=lambda row: order.index(row.block))
 
 
 def _sizes(dual: Any) -> Array:
-    """The size of each multiplier; a cone has one, that of its height, and a matrix its trace."""
+    """Return the size of each dual variable: of a cone its height, of a matrix its trace."""
     if isinstance(dual, list):
         return np.abs(np.ravel(dual[0]))
     stacked = np.ndim(dual) > 2

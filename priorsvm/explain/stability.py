@@ -1,4 +1,4 @@
-"""Does the class of new rows stay the same, whatever a transform does to them?"""
+"""Stability: whether new rows keep their class under a transformation."""
 
 from __future__ import annotations
 
@@ -12,28 +12,33 @@ from .._utils.arrays import Array, dense_row, stack
 from ..transforms.base import Transform
 from ..transforms.features import FeatureScaling
 
-# Orbits are looked at in parts of about so many numbers.
+# Orbits are evaluated in parts of about this many numbers.
 PART = 2**22
 
 
 @dataclass(frozen=True, eq=False)
 class Stability:
-    r"""What moving new rows does to their class.
+    r"""Classes of new rows under a transformation.
 
     Attributes
     ----------
-    lead : (n,) array, by how much the score of the class of the unmoved row stays ahead of all others at the
-        worst move (f itself, up to its sign, with two classes); negative where the class changes.
-    points : (n, d) array, each row where that happens; sparse if the rows are.
-    kept : (n,) array, whether the class stays; where two lead, ``predict`` gives the first of them.
-    tried : how many moves of each row were looked at if there are more; None if it was all of them.
+    lead : array of shape (n,)
+        Smallest difference, over all transformed copies, between the score of the row's class and the highest
+        score of another class. With two classes it is \|f\| with the sign of f at the row. It is negative if
+        the class changes.
+    points : array of shape (n, d)
+        Transformed copy with the smallest difference; sparse if the rows are sparse.
+    kept : array of shape (n,)
+        Whether the class stays. If two scores are equal, the first class counts, as in ``predict``.
+    tried : int or None, default=None
+        Number of sampled transformations of each row; None if all transformations were evaluated.
 
     Examples
     --------
     >>> from priorsvm import InvariantLoss, PriorSVC, Shift
     >>> model = PriorSVC(InvariantLoss(Shift([0.5]))).fit([[0.0], [3.0]], [0, 1])
     >>> model.verify([[0.2], [1.8]]).stability["invariant_loss"]
-    <Stability: 50.0% of 2 new rows keep their class under every move>
+    <Stability: 50.0% of 2 new rows keep their class under every transformation>
     """
 
     lead: Array
@@ -43,17 +48,23 @@ class Stability:
 
     @property
     def share(self) -> float:
-        """The share of rows whose class no move changes."""
+        """Share of the rows that keep their class."""
         return float(np.mean(self.kept))
 
     @property
     def changed(self) -> Array:
-        """The rows whose class some move changes, the worst first."""
+        """Indices of the rows whose class changes, the worst row first."""
         order = np.argsort(self.lead, kind="stable")
         return order[~self.kept[order]]
 
     def worst(self) -> tuple[float, Array]:
-        """The smallest lead, and the moved row it is found at."""
+        """Return the smallest lead and its transformed row.
+
+        Returns
+        -------
+        (float, array of shape (d,))
+            Lead and row.
+        """
         i = int(np.argmin(self.lead))
         return float(self.lead[i]), dense_row(self.points, i)
 
@@ -62,8 +73,11 @@ class Stability:
 
     def __str__(self) -> str:
         n = len(self.lead)
-        moves = "every move" if self.tried is None else f"each of {self.tried} moves tried"
-        return f"{self.share:.1%} of {n} new row{'s'[: n != 1]} keep their class under {moves}"
+        rows = "new row" if n == 1 else "new rows"
+        which = "every transformation"
+        if self.tried is not None:
+            which = f"each of {self.tried} sampled transformations"
+        return f"{self.share:.1%} of {n} {rows} keep their class under {which}"
 
 
 def stability(
@@ -74,14 +88,27 @@ def stability(
     X: Any,
     thetas: Array | None = None,
 ) -> Stability:
-    """Look at every move of every row; for features any of which may be spoilt, at the worst one.
+    """Evaluate every transformed copy of every row; for a FeatureScaling, compute the worst copy.
 
     Parameters
     ----------
-    scores : rows -> decision function, (n,) or (n, K)
-    coef, intercept : the weights of linear machines, else None
-    transform, X : the moves, and the rows that are moved
-    thetas : (s, q) array, the moves to look at; by default those of the orbit
+    scores : callable
+        Rows -> decision function, of shape (n,) or (n, K).
+    coef : array or None
+        Coefficients of a linear model; None for a kernel model.
+    intercept : array
+        Intercepts of a linear model.
+    transform : Transform
+        The transformation.
+    X : array of shape (n, d)
+        Rows to transform.
+    thetas : array of shape (s, q) or None, default=None
+        Parameters of the transformation; None is the whole orbit.
+
+    Returns
+    -------
+    Stability
+        The result.
 
     Examples
     --------
@@ -93,25 +120,27 @@ def stability(
     """
     if isinstance(transform, FeatureScaling):
         assert coef is not None
-        return _spoilt(coef, intercept, transform, X)
+        return _under_scaling(coef, intercept, transform, X)
     s = len(transform.theta_grid() if thetas is None else thetas)
     step = max(1, PART // (X.shape[1] * s))
-    parts = [_moved(scores, transform, X[i : i + step], thetas) for i in range(0, X.shape[0], step)]
+    parts = [_over_orbit(scores, transform, X[i : i + step], thetas) for i in range(0, X.shape[0], step)]
     lead, points, kept = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("lead", "points", "kept")
     )
     return Stability(lead, points, kept, None if thetas is None else s)
 
 
-def _moved(scores: Callable[[Any], Array], transform: Transform, X: Array, thetas: Array | None) -> Stability:
+def _over_orbit(
+    scores: Callable[[Any], Array], transform: Transform, X: Array, thetas: Array | None
+) -> Stability:
     if thetas is None:
         orbit = transform.orbit(X)
     else:
         orbit = np.stack([transform.apply(X, theta) for theta in thetas], axis=1)
     n, s, d = orbit.shape
-    found = _of_classes(scores(orbit.reshape(-1, d))).reshape(n, s, -1)
+    found = _class_scores(scores(orbit.reshape(-1, d))).reshape(n, s, -1)
     rows = np.arange(n)
-    own = _of_classes(scores(X)).argmax(axis=1)
+    own = _class_scores(scores(X)).argmax(axis=1)
     kept = (found.argmax(axis=2) == own[:, None]).all(axis=1)
     rest = found.copy()
     rest[rows, :, own] = -np.inf
@@ -120,7 +149,7 @@ def _moved(scores: Callable[[Any], Array], transform: Transform, X: Array, theta
     return Stability(lead[rows, worst], orbit[rows, worst], kept)
 
 
-def _spoilt(coef: Array, intercept: Array, transform: FeatureScaling, X: Any) -> Stability:
+def _under_scaling(coef: Array, intercept: Array, transform: FeatureScaling, X: Any) -> Stability:
     if len(coef) == 1:  # two classes
         coef = np.vstack([0.0 * coef, coef])
         intercept = np.append(0.0, intercept)
@@ -132,15 +161,15 @@ def _spoilt(coef: Array, intercept: Array, transform: FeatureScaling, X: Any) ->
     place = np.full(n, K)
     kept = np.ones(n, bool)
     for other in range(K):
-        moved = []
+        worst = []
         order = []
         for k in range(K):
             rows = np.flatnonzero(own == k)
             order.append(rows)
             ahead = coef[k] - coef[other]
-            moved.append(transform.worst(X[rows], ahead, np.ones(len(rows))) if k != other else X[rows])
+            worst.append(transform.worst(X[rows], ahead, np.ones(len(rows))) if k != other else X[rows])
         back = np.argsort(np.concatenate(order))
-        points[other] = stack(*moved)[back]
+        points[other] = stack(*worst)[back]
         at = np.asarray(points[other] @ coef.T + intercept)
         ahead = np.where(own == other, np.inf, at[np.arange(n), own] - at[:, other])
         kept &= (ahead > 0) | ((ahead == 0) & (own < other))
@@ -150,6 +179,6 @@ def _spoilt(coef: Array, intercept: Array, transform: FeatureScaling, X: Any) ->
     return Stability(lead, stack(*points)[place * n + np.arange(n)], kept)
 
 
-def _of_classes(scores: Array) -> Array:
-    """One column per class; with two classes f is that of the second."""
+def _class_scores(scores: Array) -> Array:
+    """Return one column per class; with two classes, f is the score of the second class."""
     return np.column_stack([np.zeros(len(scores)), scores]) if scores.ndim == 1 else scores

@@ -1,4 +1,4 @@
-"""Small tables, for a terminal and for a notebook."""
+"""Tables for a terminal and for a notebook."""
 
 from __future__ import annotations
 
@@ -7,12 +7,19 @@ from html import escape
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns padded to equal width; those that hold numbers are flush right.
+    """Return a table as text; columns of numbers are aligned to the right.
 
     Parameters
     ----------
-    head : words above the columns
-    rows : a list of cells for each row
+    head : sequence of str
+        Titles of the columns.
+    rows : sequence of sequence of str
+        Cells of each row.
+
+    Returns
+    -------
+    str
+        The table.
 
     Examples
     --------
@@ -34,12 +41,19 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The same as an HTML table.
+    """Return a table as HTML.
 
     Parameters
     ----------
-    head : words above the columns
-    rows : a list of cells for each row
+    head : sequence of str
+        Titles of the columns.
+    rows : sequence of sequence of str
+        Cells of each row.
+
+    Returns
+    -------
+    str
+        The table.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Does the fitted f obey each block? Where least, and is that proven or sampled."""
+"""Verification: whether f satisfies each block, where it is worst, and whether this is proven or sampled."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ from typing import Any
 import numpy as np
 
 from .._utils.progress import progress
+from .._utils.threads import single_threaded
 from ..knowledge.base import MAX_CELLS, Verdict
 from ..problem.naming import naming
 from ..solve.machine import Machine
-from ..solve.solvers import single_threaded
 from .stability import Stability
 from .table import html_table, text_table
 
 
 @dataclass(frozen=True)
 class Check:
-    """The verdict on one block of one machine.
+    """Verdict on one block of one binary model.
 
     Attributes
     ----------
-    block : the block's name.
-    verdict : what was found.
-    label : the class that is +1 in that machine.
+    block : str
+        Name of the block.
+    verdict : Verdict
+        Whether the block holds.
+    label : object, default=None
+        Class with y = +1.
 
     Examples
     --------
@@ -44,12 +47,18 @@ class Check:
 
 @dataclass(frozen=True)
 class Verification:
-    """One verdict per block; prints as a table.
+    """Verdicts on all blocks of a fitted model; prints as a table.
 
     Attributes
     ----------
-    checks : the verdicts.
-    stability : block -> what its moves do to the class of the new rows that were given, if any.
+    checks : list of Check
+        One verdict for each block and binary model.
+    stability : dict of str to Stability
+        Block name -> how often its transformation changes the class of new rows.
+
+    See Also
+    --------
+    PriorSVC.verify : Verify a fitted model.
 
     Examples
     --------
@@ -64,53 +73,63 @@ class Verification:
     stability: dict[str, Stability] = field(default_factory=dict)
 
     def of_new_rows(self, found: dict[str, Stability]) -> Verification:
-        """The same with what was found about new rows."""
+        """Return the verification with results on new rows.
+
+        Parameters
+        ----------
+        found : dict of str to Stability
+            Block name -> result.
+
+        Returns
+        -------
+        Verification
+            The extended copy.
+        """
         return Verification(self.checks, found)
 
     @property
     def holds(self) -> bool:
-        """Whether nothing that was asked is violated."""
+        """Whether no block is violated."""
         return all(check.verdict.holds is not False for check in self.checks)
 
     def __getitem__(self, block: str) -> Verdict:
-        """The verdict on a block; with several machines, the worst one."""
+        """Return the verdict on a block; with several binary models, the worst verdict."""
         found = [check.verdict for check in self.checks if check.block == block]
         if not found:
             raise KeyError(f"there is no block {block!r}; the blocks are {[c.block for c in self.checks]}")
         return min(found, key=lambda v: np.inf if np.isnan(v.worst) else v.worst)
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the blocks."""
+        """Iterate over the names of the blocks."""
         return iter(dict.fromkeys(check.block for check in self.checks))
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         many = len({check.label for check in self.checks}) > 1
-        head = [*(["class"] if many else []), "block", "asks for", "holds", "worst", "checked"]
+        head = [*(["class"] if many else []), "block", "requires", "holds", "worst", "checked"]
         rows = []
         for check in self.checks:
-            v = check.verdict
-            silent = v.holds is None
-            kind = "disproven" if v.violated else "proven" if v.proven else "sampled"
-            places = f"{v.checked} place" + ("s" if v.checked != 1 else "")
-            where = f"{kind}, {v.violated} of {places} violated" if v.violated else f"{kind}, {places}"
-            rows.append(
-                [
-                    *([str(check.label)] if many else []),
-                    check.block,
-                    v.asked,
-                    "-" if silent else "yes" if v.holds else "no",
-                    "-" if silent else f"{v.worst:+.3g}",
-                    "-" if silent else where,
-                ]
-            )
+            result = ["-", "-", "-"] if check.verdict.holds is None else _result(check.verdict)
+            label = [str(check.label)] if many else []
+            rows.append([*label, check.block, check.verdict.asked, *result])
         return head, rows
 
     def to_frame(self) -> Any:
-        """The verdicts as a pandas DataFrame (needs pandas)."""
+        """Return the verdicts as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each verdict.
+
+        Raises
+        ------
+        ImportError
+            The package pandas is not installed.
+        """
         try:
             import pandas as pd
         except ImportError as error:
-            raise ImportError("to_frame needs the package pandas: pip install pandas.") from error
+            raise ImportError("to_frame requires the package pandas: pip install pandas.") from error
 
         columns = ("asked", "holds", "worst", "where", "proven", "checked", "violated")
         return pd.DataFrame(
@@ -137,7 +156,7 @@ class Verification:
         ]
         for name, found in self.stability.items():
             changed = ", ".join(map(str, found.changed[:5].tolist()))
-            notes.append(f"{name}: {found}" + (f"; the worst are rows {changed}" if changed else ""))
+            notes.append(f"{name}: {found}" + (f"; worst rows: {changed}" if changed else ""))
         return notes
 
     __repr__ = __str__
@@ -146,14 +165,32 @@ class Verification:
         return html_table(*self._cells()) + "".join(f"<p>{escape(note)}</p>" for note in self._notes())
 
 
+def _result(verdict: Verdict) -> list[str]:
+    """Return the cells "holds", "worst" and "checked" of a verdict."""
+    places = f"{verdict.checked} place" + ("s" if verdict.checked != 1 else "")
+    if verdict.violated:
+        checked = f"disproven, {verdict.violated} of {places} violated"
+    else:
+        checked = f"{'proven' if verdict.proven else 'sampled'}, {places}"
+    return ["yes" if verdict.holds else "no", f"{verdict.worst:+.3g}", checked]
+
+
 def verify(machines: Sequence[Machine], max_cells: int = MAX_CELLS, verbose: int = 0) -> Verification:
-    """Ask every block of every machine.
+    """Verify every block of every binary model.
 
     Parameters
     ----------
-    machines : the machines of a fitted model
-    max_cells : how many cells the proof for one region of a kernel machine may take
-    verbose : 1 shows progress bars
+    machines : sequence of Machine
+        The binary models of a fitted model.
+    max_cells : int, default=150000
+        Largest number of cells in the proof for one region of a kernel model.
+    verbose : int, default=0
+        1 shows progress bars.
+
+    Returns
+    -------
+    Verification
+        The verdicts.
 
     Examples
     --------
@@ -161,9 +198,9 @@ def verify(machines: Sequence[Machine], max_cells: int = MAX_CELLS, verbose: int
     >>> PriorSVC().fit([[0.0], [1.0]], [1, 0]).verify()
     There is no block to verify.
     """
-    asked = [(m, name, block) for m in machines for name, block, weight in m.members if weight > 0]
+    live = [(m, name, block) for m in machines for name, block, weight in m.members if weight > 0]
     checks = []
-    for machine, name, block in progress(verbose, asked, desc="blocks verified"):
+    for machine, name, block in progress(verbose, live, desc="blocks verified"):
         f, verdict = machine.verdicts.get((name, max_cells), (None, None))
         if verdict is None or f is not machine.f:
             with naming(name), single_threaded():

@@ -1,4 +1,4 @@
-"""Whether the parts of a fitted model fit together: what a file can get wrong without being unreadable."""
+"""Checks that the parts of a loaded model fit together."""
 
 from __future__ import annotations
 
@@ -18,28 +18,29 @@ from ..kernels.set_kernel import OnRows
 from ..knowledge.base import Knowledge
 from ..prior import Member
 from ..sample import Sample
-from ..solve.joint import JointFunction, JointMachine
+from ..solve.joint import JointMachine
+from ..solve.joint_function import JointFunction
 from ..solve.machine import Machine
-from ..solve.solvers import Outcome
+from ..solve.solution import Outcome
 from ..spec import Spec
 
 
-class Broken(Exception):
-    """What does not fit."""
+class Inconsistent(Exception):
+    """Description of parts of a model that do not fit together."""
 
 
 def check_intact(model: Any) -> None:
-    """Look at every fitted PriorSVC in a model, and raise :class:`Broken` where its parts do not fit.
+    """Raise :class:`Inconsistent` if the parts of a fitted PriorSVC in a model do not fit together.
 
-    Shapes, kinds of numbers, finite coefficients, and machines that are those of the classes. Not that
-    numbers are the right ones: nothing in a file tells.
+    Shapes, types of numbers, finite coefficients and the classes of the binary models are checked. Values
+    cannot be checked: a file with other numbers is a valid file.
     """
-    for found in _fitted(model):
+    for found in _find_fitted(model):
         _check_model(found)
 
 
-def _fitted(model: Any) -> Iterator[PriorSVC]:
-    """Every fitted PriorSVC, wherever an estimator of scikit-learn keeps it."""
+def _find_fitted(model: Any) -> Iterator[PriorSVC]:
+    """Yield every fitted PriorSVC in an estimator of scikit-learn."""
     waiting = [model]
     seen = set()
     while waiting:
@@ -60,127 +61,136 @@ def _fitted(model: Any) -> Iterator[PriorSVC]:
 def _check_model(model: PriorSVC) -> None:
     machines = model._machines
     classes = model.classes_
-    _array("classes_", classes, (None,), "biufUSO")
-    _need(len(classes) > 1 and len(set(classes.tolist())) == len(classes), f"classes_ are {classes!r}")
-    _need(isinstance(machines, list) and len(machines) > 0, "there is no machine")
+    _check_array("classes_", classes, (None,), "biufUSO")
+    distinct = set(classes.tolist())
+    _require(len(classes) > 1 and len(distinct) == len(classes), f"classes_ are {classes!r}")
+    _require(isinstance(machines, list) and len(machines) > 0, "there is no binary model")
     for k, machine in enumerate(machines):
-        _need(isinstance(machine, Machine), f"machine {k} is a {type(machine).__name__}")
-    told = [machine.training.positive for machine in machines]
-    asked: list[Any] = classes.tolist() if len(classes) > 2 else classes.tolist()[1:]
-    if isinstance(machines[0], JointMachine):
-        told = [len(machines)]
-        asked = [1]
-    _need(told == asked, f"the machines are of the classes {told}, and classes_ are {classes.tolist()}")
+        _require(isinstance(machine, Machine), f"binary model {k} is a {type(machine).__name__}")
+    _check_classes(machines, classes.tolist())
     for k, machine in enumerate(machines):
-        _check_machine(f"machine {k}", machine, model)
+        _check_machine(f"binary model {k}", machine, model)
     biases = np.array([f.bias for machine in machines for f in machine.functions])
-    _array("intercept_", model.intercept_, biases.shape)
-    _need(np.array_equal(model.intercept_, biases), "intercept_ is not that of the machines")
+    _check_array("intercept_", model.intercept_, biases.shape)
+    _require(np.array_equal(model.intercept_, biases), "intercept_ differs from the binary models")
 
 
-def _check_machine(what: str, machine: Machine, model: PriorSVC) -> None:
+def _check_classes(machines: list[Machine], classes: list[Any]) -> None:
+    if isinstance(machines[0], JointMachine):
+        _require(len(machines) == 1, f"there are {len(machines)} models of all classes, expected 1")
+        return
+    positives = [machine.training.positive for machine in machines]
+    expected = classes if len(classes) > 2 else classes[1:]
+    _require(
+        positives == expected, f"the binary models are of the classes {positives}, and classes_ are {classes}"
+    )
+
+
+def _check_machine(where: str, machine: Machine, model: PriorSVC) -> None:
     spec = machine.spec
     training = machine.training
     for part, kind in ((spec, Spec), (training, Sample), (machine.outcome, Outcome)):
-        _need(isinstance(part, kind), f"{what} has a {type(part).__name__} for its {kind.__name__}")
-    _need(is_number(spec.C) and 0 < spec.C < np.inf, f"{what} has C={spec.C!r}")
-    _check_training(f"{what}, training rows", training, model)
+        _require(isinstance(part, kind), f"{where} has a {type(part).__name__} in place of {kind.__name__}")
+    _require(is_number(spec.C) and 0 < spec.C < np.inf, f"{where} has C={spec.C!r}")
+    _check_training(f"{where}, training rows", training, model)
     d = training.X.shape[1]
     if spec.kernel is None:
-        _need(model.kernel_ is None, f"{what} is linear, and kernel_ is {model.kernel_!r}")
-    _check_function(f"{what}, f", machine, None if isinstance(spec.kernel, OnRows) else d)
+        _require(model.kernel_ is None, f"{where} is linear, and kernel_ is {model.kernel_!r}")
+    _check_function(f"{where}, f", machine, None if isinstance(spec.kernel, OnRows) else d)
     for name, block, weight in machine.members:
-        good = isinstance(name, str) and isinstance(block, Knowledge) and is_number(weight)
-        _need(good and 0 <= weight < np.inf, f"{what} has a block {name!r} with weight {weight!r}")
-    _need(all(isinstance(member, Member) for member in machine.members), f"{what} has other members")
-    _array(f"{what}, alpha", machine.alpha, (None,))
-    _need(len(machine.alpha) >= training.n_train, f"{what} has fewer multipliers than training rows")
-    _array(f"{what}, support", machine.support, machine.alpha.shape, "b")
-    _need(
-        isinstance(machine.history, list) and len(machine.history) > 0,
-        f"{what} has no history",
-    )
+        valid = isinstance(name, str) and isinstance(block, Knowledge) and is_number(weight)
+        _require(valid and 0 <= weight < np.inf, f"{where} has a block {name!r} with weight {weight!r}")
+    members = all(isinstance(member, Member) for member in machine.members)
+    _require(members, f"{where} has a block that is not a Member")
+    _check_array(f"{where}, alpha", machine.alpha, (None,))
+    _require(len(machine.alpha) >= training.n_train, f"{where} has fewer dual variables than training rows")
+    _check_array(f"{where}, support", machine.support, machine.alpha.shape, "b")
+    history = machine.history
+    _require(isinstance(history, list) and len(history) > 0, f"{where} has no history")
 
 
-def _check_training(what: str, sample: Sample, model: PriorSVC) -> None:
+def _check_training(where: str, sample: Sample, model: PriorSVC) -> None:
     n = sample.n_train
     X = sample.X
-    _need(isinstance(n, int) and n > 1, f"{what}: n_train is {n!r}")
+    _require(isinstance(n, int) and n > 1, f"{where}: n_train is {n!r}")
     if issparse(X):
-        _array(f"{what}: X", X.data, (None,))
-        _need(X.ndim == 2 and X.shape[0] == n, f"{what}: X has shape {X.shape}")
+        _check_array(f"{where}: X", X.data, (None,))
+        _require(X.ndim == 2 and X.shape[0] == n, f"{where}: X has shape {X.shape}")
     else:
-        sets = isinstance(model.kernel_, OnRows)  # whose rows are as long as the largest of them
-        _array(f"{what}: X", X, (n, None if sets else model.n_features_in_))
+        sets = isinstance(model.kernel_, OnRows)  # a row is as long as the largest set
+        _check_array(f"{where}: X", X, (n, None if sets else model.n_features_in_))
     for name, kinds in (("y", "f"), ("cost", "f"), ("margin", "f"), ("source", "iu")):
-        _array(f"{what}: {name}", getattr(sample, name), (n,), kinds)
-    _need(bool((np.abs(sample.y) == 1).all()), f"{what}: y holds more than -1 and 1")
-    _need(bool((sample.cost >= 0).all()), f"{what}: cost is negative")
-    _array(f"{what}: labels", sample.labels, (n,), "biufUSO")
-    _need(np.array_equal(sample.classes, model.classes_), f"{what} have the classes {sample.classes!r}")
+        _check_array(f"{where}: {name}", getattr(sample, name), (n,), kinds)
+    _require(bool((np.abs(sample.y) == 1).all()), f"{where}: y has values other than -1 and 1")
+    _require(bool((sample.cost >= 0).all()), f"{where}: cost is negative")
+    _check_array(f"{where}: labels", sample.labels, (n,), "biufUSO")
+    _require(np.array_equal(sample.classes, model.classes_), f"{where} have the classes {sample.classes!r}")
     known = set(model.classes_.tolist())
-    _need(known >= set(sample.labels.tolist()), f"{what}: some labels are not among classes_")
+    _require(known >= set(sample.labels.tolist()), f"{where}: some labels are not among classes_")
     if sample.feature_names is not None:
-        _array(f"{what}: feature_names", sample.feature_names, (X.shape[1],), "OU")
+        _check_array(f"{where}: feature_names", sample.feature_names, (X.shape[1],), "OU")
 
 
-def _check_function(what: str, machine: Machine, d: int | None) -> None:
-    f = machine.f
-    kernel = machine.spec.kernel
+def _check_function(where: str, machine: Machine, d: int | None) -> None:
+    f: Any = machine.f
     if isinstance(machine, JointMachine):
-        _need(isinstance(f, JointFunction), f"{what} is a {type(f).__name__}")
-        _matrix(f"{what}: points", f.points, (None, d))  # type: ignore[attr-defined]
-        shape = (f.points.shape[0], len(machine.training.classes))  # type: ignore[attr-defined]
-        _array(f"{what}: weights", f.weights, shape)  # type: ignore[attr-defined]
+        _require(isinstance(f, JointFunction), f"{where} is a {type(f).__name__}")
+        _check_matrix(f"{where}: points", f.points, (None, d))
+        _check_array(f"{where}: weights", f.weights, (f.points.shape[0], len(machine.training.classes)))
         return
-    _need(is_number(f.bias) and np.isfinite(f.bias), f"{what}: the bias is {f.bias!r}")
+    kernel = machine.spec.kernel
+    _require(is_number(f.bias) and np.isfinite(f.bias), f"{where}: the bias is {f.bias!r}")
     if isinstance(f, FittedLinear):
-        _need(kernel is None, f"{what} is linear, and the kernel is {kernel!r}")
-        _array(f"{what}: coef", f.coef, (d,))
+        _require(kernel is None, f"{where} is linear, and the kernel is {kernel!r}")
+        _check_array(f"{where}: coef", f.coef, (d,))
     elif isinstance(f, FittedKernel):
-        _need(
-            isinstance(f.kernel, Kernel) and isinstance(kernel, Kernel), f"{what}: the kernel is {f.kernel!r}"
-        )
-        _array(f"{what}: centres", f.centres, (None, d))
-        _array(f"{what}: weights", f.weights, (len(f.centres),))
+        kernels = isinstance(f.kernel, Kernel) and isinstance(kernel, Kernel)
+        _require(kernels, f"{where}: the kernel is {f.kernel!r}")
+        _check_array(f"{where}: centres", f.centres, (None, d))
+        _check_array(f"{where}: weights", f.weights, (len(f.centres),))
         if f.slopes is not None:
-            _array(f"{what}: slopes.points", f.slopes.points, (None, d))
-            _array(f"{what}: slopes.directions", f.slopes.directions, f.slopes.points.shape)
-            _array(f"{what}: slopes.weights", f.slopes.weights, (len(f.slopes.points),))
+            _check_array(f"{where}: slopes.points", f.slopes.points, (None, d))
+            _check_array(f"{where}: slopes.directions", f.slopes.directions, f.slopes.points.shape)
+            _check_array(f"{where}: slopes.weights", f.slopes.weights, (len(f.slopes.points),))
     else:
-        raise Broken(f"{what} is a {type(f).__name__}")
+        raise Inconsistent(f"{where} is a {type(f).__name__}")
     for scale in (f.scale, machine.spec.scale):
         if scale is not None:
-            _need(isinstance(scale, Scale), f"{what}: scale is a {type(scale).__name__}")
-            _array(f"{what}: scale.shift", scale.shift, (d,))
-            _array(f"{what}: scale.width", scale.width, (d,))
-            _need(bool((scale.width > 0).all()), f"{what}: scale.width is not positive")
+            _check_scale(f"{where}: scale", scale, d)
 
 
-def _matrix(what: str, value: Any, shape: tuple[int | None, ...]) -> None:
-    """Of rows that may be sparse."""
+def _check_scale(where: str, scale: Any, d: int | None) -> None:
+    _require(isinstance(scale, Scale), f"{where} is a {type(scale).__name__}")
+    _check_array(f"{where}.shift", scale.shift, (d,))
+    _check_array(f"{where}.width", scale.width, (d,))
+    _require(bool((scale.width > 0).all()), f"{where}.width is not positive")
+
+
+def _check_matrix(where: str, value: Any, shape: tuple[int | None, ...]) -> None:
+    """Check rows that may be sparse."""
     if issparse(value):
-        _array(what, value.data, (None,))
-        _need(_fits(value.shape, shape), f"{what} has shape {value.shape}")
+        _check_array(where, value.data, (None,))
+        _require(_fits(value.shape, shape), f"{where} has shape {value.shape}")
     else:
-        _array(what, value, shape)
+        _check_array(where, value, shape)
 
 
-def _array(what: str, value: Any, shape: tuple[int | None, ...], kinds: str = "f") -> None:
-    """An array of numbers, or of what ``kinds`` says; None in its shape is any size."""
-    _need(isinstance(value, np.ndarray), f"{what} is a {type(value).__name__}, not an array")
-    _need(
-        _fits(value.shape, shape), f"{what} has shape {value.shape}, expected {shape}".replace("None", "any")
-    )
-    _need(value.dtype.kind in kinds, f"{what} holds values of the type {value.dtype}")
+def _check_array(where: str, value: Any, shape: tuple[int | None, ...], kinds: str = "f") -> None:
+    """Check the shape of an array, where None is any size, and the kind of its dtype."""
+    _require(isinstance(value, np.ndarray), f"{where} is a {type(value).__name__}, expected an array")
+    expected = str(shape).replace("None", "any")
+    _require(_fits(value.shape, shape), f"{where} has shape {value.shape}, expected {expected}")
+    _require(value.dtype.kind in kinds, f"{where} has values of the type {value.dtype}")
     if value.dtype.kind == "f":
-        _need(bool(np.isfinite(value).all()), f"{what} holds NaN or infinity")
+        _require(bool(np.isfinite(value).all()), f"{where} contains NaN or infinity")
 
 
-def _fits(found: tuple[int, ...], asked: tuple[int | None, ...]) -> bool:
-    return len(found) == len(asked) and all(b is None or a == b for a, b in zip(found, asked, strict=True))
+def _fits(found: tuple[int, ...], expected: tuple[int | None, ...]) -> bool:
+    if len(found) != len(expected):
+        return False
+    return all(b is None or a == b for a, b in zip(found, expected, strict=True))
 
 
-def _need(fits: bool, otherwise: str) -> None:
-    if not fits:
-        raise Broken(otherwise)
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise Inconsistent(message)

@@ -1,9 +1,8 @@
-r"""Models in files that can be read without running anything in them.
+r"""Models in files that contain data only and no code.
 
-A file is what skops_ writes: a zip archive of numbers (``.npy``) and of the names of the types they
-belong to, and beside them ``priorsvm.json`` with the version of the format and of priorsvm. Types are only
-names until they have been compared with :data:`TRUSTED`, and none of those is ever called: an object is made
-empty and gets its attributes back.
+skops_ writes the file, a zip archive of arrays and of the names of their types. The member ``priorsvm.json``
+has the version of the format and of priorsvm. Type names are compared with :data:`TRUSTED` before anything is
+imported. No trusted type is called: an empty object is made, and its attributes are filled in.
 
 .. _skops: https://skops.readthedocs.io
 """
@@ -13,7 +12,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import pkgutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
@@ -22,10 +20,6 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any
 from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
-import sklearn.metrics
-import sklearn.model_selection
-import sklearn.utils
-from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
 import priorsvm
@@ -33,105 +27,47 @@ import priorsvm
 from .._utils.messages import warn
 from ..errors import BadFile, InvalidInput, InvalidType, OtherVersion, SkopsNotInstalled
 from ..prior import Prior
-from .intact import Broken, check_intact
+from .intact import Inconsistent, check_intact
+from .renamed import upgrade
+from .schema import find_defect
+from .trusted import PLACES, TRUSTED, USER_PLACES, name_of
 
-FORMAT = 1
-"""Version of the format that :func:`save` writes. :func:`load` reads this one and all before it."""
-
-# Of skops; before it, files had names of functions elsewhere than where they are looked for here.
-_PROTOCOL = 2
+FORMAT = 2
+"""Version of the format that :func:`save` writes. :func:`load` reads this and all earlier versions."""
 
 _HEADER = "priorsvm.json"
 _SCHEMA = "schema.json"
-
-# Modules that no part of a model comes from.
-_APART = {
-    "__main__",
-    "cli",
-    "datasets",
-    "demo",
-    "errors",
-    "explain",
-    "io",
-    "plot",
-    "testing",
-}
-
-# JSON has words as keys, and skops turns them back by calling the key's type: bool("False") is True.
-_KEYS = {"builtins.str", "builtins.int", "builtins.float"}
-
-
-def _full_name(kind: Any) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
-
-
-def _own_types() -> Iterator[str]:
-    for found in pkgutil.walk_packages(priorsvm.__path__, "priorsvm."):
-        if found.name.split(".")[1] not in _APART:
-            for value in vars(import_module(found.name)).values():
-                if (
-                    isinstance(value, type)
-                    and value.__module__ == found.name
-                    and not issubclass(value, Exception)
-                ):
-                    yield _full_name(value)
-
-
-def _places() -> dict[str, set[str]]:
-    """What is trusted beyond what skops trusts, and the nodes of a file in which it may stand.
-
-    In other nodes skops would call a class, or hand it over as if it were a function.
-    """
-    metrics = (getattr(sklearn.metrics, name) for name in sklearn.metrics.__all__)
-    searching = vars(sklearn.model_selection).values()
-    splitters = (kind for kind in searching if isinstance(kind, type) and hasattr(kind, "split"))
-    calibrated = ("_CalibratedClassifier", "_SigmoidCalibration", "_TemperatureScaling")
-    return {
-        **{name: {"ObjectNode", "TupleNode"} for name in _own_types()},
-        **{_full_name(kind): {"ObjectNode"} for kind in splitters},
-        **{f"sklearn.calibration.{name}": {"ObjectNode"} for name in calibrated},
-        **{f"sklearn.metrics._scorer.{name}": {"ObjectNode"} for name in ("_PassthroughScorer", "_Scorer")},
-        **{_full_name(metric): {"FunctionNode"} for metric in metrics if isinstance(metric, FunctionType)},
-        _full_name(sklearn.utils.Bunch): {"DictNode"},
-        _full_name(csr_array): {"SparseMatrixNode"},
-        "numpy.dtype": {"DTypeNode"},
-    }
-
-
-_PLACES = _places()
-_USERS_PLACES = {"ObjectNode", "TupleNode", "FunctionNode", "TreeNode"}
-
-TRUSTED: tuple[str, ...] = tuple(sorted(_PLACES))
-"""The types that :func:`load` trusts beyond those skops trusts, as ``skops.io.load(trusted=...)`` takes them.
-
-All classes of priorsvm that a model can hold; and of scikit-learn, what is inside grid searches, votes and
-calibrated classifiers: splitters, scorers and the metrics they call.
-"""
 
 
 def save(
     model: Any, path: str | os.PathLike[str], trusted: Iterable[type | Callable[..., Any] | str] = ()
 ) -> None:
-    """Write a model to a file that :func:`load` reads without running anything in it.
+    """Write a model to a file that contains data only and no code.
 
-    Everything a fitted model answers with is kept, to the last bit; the compiled ``problem`` is not, and is
-    built again when it is asked for. The file appears whole or not at all.
+    The loaded model returns the same values to the last bit. The compiled ``problem`` is not saved. It is
+    built again on first use. If writing fails, an existing file stays as it is.
 
     Parameters
     ----------
-    model : PriorSVC, fitted or not, or an estimator of scikit-learn that holds one
-        Also a block, a sum of blocks, a kernel or a transform.
+    model : PriorSVC, estimator, Prior, block, kernel or transform
+        A fitted or unfitted model. An estimator of scikit-learn may contain a PriorSVC.
     path : str or path
-        The file, by custom with the ending ``.skops``. An existing one is replaced.
-    trusted : classes, functions, or full names such as ``"mymodule.MyBlock"``
-        What the model holds that is neither priorsvm's nor known to skops: blocks and kernels of your own,
-        and by name also functions of a module. ``load`` has to be told the same, and imports them.
+        The file, usually with the suffix ``.skops``. An existing file is replaced.
+    trusted : iterable of classes, functions or str, default=()
+        Types in the model that neither priorsvm nor skops trusts, such as your own blocks and kernels. A
+        full name is, for example, ``"mymodule.MyBlock"``. Pass the same types to :func:`load`.
 
     Raises
     ------
     InvalidType
-        The model holds something that cannot be saved, which the message names: a Python function as g, as
-        transform or kernel, an object of an unknown class.
+        The model contains a value that cannot be saved, such as a Python function or an object of an
+        unknown class. The message names the parameter.
+    InvalidInput
+        The path is not a file name, or its folder does not exist.
+
+    See Also
+    --------
+    load : Read the file.
 
     Examples
     --------
@@ -150,50 +86,55 @@ def save(
     names = _names(trusted)
     if not isinstance(model, (BaseEstimator, Prior)):
         raise InvalidType(
-            f"save takes a PriorSVC, an estimator of scikit-learn that holds one, a block, a kernel or a "
-            f"transform; got {type(model).__name__}."
+            "save requires a PriorSVC, an estimator of scikit-learn that contains one, a block, a kernel "
+            f"or a transform; got {type(model).__name__}."
         )
     if not os.fspath(path) or Path(path).is_dir():
         raise InvalidInput(
-            f"save: {os.fspath(path)!r} is no file to write to: name one, such as 'model.skops'."
+            f"save: {os.fspath(path)!r} is not a file name. Name a file, such as 'model.skops'."
         )
     path = Path(path)
-    path = path.resolve() if path.is_symlink() else path  # what a link points to
+    if path.is_symlink():
+        path = path.resolve()
     if not path.parent.is_dir():
-        raise InvalidInput(f"save: there is no folder {str(path.parent)!r} to write {path.name!r} to.")
+        raise InvalidInput(f"save: the folder {str(path.parent)!r} does not exist. Create it first.")
     try:
         buffer = io.BytesIO(_dumps(skops, model, names))
     except InvalidType as error:
-        raise InvalidType(_blamed(skops, model, names, str(error))) from error
+        raise InvalidType(_explain_refusal(skops, model, names, str(error))) from error
     with ZipFile(buffer, "a", ZIP_STORED) as archive:
         archive.writestr(_HEADER, json.dumps({"format": FORMAT, "priorsvm": priorsvm.__version__}))
     _write(path, buffer.getbuffer())
 
 
 def load(path: str | os.PathLike[str], trusted: Iterable[type | Callable[..., Any] | str] = ()) -> Any:
-    """Read what :func:`save` wrote; whatever else a file holds is refused before anything of it is imported.
+    """Read a model that :func:`save` wrote; no code in the file is run.
 
-    A file that was changed on its way cannot make this function run code, but it can hold other numbers:
-    that a model is the one you saved, a signature or a checksum must tell.
+    A file with other types is refused before anything is imported. A changed file can still contain other
+    numbers. Use a signature or a checksum to detect a changed file.
 
     Parameters
     ----------
     path : str or path
-    trusted : classes, functions, or full names such as ``"mymodule.MyBlock"``
-        The same as in :func:`save`. These are imported and filled with what the file says: name only what
-        you know.
+        The file.
+    trusted : iterable of classes, functions or str, default=()
+        The types that were passed to :func:`save`. They are imported and filled with values from the file, so
+        name only types that you trust.
 
     Returns
     -------
     estimator
-        It answers as the one that was saved.
+        The saved model.
 
     Raises
     ------
     BadFile
-        The file is damaged, of another kind, of a newer format, holds types that are not trusted, or a model
-        whose parts do not fit together: arrays of another shape or kind, an f that is not finite, machines of
-        other classes. The message says which.
+        The file is damaged, is not a saved model, has a newer format, or contains types that are not trusted.
+        It is also raised if the parts of the model do not fit together. The message names the reason.
+
+    See Also
+    --------
+    save : Write the file.
 
     Examples
     --------
@@ -204,33 +145,32 @@ def load(path: str | os.PathLike[str], trusted: Iterable[type | Callable[..., An
     ...     _ = Path(folder, "model.skops").write_bytes(b"not a model")
     ...     priorsvm.load(Path(folder, "model.skops"))
     Traceback (most recent call last):
-    priorsvm.errors.BadFile: ...model.skops is not a model saved by priorsvm.save: it is no zip archive...
+    priorsvm.errors.BadFile: ...model.skops is not a model saved by priorsvm.save: it is not a zip archive...
     """
     skops = _skops()
     names = _names(trusted)
     data = Path(path).read_bytes()
     try:
-        _inspect(data, path, names)
-        model = skops.loads(data, trusted=[*TRUSTED, *names])
+        model = skops.loads(_check(data, path, names), trusted=[*TRUSTED, *names])
         check_intact(model)
-    except Broken as error:
-        raise BadFile(f"{path} holds a model whose parts do not fit together: {error}.") from error
+    except Inconsistent as error:
+        raise BadFile(f"{path} contains a model whose parts do not fit together: {error}.") from error
     except (BadFile, OtherVersion):
         raise
     except BadZipFile as error:
         raise BadFile(
-            f"{path} is not a model saved by priorsvm.save: it is no zip archive, or a damaged one "
-            f"({_told(error)}). If it is a pickle, load it with pickle or joblib, which run whatever it says."
+            f"{path} is not a model saved by priorsvm.save: it is not a zip archive, or it is damaged "
+            f"({_describe(error)}). If it is a pickle, load it with pickle or joblib, which run its code."
         ) from error
     except skops.exceptions.UntrustedTypesFoundException as error:
         raise BadFile(
-            f"{path} was refused, and nothing in it was run. {error} If they are yours, name them: "
+            f"{path} was refused, and no code in it was run. {error} If the types are yours, name them: "
             "load(path, trusted=[...])."
         ) from error
-    except Exception as error:  # a file can be wrong in any way
-        raise BadFile(f"{path} is damaged: {_told(error)}.") from error
+    except Exception as error:  # a damaged file can cause any error
+        raise BadFile(f"{path} is damaged: {_describe(error)}.") from error
     if not isinstance(model, (BaseEstimator, Prior)):
-        raise BadFile(f"{path} holds a {type(model).__name__}, which is no model.")
+        raise BadFile(f"{path} contains a {type(model).__name__}, which is not a model.")
     return model
 
 
@@ -239,128 +179,112 @@ def _skops() -> ModuleType:
         import_module("skops.io.exceptions")
     except ImportError as error:
         raise SkopsNotInstalled(
-            "save and load need the package skops: pip install skops (or priorsvm with its extra [skops])."
+            "save and load require the package skops. Install it: pip install skops, or priorsvm[skops]."
         ) from error
     return import_module("skops.io")
 
 
-def _has_a_place(item: Any) -> bool:
-    """Whether a class or function stands at the top of its module: not inside another, and no lambda."""
+def _is_top_level(item: Any) -> bool:
     return bool(item.__qualname__.isidentifier())
 
 
 def _names(trusted: Iterable[type | Callable[..., Any] | str]) -> set[str]:
-    """Full names of what the user trusts."""
+    """Return the full names of the types that the user trusts."""
     if isinstance(trusted, (str, type, FunctionType)):
         trusted = [trusted]
     if not isinstance(trusted, Iterable):
         raise InvalidType(
-            f"trusted takes a list of classes, or of full names such as 'mymodule.MyBlock'; got {trusted!r}."
+            "trusted must be a list of classes, functions, or full names such as 'mymodule.MyBlock'; "
+            f"got {trusted!r}."
         )
     names = set()
     for item in trusted:
         if not isinstance(item, (str, type, FunctionType)):
             raise InvalidType(
-                f"trusted takes classes, functions, or full names such as 'mymodule.MyBlock'; got {item!r}."
+                "trusted must contain classes, functions, or full names such as 'mymodule.MyBlock'; "
+                f"got {item!r}."
             )
-        if not (isinstance(item, str) or _has_a_place(item)):
+        if not (isinstance(item, str) or _is_top_level(item)):
             raise InvalidInput(
-                f"trusted: {_full_name(item)} has no name of its own in a module, by which it could be found "
-                "again. Define it at the top of a module."
+                f"trusted: {name_of(item)} cannot be found again by its name. "
+                "Define it at the top level of a module."
             )
-        names.add(item if isinstance(item, str) else _full_name(item))
+        names.add(item if isinstance(item, str) else name_of(item))
     return names
 
 
-def _inspect(data: bytes, path: Any, names: set[str]) -> None:
-    """Refuse what :func:`save` would not have written, before skops reads it."""
+def _check(data: bytes, path: Any, names: set[str]) -> bytes:
+    """Return a file's data in today's format; raise BadFile if :func:`save` did not write the file."""
     with ZipFile(io.BytesIO(data)) as archive:
-        _check_header(archive, path)
-        complaint = _complaint(json.loads(archive.read(_SCHEMA)), names)
-    if complaint:
-        raise BadFile(f"{path} was not written by priorsvm.save: {complaint}.")
+        version = _check_header(archive, path)
+        schema = json.loads(archive.read(_SCHEMA))
+        if version == 1:
+            upgrade(schema)
+            data = _with_schema(archive, schema)
+    defect = find_defect(schema, _all_places(names))
+    if defect:
+        raise BadFile(f"{path} was not written by priorsvm.save: {defect}.")
+    return data
 
 
-def _check_header(archive: ZipFile, path: Any) -> None:
+def _all_places(names: set[str]) -> dict[str, set[str]]:
+    return {**dict.fromkeys(names, USER_PLACES), **PLACES}
+
+
+def _with_schema(archive: ZipFile, schema: Any) -> bytes:
+    buffer = io.BytesIO()
+    with ZipFile(buffer, "w", ZIP_STORED) as copy:
+        for name in set(archive.namelist()) - {_SCHEMA}:
+            copy.writestr(name, archive.read(name))
+        copy.writestr(_SCHEMA, json.dumps(schema))
+    return buffer.getvalue()
+
+
+def _check_header(archive: ZipFile, path: Any) -> int:
+    """Return the version of the format; raise BadFile if it cannot be read."""
     members = archive.namelist()
     if _HEADER not in members or _SCHEMA not in members:
         raise BadFile(f"{path} is not a model saved by priorsvm.save: it is another kind of zip archive.")
     if any(member.compress_type != ZIP_STORED for member in archive.infolist()):
-        # Nothing is compressed, so that nothing can unfold to more than the file's own size.
+        # Without compression, no part can be larger in memory than the file.
         raise BadFile(f"{path} was not written by priorsvm.save: it has compressed parts.")
     header = json.loads(archive.read(_HEADER))
     version = header["format"]
     writer = header["priorsvm"]
     if type(version) is not int or version < 1:
-        raise BadFile(f"{path} is damaged: there is no format {version!r}.")
+        raise BadFile(f"{path} is damaged: the format {version!r} does not exist.")
     if version > FORMAT:
         raise BadFile(
-            f"{path} was saved by priorsvm {writer} in format {version}; this is priorsvm "
-            f"{priorsvm.__version__}, which reads formats up to {FORMAT}. Upgrade priorsvm."
+            f"{path} was saved by priorsvm {writer} in format {version}, and priorsvm {priorsvm.__version__} "
+            f"reads formats up to {FORMAT}. Upgrade priorsvm."
         )
     if writer != priorsvm.__version__:
         warn(
-            f"{path} was saved by priorsvm {writer}, and this is {priorsvm.__version__}: what is kept inside "
-            "a model may have changed. Compare its answers with known ones, or fit it again.",
+            f"{path} was saved by priorsvm {writer}, and this is priorsvm {priorsvm.__version__}. "
+            "Compare the predictions of the loaded model with known ones, or fit it again.",
             OtherVersion,
         )
-
-
-def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """Every object that a schema describes."""
-    waiting = [schema]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict):
-            if "__loader__" in part:
-                yield part
-            waiting.extend(part.values())
-        elif isinstance(part, list):
-            waiting.extend(part)
-
-
-def _complaint(schema: Any, names: set[str]) -> str | None:
-    """What is wrong with a schema beyond types that are not trusted, which skops looks after."""
-    protocol = schema["protocol"]
-    if protocol < _PROTOCOL:
-        return f"it speaks the protocol {protocol} of old versions of skops"
-    places = {**dict.fromkeys(names, _USERS_PLACES), **_PLACES}
-    for node in _nodes(schema):
-        name = f"{node['__module__']}.{node['__class__']}"
-        loader = node["__loader__"]
-        if loader not in places.get(name, {loader}):
-            return f"it has {name} where that cannot stand ({loader})"
-        if loader == "DictNode":
-            kinds = [f"{kind['__module__']}.{kind['__class__']}" for kind in node["key_types"]["content"]]
-            bad = next((kind for kind in kinds if kind not in _KEYS and not _is_numpy_key(kind)), None)
-            if bad:
-                return f"it has a dict whose keys are of the type {bad}, not words or numbers"
-            if len(kinds) != len(node["content"]):
-                return "it has a dict with two keys that look the same, such as 1 and '1'"
-    return None
-
-
-def _is_numpy_key(name: str) -> bool:
-    module, _, kind = name.partition(".")
-    return module == "numpy" and kind.startswith(("int", "uint", "float", "str_"))
+    return version
 
 
 def _dumps(skops: Any, value: Any, names: set[str]) -> bytes:
-    """What skops makes of a value, if :func:`load` would read it."""
+    """Return the data of a value; raise InvalidType if :func:`load` would refuse it."""
     try:
         data: bytes = skops.dumps(value)
         unknown = set(skops.get_untrusted_types(data=data)) - names - set(TRUSTED)
         with ZipFile(io.BytesIO(data)) as archive:
-            complaint = _complaint(json.loads(archive.read(_SCHEMA)), names)
-    except Exception as error:  # a foreign object can object in any way
-        raise InvalidType(_told(error)) from error
-    if unknown or complaint:
-        raise InvalidType(f"it holds {', '.join(sorted(unknown))}" if unknown else complaint)
+            defect = find_defect(json.loads(archive.read(_SCHEMA)), _all_places(names))
+    except Exception as error:  # an object of an unknown class can raise any error
+        raise InvalidType(_describe(error)) from error
+    if unknown:
+        raise InvalidType(f"it contains {', '.join(sorted(unknown))}")
+    if defect:
+        raise InvalidType(defect)
     return data
 
 
 def _refusal(skops: Any, value: Any, names: set[str]) -> str | None:
-    """Why a value cannot be saved, or None."""
+    """Return why a value cannot be saved, or None."""
     try:
         _dumps(skops, value, names)
     except InvalidType as error:
@@ -368,64 +292,60 @@ def _refusal(skops: Any, value: Any, names: set[str]) -> str | None:
     return None
 
 
-def _blamed(skops: Any, model: Any, names: set[str], refusal: str) -> str:
-    """The smallest argument that cannot be saved, and the way out."""
+def _explain_refusal(skops: Any, model: Any, names: set[str], refusal: str) -> str:
+    """Return a message that names the innermost parameter that cannot be saved."""
 
-    def size(argument: tuple[str, Any]) -> tuple[int, bool]:
-        key, value = argument
+    def size(parameter: tuple[str, Any]) -> tuple[int, bool]:
+        key, value = parameter
         return -key.count("__"), isinstance(value, (list, tuple, dict))
 
-    for key, value in sorted(_arguments(model), key=size):
+    for key, value in sorted(_parameters(model), key=size):
         reason = _refusal(skops, value, names)
         kind = type(value)
         if reason is None:
             continue
         if isinstance(value, (FunctionType, MethodType)):
             return (
-                f"{key} is a Python function ({_full_name(value)}), and the file holds data, not code. "
-                f"{_way_out(value)} Or use pickle or joblib, if whoever loads it trusts the file."
+                f"{key} is a Python function ({name_of(value)}), and the file contains data only, no code. "
+                f"{_suggest_name(value)} Or use pickle or joblib if the reader trusts the file."
             )
-        if isinstance(value, BaseEstimator) and _full_name(kind) not in {*names, *TRUSTED}:
+        if isinstance(value, BaseEstimator) and name_of(kind) not in {*names, *TRUSTED}:
             return (
-                f"{key} is of a class that priorsvm does not know, {_full_name(kind)}. If it is yours: "
+                f"{key} is of the class {name_of(kind)}, which priorsvm does not trust. If it is yours, use "
                 f"save(..., trusted=[{kind.__name__}]), and the same in load."
             )
         if hasattr(value, "to_numpy"):
-            return f"{key} is a {kind.__name__}, which cannot be saved. Give it as an array, .to_numpy()."
+            return f"{key} is a {kind.__name__}, which cannot be saved. Convert it with .to_numpy()."
         return f"{key} cannot be saved: it is a {kind.__name__}; {reason}."
-    return (
-        f"this {type(model).__name__} cannot be saved: {refusal}. If that is yours, name it: trusted=[...]."
-    )
+    kind_of_model = type(model).__name__
+    return f"this {kind_of_model} cannot be saved: {refusal}. If the type is yours, name it: trusted=[...]."
 
 
-def _way_out(function: Any) -> str:
-    """How a function can be saved after all: by its name."""
-    if _has_a_place(function):
-        return (
-            f"Name it: save(..., trusted=['{_full_name(function)}']), and the same in load, which imports it."
-        )
-    return "Define it at the top of a module, where it can be named: save(..., trusted=['module.function'])."
+def _suggest_name(function: Any) -> str:
+    if _is_top_level(function):
+        return f"Name it: save(..., trusted=['{name_of(function)}']), and the same in load, which imports it."
+    return "Define it at the top level of a module and name it: save(..., trusted=['module.function'])."
 
 
-def _arguments(model: Any) -> Iterator[tuple[str, Any]]:
-    """What a model was given, and then what its fit was, by name."""
+def _parameters(model: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the parameters of a model, then the parameters of the blocks it was fitted with."""
     yield from model.get_params().items()
     for machine in getattr(model, "_machines", [])[:1]:
         for name, block, _ in machine.members:
             yield from ((f"{name}__{key}", value) for key, value in block.get_params().items())
 
 
-def _told(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".removesuffix(".")
 
 
 def _write(path: Path, data: memoryview) -> None:
-    """Write a file that appears whole or not at all."""
+    """Write a file completely, or leave the folder as it is."""
     part = path.with_name(f".{uuid.uuid4().hex}.part")
     try:
         with open(part, "xb") as file:
             if path.exists():
-                os.chmod(part, path.stat().st_mode)  # who may read it stays who may read it
+                os.chmod(part, path.stat().st_mode)  # keep the permissions of the file that is replaced
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from .._utils.arrays import Array, dense_row
 from .._utils.messages import did_you_mean
 from ..errors import InvalidInput
 from ..kernels.set_kernel import OnRows
+from ..prior import Summand
 from ..sample import Sample
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
     from ..function.fitted import Fitted
     from ..function.symbolic import Decision
-    from ..prior import Prior
 
 # How many cells the proof for one region may take in verify(), unless told otherwise.
 MAX_CELLS = 150_000
@@ -167,7 +165,7 @@ _REMOVED_HOOKS = {
 }
 
 
-class Knowledge(BaseEstimator):
+class Knowledge(Summand):
     r"""Base of every block: a penalty and constraints that join :math:`J_{SVM}`.
 
     A block never knows whether it stands in a linear or a kernel machine: it talks to the decision
@@ -203,9 +201,6 @@ class Knowledge(BaseEstimator):
         ``<p>`` stands for the power the loss has.
     letters : what the letters of these formulas mean, in LaTeX: ``{"z_p": r"\text{the slack of point } p"}``.
     """
-
-    # NumPy scalars would otherwise take `np.float64(2) * block` for an array operation.
-    __array_ufunc__: ClassVar[None] = None
 
     row_params: ClassVar[tuple[str, ...]] = ()
     adds_rows: ClassVar[bool] = False
@@ -345,38 +340,6 @@ class Knowledge(BaseEstimator):
     def words(self) -> str:
         """The block in the user's own words, for messages; empty if its name says it all."""
         return ""
-
-    def named(self, name: str) -> Prior:
-        """A copy of this block under a name of your own, as a prior of one."""
-        from ..prior import Prior, check_name, copied
-
-        check_name(name)
-        return Prior([(name, copied(self))])
-
-    def _as_prior(self) -> Prior:
-        from ..prior import Prior
-
-        return Prior([(snake_case(type(self).__name__), self)])
-
-    def __add__(self, other: Any) -> Prior:
-        return self._as_prior() + other
-
-    def __radd__(self, other: Any) -> Prior:
-        return other + self._as_prior()
-
-    def __mul__(self, weight: float) -> Prior:
-        return self._as_prior() * weight
-
-    __rmul__ = __mul__
-
-
-def snake_case(name: str) -> str:
-    """``VirtualSamples`` -> ``virtual_samples``.
-
-    >>> snake_case("VirtualSamples")
-    'virtual_samples'
-    """
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def called(function: Any, sample: Sample, parameter: str) -> Any:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 def machines_of(function: str, model: Any) -> list[Machine]:
     """Return the binary models of a fitted PriorSVC."""
-    from ..estimator import PriorSVC, Unfitted
+    from ..estimator import PriorSVC
+    from ..fitted import Unfitted
 
     if not isinstance(model, PriorSVC):
         raise InvalidType(

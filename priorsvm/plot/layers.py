@@ -9,12 +9,13 @@ import numpy as np
 
 from .._utils.arrays import Array
 from ..explain.verify import verify
-from ..knowledge.regions.base import Search
+from ..knowledge.regions.search import Search
 from ..knowledge.regions.sets import EllipsoidSet, LevelSet
 from ..knowledge.worst_case.base import WorstCase
-from ..knowledge.worst_case.invariant_loss import Columns
-from ..knowledge.worst_case.trajectories import Path, Trajectories, moved_along
-from ..knowledge.worst_case.uncertain_samples import EllipsoidalKnowledge
+from ..knowledge.worst_case.curves import Curves, points_at
+from ..knowledge.worst_case.ellipsoidal import EllipsoidalKnowledge
+from ..knowledge.worst_case.orbit_columns import OrbitColumns
+from ..knowledge.worst_case.trajectories import Trajectories
 from ..solve.machine import Machine
 from .geometry import Plane, Window, cut, ellipse, mesh, polygon
 from .style import BEHIND, COLOURS, GREY, HATCHES, MARKERS, cycled, legend_line
@@ -90,9 +91,9 @@ def required_regions(scene: Scene) -> list[tuple[str, bool, int | None, Any]]:
         for name, block, state in active_blocks(machine):
             if isinstance(state, Search):
                 found += [
-                    (name, block.hard, scene.side(machine, demand.sign), demand.region)
-                    for demand in state.demands
-                    if demand.direction is None and scene.shown(machine, demand.sign)
+                    (name, block.hard, scene.side(machine, requirement.sign), requirement.region)
+                    for requirement in state.requirements
+                    if requirement.direction is None and scene.shown(machine, requirement.sign)
                 ]
     return found
 
@@ -204,13 +205,13 @@ def draw_uncertainty(scene: Scene) -> None:
             scene.handles.append(legend_line(GREY, label, linewidth=0.8))
 
 
-def trajectories_of(block: Trajectories, path: Path, X: Array, rows: Array, count: int = 61) -> list[Array]:
+def trajectories_of(block: Trajectories, path: Curves, X: Array, rows: Array, count: int = 61) -> list[Array]:
     """Return trajectories of rows, one (n, count, d) array per parameter; other parameters are central."""
     found = []
     for axis in np.eye(path.nodes.shape[1]):
         thetas = path.theta(np.linspace(-1.0, 1.0, count)[:, None] * axis)
         points = [
-            moved_along(path.coefficients[rows], theta)
+            points_at(path.coefficients[rows], theta)
             if block.transform is None and path.coefficients is not None
             else block.transform.apply(X[rows], theta)
             for theta in thetas
@@ -242,7 +243,7 @@ def draw_orbits(scene: Scene) -> None:
     machine = scene.machines[0]
     classes = scene.row_classes()
     for name, _, state in active_blocks(machine):
-        if not isinstance(state, Columns) or state.orbit is None or state.orbit[..., 0].size > DOTS:
+        if not isinstance(state, OrbitColumns) or state.orbit is None or state.orbit[..., 0].size > DOTS:
             continue
         for side in np.unique(classes):
             x0, x1 = scene.plane.project(state.orbit[classes == side, 1:]).reshape(-1, 2).T

@@ -185,7 +185,8 @@ def _worst_points(machines: list[Machine], block: Any, rows: Array) -> Array:
         sample = machine.sample
         own = np.ones(len(rows), bool) if len(machines) == 1 else sample.y[rows] > 0
         if own.any():
-            points[own] = loss.worst_moves(machine.f, sample, rows[own])[1]
+            at = rows[own]
+            points[own] = loss.worst_copies(machine.f, sample.X[at], sample.y[at], sample.margin[at])[1]
     return points
 
 

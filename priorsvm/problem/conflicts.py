@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
     from .._utils.arrays import Array
-    from ..knowledge.regions.demand import Demand
+    from ..knowledge.regions.requirement import Requirement
     from ..knowledge.regions.sets import BoxSet
     from ..prior import Member
     from ..sample import Sample
     from ..spec import Spec
     from .assemble import Compiled
 
-Asked = tuple["Member", "Demand"]
+Asked = tuple["Member", "Requirement"]
 
 
 def refuse_opposed(
@@ -69,9 +69,9 @@ def _opposed(live: Sequence[Asked]) -> list[tuple[Asked, Asked]]:
     return [(up, down) for up in ups for down in downs if up[1].h + down[1].h > 0]
 
 
-def _common_place(up: Demand, down: Demand, sample: Sample) -> str | None:
+def _common_place(up: Requirement, down: Requirement, sample: Sample) -> str | None:
     """Where two regions meet, in words; None if they do not."""
-    from ..knowledge.regions.sets import common_point, only_touch
+    from ..knowledge.regions.intersections import common_point, only_touch
 
     point = common_point(up.region, down.region)
     if point is None:
@@ -87,7 +87,7 @@ def _common_place(up: Demand, down: Demand, sample: Sample) -> str | None:
 
 def _way_down(up: Asked, down: Asked, slopes: list[Asked], sample: Sample, linear: bool) -> Any:
     """Blocks that forbid f to fall from a point of the one region to one of the other, and where; or None."""
-    from ..knowledge.regions.sets import joined
+    from ..knowledge.regions.intersections import joined
 
     def way(guides: list[Asked]) -> Any:
         along = np.array([demand.sign * np.asarray(demand.direction) for _, demand in guides])
@@ -127,14 +127,15 @@ def _everywhere(members: Sequence[Member], states: Mapping[str, Any], linear: bo
         (member, demand)
         for member in members
         if member.weight > 0 and isinstance(member.block, RegionKnowledge) and member.block.everywhere(linear)
-        for demand in states[member.name].demands
+        for demand in states[member.name].requirements
         if not callable(demand.h)
     ]
 
 
 def _common_box(guides: Sequence[Asked], linear: bool) -> BoxSet:
     """Where all of these slopes are held; those of a linear f are the same everywhere."""
-    from ..knowledge.regions.sets import BoxSet, everything
+    from ..knowledge.regions.intersections import everything
+    from ..knowledge.regions.sets import BoxSet
 
     boxes = [demand.region.box for _, demand in guides]
     if linear:
@@ -182,7 +183,7 @@ def refuse_impossible(
     for member, demand in regions:
         inside = points[demand.region.contains(points, 0.0)]
         if demand.direction is None and len(inside):
-            row = demand.expression(f, inside) >= demand.asked(inside)
+            row = demand.expression(f, inside) >= demand.threshold(inside)
             own.setdefault(member.name, []).append(row)
     blocks = _smallest(own, [], infeasible)
     if blocks:

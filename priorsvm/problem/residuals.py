@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._utils.foreign import affine_jacobian
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -218,38 +220,10 @@ def adjoints(expression: cp.Expression) -> Jacobian:
 
 
 def _jacobian(expression: cp.Expression) -> Mapping[cp.Variable, Any]:
-    """Of each variable the sparse matrix of derivatives, (its size, that of the expression).
-
-    ``expression.grad`` works one out for every atom of the tree and multiplies them. What is affine is had
-    in one piece, as CVXPY has it when it compiles a problem, which takes a tenth of the time.
-    """
+    """Return the sparse matrix of derivatives by each variable, (size of variable, size of expression)."""
     if not expression.is_affine() or expression.parameters():
         return dict(expression.grad)
-    from cvxpy import settings
-    from cvxpy.cvxcore.python import canonInterface
-    from cvxpy.lin_ops import lin_op
-
-    variables = expression.variables()
-    offsets = {}
-    total = 0
-    for variable in variables:
-        offsets[variable.id] = total
-        total += variable.size
-    none = lin_op.CONSTANT_ID
-    backend = settings.SCIPY_CANON_BACKEND if _beyond_cpp(expression) else None
-    stacked = canonInterface.get_problem_matrix(
-        [expression.canonical_form[0]], total, offsets, {none: 1}, {none: 0}, expression.size, backend
-    )
-    matrix = stacked.reshape((total + 1, expression.size)).tocsr()
-    return {v: matrix[offsets[v.id] : offsets[v.id] + v.size] for v in variables}
-
-
-def _beyond_cpp(expression: Any) -> bool:
-    """Whether an expression needs CVXPY's other backend, for its dimensions or for one of its atoms."""
-    supported = getattr(expression, "_supports_cpp", None)
-    if expression.ndim > 2 or (supported is not None and not supported()):
-        return True
-    return any(_beyond_cpp(argument) for argument in expression.args)
+    return affine_jacobian(expression)
 
 
 def _bounds(variable: cp.Variable) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""A solved binary machine: f, its multipliers, and how they were found."""
+"""Solved binary model: the decision function, its dual variables, and how they were found."""
 
 from __future__ import annotations
 
@@ -16,30 +16,32 @@ from ..problem.assemble import Compiled, prepare
 from ..problem.residuals import Residuals
 from ..sample import Sample
 from ..spec import Spec
-from . import plain
-from .routes.weighted import Weighted, judged
-from .solvers import Outcome
+from .registry import registry
+from .route import Problem
+from .routes.weighted import WeightedRoute
+from .solution import Outcome, Solution, flat
+from .weighted import Weighted, judged
 
 
 @dataclass(eq=False)
 class Machine:
-    """A solved binary machine: arrays, and the assembled problem for as long as this process lives.
+    """Solved binary model: arrays, and the assembled problem as long as the process lives.
 
     Attributes
     ----------
     f : the decision function.
-    spec, members, training : what it was fitted with; ``training`` is the plain training set.
+    spec, members, training : the model, its blocks and the training rows before any block prepared them.
     states : the last state of every block.
-    alpha, support : the dual variable of every row of ``sample``, and whether it is positive.
+    alpha, support : the dual variable of every row of ``sample``, and whether the row is a support vector.
     duals : label -> dual value of every constraint.
-    penalties : (block, name) -> what that penalty adds to the objective.
-    outcome : solver, status, residuals, times.
-    value : the objective as the route had it that solved the machine; None if it has to be worked out.
+    penalties : (block, name) -> contribution of that penalty to the objective.
+    outcome : solver, status, residuals and times.
+    value : the objective as the route computed it; None if it is computed from f.
     history : one dict per round.
-    findings : block name -> what it has to tell of f.
-    scores : f at all members of the orbits of an invariant loss, while it is being fitted.
-    shared_slack : the slack of every row where blocks share it: f alone does not tell what they ask of it.
-    verdicts : (block, cells at most) -> f, and what ``verify`` found: a proof can take longer than a fit.
+    findings : block name -> findings of the block.
+    scores : f at all members of the orbits of an invariant loss, during the fit.
+    shared_slack : the slack of every row if blocks share it, because f alone does not determine it.
+    verdicts : (block, most cells) -> f and the result of ``verify``: a proof can take longer than a fit.
     """
 
     f: Fitted
@@ -61,8 +63,34 @@ class Machine:
     verdicts: dict[tuple[str, int], tuple[Fitted, Verdict]] = field(default_factory=dict)
     _values: tuple[Fitted, Array, Array] | None = None
 
+    @classmethod
+    def of(cls, problem: Problem, solution: Solution) -> Machine:
+        """Return the model of a solved problem."""
+        machine = cls(
+            solution.f,
+            problem.spec,
+            problem.members,
+            problem.training,
+            problem.states,
+            solution.alpha,
+            solution.support,
+            solution.duals,
+            solution.penalties,
+            solution.outcome,
+            solution.value,
+            solution.history,
+            shared_slack=solution.slack,
+            scores=solution.scores,
+            compiled=solution.compiled,
+        )
+        if solution.values is not None:
+            machine._values = solution.f, problem.sample.X, solution.values
+        if solution.threshold is not None:
+            machine._add_support(problem.sample, solution.threshold)
+        return machine
+
     def __getstate__(self) -> dict[str, Any]:
-        # A solved cvxpy problem cannot be pickled, and skops has no keys but words and numbers.
+        # A solved cvxpy problem cannot be pickled, and keys of skops files are strings and numbers.
         without: dict[str, Any] = {"compiled": None, "verdicts": {}, "_values": None}
         return {**vars(self), **without, "penalties": list(self.penalties.items())}
 
@@ -71,34 +99,34 @@ class Machine:
 
     @property
     def sample(self) -> Sample:
-        """All rows of the last round."""
+        """The rows of the last round."""
         return prepare(self.members, self.training, self.states)
 
     @property
     def problem(self) -> Compiled:
-        """The assembled problem, built again if this machine was solved without it or comes from a file."""
+        """The assembled problem, built on first use if the model was solved without it or loaded."""
         if self.compiled is None:
             self.compiled = Compiled(self.spec, self.members, self.states, self.sample)
         return self.compiled
 
     def release(self) -> None:
-        """Free the matrices that a route keeps for the next model of a path."""
+        """Release the matrices that a route keeps for the next model of a path."""
         if self.compiled is not None:
             self.compiled.memo.clear()
 
     def slack(self, sample: Sample) -> Array:
-        r""":math:`\xi_i = [\rho_i - y_i f(x_i)]_+`, from f; at least what blocks that share it ask for."""
+        r"""Return :math:`\xi_i = [\rho_i - y_i f(x_i)]_+`, or the slack of blocks that share it if larger."""
         hinge = np.maximum(sample.margin - sample.y * self.values(sample.X), 0.0)
         return hinge if self.shared_slack is None else np.maximum(hinge, self.shared_slack)
 
     def values(self, X: Array) -> Array:
-        """f at these rows, which are asked for again and again while the machine is fitted."""
+        """Return f at rows; the last result is kept, because a fit evaluates f there many times."""
         if self._values is None or self._values[0] is not self.f or self._values[1] is not X:
             self._values = self.f, X, self.f.value(X)
         return self._values[2]
 
     def contributions(self) -> dict[tuple[str, str], float]:
-        """(block, term) -> what it adds to the objective; together they are the objective."""
+        """Return the contribution of each (block, term) to the objective."""
         sample = self.sample
         loss = self.spec.C * self.spec.penalise(self.slack(sample))
         parts = {("svm", "regulariser"): self.regulariser()}
@@ -107,17 +135,18 @@ class Machine:
         return {**parts, **self.penalties}
 
     def regulariser(self) -> float:
-        r""":math:`\frac12\|g\|^2` or :math:`\|c\|_1`, from f."""
+        r"""Return :math:`\frac12\|g\|^2` or :math:`\|c\|_1`."""
         norm = self.f.norm(self.spec.norm)
         return norm if self.spec.norm == "l1" else 0.5 * norm**2
 
     @property
     def objective(self) -> float:
+        """The objective at f."""
         return sum(self.contributions().values())
 
     @property
     def reached(self) -> float:
-        """The objective as the solver has it."""
+        """The objective as the solver reports it."""
         if self.value is not None:
             return self.value
         if self.compiled is not None and self.compiled.problem.value is not None:
@@ -131,7 +160,7 @@ class Machine:
         states: Mapping[str, Any] | None = None,
         tol: float | None = None,
     ) -> Context:
-        """What block ``name`` sees of the solved machine."""
+        """Return the context of block ``name`` in the solved model."""
         rows = np.flatnonzero(sample.cost[: sample.n_train] > 0)
         return Context(
             name,
@@ -151,47 +180,42 @@ class Machine:
 
     @property
     def functions(self) -> list[Fitted]:
-        """f; that of every class in a machine of all classes."""
+        """f, or the functions of all classes in a joint model."""
         return [self.f]
 
     def verdict(
         self, name: str, block: Knowledge, sample: Sample, max_cells: int = MAX_CELLS, verbose: int = 0
     ) -> Verdict:
-        """Whether f obeys a block, which is held to what the solver was held to."""
+        """Return whether f satisfies a block, at the tolerance of an accurate answer."""
         context = self.context(name, sample, tol=max(10 * self.spec.tol, 1e-5))
         return block.verify(self.f, replace(context, max_cells=max_cells, verbose=verbose))
 
-    def add_support(self, sample: Sample, enough: Array) -> None:
-        """Rows can be held by what blocks ask for beside their margin; then they are support vectors too."""
+    def _add_support(self, sample: Sample, threshold: Array) -> None:
+        """Mark rows as support vectors whose dual variable in a block exceeds a threshold."""
         for name, block, weight in self.members:
             if weight > 0 and block.shares_slack:
                 context = self.context(name, sample)
                 rows = context.rows
-                self.support[rows] |= block.multipliers(context) > enough[rows]
+                self.support[rows] |= block.multipliers(context) > threshold[rows]
 
     def own_duals(self, block: str) -> dict[str, Array]:
-        """The multipliers of a block's constraints, by its own labels."""
+        """Return the dual variables of a block's constraints, by label."""
         prefix = f"{block}."
         own = {label: dual for label, dual in self.duals.items() if label.startswith(prefix)}
         return {label.removeprefix(prefix): flat(dual) for label, dual in own.items()}
 
     def certificate(self) -> Residuals:
-        """Residuals of the answer; those of a weighted SVM are worked out from f and its dual variables."""
-        if self.outcome.solver not in plain.ROUTES:
+        """Return the residuals of the answer; for a weighted SVM they are computed from f and alpha."""
+        if not isinstance(registry()[self.outcome.solver], WeightedRoute):
             return self.outcome.residuals
         sample = self.sample
         half = self.regulariser()
-        summed = half
+        dual_half = half
         problem = Weighted(self.spec, sample)
         if self.spec.kernel is None:
             w = (sample.y * self.alpha)[problem.active] @ problem.Z
-            summed = 0.5 * float(w @ w)
+            dual_half = 0.5 * float(w @ w)
         bound = self.spec.C * sample.cost
         scores = sample.y * self.f.value(sample.X)
-        return judged((half, summed), scores, self.alpha, bound, sample.y, sample.margin, problem.squared)[1]
-
-
-def flat(dual: Any) -> Array:
-    """A multiplier as one vector; that of a cone comes in two parts."""
-    parts = dual if isinstance(dual, (list, tuple)) else [dual]
-    return np.concatenate([np.empty(0), *(np.ravel(part) for part in parts if part is not None)])
+        halves = half, dual_half
+        return judged(halves, scores, self.alpha, bound, sample.y, sample.margin, problem.squared)[1]

@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.metaestimators import _BaseComposition
 
 from .._utils.arrays import Array
 from .._utils.checks import is_whole
+from .._utils.foreign import NamedParts
 from .._utils.messages import readable
 from ..errors import InvalidInput
 
@@ -345,7 +345,7 @@ class Transform(BaseEstimator):
         return vector
 
 
-class _Combination(Transform, _BaseComposition):
+class _Combination(Transform, NamedParts):
     """Several named transforms, whose parameters are concatenated to one θ."""
 
     def __init__(self, transforms: list[tuple[str, Transform]]):

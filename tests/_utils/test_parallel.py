@@ -1,4 +1,6 @@
-"""The search for worst moves on several workers, and on a cluster."""
+"""The search for worst-case transformations on several workers, and on a cluster."""
+
+import os
 
 import joblib
 import numpy as np
@@ -18,42 +20,33 @@ def digits():
 
 
 class Where:
-    """Which process did the work, beside the work."""
+    """Sum of each row, and the process that computed it."""
 
     def __call__(self, rows):
-        import os
-
         return np.column_stack([rows.sum(axis=1), np.full(len(rows), os.getpid())])
 
 
-def spread(monkeypatch, **configuration):
-    """The work done and the processes it was done in."""
-    monkeypatch.setattr(parallel, "LEAST", 0)
-    rows = np.arange(40.0).reshape(20, 2)
+def processes(**configuration):
+    """Return the processes that computed the rows."""
+    rows = np.arange(100_000.0).reshape(20, 5000)
     with joblib.parallel_config(**configuration):
         found = over_rows(Where(), rows)
     np.testing.assert_array_equal(found[:, 0], rows.sum(axis=1))
     return set(found[:, 1].astype(int).tolist())
 
 
-def test_without_workers_it_runs_here(monkeypatch):
-    import os
-
-    assert spread(monkeypatch) == {os.getpid()}
+def test_without_workers_it_runs_here():
+    assert processes() == {os.getpid()}
 
 
-def test_little_work_is_not_sent_away():
-    import os
-
+def test_small_arrays_stay_in_this_process():
     with joblib.parallel_config(n_jobs=2):
         assert set(over_rows(Where(), np.ones((20, 2)))[:, 1]) == {os.getpid()}
 
 
 @pytest.mark.slow
-def test_several_processes(monkeypatch):
-    import os
-
-    assert os.getpid() not in spread(monkeypatch, n_jobs=2)
+def test_several_processes():
+    assert os.getpid() not in processes(n_jobs=2)
 
 
 @pytest.mark.slow
@@ -68,7 +61,7 @@ def test_a_fit_with_workers_is_the_same_fit(monkeypatch, digits, multi_class):
 
 
 @pytest.mark.slow
-def test_a_local_dask_cluster_looks_for_the_worst_moves(monkeypatch, digits):
+def test_a_local_dask_cluster_finds_the_same_model(monkeypatch, digits):
     distributed = pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
     X, y = digits
     gate = FromFunction(lambda rows, theta: rows * (1 + theta[0]), [[-0.2], [0.2]])
@@ -91,7 +84,7 @@ def test_a_local_dask_cluster_looks_for_the_worst_moves(monkeypatch, digits):
 
 
 @pytest.mark.slow
-def test_moves_in_between_are_looked_for_by_workers(monkeypatch):
+def test_workers_search_between_the_points_of_the_grid(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2)) + np.repeat([[2.0, 0.0], [-2.0, 0.0]], 20, axis=0)
     y = np.repeat([0, 1], 20)

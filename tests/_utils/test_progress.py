@@ -1,11 +1,10 @@
-"""Bars of what takes long."""
+"""Progress bars."""
 
 import io
 import sys
 
 import pytest
 
-from priorsvm._utils import progress as module
 from priorsvm._utils.progress import progress
 
 
@@ -14,23 +13,22 @@ class Terminal(io.StringIO):
         return True
 
 
-def shown(monkeypatch, verbose, stream):
+def shown(monkeypatch, verbose, stream, **bar):
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stderr", stream)
-        assert list(progress(verbose, range(3), desc="rounds", mininterval=0)) == [0, 1, 2]
+        assert list(progress(verbose, range(3), desc="rounds", mininterval=0, **bar)) == [0, 1, 2]
     return "rounds" in stream.getvalue()
 
 
 @pytest.mark.parametrize("stream", [Terminal, io.StringIO])
-def test_what_is_asked_for_shows_at_once(monkeypatch, stream):
+def test_a_requested_bar_is_shown_at_once(monkeypatch, stream):
     assert shown(monkeypatch, 1, stream())
 
 
-def test_what_is_quick_is_silent(monkeypatch):
+def test_quick_work_shows_no_bar(monkeypatch):
     assert not shown(monkeypatch, 0, Terminal())
 
 
-def test_what_takes_long_shows_on_a_terminal_only(monkeypatch):
-    monkeypatch.setattr(module, "PATIENCE", 1e-9)
-    assert shown(monkeypatch, 0, Terminal())
-    assert not shown(monkeypatch, 0, io.StringIO())
+def test_long_work_shows_a_bar_on_a_terminal_only(monkeypatch):
+    assert shown(monkeypatch, 0, Terminal(), delay=1e-9)
+    assert not shown(monkeypatch, 0, io.StringIO(), delay=1e-9)

@@ -25,8 +25,8 @@ from priorsvm import (
     Terms,
 )
 from priorsvm.errors import InvalidInput, InvalidType, PriorSVMError
-from priorsvm.explain.formulation import _stands_in, formulation
-from priorsvm.explain.plain import plain
+from priorsvm.explain.formulation import contains_symbol, formulation
+from priorsvm.explain.plain_text import plain_text
 from priorsvm.knowledge.regions.base import RegionKnowledge
 
 compositions = pytest.importorskip("benchmarks.compositions")
@@ -39,8 +39,8 @@ BROKEN = re.compile(r"\\begin\{aligned\} & (.+) \\end\{aligned\}")
 def read(latex):
     """(label -> LaTeX, label -> (LaTeX, rows)) out of the LaTeX alone."""
     terms, rows = {}, {}
-    problem, _, told = latex.partition("\\text{with}")
-    assert told
+    problem, _, found = latex.partition("\\text{with}")
+    assert found
     for line in problem.splitlines()[1:]:
         if term := TERM.search(line):
             terms[(term[3] or "svm").replace(r"\_", "_")] = term[1]
@@ -76,28 +76,28 @@ def count(constraint):
     return constraint.size
 
 
-def names_of(told, compiled):
-    terms, rows = read(str(told))
+def names_of(found, compiled):
+    terms, rows = read(str(found))
     assert list(rows) == list(in_problem(compiled))
     for label, count in in_problem(compiled).items():
         assert rows[label][1] == count
-    assert {label: latex for label, (latex, _) in rows.items()} == {l: f for l, f, _ in told.constraints}
+    assert {label: latex for label, (latex, _) in rows.items()} == {l: f for l, f, _ in found.constraints}
     expected = {f"{term.block}.{term.name}" for term in compiled.terms}
     expected |= {name for name in compiled.sample.shares if name != "svm"}
-    silent = {name for name, latex in terms.items() if latex.startswith("0 \\text{ (it asks")}
+    silent = {name for name, latex in terms.items() if latex.startswith("0 \\text{ (no term")}
     assert set(terms) - silent == {"svm"} | expected
     assert not silent & {label.partition(".")[0] for label in (*expected, *rows)}
     named = {label.partition(".")[0] for label in [*terms, *rows]}
     assert {member.name for member in compiled.members} <= named
-    plain_terms, plain_rows = read_text(told.text())
+    plain_terms, plain_rows = read_text(found.text())
     assert plain_terms == ["SVM", *(label for label in terms if label != "svm")]
     assert plain_rows == {label: count for label, (_, count) in rows.items()}
-    assert "\\" not in told.text().replace("\\n", "")
+    assert "\\" not in found.text().replace("\\n", "")
     return named
 
 
 class Solved:
-    """As much of a machine as a formulation looks at."""
+    """The parts of a binary model that a formulation uses."""
 
     def __init__(self, compiled):
         self.spec, self.problem, self.training = compiled.spec, compiled, compiled.sample
@@ -113,7 +113,7 @@ def test_every_block_and_constraint_of_a_random_composition_is_read_back(seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1000, 1040))
-def test_and_of_the_problem_of_the_last_round(seed):
+def test_the_problem_of_the_last_round_is_read_back(seed):
     model, X, y = compositions.composition(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -177,11 +177,11 @@ def symbols(latex):
 
 
 def unexplained(formulas, letters):
-    told = symbols(" ".join(f"{symbol} {meaning}" for symbol, meaning in letters))
-    return {s for s in set().union(*map(symbols, formulas)) - told if not s.startswith(r"\partial")}
+    found = symbols(" ".join(f"{symbol} {meaning}" for symbol, meaning in letters))
+    return {s for s in set().union(*map(symbols, formulas)) - found if not s.startswith(r"\partial")}
 
 
-def test_the_search_for_letters_finds_them():
+def test_the_search_for_symbols_finds_them():
     assert symbols(r"\sum_{i} (C_i - C)\, \xi_i^2") == {"C_i", r"\xi_i"}
     assert symbols(r"\sum_{v} C_v\, \tilde\xi_v") == {"C_v", r"\tilde\xi_v"}
     assert symbols(r"s_l f(v_p) - \eta_p \|g\|_H \ge 1 - \zeta_l") == {
@@ -190,16 +190,16 @@ def test_the_search_for_letters_finds_them():
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_every_letter_is_explained(seed):
-    told = formulation([Solved(compositions.problem(*compositions.composition(seed)))])
-    formulas = [latex for _, latex in told.objective] + [latex for _, latex, _ in told.constraints]
-    for symbol, _ in told.values[1:]:
-        assert symbol in str(told)
+def test_every_symbol_is_explained(seed):
+    found = formulation([Solved(compositions.problem(*compositions.composition(seed)))])
+    formulas = [latex for _, latex in found.objective] + [latex for _, latex, _ in found.constraints]
+    for symbol, _ in found.values[1:]:
+        assert symbol in str(found)
         formulas = [formula.replace(symbol, " ") for formula in formulas]
-    given = {symbol.partition("_{")[0] for symbol, _ in told.values[1:]}
-    assert unexplained(formulas, told.letters) - given == set()
+    given = {symbol.partition("_{")[0] for symbol, _ in found.values[1:]}
+    assert unexplained(formulas, found.letters) - given == set()
     stale = [
-        s for s, _ in told.letters if not any(s in f for _, f, *_ in [*told.objective, *told.constraints])
+        s for s, _ in found.letters if not any(s in f for _, f, *_ in [*found.objective, *found.constraints])
     ]
     assert stale == []
 
@@ -212,7 +212,7 @@ BLOCKS = [
 
 
 @pytest.mark.parametrize("kind", BLOCKS)
-def test_a_block_explains_the_letters_of_all_its_formulas(kind):
+def test_a_block_explains_the_symbols_of_all_its_formulas(kind):
     formulas = getattr(kind, "formulas", kind.latex)
     if kind is Region:
         both = (True, False)
@@ -221,32 +221,33 @@ def test_a_block_explains_the_letters_of_all_its_formulas(kind):
     formulas = [formula.replace("<z>", r" - \zeta_l").replace("<p>", "^2") for formula in formulas.values()]
     letters = {r"y_i": "", r"\rho_i": "", r"\xi_i": "", **kind.letters}
     assert unexplained(formulas, letters.items()) == set()
-    assert not [s for s in kind.letters if not any(_stands_in(s, formula) for formula in formulas)] or (
+    assert not [s for s in kind.letters if not any(contains_symbol(s, formula) for formula in formulas)] or (
         issubclass(kind, RegionKnowledge)
     )
 
 
-def test_a_letter_that_two_blocks_use_differently_is_told_for_each():
+def test_a_symbol_with_two_meanings_is_explained_for_each_block():
     X, y = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]), [0, 0, 1, 1]
     box = Box({0: (1.5, 2.5)}, label=1).named("a_box")
-    told = PriorSVC(box + Region(lambda P: P[:, 0] - 1, X, label=0)).fit(X, y).formulation()
-    assert [meaning for symbol, meaning in told.letters if symbol == "v"] == [
-        r"\text{variables, the sizes of the weights}\text{ (}\mathrm{a\_box}\text{)}",
-        r"\text{variables, which relax what is asked outside the region}\text{ (}\mathrm{region}\text{)}",
+    found = PriorSVC(box + Region(lambda P: P[:, 0] - 1, X, label=0)).fit(X, y).formulation()
+    assert [meaning for symbol, meaning in found.letters if symbol == "v"] == [
+        r"\text{variables, upper bounds of the absolute weights}\text{ (}\mathrm{a\_box}\text{)}",
+        r"\text{variables, which relax the requirement outside the region}\text{ (}\mathrm{region}\text{)}",
     ]
     costs = ClassCosts({1: 2.0}) + SampleCosts([1.0, 1.0, 2.0, 2.0])
-    told = PriorSVC(costs).fit(X, y).formulation()
-    assert [symbol for symbol, _ in told.letters].count("C_i") == 1
+    found = PriorSVC(costs).fit(X, y).formulation()
+    assert [symbol for symbol, _ in found.letters].count("C_i") == 1
 
 
 @pytest.mark.parametrize(
-    ("labels", "told"), [("ab", "+1 for 'b' and -1 for 'a'"), ("abc", "and -1 for all others")]
+    ("labels", "found"), [("ab", "+1 for 'b' and -1 for 'a'"), ("abc", "and -1 for all other classes")]
 )
-def test_it_says_which_class_is_positive(labels, told):
+def test_the_positive_class_is_named(labels, found):
     X = np.random.default_rng(0).normal(size=(12, 2))
     text = PriorSVC().fit(X, np.array(list(labels * 6))[:12]).formulation().text()
     assert any(
-        line.startswith("where yᵢ: the class of row i, +1 for") and told in line for line in text.splitlines()
+        line.startswith("where yᵢ: the class of row i, +1 for") and found in line
+        for line in text.splitlines()
     )
 
 
@@ -255,13 +256,13 @@ def test_lines_are_not_too_long_for_a_page():
     turns = FromFunction(np.add, thetas=list(range(9)))
     X, y = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]), [0, 0, 1, 1]
     prior = sum([Rule("x0 >= 3", label=1).named(f"rule_number_{k}") for k in range(9)])
-    told = PriorSVC(prior, kernel=HaarIntegration(RBF(0.5), turns), max_rounds=1).fit(X, y).formulation()
-    for line in str(told).splitlines()[1:-1]:
+    found = PriorSVC(prior, kernel=HaarIntegration(RBF(0.5), turns), max_rounds=1).fit(X, y).formulation()
+    for line in str(found).splitlines()[1:-1]:
         for part in line.split(r"\\ &"):
-            assert len(plain(re.sub(r"\\underbrace|_\{[cJ]_.*$", "", part))) <= 90, line
+            assert len(plain_text(re.sub(r"\\underbrace|_\{[cJ]_.*$", "", part))) <= 90, line
 
 
-def test_scaled_columns_and_few_centres_are_told():
+def test_scale_and_few_centres_are_in_the_definition_of_f():
     X, y = np.random.default_rng(0).normal(size=(12, 2)), np.arange(12) % 2
     assert "x scaled column by column" in PriorSVC(scale="standard").fit(X, y).formulation().text()
     few = PriorSVC(kernel="rbf", n_centres=3).fit(X, y).formulation()
@@ -271,7 +272,7 @@ def test_scaled_columns_and_few_centres_are_told():
 
 
 class Own(Knowledge):
-    """A block with a constraint of every kind, and formulas as they are given."""
+    """Block with a constraint of every type, and formulas as parameters."""
 
     def __init__(self, latex=None, letters=None, mu=1.0):
         self.latex, self.letters, self.mu = latex, letters, mu
@@ -295,21 +296,21 @@ def of_own(**arguments):
     return PriorSVC(Own(**{"latex": {}, "letters": {}, **arguments})).fit(X, y).formulation()
 
 
-def test_constraints_without_a_formula_are_told_by_their_kind():
-    told = {label: plain(latex) for label, latex, _ in of_own().constraints}
-    assert told["own.same"] == "c_own.same(f) = 0"
-    assert told["own.below"] == "c_own.below(f) ≤ 0"
-    assert told["own.round"] == "c_own.round(f) in a second-order cone"
-    assert told["own.matrix"] == "c_own.matrix(f) ⪰ 0"
-    assert told["own.power"] == "c_own.power(f) in a cone"
+def test_a_constraint_without_a_formula_is_described_by_its_type():
+    found = {label: plain_text(latex) for label, latex, _ in of_own().constraints}
+    assert found["own.same"] == "c_own.same(f) = 0"
+    assert found["own.below"] == "c_own.below(f) ≤ 0"
+    assert found["own.round"] == "c_own.round(f) in a second-order cone"
+    assert found["own.matrix"] == "c_own.matrix(f) ⪰ 0"
+    assert found["own.power"] == "c_own.power(f) in a cone"
 
 
-def test_a_formula_for_no_term_is_refused_if_a_term_has_none():
+def test_a_formula_without_a_term_is_refused_if_a_term_has_no_formula():
     with pytest.raises(
-        InvalidInput, match=r"'own': latex has a formula for 'samee', which is no term of it"
-    ) as found:
+        InvalidInput, match=r"'own': latex has a formula for 'samee', which is not a term"
+    ) as caught:
         of_own(latex={"mu": "w^2", "samee": "w_1 = w_2"})
-    assert "The terms are 'mu', 'same', 'round', 'matrix', 'below', 'power'." in str(found.value)
+    assert "The terms are 'mu', 'same', 'round', 'matrix', 'below', 'power'." in str(caught.value)
     whole = dict.fromkeys(("mu", "same", "round", "matrix", "below", "power", "other_machines"), "w")
     assert len(of_own(latex=whole).constraints) == 6
     assert of_own(latex={"same": "w_1 = w_2"}).constraints[1][1] == "w_1 = w_2"
@@ -317,33 +318,33 @@ def test_a_formula_for_no_term_is_refused_if_a_term_has_none():
 
 @pytest.mark.parametrize("given", [None, ["w"], {"mu": None}, {1: "w"}])
 @pytest.mark.parametrize("attribute", ["latex", "letters"])
-def test_formulas_that_are_none_are_refused(attribute, given):
+def test_formulas_of_another_type_are_refused(attribute, given):
     with pytest.raises(InvalidType, match=f"block 'own': {attribute} must be a dict of"):
         of_own(**{attribute: given})
 
 
-def test_letters_of_ones_own_are_told_where_they_stand():
-    told = of_own(latex={"mu": r"\|w\|^2 + z_p"}, letters={"z_p": r"\text{the slack of point } p", "q": "1"})
-    assert told.letters[-1] == ("z_p", r"\text{the slack of point } p")
-    assert told.text().endswith("\n      zₚ: the slack of point p")
+def test_symbols_of_a_block_are_explained_if_they_are_used():
+    found = of_own(latex={"mu": r"\|w\|^2 + z_p"}, letters={"z_p": r"\text{the slack of point } p", "q": "1"})
+    assert found.letters[-1] == ("z_p", r"\text{the slack of point } p")
+    assert found.text().endswith("\n      zₚ: the slack of point p")
 
 
-def test_the_kernel_and_the_numbers_are_told():
+def test_the_kernel_and_the_numbers_are_shown():
     X, y = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]), [0, 0, 1, 1]
-    told = PriorSVC(ClassCosts({1: 2.0}), kernel=RBF(gamma=0.25), C=3.0).fit(X, y).formulation()
-    assert r"k = \mathrm{RBF(gamma=0.25)}" in str(told)
-    lines = told.text().splitlines()
+    found = PriorSVC(ClassCosts({1: 2.0}), kernel=RBF(gamma=0.25), C=3.0).fit(X, y).formulation()
+    assert r"k = \mathrm{RBF(gamma=0.25)}" in str(found)
+    lines = found.text().splitlines()
     assert "with  f(x) = c' φ(x) + b, φ(x)' φ(z) = k(x, z), k = RBF(gamma=0.25), C = 3" in lines
     assert lines[-1] == "      Cᵢ: C times the cost of row i"
-    assert repr(told) == told.text()
+    assert repr(found) == found.text()
 
 
-def test_words_with_special_letters_stay_words():
+def test_names_with_underscores_stay_names():
     X, y = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]), [0, 0, 1, 1]
     prior = Rule("x0 >= 3", label=1, columns=["x0", "x1"]).named("a_rule") + MonotonicityHint({0: 1})
-    told = PriorSVC(prior, C=3.0).fit(X, y).formulation()
-    assert r"J_{PK}{:}\;\mathrm{a\_rule.mu}" in str(told)
-    assert "J_PK: a_rule.mu" in told.text()
+    found = PriorSVC(prior, C=3.0).fit(X, y).formulation()
+    assert r"J_{PK}{:}\;\mathrm{a\_rule.mu}" in str(found)
+    assert "J_PK: a_rule.mu" in found.text()
 
 
 @pytest.mark.parametrize(
@@ -365,5 +366,5 @@ def test_words_with_special_letters_stay_words():
         (r"\unknown{x} + 1", "unknownx + 1"),
     ],
 )
-def test_latex_in_plain_letters(latex, text):
-    assert plain(latex) == text
+def test_latex_in_plain_text(latex, text):
+    assert plain_text(latex) == text

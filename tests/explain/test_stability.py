@@ -1,4 +1,4 @@
-"""What moves do to the class of new rows, against trying every one of them."""
+"""Classes of new rows under transformations, compared with every transformed copy."""
 
 from itertools import combinations
 
@@ -29,7 +29,7 @@ def digits():
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("block", [InvariantLoss, VirtualSamples])
-def test_every_move_of_every_new_row(digits, classes, block):
+def test_every_transformed_copy_of_every_new_row(digits, classes, block):
     X, y = digits
     X, y = X[y < classes], y[y < classes]
     moves = Translation((8, 8), pixels=1, grid="full")
@@ -73,7 +73,7 @@ def test_any_feature_deleted(multi_class, classes, sparse):
     assert at.shape[0] == len(dense)
 
 
-def test_a_certain_block_and_no_block_with_moves(digits):
+def test_one_block_or_no_block_with_a_transformation(digits):
     X, y = digits
     model = PriorSVC(ClassCosts({0: 2.0})).fit(X, y)
     with pytest.raises(InvalidInput, match="no block has a transform"):
@@ -86,7 +86,7 @@ def test_a_certain_block_and_no_block_with_moves(digits):
         model.verify(X[:, :5])
 
 
-def test_moves_in_between_are_looked_at_where_they_count():
+def test_copies_between_the_grid_points_are_sampled_if_they_are_used():
     rng = np.random.default_rng(0)
     y, new = np.repeat([0, 1], 15), rng.normal(size=(40, 2)) * 2
     X = rng.normal(size=(30, 2)) + np.outer(6 * y - 3, [1, 0])
@@ -99,10 +99,10 @@ def test_moves_in_between_are_looked_at_where_they_count():
     found = model.verify(new).stability["invariant_loss"]
     classes = np.stack([model.predict(moves.apply(new, theta)) for theta in np.linspace(-1, 1, 401)])
     assert found.share == np.mean((classes == classes[200]).all(axis=0))
-    assert "each of 101 moves tried" in str(found)
+    assert "each of 101 sampled transformations" in str(found)
 
 
-def test_classes_that_tie_go_as_predict_has_them():
+def test_equal_scores_count_as_in_predict():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 10)
     X = rng.normal(size=(30, 2)) + np.array([[4, 4], [-4, 0], [0, -4]])[y]

@@ -1,20 +1,28 @@
-"""What verify() finds, and keeps."""
+"""Verdicts are computed once for each fitted model."""
 
 import numpy as np
 
 from priorsvm import RBF, Box, PriorSVC
 
 
-def test_what_was_verified_is_kept_until_the_next_fit(monkeypatch):
+class CountedBox(Box):
+    """Box that counts its verifications."""
+
+    calls = 0
+
+    def verify(self, f, context):
+        CountedBox.calls += 1
+        return super().verify(f, context)
+
+
+def test_verdicts_are_kept_until_the_next_fit():
     X, y = np.array([[0.0, 0.0], [1.0, 1.0], [0.2, 0.1]]), [0, 1, 0]
-    model = PriorSVC(Box({0: (2, 3)}, label=1), kernel=RBF(1.0)).fit(X, y)
-    first = model.verify()["box"]
-    asked = []
-    verify = Box.verify
-    monkeypatch.setattr(Box, "verify", lambda *given: asked.append(1) or verify(*given))
-    assert model.verify()["box"] is first
-    assert not asked
+    model = PriorSVC(CountedBox({0: (2, 3)}, label=1), kernel=RBF(1.0)).fit(X, y)
+    first = model.verify()["counted_box"]
+    before = CountedBox.calls
+    assert model.verify()["counted_box"] is first
+    assert CountedBox.calls == before
     model.verify(max_cells=10)
-    assert len(asked) == 1
-    assert model.fit(X, y).verify()["box"] is not first
-    assert len(asked) == 2
+    assert CountedBox.calls == before + 1
+    assert model.fit(X, y).verify()["counted_box"] is not first
+    assert CountedBox.calls == before + 2

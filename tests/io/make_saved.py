@@ -1,8 +1,9 @@
 """Write one saved model for each kind of state that a file can contain.
 
 Run ``python tests/io/make_saved.py FOLDER``. FOLDER receives ``<case>.skops.xz`` for each case and
-``values.json`` with rows and the values of the decision function at these rows. ``priorsvm.save`` does not
-compress. The compression by xz keeps the repository small and is undone before ``priorsvm.load``.
+``values.json`` with rows and the values of the decision function at these rows. ``types.txt`` receives the
+names and attributes of the classes that a file can contain. ``priorsvm.save`` does not compress. The
+compression by xz keeps the repository small and is undone before ``priorsvm.load``.
 
 A folder ``saved*`` next to this script is read by ``test_old_files.py``. Files of a later format belong in a
 new folder, such as ``saved_format_2``. Do not replace files of an earlier format.
@@ -12,10 +13,14 @@ import json
 import lzma
 import sys
 import tempfile
+import zipfile
+from dataclasses import fields, is_dataclass
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -28,6 +33,8 @@ from priorsvm import (
     InvarianceHint,
     InvariantLoss,
     Jitter,
+    Kernel,
+    Knowledge,
     MissingValues,
     Monotone,
     OddnessHint,
@@ -38,15 +45,18 @@ from priorsvm import (
     Rule,
     SampleCosts,
     Shift,
+    Spectral,
     TangentDistance,
     TangentPenalty,
     Trajectories,
     Transductive,
+    Transform,
     Translation,
     UncertainSamples,
     VirtualSamples,
     VirtualSupportVectors,
 )
+from priorsvm.io.schema import full_name, nodes
 
 
 def plane(n=24):
@@ -202,13 +212,36 @@ def record(model, X):
 
 
 def write(model, path):
-    """Save a model, compress the file, and return the number of bytes."""
+    """Save a model, compress the file, and return the names of the trusted classes in it."""
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder, "model.skops")
         priorsvm.save(model, plain)
-        packed = lzma.compress(plain.read_bytes(), preset=9)
-    path.write_bytes(packed)
-    return len(packed)
+        path.write_bytes(lzma.compress(plain.read_bytes(), preset=9))
+        with zipfile.ZipFile(plain) as archive:
+            schema = json.loads(archive.read("schema.json"))
+    return {name for name in map(full_name, nodes(schema)) if name.startswith("priorsvm.")}
+
+
+def describe(name):
+    """Return the name of a class and the names of its attributes, in one line."""
+    module, _, kind = name.rpartition(".")
+    kind = getattr(import_module(module), kind)
+    attributes = []
+    if is_dataclass(kind):
+        attributes = [field.name for field in fields(kind)]
+    elif issubclass(kind, BaseEstimator):
+        attributes = kind._get_param_names()
+    return " ".join([name, *attributes])
+
+
+def public_parts():
+    """Return the names of the public blocks, kernels and transforms."""
+    kinds = [getattr(priorsvm, name) for name in priorsvm.__all__]
+    bases = (Kernel, Knowledge, Spectral, Transform)
+    parts = [
+        kind for kind in kinds if isinstance(kind, type) and issubclass(kind, bases) and kind not in bases
+    ]
+    return {f"{kind.__module__}.{kind.__name__}" for kind in parts}
 
 
 def main(folder):
@@ -216,6 +249,7 @@ def main(folder):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     recorded = {}
+    types = public_parts()
     for name, (make, data) in CASES.items():
         model = make()
         if data is None:
@@ -224,8 +258,10 @@ def main(folder):
             X, y = data()
             model.fit(X, y)
             recorded[name] = record(model, X)
-        size = write(model, folder / f"{name}.skops.xz")
-        print(f"{size:7d} bytes  {name}")
+        path = folder / f"{name}.skops.xz"
+        types |= write(model, path)
+        print(f"{path.stat().st_size:7d} bytes  {name}")
+    (folder / "types.txt").write_text("\n".join(map(describe, sorted(types))) + "\n")
     lines = [f"{json.dumps(name)}: {json.dumps(entry, allow_nan=False)}" for name, entry in recorded.items()]
     (folder / "values.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
 

@@ -348,18 +348,18 @@ def test_blocks_obey_their_laws_on_sets(block, kernel):
 )
 def test_blocks_on_columns_are_refused_for_sets_of_different_sizes(block, name):
     X, y = two_classes()
-    with pytest.raises(InvalidInput, match=f"block '{name}' speaks of columns, and sets of 2 to 6 vectors"):
+    with pytest.raises(InvalidInput, match=f"block '{name}' requires columns, but sets of 2 to 6 vectors"):
         PriorSVC(block, kernel=Bhattacharyya()).fit(X, y)
 
 
 def test_what_else_is_refused():
     X, y = two_classes(20)
     kernel = Bhattacharyya()
-    with pytest.raises(InvalidInput, match=r"scale='standard' scales the columns of a table.*scale=None"):
+    with pytest.raises(InvalidInput, match=r"scale='standard' applies to columns.*scale=None"):
         PriorSVC(kernel=kernel, scale="standard").fit(X, y)
     with pytest.raises(InvalidInput, match="X must be a list of"):
         PriorSVC(kernel=kernel).fit(np.ones((20, 3)), y)
-    with pytest.raises(InvalidInput, match="X holds no set"):
+    with pytest.raises(InvalidInput, match="X contains no set"):
         PriorSVC(kernel=kernel).fit([], [])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         PriorSVC(kernel=kernel).fit(X, y[:-1])

@@ -23,7 +23,8 @@ from priorsvm import (
 )
 from priorsvm._utils.checks import check_nonnegative, is_number
 from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
-from priorsvm.knowledge.base import Context, Verdict, check_points, snake_case
+from priorsvm.knowledge.base import Context, Verdict, check_points
+from priorsvm.prior import snake_case
 
 
 class Anchor(Knowledge):

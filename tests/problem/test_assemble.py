@@ -307,7 +307,7 @@ def compiles(monkeypatch):
             counted.append(self)
             super().__init__(*arguments)
 
-    monkeypatch.setattr("priorsvm.solve.round.Compiled", Counting)
+    monkeypatch.setattr("priorsvm.solve.route.Compiled", Counting)
     return counted
 
 

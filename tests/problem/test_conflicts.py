@@ -27,6 +27,7 @@ from priorsvm import (
     Terms,
 )
 from priorsvm.errors import CollapsedModel, Infeasible
+from priorsvm.validation import make_task
 
 NAMES = ("age", "dose", "mass")
 
@@ -226,7 +227,7 @@ BLOCKS = {
 def test_opposite_regions_that_meet_are_refused_before_solving(frame, one, other, monkeypatch):
     X, y = frame
     prior = BLOCKS[one](0.0, "ill").named("first") + BLOCKS[other](1.8, "well").named("second")
-    monkeypatch.setattr("priorsvm.solve.round.Round.solve", lambda *_: pytest.fail("solved"))
+    monkeypatch.setattr("priorsvm.solve.loop.solve", lambda *_: pytest.fail("solved"))
     with pytest.raises(Infeasible) as caught:
         PriorSVC(prior, kernel=RBF(0.5)).fit(X, y)
     message = str(caught.value)
@@ -303,7 +304,7 @@ RISES = Monotone({"alcohol": +1}, label="barolo", hard=True).named("rises")
 
 @pytest.fixture
 def unsolved(monkeypatch):
-    monkeypatch.setattr("priorsvm.solve.round.Round.solve", lambda *_: pytest.fail("solved"))
+    monkeypatch.setattr("priorsvm.solve.loop.solve", lambda *_: pytest.fail("solved"))
 
 
 @pytest.mark.parametrize("norm", ["l2", "l1"])
@@ -361,7 +362,7 @@ def test_what_f_can_do_is_not_refused(frame, monotone):
 
     X, y = frame
     prior = BLOCKS["box"](-1.5, "ill") + BLOCKS["box"](1.5, "well").named("other") + monotone
-    task = PriorSVC(prior, kernel=RBF(0.5))._task(X, y, None, {})
+    task = make_task(PriorSVC(prior, kernel=RBF(0.5)), X, y, None, {})
     refuse_conflicts(task.spec, list(task.prior), task.samples[0])
 
 
@@ -384,7 +385,7 @@ def test_a_hint_that_joins_no_points_of_the_regions_is_no_conflict(frame):
     X, y = frame
     prior = BLOCKS["box"](-1.0, "ill") + BLOCKS["box"](1.5, "well").named("right")
     prior = prior + InvarianceHint(Shift([0.0, 2.5]), hard=True)
-    task = PriorSVC(prior, kernel=RBF(0.5))._task(X, y, None, {})
+    task = make_task(PriorSVC(prior, kernel=RBF(0.5)), X, y, None, {})
     refuse_conflicts(task.spec, list(task.prior), task.samples[0])
 
 
@@ -433,12 +434,12 @@ def test_least_violation_within_a_norm_is_what_numpy_finds(frame, step):
     """Of +1 at a and -1 at b, the best f of norm R misses 1 - R |k_a - k_b| / 2."""
     from priorsvm.problem import conflicts
     from priorsvm.problem.assemble import Compiled
-    from priorsvm.solve.solvers import least
+    from priorsvm.solve.feasibility import least
 
     X, y = frame
     points = np.array([[0.0, 0.0], [step, 0.0]])
     prior = At(points[:1], np.ones(1)).named("one") + At(points[1:], -np.ones(1)).named("two")
-    task = PriorSVC(prior, kernel=RBF(0.5))._task(X, y, None, {})
+    task = make_task(PriorSVC(prior, kernel=RBF(0.5)), X, y, None, {})
     compiled = Compiled(task.spec, list(task.prior), {}, task.samples[0])
     kernel = RBF(0.5)
     apart = np.sqrt(2 - 2 * kernel(points[:1], points[1:])[0, 0])
@@ -464,8 +465,8 @@ def test_a_composition_that_fits_is_never_called_a_conflict(start):
     from benchmarks.compositions import composition
     from priorsvm.errors import PriorSVMError
     from priorsvm.problem import conflicts
+    from priorsvm.solve.feasibility import is_infeasible, least
     from priorsvm.solve.loop import refuse_conflicts
-    from priorsvm.solve.solvers import is_infeasible, least
 
     checked = 0
     for seed in range(start, start + 20):

@@ -56,18 +56,18 @@ def test_max_rounds_warns_with_the_block(data):
 
 
 def test_rounds_that_change_costs_alone_keep_the_compiled_problem(data, monkeypatch):
-    from priorsvm.solve import round
+    from priorsvm.solve import route
 
     X, y = data
     built = []
-    original = round.Compiled
+    original = route.Compiled
 
     class Counting(original):
         def __init__(self, *arguments, **keywords):
             built.append(1)
             super().__init__(*arguments, **keywords)
 
-    monkeypatch.setattr(round, "Compiled", Counting)
+    monkeypatch.setattr(route, "Compiled", Counting)
     model = PriorSVC(Transductive(X[20:]), solver="CLARABEL").fit(X[:20], y[:20])
     assert model.n_rounds_ >= 17
     assert len(built) < model.n_rounds_ / 2
@@ -100,7 +100,7 @@ def test_failure_inside_a_block_names_it(data):
 def inaccurate(monkeypatch, wrong):
     """Let answers of some rounds have residuals that are too large to pass and too small to fail."""
     from priorsvm.problem.residuals import Residuals
-    from priorsvm.solve import solvers
+    from priorsvm.solve.routes import conic
 
     numbers = iter(range(1, 1000))
 
@@ -108,15 +108,15 @@ def inaccurate(monkeypatch, wrong):
         number = next(numbers)
         return Residuals(wrong.get(number, 0.0), 0.0, 0.0, 0.0)
 
-    monkeypatch.setattr(solvers, "residuals", found)
+    monkeypatch.setattr(conic, "residuals", found)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (dict.fromkeys(range(1, 1000), 1e-4), "^CLARABEL says 'optimal'.*primal 1.0e-04"),
-        ({1: 1e-3, 2: 1e-4}, "^in round 1 of .*: CLARABEL says .*primal 1.0e-03"),
+        (dict.fromkeys(range(1, 1000), 1e-4), "^CLARABEL reported 'optimal'.*primal 1.0e-04"),
+        ({1: 1e-3, 2: 1e-4}, "^in round 1 of .*: CLARABEL reported .*primal 1.0e-03"),
     ],
     ids=["every round", "early rounds"],
 )

@@ -1,7 +1,6 @@
 """Which solver solves what, what its answer is worth, and what the user is told."""
 
 import warnings
-from types import SimpleNamespace
 
 import cvxpy as cp
 import numpy as np
@@ -37,8 +36,11 @@ from priorsvm.errors import (
     Unbounded,
 )
 from priorsvm.problem.residuals import Residuals, residuals
-from priorsvm.solve import plain, solvers
-from priorsvm.solve.solvers import SOLVERS, able, classify, installed
+from priorsvm.solve import auto, solvers
+from priorsvm.solve.classes import classify
+from priorsvm.solve.registry import registry
+from priorsvm.solve.solution import judge
+from priorsvm.solve.solvers import SOLVERS, able, installed
 
 # How far an objective may be from the true one, relatively: one table, keyed by solver.
 ACCURACY = {
@@ -179,7 +181,7 @@ def test_impossible_solver_names_block_cone_and_way_out(data):
         SolverUnsuited, match="OSQP cannot solve this SOCP: block 'norm_penalty' adds second-order"
     ):
         PriorSVC(ClassCosts({1: 2.0}) + NormPenalty(), solver="OSQP").fit(*data)
-    with pytest.raises(SolverUnsuited, match=r"the 2-norm machine has a quadratic objective.*CLARABEL"):
+    with pytest.raises(SolverUnsuited, match=r"the 2-norm model has a quadratic objective.*CLARABEL"):
         PriorSVC(solver="HIGHS").fit(*data)
     with pytest.raises(
         SolverUnsuited, match="ECOS cannot solve this SDP: block 'spectral_penalty' adds semidefinite"
@@ -218,10 +220,10 @@ def test_solver_options_reach_the_solver(data):
 
 def test_options_of_several_solvers_go_by_their_names(data):
     flat, named = {"max_iter": 1}, {"CLARABEL": {"max_iter": 1}}
-    with pytest.raises(InvalidInput, match=r"whose option 'max_iter' is.*by name, {'CLARABEL': {...}}"):
+    with pytest.raises(InvalidInput, match=r"which solver 'max_iter' belongs.*by name: {'CLARABEL': {...}}"):
         PriorSVC(OddnessHint(), solver=["CLARABEL", "SCS"], solver_options=flat).fit(*data)
     for wrong in ({"OSQP": {}}, {"CLARABEL": 3}):
-        with pytest.raises(InvalidInput, match="whose option"):
+        with pytest.raises(InvalidInput, match="to which solver"):
             PriorSVC(OddnessHint(), solver=["CLARABEL", "SCS"], solver_options=wrong).fit(*data)
     # One step is not enough for Clarabel, and SCS knows no such option.
     model = PriorSVC(OddnessHint(), solver=["CLARABEL", "SCS"], solver_options=named).fit(*data)
@@ -229,10 +231,10 @@ def test_options_of_several_solvers_go_by_their_names(data):
     for options in (flat, named):
         with pytest.raises(SolverFailed, match="iteration limit"):
             PriorSVC(OddnessHint(), solver=["CLARABEL"], solver_options=options).fit(*data)
-    with pytest.raises(InvalidInput, match="whose option 'max_iter'"):
+    with pytest.raises(InvalidInput, match="which solver 'max_iter'"):
         PriorSVC(OddnessHint(), solver=["CLARABEL"], solver_options={**named, **flat}).fit(*data)
     for one in ("auto", "CLARABEL"):
-        with pytest.raises(InvalidInput, match=r"go with a list of solvers, solver=\['CLARABEL'\]"):
+        with pytest.raises(InvalidInput, match=r"require a list of solvers.*solver=\['CLARABEL'\]"):
             PriorSVC(OddnessHint(), solver=one, solver_options=named).fit(*data)
 
 
@@ -328,12 +330,12 @@ def test_not_finite_is_infinitely_bad():
 
 def test_judge_follows_residuals_not_status():
     fine, poor, hopeless = (Residuals(r, 0.0, 0.0, 0.0) for r in (1e-9, 1e-4, 1.0))
-    assert solvers.judge("X", "optimal_inaccurate", fine, 1e-5) == ("optimal", "")
-    status, remark = solvers.judge("X", "optimal", poor, 1e-5)
+    assert judge("X", "optimal_inaccurate", fine, 1e-5) == ("optimal", "")
+    status, remark = judge("X", "optimal", poor, 1e-5)
     assert status == "optimal_inaccurate"
     assert "primal 1.0e-04" in remark
-    with pytest.raises(SolverFailed, match="says 'optimal', but the problem as stated disagrees"):
-        solvers.judge("X", "optimal", hopeless, 1e-5)
+    with pytest.raises(SolverFailed, match="reported 'optimal', but the residuals of the original problem"):
+        judge("X", "optimal", hopeless, 1e-5)
 
 
 @pytest.mark.skipif(
@@ -360,8 +362,10 @@ def test_cvxpy_defect_is_in_sight_and_caught():
     found = residuals(wrong)
     assert found.primal < 1e-9
     assert found.gap > 0.1
-    with pytest.raises(SolverFailed, match="HIGHS says 'optimal', but the problem as stated disagrees"):
-        solvers.judge("HIGHS", wrong.status, found, 1e-5)
+    with pytest.raises(
+        SolverFailed, match="HIGHS reported 'optimal', but the residuals of the original problem"
+    ):
+        judge("HIGHS", wrong.status, found, 1e-5)
 
 
 class PosLoss(Knowledge):
@@ -429,7 +433,7 @@ def test_auto_leaves_wide_machines_to_clarabel(rng):
     X = rng.normal(size=(60, 700))
     model = PriorSVC(Box({0: (1, 2)}, label=True)).fit(X, X[:, 0] > 0)
     problem = model._machines[0].problem
-    assert problem.f.n_rows * problem.tie.features.size > solvers.SCHUR_NUMBERS["QP"]
+    assert problem.f.n_rows * problem.tie.features.size > auto.SCHUR_NUMBERS["QP"]
     assert model.solver_ == "CLARABEL"
 
 
@@ -463,7 +467,7 @@ def test_auto_leaves_semidefinite_cones_to_clarabel():
     moving = Trajectories(Shift(0.1 * np.eye(5)[:1]), degree=4)
     model = PriorSVC(moving, kernel=RBF(1.0)).fit(X, y)
     problem = model._machines[0].problem
-    assert problem.f.n_rows * problem.tie.features.size > solvers.SCHUR_NUMBERS["SOCP"]
+    assert problem.f.n_rows * problem.tie.features.size > auto.SCHUR_NUMBERS["SOCP"]
     assert model.solver_ == "CLARABEL"
 
 
@@ -473,35 +477,33 @@ def test_auto_keeps_highs_alone_for_small_linear_programmes():
     assert (model.solver_, model._machines[0].outcome.start) == ("HIGHS", "")
 
 
+def failing(message):
+    """Return the method `solve` of a route that has no answer."""
+
+    def solve(problem, options):
+        raise SolverFailed(message)
+
+    return solve
+
+
 def test_auto_says_that_schur_had_no_answer(monkeypatch):
-    solve_with = solvers._solve_with
-
-    def without_schur(compiled, name, options, corner=False):
-        if name == "SCHUR":
-            raise SolverFailed("SCHUR broke down.")
-        return solve_with(compiled, name, options, corner)
-
-    monkeypatch.setattr(solvers, "_solve_with", without_schur)
+    monkeypatch.setattr(registry()["SCHUR"], "solve", failing("SCHUR broke down."))
     model, X, y = large()
     model.fit(X, y)
     assert model.solver_ == "CLARABEL"
     assert model._machines[0].outcome.before == ("SCHUR",)
-    assert "CLARABEL after SCHUR had no answer" in str(model.report_)
+    assert "CLARABEL after SCHUR failed" in str(model.report_)
     with pytest.raises(SolverFailed, match="SCHUR broke down"):
         model.set_params(solver="SCHUR").fit(X, y)
 
 
 def test_auto_says_which_routes_had_no_answer(monkeypatch):
-    """Not only SCHUR: LIBSVM and NORMAL, and whoever else was asked in vain."""
     X, y = make_classification(60, 4, random_state=0)
-    fails = SimpleNamespace(
-        obstacle=lambda *_: None, solve=lambda *_: (_ for _ in ()).throw(SolverFailed("Nothing."))
-    )
-    monkeypatch.setitem(plain.ROUTES, "LIBSVM", fails)
+    monkeypatch.setattr(registry()["LIBSVM"], "solve", failing("Nothing."))
     model = PriorSVC().fit(X, y)
     assert model._machines[0].outcome.before == ("LIBSVM",)
-    assert "NORMAL after LIBSVM had no answer" in str(model.report_)
-    monkeypatch.setitem(plain.ROUTES, "NORMAL", fails)
+    assert "NORMAL after LIBSVM failed" in str(model.report_)
+    monkeypatch.setattr(registry()["NORMAL"], "solve", failing("Nothing."))
     assert PriorSVC().fit(X, y)._machines[0].outcome.before == ("LIBSVM", "NORMAL")
     listed = PriorSVC(solver=["NORMAL", "CLARABEL"]).fit(X, y)
     assert (listed.solver_, listed._machines[0].outcome.before) == ("CLARABEL", ("NORMAL",))
@@ -516,7 +518,7 @@ def test_no_conflict_is_suspected_where_nothing_is_forbidden(monkeypatch):
     def lost(problem, name, **_):
         problem._status = "infeasible"
 
-    monkeypatch.setattr(solvers, "_run", lost)
+    monkeypatch.setattr(solvers, "run", lost)
     with pytest.raises(SolverFailed, match=r"'infeasible' and no answer.*smaller C") as caught:
         PriorSVC(solver="CLARABEL").fit(X, y)
     assert "hard" not in str(caught.value)

@@ -1,4 +1,4 @@
-r"""f should give a pattern and its transformed versions the same value."""
+r"""Equal values of f at a row and its transformed copies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..._utils.arrays import Array
 from ..._utils.checks import check_flag, check_nonnegative
 from ...sample import Sample
 from ..base import Context, Knowledge, Terms, Verdict
-from ..rows.virtual_samples import check_transform
+from ..checks import check_orbit
 
 
 class InvarianceHint(Knowledge):
@@ -19,17 +19,23 @@ class InvarianceHint(Knowledge):
     .. math:: J_{PK} = \frac{\mu}{M} \sum_{i, \theta} \big(f(T_\theta x_i) - f(x_i)\big)^2
               \quad\text{or, hard,}\quad f(T_\theta x_i) = f(x_i) ,
 
-    over the M pairs of a training row and a member of its orbit, each counted as its ``sample_weight`` says.
-    Labels play no part. On a finite group and an invariant kernel the hard form is the same machine as
-    virtual samples at :math:`C/|G|`.
+    over the M pairs of a training row and a member of its orbit, each weighted by ``sample_weight``. Use it
+    if a transformation changes f little; labels are not used. For a finite group G and an invariant kernel,
+    the hard form equals ``VirtualSamples`` at :math:`C/|G|`.
 
     Parameters
     ----------
     transform : Transform
-    mu : float
+        Every member of its orbit except the identity is compared with the row.
+    mu : float, default=1.0
         Weight of the mean squared difference.
-    hard : bool
+    hard : bool, default=False
         Equality instead of a penalty.
+
+    See Also
+    --------
+    TangentPenalty : slopes of f along the transformation instead of differences.
+    VirtualSamples : transformed copies with the label of their row.
 
     References
     ----------
@@ -49,8 +55,8 @@ class InvarianceHint(Knowledge):
         "equal": r"f(T_\theta x_i) = f(x_i)",
     }
     letters: ClassVar[dict[str, str]] = {
-        r"T_\theta": r"\text{the move by } \theta",
-        "M": r"\text{the number of moved rows}",
+        r"T_\theta": r"\text{the transformation with parameters } \theta",
+        "M": r"\text{the number of transformed rows}",
     }
 
     def __init__(self, transform: Any, mu: float = 1.0, hard: bool = False):
@@ -59,7 +65,7 @@ class InvarianceHint(Knowledge):
         self.hard = hard
 
     def validate(self, sample: Sample) -> None:
-        check_transform(self.transform, sample)
+        check_orbit(self.transform, sample)
         check_nonnegative(mu=self.mu)
         check_flag(hard=self.hard)
 
@@ -67,7 +73,7 @@ class InvarianceHint(Knowledge):
         import cvxpy as cp
 
         X, TX, share = self._pairs(context.sample)
-        if len(X) == 0:  # an orbit of the identity alone asks nothing
+        if len(X) == 0:  # the orbit is the identity alone
             return Terms()
         if self.hard:
             return Terms(constraints={"equal": f(TX) == f(X)})
@@ -79,7 +85,7 @@ class InvarianceHint(Knowledge):
         return Verdict.at_points(excess, TX, "equal values along the orbits", context.tol)
 
     def _pairs(self, sample: Sample) -> tuple[Array, Array, Array]:
-        """Rows, transformed rows, and the share of each pair in the mean."""
+        """Return rows, transformed rows, and the weight of each pair in the mean."""
         rows, share = sample.weighted_rows()
         orbit = self.transform.orbit(rows)[:, 1:]
         size = orbit.shape[1]

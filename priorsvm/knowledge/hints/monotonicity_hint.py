@@ -1,4 +1,4 @@
-r"""f should rise, or fall, with a feature."""
+r"""f increasing or decreasing in a feature, on drawn pairs of points."""
 
 from __future__ import annotations
 
@@ -21,22 +21,27 @@ class MonotonicityHint(Knowledge):
               \quad\text{or, hard,}\quad f(x_m) \le f(x'_m) ,
 
     with :math:`x'_m = x_m + \mathrm{sign}_j\, \delta_m e_j`. The :math:`x_m` are drawn from a Gaussian fitted
-    to the training rows, :math:`\delta_m` uniformly from 0 to one standard deviation of the feature. It says
-    nothing between the pairs, except on linear machines, where one pair says it all.
+    to the training rows. The :math:`\delta_m` are uniform from 0 to one standard deviation of the feature.
+    Use it if f should increase or decrease in a feature, with exceptions. Between the pairs f is not
+    restricted, except for linear models, where one pair is enough.
 
     Parameters
     ----------
-    features : dict of column (name or index) to +1 or -1
-        f rises (+1) or falls (-1) in it.
-    mu : float
+    features : dict
+        Maps columns, by name or index, to +1 if f increases in the feature and -1 if f decreases.
+    mu : float, default=1.0
         Weight of the mean squared violation.
-    hard : bool
-        The order must hold on every pair.
-    label : class, optional
-        The class whose score is meant; ``classes_[1]`` by default. Needed with more than two classes,
-        where the block speaks to that class's machine only.
-    pairs : int
-        How many pairs are drawn per feature.
+    hard : bool, default=False
+        The order must hold for every pair.
+    label : a class or None, default=None
+        The class whose score is meant; None means ``classes_[1]``. Required with more than two classes; the
+        block then applies to the score of this class only.
+    pairs : int, default=100
+        Number of pairs per feature.
+
+    See Also
+    --------
+    Monotone : monotonicity everywhere in a region, as a constraint.
 
     References
     ----------
@@ -57,8 +62,8 @@ class MonotonicityHint(Knowledge):
         "order": r"f(x_m) \le f(x'_m)",
     }
     letters: ClassVar[dict[str, str]] = {
-        "x_m": r"\text{a drawn point, and } x'_m \text{ one to which the score is to rise}",
-        "M": r"\text{the number of such pairs}",
+        "x_m": r"\text{a drawn point, and } x'_m \text{ a point with a higher score}",
+        "M": r"\text{the number of pairs}",
         "t_m": r"\text{the slack of pair } m",
     }
 
@@ -81,20 +86,22 @@ class MonotonicityHint(Knowledge):
             sample.sign(self.label)
         elif len(sample.classes) > 2:
             raise InvalidInput(
-                f"with {len(sample.classes)} classes it has to be said whose score rises: give label=<class>."
+                f"label is required with {len(sample.classes)} classes. Give the class whose score is "
+                "monotone: label=<class>."
             )
 
     def start(self, sample: Sample) -> tuple[Array, Array]:
-        """The pairs (x, x'), lower value of f first."""
-        (X, share), d = sample.weighted_rows(), sample.X.shape[1]
+        """Draw the pairs (x, x'), with the lower value of f first."""
+        X, share = sample.weighted_rows()
+        d = sample.X.shape[1]
         sign = 1.0 if self.label is None else sample.sign(self.label)
-        if len(sample.classes) > 2 and sign < 0:  # the score of another class: nothing is known about it
+        if len(sample.classes) > 2 and sign < 0:  # the score of another class
             return np.empty((0, d)), np.empty((0, d))
         rng = np.random.default_rng(sample.seed)
         mean = share @ X
         covariance = (X - mean).T @ (share[:, None] * (X - mean))
         spread = np.sqrt(np.diag(covariance))
-        # A column that never varies has no spread to take steps of.
+        # A constant column has no standard deviation, so the unit is 1.
         spread = np.where(spread > 1e-10 * np.abs(X).max(axis=0), spread, 1.0)
         low = rng.multivariate_normal(mean, covariance, len(self.features) * self.pairs, method="eigh")
         high = low.copy()
@@ -102,7 +109,7 @@ class MonotonicityHint(Knowledge):
             j = sample.column(column)
             rows = slice(k * self.pairs, (k + 1) * self.pairs)
             high[rows, j] += direction * rng.uniform(size=self.pairs) * spread[j]
-        # The score of the other class falls where f rises, on the same pairs.
+        # For the other class the same pairs have the opposite order.
         return (low, high) if sign > 0 else (high, low)
 
     def build(self, f: Any, context: Context) -> Terms:
@@ -120,15 +127,15 @@ class MonotonicityHint(Knowledge):
         low, high = context.state
         excess = f.value(high) - f.value(low)
         label = context.sample.classes.tolist()[1] if self.label is None else self.label
-        moves = ", ".join(
+        changes = ", ".join(
             f"{column} {'rises' if sign > 0 else 'falls'}" for column, sign in self.features.items()
         )
-        asked = f"score of {label!r} to rise as {moves}"
+        asked = f"score of {label!r} to rise as {changes}"
         return Verdict.at_points(excess, low, asked, context.tol, proven=False)
 
 
 def directions_of(features: Any, sample: Sample) -> dict[int, int]:
-    """Column index -> +1 or -1, from what the user gave."""
+    """Return column index -> +1 or -1; raise InvalidInput for anything else."""
     if not isinstance(features, dict) or not features:
         raise InvalidInput(f"features must be a dict of column to +1 or -1, got {features!r}.")
     for column, direction in features.items():

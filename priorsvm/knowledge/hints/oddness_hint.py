@@ -1,4 +1,4 @@
-r"""f should change its sign with its argument."""
+r"""Opposite values of f at opposite points."""
 
 from __future__ import annotations
 
@@ -18,14 +18,19 @@ class OddnessHint(Knowledge):
     .. math:: J_{PK} = \frac{\mu}{N} \sum_i \big(f(-x_i) + f(x_i)\big)^2
               \quad\text{or, hard,}\quad f(-x_i) = -f(x_i) .
 
-    The origin is that of the user's units. Two classes only. On a linear machine the hard form is b = 0.
+    Use it if :math:`-x` has the opposite class of x. The origin is zero in the given units of X. Two classes
+    only. For a linear model the hard form is b = 0.
 
     Parameters
     ----------
-    mu : float
+    mu : float, default=1.0
         Weight of the mean square.
-    hard : bool
+    hard : bool, default=False
         Equality instead of a penalty.
+
+    See Also
+    --------
+    InvarianceHint : equal values at transformed rows.
 
     References
     ----------
@@ -54,8 +59,8 @@ class OddnessHint(Knowledge):
         check_flag(hard=self.hard)
         if len(sample.classes) > 2:
             raise InvalidInput(
-                f"oddness makes sense for two classes, and there are {len(sample.classes)}: "
-                "no score of one class against all others is odd. Remove the block."
+                f"oddness requires two classes, got {len(sample.classes)}: a score of one class against the "
+                "rest is not odd. Remove the block."
             )
 
     def build(self, f: Any, context: Context) -> Terms:

@@ -1,4 +1,4 @@
-r"""f should be level along the tangents of the training rows."""
+r"""Slopes of f near zero along the tangents of the training rows."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..._utils.checks import check_nonnegative, described
-from ...errors import InvalidInput, InvalidType
+from ..._utils.checks import check_nonnegative
+from ...errors import InvalidInput
 from ...kernels.tangent_invariant import tangent_atoms
 from ...sample import Sample
-from ...transforms.base import Transform
 from ..base import Context, Knowledge, Terms, Verdict
+from ..checks import check_transform
 
 
 class TangentPenalty(Knowledge):
@@ -20,26 +20,25 @@ class TangentPenalty(Knowledge):
     .. math:: J_{PK} = \frac{\gamma}{2} \sum_{i, k} \big(\nabla f(x_i)^\top v_{ik}\big)^2 , \qquad
               v_{ik} = \frac{\partial T_\theta x_i}{\partial \theta_k} \Big|_{\theta = 0} .
 
-    The regulariser becomes :math:`\frac12 \|g\|^2 + \frac{\gamma}{2} \sum (\nabla g(x_i)^\top v_{ik})^2`. On
-    a linear machine that is an SVM on whitened rows, on a kernel machine the SVM with the kernel
-    :class:`TangentInvariant` of the same γ, which is far faster where no other block asks for more than rows.
-    With the 2-norm f expands over the derivatives of the kernel as well, and is exact; with the 1-norm
-    it is the best f over the training rows.
-
-    It speaks of small moves only, and of the training rows only.
+    Use it if small transformations change f little. The regulariser becomes
+    :math:`\frac12 \|g\|^2 + \frac{\gamma}{2} \sum (\nabla g(x_i)^\top v_{ik})^2`. A linear model equals an
+    SVM on whitened rows. A kernel model equals the SVM with the kernel :class:`TangentInvariant` of the same
+    γ, which is much faster if all other blocks only add or reweight rows. With the 2-norm, f also expands
+    over derivatives of the kernel and is exact. With the 1-norm, f is optimal among expansions over the
+    training rows.
 
     Parameters
     ----------
     transform : Transform
-        A continuous one. Its tangents are per unit of its parameters.
-    gamma : float
-        The weight γ ≥ 0. The sum is over rows, so it means more the more of them there are. Lauer & Bloch
-        (38) have :math:`(1 - \gamma_R) \|w\|^2 + \gamma_R \sum (w^\top v)^2`, which is γ = γ_R / (1 - γ_R)
-        and C = C_R / (1 - γ_R) here.
+        A continuous transform. Its tangents are per unit of its parameters.
+    gamma : float, default=1.0
+        The weight γ ≥ 0 of the sum over all rows. Lauer & Bloch (38) use
+        :math:`(1 - \gamma_R) \|w\|^2 + \gamma_R \sum (w^\top v)^2`. That is γ = γ_R / (1 - γ_R) and
+        C = C_R / (1 - γ_R) here.
 
     See Also
     --------
-    TangentInvariant : the same as a kernel.
+    TangentInvariant : the equivalent kernel.
     InvarianceHint : differences of f along the orbit instead of slopes.
 
     References
@@ -60,7 +59,7 @@ class TangentPenalty(Knowledge):
         "gamma": r"\tfrac12 \sum_{i,k} \big(\nabla f(x_i)^\top v_{ik}\big)^2",
     }
     letters: ClassVar[dict[str, str]] = {
-        "v_{ik}": r"\text{the tangent of row } i \text{ as parameter } k \text{ moves it}",
+        "v_{ik}": r"\text{the tangent of row } i \text{ for parameter } k \text{ of the transformation}",
     }
 
     def __init__(self, transform: Any, gamma: float = 1.0):
@@ -68,15 +67,11 @@ class TangentPenalty(Knowledge):
         self.gamma = gamma
 
     def validate(self, sample: Sample) -> None:
-        if not isinstance(self.transform, Transform):
-            raise InvalidType(
-                f"transform must be a Transform, got {described(self.transform)}. "
-                "FromFunction(function, thetas) makes one of a function."
-            )
+        check_transform(self.transform)
         if not self.transform.continuous:
             raise InvalidInput(
-                f"transform {self.transform!r} is discrete and has no tangents: use a continuous one, or "
-                "InvarianceHint."
+                f"transform {self.transform!r} is discrete and has no tangents. Use a continuous "
+                "transform, or InvarianceHint."
             )
         self.transform.tangents(sample.X_train[:1])
         check_nonnegative(gamma=self.gamma)
@@ -86,11 +81,11 @@ class TangentPenalty(Knowledge):
 
         sample = context.sample
         Z, V = tangent_atoms(self.transform, sample.X_train, sample.shares["svm"][: sample.n_train])
-        if len(Z) == 0:  # a transform without parameters asks nothing
+        if len(Z) == 0:  # the transform has no parameters
             return Terms()
         return Terms(penalties={"gamma": 0.5 * cp.sum_squares(f.slope(Z, V))})
 
     def verify(self, f: Any, context: Context) -> Verdict:
         Z, V = tangent_atoms(self.transform, context.sample.weighted_rows()[0])
         excess = -np.abs(f.slope(Z, V))
-        return Verdict.at_points(excess, Z, "a level f along the tangents", context.tol)
+        return Verdict.at_points(excess, Z, "zero slopes along the tangents", context.tol)

@@ -1,4 +1,4 @@
-r"""On a box of values the class is known."""
+r"""The class is known on a box of values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from ...errors import InvalidInput
 from ...sample import Sample
 from .base import RegionKnowledge
-from .demand import Demand
+from .requirement import Requirement
 from .within import bounds_of, close_all, signs_of
 
 
@@ -17,42 +17,51 @@ class Box(RegionKnowledge):
     .. math:: J_{PK} = \mu \sum_l \zeta_l, \qquad
               s_l (w^\top c_l + b) - r_l^\top |w| \ge 1 - \zeta_l ,
 
-    with centre :math:`c_l` and half-widths :math:`r_l`: the exact minimum over the box on a linear machine,
-    without dual variables. On a kernel machine :math:`s_l f(x) \ge 1 - \zeta_l` for all x of the box, as far
-    as ``method`` goes.
+    with the centre :math:`c_l` and the half-widths :math:`r_l` of box l. On a linear model this is exact and
+    needs no dual variables. On a kernel model the block requires :math:`s_l f(x) \ge 1 - \zeta_l` for all x
+    of the box, with the accuracy of ``method``. Use it if the class is known between two values of a column.
 
     Parameters
     ----------
-    bounds : dict of column to (low, high), or list of such dicts
-        Columns by name or index; either end may be None. A list is many boxes at once.
-    label : class, or list of classes
-        One for all boxes, or one for each.
-    mu : float
+    bounds : dict or list of dict
+        Maps columns, by name or index, to (low, high); an end None is open. A list describes several boxes.
+    label : a class or list of classes
+        One class for all boxes, or one class for each box.
+    mu : float, default=1.0
         Weight of the worst violation of each box.
-    hard : bool
+    hard : bool, default=False
         The margin must hold everywhere in the box.
-    method : "auto", "cuts", "points" or "guaranteed"
-        On kernel machines; a linear machine is always exact. ``"cuts"`` (what "auto" means): search for the
-        worst points, add them to the problem, and repeat until none is violated by more than ``max(tol,
-        1e-4)``. ``"points"``: ask it of fixed points only. ``"guaranteed"``: cover the region with cells
-        and bound f on each, so that the margin holds at every point of the region (up to 4 columns; RBF,
-        polynomial and linear kernels and their sums). The cells are split where they bind, until the
-        objective is within 2 % of what the cuts reach, or there are ``max_cells``.
-    within : "data", dict of bounds, or None
-        "data" closes the sides that ``bounds`` leaves open at the range of the training rows (a box beyond
-        that range stays whole); a dict says where to cut in the columns it names (None: as the data,
-        ``inf``: open). None leaves them open: on a linear machine that forces the weight of an open column
-        to one sign, or to zero, even where the box is soft.
-    points : int, "grid" or (n, d) array
-        For ``method="points"``: how many well-spread points to draw, a regular grid of at least 256, or the
-        points themselves, of which those in the region count.
-    max_cells : int
-        For ``method="guaranteed"``: how many cells there may be.
+    method : {"auto", "cuts", "points", "guaranteed"}, default="auto"
+        Method on kernel models. Linear models are exact.
+
+        - ``"cuts"``: search for the worst points, add them to the problem, and repeat until no violation
+          exceeds ``max(tol, 1e-4)``. ``"auto"`` means ``"cuts"``.
+        - ``"points"``: require the margin at fixed points only.
+        - ``"guaranteed"``: cover the box with cells and bound f on each, so that the margin holds at every
+          point. Cells are split until the objective is within 2 % of the objective of the cuts, or there are
+          ``max_cells`` cells. Requires at most 4 columns, and RBF, polynomial or linear kernels or their
+          sums.
+    within : str, dict or None, default="data"
+        ``"data"`` closes open sides at the range of the training rows; a box beyond the data stays as it is.
+        A dict of column to (low, high) cuts the columns it names; an end None is the end of the data, and an
+        infinite end is open. None leaves sides open. On a linear model an open side forces the weight of its
+        column to one sign, or to zero, even if the block is soft.
+    points : int, "grid" or array of shape (n, d), default=256
+        For ``method="points"``: how many points to draw, a regular grid of at least 256 points, or the points
+        themselves. Given points outside the box are ignored.
+    max_cells : int, default=1000
+        Largest number of cells of ``method="guaranteed"``.
+
+    See Also
+    --------
+    Rule : a text over the columns.
+    Polyhedron : linear inequalities.
+    Ellipsoid : an ellipsoid.
+    Region : any function of the columns.
 
     References
     ----------
-    Fung, Mangasarian & Shavlik 2002, of whose polyhedra a box is the simplest; Lauer & Bloch 2008,
-    section 4.3.4.
+    Fung, Mangasarian & Shavlik 2002, for polyhedra; Lauer & Bloch 2008, section 4.3.4.
 
     Examples
     --------
@@ -82,13 +91,13 @@ class Box(RegionKnowledge):
         self.points = points
         self.max_cells = max_cells
 
-    def demands(self, sample: Sample) -> list[Demand]:
+    def requirements(self, sample: Sample) -> list[Requirement]:
         given = self.bounds if isinstance(self.bounds, (list, tuple)) else [self.bounds]
         if len(given) == 0:
             raise InvalidInput("bounds is an empty list: give at least one box.")
         boxes = close_all([bounds_of(bounds, sample) for bounds in given], self.within, sample)
         return [
-            Demand(box, sign)
+            Requirement(box, sign)
             for box, sign in zip(boxes, signs_of(self.label, len(boxes), sample), strict=True)
         ]
 

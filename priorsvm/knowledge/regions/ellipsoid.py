@@ -1,4 +1,4 @@
-r"""On an ellipsoid the class is known."""
+r"""The class is known on an ellipsoid."""
 
 from __future__ import annotations
 
@@ -6,40 +6,53 @@ from typing import Any
 
 import numpy as np
 
+from ..._utils.arrays import Array
 from ...errors import InvalidInput
 from ...sample import Sample
 from ..base import check_points
 from .base import RegionKnowledge
-from .demand import Demand
+from .requirement import Requirement
 from .sets import EllipsoidSet
 
 
 class Ellipsoid(RegionKnowledge):
     r"""Rows in an ellipsoid belong to a class.
 
-    The ellipsoid holds the points :math:`c + Az` with :math:`\|z\| \le 1`.
+    The ellipsoid contains the points :math:`c + Az` with :math:`\|z\| \le 1`.
 
     .. math:: J_{PK} = \mu\,\zeta, \qquad s f(c) - \|A^\top w\| \ge 1 - \zeta ,
 
-    exact on a linear machine, one second-order cone. On a kernel machine :math:`s f(x) \ge 1 - \zeta` for all
-    x of the ellipsoid, as far as ``method`` goes.
+    which is exact on a linear model and adds one second-order cone. On a kernel model the block requires
+    :math:`s f(x) \ge 1 - \zeta` for all x of the ellipsoid, with the accuracy of ``method``. Use it if the
+    class is known around a typical point.
 
     Parameters
     ----------
-    centre : (d,) array
-    shape : radius, (d,) semi-axes, or (d, k) matrix A
-    label : class
-    mu : float
+    centre : array of shape (d,) or pandas Series
+        The centre c. A Series is matched with the columns by name.
+    shape : float, array of shape (d,) or array of shape (d, k)
+        A radius, the semi-axes along the columns, or the matrix A.
+    label : a class
+        The class of rows in the ellipsoid.
+    mu : float, default=1.0
         Weight of the worst violation.
-    hard : bool
+    hard : bool, default=False
         The margin must hold everywhere in the ellipsoid.
-    method, points, max_cells : as in Box
-        On kernel machines, see :class:`Box`.
+    method : {"auto", "cuts", "points", "guaranteed"}, default="auto"
+        Method on kernel models, see :class:`Box`. Linear models are exact.
+    points : int, "grid" or array of shape (n, d), default=256
+        Points of ``method="points"``, see :class:`Box`.
+    max_cells : int, default=1000
+        Largest number of cells of ``method="guaranteed"``.
+
+    See Also
+    --------
+    Box : a box of values.
+    UncertainSamples : an ellipsoid around each training row.
 
     References
     ----------
-    Shivaswamy, Bhattacharyya & Smola 2006 have the cone, for uncertain samples; Lauer & Bloch 2008,
-    section 4.3.
+    Shivaswamy, Bhattacharyya & Smola 2006, for the cone; Lauer & Bloch 2008, section 4.3.
 
     Examples
     --------
@@ -70,17 +83,24 @@ class Ellipsoid(RegionKnowledge):
         self.points = points
         self.max_cells = max_cells
 
-    def demands(self, sample: Sample) -> list[Demand]:
-        d = sample.X.shape[1]
-        given = self.centre
-        if hasattr(given, "reindex") and sample.feature_names is not None:  # a pandas Series: by its names
-            if sorted(map(str, given.index)) != sorted(map(str, sample.feature_names)):
+    def requirements(self, sample: Sample) -> list[Requirement]:
+        centre = self._centre(sample)
+        A = self._shape(sample.X.shape[1])
+        return [Requirement(EllipsoidSet(centre, A), sample.sign(self.label))]
+
+    def _centre(self, sample: Sample) -> Array:
+        centre = self.centre
+        if hasattr(centre, "reindex") and sample.feature_names is not None:
+            if sorted(map(str, centre.index)) != sorted(map(str, sample.feature_names)):
                 raise InvalidInput(
-                    f"centre is about {', '.join(map(str, given.index))}, and the columns are "
-                    f"{', '.join(map(str, sample.feature_names))}."
+                    f"centre names {', '.join(map(str, centre.index))}, but the columns are "
+                    f"{', '.join(map(str, sample.feature_names))}. Give one entry for each column."
                 )
-            given = given.reindex(sample.feature_names)
-        centre = check_points("centre", np.asarray(given)[None], sample)[0]
+            centre = centre.reindex(sample.feature_names)
+        return check_points("centre", np.asarray(centre)[None], sample)[0]
+
+    def _shape(self, d: int) -> Array:
+        """Return the matrix A, without redundant columns."""
         try:
             A = np.asarray(self.shape, float)
         except (TypeError, ValueError, OverflowError) as error:
@@ -94,10 +114,11 @@ class Ellipsoid(RegionKnowledge):
             A = np.diag(np.broadcast_to(A, (d,)))
         if A.ndim != 2 or A.shape[0] != d or A.shape[1] == 0 or not np.isfinite(A).all():
             raise InvalidInput(f"shape has shape {A.shape}, expected ({d}, k) and finite numbers.")
-        if A.shape[1] > 1:  # the same ellipsoid without redundant columns, which make cones degenerate
-            U, size, _ = np.linalg.svd(A, full_matrices=False)
-            A = (U * size)[:, size > 1e-14 * size[0]] if size[0] > 0 else A[:, :1]
-        return [Demand(EllipsoidSet(centre, A), sample.sign(self.label))]
+        if A.shape[1] == 1:
+            return A
+        # Redundant columns would make the cone degenerate.
+        U, size, _ = np.linalg.svd(A, full_matrices=False)
+        return (U * size)[:, size > 1e-14 * size[0]] if size[0] > 0 else A[:, :1]
 
     def words(self) -> str:
         return f"the ellipsoid around {self.centre!r} is {self.label!r}"

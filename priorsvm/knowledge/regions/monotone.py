@@ -1,4 +1,4 @@
-r"""f rises, or falls, with a feature: everywhere."""
+r"""f increases or decreases in a feature, everywhere in a range."""
 
 from __future__ import annotations
 
@@ -10,46 +10,50 @@ from ...errors import InvalidInput
 from ...sample import Sample
 from ..hints.monotonicity_hint import directions_of
 from .base import RegionKnowledge
-from .demand import Demand
+from .requirement import Requirement
 from .sets import BoxSet
 from .within import box_within
 
 
 class Monotone(RegionKnowledge):
-    r"""The slope of f along a feature keeps its sign.
+    r"""Monotonicity of f in features: the slope of f along a feature has one sign.
 
     .. math:: J_{PK} = \mu \sum_j \zeta_j, \qquad
               \sigma_j\, \rho_j\, \frac{\partial f}{\partial x_j}(x) \ge -\zeta_j \quad\text{for all } x ,
 
-    with :math:`\sigma_j = \pm 1` and :math:`\rho_j` the range of the feature in the training rows, so that
-    :math:`\zeta_j` is a change of f and ``mu`` needs no units. On a linear machine that is the sign of a
-    weight.
+    with :math:`\sigma_j = \pm 1` and the range :math:`\rho_j` of the feature in the training rows. So
+    :math:`\zeta_j` is a change of f, and ``mu`` has no units. On a linear model the block fixes the sign of a
+    weight. Use it if f has to increase or decrease in a feature, without exceptions.
 
     Parameters
     ----------
-    features : dict of column (name or index) to +1 or -1
-        f rises (+1) or falls (-1) in it.
-    mu : float
+    features : dict
+        Maps columns, by name or index, to +1 if f increases in the feature and -1 if f decreases.
+    mu : float, default=1.0
         Weight of the worst violation of each feature.
-    hard : bool
-        No violation at all.
-    method, points, max_cells : as in Box
-        On kernel machines, see :class:`Box`; "guaranteed" up to 3 columns, RBF kernels and sums of them
-        with linear ones.
-    label : class, optional
-        The class whose score is meant; ``classes_[1]`` by default. Needed with more than two classes, where
-        the block speaks to that class's machine only.
-    within : "data", or dict of column to (low, high)
-        Where it has to hold on kernel machines: "data" is the range of the training rows; a dict replaces it
-        for the columns it names.
+    hard : bool, default=False
+        No violation is allowed.
+    method : {"auto", "cuts", "points", "guaranteed"}, default="auto"
+        Method on kernel models, see :class:`Box`. ``"guaranteed"`` requires at most 3 columns, and RBF
+        kernels or sums of RBF and linear kernels.
+    label : a class or None, default=None
+        The class whose score is meant; None means ``classes_[1]``. Required with more than two classes; the
+        block then applies to the score of this class only.
+    within : str or dict, default="data"
+        Where the block applies on kernel models. ``"data"`` is the range of the training rows; a dict of
+        column to (low, high) replaces it for the columns it names.
+    points : int, "grid" or array of shape (n, d), default=256
+        Points of ``method="points"``, see :class:`Box`.
+    max_cells : int, default=1000
+        Largest number of cells of ``method="guaranteed"``.
 
     See Also
     --------
-    MonotonicityHint : a soft preference on drawn pairs.
+    MonotonicityHint : a penalty on drawn pairs, for monotonicity with exceptions.
 
     References
     ----------
-    Sill & Abu-Mostafa 1997 for the knowledge; Aubin-Frankowski & Szabó 2020 for guarantees on covers.
+    Sill & Abu-Mostafa 1997, for monotonicity; Aubin-Frankowski & Szabó 2020, for guarantees on covers.
 
     Examples
     --------
@@ -73,8 +77,8 @@ class Monotone(RegionKnowledge):
         r"\sigma_l": r"+1 \text{ or } -1, \text{ whether } f \text{ rises or falls in column } l",
         r"\rho_l": r"\text{the range of column } l \text{ in the training rows}",
         r"\zeta_l": r"\text{the slack of column } l",
-        "x_p": r"\text{a point of the range that it is about}",
-        "v_p": r"\text{a corner of the cells that cover that range}",
+        "x_p": r"\text{a point of the range}",
+        "v_p": r"\text{a corner of the cells that cover the range}",
         "w_l": r"\text{the weight of column } l",
     }
 
@@ -98,30 +102,32 @@ class Monotone(RegionKnowledge):
         self.points = points
         self.max_cells = max_cells
 
-    def demands(self, sample: Sample) -> list[Demand]:
+    def requirements(self, sample: Sample) -> list[Requirement]:
         directions = directions_of(self.features, sample)
         if self.label is None and len(sample.classes) > 2:
             raise InvalidInput(
-                f"with {len(sample.classes)} classes it has to be said whose score rises: give label=<class>."
+                f"label is required with {len(sample.classes)} classes. Give the class whose score is "
+                "monotone: label=<class>."
             )
         sign = 1.0 if self.label is None else sample.sign(self.label)
         spread = np.ptp(sample.weighted_rows()[0], axis=0)
         spread = np.where(spread > 0, spread, 1.0)
         low, high = box_within(self.within, sample)
-        if len(sample.classes) > 2 and sign < 0:  # the score of another class: nothing is known about it
+        if len(sample.classes) > 2 and sign < 0:  # the score of another class
             return []
         slopes = np.eye(len(low)) * spread
         return [
-            Demand(BoxSet(low, high), sign, 0.0, direction * slopes[j]) for j, direction in directions.items()
+            Requirement(BoxSet(low, high), sign, 0.0, direction * slopes[j])
+            for j, direction in directions.items()
         ]
 
-    def asked(self, demand: Demand, sample: Sample) -> str:
-        whose = sample.classes.tolist()[1] if self.label is None else self.label
-        return f"score of {whose!r} to rise as {self._moves()}"
+    def describe(self, requirement: Requirement, sample: Sample) -> str:
+        label = sample.classes.tolist()[1] if self.label is None else self.label
+        return f"score of {label!r} to rise as {self._changes()}"
 
     def words(self) -> str:
-        whose = "the second class" if self.label is None else repr(self.label)
-        return f"the score of {whose} rises as {self._moves()}"
+        label = "the second class" if self.label is None else repr(self.label)
+        return f"the score of {label} rises as {self._changes()}"
 
-    def _moves(self) -> str:
+    def _changes(self) -> str:
         return ", ".join(f"{column} {'rises' if up > 0 else 'falls'}" for column, up in self.features.items())

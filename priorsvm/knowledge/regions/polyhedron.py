@@ -1,20 +1,21 @@
-r"""On a polyhedron the class is known."""
+r"""The class is known on a polyhedron."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..._utils.arrays import Array
 from ..._utils.checks import check_nonnegative
-from ..._utils.messages import warn
-from ...errors import InvalidInput, UnsoundMethod
-from ...function.fitted import FittedLinear
+from ...errors import InvalidInput
 from ...sample import Sample
 from ..base import Context, Terms
 from .base import RegionKnowledge
-from .demand import Demand, in_machine_units, polyhedra
+from .exact import polyhedra
+from .kernelised import Kernelised, kernelised_constraints, warn_unsound
+from .method import Method
+from .requirement import Requirement
 from .sets import PolyhedronSet, polyhedron
 from .within import close_all, signs_of
 
@@ -22,39 +23,51 @@ from .within import close_all, signs_of
 class Polyhedron(RegionKnowledge):
     r"""Rows with :math:`Bx \le d` belong to a class.
 
-    On a linear machine exact, by duality: :math:`s f(x) \ge 1 - \zeta` on the whole polyhedron if and only if
-    there is a :math:`u \ge 0` with
+    On a linear model the block is exact, by duality: :math:`s f(x) \ge 1 - \zeta` on the whole polyhedron if
+    and only if there is a :math:`u \ge 0` with
 
     .. math:: B^\top u + s w = 0, \qquad d^\top u - s b + 1 \le \zeta, \qquad J_{PK} = \mu\,\zeta .
 
-    On a kernel machine :math:`s f(x) \ge 1 - \zeta` for all x of the polyhedron, as far as ``method`` goes.
+    On a kernel model the block requires :math:`s f(x) \ge 1 - \zeta` for all x of the polyhedron, with the
+    accuracy of ``method``. Use it if the class is known where linear inequalities hold.
 
     Parameters
     ----------
-    B : (m, d) array, or list of such
-    d : (m,) array, or list of such
-    label : class, or list of classes
-    mu : float
+    B : array of shape (m, d) or list of arrays
+        The left-hand sides; a list describes several polyhedra.
+    d : array of shape (m,) or list of arrays
+        The right-hand sides.
+    label : a class or list of classes
+        One class for all polyhedra, or one class for each polyhedron.
+    mu : float, default=1.0
         Weight of the worst violation :math:`\zeta` of each polyhedron.
-    mu_residual : float, optional
-        Relax the equation as the papers do, :math:`-z \le B^\top u + s w \le z` in the machine's units, at
-        the price :math:`\mu_{residual} \sum z`. The margin then need not hold on the set even where
-        :math:`\zeta = 0`. For linear machines and ``method="kernelised"``.
-    hard : bool
+    mu_residual : float or None, default=None
+        Weight of residuals of the equation, :math:`-z \le B^\top u + s w \le z` in the units of the model.
+        The penalty is :math:`\mu_{residual} \sum z`. None means no residuals. With residuals the margin need
+        not hold on the polyhedron even if :math:`\zeta = 0`. For linear models and ``method="kernelised"``.
+    hard : bool, default=False
         The margin must hold everywhere in the polyhedron.
-    method : "auto", "cuts", "points", "guaranteed" or "kernelised"
-        On kernel machines; the first four as in :class:`Box`. ``"kernelised"`` is the published kernel
-        version, for replication: it puts :math:`x = X^\top t` and speaks about the coefficients t, not
-        about the points of the polyhedron, on which f may well be on the wrong side.
-    within : None, "data" or dict of bounds
-        None is the literal set. An unbounded set forces every weight along its unbounded directions to zero
-        (or to one sign), even by a soft rule; "data" closes open sides at the range of the training rows.
-    points, max_cells : as in Box
-        On kernel machines, see :class:`Box`.
+    method : {"auto", "cuts", "points", "guaranteed", "kernelised"}, default="auto"
+        Method on kernel models, see :class:`Box`. Linear models are exact. ``"kernelised"`` is the published
+        kernel form, for replication. It substitutes :math:`x = X^\top t` and constrains the coefficients t.
+        On the polyhedron f may have the wrong sign.
+    within : str, dict or None, default=None
+        None means the polyhedron as given. If it is unbounded, weights along its unbounded directions are
+        forced to zero or to one sign, even if the block is soft. ``"data"`` closes open sides at the range of
+        the training rows; a dict is explained in :class:`Box`.
+    points : int, "grid" or array of shape (n, d), default=256
+        Points of ``method="points"``, see :class:`Box`.
+    max_cells : int, default=1000
+        Largest number of cells of ``method="guaranteed"``.
+
+    See Also
+    --------
+    Rule : inequalities as a text over the columns.
+    Box : a box of values, without dual variables.
 
     Notes
     -----
-    An empty polyhedron is an error: its dual form would silently leave the bias free.
+    An empty polyhedron raises an error. Its dual form would leave the bias unrestricted.
 
     References
     ----------
@@ -69,7 +82,7 @@ class Polyhedron(RegionKnowledge):
     True
     """
 
-    methods: ClassVar[tuple[str, ...]] = (*RegionKnowledge.methods, "kernelised")
+    methods: ClassVar[Mapping[str, type[Method]]] = {**RegionKnowledge.methods, "kernelised": Kernelised}
     formulas: ClassVar[dict[str, str]] = {
         **RegionKnowledge.formulas,
         "mu_residual": r"\sum_l \mathbf{1}^\top z_l",
@@ -79,7 +92,7 @@ class Polyhedron(RegionKnowledge):
     }
     letters: ClassVar[dict[str, str]] = {
         **RegionKnowledge.letters,
-        "X": r"\text{the training rows, and } K(X, B_l) \text{ the kernel between them and the rows of } B_l",
+        "X": r"\text{the training rows, and } K(X, B_l) \text{ the kernel of } X \text{ and rows of } B_l",
     }
 
     def __init__(
@@ -112,76 +125,70 @@ class Polyhedron(RegionKnowledge):
             check_nonnegative(mu_residual=self.mu_residual)
             if self.hard:
                 raise InvalidInput(
-                    "mu_residual softens the knowledge and hard=True forbids that: choose one."
+                    "mu_residual softens the knowledge, and hard=True excludes that. Choose one."
                 )
-
         if sample.machine is None or sample.machine.kernel is None:
             return
         if self.method == "kernelised":
-            warn(
-                "method='kernelised' speaks about coefficients, not about the points of the polyhedron: f "
-                "may be on the wrong side there although every constraint holds. verify() tells; 'cuts' or "
-                "'guaranteed' mean what they say.",
-                UnsoundMethod,
-            )
+            warn_unsound()
         elif self.mu_residual is not None:
             raise InvalidInput(
-                f"mu_residual belongs to linear machines and method='kernelised', not to {self.method!r}."
+                f"mu_residual requires a linear model or method='kernelised', got method={self.method!r}."
             )
 
-    def demands(self, sample: Sample) -> list[Demand]:
+    def requirements(self, sample: Sample) -> list[Requirement]:
         many = isinstance(self.B, (list, tuple)) and len(self.B) > 0 and np.ndim(self.B[0]) == 2
         if many and not isinstance(self.d, (list, tuple)):
             raise InvalidInput(
                 f"B is a list of {len(self.B)} matrices, so d must be a list too, got {self.d!r}."
             )
-        Bs, ds = (list(self.B), list(self.d)) if many else ([self.B], [self.d])
+        Bs = list(self.B) if many else [self.B]
+        ds = list(self.d) if many else [self.d]
         if len(Bs) != len(ds):
-            raise InvalidInput(f"there are {len(Bs)} matrices B and {len(ds)} vectors d.")
+            raise InvalidInput(
+                f"there are {len(Bs)} matrices B and {len(ds)} vectors d. Give one d for each B."
+            )
         literal = [_polyhedron(B, d, sample) for B, d in zip(Bs, ds, strict=True)]
         regions = close_all(literal, self.within, sample)
         signs = signs_of(self.label, len(regions), sample)
-        return [Demand(region, sign) for region, sign in zip(regions, signs, strict=True)]
+        return [Requirement(region, sign) for region, sign in zip(regions, signs, strict=True)]
 
     def build(self, f: Any, context: Context) -> Terms:
         linear = f.linear
         if self.mu_residual is None and (linear or self.method != "kernelised"):
             return super().build(f, context)
-        return self._published(f, context, linear)
+        return self._by_duality(f, context, linear)
 
-    def _published(self, f: Any, context: Context, linear: bool) -> Terms:
-        """With the papers' residuals (eq. 52), or in their kernel form (eqs. 50-52)."""
+    def _by_duality(self, f: Any, context: Context, linear: bool) -> Terms:
+        """Return the terms with residuals (eq. 52), or of the kernel form (eqs. 50-52)."""
         import cvxpy as cp
 
-        demands = context.state.demands
+        requirements = context.state.requirements
         zeta: Any = (
-            np.zeros(len(demands)) if self.hard else cp.Variable(len(demands), nonneg=True, name="zeta")
+            np.zeros(len(requirements))
+            if self.hard
+            else cp.Variable(len(requirements), nonneg=True, name="zeta")
         )
         X = context.sample.X_train
-        signs = np.array([demand.sign for demand in demands])
+        signs = np.array([requirement.sign for requirement in requirements])
         penalties: dict[str, Any] = {} if self.hard else {"mu": cp.sum(zeta)}
         residual = None
         if self.mu_residual is not None:
             size = f.n_features if linear else len(X)
-            residual = cp.Variable(len(demands) * size, nonneg=True, name="z")
+            residual = cp.Variable(len(requirements) * size, nonneg=True, name="z")
             penalties["mu_residual"] = cp.sum(residual)
         if linear:
-            constraints = polyhedra(f, demands, signs, 1 - zeta, residual)
+            constraints = polyhedra(f, requirements, signs, 1 - zeta, residual)
         else:
-            constraints = _kernelised(f, demands, signs, 1 - zeta, X, residual)
+            constraints = kernelised_constraints(f, requirements, signs, 1 - zeta, X, residual)
         return Terms(penalties, constraints)
-
-    def refine(self, f: Any, context: Context) -> Any:
-        if self.method == "kernelised" and not isinstance(f, FittedLinear):
-            return None
-        return super().refine(f, context)
 
     def words(self) -> str:
         return f"the polyhedron is {self.label!r}"
 
 
 def _polyhedron(B: Any, d: Any, sample: Sample) -> PolyhedronSet:
-    """The literal set, checked."""
+    """Return the set {x : Bx <= d}; raise if it is empty or not a set of numbers."""
     try:
         B = np.asarray(B, float)
         d = np.asarray(d, float)
@@ -196,31 +203,7 @@ def _polyhedron(B: Any, d: Any, sample: Sample) -> PolyhedronSet:
     region = polyhedron(B, d)
     if region.empty:
         raise InvalidInput(
-            "the polyhedron {x : Bx <= d} is empty, so it says nothing, and its dual form would silently "
-            "free the bias. Check the signs of B and d."
+            "the polyhedron {x : Bx <= d} is empty, and its dual form would leave the bias unrestricted. "
+            "Check the signs of B and d."
         )
     return region
-
-
-def _kernelised(
-    f: Any, demands: list[Demand], signs: Array, asked: Any, X: Array, residual: Any
-) -> dict[str, Any]:
-    r""":math:`K(X, B)u + s\,(f(X) - b) = 0`, :math:`d^\top u - s b + 1 \le \zeta`: rows of B as points."""
-    import cvxpy as cp
-
-    inner = X if f.scale is None else f.scale.points(X)
-    turned = []
-    values = []
-    for demand, sign in zip(demands, signs, strict=True):
-        B, d = in_machine_units(f, demand.region.B, demand.region.d, normed=False)  # type: ignore[attr-defined]
-        u = cp.Variable(len(B), nonneg=True, name="u")
-        turned.append(f.spec.kernel(inner, B) @ u + sign * (f(X) - f.b))
-        values.append(sign * f.b - d @ u)
-    value = {"value": cp.hstack(values) >= asked}
-    stacked = cp.hstack(turned)
-    if residual is None:
-        return {"kernel_dual": stacked == 0, **value}
-    return {
-        "kernel_residual": cp.hstack([stacked, -stacked]) <= cp.hstack([residual, residual]),
-        **value,
-    }

@@ -1,8 +1,8 @@
-r"""Where g(x) <= 0, f is at least h(x)."""
+r"""f is at least h(x) where g(x) <= 0, for any functions g and h."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -14,53 +14,66 @@ from ...errors import InvalidInput
 from ...sample import Sample
 from ..base import Context, Terms, Verdict
 from .base import RegionKnowledge
-from .demand import Demand
+from .cuts import Cuts
+from .method import Method
+from .points import Points, given_points
+from .requirement import Requirement
 from .rows_inside import RowsInside
 from .sets import LevelSet
-from .within import box_within
+from .within import box_within, require_bounded
 
 
 class Region(RegionKnowledge):
     r"""Rows with :math:`g(x) \le 0`, for any function g, have :math:`s f(x) \ge h(x)`.
 
-    With ``method="points"`` the published form: a slack for every point,
+    With ``method="points"`` every point has a slack,
 
     .. math:: J_{PK} = \mu \sum_p z_p, \qquad
               s f(x_p) - h(x_p) + v^\top g(x_p) + z_p \ge 0, \quad v, z \ge 0 .
 
-    Where every point lies inside the region :math:`v = 0` is optimal, so that v is left out, and the block is
-    one of virtual samples with margin h and cost :math:`\mu`. Points outside the region make v matter: it
-    relaxes the demand there, and certifies the implication at the points only.
+    If every point lies inside the region, :math:`v = 0` is optimal and v is left out. The block then equals
+    virtual samples with margin h and cost :math:`\mu`. At points outside the region v relaxes the
+    requirement.
 
-    With ``method="cuts"`` the worst violation of the region: :math:`J_{PK} = \mu \zeta` and
-    :math:`s f(x) \ge h(x) - \zeta` for all x with :math:`g(x) \le 0` within the bounds, as far as a search
-    for the worst points finds them.
+    With ``method="cuts"`` the worst violation of the region has a slack: :math:`J_{PK} = \mu \zeta` and
+    :math:`s f(x) \ge h(x) - \zeta` for all x of the region within the bounds. A search looks for the worst
+    points; it does not prove that none is left. Use the block if no :class:`Rule`, :class:`Box`,
+    :class:`Polyhedron` or :class:`Ellipsoid` describes the region.
 
     Parameters
     ----------
-    g : function of (n, d) points that returns (n, q) or (n,) numbers
-        The region is where all q of them are at most 0.
-    points : (n, d) array, int, "grid" or None
-        Where the demand stands. A number draws that many well-spread points of the region, "grid" takes those
-        of a regular grid of at least 256; both need ``within``. None is 256.
-    label : class
-    mu : float
+    g : callable
+        Maps points of shape (n, d) to numbers of shape (n, q) or (n,). The region is where all q numbers are
+        at most 0.
+    points : int, "grid", array of shape (n, d) or None
+        Points of the requirement. A number draws points of the region, ``"grid"`` takes the points of a
+        regular grid of at least 256; both require ``within``. None means 256.
+    label : a class
+        The class of rows in the region.
+    mu : float, default=1.0
         Weight of the violations.
-    h : float, or function of (n, d) points that returns (n,) numbers
-        What is asked: :math:`f \ge h` for ``classes_[1]``, :math:`-f \ge h` for the other class. The margin
-        of a labelled sample is 1, for both classes.
-    hard : bool
-        The demand must hold: at the points, or wherever the search looks.
-    method : "auto", "cuts" or "points"
-        "auto" is "points" if points are given as an array, else "cuts".
-    within : dict of column to (low, high), "data", or None
-        Which part of the space to look at: the range of the training rows, which a dict replaces for the
-        columns it names. None is allowed if the points are given and no search is made.
+    h : float or callable, default=1.0
+        The required value: :math:`f \ge h` for ``classes_[1]``, :math:`-f \ge h` for the other class. A
+        function maps points of shape (n, d) to numbers of shape (n,). The margin of a labelled row is 1.
+    hard : bool, default=False
+        The requirement must hold: at the points, or wherever the search looks.
+    method : {"auto", "cuts", "points"}, default="auto"
+        ``"auto"`` means ``"points"`` if points are given as an array, else ``"cuts"``.
+    within : str, dict or None, default=None
+        The part of the space to search. ``"data"`` is the range of the training rows; a dict of column to
+        (low, high) replaces it for the columns it names. None is allowed if points are given as an array and
+        the method is ``"points"``.
+
+    See Also
+    --------
+    Box : a box of values.
+    Rule : a text over the columns.
+    UnlabeledSamples : points with assumed labels.
 
     References
     ----------
-    Mangasarian & Wild 2007 and 2008; Lauer & Bloch 2008, section 4.3.5, eqs. (53)-(55), where the text asks
-    h = -1 for the negative class; after :math:`f \to -f` that has to be +1, as it is here.
+    Mangasarian & Wild 2007 and 2008; Lauer & Bloch 2008, section 4.3.5, eqs. (53)-(55). The text there has
+    h = -1 for the negative class. After :math:`f \to -f` it has to be +1, as it is here.
 
     Examples
     --------
@@ -73,8 +86,8 @@ class Region(RegionKnowledge):
     True
     """
 
-    methods: ClassVar[tuple[str, ...]] = ("auto", "cuts", "points")
-    max_cells: int = 1  # no cover of a region given by a function is a proof
+    methods: ClassVar[Mapping[str, type[Method]]] = {"auto": Cuts, "cuts": Cuts, "points": Points}
+    max_cells: int = 1  # no method covers a region that is given by a function
 
     def __init__(
         self,
@@ -99,32 +112,32 @@ class Region(RegionKnowledge):
     letters: ClassVar[dict[str, str]] = {
         "s": r"+1 \text{ or } -1, \text{ the class of the region}",
         "x_p": r"\text{a point}",
-        "h(x_p)": r"\text{what is asked there}",
+        "h(x_p)": r"\text{the required value}",
         "g(x_p)": r"\text{at most 0 in the region}",
-        "v": r"\text{variables, which relax what is asked outside the region}",
+        "v": r"\text{variables, which relax the requirement outside the region}",
         "z_p": r"\text{the slack of point } p",
         r"\zeta": r"\text{the slack of the region}",
-        r"\delta": r"\text{a little, 0 as long as that is enough}",
+        r"\delta": r"\text{tightening added to the points, initially 0}",
     }
 
     @property
     def latex(self) -> dict[str, str]:  # type: ignore[override]
-        """The formulas of the method in use."""
-        slack = "" if self.hard else " + z_p" if self._method == "points" else r" + \zeta"
-        signs = r",\; v \ge 0" if self.hard else r",\; v, z_p \ge 0" if self._method == "points" else ""
-        if self._method == "points":
+        """Formulas of the method in use, by label."""
+        if self._kind() is Points:
+            slack = "" if self.hard else " + z_p"
+            signs = r",\; v \ge 0" if self.hard else r",\; v, z_p \ge 0"
             return {
                 "mu": r"\sum_p z_p",
                 "points": rf"s f(x_p) - h(x_p) + v^\top g(x_p){slack} \ge 0{signs}",
             }
+        slack = "" if self.hard else r" + \zeta"
         return {"mu": r"\zeta", "points": rf"s f(x_p) - h(x_p){slack} \ge \delta,\; \delta \ge 0"}
 
-    @property
-    def _method(self) -> str:
+    def _kind(self) -> type[Method]:
         given = not (self.points is None or isinstance(self.points, (int, str, np.integer)))
-        return self.method if self.method != "auto" else "points" if given else "cuts"
+        return Points if self.method == "auto" and given else super()._kind()
 
-    def demands(self, sample: Sample) -> list[Demand]:
+    def requirements(self, sample: Sample) -> list[Requirement]:
         sign = sample.sign(self.label)
         d = sample.X.shape[1]
         low = np.full(d, -np.inf)
@@ -141,34 +154,38 @@ class Region(RegionKnowledge):
         for function in (g, h):
             if callable(function):
                 function(few)
-        return [Demand(LevelSet(g, low, high), sign, h)]
+        return [Requirement(LevelSet(g, low, high), sign, h)]
 
-    def _validate_search(self, demands: list[Demand], sample: Sample, kernel: Any) -> None:
-        [demand] = demands
-        if not demand.region.bounded and (self._method == "cuts" or self._given_points(sample) is None):
-            raise InvalidInput(self._unbounded(demand.region, sample))
+    def _check_method(self, requirements: list[Requirement], sample: Sample, kernel: Any) -> None:
+        if self._kind() is Cuts or given_points(self.points, sample) is None:
+            require_bounded(requirements[0].region, self.within, sample)
 
-    def _first_points(self, demand: Demand, given: Array | None, sample: Sample) -> Array:
-        if given is not None and self._method == "points":
-            return given  # points outside the region have a say, through v
-        points = super()._first_points(demand, given, sample)
+    def _first_points(
+        self, method: Method, requirement: Requirement, given: Array | None, sample: Sample
+    ) -> Array:
+        if given is not None and self._kind() is Points:
+            return given  # v depends on the points outside the region too
+        points = method.first_points(requirement, given, sample)
         if len(points) == 0:
             raise InvalidInput(
-                "no point with g(x) <= 0 was found among 100 000 within the bounds: the region is empty or "
-                "too small for them. Check the sign of g, or give tighter bounds or points of your own."
+                "no point with g(x) <= 0 was found among 100 000 points within the bounds: the region is "
+                "empty or very small. Check the sign of g, or give tighter bounds or points of your own."
             )
         return points
 
     def build(self, f: Any, context: Context) -> Terms:
         import cvxpy as cp
 
-        if self._method != "points":
+        if self._kind() is not Points:
             return super().build(f, context)
-        [demand], [points] = context.state.demands, context.state.points
-        left = demand.expression(f, points) - demand.asked(points)
-        G = demand.region.g(points)
+        [requirement] = context.state.requirements
+        [points] = context.state.points
+        left = requirement.expression(f, points) - requirement.threshold(points)
+        G = requirement.region.g(points)
         if not np.isfinite(G).all():
-            raise InvalidInput("g is infinite at some of the points: give finite values, or other points.")
+            raise InvalidInput(
+                "g is infinite at some of the points. Return finite values, or give other points."
+            )
         if (G > 0).any():
             left = left + G @ cp.Variable(G.shape[1], nonneg=True, name="v")
         if self.hard:
@@ -177,14 +194,15 @@ class Region(RegionKnowledge):
         return Terms({"mu": cp.sum(z)}, {"points": left + z >= 0})
 
     def verify(self, f: Any, context: Context) -> Verdict:
-        [demand], [points] = context.state.demands, context.state.points
-        inside = replace(context.state, points=[points[demand.region.contains(points)]])
+        [requirement] = context.state.requirements
+        [points] = context.state.points
+        inside = replace(context.state, points=[points[requirement.region.contains(points)]])
         return super().verify(f, replace(context, state=inside))
 
     def findings(self, f: Any, context: Context) -> RowsInside | None:
         try:
             return super().findings(f, context)
-        except (InvalidInput, ArithmeticError, LookupError):  # g need not stand for all rows
+        except (InvalidInput, ArithmeticError, LookupError):  # g need not be defined at every row
             return None
 
     def words(self) -> str:
@@ -193,7 +211,7 @@ class Region(RegionKnowledge):
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """A user's function of points, held to the shape it promised."""
+    """The function g of the user, with checks of the shape it returns."""
 
     name: str
     function: Callable[[Array], Array]
@@ -204,21 +222,23 @@ class Columns:
 
     def _values(self, X: Array) -> Array:
         try:
-            values = np.asarray(self.function(X.copy()), float)  # a function may write into what it is given
+            values = np.asarray(self.function(X.copy()), float)  # the function may write into its argument
         except (TypeError, ValueError, OverflowError) as error:
-            raise InvalidInput(f"{self.name} failed on an array of shape {X.shape}: {error}") from error
+            raise InvalidInput(
+                f"{self.name} failed on an array of shape {X.shape}, all points at once: {error}"
+            ) from error
         if values.ndim not in (1, 2) or len(values) != len(X):
             raise InvalidInput(
-                f"{self.name} is given all points at once, (n, d), and must return (n, q) or (n,) numbers; "
-                f"for shape {X.shape} it returned shape {values.shape}."
+                f"{self.name} is called with all points at once, (n, d), and must return (n, q) or (n,) "
+                f"numbers. For shape {X.shape} it returned shape {values.shape}."
             )
         if np.isnan(values).any():
-            raise InvalidInput(f"{self.name} returned NaN.")
+            raise InvalidInput(f"{self.name} returned NaN. Return a number for every point.")
         return values
 
 
 class Column(Columns):
-    """The same for one number per point."""
+    """The function h of the user, which returns one number for each point."""
 
     def __call__(self, X: Array) -> Array:
         values = self._values(X)

@@ -1,4 +1,4 @@
-r"""A rule in words: "glucose >= 126 and bmi >= 30"."""
+r"""The class is known where a text over the columns holds, such as "glucose >= 126 and bmi >= 30"."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...errors import BadRule, InvalidInput
 from ...sample import Sample
 from ..base import Context
 from .base import RegionKnowledge
-from .demand import Demand
+from .requirement import Requirement
 from .rule_text import parse_rule
 from .sets import BoxSet, Set, polyhedron
 from .within import close_all
@@ -24,31 +24,40 @@ class Rule(RegionKnowledge):
     .. math:: J_{PK} = \mu \sum_l \zeta_l, \qquad s f(x) \ge 1 - \zeta_l
               \quad\text{wherever alternative } l \text{ of the text holds.}
 
-    The text is read as linear inequalities in the columns' own units: comparisons (strict ones mean their
-    closure), ``and``, ``or`` (several regions), ``x between 1 and 2``, sums and multiples of columns on
-    either side, brackets; a column whose name is no Python name stands in backticks. Each alternative
-    becomes a :class:`Box` or a :class:`Polyhedron`, with their formulas.
+    The text contains linear inequalities in the units of the columns. Comparisons may have sums and multiples
+    of columns on both sides, and strict comparisons include their border. ``and``, ``or``, brackets and
+    ``x between 1 and 2`` combine them. A column whose name is not a Python name is written in backticks. Each
+    alternative of ``or`` becomes a :class:`Box` or a :class:`Polyhedron`, with their formulas. Use it for
+    rules of thumb in the words of the data.
 
     Parameters
     ----------
     text : str
         For example ``"glucose >= 126 and bmi >= 30"`` or ``"weight / 2 + age >= 80 or age > 70"``.
-    label : class
-    mu : float
+    label : a class
+        The class of rows for which the text holds.
+    mu : float, default=1.0
         Weight of the worst violation of each alternative.
-    hard : bool
-        The margin must hold wherever the rule does.
-    method, points, max_cells : as in Box
-        On kernel machines, see :class:`Box`.
-    within : "data", dict of bounds, or None
-        "data" closes every side the rule leaves open at the range of the training rows, which is what people
-        mean by "patients with these values"; a region beyond the data stays whole. None is the literal set:
-        on a linear machine the columns that the rule does not name then get weight zero, even by a soft
-        rule.
+    hard : bool, default=False
+        The margin must hold wherever the text does.
+    method : {"auto", "cuts", "points", "guaranteed"}, default="auto"
+        Method on kernel models, see :class:`Box`. Linear models are exact.
+    within : str, dict or None, default="data"
+        ``"data"`` closes open sides of the rule at the range of the training rows; a rule beyond the data
+        stays as it is. A dict is explained in :class:`Box`. None leaves sides open. On a linear model columns
+        that the rule does not contain then get weight zero, even if the block is soft.
+    points : int, "grid" or array of shape (n, d), default=256
+        Points of ``method="points"``, see :class:`Box`.
+    max_cells : int, default=1000
+        Largest number of cells of ``method="guaranteed"``.
+    columns : list of str or None, default=None
+        Names of the columns in the text. None means the names in the DataFrame of ``fit``, or ``x0``, ``x1``,
+        ... for an array.
 
-    columns : list of names, optional
-        What the columns are called in the text. By default their names in the DataFrame the model is fitted
-        on, or ``x0``, ``x1``, ... if it is fitted on an array.
+    See Also
+    --------
+    Box : a box of values, by column.
+    Polyhedron : linear inequalities as arrays.
 
     References
     ----------
@@ -90,35 +99,41 @@ class Rule(RegionKnowledge):
     def __str__(self) -> str:
         return str(self.text)
 
-    def demands(self, sample: Sample) -> list[Demand]:
-        sample_names = sample.feature_names
+    def requirements(self, sample: Sample) -> list[Requirement]:
         sign = sample.sign(self.label)
-        names = self._columns(sample)
-        sample = self._named(sample)
+        regions = self._regions(sample)
         try:
-            regions = [as_set(part.B, part.d) for part in parse_rule(self.text, names)]
-        except BadRule as error:
-            if self.columns is None and sample_names is None:
-                way_out = (
-                    "An array has no names: fit on a DataFrame, or give columns=[...]. If a step of a "
-                    "pipeline took the names away, use PriorSVC(scale='standard') instead of a scaler before "
-                    "it: rules then keep the units of the data."
-                )
-                error.args = (f"{error}\n{way_out}",)
-            raise
-        missing = [k for k, region in enumerate(regions) if region is None]
-        if missing:
-            which = "" if len(regions) == 1 else f" in its alternative {missing[0] + 1}"
-            raise BadRule(f"no row can satisfy {self.text!r}: its conditions contradict each other{which}.")
-        try:
-            closed = close_all([region for region in regions if region is not None], self.within, sample)
-            return [Demand(region, sign) for region in closed]
+            closed = close_all(regions, self.within, self._named(sample))
         except InvalidInput as error:
             error.args = (f"{self.text!r}: {error}",)
             raise
+        return [Requirement(region, sign) for region in closed]
+
+    def _regions(self, sample: Sample) -> list[Set]:
+        """Return the set of each alternative of the text."""
+        names = self._columns(sample)
+        try:
+            regions = [as_set(part.B, part.d) for part in parse_rule(self.text, names)]
+        except BadRule as error:
+            if self.columns is None and sample.feature_names is None:
+                advice = (
+                    "An array has no names: fit on a DataFrame, or give columns=[...]. If a step of a "
+                    "pipeline removes the names, use PriorSVC(scale='standard') instead of a scaler before "
+                    "it: rules then keep the units of the data."
+                )
+                error.args = (f"{error}\n{advice}",)
+            raise
+        for k, region in enumerate(regions, 1):
+            if region is None:
+                which = "" if len(regions) == 1 else f" in alternative {k}"
+                raise BadRule(
+                    f"no row can satisfy {self.text!r}: its conditions contradict each other{which}. "
+                    "Correct a limit, or use 'or' instead of 'and'."
+                )
+        return [region for region in regions if region is not None]
 
     def _columns(self, sample: Sample) -> list[str]:
-        """The names that the text may use."""
+        """Return the names of the columns in the text."""
         d = sample.X.shape[1]
         if self.columns is None:
             named = sample.feature_names
@@ -132,13 +147,13 @@ class Rule(RegionKnowledge):
         one_box = isinstance(region, BoxSet) and len(parse_rule(self.text, self._columns(sample))) == 1
         return super().where(region, sample) if one_box else f"where {self.text}"
 
-    def _remarks(self, f: Any, worst: Demand, context: Context) -> tuple[str, ...]:
-        demands = context.state.demands
+    def _remarks(self, f: Any, worst: Requirement, context: Context) -> tuple[str, ...]:
+        requirements = context.state.requirements
         remarks = super()._remarks(f, worst, context)
-        if len(demands) == 1:
+        if len(requirements) == 1:
             return remarks
-        which = next(k for k, demand in enumerate(demands, 1) if demand is worst)
-        return (f"alternative {which} of {len(demands)} is kept least", *remarks)
+        which = next(k for k, requirement in enumerate(requirements, 1) if requirement is worst)
+        return (f"the worst is alternative {which} of {len(requirements)}", *remarks)
 
     def _named(self, sample: Sample) -> Sample:
         return replace(sample, feature_names=np.array(self._columns(sample), object))
@@ -148,7 +163,7 @@ class Rule(RegionKnowledge):
 
 
 def as_set(B: Array, d: Array) -> Set | None:
-    """A box if every inequality is about one column, else a polyhedron; None if it is empty."""
+    """Return a box if every inequality has one column, else a polyhedron; None if the set is empty."""
     if np.all(np.count_nonzero(B, axis=1) == 1):
         column = np.argmax(B != 0, axis=1)
         end = d / B[np.arange(len(B)), column]

@@ -1,17 +1,17 @@
-"""Rules in words, "glucose >= 126 and bmi >= 30", as systems of linear inequalities.
+"""Parser of rules such as "glucose >= 126 and bmi >= 30" into linear inequalities.
 
-The grammar, one method of the reader per line::
+The grammar, one method of the parser per line::
 
     any         all or all or ...
     all         condition and condition and ...
     condition   (any) | comparison
-    comparison  sum < sum <= ... | sum between sum and sum; "at least" and the like are signs, too
+    comparison  sum < sum <= ... | sum between sum and sum; words such as "at least" count as signs
     sum         term + term - ...
     term        factor * factor / ...
     factor      -factor | (sum) | number | column
 
-A sum is held as one vector, the coefficients of the columns and then the constant; a comparison becomes
-sums that are at most zero. Nothing in a text is ever evaluated as code.
+A sum is one vector: the coefficients of the columns, then the constant. A comparison becomes sums that are at
+most zero. A text is never evaluated as code.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ...errors import BadRule
 MAX_ALTERNATIVES = 1000
 MAX_DEPTH = 50
 
-# Beyond ASCII all but our own signs may be part of a name: \w lacks the vowel signs of many scripts.
+# Beyond ASCII, all characters except these signs may be part of a name: \w lacks the vowel signs of scripts.
 _NAME = r"(?![0-9]) (?: \w | [^\x00-\x7f\s≤≥≠−] )+"
 _TOKEN = re.compile(
     rf"""\s*(?:
@@ -40,16 +40,16 @@ _TOKEN = re.compile(
       | (?P<name> {_NAME} )
       | ` (?P<quoted> [^`]* ) `
       | (?P<sign> [<>=!:]= | <> | => | =< | \*\* | // | && | \|\|
-                | \.?[0-9][\w.]* | '[^']*'? | "[^"]*"? | . )  # whatever it is, for the reader to refuse
+                | \.?[0-9][\w.]* | '[^']*'? | "[^"]*"? | . )  # rejected by the parser
     )""",
     re.VERBOSE | re.DOTALL,
 )
 _WORDS = ("and", "or", "between")
 _COMPARISONS = ("<", ">", "=")
 _SIGNS = (*_COMPARISONS, *"+-*/()", *_WORDS)
-# A strict inequality and its closure are the same rule.
+# A strict inequality means its closure.
 _SAME = {"<=": "<", "≤": "<", ">=": ">", "≥": ">", "==": "=", "−": "-"}
-# Words for them; the longer ones first. "is" may stand before each, and before "between".
+# Words for comparisons, the longest first. "is" may precede each, and "between".
 _THAN = {
     **dict.fromkeys(("more", "greater", "higher", "larger"), ">"),
     **dict.fromkeys(("less", "fewer", "lower", "smaller"), "<"),
@@ -67,15 +67,15 @@ _PHRASES: dict[tuple[str, ...], str] = {
     ("equals",): "=",
 }
 
-_CLOSED = "'not equal' cannot be used: a rule describes a closed region"
-_POWER = "a rule is linear in the columns: add a column that holds the power"
+_CLOSED = "'not equal' cannot be used: a rule describes a closed region, such as 'a <= 1 or a >= 2'"
+_POWER = "a rule is linear in the columns: add a column that contains the power"
 _REFUSED = {
     "!=": _CLOSED,
     "≠": _CLOSED,
     "<>": _CLOSED,
-    "not": "'not' cannot be used: turn the comparison round, 'a < 1' instead of 'not a >= 1'",
+    "not": "'not' cannot be used: reverse the comparison, 'a < 1' instead of 'not a >= 1'",
     "in": "'in' cannot be used: write 'a = 1 or a = 2', or 'a between 1 and 2'",
-    "is": "'is' cannot be used: write '=', or 'is at least', 'is below' and the like",
+    "is": "'is' cannot be used: write '=', or words such as 'is at least' and 'is below'",
     "true": "a rule compares numbers: write 1 for true",
     "false": "a rule compares numbers: write 0 for false",
     "**": _POWER,
@@ -86,44 +86,44 @@ _REFUSED = {
     "||": "'||' cannot be used: write 'or'",
     "=>": "'=>' cannot be used: write '>='",
     "=<": "'=<' cannot be used: write '<='",
-    ",": "a comma cannot be used: numbers have a decimal point, and 'and' or 'or' join comparisons",
-    ";": "a semicolon cannot be used: 'and' or 'or' join comparisons",
-    "`": "this backtick is never closed",
+    ",": "a comma cannot be used: write a decimal point in numbers, and join comparisons by 'and' or 'or'",
+    ";": "a semicolon cannot be used: join comparisons by 'and' or 'or'",
+    "`": "this backtick is not closed: write backticks on both sides of a column",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Inequalities:
-    """``B x <= d``: one alternative of a rule."""
+    """The inequalities ``B x <= d`` of one alternative of a rule."""
 
     B: Array
     d: Array
 
 
 def parse_rule(text: str, columns: Sequence[str]) -> list[Inequalities]:
-    """The linear inequalities a rule is made of.
+    """Return the linear inequalities of a rule.
 
     Parameters
     ----------
     text : str
-        Comparisons of sums and multiples of columns by ``<``, ``<=``, ``>``, ``>=``, ``=`` (also ``≤``,
-        ``≥``, ``==``; ``at least``, ``at most``, ``above``, ``over``, ``below``, ``under``, ``more than``,
-        ``less than`` and their like, unless such a word is part of a column's name), in chains if need be, or
-        ``x between 1 and 2``; joined by ``and``, ``or`` and brackets. Strict comparisons mean their closure.
-        A column whose name is ``and``, ``or`` or ``between``, or is more than letters, digits and
-        underscores, stands in backticks.
+        Comparisons of sums and multiples of columns, joined by ``and``, ``or`` and brackets. Comparisons are
+        ``<``, ``<=``, ``>``, ``>=``, ``=``, ``≤``, ``≥``, ``==``, chains of them, and ``x between 1 and 2``.
+        Words such as ``at least``, ``at most``, ``above``, ``below``, ``more than`` and ``less than`` count
+        as comparisons, unless a word is part of a column's name. Strict comparisons mean their closure. A
+        column is written in backticks if its name is ``and``, ``or`` or ``between``, or contains more than
+        letters, digits and underscores.
     columns : sequence of str
-        The names of the columns, in their order.
+        Names of the columns, in order.
 
     Returns
     -------
     list of Inequalities
-        The rule holds where all inequalities of at least one of them do; several come from ``or``.
+        One entry for each alternative of ``or``. The rule holds where all inequalities of an entry hold.
 
     Raises
     ------
     BadRule
-        If the text cannot be read; the message points at the spot.
+        If the text is not a rule. A caret in the message marks the place.
 
     Examples
     --------
@@ -141,9 +141,9 @@ def parse_rule(text: str, columns: Sequence[str]) -> list[Inequalities]:
                     ^
     """
     if not isinstance(text, str) or not text.strip():
-        raise BadRule(f"a rule is a text such as 'age >= 50 and bmi >= 30', got {text!r}.")
-    with np.errstate(all="ignore"):  # the reader itself refuses what is not finite
-        alternatives = [np.array(sums) for sums in _Reader(text, columns).rule()]
+        raise BadRule(f"a rule must be a text such as 'age >= 50 and bmi >= 30', got {text!r}.")
+    with np.errstate(all="ignore"):  # the parser rejects numbers that are not finite
+        alternatives = [np.array(sums) for sums in _Parser(text, columns).rule()]
     # + 0.0 turns -0.0 into 0.0.
     return [Inequalities(sums[:, :-1] + 0.0, 0.0 - sums[:, -1]) for sums in alternatives]
 
@@ -154,11 +154,11 @@ class _Token(NamedTuple):
     at: int
 
 
-class _Reader:
-    """Reads a rule from left to right; a sum is the vector (coefficients, constant)."""
+class _Parser:
+    """Recursive descent from left to right; a sum is the vector (coefficients, constant)."""
 
     def __init__(self, text: str, columns: Sequence[str]):
-        # One spelling of each accented letter, whichever the text and the data use.
+        # Accented letters have several spellings in Unicode.
         self.text = normalize("NFC", text).rstrip()
         self.columns = [normalize("NFC", str(column)) for column in columns]
         self.tokens = self._tokens()
@@ -166,10 +166,10 @@ class _Reader:
         self.position = 0
 
     def rule(self) -> list[list[Array]]:
-        """Per alternative the sums that have to be at most zero."""
+        """Return, for each alternative, the sums that have to be at most zero."""
         alternatives = self._any()
         if self.token.kind != "end":
-            raise self._unexpected("the comparison is complete: 'and' or 'or' was expected here")
+            raise self._unexpected("the comparison is complete: 'and' or 'or' is expected here")
         return alternatives
 
     # Tokens
@@ -191,26 +191,26 @@ class _Reader:
         return [*self._with_signs_for_words(tokens), _Token("end", "", len(self.text))]
 
     def _with_signs_for_words(self, tokens: list[_Token]) -> list[_Token]:
-        """The tokens with ``>`` in place of ``at least`` and so on, of words that are in no column's name."""
+        """Replace words such as ``at least`` by signs, unless a word is part of a column's name."""
         names = {word for column in self.columns for word in re.findall(r"\w+", column.lower())}
         phrases = {words: sign for words, sign in _PHRASES.items() if names.isdisjoint(words)}
-        said = ["" if token.kind == "quoted" else token.word.lower() for token in tokens]
+        lower = ["" if token.kind == "quoted" else token.word.lower() for token in tokens]
         found: list[_Token] = []
         i = 0
         while i < len(tokens):
-            begin = i + (said[i] == "is" and "is" not in names)
-            words = next((w for w in phrases if tuple(said[begin : begin + len(w)]) == w), ())
+            begin = i + (lower[i] == "is" and "is" not in names)
+            words = next((w for w in phrases if tuple(lower[begin : begin + len(w)]) == w), ())
             if words:
                 found.append(_Token("sign", phrases[words], tokens[i].at))
                 i = begin + len(words)
             else:
-                i += begin > i and said[begin : begin + 1] == ["between"]
+                i += begin > i and lower[begin : begin + 1] == ["between"]
                 found.append(tokens[i])
                 i += 1
         return found
 
     def _brackets_around_conditions(self) -> set[int]:
-        """Where they open. Brackets around sums look the same from outside, and are all the others."""
+        """Return the positions of opening brackets around conditions; other brackets are around sums."""
         found: set[int] = set()
         opened: list[int] = []
         for kind, word, at in self.tokens:
@@ -219,15 +219,17 @@ class _Reader:
             if word == "(":
                 opened.append(at)
                 if len(opened) > MAX_DEPTH:
-                    raise self._error(f"brackets may be nested {MAX_DEPTH} deep and no deeper", at)
+                    raise self._error(
+                        f"brackets can be nested at most {MAX_DEPTH} deep: simplify the rule", at
+                    )
             elif word == ")":
                 if not opened:
-                    raise self._error("this bracket was never opened", at)
+                    raise self._error("this bracket has no opening bracket: add '(' or remove it", at)
                 opened.pop()
             elif word in (*_COMPARISONS, *_WORDS):
                 found.update(opened)
         if opened:
-            raise self._error("this bracket is never closed", opened[-1])
+            raise self._error("this bracket is not closed: add ')'", opened[-1])
         return found
 
     @property
@@ -236,7 +238,7 @@ class _Reader:
         return self.tokens[self.position]
 
     def _take(self, *words: str) -> _Token | None:
-        """The next token if it is one of these signs; the one after it is then the next."""
+        """Return the next token and go on, if it is one of these signs; else return None."""
         token = self.token
         if token.kind != "sign" or token.word not in words:
             return None
@@ -265,7 +267,9 @@ class _Reader:
 
     def _check_number(self, number: int, at: int) -> None:
         if number > MAX_ALTERNATIVES:
-            raise self._error(f"from here on the rule has more than {MAX_ALTERNATIVES} alternatives", at)
+            raise self._error(
+                f"from here on the rule has more than {MAX_ALTERNATIVES} alternatives: use several rules", at
+            )
 
     def _condition(self) -> list[list[Array]]:
         if self.token.at not in self.conditions:
@@ -273,7 +277,7 @@ class _Reader:
         self._take("(")
         inside = self._any()
         if not self._take(")"):
-            raise self._unexpected("'and', 'or' or a closing bracket was expected here")
+            raise self._unexpected("'and', 'or' or a closing bracket is expected here")
         return inside
 
     def _comparison(self) -> list[Array]:
@@ -281,7 +285,7 @@ class _Reader:
         if between := self._take("between"):
             low = self._sum()
             if not self._take("and"):
-                raise self._unexpected("'between' lacks its second end, as in 'a between 1 and 2'")
+                raise self._unexpected("'between' requires a second end, as in 'a between 1 and 2'")
             high = self._sum()
             return [self._difference(low, left, between.at), self._difference(left, high, between.at)]
         parts = []
@@ -297,10 +301,10 @@ class _Reader:
         return parts
 
     def _difference(self, small: Array, large: Array, at: int) -> Array:
-        """What is at most zero where ``small <= large``."""
+        """Return the sum that is at most zero where ``small <= large``."""
         difference = self._finite(small - large, at)
         if _is_number(difference):
-            raise self._error("this comparison depends on no column", at)
+            raise self._error("this comparison depends on no column: remove it", at)
         return difference
 
     # Sums
@@ -319,9 +323,9 @@ class _Reader:
             factor = self._factor()
             if sign.word == "/":
                 if not _is_number(factor):
-                    raise self._error("a rule is linear in the columns: none can be a divisor", at)
+                    raise self._error("a rule is linear in the columns: divide by numbers only", at)
                 if factor[-1] == 0:
-                    raise self._error("this divides by zero", at)
+                    raise self._error("this divisor is zero", at)
                 term = term / factor[-1]
             elif _is_number(factor):
                 term = term * factor[-1]
@@ -329,14 +333,14 @@ class _Reader:
                 term = term[-1] * factor
             else:
                 raise self._error(
-                    "a rule is linear in the columns: they cannot be multiplied together", sign.at
+                    "a rule is linear in the columns: add a column that contains the product", sign.at
                 )
             self._finite(term, sign.at)
         return term
 
     def _factor(self) -> Array:
         negative = False
-        while sign := self._take("+", "-"):  # a loop: there may be any number of them
+        while sign := self._take("+", "-"):
             negative ^= sign.word == "-"
         factor = self._operand()
         return -factor if negative else factor
@@ -344,11 +348,11 @@ class _Reader:
     def _operand(self) -> Array:
         token = self.token
         if token.at in self.conditions:
-            raise self._error("a number or a column was expected here, not a condition", token.at)
+            raise self._error("a number or a column is expected here, not a condition", token.at)
         if self._take("("):
             inside = self._sum()
             if not self._take(")"):
-                raise self._unexpected("a closing bracket, or a sign such as +, was expected here")
+                raise self._unexpected("a closing bracket, or a sign such as +, is expected here")
             return inside
         if token.kind in ("sign", "end"):
             raise self._unexpected("a number or a column is missing here")
@@ -363,7 +367,7 @@ class _Reader:
     def _column(self, token: _Token) -> int:
         number = self.columns.count(token.word)
         if number > 1:
-            raise self._error(f"{number} columns are named {token.word!r}", token.at)
+            raise self._error(f"{number} columns are named {token.word!r}: rename them in the data", token.at)
         if number == 0:
             raise self._unknown_column()
         return self.columns.index(token.word)
@@ -376,27 +380,29 @@ class _Reader:
     # Errors
 
     def _unexpected(self, reason: str) -> BadRule:
-        """The error of the next token, for this reason unless there is a more telling one."""
+        """Return the error of the next token, for this reason unless a more specific reason applies."""
         kind, word, at = self.token
         if kind in ("sign", "name"):
             if column := self._unquoted_column():
-                reason = f"the column `{column}` has to stand in backticks"
+                reason = f"the column `{column}` must be in backticks"
             elif word.lower() in _REFUSED:
                 reason = _REFUSED[word.lower()]
             elif word[0] in "'\"":
-                reason = "a rule compares numbers, not texts, and column names stand in backticks"
+                reason = "a rule compares numbers, not texts; write column names in backticks"
             elif re.match(r"\.?[0-9]", word):
-                reason = f"{_quote(word)} is no number (a product is written 2 * a)"
+                reason = f"{_quote(word)} is not a number (write a product as 2 * a)"
             elif kind == "sign" and word not in _SIGNS:
                 reason = f"{word!r} cannot be used outside backticks"
         return self._error(reason, at)
 
     def _unknown_column(self) -> BadRule:
-        """The error of the next token, a name that is no column's."""
+        """Return the error of the next token, an unknown name."""
         name = self.token.word
         following = self.tokens[self.position + 1]
         if (following.kind, following.word) == ("sign", "("):
-            return self._unexpected(f"functions such as {_quote(name)} cannot be used: add a column for it")
+            return self._unexpected(
+                f"functions such as {_quote(name)} cannot be used: add a column with the values"
+            )
         if (meant := closest(name, self.columns)) is not None:
             hint = f"did you mean {_spelled(meant)}?"
         else:
@@ -405,7 +411,7 @@ class _Reader:
         return self._unexpected(f"there is no column {_quote(name)} ({hint})")
 
     def _unquoted_column(self) -> str:
-        """The column that is written here without the backticks it needs, or an empty text."""
+        """Return the column that is written here without its backticks, or an empty text."""
         _, word, at = self.token
         found = [
             c
@@ -415,10 +421,10 @@ class _Reader:
         return max(found, key=len, default="")
 
     def _error(self, what: str, at: int) -> BadRule:
-        """``what``, the line concerned and a caret under the spot."""
+        """Return the error with the line of the text and a caret under the position."""
         before = _printable(self.text[:at].rpartition("\n")[2])
         after = _printable(self.text[at:].partition("\n")[0])
-        # Of a long line the part around the spot.
+        # A long line is cut on both sides of the position.
         before = before if len(before) <= 60 else "…" + before[-60:]
         after = after if len(after) <= 60 else after[:60] + "…"
         return BadRule(f"{_printable(what)}:\n  {before}{after}\n  {' ' * _width(before)}^")
@@ -429,7 +435,7 @@ def _is_number(value: Array) -> bool:
 
 
 def _spelled(column: str) -> str:
-    """A column's name as a rule has to write it."""
+    """Return the name of a column as it is written in a rule."""
     plain = re.fullmatch(_NAME, column, re.VERBOSE) and column.lower() not in _WORDS
     return column if plain else f"`{column}`"
 
@@ -439,10 +445,17 @@ def _quote(name: str) -> str:
 
 
 def _printable(line: str) -> str:
-    """The line with one visible character for each of its own."""
-    return "".join(c if c.isprintable() else " " if c.isspace() else "\ufffd" for c in line)
+    """Replace every invisible character of a line by a visible character."""
+    visible = []
+    for c in line:
+        if not c.isprintable():
+            c = " " if c.isspace() else "\ufffd"
+        visible.append(c)
+    return "".join(visible)
 
 
 def _width(line: str) -> int:
-    """How many places the line takes on a screen."""
-    return sum(0 if category(c) in ("Mn", "Me") else 2 if east_asian_width(c) in "WF" else 1 for c in line)
+    """Count the places that a line takes on a screen."""
+    marks = sum(category(c) in ("Mn", "Me") for c in line)
+    wide = sum(east_asian_width(c) in "WF" and category(c) not in ("Mn", "Me") for c in line)
+    return len(line) - marks + wide

@@ -1,4 +1,4 @@
-r"""Sets of points, in the user's units: their bounds, their points, and where a function is least on them."""
+r"""Sets of points, in the user's units: bounds, membership, well-spread points, least values of functions."""
 
 from __future__ import annotations
 
@@ -20,59 +20,60 @@ Function = Callable[[Array], Array]
 
 
 class Set(ABC):
-    """A closed set of points that is not empty."""
+    """A closed, nonempty set of points."""
 
-    #: Whether the least value of a linear function over the set is known exactly.
+    #: Whether the least value of a linear function over the set has a closed form.
     exact: bool = True
 
     @property
     @abstractmethod
     def box(self) -> tuple[Array, Array]:
-        """The smallest box around it; infinite where the set is unbounded."""
+        """Lower and upper ends of the smallest box around the set; infinite where it is unbounded."""
 
     @abstractmethod
     def contains(self, X: Array, tol: float = 1e-9) -> Array:
-        """Which rows of X lie in it."""
+        """Return a mask of the rows of X that lie in the set."""
 
     @abstractmethod
     def lowest(self, w: Array) -> tuple[float, Array]:
-        r""":math:`\min_{x} w^\top x` over the set and a point where it is taken."""
+        r"""Return :math:`\min_{x} w^\top x` over the set, and a minimiser."""
 
     def meets(self, low: Array, high: Array) -> Array:
-        """Which boxes may meet the set: never wrong when it says no."""
+        """Return a mask of boxes that may meet the set; boxes left out certainly miss it."""
         return np.ones(len(low), bool)
 
     @property
     def bounded(self) -> bool:
-        """Whether the set fits in a box."""
+        """Whether the set is bounded."""
         return bool(np.isfinite(np.concatenate(self.box)).all())
 
     def points(self, n: int, seed: int = 0) -> Array:
-        """Well-spread points of the set: those of n points of a Sobol sequence in its box that lie inside."""
+        """Return the points inside the set, of n points of a Sobol sequence in its box."""
         low, high = self.box
         inside = low + _sobol(n, len(low), seed) * (high - low)
         return inside[self.contains(inside)]
 
     def grid(self, n: int) -> Array:
-        """The points of a regular grid of at least n points over its box that lie in the set."""
+        """Return the points inside the set, of a regular grid of at least n points over its box."""
         low, high = self.box
         side = max(2, int(np.ceil(n ** (1.0 / len(low)) - 1e-9)))
         if side ** len(low) > 10**6:
             raise InvalidInput(
-                f"a grid in {len(low)} dimensions would have {side ** len(low):.0e} points: draw them "
-                "instead (points=256)."
+                f"a grid in {len(low)} dimensions would have {side ** len(low):.0e} points. Draw points "
+                "instead, for example points=256."
             )
         axes = [np.linspace(a, b, side) if b > a else np.array([a]) for a, b in zip(low, high, strict=True)]
         points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(low))
         return points[self.contains(points)]
 
     def minima(self, value: Function, gradient: Function, starts: Array) -> Array:
-        """Where local descent of a function ends, from each start; points of the set."""
+        """Return the points of the set where local descent of a function ends, one for each start."""
         low, high = self.box
         width = np.where(high > low, high - low, 1.0)
         constraints = self._constraints(low, width)
         ends = []
-        for start in (starts - low) / width:  # every column from 0 to 1, so that steps mean the same in each
+        # Every column is scaled to [0, 1], so that a step is as large in each.
+        for start in (starts - low) / width:
             result = minimize(
                 lambda z: float(value((low + z * width)[None])[0]),
                 start,
@@ -86,7 +87,7 @@ class Set(ABC):
         return found[self.contains(found, 1e-7)]
 
     def _constraints(self, low: Array, width: Array) -> list[Any]:
-        """What scipy has to be told of the set besides its box, for :math:`z = (x - low) / width`."""
+        """Return scipy constraints on :math:`z = (x - low) / width` beyond the box."""
         return []
 
 
@@ -96,7 +97,7 @@ def _sobol(n: int, d: int, seed: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class BoxSet(Set):
-    """``low <= x <= high``; either may be infinite."""
+    """``low <= x <= high``; both ends may be infinite."""
 
     low: Array
     high: Array
@@ -107,7 +108,7 @@ class BoxSet(Set):
 
     @property
     def inequalities(self) -> tuple[Array, Array]:
-        """``B x <= d``, one row for each finite side."""
+        """B and d of ``B x <= d``, one row for each finite side."""
         eye = np.eye(len(self.low))
         above = np.isfinite(self.high)
         below = np.isfinite(self.low)
@@ -117,7 +118,8 @@ class BoxSet(Set):
         left = np.arange(len(X))
         inside = np.zeros(len(X), bool)
         unbounded = np.isinf(self.low) & np.isinf(self.high)
-        for j in np.argsort(unbounded, kind="stable"):  # few rows are left for the columns that come last
+        # Unbounded columns come last, when few rows are left.
+        for j in np.argsort(unbounded, kind="stable"):
             x = X[left, j]
             slack = tol * (1.0 + np.abs(x))
             left = left[(self.low[j] - slack <= x) & (self.high[j] + slack >= x)]
@@ -130,7 +132,7 @@ class BoxSet(Set):
         return float(w[used] @ corner[used]), corner
 
     def minima(self, value: Function, gradient: Function, starts: Array) -> Array:
-        """Descent from all starts at once: projected gradient steps of Barzilai and Borwein's length."""
+        """Apply projected gradient descent with Barzilai-Borwein steps, from all starts at once."""
         low = self.low
         width = np.where(self.high > self.low, self.high - self.low, 0.0)
         z = (starts - low) / np.where(width > 0, width, 1.0)
@@ -154,7 +156,7 @@ class BoxSet(Set):
         return low + z * width
 
     def points(self, n: int, seed: int = 0) -> Array:
-        """A Sobol sequence, the middle, and the corners, or some of them if there are many."""
+        """Return a Sobol sequence, the centre, and the corners; a selection of corners beyond 6 columns."""
         d = len(self.low)
         if d <= 6:
             corners = np.array(np.meshgrid(*[[0.0, 1.0]] * d)).reshape(d, -1).T
@@ -183,7 +185,7 @@ class PolyhedronSet(Set):
 
     @property
     def inequalities(self) -> tuple[Array, Array]:
-        """``B x <= d``."""
+        """B and d of ``B x <= d``."""
         return self.B, self.d
 
     def contains(self, X: Array, tol: float = 1e-9) -> Array:
@@ -193,7 +195,9 @@ class PolyhedronSet(Set):
     def lowest(self, w: Array) -> tuple[float, Array]:
         least, where = linear_minimum(w, self.B, self.d)
         if where is None and least == np.inf:
-            raise SolverFailed("HiGHS finds no point of a polyhedron it found not to be empty.")
+            raise SolverFailed(
+                "HiGHS reports a nonempty polyhedron as empty. Scale the columns of X, and B and d alike."
+            )
         return least, np.full(len(w), np.nan) if where is None else where
 
     @cached_property
@@ -208,15 +212,15 @@ class PolyhedronSet(Set):
 
     @cached_property
     def _vertices(self) -> Array:
-        """Some of its corners: where linear functions in random directions are least."""
+        """Some vertices: minimisers of linear functions in random directions."""
         width = self.B.shape[1]
         directions = np.random.default_rng(0).normal(size=(4 * width, width))
         found = np.array([self.lowest(v)[1] for v in directions])
-        size = np.abs(found).max() or 1.0  # the same corner comes in several roundings
+        size = np.abs(found).max() or 1.0  # rounding may return a vertex in several versions
         return found[np.unique(np.round(found / size, 9), axis=0, return_index=True)[1]]
 
     def points(self, n: int, seed: int = 0) -> Array:
-        """Corners, Sobol points of its box that lie inside, and for a thin set mixtures of corners."""
+        """Return vertices, Sobol points inside, and mixtures of vertices where too few points lie inside."""
         inside = super().points(n, seed)
         rng = np.random.default_rng(seed)
         share = rng.dirichlet(np.full(len(self._vertices), 0.5), size=max(n - len(inside), 0))
@@ -227,7 +231,7 @@ class PolyhedronSet(Set):
 
 
 def polyhedron(B: Array, d: Array) -> PolyhedronSet:
-    """The set, which remembers what linear programmes have found out about it."""
+    """Return the set; equal arguments share an instance, and its solved linear programmes."""
     return _polyhedron(B.tobytes(), d.tobytes(), B.shape[1])
 
 
@@ -237,9 +241,10 @@ def _polyhedron(B: bytes, d: bytes, columns: int) -> PolyhedronSet:
 
 
 def linear_minimum(w: Array, B: Array, d: Array) -> tuple[float, Array | None]:
-    """The least w'x with Bx <= d, and where; infinity if there is no such x, minus infinity if no end.
+    """Return the least w'x subject to Bx <= d, and a minimiser.
 
-    HiGHS has absolute tolerances, so it is given columns, rows and sides of size one.
+    The value is infinite if no x satisfies Bx <= d, and minus infinity if w'x is unbounded below. Columns,
+    rows and right-hand sides are scaled to size one, because the tolerances of HiGHS are absolute.
     """
     column = np.abs(B).max(axis=0, initial=0.0)
     column = np.where(column > 0, column, 1.0)
@@ -255,12 +260,15 @@ def linear_minimum(w: Array, B: Array, d: Array) -> tuple[float, Array | None]:
 
 
 def _linprog(w: Array, B: Array, d: Array) -> Any:
-    """HiGHS's answer: status 0, 2 (no point) or 3 (no end)."""
+    """Return the result of HiGHS, of status 0 (optimal), 2 (infeasible) or 3 (unbounded)."""
     answer = linprog(w, A_ub=B, b_ub=d, bounds=(None, None), method="highs")
-    if answer.status in (2, 4):  # its presolve takes some unbounded problems for infeasible ones
+    if answer.status in (2, 4):  # the presolve of HiGHS reports some unbounded problems as infeasible
         answer = linprog(w, A_ub=B, b_ub=d, bounds=(None, None), method="highs", options={"presolve": False})
     if answer.status not in (0, 2, 3):
-        raise SolverFailed(f"HiGHS could not decide on the polyhedron {{x : Bx <= d}}: {answer.message}")
+        raise SolverFailed(
+            f"HiGHS cannot decide whether the polyhedron {{x : Bx <= d}} is empty: {answer.message} "
+            "Scale the columns of X, and B and d alike."
+        )
     return answer
 
 
@@ -282,7 +290,7 @@ class EllipsoidSet(Set):
 
     @property
     def flat(self) -> bool:
-        """Whether it lies in a plane of fewer dimensions."""
+        """Whether the ellipsoid lies in a subspace of lower dimension."""
         return bool(np.linalg.matrix_rank(self.A) < len(self.centre))
 
     def contains(self, X: Array, tol: float = 1e-9) -> Array:
@@ -304,7 +312,7 @@ class EllipsoidSet(Set):
         return middle - np.linalg.norm((high - low) / 2 @ np.abs(self._inverse).T, axis=1) <= 1.0 + 1e-9
 
     def points(self, n: int, seed: int = 0) -> Array:
-        """Half of them on its surface, half inside, and the middle."""
+        """Return the centre and n points, half of them on the surface and half inside."""
         k = self.A.shape[1]
         cube = np.clip(_sobol(n // 2, k + 1, seed), 1e-9, 1 - 1e-9)
         directions = norm.ppf(cube[:, :k])
@@ -313,7 +321,7 @@ class EllipsoidSet(Set):
         return self.centre + z @ self.A.T
 
     def minima(self, value: Function, gradient: Function, starts: Array) -> Array:
-        """Descent in z, inside the unit ball."""
+        """Return the ends of local descent in z, inside the unit ball."""
         ball = _UnitBall(self.A.shape[1])
         inner = (starts - self.centre) @ self._inverse.T
         ends = ball.minima(
@@ -361,7 +369,7 @@ class LevelSet(Set):
         return inside
 
     def points(self, n: int, seed: int = 0) -> Array:
-        """The first n points of a Sobol sequence in its box that lie inside, if 2^17 of them hold so many."""
+        """Return the first n points inside, of up to 2^17 points of a Sobol sequence in the box."""
         size = max(n, 256)
         inside = super().points(size, seed)
         while len(inside) < n and size < 2**17:
@@ -374,139 +382,3 @@ class LevelSet(Set):
 
     def _constraints(self, low: Array, width: Array) -> list[Any]:
         return [NonlinearConstraint(lambda z: self.g((low + z * width)[None])[0], -np.inf, 0.0)]
-
-
-def common_point(a: Set, b: Set) -> Array | None:
-    """A point of both sets, or None if there is none (or, for sets given by functions, none was found)."""
-    (low_a, high_a), (low_b, high_b) = a.box, b.box
-    low = np.maximum(low_a, low_b)
-    high = np.minimum(high_a, high_b)
-    if np.any(low > high):
-        return None
-    if isinstance(a, BoxSet) and isinstance(b, BoxSet):
-        return np.clip(np.zeros(len(low)), low, high)
-    if isinstance(a, LevelSet) or isinstance(b, LevelSet):
-        shared = BoxSet(low, high)
-        candidates = shared.points(4096) if shared.bounded else np.empty((0, len(low)))
-        both = candidates[a.contains(candidates) & b.contains(candidates)]
-        return both[0] if len(both) else None
-    return _common_point_of_convex(a, b)
-
-
-def _common_point_of_convex(a: Set, b: Set) -> Array | None:
-    d = len(a.box[0])
-    found = _joined_convex(a, b, np.empty((0, d)), everything(d))
-    return None if found is None else found[0]
-
-
-def everything(d: int) -> BoxSet:
-    """All points of d columns."""
-    return BoxSet(np.full(d, -np.inf), np.full(d, np.inf))
-
-
-def joined(a: Set, b: Set, along: Array, space: BoxSet) -> tuple[Array, Array] | None:
-    r"""A point x of a and one of b that is reached from it, :math:`x + \sum_j t_j v_j` with :math:`t \ge 0`.
-
-    Both lie in the box ``space``. None if there are no such points, or if a set is given by a function and
-    none were found.
-    """
-    if isinstance(a, LevelSet) or isinstance(b, LevelSet):
-        return _joined_by_rays(a, b, along, space)
-    axes = np.count_nonzero(along, axis=1) == 1
-    if isinstance(a, BoxSet) and isinstance(b, BoxSet) and axes.all():
-        return _joined_boxes(a, b, along, space)
-    return _joined_convex(a, b, along, space)
-
-
-def _joined_boxes(a: BoxSet, b: BoxSet, along: Array, space: BoxSet) -> tuple[Array, Array] | None:
-    """Column by column, to the last digit: every direction is along one of them."""
-    low_a = np.maximum(a.low, space.low)
-    high_a = np.minimum(a.high, space.high)
-    low_b = np.maximum(b.low, space.low)
-    high_b = np.minimum(b.high, space.high)
-    up = (along > 0).any(axis=0)
-    down = (along < 0).any(axis=0)
-    empty = (low_a > high_a) | (low_b > high_b)
-    if np.any(empty | (~up & (low_b > high_a)) | (~down & (low_a > high_b))):
-        return None
-    middle_low = np.maximum(low_a, low_b)
-    middle_high = np.minimum(high_a, high_b)
-    apart = middle_low > middle_high
-    common = np.clip(0.0, np.where(apart, -np.inf, middle_low), np.where(apart, np.inf, middle_high))
-    x = np.where(apart, np.where(low_b > high_a, high_a, low_a), common)
-    y = np.where(apart, np.where(low_b > high_a, low_b, high_b), common)
-    return x, y
-
-
-def _joined_by_rays(a: Set, b: Set, along: Array, space: BoxSet) -> tuple[Array, Array] | None:
-    """Points of a, moved along one direction after another as far as both boxes go."""
-    if not a.bounded or not b.bounded:
-        return None
-    starts = a.points(256)
-    starts = starts[a.contains(starts) & space.contains(starts)]
-    reach = np.max(np.concatenate([a.box, b.box]), axis=0) - np.min(np.concatenate([a.box, b.box]), axis=0)
-    for v in along:
-        steps = np.linspace(0.0, 1.0, 65) * float(np.max(reach[v != 0] / np.abs(v[v != 0])))
-        ends = (starts[:, None] + steps[:, None] * v).reshape(-1, len(v))
-        found = np.flatnonzero(b.contains(ends) & space.contains(ends))
-        if len(found):
-            return starts[found[0] // len(steps)], ends[found[0]]
-    return None
-
-
-def _joined_convex(a: Set, b: Set, along: Array, space: BoxSet) -> tuple[Array, Array] | None:
-    """A linear programme, or a cone programme if one of them is an ellipsoid."""
-    import cvxpy as cp
-
-    d = len(a.box[0])
-    steps = len(along)
-    if not (isinstance(a, EllipsoidSet) or isinstance(b, EllipsoidSet)):
-        rows = [np.column_stack([np.zeros((steps, d)), -np.eye(steps)])]
-        limits = [np.zeros(steps)]
-        for s, moves in ((a, 0.0), (space, 0.0), (b, 1.0), (space, 1.0)):
-            B, limit = s.inequalities  # type: ignore[attr-defined]
-            rows.append(np.column_stack([B, moves * (B @ along.T)]))
-            limits.append(limit)
-        found = linear_minimum(np.zeros(d + steps), np.vstack(rows), np.concatenate(limits))[1]
-        return None if found is None else (found[:d], found[:d] + found[d:] @ along)
-    x = cp.Variable(d)
-    y = cp.Variable(d)
-    constraints: list[Any] = [x == y]
-    if steps:
-        constraints = [y == x + along.T @ cp.Variable(steps, nonneg=True)]
-    for point, s in ((x, a), (y, b), (x, space), (y, space)):
-        if isinstance(s, EllipsoidSet):
-            z = cp.Variable(s.A.shape[1])
-            constraints += [point == s.centre + s.A @ z, cp.norm(z) <= 1]
-        else:
-            B, limit = s.inequalities  # type: ignore[attr-defined]
-            constraints += [B @ point <= limit] if len(B) else []
-    problem = cp.Problem(cp.Minimize(0), constraints)
-    problem.solve(solver="CLARABEL")
-    if problem.status == cp.INFEASIBLE:
-        return None
-    if problem.status != cp.OPTIMAL:
-        raise SolverFailed(f"Clarabel could not decide whether two regions meet: {problem.status}.")
-    return np.asarray(x.value), np.asarray(y.value)
-
-
-def only_touch(a: Set, b: Set) -> bool:
-    """Whether two boxes or polyhedra that have an inside meet nowhere but on their borders."""
-    if not all(isinstance(s, (BoxSet, PolyhedronSet)) for s in (a, b)):
-        return False
-    ends = np.concatenate([a.box, b.box])
-    ends = np.where(np.isfinite(ends), ends, 0.0)
-    low = ends.min(axis=0)
-    size = np.ptp(ends, axis=0)
-    size = np.where(size > 0, size, 1.0)
-    parts = [s.inequalities for s in (a, b)]  # type: ignore[attr-defined]
-    parts = [(B * size, d - B @ low) for B, d in parts]  # in the unit cube, whatever the units are
-    both = np.vstack([B for B, _ in parts]), np.concatenate([d for _, d in parts])
-    return all(_has_inside(B, d) for B, d in parts) and not _has_inside(*both)
-
-
-def _has_inside(B: Array, d: Array) -> bool:
-    """Whether ``Bx <= d`` holds in some box around a point, of half-width 1e-6."""
-    length = np.abs(B).sum(axis=1)
-    length = np.where(length > 0, length, 1.0)
-    return linear_minimum(np.zeros(B.shape[1]), B / length[:, None], d / length - 1e-6)[1] is not None

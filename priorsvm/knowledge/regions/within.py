@@ -1,4 +1,4 @@
-r"""The part of the space a region speaks about."""
+r"""The part of the space that a region covers: ``within``, and bounds by column."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .sets import BoxSet, PolyhedronSet, Set, polyhedron
 
 
 def close_all(regions: Sequence[Set], within: Any, sample: Sample) -> list[Set]:
-    """The regions within a part of the space, which is worked out once."""
+    """Return the regions restricted to the part of the space that ``within`` describes."""
     if within is None:
         return list(regions)
     space = part_of_space(within, sample)
@@ -23,15 +23,15 @@ def close_all(regions: Sequence[Set], within: Any, sample: Sample) -> list[Set]:
 
 
 def close(region: Set, space: tuple[Array, Array, Array, Array], sample: Sample) -> Set:
-    """The region within a part of the space: "data" closes its open sides, bounds cut it.
+    """Return the region restricted to a part of the space.
 
-    "data" closes only sides that the region leaves open, at the range of the training rows, and only where
-    something of the region is left by that: a region beyond the data stays whole. A dict says where to cut in
-    the columns it names, and is "data" for the others.
+    "data" closes open sides of the region at the range of the training rows. It never cuts a side that has an
+    end, and a region beyond the data stays as it is. A dict cuts the columns it names; the remaining columns
+    are treated as "data".
     """
     low, high = region.box
     floor, ceiling, given_low, given_high = space
-    # What the user gives cuts; the range of the data only closes what is open, where something is left.
+    # Bounds of the user cut. The range of the data closes open sides, unless the region would be empty.
     new_low = np.where(
         given_low, np.maximum(low, floor), np.where(np.isinf(low) & (floor <= high), floor, low)
     )
@@ -41,8 +41,9 @@ def close(region: Set, space: tuple[Array, Array, Array, Array], sample: Sample)
     if np.any(new_low > new_high):
         j = int(np.argmax(new_low > new_high))
         raise InvalidInput(
-            f"within leaves nothing of the region: it is {floor[j]:g} to {ceiling[j]:g} in "
-            f"{column_name(j, sample)}, and the region {low[j]:g} to {high[j]:g}."
+            f"within leaves nothing of the region: in {column_name(j, sample)} it is {floor[j]:g} to "
+            f"{ceiling[j]:g}, and the region is {low[j]:g} to {high[j]:g}. Widen within, or correct the "
+            "region."
         )
     if isinstance(region, BoxSet):
         return BoxSet(new_low, new_high)
@@ -56,16 +57,16 @@ def close(region: Set, space: tuple[Array, Array, Array, Array], sample: Sample)
         return closed
     if not (given_low | given_high).any():
         return region
-    raise InvalidInput("within leaves nothing of the region.")
+    raise InvalidInput("within leaves nothing of the region. Widen within, or correct the region.")
 
 
 def part_of_space(within: Any, sample: Sample) -> tuple[Array, Array, Array, Array]:
-    """The box that ``within`` means, lower and upper ends, and which of them were given.
+    """Return the lower and upper ends of the box that ``within`` describes, and masks of the given ends.
 
-    "data" is the range of the training rows. A dict replaces it for the columns it names; an end that is
-    None stays that of the data, and an infinite one is open.
+    "data" is the range of the training rows. A dict replaces it for the columns it names. An end None is the
+    end of the data, and an infinite end is open.
     """
-    X = sample.weighted_rows()[0]  # a row of weight 0 is not there
+    X = sample.weighted_rows()[0]  # a row of weight 0 does not count
     low = np.nanmin(X, axis=0)
     high = np.nanmax(X, axis=0)
     given_low = np.zeros(len(low), bool)
@@ -89,16 +90,18 @@ def part_of_space(within: Any, sample: Sample) -> tuple[Array, Array, Array, Arr
 
 
 def box_within(within: Any, sample: Sample) -> tuple[Array, Array]:
-    """The box that ``within`` means, for a block that speaks about all of it."""
+    """Return the box that ``within`` describes, for a block that applies to all of it."""
     low, high, *_ = part_of_space(within, sample)
     if np.any(low > high):
         j = int(np.argmax(low > high))
-        raise InvalidInput(f"within leaves nothing in {column_name(j, sample)}: {low[j]:g} to {high[j]:g}.")
+        raise InvalidInput(
+            f"within leaves nothing in {column_name(j, sample)}: {low[j]:g} to {high[j]:g}. Give both ends."
+        )
     return low, high
 
 
 def bounds_of(bounds: Any, sample: Sample, what: str = "bounds") -> BoxSet:
-    """A box from a dict of column to (low, high), either of them None."""
+    """Return the box of a dict of column to (low, high); an end None is open."""
     if not isinstance(bounds, dict) or not bounds:
         raise InvalidInput(f"{what} must be a dict of column to (low, high), got {bounds!r}.")
     d = sample.X.shape[1]
@@ -116,34 +119,57 @@ def bounds_of(bounds: Any, sample: Sample, what: str = "bounds") -> BoxSet:
         if math.isnan(a) or math.isnan(b) or a == np.inf or b == -np.inf or isinstance(pair, str):
             raise InvalidInput(f"the {what} of column {column!r} must be numbers or None, got {pair!r}.")
         if a > b:
-            raise InvalidInput(f"the {what} of column {column!r} leave nothing: {a:g} is above {b:g}.")
+            raise InvalidInput(f"the {what} of column {column!r} are empty: {a:g} is above {b:g}.")
         low[j] = a
         high[j] = b
     return BoxSet(low, high)
 
 
 def columns(keys: Any, what: str, sample: Sample) -> list[int]:
-    """The positions of columns given by name or index, each of them once."""
+    """Return the positions of columns given by name or index; raise if a column occurs twice."""
     found = [sample.column(key) for key in keys]
     if len(set(found)) < len(found):
         j = next(j for k, j in enumerate(found) if j in found[:k])
-        raise InvalidInput(f"{what} names {column_name(j, sample)} twice, by name and by index.")
+        raise InvalidInput(
+            f"{what} contains {column_name(j, sample)} twice, by name and by index. Remove one."
+        )
     return found
 
 
 def signs_of(label: Any, count: int, sample: Sample) -> Array:
-    """+1 or -1 for each of ``count`` regions, from one label for all or one for each."""
+    """Return +1 or -1 for each of ``count`` regions, from one label for all or one for each."""
     labels = list(label) if isinstance(label, (list, tuple, np.ndarray)) else [label]
     if len(labels) not in (1, count):
         raise InvalidInput(
-            f"there are {count} regions and {len(labels)} labels: give one for each, or one for all."
+            f"there are {count} regions and {len(labels)} labels. Give one label for each, or one for all."
         )
-    return np.broadcast_to([sample.sign(one) for one in labels], (count,))
+    return np.broadcast_to([sample.sign(entry) for entry in labels], (count,))
 
 
 def column_name(j: int, sample: Sample, quoted: bool = True) -> str:
-    """A column as the user knows it."""
+    """Return the name of a column in messages."""
     if sample.feature_names is None:
         return f"column {j}"
     name = sample.feature_names.tolist()[j]
     return f"column {name!r}" if quoted else str(name)
+
+
+def require_bounded(region: Set, within: Any, sample: Sample) -> None:
+    """Raise unless the region is bounded, with the range of the data as a suggestion."""
+    if region.bounded:
+        return
+    low, high = region.box
+    j = int(np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))[0])
+    column = j if sample.feature_names is None else sample.feature_names.tolist()[j]
+    X = sample.weighted_rows()[0][:, j]
+    least = np.nanmin(X)
+    most = np.nanmax(X)
+    message = (
+        f"the region is unbounded in column {column!r} (from {low[j]:g} to {high[j]:g}), and a kernel model "
+        f"requires a bounded region. The training rows range from {least:g} to {most:g}: "
+        f"give within={{{column!r}: (low, high)}}"
+    )
+    message += " or within='data'." if within is None else "."
+    if low[j] > most or high[j] < least:
+        message += " The whole region lies beyond these rows: check its units."
+    raise InvalidInput(message)

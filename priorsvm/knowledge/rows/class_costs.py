@@ -1,4 +1,4 @@
-r"""Errors on one class cost more than on another."""
+r"""Costs of errors per class."""
 
 from __future__ import annotations
 
@@ -18,23 +18,28 @@ class ClassCosts(Knowledge):
 
     .. math:: J_{PK} = \sum_i (C_i - C)\,\xi_i, \qquad C_i = C \cdot \mathrm{costs}[y_i] .
 
-    Exact on every machine: it only reweights the rows. Virtual samples made of a row inherit its cost.
-    With more than two classes each row keeps the cost of its own class in all one-vs-rest machines.
+    Use it if errors on one class are more expensive, or if one class is rare. Exact for every model: the
+    block only reweights rows. Virtual rows inherit the cost of their training row. With more than two
+    classes, each row keeps the cost of its own class in every one-vs-rest problem.
 
     Parameters
     ----------
-    costs : dict of class to nonnegative factor, "balanced" or "brown"
-        Classes that are not listed cost 1. ``"balanced"`` gives class k the factor N / (K n_k), as
-        scikit-learn's ``class_weight`` has it; "brown" (Brown et al. 2000) the factor N / (2 scale n_k),
-        which on the squared hinge with C = 1 is the hard margin with
+    costs : dict, "balanced" or "brown"
+        A dict maps classes to nonnegative factors; a missing class has factor 1. ``"balanced"`` gives class k
+        the factor N / (K n_k), like ``class_weight`` in scikit-learn. ``"brown"`` gives it the factor
+        N / (2 scale n_k). With the squared hinge and C = 1 that is the hard margin with
         :math:`K_{ii} + \mathrm{scale}\, n_k / N`.
-    scale : float
-        The :math:`\lambda` of "brown".
+    scale : float, default=0.1
+        The :math:`\lambda` of ``"brown"``.
+
+    See Also
+    --------
+    SampleCosts : costs and margins per training row.
 
     References
     ----------
-    Veropoulos, Campbell & Cristianini 1999; Brown et al. 2000; Lauer & Bloch 2008, eqs. (20)-(21), where
-    the constant depends on the convention: :math:`\frac12\|w\|^2 + C\sum\xi^2` goes with :math:`K + I/(2C)`.
+    Veropoulos, Campbell & Cristianini 1999; Brown et al. 2000; Lauer & Bloch 2008, eqs. (20)-(21). The
+    constant depends on the convention: :math:`\frac12\|w\|^2 + C\sum\xi^2` goes with :math:`K + I/(2C)`.
 
     Examples
     --------
@@ -52,7 +57,7 @@ class ClassCosts(Knowledge):
         self.scale = scale
 
     def __getstate__(self) -> dict[str, Any]:
-        # As pairs: skops has no keys but words and numbers, and classes may be True and False.
+        # Pairs, because skops stores no boolean keys and classes may be True and False.
         costs = list(self.costs.items()) if isinstance(self.costs, dict) else self.costs
         return {**super().__getstate__(), "costs": costs}
 
@@ -75,12 +80,12 @@ class ClassCosts(Knowledge):
         return sample.with_factor(self._factors(sample)[np.searchsorted(sample.classes, sample.labels)])
 
     def _factors(self, sample: Sample) -> Array:
-        """The factor of each class."""
+        """Return the factor of each class."""
         if isinstance(self.costs, str):
-            # Counted in weights, so that a weight of 2 stands for a row that is there twice.
+            # Counts of weights, so that a weight of 2 equals a repeated row.
             weight = sample.shares["svm"][: sample.n_train]
             counts = np.array([weight[sample.labels == k].sum() for k in sample.classes])
-            counts[counts == 0] = np.inf  # nothing is left of that class to be costly
+            counts[counts == 0] = np.inf  # a class without weight has no cost
             if self.costs == "balanced":
                 return weight.sum() / (len(counts) * counts)
             if self.costs == "brown":

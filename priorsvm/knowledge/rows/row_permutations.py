@@ -1,4 +1,4 @@
-r"""Samples that are matrices whose rows come in no order: each is arranged as suits its class best."""
+r"""Inputs that are matrices whose rows have no order."""
 
 from __future__ import annotations
 
@@ -15,21 +15,24 @@ from ...errors import InvalidInput, MissingCapability
 from ...sample import Sample
 from ..base import Context, Knowledge
 
-# A new order has to gain more than this, in parts of the scores, to be more than a tie.
+# A smaller relative gain counts as a tie, and the order stays.
 TIE = 1e-9
-# The enclosing ball is known when no point lies further out than this, in parts of its squared radius.
+# Relative tolerance of the squared radius of the enclosing ball.
 BALL = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
 class Arrangement:
-    """The order in which the rows of every training matrix stand.
+    """The current order of the rows of every training matrix.
 
     Attributes
     ----------
-    order : (n, m) array; row ``order[i, j]`` of matrix i as it was given stands in place j.
-    centre, radius : the smallest ball around all training matrices so arranged; zeros and NaN where ``rho=0``
-        has no use for it.
+    order : array of shape (n, m)
+        Place j of matrix i contains its given row ``order[i, j]``.
+    centre : array of shape (m, d)
+        Centre of the smallest ball around all arranged training matrices; zeros if ``rho=0``.
+    radius : float
+        Radius of this ball; NaN if ``rho=0``.
     """
 
     order: Array
@@ -37,48 +40,51 @@ class Arrangement:
     radius: float
 
     def __str__(self) -> str:
-        moved = int((self.order != np.arange(self.order.shape[1])).any(axis=1).sum())
+        rearranged = int((self.order != np.arange(self.order.shape[1])).any(axis=1).sum())
         ball = "" if np.isnan(self.radius) else f", in a ball of radius {self.radius:.4g}"
-        return f"{moved} of {len(self.order)} matrices rearranged{ball}"
+        return f"{rearranged} of {len(self.order)} matrices rearranged{ball}"
 
 
 class RowPermutations(Knowledge):
-    r"""The class of a matrix does not depend on the order of its rows (:math:`\pi`-SVM).
-
-    Samples are matrices :math:`Z_i` of m rows and d columns, flattened row by row, and
-    :math:`f(Z) = \sum_{jk} W_{jk} Z_{jk} + b`. Each may be permuted as suits its class best:
+    r"""Best order of the rows of each input matrix (:math:`\pi`-SVM).
 
     .. math:: \min_{W, b}\; \tfrac12 \|W\|^2 + C \sum_i \min_{P_i} \bigl[1 - y_i f(P_i Z_i)\bigr]_+ .
 
-    Not convex in f and the permutations together, so the result is a *local* optimum. Fit, rearrange, fit
-    again, until nothing changes: the best :math:`P_i` for a given f is a linear assignment with the scores
+    Each row of X is a matrix :math:`Z_i` of m rows and d columns, flattened row by row, and
+    :math:`f(Z) = \sum_{jk} W_{jk} Z_{jk} + b`. Use it if the order of the rows of a matrix carries no
+    information. The problem is not convex in f and the permutations together, so the result is a *local*
+    optimum. Fitting and rearranging alternate until no order changes. For a given f, the best :math:`P_i` is
+    a linear assignment with the scores
 
     .. math:: A_{jk} = y_i \sum_l W_{jl} Z_{i,kl} + 2 \rho \sum_l c_{jl} Z_{i,kl}
 
-    of row k in place j. With ``rho=0`` the objective never rises. With ``rho > 0`` the permutations
-    also draw the matrices towards the centre c of the smallest ball around all of them, for the sake of the
-    bound on the error by radius over margin; nothing is known of when that ends.
+    of row k in place j. With ``rho=0`` the objective never increases. With ``rho > 0`` the permutations also
+    reduce the radius of the smallest ball around all matrices, whose centre is c. This lowers the bound of
+    the error by radius over margin, but convergence is not guaranteed.
 
-    A new matrix is scored in the order that suits the positive class best and in the one that suits the
-    negative class best, and the answer further from the boundary counts.
+    A new matrix is scored twice: in its best order for the positive class, and in its best order for the
+    negative class. The score with the larger :math:`|f|` counts.
 
     Parameters
     ----------
-    shape : (int, int)
-        m rows and d columns.
-    rho : float
-        How much the enclosing ball counts against the margin, in units of f per squared unit of X.
-    initial : "given" or "sorted"
-        Which order to begin from: as X has it, or every matrix sorted by its first column (then the next,
-        in ties), so that the order given means nothing at all.
+    shape : tuple of (int, int)
+        Number of rows m and of columns d of a matrix.
+    rho : float, default=0.0
+        Weight of the enclosing ball against the margin, in units of f per squared unit of X.
+    initial : {"given", "sorted"}, default="given"
+        Initial order: as given in X, or sorted by the first column, with ties sorted by the next. With
+        ``"sorted"`` the result does not depend on the given order.
+
+    See Also
+    --------
+    Bhattacharyya, PrincipalAngles : kernels between sets of vectors.
 
     Notes
     -----
-    Linear machines only. Training matrices are permuted, rows that other blocks add are not. Blocks on
-    columns speak of places in the arrangement: a box for column ``d j + l`` is about entry l of whichever row
-    stands in place j; ``within="data"`` is the range of X as given. Blocks on the worst a row may be speak of
-    rows as they are given and are refused. With more than two classes every one-vs-rest machine has its own
-    arrangement.
+    Linear models only. Training matrices are permuted; rows added by other blocks are not. A column means a
+    place in the arrangement: column ``d j + l`` is entry l of the row in place j. ``within="data"`` is the
+    range of X as given. Worst-case blocks refer to the given rows and cannot be combined with this block.
+    With more than two classes, every one-vs-rest problem has its own arrangement.
 
     References
     ----------
@@ -86,7 +92,7 @@ class RowPermutations(Knowledge):
 
     Examples
     --------
-    Two points each, in either order: which of the two is the high one is not said.
+    Each input is two points in either order.
 
     >>> from priorsvm import PriorSVC, RowPermutations
     >>> X = [[0.0, 5.0], [5.1, 0.2], [2.0, 3.0], [3.2, 2.1]]
@@ -100,8 +106,8 @@ class RowPermutations(Knowledge):
     moves_rows: ClassVar[bool] = True
     latex: ClassVar[dict[str, str]] = {"sample": r"0,\; \text{each } x_i \text{ rearranged as } P_i Z_i"}
     letters: ClassVar[dict[str, str]] = {
-        "Z_i": r"\text{row } i \text{ as the matrix it was given as}",
-        "P_i": r"\text{the permutation of its rows that was found}",
+        "Z_i": r"\text{row } i \text{ as a matrix, in the given order}",
+        "P_i": r"\text{the permutation of its rows found by the fit}",
     }
 
     def __init__(self, shape: tuple[int, int], rho: float = 0.0, initial: str = "given"):
@@ -119,17 +125,16 @@ class RowPermutations(Knowledge):
             raise InvalidInput(f"shape must be (rows, columns) of a matrix, got {self.shape!r}.")
         if m * d != sample.X.shape[1]:
             raise InvalidInput(
-                f"shape {tuple(self.shape)} means {m * d} numbers in a sample, and X has {sample.X.shape[1]} "
-                "columns: give the (rows, columns) of the matrices, each flattened row by row."
+                f"shape {tuple(self.shape)} has {m * d} entries, but X has {sample.X.shape[1]} columns. "
+                "Give the (rows, columns) of the matrices, each flattened row by row."
             )
         check_nonnegative(rho=self.rho)
         if self.initial not in ("given", "sorted"):
             raise InvalidInput(f"initial must be 'given' or 'sorted', got {self.initial!r}.")
         if sample.machine is not None and sample.machine.kernel is not None:
             raise MissingCapability(
-                "it matches rows with the weights of a linear machine, and the kernel is "
-                f"{sample.machine.kernel!r}. Use kernel='linear'; for sets of vectors there are also the "
-                "kernels Bhattacharyya() and PrincipalAngles()."
+                f"a linear model is required, but the kernel is {sample.machine.kernel!r}. Use "
+                "kernel='linear', or a kernel between sets of vectors: Bhattacharyya() or PrincipalAngles()."
             )
 
     def start(self, sample: Sample) -> Arrangement:
@@ -150,16 +155,16 @@ class RowPermutations(Knowledge):
 
     def refine(self, f: Any, context: Context) -> Arrangement | None:
         Z = context.sample.X_train.reshape(-1, *self.shape)
-        turns = self._best_orders(f, Z, context.sample.y_train, context.state)
-        moved = int((turns != np.arange(self.shape[0])).any(axis=1).sum())
-        context.notes["rearranged"] = moved
-        if moved == 0:
+        orders = self._best_orders(f, Z, context.sample.y_train, context.state)
+        rearranged = int((orders != np.arange(self.shape[0])).any(axis=1).sum())
+        context.notes["rearranged"] = rearranged
+        if rearranged == 0:
             return None
-        arranged = self._arranged(permuted(Z, turns), np.tile(np.arange(self.shape[0]), (len(Z), 1)))
-        return replace(arranged, order=np.take_along_axis(context.state.order, turns, axis=1))
+        arranged = self._arranged(permuted(Z, orders), np.tile(np.arange(self.shape[0]), (len(Z), 1)))
+        return replace(arranged, order=np.take_along_axis(context.state.order, orders, axis=1))
 
     def _best_orders(self, f: Any, Z: Array, y: Array, state: Arrangement) -> Array:
-        """For every matrix, the order that suits its class and the ball best."""
+        """Return the order of each matrix with the highest score for its class and the ball."""
         W = f.coef.reshape(self.shape)
         pull = 2 * self.rho * state.centre
         return np.array([best_order((sign * W + pull) @ z.T) for z, sign in zip(Z, y, strict=True)])
@@ -176,20 +181,20 @@ class RowPermutations(Knowledge):
         return np.where(positive >= -negative, positive, negative)
 
     def words(self) -> str:
-        return f"the order of the rows of a {self.shape[0]} x {self.shape[1]} matrix means nothing"
+        return f"the order of the rows of a {self.shape[0]} x {self.shape[1]} matrix carries no information"
 
 
 def permuted(Z: Array, order: Array) -> Array:
-    """The rows of every matrix in its order."""
+    """Return every matrix with its rows in the given order."""
     return np.take_along_axis(Z, order[:, :, None], axis=1)
 
 
 def best_order(scores: Array) -> Array:
-    """Which row goes to which place, for the highest sum of ``scores[place, row]``; as it is in a tie."""
-    stay = np.arange(len(scores))
+    """Return the order with the highest sum of ``scores[place, row]``; in a tie, the current order."""
+    current = np.arange(len(scores))
     found = linear_sum_assignment(scores, maximize=True)[1]
-    gain = _value(scores, found) - _value(scores, stay)
-    return found if gain > TIE * np.abs(scores).max() * len(scores) else stay
+    gain = _value(scores, found) - _value(scores, current)
+    return found if gain > TIE * np.abs(scores).max() * len(scores) else current
 
 
 def _value(scores: Array, order: Array) -> float:
@@ -197,18 +202,18 @@ def _value(scores: Array, order: Array) -> float:
 
 
 def enclosing_ball(X: Array, max_steps: int = 100_000) -> tuple[Array, float]:
-    r"""Centre and radius of the smallest ball around the rows of X.
+    r"""Return centre and radius of the smallest ball around the rows of X.
 
-    The centre is a mixture :math:`c = \sum_i u_i x_i`. It moves towards the furthest point, or away from the
-    nearest point of the mixture, whichever is more out of place, as far as makes the dual
-    :math:`\sum_i u_i \|x_i\|^2 - \|c\|^2` grow most (Yıldırım 2008). Ends when no point lies further out than
-    BALL of the squared radius, which is then right to that.
+    The centre is a mixture :math:`c = \sum_i u_i x_i`. Each step goes towards the furthest point, or away
+    from the nearest point of the mixture, whichever violates optimality more. Its length maximises the dual
+    :math:`\sum_i u_i \|x_i\|^2 - \|c\|^2` (Yıldırım 2008). The squared radius is accurate to a relative
+    tolerance of BALL.
 
     >>> centre, radius = enclosing_ball(np.array([[0.0, 0.0], [2.0, 0.0], [1.0, 0.5]]))
     >>> centre.round(6), round(radius, 6)
     (array([1., 0.]), 1.0)
     """
-    middle = X.mean(axis=0)  # the squares would lose digits far from the origin
+    middle = X.mean(axis=0)  # squares lose digits far from the origin
     X = X - middle
     squares = (X**2).sum(axis=1)
     a = int(np.argmax(squares))
@@ -231,9 +236,9 @@ def enclosing_ball(X: Array, max_steps: int = 100_000) -> tuple[Array, float]:
             u *= 1 - step
             u[far] += step
         else:
-            whole = u[near] / (1 - u[near])  # then it leaves the mixture
-            step = min(inside / (2 * distances[near]), whole) if distances[near] > 0 else whole
+            longest = u[near] / (1 - u[near])  # removes the point from the mixture
+            step = min(inside / (2 * distances[near]), longest) if distances[near] > 0 else longest
             u *= 1 + step
-            u[near] = 0.0 if step == whole else u[near] - step
+            u[near] = 0.0 if step == longest else u[near] - step
         c = u @ X
     return c + middle, float(np.sqrt(distances[far]))

@@ -1,4 +1,4 @@
-r"""Some rows are to be trusted more than others."""
+r"""Costs and margins per training row."""
 
 from __future__ import annotations
 
@@ -12,22 +12,31 @@ from ..base import Knowledge
 
 
 class SampleCosts(Knowledge):
-    r"""Factor on C, and margin asked, per training row.
+    r"""Factor on C and required margin, per training row.
 
     .. math:: J_{PK} = \sum_i (C_i - C)\,\xi_i, \qquad y_i f(x_i) \ge \rho_i - \xi_i .
 
-    With ``costs`` alone this is the weighted SVM; with ``margins`` the weighted-*margin* SVM of Wu & Srihari
-    (Lauer & Bloch cite it as a weighting of C; the paper itself moves the margin). Exact on every machine.
+    Use it if some labels are less reliable. With ``costs`` alone it is the weighted SVM. With ``margins`` it
+    is the weighted-*margin* SVM of Wu & Srihari. Exact for every model.
 
     Parameters
     ----------
-    costs, margins : array with one number per training row, function of (X, y), or None
-        Costs are nonnegative factors on C; None is 1. Margins are the nonnegative :math:`\rho_i`; None is 1.
-        Give them to ``fit`` as ``sample_costs__costs=...`` where cross-validation has to split them.
+    costs : array of shape (n,), callable or None, default=None
+        Nonnegative factors on C, one per training row; None means 1. A callable maps (X, y) to the array.
+        Pass the array to ``fit`` as ``sample_costs__costs`` if cross-validation must split it.
+    margins : array of shape (n,), callable or None, default=None
+        Nonnegative margins :math:`\rho_i`, one per training row; None means 1. A callable maps (X, y) to the
+        array. Pass the array to ``fit`` as ``sample_costs__margins`` if cross-validation must split it.
+
+    See Also
+    --------
+    ClassCosts : costs per class.
+    UnlabeledSamples : extra rows with assumed labels and costs.
 
     References
     ----------
-    Wu & Srihari 2004; Lauer & Bloch 2008, section 4.1.2.
+    Wu & Srihari 2004; Lauer & Bloch 2008, section 4.1.2, which cites the paper for weights of C instead of
+    margins.
 
     Examples
     --------
@@ -56,7 +65,9 @@ class SampleCosts(Knowledge):
 
     def validate(self, sample: Sample) -> None:
         if self.costs is None and self.margins is None:
-            raise InvalidInput("neither costs nor margins were given, in the constructor or to fit.")
+            raise InvalidInput(
+                "costs and margins are both None. Give costs or margins to the constructor or to fit."
+            )
         for parameter in self.row_params:
             values = self.aligned(parameter, sample)
             if values is None:
@@ -68,7 +79,7 @@ class SampleCosts(Knowledge):
             if not (np.isfinite(values).all() and (values >= 0).all()):
                 bad = int(np.flatnonzero(~(np.isfinite(values) & (values >= 0)))[0])
                 raise InvalidInput(
-                    f"{parameter} must be nonnegative numbers; row {bad} has {float(values[bad])!r}."
+                    f"{parameter} must be nonnegative numbers, but row {bad} has {float(values[bad])!r}."
                 )
 
     def prepare(self, sample: Sample, state: Any) -> Sample:

@@ -1,4 +1,4 @@
-r"""Unlabelled samples whose labels are found along with f."""
+r"""Unlabelled rows whose labels are found together with f."""
 
 from __future__ import annotations
 
@@ -16,25 +16,35 @@ from ..base import Context, Knowledge, check_points
 
 @dataclass(frozen=True, eq=False)
 class Labelling:
-    """The labels supposed so far, and the shares of ``cost`` at which either class stands."""
+    """The current labels of the unlabelled rows, and the current cost of each class.
+
+    Attributes
+    ----------
+    y : array of shape (m,)
+        Current labels, -1.0 or +1.0.
+    positive : float
+        Share of ``cost`` that rows with label +1 have now.
+    negative : float
+        Share of ``cost`` that rows with label -1 have now.
+    """
 
     y: Array
     positive: float
     negative: float
 
     def swapped(self, slack: Array) -> Labelling | None:
-        """Exchange all disjoint pairs whose exchange lowers the objective, or None.
+        """Exchange all disjoint pairs whose exchange lowers the objective; return None if there are none.
 
-        A pair of opposite labels is worth exchanging when both slacks are positive and add up to more
-        than 2. Disjoint pairs do not interfere, so exchanging many at once lowers the objective too.
+        Exchanging two opposite labels lowers the objective if both slacks are positive and their sum
+        exceeds 2. Disjoint pairs are independent, so many can be exchanged at once.
         """
         plus = np.flatnonzero((self.y > 0) & (slack > 0))
         minus = np.flatnonzero((self.y < 0) & (slack > 0))
         plus = plus[np.argsort(-slack[plus])]
         minus = minus[np.argsort(-slack[minus])]
         k = min(len(plus), len(minus))
-        worth = slack[plus[:k]] + slack[minus[:k]] > 2 + 1e-6
-        pairs = k if worth.all() else int(np.argmin(worth))
+        lowers = slack[plus[:k]] + slack[minus[:k]] > 2 + 1e-6
+        pairs = k if lowers.all() else int(np.argmin(lowers))
         if pairs == 0:
             return None
         y = self.y.copy()
@@ -44,26 +54,30 @@ class Labelling:
 
 
 class Transductive(Knowledge):
-    r"""Unlabelled samples with labels :math:`y^*` chosen to lower the objective.
+    r"""Unlabelled rows with labels :math:`y^*` that minimise the objective.
 
     .. math:: J_{PK} = \min_{y^* \in \{-1,1\}^m} C\,\mathrm{cost} \sum_j \xi^*_j, \qquad
               y^*_j f(x^*_j) \ge 1 - \xi^*_j .
 
-    Mixed-integer; solved by Joachims' label switching, so the result is a *local* optimum: first a plain
-    machine labels the ``n_positive`` highest scores +1, then pairs are exchanged while that lowers the
-    objective and the samples' cost is doubled from 1e-5 of ``cost`` up to ``cost``. All exchanges that do
-    not interfere are made at once. Every round keeps the kernel factorisation of the last, and rounds that
-    change costs alone keep the compiled problem and start from its solution.
+    Use it if many rows have no label and their classes form clusters. The problem is mixed-integer, and
+    Joachims' label switching finds a *local* optimum. A plain SVM first gives the label +1 to the
+    ``n_positive`` highest scores. Then pairs of labels are exchanged while that lowers the objective, and the
+    cost is doubled from 1e-5 of ``cost`` up to ``cost``. All disjoint exchanges are made in one round.
 
     Parameters
     ----------
-    X : (m, d) array
-    n_positive : int, dict of class to int, or None
-        How many of them are of which class, ``{"ill": 10}``; of two classes the others are then the rest,
-        with more a dict says it for each. A number counts ``classes_[1]``, of words the one that is later in
-        the alphabet. None takes the share of the training data. ``findings_`` says what was counted.
-    cost : float
-        Factor on C of an unlabelled sample.
+    X : array of shape (m, d)
+        The unlabelled rows.
+    n_positive : int, dict or None, default=None
+        Number of rows of X per class, such as ``{"ill": 10}``. With two classes the count of one class is
+        enough; with more, the dict needs every class. An int counts ``classes_[1]``. None uses the shares of
+        the training data. ``findings_`` reports the counts.
+    cost : float, default=1.0
+        Factor on C of an unlabelled row.
+
+    See Also
+    --------
+    UnlabeledSamples : extra rows with assumed labels, exact.
 
     References
     ----------
@@ -78,7 +92,7 @@ class Transductive(Knowledge):
     array([0, 1])
     >>> few = Transductive(unlabelled, n_positive={"ill": 2})
     >>> PriorSVC(few).fit([[0.0], [1.0]], ["ill", "well"]).findings_["transductive"]
-    "4 of 6 taken for 'well', 2 for 'ill'"
+    "4 of 6 rows labelled 'well', 2 labelled 'ill'"
     """
 
     exact: ClassVar[bool] = False
@@ -86,7 +100,7 @@ class Transductive(Knowledge):
     latex: ClassVar[dict[str, str]] = {"sample": r"\sum_{j} C^*_j\, (\xi^*_j)<p>"}
     letters: ClassVar[dict[str, str]] = {
         "C^*_j": r"C \text{ times the cost of unlabelled row } j",
-        r"\xi^*_j": r"\text{its slack, with the label that was found}",
+        r"\xi^*_j": r"\text{its slack, with the label found}",
     }
 
     def __init__(self, X: Any, n_positive: Any = None, cost: float = 1.0):
@@ -126,7 +140,7 @@ class Transductive(Knowledge):
         return replace(state, positive=min(2 * state.positive, 1.0), negative=min(2 * state.negative, 1.0))
 
     def findings(self, f: Any, context: Context) -> str | None:
-        """How many samples were taken for which class."""
+        """Return the number of unlabelled rows per class, as text."""
         if context.state is None:
             return None
         sample = context.sample
@@ -134,52 +148,52 @@ class Transductive(Knowledge):
         classes = sample.classes.tolist()
         number = int(np.sum(context.state.y > 0))
         positive = np.asarray(sample.positive).item()  # 1 reads better than np.int64(1)
-        rest = "others" if len(classes) > 2 else repr(next(c for c in classes if c != positive))
-        return f"{number} of {m} taken for {positive!r}, {m - number} for {rest}"
+        rest = "otherwise" if len(classes) > 2 else repr(next(c for c in classes if c != positive))
+        return f"{number} of {m} rows labelled {positive!r}, {m - number} labelled {rest}"
 
     def _first(self, scores: Array, n_positive: int) -> Labelling:
         y = -np.ones(len(scores))
         y[np.argsort(-scores, kind="stable")[:n_positive]] = 1.0
         n_negative = len(y) - n_positive
-        if n_positive == 0 or n_negative == 0:  # nothing to exchange: the labels are settled
+        if n_positive == 0 or n_negative == 0:  # no exchange is possible
             return Labelling(y, 1.0, 1.0)
         return Labelling(y, min(1e-5 * n_positive / n_negative, 1.0), 1e-5)
 
     def _n_positive(self, sample: Sample) -> int:
         m = len(self.X)
-        wanted = self.n_positive
-        if wanted is None:
+        number = self.n_positive
+        if number is None:
             weight = sample.shares["svm"][: sample.n_train]
             return round(m * float(weight @ (sample.y_train > 0) / weight.sum()))
-        if isinstance(wanted, dict):
-            for label in wanted:
+        if isinstance(number, dict):
+            for label in number:
                 sample.sign(label)
-            wanted = self._of_class(sample, wanted, m)
+            number = self._of_class(sample, number, m)
         elif len(sample.classes) > 2:
             raise InvalidInput(
-                f"n_positive={wanted!r} is ambiguous for {len(sample.classes)} classes: "
-                "give a dict of class to count."
+                f"n_positive={number!r} is ambiguous for {len(sample.classes)} classes. "
+                "Give a dict of class to count."
             )
-        return _count(wanted, m)
+        return _count(number, m)
 
-    def _of_class(self, sample: Sample, wanted: dict[Any, Any], m: int) -> int:
-        """How many a dict leaves to this machine's positive class: of two, one says it of both."""
+    def _of_class(self, sample: Sample, by_class: dict[Any, Any], m: int) -> int:
+        """Return the count of the positive class; with two classes, one count determines both."""
         if len(sample.classes) > 2:
-            if sample.positive not in wanted:
+            if sample.positive not in by_class:
                 label = np.asarray(sample.positive).item()
-                raise InvalidInput(f"n_positive does not say how many samples are of class {label!r}.")
-            return _count(wanted[sample.positive], m)
-        counts = {sample.sign(label): _count(number, m) for label, number in wanted.items()}
+                raise InvalidInput(f"n_positive has no count for class {label!r}. Add it to the dict.")
+            return _count(by_class[sample.positive], m)
+        counts = {sample.sign(label): _count(number, m) for label, number in by_class.items()}
         if not counts or (len(counts) == 2 and sum(counts.values()) != m):
             raise InvalidInput(
-                f"n_positive={wanted!r} must share out all {m} samples (the rows of X); the count of one "
-                "class is enough."
+                f"the counts of n_positive={by_class!r} must sum to {m}, the number of rows of X. "
+                "The count of one class is enough."
             )
         return counts[1.0] if 1.0 in counts else m - counts[-1.0]
 
 
 def _count(number: Any, m: int) -> int:
-    """A count of samples, of which there are m."""
+    """Return ``number`` as a count of at most m rows."""
     if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or not 0 <= number <= m:
         raise InvalidInput(
             f"n_positive must be a whole number from 0 to {m} (the rows of X), got {number!r}."

@@ -1,4 +1,4 @@
-r"""Samples nobody labelled, but whose class somebody supposes."""
+r"""Extra rows with assumed labels."""
 
 from __future__ import annotations
 
@@ -13,19 +13,29 @@ from ..base import Context, Knowledge, Verdict, check_points
 
 
 class UnlabeledSamples(Knowledge):
-    r"""Extra samples with supposed labels, trusted as much as their costs say.
+    r"""Extra rows with assumed labels, weighted by their costs.
 
     .. math:: J_{PK} = C \sum_j \mathrm{costs}_j\, \tilde\xi_j, \qquad
               \tilde y_j f(\tilde x_j) \ge \mathrm{margins}_j - \tilde\xi_j .
 
-    Exact on every machine. Class and sample costs speak about training rows and leave these alone.
+    Use it for rows without a measured label whose class can be guessed. Exact for every model.
+    ``ClassCosts`` and ``SampleCosts`` apply to training rows only, not to these rows.
 
     Parameters
     ----------
-    X : (m, d) array
-    y : (m,) array of classes of the training data, or one class for all
-    costs, margins : number or (m,) array
-        Factor on C, and margin asked, per extra sample.
+    X : array of shape (m, d)
+        The extra rows.
+    y : array of shape (m,) or a class
+        Their assumed classes, or one class for all rows.
+    costs : float or array of shape (m,), default=1.0
+        Nonnegative factor on C per extra row.
+    margins : float or array of shape (m,), default=1.0
+        Nonnegative required margin per extra row.
+
+    See Also
+    --------
+    Transductive : extra rows whose labels are found by the fit.
+    SampleCosts : costs and margins of training rows.
 
     References
     ----------
@@ -64,7 +74,7 @@ class UnlabeledSamples(Knowledge):
 
     def verify(self, f: Any, context: Context) -> Verdict:
         X, y, _, margins = self._rows(context.sample)
-        return Verdict.at_points(y * f.value(X) - margins, X, "the margin at its samples", context.tol)
+        return Verdict.at_points(y * f.value(X) - margins, X, "the margin at the extra rows", context.tol)
 
     def _rows(self, sample: Sample) -> tuple[Array, Array, Array, Array]:
         X = check_points("X", self.X, sample)
@@ -73,7 +83,9 @@ class UnlabeledSamples(Knowledge):
             sample.sign(self.y)
             labels = np.full(len(X), self.y)
         if labels.shape != (len(X),):
-            raise InvalidInput(f"y has shape {labels.shape}, but X has {len(X)} rows: one label per row.")
+            raise InvalidInput(
+                f"y has shape {labels.shape}, but X has {len(X)} rows. Give one label per row."
+            )
         y = np.array([sample.sign(label) for label in labels.tolist()])
         return X, y, _per_row("costs", self.costs, len(X)), _per_row("margins", self.margins, len(X))
 
@@ -85,7 +97,7 @@ def _per_row(name: str, value: Any, n: int) -> Array:
         raise InvalidInput(f"{name} must be numbers, got {value!r}.") from error
     if array.shape not in {(), (n,)}:
         raise InvalidInput(
-            f"{name} has shape {array.shape}: give one number, or one for each of the {n} rows of X."
+            f"{name} has shape {array.shape}, expected one number or ({n},): one for each row of X."
         )
     if not (np.isfinite(array).all() and (array >= 0).all()):
         raise InvalidInput(f"{name} must be nonnegative numbers, got {value!r}.")

@@ -1,4 +1,4 @@
-r"""Transformed copies of the samples, of the same class as the originals."""
+r"""Transformed copies of the training rows, with the class of their originals."""
 
 from __future__ import annotations
 
@@ -7,33 +7,38 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..._utils.arrays import Array
-from ..._utils.checks import check_nonnegative, described
-from ...errors import InvalidType
+from ..._utils.checks import check_nonnegative
 from ...sample import Sample
 from ...transforms.base import Transform
 from ..base import Context, Knowledge, Verdict
+from ..checks import check_orbit
 
 
 class VirtualSamples(Knowledge):
-    r"""Every training row also in its transformed versions.
+    r"""Transformed copies of every training row.
 
     .. math:: J_{PK} = C\,\mathrm{cost} \sum_i \mathrm{cost}_i \sum_{\theta \ne 0} \tilde\xi_{i\theta}, \qquad
               y_i f(T_\theta x_i) \ge \rho_i - \tilde\xi_{i\theta} .
 
-    A sum over the orbit, where the invariant loss takes the worst of it. Exact on every machine. A copy
-    inherits the cost and the margin of its original, times ``cost``: distortions that are only roughly
-    right can be trusted less than the data, and several such blocks stand side by side.
+    Use it if a transformation does not change the class. The loss is a sum over the orbit; ``InvariantLoss``
+    takes the maximum instead. Exact for every model. A copy inherits the margin of its original, and its
+    cost times ``cost``. Several blocks of this class can be combined.
 
     Parameters
     ----------
     transform : Transform
-        Every member of its orbit but the identity is added.
-    cost : float
-        Factor on the cost of the original.
+        Every member of its orbit except the identity is added.
+    cost : float, default=1.0
+        Factor on the cost of the original; below 1 for transformations that are only roughly right.
+
+    See Also
+    --------
+    VirtualSupportVectors : copies of the support vectors only.
+    InvariantLoss : the worst loss of each orbit.
 
     References
     ----------
-    Niyogi, Girosi & Poggio 1998; Lauer & Bloch 2008, section 4.1.1 and 5.3.
+    Niyogi, Girosi & Poggio 1998; Lauer & Bloch 2008, sections 4.1.1 and 5.3.
 
     Examples
     --------
@@ -55,7 +60,7 @@ class VirtualSamples(Knowledge):
         self.cost = cost
 
     def validate(self, sample: Sample) -> None:
-        check_transform(self.transform, sample)
+        check_orbit(self.transform, sample)
         check_nonnegative(cost=self.cost)
 
     def prepare(self, sample: Sample, state: Any) -> Sample:
@@ -67,18 +72,8 @@ class VirtualSamples(Knowledge):
         return margins_on_orbit(f, context, rows, orbit)
 
 
-def check_transform(transform: Any, sample: Sample) -> None:
-    """It is a transform, has a finite orbit, and fits the rows."""
-    if not isinstance(transform, Transform):
-        raise InvalidType(
-            f"transform must be a Transform, got {described(transform)}. "
-            "FromFunction(function, thetas) makes one of a function."
-        )
-    transform.orbit(sample.X_train[:1])
-
-
 def with_virtual_rows(sample: Sample, transform: Transform, cost: float, rows: Array) -> Sample:
-    """Append the orbits of these training rows, without the rows themselves."""
+    """Append the orbits of ``rows``, without the rows themselves."""
     orbit = transform.orbit(sample.X[rows])[:, 1:]
     source = np.repeat(rows, orbit.shape[1])
     return sample.with_rows(
@@ -91,7 +86,7 @@ def with_virtual_rows(sample: Sample, transform: Transform, cost: float, rows: A
 
 
 def margins_on_orbit(f: Any, context: Context, rows: Array, orbit: Array) -> Verdict:
-    """The margin left over at every transformed copy."""
+    """Return the verdict on the margins of all transformed copies."""
     sample = context.sample
     source = np.repeat(rows, orbit.shape[1])
     points = orbit.reshape(-1, sample.X.shape[1])

@@ -1,4 +1,4 @@
-r"""Transformed copies of the support vectors only."""
+r"""Transformed copies of the support vectors."""
 
 from __future__ import annotations
 
@@ -11,24 +11,32 @@ from ..._utils.arrays import Array
 from ..._utils.checks import check_nonnegative
 from ...sample import Sample
 from ..base import Context, Knowledge, Verdict
-from .virtual_samples import check_transform, margins_on_orbit, with_virtual_rows
+from ..checks import check_orbit
+from .virtual_samples import margins_on_orbit, with_virtual_rows
 
 
 class VirtualSupportVectors(Knowledge):
-    r"""Train, keep the support vectors, add their transformed versions, train again.
+    r"""Transformed copies of the support vectors, in a second round of training.
 
     .. math:: J_{PK} = C\,\mathrm{cost} \sum_{i \in SV} \mathrm{cost}_i
               \sum_{\theta \ne 0} \tilde\xi_{i\theta} - C \sum_{i \notin SV} \mathrm{cost}_i\, \xi_i .
 
-    Two rounds. Every one-vs-rest machine has its own support vectors. The rows that were no support
-    vectors are left out of the second round (the second sum). A heuristic: what is close to the margin
-    before is assumed to be what matters after; iterating it would turn a local invariance into a global one.
+    Use it instead of ``VirtualSamples`` if there are many rows and few support vectors. The first round
+    finds the support vectors. The second round trains on them and their copies; all other rows are left out,
+    which is the second sum. It is a heuristic: rows far from the margin are assumed to stay there. Every
+    one-vs-rest problem has its own support vectors.
 
     Parameters
     ----------
     transform : Transform
-    cost : float
+        Every member of its orbit except the identity is added.
+    cost : float, default=1.0
         Factor on the cost of the original.
+
+    See Also
+    --------
+    VirtualSamples : copies of all training rows, exact.
+    InvariantLoss : the worst loss of each orbit.
 
     References
     ----------
@@ -48,7 +56,7 @@ class VirtualSupportVectors(Knowledge):
         "sample": r"\sum_{v \in T(SV)} C_v\, \tilde\xi_v<p> - \sum_{i \notin SV} C_i\, \xi_i<p>"
     }
     letters: ClassVar[dict[str, str]] = {
-        "SV": r"\text{the support vectors of the first round, } T(SV) \text{ their moved copies}",
+        "SV": r"\text{the support vectors of the first round, } T(SV) \text{ their transformed copies}",
         "C_v": r"C \text{ times the cost of virtual row } v",
         r"\tilde\xi_v": r"\text{its slack}",
         "C_i": r"C \text{ times the cost of row } i",
@@ -59,13 +67,13 @@ class VirtualSupportVectors(Knowledge):
         self.cost = cost
 
     def validate(self, sample: Sample) -> None:
-        check_transform(self.transform, sample)
+        check_orbit(self.transform, sample)
         check_nonnegative(cost=self.cost)
 
     def prepare(self, sample: Sample, state: Array | None) -> Sample:
         if state is None:
             return sample
-        # Copies that another block made of a row go with it, whichever of the two blocks comes first.
+        # Copies that another block made of a row are left out with it, in either order of the blocks.
         left_out = (sample.source >= 0) & ~np.isin(sample.source, state)
         kept = replace(sample, cost=np.where(left_out, 0.0, sample.cost))
         return with_virtual_rows(kept, self.transform, self.cost, state)
@@ -75,10 +83,10 @@ class VirtualSupportVectors(Knowledge):
             return None
         assert context.support is not None
         source = context.sample.source[context.support]
-        return np.unique(source[source >= 0])  # a copy that is a support vector speaks for its original
+        return np.unique(source[source >= 0])  # a copy counts as its original
 
     def verify(self, f: Any, context: Context) -> Verdict:
-        if context.state is None:  # max_rounds=1 ended it before there were any
+        if context.state is None:  # max_rounds=1: there was no second round
             return Verdict(None, asked="the margin at the transformed rows")
         orbit = self.transform.orbit(context.sample.X[context.state])[:, 1:]
         return margins_on_orbit(f, context, context.state, orbit)

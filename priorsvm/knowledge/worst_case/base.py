@@ -1,7 +1,7 @@
-r"""What the blocks share that ask for the margin at the worst a row may be.
+r"""Worst-case points of a fitted model, and the helper that worst-case blocks share.
 
-They put constraints on the row's own slack, :math:`y_i f(x) \ge \rho_i - \xi_i` for all x it may be, so that
-the loss becomes a supremum and nothing is counted twice.
+These blocks constrain the slack of each row, :math:`y_i f(x) \ge \rho_i - \xi_i` for all possible x of the
+row. So the loss is a supremum, and nothing is counted twice.
 """
 
 from __future__ import annotations
@@ -15,28 +15,53 @@ from scipy.sparse import issparse
 from ..._utils.arrays import Array
 from ..base import Context
 
-# Parts of the largest multiplier: below is nothing but rounding, and above is what does hold f up.
+# Shares of the largest dual variable: below the first is rounding, above the second is an active point.
 ROUNDING = 1e-9
 SUPPORT = 1e-6
+# Points of one row are equal if they differ by at most this, relative to the largest entry.
+EQUAL = 1e-5
+# A point is compared with this many points before it: points of one row follow each other.
+COMPARED = 8
 
 
 @dataclass(frozen=True, eq=False)
 class WorstCase:
-    r"""Where the margin was won: the points that hold f up, and how hard.
+    r"""Active worst-case points and their dual variables.
 
-    On a linear machine of the 2-norm, with no other block that pushes, :math:`w = \sum_k a_k y_k x_k` over
-    these points, in the machine's units; they are what virtual support vectors would have to be. (Not for
-    trajectories of several parameters in a span, which ask for a little more than any points do.)
+    On a linear model with the 2-norm, without other blocks that constrain or penalise f,
+
+    .. math:: w = \sum_k a_k y_k x_k
+
+    over these points, in the units of the model. Virtual support vectors would have to be these points. The
+    sum does not hold for trajectories of several parameters in a span, whose constraints are slightly
+    stronger than those of any points.
 
     Attributes
     ----------
-    rows : (m,) array, the training row each point belongs to; a row can have several.
-    points : (m, d) array, in the user's units; sparse if X is.
-    weights : (m,) array, the multipliers :math:`a_k`; tiny ones are listed too, or the sum would not be w.
-    support : (m,) array, whether a point does hold f up.
-    thetas : (m,) or (m, q) array, the parameters of the move there (trajectories), else None.
-    errors : (n,) array, how far f is from the polynomial that stands for it, at most, along the trajectory
-        of each training row (trajectories), else None; NaN for a row that has no cost.
+    rows : (m,) array
+        The training row of each point; a row can have several points.
+    points : (m, d) array
+        The points in the units of X; sparse if X is sparse.
+    weights : (m,) array
+        The dual variables :math:`a_k`. Tiny values are included, so that the sum is w.
+    support : (m,) array
+        Whether the point is active.
+    thetas : (m,) array, (m, q) array or None
+        The parameters of the transformation, if the block has any.
+    errors : (n,) array or None
+        For trajectories: the largest distance between f and its polynomial along the trajectory of each
+        training row; NaN for a row without a cost.
+
+    See Also
+    --------
+    InvariantLoss, Trajectories, UncertainSamples : Blocks with these findings.
+
+    Examples
+    --------
+    >>> from priorsvm import InvariantLoss, PriorSVC, Shift
+    >>> model = PriorSVC(InvariantLoss(Shift([0.5]))).fit([[0.0], [3.0]], [0, 1])
+    >>> model.findings_["invariant_loss"].points.ravel().tolist()
+    [0.5, 2.5]
     """
 
     rows: Array
@@ -57,39 +82,44 @@ class WorstCase:
         errors: Array | None = None,
         push: Array | None = None,
     ) -> WorstCase:
-        """The points whose weight is more than rounding; those of a row that are the same, once."""
-        push = weights if push is None else push  # a point far out needs little weight to move f
+        """Return the points whose dual variable exceeds rounding; equal points of a row are merged.
+
+        Parameters
+        ----------
+        context : Context
+            The solution, with the largest dual variable of the problem.
+        rows, points, weights, thetas, errors
+            As the attributes.
+        push : (m,) array or None, default=None
+            The effect of each point on f, if it is not its weight: a distant point needs little weight.
+
+        Returns
+        -------
+        WorstCase
+        """
+        push = weights if push is None else push
         kept = np.flatnonzero((push > ROUNDING * context.largest) & (weights != 0))
         kept = kept[np.argsort(rows[kept], kind="stable")]
         rows = rows[kept]
         points = points[kept]
         weights = weights[kept]
         push = push[kept]
-        if issparse(points):  # corners, and no two of a row are the same
+        thetas = None if thetas is None else thetas[kept]
+        if issparse(points):  # corners, and no two corners of a row are equal
             return cls(rows, points, weights, push > SUPPORT * context.largest)
-        size = 1e-5 * (1.0 + np.abs(points).max(initial=0.0))
-        group = np.arange(len(rows))
-        finite = np.ones(len(rows), bool)  # at infinity there are directions
-        if thetas is not None:
-            finite = np.array([bool(np.isfinite(theta).all()) for theta in thetas[kept]], bool)
-        for k in range(1, len(rows)):
-            near = [j for j in range(max(0, k - 8), k) if rows[j] == rows[k]]
-            same = [
-                j for j in near if finite[j] and finite[k] and np.abs(points[j] - points[k]).max() <= size
-            ]
-            group[k] = group[same[0]] if same else k
-        first, of = np.unique(group, return_inverse=True)
-        total = np.bincount(of, weights)
+        first, group = np.unique(_groups(rows, points, thetas), return_inverse=True)
+        total = np.bincount(group, weights)
 
         def mean(values: Array) -> Array:
-            with np.errstate(invalid="ignore"):
+            column = (-1, *[1] * (values.ndim - 1))
+            with np.errstate(invalid="ignore"):  # infinite parameters
                 summed = np.zeros((len(first), *values.shape[1:]))
-                np.add.at(summed, of, values * weights.reshape(-1, *[1] * (values.ndim - 1)))
-                return summed / total.reshape(-1, *[1] * (values.ndim - 1))
+                np.add.at(summed, group, values * weights.reshape(column))
+                return summed / total.reshape(column)
 
-        thetas = None if thetas is None else mean(thetas[kept])
-        support = np.bincount(of, push) > SUPPORT * context.largest
-        return cls(rows[first], mean(points), total, support, thetas, errors)
+        support = np.bincount(group, push) > SUPPORT * context.largest
+        means = None if thetas is None else mean(thetas)
+        return cls(rows[first], mean(points), total, support, means, errors)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self}>"
@@ -97,14 +127,33 @@ class WorstCase:
     def __str__(self) -> str:
         rows = len(np.unique(self.rows[self.support]))
         points = int(self.support.sum())
-        text = f"{rows} row{'s'[: rows != 1]} held at {points} worst point{'s'[: points != 1]}"
+        text = f"{_counted(points, 'active worst-case point')} of {_counted(rows, 'row')}"
         if self.errors is None or not np.isfinite(self.errors).any():
             return text
         return f"{text}; f is within {np.nanmax(self.errors):.2g} of its polynomial along every trajectory"
 
 
+def _groups(rows: Array, points: Array, thetas: Array | None) -> Array:
+    """Return for each point the position of the first equal point of its row."""
+    size = EQUAL * (1.0 + np.abs(points).max(initial=0.0))
+    finite = np.ones(len(rows), bool)  # at infinity a point is a direction
+    if thetas is not None:
+        finite = np.array([bool(np.isfinite(theta).all()) for theta in thetas], bool)
+    group = np.arange(len(rows))
+    for k in range(1, len(rows)):
+        near = [j for j in range(max(0, k - COMPARED), k) if rows[j] == rows[k]]
+        equal = [j for j in near if finite[j] and finite[k] and np.abs(points[j] - points[k]).max() <= size]
+        if equal:
+            group[k] = group[equal[0]]
+    return group
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def rows_and_slack(context: Context, chosen: Array) -> tuple[Array, Array]:
-    """Of the rows with a cost those that are ``chosen``: their indices, and their places in the slack."""
+    """Return the chosen rows that have a cost, and their positions in the slack."""
     assert context.rows is not None
     places = np.flatnonzero(chosen[context.rows])
     return context.rows[places], places

@@ -1,4 +1,4 @@
-r"""Rows with gaps: each has its margin for all that the missing entries may be."""
+r"""Rows with missing entries."""
 
 from __future__ import annotations
 
@@ -12,21 +12,27 @@ from ..._utils.arrays import Array
 from ..._utils.checks import check_flag, is_number
 from ...errors import InvalidInput
 from ...sample import Sample
+from .ellipsoidal import EllipsoidalKnowledge
 from .gaussian import Gaussian
-from .uncertain_samples import EllipsoidalKnowledge, Spread
+from .spread import Spread
 
 
 @dataclass(frozen=True, eq=False)
 class Completed:
-    """The training rows made whole.
+    """Completed training rows, and the distribution of their missing entries.
 
     Attributes
     ----------
-    X : the rows with conditional means in their gaps.
-    missing : (n, d) array, where the gaps were.
-    gaussians : class -> the distribution of its rows.
-    shares : class -> its share of the rows.
-    spread : what the gaps leave open.
+    X : array of shape (n, d)
+        The rows, with conditional means for missing entries.
+    missing : array of shape (n, d)
+        Whether each entry is missing.
+    gaussians : dict
+        Class -> distribution of its rows.
+    shares : dict
+        Class -> its share of the rows.
+    spread : Spread
+        Conditional covariances of the missing entries.
     """
 
     X: Array
@@ -37,33 +43,43 @@ class Completed:
 
 
 class MissingValues(EllipsoidalKnowledge):
-    r"""Gaps in the data, NaN in X, and the margin for all that may be in them.
+    r"""Margin of each training row for all likely values of its missing entries (NaN in X).
 
-    Each class is a Gaussian, fitted to its rows by expectation-maximisation. What is seen of a row (s)
-    says of the rest (m) that its mean and covariance are
+    .. math:: y_i f(\hat x_i) - \gamma \|A_i^\top w\| \ge \rho_i - \xi_i, \qquad
+              A_i A_i^\top = \Sigma_{mm} - \Sigma_{ms}\Sigma_{ss}^{-1}\Sigma_{sm} ,
 
-    .. math:: \mu_m + \Sigma_{ms}\Sigma_{ss}^{-1}(x_s - \mu_s), \qquad
-              \Sigma_{mm} - \Sigma_{ms}\Sigma_{ss}^{-1}\Sigma_{sm} ,
+    where :math:`\hat x_i` has the conditional means
+    :math:`\mu_m + \Sigma_{ms}\Sigma_{ss}^{-1}(x_s - \mu_s)` for its missing entries m, given its observed
+    entries s. Each class has a Gaussian with mean :math:`\mu` and covariance :math:`\Sigma`, fitted by
+    expectation-maximisation. With these moments the row is treated as in :class:`UncertainSamples`. With
+    ``confidence=0.5`` it is imputation by the conditional mean.
 
-    and with these the row is one of :class:`UncertainSamples`: the margin holds with probability
-    ``confidence``. ``confidence=0.5`` is imputation by the conditional mean. A new row with gaps is made
-    whole once under each class. Of two classes the answer farther from the boundary counts, as published;
-    ``average=True`` takes the average, weighted by the probabilities that the Gaussians give to the classes.
+    A new row with missing entries is completed once under each class. With two classes, the score with the
+    larger :math:`|f|` counts, as published. With ``average=True``, the scores are averaged with the class
+    probabilities under the Gaussians.
 
     Parameters
     ----------
-    confidence, distribution, guarantee : as in UncertainSamples
-        How sure the margin is to hold, see :class:`UncertainSamples`.
-    ridge : float
-        How many rows the prior is worth that keeps the covariances regular: uncorrelated columns of the
-        spread they have over all classes.
-    average : bool, optional
-        How a new row with gaps is scored. By default only with more than two classes.
+    confidence : float, default=0.9
+        Probability of the margin, at least 0.5 and below 1.
+    distribution : {"gaussian", "any"}, default="gaussian"
+        Distribution of the missing entries: Gaussian, or any distribution with these moments.
+    guarantee : bool, default=False
+        For kernel models: a bound that always holds, instead of a first-order approximation.
+    ridge : float, default=1.0
+        Weight of the prior of the covariances, in rows. The prior has uncorrelated columns, with their
+        standard deviations over all classes.
+    average : bool or None, default=None
+        Whether the scores of a new row are averaged. None averages only with more than two classes.
+
+    See Also
+    --------
+    UncertainSamples : rows with known measurement errors.
 
     Notes
     -----
-    Other blocks, ``scale`` and ``gamma="scale"`` see the completed rows. Whether an entry is missing must not
-    depend on what it would have been.
+    Other blocks, ``scale`` and ``gamma="scale"`` use the completed rows. The method assumes that entries are
+    missing independently of their values.
 
     References
     ----------
@@ -101,43 +117,59 @@ class MissingValues(EllipsoidalKnowledge):
             check_flag(average=self.average)
 
     def complete(self, X: Array, labels: Array, weight: Array, names: Any = None) -> Completed:
-        """Fit the Gaussians and fill the gaps."""
+        """Fit a Gaussian to each class and complete the rows.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Training rows, with NaN for missing entries.
+        labels : array of shape (n,)
+            Their classes.
+        weight : array of shape (n,)
+            Their sample weights.
+        names : array of shape (d,) or None, default=None
+            Names of the columns, for messages.
+
+        Returns
+        -------
+        Completed
+        """
         if not is_number(self.ridge) or not 0 < self.ridge < float("inf"):
             raise InvalidInput(f"ridge must be a positive number, got {self.ridge!r}.")
         missing = np.isnan(X)
         counted = weight > 0
         gaussians = {}
         full = X.copy()
-        factors: list[Array] = []
+        covariances: list[Array] = []
         owner = np.full(len(X), -1)
         for label in np.unique(labels).tolist():
-            there = ~missing[counted & (labels == label)].all(axis=0)
-            if not there.all():
-                j = int(np.argmin(there))
+            observed = ~missing[counted & (labels == label)].all(axis=0)
+            if not observed.all():
+                j = int(np.argmin(observed))
                 column = f"column {j}" if names is None else f"column {names[j]!r}"
                 raise InvalidInput(
-                    f"{column} has no value in any row of class {label!r}, so nothing is known of it there. "
-                    "Leave the column out, or fill it yourself."
+                    f"{column} has no value in any row of class {label!r}, so it cannot be completed. Remove "
+                    "the column, or impute it before fit."
                 )
-        seen = np.where(missing, 0.0, weight[:, None])
-        average = (seen * np.nan_to_num(X)).sum(axis=0) / seen.sum(axis=0)
-        spread = np.sqrt((seen * np.nan_to_num(X - average) ** 2).sum(axis=0) / seen.sum(axis=0))
-        # What is constant up to rounding has no spread that could be a unit.
-        constant = spread <= 1e-10 * np.nanmax(np.abs(X[counted]), axis=0)
-        spread = np.where(constant, 1.0, spread)
+        counts = np.where(missing, 0.0, weight[:, None])
+        average = (counts * np.nan_to_num(X)).sum(axis=0) / counts.sum(axis=0)
+        deviation = np.sqrt((counts * np.nan_to_num(X - average) ** 2).sum(axis=0) / counts.sum(axis=0))
+        # A column that is constant up to rounding has no standard deviation, so the unit is 1.
+        constant = deviation <= 1e-10 * np.nanmax(np.abs(X[counted]), axis=0)
+        deviation = np.where(constant, 1.0, deviation)
         for label in np.unique(labels).tolist():
             of_class = np.flatnonzero(labels == label)
             trained = of_class[counted[of_class]]
-            found = Gaussian.fit(X[trained], weight[trained], spread, float(self.ridge))
+            found = Gaussian.fit(X[trained], weight[trained], deviation, float(self.ridge))
             gaussians[label] = found
             full[of_class] = found.completed(X[of_class])
-            gaps = of_class[missing[of_class].any(axis=1)]
-            patterns, which = np.unique(missing[gaps], axis=0, return_inverse=True)
-            owner[gaps] = sum(map(len, factors)) + which
-            factors.append(found.left_open(patterns))
+            incomplete = of_class[missing[of_class].any(axis=1)]
+            patterns, which = np.unique(missing[incomplete], axis=0, return_inverse=True)
+            owner[incomplete] = sum(map(len, covariances)) + which
+            covariances.append(found.conditional_covariances(patterns))
         shares = {label: float(weight[labels == label].sum() / weight.sum()) for label in gaussians}
-        spread_of = Spread.of_covariances(np.concatenate(factors), owner)
-        return Completed(full, missing, gaussians, shares, spread_of)
+        spread = Spread.of_covariances(np.concatenate(covariances), owner)
+        return Completed(full, missing, gaussians, shares, spread)
 
     def start(self, sample: Sample) -> Completed | None:
         return sample.missing
@@ -146,21 +178,21 @@ class MissingValues(EllipsoidalKnowledge):
         return state.spread
 
     def predict(self, f: Any, X: Array, state: Any = None) -> Array | None:
-        gaps = np.isnan(X).any(axis=1)
-        if state is None or not gaps.any():
+        incomplete = np.isnan(X).any(axis=1)
+        if state is None or not incomplete.any():
             return None
         scores = np.empty(len(X))
-        scores[~gaps] = f.value(X[~gaps])
-        holes = X[gaps]
+        scores[~incomplete] = f.value(X[~incomplete])
+        rows = X[incomplete]
         gaussians = state.gaussians
-        answers = np.array([f.value(g.completed(holes)) for g in gaussians.values()])
+        by_class = np.array([f.value(g.completed(rows)) for g in gaussians.values()])
         if self.average is False or (self.average is None and len(gaussians) == 2):
-            surest = np.argmax(np.abs(answers), axis=0)
-            scores[gaps] = answers[surest, np.arange(len(holes))]
+            largest = np.argmax(np.abs(by_class), axis=0)
+            scores[incomplete] = by_class[largest, np.arange(len(rows))]
         else:
-            likely = [np.log(state.shares[c]) + g.log_density(holes) for c, g in gaussians.items()]
-            scores[gaps] = (softmax(likely, axis=0) * answers).sum(axis=0)
+            log_odds = [np.log(state.shares[c]) + g.log_density(rows) for c, g in gaussians.items()]
+            scores[incomplete] = (softmax(log_odds, axis=0) * by_class).sum(axis=0)
         return scores
 
     def words(self) -> str:
-        return f"whatever is missing, each row has its margin with confidence {self.confidence:g}"
+        return f"each row with missing entries keeps its margin with confidence {self.confidence:g}"

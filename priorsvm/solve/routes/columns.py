@@ -1,13 +1,17 @@
-r"""The route of the invariant loss: its restricted problem is an SVM whose rows share slacks.
+r"""The route COLUMNS: the dual of a restricted problem of column generation.
 
-CVXPY would compile the growing problem anew in every round, which takes longer than solving it. Here a
-round is one kernel matrix between the points that are in the problem and one solve of the dual.
+The problem with the columns of one round is an SVM in which a row and its columns share a slack:
+
+.. math:: \max_\alpha\; \delta^\top \alpha - \tfrac12 \alpha^\top Q \alpha \quad\text{s.t.}\quad
+          \alpha \ge 0, \quad \sum_{k \in i} g_k \alpha_k \le C_i, \quad y^\top \alpha = 0 .
+
+CVXPY would compile the growing problem in every round, which takes longer than the solve. Here a round is one
+kernel matrix between the points of the problem and one solve of the dual.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,167 +24,192 @@ from ...function.factor import require_psd
 from ...function.fitted import FittedKernel
 from ...function.maps import LinearMap
 from ...function.memory import refuse_beyond_memory
-from ...knowledge.base import Context
-from ...knowledge.worst_case.invariant_loss import Columns, InvariantLoss
-from ...prior import Member
+from ...knowledge.worst_case.orbit_columns import OrbitColumns
+from ...knowledge.worst_case.orbit_loss import OrbitLoss, orbit_losses
 from ...problem.residuals import Residuals
 from ...sample import Sample
 from ...spec import Spec
-from ..methods.grouped import solve_grouped
-from ..solvers import Outcome
+from ..methods.grouped import solve_grouped, without_rounding
+from ..route import Problem, Route
+from ..solution import Outcome, Solution
 
-# A linear machine with fewer columns than this, or than it has rows, is Clarabel's.
-NARROW = 200
-
-# Multipliers below this part of the largest are what an interior-point method leaves of zero.
-ROUNDING = 1e-12
-
-# Rows that are expected to rest are left out if no more than this share is left: some may have to come back,
-# and then the problem is solved twice.
+# Inactive rows are left out if at most this share of the points remains: if some must return, the problem is
+# solved twice.
 WORTH = 0.7
 
-# A kernel matrix between all members of all orbits is kept up to this size.
+# A kernel matrix between all members of all orbits is stored up to this size.
 ALL_BYTES = 2**28
 
 
-def obstacle(spec: Spec, members: Sequence[Member], sample: Sample) -> str | None:
-    """Why this route cannot solve the problem, or None if it can."""
-    live = [m for m in members if m.weight > 0]
-    worst = [m for m in live if isinstance(m.block, InvariantLoss)]
-    if len(worst) != 1:
-        return "it is for problems with one InvariantLoss"
-    if worst[0].block._closed(sample):
-        return "the closed form has no columns"
-    for name, block, _ in live:
-        if not block.only_rows and block is not worst[0].block:
-            return f"block '{name}' does more than add or reweight rows"
-    if spec.norm != "l2" or spec.loss != "hinge" or spec.n_centres is not None:
-        return "it has the 2-norm, the hinge and all centres only"
-    return None
+class Columns(Route):
+    """Route of 2-norm models with one loss over orbits."""
 
+    name = "COLUMNS"
+    kind = "InvariantLoss"
+    floor = 1e-5
+    note = "2-norm with the hinge, other blocks add or reweight rows"
 
-def prefers(spec: Spec, sample: Sample) -> bool:
-    """Whether ``solver="auto"`` takes this route when it can."""
-    rows = int(np.count_nonzero(sample.cost))
-    return spec.kernel is not None or sample.X.shape[1] >= max(NARROW, rows)
+    def obstacle(self, problem: Problem) -> str | None:
+        losses = orbit_losses(problem.members)
+        if len(losses) != 1:
+            return f"it requires one InvariantLoss, and the problem has {len(losses)}"
+        [loss] = losses
+        if not loss.block.has_columns(problem.sample):
+            return "the closed form has no columns"
+        for name, block, _ in problem.live:
+            if not block.only_rows and block is not loss.block:
+                return f"block '{name}' does more than add or reweight rows"
+        spec = problem.spec
+        if spec.norm != "l2" or spec.loss != "hinge" or spec.n_centres is not None:
+            return "it requires norm='l2', loss='hinge' and n_centres=None"
+        return None
+
+    def solve(self, problem: Problem, options: dict[str, Any]) -> Solution:
+        start = time.perf_counter()
+        spec = problem.spec
+        sample = problem.sample
+        [member] = orbit_losses(problem.members)
+        columns = member.block.columns(sample, problem.states[member.name])
+        dual = _Dual.of(spec, member.block, columns, sample, problem.grams or Cache())
+        answer = _solve_active(dual, min(1e-9, 1e-2 * spec.tol))
+        count = len(dual.active)
+        alpha = np.zeros(len(sample))
+        slack = np.zeros(len(sample))
+        alpha[dual.active] = answer.alpha[:count]
+        slack[dual.active] = answer.slack
+        duals = {"svm.margin": answer.alpha[:count]}
+        if len(columns):
+            prices = np.zeros(len(columns))
+            prices[dual.used_columns] = (answer.alpha * dual.share)[count:]
+            duals[f"{member.name}.{member.block.column_label}"] = prices
+        scores = None
+        if dual.listed:
+            scores = (answer.scores + answer.bias).reshape(len(sample.X_train), -1)
+        f = _function(spec, dual, answer)
+        residuals = _residuals(dual, answer)
+        rest = time.perf_counter() - start - answer.seconds
+        outcome = Outcome(self.name, "optimal", residuals, rest, answer.seconds, answer.steps)
+        largest = max(float(part.max(initial=0.0)) for part in duals.values())
+        threshold = spec.negligible_dual(sample.cost, largest)
+        support = alpha > threshold
+        return Solution(f, alpha, support, outcome, duals, threshold=threshold, slack=slack, scores=scores)
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
-    """f, multipliers by row and by label, the slack of every row, f on all orbits if known, how it went."""
+class _Dual:
+    r"""The dual of the restricted problem: a variable for each row with a cost, then one for each column.
 
-    f: Any
-    alpha: Array
-    duals: dict[str, Array]
-    slack: Array
-    scores: Array | None
-    outcome: Outcome
+    Attributes
+    ----------
+    active : (n,) array, the rows with a cost.
+    points : (m, d) array, the point of each variable.
+    y : (m,) array, its class.
+    group : (m,) array, the position of its row in ``active``.
+    delta : (m,) array, its linear coefficient.
+    share : (m,) array, g, its coefficient in the bound of its group.
+    bound : (n,) array, C of every group.
+    kept : (m,) array, whether it is in the first solve; rows that were inactive are left out.
+    used_columns : mask or slice, the columns that are variables.
+    features : LinearMap, the map to the units of the model.
+    middle : (d,) array or 0, subtracted from the points of a linear model.
+    K : kernel matrix, between these points or between all members of all orbits.
+    place : (m,) array, the position of each point in K.
+    listed : whether K is between all members of all orbits.
+    """
+
+    active: Array
+    points: Any
+    y: Array
+    group: Array
+    delta: Array
+    share: Array
+    bound: Array
+    kept: Array
+    used_columns: Any
+    features: LinearMap
+    middle: Any
+    K: Array
+    place: Array
+    listed: bool
+
+    @classmethod
+    def of(cls, spec: Spec, block: OrbitLoss, columns: OrbitColumns, sample: Sample, grams: Cache) -> _Dual:
+        """Return the dual for the columns of one round."""
+        active = np.flatnonzero(sample.cost > 0)
+        rows = np.concatenate([active, columns.rows])
+        points = stack(sample.X[active], columns.points)
+        demand = np.concatenate([np.ones(len(active)), columns.demands])
+        moves = np.concatenate([np.zeros(len(active), int), columns.moves])
+        delta = demand * sample.margin[rows]
+        share = np.ones(len(rows))
+        used_columns: Any = slice(None)
+        if block.scaling == "slack":
+            positive = demand > 0  # a transformation without a cost constrains nothing
+            used_columns = columns.demands > 0
+            rows = rows[positive]
+            points = points[positive]
+            moves = moves[positive]
+            delta = sample.margin[rows]
+            share = 1.0 / demand[positive]
+        y = sample.y[rows]
+        position = np.full(len(sample), -1)
+        position[active] = np.arange(len(active))
+        features = LinearMap(points.shape[1], spec.scale)
+        # The bias of a linear model absorbs the mean. Subtracted from sparse rows, it would make them dense.
+        middle = 0.0 if issparse(points) else features.rows(sample.X_train).mean(axis=0)
+        listed = _all_listed(rows, moves, sample, columns)
+        if listed:
+            orbit: Any = columns.orbit
+            K = _orbit_matrix(spec, features, middle, orbit, grams)
+            place = rows * orbit.shape[1] + moves
+        else:
+            refuse_beyond_memory(
+                len(rows), len(rows), "the matrix of the column generation", "Use fewer rows."
+            )
+            K = _matrix(spec, features.rows(points), middle)
+            place = np.arange(len(rows))
+        return cls(
+            active=active,
+            points=points,
+            y=y,
+            group=position[rows],
+            delta=delta,
+            share=share,
+            bound=spec.C * sample.cost[active],
+            kept=_first_points(y, active, columns, sample),
+            used_columns=used_columns,
+            features=features,
+            middle=middle,
+            K=K,
+            place=place,
+            listed=listed,
+        )
 
 
-def solve(
-    spec: Spec, members: Sequence[Member], states: Mapping[str, Any], sample: Sample, grams: Cache
-) -> Solved:
-    """One round."""
-    start = time.perf_counter()
-    [member] = [m for m in members if m.weight > 0 and isinstance(m.block, InvariantLoss)]
-    block: InvariantLoss = member.block
-    active = np.flatnonzero(sample.cost > 0)
-    training = active[active < sample.n_train]
-    columns, _ = block.held(Context(member.name, sample, states[member.name], rows=training))
-    place = np.full(len(sample), -1)
-    place[active] = np.arange(len(active))
-    rows = np.concatenate([active, columns.rows])
-    points = stack(sample.X[active], columns.points)
-    demand = np.concatenate([np.ones(len(active)), columns.demands])
-    moves = np.concatenate([np.zeros(len(active), int), columns.moves])
-    if block.scaling == "slack":  # a move of no cost asks nothing
-        rows, points, moves, demand = (part[demand > 0] for part in (rows, points, moves, demand))
-    y = sample.y[rows]
-    rho = sample.margin[rows]
-    group = place[rows]
-    delta, share = (rho, 1.0 / demand) if block.scaling == "slack" else (demand * rho, np.ones(len(rows)))
-    features = LinearMap(points.shape[1], spec.scale)
-    # The bias of a linear machine absorbs the middle; taking it off would leave nothing sparse.
-    middle = 0.0 if issparse(points) else features.rows(sample.X_train).mean(axis=0)
-    listed = _listed(rows, moves, sample, columns)
-    if listed:
-        K = _Gram(spec, features, middle, columns.orbit, grams).K
-        at = rows * columns.orbit.shape[1] + moves  # type: ignore[union-attr]
-    else:
-        refuse_beyond_memory(len(rows), len(rows), "the matrix of the column generation", "Use fewer rows.")
-        K = _matrix(spec, features.rows(points), middle)
-        at = np.arange(len(rows))
-    bound = spec.C * sample.cost[active]
-    tol = min(1e-9, 1e-2 * spec.tol)
-    live = np.ones(len(rows), bool)  # rows that are expected to rest are left out and looked at afterwards
+def _first_points(y: Array, active: Array, columns: OrbitColumns, sample: Sample) -> Array:
+    """Return the points of the first solve: without inactive rows, if this is worthwhile."""
+    kept = np.ones(len(y), bool)
     if columns.resting is not None:
-        live[: len(training)] = ~columns.resting[training]
-        live |= len(set(y[live])) < 2 or np.count_nonzero(live) > WORTH * len(rows)
-    seconds = 0.0
-    steps = 0
-    while True:
-        k = np.flatnonzero(live)
-        Q = K[np.ix_(at[k], at[k])] * np.outer(y[k], y[k])
-        before = time.perf_counter()
-        found = solve_grouped(Q, delta[k], group[k], bound, y[k], share[k], tol)
-        seconds = seconds + time.perf_counter() - before
-        steps = steps + found.steps
-        alpha = np.zeros(len(rows))
-        alpha[k] = np.where(found.alpha > ROUNDING * found.alpha.max(), found.alpha, 0.0)
-        spread = np.bincount(at, alpha * y, minlength=len(K))
-        scores = K @ spread
-        asked = (delta - y * (scores[at] + found.bias)) / share
-        slack, needed = np.zeros((2, len(active)))
-        np.maximum.at(slack, group[k], asked[k])
-        np.maximum.at(needed, group, asked)
-        half = 0.5 * float(spread @ scores)
-        dual = float(delta @ alpha) - half
-        if bound @ (needed - slack) <= tol * min(1.0 + abs(dual), bound.sum()):
-            break
-        live |= asked > slack[group]
-    slack = needed
-    used = np.flatnonzero(alpha)
-    weights = (alpha * y)[used]
-    if spec.kernel is None:
-        used_rows = features.rows(points[used])
-        w = np.asarray(weights @ (used_rows if issparse(points) else used_rows - middle))
-        f: Any = features.fitted(w, found.bias - float(np.sum(w * middle)))
-    else:
-        f = FittedKernel(found.bias, spec.kernel, points[used], weights, spec.scale)
-    if spec.kernel is not None:
-        vars(f)["_squared"] = max(2.0 * half, 0.0)  # it would take the kernel matrix again
-    gap = abs(half + float(bound @ slack) - dual) / (min(1.0, bound.sum()) + abs(dual))
-    residuals = Residuals(0.0, 0.0, abs(float(y @ alpha)) / (1.0 + alpha.sum()), gap)
-    full_alpha = np.zeros(len(sample))
-    full_slack = np.zeros(len(sample))
-    full_alpha[active] = alpha[: len(active)]
-    full_slack[active] = slack
-    duals = {"svm.margin": alpha[: len(active)]}
-    if len(columns):
-        own = np.zeros(len(columns))
-        own[columns.demands > 0 if block.scaling == "slack" else slice(None)] = (alpha * share)[len(active) :]
-        duals[f"{member.name}.{'scaled' if block.scaling == 'slack' else 'columns'}"] = own
-    rest = time.perf_counter() - start - seconds
-    outcome = Outcome("COLUMNS", "optimal", residuals, rest, seconds, steps)
-    everywhere = (scores + found.bias).reshape(len(sample.X_train), -1) if listed else None
-    return Solved(f, full_alpha, duals, full_slack, everywhere, outcome)
+        training = active[active < sample.n_train]
+        kept[: len(training)] = ~columns.resting[training]
+        kept |= len(set(y[kept])) < 2 or np.count_nonzero(kept) > WORTH * len(y)
+    return kept
 
 
-def _listed(rows: Array, moves: Array, sample: Sample, columns: Columns) -> bool:
-    """Whether every point is a member of an orbit, and the matrix between all members is not too large."""
+def _all_listed(rows: Array, moves: Array, sample: Sample, columns: OrbitColumns) -> bool:
+    """Return whether all points are members of orbits and the matrix between all members is small."""
     orbit = columns.orbit
     if orbit is None or (moves < 0).any() or (rows >= sample.n_train).any():
         return False
     return 8 * (orbit.shape[0] * orbit.shape[1]) ** 2 <= ALL_BYTES
 
 
-class _Gram:
-    """The kernel matrix between all members of all orbits, made once for all rounds."""
-
-    def __init__(self, spec: Spec, features: LinearMap, middle: Any, orbit: Any, grams: Cache):
-        key = ("orbits", spec.kernel, spec.scale and vars(spec.scale), middle, orbit)
-        flat = orbit.reshape(-1, orbit.shape[2])
-        self.K: Array = grams.get(key, lambda: _matrix(spec, features.rows(flat), middle))
+def _orbit_matrix(spec: Spec, features: LinearMap, middle: Any, orbit: Array, grams: Cache) -> Array:
+    """Return the kernel matrix between all members of all orbits, computed once for all rounds."""
+    key = ("orbits", spec.kernel, spec.scale and vars(spec.scale), middle, orbit)
+    flat = orbit.reshape(-1, orbit.shape[2])
+    matrix: Array = grams.get(key, lambda: _matrix(spec, features.rows(flat), middle))
+    return matrix
 
 
 def _matrix(spec: Spec, Z: Any, middle: Any) -> Array:
@@ -190,3 +219,79 @@ def _matrix(spec: Spec, Z: Any, middle: Any) -> Array:
     K = spec.kernel.double(Z)
     require_psd(spec.kernel, K)
     return K
+
+
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    """The solution of the dual.
+
+    Attributes
+    ----------
+    alpha : (m,) array, the dual variables.
+    bias : float
+    scores : array, f without the bias at all points of the kernel matrix.
+    slack : (n,) array, the slack of every group.
+    energy : float, half the squared norm of f.
+    value : float, the objective of the dual.
+    seconds, steps : the time and the steps of the interior-point method.
+    """
+
+    alpha: Array
+    bias: float
+    scores: Array
+    slack: Array
+    energy: float
+    value: float
+    seconds: float
+    steps: int
+
+
+def _solve_active(dual: _Dual, tol: float) -> _Answer:
+    """Solve the dual over the kept points, and again with points that this solution violates."""
+    y = dual.y
+    delta = dual.delta
+    kept = dual.kept.copy()
+    seconds = 0.0
+    steps = 0
+    while True:
+        k = np.flatnonzero(kept)
+        at = dual.place[k]
+        Q = dual.K[np.ix_(at, at)] * np.outer(y[k], y[k])
+        before = time.perf_counter()
+        found = solve_grouped(Q, delta[k], dual.group[k], dual.bound, y[k], dual.share[k], tol)
+        seconds = seconds + time.perf_counter() - before
+        steps = steps + found.steps
+        alpha = np.zeros(len(y))
+        alpha[k] = without_rounding(found.alpha)
+        spread = np.bincount(dual.place, alpha * y, minlength=len(dual.K))
+        scores = dual.K @ spread
+        required = (delta - y * (scores[dual.place] + found.bias)) / dual.share
+        covered = np.zeros(len(dual.bound))
+        slack = np.zeros(len(dual.bound))
+        np.maximum.at(covered, dual.group[k], required[k])
+        np.maximum.at(slack, dual.group, required)
+        energy = 0.5 * float(spread @ scores)
+        value = float(delta @ alpha) - energy
+        if dual.bound @ (slack - covered) <= tol * min(1.0 + abs(value), dual.bound.sum()):
+            return _Answer(alpha, found.bias, scores, slack, energy, value, seconds, steps)
+        kept |= required > covered[dual.group]
+
+
+def _function(spec: Spec, dual: _Dual, answer: _Answer) -> Any:
+    used = np.flatnonzero(answer.alpha)
+    weights = (answer.alpha * dual.y)[used]
+    points = dual.points[used]
+    if spec.kernel is None:
+        Z = dual.features.rows(points)
+        w = np.asarray(weights @ (Z if issparse(points) else Z - dual.middle))
+        return dual.features.fitted(w, answer.bias - float(np.sum(w * dual.middle)))
+    f = FittedKernel(answer.bias, spec.kernel, points, weights, spec.scale)
+    vars(f)["_squared"] = max(2.0 * answer.energy, 0.0)  # computing it would need the kernel matrix again
+    return f
+
+
+def _residuals(dual: _Dual, answer: _Answer) -> Residuals:
+    primal = answer.energy + float(dual.bound @ answer.slack)
+    gap = abs(primal - answer.value) / (min(1.0, dual.bound.sum()) + abs(answer.value))
+    balance = abs(float(dual.y @ answer.alpha)) / (1.0 + answer.alpha.sum())
+    return Residuals(0.0, 0.0, balance, gap)

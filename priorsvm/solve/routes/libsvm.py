@@ -1,184 +1,222 @@
-r"""The fast route of kernel machines: LIBSVM for a good guess, and an active-set method for the exact answer.
+r"""LIBSVM for an approximate answer, then an active-set method for the exact one.
 
 .. math:: \max_\alpha \sum_i \alpha_i - \tfrac12 \alpha^\top Y K Y \alpha, \qquad
           0 \le \alpha_i \le C\,\mathrm{cost}_i, \quad y^\top \alpha = 0 .
 
-LIBSVM stops at a tolerance and keeps its kernel matrix in single precision. At a loose tolerance it already
-has nearly all rows where they belong: at zero, at their bound, or on the margin between.
-:func:`.active.polish` puts the others right and solves for those on the margin in double precision, with all
-rows in view.
+LIBSVM stops at a tolerance and stores its kernel matrix in single precision. At a loose tolerance nearly all
+dual variables are already in the right place: at zero, at their bound, or between. :func:`.active.polish`
+corrects the remaining rows and solves for the rows on the margin in double precision.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._utils.arrays import Array
 from ..._utils.cache import Cache
-from ...errors import InvalidInput
-from ...prior import Member
-from ...sample import Sample
-from ...spec import Spec
-from ..methods.active import Columns, polish
-from . import weighted
-from .weighted import Answer, Weighted, worth_sharing
+from ..._utils.foreign import check_svc_options, fit_libsvm
+from ...errors import SolverFailed
+from ..methods.active import LazyKernelMatrix, polish
+from ..route import Problem
+from ..solution import Solution
+from ..weighted import Weighted, worth_sharing
+from .weighted import WeightedRoute
 
-# With tol below LOOSE the answer is polished, and LIBSVM stops at ROUGH. Measured at 1e-1, 1e-2 and 1e-3: the
-# first leaves most to the polish, the last took up to twice the iterations and saved a hundredth of the time.
+# If tol is below LOOSE, LIBSVM stops at ROUGH and the answer is polished. Measured at 1e-1, 1e-2 and 1e-3:
+# 1e-1 leaves most work to the polish, 1e-3 takes up to twice the iterations and saves 1 % of the time.
 LOOSE = 1e-3
 ROUGH = 1e-2
 
-# Iterations, at least and per row, as LIBSVM itself has them where scikit-learn has no limit.
+# Iterations, at least and per row: the limit of LIBSVM itself.
 LIMIT = (10_000_000, 100)
 
-# A run that was cut short can be polished if this share of the rows, or less, lies between the bounds.
+# Iterations, at least and per row, after which LIBSVM counts as stalled: up to C = 100 most runs took fewer.
+STALLED = (5000, 10)
+
+# A run that reaches its limit is polished if at most this share of the rows lies between the bounds.
 FEW = 0.05
 
-OPTIONS = {"cache_size", "max_iter", "random_state", "shrinking", "tol", "verbose"}
-
-# A machine on these many rows says whether LIBSVM needs most of the kernel matrix. Then, up to this size, it
-# is worked out at once.
+# A model on this many rows predicts whether LIBSVM needs most of the kernel matrix. If so, a matrix up to
+# this size is computed at once.
 PILOT_ROWS = 100
 GRAM_BYTES = 2**28
 
 
-def obstacle(spec: Spec, members: Sequence[Member], sample: Sample) -> str | None:
-    """Why LIBSVM cannot solve this problem, or None if it can."""
-    reason = weighted.obstacle(spec, members)
-    if reason is not None:
-        return reason
-    if spec.loss != "hinge":
-        return "it has the hinge only, not loss='squared_hinge'"
-    if np.any(sample.margin[sample.cost > 0] != 1.0):
-        return "some rows ask for a margin other than 1"
-    return None
+class Libsvm(WeightedRoute):
+    """Route of weighted SVMs with the hinge and margins of 1."""
+
+    name = "LIBSVM"
+    takes = ("cache_size", "max_iter", "random_state", "shrinking", "tol", "verbose")
+    package = "scikit-learn"
+    note = "hinge, margins of 1, blocks that add or reweight rows"
+
+    def obstacle(self, problem: Problem) -> str | None:
+        reason = super().obstacle(problem)
+        if reason is not None:
+            return reason
+        if problem.spec.loss != "hinge":
+            return "it has the hinge only, not loss='squared_hinge'"
+        if np.any(problem.sample.margin[problem.sample.cost > 0] != 1.0):
+            return "some rows have a margin other than 1"
+        return None
+
+    def solve_weighted(self, weighted: Weighted, grams: Cache | None, options: dict[str, Any]) -> Solution:
+        return solve(weighted, grams, options)
+
+    def tolerance(self, problem: Problem, options: dict[str, Any]) -> float:
+        return max(problem.spec.tol, float(options.get("tol", 0.0)))
+
+    def judge(self, problem: Problem, solution: Solution, options: dict[str, Any], final: bool) -> None:
+        if solution.outcome.status == "user_limit" and not final:
+            raise SolverFailed(f"LIBSVM did not converge.{self.hint(problem, solution)}")
+        super().judge(problem, solution, options, final)
+
+    def hint(self, problem: Problem, solution: Solution) -> str:
+        if solution.outcome.status != "user_limit":
+            return ""
+        return (
+            f" It stopped after {solution.outcome.iterations} iterations: a larger tol takes fewer, and "
+            "solver_options={'max_iter': ...} allows more."
+        )
 
 
-def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any] | None = None) -> Answer:
-    """The exact answer where it was polished, else what LIBSVM says; the residuals tell.
+class Guess(NamedTuple):
+    """Answer of one run of LIBSVM.
 
-    With ``grams`` the kernel matrix is computed once and kept there for the next machine on the same rows.
+    Attributes
+    ----------
+    a, bias : dual variables times y, and the bias.
+    ended : whether LIBSVM reached its tolerance.
+    steps : number of iterations.
+    kernel : columns of the kernel matrix for the polish, or None if they are too large to keep.
     """
-    spec = problem.spec
-    y = problem.y
-    bound = problem.bound
-    n = len(problem)
-    options = _checked(options or {}, n)
-    native = {"kernel": "linear"} if spec.kernel is None else spec.kernel.libsvm_params()
+
+    a: Array
+    bias: float
+    ended: bool
+    steps: int
+    kernel: LazyKernelMatrix | None
+
+
+def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any] | None = None) -> Solution:
+    """Return the exact solution if the polish succeeds, else LIBSVM's.
+
+    With ``grams`` the kernel matrix is computed once and kept for the next model on these rows.
+    """
+    options = _with_defaults(options or {}, len(problem))
     start = time.perf_counter()
-    rows = problem.Z
-    if native is not None and native["kernel"] == "rbf":
-        rows = rows - rows.mean(axis=0)  # distances far from the origin would lose their digits in LIBSVM
-    everything = np.arange(n)
-    tol = options.get("tol", spec.tol)
-    polishing = tol < LOOSE and "tol" not in options
-    attempts = [(everything, ROUGH if polishing else tol, 5.0)] + [(everything, tol, 5.0)] * polishing
-    gram = None
-    if native is None or problem.sparse or (grams is not None and worth_sharing(n, n)):
-        gram = problem.gram(grams)
-    elif n >= 5 * PILOT_ROWS:
-        few, weights, bias = _pilot(rows, y, bound, native)
-        share = len(few) / PILOT_ROWS
-        noisy = bool((np.abs(weights) >= bound[few]).any())
-        # The share of support vectors falls with N. These numbers were found on data of several kinds.
-        if 8 * n**2 <= GRAM_BYTES and share * (PILOT_ROWS / n) ** (1 / 6) > 0.38:
-            gram = problem.gram()
-        # Noise puts rows at their bound, and such rows lie anywhere.
-        elif n >= 10 * PILOT_ROWS and 0 < share < 1 / 3 and polishing and not noisy:
-            scores = y * (problem.facing(few) @ weights + bias)
-            near = np.sort(np.argsort(scores)[: int(1.5 * share * n)])
-            attempts = [(near, ROUGH, 0.01), *attempts] if np.ptp(y[near]) > 0 else attempts
-    for shown, loose, effort in attempts:
-        if gram is not None:
-            a, bias, ended, steps = _run(gram, y, bound, {"kernel": "precomputed"}, loose, options)
-            kernel: Columns | None = Columns(gram, everything, problem.facing)
-        else:
-            assert native is not None
-            of_shown, bias, ended, steps = _run(rows[shown], y[shown], bound[shown], native, loose, options)
-            a = np.zeros(n)
-            a[shown] = of_shown
-            columns = np.flatnonzero(a)
-            fits = worth_sharing(n, len(columns))
-            kernel = Columns(problem.facing(columns), columns, problem.facing) if fits else None
-        between = np.count_nonzero((a != 0) & (np.abs(a) < bound))
+    search = _Search(problem, grams, options)
+    tol = search.tol
+    for shown, loose, effort in search.attempts:
+        guess = search.run(shown, loose)
+        between = np.count_nonzero((guess.a != 0) & (np.abs(guess.a) < problem.bound))
         polished = None
-        if kernel is not None and loose != tol and (ended or between <= FEW * n):
-            polished = polish(kernel, y, bound, a, tol, effort=effort)
-        if polished is not None or (not ended and shown is everything):
+        settled = guess.ended or between <= FEW * len(problem)
+        if guess.kernel is not None and loose != tol and settled:
+            polished = polish(guess.kernel, problem.y, problem.bound, guess.a, tol, effort=effort)
+        if polished is not None or (not guess.ended and shown is None):
             break
     if polished is None:
-        known = None if kernel is None else kernel.times(a) + bias
-        status = "optimal" if ended else "user_limit"
+        scores = None if guess.kernel is None else guess.kernel.times(guess.a) + guess.bias
+        status = "optimal" if guess.ended else "user_limit"
         seconds = time.perf_counter() - start
-        answer = problem.answer(a, bias, status, seconds, steps, known)
-        if ended and kernel is not None and answer.residuals.gap > 10 * spec.tol and "tol" not in options:
-            polished = polish(kernel, y, bound, a, tol)
+        solution = problem.solution("LIBSVM", guess.a, guess.bias, seconds, guess.steps, status, scores)
+        inaccurate = solution.residuals.gap > 10 * problem.spec.tol and "tol" not in options
+        if guess.ended and guess.kernel is not None and inaccurate:
+            polished = polish(guess.kernel, problem.y, problem.bound, guess.a, tol)
         if polished is None:
-            return answer
+            return solution
     seconds = time.perf_counter() - start
-    return problem.answer(polished.a, polished.bias, "optimal", seconds, steps, polished.scores)
+    return problem.solution("LIBSVM", polished.a, polished.bias, seconds, guess.steps, scores=polished.scores)
 
 
-def _checked(options: dict[str, Any], n: int) -> dict[str, Any]:
-    """The options, if LIBSVM takes them, with ours for those not given."""
-    unknown = sorted(set(options) - OPTIONS)
-    if unknown:
-        raise InvalidInput(
-            f"LIBSVM does not take these solver_options: {', '.join(unknown)}. "
-            f"It takes: {', '.join(sorted(OPTIONS))}."
-        )
+class _Search:
+    """Runs of LIBSVM on one problem.
+
+    Attributes
+    ----------
+    attempts : rows (None for all), tolerance of LIBSVM and effort of the polish, in order.
+    """
+
+    def __init__(self, problem: Weighted, grams: Cache | None, options: dict[str, Any]):
+        spec = problem.spec
+        self.problem = problem
+        self.options = options
+        self.native = {"kernel": "linear"} if spec.kernel is None else spec.kernel.libsvm_params()
+        self.rows = problem.Z
+        if self.native is not None and self.native["kernel"] == "rbf":
+            # Far from the origin distances would lose their digits in LIBSVM.
+            self.rows = self.rows - self.rows.mean(axis=0)
+        self.tol = options.get("tol", spec.tol)
+        polishing = self.tol < LOOSE and "tol" not in options
+        self.attempts: list[tuple[Array | None, float, float]] = [(None, self.tol, 5.0)]
+        if polishing:
+            self.attempts.insert(0, (None, ROUGH, 5.0))
+        self.gram: Array | None = None
+        n = len(problem)
+        if self.native is None or problem.sparse or (grams is not None and worth_sharing(n, n)):
+            self.gram = problem.gram(grams)
+        elif n >= 5 * PILOT_ROWS:
+            self._use_pilot(polishing)
+
+    def _use_pilot(self, polishing: bool) -> None:
+        """Compute the kernel matrix if many support vectors are expected, or select rows if few are.
+
+        With many support vectors LIBSVM would compute most of the kernel matrix entry by entry, and BLAS is
+        faster. With few, they lie near the margin of the pilot model, and the polish visits the other rows.
+        """
+        problem = self.problem
+        n = len(problem)
+        few, weights, bias = _pilot(self.rows, problem.y, problem.bound, self.native)
+        share = len(few) / PILOT_ROWS
+        # The share of support vectors falls with N. The numbers were found on data of several kinds.
+        if 8 * n**2 <= GRAM_BYTES and share * (PILOT_ROWS / n) ** (1 / 6) > 0.38:
+            self.gram = problem.gram()
+            return
+        # Noise puts rows at their bound, and these rows lie anywhere.
+        noisy = bool((np.abs(weights) >= problem.bound[few]).any())
+        if n >= 10 * PILOT_ROWS and 0 < share < 1 / 3 and polishing and not noisy:
+            scores = problem.y * (problem.facing(few) @ weights + bias)
+            near = np.sort(np.argsort(scores)[: int(1.5 * share * n)])
+            if np.ptp(problem.y[near]) > 0:
+                self.attempts.insert(0, (near, ROUGH, 0.01))
+
+    def run(self, shown: Array | None, tol: float) -> Guess:
+        """Return LIBSVM's answer on some rows, None for all."""
+        problem = self.problem
+        n = len(problem)
+        if self.gram is not None:
+            precomputed = {"kernel": "precomputed"}
+            found = fit_libsvm(self.gram, problem.y, problem.bound, precomputed, tol, self.options)
+            return Guess(*found, LazyKernelMatrix(self.gram, np.arange(n), problem.facing))
+        assert self.native is not None
+        rows = np.arange(n) if shown is None else shown
+        points = self.rows[rows]
+        found = fit_libsvm(points, problem.y[rows], problem.bound[rows], self.native, tol, self.options)
+        a = np.zeros(n)
+        a[rows] = found[0]
+        columns = np.flatnonzero(a)
+        kernel = None
+        if worth_sharing(n, len(columns)):
+            kernel = LazyKernelMatrix(problem.facing(columns), columns, problem.facing)
+        return Guess(a, *found[1:], kernel)
+
+
+def _with_defaults(options: dict[str, Any], n: int) -> dict[str, Any]:
+    """Return the options with defaults for n rows, and raise InvalidInput if a value is not allowed."""
     if set(options) != {"max_iter"} or type(options["max_iter"]) is not int or options["max_iter"] < -1:
-        from sklearn.svm import SVC
-        from sklearn.utils._param_validation import InvalidParameterError
-
-        try:
-            SVC(**options)._validate_params()
-        except InvalidParameterError as error:
-            raise InvalidInput(f"LIBSVM does not take these solver_options: {error}") from error
+        check_svc_options(options)
     return {"cache_size": 500, "max_iter": max(LIMIT[0], LIMIT[1] * n), "shrinking": True, **options}
 
 
-def _run(
-    points: Array, y: Array, bound: Array, kernel: dict[str, Any], tol: float, options: dict[str, Any]
-) -> tuple[Array, float, bool, int]:
-    """LIBSVM's signed multipliers, its bias, whether it came to its end, and after how many iterations.
-
-    Without SVC around it, which would check rows again that have been checked: one millisecond for any N.
-    """
-    from sklearn.svm import _libsvm
-
-    _libsvm.set_verbosity_wrap(int(options.get("verbose", False)))
-    support, _, _, weights, bias, *_, status, iterations = _libsvm.fit(
-        points,
-        y,
-        svm_type=0,
-        C=1.0,
-        sample_weight=bound,
-        tol=tol,
-        shrinking=int(options["shrinking"]),
-        cache_size=float(options["cache_size"]),
-        max_iter=int(options["max_iter"]),
-        **kernel,
-    )
-    a = np.zeros(len(y))
-    a[support] = -weights[0]  # LIBSVM's first class is -1
-    return a, -float(bias[0]), status == 0, int(iterations[0])
-
-
-def _pilot(Z: Array, y: Array, bound: Array, native: dict[str, Any]) -> tuple[Array, Array, float]:
-    """Support vectors, their signed multipliers and the bias of a machine on a few of the rows.
-
-    Many support vectors: LIBSVM would work out most columns of the kernel matrix, one entry at a time, and
-    BLAS has the whole matrix sooner. Few: they will lie where this machine has its margin, and LIBSVM need
-    not look at the other rows: the polish does.
-    """
+def _pilot(Z: Array, y: Array, bound: Array, native: Any) -> tuple[Array, Array, float]:
+    """Return support vectors, their dual variables times y and the bias of a model on a few rows."""
     few = np.linspace(0, len(y) - 1, PILOT_ROWS).astype(int)
     if np.ptp(y[few]) == 0:
         return few[:0], np.empty(0), 0.0
     options = {"cache_size": 10, "max_iter": 10 * PILOT_ROWS, "shrinking": True}
-    a, bias, *_ = _run(Z[few], y[few], bound[few], native, LOOSE, options)
+    a, bias, *_ = fit_libsvm(Z[few], y[few], bound[few], native, LOOSE, options)
     return few[a != 0], a[a != 0], bias

@@ -1,123 +1,138 @@
-r"""An interior-point method for a weighted SVM of many rows and few parameters.
+r"""Interior-point method for a weighted SVM with many rows and few parameters.
 
 .. math:: \min_{c,b,\xi}\; \tfrac12\|c\|^2 + \sum_i C_i \xi_i \quad\text{s.t.}\quad
           y_i(\varphi_i^\top c + b) = \rho_i - \xi_i + s_i, \quad \xi, s \ge 0 .
 
-Rows meet in c and b only. With :math:`0 \le \alpha_i \le C_i` the multiplier of row i, a Newton step towards
-:math:`\alpha_i s_i = (C_i - \alpha_i)\,\xi_i = \mu` leaves d + 1 normal equations,
+Only c and b couple the rows. The dual variable of row i satisfies :math:`0 \le \alpha_i \le C_i`. A Newton
+step towards :math:`\alpha_i s_i = (C_i - \alpha_i)\,\xi_i = \mu` leaves d + 1 normal equations,
 
 .. math:: \left[\begin{pmatrix} I & 0\\ 0 & 0\end{pmatrix} + \Phi^\top W \Phi\right]
           \begin{pmatrix} \Delta c\\ \Delta b\end{pmatrix} = r, \qquad
           W_i = \Bigl(\frac{s_i}{\alpha_i} + \frac{\xi_i}{C_i - \alpha_i}\Bigr)^{-1},
 
-with a last column of ones in :math:`\Phi`: one product of N d² a step, and 10 to 30 steps for any N. For the
-squared hinge :math:`\sum_i C_i \xi_i^2` the slack is :math:`\xi_i = \alpha_i / 2C_i`, and its part of W is
-:math:`1/2C_i`.
+with a last column of ones in :math:`\Phi`. A step costs one product of N d², and 10 to 30 steps are enough
+for any N. For the squared hinge :math:`\sum_i C_i \xi_i^2` the slack is :math:`\xi_i = \alpha_i / 2C_i`, and
+its part of W is :math:`1/2C_i`.
 
-A linear machine has its rows for :math:`\Phi`. A kernel machine of low rank has those of a pivoted Cholesky
-factor, :math:`K \approx \Phi\Phi^\top`: which rows lie on the margin is the same for both but for a few, and
-:func:`.active.polish` takes it from there to the exact answer for K. That is the way where C is so large that
-LIBSVM stalls.
+For a linear model :math:`\Phi` contains the rows of X. For a kernel matrix of low rank it is a pivoted
+Cholesky factor, :math:`K \approx \Phi\Phi^\top`. Nearly the same rows lie on the margin for both, and
+:func:`.active.polish` continues to the exact answer for K. Kernel models take this route if C is so large
+that LIBSVM stalls.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dpstrf
 from scipy.sparse import diags_array, issparse
 
 from ..._utils.arrays import Array
 from ..._utils.cache import Cache
-from ...errors import InvalidInput, SolverFailed
-from ...prior import Member
-from ...sample import Sample
-from ...spec import Spec
-from ..methods.active import Columns, Linear, polish
-from . import weighted
-from .weighted import Answer, Weighted, worth_sharing
+from ..._utils.linalg import lifted_cholesky, step_to_boundary
+from ...errors import SolverFailed
+from ..methods.active import LazyKernelMatrix, LinearKernelMatrix, polish
+from ..route import Problem
+from ..solution import Solution
+from ..weighted import Weighted, worth_sharing
+from .weighted import WeightedRoute
 
-# Rows that are weighted and multiplied at a time: they stay in the processor's cache between both.
+# Rows weighted and multiplied at a time: between both operations they stay in the processor's cache.
 BLOCK = 1000
 
-# The factor of a kernel matrix ends where its pivots fall below FINE, or after this share of the rows and no
-# fewer than LEAST; there they must have fallen below COARSE. All relative to the diagonal.
+# The factor of a kernel matrix ends where its pivots fall below FINE, or after the share RANK of the rows and
+# no fewer than LEAST. There they must have fallen below COARSE. All are relative to the diagonal.
 FINE = 1e-4
 COARSE = 1e-3
 RANK = 1 / 3
 LEAST = 50
 
-# Steps without any gain after which no more are tried.
+# Steps without progress after which the method ends, before and after the gap is below GUESS.
 PATIENCE = 15
+PATIENCE_AT_END = 5
 
-# A guess of the active set needs no more than this; an answer is brought as far as rounding permits.
+# Gap that is enough to guess the active set, and gap of an answer.
 GUESS = 1e-5
 EXACT = 1e-10
 
-
-def obstacle(spec: Spec, members: Sequence[Member], sample: Sample) -> str | None:
-    """Why this method cannot solve the problem, or None if it can."""
-    reason = weighted.obstacle(spec, members)
-    if reason is not None or spec.kernel is None:
-        return reason
-    if spec.loss != "hinge":
-        return "with a kernel it has the hinge only, not loss='squared_hinge'"
-    n = int(np.count_nonzero(sample.cost))
-    if not worth_sharing(n, n):
-        return f"the kernel matrix of {n} rows is too large to keep"
-    return None
+# Lifts of the diagonal of the unit-diagonal normal equations.
+LIFTS = (0.0, *10.0 ** np.arange(-15, -8))
 
 
-def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any] | None = None) -> Answer:
-    """The answer of a linear machine, or the polished one of a kernel machine of low rank."""
-    if options:
-        raise InvalidInput(f"NORMAL takes no solver_options, got {', '.join(options)}.")
+class Normal(WeightedRoute):
+    """Route of linear models, and of kernels of low rank."""
+
+    name = "NORMAL"
+    note = "linear models with either loss, and kernels of low rank with the hinge"
+
+    def obstacle(self, problem: Problem) -> str | None:
+        reason = super().obstacle(problem)
+        if reason is not None or problem.spec.kernel is None:
+            return reason
+        if problem.spec.loss != "hinge":
+            return "with a kernel it has the hinge only, not loss='squared_hinge'"
+        n = problem.n_rows
+        if not worth_sharing(n, n):
+            return f"the kernel matrix of {n} rows is too large to keep"
+        return None
+
+    def solve_weighted(self, weighted: Weighted, grams: Cache | None, options: dict[str, Any]) -> Solution:
+        if weighted.spec.kernel is None:
+            return _solve_linear(weighted)
+        return _solve_low_rank(weighted, grams)
+
+
+def _solve_linear(problem: Weighted) -> Solution:
+    """Return the polished solution if it is accurate, else the better of the two."""
     start = time.perf_counter()
     spec = problem.spec
     y = problem.y
     bound = problem.bound
-    rho = problem.margin
-    linear = spec.kernel is None
-    if linear:
-        kernel: Linear | Columns = Linear(problem.Z)
-        found = solve_normal(problem.Z, y, bound, rho, problem.squared, min(spec.tol, EXACT))
-    else:
-        K = problem.gram(grams)
-        kernel = Columns(K, np.arange(len(y)), problem.facing)
-        found = solve_normal(_low_rank(K), y, bound, rho, tol=GUESS)
-    answers = []
+    found = solve_normal(problem.Z, y, bound, problem.margin, problem.squared, min(spec.tol, EXACT))
+    solutions = []
     a = y * found.guess(bound)
     between = np.count_nonzero((a != 0) & (np.abs(a) < bound))
-    # Equal rows on the margin need no order.
-    if not linear or (between <= 2 * problem.Z.shape[1] + 2 and not problem.squared):
-        exact = polish(kernel, y, bound, a, spec.tol, rho)
+    # More rows between the bounds than a basis has: equal rows on the margin have no unique dual variables.
+    if between <= 2 * problem.Z.shape[1] + 2 and not problem.squared:
+        exact = polish(LinearKernelMatrix(problem.Z), y, bound, a, spec.tol, problem.margin)
         if exact is not None:
-            answers.append(
-                problem.answer(exact.a, exact.bias, "optimal", _since(start), found.steps, exact.scores)
+            seconds = time.perf_counter() - start
+            solution = problem.solution(
+                "NORMAL", exact.a, exact.bias, seconds, found.steps, scores=exact.scores
             )
-    if linear and not (answers and answers[0].residuals.worst <= spec.tol):
-        a = y * (found.alpha if problem.squared else np.minimum(found.alpha, bound))
-        answers.append(problem.answer(a, found.bias, "optimal", _since(start), found.steps, coef=found.c))
-    if answers:
-        return min(answers, key=lambda answer: answer.residuals.worst)
-    raise SolverFailed(
-        "NORMAL: a kernel of low rank has too many other rows on the margin. Use solver='auto', or a smaller "
-        "C."
-    )
+            if solution.residuals.worst <= spec.tol:
+                return solution
+            solutions.append(solution)
+    a = y * (found.alpha if problem.squared else np.minimum(found.alpha, bound))
+    seconds = time.perf_counter() - start
+    solutions.append(problem.solution("NORMAL", a, found.bias, seconds, found.steps, coef=found.c))
+    return min(solutions, key=lambda solution: solution.residuals.worst)
 
 
-def _since(start: float) -> float:
-    return time.perf_counter() - start
+def _solve_low_rank(problem: Weighted, grams: Cache | None) -> Solution:
+    """Return the solution for a kernel matrix, polished from the active set of its low-rank factor."""
+    start = time.perf_counter()
+    y = problem.y
+    bound = problem.bound
+    K = problem.gram(grams)
+    found = solve_normal(_low_rank(K), y, bound, problem.margin, tol=GUESS)
+    kernel = LazyKernelMatrix(K, np.arange(len(y)), problem.facing)
+    exact = polish(kernel, y, bound, y * found.guess(bound), problem.spec.tol, problem.margin)
+    if exact is None:
+        raise SolverFailed(
+            "NORMAL: the low-rank kernel has too many other rows on the margin. Use solver='auto', or a "
+            "smaller C."
+        )
+    seconds = time.perf_counter() - start
+    return problem.solution("NORMAL", exact.a, exact.bias, seconds, found.steps, scores=exact.scores)
 
 
 def _low_rank(K: Array) -> Array:
-    """The rows of a pivoted Cholesky factor of K; an error if it takes too many columns."""
+    """Return the rows of a pivoted Cholesky factor of K, and raise SolverFailed if its rank is not low."""
     n = len(K)
     size = float(K.diagonal().max())
     factor, order, rank, _ = dpstrf(K.T, tol=0.1 * FINE * size, lower=1)
@@ -125,8 +140,8 @@ def _low_rank(K: Array) -> Array:
     kept = min(int(np.count_nonzero(pivots > FINE)), max(int(RANK * n), LEAST))
     if kept < rank and pivots[kept] > COARSE:
         raise SolverFailed(
-            f"NORMAL: the kernel matrix has no low rank. {kept} of {n} columns leave {pivots[kept]:.1e} of "
-            f"it, and at most {COARSE:.0e} may be left. Use solver='auto'."
+            f"NORMAL: the kernel matrix does not have a low rank. {kept} of {n} columns leave "
+            f"{pivots[kept]:.1e} of it, and at most {COARSE:.0e} may be left. Use solver='auto'."
         )
     rows = np.empty((n, kept))
     rows[order - 1] = np.tril(factor[:, :kept])
@@ -135,16 +150,15 @@ def _low_rank(K: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Interior:
-    """Where the method ended.
+    """Last iterate of the method.
 
     Attributes
     ----------
-    alpha, beta : the multiplier of every row, and what is left to its bound: both positive.
+    alpha, beta : the dual variable of every row, and its distance from the bound: both positive.
     slack, left : xi and s, both positive.
-    c, bias : as the steps have them; c is also the sum of all alpha y phi, but for rounding, which large rows
-        make much of.
+    c, bias : primal variables; c equals the sum of all alpha y phi up to rounding errors.
     gap : the relative duality gap.
-    steps : how many it took.
+    steps : the number of steps.
     """
 
     alpha: Array
@@ -157,10 +171,11 @@ class Interior:
     steps: int
 
     def guess(self, bound: Array) -> Array:
-        """Multipliers at zero or at their bound where that is nearer than the margin, else as found."""
+        """Return the dual variables, moved to zero or to the bound if that is nearer than the margin."""
         idle = self.alpha < bound * self.left
         full = self.beta < bound * self.slack
-        return np.where(idle, 0.0, np.where(full, bound, self.alpha))
+        at_end = np.where(full, bound, self.alpha)
+        return np.where(idle, 0.0, at_end)
 
 
 @np.errstate(all="ignore")
@@ -173,7 +188,7 @@ def solve_normal(
     tol: float = 1e-9,
     max_steps: int = 100,
 ) -> Interior:
-    """Solve the machine whose rows are those of ``Phi``.
+    """Solve the weighted SVM with the rows of ``Phi``.
 
     Parameters
     ----------
@@ -184,90 +199,151 @@ def solve_normal(
     squared : whether the loss is the squared hinge
     tol : relative residuals and duality gap
     """
-    n = len(y)
-    rho = np.ones(n) if margin is None else margin
-    alpha = _middle(y, bound)
-    beta = bound - alpha
-    xi = np.full(n, 2.0)
-    s = np.ones(n)
-    c = np.zeros(Phi.shape[1])
-    b = 0.0
+    rows = _Rows(Phi, y, bound, np.ones(len(y)) if margin is None else margin, squared)
+    point = rows.start()
     best = np.inf
     lowest = np.full(2, np.inf)
     since = 0
     answer = None
-    least = 1e-12 * float(bound.sum())  # with margins of zero the optimum is zero
     for step in range(1, max_steps + 1):
-        if squared:  # whatever beta and xi were, they ask nothing
-            beta = np.full(n, np.inf)
-            xi = 0.5 * alpha / bound
-        scores = y * (Phi @ c + b)
-        total = (alpha * y) @ Phi
-        balance = float(alpha @ y)
-        missing = np.maximum(rho - scores, 0.0)
-        primal = 0.5 * float(c @ c) + float(bound @ (missing**2 if squared else missing))
-        dual = float(rho @ alpha) - 0.5 * float(total @ total) - (float(alpha @ xi) / 2 if squared else 0.0)
-        off_c = float(np.abs(c - total).max(initial=0.0)) / (1.0 + float(np.abs(c).max(initial=0.0)))
-        worst = max(abs(primal - dual) / max(primal, least), abs(balance) / float(alpha.max()), off_c)
-        left = float(alpha @ s) + (0.0 if squared else float(beta @ xi))
-        found = np.array([abs(primal - dual), left])
-        since = 0 if worst < best or np.any(found < 0.9 * lowest) else since + 1
-        lowest = np.minimum(lowest, found)
-        if worst < best:
-            best = worst
-            answer = Interior(alpha, beta, xi, s, c, b, worst, step)
-        if worst <= tol or since > (PATIENCE if best > GUESS else 5):  # or rounding has had the last word
+        if squared:
+            point.beta = np.full(len(y), np.inf)
+            point.xi = 0.5 * point.alpha / bound
+        state = rows.measure(point)
+        progress = np.array([state.gap, state.left])
+        improved = state.worst < best
+        since = 0 if improved or np.any(progress < 0.9 * lowest) else since + 1
+        lowest = np.minimum(lowest, progress)
+        if improved:
+            best = state.worst
+            answer = Interior(point.alpha, point.beta, point.xi, point.s, point.c, point.b, state.worst, step)
+        # After this many steps there is no further progress in floating point.
+        patience = PATIENCE if best > GUESS else PATIENCE_AT_END
+        if state.worst <= tol or since > patience or not rows.advance(point, state):
             break
-        W = 1.0 / (s / alpha + (0.5 / bound if squared else xi / beta))
-        factor, size = _factor(Phi, W)
-        if factor is None:
-            break
-        off = scores - rho + xi - s
-        target = 0.0
-        bent_s = np.zeros(n)
-        bent_xi = np.zeros(n)
-        for correcting in (False, True):
-            to_s = (target - bent_s) / alpha - s
-            to_xi = np.zeros(n) if squared else (target - bent_xi) / beta - xi
-            pull = W * (to_s - to_xi - off)
-            right = np.append((y * pull) @ Phi + total - c, float(y @ pull) + balance)
-            move = cho_solve(factor, right / size, check_finite=False) / size
-            da = pull - W * y * (Phi @ move[:-1] + move[-1])
-            ds = to_s - s / alpha * da
-            dxi = to_xi if squared else to_xi + xi / beta * da
-            t = min(_reach(alpha, da), _reach(beta, -da), _reach(s, ds), 1.0 if squared else _reach(xi, dxi))
-            if not correcting:
-                after = float((alpha + t * da) @ (s + t * ds))
-                after += 0.0 if squared else float((beta - t * da) @ (xi + t * dxi))
-                target = left / (n if squared else 2 * n) * (after / left) ** 3
-                bent_s = da * ds
-                bent_xi = -da * dxi
-        t = min(1.0, 0.995 * t)
-        alpha = alpha + t * da
-        beta = beta - t * da
-        s = s + t * ds
-        xi = xi + t * dxi
-        c = c + t * move[:-1]
-        b = b + t * float(move[-1])
     if answer is None:
         raise SolverFailed(
-            f"NORMAL: costs up to {bound.max():.0e} and rows up to {abs(Phi).max():.0e} are too much for "
-            "double precision. Use scale='standard', or a smaller C."
+            f"NORMAL: costs up to {bound.max():.0e} and rows up to {abs(Phi).max():.0e} exceed double "
+            "precision. Use scale='standard', or a smaller C."
         )
     return answer
 
 
-def _middle(y: Array, bound: Array) -> Array:
-    """Multipliers that balance, half of what their bounds allow."""
-    up = bound[y > 0].sum()
-    down = bound[y < 0].sum()
-    return 0.5 * bound * np.where(y > 0, min(1.0, down / up), min(1.0, up / down))
+@dataclass(eq=False)
+class _Point:
+    """Current iterate."""
+
+    alpha: Array
+    beta: Array
+    xi: Array
+    s: Array
+    c: Array
+    b: float
 
 
-def _factor(Phi: Any, W: Array) -> tuple[tuple[Array, bool] | None, Array]:
-    """The Cholesky factor of the normal equations brought to unit diagonal, if there is one, and the roots.
+class _State(NamedTuple):
+    """Residuals of an iterate; ``left`` is the total complementarity, ``total`` the sum of alpha y phi."""
 
-    Few rows of large weight leave the rest to rounding: what is lifted there, the next step corrects.
+    scores: Array
+    total: Array
+    balance: float
+    gap: float
+    left: float
+    worst: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Data of the problem."""
+
+    Phi: Any
+    y: Array
+    bound: Array
+    rho: Array
+    squared: bool
+
+    def start(self) -> _Point:
+        """Return balanced dual variables of about half of their bounds."""
+        n = len(self.y)
+        up = self.bound[self.y > 0].sum()
+        down = self.bound[self.y < 0].sum()
+        share = np.where(self.y > 0, min(1.0, down / up), min(1.0, up / down))
+        alpha = 0.5 * self.bound * share
+        c = np.zeros(self.Phi.shape[1])
+        return _Point(alpha, self.bound - alpha, np.full(n, 2.0), np.ones(n), c, 0.0)
+
+    def measure(self, point: _Point) -> _State:
+        """Return the residuals of an iterate."""
+        alpha = point.alpha
+        c = point.c
+        scores = self.y * (self.Phi @ c + point.b)
+        total = (alpha * self.y) @ self.Phi
+        balance = float(alpha @ self.y)
+        missing = np.maximum(self.rho - scores, 0.0)
+        primal = 0.5 * float(c @ c) + float(self.bound @ (missing**2 if self.squared else missing))
+        dual = float(self.rho @ alpha) - 0.5 * float(total @ total)
+        dual -= float(alpha @ point.xi) / 2 if self.squared else 0.0
+        off_c = float(np.abs(c - total).max(initial=0.0)) / (1.0 + float(np.abs(c).max(initial=0.0)))
+        least = 1e-12 * float(self.bound.sum())  # with margins of zero the optimum is zero
+        gap = abs(primal - dual)
+        worst = max(gap / max(primal, least), abs(balance) / float(alpha.max()), off_c)
+        left = float(alpha @ point.s) + (0.0 if self.squared else float(point.beta @ point.xi))
+        return _State(scores, total, balance, gap, left, worst)
+
+    def advance(self, point: _Point, state: _State) -> bool:
+        """Move an iterate by a predictor-corrector step; return False if there is no factorisation."""
+        n = len(self.y)
+        alpha = point.alpha
+        beta = point.beta
+        own = 0.5 / self.bound if self.squared else point.xi / beta
+        W = 1.0 / (point.s / alpha + own)
+        factor, size = _factor(self.Phi, W)
+        if factor is None:
+            return False
+        off = state.scores - self.rho + point.xi - point.s
+        target = 0.0
+        bent_s = np.zeros(n)
+        bent_xi = np.zeros(n)
+        for correcting in (False, True):
+            to_s = (target - bent_s) / alpha - point.s
+            to_xi = np.zeros(n) if self.squared else (target - bent_xi) / beta - point.xi
+            pull = W * (to_s - to_xi - off)
+            right = np.append(
+                (self.y * pull) @ self.Phi + state.total - point.c, float(self.y @ pull) + state.balance
+            )
+            move = cho_solve((factor, True), right / size, check_finite=False) / size
+            da = pull - W * self.y * (self.Phi @ move[:-1] + move[-1])
+            ds = to_s - point.s / alpha * da
+            dxi = to_xi if self.squared else to_xi + point.xi / beta * da
+            to_end = 1.0 if self.squared else step_to_boundary(point.xi, dxi)
+            t = min(
+                step_to_boundary(alpha, da),
+                step_to_boundary(beta, -da),
+                step_to_boundary(point.s, ds),
+                to_end,
+            )
+            if not correcting:
+                after = float((alpha + t * da) @ (point.s + t * ds))
+                after += 0.0 if self.squared else float((beta - t * da) @ (point.xi + t * dxi))
+                mean = state.left / (n if self.squared else 2 * n)
+                target = mean * (after / state.left) ** 3
+                bent_s = da * ds
+                bent_xi = -da * dxi
+        t = min(1.0, 0.995 * t)
+        point.alpha = alpha + t * da
+        point.beta = beta - t * da
+        point.s = point.s + t * ds
+        point.xi = point.xi + t * dxi
+        point.c = point.c + t * move[:-1]
+        point.b = point.b + t * float(move[-1])
+        return True
+
+
+def _factor(Phi: Any, W: Array) -> tuple[Array | None, Array]:
+    """Return the Cholesky factor of the normal equations with unit diagonal, or None, and the scaling.
+
+    If few rows have a large weight, the rest is lost in rounding. The diagonal is then raised, and the next
+    step corrects the error.
     """
     d = Phi.shape[1]
     M = np.zeros((d + 1, d + 1))
@@ -288,13 +364,5 @@ def _factor(Phi: Any, W: Array) -> tuple[tuple[Array, bool] | None, Array]:
     size = np.sqrt(M.diagonal())
     M /= size
     M /= size[:, None]
-    for lift in (0.0, *10.0 ** np.arange(-15, -8)):
-        M[np.arange(d + 1), np.arange(d + 1)] = 1.0 + lift
-        with suppress(LinAlgError):
-            return cho_factor(M, lower=True, check_finite=False), size
-    return None, size
-
-
-def _reach(x: Array, dx: Array) -> float:
-    """How far x can go along dx until an entry is zero."""
-    return 1.0 / max(float(np.max(-dx / x)), 1e-300)
+    M[np.arange(d + 1), np.arange(d + 1)] = 1.0
+    return lifted_cholesky(M, LIFTS), size

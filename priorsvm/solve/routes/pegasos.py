@@ -1,138 +1,272 @@
-r"""Stochastic subgradients for the invariant loss on linear machines of many rows (Teo et al., Algorithm 2).
+r"""The route PEGASOS: stochastic subgradients for a loss over orbits, on linear models of many rows.
 
 .. math:: J(w) = \tfrac12\|w\|^2
           + \min_b \sum_i C_i \max_\theta [\Delta(\theta)\,\rho_i - y_i (w^\top T_\theta x_i + b)]_+
 
-Step t takes w by 1/t of the way to :math:`K \sum_{i \in B} a_i y_i T_{\theta_i} x_i`. B is one of K batches,
-:math:`\theta_i` the worst move of row i, and :math:`0 \le a_i \le C_i` with :math:`\sum a_i y_i = 0` are the
-multipliers of the batch at its own best b. After whole passes w is therefore :math:`\sum \alpha_i y_i T x_i`
-for multipliers that the dual allows, and the dual's objective there is a lower bound: how far the answer can
-be from the optimum is known.
+Step t moves w by 1/t of the way to :math:`K \sum_{i \in B} a_i y_i T_{\theta_i} x_i`. B is one of K batches
+and :math:`\theta_i` the worst transformation of row i. The numbers :math:`0 \le a_i \le C_i` with
+:math:`\sum a_i y_i = 0` are the dual variables of the batch at its own best b. After whole passes w is
+therefore :math:`\sum \alpha_i y_i T x_i` with feasible dual variables. The dual objective there is a lower
+bound on the optimum.
+
+References
+----------
+Teo, Globerson, Roweis & Smola 2007, Algorithm 2.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._utils.arrays import Array, stack
-from ...errors import InvalidInput
+from ..._utils.checks import is_whole
+from ..._utils.messages import warn
+from ..._utils.progress import progress
+from ...errors import InaccurateSolution, InvalidInput
+from ...function.fitted import Fitted
 from ...function.maps import LinearMap
-from ...knowledge.worst_case.invariant_loss import InvariantLoss
+from ...knowledge.worst_case.orbit_loss import OrbitLoss, orbit_losses
+from ...prior import Member
+from ...problem.residuals import Residuals
 from ...sample import Sample
 from ...spec import Spec
+from ..route import Problem, Route
+from ..solution import Outcome, Solution
 
+# Rows in a batch, unless solver_options sets another number.
 BATCH = 100
 
 
-@dataclass(frozen=True, eq=False)
-class Streamed:
-    """f, the multiplier and the slack of every row, and one dict per pass."""
+class Pegasos(Route):
+    """Route of linear models with a loss over orbits and very many rows, which the block selects."""
 
-    f: Any
+    name = "PEGASOS"
+    kind = "InvariantLoss"
+    factor = np.inf  # the gap is reported instead
+    takes = ("batch",)
+    note = "selected by method='pegasos', for very many rows; accurate to about 1 %"
+    selectable = False
+
+    def required_by(self, problem: Problem) -> list[Member]:
+        return [member for member in orbit_losses(problem.members) if member.block.streamed]
+
+    def obstacle(self, problem: Problem) -> str | None:
+        name = self.required_by(problem)[0].name
+        for other in problem.live:
+            if other.name != name and (not other.block.only_rows or other.block.iterative):
+                return (
+                    f"block '{name}': method='pegasos' requires that all other blocks only add or reweight "
+                    f"rows, and '{other.name}' does more. Use method='columns'."
+                )
+        return None
+
+    def require_suited(self, problem: Problem) -> None:
+        reason = self.obstacle(problem)
+        if reason is not None:
+            raise InvalidInput(reason)
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        _batch_size(options)
+
+    def solve(self, problem: Problem, options: dict[str, Any]) -> Solution:
+        [(name, block, _)] = self.required_by(problem)
+        spec = problem.spec
+        sample = problem.sample
+        passes = problem.max_rounds
+        start = time.perf_counter()
+        with progress(problem.verbose, desc="passes") as bar:
+            found = solve(spec, block, sample, options, passes, bar)
+        last = found.history[-1]
+        if last["gap"] > spec.tol:
+            warn(
+                f"block '{name}': the objective is within {last['gap']:.1e} of the optimum after "
+                f"{last['round']} of max_rounds={passes} passes, and tol={spec.tol:g}. Raise max_rounds or "
+                "tol, or use method='columns', which is exact.",
+                InaccurateSolution,
+            )
+        alpha = found.alpha
+        residuals = Residuals(0.0, 0.0, 0.0, last["gap"])
+        return Solution(
+            found.f,
+            alpha,
+            alpha > spec.negligible_dual(sample.cost, float(alpha.max(initial=0.0))),
+            Outcome(self.name, last["status"], residuals, 0.0, time.perf_counter() - start),
+            {f"{name}.worst": alpha[: sample.n_train][sample.cost[: sample.n_train] > 0]},
+            slack=found.slack,
+            history=found.history,
+        )
+
+    def judge(self, problem: Problem, solution: Solution, options: dict[str, Any], final: bool) -> None:
+        """Keep the status of the last pass."""
+
+
+class Passes(NamedTuple):
+    """Result of all passes: f, dual variables and slacks of the rows, and one dict per pass."""
+
+    f: Fitted
     alpha: Array
     slack: Array
     history: list[dict[str, Any]]
 
 
 def solve(
-    spec: Spec, block: InvariantLoss, sample: Sample, options: dict[str, Any], passes: int, bar: Any
-) -> Streamed:
-    """Pass through the rows until the bounds meet to ``spec.tol``, at most ``passes`` times."""
-    batch = _batch_size(options)
-    features = LinearMap(sample.X.shape[1], spec.scale)
-    active = np.flatnonzero(sample.cost > 0)
-    y = sample.y
-    C = spec.C * sample.cost
-    K = -(-len(active) // batch)
+    spec: Spec, block: OrbitLoss, sample: Sample, options: dict[str, Any], passes: int, bar: Any
+) -> Passes:
+    """Run passes through the rows until the bounds meet to ``spec.tol``, at most ``passes`` times."""
+    problem = _Streamed(spec, block, sample, _batch_size(options))
     rng = np.random.default_rng(sample.seed)
-
-    def moved(w: Array, rows: Array) -> tuple[Array, Any, Array]:
-        """The rows, training rows first, where they are worst, in the machine's units, and their demands."""
-        # The bias does not change which move is worst.
-        train = rows[rows < sample.n_train]
-        rest = rows[rows >= sample.n_train]
-        demand, points = block.worst_moves(features.fitted(w, 0.0), sample, train)
-        if len(rest):
-            points = stack(points, sample.X[rest])
-            demand = np.concatenate([demand, sample.margin[rest]])
-        return np.concatenate([train, rest]), features.rows(points), demand
-
-    def whole(w: Array) -> tuple[float, Array, float]:
-        """The objective at w, the slack of every row, and the best bias."""
-        asked = np.zeros(len(sample))
-        for part in np.array_split(active, K):
-            rows, Z, demand = moved(w, part)
-            asked[rows] = demand - y[rows] * (Z @ w)
-        b, _ = best_bias(asked[active], y[active], C[active])
-        slack = np.where(C > 0, np.maximum(asked - y * b, 0.0), 0.0)
-        return 0.5 * float(w @ w) + float(C @ slack), slack, b
-
-    total = np.zeros(sample.X.shape[1])  # t w
-    # both times t
-    alpha = np.zeros(len(sample))
-    linear = 0.0
-    t = 0
-    upper, slack, b = whole(total)
-    best = (upper, slack, total.copy(), b)
+    iterate = _Iterate(np.zeros(sample.X.shape[1]), np.zeros(len(sample)))
+    best = problem.primal(iterate.total)
+    radius = np.sqrt(2.0 * best.value)
     lower = -np.inf
-    radius = np.sqrt(2.0 * upper)
     history: list[dict[str, Any]] = []
     for number in range(1, passes + 1):
         began = time.perf_counter()
-        for part in _batches(active, y[active], K, rng):
-            w = total / max(t, 1)
-            rows, Z, demand = moved(w, part)
-            _, a = best_bias(demand - y[rows] * (Z @ w), y[rows], K * C[rows])
-            t += 1
-            total += np.asarray((a * y[rows]) @ Z)
-            linear += float(a @ demand)
-            alpha[rows] += a
-        length = float(np.linalg.norm(total)) / t
-        if length > radius:  # the optimum is no longer than this, and the dual allows shorter sums too
-            total, linear, alpha = (part * (radius / length) for part in (total, linear, alpha))
-        w = total / t
-        upper, slack, b = whole(w)
-        if upper < best[0]:
-            best = (upper, slack, w, b)
-        # The dual allows any shorter sum too, and the best length is known.
-        shorter = min(1.0, linear / t / max(float(w @ w), 1e-300))
-        lower = max(lower, shorter * linear / t - 0.5 * shorter**2 * float(w @ w))
-        gap = (best[0] - lower) / min(1.0 + best[0], float(C.sum()))
+        for part in problem.batches(rng):
+            iterate.add(*problem.subgradient(iterate.w, part))
+        iterate.shorten(radius)
+        found = problem.primal(iterate.w)
+        if found.value < best.value:
+            best = found
+        lower = max(lower, iterate.dual_bound())
+        gap = (best.value - lower) / min(1.0 + best.value, float(problem.C.sum()))
         history.append(
             {
                 "round": number,
-                "objective": best[0],
+                "objective": best.value,
                 "gap": gap,
-                "rows": len(active),
+                "rows": len(problem.active),
                 "solver": "PEGASOS",
                 "status": "optimal" if gap <= spec.tol else "optimal_inaccurate",
                 "seconds": time.perf_counter() - began,
                 "lower": lower,
-                "upper": best[0],
+                "upper": best.value,
             }
         )
         bar.update()
         if gap <= spec.tol:
             break
-    _, slack, w, b = best
-    return Streamed(features.fitted(w, b), alpha / t, slack, history)
+    f = problem.features.fitted(best.w, best.b)
+    return Passes(f, iterate.alpha / iterate.steps, best.slack, history)
 
 
-def best_bias(asked: Array, y: Array, C: Array) -> tuple[float, Array]:
-    r"""The b of least :math:`\sum_i C_i [\mathrm{asked}_i - y_i b]_+`, and the multipliers there.
+@dataclass(frozen=True, eq=False)
+class _Primal:
+    """The objective at w with the best bias."""
 
-    The slope of that sum starts at minus the weight of class +1 and grows by C at each :math:`b = y_i
-    \mathrm{asked}_i`; where it passes zero, the rows that are there take what is left of the balance.
+    value: float
+    slack: Array
+    w: Array
+    b: float
+
+
+class _Streamed:
+    """The problem of all rows with a cost, evaluated in batches."""
+
+    def __init__(self, spec: Spec, block: OrbitLoss, sample: Sample, batch: int):
+        self.block = block
+        self.sample = sample
+        self.features = LinearMap(sample.X.shape[1], spec.scale)
+        self.active = np.flatnonzero(sample.cost > 0)
+        self.C = spec.C * sample.cost
+        self.count = -(-len(self.active) // batch)
+
+    def worst(self, w: Array, rows: Array) -> tuple[Array, Any, Array]:
+        """Return the rows, training rows first, their worst copies in the model's units, and the margins."""
+        sample = self.sample
+        train = rows[rows < sample.n_train]
+        rest = rows[rows >= sample.n_train]
+        f = self.features.fitted(w, 0.0)  # the bias has no effect on which copy is worst
+        margins, points = self.block.worst_copies(f, sample.X[train], sample.y[train], sample.margin[train])
+        if len(rest):
+            points = stack(points, sample.X[rest])
+            margins = np.concatenate([margins, sample.margin[rest]])
+        return np.concatenate([train, rest]), self.features.rows(points), margins
+
+    def primal(self, w: Array) -> _Primal:
+        """Return the objective at w, with the slack of every row and the best bias."""
+        y = self.sample.y
+        C = self.C
+        required = np.zeros(len(self.sample))
+        for part in np.array_split(self.active, self.count):
+            rows, Z, margins = self.worst(w, part)
+            required[rows] = margins - y[rows] * (Z @ w)
+        b, _ = best_bias(required[self.active], y[self.active], C[self.active])
+        slack = np.where(C > 0, np.maximum(required - y * b, 0.0), 0.0)
+        return _Primal(0.5 * float(w @ w) + float(C @ slack), slack, w.copy(), b)
+
+    def subgradient(self, w: Array, part: Array) -> tuple[Array, Array, Array, float]:
+        """Return the rows of a batch, their dual variables, the weighted sum of copies, the linear term."""
+        y = self.sample.y
+        rows, Z, margins = self.worst(w, part)
+        _, a = best_bias(margins - y[rows] * (Z @ w), y[rows], self.count * self.C[rows])
+        return rows, a, np.asarray((a * y[rows]) @ Z), float(a @ margins)
+
+    def batches(self, rng: np.random.Generator) -> list[Array]:
+        """Return the rows in shuffled batches, each with the classes in the proportion of all rows."""
+        rows = self.active
+        y = self.sample.y[rows]
+        place = np.empty(len(rows))
+        for sign in (-1.0, 1.0):
+            of_class = np.flatnonzero(y == sign)
+            place[of_class] = (rng.permutation(len(of_class)) + rng.random()) / max(len(of_class), 1)
+        return np.array_split(rows[np.argsort(place, kind="stable")], self.count)
+
+
+@dataclass(eq=False)
+class _Iterate:
+    """The mean over all steps of w and of the dual variables, stored as sums."""
+
+    total: Array
+    alpha: Array
+    linear: float = 0.0
+    steps: int = 0
+
+    @property
+    def w(self) -> Array:
+        return np.asarray(self.total / max(self.steps, 1))
+
+    def add(self, rows: Array, a: Array, direction: Array, linear: float) -> None:
+        """Add one step."""
+        self.steps += 1
+        self.total += direction
+        self.linear += linear
+        self.alpha[rows] += a
+
+    def shorten(self, radius: float) -> None:
+        """Scale w to at most this length, which bounds the optimum; the dual variables stay feasible."""
+        length = float(np.linalg.norm(self.total)) / self.steps
+        if length > radius:
+            factor = radius / length
+            self.total = self.total * factor
+            self.linear = self.linear * factor
+            self.alpha = self.alpha * factor
+
+    def dual_bound(self) -> float:
+        """Return the largest dual objective over multiples from 0 to 1 of the dual variables."""
+        w = self.w
+        squared = float(w @ w)
+        linear = self.linear / self.steps
+        share = min(1.0, linear / max(squared, 1e-300))
+        return share * linear - 0.5 * share**2 * squared
+
+
+def best_bias(required: Array, y: Array, C: Array) -> tuple[float, Array]:
+    r"""Return the b of least :math:`\sum_i C_i [r_i - y_i b]_+`, and the dual variables there.
+
+    The slope of the sum starts at minus the cost of class +1 and grows by C at each :math:`b = y_i r_i`.
+    Where it changes sign, the rows with their kink there take the rest of the balance.
     """
-    kinks = y * asked
+    kinks = y * required
     order = np.argsort(kinks, kind="stable")
     slope = np.cumsum(C[order]) - C[y > 0].sum()
     b = float(kinks[order[min(int(np.searchsorted(slope, 0.0)), len(order) - 1)]])
-    a = np.where((asked > y * b) & (kinks != b), C, 0.0)
+    a = np.where((required > y * b) & (kinks != b), C, 0.0)
     left = -float(y @ a)
     there = np.flatnonzero((kinks == b) & (y * left > 0))
     before = np.cumsum(C[there]) - C[there]
@@ -140,22 +274,13 @@ def best_bias(asked: Array, y: Array, C: Array) -> tuple[float, Array]:
     return b, a
 
 
-def _batches(rows: Array, y: Array, K: int, rng: np.random.Generator) -> list[Array]:
-    """The rows in K parts, shuffled, with the classes as they are in the whole."""
-    place = np.empty(len(rows))
-    for sign in (-1.0, 1.0):
-        of = np.flatnonzero(y == sign)
-        place[of] = (rng.permutation(len(of)) + rng.random()) / max(len(of), 1)
-    return np.array_split(rows[np.argsort(place, kind="stable")], K)
-
-
-def _batch_size(options: dict[str, Any]) -> int:
+def _batch_size(options: Mapping[str, Any]) -> int:
     batch = options.get("batch", BATCH)
     unknown = sorted(set(options) - {"batch"})
     if unknown:
         raise InvalidInput(
-            f"method='pegasos' does not take these solver_options: {', '.join(unknown)}. It takes: batch."
+            f"method='pegasos' does not accept these solver_options: {', '.join(unknown)}. It accepts: batch."
         )
-    if not isinstance(batch, (int, np.integer)) or isinstance(batch, bool) or batch < 2:
+    if not is_whole(batch) or batch < 2:
         raise InvalidInput(f"batch must be a whole number of at least 2, got {batch!r}.")
     return int(batch)

@@ -12,32 +12,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array, issparse
 
 from ..._utils.arrays import Array, same
+from ..._utils.foreign import fit_libsvm
 from ...errors import SolverFailed, SolverUnsuited
 from ...function.atoms import Atoms
 from ...function.factor import require_psd
 from ...function.fitted import Fitted
 from ...function.maps import KernelMap, LinearMap
 from ...function.memory import refuse_beyond_memory
-from ...prior import Member
 from ...problem.assemble import Compiled
 from ...problem.residuals import Residuals, adjoints, residuals
-from ...sample import Sample
-from ...spec import Spec
-from ..methods.active import Bounds, Columns, optimise
+from ..methods.active import LazyKernelMatrix, RowDual, optimise
 from ..methods.shape import OtherShape, Shape
-from ..solvers import Outcome
-from . import libsvm
-from .weighted import gram
-
-# "auto" takes this route from so many rows on.
-ROWS = 100
+from ..route import Problem, Route
+from ..solution import Outcome, Solution
+from ..weighted import gram
+from .libsvm import STALLED
 
 # Work of the active-set method, in factorisations of a matrix between all rows; more where rows are few.
 EFFORT = 10.0
@@ -51,55 +47,35 @@ ROUGH = 0.1
 NEVER = 1e100
 
 
-def obstacle(spec: Spec, members: Sequence[Member], sample: Sample) -> str | None:
-    """Why this route cannot solve the problem, as far as that is known before it is assembled."""
-    if spec.norm != "l2":
-        return "it has the 2-norm only, not norm='l1'"
-    if spec.n_centres is not None:
-        return "it takes no n_centres"
-    if issparse(sample.X):
-        return "it takes no sparse X"
-    for name, block, weight in members:
-        if weight > 0 and block.shares_slack:
-            return f"block '{name}' shares the slack of the rows"
-    return None
+class Rows(Route):
+    """Route of 2-norm models whose blocks are rows of f."""
 
+    name = "ROWS"
+    kind = "rows of f"
+    factor = 1.0
+    floor = 1e-8
+    note = "2-norm, blocks that use values or slopes of f, each with one slack at most"
 
-def prefers(spec: Spec, sample: Sample) -> bool:
-    """Whether ``solver="auto"`` takes this route when it can."""
-    return spec.kernel is not None and int(np.count_nonzero(sample.cost)) >= ROWS
+    def obstacle(self, problem: Problem) -> str | None:
+        if problem.spec.norm != "l2":
+            return "it has the 2-norm only, not norm='l1'"
+        if problem.spec.n_centres is not None:
+            return "it takes no n_centres"
+        if issparse(problem.sample.X):
+            return "it takes no sparse X"
+        for name, block, _ in problem.live:
+            if block.shares_slack:
+                return f"block '{name}' shares the slack of the rows"
+        return None
 
-
-@dataclass(frozen=True, eq=False)
-class RowsAnswer:
-    """The answer of this route.
-
-    Attributes
-    ----------
-    f : Fitted
-    values : array
-        f at the rows with a positive cost.
-    value : float
-        The objective.
-    outcome : Outcome
-    """
-
-    f: Fitted
-    values: Array
-    value: float
-    outcome: Outcome
-
-
-def solve(compiled: Compiled) -> RowsAnswer:
-    """Solve the problem; dual variables and values are left in its constraints and variables.
-
-    Matrices are kept in ``compiled.memo`` for the next weights.
-    """
-    rows = compiled.memo.get("ROWS")
-    if rows is None:
-        rows = compiled.memo["ROWS"] = RowsProblem(compiled)
-    answer: RowsAnswer = rows.solve()
-    return answer
+    def solve(self, problem: Problem, options: dict[str, Any]) -> Solution:
+        compiled = problem.compiled
+        # The matrices are kept for the next weights.
+        rows = compiled.memo.get(self.name)
+        if rows is None:
+            rows = compiled.memo[self.name] = RowsProblem(compiled)
+        solution: Solution = rows.solve()
+        return solution
 
 
 class RowsProblem:
@@ -139,8 +115,8 @@ class RowsProblem:
         if not self.spec.linear and not all(e.spans for e in compiled.f.evaluations):
             raise SolverUnsuited(_unsuited("f is evaluated at slopes that it does not expand over"))
 
-    def solve(self) -> RowsAnswer:
-        """Solve for the dual variables of all rows."""
+    def solve(self) -> Solution:
+        """Return the solution; it is left in the variables and constraints of the problem, too."""
         from .direct import columns_of, solver  # which import cvxpy
 
         start = time.perf_counter()
@@ -153,21 +129,31 @@ class RowsProblem:
         rows = np.arange(len(Q))
         Q[rows, rows] += shape.diagonal
         a = _guess(Q, shape)
-        kernel = Columns(Q, rows, lambda some: Q[:, some])
-        found = optimise(kernel, shape.bounds, a, self.compiled.spec.tol, max(EFFORT, SMALL / len(Q)))
+        kernel = LazyKernelMatrix(Q, rows, lambda some: Q[:, some])
+        found = optimise(kernel, shape.dual, a, self.compiled.spec.tol, max(EFFORT, SMALL / len(Q)))
         Q[rows, rows] -= shape.diagonal
         seconds = time.perf_counter() - before
         if found is None:
             raise SolverFailed("ROWS: too many rows change between their bounds. Use solver='auto'.")
         nu = shape.R.T @ found.a
         Knu = K @ nu
-        self._unpack(shape.answer(found.a, Knu + found.bias * self.biased), found.steps, chain, inverse)
+        self._unpack(shape.solution(found.a, Knu + found.bias * self.biased), found.steps, chain, inverse)
         judged = self._residuals(nu)
         value = 0.5 * float(nu @ Knu) + float(self.compiled.untied.objective.value)
         rest = time.perf_counter() - start - seconds
         outcome = Outcome("ROWS", "optimal", judged, rest, seconds, found.steps)
-        values = np.asarray(self.compiled.values.value)
-        return RowsAnswer(self._fitted(nu, found.bias), values, value, outcome)
+        return self._solution(self._fitted(nu, found.bias), value, outcome)
+
+    def _solution(self, f: Fitted, value: float, outcome: Outcome) -> Solution:
+        compiled = self.compiled
+        duals = compiled.duals()
+        alpha = np.zeros(len(compiled.sample))
+        alpha[compiled.active] = duals["svm.margin"]
+        values = np.asarray(compiled.values.value) if len(compiled.active) == len(alpha) else None
+        penalties = compiled.penalties()
+        return Solution(
+            f, alpha, alpha > 0, outcome, duals, penalties, value, values=values, compiled=compiled
+        )
 
     def _with_costs(self, data: Any, columns: Mapping[int, Array]) -> dict[str, Any]:
         """Return the compiled data with the costs of the slacks."""
@@ -189,10 +175,10 @@ class RowsProblem:
 
     def _unpack(self, found: tuple[Array, Array], steps: int, chain: Any, inverse: Any) -> None:
         """Leave values and dual variables in the variables and constraints of the problem."""
-        from ...schur.interface import Answer
+        from ...schur.interface import ConicSolution
 
         x, z = found
-        answer = Answer("Solved", x, z, 0.0, 0.0, steps, (0.0, 0.0, 0.0))
+        answer = ConicSolution("Solved", x, z, 0.0, 0.0, steps, (0.0, 0.0, 0.0))
         self.compiled.lean.unpack_results(answer, chain, inverse)
 
     def _residuals(self, nu: Array) -> Residuals:
@@ -321,19 +307,21 @@ def _slice(which: Array) -> Any:
 
 def _guess(Q: Array, shape: Shape) -> Array:
     """Return dual variables near the answer: LIBSVM's for rows that are margins, 0 for other rows."""
-    from ..plain import STALLED
-
-    rows: Bounds = shape.bounds
-    a = np.clip(0.0, rows.low, rows.high)
-    zero_end = np.where(rows.asked > 0, rows.low, rows.high)
-    bound = np.minimum(np.where(rows.asked > 0, rows.high, -rows.low), NEVER)
-    margins = (np.abs(rows.asked) == 1.0) & (rows.balance == 1.0) & (zero_end == 0.0) & (bound > 0)
-    margins &= ~rows.shares.any(axis=1)
+    rows: RowDual = shape.dual
+    a = np.clip(0.0, rows.lower, rows.upper)
+    zero_end = np.where(rows.target > 0, rows.lower, rows.upper)
+    bound = np.minimum(np.where(rows.target > 0, rows.upper, -rows.lower), NEVER)
+    margins = (np.abs(rows.target) == 1.0) & (rows.bias_weight == 1.0) & (zero_end == 0.0) & (bound > 0)
+    margins &= ~rows.sum_weight.any(axis=1)
     some = np.flatnonzero(margins)
-    y = rows.asked[some]
+    y = rows.target[some]
     if len(some) and np.ptp(y) > 0:
         at = _slice(some)
         own = np.ascontiguousarray(Q[at, at] if isinstance(at, slice) else Q[np.ix_(at, at)])
-        options = {"cache_size": 500, "max_iter": STALLED[0] + STALLED[1] * len(some), "shrinking": True}
-        a[some] = libsvm._run(own, y, bound[some], {"kernel": "precomputed"}, ROUGH, options)[0]
+        options = {
+            "cache_size": 500,
+            "max_iter": STALLED[0] + STALLED[1] * len(some),
+            "shrinking": True,
+        }
+        a[some] = fit_libsvm(own, y, bound[some], {"kernel": "precomputed"}, ROUGH, options)[0]
     return a

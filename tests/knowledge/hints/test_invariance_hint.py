@@ -162,9 +162,8 @@ def test_penalty_is_stated_in_the_units_of_x(data):
     own = PriorSVC(InvarianceHint(Shift([0.0, 10.0, 0.0]), hard=True), scale="standard").fit(wide, y)
     assert abs(own.coef_[0, 1]) < 1e-9
     half = PriorSVC(InvarianceHint(Shift([0.0, 10.0, 0.0]), mu=2.0), scale="standard").fit(wide, y)
-    assert half._machines[0].penalties["invariance_hint", "mu"] == pytest.approx(
-        2.0 * (10.0 * half.coef_[0, 1]) ** 2, rel=1e-6
-    )
+    [row] = half.report_["invariance_hint"]
+    assert row.contribution == pytest.approx(2.0 * (10.0 * half.coef_[0, 1]) ** 2, rel=1e-6)
 
 
 def test_verify_finds_the_largest_difference(data):

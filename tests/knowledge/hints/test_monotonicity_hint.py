@@ -7,6 +7,7 @@ import pytest
 
 from priorsvm import MonotonicityHint, PriorSVC, check_knowledge
 from priorsvm.errors import InvalidInput
+from priorsvm.sample import Sample
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +159,7 @@ def test_speaks_to_the_machine_of_its_class_only(three):
 
 
 def test_needs_a_label_beyond_two_classes(three):
-    with pytest.raises(InvalidInput, match=r"'monotonicity_hint'.*3 classes.*give label=<class>"):
+    with pytest.raises(InvalidInput, match=r"'monotonicity_hint'.*3 classes.*label=<class>"):
         PriorSVC(MonotonicityHint({0: 1})).fit(*three)
 
 
@@ -175,7 +176,7 @@ def test_draws_come_from_random_state(data):
 
     def drawn(seed):
         model = PriorSVC(MonotonicityHint({0: 1}, pairs=5), random_state=seed).fit(X, y)
-        return model._machines[0].states["monotonicity_hint"][0]
+        return model.verify()["monotonicity_hint"].where
 
     np.testing.assert_array_equal(drawn(None), drawn(None))
     np.testing.assert_array_equal(drawn(3), drawn(3))
@@ -185,15 +186,15 @@ def test_draws_come_from_random_state(data):
 def test_a_constant_column_still_has_steps(falling):
     X, y = falling
     X = np.column_stack([X, np.ones(60)])
-    model = PriorSVC(MonotonicityHint({2: 1}, pairs=5)).fit(X, y)
-    low, high = model._machines[0].states["monotonicity_hint"]
+    low, high = MonotonicityHint({2: 1}, pairs=5).start(Sample.training(X, y, np.unique(y), 1))
     assert (high[:, 2] > low[:, 2]).all()
 
 
 def test_verify_is_sampled(data):
     X, y = data
-    model = PriorSVC(MonotonicityHint({0: -1}, mu=0.01, pairs=30), kernel="rbf").fit(X, y)
-    low, high = model._machines[0].states["monotonicity_hint"]
+    block = MonotonicityHint({0: -1}, mu=0.01, pairs=30)
+    model = PriorSVC(block, kernel="rbf").fit(X, y)
+    low, high = block.start(Sample.training(X, y, np.unique(y), 1))
     rise = model.decision_function(high) - model.decision_function(low)
     verdict = model.verify()["monotonicity_hint"]
     assert verdict.worst == pytest.approx(rise.min())

@@ -126,7 +126,7 @@ def test_verify_finds_the_largest_sum(data):
 
 
 def test_makes_no_sense_beyond_two_classes(three):
-    with pytest.raises(InvalidInput, match=r"'oddness_hint'.*two classes, and there are 3.*Remove the block"):
+    with pytest.raises(InvalidInput, match=r"'oddness_hint'.*two classes, got 3.*Remove the block"):
         PriorSVC(OddnessHint()).fit(*three)
 
 

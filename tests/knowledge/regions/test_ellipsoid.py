@@ -1,10 +1,12 @@
-"""Ellipsoid: a second-order cone on linear machines, against one's own and against sampled surfaces."""
+"""Ellipsoid: the second-order cone of linear models, against a reference and sampled surfaces."""
 
 import cvxpy as cp
 import numpy as np
+import pandas as pd
 import pytest
 
 from priorsvm import Ellipsoid, PriorSVC, check_knowledge
+from priorsvm.errors import InvalidInput
 
 TIGHT = {"solver": "CLARABEL", "tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 CENTRE = np.array([-0.5, 0.5, 0.0])
@@ -43,7 +45,7 @@ def test_own_second_order_cone(data, shape, hard, scale):
     stretch, shift = np.array([1.0, 10.0, 0.2]), np.array([0.0, 5.0, -1.0])
     X, centre = X * stretch + shift, CENTRE * stretch + shift
     given, A = SHAPES[shape]
-    if shape == "radius":  # a ball in the user's units, whatever the machine's are
+    if shape == "radius":  # a ball in the user's units
         given, A = 0.3, 0.3 * np.eye(3)
     elif shape == "axes":
         given, A = given * stretch, A * stretch[:, None]
@@ -125,10 +127,33 @@ def test_multi_class(three):
 @pytest.mark.parametrize(
     "block",
     [
-        Ellipsoid([-0.5, 0.5, 0.0], 0.4, label=1),
-        Ellipsoid([0.6, 0.0, 0.0], [0.4, 0.2, 0.2], label=0, hard=True),
+        Ellipsoid([-0.5, 0.5], 0.4, label=1),
+        Ellipsoid([0.6, 0.0], [0.4, 0.2], label=0, hard=True),
     ],
     ids=["soft", "hard"],
 )
-def test_laws(block):
-    assert "weight 0 is absent" in check_knowledge(block)
+def test_laws(block, few):
+    assert "weight 0 is absent" in check_knowledge(block, *few)
+
+
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.PriorSVMWarning")
+@pytest.mark.parametrize("seed", range(6))
+def test_ellipsoids_of_too_many_columns(data, seed):
+    X, y = data
+    g = np.random.default_rng(seed)
+    centre, A = g.normal(size=3), g.normal(size=(3, 5))
+    wide = PriorSVC(Ellipsoid(centre, A, 1, mu=2.0), loss="squared_hinge").fit(X, y)
+    root = np.linalg.cholesky(A @ A.T)
+    thin = PriorSVC(Ellipsoid(centre, root, 1, mu=2.0), loss="squared_hinge").fit(X, y)
+    assert wide.objective_ == pytest.approx(thin.objective_, rel=1e-6)
+
+
+def test_a_centre_with_names_is_taken_by_them(data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    named = Ellipsoid(pd.Series({"c": 2.0, "a": 0.5, "b": 1.0}), 0.3, 1, hard=True)
+    plain = Ellipsoid([0.5, 1.0, 2.0], 0.3, 1, hard=True)
+    models = [PriorSVC(block).fit(frame, y) for block in (named, plain)]
+    np.testing.assert_allclose(models[0].coef_, models[1].coef_)
+    with pytest.raises(InvalidInput, match="centre names a, b, d, but the columns are a, b, c"):
+        PriorSVC(Ellipsoid(pd.Series({"a": 0.5, "b": 1.0, "d": 2.0}), 0.3, 1)).fit(frame, y)

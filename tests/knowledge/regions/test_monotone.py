@@ -17,7 +17,7 @@ TIGHT = {"solver": "CLARABEL", "tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_
 
 @pytest.fixture(scope="module")
 def falling():
-    """Rows on which the plain machine falls in column 0 and rises in column 1."""
+    """Rows on which the plain model falls in column 0 and rises in column 1."""
     rng = np.random.default_rng(7)
     X = rng.normal(size=(60, 2)) * [1.0, 10.0]
     return X, (-0.7 * X[:, 0] + 0.1 * X[:, 1] + 0.5 * rng.normal(size=60) > 0).astype(int)
@@ -44,7 +44,7 @@ def signed(X, y, signs, mu, width=1.0, norm="l2"):
 @pytest.mark.parametrize("scale", [None, "standard"])
 @pytest.mark.parametrize("signs", [{0: 1}, {1: -1}, {0: 1, 1: -1}, {0: -1, 1: 1}])
 @pytest.mark.parametrize("mu", [0.3, np.inf])
-def test_linear_machines_fix_the_sign_of_a_weight(falling, signs, mu, scale, norm):
+def test_linear_models_fix_the_sign_of_a_weight(falling, signs, mu, scale, norm):
     X, y = falling
     hard = np.isinf(mu)
     model = PriorSVC(
@@ -136,7 +136,7 @@ def test_two_columns_everywhere(plane, kernel, method):
     assert np.ptp(model.decision_function(X)) > 0.2
 
 
-def test_within_says_where(bumpy):
+def test_within_is_the_range_of_the_block(bumpy):
     X, y = bumpy
     model = PriorSVC(Monotone({0: 1}, hard=True, within={0: (0.0, 0.9)}), kernel=RBF(2.0), C=5.0).fit(X, y)
     inside = rises(model, np.linspace(0, 0.9, 500)[:, None], 0)
@@ -147,7 +147,7 @@ def test_within_says_where(bumpy):
     assert rises(one_end, np.linspace(X.min(), 0.0, 500)[:, None], 0).min() > -2e-4
 
 
-def test_label_says_whose_score_rises(falling):
+def test_label_is_the_class_whose_score_rises(falling):
     X, y = falling
     named = np.where(y == 1, "ill", "well")  # +1 is "well"
     for label, sign in ((None, 1), ("well", 1), ("ill", -1)):
@@ -158,7 +158,7 @@ def test_label_says_whose_score_rises(falling):
 
 
 @pytest.mark.filterwarnings("ignore::priorsvm.errors.CollapsedModel")
-def test_speaks_to_the_machine_of_its_class_only(three):
+def test_applies_to_its_class_only(three):
     X, y = three
     plain = PriorSVC(solver="CLARABEL").fit(X, y)
     sign = -int(np.sign(plain.coef_[1, 0]))
@@ -173,7 +173,7 @@ def test_speaks_to_the_machine_of_its_class_only(three):
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["cuts", "guaranteed"])
 @pytest.mark.parametrize("hard", [True, False])
-def test_the_other_classes_of_a_kernel_machine_are_left_alone(three, method, hard):
+def test_other_classes_of_a_kernel_model_do_not_change(three, method, hard):
     X, y = three
     X = X[:, :2]
     plain = PriorSVC(kernel=RBF(0.3), C=0.1, solver="CLARABEL").fit(X, y)
@@ -206,7 +206,7 @@ def test_verify(falling, bumpy):
     slopes = np.ptp(X) * rises(model, np.linspace(X.min(), X.max(), 5001)[:, None], 0, 1e-6)
     assert verdict.worst == pytest.approx(slopes.min(), abs=1e-3)
     assert not verdict.holds
-    at = model._machines[0].f.slope(verdict.where[None], [[np.ptp(X)]])[0]
+    at = np.ptp(X) * rises(model, verdict.where[None], 0, 1e-6)[0]
     assert at == pytest.approx(verdict.worst, abs=2e-4)
 
 
@@ -230,7 +230,7 @@ def test_bad_arguments_are_named(falling, arguments, message):
 
 
 def test_needs_a_label_beyond_two_classes(three):
-    with pytest.raises(InvalidInput, match=r"'monotone'.*3 classes.*give label=<class>"):
+    with pytest.raises(InvalidInput, match=r"'monotone'.*3 classes.*label=<class>"):
         PriorSVC(Monotone({0: 1})).fit(*three)
 
 
@@ -251,7 +251,7 @@ def test_laws():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hard", [False, True])
-def test_laws_of_kernel_machines(hard):
+def test_laws_of_kernel_models(hard):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 1))
     y = (np.abs(X[:, 0]) > 0.6).astype(int)

@@ -7,6 +7,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from priorsvm import RBF, PriorSVC, Region, UnlabeledSamples, check_knowledge
 from priorsvm.errors import InvalidInput
+from priorsvm.sample import Sample
 
 TIGHT = {"solver": "CLARABEL", "tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
 
@@ -105,7 +106,7 @@ def test_an_affine_g_over_a_whole_lattice_is_a_polyhedron(data):
 
 @pytest.mark.parametrize("norm", ["l2", "l1"])
 @pytest.mark.parametrize("outside", [False, True])
-def test_kernel_machines_at_points(data, rng, norm, outside):
+def test_kernel_models_at_points(data, rng, norm, outside):
     X, y = data
     X, y = X[:30], y[:30]
     P = rng.uniform(-1.5, 1.5, size=(20, 3))
@@ -115,7 +116,7 @@ def test_kernel_machines_at_points(data, rng, norm, outside):
     assert model.objective_ == pytest.approx(value, rel=1e-6)
 
 
-def test_the_negative_class_asks_for_h_below_zero(data):
+def test_the_negative_class_requires_minus_h(data):
     """h = +1 for both classes: -f >= 1 there, not f <= 1."""
     X, y = data
     P = np.array([[0.4, 0.0, 0.0], [0.3, 0.2, 0.1]])
@@ -161,8 +162,8 @@ def test_cuts_hold_between_points(plane, kernel, label, h):
     X, y = plane
     model = PriorSVC(Region(ring, None, label, h=h, hard=True, within=BOUNDS), kernel=kernel).fit(X, y)
     Z = dense()
-    asked = h(Z) if callable(h) else h
-    assert ((1 if label else -1) * model.decision_function(Z) - asked).min() > -1.2e-4
+    required = h(Z) if callable(h) else h
+    assert ((1 if label else -1) * model.decision_function(Z) - required).min() > -1.2e-4
 
 
 @pytest.mark.slow
@@ -177,21 +178,20 @@ def test_soft_cuts_pay_for_the_worst_point(plane, h):
     basis = vectors[:, kept] / np.sqrt(values[kept])
     A, Q = (rbf_kernel(rows, centres, gamma=0.7) @ basis for rows in (X, Z))
     w, b = cp.Variable(A.shape[1]), cp.Variable()
-    asked = h(Z) if callable(h) else h
+    required = h(Z) if callable(h) else h
     J = 0.5 * cp.sum_squares(w) + 1.5 * cp.sum(
         cp.pos(1 - cp.multiply(np.where(y == 1, 1.0, -1.0), A @ w + b))
     )
-    value = cp.Problem(cp.Minimize(J + 0.8 * cp.max(cp.pos(asked - Q @ w - b)))).solve(solver="CLARABEL")
+    value = cp.Problem(cp.Minimize(J + 0.8 * cp.max(cp.pos(required - Q @ w - b)))).solve(solver="CLARABEL")
     assert model.objective_ == pytest.approx(value, rel=1e-3)
 
 
 @pytest.mark.parametrize("points", [40, "grid", None])
 def test_drawn_points_lie_in_the_region(plane, points):
     X, y = plane
-    model = PriorSVC(Region(ring, points, 1, hard=True, method="points", within=BOUNDS), kernel=RBF(0.7)).fit(
-        X, y
-    )
-    used = model._machines[0].states["region"].points[0]
+    block = Region(ring, points, 1, hard=True, method="points", within=BOUNDS)
+    model = PriorSVC(block, kernel=RBF(0.7)).fit(X, y)
+    [used] = block.start(Sample.training(X, y, np.array([0, 1]), 1)).points
     assert len(used) > 5
     assert ring(used).max() <= 1e-7
     assert model.decision_function(used).min() > 1 - 1e-6
@@ -235,8 +235,11 @@ def test_laws_at_points(block):
 
 @pytest.mark.slow
 def test_laws_of_the_search():
-    block = Region(ball, None, 1, within={0: (-1, 1), 1: (-1, 1), 2: (-1, 1)})
-    assert "weight 0 is absent" in check_knowledge(block)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(24, 1))
+    y = (X[:, 0] + 0.4 * rng.normal(size=24) > 0.4).astype(int)
+    block = Region(ball, None, 1, within={0: (-1, 1)})
+    assert "weight 0 is absent" in check_knowledge(block, X, y)
 
 
 @pytest.mark.parametrize(
@@ -271,3 +274,18 @@ def test_bad_arguments_are_named(plane, arguments, message, kernel):
     given = {"g": ring, "points": np.zeros((1, 2)), "label": 1, **arguments}
     with pytest.raises(InvalidInput, match="(?s)block 'region'.*" + message):
         PriorSVC(Region(**given), kernel=kernel).fit(*plane)
+
+
+def test_functions_cannot_change_the_data(data):
+    X, y = data
+    before = X.copy()
+    shifting = Region(lambda Z: np.subtract(Z, 1, out=Z)[:, 0], 8, 1, within="data", method="points")
+    PriorSVC(shifting, kernel=RBF(0.3)).fit(X, y)
+    np.testing.assert_array_equal(X, before)
+    with pytest.raises(InvalidInput, match="h must return one finite number"):
+        PriorSVC(Region(lambda Z: Z[:, 0], 8, 1, h=lambda Z: np.full(len(Z), np.inf), within="data")).fit(
+            X, y
+        )
+    far = Region(lambda Z: np.where(Z[:, 0] > 0, np.inf, -1.0), [[1.0, 0, 0], [-1.0, 0, 0]], 1)
+    with pytest.raises(InvalidInput, match="g is infinite"):
+        PriorSVC(far, kernel=RBF(0.3)).fit(X, y)

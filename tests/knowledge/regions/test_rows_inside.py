@@ -1,4 +1,4 @@
-"""What verify() and the report say of the training rows in a region, against counts made by hand."""
+"""Counts of training rows in a region in verify() and the report, against counts made by hand."""
 
 import warnings
 
@@ -61,7 +61,7 @@ def test_of_two_regions_a_row_counts_once_and_a_weightless_one_not_at_all():
     assert found.contrary == int((((first & (Y != "ill")) | (second & (Y != "well"))) & weight).sum())
 
 
-def test_with_many_classes_the_machine_of_the_class_tells():
+def test_with_many_classes_the_counts_belong_to_the_class():
     three = np.where(X["age"] > 60, "old", Y)
     model = fitted(Rule("glucose >= 120", "ill"), three)
     found = dict(zip(model.classes_, model.findings_, strict=True))
@@ -73,24 +73,28 @@ def test_with_many_classes_the_machine_of_the_class_tells():
     ]
 
 
-def test_verify_says_over_which_range_a_rule_was_checked():
-    def told(prior, **parameters):
+def test_verify_reports_the_range_over_which_a_rule_was_checked():
+    def last_line(prior, **parameters):
         return str(fitted(prior, **parameters).verify()).splitlines()[-1]
 
     low, high = X.min(), X.max()
     bmi, age = (f"any {c} ({low[c]:.4g} to {high[c]:.4g})" for c in ("bmi", "age"))
     rule = Rule("glucose >= 120", "ill")
-    assert told(rule).startswith(f"rule: checked for {bmi}, {age}; ")
-    assert told(Rule("glucose >= 120", "ill", method="points", points=8), kernel="rbf").startswith(
+    assert last_line(rule).startswith(f"rule: checked for {bmi}, {age}; ")
+    assert last_line(Rule("glucose >= 120", "ill", method="points", points=8), kernel="rbf").startswith(
         f"rule: checked for {bmi}, {age}; "
     )
-    assert told(Rule("glucose + 2 * bmi >= 170", "ill")).startswith(f"rule: checked for {age}; ")
-    assert told(Rule("glucose >= 120", "ill", within=None)).startswith("rule: checked for any bmi, any age; ")
+    assert last_line(Rule("glucose + 2 * bmi >= 170", "ill")).startswith(f"rule: checked for {age}; ")
+    assert last_line(Rule("glucose >= 120", "ill", within=None)).startswith(
+        "rule: checked for any bmi, any age; "
+    )
     reach = {"glucose": (0, 300), "bmi": (0, 60), "age": (0, 100)}
     ring = Region(lambda P: P[:, 0] - 100, 32, "ill", mu=0.01, method="points", within=reach)
-    assert told(ring).startswith("region: checked for glucose (0 to 300), bmi (0 to 60), age (0 to 100); ")
+    assert last_line(ring).startswith(
+        "region: checked for glucose (0 to 300), bmi (0 to 60), age (0 to 100); "
+    )
     whole = Box({"glucose": (120, 140), "bmi": (20, 30), "age": (30, 50)}, "ill")
-    assert "checked for" not in told(whole)
+    assert "checked for" not in last_line(whole)
 
 
 def test_of_many_columns_some_are_named():
@@ -101,7 +105,7 @@ def test_of_many_columns_some_are_named():
     assert ", 5 more columns; " in line
 
 
-def test_a_slope_is_checked_everywhere_by_a_linear_machine_and_over_a_range_by_others():
+def test_a_slope_is_checked_over_a_range_only_on_kernel_models():
     rises = Monotone({"glucose": 1}, label="ill", method="points", points=8)
     assert "checked for" not in str(fitted(rises).verify())
     line = str(fitted(rises, kernel="rbf").verify()).splitlines()[-1]
@@ -116,34 +120,34 @@ SUM = f"{(X.glucose - 2 * X.bmi).max():.4g}"
 @pytest.mark.parametrize(
     ("text", "beyond"),
     [
-        ("glucose >= 2000", f"glucose >= 2000, and the data end at {END}"),
-        ("3 * glucose >= 6000", f"glucose >= 2000, and the data end at {END}"),
-        ("age <= -500 and bmi >= 20", f"age <= -500, and the data begin at {BEGIN}"),
-        ("glucose - 2 * bmi >= 90000", f"glucose - 2 bmi >= 90000, and the data end at {SUM}"),
-        ("2 * bmi - glucose <= -90000", f"glucose - 2 bmi >= 90000, and the data end at {SUM}"),
+        ("glucose >= 2000", f"glucose >= 2000, but the data end at {END}"),
+        ("3 * glucose >= 6000", f"glucose >= 2000, but the data end at {END}"),
+        ("age <= -500 and bmi >= 20", f"age <= -500, but the data begin at {BEGIN}"),
+        ("glucose - 2 * bmi >= 90000", f"glucose - 2 bmi >= 90000, but the data end at {SUM}"),
+        ("2 * bmi - glucose <= -90000", f"glucose - 2 bmi >= 90000, but the data end at {SUM}"),
     ],
 )
 def test_a_rule_in_other_units_is_warned_of(text, beyond):
-    with pytest.warns(FarFromData, match="Are its units those of the data") as caught:
+    with pytest.warns(FarFromData, match="Check its units") as caught:
         model = fitted(Rule(text, "ill"))
     assert len(caught) == 1
-    assert f"{text!r} is 'ill': it asks about {beyond}" in str(caught[0].message)
-    line = f"no training row inside: it asks about {beyond}: other units?"
+    assert f"{text!r} is 'ill': the region has {beyond}" in str(caught[0].message)
+    line = f"no training row inside: the region has {beyond}; check its units"
     assert line in str(model.verify())
     assert f"rule: {line}" in str(model.report_)
 
 
-def test_a_rule_a_little_beyond_the_data_is_told_without_a_warning():
+def test_a_rule_a_little_beyond_the_data_is_reported_without_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = fitted(Rule("glucose >= 230", "ill"))
     found = model.findings_["rule"]
-    assert str(found) == f"no training row inside: it asks about glucose >= 230, and the data end at {END}"
+    assert str(found) == f"no training row inside: the region has glucose >= 230, but the data end at {END}"
     np.testing.assert_allclose(found.far, (230 - X.glucose.max()) / np.ptp(X.glucose))
 
 
 def test_an_ellipsoid_far_away_is_warned_of():
-    with pytest.warns(FarFromData, match="it asks about glucose >= 1990, and the data end"):
+    with pytest.warns(FarFromData, match="the region has glucose >= 1990, but the data end"):
         fitted(Ellipsoid([2000.0, 30.0, 50.0], [10.0, 10.0, 10.0], "ill"))
 
 
@@ -152,12 +156,12 @@ def test_one_of_several_alternatives_can_be_far():
         model = fitted(Rule("bmi >= 35 or glucose >= 3000", "ill"))
     inside = X.bmi >= 35
     assert str(model.findings_["rule"]) == (
-        f"{inside.sum()} training rows inside, {(inside & (Y != 'ill')).sum()} of another class; it asks "
-        f"about glucose >= 3000, and the data end at {END}: other units?"
+        f"{inside.sum()} training rows inside, {(inside & (Y != 'ill')).sum()} of another class; the "
+        f"region has glucose >= 3000, but the data end at {END}; check its units"
     )
 
 
-def test_names_given_to_a_rule_are_those_it_is_told_by():
+def test_names_given_to_a_rule_are_in_its_messages():
     rule = Rule("sugar >= 2000", "ill", columns=["sugar", "bmi", "age"])
     with pytest.warns(FarFromData, match="sugar >= 2000"):
         PriorSVC(rule).fit(X.to_numpy(), Y)
@@ -167,10 +171,10 @@ def test_a_constant_column_has_no_range_to_be_far_from():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = PriorSVC(Box({0: (7, 8)}, 1)).fit([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], [0, 0, 1])
-    assert "column 0 >= 7, and the data end at 1" in str(model.findings_["box"])
+    assert "column 0 >= 7, but the data end at 1" in str(model.findings_["box"])
 
 
-def test_a_function_that_is_not_defined_at_every_row_tells_nothing():
+def test_a_function_that_is_not_defined_at_every_row_has_no_counts():
     def g(P):
         with np.errstate(invalid="ignore"):
             return np.log(P[:, 0] - X.glucose.iloc[:3].min() + 1.0) + 100.0
@@ -180,11 +184,11 @@ def test_a_function_that_is_not_defined_at_every_row_tells_nothing():
 
 
 @pytest.mark.parametrize("method", ["cuts", "guaranteed"])
-def test_a_slope_of_one_class_of_three_asks_nothing_of_the_other_machines(method):
+def test_a_slope_of_one_class_of_three_does_not_apply_to_other_classes(method):
     rises = Monotone({0: 1}, label=2, method=method)
     model = PriorSVC(rises, kernel="rbf").fit(np.arange(6.0)[:, None], [0, 0, 1, 1, 2, 2])
     asked = [check.verdict.asked for check in model.verify().checks]
-    assert asked[:2] == ["nothing in this machine"] * 2
+    assert asked[:2] == ["nothing of this class"] * 2
     assert asked[2].startswith("score of 2 to rise as 0 rises")
 
 
@@ -200,12 +204,12 @@ def test_a_rule_against_its_own_rows_is_warned_of(hard, parameters):
         fitted(rule, HIGH)
     count = int((X.glucose >= 150).sum())
     [against] = [w for w in caught if w.category is AgainstData]
-    told = f"{count} training rows inside, {count} of another class. Check its label"
-    assert str(against.message).startswith(f"'glucose >= 150' is 'well': {told}")
+    counts = f"{count} training rows inside, {count} of another class. Check its label"
+    assert str(against.message).startswith(f"'glucose >= 150' is 'well': {counts}")
 
 
 @pytest.mark.parametrize(("rows", "contrary", "warns"), [(4, 4, 0), (5, 5, 1), (20, 14, 0), (20, 15, 1)])
-def test_five_rows_and_three_quarters_speak_against_a_rule(rows, contrary, warns):
+def test_five_rows_and_three_quarters_contradict_a_rule(rows, contrary, warns):
     order = X.glucose.sort_values(ascending=False).index
     y = np.where(np.arange(60) < 40, "ill", "well")
     y[:contrary] = "well"
@@ -219,11 +223,11 @@ def test_five_rows_and_three_quarters_speak_against_a_rule(rows, contrary, warns
 
 @pytest.mark.parametrize("y", [Y, np.where(X["age"] > 60, "old", Y)])
 def test_a_rule_about_every_row_may_be_in_other_units(y):
-    with pytest.warns(AgainstData, match="are inside.*other units[?] Check its label") as caught:
+    with pytest.warns(AgainstData, match="are inside.*Check its label") as caught:
         model = fitted(Rule("glucose >= 1", "ill"), y)
     assert [w.category for w in caught] == [AgainstData]
-    line = f"all 60 training rows are inside, {(y != 'ill').sum()} of another class: other units?"
-    assert line in str(caught[0].message)
+    line = f"all 60 training rows are inside, {(y != 'ill').sum()} of another class; check its units"
+    assert line.removesuffix("; check its units") in str(caught[0].message)
     assert line in str(model.report_)
 
 
@@ -234,7 +238,7 @@ def test_a_slope_is_not_against_rows():
 
 
 def test_a_region_without_end_beyond_the_data_may_be_in_other_units():
-    with pytest.raises(InvalidInput, match=r"give within=.* beyond them: are its units those of the data"):
+    with pytest.raises(InvalidInput, match=r"give within=.* beyond these rows: check its units"):
         fitted(Rule("glucose >= 1300", "ill"), kernel="rbf")
     with pytest.raises(InvalidInput, match=r"within='data'[.]$"):
         fitted(Rule("glucose >= 130", "ill", within=None), kernel="rbf")
@@ -242,27 +246,27 @@ def test_a_region_without_end_beyond_the_data_may_be_in_other_units():
 
 def test_a_fraction_for_a_percentage_is_far():
     percent = X.assign(alcohol=np.linspace(11.0, 14.8, 60))
-    with pytest.warns(FarFromData, match="alcohol <= 0.12, and the data begin at 11, 3 times their range"):
+    with pytest.warns(FarFromData, match="alcohol <= 0.12, but the data begin at 11, 3 times their range"):
         PriorSVC(Rule("alcohol <= 0.12", "ill"), scale="standard").fit(percent, Y)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-def test_a_column_that_a_rule_names_is_told_with_its_ends_even_beyond_the_data(kernel):
+def test_a_column_of_a_rule_is_reported_with_its_ends_even_beyond_the_data(kernel):
     rule = Rule("glucose >= 1", "ill", method="points", points=8)
     words = str(fitted(rule, kernel=kernel).verify())
     assert f"score of 'ill' >= 1 for glucose from 1 to {X.glucose.max():g} " in words
     assert "any glucose" not in words
-    assert "wherever the data are" not in words
+    assert "on the range of the data" not in words
     assert "any bmi (" in words
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-def test_a_rule_of_alternatives_is_told_by_its_text_and_which_is_kept_least(kernel):
+def test_a_rule_of_alternatives_is_reported_by_its_text_and_its_worst_alternative(kernel):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"debt": rng.uniform(0, 20_000, 120), "income": rng.uniform(500, 5000, 120)})
     text = "debt over 15000 or income under 1000"
     model = PriorSVC(Rule(text, label="default"), kernel=kernel, scale="standard")
     found = model.fit(X, np.where(X.debt > 9000, "default", "paid")).verify()["rule"]
     assert found.asked == f"score of 'default' >= 1 where {text}"
-    assert found.remarks[0] == "alternative 2 of 2 is kept least"
+    assert found.remarks[0] == "the worst is alternative 2 of 2"
     assert found.where[1] <= 1000

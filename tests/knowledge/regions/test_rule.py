@@ -23,7 +23,7 @@ def patients():
 
 
 def by_corners(X, y, sets, scale=True):
-    """min 1/2 |w * std|^2 + sum xi + sum mu zeta, margins asked at all corners of each set."""
+    """min 1/2 |w * std|^2 + sum xi + sum mu zeta, margins required at all corners of each set."""
     X = X.to_numpy()
     width = X.std(axis=0) if scale else np.ones(X.shape[1])
     w, b, xi = cp.Variable(X.shape[1]), cp.Variable(), cp.Variable(len(y), nonneg=True)
@@ -124,13 +124,13 @@ def test_without_a_data_frame_columns_are_numbered(patients):
         ("age > 50 and height > 2", "there is no column 'height'"),
         ("agee > 50", "did you mean age"),
         ("age > 50 and age < 40", "conditions contradict each other"),
-        ("age > 50 or (dose > 1 and dose < 0.5)", "contradict each other in its alternative 2"),
+        ("age > 50 or (dose > 1 and dose < 0.5)", "contradict each other in alternative 2"),
         ("age + dose > 50 and age + dose < 40", "conditions contradict each other"),
         ("age > ", "missing here"),
-        ("body mass > 3", "has to stand in backticks"),
-        ("age * dose > 3", "cannot be multiplied together"),
-        ("", "a rule is a text such as"),
-        (None, "a rule is a text such as"),
+        ("body mass > 3", "must be in backticks"),
+        ("age * dose > 3", "add a column that contains the product"),
+        ("", "a rule must be a text such as"),
+        (None, "a rule must be a text such as"),
         ("age != 3", "closed region"),
     ],
 )
@@ -156,7 +156,7 @@ def test_conflicting_rules_are_quoted(patients):
         assert "'rule_2' ('age >= 50 and dose >= 0.5' is 'no')" in str(caught.value)
 
 
-def test_a_kernel_machine_obeys_in_the_users_units(patients):
+def test_a_kernel_model_satisfies_a_rule_in_the_users_units(patients):
     X, y = patients
     rule = Rule("age >= 60 and `body mass` <= 25 and dose <= 0.5", "yes", hard=True)
     model = PriorSVC(rule, kernel=RBF(0.5), scale="standard").fit(X, y)
@@ -180,8 +180,20 @@ def test_laws():
     assert "weight 0 is absent" in check_knowledge(Rule("x0 + x1 <= -1 and x2 <= 1", 1), kernels=("linear",))
 
 
-def test_names_that_a_scaler_took_away_are_told_how_to_be_kept():
+def test_the_message_explains_how_to_keep_names_with_a_scaler():
     frame = pd.DataFrame({"age": [30.0, 40.0, 50.0, 60.0]})
     pipe = make_pipeline(StandardScaler(), PriorSVC(Rule("age >= 55", label=1)))
     with pytest.raises(BadRule, match=r"An array has no names.*scale='standard'\) instead of a scaler"):
         pipe.fit(frame, [0, 0, 1, 1])
+
+
+def test_rules_on_arrays(data):
+    X, y = data
+    with pytest.raises(BadRule, match=r"fit on a DataFrame, or give columns=\[\.\.\.\]"):
+        PriorSVC(Rule("radius >= 1", 1)).fit(X, y)
+    named = PriorSVC(Rule("radius >= 1", 1, columns=["radius", "b", "c"], hard=True)).fit(X, y)
+    plain = PriorSVC(Rule("x0 >= 1", 1, hard=True)).fit(X, y)
+    np.testing.assert_allclose(named.coef_, plain.coef_)
+    assert "radius from 1 to" in named.verify()["rule"].asked
+    sums = PriorSVC(Rule("radius + b >= 1", 1, columns=["radius", "b", "c"])).fit(X, y)
+    assert "where radius + b >= 1" in sums.verify()["rule"].asked

@@ -1,4 +1,4 @@
-"""Rules in words: what they mean, and what is said of those that mean nothing."""
+"""Rules in words: their inequalities, and messages about texts that are not rules."""
 
 import pickle
 import random
@@ -123,18 +123,18 @@ BAD = [
     ("a ¦is not above 3", "'is' cannot be used"),
     ("a ¦at the least 3", "a comparison"),
     ("¦over 60", "a number or a column is missing here"),
-    ("a > ¦10__000", "'10__000' is no number"),
+    ("a > ¦10__000", "'10__000' is not a number"),
     # What is not linear
-    ("a¦*b > 1", "linear in the columns: they cannot be multiplied"),
-    ("(a + 1) ¦* (2 - a) > 1", "cannot be multiplied"),
-    ("a ¦** 2 > 1", "linear in the columns: add a column that holds the power"),
-    ("2¦^a > 1", "add a column that holds the power"),
-    ("1 / ¦a > 1", "linear in the columns: none can be a divisor"),
+    ("a¦*b > 1", "linear in the columns: add a column that contains the product"),
+    ("(a + 1) ¦* (2 - a) > 1", "add a column that contains the product"),
+    ("a ¦** 2 > 1", "linear in the columns: add a column that contains the power"),
+    ("2¦^a > 1", "add a column that contains the power"),
+    ("1 / ¦a > 1", "linear in the columns: divide by numbers only"),
     ("¦log(a) > 1", "functions such as 'log' cannot be used"),
     ("a > 1 and ¦`log`(a) > 1", "functions such as 'log' cannot be used"),
     # What is not a number
-    ("a / ¦0 > 1", "divides by zero"),
-    ("a / ¦(2 - 2) > 1", "divides by zero"),
+    ("a / ¦0 > 1", "divisor is zero"),
+    ("a / ¦(2 - 2) > 1", "divisor is zero"),
     ("a > ¦1e999", "number is too large"),
     ("1e300 ¦* 1e300 * a > 1", "number is too large"),
     ("1e308 * a ¦+ 1e308 * a > 1", "number is too large"),
@@ -144,21 +144,21 @@ BAD = [
     ("a = ¦True", "write 1 for true"),
     ("¦False = a", "write 0 for false"),
     ("a = ¦'x'", "compares numbers, not texts"),
-    ('¦"a b" = 1', "column names stand in backticks"),
+    ('¦"a b" = 1', "write column names in backticks"),
     ("a = ¦'x", "compares numbers, not texts"),
-    ("¦2a > 3", "'2a' is no number (a product is written 2 * a)"),
-    ("a > ¦0x10", "'0x10' is no number"),
-    ("a > ¦1.2.3", "'1.2.3' is no number"),
-    ("a > 1¦,5", "a comma cannot be used: numbers have a decimal point"),
-    ("a > ¦1e and b > 2", "'1e' is no number"),
+    ("¦2a > 3", "'2a' is not a number (write a product as 2 * a)"),
+    ("a > ¦0x10", "'0x10' is not a number"),
+    ("a > ¦1.2.3", "'1.2.3' is not a number"),
+    ("a > 1¦,5", "a comma cannot be used: write a decimal point in numbers"),
+    ("a > ¦1e and b > 2", "'1e' is not a number"),
     # Columns
     ("¦agee > 1", "no column 'agee' (did you mean age?)"),
     ("a > 1 or ¦AGE > 1", "no column 'AGE' (did you mean age?)"),
     ("¦`blod pressure` > 1", "no column 'blod pressure' (did you mean `blood pressure`?)"),
-    ("a > 1 and ¦blood pressure > 3", "the column `blood pressure` has to stand in backticks"),
+    ("a > 1 and ¦blood pressure > 3", "the column `blood pressure` must be in backticks"),
     ("¦xyz > 1", "no column 'xyz' (the columns are a, b, age, `blood pressure`, `OR`, `2nd`, twin, twin)"),
-    ("¦OR > 1", "the column `OR` has to stand in backticks"),
-    ("a > 1 and ¦2nd > 1", "the column `2nd` has to stand in backticks"),
+    ("¦OR > 1", "the column `OR` must be in backticks"),
+    ("a > 1 and ¦2nd > 1", "the column `2nd` must be in backticks"),
     ("¦`` > 1", "no column ''"),
     ("a > 1 and ¦twin > 1", "2 columns are named 'twin'"),
     ("¦lambda x: x > 1", "no column 'lambda'"),
@@ -181,34 +181,34 @@ BAD = [
     ("a ¦3", "a comparison by <"),
     ("(a ¦or b) > 1", "a comparison by <"),
     ("(a) ¦and b > 1", "a comparison by <"),
-    ("a > 1 ¦b > 2", "the comparison is complete: 'and' or 'or' was expected"),
-    ("a > 1 ¦2", "'and' or 'or' was expected"),
-    ("a > 1 ¦(b > 2)", "'and' or 'or' was expected"),
-    ("(a > 1) ¦+ 2 > 3", "'and' or 'or' was expected"),
-    ("(a > 1 ¦b > 2)", "'and', 'or' or a closing bracket was expected"),
-    ("2 + ¦(a > 1) > 1", "a number or a column was expected here, not a condition"),
-    ("2 * (a ¦b) > 1", "a closing bracket, or a sign such as +, was expected"),
+    ("a > 1 ¦b > 2", "the comparison is complete: 'and' or 'or' is expected"),
+    ("a > 1 ¦2", "'and' or 'or' is expected"),
+    ("a > 1 ¦(b > 2)", "'and' or 'or' is expected"),
+    ("(a > 1) ¦+ 2 > 3", "'and' or 'or' is expected"),
+    ("(a > 1 ¦b > 2)", "'and', 'or' or a closing bracket is expected"),
+    ("2 + ¦(a > 1) > 1", "a number or a column is expected here, not a condition"),
+    ("2 * (a ¦b) > 1", "a closing bracket, or a sign such as +, is expected"),
     ("3 ¦> 2", "depends on no column"),
     ("0 ¦< 20 < a", "depends on no column"),
     ("b > 1 and 2*a ¦< a + a", "depends on no column"),
     ("3 ¦between 1 and 2", "depends on no column"),
     # Between
-    ("a between 1¦", "'between' lacks its second end"),
-    ("a between 1 ¦or b > 2", "'between' lacks its second end"),
+    ("a between 1¦", "'between' requires a second end"),
+    ("a between 1 ¦or b > 2", "'between' requires a second end"),
     ("a between 1 and¦", "a number or a column is missing"),
     ("a between¦", "a number or a column is missing"),
     ("¦between 1 and 2", "a number or a column is missing"),
-    ("a between 1 and 2 ¦between 3 and 4", "'and' or 'or' was expected"),
-    ("1 < a ¦between 2 and 3", "'and' or 'or' was expected"),
-    ("a between 1 and b ¦> 2", "'and' or 'or' was expected"),
+    ("a between 1 and 2 ¦between 3 and 4", "'and' or 'or' is expected"),
+    ("1 < a ¦between 2 and 3", "'and' or 'or' is expected"),
+    ("a between 1 and b ¦> 2", "'and' or 'or' is expected"),
     ("a between ¦(1 and 2)", "not a condition"),
     ("a between 1 and 2 and ¦c between 1 and 2", "no column 'c'"),
     # Brackets and backticks
-    ("¦(a > 1", "bracket is never closed"),
-    ("(a > ¦(1 + b", "bracket is never closed"),
-    ("a > 1¦)", "bracket was never opened"),
-    ("a > 1 and ¦`b > 2", "backtick is never closed"),
-    ("`a` > 1 and ¦`", "backtick is never closed"),
+    ("¦(a > 1", "bracket is not closed"),
+    ("(a > ¦(1 + b", "bracket is not closed"),
+    ("a > 1¦)", "bracket has no opening bracket"),
+    ("a > 1 and ¦`b > 2", "backtick is not closed"),
+    ("`a` > 1 and ¦`", "backtick is not closed"),
     # Signs of other languages
     ("a ¦:= 3", "':=' cannot be used"),
     ("(a ¦:= 3) > 1", "':=' cannot be used"),
@@ -234,7 +234,7 @@ def as_lists(rule):
 
 
 def fault(text, columns=("a", "b")):
-    """What is said of a bad text: the reason, the line, the place of the caret."""
+    """Return the message about a bad text: the reason, the line, the position of the caret."""
     with pytest.raises(BadRule) as caught:
         parse_rule(text, columns)
     reason, line, caret = str(caught.value).split("\n")
@@ -281,7 +281,7 @@ def test_bad(text, words):
 
 @pytest.mark.parametrize("text", ["", "  \n", None, 3, b"a > 1", ["a > 1"]])
 def test_no_text(text):
-    with pytest.raises(BadRule, match="a rule is a text such as 'age >= 50 and bmi >= 30', got"):
+    with pytest.raises(BadRule, match="a rule must be a text such as 'age >= 50 and bmi >= 30', got"):
         parse_rule(text, ["a"])
 
 
@@ -332,8 +332,8 @@ def test_a_column_named_twice_is_no_matter_to_others():
 
 def test_the_longest_column_without_backticks_is_meant():
     columns = ["blood pressure", "blood pressure, left", "1", "b-"]
-    assert "the column `blood pressure, left` has" in fault("blood pressure, left > 1", columns)[0]
-    assert "'1.2.3' is no number" in fault("`b-` > 1.2.3", columns)[0]
+    assert "the column `blood pressure, left` must" in fault("blood pressure, left > 1", columns)[0]
+    assert "'1.2.3' is not a number" in fault("`b-` > 1.2.3", columns)[0]
 
 
 # Size
@@ -346,7 +346,7 @@ def test_brackets_have_a_depth():
     assert as_lists(parse_rule(deep.replace("a", "a < 1"), ["a"])) == [([[1]], [1])]
     for text in (f"({deep}) < 1", "(" * 100_000 + "a"):
         reason, _, caret = fault(text)
-        assert f"nested {MAX_DEPTH} deep" in reason
+        assert f"nested at most {MAX_DEPTH} deep" in reason
         assert caret == MAX_DEPTH
 
 
@@ -523,10 +523,10 @@ def test_any_text_is_read_or_refused(text):
         try:
             rule = parse_rule(text, [*COLUMNS, "体重"])
         except BadRule as error:
-            said = str(error)
-            said.encode()
+            message = str(error)
+            message.encode()
             if text.strip():
-                reason, line, caret = said.split("\n")
+                reason, line, caret = message.split("\n")
                 assert reason.isprintable()
                 assert line.isprintable()
                 assert caret.strip() == "^"

@@ -1,4 +1,4 @@
-"""Which part of the space a region speaks about."""
+"""The part of the space that a region covers."""
 
 import numpy as np
 import pytest
@@ -66,7 +66,7 @@ def test_all_of_it(sample):
     [
         ("range", "within must be 'data'"),
         ({}, "within must be a dict"),
-        ({"age": (3, 2)}, "leave nothing: 3 is above 2"),
+        ({"age": (3, 2)}, "are empty: 3 is above 2"),
         ({"age": 3}, r"must be \(low, high\), got 3"),
         ({"age": (np.nan, 3)}, "must be numbers or None"),
         ({"weight": (0, 1)}, "there is no column 'weight'"),

@@ -241,7 +241,7 @@ def test_clone_pickle_and_cross_validation():
 # -------------------------------------------------------------------------------- with other blocks
 
 
-def test_it_goes_with_blocks_on_rows():
+def test_it_goes_with_blocks_on_rows(assemble):
     Z, y = messy()
     X = flat(Z)
     permute = RowPermutations((4, 2), rho=0.1)
@@ -252,8 +252,11 @@ def test_it_goes_with_blocks_on_rows():
     model = PriorSVC(permute + blocks).fit(X, y)
     turned = PriorSVC(blocks + permute).fit(X, y)
     assert_allclose(model.objective_, turned.objective_, rtol=1e-6)
-    rows, origin = model._machines[0].sample, model._machines[0].sample.source
-    order = model.findings_["row_permutations"].order
+    found = model.findings_["row_permutations"]
+    order = found.order
+    states = {member.name: None for member in permute + blocks} | {"row_permutations": found}
+    rows = assemble(permute + blocks, X, y, states=states).sample
+    origin = rows.source
     assert_allclose(rows.X_train, flat(permuted(Z, order)), atol=0)
     copies = (origin >= 0) & (np.arange(len(rows)) >= 24)
     assert_allclose(np.abs(rows.X[copies] - rows.X[origin[copies]]), 0.1)  # of the matrices as arranged
@@ -291,13 +294,13 @@ def test_laws_hold():
 @pytest.mark.parametrize(
     ("block", "machine", "error", "message"),
     [
-        (RowPermutations((3, 2)), {}, InvalidInput, r"shape \(3, 2\) means 6 numbers in a sample"),
+        (RowPermutations((3, 2)), {}, InvalidInput, r"shape \(3, 2\) has 6 entries, but X has"),
         (RowPermutations(8), {}, InvalidInput, r"shape must be \(rows, columns\) of a matrix, got 8"),
         (RowPermutations((2.0, 4)), {}, InvalidInput, r"got \(2.0, 4\)"),
         (RowPermutations((-2, -4)), {}, InvalidInput, r"got \(-2, -4\)"),
         (RowPermutations((4, 2), rho=-1), {}, InvalidInput, "rho must be a nonnegative number, got -1"),
         (RowPermutations((4, 2), initial="any"), {}, InvalidInput, "initial must be .* got 'any'"),
-        (RowPermutations((4, 2)), {"kernel": "rbf"}, MissingCapability, r"linear machine.*RBF\(gamma"),
+        (RowPermutations((4, 2)), {"kernel": "rbf"}, MissingCapability, r"linear model.*RBF\(gamma"),
         (RowPermutations((4, 2)), {"kernel": Bhattacharyya(1.0)}, InvalidInput, "X must be a list of"),
         (0.5 * RowPermutations((4, 2)), {}, InvalidInput, "no outer weight can scale"),
         (RowPermutations((4, 2)), {"multi_class": "joint"}, MissingCapability, "multi_class='joint'"),
@@ -305,9 +308,9 @@ def test_laws_hold():
             RowPermutations((4, 2)) + UncertainSamples(0.1 * np.eye(8)),
             {},
             InvalidInput,
-            "'row_permutations' moves the training rows, and block 'uncertain_samples' asks for the margin",
+            "'row_permutations' replaces the training rows, but block 'uncertain_samples'",
         ),
-        (RowPermutations((4, 2)) + RowPermutations((2, 4)), {}, InvalidInput, "both move the training rows"),
+        (RowPermutations((4, 2)) + RowPermutations((2, 4)), {}, InvalidInput, "replace the training rows"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused(block, machine, error, message):
@@ -318,5 +321,5 @@ def test_what_makes_no_sense_is_refused(block, machine, error, message):
 
 def test_sparse_rows_are_refused():
     Z, y = messy()
-    with pytest.raises(InvalidType, match="'row_permutations' takes no sparse X"):
+    with pytest.raises(InvalidType, match="'row_permutations' does not accept sparse X"):
         PriorSVC(RowPermutations((4, 2))).fit(csr_array(flat(Z)), y)

@@ -156,7 +156,7 @@ def test_same_costs_in_every_machine_of_several_classes(three, svc, kernel):
 @pytest.mark.parametrize(
     ("block", "message"),
     [
-        (SampleCosts(), "'sample_costs'.*neither costs nor margins were given"),
+        (SampleCosts(), "'sample_costs'.*costs and margins are both None"),
         (
             SampleCosts(np.ones(79)),
             r"costs was given as an array with shape \(79,\).*80 training rows.*pass it to fit",
@@ -166,14 +166,17 @@ def test_same_costs_in_every_machine_of_several_classes(three, svc, kernel):
             r"margins was given as a function of \(X, y\) with shape \(3,\)",
         ),
         (SampleCosts(np.ones((80, 2))), r"costs must be one number per training row, got shape \(80, 2\)"),
-        (SampleCosts(np.append(np.ones(79), -1.0)), r"costs must be nonnegative numbers; row 79 has -1\.0"),
+        (
+            SampleCosts(np.append(np.ones(79), -1.0)),
+            r"must be nonnegative numbers, but row 79 has -1\.0",
+        ),
         (
             SampleCosts(margins=np.append(np.nan, np.ones(79))),
-            "margins must be nonnegative numbers; row 0 has nan",
+            "margins must be nonnegative numbers, but row 0 has nan",
         ),
         (
             0.5 * SampleCosts(margins=np.full(80, 0.5)),
-            "'sample_costs' changes margins, which no outer weight can scale",
+            "'sample_costs' changes margins, which an outer weight cannot scale",
         ),
     ],
 )

@@ -1,6 +1,7 @@
 """Transductive: unlabelled rows whose labels are found along with f."""
 
 from itertools import combinations, pairwise
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -36,18 +37,21 @@ def best_of_all(X, y, unlabelled, n_positive, cost=1.0, **parameters):
     return min(objectives)
 
 
-@pytest.fixture
-def steps(monkeypatch):
-    """The state before and after every refinement."""
-    taken, refine = [], Transductive.refine
+class Recorded(Transductive):
+    """A Transductive that records its state before and after every refinement."""
 
-    def recorded(self, f, context):
-        new = refine(self, f, context)
-        taken.append((context.state, new))
+    steps: ClassVar[list] = []
+
+    def refine(self, f, context):
+        new = super().refine(f, context)
+        self.steps.append((context.state, new))
         return new
 
-    monkeypatch.setattr(Transductive, "refine", recorded)
-    return taken
+
+@pytest.fixture
+def steps():
+    Recorded.steps.clear()
+    return Recorded.steps
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
@@ -114,7 +118,7 @@ def test_rows_on_the_margin_are_not_swapped():
 @pytest.mark.parametrize("seed", [0, 1, 2, 5])
 def test_every_swap_lowers_the_objective(steps, kernel, seed):
     X, y, unlabelled = layers(seed)
-    model = PriorSVC(Transductive(unlabelled), C=2.0, kernel=kernel).fit(X, y)
+    model = PriorSVC(Recorded(unlabelled), C=2.0, kernel=kernel).fit(X, y)
     objectives = [entry["objective"] for entry in model.history_]
     assert len(steps) == len(objectives) == model.n_rounds_
     swaps = [
@@ -130,7 +134,7 @@ def test_every_swap_lowers_the_objective(steps, kernel, seed):
 
 def test_costs_rise_from_almost_nothing_to_all_and_labels_stay_as_many(steps):
     X, y, unlabelled = layers(0)
-    PriorSVC(Transductive(unlabelled, n_positive=8), C=2.0).fit(X, y)
+    PriorSVC(Recorded(unlabelled, n_positive=8), C=2.0).fit(X, y)
     states = [before for before, _ in steps if before is not None]
     assert (states[0].positive, states[0].negative) == (pytest.approx(1e-5 * 8 / 12), 1e-5)
     assert (states[-1].positive, states[-1].negative) == (1.0, 1.0)
@@ -143,7 +147,7 @@ def test_costs_rise_from_almost_nothing_to_all_and_labels_stay_as_many(steps):
 
 def test_first_labels_are_those_of_the_plain_machine(steps):
     X, y, unlabelled = layers(1)
-    PriorSVC(Transductive(unlabelled, n_positive=7)).fit(X, y)
+    PriorSVC(Recorded(unlabelled, n_positive=7)).fit(X, y)
     scores = PriorSVC().fit(X, y).decision_function(unlabelled)
     assert steps[0][0] is None
     np.testing.assert_array_equal(steps[0][1].y > 0, scores >= np.sort(scores)[-7])
@@ -151,12 +155,13 @@ def test_first_labels_are_those_of_the_plain_machine(steps):
 
 @pytest.mark.parametrize("kernel", ["linear", RBF(0.5)], ids=["linear", "rbf"])
 @pytest.mark.parametrize("seed", range(4))
-def test_never_better_than_all_labellings(kernel, seed):
+def test_never_better_than_all_labellings(kernel, seed, steps):
     X, y, unlabelled = few(seed)
-    model = PriorSVC(Transductive(unlabelled, n_positive=3, cost=0.7), C=2.0, kernel=kernel).fit(X, y)
+    model = PriorSVC(Recorded(unlabelled, n_positive=3, cost=0.7), C=2.0, kernel=kernel).fit(X, y)
     best = best_of_all(X, y, unlabelled, 3, cost=0.7, C=2.0, kernel=kernel)
     assert model.objective_ >= best - 1e-6
-    found = (model._machines[0].states["transductive"].y > 0).astype(int)
+    last, _ = steps[-1]
+    found = (last.y > 0).astype(int)
     same = PriorSVC(UnlabeledSamples(unlabelled, found, costs=0.7), C=2.0, kernel=kernel).fit(X, y)
     assert model.objective_ == pytest.approx(same.objective_, rel=1e-7)
 
@@ -209,8 +214,8 @@ def test_absent(data, new, kernel, route, block):
 def test_share_of_positives_is_that_of_the_training_rows(data, new, assemble):
     X, y = data
     model = PriorSVC(Transductive(new)).fit(X, y)
-    state = model._machines[0].states["transductive"]
-    assert np.sum(state.y > 0) == round(50 * np.mean(y == 1))
+    expected = round(50 * np.mean(y == 1))
+    assert model.findings_["transductive"].startswith(f"{expected} of 50 rows labelled 1,")
 
 
 def test_stands_beside_class_costs(data, new, assemble):
@@ -226,11 +231,11 @@ def test_several_classes_take_a_dict(three):
     unlabelled = X[::6] + 0.05
     counts = {"a": 2, "b": 3, "c": 5}
     model = PriorSVC(Transductive(unlabelled, n_positive=counts)).fit(X, y)
-    for machine, label in zip(model._machines, "abc", strict=True):
-        assert np.sum(machine.states["transductive"].y > 0) == counts[label]
+    for found, label in zip(model.findings_, "abc", strict=True):
+        assert found["transductive"].startswith(f"{counts[label]} of 10 rows labelled {label!r},")
     by_share = PriorSVC(Transductive(unlabelled)).fit(X, y)
-    found = [np.sum(machine.states["transductive"].y > 0) for machine in by_share._machines]
-    assert found == [round(10 * share) for share in (12 / 60, 18 / 60, 30 / 60)]
+    for found, share in zip(by_share.findings_, (12 / 60, 18 / 60, 30 / 60), strict=True):
+        assert found["transductive"].startswith(f"{round(10 * share)} of 10 rows")
 
 
 def test_two_classes_take_a_dict_too(data, new):
@@ -247,10 +252,10 @@ def test_findings_and_report_say_whose_count_it_was(data, new, three):
     X, y = data
     words = np.where(y == 1, "low risk", "high risk")
     model = PriorSVC(Transductive(new, n_positive=20)).fit(X, words)
-    assert model.findings_["transductive"] == "20 of 50 taken for 'low risk', 30 for 'high risk'"
-    assert "transductive: 20 of 50 taken for 'low risk'" in str(model.report_)
+    assert model.findings_["transductive"] == "20 of 50 rows labelled 'low risk', 30 labelled 'high risk'"
+    assert "transductive: 20 of 50 rows labelled 'low risk'" in str(model.report_)
     several = PriorSVC(Transductive(three[0][::6], n_positive={"a": 2, "b": 3, "c": 5})).fit(*three)
-    assert several.findings_[1]["transductive"] == "3 of 10 taken for 'b', 7 for others"
+    assert several.findings_[1]["transductive"] == "3 of 10 rows labelled 'b', 7 labelled otherwise"
     assert PriorSVC(Transductive(new, cost=0.0)).fit(X, y).findings_ == {}
 
 
@@ -267,8 +272,8 @@ def test_report_says_that_the_answer_is_local(data, new):
         ({"n_positive": True}, "whole number from 0 to 50 .*, got True"),
         ({"n_positive": {7: 3}}, "label 7 is not among the classes"),
         ({"n_positive": {0: 51}}, "whole number from 0 to 50 .*, got 51"),
-        ({"n_positive": {0: 3, 1: 46}}, "must share out all 50 samples"),
-        ({"n_positive": {}}, "the count of one class is enough"),
+        ({"n_positive": {0: 3, 1: 46}}, "must sum to 50"),
+        ({"n_positive": {}}, "The count of one class is enough"),
         ({"cost": -1.0}, r"cost must be a nonnegative number, got -1\.0"),
         ({"X": np.zeros((3, 2))}, r"X has shape \(3, 2\), expected \(n, 3\)"),
     ],
@@ -279,7 +284,7 @@ def test_bad_arguments_are_named(data, new, arguments, message):
 
 
 def test_one_number_is_ambiguous_for_several_classes(three):
-    with pytest.raises(InvalidInput, match="n_positive=3 is ambiguous for 3 classes: give a dict"):
+    with pytest.raises(InvalidInput, match=r"n_positive=3 is ambiguous for 3 classes\. Give a dict"):
         PriorSVC(Transductive(three[0], n_positive=3)).fit(*three)
 
 

@@ -106,12 +106,12 @@ def test_sample_weight_is_inherited(data, new, svc, kernel):
     np.testing.assert_allclose(model.decision_function(new), reference, atol=1e-6)
 
 
-def test_copies_have_the_label_of_their_original_in_every_machine(three):
+@pytest.mark.parametrize("label", ["a", "b", "c"])
+def test_copies_have_the_label_of_their_original_in_every_problem(three, assemble, label):
     X, y = three
-    model = PriorSVC(VirtualSamples(Shift([0.1, 0.0]))).fit(X, y)
-    for machine, label in zip(model._machines, "abc", strict=True):
-        sample = machine.sample
-        np.testing.assert_array_equal(sample.y, np.where(y[sample.source] == label, 1.0, -1.0))
+    sample = assemble(VirtualSamples(Shift([0.1, 0.0])), X, y, positive=label).sample
+    assert len(sample) == 180
+    np.testing.assert_array_equal(sample.y, np.where(y[sample.source] == label, 1.0, -1.0))
 
 
 def test_images_are_moved_by_whole_pixels(assemble):

@@ -51,7 +51,6 @@ def test_second_round_is_a_machine_on_support_vectors_and_their_copies(data, new
     model = PriorSVC(VirtualSupportVectors(Shift(STEP), cost=0.5), kernel=kernel, solver=route).fit(X, y)
     kept = support(gram(X, X), y)
     assert 10 < len(kept) < 70
-    np.testing.assert_array_equal(model._machines[0].states["virtual_support_vectors"], kept)
     rows = np.vstack([X[kept], X[kept] - STEP, X[kept] + STEP])
     weight = np.repeat([1.0, 0.5, 0.5], len(kept))
     reference = svc(rows, np.tile(y[kept], 3), new, weight=weight)
@@ -61,24 +60,23 @@ def test_second_round_is_a_machine_on_support_vectors_and_their_copies(data, new
     assert [entry["rows"] for entry in model.history_] == [80, 3 * len(kept)]
 
 
-def test_rows_of_the_second_round(data, kernel):
+def test_rows_of_the_second_round(data, assemble):
     X, y = data
-    model = PriorSVC(VirtualSupportVectors(Shift(STEP)), kernel=kernel).fit(X, y)
-    [machine] = model._machines
-    sample, kept = machine.sample, machine.states["virtual_support_vectors"]
-    expected = {row.tobytes() for row in np.vstack([X[kept], X[kept] - STEP, X[kept] + STEP])}
-    assert {row.tobytes() for row in sample.X[sample.cost > 0]} == expected
+    kept = np.arange(0, 80, 3)
+    states = {"virtual_support_vectors": kept}
+    sample = assemble(VirtualSupportVectors(Shift(STEP)), X, y, states=states).sample
+    expected = {tuple(row) for row in np.vstack([X[kept], X[kept] - STEP, X[kept] + STEP])}
+    assert {tuple(row) for row in sample.X[sample.cost > 0]} == expected
     np.testing.assert_array_equal(sample.X[:80], X)
 
 
-def test_every_machine_has_its_own_support_vectors(three, kernel, gram, svc):
+def test_every_problem_has_its_own_support_vectors(three, kernel, gram, svc):
     X, y = three
     step = np.array([0.25, 0.25])
     model = PriorSVC(VirtualSupportVectors(Shift(step)), kernel=kernel).fit(X, y)
     sets = []
-    for machine, label, values in zip(model._machines, "abc", model.decision_function(X).T, strict=True):
+    for label, values in zip("abc", model.decision_function(X).T, strict=True):
         kept = support(gram(X, X), y == label)
-        np.testing.assert_array_equal(machine.states["virtual_support_vectors"], kept)
         rows = np.vstack([X[kept], X[kept] - step, X[kept] + step])
         reference = svc(rows, np.tile(y[kept] == label, 3), X)
         np.testing.assert_allclose(values, reference, atol=1e-6)
@@ -97,15 +95,16 @@ def test_copies_inherit_class_costs(data, new, kernel, gram, svc):
     np.testing.assert_allclose(model.decision_function(new), reference, atol=1e-6)
 
 
-def test_virtual_samples_of_a_row_go_with_it_whatever_the_order(data, new):
+def test_virtual_samples_of_a_row_go_with_it_in_either_order(data, new, assemble):
     X, y = data
     first, second = VirtualSupportVectors(Shift(STEP)), VirtualSamples(Shift(2 * STEP))
     a, b = (PriorSVC(prior).fit(X, y) for prior in (first + second, second + first))
     np.testing.assert_allclose(a.decision_function(new), b.decision_function(new), atol=1e-8)
-    for model in (a, b):
-        [machine] = model._machines
-        used = np.unique(machine.sample.source[machine.sample.cost > 0])
-        np.testing.assert_array_equal(used, machine.states["virtual_support_vectors"])
+    kept = np.arange(0, 80, 3)
+    for prior in (first + second, second + first):
+        states = {"virtual_support_vectors": kept, "virtual_samples": None}
+        sample = assemble(prior, X, y, states=states).sample
+        np.testing.assert_array_equal(np.unique(sample.source[sample.cost > 0]), kept)
 
 
 def test_half_a_weight_leaves_half_of_the_other_rows_cost(data, assemble):
@@ -118,16 +117,16 @@ def test_half_a_weight_leaves_half_of_the_other_rows_cost(data, assemble):
     np.testing.assert_allclose(sample.cost[80:], 0.5)
 
 
-def test_twice_the_weight_is_twice_the_cost_of_the_copies_only(data, new, kernel, route, gram, svc):
+def test_twice_the_weight_is_twice_the_cost_of_the_copies_only(data, new, kernel, route, gram, svc, assemble):
     """A row that is dropped cannot be dropped more than once."""
     X, y = data
     machine = {"kernel": kernel, "solver": route, "tol": 1e-12}  # a gap of 1e-10 is a distance of 1e-5 in f
     twice = PriorSVC(2 * VirtualSupportVectors(Shift(STEP)), **machine).fit(X, y)
     kept = support(gram(X, X), y)
-    [solved] = twice._machines
-    np.testing.assert_array_equal(solved.states["virtual_support_vectors"], kept)
-    np.testing.assert_array_equal(solved.sample.cost[:80], np.isin(np.arange(80), kept))
-    np.testing.assert_array_equal(solved.sample.cost[80:], 2.0)
+    states = {"virtual_support_vectors": kept}
+    sample = assemble(2 * VirtualSupportVectors(Shift(STEP)), X, y, states=states).sample
+    np.testing.assert_array_equal(sample.cost[:80], np.isin(np.arange(80), kept))
+    np.testing.assert_array_equal(sample.cost[80:], 2.0)
     rows = np.vstack([X[kept], X[kept] - STEP, X[kept] + STEP])
     reference = svc(rows, np.tile(y[kept], 3), new, weight=np.repeat([1.0, 2.0, 2.0], len(kept)))
     np.testing.assert_allclose(twice.decision_function(new), reference, atol=1e-6)
@@ -162,7 +161,7 @@ def test_report_says_that_the_answer_is_local(data):
 def test_verify_looks_at_every_copy(data):
     X, y = data
     model = PriorSVC(VirtualSupportVectors(Shift(STEP)), C=5.0).fit(X, y)
-    kept = model._machines[0].states["virtual_support_vectors"]
+    kept = PriorSVC(C=5.0).fit(X, y).support_
     rows = np.vstack([X[kept] - STEP, X[kept] + STEP])
     excess = np.tile(np.where(y[kept] == 1, 1, -1), 2) * model.decision_function(rows) - 1
     verdict = model.verify()["virtual_support_vectors"]

@@ -52,7 +52,7 @@ def test_what_a_solver_leaves_of_zero_is_not_support():
     worst = found([0, 1, 2, 3], np.eye(4), [1.0, 1e-7, 1e-12, 0.0])
     assert worst.rows.tolist() == [0, 1]
     assert worst.support.tolist() == [True, False]
-    assert str(worst) == "1 row held at 1 worst point"
+    assert str(worst) == "1 active worst-case point of 1 row"
 
 
 def test_small_is_small_against_the_whole_problem():
@@ -64,7 +64,7 @@ def test_small_is_small_against_the_whole_problem():
 def test_nothing_holds():
     worst = found([], np.empty((0, 2)), [], [])
     assert len(worst.rows) == len(worst.thetas) == 0
-    assert str(worst) == "0 rows held at 0 worst points"
+    assert str(worst) == "0 active worst-case points of 0 rows"
 
 
 def test_infinite_parameters_stay_infinite():
@@ -85,7 +85,7 @@ def test_a_direction_is_no_point_though_its_numbers_are_the_same():
 
 def test_in_words():
     worst = found([0, 0, 3], np.eye(3), [0.5, 0.5, 0.5], [0.0, 1.0, 2.0], np.array([0.01, np.nan, 0.2]))
-    text = "2 rows held at 3 worst points"
+    text = "3 active worst-case points of 2 rows"
     assert str(worst) == f"{text}; f is within 0.2 of its polynomial along every trajectory"
     assert str(found([0, 0, 3], np.eye(3), [0.5] * 3)) == text
     assert str(found([0, 0, 3], np.eye(3), [0.5] * 3, errors=np.full(4, np.nan))) == text

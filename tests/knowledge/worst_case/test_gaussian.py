@@ -9,7 +9,6 @@ from scipy.stats import multivariate_normal
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.exceptions import ConvergenceWarning
 
-from priorsvm.knowledge.worst_case import gaussian
 from priorsvm.knowledge.worst_case.gaussian import Gaussian
 
 MIXING = np.array([[1.0, 0.0, 0.0], [0.8, 0.6, 0.0], [-0.5, 0.3, 0.7]])
@@ -173,10 +172,10 @@ def test_completed_rows_keep_what_was_seen(rows):
     np.testing.assert_allclose(full, expected, rtol=0, atol=1e-13)
 
 
-def test_what_is_left_open_depends_on_the_pattern_alone(rows):
+def test_conditional_covariances_depend_on_the_pattern_alone(rows):
     own = Gaussian(MEAN, MIXING @ MIXING.T + 0.1 * np.eye(3))
     expected = [own_conditional(x, own.mean, own.covariance)[1] for x in rows]
-    np.testing.assert_allclose(own.left_open(np.isnan(rows)), expected, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(own.conditional_covariances(np.isnan(rows)), expected, rtol=0, atol=1e-13)
 
 
 def test_weights_are_repeated_rows(rows, weight):
@@ -185,7 +184,7 @@ def test_weights_are_repeated_rows(rows, weight):
     same(once, Gaussian.fit(repeated, np.ones(len(repeated)), SPREAD, tol=1e-13), rtol=0, atol=1e-11)
 
 
-def test_a_row_of_nothing_but_gaps_says_nothing(rows):
+def test_a_row_without_observed_entries_changes_nothing(rows):
     more = np.vstack([rows, np.full((5, 3), np.nan)])
     with_them = Gaussian.fit(more, np.ones(65), SPREAD, tol=1e-13)
     same(with_them, Gaussian.fit(rows, np.ones(60), SPREAD, tol=1e-13), rtol=0, atol=1e-11)
@@ -256,16 +255,23 @@ def test_equal_columns_are_one_column_seen_twice(whole):
     np.testing.assert_allclose(found.completed(X)[:20, 2], X[:20, 1], rtol=0, atol=1e-6)
 
 
-def test_rows_are_worked_on_in_parts(rows, weight, monkeypatch):
-    at_once = Gaussian.fit(rows, weight, SPREAD)
-    monkeypatch.setattr(gaussian, "_BLOCK", 9 * 7)
-    assert len(list(at_once.conditionals(rows))) == 9
-    same(Gaussian.fit(rows, weight, SPREAD), at_once, rtol=0, atol=1e-13)
-    np.testing.assert_array_equal(at_once.completed(rows), at_once.completed(rows.copy()))
+def test_many_columns_are_completed_in_parts():
+    """With 200 columns a part has 104 rows."""
+    rng = np.random.default_rng(3)
+    found = Gaussian(np.zeros(200), np.eye(200) + 0.1)
+    X = rng.normal(size=(210, 200))
+    X[::2, :20] = np.nan
+    X[1::2, 10:40] = np.nan
+    assert [len(means) for _, means, _ in found.conditionals(X)] == [104, 104, 2]
+    in_parts = [found.completed(X[i : i + 1])[0] for i in (0, 103, 104, 209)]
+    np.testing.assert_allclose(found.completed(X)[[0, 103, 104, 209]], in_parts, rtol=0, atol=1e-12)
+    density = found.log_density(X)
+    assert density.shape == (210,)
+    np.testing.assert_allclose(density[[0, 209]], found.log_density(X[[0, 209]]), rtol=1e-12)
 
 
 def test_too_few_steps_are_warned_of(rows):
-    with pytest.warns(ConvergenceWarning, match=r"still moved by .* of a standard deviation after 3 steps"):
+    with pytest.warns(ConvergenceWarning, match=r"did not converge in 3 steps: .* Increase ridge"):
         Gaussian.fit(rows, np.ones(60), SPREAD, max_iter=3)
 
 

@@ -93,21 +93,22 @@ def completed_by(gaussian, X):
 
 
 def values(model, Z, k=0):
-    """f of the fitted machine, without the help of the block."""
-    return model._machines[k].f.value(Z)
+    """f at complete rows."""
+    scores = model.decision_function(Z)
+    return scores if scores.ndim == 1 else scores[:, k]
 
 
 # ---------------------------------------------------------------------- what it is
 
 
 def test_without_the_block_gaps_are_refused(data, gaps):
-    with pytest.raises(InvalidInput, match=r"Input X contains NaN. Fit with MissingValues\(\) in the prior"):
+    with pytest.raises(InvalidInput, match=r"Input X contains NaN. Add MissingValues\(\) to the prior"):
         PriorSVC().fit(*gaps)
-    with pytest.raises(InvalidInput, match=r"Input X contains NaN. Fit with MissingValues\(\) in the prior"):
+    with pytest.raises(InvalidInput, match=r"Input X contains NaN. Add MissingValues\(\) to the prior"):
         PriorSVC(UncertainSamples(0.1)).fit(*gaps)
     model = PriorSVC().fit(*data)
     for ask in (model.predict, model.decision_function):
-        with pytest.raises(InvalidInput, match=r"Fit with MissingValues\(\) in the prior"):
+        with pytest.raises(InvalidInput, match=r"Add MissingValues\(\) to the prior"):
             ask(gaps[0])
 
 
@@ -228,7 +229,7 @@ def test_only_rows_with_gaps_have_cones_and_those_of_one_pattern_share_them(gaps
 def test_ridge_is_that_of_the_gaussians(gaps, ridge):
     X, y = gaps
     gaussians, full, _ = own_completion(X, y, ridge=ridge)
-    state = PriorSVC(MissingValues(ridge=ridge)).fit(X, y)._machines[0].states["missing_values"]
+    state = MissingValues(ridge=ridge).complete(X, y, np.ones(80))
     np.testing.assert_allclose(state.X, full, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(state.missing, np.isnan(X))
     for label in (0, 1):
@@ -339,7 +340,7 @@ def test_scoring_leaves_rows_as_they_are(gaps, asked):
 def test_a_column_without_a_value_in_a_class_is_named(gaps):
     X, y = np.array(gaps[0]), np.where(gaps[1] == 1, "ill", "well")
     X[y == "ill", 1] = np.nan
-    message = "block 'missing_values': {} has no value in any row of class 'ill'.*Leave the column out"
+    message = "block 'missing_values': {} has no value in any row of class 'ill'.*Remove the column"
     with pytest.raises(InvalidInput, match=message.format("column 1")):
         PriorSVC(MissingValues()).fit(X, y)
     with pytest.raises(InvalidInput, match=message.format("column 'age'")):
@@ -370,8 +371,7 @@ def test_gaps_can_be_written_as_pandas_does(gaps):
 
 def test_a_row_of_gaps_alone_is_the_mean_of_its_class(gaps):
     X, y = gaps
-    model = PriorSVC(MissingValues()).fit(X, y)
-    state = model._machines[0].states["missing_values"]
+    state = MissingValues().complete(X, y, np.ones(80))
     gaussians, _, _ = own_completion(X, y)
     np.testing.assert_allclose(state.X[7], gaussians[int(y[7])].mean, rtol=0, atol=1e-9)
     S = state.spread.directions[state.spread.start[state.spread.owner[7]] :][:3]
@@ -421,19 +421,20 @@ def test_a_column_seen_only_where_the_weight_is_zero_is_named(gaps):
 def test_a_constant_column_is_no_obstacle(gaps, asked):
     X = np.column_stack([gaps[0], np.where(np.arange(80) % 3 == 0, np.nan, 5.0)])
     model = PriorSVC(MissingValues()).fit(X, gaps[1])
-    completed = model._machines[0].states["missing_values"].X
+    completed = MissingValues().complete(X, gaps[1], np.ones(80)).X
     np.testing.assert_allclose(completed[:, 3], 5.0, rtol=0, atol=1e-9)
     assert np.isfinite(model.decision_function(np.column_stack([asked, np.full(50, np.nan)]))).all()
 
 
 def test_gamma_scale_and_scale_see_completed_rows(gaps):
     X, y = gaps
-    _, full, _ = own_completion(X, y)
+    _, full, covariances = own_completion(X, y)
     model = PriorSVC(MissingValues(), kernel="rbf").fit(X, y)
     assert model.kernel_.gamma == pytest.approx(1 / (3 * full.var()), rel=1e-9)
-    scale = PriorSVC(MissingValues(), scale="standard").fit(X, y)._machines[0].spec.scale
-    np.testing.assert_allclose(scale.shift, full.mean(axis=0), rtol=0, atol=1e-9)
-    np.testing.assert_allclose(scale.width, full.std(axis=0), rtol=0, atol=1e-9)
+    scaled = PriorSVC(MissingValues(), scale="standard", **SHARP).fit(X, y)
+    same = PriorSVC(UncertainSamples(covariances), scale="standard", **SHARP).fit(full, y)
+    assert scaled.objective_ == pytest.approx(same.objective_, rel=1e-10)
+    np.testing.assert_allclose(scaled.coef_, same.coef_, rtol=0, atol=1e-6)
 
 
 # ---------------------------------------------------------------------- with other blocks
@@ -496,19 +497,19 @@ def test_functions_of_rows_are_given_completed_ones(gaps):
 
 
 def test_two_of_them_are_refused(gaps):
-    message = "blocks 'missing_values' and 'coarse' both deal with missing values: keep one of them"
+    message = "blocks 'missing_values' and 'coarse' both handle missing values"
     with pytest.raises(InvalidInput, match=message):
         PriorSVC(MissingValues() + MissingValues(0.6).named("coarse")).fit(*gaps)
 
 
 def test_an_outer_weight_is_refused_and_zero_leaves_it_out(data, gaps, new):
-    with pytest.raises(InvalidInput, match="block 'missing_values' shares the samples' own slack"):
+    with pytest.raises(InvalidInput, match="block 'missing_values' uses the slack of the training rows"):
         PriorSVC(0.5 * MissingValues()).fit(*gaps)
-    with pytest.raises(InvalidInput, match="block 'missing_values' has weight 0, which leaves it out"):
+    with pytest.raises(InvalidInput, match="weight 0 leaves out block 'missing_values'"):
         PriorSVC(0 * MissingValues()).fit(*gaps)
     absent = PriorSVC(0 * MissingValues()).fit(*data)
     np.testing.assert_array_equal(absent.decision_function(new), PriorSVC().fit(*data).decision_function(new))
-    with pytest.raises(InvalidInput, match=r"Input X contains NaN. Fit with MissingValues\(\)"):
+    with pytest.raises(InvalidInput, match=r"Input X contains NaN. Add MissingValues\(\)"):
         absent.predict(gaps[0])
     other = PriorSVC(0 * MissingValues(0.5) + MissingValues()).fit(*gaps)
     np.testing.assert_array_equal(other.coef_, PriorSVC(MissingValues()).fit(*gaps).coef_)
@@ -540,9 +541,9 @@ def test_bad_arguments_are_named(gaps, given, message):
 
 
 def test_kernels_that_cannot_are_named(gaps):
-    with pytest.raises(MissingCapability, match=r"block 'missing_values': .*needs smooth slopes of f"):
+    with pytest.raises(MissingCapability, match="'missing_values': a kernel with second derivatives"):
         PriorSVC(MissingValues(), kernel="laplacian").fit(*gaps)
-    with pytest.raises(MissingCapability, match="block 'missing_values': guarantee=True needs"):
+    with pytest.raises(MissingCapability, match="'missing_values': guarantee=True requires"):
         PriorSVC(MissingValues(guarantee=True), kernel="laplacian").fit(*gaps)
 
 

@@ -1,7 +1,6 @@
 """Blocks that ask for the margin at the worst a row may be, together and with others, in one problem."""
 
 import warnings
-from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
@@ -23,6 +22,9 @@ from priorsvm import (
     UncertainSamples,
     check_knowledge,
 )
+from priorsvm.function.fitted import FittedLinear
+from priorsvm.knowledge.base import Context
+from priorsvm.sample import Sample
 
 pytestmark = pytest.mark.slow  # all of them run in `make test`
 
@@ -177,15 +179,19 @@ def test_they_verify_and_a_tampered_f_does_not(data):
     assert checks["class_costs"].holds is None
     # By hand: the lowest value of every row, over its ellipsoid and along its curve.
     w, b = model.coef_[0], model.intercept_[0]
-    slack = model._machines[0].slack(model._machines[0].sample)
+    [xi] = [variable.value for variable in model.problem.variables() if variable.name() == "xi"]
+    slack = np.maximum(xi, 1 - signs(y) * (X @ w + b))
     lowest = signs(y) * (X @ w + b) - GAMMA * np.sqrt(w @ COVARIANCE @ w)
     assert checks["uncertain_samples"].worst == pytest.approx((lowest - 1 + slack).min(), abs=1e-9)
     curve = [signs(y) * (turn(X, t) @ w + b) - 1 + slack for t in np.linspace(-0.4, 0.4, 1001)]
     assert checks["trajectories"].worst == pytest.approx(np.min(curve), abs=1e-3)
-    machine = model._machines[0]
-    machine.f = replace(machine.f, bias=machine.f.bias - 0.3)
-    assert not model.verify()["uncertain_samples"].holds
-    assert not model.verify()["trajectories"].holds
+    # The slack covers neither block for a bias that is lower by 0.3.
+    sample = Sample.training(X, y, model.classes_, 1)
+    for name in ("uncertain_samples", "trajectories"):
+        block = everything()[name]
+        for shift in (0.0, 0.3):
+            context = Context(name, sample, block.start(sample), slack, np.arange(40), tol=1e-5)
+            assert block.verify(FittedLinear(b - shift, w), context).holds == (shift == 0)
 
 
 def test_the_formulation_has_all_of_them(data):
@@ -237,8 +243,8 @@ def test_with_missing_values(data):
     holes = np.where(gaps, np.nan, X)
     prior = MissingValues() + Trajectories(TURNS) + Polyhedron(B, D, label=1, mu=0.7) + ClassCosts({1: 3.0})
     model = PriorSVC(prior, C=2.0, tol=1e-9).fit(holes, y)
-    machine = model._machines[0]
-    full, gaussians = machine.training.X, machine.training.missing.gaussians
+    completed = MissingValues().complete(holes, y, np.ones(40))
+    full, gaussians = completed.X, completed.gaussians
     np.testing.assert_array_equal(full[~gaps], X[~gaps])
     factors = []
     for i in range(40):

@@ -6,7 +6,7 @@ import pytest
 from sklearn.svm import SVC
 
 from priorsvm.errors import SolverFailed
-from priorsvm.solve.methods.grouped import _pairs, solve_grouped
+from priorsvm.solve.methods.grouped import pairs_of_groups, solve_grouped
 
 SHARP = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
 
@@ -125,7 +125,7 @@ def test_a_group_without_members_has_no_slack():
 
 def test_pairs_are_all_of_a_group():
     group = np.array([1, 0, 1, 2, 1])
-    rows, columns = _pairs(group, np.argsort(group, kind="stable"))
+    rows, columns = pairs_of_groups(group)
     found = set(zip(rows.tolist(), columns.tolist(), strict=True))
     assert found == {(i, j) for i in range(5) for j in range(5) if group[i] == group[j]}
     assert len(rows) == len(found)
@@ -133,7 +133,7 @@ def test_pairs_are_all_of_a_group():
 
 def test_no_answer_is_an_error():
     K, y, group, _ = drawn(0)
-    with pytest.raises(SolverFailed, match="scale the data"):
+    with pytest.raises(SolverFailed, match="Scale the data"):
         solve_grouped(
             K * np.outer(y, y), np.ones(len(y)), group, np.full(group.max() + 1, 1.0), y, max_steps=2
         )

@@ -195,5 +195,5 @@ def test_another_solver_is_asked_where_the_gap_stays_wide(monkeypatch):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert PriorSVC(norm="l1", kernel=RBF(0.5)).fit(X, y).solver_ == "HIGHS"
-            with pytest.raises(told, match="CENTRES says 'optimal'"):
+            with pytest.raises(told, match="CENTRES reported 'optimal'"):
                 PriorSVC(norm="l1", kernel=RBF(0.5), solver="CENTRES").fit(X, y)

@@ -17,7 +17,7 @@ from priorsvm import (
     VirtualSamples,
 )
 from priorsvm.errors import InaccurateSolution, InvalidInput, SolverFailed, SolverUnsuited
-from priorsvm.solve import plain
+from priorsvm.solve import auto
 from priorsvm.solve.methods import active
 from priorsvm.solve.routes import libsvm
 
@@ -77,13 +77,13 @@ def clusters(n, n_clusters, separation, noise):
 )
 def test_every_way_to_libsvm_ends_at_the_same_optimum(monkeypatch, rows, shown, C, tol):
     X, y = rows
-    calls, run = [], libsvm._run
+    calls, run = [], libsvm.fit_libsvm
 
     def watched(points, y, bound, kernel, *rest):
         calls.append((kernel["kernel"], len(points)))
         return run(points, y, bound, kernel, *rest)
 
-    monkeypatch.setattr(libsvm, "_run", watched)
+    monkeypatch.setattr(libsvm, "fit_libsvm", watched)
     model = PriorSVC(ClassCosts({1: 2.0}), kernel=RBF(0.01), C=C, tol=tol).fit(X, y)
     (_, pilot), (kernel, n), *again = calls
     assert pilot == libsvm.PILOT_ROWS
@@ -141,7 +141,7 @@ def test_multipliers_of_one_class_alone_are_no_start(data):
     X, y = data
     s, bound = np.where(y == 1, 1.0, -1.0), np.full(len(y), 2.0)
     K = RBF(0.2)(X)
-    kernel = active.Columns(K, np.arange(len(y)), lambda _: K)
+    kernel = active.LazyKernelMatrix(K, np.arange(len(y)), lambda _: K)
     found = active.polish(kernel, s, bound, np.where(s > 0, 2.0, 0.0), 1e-6)
     assert found is None or abs(found.a.sum()) < 1e-9
 
@@ -150,8 +150,8 @@ def test_libsvm_itself_answers_as_svc(data):
     """It is called below SVC, so a new scikit-learn may move it: then this test says so."""
     X, y = data
     s, bound = np.where(y == 1, 1.0, -1.0), np.linspace(1.0, 3.0, len(y))
-    options = libsvm._checked({}, len(y))
-    a, bias, ended, steps = libsvm._run(X, s, bound, {"kernel": "rbf", "gamma": 0.2}, 1e-4, options)
+    options = libsvm._with_defaults({}, len(y))
+    a, bias, ended, steps = libsvm.fit_libsvm(X, s, bound, {"kernel": "rbf", "gamma": 0.2}, 1e-4, options)
     reference = SVC(C=1.0, gamma=0.2, tol=1e-4, cache_size=500).fit(X, y, sample_weight=bound)
     np.testing.assert_array_equal(np.flatnonzero(a), np.sort(reference.support_))
     np.testing.assert_array_equal(a[reference.support_], reference.dual_coef_[0])
@@ -192,7 +192,7 @@ def test_polish_gives_up_on_an_unsettled_start(data):
         rows = rng.choice(len(X), spoiled, replace=False)
         alpha[rows] = rng.uniform(0, 10, spoiled)
         support = np.flatnonzero(alpha)
-        kernel = active.Columns(K[:, support], support, lambda columns: K[:, columns])
+        kernel = active.LazyKernelMatrix(K[:, support], support, lambda columns: K[:, columns])
         polished = active.polish(kernel, s, bound, s * alpha, 1e-6)
         if polished is not None:
             np.testing.assert_allclose(polished.scores, exact, atol=1e-5)
@@ -235,7 +235,7 @@ def test_margins_of_extra_samples_count(data):
 
 def test_large_linear_problems_take_the_interior_point(monkeypatch, data):
     assert PriorSVC().fit(*data).solver_ == "LIBSVM"
-    monkeypatch.setattr(plain, "LINEAR_ROWS", 100)
+    monkeypatch.setattr(auto, "LINEAR_ROWS", 100)
     other = PriorSVC().fit(*data)
     assert other.solver_ == "NORMAL"
     assert PriorSVC(solver="LIBSVM").fit(*data).objective_ == pytest.approx(other.objective_, rel=1e-8)
@@ -246,7 +246,7 @@ def test_solver_options_reach_libsvm(data):
         PriorSVC(kernel="rbf", solver_options={"no_such": 1}).fit(*data)
     options = {"max_iter": 350, "tol": 1e-9}
     with pytest.warns(
-        InaccurateSolution, match=r"LIBSVM says 'iteration limit reached'.*larger tol.*max_iter"
+        InaccurateSolution, match=r"LIBSVM reported 'iteration limit reached'.*larger tol.*max_iter"
     ):
         model = PriorSVC(kernel="rbf", C=10.0, solver="LIBSVM", solver_options=options).fit(*data)
     assert model.status_ == "optimal_inaccurate"
@@ -259,7 +259,7 @@ def test_options_that_nobody_took_are_not_dropped():
     X, y = make_classification(400, 4, random_state=0)
     with pytest.raises(InvalidInput, match="CLARABEL does not take these solver_options: cache_size"):
         PriorSVC(solver_options={"cache_size": 100}).fit(X, y)
-    with pytest.raises(SolverFailed, match="CLARABEL says 'iteration limit reached'"):
+    with pytest.raises(SolverFailed, match="CLARABEL reported 'iteration limit reached'"):
         PriorSVC(solver_options={"max_iter": 2}).fit(X, y)
     with pytest.raises(InvalidInput, match="max_iter"):
         PriorSVC(kernel="rbf", solver="LIBSVM", solver_options={"max_iter": -3}).fit(X, y)

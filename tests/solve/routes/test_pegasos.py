@@ -425,12 +425,12 @@ def test_accuracy_is_that_of_the_exact_machine(sparse):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"kernel": "rbf"}, MissingCapability, "linear machines with norm='l2' and loss='hinge'"),
+        ({"kernel": "rbf"}, MissingCapability, "linear model with norm='l2' and loss='hinge'"),
         ({"norm": "l1"}, MissingCapability, "norm='l2'"),
         ({"loss": "squared_hinge"}, MissingCapability, "loss='hinge'"),
         ({"solver": "CLARABEL"}, SolverUnsuited, "solver='CLARABEL'"),
         ({"solver": ["CLARABEL", "SCS"]}, SolverUnsuited, "solver=['CLARABEL', 'SCS']"),
-        ({"solver_options": {"max_iter": 5}}, InvalidInput, "solver_options: max_iter. It takes: batch."),
+        ({"solver_options": {"max_iter": 5}}, InvalidInput, "solver_options: max_iter. It accepts: batch."),
         ({"solver_options": {"batch": 1}}, InvalidInput, "batch must be a whole number of at least 2, got 1"),
         ({"solver_options": {"batch": 2.5}}, InvalidInput, "got 2.5"),
         ({"solver_options": {"batch": True}}, InvalidInput, "got True"),
@@ -442,7 +442,7 @@ def test_parameters_that_are_refused(parameters, error, message):
     X, y = draw()
     with pytest.raises(error, match=re.escape(message)) as refused:
         streamed(**parameters).fit(X, y)
-    assert "pegasos" in str(refused.value) or "batch" in str(refused.value)
+    assert re.search("pegasos|batch", str(refused.value), re.IGNORECASE)
 
 
 @pytest.mark.parametrize(

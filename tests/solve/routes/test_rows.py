@@ -28,6 +28,7 @@ from priorsvm import (
     UnlabeledSamples,
     VirtualSamples,
 )
+from priorsvm._utils.cache import Cache
 from priorsvm.errors import (
     InaccurateSolution,
     Infeasible,
@@ -38,7 +39,10 @@ from priorsvm.errors import (
     SolverUnsuited,
 )
 from priorsvm.problem.assemble import Compiled, prepare
+from priorsvm.solve import auto
+from priorsvm.solve.route import Problem
 from priorsvm.solve.routes import rows
+from priorsvm.validation import make_task
 
 compositions = pytest.importorskip("benchmarks.compositions")
 
@@ -252,25 +256,26 @@ def test_random_compositions_are_solved_refused_or_given_up(seeds):
     solved = 0
     for seed in seeds:
         model, X, y = compositions.composition(seed)
-        task = model._task(X, y, None, {})
+        task = make_task(model, X, y, None, {})
         members, training = list(task.prior), task.samples[0]
         states = {m.name: m.block.start(training) for m in members}
         sample = prepare(members, training, states)
-        if rows.obstacle(task.spec, members, sample) is not None:
+        problem = Problem(task.spec, members, states, training, sample, Cache())
+        if rows.Rows().obstacle(problem) is not None:
             continue
         try:
-            compiled = Compiled(task.spec, members, states, sample)
-            found = rows.solve(compiled)
+            found = rows.Rows().solve(problem, {})
         except (SolverUnsuited, SolverFailed):
             continue
         if found.outcome.residuals.worst > 1e-6:
             continue
-        problem = Compiled(task.spec, members, states, sample).problem
-        problem.solve(solver="CLARABEL")
-        assert problem.status == "optimal", seed
-        assert found.value == pytest.approx(problem.value, rel=1e-6, abs=1e-6), seed
-        at_rows = found.f.value(sample.X[compiled.active])
-        np.testing.assert_allclose(at_rows, found.values, atol=1e-6 * (1 + np.abs(at_rows).max()))
+        at_rows = found.f.value(sample.X[found.compiled.active])
+        values = found.compiled.values.value
+        np.testing.assert_allclose(at_rows, values, atol=1e-6 * (1 + np.abs(at_rows).max()))
+        other = Compiled(task.spec, members, states, sample).problem
+        other.solve(solver="CLARABEL")
+        assert other.status == "optimal", seed
+        assert found.value == pytest.approx(other.value, rel=1e-6, abs=1e-6), seed
         solved += 1
     assert solved >= len(seeds) / 10
 
@@ -279,7 +284,7 @@ def test_random_compositions_are_solved_refused_or_given_up(seeds):
 
 
 def test_auto_takes_it_for_kernel_machines_with_rows_enough():
-    X, y = two_classes(rows.ROWS)
+    X, y = two_classes(auto.ROWS_FROM)
     prior = PRIORS["all"]
     assert PriorSVC(prior, kernel=RBF(0.4)).fit(X, y).solver_ == "ROWS"
     assert PriorSVC(prior, kernel=RBF(0.4)).fit(X[1:], y[1:]).solver_ == "SCHUR"
@@ -290,14 +295,14 @@ def test_auto_takes_it_for_kernel_machines_with_rows_enough():
 
 
 def test_auto_goes_on_where_it_is_refused_or_given_up(monkeypatch):
-    X, y = two_classes(rows.ROWS)
+    X, y = two_classes(auto.ROWS_FROM)
     slopes = PriorSVC(Monotone({0: 1}, method="points", points=10), kernel=RBF(0.4)).fit(X, y)
     assert slopes.solver_ in ("CLARABEL", "SCHUR")
     assert slopes._machines[0].outcome.before == ()
     monkeypatch.setattr(rows, "optimise", lambda *arguments: None)
     model = PriorSVC(OddnessHint(), kernel=RBF(0.4)).fit(X, y)
     assert (model.solver_, model._machines[0].outcome.before) == ("SCHUR", ("ROWS",))
-    assert "SCHUR after ROWS had no answer" in str(model.report_)
+    assert "SCHUR after ROWS failed" in str(model.report_)
     with pytest.raises(SolverFailed, match="ROWS: too many rows change"):
         model.set_params(solver="ROWS").fit(X, y)
 
@@ -309,17 +314,17 @@ def test_an_answer_is_judged_by_its_residuals(monkeypatch):
     def off(by):
         def wrong(kernel, bounds, *more):
             found = optimise(kernel, bounds, *more)
-            inside = (found.a != bounds.low) & (found.a != bounds.high)
+            inside = (found.a != bounds.lower) & (found.a != bounds.upper)
             found.a[inside] *= 1 + by
             return found
 
         return wrong
 
     monkeypatch.setattr(rows, "optimise", off(1e-4))
-    with pytest.warns(InaccurateSolution, match="ROWS says 'optimal'"):
+    with pytest.warns(InaccurateSolution, match="ROWS reported 'optimal'"):
         PriorSVC(PRIORS["all"], kernel=RBF(0.4), solver="ROWS").fit(X, y)
     monkeypatch.setattr(rows, "optimise", off(0.5))
-    with pytest.raises(SolverFailed, match="the problem as stated disagrees"):
+    with pytest.raises(SolverFailed, match="residuals of the original problem are too large"):
         PriorSVC(PRIORS["all"], kernel=RBF(0.4), solver="ROWS").fit(X, y)
 
 
@@ -365,14 +370,14 @@ REFUSALS = [
     ),
     ({"kernel": RBF()}, Odd("two slacks"), "'.*' of block 'odd' is not the only slack of its row"),
     ({"kernel": RBF()}, Odd("bound above"), "'u' of block 'odd' has conditions of its own"),
-    ({"kernel": RBF()}, Odd("helps itself"), "'u' of block 'odd' is no slack: it makes a row harder"),
+    ({"kernel": RBF()}, Odd("helps itself"), "'u' of block 'odd' is not a slack: it makes a row harder"),
     (
         {"kernel": RBF()},
         Odd("squares and prices"),
         "'u' of block 'odd' has a cost that is neither linear nor",
     ),
     ({"kernel": RBF()}, Odd("an equation with a price"), "'u' of block 'odd' softens an equation"),
-    ({"kernel": RBF()}, Odd("a square of several"), "'s' of block 'odd' stands in several rows"),
+    ({"kernel": RBF()}, Odd("a square of several"), "'s' of block 'odd' is in several rows"),
     ({"kernel": RBF()}, Odd("values tied"), "it has a penalty that ties values to each other"),
     ({"kernel": RBF()}, Odd("a line"), "it has a linear penalty on f"),
     ({"kernel": RBF()}, Odd("a cone"), "block 'odd' adds cones"),
@@ -398,7 +403,7 @@ def test_sparse_rows_and_options_are_refused():
 
 
 def test_a_path_assembles_once_and_equals_its_fits(monkeypatch):
-    X, y = two_classes(rows.ROWS)
+    X, y = two_classes(auto.ROWS_FROM)
     made = []
 
     class Counting(rows.RowsProblem):

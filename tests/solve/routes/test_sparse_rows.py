@@ -6,7 +6,8 @@ from scipy.sparse import csr_array, random_array, vstack
 
 from priorsvm import ClassCosts, OddnessHint, PriorSVC, SampleCosts
 from priorsvm.errors import InvalidInput, SolverFailed, SolverUnsuited, TooLarge
-from priorsvm.solve.routes import sparse_rows, weighted
+from priorsvm.solve import weighted
+from priorsvm.solve.routes import sparse_rows
 from priorsvm.solve.routes.sparse_rows import newton
 
 
@@ -88,7 +89,7 @@ def test_where_steps_lead_astray_the_next_route_is_taken(monkeypatch):
     X, y = texts()
     monkeypatch.setattr(sparse_rows, "STEPS", 1)
     assert PriorSVC().fit(X, y).solver_ == "LIBSVM"
-    with pytest.raises(SolverFailed, match="SPARSE: Newton's steps do not lead to an answer"):
+    with pytest.raises(SolverFailed, match="SPARSE: Newton's steps do not converge"):
         PriorSVC(solver="SPARSE").fit(X, y)
 
 
@@ -97,7 +98,7 @@ def test_more_rows_than_columns_lead_astray_at_any_c(C):
     rng = np.random.default_rng(0)
     X = csr_array(rng.uniform(size=(400, 20)) * (rng.uniform(size=(400, 20)) < 0.2))
     y = X @ rng.normal(size=20) + 0.3 * rng.normal(size=400) > 0
-    with pytest.raises(SolverFailed, match=r"more rows than columns\. Use solver='auto'\.$"):
+    with pytest.raises(SolverFailed, match=r"more rows than features\. Use solver='auto'\.$"):
         PriorSVC(C=C, solver="SPARSE").fit(X, y)
 
 
@@ -108,7 +109,7 @@ def test_an_f_worse_than_none_ends_the_search(monkeypatch):
     steps = []
     system = sparse_rows._System
     monkeypatch.setattr(sparse_rows, "_System", lambda *parts: steps.append(1) or system(*parts))
-    with pytest.raises(SolverFailed, match="do not lead"):
+    with pytest.raises(SolverFailed, match="do not converge"):
         PriorSVC(solver="SPARSE", C=1e6).fit(X, y)
     assert len(steps) < sparse_rows.STEPS
 
@@ -131,8 +132,8 @@ def test_products_that_memory_cannot_hold_are_refused_with_a_way_out(monkeypatch
     [
         (OddnessHint(), {}, "block 'oddness_hint' does more than add or reweight rows"),
         (None, {"norm": "l1"}, "not norm='l1'"),
-        (None, {"kernel": "rbf"}, "sparse rows of a linear machine only"),
-        (None, {}, "sparse rows of a linear machine only"),
+        (None, {"kernel": "rbf"}, "sparse rows of a linear model only"),
+        (None, {}, "sparse rows of a linear model only"),
     ],
 )
 def test_refusals_say_why(prior, parameters, reason):

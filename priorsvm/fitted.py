@@ -1,0 +1,320 @@
+"""What a fitted PriorSVC shows: coefficients, support vectors, report, formulation and verification."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._utils.arrays import Array
+from ._utils.checks import is_number
+from .errors import InvalidInput, MissingCapability, NotFitted
+from .function.fitted import FittedKernel, FittedLinear
+from .kernels.set_kernel import OnRows
+from .knowledge.base import MAX_CELLS, Knowledge
+from .problem.naming import naming
+from .validation import Task, explaining_bad_values
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+    from .explain.formulation import Formulation
+    from .explain.report import Report
+    from .explain.stability import Stability
+    from .explain.verify import Verification
+    from .solve.machine import Machine
+
+
+class Unfitted(NotFitted, NotFittedError):
+    """An attribute or method that requires a fitted model."""
+
+
+class MissingAttribute(MissingCapability, AttributeError):
+    """An attribute that this kind of model does not have."""
+
+
+class Findings(dict[str, Any]):
+    """Findings by block name, with an error that lists the available names."""
+
+    def __missing__(self, name: str) -> Any:
+        raise KeyError(f"no findings for block {name!r}; available: {list(self)}")
+
+
+class FittedModel:
+    """Base of PriorSVC: everything that can be read from a fitted model."""
+
+    _machines: list[Machine]
+    classes_: Array
+    intercept_: Array
+    kernel_: Any
+    n_features_in_: int
+    verbose: int
+
+    def _store(self, task: Task, machines: list[Machine]) -> None:
+        """Keep the result of a fit."""
+        self._machines = machines
+        self.classes_ = task.classes
+        self.kernel_ = task.spec.kernel
+        self.intercept_ = np.array([f.bias for machine in machines for f in machine.functions])
+
+    def _fitted_machines(self) -> list[Machine]:
+        if not hasattr(self, "_machines"):
+            raise Unfitted("this PriorSVC is not fitted yet: call fit(X, y) first.")
+        return self._machines
+
+    def _each(self, values: list[Any]) -> Any:
+        """Return the only value, or the list of values with one for each class."""
+        return values[0] if len(values) == 1 else values
+
+    # ------------------------------------------------------------------ the decision function
+
+    @property
+    def coef_(self) -> Array:
+        """Weights in the units of X; linear models only."""
+        if self._fitted_machines() and self.kernel_ is not None:
+            raise MissingAttribute("coef_ exists for linear models only: use kernel='linear'.")
+        return np.vstack([f.coef for m in self._machines for f in m.functions if isinstance(f, FittedLinear)])
+
+    @property
+    def centres_(self) -> Array:
+        """Points that f expands over; kernel models only."""
+        return np.unique(np.vstack([f.centres + 0.0 for f in self._expansions()]), axis=0)
+
+    @property
+    def dual_coef_(self) -> Array:
+        """Coefficients of ``centres_``, one row for each decision function; kernel models only."""
+        centres = self.centres_
+        place = {row.tobytes(): i for i, row in enumerate(centres)}
+        expansions = self._expansions()
+        coefficients = np.zeros((len(expansions), len(centres)))
+        for row, f in zip(coefficients, expansions, strict=True):
+            np.add.at(row, [place[z.tobytes()] for z in f.centres + 0.0], f.weights)
+        return coefficients
+
+    @property
+    def slopes_(self) -> tuple[Array, Array, Array]:
+        """Points, directions and coefficients of the derivatives that f expands over; kernel models only.
+
+        A block such as :class:`TangentPenalty` adds derivatives to f. Without ``scale``, their part of f is
+        ``kernel_.slope(points, directions, X).T @ coefficients.T``.
+        """
+        parts = [f.slopes for f in self._expansions()]
+        empty = np.empty((0, self.n_features_in_))
+        points = np.vstack([empty, *(part.points for part in parts if part is not None)])
+        directions = np.vstack([empty, *(part.directions for part in parts if part is not None)])
+        coefficients = np.zeros((len(parts), len(points)))
+        start = 0
+        for row, part in zip(coefficients, parts, strict=True):
+            if part is not None:
+                row[start : start + len(part.weights)] = part.weights
+                start += len(part.weights)
+        return points, directions, coefficients
+
+    def _expansions(self) -> list[FittedKernel]:
+        if self._fitted_machines() and self.kernel_ is None:
+            raise MissingAttribute(
+                "centres_, dual_coef_ and slopes_ exist for kernel models only: a linear model has coef_."
+            )
+        return [f for m in self._machines for f in m.functions if isinstance(f, FittedKernel)]
+
+    @property
+    def support_(self) -> Array:
+        """Indices of the training rows that are support vectors of at least one class."""
+        return np.flatnonzero(
+            np.any([m.support[: m.training.n_train] for m in self._fitted_machines()], axis=0)
+        )
+
+    # ------------------------------------------------------------------ the solution
+
+    @property
+    def solver_(self) -> Any:
+        """Name of the solver that solved the problem; a list for more than two classes."""
+        return self._each([m.outcome.solver for m in self._fitted_machines()])
+
+    @property
+    def status_(self) -> Any:
+        """Status of the solution, such as "optimal"; a list for more than two classes."""
+        return self._each([m.outcome.status for m in self._fitted_machines()])
+
+    @property
+    def n_rounds_(self) -> Any:
+        """Number of rounds of iterative blocks; a list for more than two classes."""
+        return self._each([len(m.history) for m in self._fitted_machines()])
+
+    @property
+    def objective_(self) -> Any:
+        """Value of the objective, computed from f; a list for more than two classes."""
+        return self._each([m.objective for m in self._fitted_machines()])
+
+    @property
+    def history_(self) -> Any:
+        """List with a dict for each round: objective, gap, rows, solver, seconds.
+
+        For more than two classes, a list of these lists.
+        """
+        return self._each([m.history for m in self._fitted_machines()])
+
+    @property
+    def problem(self) -> cp.Problem | list[cp.Problem]:
+        """``cvxpy.Problem`` that was solved, or an equivalent if a route without CVXPY solved it."""
+        return self._each([m.problem.problem for m in self._fitted_machines()])
+
+    @property
+    def findings_(self) -> Any:
+        """Dict from block name to the findings of the block; a list for more than two classes."""
+        return self._each([Findings(m.findings) for m in self._fitted_machines()])
+
+    @property
+    def report_(self) -> Report:
+        """Table of what every term contributes to the objective, and of how the problem was solved."""
+        from .explain.report import report
+
+        return report(self._fitted_machines())
+
+    # ------------------------------------------------------------------ explanations
+
+    def formulation(self) -> Formulation:
+        """Return the problem that was solved, in LaTeX, block by block.
+
+        Returns
+        -------
+        Formulation
+            Its ``str`` is LaTeX; a notebook renders it.
+
+        Raises
+        ------
+        NotFitted
+            If ``fit`` was not called.
+
+        Examples
+        --------
+        >>> from priorsvm import OddnessHint, PriorSVC
+        >>> "oddness" in str(PriorSVC(OddnessHint()).fit([[0.0], [2.0]], [0, 1]).formulation())
+        True
+        """
+        from .explain.formulation import formulation
+
+        return formulation(self._fitted_machines())
+
+    def verify(self, X: Any = None, *, max_cells: int = MAX_CELLS) -> Verification:
+        """Return whether f satisfies each block, with the worst point, and whether that is proven or sampled.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features), default=None
+            New rows. For every block with a transform, ``verify(X).stability["<block>"]`` contains the share
+            of these rows that keep their class under all transformations, and the worst transformation.
+        max_cells : int, default=150000
+            Limit on the cells of a proof for one region of a kernel model. Beyond the limit, the verdict
+            rests on sampled points. ``verbose=1`` shows the progress of a proof.
+
+        Returns
+        -------
+        Verification
+            ``holds`` is True unless a block is violated; ``checks`` has one verdict for each block.
+
+        Raises
+        ------
+        NotFitted
+            If ``fit`` was not called.
+        InvalidInput
+            If ``max_cells`` is not a whole number of at least 0, or X is given and no block has a transform.
+
+        Examples
+        --------
+        >>> from priorsvm import Box, PriorSVC
+        >>> model = PriorSVC(Box({0: (2, 3)}, label=1, hard=True)).fit([[0.0], [1.0]], [0, 1])
+        >>> model.verify().holds
+        True
+        """
+        from .explain.verify import verify
+
+        if not (is_number(max_cells) and max_cells >= 0 and max_cells % 1 == 0):
+            raise InvalidInput(f"verify: max_cells must be a whole number of at least 0, got {max_cells!r}.")
+        found = verify(self._fitted_machines(), int(max_cells), self.verbose)
+        return found if X is None else found.of_new_rows(self._stability(self._checked_rows(X)))
+
+    def _stability(self, X: Any) -> dict[str, Stability]:
+        """Return, for every block with a transform, how stable the class of these rows is."""
+        from .explain.stability import stability
+        from .transforms.base import Transform
+
+        transforms = {
+            name: (block.transform, block.finest() if getattr(block, "continuous", False) else None)
+            for name, block, weight in self._machines[0].members
+            if weight > 0 and isinstance(getattr(block, "transform", None), Transform)
+        }
+        if not transforms:
+            raise InvalidInput(
+                "verify(X) checks whether transformed rows keep their class, but no block has a transform. "
+                "Call verify() without X."
+            )
+        coef = self.coef_ if self.kernel_ is None else None
+        return {
+            name: stability(self._scores, coef, self.intercept_, transform, X, thetas)
+            for name, (transform, thetas) in transforms.items()
+        }
+
+    # ------------------------------------------------------------------ scores
+
+    def _checked_rows(self, X: Any) -> Any:
+        """Return new rows as a float array, or as compressed rows if sparse."""
+        check_is_fitted(self, "_machines")
+        if isinstance(self.kernel_, OnRows):
+            return self.kernel_.encode(X)
+        allow_nan = any(m.block.allow_nan and m.weight > 0 for m in self._machines[0].members)
+        with explaining_bad_values(X):
+            return validate_data(
+                self,
+                X,
+                reset=False,
+                dtype=np.float64,
+                accept_sparse="csr" if self.kernel_ is None else False,
+                ensure_all_finite="allow-nan" if allow_nan else True,
+            )
+
+    def _scores(self, X: Any) -> Array:
+        """Return f at checked rows: (n,) for two classes, (n, n_classes) for more."""
+        scores = self._shared_scores(X)
+        if scores is None:
+            scores = np.column_stack([_scores_of(machine, X) for machine in self._machines])
+        if scores.shape[1] == 2:  # a joint model of two classes
+            scores = scores[:, [1]] - scores[:, [0]]
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _shared_scores(self, X: Any) -> Array | None:
+        """Return the scores of all classes from one expensive kernel matrix, or None if not useful."""
+        machines = self._machines
+        if len(machines) == 1 or self.kernel_ is None or not self.kernel_.whole:
+            return None
+        if any(type(m.block).predict is not Knowledge.predict for m in machines[0].members):
+            return None
+        if any(f.slopes is not None for f in self._expansions()):
+            return None
+        whole = FittedKernel(0.0, self.kernel_, self.centres_, self.dual_coef_.T, machines[0].spec.scale)
+        return whole._in_blocks(self.kernel_, whole._to_inner(X)) + self.intercept_
+
+
+def _scores_of(machine: Machine, X: Array) -> Array:
+    """Return f at these rows, or the scores of the block that scores rows itself."""
+    found = {}
+    for name, block, weight in machine.members:
+        if weight == 0:
+            continue
+        with naming(name):
+            state = machine.states.get(name)
+            scores = block.predict(machine.f, X, *([] if state is None else [state]))
+        if scores is None:
+            continue
+        scores = np.asarray(scores, float)
+        if scores.shape != (X.shape[0],) or not np.isfinite(scores).all():
+            raise InvalidInput(
+                f"block '{name}': predict must return one finite score for each of the {X.shape[0]} rows, "
+                f"got shape {scores.shape}."
+            )
+        found[name] = scores
+    if len(found) > 1:
+        raise InvalidInput(f"blocks {' and '.join(map(repr, found))} both score new rows. Keep one block.")
+    return next(iter(found.values())) if found else machine.f.value(X)

@@ -1,0 +1,69 @@
+r"""The method "points": the requirement at fixed points of the region, and nowhere else."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..._utils.arrays import Array
+from ...errors import InvalidInput
+from ...sample import Sample
+from ..base import check_points
+from .method import Method
+from .requirement import Requirement
+from .search import Search
+
+# Points drawn by default, and at least so many on a grid.
+DRAWN = 256
+
+
+class Points(Method):
+    """The requirement at fixed points of the region: drawn, on a grid, or given by the user."""
+
+    everywhere: ClassVar[bool] = False
+
+    def first_points(self, requirement: Requirement, given: Array | None, sample: Sample) -> Array:
+        region = requirement.region
+        if given is not None:
+            inside = given[region.contains(given)]
+            if len(inside) == 0:
+                raise InvalidInput(
+                    "none of the points given lies in the region. Give points inside it, or a number."
+                )
+            return inside
+        if not region.bounded:
+            return np.empty((0, sample.X.shape[1]))
+        if isinstance(self.points, str):
+            return region.grid(DRAWN)
+        return region.points(DRAWN if self.points is None else int(self.points), sample.seed)
+
+
+def given_points(points: Any, sample: Sample) -> Array | None:
+    """Return the points of the user as an array, or None if points have to be drawn."""
+    if points is None or isinstance(points, (int, np.integer)):
+        return None
+    if isinstance(points, str):
+        if points == "grid":
+            return None
+        raise InvalidInput(f"points must be a number, 'grid' or an array of points, got {points!r}.")
+    return check_points("points", points, sample)
+
+
+def at_points(f: Any, state: Search, zeta: Any) -> Any:
+    r"""Return :math:`s_l f(x_p) \ge h(x_p) + \delta_l - \zeta_l` for the points of all regions."""
+    lifts = state.lift or (0.0,) * len(state.requirements)
+    rows = [
+        (requirement.expression(f, points), requirement.threshold(points) + lift)
+        for requirement, points, lift in zip(state.requirements, state.points, lifts, strict=True)
+    ]
+    return stacked(rows, zeta)
+
+
+def stacked(rows: list[tuple[Any, Array]], zeta: Any) -> Any:
+    """Return one constraint ``left >= right - zeta``, from the sides and the slack of each requirement."""
+    import cvxpy as cp
+
+    of = np.repeat(np.arange(len(rows)), [len(right) for _, right in rows])
+    required = np.concatenate([right for _, right in rows])
+    return cp.hstack([left for left, right in rows if len(right)]) >= required - zeta[of]

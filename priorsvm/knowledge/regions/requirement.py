@@ -1,0 +1,133 @@
+r"""Requirements :math:`s\,Lf(x) \ge h(x)` on a set of points: their values, gradients and lowest points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..._utils.arrays import Array
+from .sets import Set
+
+# The search for the lowest points: candidates, and how many of them local descent starts from.
+CANDIDATES = 256
+STARTS = 16
+# Cuts ignore violations below this size, or below the tolerance of the fit if that is larger.
+CUT = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Requirement:
+    r"""The requirement :math:`s\,Lf(x) \ge h(x)` for all x of a set; Lf is f, or its slope along a direction.
+
+    Attributes
+    ----------
+    region : Set
+    sign : float
+        The sign s, +1 or -1.
+    h : float or callable, default=1.0
+        A number, or a function of points of shape (n, d).
+    direction : array of shape (d,) or None, default=None
+        The direction of the slope; None for the value of f.
+    """
+
+    region: Set
+    sign: float
+    h: Any = 1.0
+    direction: Array | None = None
+
+    def along(self, Z: Array) -> Array | None:
+        """Return the direction, repeated for every row of Z."""
+        return None if self.direction is None else np.broadcast_to(self.direction, Z.shape)
+
+    def expression(self, f: Any, Z: Array) -> Any:
+        """Return s Lf(Z) as a cvxpy expression.
+
+        With slopes f expands over the points, not over the slopes. This is not exact on a kernel model, and
+        far less expensive: points are shared by all directions.
+        """
+        if self.direction is None:
+            return self.sign * f(Z)
+        f.span(Z)
+        return self.sign * f.slope(Z, self.along(Z), spans=False)
+
+    def value(self, f: Any, Z: Array) -> Array:
+        """Return s Lf(Z) of a fitted f."""
+        return self.sign * (f.value(Z) if self.direction is None else f.slope(Z, self.along(Z)))
+
+    def threshold(self, Z: Array) -> Array:
+        """Return h(Z)."""
+        return np.broadcast_to(self.h(Z) if callable(self.h) else self.h, (len(Z),))
+
+    def excess(self, f: Any, Z: Array) -> Array:
+        """Return s Lf(Z) - h(Z), negative where the requirement is violated."""
+        return self.value(f, Z) - self.threshold(Z)
+
+    def lowest(self, f: Any, known: Array, seed: int, starts: int = STARTS) -> Array:
+        """Return points of low excess: the ends of local descent, and the points it started from."""
+        candidates = np.vstack([self.region.points(CANDIDATES * starts // STARTS, seed), known])
+        if len(candidates) == 0:
+            return candidates
+        # Starts are kept apart from each other, or all of them would lie in one basin.
+        order = candidates[np.argsort(self.excess(f, candidates))]
+        spread = distinct(order, known[:0], self.region, apart=0.1, limit=2 * starts)
+        ends = self.region.minima(lambda Z: self.excess(f, Z), self._gradient(f), spread[:starts])
+        return np.vstack([ends, spread])
+
+    def _gradient(self, f: Any) -> Callable[[Array], Array]:
+        """Return the gradient of the excess, by differences where f or h has no derivative."""
+        kernel = getattr(f, "kernel", None)
+        capable = kernel is None or (kernel.has_slope if self.direction is None else kernel.has_curve)
+        if callable(self.h) or not capable:
+            step = 1e-6 * size_of(self.region)
+
+            def differences(Z: Array) -> Array:
+                shifted = np.concatenate([Z[:, None] + np.diag(step), Z[:, None] - np.diag(step)])
+                up, down = self.excess(f, shifted.reshape(-1, Z.shape[1])).reshape(2, len(Z), -1)
+                return (up - down) / (2 * step)
+
+            return differences
+
+        def gradient(Z: Array) -> Array:
+            rows = np.repeat(Z, Z.shape[1], axis=0)
+            axes = np.tile(np.eye(Z.shape[1]), (len(Z), 1))
+            slopes = f.slope(rows, axes) if self.direction is None else f.curve(rows, axes, self.along(rows))
+            return self.sign * slopes.reshape(Z.shape)
+
+        return gradient
+
+    @property
+    def exact_on_linear(self) -> bool:
+        """Whether finitely many constraints on a linear f express the requirement."""
+        return self.region.exact and not callable(self.h)
+
+
+def distinct(
+    points: Array, known: Array, region: Set, apart: float = 1e-3, limit: int | None = None
+) -> Array:
+    """Return the first points that differ from the known points and are apart from each other.
+
+    Distances are measured in parts of the size of the region.
+    """
+    size = size_of(region)
+    kept = np.empty((0, points.shape[1]))
+    for x in points:
+        fresh = len(known) == 0 or np.abs((known - x) / size).max(axis=1).min() > 1e-7
+        if fresh and (len(kept) == 0 or np.abs((kept - x) / size).max(axis=1).min() > apart):
+            kept = np.vstack([kept, x])
+        if len(kept) == limit:
+            break
+    return kept
+
+
+def size_of(region: Set) -> Array:
+    """Return the widths of the box around a region, with 1 in place of 0."""
+    low, high = region.box
+    return np.where(high > low, high - low, 1.0)
+
+
+def unit_of(f: Any, requirement: Requirement) -> Array:
+    """Return the unit of every column inside the model."""
+    return np.ones(len(requirement.region.box[0])) if f.scale is None else f.scale.width

@@ -1,0 +1,249 @@
+r"""Base class of the blocks in which each row is an ellipsoid."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.stats import norm
+
+from ..._utils.arrays import Array
+from ..._utils.checks import check_flag, is_number
+from ...errors import InvalidInput, MissingCapability
+from ...sample import Sample
+from ..base import Context, Knowledge, Terms, Verdict
+from .base import WorstCase, rows_and_slack
+from .spread import Spread
+
+# Points per ellipsoid that verify() samples.
+_SAMPLED = 64
+
+
+class EllipsoidalKnowledge(Knowledge):
+    r"""Margin on an ellipsoid around each row; a subclass defines the ellipsoids by :meth:`spread`.
+
+    .. math:: y_i f(x) \ge \rho_i - \xi_i \quad\text{for all } x = x_i + A_i z,\; \|z\| \le \gamma .
+    """
+
+    shares_slack: ClassVar[bool] = True
+    way_out_of_collapse: ClassVar[str] = (
+        "The ellipsoids of both classes overlap too much: check that errors are in the units of X, or lower "
+        "the confidence."
+    )
+    latex: ClassVar[dict[str, str]] = {
+        "margin": r"y_i f(x_i) - \gamma\, t_i \ge \rho_i - \xi_i",
+        "cone": r"\|A_i^\top \nabla f(x_i)\| \le t_i",
+        "ball": r"y_i f(x_i) - d_i \|g\| \ge \rho_i - \xi_i,\; d_i = \max_x \|k_x - k_{x_i}\|",
+    }
+    letters: ClassVar[dict[str, str]] = {
+        r"\gamma": r"\text{the radius for the given confidence}",
+        "t_i": r"\text{a variable, the decrease of } f \text{ per radius}",
+        "A_i": r"\text{a factor of the covariance of row } i,\; A_i A_i^\top = \Sigma_i",
+        "d_i": r"\text{the maximum over the ellipsoid of row } i, \text{ with } k_x = k(x, \cdot)",
+        r"\|g\|": r"\text{the norm of } g = f - b",
+    }
+
+    confidence: float
+    distribution: str
+    guarantee: bool
+
+    def symbols(self) -> dict[str, float]:
+        return {r"\gamma": self.radius}
+
+    def spread(self, state: Any) -> Spread:
+        """Return the factors of the covariances."""
+        raise NotImplementedError
+
+    @property
+    def radius(self) -> float:
+        """Number of standard deviations for the given ``confidence``."""
+        if self.distribution == "gaussian":
+            return float(norm.ppf(self.confidence))
+        return sqrt(self.confidence / (1.0 - self.confidence))
+
+    def validate(self, sample: Sample) -> None:
+        if self.distribution not in ("gaussian", "any"):
+            raise InvalidInput(f"distribution must be 'gaussian' or 'any', got {self.distribution!r}.")
+        if not is_number(self.confidence):
+            raise InvalidInput(f"confidence must be a number, got {self.confidence!r}.")
+        if not 0.5 <= self.confidence < 1.0:
+            suggestion = f" Did you mean {self.confidence / 100:g}?" if 50 <= self.confidence < 100 else ""
+            raise InvalidInput(
+                f"confidence must be at least 0.5 and below 1, got {self.confidence!r}.{suggestion} "
+                "Below 0.5 the problem is not convex, and at 1 the ellipsoids are infinite."
+            )
+        check_flag(guarantee=self.guarantee)
+        kernel = sample.machine.kernel if sample.machine is not None else None
+        if kernel is None:
+            return
+        if self.guarantee and not (kernel.has_derivative_bound and kernel.definiteness == "psd"):
+            raise MissingCapability(
+                f"guarantee=True requires a kernel with a bound on changes of f, such as RBF or Polynomial; "
+                f"{kernel!r} has none. Use guarantee=False, which is a first-order approximation."
+            )
+        if not self.guarantee and not (kernel.has_slope and kernel.has_curve):
+            raise MissingCapability(
+                f"a kernel with second derivatives is required, and {kernel!r} has none. Use RBF or "
+                "Polynomial, or a linear model."
+            )
+
+    def build(self, f: Any, context: Context) -> Terms:
+        import cvxpy as cp
+
+        sample = context.sample
+        spread = self.spread(context.state)
+        if context.rows is None or self.radius == 0:
+            return Terms()
+        rows, places = rows_and_slack(context, spread.uncertain)
+        if len(rows) == 0:
+            return Terms()
+        X = sample.X[rows]
+        factors = spread.owner[rows]
+        if f.linear:  # the slope is constant, so rows with equal covariances share a norm
+            distinct, of = np.unique(factors, return_inverse=True)
+            t, cones = _lengths(spread, distinct, f, None)
+            worst = self.radius * t[of]
+        elif self.guarantee:
+            worst = self._displacement(f.spec, X, spread, factors) * f.length
+            cones = {}
+        else:
+            t, cones = _lengths(spread, factors, f, X)
+            worst = self.radius * t
+        margin = cp.multiply(sample.y[rows], f(X)) - worst >= sample.margin[rows] - context.slack[places]
+        return Terms(constraints={"margin" if cones else "ball": margin, **cones})
+
+    def _displacement(self, f: Any, X: Array, spread: Spread, factors: Array) -> Array:
+        """Return the largest decrease of an f of norm 1 within the ellipsoid of each row."""
+        inner = X if f.scale is None else f.scale.points(X)
+        longest = np.zeros(len(X))
+        for which, directions in spread.by_rank(factors).values():
+            columns = directions if f.scale is None else f.scale.directions(directions)
+            longest[which] = np.linalg.norm(columns, ord=2, axis=(1, 2))
+        # Slightly larger, against rounding of the norm.
+        radius = self.radius * longest * (1 + 1e-12)
+        return f.kernel.displacement_bound(radius, np.linalg.norm(inner, axis=1))
+
+    def _steepest(self, f: Any, X: Array, spread: Spread, factors: Array, y: Array) -> tuple[Array, Array]:
+        r"""Return the first-order minimum of y f on each ellipsoid, and its point, along
+        :math:`-y A A^\top \nabla f`."""
+        decrease = np.zeros(len(X))
+        points = X.copy()
+        for which, directions in spread.by_rank(factors).values():
+            n, k, d = directions.shape
+            Z = np.repeat(X[which], k, axis=0)
+            slopes = f.slope(Z, directions.reshape(n * k, d)).reshape(n, k)
+            length = np.linalg.norm(slopes, axis=1)
+            unit = slopes / np.where(length > 0, length, 1.0)[:, None]
+            decrease[which] = self.radius * length
+            points[which] -= (y[which] * self.radius)[:, None] * np.einsum("nk,nkd->nd", unit, directions)
+        return y * f.value(X) - decrease, points
+
+    def verify(self, f: Any, context: Context) -> Verdict:
+        sample = context.sample
+        spread = self.spread(context.state)
+        rows, places = rows_and_slack(context, spread.uncertain)
+        asked = f"y f(x) >= rho - xi on {len(rows)} ellipsoids"
+        X = sample.X[rows]
+        y = sample.y[rows]
+        factors = spread.owner[rows]
+        least = sample.margin[rows] - context.slack[places]
+        kernel = getattr(f, "kernel", None)
+        if len(rows) == 0 or kernel is None:
+            lowest, points = self._steepest(f, X, spread, factors, y)
+            return Verdict.at_points(lowest - least, points, asked, context.tol)
+        if self.guarantee:
+            lowest = y * f.value(X) - f.length * self._displacement(f, X, spread, factors)
+            return Verdict.at_points(lowest - least, X, asked, context.tol)
+        steepest = self._steepest(f, X, spread, factors, y)[1][:, None]
+        rng = np.random.default_rng(sample.seed)
+        sampled = np.empty((len(rows), _SAMPLED, X.shape[1]))
+        for which, directions in spread.by_rank(factors).values():
+            n, k, _ = directions.shape
+            z = rng.normal(size=(n, _SAMPLED, k))
+            z *= self.radius / np.linalg.norm(z, axis=2, keepdims=True)
+            z[:, _SAMPLED // 2 :] *= rng.uniform(size=(n, _SAMPLED - _SAMPLED // 2, 1)) ** (1.0 / k)
+            sampled[which] = X[which, None] + z @ directions
+        Z = np.concatenate([steepest, sampled], axis=1)
+        values = y[:, None] * f.value(Z.reshape(-1, X.shape[1])).reshape(Z.shape[:2]) - least[:, None]
+        flat = Z.reshape(-1, X.shape[1])
+        return Verdict.at_points(values.ravel(), flat, f"{asked} (first order)", context.tol, False)
+
+    def multipliers(self, context: Context) -> Array:
+        assert context.rows is not None
+        found = np.zeros(len(context.rows))
+        for label in {"margin", "ball"} & context.duals.keys():
+            found[rows_and_slack(context, self.spread(context.state).uncertain)[1]] = context.duals[label]
+        return np.abs(found)
+
+    def findings(self, f: Any, context: Context) -> WorstCase | None:
+        sample = context.sample
+        spread = self.spread(context.state)
+        assert context.rows is not None
+        assert context.alpha is not None
+        rows, _ = rows_and_slack(context, spread.uncertain)
+        points = sample.X[context.rows]
+        weights = context.alpha
+        if not context.duals:
+            return None
+        X = sample.X[rows]
+        y = sample.y[rows]
+        factors = spread.owner[rows]
+        if "ball" in context.duals:
+            worst = self._steepest(f, X, spread, factors, y)[1]
+            duals = context.duals["ball"]
+        else:
+            worst = X + y[:, None] * self._displaced(context, spread, factors, hasattr(f, "coef"))
+            duals = context.duals["margin"]
+        return WorstCase.of(
+            context,
+            np.concatenate([context.rows, rows]),
+            np.vstack([points, worst]),
+            np.concatenate([weights, np.abs(duals)]),
+        )
+
+    def _displaced(self, context: Context, spread: Spread, factors: Array, linear: bool) -> Array:
+        r"""Return the displacements :math:`A v / a` of the active points, with dual variables v of the cones.
+
+        They minimise y f on the ellipsoid. If f is constant there, the dual variables select the points.
+        """
+        if linear:
+            distinct, of = np.unique(factors, return_inverse=True)
+        else:
+            distinct = factors
+            of = np.arange(len(factors))
+        found = spread.by_rank(distinct)
+        displaced = np.zeros((len(distinct), spread.directions.shape[1]))
+        total = np.bincount(of, np.abs(context.duals["margin"]))
+        for k, (which, directions) in found.items():
+            dual = context.duals["cone" if len(found) == 1 else f"cone_{k}"]
+            n = len(which)
+            v = np.diff(dual.reshape(2, n), axis=0) if k == 1 else dual[n:].reshape(k, n)
+            a = np.where(total[which] > 0, total[which], 1.0)
+            displaced[which] = np.einsum("kn,nkd->nd", v / a, directions)
+        return displaced[of]
+
+
+def _lengths(spread: Spread, factors: Array, f: Any, X: Array | None) -> tuple[Any, dict[str, Any]]:
+    r"""Return variables :math:`t_i \ge \|A_i^\top \nabla f(x_i)\|` and their cones, one constraint per rank.
+
+    X is None for a linear f, whose slope is constant.
+    """
+    import cvxpy as cp
+
+    t = cp.Variable(len(factors), nonneg=True, name="t")
+    cones = {}
+    found = spread.by_rank(factors)
+    for k, (which, directions) in found.items():
+        n, _, d = directions.shape
+        V = directions.reshape(n * k, d)
+        at = V if X is None else np.repeat(X[which], k, axis=0)
+        slopes = f.slope(at, V, spans=False)
+        # Rank one needs no cone: both signs of the slope stay below t.
+        own = t if len(found) == 1 else t[which]
+        cones["cone" if len(found) == 1 else f"cone_{k}"] = (
+            cp.hstack([slopes, -slopes]) <= cp.hstack([own, own])
+            if k == 1
+            else cp.SOC(own, cp.reshape(slopes, (k, n), order="F"), axis=0)
+        )
+    return t, cones

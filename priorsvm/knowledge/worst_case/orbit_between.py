@@ -1,0 +1,178 @@
+"""Transformations between the listed members of an orbit, for transformations that are continuous."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..._utils.arrays import Array
+from ..._utils.parallel import over_rows
+from ...errors import InvalidInput
+from ...transforms.base import Transform
+from ..base import Context, Verdict
+from .orbit_columns import OrbitColumns
+from .orbit_loss import OrbitLoss
+from .orbit_search import Shortage
+
+# Points from one member of an orbit to the next: in a fit, and in the finer grid of verify().
+STEPS = 16
+VERIFY_STEPS = 50
+# The largest grid over several parameters at once.
+MAX_GRID = 20_000
+# The margin may be missed by this much between the points of the grid.
+TOLERANCE = 1e-3
+
+
+def grid_between(transform: Transform, steps: int = STEPS) -> tuple[Array, Array]:
+    """Return parameters between the members of the orbit, and the neighbours of each.
+
+    Parameters
+    ----------
+    transform : Transform
+    steps : int
+        The number of points from one member to the next.
+
+    Returns
+    -------
+    thetas : (k, q) array
+        Points on lines along each parameter, or on a full grid if members change several parameters.
+    neighbours : (k, 2) array
+        The positions of the points before and after on the same line, -1 if there is none.
+    """
+    grid = transform.theta_grid()
+    q = grid.shape[1]
+    axes = [_subdivided(np.unique(grid[:, j]), steps) for j in range(q)]
+    if q > 1 and not (np.count_nonzero(grid, axis=1) <= 1).all():
+        size = int(np.prod([len(axis) for axis in axes]))
+        if size > MAX_GRID:
+            raise InvalidInput(
+                f"continuous=True requires a grid of {size} transformations, and at most {MAX_GRID} are "
+                "searched. Use fewer steps or fewer parameters."
+            )
+        box = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, q)
+        return box, np.full((len(box), 2), -1)
+    lines = [np.outer(axis, unit) for axis, unit in zip(axes, np.eye(q), strict=True)]
+    thetas = np.concatenate(lines)
+    place = np.arange(len(thetas))
+    ends = np.cumsum([len(axis) for axis in axes])
+    neighbours = np.column_stack([place - 1, place + 1])
+    neighbours[np.concatenate([[0], ends[:-1]]), 0] = -1
+    neighbours[ends - 1, 1] = -1
+    return thetas, neighbours
+
+
+def finest_grid(transform: Transform) -> Array:
+    """Return the finer grid of verify(), or the grid of the fit if the finer one is too large."""
+    try:
+        return grid_between(transform, VERIFY_STEPS)[0]
+    except InvalidInput:
+        return grid_between(transform)[0]
+
+
+def check_between(transform: Transform, X: Array) -> None:
+    """Raise InvalidInput unless the transformation has parameters between its members."""
+    transform.span()  # raises for discrete transformations
+    if transform.n_parameters == 0:
+        raise InvalidInput(
+            "continuous=True requires a transform with parameters, and this one has none. Leave it out."
+        )
+    thetas, _ = grid_between(transform)
+    combined = thetas[np.count_nonzero(thetas, axis=1).argmax()]
+    try:
+        transform.apply(X[:1], combined)
+    except InvalidInput as error:
+        raise InvalidInput(
+            "continuous=True applies several parameters at once if a member of the orbit does, and the "
+            f"transform refuses {combined.tolist()}: {error}"
+        ) from error
+
+
+def next_between(loss: OrbitLoss, transform: Transform, f: Any, context: Context) -> OrbitColumns | None:
+    """Return the columns with the worst points between members added, or None if no point is violated."""
+    thetas, neighbours = grid_between(transform)
+    required = _slacks(loss, transform, f, context, thetas)
+    top, estimate = _parabola_tops(thetas, neighbours, required)
+    negligible = Shortage.of(context, estimate).negligible
+    near = np.flatnonzero(estimate - context.slack > negligible)
+    # A top is an estimate, so f is evaluated there and at the best point of the grid. The worse one is added.
+    at_top, slack_at_top = _transformed(loss, transform, f, context, near, top[near])
+    best = thetas[np.argmax(required[near], axis=1)]
+    on_grid, slack_on_grid = _transformed(loss, transform, f, context, near, best)
+    worst = required.max(axis=1)
+    worst[near] = np.maximum(slack_at_top, slack_on_grid)
+    shortage = Shortage.of(context, worst)
+    context.notes["needed"] = worst
+    violated = worst[near] - context.slack[near] > negligible
+    if shortage.missing <= shortage.allowed or not violated.any():
+        return None
+    better = slack_at_top >= slack_on_grid
+    state: OrbitColumns = context.state
+    return state.joined(at_top.pick(violated & better)).joined(on_grid.pick(violated & ~better))
+
+
+def verify_between(loss: OrbitLoss, transform: Transform, f: Any, context: Context) -> Verdict:
+    """Return whether the slack of every row covers the points of the finest grid."""
+    rows = context.rows
+    assert rows is not None
+    thetas = finest_grid(transform)
+    excess = context.slack[:, None] - _slacks(loss, transform, f, context, thetas)
+    i, k = np.unravel_index(int(np.argmin(excess)), excess.shape)
+    tol = max(TOLERANCE, context.tol)
+    text = f"y f >= Delta rho - xi for transformations between members too, of {len(rows)} rows, to {tol:g}"
+    where = transform.apply(context.sample.X[rows[[i]]], thetas[k])[0]
+    violated = int(np.sum(excess < -tol))
+    return Verdict(violated == 0, float(excess.min()), where, False, excess.size, text, violated)
+
+
+def _slacks(loss: OrbitLoss, transform: Transform, f: Any, context: Context, thetas: Array) -> Array:
+    """Return the slack that each transformation of each row with a cost requires, (n, k)."""
+    sample = context.sample
+    rows = context.rows
+    y = sample.y[rows, None]
+    rho = sample.margin[rows, None]
+    values = over_rows(partial(_values, f, transform, thetas), sample.X[rows])
+    return loss.shortfall(y, rho, loss.demand(thetas), values)
+
+
+def _values(f: Any, transform: Transform, thetas: Array, X: Array) -> Array:
+    return np.column_stack([f.value(transform.apply(X, theta)) for theta in thetas])
+
+
+def _transformed(
+    loss: OrbitLoss, transform: Transform, f: Any, context: Context, which: Array, thetas: Array
+) -> tuple[OrbitColumns, Array]:
+    """Return some rows, each transformed by its own parameter, and the slack required there."""
+    assert context.rows is not None
+    sample = context.sample
+    rows = context.rows[which]
+    points = np.empty((len(rows), sample.X.shape[1]))
+    for k, theta in enumerate(thetas):
+        points[k] = transform.apply(sample.X[rows[[k]]], theta)[0]
+    demand = loss.demand(thetas)
+    required = loss.shortfall(sample.y[rows], sample.margin[rows], demand, f.value(points))
+    return OrbitColumns(rows, points, demand, thetas, np.full(len(rows), -1)), required
+
+
+def _subdivided(values: Array, steps: int) -> Array:
+    """Return the values and ``steps`` - 1 more between each pair of neighbours."""
+    positions = np.arange(steps * (len(values) - 1) + 1) / steps
+    return np.interp(positions, np.arange(len(values)), values)
+
+
+def _parabola_tops(thetas: Array, neighbours: Array, heights: Array) -> tuple[Array, Array]:
+    """Return for each row the highest top of a parabola through neighbouring points, and its height."""
+    before, after = neighbours.T
+    left = heights[:, before]
+    right = heights[:, after]
+    bend = left - 2 * heights + right
+    local = (before >= 0) & (after >= 0) & (heights >= left) & (heights >= right) & (bend < 0)
+    shift = np.where(local, 0.5 * (left - right) / np.where(local, bend, -1.0), 0.0)
+    tops = heights - 0.25 * (left - right) * shift
+    best = np.argmax(tops, axis=1)
+    shift = shift[np.arange(len(heights)), best][:, None]
+    forward = thetas[after[best]] - thetas[best]
+    backward = thetas[best] - thetas[before[best]]
+    top = thetas[best] + shift * np.where(shift > 0, forward, backward)
+    return top, tops[np.arange(len(heights)), best]

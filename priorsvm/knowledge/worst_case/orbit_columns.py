@@ -1,0 +1,92 @@
+"""The members of orbits that are constraints of the problem: the state of column generation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ..._utils.arrays import Array, stack
+
+
+@dataclass(frozen=True, eq=False)
+class OrbitColumns:
+    r"""Members of orbits that are constraints of the problem, one column each.
+
+    Attributes
+    ----------
+    rows : (m,) array
+        The training row of each column.
+    points : (m, d) array
+        The transformed rows; sparse if X is sparse.
+    demands : (m,) array
+        :math:`\Delta`, the share of the margin required at each point.
+    thetas : (m, q) array
+        The parameters of each transformation.
+    moves : (m,) array
+        The index of each column within the orbit, -1 for a point that is not listed.
+    orbit : (n, s, d) array or None
+        All members of all orbits; None if they cannot be listed.
+    grid : (s, q) array or None
+        The parameters of all members.
+    resting : (n,) array or None
+        Whether the margin of each training row was inactive in the last round; None before the first round.
+    level : float
+        The objective when inactive columns were last removed.
+    """
+
+    rows: Array
+    points: Array
+    demands: Array
+    thetas: Array
+    moves: Array
+    orbit: Array | None = None
+    grid: Array | None = None
+    resting: Array | None = None
+    level: float = -np.inf
+
+    parts: ClassVar[tuple[str, ...]] = ("rows", "demands", "thetas", "moves")
+
+    @classmethod
+    def empty(cls, X: Any, orbit: Array | None = None, grid: Array | None = None) -> OrbitColumns:
+        """Return the state without columns, for training rows X."""
+        none = np.empty(0, int)
+        thetas = np.empty((0, 0)) if grid is None else grid[:0]
+        return OrbitColumns(none, X[:0], np.empty(0), thetas, none, orbit, grid)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def pick(self, which: Array) -> Self:
+        """Return the state with some of the columns."""
+        return replace(self, **{part: getattr(self, part)[which] for part in ("points", *self.parts)})
+
+    def joined(self, new: OrbitColumns) -> Self:
+        """Return the state with the columns of ``new`` appended."""
+        both: dict[str, Any] = {
+            part: np.concatenate([getattr(self, part), getattr(new, part)]) for part in self.parts
+        }
+        return replace(self, points=stack(self.points, new.points), **both)
+
+    def members(self, rows: Array, moves: Array, demand: Callable[[Array], Array]) -> OrbitColumns:
+        """Return listed members of the orbits of ``rows`` as columns; ``demand`` maps thetas to shares."""
+        assert self.orbit is not None
+        assert self.grid is not None
+        thetas = self.grid[moves]
+        return OrbitColumns(rows, self.orbit[rows, moves], demand(thetas), thetas, moves)
+
+    def complete(self, demand: Callable[[Array], Array]) -> Self:
+        """Return the state with every member of every orbit, except the rows themselves."""
+        assert self.orbit is not None
+        n, s, _ = self.orbit.shape
+        rows, moves = np.mgrid[:n, 1:s]
+        return self.joined(self.members(rows.ravel(), moves.ravel(), demand))
+
+    def of_rows(self, rows: Array, n_train: int) -> tuple[Self, Array]:
+        """Return the columns of some training rows, and the position in ``rows`` of each column's row."""
+        place = np.full(n_train, -1)
+        place[rows] = np.arange(len(rows))
+        kept = place[self.rows] >= 0
+        return self.pick(kept), place[self.rows[kept]]

@@ -1,0 +1,163 @@
+"""Models for all combinations of some parameter values, compiled once where only weights change."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Mapping, Sequence, Set
+from typing import Any
+
+from sklearn.base import clone
+
+from ._utils.cache import Cache, equal
+from ._utils.messages import did_you_mean, warn
+from .errors import InvalidInput, Recompiled, UnknownParameter
+from .prior import as_prior
+from .problem.assemble import LIVE_ROWS
+from .problem.collapse import fit_and_explain
+from .solve.machine import Machine
+from .spec import Spec
+from .training import solver_arguments, support_only, train
+from .validation import Task, make_task
+
+# Parameters that end so, and C, are weights: a new value does not change the compiled problem.
+WEIGHTS = ("__weight", "__mu")
+
+
+def fit_path(
+    model: Any, X: Any, y: Any, values: Any, sample_weight: Any, row_parameters: dict[str, Any]
+) -> list[Any]:
+    """Return one fitted clone of ``model`` for every combination of values, the last key varying fastest.
+
+    Parameters
+    ----------
+    model : PriorSVC
+        Not changed.
+    X, y, sample_weight
+        As in :meth:`PriorSVC.fit`.
+    values : dict of str to list
+        Parameter name to values.
+    row_parameters : dict
+        Row parameters of blocks, by ``<block>__<parameter>``.
+    """
+    _check_values(values)
+    tasks = []
+    for combination in itertools.product(*values.values()):
+        member = _with_values(clone(model), dict(zip(values, combination, strict=True)))
+        tasks.append((member, make_task(member, X, y, sample_weight, row_parameters)))
+    maps = Cache()
+    grams = Cache()
+    recompiled = False
+    models: list[Any] = []
+    for member, task in tasks:
+        if member.multi_class == "joint":
+            machines = train(member, task)
+        else:
+            previous = _previous(models, member, task)
+            machines = _fit_next(member, task, previous, maps, grams)
+            recompiled = recompiled or any(map(_is_recompiled, previous, machines))
+        member._store(task, machines)
+        models.append(member)
+    _release(models)
+    if recompiled:
+        _warn_of_compilations(list(values))
+    return models
+
+
+def _check_values(values: Any) -> None:
+    if not isinstance(values, dict) or not values:
+        raise InvalidInput(
+            "values must be a dict from parameter name to a list of values, for example {'C': [1, 10]}."
+        )
+    for key, options in values.items():
+        if not isinstance(key, str):
+            raise InvalidInput(f"the keys of values must be parameter names such as 'C', got {key!r}.")
+        ordered = isinstance(options, Collection) and not isinstance(options, (str, Set, Mapping))
+        if not ordered or len(options) == 0:
+            raise InvalidInput(
+                f"values[{key!r}] must be a nonempty list of values in order, got {options!r}."
+            )
+
+
+def _with_values(model: Any, combination: dict[str, Any]) -> Any:
+    """Set these parameters of the model or of its blocks, and return the model."""
+    own = model.get_params(deep=False)
+    prior = as_prior(model.prior)
+    for key, value in combination.items():
+        key = key.removeprefix("prior__")  # the name in a grid search
+        if key in own or key.startswith("kernel__"):
+            model.set_params(**{key: value})
+            continue
+        known = prior.get_params()
+        if "__" not in key or key not in known:
+            options = sorted([*own, *(k for k in known if "__" in k)])
+            raise UnknownParameter(
+                f"fit_path: unknown parameter {key!r}.{did_you_mean(key, options)} "
+                f"The parameters are: {', '.join(options)}."
+            )
+        prior.set_params(**{key: value})
+        model.prior = prior
+    return model
+
+
+def _previous(models: Sequence[Any], model: Any, task: Task) -> list[Machine | None]:
+    """Return the fitted model of each class one step earlier on the path, or None for each class."""
+    if not models or models[-1].multi_class != model.multi_class:
+        return [None] * len(task.samples)
+    machines = models[-1]._machines
+    return machines if len(machines) == len(task.samples) else [None] * len(task.samples)
+
+
+def _fit_next(
+    model: Any, task: Task, previous: Sequence[Machine | None], maps: Cache, grams: Cache
+) -> list[Machine]:
+    """Fit the classes of one step, each starting from the problem of the step before."""
+    machines = []
+    for sample, before in zip(task.samples, previous, strict=True):
+        if model.preselect:
+            sample = support_only(model, task, sample, maps, grams)
+        reusable = before is not None and _differ_in_weights(before.spec, task.spec)
+        machine = fit_and_explain(
+            task.spec,
+            list(task.prior),
+            sample,
+            **solver_arguments(model),
+            maps=maps,
+            grams=grams,
+            before=before if reusable else None,
+        )
+        machines.append(machine)
+    return machines
+
+
+def _differ_in_weights(a: Spec, b: Spec) -> bool:
+    """Return whether two specifications differ at most in C and tol."""
+    return all(
+        equal(getattr(a, part), getattr(b, part)) for part in ("norm", "loss", "n_centres", "kernel")
+    ) and equal(a.scale and vars(a.scale), b.scale and vars(b.scale))
+
+
+def _is_recompiled(before: Machine | None, machine: Machine) -> bool:
+    """Return whether a problem was assembled although the step before had one to reuse."""
+    if before is None or machine.compiled in (None, before.compiled):
+        return False
+    # Refinement replaces the first problem, so there is nothing to reuse after several rounds.
+    return len(before.history) == len(machine.history) == 1
+
+
+def _release(models: Sequence[Any]) -> None:
+    """Drop shared problems: all models of a path share one, which has the weights of the last model."""
+    for model in models:
+        for machine in model._machines:
+            machine.release()
+            if model is not models[-1]:
+                machine.compiled = None
+
+
+def _warn_of_compilations(keys: list[str]) -> None:
+    changing = [key for key in keys if key != "C" and not key.endswith(WEIGHTS)]
+    warn(
+        f"the path over {', '.join(changing or keys)} could not keep its compiled problem, because a value "
+        "changes more than weights. C and penalty weights keep it. Outer weights keep it unless a weight is "
+        f"0 or there are more than {LIVE_ROWS} rows.",
+        Recompiled,
+    )

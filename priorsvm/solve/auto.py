@@ -1,0 +1,284 @@
+"""Choice of routes: what ``solver="auto"`` tries, a named route, or a list of routes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from scipy.sparse import issparse
+
+from ..errors import Infeasible, SolverFailed, SolverNotInstalled, SolverUnsuited
+from ..problem.assemble import Compiled
+from ..problem.conflicts import conflict_error
+from . import solvers
+from .classes import class_of
+from .feasibility import is_infeasible, least
+from .registry import options_by_name, registry
+from .route import Problem, Route
+from .routes.conic import Schur
+from .routes.libsvm import STALLED
+from .solution import Solution
+from .solvers import able, choose
+
+# A linear model with more rows than this, and than features, is solved faster in its d + 1 parameters.
+LINEAR_ROWS = 300
+
+# With more features than this NORMAL is not a second try, and SPARSE comes first for sparse rows.
+FEATURES = 2000
+
+# Iterations, at least and per row, of the last run of LIBSVM.
+PATIENT = (200_000, 100)
+
+# Up to this many rows of a kernel model an inaccurate answer is replaced by a CVXPY solver's.
+SECOND_TRY_ROWS = 2000
+
+# ROWS is chosen for kernel models from this many rows on.
+ROWS_FROM = 100
+
+# COLUMNS is chosen for linear models with this many features or more, and no fewer than rows.
+COLUMNS_FROM = 200
+
+# SCHUR is chosen if values of f times coefficients of f reach these numbers, by problem class. Measured in
+# whole fits against CLARABEL: equal at 2e4, 0.5 to 0.8 of its time at 4e4, 0.25 to 0.5 at 1e5 to 3e5. With
+# semidefinite cones it is 2 to 3 times slower up to 4e5, and takes 0.6 of the time at 1e6. On an LP, followed
+# by HiGHS, it is equal to HiGHS alone at 1e4 to 3e4, and takes 0.1 to 0.6 of its time from 4e4 on.
+SCHUR_NUMBERS = {"LP": 40_000, "QP": 40_000, "SOCP": 40_000, "SDP": 1_000_000}
+
+# The Schur complement is dense, so the number of coefficients limits SCHUR.
+SCHUR_COEFFICIENTS = 10_000
+
+# With more coefficients than this multiple of the values of f nearly all variables are shared. 500 values and
+# 2000 coefficients took 1.7 times as long as CLARABEL, 60 and 3000 took 30 times as long.
+WIDE = 2
+
+# SCHUR, and HiGHS from its answer to a corner: a 1-norm model then has exact zeros.
+CORNER = Schur(corner=True)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One route to try; a ``final`` one is not followed by another unless it fails."""
+
+    route: Route
+    options: dict[str, Any] = field(default_factory=dict)
+    final: bool = False
+
+
+def solve(problem: Problem, solver: str | Sequence[str], options: dict[str, Any] | None) -> Solution:
+    """Return the solution by "auto", a named route, or the first of a list that succeeds.
+
+    Raises
+    ------
+    Infeasible
+        If a solver proves that hard blocks conflict. An inaccurate or missing answer is checked, too.
+    SolverFailed
+        If no route has an answer.
+    """
+    try:
+        solution = _solve(problem, solver, options or {})
+    except SolverFailed as failure:
+        conflict = _conflict(problem, solver)
+        if conflict is not None:
+            raise conflict from failure
+        raise
+    if solution.outcome.remark:
+        conflict = _conflict(problem, solver)
+        if conflict is not None:
+            raise conflict
+    return solution
+
+
+def _conflict(problem: Problem, solver: str | Sequence[str]) -> Infeasible | None:
+    """Return an error that names the conflicting blocks if a certifying solver is allowed."""
+    names = [solver] if isinstance(solver, str) else solver
+    if not any(name == "auto" or registry()[name].certifies for name in names):
+        return None
+    compiled = problem.assembled
+    if compiled is None or not any(m.block.may_forbid for m in compiled.members):
+        return None
+    return conflict_error(compiled, is_infeasible, least)
+
+
+def required_route(problem: Problem) -> Route | None:
+    """Return the route which a block requires, or None."""
+    return next((route for route in registry().values() if route.required_by(problem)), None)
+
+
+def _solve(problem: Problem, solver: str | Sequence[str], options: dict[str, Any]) -> Solution:
+    required = required_route(problem)
+    if required is not None:
+        required.require_suited(problem)
+        if solver != "auto":
+            name = required.required_by(problem)[0].name
+            raise SolverUnsuited(
+                f"block '{name}' selects the route {required.name}, and solver={solver!r} is given. Use "
+                "solver='auto', or another method of the block."
+            )
+        return required.run(problem, options)
+    if solver == "auto":
+        return _first_accurate(problem, plan(problem, options))
+    if isinstance(solver, str):
+        return _named(problem, solver, options)
+    failures = []
+    by_name = options_by_name(solver, options)
+    for k, name in enumerate(solver):
+        own = options.get(name) if by_name else options
+        try:
+            return _after(_named(problem, name, own or {}), solver[:k])
+        except (SolverFailed, SolverNotInstalled, SolverUnsuited) as error:
+            failures.append(f"{name}: {error}")
+    raise SolverFailed("None of the solvers in the list gave an answer.\n" + "\n".join(failures))
+
+
+def _named(problem: Problem, name: str, options: dict[str, Any]) -> Solution:
+    route = registry()[name]
+    route.require_installed()
+    route.require_suited(problem)
+    return route.run(problem, options)
+
+
+def _first_accurate(problem: Problem, attempts: Iterator[Attempt]) -> Solution:
+    """Return the first accurate or final solution; if there is none, raise the first final failure."""
+    failed = []
+    failure = None
+    for attempt in attempts:
+        name = attempt.route.name
+        try:
+            solution = attempt.route.run(problem, attempt.options, attempt.final)
+        except SolverUnsuited:  # detected only when the problem was assembled
+            continue
+        except SolverFailed as error:
+            failed.append(name)
+            if attempt.final and failure is None:
+                failure = error
+            continue
+        if attempt.final or not solution.outcome.remark:
+            return _after(solution, failed)
+        failed.append(name)
+    assert failure is not None
+    raise failure
+
+
+def _after(solution: Solution, failed: Sequence[str]) -> Solution:
+    """Record the solvers that failed first."""
+    outcome = solution.outcome
+    before = dict.fromkeys(name for name in failed if name != outcome.solver)
+    solution.outcome = replace(outcome, before=tuple(before))
+    return solution
+
+
+def plan(problem: Problem, options: dict[str, Any]) -> Iterator[Attempt]:
+    """Yield what ``solver="auto"`` tries, in order.
+
+    If options are given, they go to LIBSVM or to the first CVXPY solver, and all other routes are left out.
+    """
+    libsvm = registry()["LIBSVM"]
+    attempts = _weighted_attempts(problem)
+    few = problem.spec.kernel is None or problem.n_rows <= SECOND_TRY_ROWS
+    for k, attempt in enumerate(attempts):
+        if attempt.route is not libsvm and options:
+            continue
+        final = k == len(attempts) - 1 and not few
+        yield Attempt(attempt.route, {**attempt.options, **options}, final)
+        if final:
+            return
+    if any(attempt.route is libsvm for attempt in attempts) and set(options) <= set(libsvm.takes or ()):
+        options = {}
+    for name, is_preferred in _PREFERRED.items():
+        route = registry()[name]
+        if not options and is_preferred(problem) and route.obstacle(problem) is None:
+            yield Attempt(route)
+    yield from _conic_attempts(problem.compiled, options)
+
+
+def chosen_for() -> dict[str, str]:
+    """Return for each route the problems for which ``solver="auto"`` tries it, in order."""
+    rows = "blocks add or reweight rows"
+    numbers = f"{SCHUR_NUMBERS['QP']:,}".replace(",", " ")
+    sdp = f"{SCHUR_NUMBERS['SDP']:,}".replace(",", " ")
+    stalled = f"after {STALLED[0]} + {STALLED[1]} N iterations"
+    return {
+        "PEGASOS": "InvariantLoss(method='pegasos')",
+        "SPARSE": f"2-norm, linear, {rows}: sparse X with more than {LINEAR_ROWS} rows, and more than "
+        f"{FEATURES} features or more features than rows",
+        "LIBSVM": f"2-norm, hinge, margins of 1, {rows}: kernels, and linear models with at most "
+        f"{LINEAR_ROWS} rows or no more rows than features",
+        "NORMAL": f"2-norm, {rows}: all other linear models, and kernels of low rank if LIBSVM stalls "
+        f"({stalled}) or margins differ from 1",
+        "COLUMNS": "2-norm, hinge, one InvariantLoss, other blocks add or reweight rows: kernels, and linear "
+        f"models with {COLUMNS_FROM} features or more and no more rows than features",
+        "CENTRES": f"1-norm, hinge, dense X, {rows}",
+        "ROWS": f"2-norm, kernel, {ROWS_FROM} rows or more, blocks that use values of f",
+        "HIGHS": f"LP: all other 1-norm models with the hinge; from {numbers} numbers on it starts from "
+        "SCHUR's answer",
+        "SCHUR": f"all other problems from {numbers} numbers on, with semidefinite cones from {sdp} on",
+        "CLARABEL": "all other problems",
+    }
+
+
+def _weighted_attempts(problem: Problem) -> list[Attempt]:
+    """Return the attempts for a weighted SVM, none for other problems."""
+    rows = problem.n_rows
+    features = problem.sample.X.shape[1]
+    routes = registry()
+    normal = Attempt(routes["NORMAL"])
+    patient = Attempt(routes["LIBSVM"], {"max_iter": PATIENT[0] + PATIENT[1] * rows})
+    if problem.spec.kernel is not None:
+        impatient = Attempt(routes["LIBSVM"], {"max_iter": STALLED[0] + STALLED[1] * rows})
+        attempts = [impatient, normal, patient]
+    elif rows > max(LINEAR_ROWS, features):
+        attempts = [normal]
+    elif features <= FEATURES:
+        attempts = [patient, normal]
+    else:
+        attempts = [patient]
+    if rows > LINEAR_ROWS and features > min(rows, FEATURES):
+        attempts.insert(0, Attempt(routes["SPARSE"]))
+    return [attempt for attempt in attempts if attempt.route.obstacle(problem) is None]
+
+
+def _prefers_columns(problem: Problem) -> bool:
+    features = problem.sample.X.shape[1]
+    return problem.spec.kernel is not None or features >= max(COLUMNS_FROM, problem.n_rows)
+
+
+def _prefers_rows(problem: Problem) -> bool:
+    return problem.spec.kernel is not None and problem.n_rows >= ROWS_FROM
+
+
+_PREFERRED: dict[str, Callable[[Problem], bool]] = {
+    "COLUMNS": _prefers_columns,
+    "CENTRES": lambda problem: True,
+    "ROWS": _prefers_rows,
+}
+
+
+def _conic_attempts(compiled: Compiled, options: dict[str, Any]) -> Iterator[Attempt]:
+    """Yield the attempts through CVXPY, by the class, size and shape of the problem."""
+    routes = registry()
+    problem_class = class_of(compiled)
+    first = choose(problem_class)
+    tried = {first}
+    if not options and suits_schur(compiled, problem_class):
+        tried.add("SCHUR")
+        yield Attempt(CORNER if problem_class == "LP" else routes["SCHUR"])
+    yield Attempt(routes[first], options, final=True)
+    if options:
+        return
+    # HiGHS breaks down on some badly scaled LPs, CLARABEL on some cones with redundant rows.
+    for name in ("CLARABEL", "SCHUR", "ECOS"):
+        if name not in tried and name in able(problem_class):
+            yield Attempt(routes[name], final=True)
+
+
+def suits_schur(compiled: Compiled, problem_class: str) -> bool:
+    """Return whether SCHUR is the fastest solver at this size and shape, or the fastest start of HiGHS."""
+    if problem_class not in SCHUR_NUMBERS or issparse(compiled.sample.X):
+        return False
+    if problem_class == "LP" and "HIGHS" not in solvers.installed():
+        return False
+    rows = compiled.f.n_rows
+    coefficients = compiled.tie.features.size
+    limit = min(SCHUR_COEFFICIENTS, WIDE * rows)
+    return bool(rows * coefficients >= SCHUR_NUMBERS[problem_class] and coefficients <= limit)

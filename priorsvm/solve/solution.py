@@ -1,0 +1,125 @@
+"""Solution of one problem: the decision function, its dual variables, and how they were found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import SolverFailed
+from ..problem.residuals import Residuals
+
+if TYPE_CHECKING:
+    from .._utils.arrays import Array
+    from ..function.fitted import Fitted
+    from ..problem.assemble import Compiled
+
+# An answer with a larger residual is discarded, whatever status the solver reports.
+HOPELESS = 1e-2
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Record of a solve.
+
+    Attributes
+    ----------
+    solver : name of the route.
+    status : "optimal" or "optimal_inaccurate" once judged, before that the status which the route reports.
+    residuals : residuals of the answer.
+    compile_seconds, solve_seconds : time of the solver itself, and of the work around it.
+    iterations : number of steps, if the route reports it.
+    remark : warning text, empty if the answer is accurate.
+    before : solvers that failed first.
+    start : solver whose answer was the warm start, or "".
+    """
+
+    solver: str
+    status: str
+    residuals: Residuals
+    compile_seconds: float
+    solve_seconds: float
+    iterations: int | None = None
+    remark: str = ""
+    before: tuple[str, ...] = ()
+    start: str = ""
+
+
+@dataclass(eq=False)
+class Solution:
+    """Solution of a problem by one route.
+
+    Attributes
+    ----------
+    f : the decision function.
+    alpha : the dual variable of every row's margin.
+    support : whether each row is a support vector.
+    outcome : solver, status, residuals and times.
+    duals : label -> dual value of every constraint.
+    penalties : (block, name) -> contribution of that penalty to the objective.
+    value : the objective, or None if it is computed from f.
+    threshold : if given, a row is a support vector too if its dual variable in a block exceeds this number.
+    slack : the slack of every row, if blocks share it.
+    scores : f at all members of all orbits, if the route computes them.
+    values : f at all rows, if the route computes them.
+    history : one dict per pass, if the route does all rounds itself.
+    compiled : the assembled problem that was solved.
+    """
+
+    f: Fitted
+    alpha: Array
+    support: Array
+    outcome: Outcome
+    duals: dict[str, Any]
+    penalties: dict[tuple[str, str], float] = field(default_factory=dict)
+    value: float | None = None
+    threshold: Array | None = None
+    slack: Array | None = None
+    scores: Array | None = None
+    values: Array | None = None
+    history: list[dict[str, Any]] = field(default_factory=list)
+    compiled: Compiled | None = None
+
+    @property
+    def residuals(self) -> Residuals:
+        """The residuals of the answer."""
+        return self.outcome.residuals
+
+
+def judge(
+    name: str,
+    status: str,
+    found: Residuals,
+    accepted: float,
+    others: str | None = "CLARABEL",
+    scaled: bool = False,
+    hint: str = "",
+) -> tuple[str, str]:
+    """Return the status which the residuals support, and a warning text if they exceed ``accepted``.
+
+    Raises
+    ------
+    SolverFailed
+        If the residuals are so large that the answer is discarded.
+    """
+    reported = "iteration limit reached" if status == "user_limit" else status
+    advice = f"Try another solver ({others}), or " if others else "Try "
+    advice += "a smaller C." if scaled else "scale='standard', or a smaller C."
+    advice += hint
+    if not found.worst <= max(HOPELESS, accepted):
+        raise SolverFailed(
+            f"{name} reported '{reported}', but the residuals of the original problem are too large: "
+            f"{found}. The answer is discarded. {advice}"
+        )
+    if found.worst > accepted:
+        return "optimal_inaccurate", (
+            f"{name} reported '{reported}', but its residuals exceed {accepted:.0e}: {found}. {advice}"
+        )
+    return "optimal", ""
+
+
+def flat(dual: Any) -> Array:
+    """Return a dual value as one vector; a cone has two parts."""
+    parts = dual if isinstance(dual, (list, tuple)) else [dual]
+    return np.concatenate([np.empty(0), *(np.ravel(part) for part in parts if part is not None)])

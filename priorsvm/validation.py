@@ -1,0 +1,444 @@
+"""From the arguments of fit to a task: checked parameters, rows and blocks."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from ._utils.arrays import Array
+from ._utils.checks import is_number, is_whole
+from ._utils.foreign import check_sample_weight
+from ._utils.messages import did_you_mean
+from .errors import InvalidInput, InvalidType, KernelNotPSD, MissingCapability, UnknownParameter
+from .function.factor import require_psd, ways_out
+from .function.scale import Scale
+from .kernels.set_kernel import OnRows, as_sets, takes_sets
+from .knowledge.checks import check_acts
+from .knowledge.worst_case.orbit_loss import OrbitLoss
+from .prior import Member, Prior, as_prior
+from .problem.naming import naming
+from .sample import Sample
+from .solve.registry import check_options, check_solver
+from .spec import Spec
+
+# A kernel of unknown definiteness is checked on this many rows before any expensive work.
+ROWS_FOR_PSD_CHECK = 200
+
+DENSE = "or make X dense with X.toarray()."
+
+
+@dataclass(eq=False)
+class Task:
+    """Checked arguments of one fit.
+
+    Attributes
+    ----------
+    spec : the model without its rows and blocks.
+    prior : the blocks, with the row parameters given to ``fit``.
+    classes : the labels in y, sorted.
+    samples : one training set for each binary model, or one in total for ``multi_class="joint"``.
+    """
+
+    spec: Spec
+    prior: Prior
+    classes: Array
+    samples: list[Sample]
+
+
+def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: dict[str, Any]) -> Task:
+    """Return the task of one fit, after all checks that need neither a kernel matrix nor a solver.
+
+    Parameters
+    ----------
+    model : PriorSVC
+        Its parameters are checked; the only attributes set are scikit-learn's ``n_features_in_`` and
+        ``feature_names_in_``.
+    X, y, sample_weight
+        As in :meth:`PriorSVC.fit`.
+    row_parameters : dict
+        Row parameters of blocks, by ``<block>__<parameter>``.
+    """
+    check_parameters(model)
+    prior = _with_row_parameters(as_prior(model.prior), row_parameters)
+    for name, block, _ in prior:
+        check_acts(name, block)
+    imputers = _imputers(prior)
+    X, y, kernel = _check_data(model, prior, X, y, allow_nan=bool(imputers))
+    classes = _classes(y)
+    weight = _row_weights(sample_weight, X, y, classes)
+    if issparse(X):
+        X = csr_array(X, copy=not X.has_canonical_format)
+        X.sum_duplicates()
+    names = getattr(model, "feature_names_in_", None)
+    seed = _seed(model.random_state)
+    missing = None
+    for name, block, _ in imputers:
+        with naming(name):
+            missing = block.complete(X, y, np.ones(len(X)) if weight is None else weight, names)
+            X = missing.X
+    spec = _specification(model, kernel, X, weight)
+    samples = [
+        Sample.training(X, y, classes, positive, weight, names, seed, spec, missing)
+        for positive in _positive_classes(model, classes)
+    ]
+    for name, block, _ in prior:
+        with naming(name):
+            for sample in samples:
+                block.validate(sample)
+    _check_replaced_rows(prior)
+    _check_joint(model, prior, samples[0])
+    return Task(spec, prior, classes, samples)
+
+
+# ---------------------------------------------------------------------- parameters
+
+
+def check_parameters(model: Any) -> None:
+    """Raise InvalidInput if a parameter of PriorSVC has a value that is not allowed."""
+    if not is_number(model.C) or model.C <= 0:
+        raise InvalidInput(f"C must be a positive number, got {model.C!r}.")
+    if not is_number(model.tol) or not 0 < model.tol < 1:
+        raise InvalidInput(f"tol must be a number between 0 and 1, got {model.tol!r}.")
+    for name, allowed in (
+        ("norm", ("l2", "l1")),
+        ("loss", ("hinge", "squared_hinge")),
+        ("scale", ("standard", "minmax", None)),
+        ("multi_class", ("ovr", "joint")),
+    ):
+        value = getattr(model, name)
+        if value not in allowed:
+            raise InvalidInput(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
+    for name in ("max_rounds", "n_centres"):
+        count = getattr(model, name)
+        if name == "n_centres" and count is None:
+            continue
+        if not is_whole(count) or count < 1:
+            raise InvalidInput(f"{name} must be a whole number of at least 1, got {count!r}.")
+    if model.n_centres is not None and _is_linear(model.kernel):
+        raise InvalidInput("n_centres requires a kernel model: a linear model has no centres.")
+    check_solver(model.solver)
+    check_options(model.solver, model.solver_options)
+
+
+def _is_linear(kernel: Any) -> bool:
+    return isinstance(kernel, str) and kernel == "linear"
+
+
+def _seed(random_state: Any) -> int:
+    if random_state is None:
+        return 0
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _specification(model: Any, kernel: Any, X: Array, weight: Array | None) -> Spec:
+    scale = Scale.of(model.scale, X, weight)
+    scaled = X if scale is None else scale.points(X)
+    resolved = _resolved_kernel(model, kernel, scaled, weight)
+    return Spec(float(model.C), resolved, model.norm, model.loss, scale, model.n_centres, float(model.tol))
+
+
+def _resolved_kernel(model: Any, kernel: Any, X: Array, weight: Array | None) -> Any:
+    """Return the kernel with numbers for "scale", or None for a linear model."""
+    from .kernels.resolve import resolve_kernel
+    from .kernels.spectrum import Spectral
+    from .kernels.standard import Linear
+    from .transforms.base import Transform
+
+    kernel = resolve_kernel(kernel, X.shape[1], X, weight)
+    if isinstance(kernel, Linear):
+        return None
+    if model.scale is not None and any(isinstance(p, Transform) for p in kernel.get_params().values()):
+        raise InvalidInput(
+            f"kernel {kernel!r} transforms rows in the units of X, but scale={model.scale!r} changes these "
+            "units first. Use scale=None, and divide all of X by one number if X must be smaller."
+        )
+    if model.norm != "l2" or kernel.definiteness == "psd":
+        return kernel
+    # A repaired kernel can be positive definite on the training rows and fail on the next rows.
+    unreliable = isinstance(kernel, Spectral) and kernel.definiteness == "unknown"
+    if kernel.definiteness in ("indefinite", "cpd") or unreliable:
+        is_cpd = kernel.definiteness == "cpd"
+        kind = "only conditionally positive definite" if is_cpd else "not positive definite"
+        raise KernelNotPSD(
+            f"kernel {kernel!r} is {kind}, but norm='l2' requires a positive semidefinite kernel. "
+            f"{ways_out(kernel)}"
+        )
+    # A few rows reveal most defects before any expensive work; all rows are checked later.
+    counted = X if weight is None else X[weight > 0]
+    count = min(len(counted), ROWS_FOR_PSD_CHECK)
+    some = counted[np.linspace(0, len(counted) - 1, count).round().astype(int)]
+    require_psd(kernel, np.asarray(kernel(some, some)))
+    return kernel
+
+
+# ---------------------------------------------------------------------- rows
+
+
+def _check_data(model: Any, prior: Prior, X: Any, y: Any, allow_nan: bool) -> tuple[Any, Array, Any]:
+    """Return X and y as arrays, and the kernel between rows of X."""
+    kernel = model.kernel
+    width = None
+    checks: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 2}
+    if takes_sets(kernel):
+        X, width = _rows_of_sets(model, X, prior)
+        kernel = OnRows(kernel, width)
+    elif isinstance(X, (list, np.ndarray)) and len(X) and np.ndim(X[0]) == 2:
+        raise InvalidInput(
+            f"Found array with dim 3: X[0] has shape {np.shape(X[0])}, but this kernel compares vectors. "
+            "Flatten images with X.reshape(len(X), -1), or use the kernels Bhattacharyya() or "
+            "PrincipalAngles() for sets of vectors."
+        )
+    if issparse(X):
+        _check_sparse(model, prior)
+        checks["accept_sparse"] = "csr"
+    left_out = next((m.name for m in prior if m.block.allow_nan and m.weight == 0), None)
+    with explaining_bad_values(X, left_out):
+        finite = "allow-nan" if allow_nan else True
+        X, y = validate_data(
+            model, X, y, skip_check_array=_is_checked(X, y), ensure_all_finite=finite, **checks
+        )
+    if width is not None:
+        model.n_features_in_ = width  # of one vector, since sets can have any number of vectors
+    return X, y, kernel
+
+
+def _is_checked(X: Any, y: Any) -> bool:
+    """Return whether scikit-learn's checks, a tenth of a small fit, would return both unchanged."""
+    return bool(
+        type(X) is type(y) is np.ndarray
+        and X.dtype == np.float64
+        and y.dtype.kind in "biu"
+        and X.ndim == 2
+        and y.shape == (len(X),)
+        and len(X) >= 2
+        and X.shape[1] >= 1
+        and np.isfinite(X).all()
+    )
+
+
+def _rows_of_sets(model: Any, X: Any, prior: Prior) -> tuple[Array, int]:
+    """Return sets of vectors as rows, and the length of one vector."""
+    if model.scale is not None:
+        raise InvalidInput(
+            f"scale={model.scale!r} applies to columns, but every row of X is a set of vectors. Scale the "
+            "vectors before grouping them into sets, and use scale=None."
+        )
+    sets = as_sets(X, "X")
+    if len(sets) == 0:
+        raise InvalidInput("X contains no set of vectors.")
+    for name, block, weight in prior:
+        if weight > 0 and not (sets.of_one_size or block.takes_sets):
+            raise InvalidInput(
+                f"block '{name}' requires columns, but sets of {sets.sizes.min()} to {sets.sizes.max()} "
+                "vectors have no common columns. Leave the block out, or use sets of one size, where column "
+                "d i + j is entry j of vector i."
+            )
+    return sets.rows(), sets.width
+
+
+def _check_sparse(model: Any, prior: Prior) -> None:
+    """Raise InvalidType if the kernel, the scaling or a block requires dense rows."""
+    if not _is_linear(model.kernel):
+        raise InvalidType(f"sparse X requires a linear model: use kernel='linear', {DENSE}")
+    if model.scale is not None:
+        raise InvalidType(
+            f"scale={model.scale!r} shifts zeros, so X would not stay sparse. Use scale=None, for example "
+            f"after scikit-learn's MaxAbsScaler, {DENSE}"
+        )
+    for name, block, weight in prior:
+        if weight > 0 and not block.takes_sparse:
+            raise InvalidType(f"block '{name}' does not accept sparse X. Leave the block out, {DENSE}")
+
+
+def _classes(y: Array) -> Array:
+    """Return the sorted labels; raise InvalidInput unless there are at least two."""
+    try:
+        if y.dtype.kind not in "biuUS":  # whole numbers and strings are always classes
+            check_classification_targets(y)
+        classes = np.unique(y)
+    except TypeError as error:
+        raise InvalidInput("y contains both strings and numbers. Use labels of one type.") from error
+    if len(classes) < 2:
+        raise InvalidInput(
+            f"y contains one class only, {classes.tolist()[0]!r}. At least two classes are required."
+        )
+    return classes
+
+
+def _positive_classes(model: Any, classes: Array) -> Sequence[Any]:
+    """Return the class that is +1 in each binary model."""
+    if model.multi_class == "joint":
+        return ["all classes"]
+    labels = classes.tolist()
+    return labels[1:] if len(labels) == 2 else labels
+
+
+def _row_weights(sample_weight: Any, X: Any, y: Array, classes: Array) -> Array | None:
+    if sample_weight is None:
+        return None
+    weight = check_sample_weight(sample_weight, X)
+    for label in classes.tolist():
+        if not np.any(weight[y == label] > 0):
+            raise InvalidInput(
+                f"sample_weight is 0 for every row of class {label!r}. Give at least one row of each class a "
+                "positive weight."
+            )
+    return weight
+
+
+# ---------------------------------------------------------------------- blocks
+
+
+def row_keys(prior: Prior) -> list[str]:
+    """Return the names of the row parameters that ``fit`` accepts for these blocks."""
+    return [f"{name}__{parameter}" for name, block, _ in prior for parameter in block.row_params]
+
+
+def _with_row_parameters(prior: Prior, given: dict[str, Any]) -> Prior:
+    """Return the prior with the row parameters given to ``fit``."""
+    valid = row_keys(prior)
+    unknown = sorted(set(given) - set(valid))
+    if unknown:
+        known = "No block of this prior has row parameters."
+        if valid:
+            known = f"The row parameters of this prior are: {', '.join(valid)}."
+        raise UnknownParameter(
+            f"fit() got {', '.join(map(repr, unknown))}, which no block accepts."
+            f"{did_you_mean(unknown[0], valid)} {known}"
+        )
+    if not given:
+        return prior
+    blocks = []
+    for name, block, _ in prior:
+        block = copy.copy(block)
+        for parameter in block.row_params:
+            value = given.get(f"{name}__{parameter}")
+            if value is not None:
+                setattr(block, parameter, value)
+        blocks.append((name, block))
+    return Prior(blocks, prior.weights)
+
+
+def _imputers(prior: Prior) -> list[Member]:
+    """Return the block that completes missing values, if any; raise InvalidInput for two such blocks."""
+    imputers = [m for m in prior if m.block.allow_nan and m.weight > 0]
+    if len(imputers) > 1:
+        names = " and ".join(f"'{m.name}'" for m in imputers)
+        raise InvalidInput(f"blocks {names} both handle missing values. Keep one block.")
+    return imputers
+
+
+def _check_replaced_rows(prior: Prior) -> None:
+    """Raise InvalidInput if two blocks conflict over the training rows."""
+    live = [m for m in prior if m.weight > 0]
+    replacing = [m.name for m in live if m.block.moves_rows]
+    worst_case = [m.name for m in live if m.block.shares_slack]
+    if len(replacing) > 1:
+        raise InvalidInput(
+            f"blocks '{replacing[0]}' and '{replacing[1]}' both replace the training rows. Keep one block."
+        )
+    if replacing and worst_case:
+        raise InvalidInput(
+            f"block '{replacing[0]}' replaces the training rows, but block '{worst_case[0]}' requires the "
+            "margin in the worst case around the original rows. Keep one block."
+        )
+
+
+def _check_joint(model: Any, prior: Prior, sample: Sample) -> None:
+    """Raise an error if parameters or blocks do not fit to ``multi_class``."""
+    joint = model.multi_class == "joint"
+    live = [m for m in prior if m.weight > 0]
+    losses = [m for m in live if isinstance(m.block, OrbitLoss)]
+    for name, block, _ in losses:
+        with naming(name):
+            block.check_classes(sample, joint)
+    if not joint:
+        return
+    required = {"norm": "l2", "loss": "hinge", "n_centres": None, "preselect": False}
+    for parameter, value in required.items():
+        if getattr(model, parameter) != value:
+            raise InvalidInput(f"multi_class='joint' requires {parameter}={value!r}.")
+    if model.solver not in ("auto", "COLUMNS") or model.solver_options:
+        raise InvalidInput(
+            "multi_class='joint' uses its own solver. Set solver='auto', without solver_options."
+        )
+    for name, block, _ in live:
+        reweights = block.only_rows and not block.adds_rows and not block.iterative
+        if not reweights and name not in [m.name for m in losses[:1]]:
+            raise MissingCapability(
+                f"block '{name}': multi_class='joint' accepts one InvariantLoss and blocks that reweight "
+                "rows. Use multi_class='ovr'."
+            )
+
+
+# ---------------------------------------------------------------------- values that are not numbers
+
+
+@contextmanager
+def explaining_bad_values(X: Any, left_out: str | None = None) -> Iterator[None]:
+    """Explain errors about missing values, text and dates in X.
+
+    Parameters
+    ----------
+    X : array-like
+        The rows that are checked inside the ``with`` statement.
+    left_out : str or None
+        Name of a block of weight 0 that would otherwise complete missing values.
+    """
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if "Input X contains" not in str(error) and not issparse(X):
+            message = _first_bad_cell(X)
+            if message is not None:
+                raise InvalidInput(message) from error
+        if "Input X contains NaN" not in str(error):
+            raise
+        if left_out is not None:
+            raise InvalidInput(
+                f"Input X contains NaN, and weight 0 leaves out block '{left_out}'. Impute X first, or set "
+                "confidence=0.5 instead of the weight."
+            ) from error
+        raise InvalidInput(
+            "Input X contains NaN. Add MissingValues() to the prior, or impute the missing values first."
+        ) from error
+
+
+def _first_bad_cell(X: Any) -> str | None:
+    """Return a message about the first text or date in X, or None."""
+    names = getattr(X, "columns", None)
+    cells = np.asarray(X, dtype=object)
+    if cells.ndim != 2:
+        return None
+    for j, column in enumerate(cells.T):
+        place = f"column {j if names is None else names[j]!r}"
+        for value in column:
+            if isinstance(value, (date, np.datetime64)):
+                return (
+                    f"X contains dates in {place}: could not convert {value!s} to a number. Use numbers, for "
+                    "example the days since the first date."
+                )
+            if isinstance(value, str) and not _is_numeral(value):
+                advice = "Encode the column first, for example with scikit-learn's OneHotEncoder."
+                if _is_numeral(value.replace(",", ".", 1)):
+                    advice = "For a decimal comma, use pandas.read_csv(..., decimal=',')."
+                return f"X contains text in {place}: could not convert string to float: {value!r}. {advice}"
+    return None
+
+
+def _is_numeral(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,166 @@
+"""Bad parameters of PriorSVC, its kernel among them."""
+
+import numpy as np
+import pytest
+
+from priorsvm import (
+    RBF,
+    Box,
+    ClassCosts,
+    NegativeDistance,
+    OddnessHint,
+    Polynomial,
+    Prior,
+    PriorSVC,
+    SampleCosts,
+    UnlabeledSamples,
+)
+from priorsvm.errors import InvalidInput, InvalidType, KernelNotPSD
+from tests.bad_inputs.cases import Case, HeavyWork, X, Y, check, parametrize, svc
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"kernel": "rbf", "solver": "CLARABEL"}, {"kernel": lambda A, B: A @ B.T}]
+)
+def test_heavy_work_is_noticed(no_heavy_work, parameters):
+    with pytest.raises(HeavyWork):
+        PriorSVC(**parameters).fit(X, Y)
+
+
+PARAMETERS = [
+    *[
+        svc(f"C={value!r}", InvalidInput, ["C must be a positive number", f"got {value!r}"], C=value)
+        for value in (0, -1, float("nan"), float("inf"), "a", True, None)
+    ],
+    *[
+        svc(f"tol={value!r}", InvalidInput, ["tol", "between 0 and 1", f"got {value!r}"], tol=value)
+        for value in (0, 1, "a", None)
+    ],
+    *[
+        svc(
+            f"max_rounds={value!r}",
+            InvalidInput,
+            ["max_rounds", "at least 1", f"got {value!r}"],
+            max_rounds=value,
+        )
+        for value in (0, 1.5, True, None)
+    ],
+    *[
+        svc(
+            f"n_centres={value!r}",
+            InvalidInput,
+            ["n_centres", "at least 1", f"got {value!r}"],
+            n_centres=value,
+        )
+        for value in (0, -3, 2.0, "all")
+    ],
+    svc("C too large for a float", InvalidInput, ["C must be a positive number"], C=10**400),
+    *[
+        Case(f"too large for a float, {word}", InvalidInput, [word], block)
+        for word, block in [
+            ("mu must be a nonnegative number", OddnessHint(mu=10**400)),
+            ("weight of block 'odd'", Prior([("odd", OddnessHint())], {"odd": 10**400})),
+            ("the bounds of column 0", Box({0: (0, 10**400)}, 1)),
+            ("costs must be numbers", SampleCosts([10**400] * len(Y))),
+            ("the cost of class 1 must be", ClassCosts({1: 10**400})),
+        ]
+    ],
+    svc("unknown norm", InvalidInput, ["norm", "'l2', 'l1'", "'l3'"], norm="l3"),
+    svc("unknown loss", InvalidInput, ["loss", "'hinge', 'squared_hinge'", "'log'"], loss="log"),
+    svc("unknown scale", InvalidInput, ["scale", "'standard', 'minmax', None", "'robust'"], scale="robust"),
+    svc("unknown multi_class", InvalidInput, ["multi_class", "'ovr'", "'ovo'"], multi_class="ovo"),
+    svc("unknown kernel", InvalidInput, ["kernel 'rfb'", "'linear'", "Did you mean 'rbf'?"], kernel="rfb"),
+    svc(
+        "precomputed kernel",
+        InvalidInput,
+        ["'precomputed'", "function of two matrices"],
+        kernel="precomputed",
+    ),
+    svc("a number as kernel", InvalidType, ["kernel is 3", "RBF()", "function of two matrices"], kernel=3),
+    svc("a kernel's class", InvalidType, ["the class RBF", "write RBF()"], kernel=RBF),
+    svc("gamma below zero", InvalidInput, ["RBF", "gamma is -1", "positive number"], kernel=RBF(-1)),
+    svc("unknown solver", InvalidInput, ["'GUROBI' is unknown", "CLARABEL", "LIBSVM"], solver="GUROBI"),
+    *[
+        svc(f"a method as solver, {solver}", InvalidInput, ["InvariantLoss(method='pegasos')"], solver=solver)
+        for solver in ("PEGASOS", "pegasos", ["PEGASOS"])
+    ],
+    svc("no solver", InvalidInput, ["empty list", "'auto'"], solver=[]),
+    svc("None as solver", InvalidInput, ["solver", "None", "auto"], solver=None),
+    svc("unknown solver in a list", InvalidInput, ["'GUROBI'", "Available"], solver=["CLARABEL", "GUROBI"]),
+    svc("auto in a list", InvalidInput, ["'auto'", "list"], solver=["auto", "CLARABEL"]),
+    svc("a dict as solver", InvalidInput, ["solver", "name", "list"], solver={"CLARABEL": {}}),
+    svc("options that are no dict", InvalidInput, ["solver_options", "dict", "list"], solver_options=[1]),
+    svc("options by numbers", InvalidInput, ["solver_options", "by their names", "1"], solver_options={1: 2}),
+    svc("a word as random_state", ValueError, ["'a'", "seed"], random_state="a"),
+]
+
+KERNELS = [
+    svc(
+        "a kernel that is only cpd",
+        KernelNotPSD,
+        ["NegativeDistance()", "conditionally", "norm='l1'"],
+        kernel=NegativeDistance(),
+    ),
+    svc("sigmoid", KernelNotPSD, ["sigmoid", "norm='l2'", "norm='l1'"], kernel="sigmoid"),
+    svc(
+        "a polynomial that is not PSD",
+        KernelNotPSD,
+        ["coef0=-1.0", "norm='l1'"],
+        kernel=Polynomial(2, coef0=-1.0),
+    ),
+    svc("a kernel taken away", KernelNotPSD, ["RBF", "norm='l1'"], kernel=-1 * RBF()),
+    # The definiteness of a function is unknown until it is called on a few rows.
+    svc(
+        "a function that is not PSD", KernelNotPSD, ["eigenvalue", "norm='l1'"], kernel=lambda A, B: -A @ B.T
+    )._replace(late=True),
+    svc(
+        "a function that is not symmetric",
+        KernelNotPSD,
+        ["symmetric", "norm='l1'"],
+        kernel=lambda A, B: A[:, :1] - B[:, :1].T,
+    )._replace(late=True),
+    svc(
+        "a function of wrong shape",
+        InvalidInput,
+        ["'<lambda>'", "(30, 30)", "(30,)"],
+        kernel=lambda A, B: A @ B[0],
+    )._replace(late=True),
+    svc(
+        "a function of one matrix", TypeError, ["positional argument", "A @ B.T"], kernel=lambda A: A
+    )._replace(late=True),
+    svc(
+        "a function that is not finite",
+        InvalidInput,
+        ["'<lambda>'", "not finite"],
+        kernel=lambda A, B: np.nan * (A @ B.T),
+    )._replace(late=True),
+    svc(
+        "chi2 of negative data", InvalidInput, ["chi2", "nonnegative", "smallest value"], kernel="chi2"
+    )._replace(late=True),
+    *[
+        Case(
+            f"a function that is not PSD at a block's points, {solver}",
+            KernelNotPSD,
+            ["eigenvalue", "norm='l1'"],
+            UnlabeledSamples([[-1.0], [-2.0], [-3.0]], [0, 1, 0]),
+            X=np.abs(X[:, :1]),
+            parameters={"kernel": lambda A, B: np.minimum(A, B.T), "solver": solver},
+            late=True,
+        )
+        for solver in ("LIBSVM", "CLARABEL")
+    ],
+]
+
+CASES = [*PARAMETERS, *KERNELS]
+
+
+@parametrize(CASES)
+def test_bad_parameter(case, request):
+    check(case, request)
+
+
+@pytest.mark.parametrize(
+    "kernel", [NegativeDistance(), "sigmoid", lambda A, B: -A @ B.T, lambda A, B: A[:, :1] - B[:, :1].T]
+)
+def test_the_advice_for_a_kernel_that_is_not_psd_works(kernel):
+    assert PriorSVC(kernel=kernel, norm="l1").fit(X, Y).status_ == "optimal"

@@ -1,0 +1,140 @@
+"""Solvers that are unsuited or not installed, bad options, and too little memory."""
+
+import re
+
+import cvxpy as cp
+import pytest
+
+from priorsvm import Kernel, Knowledge, OddnessHint, PriorSVC, Shift, Terms, VirtualSupportVectors
+from priorsvm.errors import InvalidInput, SolverFailed, SolverNotInstalled, SolverUnsuited, TooLarge
+from priorsvm.solve import solvers
+from tests.bad_inputs.cases import WORDS, HeavyWork, X, Y
+
+SHIFT = Shift([0.1, 0.0])
+
+
+class Cone(Knowledge):
+    """The penalty mu |w|, by a second-order cone."""
+
+    def __init__(self, mu=1.0):
+        self.mu = mu
+
+    def build(self, f, context):
+        t = cp.Variable(nonneg=True)
+        return Terms({"mu": t}, {"cone": cp.SOC(t, f.coef)})
+
+
+@pytest.mark.parametrize("solver", ["OSQP", "PIQP"])
+def test_an_unsuited_solver_names_the_block_and_suited_solvers(solver):
+    with pytest.raises(SolverUnsuited) as caught:
+        PriorSVC(Cone().named("uncertain") + OddnessHint(), solver=solver).fit(X, Y)
+    message = str(caught.value)
+    assert f"{solver} cannot solve this SOCP" in message
+    assert "block 'uncertain' adds second-order cones" in message
+    assert "oddness_hint" not in message
+    able = re.search(r"solvers that can: (.*)\.", message).group(1).split(", ")
+    assert {"CLARABEL", "SCS", "ECOS"} <= set(able)
+    assert solver not in able
+    for other in able:
+        assert PriorSVC(Cone(), solver=other).fit(X, Y).solver_ == other
+
+
+def test_highs_is_for_linear_programmes():
+    with pytest.raises(SolverUnsuited, match=r"HIGHS cannot solve this QP: the 2-norm model.*CLARABEL"):
+        PriorSVC(solver="HIGHS").fit(X, Y)
+    with pytest.raises(SolverUnsuited, match=r"block 'oddness_hint' adds a quadratic objective"):
+        PriorSVC(OddnessHint(), solver="HIGHS", norm="l1").fit(X, Y)
+    assert PriorSVC(solver="HIGHS", norm="l1").fit(X, Y).solver_ == "HIGHS"
+
+
+def test_highs_and_the_squared_hinge():
+    with pytest.raises(SolverUnsuited, match="squared hinge"):
+        PriorSVC(solver="HIGHS", norm="l1", loss="squared_hinge").fit(X, Y)
+
+
+def test_a_solver_that_is_not_installed(monkeypatch, no_heavy_work):
+    monkeypatch.setattr(solvers, "installed", lambda: ("CLARABEL", "SCS"))
+    with pytest.raises(SolverNotInstalled) as caught:
+        PriorSVC(solver="OSQP").fit(X, Y)
+    assert str(caught.value) == "solver OSQP is not installed: pip install osqp. Installed: CLARABEL, SCS."
+
+
+def test_the_package_of_a_solver_that_is_not_installed(monkeypatch):
+    monkeypatch.setattr(solvers, "installed", lambda: ("CLARABEL",))
+    with pytest.raises(SolverNotInstalled, match="pip install highspy"):
+        PriorSVC(solver="HIGHS", norm="l1").fit(X, Y)
+
+
+# QOCO is not listed: it ignores unknown options.
+@pytest.mark.parametrize("solver", ["LIBSVM", "CLARABEL", "ECOS", "SCS", "PIQP", "OSQP", "HIGHS"])
+def test_unknown_options_of_a_solver(solver):
+    pytest.importorskip({"HIGHS": "highspy", "LIBSVM": "sklearn"}.get(solver, solver.lower()))
+    norm = "l1" if solver == "HIGHS" else "l2"
+    with pytest.raises(InvalidInput, match=f"{solver} does not take these solver_options.*nonsense"):
+        PriorSVC(solver=solver, norm=norm, solver_options={"nonsense": 3}).fit(X, Y)
+
+
+def test_an_option_of_a_value_that_libsvm_does_not_take():
+    with pytest.raises(InvalidInput, match=r"LIBSVM.*solver_options.*max_iter"):
+        PriorSVC(solver_options={"max_iter": "many"}).fit(X, Y)
+
+
+@pytest.mark.parametrize("names", [["LIBSVM"], ["HIGHS", "LIBSVM"]], ids=str)
+def test_a_list_of_solvers_of_which_none_can(names):
+    with pytest.raises(SolverFailed, match=r"LIBSVM.*'oddness_hint' does more than add or reweight rows"):
+        PriorSVC(OddnessHint(), solver=names).fit(X, Y)
+
+
+def test_a_list_of_solvers_reports_every_error():
+    with pytest.raises(SolverFailed) as caught:
+        PriorSVC(Cone(), solver=["OSQP", "HIGHS"]).fit(X, Y)
+    assert "OSQP: OSQP cannot solve this SOCP" in str(caught.value)
+    assert "HIGHS: HIGHS cannot solve this SOCP" in str(caught.value)
+
+
+def test_a_list_of_solvers_may_end_with_libsvm():
+    assert PriorSVC(solver=["HIGHS", "LIBSVM"]).fit(X, Y).solver_ == "LIBSVM"
+
+
+# -------------------------------------------------------------------------------- memory
+
+
+@pytest.fixture
+def little_memory(monkeypatch):
+    """A computer with 10 kB of memory; a kernel matrix of 30 rows takes 7.2 kB."""
+    pages = {"SC_PAGE_SIZE": 1000, "SC_PHYS_PAGES": 10}
+    monkeypatch.setattr("os.sysconf", pages.__getitem__)
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "LIBSVM"])
+def test_a_kernel_matrix_beyond_memory_is_refused_with_its_size(little_memory, solver):
+    class Own(Kernel):
+        """A kernel that LIBSVM does not have."""
+
+        definiteness = "psd"
+
+        def _matrix(self, A, B):
+            raise HeavyWork
+
+    with pytest.raises(TooLarge, match=r"kernel matrix.*30 x 30 entries.*GiB.*n_centres"):
+        PriorSVC(kernel=Own(), solver=solver).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "parameters"), [("linear", {}), ("linear", {"solver": "CLARABEL"}), ("rbf", {})]
+)
+def test_what_needs_no_kernel_matrix_is_not_refused(little_memory, kernel, parameters):
+    assert PriorSVC(kernel=kernel, **parameters).fit(X, Y).status_ == "optimal"
+
+
+def test_the_advice_for_little_memory_works(little_memory):
+    model = PriorSVC(kernel="rbf", n_centres=5, solver="CLARABEL").fit(X, Y)
+    assert len(model.centres_) == 5
+    with pytest.raises(TooLarge, match=r"Nyström factor.*30 x 25.*Lower n_centres"):
+        PriorSVC(kernel="rbf", n_centres=25, solver="CLARABEL").fit(X, Y)
+
+
+@pytest.mark.parametrize("y", [WORDS, Y], ids=["three classes", "iterative block"])
+def test_a_kernel_matrix_that_is_only_convenient_is_not_refused(little_memory, y):
+    prior = VirtualSupportVectors(SHIFT) if y is Y else None
+    assert "LIBSVM" in PriorSVC(prior, kernel="rbf").fit(X, y).solver_

@@ -1,0 +1,133 @@
+"""The method "cuts": no violation is left, at the optimum over a fine grid."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+
+from priorsvm import RBF, Box, Polynomial, PriorSVC
+from priorsvm.knowledge.regions.cuts import Cuts
+
+GAMMA = 0.6
+SQUARE = {0: (-1.0, -0.3), 1: (-0.2, 0.6)}
+
+
+def lattice(low, high, n=101):
+    axes = [np.linspace(a, b, n) for a, b in zip(low, high, strict=True)]
+    return np.array(np.meshgrid(*axes)).reshape(len(low), -1).T
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("label", [0, 1])
+@pytest.mark.parametrize("scale", [None, "standard"])
+def test_cuts_leave_no_violation(plane, square, shape, label, scale):
+    X, y = plane
+    model = PriorSVC(shape.block(label, hard=True), kernel=RBF(GAMMA), scale=scale, C=3.0).fit(X, y)
+    values = (1 if label else -1) * model.decision_function(shape.points())
+    assert values.min() > 1 - 1.05e-4
+    plain = PriorSVC(kernel=RBF(GAMMA), scale=scale, C=3.0).fit(X, y)
+    if label == 1:
+        assert plain.decision_function(shape.points()).min() < 0.9
+    assert np.ptp(model.decision_function(X)) > 0.5
+
+
+def test_cuts_in_the_users_units(plane, square):
+    """Stretching columns and bounds alike changes nothing on a scaled model."""
+    X, y = plane
+    a = PriorSVC(Box(SQUARE, 1, hard=True), kernel=RBF(GAMMA), scale="minmax").fit(X, y)
+    stretch = np.array([1e4, 1e-4])
+    stretched = {j: (lo * stretch[j], hi * stretch[j]) for j, (lo, hi) in SQUARE.items()}
+    b = PriorSVC(Box(stretched, 1, hard=True), kernel=RBF(GAMMA), scale="minmax").fit(X * stretch, y)
+    assert a.objective_ == pytest.approx(b.objective_, rel=1e-3)
+    assert b.decision_function(square.points() * stretch).min() > 1 - 1.05e-4
+
+
+def own_optimum(X, y, regions, C, mu, gamma=GAMMA, hard=False):
+    """Over a fine grid of every region: s f >= 1 - zeta_l at its points, price mu zeta_l."""
+    Z = [points for points, _ in regions]
+    centres = np.vstack([X, *[points[:: max(1, len(points) // 60)] for points in Z]])
+    values, vectors = np.linalg.eigh(rbf_kernel(centres, gamma=gamma))
+    kept = values > 1e-10
+    basis = vectors[:, kept] / np.sqrt(values[kept])
+    phi = [rbf_kernel(rows, centres, gamma=gamma) @ basis for rows in (X, *Z)]
+    w, b = cp.Variable(kept.sum()), cp.Variable()
+    J = 0.5 * cp.sum_squares(w) + C * cp.sum(
+        cp.pos(1 - cp.multiply(np.where(y == 1, 1.0, -1.0), phi[0] @ w + b))
+    )
+    constraints = []
+    for rows, (_, sign) in zip(phi[1:], regions, strict=True):
+        worst = cp.max(cp.pos(1 - sign * (rows @ w + b)))
+        if hard:
+            constraints.append(worst <= 0)
+        else:
+            J = J + mu * worst
+    return cp.Problem(cp.Minimize(J), constraints).solve(solver="CLARABEL")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hard", [False, True])
+def test_cuts_reach_the_optimum_of_a_fine_grid(plane, square, shape, hard):
+    X, y = plane
+    model = PriorSVC(shape.block(1, mu=0.8, hard=hard), kernel=RBF(GAMMA), C=1.5).fit(X, y)
+    value = own_optimum(X, y, [(shape.points(25), 1)], 1.5, 0.8, hard=hard)
+    assert model.objective_ == pytest.approx(value, rel=1e-3)
+
+
+def test_several_regions_of_both_classes_have_slacks_of_their_own(plane, square):
+    X, y = plane
+    block = Box([SQUARE, {0: (0.5, 1.0), 1: (0.0, 0.5)}], label=[1, 0], mu=0.7)
+    model = PriorSVC(block, kernel=RBF(GAMMA), C=1.5).fit(X, y)
+    regions = [(square.points(25), 1), (lattice([0.5, 0.0], [1.0, 0.5], 25), -1)]
+    assert model.objective_ == pytest.approx(own_optimum(X, y, regions, 1.5, 0.7), rel=1e-3)
+    [row] = [row for row in model.report_["box"] if row.term == "mu"]
+    zetas = [max(0.0, 1 - (s * model.decision_function(Z)).min()) for Z, s in regions]
+    assert row.contribution == pytest.approx(0.7 * sum(zetas), abs=1e-3)
+    assert min(zetas) > 0.05
+
+
+def test_cuts_in_one_dimension(rng):
+    X = rng.uniform(-3, 3, size=(15, 1))
+    y = (np.sin(2 * X[:, 0]) > 0).astype(int)
+    model = PriorSVC(Box({0: (-0.5, 1.0)}, 0, hard=True), kernel=RBF(2.0), C=10.0).fit(X, y)
+    assert model.decision_function(np.linspace(-0.5, 1, 10_001)[:, None]).max() < -1 + 1.05e-4
+
+
+def test_cuts_on_other_kernels_and_norms(plane, square):
+    X, y = plane
+    for parameters in (
+        {"kernel": Polynomial(3, gamma=0.5, coef0=1.0)},
+        {"kernel": lambda A, B: (1 + A @ B.T) ** 2},
+        {"kernel": RBF(GAMMA), "norm": "l1"},
+        {"kernel": RBF(GAMMA), "n_centres": 15},
+        {"kernel": RBF(GAMMA), "loss": "squared_hinge"},
+    ):
+        model = PriorSVC(Box(SQUARE, 1, hard=True), C=2.0, **parameters).fit(X, y)
+        assert model.decision_function(square.points()).min() > 1 - 1.1e-4, parameters
+
+
+def test_cuts_without_slopes():
+    """scipy takes differences; the kernel has a kink at every row."""
+    X = np.array([[-2.0], [-1.0], [0.0], [1.0], [2.0]])
+    model = PriorSVC(Box({0: (-0.7, 0.4)}, 1, hard=True), kernel="laplacian").fit(X, [0, 0, 0, 1, 1])
+    assert model.decision_function(np.linspace(-0.7, 0.4, 5001)[:, None]).min() > 1 - 1.1e-4
+
+
+def test_cuts_start_though_no_given_point_lies_inside(plane, square):
+    X, y = plane
+    block = Box(SQUARE, 1, hard=True, method="cuts", points=np.array([[5.0, 5.0]]))
+    model = PriorSVC(block, kernel=RBF(GAMMA)).fit(X, y)
+    assert model.decision_function(square.points()).min() > 1 - 1.05e-4
+
+
+def test_a_soft_region_is_held_to_what_its_cuts_stop_at():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = np.sign(X[:, 0] + 0.5 * X[:, 1] + 0.3 * rng.normal(size=120))
+    soft = Box({0: (1, 2)}, label=1.0, mu=5)
+    model = PriorSVC(soft, kernel="rbf").fit(X, y)
+    found = model.verify()["box"]
+    assert found.holds
+    assert found.proven
+    assert -1e-3 <= found.worst < -2e-4
+    # The verdict on a hard block would be that it is violated.
+    assert -found.worst > Cuts(hard=True, points=256, max_cells=1, max_dimension=4).accepted

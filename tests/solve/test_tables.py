@@ -1,0 +1,33 @@
+"""The tables of the guide and of the command are made from the registry."""
+
+from pathlib import Path
+
+from priorsvm.solve import tables
+from priorsvm.solve.auto import chosen_for
+from priorsvm.solve.registry import registry
+
+PAGE = Path(__file__).parents[2] / "docs/guide/solvers.md"
+
+
+def test_the_page_has_the_tables_of_the_registry():
+    page = PAGE.read_text(encoding="utf-8")
+    for name, table in tables.markdown().items():
+        assert f"<!-- table: {name} -->\n{table}\n<!-- end -->" in page, "run python docs/tables.py"
+    assert tables.updated(page) == page
+
+
+def test_a_table_is_written_between_its_marks_only():
+    page = "Before.\n<!-- table: auto -->\nold\n<!-- end -->\nAfter.\n"
+    updated = tables.updated(page)
+    assert updated.startswith("Before.\n<!-- table: auto -->\n| problem | route |")
+    assert updated.endswith("|\n<!-- end -->\nAfter.\n")
+    assert "old" not in updated
+
+
+def test_every_route_is_in_the_table_of_routes():
+    first_cells = [line.split(" | ")[0].strip("| ") for line in tables.markdown()["routes"].splitlines()]
+    assert first_cells[2:] == list(registry())
+
+
+def test_every_choice_of_auto_is_a_route():
+    assert set(chosen_for()) <= set(registry())
