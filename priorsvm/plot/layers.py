@@ -366,7 +366,7 @@ def _verdict_style(holds: bool, in_slice: bool) -> dict[str, Any]:
 
 
 def label_verdicts(scene: Scene, window: Window) -> None:
-    """Number the marks of verdicts in the figure, and name in the legend the marks outside of the figure."""
+    """Write numbers beside the marks of verdicts; label marks outside of the figure in the legend."""
     left, right, bottom, top = window
     for number, (mark, (x0, x1)) in enumerate(scene.verdicts, 1):
         if not (left <= x0 <= right and bottom <= x1 <= top):

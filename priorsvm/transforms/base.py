@@ -1,4 +1,4 @@
-"""Transform: a family of maps of rows with the identity at θ = 0, and combinations of such families."""
+"""Transform: a family of maps of rows with the identity at θ = 0, and combinations of transforms."""
 
 from __future__ import annotations
 
