@@ -1,8 +1,8 @@
-"""USPS and MNIST, the handwritten digits of the papers, with their standard train and test split.
+"""USPS and MNIST: images of handwritten digits with their standard training and test sets.
 
-A loader reads ``usps.npz`` or ``mnist.npz`` from the folder named by the environment variable
-``PRIORSVM_DATA``. Where that file is not there, scikit-learn's ``fetch_openml`` downloads the same data set
-and keeps it in its cache. Either way the arrays are the same.
+A loader reads ``usps.npz`` or ``mnist.npz`` from the folder in the environment variable ``PRIORSVM_DATA``. If
+the file does not exist, scikit-learn's ``fetch_openml`` downloads the data set and stores it in its cache.
+Both sources give equal arrays.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from priorsvm.errors import DataNotFound, InvalidInput
+from ..errors import DataNotFound, InvalidInput
 
 __all__ = ["Digits", "load_mnist", "load_usps"]
 
@@ -28,7 +28,7 @@ _ARRAYS = ("X_train", "y_train", "X_test", "y_test")
 
 @dataclass(frozen=True, eq=False)
 class Digits:
-    """Images of handwritten digits, one per row, and the digit each one shows.
+    """Images of handwritten digits, one per row, and their classes.
 
     Attributes
     ----------
@@ -36,10 +36,16 @@ class Digits:
         Pixels, row by row from the top, as float64.
     y_train, y_test : ndarray of shape (n,)
         The digits, 0 to 9.
-    image_shape : tuple of (height, width)
-        ``X_train[i].reshape(image_shape)`` is an upright image; the ``shape`` of image transforms.
+    image_shape : tuple of (int, int)
+        Height and width: ``X_train[i].reshape(image_shape)`` is an upright image. Use it as the ``shape`` of
+        image transforms.
     background : float
-        The value of empty paper; the ``fill`` of image transforms.
+        Value of a background pixel. Use it as the ``fill`` of image transforms.
+
+    See Also
+    --------
+    load_usps : Load the USPS data set.
+    load_mnist : Load the MNIST data set.
 
     Examples
     --------
@@ -62,10 +68,10 @@ class Digits:
 
 @dataclass(frozen=True)
 class _Source:
-    """What a data set looks like in the file and at OpenML.
+    """Format of a data set in its file and at OpenML.
 
-    Pixels are kept as integers ``low … high``; divided by ``high`` they are the values a loader returns.
-    The class counts of the standard split tell whether rows are complete and in the right part.
+    Pixels are stored as integers ``low … high``; a loader divides them by ``high``. The class counts of the
+    standard split detect missing rows and rows in the wrong part.
     """
 
     name: str
@@ -105,18 +111,28 @@ _MNIST = _Source(
 
 
 def load_usps() -> Digits:
-    """USPS: 7291 training and 2007 test images of 16 x 16 pixels in [-1, 1], background -1.
+    """Load USPS: 7291 training and 2007 test images of 16 x 16 pixels in [-1, 1], background -1.
 
     Returns
     -------
     Digits
+        The data set.
 
     Raises
     ------
     DataNotFound
-        ``usps.npz`` is not in the folder named by ``PRIORSVM_DATA`` and OpenML cannot be reached.
+        If ``usps.npz`` is not in the folder ``PRIORSVM_DATA`` and OpenML cannot be reached.
     InvalidInput
-        What was found is not this data set.
+        If the file or the download is not this data set.
+
+    See Also
+    --------
+    load_mnist : Load the MNIST data set.
+
+    References
+    ----------
+    Hull 1994, "A database for handwritten text recognition research", IEEE Transactions on Pattern Analysis
+    and Machine Intelligence 16.
 
     Examples
     --------
@@ -129,20 +145,30 @@ def load_usps() -> Digits:
 
 
 def load_mnist() -> Digits:
-    """MNIST: 60000 training and 10000 test images of 28 x 28 pixels in [0, 1], background 0.
+    """Load MNIST: 60000 training and 10000 test images of 28 x 28 pixels in [0, 1], background 0.
 
-    As float64 they take 440 MB.
+    The arrays take 440 MB as float64.
 
     Returns
     -------
     Digits
+        The data set.
 
     Raises
     ------
     DataNotFound
-        ``mnist.npz`` is not in the folder named by ``PRIORSVM_DATA`` and OpenML cannot be reached.
+        If ``mnist.npz`` is not in the folder ``PRIORSVM_DATA`` and OpenML cannot be reached.
     InvalidInput
-        What was found is not this data set.
+        If the file or the download is not this data set.
+
+    See Also
+    --------
+    load_usps : Load the USPS data set.
+
+    References
+    ----------
+    LeCun, Bottou, Bengio & Haffner 1998, "Gradient-based learning applied to document recognition",
+    Proceedings of the IEEE 86.
 
     Examples
     --------
@@ -166,11 +192,11 @@ def _read(path: Path) -> dict[str, NDArray]:
     try:
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in _ARRAYS}
-    # TypeError: a lone .npy array under the name of an archive.
+    # TypeError: the file is a single .npy array.
     except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile, zlib.error) as error:
         raise InvalidInput(
-            f"{path} cannot be read: {error}. It should be an .npz archive of plain arrays "
-            f"{', '.join(_ARRAYS)}. Replace it, or unset {DATA_VARIABLE} to download the data set."
+            f"{path} cannot be read as an .npz archive of the arrays {', '.join(_ARRAYS)}: {error}. Replace "
+            f"the file, or unset {DATA_VARIABLE} to download the data set."
         ) from error
 
 
@@ -183,15 +209,15 @@ def _fetch(source: _Source, path: Path | None) -> dict[str, NDArray]:
             as_frame=False,
             parser="pandas" if find_spec("pandas") else "liac-arff",
         )
-    # fetch_openml raises ValueError when OpenML answers with an error or a damaged file.
+    # fetch_openml raises ValueError if OpenML returns an error or a damaged file.
     except (OSError, HTTPException, ValueError) as error:
-        looked = f"{path} does not exist" if path else f"the environment variable {DATA_VARIABLE} is not set"
+        reason = f"{path} does not exist" if path else f"the environment variable {DATA_VARIABLE} is not set"
         raise DataNotFound(
-            f"{source.name} is not to be had: {looked}, and OpenML did not deliver it ({error}). Set "
-            f"{DATA_VARIABLE} to a folder that holds {source.name}.npz, or connect to a network so that "
-            f"scikit-learn's fetch_openml(data_id={source.openml_id}) can download it."
+            f"{source.name} cannot be loaded: {reason}, and the download from OpenML failed with {error}. "
+            f"Set {DATA_VARIABLE} to a folder that contains {source.name}.npz, or connect to a network for "
+            f"fetch_openml(data_id={source.openml_id})."
         ) from error
-    # Rounding gives the published values back whatever the number of digits OpenML stores.
+    # Rounding restores the published values for any number of digits stored by OpenML.
     X = np.rint(np.asarray(bunch.data, dtype=float) * (source.high / source.openml_high))
     y = np.asarray(bunch.target).astype(np.int64) - source.openml_first_label
     n_train = sum(source.train_counts)
@@ -199,7 +225,7 @@ def _fetch(source: _Source, path: Path | None) -> dict[str, NDArray]:
 
 
 def _digits(source: _Source, arrays: dict[str, NDArray], origin: str) -> Digits:
-    """Integer pixels to a checked data set in the units of the papers."""
+    """Return the checked data set with scaled pixels."""
     width = source.image_shape[0] * source.image_shape[1]
     for part, counts in (("train", source.train_counts), ("test", source.test_counts)):
         X = arrays[f"X_{part}"]

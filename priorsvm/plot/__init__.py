@@ -1,12 +1,15 @@
-"""Pictures of fitted models, of kernels and of images; every function takes axes and returns them.
+"""Figures of fitted models, kernels and images.
 
-Matplotlib is imported when something is drawn, nothing is ever shown, and any backend will do.
+Every function draws on the axes given as ``ax``, or on a new figure, and returns the axes. Matplotlib is
+imported at the first figure. No function shows a figure, so any backend works.
 """
 
-from .course import convergence, path, shares
-from .moves import support_trajectories, worst_moves
-from .pictures import images, kernel
-from .plane import decision
+from .boundary import decision
+from .fit_path import path
+from .image_grid import images
+from .kernel_values import kernel
+from .objective import convergence, shares
+from .transformations import support_trajectories, worst_moves
 
 __all__ = [
     "convergence",

@@ -1,4 +1,4 @@
-"""Planes through the space of the columns, and what sets look like on them."""
+"""Planes spanned by two features, and sections of sets with these planes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Window = tuple[float, float, float, float]
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """Two columns that vary, and the row that says what the others are.
+    """Plane of two features, with fixed values of all other features.
 
     Attributes
     ----------
-    columns : the two of them.
-    at : (d,) array; its entries at ``columns`` do not matter.
+    columns : the two features that vary.
+    at : (d,) array of the fixed values; entries at ``columns`` are not used.
     """
 
     columns: tuple[int, int]
@@ -30,33 +30,33 @@ class Plane:
 
     @property
     def others(self) -> Array:
-        """The columns that stand still."""
+        """The features with fixed values."""
         return np.setdiff1d(np.arange(len(self.at)), self.columns)
 
     def lift(self, Z: Array) -> Array:
-        """Points of the plane as rows with all columns."""
+        """Return points of the plane as rows with all features."""
         rows = np.tile(self.at, (len(Z), 1))
         rows[:, self.columns] = Z
         return rows
 
     def project(self, X: Array) -> Array:
-        """What is seen of rows along the other columns."""
+        """Return the two features of rows."""
         return np.asarray(X)[..., list(self.columns)]
 
-    def holds(self, x: Array, size: Array) -> bool:
-        """Whether a row lies in the plane, to a millionth of the sizes of the columns."""
+    def contains(self, x: Array, size: Array) -> bool:
+        """Return whether a row lies in the plane, up to 1e-6 of the range of each feature."""
         apart = np.abs(np.asarray(x) - self.at)[self.others]
         return bool((apart <= 1e-6 * np.maximum(size[self.others], np.finfo(float).tiny)).all())
 
     def inequalities(self, B: Array, d: Array) -> tuple[Array, Array]:
-        """``B x <= d`` for the points of the plane."""
+        """Return ``B x <= d`` as inequalities for points of the plane."""
         return B[:, self.columns], d - B[:, self.others] @ self.at[self.others]
 
 
 def polygon(B: Array, d: Array, window: Window) -> Array:
-    """The corners of ``{z : B z <= d}`` within a window, in order; none if it is empty there.
+    """Return the corners of ``{z : B z <= d}`` within a window, in order; none if the set is empty there.
 
-    Half-planes are cut off the window one after the other, so that sides may be open and the set thin.
+    The window is cut by one half-plane after another, so that unbounded and thin sets are allowed.
     """
     left, right, bottom, top = window
     corners = np.array([[left, bottom], [right, bottom], [right, top], [left, top]], float)
@@ -72,14 +72,14 @@ def polygon(B: Array, d: Array, window: Window) -> Array:
         for here, there, a, b in zip(corners, following, over, beyond, strict=True):
             if a <= 0:
                 kept.append(here)
-            if a * b < 0:  # the edge crosses the line
+            if a * b < 0:
                 kept.append(here + a / (a - b) * (there - here))
         corners = np.array(kept).reshape(-1, 2)
     return corners
 
 
 def ellipse(centre: Array, M: Array, count: int = 97) -> Array:
-    r"""The border of ``centre + M z``, :math:`\|z\| \le 1`, as a closed curve; flat if M has rank one."""
+    r"""Return the boundary of ``centre + M z``, :math:`\|z\| \le 1`, as a closed curve; flat for rank one."""
     U, size, _ = np.linalg.svd(M, full_matrices=False)
     angle = np.linspace(0.0, 2 * np.pi, count)
     circle = np.array([np.cos(angle), np.sin(angle)])[: len(size)]
@@ -87,7 +87,7 @@ def ellipse(centre: Array, M: Array, count: int = 97) -> Array:
 
 
 def cut(region: EllipsoidSet, plane: Plane) -> Array | None:
-    """Where an ellipsoid meets a plane: a closed curve, or None."""
+    """Return the section of an ellipsoid with a plane as a closed curve, or None if it is empty."""
     A = region.A
     others = plane.others
     apart = plane.at[others] - region.centre[others]
@@ -104,7 +104,15 @@ def cut(region: EllipsoidSet, plane: Plane) -> Array | None:
 
 
 def mesh(window: Window, resolution: int) -> tuple[Any, Any, Array]:
-    """A grid over a window: both coordinates, and its points as rows."""
+    """Return a grid over a window: both coordinates, and the points as rows."""
     left, right, bottom, top = window
     a, b = np.meshgrid(np.linspace(left, right, resolution), np.linspace(bottom, top, resolution))
     return a, b, np.column_stack([a.ravel(), b.ravel()])
+
+
+def window_around(low: Array, high: Array) -> Window:
+    """Return a window around the rectangle from low to high, with a margin of 6 % on every side."""
+    margin = 0.06 * np.where(high > low, high - low, 1.0)
+    left, bottom = (low - margin).tolist()
+    right, top = (high + margin).tolist()
+    return left, right, bottom, top

@@ -1,4 +1,4 @@
-"""What the blocks of a fitted model know, drawn on a plane: one function for each kind of knowledge."""
+"""Layers of a figure over a plane: one function for each kind of prior knowledge of a fitted model."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._utils.arrays import Array
+from ..explain.verify import verify
 from ..knowledge.regions.search import Search
 from ..knowledge.regions.sets import EllipsoidSet, LevelSet
 from ..knowledge.worst_case.base import WorstCase
@@ -17,26 +18,26 @@ from ..knowledge.worst_case.orbit_columns import OrbitColumns
 from ..knowledge.worst_case.trajectories import Trajectories
 from ..solve.machine import Machine
 from .geometry import Plane, Window, cut, ellipse, mesh, polygon
-from .style import BEHIND, COLOURS, GREY, HATCHES, MARKERS, cycled, line
+from .style import BEHIND, COLOURS, GREY, HATCHES, MARKERS, cycled, legend_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# So many moved rows are drawn as dots; more would be a stain.
+# Orbits of more rows than this are not drawn: the dots would cover the figure.
 DOTS = 20_000
 
 
 @dataclass(eq=False)
 class Scene:
-    """A plane and the machines that are drawn on it.
+    """A plane and the binary models drawn on it.
 
     Attributes
     ----------
-    ax, plane : where.
-    classes : all of them; colours and markers go by their places.
-    machines : one, or one for every class.
-    handles : what the legend lists.
-    verdicts : the marks of verified and violated blocks, and their places.
+    ax, plane : the axes and the plane.
+    classes : all classes; colours and markers follow their order.
+    machines : one binary model, or one for every class.
+    handles : the entries of the legend.
+    verdicts : the marks of verified and violated blocks, and their positions.
     """
 
     ax: Axes
@@ -47,8 +48,9 @@ class Scene:
     verdicts: list[tuple[Any, Array]] = field(default_factory=list)
 
     def side(self, machine: Machine, sign: float) -> int | None:
-        """The class that a sign means in a machine; None for "all the others"."""
-        if machine.training.positive not in self.classes:  # a joint machine
+        """Return the index of the class that a sign of f means; None for all other classes."""
+        # The joint model of all classes has no positive class.
+        if machine.training.positive not in self.classes:
             return None
         positive = self.classes.index(machine.training.positive)
         if sign > 0:
@@ -56,11 +58,11 @@ class Scene:
         return 1 - positive if len(self.classes) == 2 else None
 
     def shown(self, machine: Machine, sign: float) -> bool:
-        """Whether what a machine says of a sign is drawn: "all the others" is, if it is alone."""
+        """Return whether a side is drawn: one class, or all other classes in a figure of one class."""
         return self.side(machine, sign) is not None or len(self.machines) == 1
 
     def name(self, side: int | None) -> str:
-        """A class in words."""
+        """Return the name of a side for the legend."""
         return "other" if side is None else str(self.classes[side])
 
     def colour(self, side: int | None) -> str:
@@ -70,38 +72,38 @@ class Scene:
         return "." if side is None else cycled(MARKERS, side)
 
     def row_classes(self) -> Array:
-        """The place of the class of each training row."""
+        """Return the index of the class of each training row."""
         return np.searchsorted(np.asarray(self.classes), self.machines[0].training.labels)
 
 
-def live(machine: Machine) -> list[tuple[str, Any, Any]]:
-    """Name, block and state of every block that has a say."""
+def active_blocks(machine: Machine) -> list[tuple[str, Any, Any]]:
+    """Return name, block and state of every block with a positive weight."""
     return [(name, block, machine.states.get(name)) for name, block, weight in machine.members if weight > 0]
 
 
 # ---------------------------------------------------------------------- regions
 
 
-def demanded(scene: Scene) -> list[tuple[str, bool, int | None, Any]]:
-    """Name, hardness, class and set of every region that a class is known on."""
+def required_regions(scene: Scene) -> list[tuple[str, bool, int | None, Any]]:
+    """Return block name, hardness, class and set of every region with a required class."""
     found = []
     for machine in scene.machines:
-        for name, block, state in live(machine):
+        for name, block, state in active_blocks(machine):
             if isinstance(state, Search):
                 found += [
-                    (name, block.hard, scene.side(machine, demand.sign), demand.region)
-                    for demand in state.requirements
-                    if demand.direction is None and scene.shown(machine, demand.sign)
+                    (name, block.hard, scene.side(machine, requirement.sign), requirement.region)
+                    for requirement in state.requirements
+                    if requirement.direction is None and scene.shown(machine, requirement.sign)
                 ]
     return found
 
 
 def draw_regions(scene: Scene, window: Window, resolution: int) -> None:
-    """Hatched, with a full border if the block is hard and a dashed one if it is soft."""
+    """Draw regions hatched, with a solid outline for hard blocks and a dashed outline for soft blocks."""
     from matplotlib.patches import Patch
 
     named = set()
-    for name, hard, side, region in demanded(scene):
+    for name, hard, side, region in required_regions(scene):
         look = {
             "edgecolor": scene.colour(side),
             "linewidth": 1.6,
@@ -116,7 +118,7 @@ def draw_regions(scene: Scene, window: Window, resolution: int) -> None:
 
 
 def _draw_outline(scene: Scene, region: Any, window: Window, resolution: int, look: dict[str, Any]) -> bool:
-    """Of a box, a polyhedron or an ellipsoid; False if none of it is in the picture."""
+    """Draw a box, polyhedron or ellipsoid; return whether it meets the window."""
     from matplotlib.patches import Polygon
     from matplotlib.path import Path as Outline
 
@@ -134,10 +136,10 @@ def _draw_outline(scene: Scene, region: Any, window: Window, resolution: int, lo
 def _draw_level_set(
     scene: Scene, region: LevelSet, window: Window, resolution: int, look: dict[str, Any]
 ) -> bool:
-    """Of a region given by a function, by its values on a grid."""
+    """Draw a region given by a function from its values on a grid; return whether it meets the window."""
     a, b, points = mesh(window, resolution)
     rows = scene.plane.lift(points)
-    # Negative inside: g, and how far beyond a side of the box.
+    # Negative inside of the region and of its box.
     beyond = np.maximum(region.low - rows, rows - region.high)
     height = np.maximum(region.g(rows).max(axis=1), beyond.max(axis=1)).reshape(a.shape)
     if not (height < 0).any():
@@ -161,7 +163,7 @@ def _draw_level_set(
 
 
 def _hatch(scene: Scene, outline: Any, look: dict[str, Any]) -> None:
-    """Fainter than the border, and behind everything else."""
+    """Draw the hatch, fainter than the outline and behind rows and lines."""
     from matplotlib import rc_context
     from matplotlib.colors import to_rgba
     from matplotlib.patches import PathPatch
@@ -174,73 +176,73 @@ def _hatch(scene: Scene, outline: Any, look: dict[str, Any]) -> None:
     scene.ax.add_patch(patch)
 
 
-# ---------------------------------------------------------------------- what rows may be
+# ---------------------------------------------------------------------- uncertainty and orbits of rows
 
 
-def draw_spread(scene: Scene) -> None:
-    """The ellipse of every uncertain row, the bar of every gap; their shadows if there are more columns."""
+def draw_uncertainty(scene: Scene) -> None:
+    """Draw the projected ellipse of every uncertain row and the bar of every missing value."""
     from matplotlib.collections import PolyCollection
 
     machine = scene.machines[0]
     X = scene.plane.project(machine.training.X)
     classes = scene.row_classes()
-    for name, block, state in live(machine):
+    for name, block, state in active_blocks(machine):
         if not isinstance(block, EllipsoidalKnowledge) or state is None or block.radius == 0:
             continue
         spread = block.spread(state)
         rows = np.flatnonzero(spread.uncertain)
-        shadow = scene.plane.project(spread.directions) * block.radius
+        projected = scene.plane.project(spread.directions) * block.radius
         curves = []
         for row in rows:
             first = spread.start[spread.owner[row]]
-            curves.append(ellipse(X[row], shadow[first : first + spread.rank[spread.owner[row]]].T))
+            curves.append(ellipse(X[row], projected[first : first + spread.rank[spread.owner[row]]].T))
         if curves:
             colours = [scene.colour(k) for k in classes[rows]]
             label = f"{name}: {block.confidence:g} confidence"
             scene.ax.add_collection(
                 PolyCollection(curves, facecolors="none", edgecolors=colours, linewidths=0.8, zorder=2.2)
             )
-            scene.handles.append(line(GREY, label, linewidth=0.8))
+            scene.handles.append(legend_line(GREY, label, linewidth=0.8))
 
 
-def curves_of(block: Trajectories, path: Curves, X: Array, rows: Array, count: int = 61) -> list[Array]:
-    """Trajectories of rows, (n, count, d), one array for each parameter: the others are in the middle."""
+def trajectories_of(block: Trajectories, path: Curves, X: Array, rows: Array, count: int = 61) -> list[Array]:
+    """Return trajectories of rows, one (n, count, d) array per parameter; other parameters are central."""
     found = []
     for axis in np.eye(path.nodes.shape[1]):
         thetas = path.theta(np.linspace(-1.0, 1.0, count)[:, None] * axis)
-        moved = [
+        points = [
             points_at(path.coefficients[rows], theta)
             if block.transform is None and path.coefficients is not None
             else block.transform.apply(X[rows], theta)
             for theta in thetas
         ]
-        found.append(np.stack(moved, axis=1))
+        found.append(np.stack(points, axis=1))
     return found
 
 
 def draw_trajectories(scene: Scene) -> None:
-    """The curve of every training row."""
+    """Draw the trajectory of every training row."""
     from matplotlib.collections import LineCollection
 
     machine = scene.machines[0]
     X = machine.training.X
     classes = scene.row_classes()
-    for name, block, path in live(machine):
+    for name, block, path in active_blocks(machine):
         if isinstance(block, Trajectories) and path is not None:
-            for curves in curves_of(block, path, X, np.arange(len(X))):
+            for curves in trajectories_of(block, path, X, np.arange(len(X))):
                 colours = [scene.colour(k) for k in classes]
                 lines = LineCollection(
                     list(scene.plane.project(curves)), colors=colours, linewidths=1.0, alpha=0.6, zorder=2.2
                 )
                 scene.ax.add_collection(lines)
-            scene.handles.append(line(GREY, name, linewidth=1.0))
+            scene.handles.append(legend_line(GREY, name, linewidth=1.0))
 
 
-def draw_moves(scene: Scene) -> None:
-    """Dots where an invariant loss may move the rows."""
+def draw_orbits(scene: Scene) -> None:
+    """Draw the orbits of an invariant loss as dots."""
     machine = scene.machines[0]
     classes = scene.row_classes()
-    for name, _, state in live(machine):
+    for name, _, state in active_blocks(machine):
         if not isinstance(state, OrbitColumns) or state.orbit is None or state.orbit[..., 0].size > DOTS:
             continue
         for side in np.unique(classes):
@@ -260,20 +262,20 @@ def draw_moves(scene: Scene) -> None:
 
 
 def draw_worst_points(scene: Scene) -> None:
-    """Diamonds at the places, other than the rows themselves, that hold f up."""
+    """Draw diamonds at active worst-case points that differ from their rows."""
     found = []
     for machine in scene.machines:
         for worst in machine.findings.values():
             if isinstance(worst, WorstCase):
-                moved = np.abs(worst.points - machine.training.X[worst.rows]).max(axis=1)
+                distance = np.abs(worst.points - machine.training.X[worst.rows]).max(axis=1)
                 size = 1e-5 * (1.0 + np.abs(worst.points).max(axis=1))
-                found.append(scene.plane.project(worst.points[worst.support & (moved > size)]))
+                found.append(scene.plane.project(worst.points[worst.support & (distance > size)]))
     if found and sum(map(len, found)):
-        scene.handles.append(diamonds(scene.ax, np.vstack(found)))
+        scene.handles.append(draw_diamonds(scene.ax, np.vstack(found)))
 
 
-def diamonds(ax: Axes, points: Array) -> Any:
-    """Marks at points that hold f up."""
+def draw_diamonds(ax: Axes, points: Array) -> Any:
+    """Draw diamonds at active worst-case points."""
     x0, x1 = points.T
     return ax.scatter(
         x0,
@@ -283,7 +285,7 @@ def diamonds(ax: Axes, points: Array) -> Any:
         facecolors="none",
         edgecolors="black",
         linewidths=1.2,
-        label="worst points that hold f up",
+        label="active worst-case points",
         zorder=4,
     )
 
@@ -292,7 +294,7 @@ def diamonds(ax: Axes, points: Array) -> Any:
 
 
 def draw_added_rows(scene: Scene) -> None:
-    """Virtual rows hollow and small, unlabelled ones half full: in the shape of the class they stand for."""
+    """Draw virtual rows small and hollow, unlabelled rows half filled, with the marker of their class."""
     for machine in scene.machines:
         sample = machine.sample
         added = np.arange(len(sample)) >= sample.n_train
@@ -321,62 +323,56 @@ def draw_added_rows(scene: Scene) -> None:
 
 
 def draw_verdicts(scene: Scene) -> None:
-    """A cross where a block is violated most, a plus where it holds by the least; one for each block.
+    """Draw for each block a plus at its smallest margin, or a cross at its largest violation.
 
-    Where the place is not in the slice that is drawn the mark is a thin one: there f is another.
+    If the point is outside of the drawn slice, the mark is thin, since f at the mark has another value.
     """
-    from ..explain.verify import verify
-
     found = verify(scene.machines)
-    places = {
+    points = {
         name: np.asarray(found[name].where, float)
         for name in dict.fromkeys(check.block for check in found.checks)
         if found[name].holds is not None and found[name].where is not None
     }
-    places = {name: place for name, place in places.items() if np.isfinite(place).all()}
-    for number, (name, place) in enumerate(places.items(), 1):
+    points = {name: point for name, point in points.items() if np.isfinite(point).all()}
+    for number, (name, point) in enumerate(points.items(), 1):
         verdict = found[name]
-        how = "proven" if verdict.proven else "sampled"
-        worst = 0.0 if abs(verdict.worst) < 1e-6 else verdict.worst  # rounding
-        seen = scene.plane.holds(place, np.ptp(scene.machines[0].training.X, axis=0))
-        edge: str | None
-        marker = "P"
-        face = "white"
-        edge = "black"
-        word = "holds"
-        if not verdict.holds:
-            marker = "X"
-            face = "black"
-            edge = "white"
-            word = "violated"
-        if not seen:
-            marker = {"P": "+", "X": "x"}[marker]
-            face = "black"
-            edge = None
-        seat = scene.plane.project(place)
+        in_slice = scene.plane.contains(point, np.ptp(scene.machines[0].training.X, axis=0))
+        # Values of this size are rounding errors.
+        worst = 0.0 if abs(verdict.worst) < 1e-6 else verdict.worst
+        outcome = "holds" if verdict.holds else "violated"
+        proof = "proven" if verdict.proven else "sampled"
+        prefix = f"{number}: " if len(points) > 1 else ""
+        suffix = "" if in_slice else "; not in slice"
+        position = scene.plane.project(point)
         mark = scene.ax.scatter(
-            seat[0],
-            seat[1],
-            marker=marker,
+            position[0],
+            position[1],
             s=110,
-            facecolors=face,
-            edgecolors=edge,
-            linewidths=1.2 if seen else 1.8,
-            label=(f"{number}: " if len(places) > 1 else "")
-            + f"{name} {word} (worst {worst:+.2g}, {how}{'' if seen else '; off this slice'})",
+            linewidths=1.2 if in_slice else 1.8,
+            label=f"{prefix}{name} {outcome} (worst {worst:+.2g}, {proof}{suffix})",
             zorder=5,
+            **_verdict_style(bool(verdict.holds), in_slice),
         )
         scene.handles.append(mark)
-        scene.verdicts.append((mark, seat))
+        scene.verdicts.append((mark, position))
 
 
-def number_verdicts(scene: Scene, window: Window) -> None:
-    """Which mark is whose, on that side of it where the middle of the picture is; and which are not in it."""
+def _verdict_style(holds: bool, in_slice: bool) -> dict[str, Any]:
+    if not in_slice:
+        return {"marker": "+" if holds else "x", "facecolors": "black", "edgecolors": None}
+    if holds:
+        return {"marker": "P", "facecolors": "white", "edgecolors": "black"}
+    return {"marker": "X", "facecolors": "black", "edgecolors": "white"}
+
+
+def label_verdicts(scene: Scene, window: Window) -> None:
+    """Write numbers beside the marks of verdicts; label marks outside of the figure in the legend."""
     left, right, bottom, top = window
     for number, (mark, (x0, x1)) in enumerate(scene.verdicts, 1):
         if not (left <= x0 <= right and bottom <= x1 <= top):
-            mark.set_label(f"{mark.get_label().removesuffix(')')}; outside the picture)")
+            mark.set_label(f"{mark.get_label().removesuffix(')')}; outside the figure)")
         elif len(scene.verdicts) > 1:
+            # On the side of the mark that faces the middle of the figure.
             to_right = x0 < (left + right) / 2
             to_top = x1 < (bottom + top) / 2
             scene.ax.annotate(

@@ -1,4 +1,7 @@
-"""T_θ: what a pattern may undergo without changing class. Names load on first use."""
+"""Transforms: families T_θ of maps that leave the class of a row unchanged.
+
+Names load on first use.
+"""
 
 from __future__ import annotations
 

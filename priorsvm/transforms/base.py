@@ -1,4 +1,4 @@
-"""What every transform is: a family T_θ of maps of patterns, with T_0 x = x."""
+"""Transform: a family of maps of rows with the identity at θ = 0, and combinations of transforms."""
 
 from __future__ import annotations
 
@@ -10,37 +10,46 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
-from priorsvm._utils.messages import readable
-from priorsvm.errors import InvalidInput
-
 from .._utils.arrays import Array
 from .._utils.checks import is_whole
 from .._utils.foreign import NamedParts
+from .._utils.messages import readable
+from ..errors import InvalidInput
 
 
 class Transform(BaseEstimator):
-    r"""A family of maps :math:`T_\theta : R^d \to R^d`, :math:`\theta \in R^q`, with :math:`T_0 x = x`.
+    r"""Family of maps :math:`T_\theta : R^d \to R^d`, :math:`\theta \in R^q`, with :math:`T_0 x = x`.
 
-    The identity is :math:`\theta = 0` for every transform, whatever the unit of its parameters.
-    Patterns are the rows of an array, in the user's own units.
+    A transform describes changes of a row of X that leave its class unchanged. θ = 0 is the identity for
+    every transform, in any unit of the parameters. Rows are in the units of X.
 
-    A transform of your own defines two methods and stores its arguments in ``__init__``:
+    Derive a class to define a transform of your own. It stores its arguments in ``__init__`` and defines two
+    methods:
 
-    - ``_grid()``: the parameters of its finite orbit, one row each, in any order; the identity is
-      put first, and repeated rows are taken once, by :meth:`theta_grid`;
-    - ``_move(X, theta)``: the rows of X moved by one θ ≠ 0. X is a checked float array that must
-      not be written to, θ a checked vector of length q.
+    - ``_grid()`` returns the parameters of the finite orbit, one row each, in any order.
+      :meth:`theta_grid` puts the identity first and removes repeated rows.
+    - ``_move(X, theta)`` returns the rows of X transformed by one θ ≠ 0. X is a checked float array and must
+      not be modified; θ is a checked vector of length q.
 
-    One that is not all of this says so by ``finite = False`` (no finite orbit) or
-    ``continuous = False`` (no path between x and its image: neither tangents nor a span). One that
-    keeps all distances may say ``isometric = True``: invariant kernels then need less work. One that is
-    affine in x may define :meth:`pulled_back`: linear machines then need less work.
+    Four attributes and one method describe special cases:
+
+    - ``finite = False``: the transform has no finite orbit.
+    - ``continuous = False``: θ does not vary continuously, so tangents and a span do not exist.
+    - ``isometric = True``: the transformations preserve distances, which makes invariant kernels faster.
+    - ``tangent_step``: the step of the differences in :meth:`tangents`.
+    - :meth:`pulled_back`: for transforms that are affine in x, which makes linear models faster.
 
     Attributes
     ----------
-    tangent_step : float
-        Half the width h of the central differences (T_h x − T_{−h} x) / 2h that :meth:`tangents`
-        takes by default, in the unit of the parameter; 1e-4.
+    tangent_step : float, default=1e-4
+        Step h of the central differences (T_h x − T_{−h} x) / 2h in :meth:`tangents`, in the unit of the
+        parameter.
+
+    See Also
+    --------
+    Composition : One transform after another, ``s @ t``.
+    Union : One transform or another, ``s | t``.
+    FromFunction : Transform given by a Python function.
 
     Examples
     --------
@@ -64,65 +73,112 @@ class Transform(BaseEstimator):
 
     @property
     def finite(self) -> bool:
-        """Whether the orbit of a pattern is a finite list."""
+        """Whether the orbit of a row is a finite list."""
         return True
 
     @property
     def continuous(self) -> bool:
-        """Whether θ runs through intervals, so that tangents and a span exist."""
+        """Whether θ varies over intervals, so that tangents and a span exist."""
         return True
 
     @property
     def isometric(self) -> bool:
-        r"""Whether the moves of the grid keep distances, :math:`\|T_\theta x - T_\theta z\| = \|x - z\|`.
+        r"""Whether the grid preserves distances, :math:`\|T_\theta x - T_\theta z\| = \|x - z\|`.
 
-        Of images on the canvas that :attr:`margin` asks for.
+        For images this refers to images with a border of :attr:`margin` background pixels.
         """
         return False
 
     @property
     def margin(self) -> int:
-        """Pixels of background all around an image that its moves need so that nothing leaves it."""
+        """Width of the background border, in pixels, that keeps transformed images complete."""
         return 0
 
     @property
     def n_features(self) -> int | None:
-        """How wide the patterns are that it moves, if it says so."""
+        """Number of features of the rows, or None if the transform accepts any number."""
         return None
 
     @property
     def n_parameters(self) -> int:
-        """The number q of parameters."""
+        """Number q of parameters."""
         return int(self.theta_grid().shape[1])
 
     def enlarged(self, margin: int) -> Transform:
-        """The same moves of images that are ``margin`` pixels larger on every side."""
+        """Return this transform for images that are larger by ``margin`` pixels on every side.
+
+        Parameters
+        ----------
+        margin : int
+            Number of pixels added on every side.
+
+        Returns
+        -------
+        Transform
+            A copy for the larger images.
+
+        Raises
+        ------
+        InvalidInput
+            If the transform is not defined on larger images.
+        """
         raise InvalidInput(
-            f"{type(self).__name__} does not know how to move an image that stands on a larger canvas, which "
-            "a transform beside it needs so that nothing is lost. Combine Translation with Rotation, Zoom, "
-            "Shear and Reflection only, or write the whole as one FromFunction."
+            f"{type(self).__name__} cannot transform images with a border of background pixels, which "
+            "Translation requires. Combine Translation with Rotation, Zoom, Shear and "
+            "Reflection only, or write the combination as one FromFunction."
         )
 
     def padded(self, X: Array, margin: int) -> Array:
-        """The patterns with ``margin`` pixels of background on every side."""
+        """Return images with ``margin`` pixels of background on every side.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Images, one per row.
+        margin : int
+            Number of pixels added on every side.
+
+        Returns
+        -------
+        ndarray
+            The larger images, one per row.
+        """
         raise NotImplementedError
 
     def _grid(self) -> ArrayLike:
-        raise NotImplementedError(f"{type(self).__name__} has to define _grid().")
+        raise NotImplementedError(f"{type(self).__name__} must define _grid().")
 
     def _move(self, X: Array, theta: Array) -> Array:
-        raise NotImplementedError(f"{type(self).__name__} has to define _move(X, theta).")
+        raise NotImplementedError(f"{type(self).__name__} must define _move(X, theta).")
 
     def validate(self, d: int) -> None:
-        """Raise :class:`~priorsvm.errors.InvalidInput` unless patterns of d features can be moved."""
+        """Raise InvalidInput unless the arguments are valid for rows of d features.
+
+        Parameters
+        ----------
+        d : int
+            Number of features.
+        """
 
     def theta_grid(self) -> Array:
-        """The parameters of the finite orbit, shape (s, q), the identity first and no row twice."""
+        """Return the parameters of the finite orbit.
+
+        Returns
+        -------
+        ndarray of shape (s, q)
+            One θ per row, the identity first, each θ once.
+
+        Raises
+        ------
+        InvalidInput
+            If the transform has no finite orbit.
+        """
         if not self.finite:
             name = type(self).__name__
             raise InvalidInput(
-                f"{name} has no finite orbit: its moves cannot be listed. Use a block that treats {name} in "
-                "closed form, or list the moves that matter with FromFunction(function, thetas)."
+                f"{name} has no finite orbit: its transformations cannot be listed. Use a block that treats "
+                f"{name} in closed form, or list the relevant transformations with "
+                "FromFunction(function, thetas)."
             )
         # -0.0 + 0.0 is 0.0: the grid prints without minus zeros.
         grid = np.asarray(self._grid(), dtype=float) + 0.0
@@ -130,46 +186,84 @@ class Transform(BaseEstimator):
         return np.array(list(dict.fromkeys([identity, *map(tuple, grid.tolist())])))
 
     def span(self) -> list[tuple[float, float]]:
-        """The range (low, high) of each parameter, over which T_θ x is continuous in θ."""
-        self._need_continuity("span")
+        """Return the range of each parameter, over which T_θ x is continuous in θ.
+
+        Returns
+        -------
+        list of (float, float)
+            Lowest and highest value of each parameter.
+
+        Raises
+        ------
+        InvalidInput
+            If the transform is discrete.
+        """
+        self._require_continuity("span")
         grid = self.theta_grid()
         return list(zip(grid.min(axis=0).tolist(), grid.max(axis=0).tolist(), strict=True))
 
     def apply(self, X: ArrayLike, theta: ArrayLike) -> Array:
-        """Move every row by the same θ.
+        r"""Return :math:`T_\theta x` for every row x of X.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
-        theta : array-like of shape (q,), or a number when q is 1
+            Rows to transform.
+        theta : array-like of shape (q,), or float if q is 1
             Any finite value, on the grid or not.
 
         Returns
         -------
         ndarray of shape (n, d)
-            A new array; exactly X at θ = 0.
+            A new array, equal to X at θ = 0.
         """
         X = self._check_rows(X)
         theta = self._check_theta(theta)
         return self._move(X, theta) if theta.any() else X.copy()
 
     def orbit(self, X: ArrayLike) -> Array:
-        """Move every row by each θ of the grid: shape (n, s, d), ``orbit(X)[:, 0]`` being exactly X."""
+        """Return every row transformed by each θ of the grid.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows to transform.
+
+        Returns
+        -------
+        ndarray of shape (n, s, d)
+            The orbits; ``orbit(X)[:, 0]`` is equal to X.
+        """
         X = self._check_rows(X)
         grid = self.theta_grid()
-        moved = np.empty((len(X), len(grid), X.shape[1]))
-        moved[:, 0] = X
+        orbits = np.empty((len(X), len(grid), X.shape[1]))
+        orbits[:, 0] = X
         for j, theta in enumerate(grid[1:], start=1):
-            moved[:, j] = self._move(X, theta)
-        return moved
+            orbits[:, j] = self._move(X, theta)
+        return orbits
 
     def tangents(self, X: ArrayLike) -> Array:
-        r"""The derivatives :math:`\partial T_\theta x / \partial \theta_k` at θ = 0, shape (n, q, d).
+        r"""Return the derivatives :math:`\partial T_\theta x / \partial \theta_k` at θ = 0.
 
-        Central differences with half-width ``tangent_step`` unless the transform knows better.
-        Per unit of the parameter: a tangent per degree is shorter than one per radian.
+        The derivatives are per unit of the parameter: a tangent per degree is shorter than one per radian.
+        Unless a transform has a closed form, they are central differences with step ``tangent_step``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows at which to differentiate.
+
+        Returns
+        -------
+        ndarray of shape (n, q, d)
+            The tangents of every row.
+
+        Raises
+        ------
+        InvalidInput
+            If the transform is discrete.
         """
-        self._need_continuity("tangents")
+        self._require_continuity("tangents")
         X = self._check_rows(X)
         q = self.n_parameters
         h = self.tangent_step
@@ -179,18 +273,21 @@ class Transform(BaseEstimator):
         return slopes
 
     def pulled_back(self, W: Array, thetas: Array) -> tuple[Array, Array] | None:
-        r"""Linear functions of moved rows as functions of the rows: None if T is not known to be affine.
+        r"""Return linear functions of transformed rows as affine functions of the rows.
 
         .. math:: w_k^\top T_{\theta_k} x = v_k^\top x + o_k
 
         Parameters
         ----------
-        W : array of shape (k, d)
-        thetas : array of shape (k, q)
+        W : ndarray of shape (k, d)
+            The vectors :math:`w_k`.
+        thetas : ndarray of shape (k, q)
+            One θ for each vector.
 
         Returns
         -------
-        (k, d) and (k,) arrays, the :math:`v_k` and :math:`o_k`
+        tuple of ndarrays of shapes (k, d) and (k,), or None
+            The :math:`v_k` and :math:`o_k`; None unless the transform is affine in x.
         """
         return None
 
@@ -198,18 +295,18 @@ class Transform(BaseEstimator):
         return readable(super().__repr__())
 
     def __matmul__(self, other: Transform) -> Composition:
-        """``s @ t``: first t, then s, as with matrices; see :class:`Composition`."""
+        """Return ``s @ t``: first t, then s; see :class:`Composition`."""
         return Composition._join(self, other) if isinstance(other, Transform) else NotImplemented
 
     def __or__(self, other: Transform) -> Union:
-        """``s | t``: either s or t; see :class:`Union`."""
+        """Return ``s | t``: either s or t; see :class:`Union`."""
         return Union._join(self, other) if isinstance(other, Transform) else NotImplemented
 
-    def _need_continuity(self, what: str) -> None:
+    def _require_continuity(self, what: str) -> None:
         if not self.continuous:
             raise InvalidInput(
-                f"{type(self).__name__} is discrete: no path leads from x to its image, so it has no {what}. "
-                "Use its orbit, or a continuous transform."
+                f"{type(self).__name__} is discrete and has no {what}. Use its orbit, or a continuous "
+                "transform."
             )
 
     def _check_rows(self, X: ArrayLike) -> Array:
@@ -218,17 +315,18 @@ class Transform(BaseEstimator):
             rows = np.asarray(X, dtype=float)
         except (TypeError, ValueError) as error:
             raise InvalidInput(
-                f"{name} moves dense arrays of numbers, but got X of type {type(X).__name__}: {error}"
+                f"{name} requires X as a dense array of numbers, got {type(X).__name__}: {error}"
             ) from error
         if rows.ndim != 2:
             raise InvalidInput(
-                f"{name} moves the rows of an array of shape (n, d), but X has shape {rows.shape}. "
-                "One pattern x is X = x.reshape(1, -1)."
+                f"{name} requires X of shape (n, d), got shape {rows.shape}. For a single row x give "
+                "x.reshape(1, -1)."
             )
         if not np.isfinite(rows).all():
             i, j = np.argwhere(~np.isfinite(rows))[0]
             raise InvalidInput(
-                f"{name} cannot move X: X[{i}, {j}] is {rows[i, j]}. Impute or leave out such rows first."
+                f"{name} requires finite X, but X[{i}, {j}] is {rows[i, j]}. Impute the value or remove the "
+                "row."
             )
         self.validate(rows.shape[1])
         return rows
@@ -238,16 +336,17 @@ class Transform(BaseEstimator):
             vector = np.atleast_1d(np.asarray(theta, dtype=float))
         except (TypeError, ValueError):
             vector = np.array([np.nan])
-        if vector.shape != (self.n_parameters,) or not np.isfinite(vector).all():
+        q = self.n_parameters
+        if vector.shape != (q,) or not np.isfinite(vector).all():
             raise InvalidInput(
-                f"{type(self).__name__}.apply takes theta as {self.n_parameters} finite number(s), one per "
-                f"parameter, but got {theta!r}. theta_grid() lists valid ones."
+                f"{type(self).__name__}.apply: theta must have {q} finite number{'' if q == 1 else 's'}, one "
+                f"per parameter, got {theta!r}. theta_grid() lists valid values."
             )
         return vector
 
 
 class _Combination(Transform, NamedParts):
-    """Several named transforms; θ is their parameters one after the other."""
+    """Several named transforms, whose parameters are concatenated to one θ."""
 
     def __init__(self, transforms: list[tuple[str, Transform]]):
         self.transforms = transforms
@@ -257,7 +356,7 @@ class _Combination(Transform, NamedParts):
         named: dict[str, Transform] = {}
         for name, transform in chain(cls._parts(left), cls._parts(right)):
             free = (key for key in chain([name], (f"{name}_{k}" for k in count(2))) if key not in named)
-            # A copy, so that in t @ t the parameters of one factor can be set without the other's.
+            # A copy, so that the parameters of the two factors of t @ t can be set separately.
             named[next(free)] = clone(transform)
         return cls(list(named.items()))
 
@@ -268,11 +367,9 @@ class _Combination(Transform, NamedParts):
         return [(re.sub(r"(?<!^)(?=[A-Z])", "_", type(transform).__name__).lower(), transform)]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Arguments by name; deep, also those of the members, such as ``rotation__degrees``."""
         return self._get_params("transforms", deep=deep)
 
     def set_params(self, **params: Any) -> Self:
-        """Set arguments, whole members (``rotation=...``) or arguments of members."""
         self._set_params("transforms", **params)
         return self
 
@@ -288,14 +385,14 @@ class _Combination(Transform, NamedParts):
         ):
             sign = "@" if isinstance(self, Composition) else "|"
             raise InvalidInput(
-                f"{type(self).__name__} takes a list of (name, transform) with distinct names, but got "
-                f"transforms={pairs!r}. Easiest is to write s {sign} t."
+                f"{type(self).__name__}: transforms must be a list of (name, transform) with distinct names, "
+                f"got {pairs!r}. Write s {sign} t to create the list."
             )
         return [member for _, member in pairs]
 
     @property
     def finite(self) -> bool:
-        """Whether every member's orbit is a finite list."""
+        """Whether the orbit of every member is a finite list."""
         return all(member.finite for member in self._members)
 
     @property
@@ -305,7 +402,7 @@ class _Combination(Transform, NamedParts):
 
     @property
     def isometric(self) -> bool:
-        """Whether every member keeps all distances."""
+        """Whether every member preserves distances."""
         return all(member.isometric for member in self._members)
 
     def enlarged(self, margin: int) -> Self:
@@ -315,19 +412,19 @@ class _Combination(Transform, NamedParts):
         first, *others = [member.padded(X, margin) for member in self._members if member.margin]
         if not all(np.array_equal(first, other) for other in others):
             raise InvalidInput(
-                f"{type(self).__name__}: its members have different backgrounds, so there is no canvas for "
-                "all. Give all of them the same shape and fill."
+                f"{type(self).__name__}: the members have different backgrounds. Give all members the same "
+                "shape and fill."
             )
         return first
 
     @property
     def n_features(self) -> int | None:
-        """The width that the first member tells."""
+        """Number of features that the first member with a fixed number requires."""
         return next((m.n_features for m in self._members if m.n_features is not None), None)
 
     @property
     def n_parameters(self) -> int:
-        """The number of parameters of all members together."""
+        """Total number of parameters of the members."""
         return sum(member.n_parameters for member in self._members)
 
     def validate(self, d: int) -> None:
@@ -338,7 +435,7 @@ class _Combination(Transform, NamedParts):
         return [interval for member in self._members for interval in member.span()]
 
     def tangents(self, X: ArrayLike) -> Array:
-        """The members' tangents one after the other: at the identity the order of moves is of no effect."""
+        # At the identity the order of the transformations has no effect on the derivatives.
         return np.concatenate([member.tangents(X) for member in self._members], axis=1)
 
     def _split(self, theta: Array) -> list[Array]:
@@ -346,19 +443,23 @@ class _Combination(Transform, NamedParts):
 
 
 class Composition(_Combination):
-    r"""One transform after the other, the last of the list first: what ``s @ t`` makes.
+    r"""Transforms applied one after another, written ``s @ t``.
 
     .. math:: (S \circ T)_{(\theta_s, \theta_t)} x = S_{\theta_s}(T_{\theta_t} x)
 
-    As with matrices, the factor on the right acts first. θ lists the parameters from left to
-    right; the orbit is the product of the members' orbits. ``(r @ s) @ t`` and ``r @ (s @ t)`` are
-    the same three members.
+    As with matrices, the factor on the right acts first. θ contains the parameters from left to right. The
+    orbit is the product of the orbits of the factors. ``(r @ s) @ t`` and ``r @ (s @ t)`` have the same three
+    members. Use it if several transformations can occur together.
 
     Parameters
     ----------
     transforms : list of (str, Transform)
-        The factors from left to right. ``@`` copies them and names them after their classes, so
-        that ``set_params(rotation__degrees=20)`` works; a second rotation is ``rotation_2``.
+        The factors from left to right. ``@`` copies the factors and names each after its class, so that
+        ``set_params(rotation__degrees=20)`` works. A second rotation is named ``rotation_2``.
+
+    See Also
+    --------
+    Union : One transform or another, ``s | t``.
 
     Examples
     --------
@@ -374,7 +475,7 @@ class Composition(_Combination):
 
     @property
     def margin(self) -> int:
-        """The margins of all factors together."""
+        """Sum of the margins of all factors."""
         return sum(member.margin for member in self._members)
 
     def _grid(self) -> ArrayLike:
@@ -398,30 +499,34 @@ class Composition(_Combination):
     def orbit(self, X: ArrayLike) -> Array:
         X = self._check_rows(X)
         n, d = X.shape
-        moved = X[:, None]
-        # The orbit of the orbit, so that each factor moves once per θ of its own and not once per
-        # combination. A factor further left varies more slowly, as in the product of the grids.
+        orbits = X[:, None]
+        # The orbit of the orbit: each factor is applied once per θ of its own, not once per combination.
+        # A factor further left varies more slowly, as in the product of the grids.
         for member in reversed(self._members):
-            t = moved.shape[1]
-            further = member.orbit(moved.reshape(n * t, d))
+            t = orbits.shape[1]
+            further = member.orbit(orbits.reshape(n * t, d))
             s = further.shape[1]
-            moved = further.reshape(n, t, s, d).swapaxes(1, 2).reshape(n, s * t, d)
-        return moved
+            orbits = further.reshape(n, t, s, d).swapaxes(1, 2).reshape(n, s * t, d)
+        return orbits
 
 
 class Union(_Combination):
-    r"""One transform or another, never two at once: what ``s | t`` makes.
+    r"""One transform or another, never two at once, written ``s | t``.
 
     .. math:: (S \cup T)_{(\theta_s, 0)} = S_{\theta_s}, \quad (S \cup T)_{(0, \theta_t)} = T_{\theta_t}
 
-    θ lists the parameters of all members from left to right, those of all but one being 0. The
-    orbit is the members' orbits one after the other, the identity once.
+    θ contains the parameters of all members from left to right; the parameters of all members but one are 0.
+    The orbit is the union of the orbits of the members. Its size is a sum, where the size of a composition is
+    a product.
 
     Parameters
     ----------
     transforms : list of (str, Transform)
-        The members. ``|`` copies them and names them after their classes, as
-        :class:`Composition` does.
+        The members. ``|`` copies the members and names each after its class, as in :class:`Composition`.
+
+    See Also
+    --------
+    Composition : One transform after another, ``s @ t``.
 
     Examples
     --------
@@ -433,7 +538,7 @@ class Union(_Combination):
 
     @property
     def margin(self) -> int:
-        """The largest margin of a member."""
+        """Largest margin of a member."""
         return max(member.margin for member in self._members)
 
     def _grid(self) -> ArrayLike:
@@ -447,14 +552,15 @@ class Union(_Combination):
 
     def _move(self, X: Array, theta: Array) -> Array:
         parts = zip(self.transforms, self._split(theta), strict=True)
-        moving = [(name, member, own) for (name, member), own in parts if own.any()]
-        if len(moving) > 1:
-            names = " and ".join(repr(name) for name, _, _ in moving)
+        active = [(name, member, own) for (name, member), own in parts if own.any()]
+        if len(active) > 1:
+            names = " and ".join(repr(name) for name, _, _ in active)
             raise InvalidInput(
-                f"Union applies one of its transforms at a time, but theta={theta.tolist()} moves by {names}."
-                " Set the parameters of all but one to 0, or compose the transforms with @."
+                f"Union applies one transform at a time, but theta={theta.tolist()} has nonzero parameters "
+                f"of {names}. Set the parameters of all members but one to 0, or compose the transforms "
+                "with @."
             )
-        [(_, member, own)] = moving
+        [(_, member, own)] = active
         return member.apply(X, own)
 
     def orbit(self, X: ArrayLike) -> Array:
@@ -462,17 +568,17 @@ class Union(_Combination):
         return np.concatenate([X[:, None], *(member.orbit(X)[:, 1:] for member in self._members)], axis=1)
 
 
-def symmetric(name: str, limit: float, steps: int) -> Array:
-    """``steps`` values from −limit to limit, 0 exactly among them."""
+def symmetric_values(name: str, limit: float, steps: int) -> Array:
+    """Return ``steps`` values from −limit to limit, with 0 exactly among them."""
     if not (is_whole(steps) and steps >= 3 and steps % 2 == 1):
         raise InvalidInput(
-            f"{name}: steps must be an odd number, 3 or more, so that the identity is one of the grid's "
-            f"points; got {steps!r}. Use an odd number such as 3 or 5."
+            f"{name}: steps must be an odd number of at least 3, so that the grid contains the identity; got "
+            f"{steps!r}. Use a number such as 3 or 5."
         )
     half = int(steps) // 2
     return limit * np.arange(-half, half + 1) / half
 
 
-def cross(values: ArrayLike, q: int) -> Array:
-    """The grid that moves one of q parameters at a time through the same values."""
+def cross_grid(values: ArrayLike, q: int) -> Array:
+    """Return the grid in which one of q parameters at a time takes the given values."""
     return np.kron(np.eye(q), np.reshape(values, (-1, 1)))

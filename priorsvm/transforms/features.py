@@ -1,4 +1,4 @@
-"""Transforms that spoil a few features at once: any few of them, so that no list of moves exists."""
+"""Transforms that change a few features of a row, in too many combinations to list."""
 
 from __future__ import annotations
 
@@ -8,31 +8,44 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
-from priorsvm.errors import InvalidInput
-from priorsvm.transforms.base import Transform
-
 from .._utils.arrays import Array
 from .._utils.checks import is_number, is_whole
+from ..errors import InvalidInput
+from .base import Transform
 
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
+
+# Gains below this value count as 0, so that the largest gain of a row can be a divisor.
+TINY = 1e-300
 
 
 class FeatureScaling(Transform):
-    r"""Multiply at most k features, whichever they are, by factors from ``low`` to ``high``.
+    r"""Multiplication of any k features by factors from ``low`` to ``high``.
 
     .. math:: T_\theta x = x \circ (1 + \theta), \qquad \|\theta\|_0 \le k, \quad
               \mathrm{low} - 1 \le \theta_j \le \mathrm{high} - 1
 
-    There are too many moves to list. For a linear f the worst one is known: of the gains
-    :math:`\max(0, (1 - \mathrm{low}) B_j, (1 - \mathrm{high}) B_j)`, :math:`B_j = y w_j x_j`, it takes the k
-    largest (Algorithm 3 of Teo et al. 2007). So this is for blocks that ask for the worst case.
+    The transform has no finite orbit. For a linear f the worst case has a closed form (Teo et al. 2007,
+    Algorithm 3): scale the k features with the largest gains :math:`\max(0, (1 - \mathrm{low}) B_j,
+    (1 - \mathrm{high}) B_j)`, where :math:`B_j = y w_j x_j`. Use it with :class:`~priorsvm.InvariantLoss`.
 
     Parameters
     ----------
     k : int
-        How many features may change; more than there are means all.
-    low, high : float
-        Factors with 0 <= low <= 1 <= high.
+        Largest number of features that change; a number above d means all features.
+    low : float, default=0.5
+        Smallest factor, 0 ≤ low ≤ 1.
+    high : float, default=2.0
+        Largest factor, high ≥ 1.
+
+    See Also
+    --------
+    FeatureDeletion : Features set to zero.
+    priorsvm.InvariantLoss : Block that uses the worst case.
+
+    References
+    ----------
+    Teo, Globerson, Roweis & Smola 2007, "Convex learning with invariances", NIPS.
 
     Examples
     --------
@@ -55,61 +68,91 @@ class FeatureScaling(Transform):
         return False
 
     def validate(self, d: int) -> None:
-        """Raise :class:`~priorsvm.errors.InvalidInput` unless the arguments make sense."""
+        """Raise InvalidInput unless k and the factors are valid.
+
+        Parameters
+        ----------
+        d : int
+            Number of features; any number is valid.
+        """
         name = type(self).__name__
         low, high = self._factors()
         if not is_whole(self.k) or self.k < 0:
-            raise InvalidInput(f"{name}: k must be a whole number, 0 or more; got {self.k!r}.")
+            raise InvalidInput(f"{name}: k must be a whole number of at least 0, got {self.k!r}.")
         if not (is_number(low) and is_number(high) and 0 <= low <= 1 <= high):
-            raise InvalidInput(f"{name}: it takes 0 <= low <= 1 <= high; got low={low!r}, high={high!r}.")
+            raise InvalidInput(
+                f"{name}: the factors must satisfy 0 <= low <= 1 <= high; got low={low!r}, high={high!r}."
+            )
 
     def _factors(self) -> tuple[float, float]:
         return self.low, self.high
 
     def apply(self, X: ArrayLike, theta: ArrayLike) -> Array:
-        """Multiply by 1 + θ, one number for each feature."""
+        r"""Return :math:`x \circ (1 + \theta)` for every row x of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows to transform.
+        theta : array-like of shape (d,)
+            Relative change of each feature.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            The transformed rows.
+        """
         rows = self._check_rows(X)
         factors = np.asarray(theta, float)
         if factors.shape != (rows.shape[1],) or not np.isfinite(factors).all():
             raise InvalidInput(
-                f"{type(self).__name__}.apply takes one theta for each of {rows.shape[1]} features."
+                f"{type(self).__name__}.apply: theta must have one finite number for each of the "
+                f"{rows.shape[1]} features, got {theta!r}."
             )
         return np.asarray(rows * (1.0 + factors))
 
     def gains(self, B: Array) -> Array:
-        """How much y f falls when a feature of share B = y w x is made as bad as it can be."""
-        low, high = self._factors()
-        return np.maximum((1.0 - low) * B, (1.0 - high) * B)  # low <= 1 <= high: not below 0
-
-    def worst(self, X: Any, coef: ArrayLike, sign: ArrayLike) -> Any:
-        r"""The moved rows of least :math:`y f(T_\theta x)`, for a linear f; sparse rows stay sparse.
+        """Return the largest decrease of y f that each feature can cause.
 
         Parameters
         ----------
-        X : (n, d) array or sparse matrix
-        coef : (d,) array, the weights of f
-        sign : (n,) array of -1 and +1, the classes
+        B : ndarray
+            The contributions y w_j x_j of the features to y f.
+
+        Returns
+        -------
+        ndarray of the shape of B
+            The decreases; none is negative, since low ≤ 1 ≤ high.
+        """
+        low, high = self._factors()
+        return np.maximum((1.0 - low) * B, (1.0 - high) * B)
+
+    def worst(self, X: Any, coef: ArrayLike, sign: ArrayLike) -> Any:
+        r"""Return the transformed rows with the smallest :math:`y f(T_\theta x)` for a linear f.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, d)
+            Rows to transform.
+        coef : array-like of shape (d,)
+            The weights of f.
+        sign : array-like of shape (n,)
+            The class y of each row, −1 or +1.
+
+        Returns
+        -------
+        {ndarray, sparse array} of shape (n, d)
+            The transformed rows, sparse if X is sparse.
         """
         coef = np.asarray(coef, float)
         if not np.isin(sign, (-1, 1)).all():
             raise InvalidInput(
-                f"{type(self).__name__}.worst takes the classes as -1 and +1, the second of classes_ being "
-                f"+1, and they hold {np.unique(sign)[:3].tolist()!r}."
+                f"{type(self).__name__}.worst: sign must contain -1 and +1 only, got "
+                f"{np.unique(sign)[:3].tolist()!r}. Use +1 for the second class of classes_."
             )
         sign = np.asarray(sign, float)
-        low, high = self._factors()
         if issparse(X):
-            canonical = X.format == "csr" and X.has_canonical_format
-            rows = csr_array(X, copy=not canonical)
-            if not canonical:
-                rows.sum_duplicates()
-            B = coef.take(rows.indices)
-            B *= rows.data
-            B *= np.repeat(sign, np.diff(rows.indptr))
-            there = _largest(B if (low, high) == (0, 1) else self.gains(B), rows.indptr, self.k)
-            rows.data = rows.data.astype(float)  # a copy: what was given stays as it is
-            rows.data[there] *= np.where(B[there] > 0, low, high)
-            return rows
+            return self._worst_sparse(X, coef, sign)
         rows = self._check_rows(X)
         B = sign[:, None] * coef * rows
         gains = self.gains(B)
@@ -120,22 +163,46 @@ class FeatureScaling(Transform):
                 top = np.argpartition(-gains, self.k - 1, axis=1)[:, : self.k]
                 np.put_along_axis(kept, top, True, axis=1)
             chosen &= kept
+        low, high = self._factors()
         return np.where(chosen, rows * np.where(B > 0, low, high), rows)
+
+    def _worst_sparse(self, X: Any, coef: Array, sign: Array) -> csr_array:
+        low, high = self._factors()
+        canonical = X.format == "csr" and X.has_canonical_format
+        rows = csr_array(X, copy=not canonical)
+        if not canonical:
+            rows.sum_duplicates()
+        B = coef.take(rows.indices)
+        B *= rows.data
+        B *= np.repeat(sign, np.diff(rows.indptr))
+        largest = _largest(B if (low, high) == (0, 1) else self.gains(B), rows.indptr, self.k)
+        # astype copies, so X is not modified.
+        rows.data = rows.data.astype(float)
+        rows.data[largest] *= np.where(B[largest] > 0, low, high)
+        return rows
 
 
 class FeatureDeletion(FeatureScaling):
-    r"""Set at most k features, whichever they are, to zero: :class:`FeatureScaling` by 0 or 1.
+    r"""Deletion of any k features, which become zero.
 
     .. math:: T_\theta x = x \circ (1 + \theta), \qquad \theta \in \{-1, 0\}^d, \quad \|\theta\|_0 \le k
+
+    It is :class:`FeatureScaling` with ``low=0`` and ``high=1``. Use it if features can be missing or
+    removed on purpose at prediction time, such as words in spam filters.
 
     Parameters
     ----------
     k : int
-        How many features may go; more than there are means all.
+        Largest number of deleted features; a number above d means all features.
+
+    See Also
+    --------
+    FeatureScaling : Features multiplied by factors.
+    priorsvm.InvariantLoss : Block that uses the worst case.
 
     References
     ----------
-    Globerson & Roweis 2006.
+    Globerson & Roweis 2006, "Nightmare at test time: robust learning by feature deletion", ICML.
 
     Examples
     --------
@@ -150,25 +217,25 @@ class FeatureDeletion(FeatureScaling):
         return 0.0, 1.0
 
 
-def _largest(gains: Array, ends: Places, k: int) -> Places:
-    """The places of the k largest gains above 0 of every row; those of row i begin at ends[i]."""
+def _largest(gains: Array, ends: Indices, k: int) -> Indices:
+    """Return the indices of the k largest positive gains of every row; row i starts at ends[i]."""
     counts = np.diff(ends)
     pieces = 2 * k
     filled = np.flatnonzero(counts)
     if k == 0 or len(filled) == 0:
         return np.empty(0, np.intp)
-    # Of the tops of 2k pieces of a row k are at least as large as the k-th: what is smaller need not be
-    # sorted. A row of fewer entries has not so many pieces.
+    # Cut a row into 2k pieces. Entries below the k-th largest maximum of a piece are not among the k largest,
+    # so they need no sorting. Rows with fewer entries than pieces are sorted completely.
     size = counts[filled]
     starts = ends[filled, None] + size[:, None] * np.arange(pieces) // pieces
     tops = np.maximum.reduceat(gains, starts.ravel()).reshape(starts.shape)
     least = np.zeros(len(counts))
     least[filled] = np.where(size >= pieces, np.partition(tops, k, axis=1)[:, k], 0.0)
-    some = np.flatnonzero(gains >= np.repeat(np.maximum(least, 1e-300), counts))
-    # By row, and within a row by gain: one sort of one number each.
-    owner = np.searchsorted(ends, some, side="right") - 1
+    candidates = np.flatnonzero(gains >= np.repeat(np.maximum(least, TINY), counts))
+    # One sort of one number per entry: by row, and within a row by decreasing gain.
+    owner = np.searchsorted(ends, candidates, side="right") - 1
     largest = np.ones(len(counts))
-    largest[filled] = np.maximum(tops.max(axis=1), 1e-300)
-    order = np.argsort(owner - 0.5 * gains[some] / largest[owner])
+    largest[filled] = np.maximum(tops.max(axis=1), TINY)
+    order = np.argsort(owner - 0.5 * gains[candidates] / largest[owner])
     first = np.searchsorted(owner, np.arange(len(counts)))
-    return some[order[np.arange(len(order)) - first[owner] < k]]
+    return candidates[order[np.arange(len(order)) - first[owner] < k]]

@@ -393,17 +393,17 @@ def test_with_a_region_and_costs_in_one_model():
         (
             HaarIntegration(RBF(1.0), FromFunction(rolled, [1]) @ Translation(SHAPE)),
             InvalidInput,
-            "FromFunction does not know how to move an image that stands on a larger canvas",
+            "FromFunction cannot transform images with a border of background pixels",
         ),
         (
             HaarIntegration(RBF(1.0), Elastic(SHAPE) | Translation(SHAPE)),
             InvalidInput,
-            "Elastic does not know how to move an image that stands on a larger canvas",
+            "Elastic cannot transform images with a border of background pixels",
         ),
         (
             HaarIntegration(RBF(1.0), Translation(SHAPE) | Translation(SHAPE, fill=1.0)),
             InvalidInput,
-            "Union: its members have different backgrounds",
+            "Union: the members have different backgrounds",
         ),
         (
             HaarIntegration(HaarIntegration(RBF(1.0), Translation(SHAPE)), Translation(SHAPE)),

@@ -1,4 +1,4 @@
-"""The laws every transform obeys, and the algebra of @ and |."""
+"""Laws of every transform, and the algebra of @ and |."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ def X():
     return X
 
 
-# The laws
+# Laws
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_grid_has_the_identity_first_and_nothing_twice(name):
+def test_grid_has_the_identity_first_and_no_repeated_rows(name):
     transform, size = ALL[name], GRID_SIZES[name]
     grid = transform.theta_grid()
     assert grid.shape == (size, transform.n_parameters)
@@ -91,7 +91,7 @@ def test_grid_has_the_identity_first_and_nothing_twice(name):
 
 
 @every
-def test_orbit_starts_with_x_itself(transform, X):
+def test_orbit_starts_with_x(transform, X):
     orbit = transform.orbit(X)
     assert orbit.shape == (len(X), len(transform.theta_grid()), D)
     np.testing.assert_array_equal(orbit[:, 0], X)
@@ -104,12 +104,12 @@ def test_orbit_is_apply_over_the_grid(transform, X):
 
 
 @every
-def test_every_move_but_the_identity_changes_a_pattern(transform, X):
+def test_every_transformation_but_the_identity_changes_rows(transform, X):
     assert all(np.abs(moved - X).max() > 1e-3 for moved in transform.orbit(X).swapaxes(0, 1)[1:])
 
 
 @every
-def test_rows_are_moved_one_by_one(transform, X):
+def test_rows_are_transformed_independently(transform, X):
     one_by_one = np.concatenate([transform.orbit(x[None]) for x in X])
     np.testing.assert_allclose(transform.orbit(X), one_by_one, rtol=0, atol=1e-13)
 
@@ -120,15 +120,15 @@ def test_no_rows_give_no_rows(transform):
 
 
 @every
-def test_apply_gives_a_new_array(transform, X):
+def test_apply_returns_a_new_array(transform, X):
     moved = transform.apply(X, np.zeros(transform.n_parameters))
     np.testing.assert_array_equal(moved, X)
     assert not np.shares_memory(moved, X)
 
 
 @every_continuous
-def test_moves_are_continuous_at_the_identity(transform, X):
-    # Half the step, half the way: a jump at 0 would not shrink.
+def test_transformations_are_continuous_at_the_identity(transform, X):
+    # Half the step halves the change; a jump at 0 would not shrink.
     for unit in np.eye(transform.n_parameters):
         far, near = (np.abs(transform.apply(X, h * unit) - X).max() for h in (1e-3, 5e-4))
         assert far < 0.02
@@ -137,7 +137,7 @@ def test_moves_are_continuous_at_the_identity(transform, X):
 
 @every_continuous
 def test_tangents_are_the_slopes_of_apply(transform, X):
-    # One-sided differences extrapolated to order 2: other steps and another formula than the code's.
+    # One-sided differences of order 2: steps and formula differ from the code.
     tangents = transform.tangents(X)
     assert tangents.shape == (len(X), transform.n_parameters, D)
     for k, unit in enumerate(np.eye(transform.n_parameters)):
@@ -160,13 +160,13 @@ def test_span_encloses_the_grid(transform):
 def test_discrete_transforms_have_neither_tangents_nor_span(transform, what, X):
     assert not transform.continuous
     with pytest.raises(
-        InvalidInput, match=rf"Reflection is discrete: .* so it has no {what}\. Use its orbit"
+        InvalidInput, match=rf"Reflection is discrete and has no {what}\. Use its orbit, or a continuous"
     ):
         transform.tangents(X) if what == "tangents" else transform.span()
 
 
 @every
-def test_clone_and_pickle_move_alike(transform, X):
+def test_clone_and_pickle_have_equal_orbits(transform, X):
     for copy in (clone(transform), pickle.loads(pickle.dumps(transform))):
         assert copy is not transform
         assert repr(copy) == repr(transform)
@@ -185,48 +185,48 @@ def test_arguments_are_stored_untouched(transform):
         assert type(transform)(**transform.get_params(deep=False)).get_params(deep=False)[name] is value
 
 
-# What may go wrong in every transform
+# Errors of every transform
 
 
 @every
-def test_x_has_to_be_two_dimensional(transform, X):
-    match = r"moves the rows of an array of shape \(n, d\), but X has shape \(30,\)\. One pattern x is X ="
+def test_x_must_be_two_dimensional(transform, X):
+    match = r"requires X of shape \(n, d\), got shape \(30,\)\. For a single row x give x\.reshape"
     with pytest.raises(InvalidInput, match=match):
         transform.orbit(X[0])
 
 
-def test_x_has_to_be_finite(X):
+def test_x_must_be_finite(X):
     X = X.copy()
     X[2, 3] = np.nan
-    with pytest.raises(InvalidInput, match=r"Rotation cannot move X: X\[2, 3\] is nan\. Impute or leave out"):
+    with pytest.raises(
+        InvalidInput, match=r"Rotation requires finite X, but X\[2, 3\] is nan\. Impute the value"
+    ):
         Rotation(SHAPE, degrees=10).orbit(X)
 
 
 @pytest.mark.parametrize("bad", [sparse.eye_array(D).tocsr(), [["a", "b"]]])
-def test_x_has_to_be_dense_and_numeric(bad):
-    with pytest.raises(InvalidInput, match=r"Shift moves dense arrays of numbers, but got X of type \w+:"):
+def test_x_must_be_dense_and_numeric(bad):
+    with pytest.raises(InvalidInput, match=r"Shift requires X as a dense array of numbers, got \w+:"):
         Shift(V).orbit(bad)
 
 
 @pytest.mark.parametrize("theta", [1.0, [1.0, 2.0, 3.0], [[1.0, 0.0]], [np.nan, 0.0], "down"])
-def test_theta_has_to_fit(theta, X):
-    match = (
-        r"Translation\.apply takes theta as 2 finite number\(s\), one per .*, but got .* theta_grid\(\) lists"
-    )
+def test_theta_is_checked(theta, X):
+    match = r"Translation\.apply: theta must have 2 finite numbers, one per .*, got .* theta_grid\(\) lists"
     with pytest.raises(InvalidInput, match=match):
         Translation(SHAPE).apply(X, theta)
 
 
-def test_theta_may_be_a_number_where_there_is_one_parameter(X):
+def test_theta_may_be_a_number_if_there_is_one_parameter(X):
     rotation = Rotation(SHAPE, degrees=10)
     np.testing.assert_array_equal(rotation.apply(X, 10), rotation.apply(X, [10.0]))
 
 
-def test_transforms_without_finite_orbit_say_so(X):
+def test_transforms_without_a_finite_orbit_have_no_grid(X):
     class Scaling(Transform):
         finite = False
 
-    match = r"Scaling has no finite orbit: its moves cannot be listed\. .* FromFunction\(function, thetas\)"
+    match = r"Scaling has no finite orbit: its transformations .* FromFunction\(function, thetas\)"
     with pytest.raises(InvalidInput, match=match):
         Scaling().orbit(X)
     assert not (Scaling() | Shift(V)).finite
@@ -237,18 +237,18 @@ def test_transforms_without_finite_orbit_say_so(X):
 
 
 @pytest.mark.parametrize(("method", "arguments"), [("orbit", ()), ("theta_grid", ()), ("apply", ([1.0],))])
-def test_a_transform_that_lacks_its_methods_says_which(method, arguments):
+def test_missing_methods_are_named(method, arguments):
     class Empty(Transform):
         pass
 
-    with pytest.raises(NotImplementedError, match=r"Empty has to define _grid\(\)"):
+    with pytest.raises(NotImplementedError, match=r"Empty must define _grid\(\)"):
         getattr(Empty(), method)(*([np.ones((1, 2))] if method != "theta_grid" else []), *arguments)
 
     class Still(Transform):
         def _grid(self):
             return [[1.0]]
 
-    with pytest.raises(NotImplementedError, match=r"Still has to define _move\(X, theta\)"):
+    with pytest.raises(NotImplementedError, match=r"Still must define _move\(X, theta\)"):
         Still().orbit(np.ones((1, 2)))
 
 
@@ -268,7 +268,7 @@ def test_composition_grid_is_the_product_with_the_left_factor_slowest():
     np.testing.assert_array_equal(grid, expected)
 
 
-def test_composition_orbit_is_every_pair_of_moves(X):
+def test_composition_orbit_contains_every_pair(X):
     rotation, translation = Rotation(SHAPE, degrees=10), Translation(SHAPE)
     orbit = (rotation @ translation).orbit(X)
     expected = [
@@ -279,7 +279,7 @@ def test_composition_orbit_is_every_pair_of_moves(X):
     np.testing.assert_allclose(orbit, np.stack(expected, axis=1), rtol=0, atol=1e-13)
 
 
-def test_composition_is_flat_whichever_way_it_is_bracketed(X):
+def test_composition_is_flat_for_every_bracketing(X):
     r, s, t = Rotation(SHAPE, degrees=10), Shift(V), Zoom(SHAPE, percent=5)
     left, right = (r @ s) @ t, r @ (s @ t)
     assert repr(left) == repr(right)
@@ -287,7 +287,7 @@ def test_composition_is_flat_whichever_way_it_is_bracketed(X):
     np.testing.assert_array_equal(left.orbit(X), right.orbit(X))
 
 
-def test_composition_with_a_move_that_stays_is_the_other(X):
+def test_composition_with_the_identity_is_the_other_factor(X):
     still, translation = Rotation(SHAPE, degrees=0), Translation(SHAPE)
     np.testing.assert_array_equal((still @ translation).orbit(X), translation.orbit(X))
 
@@ -301,7 +301,7 @@ def test_union_orbit_is_one_orbit_after_the_other(X):
     np.testing.assert_array_equal((rotation | translation).orbit(X), expected)
 
 
-def test_union_grid_moves_one_member_at_a_time():
+def test_union_grid_changes_one_member_at_a_time():
     grid = (Shift(V[0]) | Rotation(SHAPE, degrees=10)).theta_grid()
     np.testing.assert_array_equal(grid, [[0, 0], [-1, 0], [1, 0], [0, -10], [0, 10]])
 
@@ -313,10 +313,8 @@ def test_union_is_flat_and_a_composition_in_it_is_one_member():
     assert [name for name, _ in ((r @ s) | t).transforms] == ["composition", "from_function"]
 
 
-def test_union_refuses_two_moves_at_once(X):
-    match = (
-        r"one of its transforms at a time, but theta=\[1\.0, 10\.0\] moves by 'shift' and 'rotation'\. Set"
-    )
+def test_union_rejects_two_members_at_once(X):
+    match = r"one transform at a time, but theta=\[1\.0, 10\.0\] has .* of 'shift' and 'rotation'\. Set"
     with pytest.raises(InvalidInput, match=match):
         (Shift(V[0]) | Rotation(SHAPE, degrees=10)).apply(X, [1, 10])
 
@@ -350,10 +348,8 @@ def test_members_are_copied_and_named(join, X):
 @pytest.mark.parametrize(
     "members", [[], [Shift(V)], [("a", 1)], [("a", Shift(V)), ("a", Shift(V))], None, [(1, Shift(V))]]
 )
-def test_combinations_made_by_hand_are_checked(kind, members, X):
-    match = (
-        rf"(?s){kind.__name__} takes a list of \(name, transform\) with distinct names, but got .* write s"
-    )
+def test_members_of_combinations_are_checked(kind, members, X):
+    match = rf"(?s){kind.__name__}: transforms must be a list of \(name, transform\) with .*, got .*Write s"
     with pytest.raises(InvalidInput, match=match):
         kind(members).orbit(X)
 

@@ -1,4 +1,4 @@
-"""Few features spoiled at once: Algorithm 3 against all subsets and factors."""
+"""FeatureScaling and FeatureDeletion: worst cases against all subsets and factors."""
 
 from itertools import combinations, product
 
@@ -11,7 +11,7 @@ from priorsvm.transforms import FeatureDeletion, FeatureScaling
 
 
 def brute_force(x, coef, sign, k, low, high):
-    """The least sign * coef'x over all choices of at most k features and of their factors."""
+    """Return the smallest sign * coef'x over all choices of at most k features and their factors."""
     least = np.inf
     for chosen in combinations(range(len(x)), min(k, len(x))):
         for factors in product((low, 1.0, high), repeat=len(chosen)):
@@ -24,7 +24,7 @@ def brute_force(x, coef, sign, k, low, high):
 @pytest.mark.parametrize("sparse", [False, csr_array, csr_matrix])
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.5, 2.0), (1.0, 3.0), (0.2, 1.0), (1.0, 1.0)])
 @pytest.mark.parametrize("k", [0, 1, 2, 4, 9])
-def test_worst_is_the_worst_of_all(k, low, high, sparse):
+def test_worst_equals_a_search_through_all_choices(k, low, high, sparse):
     rng = np.random.default_rng(k)
     X = np.round(rng.normal(size=(25, 4)), 1) * (rng.random((25, 4)) < 0.7)  # with zeros, negatives and ties
     coef, sign = np.round(rng.normal(size=4), 1), rng.choice([-1.0, 1.0], 25)
@@ -39,7 +39,7 @@ def test_worst_is_the_worst_of_all(k, low, high, sparse):
 
 
 @pytest.mark.parametrize("k", [1, 3, 9, 12, 25, 60])
-def test_sparse_and_dense_rows_lose_as_much(k):
+def test_worst_cases_of_sparse_and_dense_rows_are_equal(k):
     rng = np.random.default_rng(k)
     X = np.round(rng.normal(size=(30, 40)), 1) * (rng.random((30, 40)) < 0.5)
     X[[0, 7, 29]] = 0.0  # rows without entries, also the first and the last
@@ -49,7 +49,7 @@ def test_sparse_and_dense_rows_lose_as_much(k):
     assert ((sparse.toarray() != X).sum(axis=1) <= k).all()
 
 
-def test_small_rows_beside_large_ones_lose_their_largest_too():
+def test_worst_cases_of_rows_of_different_magnitudes():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 40)) * 10.0 ** -rng.integers(0, 14, (50, 1))
     coef, sign = rng.normal(size=40), np.ones(50)
@@ -57,7 +57,7 @@ def test_small_rows_beside_large_ones_lose_their_largest_too():
     np.testing.assert_allclose(sparse @ coef, dense @ coef, rtol=1e-9)
 
 
-def test_deletion_is_scaling_by_nought_or_one():
+def test_deletion_is_scaling_by_zero_or_one():
     rng = np.random.default_rng(0)
     X, coef, sign = rng.normal(size=(20, 6)), rng.normal(size=6), rng.choice([-1.0, 1.0], 20)
     deleted = FeatureDeletion(2).worst(X, coef, sign)
@@ -65,7 +65,7 @@ def test_deletion_is_scaling_by_nought_or_one():
     assert ((deleted == X) | (deleted == 0)).all()
 
 
-def test_rows_given_are_left_as_they_are():
+def test_worst_does_not_modify_its_rows():
     X = np.random.default_rng(0).normal(size=(5, 3))
     before, sparse = X.copy(), csr_array(X)
     FeatureDeletion(1).worst(X, np.ones(3), np.ones(5))
@@ -77,11 +77,11 @@ def test_rows_given_are_left_as_they_are():
 def test_apply_multiplies():
     moved = FeatureScaling(1).apply([[2.0, 3.0]], [0.0, 0.5])
     np.testing.assert_array_equal(moved, [[2.0, 4.5]])
-    with pytest.raises(InvalidInput, match="one theta for each of 2 features"):
+    with pytest.raises(InvalidInput, match="one finite number for each of the 2 features"):
         FeatureScaling(1).apply([[2.0, 3.0]], 0.5)
 
 
-def test_there_is_no_list_of_moves():
+def test_feature_transforms_have_no_orbit_and_no_tangents():
     with pytest.raises(InvalidInput, match="FeatureDeletion has no finite orbit"):
         FeatureDeletion(1).orbit([[1.0, 2.0]])
     with pytest.raises(InvalidInput, match="discrete"):
@@ -89,7 +89,7 @@ def test_there_is_no_list_of_moves():
 
 
 @pytest.mark.parametrize(
-    ("transform", "said"),
+    ("transform", "message"),
     [
         (FeatureScaling(-1), "k must be a whole number"),
         (FeatureScaling(1.5), "k must be a whole number"),
@@ -101,6 +101,6 @@ def test_there_is_no_list_of_moves():
         (FeatureScaling(1, "a", 2.0), "0 <= low <= 1 <= high"),
     ],
 )
-def test_bad_arguments(transform, said):
-    with pytest.raises(InvalidInput, match=said):
+def test_invalid_arguments(transform, message):
+    with pytest.raises(InvalidInput, match=message):
         transform.validate(3)

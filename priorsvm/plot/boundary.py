@@ -1,4 +1,4 @@
-"""The decision function over a plane, with all that was known beforehand drawn on top."""
+"""The decision function over a plane of two features, with the prior knowledge of the model."""
 
 from __future__ import annotations
 
@@ -15,23 +15,31 @@ from ..errors import InvalidInput
 from ..kernels.set_kernel import OnRows
 from ..sample import Sample
 from ..solve.machine import Machine
-from . import layers
-from .geometry import Plane, Window, mesh
-from .layers import Scene
+from .checks import check_count, check_window, class_index, machine_of, machines_of
+from .geometry import Plane, Window, mesh, window_around
+from .layers import (
+    Scene,
+    draw_added_rows,
+    draw_orbits,
+    draw_regions,
+    draw_trajectories,
+    draw_uncertainty,
+    draw_verdicts,
+    draw_worst_points,
+    label_verdicts,
+    required_regions,
+)
 from .style import (
     COLOURS,
     GREY,
     SHADES,
-    as_written,
-    axes_of,
-    class_index,
+    axes_or_new,
     cycled,
-    in_lines,
     legend_below,
-    line,
-    machine_of,
-    machines_of,
-    shown,
+    legend_label,
+    legend_line,
+    plot_function,
+    wrapped,
 )
 
 if TYPE_CHECKING:
@@ -39,11 +47,11 @@ if TYPE_CHECKING:
 
     from ..estimator import PriorSVC
 
-# Longer names of columns take several lines beside the axes.
-NAME = 40
+# Longer names of features take several lines beside the axes.
+NAME_LENGTH = 40
 
 
-@as_written
+@plot_function
 def decision(
     model: PriorSVC,
     X: Any = None,
@@ -60,42 +68,62 @@ def decision(
     verify: bool = True,
     legend: bool | str = True,
 ) -> Axes:
-    r"""The border :math:`f(x) = 0`, the margins :math:`f(x) = \pm 1`, the rows, and what the blocks know.
+    r"""Draw the decision boundary :math:`f(x) = 0`, the margins :math:`f(x) = \pm 1`, rows and blocks.
 
-    Over the plane of two columns, on the conventions of scikit-learn's ``DecisionBoundaryDisplay``, which
-    shades it. On top: regions hatched (a dashed border means soft), ellipses of uncertain rows and bars of
-    gaps, trajectories, moved rows as dots, virtual rows hollow, unlabelled ones half full in the shape of
-    the class they are taken for, a ring around support vectors, a diamond at worst points that hold f up;
-    and for each block a white plus where it holds by the least, or a black cross where it is violated most,
-    as :meth:`PriorSVC.verify` finds it.
+    The plane of two features is shaded by scikit-learn's ``DecisionBoundaryDisplay``. Marks have these
+    meanings:
+
+    - Hatched areas are regions of blocks, with a solid outline if hard and a dashed outline if soft.
+    - Ellipses belong to uncertain rows, bars to missing values, and thin curves to trajectories.
+    - Small dots are orbits of an :class:`InvariantLoss`.
+    - Small hollow markers are virtual rows. Half-filled markers are unlabelled rows, drawn as their assumed
+      class.
+    - Rings are support vectors. Diamonds are active worst-case points.
+    - A white plus is the smallest margin of a block that holds, a black cross the largest violation of a
+      block; see :meth:`PriorSVC.verify`.
 
     Parameters
     ----------
-    model : fitted PriorSVC
-    X, y : rows and their classes, optional
-        To draw instead of the training rows, which the model has kept.
-    ax : matplotlib Axes, optional
-        None makes a figure.
-    features : two columns, by name or index
-    at : dict of column to value, or (d,) array, optional
-        With more columns than two the picture is a slice: what the others are. Those not named, and all by
-        default, are at their median over the training rows. Regions and f are cut; rows, ellipses and marks
-        are not in the slice and are drawn as seen along the other columns.
-    class_of_interest : class, optional
-        With more than two classes: the machine of this class alone, which has margins.
-    extent : (left, right, bottom, top), optional
-        By default all that is drawn.
-    grid_resolution : int
-        Points of the grid along each axis.
-    support, blocks, verify : bool
-        Whether to ring the support vectors, to draw what the blocks know, and to draw their verdicts, which
-        can take seconds to find.
-    legend : bool or str
-        Below the axes, none, or where matplotlib's name for a place says, "upper left" or "best".
+    model : PriorSVC
+        A fitted model.
+    X : array-like of shape (n, d) or None, default=None
+        Rows to draw. None draws the training rows.
+    y : array-like of shape (n,) or None, default=None
+        Classes of the rows of X.
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on. None creates a figure.
+    features : tuple of two int or str, default=(0, 1)
+        The two features, by index or name.
+    at : dict, array-like of shape (d,) or None, default=None
+        Values of the other features, by index or name. Features without a value are at the median of the
+        training rows. The figure is then a slice: it shows sections of f and of regions, and projections of
+        rows, ellipses and marks.
+    class_of_interest : class label or None, default=None
+        With more than two classes: draw the model of this class alone, with its margins.
+    extent : tuple of (float, float, float, float) or None, default=None
+        Left, right, bottom and top. None includes everything that is drawn.
+    grid_resolution : int, default=150
+        Number of points of the grid along each axis.
+    support : bool, default=True
+        Whether to draw rings around support vectors.
+    blocks : bool, default=True
+        Whether to draw the prior knowledge of the blocks.
+    verify : bool, default=True
+        Whether to draw the verdicts of the blocks, which can take seconds to compute.
+    legend : bool or str, default=True
+        True draws the legend below the axes, False draws no legend. A string is a location of matplotlib,
+        such as "upper left" or "best".
 
     Returns
     -------
-    matplotlib Axes
+    matplotlib.axes.Axes
+        The axes with the decision function.
+
+    See Also
+    --------
+    support_trajectories : Draw active points of trajectories.
+    kernel : Draw the values of a kernel over a plane.
+    shares : Draw the terms of the objective.
 
     Examples
     --------
@@ -107,57 +135,50 @@ def decision(
     ['0', '1', 'support vectors', 'box holds (worst ..., proven)', 'f = 0', 'f = ±1', 'box: 1']
     """
     machines = machines_of("decision", model)
-    plane = _plane(model, machines[0].training, features, at)
+    plane = _check_plane(model, machines[0].training, features, at)
     window = None if extent is None else check_window("decision", extent)
-    if not isinstance(grid_resolution, (int, np.integer)) or grid_resolution < 2:
-        raise InvalidInput(
-            f"plot.decision: grid_resolution must be a whole number from 2 on, got {grid_resolution!r}."
-        )
+    check_count("decision", "grid_resolution", grid_resolution, least=2)
     if class_of_interest is not None:
         machines = [machine_of("decision", model, class_of_interest)]
-    rows = _rows(model, machines, plane, X, y)
-    scene = Scene(axes_of(ax, figsize=(6.6, 5.8)), plane, model.classes_.tolist(), machines)
+    rows = _check_rows(model, machines, plane, X, y)
+    scene = Scene(axes_or_new(ax, figsize=(6.6, 5.8)), plane, model.classes_.tolist(), machines)
     _draw_rows(scene, rows, support)
     if blocks:
-        for draw in (
-            layers.draw_added_rows,
-            layers.draw_moves,
-            layers.draw_spread,
-            layers.draw_trajectories,
-            layers.draw_worst_points,
-        ):
-            draw(scene)
+        draw_added_rows(scene)
+        draw_orbits(scene)
+        draw_uncertainty(scene)
+        draw_trajectories(scene)
+        draw_worst_points(scene)
     if verify:
-        layers.draw_verdicts(scene)
-    window = window or _all_drawn(scene, blocks)
-    _draw_score(scene, model, class_of_interest, window, grid_resolution)
+        draw_verdicts(scene)
+    window = window or _window(scene, blocks)
+    _draw_scores(scene, model, class_of_interest, window, grid_resolution)
     if blocks:
-        layers.draw_regions(scene, window, grid_resolution)
-    layers.number_verdicts(scene, window)
+        draw_regions(scene, window, grid_resolution)
+    label_verdicts(scene, window)
     scene.ax.set(xlim=window[:2], ylim=window[2:])
     if legend:
-        _legend(scene, machines[0].training, legend)
+        _draw_legend(scene, machines[0].training, legend)
     return scene.ax
 
 
-# ---------------------------------------------------------------------- what was asked
+# ---------------------------------------------------------------------- arguments
 
 
-def _plane(model: PriorSVC, training: Sample, features: Any, at: Any) -> Plane:
+def _check_plane(model: PriorSVC, training: Sample, features: Any, at: Any) -> Plane:
     if isinstance(model.kernel_, OnRows):
         raise InvalidInput(
-            "plot.decision draws rows as points, and this kernel compares sets of vectors. "
-            "plot.shares and plot.convergence show how the fit went."
+            "plot.decision draws rows as points, but the kernel of this model compares sets of vectors. Use "
+            "plot.shares or plot.convergence."
         )
     if issparse(training.X):
         raise InvalidInput(
-            "plot.decision: the model was fitted on sparse rows. Fit it on the columns to be drawn, "
+            "plot.decision: the model was fitted on sparse rows. Fit it on the columns to draw, "
             "X[:, columns].toarray()."
         )
-    d = training.X.shape[1]
-    if d == 1:
+    if training.X.shape[1] == 1:
         raise InvalidInput(
-            "plot.decision needs two columns, and the model has one. Draw its curve: "
+            "plot.decision requires two columns, but the model has one. Draw its curve with "
             "ax.plot(grid, model.decision_function(grid[:, None]))."
         )
     pair = list(features) if isinstance(features, (list, tuple, np.ndarray)) else [features]
@@ -166,7 +187,7 @@ def _plane(model: PriorSVC, training: Sample, features: Any, at: Any) -> Plane:
     first, second = (_column(training, key, "features") for key in pair)
     if first == second:
         raise InvalidInput(f"plot.decision: features must be two different columns, got {features!r}.")
-    return Plane((first, second), _row(training, at))
+    return Plane((first, second), _fixed_values(training, at))
 
 
 def _column(training: Sample, key: Any, argument: str) -> int:
@@ -176,18 +197,19 @@ def _column(training: Sample, key: Any, argument: str) -> int:
         raise InvalidInput(f"plot.decision: {argument}: {error}") from error
 
 
-def _row(training: Sample, at: Any) -> Array:
-    """The values of all columns, the median where nothing else is said."""
+def _fixed_values(training: Sample, at: Any) -> Array:
+    """Return a value for every feature, the median unless ``at`` has one."""
     row = np.median(training.X, axis=0)
     d = len(row)
     if at is None:
         return row
-    if hasattr(at, "to_dict"):  # a pandas Series
+    # A pandas Series.
+    if hasattr(at, "to_dict"):
         at = at.to_dict()
     if isinstance(at, Mapping):
         for key, value in at.items():
-            if not is_number(value) or not np.isfinite(value):
-                raise InvalidInput(f"plot.decision: at[{key!r}] must be a number, got {value!r}.")
+            if not is_number(value):
+                raise InvalidInput(f"plot.decision: at[{key!r}] must be a finite number, got {value!r}.")
             row[_column(training, key, "at")] = value
         return row
     try:
@@ -196,24 +218,10 @@ def _row(training: Sample, at: Any) -> Array:
         given = np.empty((0, 0))
     if given.shape != (d,) or not np.isfinite(given).all():
         raise InvalidInput(
-            "plot.decision: at must be a dict of column to value, or one number for each of the "
+            "plot.decision: at must be a dict of column to value, or one finite number for each of the "
             f"{d} columns, got {at!r}."
         )
     return given
-
-
-def check_window(function: str, extent: Any) -> Window:
-    """(left, right, bottom, top) as numbers in order."""
-    try:
-        left, right, bottom, top = map(float, extent)
-    except (TypeError, ValueError):
-        left = right = bottom = top = np.nan
-    if not (np.isfinite([left, right, bottom, top]).all() and left < right and bottom < top):
-        raise InvalidInput(
-            f"plot.{function}: extent must be (left, right, bottom, top) with left < right and bottom < top, "
-            f"got {extent!r}."
-        )
-    return left, right, bottom, top
 
 
 # ---------------------------------------------------------------------- rows
@@ -226,51 +234,51 @@ class _Rows:
     Attributes
     ----------
     X, labels : the rows and their classes.
-    support : which of them are support vectors.
-    gaps : where values were missing.
+    support : whether each row is a support vector.
+    missing : (n, d) array, whether each value was missing.
     """
 
     X: Array
     labels: Array
     support: Array
-    gaps: Array
+    missing: Array
 
 
-def _rows(model: PriorSVC, machines: list[Machine], plane: Plane, X: Any, y: Any) -> _Rows:
-    """The training rows, or the user's own; those that were trained on keep what is known of them."""
+def _check_rows(model: PriorSVC, machines: list[Machine], plane: Plane, X: Any, y: Any) -> _Rows:
+    """Return the training rows, or the given rows; given training rows keep their rings."""
     training = machines[0].training
     support = np.any([machine.support[: training.n_train] for machine in machines], axis=0)
-    gaps = np.zeros(training.X.shape, bool) if training.missing is None else training.missing.missing
+    missing = np.zeros(training.X.shape, bool) if training.missing is None else training.missing.missing
     if X is None and y is None:
-        return _Rows(training.X, training.labels, support, gaps)
+        return _Rows(training.X, training.labels, support, missing)
     if X is None or y is None:
         given, other = ("X", "y") if y is None else ("y", "X")
         raise InvalidInput(
-            f"plot.decision: {given} was given without {other}. Give both, or none for the training rows."
+            f"plot.decision: {given} is given without {other}. Give both, or neither for the training rows."
         )
     rows = model._checked_rows(X)
     labels = np.asarray(y)
     classes = model.classes_.tolist()
     if labels.shape != (len(rows),):
-        raise InvalidInput(f"plot.decision: y has shape {labels.shape}, and X has {len(rows)} rows.")
-    strange = [label for label in np.unique(labels).tolist() if label not in classes]
-    if strange:
-        raise InvalidInput(f"plot.decision: y has {strange[0]!r}, and the classes are {classes}.")
+        raise InvalidInput(f"plot.decision: y has shape {labels.shape}, but X has {len(rows)} rows.")
+    unknown = [label for label in np.unique(labels).tolist() if label not in classes]
+    if unknown:
+        raise InvalidInput(f"plot.decision: y contains {unknown[0]!r}, but the classes are {classes}.")
     if rows.shape == training.X.shape and np.all(np.isnan(rows) | (rows == training.X)):
-        return _Rows(training.X, labels, support, gaps)
+        return _Rows(training.X, labels, support, missing)
     if np.isnan(plane.project(rows)).any():
         raise InvalidInput(
-            "plot.decision: X has missing values in the columns to be drawn. Training rows are drawn as the "
-            "block has completed them (leave X out); complete others first."
+            "plot.decision: X has missing values in the drawn columns. Impute these values, or omit X to "
+            "draw the training rows as completed by their block."
         )
-    held = set(as_keys(training.X[support]))
-    known = np.array([key in held for key in as_keys(rows)], bool)
-    return _Rows(rows, labels, known, np.zeros(rows.shape, bool))
+    support_keys = set(as_keys(training.X[support]))
+    is_support = np.array([key in support_keys for key in as_keys(rows)], bool)
+    return _Rows(rows, labels, is_support, np.zeros(rows.shape, bool))
 
 
 def _draw_rows(scene: Scene, rows: _Rows, rings: bool) -> None:
     places = scene.plane.project(rows.X)
-    hollow = scene.plane.project(rows.gaps).any(axis=1)
+    hollow = scene.plane.project(rows.missing).any(axis=1)
     size = 26.0 if len(places) <= 200 else 12.0
     for k, label in enumerate(scene.classes):
         colour = scene.colour(k)
@@ -278,6 +286,7 @@ def _draw_rows(scene: Scene, rows: _Rows, rings: bool) -> None:
         for which, face in ((of_class & ~hollow, colour), (of_class & hollow, "none")):
             if which.any():
                 x0, x1 = places[which].T
+                text = legend_label(label if face == colour else f"{label}, with missing values")
                 drawn = scene.ax.scatter(
                     x0,
                     x1,
@@ -287,7 +296,7 @@ def _draw_rows(scene: Scene, rows: _Rows, rings: bool) -> None:
                     edgecolors=colour,
                     linewidths=0.9,
                     alpha=0.5 if len(scene.plane.others) else 1.0,
-                    label=shown(label) if face == colour else shown(f"{label}, with gaps"),
+                    label=text,
                     zorder=3,
                 )
                 scene.handles.append(drawn)
@@ -306,36 +315,34 @@ def _draw_rows(scene: Scene, rows: _Rows, rings: bool) -> None:
         scene.handles.append(drawn)
 
 
-def _all_drawn(scene: Scene, blocks: bool) -> Window:
-    """A window around everything, regions up to as far beyond the rest as that is wide."""
+def _window(scene: Scene, blocks: bool) -> Window:
+    """Return a window around all marks and regions; regions at most triple its width and height."""
     (left, bottom), (right, top) = scene.ax.dataLim.get_points()
     low = np.array([left, bottom])
     high = np.array([right, top])
     width = np.where(high > low, high - low, 1.0)
     furthest = low - width, high + width
     if blocks:
-        for *_, region in layers.demanded(scene):
+        for *_, region in required_regions(scene):
             ends = np.array([scene.plane.project(side) for side in region.box])
-            ends = np.where(np.isfinite(ends), np.clip(ends, *furthest), low)  # an open side asks for no room
+            # Unbounded sides do not enlarge the window.
+            ends = np.where(np.isfinite(ends), np.clip(ends, *furthest), low)
             low = np.minimum(low, ends.min(axis=0))
             high = np.maximum(high, ends.max(axis=0))
-    margin = 0.06 * np.where(high > low, high - low, 1.0)
-    low = low - margin
-    high = high + margin
-    return float(low[0]), float(high[0]), float(low[1]), float(high[1])
+    return window_around(low, high)
 
 
 # ---------------------------------------------------------------------- f
 
 
-def _draw_score(
+def _draw_scores(
     scene: Scene, model: PriorSVC, class_of_interest: Any, window: Window, resolution: int
 ) -> None:
     from sklearn.inspection import DecisionBoundaryDisplay
 
     a, b, points = mesh(window, resolution)
     scores = model._scores(scene.plane.lift(points))
-    names = [in_lines(_name(scene.machines[0].training, j), NAME) for j in scene.plane.columns]
+    names = [wrapped(_name(scene.machines[0].training, j), NAME_LENGTH) for j in scene.plane.columns]
     for sides, f in _two_sided(scene, model, class_of_interest, scores):
         display = DecisionBoundaryDisplay(
             xx0=a, xx1=b, n_classes=2, response=f.reshape(a.shape), xlabel=names[0], ylabel=names[1]
@@ -343,17 +350,17 @@ def _draw_score(
         levels = [-np.inf, 0.0, np.inf] if len(sides) == 2 else [0.0, np.inf]
         display.plot("contourf", ax=scene.ax, levels=levels, colors=[_shade(k) for k in sides], zorder=0)
         if len(sides) == 1:
-            _contour(scene, a, b, f, [0.0], "border", 1.6, "-")
+            _draw_contour(scene, a, b, f, [0.0], "decision boundary", 1.6, "-")
             continue
-        whose = f", {scene.name(sides[1])} against the rest" if sides[0] is None else ""
-        _contour(scene, a, b, f, [0.0], f"f = 0{whose}", 1.6, "-")
-        _contour(scene, a, b, f, [-1.0, 1.0], "f = ±1", 1.0, "--")
+        suffix = f", {scene.name(sides[1])} against the rest" if sides[0] is None else ""
+        _draw_contour(scene, a, b, f, [0.0], f"f = 0{suffix}", 1.6, "-")
+        _draw_contour(scene, a, b, f, [-1.0, 1.0], "f = ±1", 1.0, "--")
 
 
 def _two_sided(
     scene: Scene, model: PriorSVC, class_of_interest: Any, scores: Array
 ) -> list[tuple[list[int | None], Array]]:
-    """Functions whose sign tells a class from the rest, and the classes that are shaded by it."""
+    """Return functions whose sign separates one class from all others, and the classes they shade."""
     if scores.ndim == 1:
         sign = 1.0 if class_of_interest in (None, scene.classes[1]) else -1.0
         return [([0, 1] if sign > 0 else [1, 0], sign * scores)]
@@ -376,35 +383,35 @@ def _shade(side: int | None) -> Any:
     return to_rgba(cycled(COLOURS, side), cycled(SHADES, side))
 
 
-def _contour(
+def _draw_contour(
     scene: Scene, a: Array, b: Array, f: Array, levels: list[float], label: str, width: float, style: str
 ) -> None:
-    """Of those levels that are in the picture: matplotlib warns of others."""
-    there = [level for level in levels if f.min() < level < f.max()]
-    if not there:
+    # Matplotlib warns of levels outside of the range of f.
+    inside = [level for level in levels if f.min() < level < f.max()]
+    if not inside:
         return
     scene.ax.contour(
         a,
         b,
         f.reshape(a.shape),
-        levels=there,
+        levels=inside,
         colors="black",
         linewidths=width,
         linestyles=style,
         zorder=2.6,
     )
     if label not in [handle.get_label() for handle in scene.handles]:
-        scene.handles.append(line("black", label, linewidth=width, linestyle=style))
+        scene.handles.append(legend_line("black", label, linewidth=width, linestyle=style))
 
 
-# ---------------------------------------------------------------------- words
+# ---------------------------------------------------------------------- names and legend
 
 
 def _name(training: Sample, column: int) -> str:
     return f"x{column}" if training.feature_names is None else str(training.feature_names[column])
 
 
-def _legend(scene: Scene, training: Sample, place: bool | str) -> None:
+def _draw_legend(scene: Scene, training: Sample, place: bool | str) -> None:
     others = scene.plane.others
     title = None
     if len(others):

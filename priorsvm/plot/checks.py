@@ -1,0 +1,102 @@
+"""Checks of the arguments of plot functions; every message names the function."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._utils.arrays import Array
+from .._utils.checks import is_whole
+from ..errors import InvalidInput, InvalidType
+from .geometry import Window
+
+if TYPE_CHECKING:
+    from ..estimator import PriorSVC
+    from ..solve.machine import Machine
+
+
+def machines_of(function: str, model: Any) -> list[Machine]:
+    """Return the binary models of a fitted PriorSVC."""
+    from ..estimator import PriorSVC
+    from ..fitted import Unfitted
+
+    if not isinstance(model, PriorSVC):
+        raise InvalidType(
+            f"plot.{function} requires a fitted PriorSVC, got {type(model).__name__}. Give the last step of "
+            "a pipeline, pipeline[-1], or the best_estimator_ of a search."
+        )
+    if not hasattr(model, "_machines"):
+        raise Unfitted(f"plot.{function}: this PriorSVC is not fitted yet. Call fit(X, y) first.")
+    return model._machines
+
+
+def machine_of(function: str, model: PriorSVC, label: Any) -> Machine:
+    """Return the binary model of one class against all other classes, or the only binary model."""
+    machines = machines_of(function, model)
+    if label is not None:
+        place = class_index(function, model, label)
+        return machines[0 if len(machines) == 1 else place]
+    if len(machines) > 1:
+        raise InvalidInput(
+            f"plot.{function}: each of the classes {model.classes_.tolist()} has its own model. Choose a "
+            "class with class_of_interest."
+        )
+    return machines[0]
+
+
+def class_index(function: str, model: PriorSVC, label: Any) -> int:
+    """Return the index of a class in classes_."""
+    classes = model.classes_.tolist()
+    if label not in classes:
+        raise InvalidInput(
+            f"plot.{function}: class_of_interest={label!r} is not one of the classes {classes}."
+        )
+    return classes.index(label)
+
+
+def check_count(function: str, argument: str, value: Any, least: int = 1) -> None:
+    """Raise InvalidInput unless a value is a whole number of at least ``least``."""
+    if not is_whole(value) or value < least:
+        raise InvalidInput(
+            f"plot.{function}: {argument} must be a whole number of at least {least}, got {value!r}."
+        )
+
+
+def check_window(function: str, extent: Any) -> Window:
+    """Return (left, right, bottom, top) as floats."""
+    try:
+        left, right, bottom, top = map(float, extent)
+    except (TypeError, ValueError):
+        left = right = bottom = top = np.nan
+    if not (np.isfinite([left, right, bottom, top]).all() and left < right and bottom < top):
+        raise InvalidInput(
+            f"plot.{function}: extent must be (left, right, bottom, top) with left < right and bottom < top, "
+            f"got {extent!r}."
+        )
+    return left, right, bottom, top
+
+
+def check_images(function: str, rows: Any, shape: Any) -> Array:
+    """Return rows of pixels as images, (n, height, width)."""
+    pair = np.ndim(shape) == 1 and len(shape) == 2
+    if not pair or not all(isinstance(side, (int, np.integer)) and side > 0 for side in shape):
+        raise InvalidInput(f"plot.{function}: shape must be (height, width) in pixels, got {shape!r}.")
+    height, width = (int(side) for side in shape)
+    try:
+        pixels = np.asarray(rows, float)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"plot.{function}: rows must be numbers, the pixels of one image each.") from error
+    if pixels.ndim == 1:
+        pixels = pixels[None]
+    if not np.isfinite(pixels).all():
+        raise InvalidInput(
+            f"plot.{function}: some pixels are NaN or infinite. Replace these pixels, for example with "
+            "np.nan_to_num(rows)."
+        )
+    if pixels.ndim != 2 or pixels.shape[1] != height * width or len(pixels) == 0:
+        raise InvalidInput(
+            f"plot.{function}: rows of shape {pixels.shape} are not images of {height} x {width} = "
+            f"{height * width} pixels. Give the (height, width) of the images in the rows."
+        )
+    return pixels.reshape(-1, height, width)
