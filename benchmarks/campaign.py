@@ -18,8 +18,8 @@ import numpy as np
 from scipy import sparse
 from tqdm import tqdm
 
-from priorsvm.schur.defined import Stated, solve_stated
-from priorsvm.schur.interface import Answer, solve
+from priorsvm.schur.definitions import StructuredProblem, solve_structured
+from priorsvm.schur.interface import ConicSolution, solve
 from priorsvm.solve.routes.direct import Direct
 
 from .compositions import composition, last_problem, problem
@@ -45,7 +45,7 @@ def campaign(quick: bool) -> list[dict[str, Any]]:
     return [{"outcome": kind, "count": count, "seeds": outcomes[kind]} for kind, count in counts.items()]
 
 
-def stated(seed: int) -> Stated:
+def stated(seed: int) -> StructuredProblem:
     """One composition as blocks state it: of odd seeds the last round of a fit, of even ones the first."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -55,15 +55,15 @@ def stated(seed: int) -> Stated:
 def outcome(seed: int) -> str:
     """What both say about one composition."""
     apart = stated(seed)
-    data = apart.whole()
+    data = apart.expanded()
     theirs = by_clarabel(*data)
-    ours = solve_stated(apart)
-    answers = replace(ours, x=ours.x[apart.own]), solve(*data)
+    ours = solve_structured(apart)
+    answers = replace(ours, x=ours.x[apart.expanded_columns]), solve(*data)
     found = [compared(answer, theirs, data) for answer in answers]
     return found[0] if found[0] == found[1] else f"{found[0]}; as one sparse problem: {found[1]}"
 
 
-def compared(ours: Answer, theirs: Any, data: tuple[Any, ...]) -> str:
+def compared(ours: ConicSolution, theirs: Any, data: tuple[Any, ...]) -> str:
     """What an answer of SCHUR is worth beside Clarabel's, which has to be one by the same conditions."""
     said = str(theirs.status)
     if said == "Solved" and not optimality(theirs, *data) <= 1e-3:
@@ -125,7 +125,7 @@ def optimality(answer: Any, P: Any, q: Any, A: Any, b: Any, dims: Any) -> float:
     )
 
 
-def proof(answer: Answer, P: Any, q: Any, A: Any, b: Any, dims: Any) -> float:
+def proof(answer: ConicSolution, P: Any, q: Any, A: Any, b: Any, dims: Any) -> float:
     """By how much z misses A'z = 0 and b'z < 0 in the dual cones, against what it proves."""
     proves = -float(b @ answer.z)
     if not proves > 0:

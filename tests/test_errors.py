@@ -1,4 +1,4 @@
-"""What all messages share."""
+"""Names that are similar to a wrong name, and pages that explain errors."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ Y = np.array(["barolo", "barbera"])[np.arange(12) % 2]
         (3, None),
     ],
 )
-def test_the_nearest_name_is_meant(given, meant):
+def test_the_most_similar_name_is_suggested(given, meant):
     assert closest(given, ["auto", "CLARABEL", "HIGHS", "SCHUR"]) == meant
     sentence = did_you_mean(given, ["auto", "CLARABEL", "HIGHS", "SCHUR"])
     assert sentence == ("" if meant is None else f" Did you mean '{meant}'?")
@@ -44,12 +44,12 @@ def test_the_nearest_name_is_meant(given, meant):
         (lambda: (OddnessHint() + SampleCosts()).set_params(odness_hint__mu=1), "'oddness_hint'"),
     ],
 )
-def test_messages_about_names_say_which_was_meant(wrong, meant):
+def test_messages_about_names_suggest_a_name(wrong, meant):
     with pytest.raises((InvalidInput, UnknownParameter), match=f"Did you mean {meant}\\?"):
         wrong()
 
 
-def test_a_column_in_a_rule_is_found_in_the_same_way():
+def test_a_column_of_a_rule_is_suggested_too():
     with pytest.raises(InvalidInput, match=r"did you mean alcohol\?"):
         PriorSVC(Rule("ALCOHL >= 1", "barolo")).fit(X, Y)
 
@@ -66,18 +66,18 @@ def test_every_error_and_warning_is_explained_on_its_page(name):
 @pytest.mark.parametrize(
     ("kernel", "key", "told"),
     [
-        ("rbf", "kernel__gamma", r"kernel='rbf' has no parameters.*'kernel__gamma'.*: use kernel=RBF\(\)\.$"),
-        ("poly", "kernel__degree", r": use kernel=Polynomial\(\)\.$"),
-        ("linear", "kernel__gamma", "use a Kernel that has it"),
-        (np.dot, "kernel__gamma", "use a Kernel that has it"),
+        ("rbf", "kernel__gamma", r"kernel='rbf' has no parameters.*'kernel__gamma'.*. Use kernel=RBF\(\)\.$"),
+        ("poly", "kernel__degree", r"\. Use kernel=Polynomial\(\)\.$"),
+        ("linear", "kernel__gamma", "Use a Kernel that has it"),
+        (np.dot, "kernel__gamma", "Use a Kernel that has it"),
     ],
 )
-def test_a_kernel_in_a_word_has_no_parameters_and_says_which_has(kernel, key, told):
+def test_a_kernel_given_as_a_str_has_no_parameters(kernel, key, told):
     with pytest.raises(InvalidInput, match=told):
         PriorSVC(kernel=kernel).set_params(**{key: 2})
     with pytest.raises(InvalidInput, match=told):
         PriorSVC(kernel=kernel).fit_path(X, Y, {key: [1, 2]})
 
 
-def test_a_kernel_may_come_with_its_parameter():
+def test_a_kernel_and_its_parameter_can_be_set_together():
     assert PriorSVC(kernel="rbf").set_params(kernel=RBF(), kernel__gamma=2.0).kernel.gamma == 2.0

@@ -42,7 +42,7 @@ def readable(text: str) -> str:
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Issue a warning that points to the user's line that called the library.
+    """Emit a warning that points to the user's line that called the library.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def warn(message: str, category: type[Warning]) -> None:
 
 
 @contextmanager
-def holding(category: type[Warning]) -> Iterator[list[str]]:
+def collecting(category: type[Warning]) -> Iterator[list[str]]:
     """Collect warnings of one category instead of issuing them, so that the caller can drop or merge them.
 
     Parameters
@@ -87,7 +87,7 @@ def holding(category: type[Warning]) -> Iterator[list[str]]:
 
     Examples
     --------
-    >>> with holding(UserWarning) as messages:
+    >>> with collecting(UserWarning) as messages:
     ...     warn("mind the gap", UserWarning)
     >>> messages
     ['mind the gap']

@@ -25,5 +25,5 @@ def progress(verbose: int, *iterable: Any, **bar: Any) -> Any:
     """
     from tqdm import tqdm
 
-    shown = {"disable": False} if verbose else {"disable": None, "delay": DELAY}
-    return tqdm(*iterable, **shown, leave=False, **bar)
+    settings = {"disable": False} if verbose else {"disable": None, "delay": DELAY}
+    return tqdm(*iterable, **{"leave": False, **settings, **bar})

@@ -61,7 +61,7 @@ class Formulation:
     where yᵢ: the class of row i, +1 for 1 and -1 for 0
           ρᵢ: the margin of row i, 1 by default
           ξᵢ: the slack of row i
-          xₘ: a drawn point, and x'ₘ one to which the score is to rise
+          xₘ: a drawn point, and x'ₘ a point with a higher score
           ...
     >>> print(problem)
     \begin{aligned}

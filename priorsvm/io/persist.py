@@ -111,7 +111,7 @@ def load(path: str | os.PathLike[str], trusted: Iterable[type | Callable[..., An
     """Read a model that :func:`save` wrote; no code in the file is run.
 
     A file with other types is refused before anything is imported. A changed file can still contain other
-    numbers. Use a signature or a checksum to detect such changes.
+    numbers. Use a signature or a checksum to detect a changed file.
 
     Parameters
     ----------

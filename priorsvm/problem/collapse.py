@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.messages import holding, warn
+from .._utils.messages import collecting, warn
 from ..errors import CollapsedModel, PriorSVMWarning, SolverFailed
 from ..knowledge.regions.base import RegionKnowledge
 from ..knowledge.rows.class_costs import ClassCosts
@@ -101,7 +101,7 @@ def _is_constant(machine: Machine) -> bool:
 def _is_constant_without(machine: Machine, kept: Sequence[Member]) -> bool:
     """Whether a machine with these blocks alone is constant too; not if it cannot be had."""
     try:
-        with holding(PriorSVMWarning):
+        with collecting(PriorSVMWarning):
             return _is_constant(fit_machine(machine.spec, kept, machine.training))
     except SolverFailed:
         return False

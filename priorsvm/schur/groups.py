@@ -1,7 +1,10 @@
-r"""Shared and private variables, and which cones belong together.
+r"""Shared and private variables, and the groups of cones that they form.
 
-A variable is *private* if only a few cones know it: a slack, a bound, a multiplier. Cones that have a private
-variable in common are a *group*. What is not private is shared by all.
+A variable is *private* if few cones contain it and P does not couple it to others: a slack, a bound, a dual
+variable of a block. All remaining variables are *shared*. Cones with a private variable in common are a
+*group*: the connected components of the graph of cones and private variables. Groups that grow too large
+give up their most frequent variables, which become shared. Groups of equal structure are stacked along the
+last axis of arrays.
 """
 
 from __future__ import annotations
@@ -14,40 +17,40 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from .cones import Array, Batch, Cones, Indices
-from .mixed import Mixed
+from .mixed import MixedMatrix
 
 # A variable in more cones than this is shared.
 CONES = 12
 
-# Groups with more private variables, or more rows, give their busiest variables away.
+# Groups with more private variables or more rows than this give up their most frequent variables.
 PRIVATE = 12
 ROWS = 128
 
 # Second-order cones with more entries than this are wide.
 WIDE = 8
 
-# An array of places, or a slice where these follow each other: what NumPy need not copy.
-Places = Any
+# An array of integers, or a slice of consecutive ones, which NumPy does not copy.
+Index = Any
 
 
-def places(index: Indices) -> Places:
-    """A slice, if it is one."""
+def as_slice(index: Indices) -> Index:
+    """Return a slice for consecutive integers, and other integers as they are."""
     if len(index) and index[-1] - index[0] == len(index) - 1 and np.all(np.diff(index) == 1):
         return slice(int(index[0]), int(index[-1]) + 1)
     return index
 
 
 @dataclass(eq=False)
-class Class:
-    """Groups that look alike, stacked along the last axis of arrays.
+class GroupStack:
+    """Groups of equal structure, stacked along the last axis of arrays.
 
     Attributes
     ----------
-    cones : of each cone of a group, its batch and which of its cones, for all g groups.
-    rows : (k, g) rows of each of g groups, cone after cone.
+    cones : for each cone of a group its batch, and its index in the batch for all g groups.
+    rows : (k, g) rows of each group, cone after cone.
     private : (p, g) columns, counted among the private ones.
-    active : places among the k rows that have shared variables.
-    dense : whether these rows are kept as dense ones.
+    active : indices of the rows that have shared variables, among the k rows.
+    dense : whether these rows are stored dense.
     own : (k, p, g) coefficients of the private variables.
     """
 
@@ -60,44 +63,52 @@ class Class:
 
 
 def shared_columns(A: Any, P: Any, cones: Cones) -> tuple[Indices, Indices]:
-    """Whether each variable is shared; and the group of each cone."""
-    A = Mixed.of(A)
-    P = Mixed.of(P)
+    """Return whether each variable is shared, and the group of each cone."""
+    A = MixedMatrix.of(A)
+    P = MixedMatrix.of(P)
     n = A.shape[1]
     length = cones.lengths
-    off = P.sparse.indices != np.repeat(np.arange(n), np.diff(P.sparse.indptr))
-    shared = np.bincount(P.sparse.indices[off & (P.sparse.data != 0)], minlength=n) > 0  # coupled by P
-    shared[A.columns] = shared[P.columns] = True
-    # So many entries cannot be in few cones, whichever they are.
+    shared = _coupled(P.sparse)
+    shared[A.columns] = True
+    shared[P.columns] = True
+    # So many entries are in more than CONES cones in any case.
     shared |= np.bincount(A.sparse.indices, minlength=n) > CONES * length.max(initial=1)
-    cone, column = _entries(A.sparse, cones, ~shared)
-    touches = np.bincount(column, minlength=n)  # cones a variable is in
-    shared |= (touches > CONES) | (touches == 0)
+    cone, column = _cones_and_columns(A.sparse, cones, ~shared)
+    frequency = np.bincount(column, minlength=n)  # number of cones that contain a variable
+    shared |= (frequency > CONES) | (frequency == 0)
     shared[column[length[cone] > ROWS]] = True
     while True:
-        known = ~shared[column]
-        cone = cone[known]
-        column = column[known]
+        private_entry = ~shared[column]
+        cone = cone[private_entry]
+        column = column[private_entry]
         group_of_cone = _components(cone, column, len(length), n)
         groups = int(group_of_cone.max(initial=-1)) + 1
         group_of_column = np.full(n, -1)
         group_of_column[column] = group_of_cone[cone]
-        inside = np.flatnonzero(~shared)
-        private = np.bincount(group_of_column[inside], minlength=groups)
+        private = np.flatnonzero(~shared)
+        count = np.bincount(group_of_column[private], minlength=groups)
         rows = np.bincount(group_of_cone, weights=length, minlength=groups)
-        crowded = (private > PRIVATE) | ((rows > ROWS) & (private > 0))
-        if not crowded.any():
+        too_large = (count > PRIVATE) | ((rows > ROWS) & (count > 0))
+        if not too_large.any():
             return shared, group_of_cone
-        inside = inside[crowded[group_of_column[inside]]]
-        most = np.zeros(groups)
-        np.maximum.at(most, group_of_column[inside], touches[inside])
-        # One cone with many variables of its own has no busiest one: all go.
-        busiest = inside[touches[inside] >= np.maximum(most[group_of_column[inside]], 2) * 0.75]
-        shared[busiest if len(busiest) else inside] = True
+        private = private[too_large[group_of_column[private]]]
+        highest = np.zeros(groups)
+        np.maximum.at(highest, group_of_column[private], frequency[private])
+        limit = np.maximum(highest[group_of_column[private]], 2) * 0.75
+        most_frequent = private[frequency[private] >= limit]
+        # If each variable is in one cone, all variables of the group become shared.
+        shared[most_frequent if len(most_frequent) else private] = True
 
 
-def _entries(A: Any, cones: Cones, wanted: Indices) -> tuple[Indices, Indices]:
-    """Cones and those of their variables that are wanted, each pair once."""
+def _coupled(P: Any) -> Indices:
+    """Return whether P couples each variable to others."""
+    n = P.shape[1]
+    off_diagonal = P.indices != np.repeat(np.arange(n), np.diff(P.indptr))
+    return np.asarray(np.bincount(P.indices[off_diagonal & (P.data != 0)], minlength=n) > 0)
+
+
+def _cones_and_columns(A: Any, cones: Cones, wanted: Indices) -> tuple[Indices, Indices]:
+    """Return all pairs of a cone and one of its wanted variables, each pair once."""
     entry = np.flatnonzero(wanted[A.indices])
     column = A.indices[entry].astype(np.int64)
     cone = cones.cone_of[np.searchsorted(A.indptr, entry, side="right") - 1]
@@ -108,76 +119,115 @@ def _entries(A: Any, cones: Cones, wanted: Indices) -> tuple[Indices, Indices]:
 
 
 def _components(cone: Indices, column: Indices, cones: int, columns: int) -> Indices:
-    """The group of each cone, in the order of their first cones."""
+    """Return the group of each cone; groups are numbered by their first cones."""
     graph = sparse.coo_array(
         (np.ones(len(cone), bool), (cone, cones + column)), (cones + columns, cones + columns)
     )
     labels = connected_components(graph, directed=False)[1][:cones]
-    return np.asarray(np.unique(labels, return_inverse=True)[1])
-
-
-def classes(own: Any, cones: Cones, group: Indices, active: Indices, dense: Indices) -> list[Class]:
-    """All groups, by what they look like.
-
-    Parameters
-    ----------
-    own : sparse matrix, rows by private variables.
-    group : of each cone.
-    active : whether each row has shared variables; alike in all cones of a batch, but for single rows.
-    dense : whether the rows of each group are kept as dense ones.
-    """
-    count = len(dense)
-    batch_of = np.repeat(np.arange(len(cones.batches)), [batch.n for batch in cones.batches])
-    number = np.concatenate(
-        [np.empty(0, int), *(np.arange(batch.n) for batch in cones.batches)]
-    )  # in its batch
-    look = 2 * batch_of  # what a cone looks like: its batch, and whether a single row is idle
-    single = cones.lengths[cones.cone_of] == 1
-    look[cones.cone_of[single]] += ~active[single]
-    order = np.lexsort((look, group))  # cones, group by group
-    held = np.bincount(group, minlength=count)
-    start = np.concatenate([[0], np.cumsum(held)])
-    # Private variables, group by group.
-    group_of_entry = np.repeat(group[cones.cone_of], np.diff(own.indptr))
-    group_of_column = np.empty(own.shape[1], int)
-    group_of_column[own.indices] = group_of_entry
-    p = np.bincount(group_of_column, minlength=count)
-    by_group = np.argsort(group_of_column, kind="stable")
-    first = np.concatenate([[0], np.cumsum(p)])
-    slot = np.empty(own.shape[1], int)  # of a private variable in its group
-    slot[by_group] = np.arange(own.shape[1]) - np.repeat(first[:-1], p)
-    # Groups look alike if they have as many private variables, and the same cones one by one.
-    label = _numbered(2 * p + dense)
-    for j in range(int(held.max(initial=0))):
-        more = held > j
-        label = label * (2 * len(cones.batches) + 1)
-        label[more] += 1 + look[order[start[:-1][more] + j]]
-        label = _numbered(label)
-    place, within = (
-        np.empty(cones.size, int),
-        np.empty(count, int),
-    )  # of a row in its group, a group in its class
-    row_of_entry = np.repeat(np.arange(cones.size), np.diff(own.indptr))
-    found = []
-    for c in range(int(label.max(initial=-1)) + 1):
-        groups = np.flatnonzero(label == c)
-        members = order[start[groups] + np.arange(held[groups[0]])[:, None]]
-        inside = [(cones.batches[batch_of[each[0]]], number[each]) for each in members]
-        rows = np.vstack([b.start + b.n * np.arange(b.k)[:, None] + which for b, which in inside])
-        private = by_group[first[groups] + np.arange(p[groups[0]])[:, None]]
-        place[rows] = np.arange(len(rows))[:, None]
-        within[groups] = np.arange(len(groups))
-        block = np.zeros((len(rows), len(private), len(groups)))
-        here = np.flatnonzero(label[group_of_entry] == c)
-        block[place[row_of_entry[here]], slot[own.indices[here]], within[group_of_entry[here]]] = own.data[
-            here
-        ]
-        found.append(
-            Class(inside, rows, private, np.flatnonzero(active[rows[:, 0]]), bool(dense[groups[0]]), block)
-        )
-    return found
+    return _numbered(labels)
 
 
 def _numbered(label: Indices) -> Indices:
-    """The same labels as numbers from 0."""
+    """Return the labels as integers from 0."""
     return np.asarray(np.unique(label, return_inverse=True)[1])
+
+
+def stack_groups(own: Any, cones: Cones, group: Indices, active: Indices, dense: Indices) -> list[GroupStack]:
+    """Return all groups, stacked by structure.
+
+    Parameters
+    ----------
+    own : sparse array
+        Rows by private variables.
+    cones : Cones
+        All cones.
+    group : array of int
+        Group of each cone.
+    active : array of bool
+        Whether each row has shared variables. Equal in all cones of a batch, except for single rows.
+    dense : array of bool
+        Whether the rows of each group are stored dense.
+    """
+    members = _Members(own, cones, group, active, dense)
+    return [members.stack(np.flatnonzero(members.label == c)) for c in range(members.structures)]
+
+
+class _Members:
+    """Cones and private variables of each group.
+
+    Attributes
+    ----------
+    label : structure of each group: number of private variables, storage, and its cones one by one.
+    structures : number of different structures.
+    """
+
+    def __init__(self, own: Any, cones: Cones, group: Indices, active: Indices, dense: Indices):
+        groups = len(dense)
+        self.own = own
+        self.cones = cones
+        self.active = active
+        self.dense = dense
+        sizes = [batch.n for batch in cones.batches]
+        self.batch_of = np.repeat(np.arange(len(sizes)), sizes)
+        self.index_in_batch = np.concatenate([np.empty(0, int), *map(np.arange, sizes)])
+        kind = self._kinds()
+        # Cones, group by group.
+        self.cone_order = np.lexsort((kind, group))
+        self.cone_count = np.bincount(group, minlength=groups)
+        self.first_cone = np.concatenate([[0], np.cumsum(self.cone_count)])
+        # Private variables, group by group.
+        self.group_of_entry = np.repeat(group[cones.cone_of], np.diff(own.indptr))
+        self.row_of_entry = np.repeat(np.arange(cones.size), np.diff(own.indptr))
+        group_of_column = np.empty(own.shape[1], int)
+        group_of_column[own.indices] = self.group_of_entry
+        self.column_count = np.bincount(group_of_column, minlength=groups)
+        self.column_order = np.argsort(group_of_column, kind="stable")
+        self.first_column = np.concatenate([[0], np.cumsum(self.column_count)])
+        self.slot = np.empty(own.shape[1], int)  # of a private variable in its group
+        before = np.repeat(self.first_column[:-1], self.column_count)
+        self.slot[self.column_order] = np.arange(own.shape[1]) - before
+        # Places in the stack at hand.
+        self.row_place = np.empty(cones.size, int)
+        self.group_place = np.empty(groups, int)
+        self.label = self._labels(kind)
+        self.structures = int(self.label.max(initial=-1)) + 1
+
+    def _kinds(self) -> Indices:
+        """Return the kind of each cone: its batch, and whether a single row has no shared variable."""
+        cones = self.cones
+        kind = 2 * self.batch_of
+        single = cones.lengths[cones.cone_of] == 1
+        kind[cones.cone_of[single]] += ~self.active[single]
+        return kind
+
+    def _labels(self, kind: Indices) -> Indices:
+        label = _numbered(2 * self.column_count + self.dense)
+        for j in range(int(self.cone_count.max(initial=0))):
+            has_jth = self.cone_count > j
+            label = label * (2 * len(self.cones.batches) + 1)
+            label[has_jth] += 1 + kind[self.cone_order[self.first_cone[:-1][has_jth] + j]]
+            label = _numbered(label)
+        return label
+
+    def stack(self, groups: Indices) -> GroupStack:
+        """Return the stack of some groups of equal structure."""
+        cone_numbers = np.arange(self.cone_count[groups[0]])[:, None]
+        members = self.cone_order[self.first_cone[groups] + cone_numbers]
+        inside = [(self.cones.batches[self.batch_of[each[0]]], self.index_in_batch[each]) for each in members]
+        rows = np.vstack([b.start + b.n * np.arange(b.k)[:, None] + which for b, which in inside])
+        column_numbers = np.arange(self.column_count[groups[0]])[:, None]
+        private = self.column_order[self.first_column[groups] + column_numbers]
+        own = self._own_block(groups, rows, len(private))
+        active = np.flatnonzero(self.active[rows[:, 0]])
+        return GroupStack(inside, rows, private, active, bool(self.dense[groups[0]]), own)
+
+    def _own_block(self, groups: Indices, rows: Indices, p: int) -> Array:
+        """Return the coefficients of the private variables, (k, p, g)."""
+        self.row_place[rows] = np.arange(len(rows))[:, None]
+        self.group_place[groups] = np.arange(len(groups))
+        block = np.zeros((len(rows), p, len(groups)))
+        here = np.flatnonzero(self.label[self.group_of_entry] == self.label[groups[0]])
+        place = self.row_place[self.row_of_entry[here]]
+        slot = self.slot[self.own.indices[here]]
+        block[place, slot, self.group_place[self.group_of_entry[here]]] = self.own.data[here]
+        return block

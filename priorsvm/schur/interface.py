@@ -1,4 +1,12 @@
-"""The solver as CVXPY and the rest of the library see it."""
+r"""Solver interface: canonical data of CVXPY in, solution out.
+
+.. math:: \min_x \tfrac12 x^\top P x + q^\top x \quad\text{s.t.}\quad b - A x \in K ,
+
+with K a product of a zero cone (equations), nonnegative numbers, second-order cones and semidefinite cones.
+:func:`solve` eliminates the equations, runs the interior-point method, recovers x and z, and confirms the
+result on the data as given. If the equations cost accuracy, it solves once more with an orthonormal null
+space basis.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +20,10 @@ from cvxpy.constraints import SOC, NonNeg, SvecPSD, Zero
 from scipy import sparse
 
 from . import presolve
-from .cones import Array, batches, live
-from .method import Point, minimise
+from .cones import Array, cones_from_dims
+from .method import minimise
 
-# Names that CVXPY's interface to Clarabel, whose data and answers these are, knows.
+# Status names of CVXPY's interface to Clarabel, which reads the solution.
 STATUS = {
     "optimal": "Solved",
     "almost": "AlmostSolved",
@@ -25,20 +33,36 @@ STATUS = {
     "stopped": "InsufficientProgress",
 }
 
-
-# What a proof may lack in the problem as it was given, relative to what it proves; less than so much of what
-# cancelled is rounding.
-CERTAIN = 1e-6
+# Largest residual of a certificate on the data as given, relative to what it proves. A proven amount below
+# ROUNDING, relative to the numbers that cancel in it, is rounding.
+CERTIFICATE = 1e-6
 ROUNDING = 1e-11
 
-# Equations are solved by pivots only up to this growth of numbers, unless there are more than so many.
+# Largest growth of numbers for which equations are eliminated by pivots. With more than DENSE_EQUATIONS
+# equations pivots are used at any growth.
 GROWTH = 3.0
 DENSE_EQUATIONS = 300
 
 
 @dataclass
-class Answer:
-    """x and z of the problem as CVXPY gave it."""
+class ConicSolution:
+    """Solution of the problem as CVXPY gave it.
+
+    Attributes
+    ----------
+    status : str
+        One of the values of ``STATUS``.
+    x, z : arrays
+        Primal and dual variables, or the certificate of infeasibility or unboundedness.
+    obj_val : float
+        Objective at x.
+    solve_time : float
+        Seconds.
+    iterations : int
+        Interior-point steps.
+    residuals : tuple of float
+        Relative primal residual, dual residual and gap.
+    """
 
     status: str
     x: Array
@@ -49,66 +73,105 @@ class Answer:
     residuals: tuple[float, float, float]
 
 
-def solve(P: Any, q: Array, A: Any, b: Array, dims: Any, tol: float = 1e-9, max_iter: int = 100) -> Answer:
-    """Minimise ½x'Px + q'x subject to b - Ax in the cones of ``dims``."""
+def solve(
+    P: Any, q: Array, A: Any, b: Array, dims: Any, tol: float = 1e-9, max_iter: int = 100
+) -> ConicSolution:
+    """Minimise ½x'Px + q'x subject to b - Ax in the cones of ``dims``.
+
+    Parameters
+    ----------
+    P : (n, n) array or sparse array
+        Symmetric and positive semidefinite.
+    q : (n,) array
+        Linear costs.
+    A : (m, n) array or sparse array
+        Rows of equations, inequalities, second-order cones and semidefinite cones, in this order.
+    b : (m,) array
+        Right-hand side.
+    dims : object
+        Attributes ``zero`` and ``nonneg`` are numbers of rows, ``soc`` and ``psd`` lists of cone sizes.
+    tol : float, default=1e-9
+        Largest relative residual and gap of an optimal solution.
+    max_iter : int, default=100
+        Interior-point steps, at most.
+
+    Returns
+    -------
+    ConicSolution
+        Its status is "InsufficientProgress" if the data as given does not confirm the result.
+    """
     check_options(tol, max_iter)
     start = time.perf_counter()
-    P, A = (sparse.csr_array(M, copy=not M.has_canonical_format) for M in map(sparse.csr_array, (P, A)))
-    P.sum_duplicates()
-    A.sum_duplicates()
+    P = _canonical(P)
+    A = _canonical(A)
     for name, numbers in (("P", P.data), ("q", q), ("A", A.data), ("b", b)):
         if not np.isfinite(numbers).all():
-            raise ValueError(f"{name} has numbers that are not finite")
-    cones, order = batches(dims.nonneg, dims.soc, dims.psd)
+            raise ValueError(f"{name} has entries that are not finite.")
+    cones, order = cones_from_dims(dims.nonneg, dims.soc, dims.psd)
     equations = A[: dims.zero]
-    rest = A[dims.zero :][order]
-    e = b[: dims.zero]
-    b_rest = b[dims.zero :][order]
+    rows = A[dims.zero :][order]
     z = np.zeros(len(b))
 
-    def ended(status: str, x: Array, iterations: int = 0, residuals: Any = (0.0, 0.0, 0.0)) -> Answer:
+    def solution(
+        status: str, x: Array, iterations: int = 0, residuals: Any = (0.0, 0.0, 0.0)
+    ) -> ConicSolution:
         value = float(0.5 * x @ (P @ x) + q @ x)
-        return Answer(status, x, z, value, time.perf_counter() - start, iterations, residuals)
+        return ConicSolution(status, x, z, value, time.perf_counter() - start, iterations, residuals)
 
-    for careful in (False, True):
+    for definitions_only in (False, True):
         try:
-            less = presolve.reduce(P, q, equations, e, rest, b_rest, careful)
+            reduced = presolve.reduce(
+                P, q, equations, b[: dims.zero], rows, b[dims.zero :][order], definitions_only
+            )
         except presolve.Inconsistent as error:
-            z[: dims.zero] = error.multipliers
-            return ended("PrimalInfeasible", np.zeros(len(q)))
-        if less.growth > GROWTH and dims.zero <= DENSE_EQUATIONS:
-            continue  # pivots would cost digits
-        kept, left, contradicted = live(np.diff(less.A.indptr) > 0, less.b, cones)
-        if contradicted is not None:
-            point = Point("infeasible", np.zeros(len(less.q)), np.zeros(0), np.zeros(0), (0.0, 0.0, 0.0), 0)
-            own = contradicted
-        else:
-            origin = less.full(np.zeros(len(less.q)))
-            constant = float(0.5 * origin @ (P @ origin) + q @ origin)
-            point = minimise(less.P, less.q, less.A[kept], less.b[kept], left, tol, max_iter, constant)
-            own = np.zeros(len(order))
-            own[kept] = point.z
-        x = less.full(point.x, homogeneous=point.status == "unbounded")
-        z[dims.zero :][order] = own
-        gradient = rest.T @ own + (0.0 if point.status == "infeasible" else P @ x + q)
-        z[: dims.zero] = presolve.multipliers(equations, less.solved, gradient)
-        answer = ended(STATUS[point.status], x, point.iterations, point.residuals)
-        if confirmed(point.status, (P @ x, q, A.T @ z), (q @ x, b @ z, np.abs(b) @ np.abs(z)), tol):
-            return answer
-    # So without the equations, and not with them.
-    return replace(answer, status="InsufficientProgress")
+            z[: dims.zero] = error.duals
+            return solution("PrimalInfeasible", np.zeros(len(q)))
+        if reduced.growth > GROWTH and dims.zero <= DENSE_EQUATIONS:
+            continue
+        origin = reduced.recover(np.zeros(len(reduced.q)))
+        constant = float(0.5 * origin @ (P @ origin) + q @ origin)
+        result = minimise(reduced.P, reduced.q, reduced.A, reduced.b, cones, tol, max_iter, constant)
+        x = reduced.recover(result.x, homogeneous=result.status == "unbounded")
+        z[dims.zero :][order] = result.z
+        gradient = rows.T @ result.z + (0.0 if result.status == "infeasible" else P @ x + q)
+        z[: dims.zero] = presolve.equation_duals(equations, reduced.solved, gradient)
+        found = solution(STATUS[result.status], x, result.iterations, result.residuals)
+        if confirmed(result.status, (P @ x, q, A.T @ z), (q @ x, b @ z, np.abs(b) @ np.abs(z)), tol):
+            return found
+    return replace(found, status="InsufficientProgress")
+
+
+def _canonical(M: Any) -> Any:
+    """Return compressed rows without repeated entries; the matrix as given is not changed."""
+    M = sparse.csr_array(M)
+    if not M.has_canonical_format:
+        M = M.copy()
+    M.sum_duplicates()
+    return M
 
 
 def check_options(tol: float, max_iter: int) -> None:
+    """Raise ValueError for options that no solve can have."""
     if not (tol > 0 and max_iter >= 1):
-        raise ValueError(f"tol={tol!r} has to be positive, and max_iter={max_iter!r} at least 1")
+        raise ValueError(f"tol={tol!r} must be positive, and max_iter={max_iter!r} at least 1.")
 
 
 def confirmed(status: str, parts: tuple[Array, Array, Array], sums: tuple[Any, Any, Any], tol: float) -> bool:
-    """Whether the problem as it was given agrees, by Px, q, A'z, and q'x, b'z, and how large b'z was.
+    """Return whether the data as given confirm a result.
 
-    An answer has the first three add up to nothing. A proof of infeasibility has no A'z to speak of, and a
-    negative b'z that is more than rounding; one of unboundedness no Px, and a negative q'x.
+    An optimal solution has Px + q + A'z = 0. A certificate of infeasibility has A'z = 0 and b'z < 0, and a
+    certificate of unboundedness Px = 0 and q'x < 0.
+
+    Parameters
+    ----------
+    status : str
+        Status of the interior-point method.
+    parts : tuple of arrays
+        Px, q and A'z.
+    sums : tuple of float
+        q'x, b'z and abs(b)'abs(z).
+    tol : float
+        Tolerance of the solve.
     """
     Px, q, Atz = (float(np.abs(part).max(initial=0.0)) for part in parts)
     qx, bz, size = (float(number) for number in sums)
@@ -116,8 +179,8 @@ def confirmed(status: str, parts: tuple[Array, Array, Array], sums: tuple[Any, A
         total = float(np.abs(sum(parts)).max(initial=0.0))
         return total <= max(100 * tol, 1e-6) * max(Px + q + Atz, 1e-300)
     if status == "infeasible":
-        return Atz <= CERTAIN * -bz and -bz > ROUNDING * size
-    return status != "unbounded" or Px <= CERTAIN * -qx
+        return Atz <= CERTIFICATE * -bz and -bz > ROUNDING * size
+    return status != "unbounded" or Px <= CERTIFICATE * -qx
 
 
 def clarabel_interface() -> Any:
@@ -131,7 +194,7 @@ def clarabel_interface() -> Any:
 
 
 class SCHUR(clarabel_interface()):  # type: ignore[misc]
-    """Takes the data that CVXPY makes for Clarabel."""
+    """Solver class for CVXPY, on the canonical data that CVXPY prepares for Clarabel."""
 
     SUPPORTED_CONSTRAINTS = [Zero, NonNeg, SOC, SvecPSD]
 
@@ -139,11 +202,12 @@ class SCHUR(clarabel_interface()):  # type: ignore[misc]
         return "SCHUR"
 
     def import_solver(self) -> None:
-        """Nothing to import."""
+        """Import nothing: the solver is part of this package."""
 
     def solve_via_data(
         self, data: Any, warm_start: bool, verbose: bool, solver_opts: Any, solver_cache: Any = None
-    ) -> Answer:
+    ) -> ConicSolution:
+        """Solve canonical data of CVXPY; ``warm_start`` and ``verbose`` have no effect."""
         n = len(data["c"])
         P = data["P"] if "P" in data else sparse.csr_array((n, n))
         options = {key: value for key, value in solver_opts.items() if key != "use_quad_obj"}

@@ -1,12 +1,22 @@
-r"""The linear system of every step, with private variables eliminated first.
+r"""KKT system of a Newton step, with private variables eliminated by reflections.
 
 .. math:: \begin{pmatrix} P & A^\top \\ A & -W^\top W \end{pmatrix}
           \begin{pmatrix} x \\ z \end{pmatrix} = \begin{pmatrix} r_1 \\ r_2 \end{pmatrix}
 
-With the rows :math:`\tilde A = W^{-\top} A` this is :math:`(P + \tilde A^\top \tilde A) x = \dots`.
-Householder reflections in each group turn the private columns of :math:`\tilde A` into a triangle; the rows
-below it know shared variables only, and their Gram matrix is the Schur complement S. Nothing is subtracted
-there, so S is positive semidefinite to all digits.
+With the rows :math:`\tilde A = W^{-\top} A` this is :math:`(P + \tilde A^\top \tilde A) x = r_1 + A^\top
+(W^\top W)^{-1} r_2` and :math:`z = (W^\top W)^{-1} (A x - r_2)`. The private variables v are in one group
+each, and P is diagonal over them. In each group, Householder reflections Q give
+
+.. math:: \begin{pmatrix} \tilde A_{\text{private}} & \tilde A_{\text{shared}} \\ D & 0 \end{pmatrix} =
+          Q \begin{pmatrix} R & T \\ 0 & Z \end{pmatrix}, \qquad D^2 = P_{\text{private}} + 10^{-12} I ,
+
+and the shared variables are found from the Schur complement
+
+.. math:: S = P_{\text{shared}} + \sum_g Z_g^\top Z_g .
+
+Nothing is subtracted, so S is positive semidefinite to all digits. The reflections act on the scalings only:
+T and Z are stored as factors of the rows of A with shared variables. S is factored by Cholesky, or by a QR
+factorisation of the rows Z, which does not square the condition number.
 """
 
 from __future__ import annotations
@@ -20,23 +30,26 @@ from scipy import linalg, sparse
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf
 
-from .cones import Array, Cones, Indices, SecondOrder
-from .groups import WIDE, Class, Places, classes, places
-from .parted import Parted
+from .cones import Array, Batch, Cones, Indices, SecondOrder
+from .groups import WIDE, GroupStack, Index, as_slice, stack_groups
+from .partition import Partition
 
-# Added to the diagonal, and refined away.
+# Regularisation of the diagonal, removed by refinement.
 STATIC = 1e-12
 
-# The system is solved to this, relative to its right-hand side, or as far as refinement gets.
+# Refinement ends below this error relative to the right-hand side, or after so many solves.
 REFINED = 1e-12
 REFINEMENTS = 6
 
-# Products of entries of a sparse row are listed once, if there are no more than this many.
-LISTED = 2**22
+# Lifts of the diagonal of the unit-diagonal Schur complement.
+LIFTS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
+
+# Largest number of products of two entries of a sparse row for which these are stored.
+STORED_PRODUCTS = 2**22
 
 
-class Solution(NamedTuple):
-    """Of the system, and A x."""
+class KKTSolution(NamedTuple):
+    """Solution of the KKT system, and A x."""
 
     x: Array
     z: Array
@@ -44,28 +57,27 @@ class Solution(NamedTuple):
 
 
 @dataclass(eq=False)
-class _Wide:
+class WideCones:
     r"""Second-order cones of many entries, one in each group.
 
-    With :math:`u = w_1 / \|w_1\|`, the scaling of :math:`(t, x)` is that of the cone of two entries
-    :math:`(t, u^\top x)`, and what is perpendicular to u is only divided by η. So a wide cone is two rows
-    for the reflections, and of the rest
+    With :math:`u = w_1 / \|w_1\|`, the scaling of :math:`(t, x)` acts on :math:`(t, u^\top x)` as the
+    scaling of a cone of two entries, and divides the part perpendicular to u by η. So a wide cone has two
+    rows in the reflections. The remaining part enters S directly:
 
-    .. math:: \eta^{-2} A_1^\top (I - u u^\top) A_1
-
-    goes into S as it is.
+    .. math:: \eta^{-2} A_1^\top (I - u u^\top) A_1 .
 
     Attributes
     ----------
     batch, which : the cones.
-    rows : (k - 1, g) rows of all entries but the first.
+    rows : (k - 1, g) rows of all entries except the first.
     A1 : (r, k - 1, g), if these rows are dense.
     gram : (g, r r) their Gram matrices, if these are not much larger than the rows.
-    u, along : (k - 1, g); (r, g) the row u'A1, if dense.
+    u : (k - 1, g) directions.
+    along : (r, g) rows u'A1, if dense.
     """
 
     batch: SecondOrder
-    which: Places
+    which: Index
     rows: Indices
     A1: Array | None
     gram: Array | None = None
@@ -77,8 +89,8 @@ class _Wide:
             stack = np.ascontiguousarray(self.A1.transpose(2, 0, 1))
             self.gram = (stack @ stack.swapaxes(1, 2)).reshape(len(stack), -1)
 
-    def turn(self) -> Array:
-        """The scaling of (t, u'x), (2, 2, g)."""
+    def update(self) -> Array:
+        """Compute u for the present scaling, and return the scaling of (t, u'x), (2, 2, g)."""
         w = self.batch.w[:, self.which]
         eta = self.batch.eta[self.which]
         length = np.sqrt(np.einsum("kg,kg->g", w[1:], w[1:]))
@@ -95,89 +107,106 @@ class _Wide:
 
 
 @dataclass(eq=False)
-class _Part:
-    """A class of groups and its factor.
+class _SomeCones:
+    """Cones of one batch, one in each group."""
+
+    batch: Batch
+    which: Index
+
+    def update(self) -> Array:
+        """Return the present scalings, (k, k, g)."""
+        return self.batch.Wt_inverse_matrices(self.which)
+
+
+@dataclass(eq=False)
+class _GroupFactor:
+    """Groups of equal structure and their elimination.
 
     Attributes
     ----------
-    private : of each private variable its place in all groups.
-    pieces : the cones of a group: batch and which of its cones, or a wide one.
+    private : place of each private variable, in all groups.
+    pieces : the cones of a group.
     own : (k, p, g) coefficients of the private variables.
     active : which of the k rows have shared variables.
-    knows : of each active row its place among all rows; or the wide cone whose u'A1 it is.
-    coefficients : of each active row (r, g), if dense.
-    root : (p, g) square roots of what P and the regularisation add.
-    R, across : (p, p, g) and (p, a, g) triangle and what stands beside it.
-    below : (b, a, g) the rows below, triangular where there were more of them than columns.
+    shared_rows : for each active row its place among all rows, or the wide cones whose row u'A1 it is.
+    coefficients : for each active row the array (r, g), if dense.
+    dense : whether the active rows are dense.
+    root : (p, g) square roots D of P and the regularisation.
+    R : (p, p, g) triangles.
+    T : (p, a, g) factors of the active rows beside the triangle.
+    Z : (b, a, g) factors of the active rows below the triangle.
+    triangular : whether Z is upper triangular, because it had more rows than columns.
     """
 
-    private: list[Places]
-    pieces: list[Any]
+    private: list[Index]
+    pieces: list[WideCones | _SomeCones]
     own: Array
     active: list[int]
-    knows: list[Any]
+    shared_rows: list[Any]
     coefficients: list[Any]
     dense: bool
     root: Array
     R: Array = field(init=False)
-    across: Array = field(init=False)
-    below: Array = field(init=False)
+    T: Array = field(init=False)
+    Z: Array = field(init=False)
     triangular: bool = False
 
     @property
-    def wide(self) -> list[_Wide]:
-        return [piece for piece in self.pieces if isinstance(piece, _Wide)]
+    def wide(self) -> list[WideCones]:
+        return [piece for piece in self.pieces if isinstance(piece, WideCones)]
 
     def reflect(self) -> None:
-        """Triangulate the private columns."""
-        (k, p, g), a, i = self.own.shape, len(self.active), 0
+        """Reduce the private columns to triangles, for the present scalings."""
+        k, p, g = self.own.shape
+        a = len(self.active)
         G = np.zeros((k + p, p + a, g))
+        first = 0
         for piece in self.pieces:
-            scale = piece.turn() if isinstance(piece, _Wide) else piece[0].matrices(piece[1])
-            rows = slice(i, i + len(scale))
+            scale = piece.update()
+            rows = slice(first, first + len(scale))
             own = self.own[rows]
             G[rows, :p] = scale[0] * own if len(scale) == 1 else np.einsum("ijg,jpg->ipg", scale, own)
             for j, row in enumerate(self.active):
-                if i <= row < i + len(scale):
-                    G[rows, p + j] = scale[:, row - i]
-            i += len(scale)
+                if first <= row < first + len(scale):
+                    G[rows, p + j] = scale[:, row - first]
+            first += len(scale)
         G[k + np.arange(p), np.arange(p)] = self.root
-        _triangulate(G, p)
+        triangulate(G, p)
         self.R = G[:p, :p]
-        self.across = G[:p, p:]
-        self.below = G[p:, p:]
+        self.T = G[:p, p:]
+        self.Z = G[p:, p:]
         self.triangular = 1 < a < k
-        if self.triangular:  # no more rows than columns
-            _triangulate(self.below, a)
-            self.below = self.below[:a]
+        if self.triangular:
+            triangulate(self.Z, a)
+            self.Z = self.Z[:a]
 
     @property
     def single(self) -> bool:
         """Whether one row of A has all shared variables of a group."""
-        return len(self.knows) == 1 and not self.wide
+        return len(self.shared_rows) == 1 and not self.wide
 
     @property
-    def weighted(self) -> list[Places]:
+    def weighted_rows(self) -> list[Index]:
         """Rows of A that enter S by a weight."""
-        rows = self.knows if self.single else []
+        rows = self.shared_rows if self.single else []
         return [*rows, *(wide.rows for wide in self.wide if wide.gram is None)]
 
-    def weigh(self, weight: Array) -> None:
-        """Work out these weights."""
-        values = [np.einsum("kg,kg->g", self.below[:, 0], self.below[:, 0])] if self.single else []
+    def add_weights(self, weight: Array) -> None:
+        """Set the weights of these rows."""
+        values = [np.einsum("kg,kg->g", self.Z[:, 0], self.Z[:, 0])] if self.single else []
         values += [wide.weight for wide in self.wide if wide.gram is None]
-        for rows, value in zip(self.weighted, values, strict=True):
+        for rows, value in zip(self.weighted_rows, values, strict=True):
             weight[rows] = value
 
-    def tall(self, groups: slice = slice(None)) -> Array:
-        """The rows below over all shared variables, (r, b g), of some groups."""
-        below = self.below[:, :, groups]
+    def dense_Z(self, groups: slice = slice(None)) -> Array:
+        """Return the rows Z over all shared variables, (r, b g), for some groups with dense rows."""
+        Z = self.Z[:, :, groups]
         parts = [
-            (row.along if isinstance(row, _Wide) else known)[:, groups]
-            for row, known in zip(self.knows, self.coefficients, strict=True)
+            (row.along if isinstance(row, WideCones) else coefficients)[:, groups]
+            for row, coefficients in zip(self.shared_rows, self.coefficients, strict=True)
         ]
-        out = np.empty((len(parts[0]), len(below), below.shape[2]))
-        for i, factors in enumerate(below):
+        out = np.empty((len(parts[0]), len(Z), Z.shape[2]))
+        for i, factors in enumerate(Z):
             first = i if self.triangular else 0
             np.multiply(parts[first], factors[first], out=out[:, i])
             for part, factor in zip(parts[first + 1 :], factors[first + 1 :], strict=True):
@@ -185,256 +214,295 @@ class _Part:
         return out.reshape(len(out), -1)
 
     def gather(self, values: Array) -> Array:
-        """What the active rows have of a vector over all rows, (a, g)."""
-        out = np.empty((len(self.knows), self.own.shape[2]))
-        for amount, row in zip(out, self.knows, strict=True):
-            wide = isinstance(row, _Wide)
-            amount[:] = np.einsum("kg,kg->g", row.u, values[row.rows]) if wide else values[row]
+        """Return the entries of the active rows of a vector over all rows, (a, g)."""
+        out = np.empty((len(self.shared_rows), self.own.shape[2]))
+        for entry, row in zip(out, self.shared_rows, strict=True):
+            if isinstance(row, WideCones):
+                entry[:] = np.einsum("kg,kg->g", row.u, values[row.rows])
+            else:
+                entry[:] = values[row]
         return out
 
-    def scatter(self, amounts: Array, out: Array) -> None:
-        """The transpose of that."""
-        for row, amount in zip(self.knows, amounts, strict=True):
-            if isinstance(row, _Wide):
-                out[row.rows] += row.u * amount
+    def scatter(self, entries: Array, out: Array) -> None:
+        """Add the transpose of gather to a vector over all rows."""
+        for row, entry in zip(self.shared_rows, entries, strict=True):
+            if isinstance(row, WideCones):
+                out[row.rows] += row.u * entry
             else:
-                out[row] += amount
+                out[row] += entry
 
 
 class Newton:
-    """Factors the system for given scalings and solves it."""
+    """Factorisation of the KKT system for given scalings, and its solutions.
 
-    def __init__(self, parted: Parted, cones: Cones):
+    Attributes
+    ----------
+    error : error of the last solve, relative to its right-hand side.
+    """
+
+    def __init__(self, partition: Partition, cones: Cones):
         self.cones = cones
-        self.parted = parted
+        self.partition = partition
         self.position = np.zeros(cones.size, int)  # of a row among the dense or the sparse ones
-        for rows in (parted.dense_rows, parted.sparse_rows):
+        for rows in (partition.dense_rows, partition.sparse_rows):
             self.position[rows] = np.arange(len(self.position[rows]))
-        found = classes(parted.own, cones, parted.group, parted.active, parted.is_dense)
-        self.parts = [self._part(c) for c in found]
-        self.listed = _listed(parted.sparse)
-        # Few rows with a weight of their own among many dense ones are copied.
+        stacks = stack_groups(partition.own, cones, partition.group, partition.active, partition.is_dense)
+        self.parts = [self._group_factor(stack) for stack in stacks]
+        self.stored_products = _stored_products(partition.sparse)
+        # Few weighted rows among many dense ones are copied.
         weighted = np.zeros(cones.size, bool)
-        for rows in (rows for part in self.parts for rows in part.weighted):
+        for rows in (rows for part in self.parts for rows in part.weighted_rows):
             weighted[rows] = True
-        heavy = np.flatnonzero(weighted[parted.dense_rows])
-        self.heavy = places(heavy) if 2 * len(heavy) < parted.dense.shape[1] else slice(None)
-        self.heavy_rows = parted.dense[:, self.heavy]
+        places = np.flatnonzero(weighted[partition.dense_rows])
+        few = 2 * len(places) < partition.dense.shape[1]
+        self.weighted_dense = as_slice(places) if few else slice(None)
+        self.weighted_dense_rows = partition.dense[:, self.weighted_dense]
 
-    def _part(self, c: Class) -> _Part:
-        """The class, with wide cones taken apart."""
-        p, g = c.private.shape
-        pieces = list[Any]()
+    def _group_factor(self, stack: GroupStack) -> _GroupFactor:
+        """Return the factor of a stack of groups, with its wide cones apart."""
+        p, g = stack.private.shape
+        pieces = list[WideCones | _SomeCones]()
         own = [np.empty((0, p, g))]
-        knows = list[Any]()
+        shared_rows = list[Any]()
         first = 0
-        for batch, which in c.cones:
-            rows = c.rows[first : first + batch.k]
-            mine = c.own[first : first + batch.k]
-            known: list[Any] = [places(row) if first + j in c.active else None for j, row in enumerate(rows)]
-            if isinstance(batch, SecondOrder) and batch.k > WIDE and not mine[1:].any():
-                A1 = self._coefficients(rows[1:].ravel()).reshape(-1, batch.k - 1, g) if c.dense else None
-                pieces.append(_Wide(batch, places(which), rows[1:], A1))
-                own.append(np.stack([mine[0], np.zeros((p, g))]))
-                knows += [known[0], None if known[1] is None else pieces[-1]]
+        for batch, which in stack.cones:
+            rows = stack.rows[first : first + batch.k]
+            own_rows = stack.own[first : first + batch.k]
+            places: list[Any] = [
+                as_slice(row) if first + j in stack.active else None for j, row in enumerate(rows)
+            ]
+            if isinstance(batch, SecondOrder) and batch.k > WIDE and not own_rows[1:].any():
+                A1 = None
+                if stack.dense:
+                    A1 = self._coefficients(rows[1:].ravel()).reshape(-1, batch.k - 1, g)
+                wide = WideCones(batch, as_slice(which), rows[1:], A1)
+                pieces.append(wide)
+                own.append(np.stack([own_rows[0], np.zeros((p, g))]))
+                shared_rows += [places[0], None if places[1] is None else wide]
             else:
-                pieces.append((batch, places(which)))
-                own.append(mine)
-                knows += known
+                pieces.append(_SomeCones(batch, as_slice(which)))
+                own.append(own_rows)
+                shared_rows += places
             first += batch.k
-        active = [i for i, row in enumerate(knows) if row is not None]
-        knows = [knows[i] for i in active]
-        rows = np.arange(self.cones.size)
+        active = [i for i, row in enumerate(shared_rows) if row is not None]
+        shared_rows = [shared_rows[i] for i in active]
+        all_rows = np.arange(self.cones.size)
         coefficients = [
-            None if isinstance(row, _Wide) or not c.dense else self._coefficients(rows[row]) for row in knows
+            None if isinstance(row, WideCones) or not stack.dense else self._coefficients(all_rows[row])
+            for row in shared_rows
         ]
-        root = np.sqrt(self.parted.P_own[c.private] + STATIC)
-        private = [places(each) for each in c.private]
-        return _Part(private, pieces, np.concatenate(own), active, knows, coefficients, c.dense, root)
+        root = np.sqrt(self.partition.P_own[stack.private] + STATIC)
+        private = [as_slice(each) for each in stack.private]
+        return _GroupFactor(
+            private, pieces, np.concatenate(own), active, shared_rows, coefficients, stack.dense, root
+        )
 
     def _coefficients(self, rows: Indices) -> Array:
-        """Of dense rows, (r, rows)."""
-        return self.parted.dense[:, places(self.position[rows])]
+        """Return the shared coefficients of dense rows, (r, rows)."""
+        return self.partition.dense[:, as_slice(self.position[rows])]
 
-    # ------------------------------------------------------------------ factoring
+    # ------------------------------------------------------------------ factorisation
 
-    def factor(self, careful: bool = False) -> None:
-        """For the present scalings of the cones; carefully, without squaring the condition."""
-        parted = self.parted
+    def factor(self, by_qr: bool = False) -> None:
+        """Factor the system for the present scalings, by Cholesky or by the more accurate QR."""
         weight = np.zeros(self.cones.size)
         for part in self.parts:
             part.reflect()
-            part.weigh(weight)
-        several = [part for part in self.parts if len(part.knows) and not part.single]
-        if careful:
-            return self._triangle(weight, several)
-        S = np.array(parted.P_shared, order="F")
-        heavy = np.sqrt(weight[parted.dense_rows][self.heavy])
-        for block in parted.blocks(len(heavy)):
-            S = _add(S, self.heavy_rows[:, block] * heavy[block])
+            part.add_weights(weight)
+        several = [part for part in self.parts if len(part.shared_rows) and not part.single]
+        if by_qr:
+            self._factor_by_qr(weight, several)
+        else:
+            self._factor_by_cholesky(self._schur_complement(weight, several))
+
+    def _schur_complement(self, weight: Array, several: list[_GroupFactor]) -> Array:
+        """Return S, of which the upper triangle is valid.
+
+        Parameters
+        ----------
+        weight : (rows,) array
+            Weights of the rows of A that enter S by a weight.
+        several : list of _GroupFactor
+            Groups with several rows Z.
+        """
+        partition = self.partition
+        S = np.array(partition.P_shared, order="F")
+        root = np.sqrt(weight[partition.dense_rows][self.weighted_dense])
+        for block in partition.blocks(len(root)):
+            S = _add_gram(S, self.weighted_dense_rows[:, block] * root[block])
         for part in several:
             if part.dense:
-                for groups in parted.blocks(part.below.shape[2], len(part.below)):
-                    S = _add(S, part.tall(groups))
+                for groups in partition.blocks(part.Z.shape[2], len(part.Z)):
+                    S = _add_gram(S, part.dense_Z(groups))
             else:
-                rows = self._thin(part)
+                rows = self._sparse_Z(part)
                 S += (rows.T @ rows).toarray()
             for wide in part.wide:
-                if wide.gram is not None:
-                    S += (wide.weight @ wide.gram).reshape(S.shape)
-                if wide.A1 is not None:
-                    S = _add(S, wide.along * np.sqrt(wide.weight), -1.0)
-                else:
-                    rows = self._along(wide)
-                    S -= (rows.T @ rows).toarray()
-        light = weight[parted.sparse_rows]
-        if self.listed is not None:
-            where, products = self.listed
-            S.reshape(-1, order="F")[where] += products @ light
-        elif np.any(light > 0):
-            S += (parted.sparse.T @ sparse.diags_array(light) @ parted.sparse).toarray()
-        return self._cholesky(S)
+                S = self._add_wide(S, wide)
+        sparse_weight = weight[partition.sparse_rows]
+        if self.stored_products is not None:
+            where, products = self.stored_products
+            S.reshape(-1, order="F")[where] += products @ sparse_weight
+        elif np.any(sparse_weight > 0):
+            S += (partition.sparse.T @ sparse.diags_array(sparse_weight) @ partition.sparse).toarray()
+        return S
 
-    def _thin(self, part: _Part) -> Any:
-        """The rows below over all shared variables, as a sparse matrix."""
-        b, _, g = part.below.shape
-        number = np.arange(b * g).reshape(b, g)
-        out = sparse.csr_array((b * g, self.parted.r))
-        for j, row in enumerate(part.knows):
-            if isinstance(row, _Wide):
-                known = self.position[row.rows]
-                factors = part.below[:, j, None] * row.u
-            else:
-                known = self.position[row][None]
-                factors = part.below[:, j, None]
-            where = np.broadcast_to(number[:, None], factors.shape), np.broadcast_to(known, factors.shape)
-            left = sparse.csr_array(
-                (factors.ravel(), (where[0].ravel(), where[1].ravel())), (b * g, self.parted.sparse.shape[0])
-            )
-            out = out + left @ self.parted.sparse
-        return sparse.csr_array(out)
-
-    def _along(self, wide: _Wide) -> Any:
-        """u'A1 / η of a wide cone with sparse rows."""
+    def _add_wide(self, S: Array, wide: WideCones) -> Array:
+        """Return S with the part of wide cones that is perpendicular to u; A1'A1 may be in S by a weight."""
+        if wide.gram is not None:
+            S += (wide.weight @ wide.gram).reshape(S.shape)
+        if wide.A1 is not None:
+            return _add_gram(S, wide.along * np.sqrt(wide.weight), -1.0)
         k, g = wide.u.shape
         where = np.broadcast_to(np.arange(g), (k, g)).ravel(), self.position[wide.rows].ravel()
         factors = (wide.u * np.sqrt(wide.weight)).ravel()
-        return sparse.csr_array((factors, where), (g, self.parted.sparse.shape[0])) @ self.parted.sparse
+        left = sparse.csr_array((factors, where), (g, self.partition.sparse.shape[0]))
+        rows = left @ self.partition.sparse
+        S -= (rows.T @ rows).toarray()
+        return S
 
-    @cached_property
-    def root_P(self) -> Array:
-        """Rows whose Gram matrix is P."""
-        values, vectors = linalg.eigh(self.parted.P_shared)
-        return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+    def _sparse_Z(self, part: _GroupFactor) -> Any:
+        """Return the rows Z over all shared variables as a sparse matrix."""
+        b, _, g = part.Z.shape
+        number = np.arange(b * g).reshape(b, g)
+        out = sparse.csr_array((b * g, self.partition.r))
+        for j, row in enumerate(part.shared_rows):
+            if isinstance(row, WideCones):
+                place = self.position[row.rows]
+                factors = part.Z[:, j, None] * row.u
+            else:
+                place = self.position[row][None]
+                factors = part.Z[:, j, None]
+            into = np.broadcast_to(number[:, None], factors.shape).ravel()
+            source = np.broadcast_to(place, factors.shape).ravel()
+            shape = (b * g, self.partition.sparse.shape[0])
+            out = out + sparse.csr_array((factors.ravel(), (into, source)), shape) @ self.partition.sparse
+        return sparse.csr_array(out)
 
-    def _triangle(self, weight: Array, several: list[_Part]) -> None:
-        """The factor R of S = R'R from the rows of which S is the Gram matrix; large rows first."""
-        parted = self.parted
-        wide = [wide for part in several for wide in part.wide]
-        for each in wide:
-            weight[each.rows] = 0.0  # these come without what is along u
-        heavy = np.sqrt(weight[parted.dense_rows][self.heavy])
-        light = sparse.diags_array(np.sqrt(weight[parted.sparse_rows])) @ parted.sparse
-        tall = [self.root_P, (self.heavy_rows * heavy).T, light.toarray()]
-        tall += [part.tall().T if part.dense else self._thin(part).toarray() for part in several]
-        rows = np.vstack([*tall, *map(self._perpendicular, wide)])
+    def _factor_by_cholesky(self, S: Array) -> None:
+        """Factor S after scaling to unit diagonal, with the first lift for which that is possible.
+
+        The lifted factor is written here again, because this package imports nothing of the library.
+        """
+        diagonal = np.diagonal(S).copy()
+        if not np.isfinite(diagonal).all():
+            raise FloatingPointError("the Schur complement is not finite")
+        scale = np.sqrt(np.maximum(diagonal, 0.0) + STATIC)
+        S /= scale[:, None]
+        S /= scale
+        for lift in LIFTS:
+            np.fill_diagonal(S, (diagonal + STATIC) / scale**2 + lift)
+            factor, failed = dpotrf(S, lower=0, clean=0)
+            if not failed:
+                self.upper = factor
+                self.scale = scale
+                self.order = slice(None)
+                return
+        raise FloatingPointError("the Schur complement is not positive definite")
+
+    def _factor_by_qr(self, weight: Array, several: list[_GroupFactor]) -> None:
+        """Compute the factor U of S = U'U by a pivoted QR factorisation of the rows, large rows first."""
+        partition = self.partition
+        all_wide = [wide for part in several for wide in part.wide]
+        for wide in all_wide:
+            weight[wide.rows] = 0.0  # their perpendicular parts are rows of their own
+        root = np.sqrt(weight[partition.dense_rows][self.weighted_dense])
+        sparse_part = sparse.diags_array(np.sqrt(weight[partition.sparse_rows])) @ partition.sparse
+        rows = np.vstack(
+            [
+                self._root_P,
+                (self.weighted_dense_rows * root).T,
+                sparse_part.toarray(),
+                *(part.dense_Z().T if part.dense else self._sparse_Z(part).toarray() for part in several),
+                *map(self._perpendicular, all_wide),
+            ]
+        )
         sizes = np.einsum("ij,ij->i", rows, rows)
         if not np.isfinite(sizes).all():
             raise FloatingPointError("a row is not finite")
+        n = rows.shape[1]
         rows = rows[np.argsort(-sizes, kind="stable")]
-        rows = np.vstack([rows, np.sqrt(STATIC) * np.eye(rows.shape[1])])
+        rows = np.vstack([rows, np.sqrt(STATIC) * np.eye(n)])
         R, self.order = linalg.qr(rows, mode="r", pivoting=True, overwrite_a=True, check_finite=False)
-        self.factor_ = (R[: rows.shape[1]], False)
-        self.size = np.ones(rows.shape[1])
+        self.upper = R[:n]
+        self.scale = np.ones(n)
 
-    def _perpendicular(self, wide: _Wide) -> Array:
-        """The rows (I - uu')A1 / η."""
+    @cached_property
+    def _root_P(self) -> Array:
+        """Rows whose Gram matrix is P over the shared variables."""
+        values, vectors = linalg.eigh(self.partition.P_shared)
+        return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+
+    def _perpendicular(self, wide: WideCones) -> Array:
+        """Return the rows (I - uu')A1 / η."""
         k, g = wide.u.shape
         A1 = wide.A1
         if A1 is None:
-            rows = self.parted.sparse[self.position[wide.rows].ravel()].toarray()
+            rows = self.partition.sparse[self.position[wide.rows].ravel()].toarray()
             A1 = rows.T.reshape(-1, k, g)
         along = np.einsum("kg,rkg->rg", wide.u, A1)
         rest = (A1 - along[:, None] * wide.u) * np.sqrt(wide.weight)
         return np.asarray(rest.reshape(len(rest), -1).T)
 
-    def _cholesky(self, S: Array) -> None:
-        """The factor of S, of which the upper triangle is there."""
-        diagonal = np.diagonal(S).copy()
-        if not np.isfinite(diagonal).all():
-            raise FloatingPointError("the Schur complement is not finite")
-        size = np.sqrt(np.maximum(diagonal, 0.0) + STATIC)
-        S /= size[:, None]
-        S /= size
-        extra = 1e-14
-        while True:
-            np.fill_diagonal(S, (diagonal + STATIC) / size**2 + extra)
-            factor, failed = dpotrf(S, lower=0, clean=0)
-            if not failed:
-                break
-            extra *= 100.0
-            if extra > 1e-4:
-                raise FloatingPointError("the Schur complement is not positive definite")
-        self.factor_ = (factor, False)
-        self.size = size
-        self.order = slice(None)
+    # ------------------------------------------------------------------ solution
 
-    # ------------------------------------------------------------------ solving
-
-    def solve(self, r1: Array, r2: Array) -> Solution:
-        """x and z, refined against the system as it is."""
-        best = x, z, Ax = self._once(r1, r2)
+    def solve(self, r1: Array, r2: Array) -> KKTSolution:
+        """Return x, z and A x, refined against the system without regularisation."""
+        best = x, z, Ax = self._solve_once(r1, r2)
         scale = max(_largest(r1), _largest(r2), 1e-300)
         least = np.inf
         for _ in range(REFINEMENTS):
-            e1 = r1 - self.parted.times_P(x) - self.parted.times_At(z)
-            e2 = r2 - Ax + self.cones.square(z)
+            e1 = r1 - self.partition.times_P(x) - self.partition.times_At(z)
+            e2 = r2 - Ax + self.cones.WtW(z)
             error = max(_largest(e1), _largest(e2)) / scale
             if not error < 0.5 * least:
                 break
-            best = Solution(x, z, Ax)
+            best = KKTSolution(x, z, Ax)
             least = error
             if error < REFINED:
                 break
-            more = self._once(e1, e2)
+            more = self._solve_once(e1, e2)
             x = x + more.x
             z = z + more.z
             Ax = Ax + more.Ax
         self.error = least
         return best
 
-    def _once(self, r1: Array, r2: Array) -> Solution:
-        """From r2 to the variables, private ones first and last, and back."""
-        parted = self.parted
-        r = self.parted.r
-        rows = self.cones.square_inverse(r2)
-        right = r1[r:] + parted.own_t @ rows
+    def _solve_once(self, r1: Array, r2: Array) -> KKTSolution:
+        """Return the solution by block elimination, without refinement."""
+        partition = self.partition
+        r = partition.r
+        rows = self.cones.WtW_inverse(r2)
+        right = r1[r:] + partition.own_t @ rows
+        eliminated = [part for part in self.parts if part.private]
         halves = []
-        for part in self.parts:
-            if part.private:
-                half = _triangular(part.R, np.array([right[each] for each in part.private]), transposed=True)
-                halves.append(half)
-                part.scatter(-np.einsum("pag,pg->ag", part.across, half), rows)
-        u = ((r1[:r] + parted.to_shared(rows)) / self.size)[self.order]
-        found = np.empty(r)
-        found[self.order] = linalg.cho_solve(self.factor_, u, check_finite=False)
-        found /= self.size
-        Ax = parted.over_shared(found)
+        for part in eliminated:
+            own = np.array([right[each] for each in part.private])
+            half = solve_triangles(part.R, own, transposed=True)
+            halves.append(half)
+            part.scatter(-np.einsum("pag,pg->ag", part.T, half), rows)
+        shared = self._solve_shared(r1[:r] + partition.to_shared(rows))
+        Ax = partition.over_shared(shared)
         v = np.empty(len(right))
-        whole = iter(halves)
-        for part in self.parts:
-            if part.private:
-                rest = next(whole) - np.einsum("pag,ag->pg", part.across, part.gather(Ax))
-                for each, solved in zip(
-                    part.private, _triangular(part.R, rest, transposed=False), strict=True
-                ):
-                    v[each] = solved
-        Ax += parted.own @ v
-        return Solution(np.concatenate([found, v]), self.cones.square_inverse(Ax - r2), Ax)
+        for part, half in zip(eliminated, halves, strict=True):
+            rest = half - np.einsum("pag,ag->pg", part.T, part.gather(Ax))
+            solved = solve_triangles(part.R, rest, transposed=False)
+            for each, values in zip(part.private, solved, strict=True):
+                v[each] = values
+        Ax += partition.own @ v
+        return KKTSolution(np.concatenate([shared, v]), self.cones.WtW_inverse(Ax - r2), Ax)
+
+    def _solve_shared(self, right: Array) -> Array:
+        """Return the solution of S u = right."""
+        out = np.empty(len(right))
+        permuted = (right / self.scale)[self.order]
+        out[self.order] = linalg.cho_solve((self.upper, False), permuted, check_finite=False)
+        out /= self.scale
+        return out
 
 
-def _add(S: Array, rows: Array, sign: float = 1.0) -> Array:
-    """The Gram matrix of rows (r, n), added to the upper triangle of S."""
+def _add_gram(S: Array, rows: Array, sign: float = 1.0) -> Array:
+    """Return S with the Gram matrix of rows (r, n) added to its upper triangle."""
     return np.asarray(dsyrk(sign, rows.T, trans=1, beta=1.0, c=S, overwrite_c=True))
 
 
@@ -442,8 +510,8 @@ def _largest(x: Array) -> float:
     return float(np.abs(x).max(initial=0.0))
 
 
-def _triangulate(G: Array, columns: int) -> None:
-    """Reflect many small matrices (k, c, g), in place, so that their first columns are triangles."""
+def triangulate(G: Array, columns: int) -> None:
+    """Make the first columns of many small matrices (k, c, g) upper triangular by reflections, in place."""
     for j in range(columns):
         v = G[j:, j].copy()
         v[0] += np.copysign(np.sqrt(np.einsum("kg,kg->g", v, v)), v[0])
@@ -453,8 +521,8 @@ def _triangulate(G: Array, columns: int) -> None:
             G[j:, c] -= v * (np.einsum("kg,kg->g", v, G[j:, c]) * factor)
 
 
-def _triangular(R: Array, b: Array, transposed: bool) -> Array:
-    """Solve R x = b or R'x = b, in place of b, for many small upper triangles (p, p, g)."""
+def solve_triangles(R: Array, b: Array, transposed: bool) -> Array:
+    """Solve R x = b or R'x = b for many small upper triangles (p, p, g), in place of b."""
     p = len(R)
     for j in range(p) if transposed else range(p - 1, -1, -1):
         for i in range(j) if transposed else range(j + 1, p):
@@ -463,10 +531,13 @@ def _triangular(R: Array, b: Array, transposed: bool) -> Array:
     return b
 
 
-def _listed(A: Any) -> tuple[Indices, Any] | None:
-    """Where products of two entries of a row go in A'diag(w)A, and the matrix that gives them from w."""
+def _stored_products(A: Any) -> tuple[Indices, Any] | None:
+    """Return the places of A'diag(w)A that are not zero, and the matrix that maps w to these entries.
+
+    None if there are too many products of two entries of a row.
+    """
     length = np.diff(A.indptr)
-    if not 0 < int(np.sum(length**2)) <= LISTED:
+    if not 0 < int(np.sum(length**2)) <= STORED_PRODUCTS:
         return None
     rows = np.repeat(np.arange(len(length)), length**2)
     # The i-th pair of a row of n entries is (i // n, i % n).

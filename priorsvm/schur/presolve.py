@@ -1,9 +1,22 @@
-r"""Equations are solved for, so that inequalities and cones are left.
+r"""Presolve: elimination of the equations, so that inequalities and cones remain.
 
-From :math:`\min \frac12 x^\top P x + q^\top x` subject to :math:`Ex = e` and :math:`b - Ax \in K` to the same
-without E, with fewer variables. Most equations define a variable that nothing else defines, the values of f
-above all: these go in one sparse product. The rest is solved by pivots, and what ties shared variables to
-each other by an orthonormal basis of the null space.
+.. math:: \min \tfrac12 x^\top P x + q^\top x \quad\text{s.t.}\quad E x = e, \quad b - A x \in K
+
+becomes a problem without E in fewer variables. Three steps, in this order:
+
+1. *Definitions.* A variable that is in one equation only is replaced by :math:`x_j = T x + t`, for all such
+variables
+   in one sparse product. The values of f are the most frequent ones.
+2. *Pivots.* Remaining equations are solved for variables with few entries, many at a time, none of which is
+in another
+   of the chosen equations.
+3. *Null space.* Equations between frequent variables are solved by :math:`x = x_0 + N \hat x`, with an
+orthonormal basis
+   N of the null space from a QR factorisation.
+
+Then positive and negative parts of a coefficient, which have opposite columns, are replaced by their
+difference and one part. :meth:`Reduced.recover` returns all variables, and :func:`equation_duals` the dual
+variables of the equations from :math:`E^\top y = -(P x + q + A^\top z)`.
 """
 
 from __future__ import annotations
@@ -16,40 +29,53 @@ from scipy import linalg, sparse
 
 from .cones import Array, Indices
 
-# A pivot is at least this part of the largest number of its row, if other equations have it too.
+# A pivot is at least this share of the largest entry of its row, if other equations contain its variable.
 PIVOT = 0.3
 
-# Nor is a variable solved for by a smaller part than this where no other equation has it.
-TINY = 0.01
+# Smallest share of a variable that no other equation contains.
+DEFINITION = 0.01
 
-# Columns in more rows than this are no pivots; what only has such columns goes to the null space.
-HEAVY = 40
+# A column with more entries than this is not a pivot.
+FREQUENT = 40
 
 # Rows and columns with more entries than this are long.
 LONG = 20
 
-# Rounds of pivots before the null space takes what is left.
+# Rounds of substitutions before the null space is used.
 ROUNDS = 60
 
-# Numbers below this, relative to what they were computed from, are rounding.
+# A number below this is a rounding error, relative to the numbers from which it was computed.
 ROUNDING = 1e-11
+
+# Largest residual of an equation without variables, relative to its numbers.
+CONSISTENT = 1e-8
 
 
 class Inconsistent(ArithmeticError):
-    """No x solves the equations; ``multipliers`` prove it: E'y = 0 and e'y < 0."""
+    """No x satisfies the equations; ``duals`` is the certificate, E'y = 0 and e'y < 0."""
 
-    def __init__(self, multipliers: Array):
-        self.multipliers = multipliers
+    def __init__(self, duals: Array):
+        self.duals = duals
+
+
+class KeptVariablesTied(ArithmeticError):
+    """Equations remain that contain only variables that must be kept."""
 
 
 @dataclass(eq=False)
 class Reduced:
-    """The problem without equations, and the way back.
+    """Problem without equations.
 
     Attributes
     ----------
-    P, q, A, b : over the variables that are left.
-    growth : how much larger numbers may have become where equations were solved by pivots.
+    P, q, A, b : the problem in the remaining variables.
+    size : number of all variables.
+    steps : substitutions x[columns] = T x + t, in the order in which they were made.
+    basis : columns, N and x0 of the null space, or None.
+    growth : bound of the growth of numbers where equations were solved by pivots.
+    opposite : pairs of columns, the first of which was replaced by a difference.
+    kept : remaining variables, without the columns of ``basis``.
+    solved : equations, and the variables for which they were solved.
     """
 
     P: Any
@@ -60,14 +86,14 @@ class Reduced:
     steps: list[tuple[Indices, Any, Array]] = field(default_factory=list)
     basis: tuple[Indices, Array, Array] | None = None
     growth: float = 1.0
-    twins: tuple[Indices, Indices] = (np.empty(0, int), np.empty(0, int))
+    opposite: tuple[Indices, Indices] = (np.empty(0, int), np.empty(0, int))
     kept: Indices = field(default_factory=lambda: np.empty(0, int))
     solved: tuple[Indices, Indices] = (np.empty(0, int), np.empty(0, int))
 
-    def full(self, x: Array, homogeneous: bool = False) -> Array:
-        """All variables from those that are left; of a direction, without constant parts."""
+    def recover(self, x: Array, homogeneous: bool = False) -> Array:
+        """Return all variables from the remaining ones; for a direction, without the constants."""
         x = x.copy()
-        x[self.twins[0]] += x[self.twins[1]]
+        x[self.opposite[0]] += x[self.opposite[1]]
         out = np.zeros(self.size)
         if self.basis is not None:
             columns, N, origin = self.basis
@@ -80,9 +106,28 @@ class Reduced:
             out[columns] = T @ out + (0.0 if homogeneous else t)
         return out
 
+    def substitute(self, columns: Indices, T: Any, t: Array) -> None:
+        """Replace x[columns] by T x + t in the objective and the cones."""
+        self.steps.append((columns, T, t))
+        self.b -= self.A[:, columns] @ t
+        self.A = _substituted(self.A, columns, T)
+        own = self.q[columns]
+        if self.P[columns].nnz:
+            self.q = self.q + self.P[:, columns] @ t
+            own = self.q[columns]
+            self.P = _substituted(self.P, columns, T)
+            self.P = sparse.csr_array(_substituted(sparse.csr_array(self.P.T), columns, T).T)
+        self.q = self.q + T.T @ own
+        self.q[columns] = 0.0
 
-class Tied(ArithmeticError):
-    """Some equations are left that only have variables which were to be kept."""
+    def drop_rounding(self, q: Array, row_maxima: Array) -> None:
+        """Set rows and costs to zero that are rounding errors of the given ones."""
+        if np.abs(self.q).max(initial=0.0) <= ROUNDING * np.abs(q).max(initial=0.0):
+            self.q[:] = 0.0
+        cancelled = _row_maxima(self.A) <= ROUNDING * row_maxima
+        if cancelled.any():
+            self.A = sparse.csr_array(sparse.diags_array((~cancelled).astype(float)) @ self.A)
+            self.A.eliminate_zeros()
 
 
 def reduce(
@@ -92,93 +137,133 @@ def reduce(
     e: Array,
     A: Any,
     b: Array,
-    careful: bool = False,
+    definitions_only: bool = False,
     kept: Indices | None = None,
 ) -> Reduced:
-    """Solve E x = e for as many variables as it determines.
+    """Remove the equations E x = e by elimination.
 
-    Carefully, only definitions are solved for, and the null space takes the rest. Variables that are ``kept``
-    are not solved for; :class:`Tied` is raised if that leaves equations.
+    Parameters
+    ----------
+    P, q, E, e, A, b : the problem.
+    definitions_only : bool, default=False
+        Whether to use the null space for all equations that are not definitions. It keeps numbers from
+        growing.
+    kept : array of bool or None, default=None
+        Variables for which no equation is solved.
+
+    Raises
+    ------
+    Inconsistent
+        If no x satisfies the equations.
+    KeptVariablesTied
+        If variables are ``kept`` and equations between them remain.
     """
     n = len(q)
     E, A, P = (sparse.csr_array(M) for M in (E, A, P))
-    before = _row_maxima(A)
-    equations = E, e
-    scale = _row_maxima(E)
-    scale = 1.0 / np.where(scale > 0, scale, 1.0)  # the largest number of an equation is 1
-    E = sparse.csr_array(sparse.diags_array(scale) @ E)
-    e = scale * e
-    size = 1.0 + np.abs(e)
     out = Reduced(P, q.copy(), A, b.copy(), n)
-    alive = np.ones(n, bool)
-    rows = np.arange(E.shape[0])  # of the equations that are left
-    pivots: list[tuple[Indices, Indices]] = []
+    equations = _Equations(E, e)
+    remaining = np.ones(n, bool)
     for _ in range(ROUNDS):
-        E, e, rows, size = _without_empty(E, e, rows, size, equations)
-        if not len(rows):
+        equations.drop_empty()
+        if not len(equations):
             break
-        chosen, columns, defined = _pivots(E, out.A, out.P, careful, kept)
+        chosen, columns, definitions = _pivots(equations.E, out.A, out.P, definitions_only, kept)
         if not len(chosen):
             break
-        values = _entries(E, chosen, columns)
-        others = E[chosen] - sparse.csr_array((values, (np.arange(len(chosen)), columns)), (len(chosen), n))
-        T = sparse.csr_array(sparse.diags_array(-1.0 / values) @ others)
-        T.eliminate_zeros()
-        t = e[chosen] / values
-        if not defined:
+        T, t = equations.solve_for(chosen, columns)
+        if not definitions:
             out.growth *= max(1.0, float(np.abs(T.data).max(initial=0.0)))
-        out.steps.append((columns, T, t))
-        pivots.append((rows[chosen], columns))
-        left = np.setdiff1d(np.arange(len(rows)), chosen)
-        e = e[left] - E[left][:, columns] @ t
-        E = _substituted(E[left], columns, T)
-        rows = rows[left]
-        size = size[left]
-        _substitute(out, columns, T, t)
-        alive[columns] = False
-    out.kept = np.flatnonzero(alive)
-    if len(rows) and kept is not None:
-        raise Tied
-    if len(rows):
-        _null_space(out, E, e, rows, size, pivots, equations)
+        out.substitute(columns, T, t)
+        remaining[columns] = False
+    out.kept = np.flatnonzero(remaining)
+    if len(equations) and kept is not None:
+        raise KeptVariablesTied
+    if len(equations):
+        _use_null_space(out, equations)
     else:
-        out.P, out.q, out.A = out.P[out.kept][:, out.kept], out.q[out.kept], out.A[:, out.kept]
-    # What is left of a row that cancelled is rounding, and so is what is left of an objective.
-    if np.abs(out.q).max(initial=0.0) <= ROUNDING * np.abs(q).max(initial=0.0):
-        out.q[:] = 0.0
-    gone = _row_maxima(out.A) <= ROUNDING * before
-    if gone.any():
-        out.A = sparse.csr_array(sparse.diags_array((~gone).astype(float)) @ out.A)
-        out.A.eliminate_zeros()
+        out.P = out.P[out.kept][:, out.kept]
+        out.q = out.q[out.kept]
+        out.A = out.A[:, out.kept]
+    out.drop_rounding(q, _row_maxima(A))
     if kept is None:
-        _split_twins(out)
-    if pivots:
-        out.solved = tuple(np.concatenate(part) for part in zip(*pivots, strict=True))  # type: ignore[assignment]
+        _replace_opposite(out)
+    if equations.pivots:
+        rows, variables = zip(*equations.pivots, strict=True)
+        out.solved = np.concatenate(rows), np.concatenate(variables)
     return out
 
 
-def _without_empty(
-    E: Any, e: Array, rows: Indices, size: Array, equations: tuple[Any, Array]
-) -> tuple[Any, Array, Indices, Array]:
-    """Equations that say 0 = 0 are dropped; 0 = 1 is the end."""
-    empty = _row_maxima(E) <= ROUNDING
-    if not empty.any():
-        return E, e, rows, size
-    if np.any(np.abs(e[empty]) > 1e-8 * size[empty]):
-        raise _inconsistent(*equations)
-    kept = ~empty
-    return E[kept], e[kept], rows[kept], size[kept]
+class _Equations:
+    """Equations that remain, with largest entry 1 at first.
+
+    Attributes
+    ----------
+    E, e : the equations.
+    rows : their indices among the given ones.
+    size : numbers to which residuals are relative.
+    pivots : equations that were solved, and the variables for which they were solved.
+    """
+
+    def __init__(self, E: Any, e: Array):
+        self.given = E, e
+        scale = _row_scale(E)
+        self.E = sparse.csr_array(sparse.diags_array(scale) @ E)
+        self.e = scale * e
+        self.size = 1.0 + np.abs(self.e)
+        self.rows = np.arange(E.shape[0])
+        self.pivots: list[tuple[Indices, Indices]] = []
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def drop_empty(self) -> None:
+        """Drop equations 0 = 0, and raise Inconsistent for 0 = 1."""
+        empty = _row_maxima(self.E) <= ROUNDING
+        if not empty.any():
+            return
+        if np.any(np.abs(self.e[empty]) > CONSISTENT * self.size[empty]):
+            raise self.inconsistent()
+        self._keep(~empty)
+        self.E = self.E[~empty]
+        self.e = self.e[~empty]
+
+    def _keep(self, which: Indices) -> None:
+        self.rows = self.rows[which]
+        self.size = self.size[which]
+
+    def solve_for(self, chosen: Indices, columns: Indices) -> tuple[Any, Array]:
+        """Return T and t of x[columns] = T x + t by the chosen equations, and substitute in the others."""
+        E = self.E
+        count = len(chosen)
+        values = np.asarray(E[chosen, columns], float).ravel()
+        others = E[chosen] - sparse.csr_array((values, (np.arange(count), columns)), (count, E.shape[1]))
+        T = sparse.csr_array(sparse.diags_array(-1.0 / values) @ others)
+        T.eliminate_zeros()
+        t = self.e[chosen] / values
+        self.pivots.append((self.rows[chosen], columns))
+        remaining = np.setdiff1d(np.arange(len(self)), chosen)
+        self.e = self.e[remaining] - E[remaining][:, columns] @ t
+        self.E = _substituted(E[remaining], columns, T)
+        self._keep(remaining)
+        return T, t
+
+    def inconsistent(self) -> Inconsistent:
+        """Return the exception, with the residual of the least-squares solution as certificate."""
+        E, e = self.given
+        scale = _row_scale(E)
+        dense = scale[:, None] * E.toarray()
+        x = np.linalg.lstsq(dense, scale * e)[0]
+        return Inconsistent(scale * (dense @ x - scale * e))
 
 
-def _inconsistent(E: Any, e: Array) -> Inconsistent:
-    scale = _row_maxima(E)
-    scale = 1.0 / np.where(scale > 0, scale, 1.0)
-    dense = scale[:, None] * E.toarray()
-    x = np.linalg.lstsq(dense, scale * e)[0]
-    return Inconsistent(scale * (dense @ x - scale * e))
+def _row_scale(E: Any) -> Array:
+    """Return factors that make the largest entry of each row 1."""
+    largest = _row_maxima(E)
+    return 1.0 / np.where(largest > 0, largest, 1.0)
 
 
 def _row_maxima(E: Any) -> Array:
+    """Return the largest absolute entry of each row."""
     out = np.zeros(E.shape[0])
     filled = np.diff(E.indptr) > 0
     if filled.any():
@@ -186,59 +271,8 @@ def _row_maxima(E: Any) -> Array:
     return out
 
 
-def _entries(E: Any, rows: Indices, columns: Indices) -> Array:
-    return np.asarray(E[rows, columns], float).ravel()
-
-
-def _pivots(
-    E: Any, A: Any, P: Any, careful: bool, kept: Indices | None = None
-) -> tuple[Indices, Indices, bool]:
-    """Rows, columns for them, none of which is in another of these rows; and whether they are definitions."""
-    n = E.shape[1]
-    in_E = np.bincount(E.indices, minlength=n)
-    heavy = in_E + np.bincount(A.indices, minlength=n) + np.bincount(P.indices, minlength=n)
-    row_of = np.repeat(np.arange(E.shape[0]), np.diff(E.indptr))
-    # In units in which every variable has coefficients of about 1.
-    column = np.zeros(n)
-    for M in (E, A, P):
-        np.maximum.at(column, M.indices, np.abs(M.data))
-    sizes = np.abs(E.data) / column[E.indices]
-    largest = np.zeros(E.shape[0])
-    np.maximum.at(largest, row_of, sizes)
-    share = sizes / largest[row_of]
-    if kept is not None:
-        share[kept[E.indices]] = 0.0
-    alone = (share >= (PIVOT if careful else TINY)) & (in_E[E.indices] == 1)
-    light = (share >= PIVOT) & (heavy[E.indices] <= HEAVY) & (not careful)
-    where = np.flatnonzero(alone if alone.any() else light)
-    if not len(where):
-        return np.empty(0, int), np.empty(0, int), True
-    # Of every row the lightest column.
-    where = where[np.lexsort((heavy[E.indices[where]], row_of[where]))]
-    where = where[np.unique(row_of[where], return_index=True)[1]]
-    if alone.any():
-        return row_of[where], E.indices[where].astype(int), True
-    return *_independent(E, row_of[where], E.indices[where].astype(int), heavy), False
-
-
-def _independent(E: Any, rows: Indices, columns: Indices, heavy: Indices) -> tuple[Indices, Indices]:
-    """As many as a greedy search finds."""
-    length = np.diff(E.indptr)
-    taken = np.zeros(E.shape[1], bool)
-    barred = np.zeros(E.shape[1], bool)
-    chosen = []
-    for i in np.lexsort((heavy[columns], length[rows])):
-        inside = E.indices[E.indptr[rows[i]] : E.indptr[rows[i] + 1]]
-        if not barred[columns[i]] and not taken[inside].any():
-            chosen.append(i)
-            taken[columns[i]] = True
-            barred[inside] = True
-    picked = np.array(chosen)
-    return rows[picked], columns[picked]
-
-
 def _substituted(M: Any, columns: Indices, T: Any) -> Any:
-    """M x after x[columns] = T x."""
+    """Return the matrix of M x after x[columns] = T x."""
     part = M[:, columns]
     if not part.nnz:
         return M
@@ -249,108 +283,137 @@ def _substituted(M: Any, columns: Indices, T: Any) -> Any:
     return out
 
 
-def _substitute(out: Reduced, columns: Indices, T: Any, t: Array) -> None:
-    """Put x[columns] = T x + t into the objective and the cones."""
-    out.b -= out.A[:, columns] @ t
-    out.A = _substituted(out.A, columns, T)
-    own = out.q[columns]
-    if out.P[columns].nnz:
-        shifted = out.P[:, columns] @ t
-        out.q = out.q + shifted
-        own = out.q[columns]
-        out.P = _substituted(out.P, columns, T)
-        out.P = sparse.csr_array(_substituted(sparse.csr_array(out.P.T), columns, T).T)
-    out.q = out.q + T.T @ own
-    out.q[columns] = 0.0
+def _pivots(
+    E: Any, A: Any, P: Any, definitions_only: bool, kept: Indices | None = None
+) -> tuple[Indices, Indices, bool]:
+    """Return rows, a column of each that no other chosen row contains, and whether they are definitions."""
+    n = E.shape[1]
+    in_E = np.bincount(E.indices, minlength=n)
+    entries = in_E + np.bincount(A.indices, minlength=n) + np.bincount(P.indices, minlength=n)
+    row_of = np.repeat(np.arange(E.shape[0]), np.diff(E.indptr))
+    share = _share_of_row(E, A, P, row_of)
+    if kept is not None:
+        share[kept[E.indices]] = 0.0
+    defines = (share >= (PIVOT if definitions_only else DEFINITION)) & (in_E[E.indices] == 1)
+    has_definitions = bool(defines.any())
+    pivot = (share >= PIVOT) & (entries[E.indices] <= FREQUENT) & (not definitions_only)
+    where = np.flatnonzero(defines if has_definitions else pivot)
+    if not len(where):
+        return np.empty(0, int), np.empty(0, int), True
+    # In every row the column with the fewest entries.
+    where = where[np.lexsort((entries[E.indices[where]], row_of[where]))]
+    where = where[np.unique(row_of[where], return_index=True)[1]]
+    rows = row_of[where]
+    columns = E.indices[where].astype(int)
+    if has_definitions:
+        return rows, columns, True
+    independent = _independent(E, rows, columns, entries)
+    return rows[independent], columns[independent], False
 
 
-def _null_space(
-    out: Reduced,
-    E: Any,
-    e: Array,
-    rows: Indices,
-    size: Array,
-    pivots: list[tuple[Indices, Indices]],
-    equations: tuple[Any, Array],
-) -> None:
-    """Replace the columns that equations tie together by coordinates of the solutions."""
-    columns = np.unique(E.indices)
-    dense = E[:, columns].toarray()
+def _share_of_row(E: Any, A: Any, P: Any, row_of: Indices) -> Array:
+    """Return each entry of E relative to the largest of its row, with columns scaled to entries near 1."""
+    column_maxima = np.zeros(E.shape[1])
+    for M in (E, A, P):
+        np.maximum.at(column_maxima, M.indices, np.abs(M.data))
+    sizes = np.abs(E.data) / column_maxima[E.indices]
+    largest = np.zeros(E.shape[0])
+    np.maximum.at(largest, row_of, sizes)
+    return np.asarray(sizes / largest[row_of])
+
+
+def _independent(E: Any, rows: Indices, columns: Indices, entries: Indices) -> Indices:
+    """Return which pivots to use together, by a greedy search: no chosen column is in another chosen row."""
+    length = np.diff(E.indptr)
+    chosen_column = np.zeros(E.shape[1], bool)
+    in_chosen_row = np.zeros(E.shape[1], bool)
+    chosen = []
+    for i in np.lexsort((entries[columns], length[rows])):
+        row = E.indices[E.indptr[rows[i]] : E.indptr[rows[i] + 1]]
+        if not in_chosen_row[columns[i]] and not chosen_column[row].any():
+            chosen.append(i)
+            chosen_column[columns[i]] = True
+            in_chosen_row[row] = True
+    return np.array(chosen)
+
+
+def _use_null_space(out: Reduced, equations: _Equations) -> None:
+    """Replace the columns of the remaining equations by coordinates of their solutions."""
+    columns = np.unique(equations.E.indices)
+    dense = equations.E[:, columns].toarray()
+    e = equations.e
     Q, R, order = linalg.qr(dense.T, pivoting=True)
     diagonal = np.abs(np.diagonal(R))
     rank = int(np.sum(diagonal > 1e-11 * max(diagonal.max(initial=0.0), 1e-300)))
-    kept = order[:rank]
-    origin = Q[:, :rank] @ linalg.solve_triangular(R[:rank, :rank], e[kept], trans="T")
-    if np.any(np.abs(dense @ origin - e) > 1e-8 * (size + np.abs(dense) @ np.abs(origin))):
-        raise _inconsistent(*equations)
+    independent = order[:rank]
+    origin = Q[:, :rank] @ linalg.solve_triangular(R[:rank, :rank], e[independent], trans="T")
+    sizes = equations.size + np.abs(dense) @ np.abs(origin)
+    if np.any(np.abs(dense @ origin - e) > CONSISTENT * sizes):
+        raise equations.inconsistent()
     N = Q[:, rank:]
-    others = np.setdiff1d(out.kept, columns)
-    out.kept = others
+    out.kept = np.setdiff1d(out.kept, columns)
     out.basis = columns, N, origin
     shift = np.zeros(out.size)
     shift[columns] = origin
-    turn = sparse.hstack(
-        [
-            sparse.csr_array(
-                (np.ones(len(others)), (others, np.arange(len(others)))), (out.size, len(others))
-            ),
-            _scattered(N, columns, out.size),
-        ],
-        format="csr",
-    )
+    count = len(out.kept)
+    unchanged = sparse.csr_array((np.ones(count), (out.kept, np.arange(count))), (out.size, count))
+    i, j = np.indices(N.shape)
+    null_space = sparse.csr_array((N.ravel(), (columns[i.ravel()], j.ravel())), (out.size, N.shape[1]))
+    T = sparse.hstack([unchanged, null_space], format="csr")
     out.b = out.b - out.A @ shift
-    out.q = turn.T @ (out.q + out.P @ shift)
-    out.A = sparse.csr_array(out.A @ turn)
-    out.P = sparse.csr_array(turn.T @ out.P @ turn)
-    # Which variables these equations are solved for is told by another pivoted factor.
-    _, _, lead = linalg.qr(dense[kept], pivoting=True, mode="economic")
-    pivots.append((rows[kept], columns[lead[:rank]]))
+    out.q = T.T @ (out.q + out.P @ shift)
+    out.A = sparse.csr_array(out.A @ T)
+    out.P = sparse.csr_array(T.T @ out.P @ T)
+    # The dual variables are later found from as many columns as there are equations: a second pivoted factor.
+    _, _, column_order = linalg.qr(dense[independent], pivoting=True, mode="economic")
+    equations.pivots.append((equations.rows[independent], columns[column_order[:rank]]))
 
 
-def _split_twins(out: Reduced) -> None:
-    """Positive and negative parts: the long rows know their difference only, which becomes the variable.
+def _replace_opposite(out: Reduced) -> None:
+    r"""Replace variables with opposite columns by their difference.
 
-    Where :math:`x_j` and :math:`x_k` have opposite coefficients in all long rows, :math:`x_j = c + x_k`
-    leaves c in those, and :math:`x_k` in few short ones: it is private then.
+    If :math:`x_j` and :math:`x_k` have opposite coefficients in all long rows, :math:`x_j = c + x_k` leaves
+    c in the long rows, and :math:`x_k` in few short ones, where it is private.
     """
-    long = np.diff(out.A.indptr) > LONG
-    rows = sparse.csc_array(out.A[long])
-    often = np.flatnonzero(np.diff(rows.indptr) > LONG)
-    if len(often) < 2:
+    rows = sparse.csc_array(out.A[np.diff(out.A.indptr) > LONG])
+    first, second = _opposite_columns(rows)
+    if not len(first):
         return
-    mark = np.random.default_rng(0).normal(size=rows.shape[0]) @ rows[:, often]  # equal for equal columns
+    n = len(out.q)
+    ones = sparse.csr_array((np.ones(len(first)), (first, second)), (n, n))
+    T = sparse.csr_array(sparse.eye_array(n, format="csr") + ones)
+    out.A = sparse.csr_array(out.A @ T)
+    out.A.eliminate_zeros()
+    out.q = T.T @ out.q
+    if out.P.nnz:
+        out.P = sparse.csr_array(T.T @ out.P @ T)
+    out.opposite = first, second
+
+
+def _opposite_columns(rows: Any) -> tuple[Indices, Indices]:
+    """Return pairs of long columns of a matrix that are each other's negative."""
+    none = np.empty(0, int)
+    long = np.flatnonzero(np.diff(rows.indptr) > LONG)
+    if len(long) < 2:
+        return none, none
+    # A random combination of the rows is equal, up to its sign, for opposite columns.
+    mark = np.random.default_rng(0).normal(size=rows.shape[0]) @ rows[:, long]
     order = np.argsort(np.abs(mark), kind="stable")
     size = np.abs(mark[order])
     sign = np.sign(mark[order])
     pairs = (np.diff(size) <= 1e-12 * size[1:]) & (sign[1:] == -sign[:-1])
-    pairs[1:] &= ~pairs[:-1]  # of three in a row two are taken
-    first = often[order[:-1][pairs]]
-    second = often[order[1:][pairs]]
+    pairs[1:] &= ~pairs[:-1]  # a column is in one pair only
+    first = long[order[:-1][pairs]]
+    second = long[order[1:][pairs]]
     if not len(first):
-        return
-    together = abs(rows[:, first] + rows[:, second])
-    same = np.asarray(together.sum(axis=0)).ravel() == 0
-    first = first[same]
-    second = second[same]
-    n = len(out.q)
-    turn = sparse.eye_array(n, format="csr") + sparse.csr_array(
-        (np.ones(len(first)), (first, second)), (n, n)
-    )
-    turn = sparse.csr_array(turn)
-    out.A, out.q = sparse.csr_array(out.A @ turn), turn.T @ out.q
-    out.A.eliminate_zeros()
-    if out.P.nnz:
-        out.P = sparse.csr_array(turn.T @ out.P @ turn)
-    out.twins = first, second
+        return none, none
+    difference = abs(rows[:, first] + rows[:, second])
+    exact = np.asarray(difference.sum(axis=0)).ravel() == 0
+    return first[exact], second[exact]
 
 
-def _scattered(N: Array, rows: Indices, size: int) -> Any:
-    i, j = np.indices(N.shape)
-    return sparse.csr_array((N.ravel(), (rows[i.ravel()], j.ravel())), (size, N.shape[1]))
-
-
-def multipliers(E: Any, solved: tuple[Indices, Indices], gradient: Array) -> Array:
-    """The y with E'y = -gradient, which has a solution at an optimum; equations that were dropped get 0."""
+def equation_duals(E: Any, solved: tuple[Indices, Indices], gradient: Array) -> Array:
+    """Return the y with E'y = -gradient, which exists at an optimum; dropped equations have 0."""
     rows, columns = solved
     y = np.zeros(E.shape[0])
     if len(rows):

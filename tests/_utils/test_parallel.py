@@ -1,5 +1,7 @@
 """The search for worst-case transformations on several workers, and on a cluster."""
 
+import os
+
 import joblib
 import numpy as np
 import pytest
@@ -21,39 +23,30 @@ class Where:
     """Sum of each row, and the process that computed it."""
 
     def __call__(self, rows):
-        import os
-
         return np.column_stack([rows.sum(axis=1), np.full(len(rows), os.getpid())])
 
 
-def spread(monkeypatch, **configuration):
+def processes(**configuration):
     """Return the processes that computed the rows."""
-    monkeypatch.setattr(parallel, "LEAST", 0)
-    rows = np.arange(40.0).reshape(20, 2)
+    rows = np.arange(100_000.0).reshape(20, 5000)
     with joblib.parallel_config(**configuration):
         found = over_rows(Where(), rows)
     np.testing.assert_array_equal(found[:, 0], rows.sum(axis=1))
     return set(found[:, 1].astype(int).tolist())
 
 
-def test_without_workers_it_runs_here(monkeypatch):
-    import os
-
-    assert spread(monkeypatch) == {os.getpid()}
+def test_without_workers_it_runs_here():
+    assert processes() == {os.getpid()}
 
 
 def test_small_arrays_stay_in_this_process():
-    import os
-
     with joblib.parallel_config(n_jobs=2):
         assert set(over_rows(Where(), np.ones((20, 2)))[:, 1]) == {os.getpid()}
 
 
 @pytest.mark.slow
-def test_several_processes(monkeypatch):
-    import os
-
-    assert os.getpid() not in spread(monkeypatch, n_jobs=2)
+def test_several_processes():
+    assert os.getpid() not in processes(n_jobs=2)
 
 
 @pytest.mark.slow

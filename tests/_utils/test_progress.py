@@ -5,7 +5,6 @@ import sys
 
 import pytest
 
-from priorsvm._utils import progress as module
 from priorsvm._utils.progress import progress
 
 
@@ -14,10 +13,10 @@ class Terminal(io.StringIO):
         return True
 
 
-def shown(monkeypatch, verbose, stream):
+def shown(monkeypatch, verbose, stream, **bar):
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stderr", stream)
-        assert list(progress(verbose, range(3), desc="rounds", mininterval=0)) == [0, 1, 2]
+        assert list(progress(verbose, range(3), desc="rounds", mininterval=0, **bar)) == [0, 1, 2]
     return "rounds" in stream.getvalue()
 
 
@@ -31,6 +30,5 @@ def test_quick_work_shows_no_bar(monkeypatch):
 
 
 def test_long_work_shows_a_bar_on_a_terminal_only(monkeypatch):
-    monkeypatch.setattr(module, "DELAY", 1e-9)
-    assert shown(monkeypatch, 0, Terminal())
-    assert not shown(monkeypatch, 0, io.StringIO())
+    assert shown(monkeypatch, 0, Terminal(), delay=1e-9)
+    assert not shown(monkeypatch, 0, io.StringIO(), delay=1e-9)

@@ -2,8 +2,8 @@
 
 Run ``python tests/io/make_saved.py FOLDER``. FOLDER receives ``<case>.skops.xz`` for each case and
 ``values.json`` with rows and the values of the decision function at these rows. ``types.txt`` receives the
-names of the classes that a file can contain. ``priorsvm.save`` does not compress. The compression by xz keeps
-the repository small and is undone before ``priorsvm.load``.
+names and attributes of the classes that a file can contain. ``priorsvm.save`` does not compress. The
+compression by xz keeps the repository small and is undone before ``priorsvm.load``.
 
 A folder ``saved*`` next to this script is read by ``test_old_files.py``. Files of a later format belong in a
 new folder, such as ``saved_format_2``. Do not replace files of an earlier format.
@@ -14,10 +14,13 @@ import lzma
 import sys
 import tempfile
 import zipfile
+from dataclasses import fields, is_dataclass
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -219,6 +222,18 @@ def write(model, path):
     return {name for name in map(full_name, nodes(schema)) if name.startswith("priorsvm.")}
 
 
+def describe(name):
+    """Return the name of a class and the names of its attributes, in one line."""
+    module, _, kind = name.rpartition(".")
+    kind = getattr(import_module(module), kind)
+    attributes = []
+    if is_dataclass(kind):
+        attributes = [field.name for field in fields(kind)]
+    elif issubclass(kind, BaseEstimator):
+        attributes = kind._get_param_names()
+    return " ".join([name, *attributes])
+
+
 def public_parts():
     """Return the names of the public blocks, kernels and transforms."""
     kinds = [getattr(priorsvm, name) for name in priorsvm.__all__]
@@ -246,7 +261,7 @@ def main(folder):
         path = folder / f"{name}.skops.xz"
         types |= write(model, path)
         print(f"{path.stat().st_size:7d} bytes  {name}")
-    (folder / "types.txt").write_text("\n".join(sorted(types)) + "\n")
+    (folder / "types.txt").write_text("\n".join(map(describe, sorted(types))) + "\n")
     lines = [f"{json.dumps(name)}: {json.dumps(entry, allow_nan=False)}" for name, entry in recorded.items()]
     (folder / "values.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
 

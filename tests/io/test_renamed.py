@@ -3,10 +3,13 @@
 import io
 import json
 import zipfile
+from dataclasses import MISSING, fields, is_dataclass
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 
 from priorsvm import PriorSVC, load
 from priorsvm.errors import BadFile
@@ -16,7 +19,9 @@ from priorsvm.io.renamed import current_name
 
 pytest.importorskip("skops")
 
-OLD_NAMES = (Path(__file__).parent / "saved" / "types.txt").read_text().split()
+LINES = (Path(__file__).parent / "saved" / "types.txt").read_text().splitlines()
+OLD_ATTRIBUTES = {line.split()[0]: line.split()[1:] for line in LINES}
+OLD_NAMES = list(OLD_ATTRIBUTES)
 NEW = np.random.default_rng(0).normal(size=(20, 2))
 
 
@@ -49,6 +54,20 @@ def rename_prior(name):
 @pytest.mark.parametrize("name", OLD_NAMES)
 def test_every_class_of_format_1_has_a_trusted_class_of_today(name):
     assert current_name(name) in TRUSTED, f"{name} moved: add its new name to priorsvm/io/renamed.py"
+
+
+@pytest.mark.parametrize("name", OLD_NAMES)
+def test_every_attribute_without_a_default_is_in_a_file_of_format_1(name):
+    module, _, kind = current_name(name).rpartition(".")
+    kind = getattr(import_module(module), kind)
+    required = []
+    if is_dataclass(kind):
+        required = [f.name for f in fields(kind) if f.default is MISSING]
+    elif issubclass(kind, BaseEstimator):
+        required = kind._get_param_names()
+    names = renamed.ATTRIBUTES.get(name, {})
+    known = {names.get(attribute, attribute) for attribute in OLD_ATTRIBUTES[name]}
+    assert set(required) <= known, f"an attribute of {name} changed: see priorsvm/io/renamed.py"
 
 
 def test_no_two_classes_of_format_1_become_one():

@@ -18,7 +18,7 @@ class OddnessHint(Knowledge):
     .. math:: J_{PK} = \frac{\mu}{N} \sum_i \big(f(-x_i) + f(x_i)\big)^2
               \quad\text{or, hard,}\quad f(-x_i) = -f(x_i) .
 
-    Use it if :math:`-x` has the opposite class of x. The origin is that of the given units of X. Two classes
+    Use it if :math:`-x` has the opposite class of x. The origin is zero in the given units of X. Two classes
     only. For a linear model the hard form is b = 0.
 
     Parameters

@@ -66,7 +66,7 @@ class SampleCosts(Knowledge):
     def validate(self, sample: Sample) -> None:
         if self.costs is None and self.margins is None:
             raise InvalidInput(
-                "costs and margins are both None. Give one of them to the constructor or to fit."
+                "costs and margins are both None. Give costs or margins to the constructor or to fit."
             )
         for parameter in self.row_params:
             values = self.aligned(parameter, sample)

@@ -61,7 +61,7 @@ class Trajectories(Knowledge):
 
     See Also
     --------
-    InvariantLoss : the same loss on a finite orbit, without a polynomial.
+    InvariantLoss : the largest loss on a finite orbit, without a polynomial.
     UncertainSamples : margins in ellipsoids around the rows.
     VirtualSamples : the sum of the losses of transformed copies.
 
@@ -136,7 +136,7 @@ class Trajectories(Knowledge):
         transform = self.transform
         degree = self.degree
         if transform is None and self._named:
-            raise InvalidInput("there is neither a transform nor an array of coefficients. Give one of them.")
+            raise InvalidInput("there is neither a transform nor an array of coefficients. Give a transform.")
         if transform is not None:
             check_transform(transform)
             transform.validate(sample.X.shape[1])
@@ -364,7 +364,8 @@ class Trajectories(Knowledge):
         m, q = context.state.nodes.shape
         sample = context.sample
         of_class = f" of class {sample.positive!r}" if len(sample.classes) > 2 else ""
-        higher = "" if q > 1 else f"degree={m + 1 if m > 2 else 2}, "
+        next_degree = m + 1 if m > 2 else 2
+        higher = "" if q > 1 else f"degree={next_degree}, "
         return (
             f"block '{context.name}': along the trajectory of row {row}, f{of_class} differs from its "
             f"polynomial by up to {worst:.2g}, and margins hold only to this accuracy. "

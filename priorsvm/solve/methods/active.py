@@ -1,49 +1,64 @@
-r"""An active-set method for the dual of a machine of rows: from a good guess to the exact answer.
+r"""Active-set method for the dual of an SVM of rows, from a good start to the exact solution.
 
 .. math:: \max_a\; \rho^\top a - \tfrac12 a^\top K a \quad\text{s.t.}\quad l \le a \le u, \quad
           e^\top a = 0, \quad T^\top a \le \mu, \qquad e \ge 0 .
 
-Rows ask for a value :math:`\rho` of f, and e says how often the bias is in it. A weighted SVM has
-:math:`a_i = y_i \alpha_i` between 0 and :math:`y_i C_i`, a target of :math:`\pm 1`, and :math:`e = 1`. Rows
-strictly between their bounds are free and get what they ask for,
-:math:`K_{FF}\,\Delta a + b\,e_F + T_F\zeta = (\rho - Ka)_F`; rows that share a slack :math:`\zeta_k` share a
-limit :math:`\mu_k`, and the slack is 0 unless that is reached. The step towards all this ends where a row
-meets a bound or a sum its limit, which it then keeps. Once the whole step can be taken, rows on the wrong
-side of their target become free, and limits with a negative slack are given up. The objective never falls,
-so no set of free rows comes twice.
+Row i has the target :math:`\rho_i` for f, and :math:`e_i` is the coefficient of the bias in it. A weighted
+SVM has :math:`a_i = y_i \alpha_i` between 0 and :math:`y_i C_i`, targets :math:`y_i`, and :math:`e = 1`.
+Rows that share a slack :math:`\zeta_k` share a limit :math:`\mu_k`. The slack is 0 unless its limit is
+reached.
+
+Rows strictly between their bounds are free. They meet their targets after the step
+
+.. math:: K_{FF}\,\Delta a + b\,e_F + T_F\zeta = (\rho - Ka)_F, \qquad e_F^\top \Delta a = -e^\top a .
+
+A step ends where a row meets a bound or a sum meets its limit; both then stay there. After a full step, rows
+on the wrong side of their target become free, and limits with a negative slack are released. The objective
+never decreases, so no set of free rows occurs twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.lapack import dpotrs
 
 from ..._utils.arrays import Array, products
+from ..._utils.linalg import lifted_cholesky
 
-# Added to the diagonal of K, relative to its largest entry: equal rows leave no factor otherwise. Whatever it
-# does to a step, the next one corrects.
-LIFT = 1e-11
+# Lifts of the diagonal of K, relative to its largest entry. Equal rows make K singular, and the next step
+# corrects the effect of a lift.
+LIFTS = 1e-11 * 100.0 ** np.arange(4)
 
 # Rows that may meet a bound before the free rows are factored again.
 PINNED = 200
 
 
-class Kernel(Protocol):
-    """What the method asks of a kernel matrix."""
+class KernelMatrix(Protocol):
+    """Kernel matrix of all rows, as far as the method uses it."""
 
     def among(self, rows: Array) -> Array:
-        """Its entries between some rows."""
+        """Return the entries between some rows."""
 
     def times(self, a: Array) -> Array:
-        """Its product with a vector that is zero but for support vectors."""
+        """Return the product with a vector that is zero except at support vectors."""
 
 
-class Columns:
-    """A kernel matrix of which some ``columns`` are there, K, and others can be made, by ``facing``."""
+class LazyKernelMatrix:
+    """Kernel matrix whose columns are computed when they are first used.
+
+    Parameters
+    ----------
+    K : (n, m) array
+        The columns that are known.
+    columns : (m,) array
+        Their indices.
+    facing : callable
+        Function that returns the columns of given rows.
+    """
 
     def __init__(self, K: Array, columns: Array, facing: Callable[[Array], Array]) -> None:
         self.parts = [K]
@@ -53,11 +68,11 @@ class Columns:
         self.place[columns] = np.arange(len(columns))
 
     def among(self, rows: Array) -> Array:
-        """Its entries between some rows."""
-        self._make(rows)
+        """Return the entries between some rows."""
+        self._compute(rows)
         place = self.place[rows]
         out = np.empty((len(rows), len(rows)))
-        for K, start in self._each():
+        for K, start in self._parts():
             here = np.flatnonzero((place >= start) & (place < start + K.shape[1]))
             if len(here) == len(rows):
                 return np.asarray(K[np.ix_(rows, place - start)])
@@ -65,34 +80,34 @@ class Columns:
         return out
 
     def times(self, a: Array) -> Array:
-        """Its product with a vector that is zero but for support vectors."""
-        self._make(np.flatnonzero(a))
+        """Return the product with a vector that is zero except at support vectors."""
+        self._compute(np.flatnonzero(a))
         out = np.zeros(len(a))
-        for K, start in self._each():
+        for K, start in self._parts():
             own = a[self.columns[start : start + K.shape[1]]]
-            few = np.flatnonzero(own)
-            out += K[:, few] @ own[few] if 3 * len(few) < len(own) else K @ own
+            nonzero = np.flatnonzero(own)
+            out += K[:, nonzero] @ own[nonzero] if 3 * len(nonzero) < len(own) else K @ own
         return out
 
-    def _each(self) -> Iterator[tuple[Array, int]]:
-        """The parts, and the place of their first column."""
+    def _parts(self) -> Iterator[tuple[Array, int]]:
+        """Yield the parts, each with the place of its first column."""
         start = 0
         for K in self.parts:
             yield K, start
             start += K.shape[1]
 
-    def _make(self, rows: Array) -> None:
-        """The columns of these rows, as far as they are missing."""
-        new = rows[self.place[rows] < 0]
-        if len(new):
-            self.parts.append(self.facing(new))
-            self.place[new] = len(self.columns) + np.arange(len(new))
-            self.columns = np.concatenate([self.columns, new])
+    def _compute(self, rows: Array) -> None:
+        """Add the columns of these rows that are missing."""
+        missing = rows[self.place[rows] < 0]
+        if len(missing):
+            self.parts.append(self.facing(missing))
+            self.place[missing] = len(self.columns) + np.arange(len(missing))
+            self.columns = np.concatenate([self.columns, missing])
 
 
 @dataclass(eq=False)
-class Linear:
-    """The matrix of all inner products of rows, dense or sparse, which is never made."""
+class LinearKernelMatrix:
+    """Kernel matrix ZZ', with Z dense or sparse, of which only needed entries are computed."""
 
     Z: Any
 
@@ -105,32 +120,46 @@ class Linear:
 
 
 @dataclass(frozen=True, eq=False)
-class Bounds:
-    """The problem but for K.
+class RowDual:
+    """The dual problem without its kernel matrix.
 
     Attributes
     ----------
-    asked, low, high, balance : what rows ask for, the bounds of their multipliers, and e.
-    shares, limit : (n, k) matrix T and the k limits of :math:`T^\\top a`, for rows that share a slack; such a
-        row has a multiplier of any size, and an entry of +1 or -1 if it is nonnegative or not positive.
+    target : (n,) array
+        ρ, the values that f shall have.
+    lower, upper : (n,) arrays
+        Bounds of the dual variables.
+    bias_weight : (n,) array
+        e, the coefficient of the bias in each row.
+    sum_weight : (n, k) array
+        T, for rows that share a slack. Their entries are positive if the dual variable is nonnegative, and
+        negative if it is nonpositive.
+    sum_limit : (k,) array
+        μ, the limits of :math:`T^\\top a`.
     """
 
-    asked: Array
-    low: Array
-    high: Array
-    balance: Array
-    shares: Array
-    limit: Array
+    target: Array
+    lower: Array
+    upper: Array
+    bias_weight: Array
+    sum_weight: Array
+    sum_limit: Array
 
-    def some(self, rows: Array) -> Bounds:
-        """The same for some of the rows."""
-        asked, low, high, balance = (x[rows] for x in (self.asked, self.low, self.high, self.balance))
-        return Bounds(asked, low, high, balance, self.shares[rows], self.limit)
+    def subset(self, rows: Array) -> RowDual:
+        """Return the problem of some of the rows."""
+        return RowDual(
+            self.target[rows],
+            self.lower[rows],
+            self.upper[rows],
+            self.bias_weight[rows],
+            self.sum_weight[rows],
+            self.sum_limit,
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class Polished:
-    """The signed multipliers, the bias, f on all rows, and the steps taken."""
+class ActiveSetSolution:
+    """Signed dual variables, the bias, values of f at all rows, and the number of steps."""
 
     a: Array
     bias: float
@@ -139,205 +168,298 @@ class Polished:
 
 
 def polish(
-    kernel: Kernel,
+    kernel: KernelMatrix,
     y: Array,
     bound: Array,
     a: Array,
     tol: float,
     margin: Array | float = 1.0,
     effort: float = 5.0,
-) -> Polished | None:
-    """The exact answer of a weighted SVM, from signed multipliers near it; None if that is too much work.
+) -> ActiveSetSolution | None:
+    """Return the exact solution of a weighted SVM near signed dual variables, or None beyond ``effort``.
 
-    ``effort`` is counted in factorisations of a matrix between all rows.
+    Parameters
+    ----------
+    kernel : KernelMatrix
+        Kernel matrix of the rows.
+    y : (n,) array
+        Signs of the rows.
+    bound : (n,) array
+        C of every row.
+    a : (n,) array
+        Signed dual variables to start from.
+    tol : float
+        Tolerance of the model.
+    margin : array or float, default=1.0
+        Required margins.
+    effort : float, default=5.0
+        Work limit, in factorisations of a matrix between all rows.
     """
     signed = y * bound
     n = len(y)
-    low = np.minimum(signed, 0.0)
-    high = np.maximum(signed, 0.0)
-    rows = Bounds(y * margin, low, high, np.ones(n), np.zeros((n, 0)), np.zeros(0))
+    lower = np.minimum(signed, 0.0)
+    upper = np.maximum(signed, 0.0)
+    rows = RowDual(y * margin, lower, upper, np.ones(n), np.zeros((n, 0)), np.zeros(0))
     return optimise(kernel, rows, a, tol, effort)
 
 
-def optimise(kernel: Kernel, rows: Bounds, a: Array, tol: float, effort: float = 5.0) -> Polished | None:
-    """The exact answer for rows of any kind, from multipliers near it; None if that is too much work.
+def optimise(
+    kernel: KernelMatrix, rows: RowDual, a: Array, tol: float, effort: float = 5.0
+) -> ActiveSetSolution | None:
+    """Return the exact solution near the dual variables ``a``, or None beyond ``effort``.
 
-    Rows that share a slack start at 0.
+    Rows that share a slack start at 0. None is also returned if a linear system has no accurate solution.
     """
     n = len(a)
     steps = 0
     work = 0.0
-    low = rows.low
-    high = rows.high
-    width = high - low
-    near = np.where(np.isfinite(width), 1e-8 * width, 0.0)
-    a = np.where(a >= high - near, high, np.where(a <= low + near, low, a))
-    free = (a > low) & (a < high)
-    full = np.zeros(len(rows.limit), bool)
+    a = _at_near_bounds(rows, a)
+    free = (a > rows.lower) & (a < rows.upper)
+    at_limit = np.zeros(len(rows.sum_limit), bool)
     Ka = kernel.times(a)
-    rough = np.inf
+    residual = np.inf
     while work <= effort:
         F = np.flatnonzero(free)
-        own = rows.some(F)
-        balance = -float(rows.balance @ a)
-        moved = _to_margin(kernel.among(F), own, a[F], own.asked - Ka[F], balance, full)
-        if moved is None:
+        own = rows.subset(F)
+        balance = -float(rows.bias_weight @ a)
+        move = _move_free_rows(kernel.among(F), own, a[F], own.target - Ka[F], balance, at_limit)
+        if move is None:
             return None
-        steps += moved.steps
-        work += (len(F) / n) ** 3 + 20 * moved.steps * len(F) ** 2 / n**3 + 3 / n
-        a[F] = moved.a
-        full = moved.full
-        free[F[moved.met]] = False
+        steps += move.steps
+        work += (len(F) / n) ** 3 + 20 * move.steps * len(F) ** 2 / n**3 + 3 / n
+        a[F] = move.a
+        at_limit = move.at_limit
+        free[F[move.pinned]] = False
         Ka = kernel.times(a)
-        if not moved.whole:
+        if not move.complete:
             continue
-        given = Ka + rows.shares @ moved.slack
-        bias = _middle(rows, a, given) if moved.bias is None else moved.bias
-        excess = given + bias * rows.balance - rows.asked
-        slight = max(1e-3 * min(tol, 1e-6), 4e-16 * float(np.abs(a).sum()))
-        wrong = ~free & (((a < high) & (excess < -slight)) | ((a > low) & (excess > slight)))
-        given_up = full & (moved.slack < -slight)
-        before = rough
-        rough = float(np.abs(excess[free]).max(initial=0.0))
-        if wrong.any() or given_up.any():
-            free |= wrong
-            full &= ~given_up
-            rough = np.inf
-        elif rough <= slight or rough > 0.5 * before:  # or rounding has had the last word
-            if moved.bias is None and abs(float(rows.balance @ a)) > 1e-9 * float(np.abs(a).sum()):
-                return None  # rows at bounds that do not add up to zero
-            return Polished(a, bias, Ka + bias * rows.balance, steps)
+        with_slack = Ka + rows.sum_weight @ move.slack
+        bias = _bias_between(rows, a, with_slack) if move.bias is None else move.bias
+        excess = with_slack + bias * rows.bias_weight - rows.target
+        tolerance = max(1e-3 * min(tol, 1e-6), 4e-16 * float(np.abs(a).sum()))
+        wrong_side = ~free & (
+            ((a < rows.upper) & (excess < -tolerance)) | ((a > rows.lower) & (excess > tolerance))
+        )
+        released = at_limit & (move.slack < -tolerance)
+        residual_before = residual
+        residual = float(np.abs(excess[free]).max(initial=0.0))
+        if wrong_side.any() or released.any():
+            free |= wrong_side
+            at_limit &= ~released
+            residual = np.inf
+        elif (
+            residual <= tolerance or residual > 0.5 * residual_before
+        ):  # no further progress in floating point
+            unbalanced = abs(float(rows.bias_weight @ a)) > 1e-9 * float(np.abs(a).sum())
+            if move.bias is None and unbalanced:
+                return None
+            return ActiveSetSolution(a, bias, Ka + bias * rows.bias_weight, steps)
     return None
 
 
+def _at_near_bounds(rows: RowDual, a: Array) -> Array:
+    """Return a with entries set to a bound that is within 1e-8 of their range."""
+    width = rows.upper - rows.lower
+    near = np.where(np.isfinite(width), 1e-8 * width, 0.0)
+    not_upper = np.where(a <= rows.lower + near, rows.lower, a)
+    return np.where(a >= rows.upper - near, rows.upper, not_upper)
+
+
+def _bias_between(rows: RowDual, a: Array, Ka: Array) -> float:
+    """Return the middle of the biases for which no row at a bound is on the wrong side of its target."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bias = (rows.target - Ka) / rows.bias_weight
+    least = float(bias[(rows.bias_weight > 0) & (a < rows.upper)].max(initial=-np.inf))
+    most = float(bias[(rows.bias_weight > 0) & (a > rows.lower)].min(initial=np.inf))
+    ends = [end for end in (least, most) if np.isfinite(end)]
+    return sum(ends) / max(len(ends), 1)
+
+
 @dataclass(frozen=True, eq=False)
-class _Moved:
-    """What became of free rows.
+class _FreeMove:
+    """Free rows after their steps.
 
     Attributes
     ----------
-    a, bias, slack : multipliers, the bias, if free rows have it, and the shared slacks.
-    steps : how many were taken.
-    met, full : rows that met a bound, and sums that have reached their limit.
-    whole : whether the rows have what they ask for.
+    a : dual variables.
+    bias : the bias, or None if no free row determines it.
+    slack : the shared slacks.
+    steps : steps taken.
+    pinned : rows that met a bound.
+    at_limit : whether each sum has reached its limit.
+    complete : whether the rows that are still free meet their targets.
     """
 
     a: Array
     bias: float | None
     slack: Array
     steps: int
-    met: list[int]
-    full: Array
-    whole: bool
+    pinned: list[int]
+    at_limit: Array
+    complete: bool
 
 
-def _to_margin(K: Array, rows: Bounds, a: Array, missing: Array, total: float, full: Array) -> _Moved | None:
-    r"""Give free rows what they ask for, K d + b e + T slack = missing with e'd = total, as far as that goes.
+class _Direction(NamedTuple):
+    """Step d of the free rows, with the dual variables of its conditions.
 
-    A row that meets its bound keeps it: d is 0 there from then on; so does a sum that meets its limit. Each
-    such condition has a multiplier, so one factorisation serves many steps, for as long as rounding permits.
+    ``sums`` are the sums that are held, 0 for e and k for column k - 1 of T; ``duals`` has b, then the
+    slacks.
     """
-    n = len(a)
-    met = list[int]()
-    steps = 0
-    e = rows.balance
-    full = full.copy()
-    none = np.zeros(len(full))
-    if n == 0:
-        return _Moved(a, None, none, 0, met, full, True)
-    # A constant more in K is one less in b, and leaves a factor where K alone has none: rows of few columns.
-    more = float(K.diagonal().max(initial=0.0))
-    K = K + (more if (e == 1.0).all() else np.outer(more * e, e))
-    shift = more * total
-    factor = _factor(K)
-    if factor is None:
+
+    d: Array
+    Kd: Array
+    sums: Array
+    duals: Array
+    accurate: bool
+
+
+def _move_free_rows(
+    K: Array, rows: RowDual, a: Array, residual: Array, total: float, at_limit: Array
+) -> _FreeMove | None:
+    """Move free rows towards their targets, until these are met or the free rows must be factored again.
+
+    Parameters
+    ----------
+    K, rows, a : entries of the problem for the free rows.
+    residual : target minus value of f, without the bias.
+    total : required change of :math:`e^\\top a`.
+    at_limit : whether each sum is at its limit.
+    """
+    if not len(a):
+        return _FreeMove(a, None, np.zeros(len(at_limit)), 0, [], at_limit, True)
+    system = _FreeRows(K, rows, a, residual, total, at_limit)
+    if system.factor is None:
         return None
-    sums = np.column_stack([e, rows.shares])
-    newton, of_sums = (dpotrs(factor, right, lower=1)[0] for right in (missing, sums))
-    V = np.empty((n, 0))
-    loose = np.ones(n, bool)
-    while len(met) < n:
-        held = _independent(sums * loose[:, None], np.append(True, full))
-        every = np.column_stack([of_sums[:, held], V])
-        inner = np.vstack([sums[:, held].T @ every, every[met]])
-        d = np.zeros(n)
-        prices = np.zeros(sums.shape[1])
-        wanted = newton
-        for _ in range(2):  # the second time for what rounding took
-            left = np.where(held == 0, total, 0.0) - sums[:, held].T @ d
+    while len(system.pinned) < len(a):
+        direction = system.direction()
+        if direction is None:
+            return None
+        if system.pinned and not direction.accurate:
+            return system.interrupted()
+        if system.take(direction):
+            return system.finished(direction)
+        if len(system.pinned) >= PINNED:
+            return system.interrupted()
+    return system.interrupted(complete=True)
+
+
+class _FreeRows:
+    r"""Free rows and their linear system, with one factorisation for many steps.
+
+    .. math:: K d + C \eta = r, \qquad C^\top d = t, \qquad
+              C = (e,\; T_{\text{at limit}},\; I_{\text{pinned}}) .
+
+    A row that meets its bound is pinned: it keeps d = 0. So does a sum that meets its limit. Each condition
+    is a column of C with a dual variable η, found from the small system :math:`C^\top K^{-1} C\,\eta =
+    C^\top K^{-1} r - t`.
+    """
+
+    def __init__(
+        self, K: Array, rows: RowDual, a: Array, residual: Array, total: float, at_limit: Array
+    ) -> None:
+        e = rows.bias_weight
+        # K + m ee' changes the solution by m e'd in b only, and is regular where K is not: rows of few
+        # features.
+        multiple = float(K.diagonal().max(initial=0.0))
+        self.K = K + (multiple if (e == 1.0).all() else np.outer(multiple * e, e))
+        self.bias_shift = multiple * total
+        self.rows = rows
+        self.a = a
+        self.residual = residual
+        self.total = total
+        self.at_limit = at_limit.copy()
+        self.pinned = list[int]()
+        self.loose = np.ones(len(a), bool)
+        self.steps = 0
+        self.sums = np.column_stack([e, rows.sum_weight])
+        largest = float(self.K.diagonal().max(initial=0.0))
+        self.factor = lifted_cholesky(
+            self.K.T, largest * LIFTS
+        )  # symmetric, and the transpose has LAPACK's order
+        if self.factor is not None:
+            self.newton = self._solve(residual)
+            self.solved_sums = self._solve(self.sums)
+            self.solved_units = np.empty((len(a), 0))
+
+    def _solve(self, right: Array) -> Array:
+        return np.asarray(dpotrs(self.factor, right, lower=1)[0])
+
+    def direction(self) -> _Direction | None:
+        """Return the step to the targets, refined once if needed, or None if the system is singular."""
+        sums = self._independent_sums()
+        C = self.sums[:, sums]
+        solved = np.column_stack([self.solved_sums[:, sums], self.solved_units])
+        inner = np.vstack([C.T @ solved, solved[self.pinned]])
+        d = np.zeros(len(self.a))
+        duals = np.zeros(self.sums.shape[1])
+        size = float(np.abs(self.residual).max())
+        newton = self.newton
+        for _ in range(2):
+            remaining = np.where(sums == 0, self.total, 0.0) - C.T @ d
             try:
-                weights = np.linalg.solve(inner, np.append(sums[:, held].T @ wanted - left, wanted[met]))
+                eta = np.linalg.solve(inner, np.append(C.T @ newton - remaining, newton[self.pinned]))
             except np.linalg.LinAlgError:
                 return None
-            prices[held] += weights[: len(held)]
-            d += wanted - every @ weights
-            d[met] = 0.0
-            off = K @ d
-            lost = np.where(loose, missing - off - sums @ prices, 0.0)
-            worst = float(np.abs(lost).max())
-            size = float(np.abs(missing).max())
+            duals[sums] += eta[: len(sums)]
+            d += newton - solved @ eta
+            d[self.pinned] = 0.0
+            Kd = self.K @ d
+            error = np.where(self.loose, self.residual - Kd - self.sums @ duals, 0.0)
+            worst = float(np.abs(error).max())
             if not np.isfinite(worst):
                 return None
             if worst <= 1e-10 * size:
                 break
-            wanted = dpotrs(factor, lost, lower=1)[0]
-        if met and worst > 1e-3 * size:
-            return _Moved(a, None, none, steps, met, full, False)
-        steps += 1
+            newton = self._solve(error)
+        return _Direction(d, Kd, sums, duals, worst <= 1e-3 * size)
+
+    def _independent_sums(self) -> Array:
+        """Return e and the sums at their limits, without sums that depend linearly on the preceding ones."""
+        sums = self.sums * self.loose[:, None]
+        held = [k for k in np.flatnonzero(np.append(True, self.at_limit)) if sums[:, k].any()]
+        if len(held) > 1:
+            size = np.abs(np.diag(np.linalg.qr(sums[:, held], mode="r")))
+            held = [k for k, own in zip(held, size, strict=False) if own > 1e-10 * size[0]]
+        return np.array(held, int)
+
+    def take(self, direction: _Direction) -> bool:
+        """Move along a direction to the first bound or limit, and return whether the step was complete."""
+        self.steps += 1
+        d = direction.d
+        rows = self.rows
         with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(d < 0, (rows.low - a) / d, np.where(d > 0, (rows.high - a) / d, np.inf))
-            growth = rows.shares.T @ d
-            spare = rows.limit - rows.shares.T @ a
-            beyond = np.where(~full & (growth > 0), spare / growth, np.inf)
-        t = min(float(room.min()), float(beyond.min(initial=np.inf)))
+            not_falling = np.where(d > 0, (rows.upper - self.a) / d, np.inf)
+            to_bound = np.where(d < 0, (rows.lower - self.a) / d, not_falling)
+            growth = rows.sum_weight.T @ d
+            spare = rows.sum_limit - rows.sum_weight.T @ self.a
+            to_limit = np.where(~self.at_limit & (growth > 0), spare / growth, np.inf)
+        t = min(float(to_bound.min()), float(to_limit.min(initial=np.inf)))
         if t >= 1:
-            bias = float(prices[0]) + shift if 0 in held else None
-            return _Moved(a + d, bias, prices[1:], steps, met, full, True)
-        hit = np.flatnonzero(room <= t)
-        full |= beyond <= t
-        a = a + t * d
-        newton = newton - t * d
-        missing = missing - t * off
-        total = (1 - t) * total
-        a[hit] = np.where(d[hit] > 0, rows.high[hit], rows.low[hit])
-        met += hit.tolist()
-        loose[hit] = False
-        units = np.zeros((n, len(hit)), order="F")
+            self.a = self.a + d
+            return True
+        self.at_limit |= to_limit <= t
+        self.a = self.a + t * d
+        self.newton = self.newton - t * d
+        self.residual = self.residual - t * direction.Kd
+        self.total = (1 - t) * self.total
+        self._pin(np.flatnonzero(to_bound <= t), d)
+        return False
+
+    def _pin(self, hit: Array, d: Array) -> None:
+        """Set rows to the bounds that they met, and add their conditions."""
+        self.a[hit] = np.where(d[hit] > 0, self.rows.upper[hit], self.rows.lower[hit])
+        self.pinned += hit.tolist()
+        self.loose[hit] = False
+        units = np.zeros((len(self.a), len(hit)), order="F")
         units[hit, np.arange(len(hit))] = 1.0
-        V = np.column_stack([V, dpotrs(factor, units, lower=1)[0]])
-        if len(met) >= PINNED:
-            return _Moved(a, None, none, steps, met, full, False)
-    return _Moved(a, None, none, steps, met, full, True)
+        self.solved_units = np.column_stack([self.solved_units, self._solve(units)])
 
+    def finished(self, direction: _Direction) -> _FreeMove:
+        """Return the rows after a whole step."""
+        bias = float(direction.duals[0]) + self.bias_shift if 0 in direction.sums else None
+        return _FreeMove(self.a, bias, direction.duals[1:], self.steps, self.pinned, self.at_limit, True)
 
-def _independent(sums: Array, wanted: Array) -> Array:
-    """Which of the sums that are wanted are conditions of their own for the rows that can still move."""
-    some = [k for k in np.flatnonzero(wanted) if sums[:, k].any()]
-    if len(some) > 1:
-        size = np.abs(np.diag(np.linalg.qr(sums[:, some], mode="r")))
-        some = [k for k, own in zip(some, size, strict=False) if own > 1e-10 * size[0]]
-    return np.array(some, int)
-
-
-def _factor(K: Array) -> Array | None:
-    """The Cholesky factor of K, lifted a little."""
-    n = len(K)
-    lift = LIFT * float(K.diagonal().max(initial=0.0))
-    for _ in range(4):
-        M = K.T.copy(order="F")  # symmetric, and in the order of LAPACK
-        M[np.arange(n), np.arange(n)] += lift
-        factor, failed = dpotrf(M, lower=1, overwrite_a=1)
-        if not failed:
-            return np.asarray(factor)
-        lift *= 100
-    return None
-
-
-def _middle(rows: Bounds, a: Array, Ka: Array) -> float:
-    """A bias between what the rows that could move up and those that could move down ask for."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        bias = (rows.asked - Ka) / rows.balance
-    least = float(bias[(rows.balance > 0) & (a < rows.high)].max(initial=-np.inf))
-    most = float(bias[(rows.balance > 0) & (a > rows.low)].min(initial=np.inf))
-    ends = [end for end in (least, most) if np.isfinite(end)]
-    return sum(ends) / max(len(ends), 1)
+    def interrupted(self, complete: bool = False) -> _FreeMove:
+        """Return the rows as they are, without bias and slacks."""
+        none = np.zeros(len(self.at_limit))
+        return _FreeMove(self.a, None, none, self.steps, self.pinned, self.at_limit, complete)

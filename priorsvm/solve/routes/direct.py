@@ -17,8 +17,8 @@ from cvxpy.error import SolverError
 from scipy import sparse
 
 from ..._utils.arrays import Array
-from ...schur.defined import Definition, Dims, Stated, solve_stated
-from ...schur.interface import SCHUR, Answer
+from ...schur.definitions import Definition, Dims, StructuredProblem, solve_structured
+from ...schur.interface import SCHUR, ConicSolution
 from ..methods.corner import to_corner
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Direct:
     """
 
     compiled: Compiled
-    stated: Stated
+    stated: StructuredProblem
     size: int
     columns: dict[int, Array]
     data: Any
@@ -85,7 +85,7 @@ class Direct:
             b = np.insert(b, first, np.zeros(1 + matrix.shape[0]))
             orders.append(1 + matrix.shape[0])
             norm = first + 1 + np.arange(matrix.shape[0]), matrix
-        stated = Stated(
+        stated = StructuredProblem(
             P,
             q,
             A,
@@ -96,7 +96,7 @@ class Direct:
             int(columns[f.b.id][0]),
             [
                 *(Definition(columns[g.id], matrix, biased) for g, matrix, biased in tie.parts.values()),
-                *(Definition(columns[g.id], M, False, stated=False) for g, M in f.products.parts),
+                *(Definition(columns[g.id], M, False, explicit=False) for g, M in f.products.parts),
             ],
             energy,
             norm,
@@ -108,7 +108,7 @@ class Direct:
 
         That is for a linear programme, whose interior points leave tiny numbers where corners have zeros.
         """
-        answer = solve_stated(self.stated, **options)
+        answer = solve_structured(self.stated, **options)
         if answer.status == "InsufficientProgress":
             left = "primal {:.0e}, dual {:.0e}, gap {:.0e}".format(*answer.residuals)
             raise SolverError(f"no more progress after {answer.iterations} steps (residuals: {left}).")
@@ -122,11 +122,11 @@ class Direct:
     def solver(self) -> SCHUR:
         return solver()
 
-    def invert(self, answer: Answer, _: Any) -> Any:
+    def invert(self, answer: ConicSolution, _: Any) -> Any:
         """The answer as CVXPY has it, by variables and constraints."""
         stated = self.stated
         zero = stated.dims.zero
-        defined = int(stated.stated.sum())
+        defined = int(stated.explicit.sum())
         z = np.delete(answer.z, slice(zero, zero + defined))
         nu = answer.z[zero : zero + defined]
         cone = slice(0) if stated.norm is None else slice(stated.norm[0][0] - 1, stated.norm[0][-1] + 1)
@@ -159,7 +159,7 @@ def with_costs(compiled: Compiled, slack: Array, q: Array, P: Any) -> tuple[Arra
 def columns_of(data: Any, chain: Any, inverse: Any) -> dict[int, Array]:
     """Return the columns of every variable of a compiled problem, which are its value at x = 0, 1, 2, ..."""
     numbers = np.arange(float(len(data["c"])))
-    answer = Answer("Solved", numbers, np.zeros(len(data["b"])), 0.0, 0.0, 0, (0.0, 0.0, 0.0))
+    answer = ConicSolution("Solved", numbers, np.zeros(len(data["b"])), 0.0, 0.0, 0, (0.0, 0.0, 0.0))
     values = chain.invert(answer, inverse).primal_vars
     return {id: np.ravel(value, order="F").astype(int) for id, value in values.items()}
 

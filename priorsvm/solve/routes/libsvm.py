@@ -19,7 +19,7 @@ from ..._utils.arrays import Array
 from ..._utils.cache import Cache
 from ..._utils.foreign import check_svc_options, fit_libsvm
 from ...errors import SolverFailed
-from ..methods.active import Columns, polish
+from ..methods.active import LazyKernelMatrix, polish
 from ..route import Problem
 from ..solution import Solution
 from ..weighted import Weighted, worth_sharing
@@ -98,7 +98,7 @@ class Guess(NamedTuple):
     bias: float
     ended: bool
     steps: int
-    kernel: Columns | None
+    kernel: LazyKernelMatrix | None
 
 
 def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any] | None = None) -> Solution:
@@ -191,7 +191,7 @@ class _Search:
         if self.gram is not None:
             precomputed = {"kernel": "precomputed"}
             found = fit_libsvm(self.gram, problem.y, problem.bound, precomputed, tol, self.options)
-            return Guess(*found, Columns(self.gram, np.arange(n), problem.facing))
+            return Guess(*found, LazyKernelMatrix(self.gram, np.arange(n), problem.facing))
         assert self.native is not None
         rows = np.arange(n) if shown is None else shown
         points = self.rows[rows]
@@ -201,7 +201,7 @@ class _Search:
         columns = np.flatnonzero(a)
         kernel = None
         if worth_sharing(n, len(columns)):
-            kernel = Columns(problem.facing(columns), columns, problem.facing)
+            kernel = LazyKernelMatrix(problem.facing(columns), columns, problem.facing)
         return Guess(a, *found[1:], kernel)
 
 

@@ -23,19 +23,19 @@ that LIBSVM stalls.
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dpstrf
 from scipy.sparse import diags_array, issparse
 
 from ..._utils.arrays import Array
 from ..._utils.cache import Cache
+from ..._utils.linalg import lifted_cholesky, step_to_boundary
 from ...errors import SolverFailed
-from ..methods.active import Columns, Linear, polish
+from ..methods.active import LazyKernelMatrix, LinearKernelMatrix, polish
 from ..route import Problem
 from ..solution import Solution
 from ..weighted import Weighted, worth_sharing
@@ -58,6 +58,9 @@ PATIENCE_AT_END = 5
 # Gap that is enough to guess the active set, and gap of an answer.
 GUESS = 1e-5
 EXACT = 1e-10
+
+# Lifts of the diagonal of the unit-diagonal normal equations.
+LIFTS = (0.0, *10.0 ** np.arange(-15, -8))
 
 
 class Normal(WeightedRoute):
@@ -95,7 +98,7 @@ def _solve_linear(problem: Weighted) -> Solution:
     between = np.count_nonzero((a != 0) & (np.abs(a) < bound))
     # More rows between the bounds than a basis has: equal rows on the margin have no unique dual variables.
     if between <= 2 * problem.Z.shape[1] + 2 and not problem.squared:
-        exact = polish(Linear(problem.Z), y, bound, a, spec.tol, problem.margin)
+        exact = polish(LinearKernelMatrix(problem.Z), y, bound, a, spec.tol, problem.margin)
         if exact is not None:
             seconds = time.perf_counter() - start
             solution = problem.solution(
@@ -117,7 +120,7 @@ def _solve_low_rank(problem: Weighted, grams: Cache | None) -> Solution:
     bound = problem.bound
     K = problem.gram(grams)
     found = solve_normal(_low_rank(K), y, bound, problem.margin, tol=GUESS)
-    kernel = Columns(K, np.arange(len(y)), problem.facing)
+    kernel = LazyKernelMatrix(K, np.arange(len(y)), problem.facing)
     exact = polish(kernel, y, bound, y * found.guess(bound), problem.spec.tol, problem.margin)
     if exact is None:
         raise SolverFailed(
@@ -308,12 +311,17 @@ class _Rows:
             right = np.append(
                 (self.y * pull) @ self.Phi + state.total - point.c, float(self.y @ pull) + state.balance
             )
-            move = cho_solve(factor, right / size, check_finite=False) / size
+            move = cho_solve((factor, True), right / size, check_finite=False) / size
             da = pull - W * self.y * (self.Phi @ move[:-1] + move[-1])
             ds = to_s - point.s / alpha * da
             dxi = to_xi if self.squared else to_xi + point.xi / beta * da
-            to_end = 1.0 if self.squared else _reach(point.xi, dxi)
-            t = min(_reach(alpha, da), _reach(beta, -da), _reach(point.s, ds), to_end)
+            to_end = 1.0 if self.squared else step_to_boundary(point.xi, dxi)
+            t = min(
+                step_to_boundary(alpha, da),
+                step_to_boundary(beta, -da),
+                step_to_boundary(point.s, ds),
+                to_end,
+            )
             if not correcting:
                 after = float((alpha + t * da) @ (point.s + t * ds))
                 after += 0.0 if self.squared else float((beta - t * da) @ (point.xi + t * dxi))
@@ -331,7 +339,7 @@ class _Rows:
         return True
 
 
-def _factor(Phi: Any, W: Array) -> tuple[tuple[Array, bool] | None, Array]:
+def _factor(Phi: Any, W: Array) -> tuple[Array | None, Array]:
     """Return the Cholesky factor of the normal equations with unit diagonal, or None, and the scaling.
 
     If few rows have a large weight, the rest is lost in rounding. The diagonal is then raised, and the next
@@ -356,13 +364,5 @@ def _factor(Phi: Any, W: Array) -> tuple[tuple[Array, bool] | None, Array]:
     size = np.sqrt(M.diagonal())
     M /= size
     M /= size[:, None]
-    for lift in (0.0, *10.0 ** np.arange(-15, -8)):
-        M[np.arange(d + 1), np.arange(d + 1)] = 1.0 + lift
-        with suppress(LinAlgError):
-            return cho_factor(M, lower=True, check_finite=False), size
-    return None, size
-
-
-def _reach(x: Array, dx: Array) -> float:
-    """Return the step along dx at which an entry of x becomes zero."""
-    return 1.0 / max(float(np.max(-dx / x)), 1e-300)
+    M[np.arange(d + 1), np.arange(d + 1)] = 1.0
+    return lifted_cholesky(M, LIFTS), size

@@ -28,7 +28,7 @@ from ...function.maps import KernelMap, LinearMap
 from ...function.memory import refuse_beyond_memory
 from ...problem.assemble import Compiled
 from ...problem.residuals import Residuals, adjoints, residuals
-from ..methods.active import Bounds, Columns, optimise
+from ..methods.active import LazyKernelMatrix, RowDual, optimise
 from ..methods.shape import OtherShape, Shape
 from ..route import Problem, Route
 from ..solution import Outcome, Solution
@@ -129,15 +129,15 @@ class RowsProblem:
         rows = np.arange(len(Q))
         Q[rows, rows] += shape.diagonal
         a = _guess(Q, shape)
-        kernel = Columns(Q, rows, lambda some: Q[:, some])
-        found = optimise(kernel, shape.bounds, a, self.compiled.spec.tol, max(EFFORT, SMALL / len(Q)))
+        kernel = LazyKernelMatrix(Q, rows, lambda some: Q[:, some])
+        found = optimise(kernel, shape.dual, a, self.compiled.spec.tol, max(EFFORT, SMALL / len(Q)))
         Q[rows, rows] -= shape.diagonal
         seconds = time.perf_counter() - before
         if found is None:
             raise SolverFailed("ROWS: too many rows change between their bounds. Use solver='auto'.")
         nu = shape.R.T @ found.a
         Knu = K @ nu
-        self._unpack(shape.answer(found.a, Knu + found.bias * self.biased), found.steps, chain, inverse)
+        self._unpack(shape.solution(found.a, Knu + found.bias * self.biased), found.steps, chain, inverse)
         judged = self._residuals(nu)
         value = 0.5 * float(nu @ Knu) + float(self.compiled.untied.objective.value)
         rest = time.perf_counter() - start - seconds
@@ -175,10 +175,10 @@ class RowsProblem:
 
     def _unpack(self, found: tuple[Array, Array], steps: int, chain: Any, inverse: Any) -> None:
         """Leave values and dual variables in the variables and constraints of the problem."""
-        from ...schur.interface import Answer
+        from ...schur.interface import ConicSolution
 
         x, z = found
-        answer = Answer("Solved", x, z, 0.0, 0.0, steps, (0.0, 0.0, 0.0))
+        answer = ConicSolution("Solved", x, z, 0.0, 0.0, steps, (0.0, 0.0, 0.0))
         self.compiled.lean.unpack_results(answer, chain, inverse)
 
     def _residuals(self, nu: Array) -> Residuals:
@@ -307,14 +307,14 @@ def _slice(which: Array) -> Any:
 
 def _guess(Q: Array, shape: Shape) -> Array:
     """Return dual variables near the answer: LIBSVM's for rows that are margins, 0 for other rows."""
-    rows: Bounds = shape.bounds
-    a = np.clip(0.0, rows.low, rows.high)
-    zero_end = np.where(rows.asked > 0, rows.low, rows.high)
-    bound = np.minimum(np.where(rows.asked > 0, rows.high, -rows.low), NEVER)
-    margins = (np.abs(rows.asked) == 1.0) & (rows.balance == 1.0) & (zero_end == 0.0) & (bound > 0)
-    margins &= ~rows.shares.any(axis=1)
+    rows: RowDual = shape.dual
+    a = np.clip(0.0, rows.lower, rows.upper)
+    zero_end = np.where(rows.target > 0, rows.lower, rows.upper)
+    bound = np.minimum(np.where(rows.target > 0, rows.upper, -rows.lower), NEVER)
+    margins = (np.abs(rows.target) == 1.0) & (rows.bias_weight == 1.0) & (zero_end == 0.0) & (bound > 0)
+    margins &= ~rows.sum_weight.any(axis=1)
     some = np.flatnonzero(margins)
-    y = rows.asked[some]
+    y = rows.target[some]
     if len(some) and np.ptp(y) > 0:
         at = _slice(some)
         own = np.ascontiguousarray(Q[at, at] if isinstance(at, slice) else Q[np.ix_(at, at)])

@@ -6,13 +6,13 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from priorsvm.solve.methods.active import Bounds, Columns, Linear, optimise
+from priorsvm.solve.methods.active import LazyKernelMatrix, LinearKernelMatrix, RowDual, optimise
 
 EFFORT = 1000.0
 
 
 def random_dual(seed, n=25, rank=None, groups=0):
-    """K, and rows of all kinds: priced, squared, hard, equations, without a bias, and with a shared limit."""
+    """K, and rows of all kinds: linear costs, squares, hard, equations, without bias, with shared limit."""
     rng = np.random.default_rng(seed)
     Z = rng.normal(size=(n, rank or n))
     kind = rng.integers(5, size=n)
@@ -27,30 +27,30 @@ def random_dual(seed, n=25, rank=None, groups=0):
     low, high = np.where(sign > 0, low, -high), np.where(sign > 0, high, -low)
     K = Z @ Z.T + np.diag(np.where((kind >= 2) & ~shares.any(axis=1), rng.uniform(0.05, 1.0, n), 0.0))
     balance = np.where(rng.random(n) < 0.7, rng.choice([1.0, 2.0], n), 0.0)
-    asked = sign * rng.normal(1.0, 0.5, n)
-    return K, Bounds(asked, low, high, balance, shares, rng.uniform(0.2, 1.0, groups))
+    target = sign * rng.normal(1.0, 0.5, n)
+    return K, RowDual(target, low, high, balance, shares, rng.uniform(0.2, 1.0, groups))
 
 
 def solved(K, rows, start=None, tol=1e-9):
-    a = np.clip(0.0, rows.low, rows.high) if start is None else start
-    return optimise(Columns(K, np.arange(len(K)), lambda some: K[:, some]), rows, a, tol, EFFORT)
+    a = np.clip(0.0, rows.lower, rows.upper) if start is None else start
+    return optimise(LazyKernelMatrix(K, np.arange(len(K)), lambda some: K[:, some]), rows, a, tol, EFFORT)
 
 
 def value(K, rows, a):
-    return rows.asked @ a - 0.5 * a @ K @ a
+    return rows.target @ a - 0.5 * a @ K @ a
 
 
 def by_clarabel(K, rows):
     a = cp.Variable(len(K))
     w, U = np.linalg.eigh(K)
     root = U * np.sqrt(np.maximum(w, 0.0))
-    constraints = [rows.balance @ a == 0]
-    for end, sign in ((rows.high, 1.0), (rows.low, -1.0)):
+    constraints = [rows.bias_weight @ a == 0]
+    for end, sign in ((rows.upper, 1.0), (rows.lower, -1.0)):
         finite = np.flatnonzero(np.isfinite(end))
         constraints.append(sign * a[finite] <= sign * end[finite])
-    if rows.shares.shape[1]:
-        constraints.append(rows.shares.T @ a <= rows.limit)
-    problem = cp.Problem(cp.Maximize(rows.asked @ a - 0.5 * cp.sum_squares(root.T @ a)), constraints)
+    if rows.sum_weight.shape[1]:
+        constraints.append(rows.sum_weight.T @ a <= rows.sum_limit)
+    problem = cp.Problem(cp.Maximize(rows.target @ a - 0.5 * cp.sum_squares(root.T @ a)), constraints)
     problem.solve(solver="CLARABEL")
     return problem.value
 
@@ -61,30 +61,34 @@ def test_random_duals_are_solved_exactly(seed, groups):
     K, rows = random_dual(seed, groups=groups)
     found = solved(K, rows)
     a = found.a
-    assert ((rows.low <= a) & (a <= rows.high)).all()
-    assert (rows.shares.T @ a <= rows.limit + 1e-9).all()
-    assert abs(rows.balance @ a) < 1e-9
+    assert ((rows.lower <= a) & (a <= rows.upper)).all()
+    assert (rows.sum_weight.T @ a <= rows.sum_limit + 1e-9).all()
+    assert abs(rows.bias_weight @ a) < 1e-9
     expected = by_clarabel(K, rows)
     assert value(K, rows, a) == pytest.approx(expected, abs=1e-7 * (1 + abs(expected)))
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_every_row_agrees_with_its_multiplier(seed):
+def test_every_row_agrees_with_its_dual_variable(seed):
     K, rows = random_dual(seed)
     found = solved(K, rows)
-    excess = found.scores - rows.asked
-    free = (found.a > rows.low) & (found.a < rows.high)
-    np.testing.assert_allclose(found.scores, K @ found.a + found.bias * rows.balance, atol=1e-10)
+    excess = found.scores - rows.target
+    free = (found.a > rows.lower) & (found.a < rows.upper)
+    np.testing.assert_allclose(found.scores, K @ found.a + found.bias * rows.bias_weight, atol=1e-10)
     assert np.abs(excess[free]).max() < 1e-8
-    assert (excess[found.a == rows.low] > -1e-8).all()
-    assert (excess[found.a == rows.high] < 1e-8).all()
+    assert (excess[found.a == rows.lower] > -1e-8).all()
+    assert (excess[found.a == rows.upper] < 1e-8).all()
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_start_does_not_matter(seed):
     K, rows = random_dual(seed)
-    expected, rng = solved(K, rows), np.random.default_rng(seed)
-    ends = np.where(np.isfinite(rows.high), rows.high, 1.0), np.where(np.isfinite(rows.low), rows.low, -1.0)
+    expected = solved(K, rows)
+    rng = np.random.default_rng(seed)
+    ends = (
+        np.where(np.isfinite(rows.upper), rows.upper, 1.0),
+        np.where(np.isfinite(rows.lower), rows.lower, -1.0),
+    )
     start = ends[1] + rng.random(len(K)) * (ends[0] - ends[1])
     np.testing.assert_allclose(solved(K, rows, start).a, expected.a, atol=1e-7)
 
@@ -92,18 +96,18 @@ def test_the_start_does_not_matter(seed):
 @pytest.mark.parametrize("groups", [0, 2])
 @pytest.mark.parametrize("seed", range(6))
 def test_equal_rows_and_few_columns(seed, groups):
-    """Rows that are there twice have twice the bound; no factor without a lift, multipliers not unique."""
+    """Each row occurs twice with half the bound: K needs a lift, and dual variables are not unique."""
     K, rows = random_dual(seed, n=24, rank=3, groups=groups)
     twice = np.repeat(np.arange(24), 2)
-    doubled = replace(rows.some(twice), low=0.5 * rows.low[twice], high=0.5 * rows.high[twice])
+    doubled = replace(rows.subset(twice), lower=0.5 * rows.lower[twice], upper=0.5 * rows.upper[twice])
     found = solved(K[np.ix_(twice, twice)], doubled)
     expected = by_clarabel(K, rows)
     assert value(K, rows, found.a.reshape(-1, 2).sum(axis=1)) == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
-def plain(asked, low, high, balance):
-    none = np.zeros((len(asked), 0))
-    return Bounds(*(np.array(x, float) for x in (asked, low, high, balance)), none, np.zeros(0))
+def plain(target, low, high, balance):
+    none = np.zeros((len(target), 0))
+    return RowDual(*(np.array(x, float) for x in (target, low, high, balance)), none, np.zeros(0))
 
 
 def test_all_rows_at_their_bounds():
@@ -135,34 +139,35 @@ def test_rows_fixed_at_a_number_stay_there():
 
 
 def test_a_shared_limit_has_a_slack():
-    """Two rows that ask for 3 at a price of 1: a = 1/2 each, f = 1/2 there, and both lack 5/2."""
-    rows = Bounds(np.full(2, 3.0), np.zeros(2), np.full(2, np.inf), np.zeros(2), np.ones((2, 1)), np.ones(1))
+    """Two rows with target 3 and cost 1: a = 1/2 and f = 1/2 for each, and the slack is 5/2."""
+    rows = RowDual(np.full(2, 3.0), np.zeros(2), np.full(2, np.inf), np.zeros(2), np.ones((2, 1)), np.ones(1))
     found = solved(np.eye(2), rows)
     np.testing.assert_allclose(found.a, 0.5)
-    rows = replace(rows, asked=np.array([3.0, 0.1]))
+    rows = replace(rows, target=np.array([3.0, 0.1]))
     np.testing.assert_allclose(solved(np.eye(2), rows).a, [1.0, 0.0])
 
 
-def test_hard_rows_that_contradict_each_other_are_never_called_solved():
-    """f is to be 1 and -1 at one place: multipliers grow without end."""
+def test_contradicting_hard_rows_are_never_solved():
+    """f must be 1 and -1 at one point, so the dual variables grow without bound."""
     Z = np.array([[1.0, 0.5], [-1.0, -0.5], [0.3, 1.0]])
     rows = plain([1, 1, 1], np.zeros(3), np.full(3, np.inf), np.zeros(3))
-    found = optimise(Linear(Z), rows, np.zeros(3), 1e-6, EFFORT)
-    assert found is None or np.abs(np.minimum(found.scores - rows.asked, 0.0)).max() > 0.1
+    found = optimise(LinearKernelMatrix(Z), rows, np.zeros(3), 1e-6, EFFORT)
+    assert found is None or np.abs(np.minimum(found.scores - rows.target, 0.0)).max() > 0.1
 
 
-def test_too_much_work_is_given_up():
+def test_too_much_work_returns_none():
     K, rows = random_dual(0)
-    kernel = Columns(K, np.arange(len(K)), lambda some: K[:, some])
-    assert optimise(kernel, rows, np.clip(0.0, rows.low, rows.high), 1e-9, effort=0.0) is None
+    kernel = LazyKernelMatrix(K, np.arange(len(K)), lambda some: K[:, some])
+    assert optimise(kernel, rows, np.clip(0.0, rows.lower, rows.upper), 1e-9, effort=0.0) is None
 
 
 @pytest.mark.parametrize("first", [[], [3], [4, 1]])
 def test_columns_are_made_where_they_are_missing(rng, first):
-    """In the order in which they are asked for, until all are there."""
+    """Columns are added in the order of their first use, until all are known."""
     Z = rng.normal(size=(6, 2))
-    K, first = Z @ Z.T, np.array(first, int)
-    kernel = Columns(K[:, first], first, lambda rows: K[:, rows])
+    K = Z @ Z.T
+    first = np.array(first, int)
+    kernel = LazyKernelMatrix(K[:, first], first, lambda rows: K[:, rows])
     for rows in ([5, 2], [1, 4, 5], [0, 1, 2, 3, 4, 5]):
         a = np.zeros(6)
         a[rows] = rng.normal(size=len(rows))

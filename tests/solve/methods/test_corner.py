@@ -1,4 +1,4 @@
-"""From SCHUR's answer of a linear programme to a corner, by HiGHS."""
+"""Crossover from SCHUR's solution of a linear programme to a vertex, by HiGHS."""
 
 from types import SimpleNamespace
 
@@ -21,11 +21,10 @@ from priorsvm import (
     UncertainSamples,
 )
 from priorsvm.errors import Infeasible
-from priorsvm.schur.defined import Dims, Stated
+from priorsvm.schur.definitions import Dims, StructuredProblem
 from priorsvm.schur.interface import solve
 from priorsvm.solve import auto
-from priorsvm.solve.methods import corner
-from priorsvm.solve.methods.corner import to_corner
+from priorsvm.solve.methods.corner import nonnegativity_rows, to_corner
 from priorsvm.solve.routes import direct
 
 BOX = Box({0: (1.0, 2.0), 1: (0.0, 1.0)}, label=1)
@@ -46,8 +45,11 @@ def programme(rng, n=12, equations=3, inequalities=15, ties=False):
     draw = (
         (lambda *size: rng.integers(-2, 3, size).astype(float)) if ties else (lambda *s: rng.normal(size=s))
     )
-    E, A, x = draw(equations, n), draw(inequalities, n), np.abs(draw(n))
-    e, b = E @ x, A @ x + np.abs(draw(inequalities))
+    E = draw(equations, n)
+    A = draw(inequalities, n)
+    x = np.abs(draw(n))
+    e = E @ x
+    b = A @ x + np.abs(draw(inequalities))
     q = E.T @ draw(equations) - A.T @ np.abs(draw(inequalities)) + np.abs(draw(n))
     whole = sparse.csr_array(np.vstack([E, A, -np.eye(n)])), np.concatenate([e, b, np.zeros(n)])
     return q, whole[0], whole[1], Dims(equations, inequalities + n, [], [])
@@ -55,8 +57,9 @@ def programme(rng, n=12, equations=3, inequalities=15, ties=False):
 
 def stated(q, A, b, dims):
     "What a problem without any f looks like."
-    P, none = sparse.csr_array((len(q), len(q))), np.empty(0, int)
-    return Stated(P, q, A, b, dims, none, none, 0, [], None, None)
+    P = sparse.csr_array((len(q), len(q)))
+    none = np.empty(0, int)
+    return StructuredProblem(P, q, A, b, dims, none, none, 0, [], None, None)
 
 
 @pytest.mark.parametrize("ties", [False, True], ids=["one optimum", "ties"])
@@ -74,12 +77,12 @@ def test_a_corner_is_optimal_and_a_corner(seed, ties):
     assert found.z[zero:].min() > -1e-9
     assert np.abs(q + A.T @ found.z).max() < 1e-8
     assert np.abs(slack * found.z).max() < 1e-8
-    # As many rows meet in it as there are variables, independent of each other.
+    # At a vertex, as many independent rows are active as there are variables.
     meeting = A[np.abs(slack) < 1e-9].toarray()
     assert np.linalg.matrix_rank(meeting) == len(q)
 
 
-def test_a_bad_guess_costs_pivots_only():
+def test_a_bad_start_costs_only_pivots():
     rng = np.random.default_rng(0)
     q, A, b, dims = programme(rng, n=30, inequalities=40)
     near = solve(sparse.csr_array((len(q), len(q))), q, A, b, dims)
@@ -93,13 +96,13 @@ def test_a_bad_guess_costs_pivots_only():
 
 def test_only_one_row_for_each_variable_is_its_bound():
     A = sparse.csr_array([[-1.0, 0.0], [-2.0, 0.0], [0.0, -1.0], [0.0, 1.0], [-1.0, -1.0]])
-    found, variables = corner._bounds(A, np.array([0.0, 0.0, 1.0, 0.0, 0.0]), 0)
-    assert found.tolist() == [0]  # the third asks for x >= -1, the fourth for x <= 0
+    found, variables = nonnegativity_rows(A, np.array([0.0, 0.0, 1.0, 0.0, 0.0]), 0)
+    assert found.tolist() == [0]  # the third is x >= -1, the fourth x <= 0
     assert variables.tolist() == [0]
-    assert corner._bounds(A, np.zeros(5), 1)[0].tolist() == [1, 2]  # an equation is none
+    assert nonnegativity_rows(A, np.zeros(5), 1)[0].tolist() == [1, 2]  # an equation is not a bound
 
 
-def machines():
+def models():
     X, y = rows(150, 5)
     given = X[:40] + 0.1
     yield "box", BOX, {}, X, y
@@ -113,7 +116,7 @@ def machines():
     )
     yield "monotone", Monotone({2: +1}), {"C": 0.05}, X, y
     yield "hints", OddnessHint(hard=True) + MonotonicityHint({0: +1}, hard=True), {}, X, y
-    yield "no f is worth its price", BOX, {"C": 1e-4}, X, y
+    yield "f is zero", BOX, {"C": 1e-4}, X, y
     one_column = np.linspace(0.01, 0.1, len(X))[:, None, None] * np.diag([1.0, 0, 0, 0, 0])
     yield "errors in one column", UncertainSamples(one_column), {}, X, y
     rbf = {"kernel": RBF(0.2)}
@@ -128,11 +131,11 @@ def machines():
 @pytest.mark.usefixtures("any_size")
 @pytest.mark.filterwarnings("ignore::priorsvm.errors.CollapsedModel")
 @pytest.mark.filterwarnings("ignore:method='kernelised':priorsvm.errors.UnsoundMethod")
-@pytest.mark.parametrize("machine", list(machines()), ids=lambda machine: machine[0])
-def test_auto_ends_where_highs_alone_does(machine):
-    name, prior, machine, X, y = machine
-    found = PriorSVC(prior, norm="l1", **machine).fit(X, y)
-    alone = PriorSVC(prior, norm="l1", solver="HIGHS", **machine).fit(X, y)
+@pytest.mark.parametrize("case", list(models()), ids=lambda case: case[0])
+def test_auto_reaches_the_optimum_of_highs(case):
+    name, prior, parameters, X, y = case
+    found = PriorSVC(prior, norm="l1", **parameters).fit(X, y)
+    alone = PriorSVC(prior, norm="l1", solver="HIGHS", **parameters).fit(X, y)
     outcome = found._machines[0].outcome
     assert (found.solver_, outcome.start, outcome.before) == ("HIGHS", "SCHUR", ())
     assert outcome.residuals.worst < 1e-8
@@ -172,7 +175,7 @@ def test_of_equal_columns_one_has_a_coefficient():
     assert found.objective_ == pytest.approx(inside.objective_, rel=1e-8)
 
 
-def test_the_report_says_where_highs_started():
+def test_the_report_names_the_start_of_highs():
     X, y = rows(2000, 20)  # as many numbers as "auto" asks for
     model = PriorSVC(BOX, norm="l1").fit(X, y)
     assert "HIGHS from the solution of SCHUR optimal" in str(model.report_)
@@ -182,7 +185,7 @@ def test_the_report_says_where_highs_started():
 @pytest.mark.usefixtures("any_size")
 def test_without_a_corner_highs_starts_on_its_own(monkeypatch):
     def none(*_):
-        raise cp.SolverError("HiGHS found no corner near its answer (Unknown).")
+        raise cp.SolverError("HiGHS found no corner near SCHUR's solution (Unknown).")
 
     monkeypatch.setattr(direct, "to_corner", none)
     X, y = rows(300, 5)
@@ -191,14 +194,16 @@ def test_without_a_corner_highs_starts_on_its_own(monkeypatch):
 
 
 def test_a_programme_without_a_corner_is_an_error():
-    q, A, b = np.array([-1.0]), sparse.csr_array([[-1.0]]), np.zeros(1)
+    q = np.array([-1.0])
+    A = sparse.csr_array([[-1.0]])
+    b = np.zeros(1)
     near = SimpleNamespace(x=np.zeros(1), z=np.zeros(1))
-    with pytest.raises(cp.SolverError, match="no corner near its answer"):
+    with pytest.raises(cp.SolverError, match="no corner near SCHUR's solution"):
         to_corner(stated(q, A, b, Dims(0, 1, [], [])), near)
 
 
 @pytest.mark.usefixtures("any_size")
-def test_hard_rules_that_contradict_each_other_are_still_named():
+def test_contradicting_hard_rules_are_named():
     X, y = rows(300, 5)
     prior = Box({0: (0.0, 1.0)}, label=1, hard=True) + Box({0: (0.5, 2.0)}, label=0, hard=True)
     with pytest.raises(Infeasible, match="box"):

@@ -26,7 +26,7 @@ from priorsvm import (
 )
 from priorsvm.errors import Infeasible
 from priorsvm.problem.residuals import residuals
-from priorsvm.schur.defined import Stated
+from priorsvm.schur.definitions import StructuredProblem
 from priorsvm.solve.routes.direct import Direct, columns_of, solver
 
 
@@ -74,9 +74,11 @@ def as_given(data, order):
 def differences(assembled):
     direct = Direct.of(assembled)
     theirs, columns = of_cvxpy(assembled)
-    ours, variables = direct.stated.whole(), assembled.problem.variables()
+    ours, variables = direct.stated.expanded(), assembled.problem.variables()
     assert len(theirs[1]) == len(ours[1])
-    kept = np.isin(np.arange(len(direct.stated.q)), direct.stated.values[~direct.stated.stated], invert=True)
+    kept = np.isin(
+        np.arange(len(direct.stated.q)), direct.stated.values[~direct.stated.explicit], invert=True
+    )
     place = np.cumsum(kept) - 1  # without the products, which the whole problem has as they are
     lean = {**columns_of(direct.data, direct.chain, direct.inverse), **direct.columns}
     lean = {id: place[own] for id, own in lean.items()}
@@ -99,7 +101,7 @@ def test_a_changed_number_would_be_seen(monkeypatch):
     """Of a definition, and of the regulariser."""
     assembled = compiled_with(RBF(50.0), OddnessHint())
     assert max(differences(assembled)) < 1e-12
-    whole = Stated.whole
+    whole = StructuredProblem.expanded
     for changed in ("definitions", "energy"):
 
         def other(self, changed=changed):
@@ -108,7 +110,7 @@ def test_a_changed_number_would_be_seen(monkeypatch):
             first, *rest = self.definitions
             return whole(replace(self, definitions=[replace(first, matrix=first.matrix * 1.001), *rest]))
 
-        monkeypatch.setattr(Stated, "whole", other)
+        monkeypatch.setattr(StructuredProblem, "expanded", other)
         assert max(differences(assembled)) > 1e-5
 
 
@@ -190,7 +192,7 @@ def test_slopes_of_a_linear_f_do_not_pass_through_cvxpy(prior, machine, monkeypa
     assert found.worst < 1e-7
     for ours, theirs in zip(vars(found).values(), vars(residuals(assembled.problem)).values(), strict=True):
         assert ours == pytest.approx(theirs, abs=1e-12)
-    monkeypatch.setattr("priorsvm.schur.defined.GROWTH", 0.0)
+    monkeypatch.setattr("priorsvm.schur.definitions.GROWTH", 0.0)
     Direct.of(assembled).solve(tol=1e-10)
     assert assembled.problem.value == pytest.approx(value, rel=1e-8)
     assert residuals(assembled.problem).worst < 1e-7

@@ -9,7 +9,7 @@ from sklearn.datasets import make_classification
 
 from priorsvm import RBF, ClassCosts, OddnessHint, PriorSVC, SampleCosts, load, save
 from priorsvm.errors import InaccurateSolution, InvalidInput, SolverFailed, SolverUnsuited
-from priorsvm.solve.methods.active import Columns, Linear, polish
+from priorsvm.solve.methods.active import LazyKernelMatrix, LinearKernelMatrix, polish
 from priorsvm.solve.routes.normal import solve_normal
 from priorsvm.solve.weighted import judged
 
@@ -271,8 +271,8 @@ def test_products_of_rows_are_never_made():
     a = np.zeros(60)
     a[[3, 10, 40]] = [1.0, -2.0, 0.5]
     support = np.flatnonzero(a)
-    made = Columns(X @ X[support].T, support, lambda columns: X @ X[columns].T)
-    for kernel in (made, Linear(X), Linear(csr_array(X))):
+    made = LazyKernelMatrix(X @ X[support].T, support, lambda columns: X @ X[columns].T)
+    for kernel in (made, LinearKernelMatrix(X), LinearKernelMatrix(csr_array(X))):
         np.testing.assert_allclose(kernel.times(a), X @ X.T @ a, atol=1e-12)
         np.testing.assert_allclose(kernel.among(np.array([1, 10, 59])), (X @ X.T)[np.ix_(*[[1, 10, 59]] * 2)])
         start = PriorSVC(C=0.1, solver="LIBSVM", tol=1e-3).fit(X, y)._machines[0].alpha

@@ -314,7 +314,7 @@ def test_an_answer_is_judged_by_its_residuals(monkeypatch):
     def off(by):
         def wrong(kernel, bounds, *more):
             found = optimise(kernel, bounds, *more)
-            inside = (found.a != bounds.low) & (found.a != bounds.high)
+            inside = (found.a != bounds.lower) & (found.a != bounds.upper)
             found.a[inside] *= 1 + by
             return found
 
@@ -370,14 +370,14 @@ REFUSALS = [
     ),
     ({"kernel": RBF()}, Odd("two slacks"), "'.*' of block 'odd' is not the only slack of its row"),
     ({"kernel": RBF()}, Odd("bound above"), "'u' of block 'odd' has conditions of its own"),
-    ({"kernel": RBF()}, Odd("helps itself"), "'u' of block 'odd' is no slack: it makes a row harder"),
+    ({"kernel": RBF()}, Odd("helps itself"), "'u' of block 'odd' is not a slack: it makes a row harder"),
     (
         {"kernel": RBF()},
         Odd("squares and prices"),
         "'u' of block 'odd' has a cost that is neither linear nor",
     ),
     ({"kernel": RBF()}, Odd("an equation with a price"), "'u' of block 'odd' softens an equation"),
-    ({"kernel": RBF()}, Odd("a square of several"), "'s' of block 'odd' stands in several rows"),
+    ({"kernel": RBF()}, Odd("a square of several"), "'s' of block 'odd' is in several rows"),
     ({"kernel": RBF()}, Odd("values tied"), "it has a penalty that ties values to each other"),
     ({"kernel": RBF()}, Odd("a line"), "it has a linear penalty on f"),
     ({"kernel": RBF()}, Odd("a cone"), "block 'odd' adds cones"),
