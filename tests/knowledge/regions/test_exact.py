@@ -40,7 +40,7 @@ def test_an_empty_polyhedron_is_found_in_any_units(unit):
 def test_a_solver_that_is_wrong_makes_no_conflict():
     """OSQP calls this infeasible, and f = 1 is a solution."""
     block, two = Box({0: (-500, 500)}, 1, hard=True), 1e3 * X[:, :2]
-    with pytest.raises(SolverFailed, match="OSQP says"):
+    with pytest.raises(SolverFailed, match="OSQP reported"):
         PriorSVC(block, solver="OSQP").fit(two, y)
     assert PriorSVC(block, solver="CLARABEL").fit(two, y).status_ == "optimal"
 
