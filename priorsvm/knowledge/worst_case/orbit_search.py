@@ -104,8 +104,7 @@ def next_columns(loss: OrbitLoss, f: Any, view: Solved, final: bool = True) -> S
     step = Step(needed_slack=worst if final else None, columns=len(state))
     # The sum must be within the tolerance, and every row, however small its cost is.
     if shortage.missing <= shortage.allowed and np.max(worst - view.slack) <= 5 * view.tol:
-        return None
-    assert view.alpha is not None
+        return step
     duals = np.concatenate([np.empty(0), *view.duals.values()])
     active_rows = np.abs(view.alpha) > NEGLIGIBLE_DUAL * view.largest
     active = np.abs(duals) > NEGLIGIBLE_DUAL * view.largest
