@@ -80,7 +80,7 @@ def last_problem(model: PriorSVC, X: Array, y: Array) -> Compiled:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                return model.set_params(max_rounds=10).fit(X, y)._machines[0].problem
+                return model.set_params(max_rounds=10).fit(X, y)._models[0].problem
             except PriorSVMError:
                 pass
     return problem(model, X, y)

@@ -79,8 +79,8 @@ def _row(
     P = primal_objective(half, scores, y, bound)
     refuse_trivial(P, half, y, bound)
 
-    outcome = model._machines[0].outcome
-    D = dual_objective(K, y, balanced(model._machines[0].alpha, y, bound), bound)
+    outcome = model._models[0].outcome
+    D = dual_objective(K, y, balanced(model._models[0].alpha, y, bound), bound)
     share = outcome.compile_seconds / (outcome.compile_seconds + outcome.solve_seconds)
     around = 1 - outcome.solve_seconds / model.history_[-1]["seconds"]
     note = f"{outcome.status}, P−D {(P - D) / P:.0e}; compile {share:.0%}, all but CLARABEL {around:.0%}"

@@ -149,7 +149,7 @@ def complexity(usps: Any, data: tuple[Any, ...]) -> list[dict[str, Any]]:
         training, fitted = timed(partial(model.fit, X, y))
         testing, found = timed(partial(fitted.predict, X_test))
         first = first or (training, testing)
-        support = float(np.mean([np.count_nonzero(m.alpha) for m in fitted._machines]))
+        support = float(np.mean([np.count_nonzero(m.alpha) for m in fitted._models]))
         error = 100 * np.mean(found != y_test)
         ours = (error, training, training / first[0], testing, testing / first[1], round(support))
         table.row(name, *ours, *COMPLEXITY[name])

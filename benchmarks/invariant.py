@@ -32,7 +32,7 @@ def threes_and_eights(quick: bool) -> tuple[Array, Array, int, float]:
 
 def worst_case(model: PriorSVC, orbit: Array, digit: Array) -> tuple[float, float]:
     """½‖f‖² + C Σ max over the orbit [1 − y f]₊ of the fitted f, and ½‖f‖²."""
-    f = model._machines[0].f
+    f = model._models[0].f
     half = 0.5 * float(f.weights @ model.kernel(f.centres) @ f.weights)
     y = np.where(digit == model.classes_[1], 1.0, -1.0)
     n, s, d = orbit.shape

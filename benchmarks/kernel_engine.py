@@ -57,14 +57,14 @@ def engine_rbf(quick: bool) -> Iterator[Row]:
     timing, ours, theirs = interleaved(
         partial(model.fit, X, labels), partial(peer.fit, X, labels), least=least, most=5
     )
-    refuse_trivial(ours.objective_, ours._machines[0].regulariser(), y, np.full(n, model.C))
+    refuse_trivial(ours.objective_, ours._models[0].regulariser(), y, np.full(n, model.C))
     gap = same((ours.objective_ - theirs.objective_) / theirs.objective_)
     work = f"RBF, N={n}, hinge, two regions, hints"
-    outcome = ours._machines[0].outcome
+    outcome = ours._models[0].outcome
     around = 1 - outcome.solve_seconds / ours.history_[-1]["seconds"]
     note = f"{ours.solver_} in {outcome.iterations} steps, all but the solve {around:.0%}"
     yield Row.of("engine_rbf", work, "CVXPY, CLARABEL", timing, 0.1, "P", gap, note)
-    states = ours._machines[0].states
+    states = ours._models[0].states
     timing, ours, value = interleaved(
         partial(model.fit, X, labels), partial(by_piqp, model, X, y, states), least=least, most=7
     )

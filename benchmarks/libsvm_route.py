@@ -97,7 +97,7 @@ def _row(
 ) -> Row:
     X, y, bound, gamma = problem
     timing, ours, svc = interleaved(fit_ours, fit_peer, least=5 if quick else 7, seconds=0.5 if quick else 3)
-    machine = ours._machines[0]
+    machine = ours._models[0]
     if not np.array_equal(machine.sample.X, X) or machine.outcome.solver != "LIBSVM":
         raise ArithmeticError("PriorSVC did not solve these rows by LIBSVM")
     K = rbf_kernel(X, gamma=gamma)

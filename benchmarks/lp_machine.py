@@ -61,10 +61,10 @@ def lp_machine(quick: bool) -> Iterator[Row]:
         ours = PriorSVC(C=C, kernel=RBF(gamma), norm="l1", solver="CENTRES")
         fits = partial(ours.fit, X, y), partial(dual_by_highs, X, y, gamma, C)
         timing, found, least = interleaved(*fits, least=3, most=9, seconds=10.0)
-        weights = found._machines[0].f.weights
+        weights = found._models[0].f.weights
         refuse_trivial(found.objective_, float(np.abs(weights).sum()), y, np.full(n, C))
         gap = same((found.objective_ - least) / least)
-        note = f"{found._machines[0].outcome.iterations} steps, {len(weights)} of {n} centres"
+        note = f"{found._models[0].outcome.iterations} steps, {len(weights)} of {n} centres"
         work = f"{name}, N = {n}, RBF, C = {C:g}, norm l1"
         yield Row.of("engine_lp", work, "HiGHS, dual simplex", timing, 0.5, "P", gap, note)
 
@@ -92,7 +92,7 @@ def lp_rules(quick: bool) -> Iterator[Row]:
         refuse_trivial(found.objective_, float(np.abs(weights).sum()), y, np.full(n, C))
         gap = same((found.objective_ - other.objective_) / other.objective_)
         counts = " and ".join(str(np.count_nonzero(c)) for c in (weights, others))
-        note = f"from {found._machines[0].outcome.start or 'nowhere'}; {counts} coefficients"
+        note = f"from {found._models[0].outcome.start or 'nowhere'}; {counts} coefficients"
         yield Row.of(
             "engine_lp_rules", f"{name}, N = {n}, norm l1", "HiGHS alone", timing, 0.6, "P", gap, note
         )
@@ -104,5 +104,5 @@ def _left(Z: Array) -> Array:
 
 
 def _coefficients(model: PriorSVC) -> Array:
-    f = model._machines[0].f
+    f = model._models[0].f
     return np.asarray(f.coef if model.kernel == "linear" else f.weights)

@@ -45,7 +45,7 @@ def _kernel_row(name: str, family: str, n: int, C: float, target: float | None, 
     least = 1 if quick else 3
     timing, fitted, svc = interleaved(partial(ours.fit, X, labels), partial(peer.fit, X, labels), least=least)
     K = rbf_kernel(X, gamma=gamma)
-    alpha = fitted._machines[0].alpha
+    alpha = fitted._models[0].alpha
     gap, half, primal = _gap(alpha, y, bound, fitted.decision_function(X), lambda a: K @ (a * y))
     refuse_trivial(primal, half, y, bound)
     of_svc = np.zeros(len(y))

@@ -153,7 +153,7 @@ def cuts(quick: bool) -> Iterator[Row]:
         machine = partial(PriorSVC, C=10.0, kernel=RBF(gamma), solver="CLARABEL")
         model = machine(Box(square, 1, hard=True)).fit(X, labels)
         violation = -model.verify()["box"].worst
-        used = sum(len(points) for points in model._machines[0].states["box"].points)
+        used = sum(len(points) for points in model._models[0].states["box"].points)
         asked = max(VIOLATION, violation)
         side, left = 4, np.inf
         while left > asked and side**2 < 16 * used:

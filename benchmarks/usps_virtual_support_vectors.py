@@ -75,8 +75,8 @@ def _row(
         raise ArithmeticError("f is not finite on the test rows")
     errors = int(np.count_nonzero(model.classes_[scores.argmax(axis=1)] != y))
     percent = 100 * errors / len(y)
-    support = [int(np.count_nonzero(m.support)) for m in model._machines]
-    used = [int(np.count_nonzero(m.sample.cost)) for m in model._machines]
+    support = [int(np.count_nonzero(m.support)) for m in model._models]
+    used = [int(np.count_nonzero(m.sample.cost)) for m in model._models]
     met = expected is None or abs(percent - expected) <= WITHIN
     cells = (
         name,

@@ -63,7 +63,7 @@ plt.show()
 # %% [markdown]
 # ## The problem
 #
-# The machine is a function $f(x) = w^\top x + b$; its sign is the class. Each flower should lie on its own
+# The model is a function $f(x) = w^\top x + b$; its sign is the class. Each flower should lie on its own
 # side, and not only just: $y_i f(x_i) \ge 1$. Where that cannot be had, a **slack** $\xi_i \ge 0$ fills the
 # gap, at the price $C$. The SVM is the function that is the best bargain of flatness and slack:
 #
@@ -125,7 +125,7 @@ plt.show()
 # %% [markdown]
 # ## The same from a library, or two
 #
-# `PriorSVC` without any prior knowledge is this machine, and so is scikit-learn's `SVC`.
+# `PriorSVC` without any prior knowledge is this model, and so is scikit-learn's `SVC`.
 
 # %%
 model = PriorSVC(C=C, kernel="linear").fit(X, species)
@@ -155,7 +155,7 @@ display(model.formulation())
 display(model.report_)
 
 # %% [markdown]
-# And `problem` is the `cvxpy.Problem` itself. `PriorSVC` gave this machine to LIBSVM, which is faster; but
+# And `problem` is the `cvxpy.Problem` itself. `PriorSVC` gave this model to LIBSVM, which is faster; but
 # the problem is there, every constraint carries a label, and any other solver can be asked for a second
 # opinion. Its variable `c` is our $w$, the coefficients of whatever $f$ there is, and `f0` are the values of
 # $f$ at the rows.
@@ -206,9 +206,9 @@ for hinge in ("slack", "pos"):
 # with slacks is safe with both, and this is why `priorsvm` writes every block that way, and checks each
 # answer on the problem as stated.
 #
-# ## The 1-norm machine
+# ## The 1-norm model
 #
-# Its problem is a linear programme, so a simplex method can solve it. It is another machine, with another
+# Its problem is a linear programme, so a simplex method can solve it. It is another model, with another
 # line.
 
 # %%
@@ -222,13 +222,13 @@ for name, value, weights, bias in (
     print(f"{name:9s} {value:.6f}  w = {weights.round(6)}  b = {bias:.6f}")
 
 # %% [markdown]
-# ## The kernel machine
+# ## The kernel model
 #
 # A kernel replaces $x_i^\top x_j$ by $k(x_i, x_j)$, and $f$ becomes $\sum_j \beta_j k(x_j, x) + b$. The
 # textbook then minimises $\frac12 \beta^\top K \beta$, and solvers struggle: $K$ is nearly singular, and
 # they have to be told that it is positive semidefinite at all.
 #
-# Better to factor it. With $K = \Phi \Phi^\top$, and directions in which $K$ is zero left out, the machine
+# Better to factor it. With $K = \Phi \Phi^\top$, and directions in which $K$ is zero left out, the model
 # is a linear one in the coordinates $\Phi$, and the flatness is $\frac12\|c\|^2$ again.
 
 # %%
@@ -285,7 +285,7 @@ plt.show()
 # ## Exercises
 #
 # 1. How does the number of support vectors change with $C$? Guess first, for $C = 0.01$ and $C = 100$.
-# 2. Write the machine with the squared hinge, $C \sum \xi_i^2$, by hand. Which argument of `PriorSVC` gives
+# 2. Write the model with the squared hinge, $C \sum \xi_i^2$, by hand. Which argument of `PriorSVC` gives
 #    it? And which class of scikit-learn?
 # 3. Suppose you know that *virginica* has petals that are wider, not narrower, but the labels at hand are
 #    so noisy (`noisy`, below) that the SVM believes the opposite. Add that knowledge by hand, as one
@@ -325,7 +325,7 @@ print(
 )
 
 # %% [markdown]
-# **3.** The labels are spoilt so that narrow petals look like *virginica*. On a linear machine "f rises with
+# **3.** The labels are spoilt so that narrow petals look like *virginica*. On a linear model "f rises with
 # the width" is $w_2 \ge 0$, and `MonotonicityHint(..., hard=True)` says that of a column by its name or its
 # number.
 
@@ -350,7 +350,7 @@ display(model_told.formulation())
 # ## What this notebook claims, checked
 
 # %%
-# Three ways to the same line, and to the same kernel machine.
+# Three ways to the same line, and to the same kernel model.
 for other in (model, sklearn_model):
     np.testing.assert_allclose(other.coef_[0], w_by_hand, rtol=1e-4)
     np.testing.assert_allclose(other.intercept_[0], b_by_hand, rtol=1e-4)

@@ -75,7 +75,7 @@ axes.legend(loc="upper right", fontsize=9)
 plt.show()
 
 # %% [markdown]
-# The plain machine pays the same price for every mistake, so the few malignant ones weigh little. It misses
+# The plain model pays the same price for every mistake, so the few malignant ones weigh little. It misses
 # many of them. (Who always says *benign* is right on 93 % of the training rows, and finds none. So we count
 # the two kinds of mistakes apart.)
 
@@ -103,7 +103,7 @@ print(
 )
 
 # %% [markdown]
-# More are found, and there are more false alarms. A weight does not make the machine wiser; it says which
+# More are found, and there are more false alarms. A weight does not make the model wiser; it says which
 # mistakes you would rather have. The line moves towards the many:
 
 # %%
@@ -184,7 +184,7 @@ print(f"benign rows at 0.3: the addition is {lighter.report_['class_costs'][0].c
 # ## One draw is an anecdote
 #
 # Other patients, another line. So we repeat it on ten draws of the training rows, for a whole range of
-# costs. There is a rival that needs no block at all: keep the plain machine and let it give alarm earlier,
+# costs. There is a rival that needs no block at all: keep the plain model and let it give alarm earlier,
 # at $f > t$ with $t < 0$.
 
 # %%
@@ -218,7 +218,7 @@ plt.show()
 # The sober result: here the threshold does as well as the cost, and from a cost of 16 on better. Both buy
 # findings with false alarms at about the same rate. The threshold only moves the line; a cost may turn it
 # as well, and with twelve rows it turns it by chance. Costs are worth it where turning helps, and where a
-# threshold cannot be moved afterwards, because the machine stands inside something else. Compare with the
+# threshold cannot be moved afterwards, because the model stands inside something else. Compare with the
 # threshold before you praise a cost.
 #
 # ## Some rows are to be trusted more

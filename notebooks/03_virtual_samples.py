@@ -13,7 +13,7 @@
 # %% [markdown]
 # # Is a digit that moved still the same digit?
 #
-# To you it is. A machine has seen the labels only, and nobody told it. The oldest way to tell it is to show
+# To you it is. A model has seen the labels only, and nobody told it. The oldest way to tell it is to show
 # it the moved digit too, with the same label: a **virtual sample**. This notebook makes such samples, looks
 # at what they are worth, and at other rows without a label of their own: those that nobody has labelled.
 
@@ -59,10 +59,10 @@ plot.images(np.vstack([shift.orbit(three)[0], turn.orbit(three)[0, 1:]]), shape,
 plt.show()
 
 # %% [markdown]
-# ## What a plain machine makes of it
+# ## What a plain model makes of it
 #
 # Ten handwritten digits of each kind are all we have labelled; the rest is there to test with. The plain
-# machine errs on about one in fourteen of them (who always says the same digit errs on nine in ten). Moved
+# model errs on about one in fourteen of them (who always says the same digit errs on nine in ten). Moved
 # by one pixel, far more go wrong.
 
 
@@ -148,13 +148,13 @@ lower = np.sum(curve["with shifted copies"] < curve["plain SVM"])
 print(f"the copies lower the error in {lower} of {curve['plain SVM'].size} draws")
 
 # %% [markdown]
-# Knowledge and labels replace each other: with copies, ten labels of each kind do what takes a plain machine
+# Knowledge and labels replace each other: with copies, ten labels of each kind do what takes a plain model
 # some sixteen.
 #
 # ## Only where it matters
 #
 # Copies of rows far from the border hardly matter, but they cost time. `VirtualSupportVectors` first fits
-# the plain machine, keeps its support vectors and adds copies of those only: two rounds, both in `history_`.
+# the plain model, keeps its support vectors and adds copies of those only: two rounds, both in `history_`.
 
 
 # %%
@@ -201,7 +201,7 @@ for name, found in errors.items():
 #
 # `InvarianceHint` adds no rows at all. It punishes $f$ where it differs between a digit and its shifted
 # copy, by $\mu$ times the mean squared difference. Labels play no part in it. How much should it weigh?
-# `fit_path` fits the machine for many values and compiles the problem only once. The task is smaller now, 3
+# `fit_path` fits the model for many values and compiles the problem only once. The task is smaller now, 3
 # against 8, with five labelled digits of either kind.
 
 # %%
@@ -220,7 +220,7 @@ def path_of(seed):
 paths, path_errors = zip(*[path_of(seed) for seed in range(6)], strict=True)
 
 # %% [markdown]
-# The report of each machine says how large the term is, so how much $f$ changes with the move, and how flat
+# The report of each model says how large the term is, so how much $f$ changes with the move, and how flat
 # $f$ is.
 
 # %%
@@ -252,7 +252,7 @@ plt.show()
 # moves are a group (whatever you do, you can undo, and you stay among the moves) and the kernel does not
 # feel them, then the objective with all copies is itself the same before and after a move. Its minimum is
 # unique, so it does not change under the moves either: $f(T x) = f(x)$ everywhere, without being asked. All
-# copies of a row then have one and the same slack, and three machines are one:
+# copies of a row then have one and the same slack, and three models are one:
 #
 # | | |
 # |---|---|
@@ -287,7 +287,7 @@ for name, model in three_ways.items():
 # either a 3 or an 8. With five labels of each kind, can they help?
 #
 # One way is to guess. `UnlabeledSamples` takes rows with *supposed* labels and a cost that says how far they
-# are trusted; here the plain machine guesses. The other way is `Transductive`: the labels are unknowns of
+# are trusted; here the plain model guesses. The other way is `Transductive`: the labels are unknowns of
 # the problem, and those are looked for that leave the least slack. It has to be told how many of the rows
 # are of the second class, here the 8. We count them; in life somebody has to know, so that is knowledge, too.
 
@@ -339,7 +339,7 @@ plt.show()
 
 # %% [markdown]
 # (Half of the test digits are eights: who always says 8 errs on half of them.) The rows themselves know
-# something: where they are dense, there is no border. Guessed labels help little, as the machine hears what
+# something: where they are dense, there is no border. Guessed labels help little, as the model hears what
 # it said. And what you say about the share has to be true: about half of the rows are eights, and who claims
 # that 110 of the 150 are, forces labels on rows that do not want them.
 #
@@ -355,7 +355,7 @@ print(str(searched.report_).splitlines()[-1])
 # %% [markdown]
 # ## What the report says
 #
-# Three kinds of knowledge in one machine: a cost, extra rows, and a hint. $C$ is small here, so that there
+# Three kinds of knowledge in one model: a cost, extra rows, and a hint. $C$ is small here, so that there
 # is some slack to look at. Read the report from the left:
 #
 # - *contribution* and *share*: what the term adds to the objective. The lines add up.
@@ -392,7 +392,7 @@ display(model.verify())
 # ## Solutions
 #
 # **1.** No. A mirrored 3 is not a 3, and a mirrored 2 looks like an S. Knowledge that is wrong is paid for
-# in errors, and the machine cannot tell: it does as it is told.
+# in errors, and the model cannot tell: it does as it is told.
 
 # %%
 errors["mirrored"] = errors_of(VirtualSamples(mirror))
@@ -467,7 +467,7 @@ assert np.all(np.diff(regularisers) > 0)
 assert np.mean(path_errors, axis=0)[-1] < np.mean(path_errors, axis=0)[0]
 np.testing.assert_allclose(sum(row.contribution for row in model.report_.rows), model.objective_)
 
-# Copies of a group, the hard hint and the averaged kernel are one machine.
+# Copies of a group, the hard hint and the averaged kernel are one model.
 for name in ("hard hint", "averaged kernel"):
     np.testing.assert_allclose(values[name], values["copies"], atol=1e-5)
 

@@ -17,7 +17,7 @@
 # whole part of the space, also where there is not a single row of data. An SVM only listens to rows. What
 # has to be added to its problem, so that it keeps to the rule *everywhere* in that part?
 #
-# For a linear machine the answer is a piece of duality that fits on one line. For a kernel machine it is
+# For a linear model the answer is a piece of duality that fits on one line. For a kernel model it is
 # harder, and one published answer is wrong. We do both.
 
 # %%
@@ -104,7 +104,7 @@ for row, (kind, models) in zip(panels, (("linear", linear), ("RBF", bent)), stri
 plt.show()
 
 # %% [markdown]
-# The solid line is the border, $f = 0$, and the dotted one $f = 1$. The machines that were told have the
+# The solid line is the border, $f = 0$, and the dotted one $f = 1$. The models that were told have the
 # whole hatched corner beyond the dotted line. The straight line had it on the right side already, by luck,
 # but not by the margin, and moved a little. The bent one, which takes the larger class wherever it knows
 # nothing, changed only where there was nobody.
@@ -188,7 +188,7 @@ as_polyhedron = PriorSVC(Polyhedron(B_box, d_box, label="ill", hard=True), scale
 print("box:       ", as_box.coef_[0], "\npolyhedron:", as_polyhedron.coef_[0])
 
 # %% [markdown]
-# ## A kernel machine, and a wrong turn
+# ## A kernel model, and a wrong turn
 #
 # With a kernel $f$ bends, and the least value on the region is no linear programme. One published way keeps
 # the formula and puts kernels into it: $K(X, B)\,u + K\alpha = 0$. It looks like the dual above. But it
@@ -286,7 +286,7 @@ display(model.verify())
 # %% [markdown]
 # ## When rules contradict each other
 #
-# Two hard rules that claim the same people for two classes cannot both hold, whatever the machine. The
+# Two hard rules that claim the same people for two classes cannot both hold, whatever the model. The
 # error says which, in their own words.
 
 # %%
@@ -315,7 +315,7 @@ display(peace.report_)
 # 1. A soft rule costs $\mu$ times its worst violation. From which $\mu$ on is it the same as the hard rule?
 #    (Look at the *price* in the report of the hard one.)
 # 2. `Rule("glucose >= 126", label="ill", within=None)` says nothing about the bmi. What becomes of the
-#    weight of the bmi on a linear machine, even if `mu` is tiny? Why?
+#    weight of the bmi on a linear model, even if `mu` is tiny? Why?
 # 3. What is a box that is a single point?
 #
 # ## Solutions
@@ -357,7 +357,7 @@ print("as a rule:", as_rule.coef_[0], "\nas a row: ", as_row.coef_[0])
 # ## What this notebook claims, checked
 
 # %%
-# The rule holds everywhere in its corner, by proof, and the rows did not suffer on the bent machine.
+# The rule holds everywhere in its corner, by proof, and the rows did not suffer on the bent model.
 inside = places[places["glucose"].between(126, 140) & places["bmi"].between(30, 36)]
 assert bent["plain"].decision_function(inside).min() < 0
 for models in (linear, bent):

@@ -78,7 +78,7 @@ print(message)
 # %% [markdown]
 # Read it piece by piece:
 #
-# - *No decision function satisfies every hard constraint.* Not this machine, not with another $C$. The rows
+# - *No decision function satisfies every hard constraint.* Not this model, not with another $C$. The rows
 #   have nothing to do with it: their slacks give way to anything.
 # - *These conflict*: the blocks by the names we gave, rules in their own words.
 # - *Removing any one restores feasibility*: the list is as short as it can be. Nobody on it is there by
@@ -121,13 +121,13 @@ for name, verdict in verdicts.items():
     print(verdict, "\n")
 
 # %% [markdown]
-# The first two machines keep one rule and break the other by more than 2. They cannot do better: in the
+# The first two models keep one rule and break the other by more than 2. They cannot do better: in the
 # common corner one asks for $f \ge 1$, and the other gets $-f \le -1$ where it wanted $-f \ge 1$.
 #
 # ## What a soft rule costs
 #
 # A soft rule adds $\mu\,\zeta$ to the objective, where $\zeta$ is its worst shortfall. Two soft versions of
-# *smooth* next to the hard *large*, on a linear machine and over a range of $\mu$: the one that contradicts,
+# *smooth* next to the hard *large*, on a linear model and over a range of $\mu$: the one that contradicts,
 # and the one that says less.
 
 # %%
@@ -174,7 +174,7 @@ print(f"price of the hard rule that says less: {price:.2f}")
 # the left: $\mathrm{d}J / \mathrm{d}\mu = \zeta$. So $J$ rises ever more slowly, and $\zeta$ never grows with
 # $\mu$. A price is what the last bit of a rule costs.
 #
-# And the warnings? At large $\mu$ the linear machine has given up:
+# And the warnings? At large $\mu$ the linear model has given up:
 
 # %%
 with warnings.catch_warnings(record=True) as caught:
@@ -189,7 +189,7 @@ print("weights:", np.abs(collapsed.coef_[0]).round(6), " bias:", collapsed.inter
 #
 # Two rules that clash share a point, and one can see it. It can be more hidden. Small tumours are benign,
 # large ones malignant, very large ones (says a third doctor) benign again. No two of these clash. But on a
-# *linear* machine all three cannot be: a straight line does not come back.
+# *linear* model all three cannot be: a straight line does not come back.
 
 # %%
 rules = {
@@ -238,8 +238,8 @@ print("smallest set:", suspects)
 # "Smallest" means that none can be spared. There may be other such sets, and a second clash behind the first;
 # it shows when the first is settled.
 #
-# On a bent machine the three are no clash at all. Rules that share no point never are, if the kernel can bend
-# enough. So there are two ways to read the message: *the rules are wrong*, or *the machine is too stiff*.
+# On a bent model the three are no clash at all. Rules that share no point never are, if the kernel can bend
+# enough. So there are two ways to read the message: *the rules are wrong*, or *the model is too stiff*.
 
 # %%
 bent = PriorSVC(sum(members[name] for name in suspects), kernel="rbf", scale="standard").fit(X, y)
@@ -373,7 +373,7 @@ print(f"\nwithout the slip it passes {len(passed)} laws, such as: {'; '.join(pas
 #
 # | you see | it means | do |
 # |---|---|---|
-# | `Infeasible` | hard blocks contradict each other, on this machine | soften one; say less; a kernel |
+# | `Infeasible` | hard blocks contradict each other, on this model | soften one; say less; a kernel |
 # | `CollapsedModel` | a block leaves nothing of $f$ but a constant | soften it, shrink its region, a kernel |
 # | `verify()` says no | a soft rule gave way | look where; raise `mu`, up to its price |
 # | a high price in `report_` | rows or other rules push back | look at the rows inside |

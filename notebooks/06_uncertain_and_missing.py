@@ -85,7 +85,7 @@ axes.set_title("Every tumour is somewhere in its ellipse")
 plt.show()
 
 # %% [markdown]
-# The plain machine leans on smoothness as if the centres of the ellipses were the truth. The one that was
+# The plain model leans on smoothness as if the centres of the ellipses were the truth. The one that was
 # told of the errors stands nearly upright: it relies on what is measured well.
 #
 # ## The chance constraint, by hand
@@ -125,7 +125,7 @@ display(told.formulation())
 #
 # We measure each training tumour ten thousand times over, and count how often its margin holds. That is the
 # margin left to it, $1 - \xi_i$: where classes overlap, not every row can have the full 1. The rows that hold
-# the machine should have it in exactly nine cases of ten. The others have room to spare.
+# the model should have it in exactly nine cases of ten. The others have room to spare.
 
 # %%
 worst = told.findings_["uncertain_samples"]
@@ -141,8 +141,8 @@ print(f"the other rows: {often[~held].min():.1%} at least")
 
 # %% [markdown]
 # `findings_` also has the worst point of each of these rows: where its ellipse touches the margin it was
-# left with. The machine is made of these points, as a plain one is made of its support vectors,
-# $w = \sum_k a_k y_k x_k$. This is so in the machine's units: those of the columns after `scale="standard"`,
+# left with. The model is made of these points, as a plain one is made of its support vectors,
+# $w = \sum_k a_k y_k x_k$. This is so in the model's units: those of the columns after `scale="standard"`,
 # less their mean and divided by their standard deviation.
 
 # %%
@@ -152,7 +152,7 @@ display(told.report_)
 display(told.verify())
 
 # %% [markdown]
-# *Proven*: for a linear machine the lowest value on an ellipse is known, so there is nothing to sample.
+# *Proven*: for a linear model the lowest value on an ellipse is known, so there is nothing to sample.
 #
 # Who does not trust in Gaussians can say `distribution="any"`. Then
 # $\gamma = \sqrt{\kappa / (1 - \kappa)}$, which is right for every distribution with this mean and
@@ -196,16 +196,16 @@ print("measured again:", right[:, :, 1].mean(axis=0).round(1))
 
 # %% [markdown]
 # The plain SVM loses most when things are measured again, about two points. A confidence of 0.7 wins back
-# about half of that, at next to no price on rows as recorded. Beyond, the price rises. At 0.99 the machine
+# about half of that, at next to no price on rows as recorded. Beyond, the price rises. At 0.99 the model
 # prepares for errors that hardly ever happen: it loses more than a point on rows as recorded, and is no
 # better than the plain one on those that are measured again.
 #
-# ## A kernel machine bends
+# ## A kernel model bends
 #
 # With a kernel the lowest $f$ on an ellipse is not known in closed form. There are two ways. **First
 # order**: the slope of $f$ at the centre takes the place of $w$. **Guarantee**: within a ball of radius $r$
-# an RBF machine cannot fall by more than $\|g\|\sqrt{2 - 2k(r)}$, so we ask the centre for that much more.
-# Here $g$ is $f$ without its bias, $\|g\|^2 = \beta^\top K \beta$ is what the machine keeps small, and $k(r)$
+# an RBF model cannot fall by more than $\|g\|\sqrt{2 - 2k(r)}$, so we ask the centre for that much more.
+# Here $g$ is $f$ without its bias, $\|g\|^2 = \beta^\top K \beta$ is what the model keeps small, and $k(r)$
 # is the kernel at distance $r$. `verify` looks at the true $f$ in both.
 
 # %%
@@ -382,18 +382,18 @@ print(f"always benign: {majority:.1f}")
 #
 # ## Exercises
 #
-# 1. Give every column the same error, in its own standard deviations. Is the machine a new one, or could an
+# 1. Give every column the same error, in its own standard deviations. Is the model a new one, or could an
 #    SVM with another $C$ have found it?
 # 2. What if entries are not missing at random? Delete four fifths of all radii, perimeters and areas above
 #    the median, none below, and compare again.
 # 3. Test rows are always measured well in your laboratory, only the training rows are not. Should you tell
-#    the machine of their errors?
+#    the model of their errors?
 #
 # ## Solutions
 #
 # **1.** It could. The cone is $\gamma s \|w\|$ for all rows. Divide $f$ by $1 + \gamma s\|w\|$: the margins
 # are those of an SVM again. Its $C$ follows from the multipliers $a_k$:
-# $C' = C / \left((1 + \gamma s \|w\|)(1 + \gamma s \sum_k a_k / \|w\|)\right)$. That needs a linear machine
+# $C' = C / \left((1 + \gamma s \|w\|)(1 + \gamma s \sum_k a_k / \|w\|)\right)$. That needs a linear model
 # and the 2-norm, as here.
 
 # %%
@@ -439,7 +439,7 @@ for k, how in enumerate(["at random", "the large ones"]):
 print("test rows right, %: mean of the column {:.1f}, cones {:.1f}".format(*not_random.mean(axis=0)))
 
 # %% [markdown]
-# **3.** Hardly. A point of the training set may be off, but the machine will be asked about points that are
+# **3.** Hardly. A point of the training set may be off, but the model will be asked about points that are
 # not. In the picture above the blue line is your case: it does not rise with confidence, or barely.
 
 # %%
@@ -460,7 +460,7 @@ assert told.verify()["uncertain_samples"].holds
 # The well measured column gains, relatively.
 assert abs(told.coef_[0, 0] / told.coef_[0, 1]) > abs(plain.coef_[0, 0] / plain.coef_[0, 1])
 
-# Measuring again hurts the plain machine more than one with a little confidence.
+# Measuring again hurts the plain model more than one with a little confidence.
 recorded, again = right.mean(axis=0).T
 assert again[2] > again[0]
 assert recorded[0] - again[0] > recorded[2] - again[2]
@@ -481,7 +481,7 @@ np.testing.assert_allclose(block.X[i], full, rtol=1e-3)
 assert abs(full[p] - means[rows[i], p]) < abs(np.nanmean(Z[:, p]) - means[rows[i], p])
 assert model.verify()["missing_values"].holds
 
-# Cones are worth a little on average, and all machines know more than the majority.
+# Cones are worth a little on average, and all models know more than the majority.
 assert 0 < gain.mean() < 3
 assert filled_right.min() > majority
 

@@ -82,7 +82,7 @@ axes.set_title("Where each of them will be")
 plt.show()
 
 # %% [markdown]
-# The plain machine learnt *left or right*: some pendulums change their class as they swing. The other one
+# The plain model learnt *left or right*: some pendulums change their class as they swing. The other one
 # learnt *deep or not*.
 #
 # ## f along a swing
@@ -217,7 +217,7 @@ plt.show()
 
 # %% [markdown]
 # The long ones are worst where their swing ends. The short one is worst in the middle of its swing, where
-# no copy was. The machine is made of these three points, none of which was ever photographed:
+# no copy was. The model is made of these three points, none of which was ever photographed:
 # $w = \sum_k a_k y_k x_k(\theta_k^*)$.
 
 # %%
@@ -232,7 +232,7 @@ print("w:", told.coef_[0], " from the points:", made_of)
 # degree goes through more nodes (the Chebyshev–Lobatto nodes: denser towards the ends). Its nonnegativity
 # takes two small matrices, $p = t^\top P t + (1 - u^2)\, t^\top Q t$, and no cone will do any more.
 #
-# Nothing in this asked for a linear machine. $f$ is evaluated at nodes, and a kernel machine can do that
+# Nothing in this asked for a linear model. $f$ is evaluated at nodes, and a kernel model can do that
 # too.
 
 # %%
@@ -337,7 +337,7 @@ for degree, found in errors.items():
     print(f"degree {degree}: median {np.median(found):.4f}, largest {found.max():.4f}")
 
 # %% [markdown]
-# These are the digits that hold the machine, as written (upper row) and where they are worst (lower row).
+# These are the digits that hold the model, as written (upper row) and where they are worst (lower row).
 # A digit can be held at several places, for instance at both ends of its turn.
 
 # %%
@@ -385,9 +385,9 @@ for name, found in zip(priors, wrong.mean(axis=1), strict=True):
 print("weight at the ends of the turn, by draw:", ", ".join(f"{share:.0%}" for share in at_the_ends))
 
 # %% [markdown]
-# The machine does what it was told: far fewer digits are wrong at some angle. Upright digits gain little;
+# The model does what it was told: far fewer digits are wrong at some angle. Upright digits gain little;
 # turning is no news to them. And three copies do as well as the whole curve. A turned digit is mostly worst
-# at the ends of its turn, where there was a copy: 84 to 98 % of the weight that holds the machine is there.
+# at the ends of its turn, where there was a copy: 84 to 98 % of the weight that holds the model is there.
 # Pendulums were different: half of the weight was inside a swing. Copies are cheaper, so try them
 # first; trajectories tell you whether they left something out.
 #

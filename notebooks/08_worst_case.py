@@ -16,7 +16,7 @@
 # A boat was seen once. Since then the tide may have carried it along, or the wind may have turned it
 # about the lighthouse, and nobody knows which. Whatever happened, it is still the same kind of boat.
 #
-# Copies of a row, one for each thing that can happen, are the usual answer: the machine then minimises
+# Copies of a row, one for each thing that can happen, are the usual answer: the model then minimises
 # the *sum* of their losses. But a boat is in one place only. Here each row pays for its worst place, and
 # for nothing else.
 
@@ -117,7 +117,7 @@ print("plain: {} boats on the wrong side somewhere, at {} places in all".format(
 print("told:  {} boats on the wrong side somewhere, at {} places in all".format(*crossed(told)))
 
 # %% [markdown]
-# The plain machine learnt *left or right*, and cuts through the places of nine boats. The other one
+# The plain model learnt *left or right*, and cuts through the places of nine boats. The other one
 # learnt *near or far*.
 #
 # ## Mean, worst, sum
@@ -189,7 +189,7 @@ display(told.formulation())
 # %% [markdown]
 # ## Few places matter
 #
-# 216 constraints are no problem, but images have many more moves, and a kernel machine would have a
+# 216 constraints are no problem, but images have many more moves, and a kernel model would have a
 # centre at each. Most of them never bind. **Column generation** finds those that do:
 #
 # 1. solve with the rows alone;
@@ -217,7 +217,7 @@ while True:
 # %% [markdown]
 # ## The same in the library
 #
-# Now the moves are fine, 161 of them, and the machine has an RBF kernel. `history_` has the bounds of
+# Now the moves are fine, 161 of them, and the model has an RBF kernel. `history_` has the bounds of
 # every round.
 
 # %%
@@ -308,7 +308,7 @@ for k, name in enumerate(priors):
 print(f"always 3: {np.mean(majority):.1f} % wrong")
 
 # %% [markdown]
-# Both kinds of knowledge are worth a lot: the plain machine fails for nearly nine digits of ten at some
+# Both kinds of knowledge are worth a lot: the plain model fails for nearly nine digits of ten at some
 # place. With $C = 1$, where slack is cheap, the two differ as they should. The worst case fails for fewer
 # digits somewhere; the sum is better on average, and better on digits as they were written. With a large
 # $C$ hardly any row has slack, and then a sum and a maximum of zeros are the same. If each is given the best
@@ -318,7 +318,7 @@ print(f"always 3: {np.mean(majority):.1f} % wrong")
 # (Teo, Globerson, Roweis and Smola, whose method this is, report about half as many support vectors for the
 # worst case as for copies, on MNIST. Here there are fewer with the smallest $C$ only.)
 #
-# The digits that hold the machine hardest, as they were written (upper row) and where they are worst
+# The digits that hold the model hardest, as they were written (upper row) and where they are worst
 # (lower row):
 
 # %%
@@ -343,7 +343,7 @@ print(held_digits, "of", 9 * len(train))
 # ## Features that are gone
 #
 # Another thing that can happen: $k$ features are lost, set to 0, and an adversary chooses which. Of 64
-# pixels five can be deleted in more than seven million ways, so no list will do. But for a linear machine
+# pixels five can be deleted in more than seven million ways, so no list will do. But for a linear model
 # the worst is known. Let $B_j = y\, w_j x_j$ be what feature $j$ contributes to $y f(x)$. Without it
 # $y f$ falls by $B_j$. So the adversary takes the $k$ largest of the positive ones:
 #
@@ -374,8 +374,8 @@ print(f"by hand        {by_atoms.value:.6f}")
 print(f"InvariantLoss  {robust.objective_:.6f}")
 
 # %% [markdown]
-# Now the attack. Each test digit loses the pixels that hurt *this* machine most on *this* digit. To be
-# fair to the plain machine it is shown with two values of $C$: a small one spreads the weights too. Means
+# Now the attack. Each test digit loses the pixels that hurt *this* model most on *this* digit. To be
+# fair to the plain model it is shown with two values of $C$: a small one spreads the weights too. Means
 # of three draws.
 
 # %%
@@ -417,9 +417,9 @@ for name, found in right_after.items():
     )
 
 # %% [markdown]
-# Digits as they are, all machines read about equally well; under attack they differ. With two pixels
+# Digits as they are, all models read about equally well; under attack they differ. With two pixels
 # gone *told of 2* is best, from four on *told of 5*. Much of the gain of *told of 2* can be had from a
-# plain machine with a small $C$, but not that of *told of 5*. The price of caution: *told of 5* is wrong on
+# plain model with a small $C$, but not that of *told of 5*. The price of caution: *told of 5* is wrong on
 # two digits more in a hundred when nothing is deleted.
 #
 # How is it done? By leaning on no few pixels. Below are the weights, relative to the largest, and how
@@ -500,7 +500,7 @@ for name, (for_all, for_each) in bills.items():
 print(f"optimum of InvariantLoss: {each.objective_:.2f}")
 
 # %% [markdown]
-# The pooled machine promises a bill of 4.87. When each mail loses its own word it has to pay 12.78, where
+# The pooled model promises a bill of 4.87. When each mail loses its own word it has to pay 12.78, where
 # 9.16 would have done. If one column really does fail for everybody, a broken sensor for instance, the
 # pooled problem is the right one. It depends on the question, again.
 #
@@ -510,7 +510,7 @@ print(f"optimum of InvariantLoss: {each.objective_:.2f}")
 #    strongest moves are asked for. What happens between `cost=1` and `cost=0`?
 # 2. The offshore boats go one mile farther out, and the wind turns boats by up to 40 degrees. Are the ends of
 #    the turn enough, or does something happen in between? Try `continuous=True`.
-# 3. When do sum and worst give the same machine, whatever the moves?
+# 3. When do sum and worst give the same model, whatever the moves?
 # 4. What is left of $f$ if *all* features may be deleted?
 #
 # ## Solutions
@@ -531,7 +531,7 @@ for share, model in zip(asked, cheaper, strict=True):
 
 # %% [markdown]
 # **2.** Something does. The places of a turning boat lie on a circle, and some boats are worst in the
-# middle of their turn, as the pendulums of notebook 7 were. The machine that knows only the ends pays
+# middle of their turn, as the pendulums of notebook 7 were. The model that knows only the ends pays
 # more than it thinks.
 
 # %%
@@ -624,7 +624,7 @@ fewer = points_held[2].mean(axis=1) < points_held[1].mean(axis=1)
 assert fewer.tolist() == [True, False, False]
 assert 45 < np.mean(majority) < 55
 
-# The worst deletion is the sum of the largest, and a machine that was told of it falls last.
+# The worst deletion is the sum of the largest, and a model that was told of it falls last.
 np.testing.assert_allclose(by_formula, by_search, rtol=1e-12)
 np.testing.assert_allclose(robust.objective_, by_atoms.value, rtol=1e-6)
 assert (

@@ -15,7 +15,7 @@
 #
 # A carousel was photographed once. Where a rider was at that moment says nothing; how far from the axle
 # says a lot. Notebooks 3 and 8 wrote such knowledge into the training set and into the loss. But a kernel
-# machine asks one thing only of two rows: *how alike are you?* Let it ask a better question: how alike are
+# model asks one thing only of two rows: *how alike are you?* Let it ask a better question: how alike are
 # you, whatever turn the carousel has made?
 
 # %%
@@ -208,7 +208,7 @@ plt.show()
 # %% [markdown]
 # ## Five riders
 #
-# Three ride in coaches (blue), two on horses (red), and each was photographed somewhere. A machine with an
+# Three ride in coaches (blue), two on horses (red), and each was photographed somewhere. A model with an
 # RBF is right about all five, and knows nothing of turning. As the range of turns grows, so does what it
 # knows.
 
@@ -250,11 +250,11 @@ for reach, change in changes.items():
 
 # %% [markdown]
 # With the whole circle $f$ is a function of the distance from the axle: horses in the middle ring. Nobody
-# told the machine that there *are* rings.
+# told the model that there *are* rings.
 #
-# ## One machine, three names
+# ## One model, three names
 #
-# If the moves are a *group*, all turns by multiples of 60° for instance, three roads lead to one machine:
+# If the moves are a *group*, all turns by multiples of 60° for instance, three roads lead to one model:
 #
 # 1. `VirtualSamples`: all six copies of each row, at $C/6$ each;
 # 2. `HaarIntegration`: the mean kernel, and the rows as they are;
@@ -301,7 +301,7 @@ print(f"seven turns of up to 30°, no group: copies and kernel apart by {part_ap
 # %% [markdown]
 # The kernel is the short road: the fewest centres, and a problem of the size of the training set. The price
 # is paid when $f$ is evaluated, since each value of $k$ is a mean. For a *part* of a group, such as turns of
-# up to 30°, the proof fails at its first step, and copies and mean kernel are different machines.
+# up to 30°, the proof fails at its first step, and copies and mean kernel are different models.
 #
 # ## Fewer evaluations
 #
@@ -398,7 +398,7 @@ except KernelNotPSD as error:
     print(f"\n{type(error).__name__}: {error}")
 
 # %% [markdown]
-# With such a matrix $\frac12 \beta^\top K \beta$ is not convex, and the machine refuses. There are three ways
+# With such a matrix $\frac12 \beta^\top K \beta$ is not convex, and the model refuses. There are three ways
 # on:
 #
 # - `norm="l1"`: regularise by $\sum |\beta_i|$ instead. That is a linear programme, and takes any kernel.
@@ -713,8 +713,8 @@ for axes, (name, kernel) in zip(panels, half_circle.items(), strict=True):
 plt.show()
 
 # %% [markdown]
-# **2.** Nothing. The mean of the orbit is the axle, for every rider, and $k = 0$. A machine with that kernel
-# has its bias and nothing else. (Linear machines need moves that leave something in place. The mirror above
+# **2.** Nothing. The mean of the orbit is the axle, for every rider, and $k = 0$. A model with that kernel
+# has its bias and nothing else. (Linear models need moves that leave something in place. The mirror above
 # left one coordinate.)
 
 # %%
@@ -778,7 +778,7 @@ assert np.mean(TangentDistance(3.0, turns(45))(everywhere, rider) > 0.999) > 0.9
 assert all(model.score(five, ride) == 1 for model in machines.values())
 assert changes[0] > changes[90] > 1 > 1e-6 > changes[180]
 
-# Copies, kernel and hint are one machine for a group; for a part of one they are not.
+# Copies, kernel and hint are one model for a group; for a part of one they are not.
 np.testing.assert_allclose(
     [model.objective_ for model in roads.values()], roads["mean kernel"].objective_, rtol=1e-7
 )
@@ -805,7 +805,7 @@ for shown_at in (mean, somewhere):
     assert abs(shown_at["Jitter, clip"] - shown_at["Jitter, shift"]) < 1
 assert written["RBF, copies"] < written["tangents, clip"] < min(written[k] for k in kinds if k[0] in "HJ")
 
-# Penalty and kernel of tangents are one machine, and the slopes fall.
+# Penalty and kernel of tangents are one model, and the slopes fall.
 assert max(found for found, _ in tangent.values()) < 1e-6
 assert tangent[0.0][1] > tangent[1e3][1] > 10 * tangent[1e5][1]
 assert formula < 1e-10
@@ -815,7 +815,7 @@ np.testing.assert_allclose(value, integral, rtol=1e-7)
 assert by_order < 1e-9
 assert right_sets > 0.8 > 0.6 > right_means
 
-# Kernel and region in one machine.
+# Kernel and region in one model.
 assert all(verdict["box"].holds for verdict in box_verdicts.values())
 assert around["RBF"] < 0.2
 assert around["mean over the circle"] == 1

@@ -11,12 +11,12 @@
 # ---
 
 # %% [markdown]
-# # Can everything you know stand in one machine?
+# # Can everything you know stand in one model?
 #
 # Copies, costs, guesses, rules, kernels: each method of the last notebooks came from a paper of its own, with
 # a problem of its own. Lauer and Bloch (2008) looked at them side by side and saw that most are one problem
 # with one more term. If that is so, then one can have them all at once. This notebook writes their table as
-# code, puts several methods into one machine, and asks what each of them brought.
+# code, puts several methods into one model, and asks what each of them brought.
 
 # %%
 import itertools
@@ -131,7 +131,7 @@ plt.show()
 #
 # $$\min\; J_{SVM} + \sum_k J_{PK, k} \qquad \text{s.t.} \quad c_{SVM} \le 0, \quad c_{PK, k} \le 0 ,$$
 #
-# where the machine brings $J_{SVM}$ and $c_{SVM}$, and each piece of prior knowledge $k$ brings a term
+# where the model brings $J_{SVM}$ and $c_{SVM}$, and each piece of prior knowledge $k$ brings a term
 # $J_{PK,k}$, constraints $c_{PK,k}$, or both. `formulation()` marks them by the names of their blocks.
 
 # %%
@@ -143,7 +143,7 @@ display(told.formulation())
 # The review's Table 1 lists six methods with their $J_{PK}$ and $c_{PK}$. Here each is a block, fitted on the
 # thirty rows, and its entry is read off `formulation()`. The last two stand in the linear programme in the
 # review (its eq. 13), so they get `norm="l1"`. For KBLP, knowledge on polyhedra, there are two lines: the
-# published kernel form, which warns (notebook 4 shows why), and the exact form of the linear machine.
+# published kernel form, which warns (notebook 4 shows why), and the exact form of the linear model.
 
 # %%
 step = 0.1 * X.std().to_numpy()
@@ -267,7 +267,7 @@ display(Markdown("\n".join(lines)))
 #
 # ## All in one: who pays what
 #
-# Back to the machine with six blocks. Every line of its report is one of the terms, and they add up to the
+# Back to the model with six blocks. Every line of its report is one of the terms, and they add up to the
 # objective. A bar to the left of zero is a block that makes rows cheaper.
 
 # %%
@@ -284,7 +284,7 @@ plt.show()
 # ## What did each of them bring?
 #
 # Ask twice: what does a block do **alone**, and what is lost when it alone is **left out**? Twenty draws of
-# the whole study, on linear machines, which are quick. The two rules count as one. (In one draw they leave
+# the whole study, on linear models, which are quick. The two rules count as one. (In one draw they leave
 # nothing of a linear $f$ but a constant, with a warning, if no other block is there.)
 
 # %%
@@ -409,7 +409,7 @@ for trust, errors in zip(trusts, elastic_errors.T, strict=True):
 # always gives the same answer errs on 90 %.)
 #
 # **Two**: a jittering kernel, on an extended training set, with knowledge on polyhedral regions, which is a
-# kernel, further rows, and a constraint at once. The kernel is not positive definite and needs the machine of
+# kernel, further rows, and a constraint at once. The kernel is not positive definite and needs the model of
 # the 1-norm. It moves rows in the units of the table, so these have to be made comparable first.
 
 # %%
@@ -432,7 +432,7 @@ print(all_three.verify())
 #
 # **Some methods are kernels.** The invariant kernels of the review's Table 2 add nothing to the problem. They
 # change what $f$ is. They combine with blocks, but not with each other as freely, and they have no weight, no
-# share and no line in a report. Which machines take them depends on whether they are positive definite:
+# share and no line in a report. Which models take them depends on whether they are positive definite:
 
 # %%
 digits_few = images[:60]
@@ -461,7 +461,7 @@ print("\n" + refused_kernel)
 
 # %% [markdown]
 # **Some are both.** The review leaves the methods of tangents out of Table 1, as in practice they end up as a
-# kernel. They do, and yet the penalty is there, too, and it is the same machine:
+# kernel. They do, and yet the penalty is there, too, and it is the same model:
 
 # %%
 pair = np.flatnonzero(digit[:200] < 2)
@@ -485,7 +485,7 @@ print(refused_weight)
 
 # %% [markdown]
 # **It gets slower.** One block on $f$, and LIBSVM cannot help any more; one cone, and the whole problem is a
-# cone programme; a kernel machine pays for every point that any block looks at.
+# cone programme; a kernel model pays for every point that any block looks at.
 #
 # **And it is not free to choose.** Six blocks have six weights. Thirty labels cannot choose among $4^6$
 # combinations. Add one block at a time, and look.

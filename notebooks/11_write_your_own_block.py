@@ -18,7 +18,7 @@
 #
 # $$f(\text{this one}) \ge f(\text{the other}) + 1 .$$
 #
-# We turn that line into a block that works in every machine, has a weight, adds to other blocks and can be
+# We turn that line into a block that works in every model, has a weight, adds to other blocks and can be
 # searched over, and check that it is what was on paper. Then two more: a hard constraint, and one about
 # rows.
 
@@ -117,7 +117,7 @@ plt.show()
 #
 # $$J_{PK} = \mu \sum_p t_p, \qquad s\,(f(a_p) - f(b_p)) \ge 1 - t_p, \quad t_p \ge 0 .$$
 #
-# It is convex: linear constraints on $f$, and a sum. That is all a block has to be. First a linear machine
+# It is convex: linear constraints on $f$, and a sum. That is all a block has to be. First a linear model
 # in CVXPY, on columns in units of their spread.
 
 # %%
@@ -174,8 +174,8 @@ print(f"by hand: objective {by_hand.value:.6f}, w = {w_by_hand}")
 print(f"block:   objective {block.objective_:.6f}, w = {block.coef_[0]}")
 
 # %% [markdown]
-# The same machine. And the arrows stay in the units of the table, though the machine scales its columns.
-# Everything else comes with it: for instance machines that are not linear.
+# The same model. And the arrows stay in the units of the table, though the model scales its columns.
+# Everything else comes with it: for instance models that are not linear.
 
 # %%
 kinds = {"linear": "linear", "RBF": "rbf"}
@@ -196,9 +196,9 @@ plt.show()
 #
 # ## Why `centres`?
 #
-# A kernel machine is a sum of bumps, $f(x) = \sum_j \beta_j k(z_j, x) + b$. Without blocks the best $f$
+# A kernel model is a sum of bumps, $f(x) = \sum_j \beta_j k(z_j, x) + b$. Without blocks the best $f$
 # needs bumps at the training rows only. A block that asks for $f$ at other points needs bumps there too.
-# Forget them, and the machine is still solved, but among too few functions:
+# Forget them, and the model is still solved, but among too few functions:
 
 
 # %%
@@ -215,7 +215,7 @@ print(f"{len(all_of_them.centres_)} bumps: objective {all_of_them.objective_:.4f
 # %% [markdown]
 # ## The laws
 #
-# Nothing in a fit would have told us. `check_knowledge` does. It fits a block in several machines with
+# Nothing in a fit would have told us. `check_knowledge` does. It fits a block in several models with
 # several solvers and holds it to what every block has to obey.
 
 # %%
@@ -510,7 +510,7 @@ panels[0].legend(title="device")
 plt.show()
 
 # %% [markdown]
-# The plain machine looks at the device and at nothing else. The other one has found out that the readings of
+# The plain model looks at the device and at nothing else. The other one has found out that the readings of
 # the new one are to be lowered, by $-w_\text{device} / w_\text{pulse}$ beats. By hand, to be sure of the
 # block:
 
@@ -696,7 +696,7 @@ print(message)
 #    $\mu$ grows, and what is the limit?
 # 2. The doctor says that two patients are *about equally* ill: $|f(a) - f(b)| \le 0.1$. Which of our blocks
 #    says that?
-# 3. Let the doctor be *always* right, `hard=True`, on a linear machine. Some of the pairs contradict each
+# 3. Let the doctor be *always* right, `hard=True`, on a linear model. Some of the pairs contradict each
 #    other. Which? Why are three of them always enough to see it, with two columns?
 #
 # ## Solutions
@@ -732,7 +732,7 @@ limit = PriorSVC(EqualMeans(old_device, new_device, within=0.0), scale="standard
 print("last of the path:", path[-1].coef_[0], "\nhard block:      ", limit.coef_[0])
 
 # %% [markdown]
-# **2.** `EqualMeans`, of two groups of one patient each. We take the pair that the plain machine finds most
+# **2.** `EqualMeans`, of two groups of one patient each. We take the pair that the plain model finds most
 # different.
 
 # %%
@@ -785,7 +785,7 @@ np.testing.assert_allclose(fair.coef_[0], w_equal, rtol=1e-4)
 np.testing.assert_allclose(faded.coef_[0], same.coef_[0], rtol=1e-6)
 assert faded.solver_ == "LIBSVM"
 
-# Kernel machines need the centres, and the laws notice slips.
+# Kernel models need the centres, and the laws notice slips.
 assert all_of_them.objective_ < few.objective_ - 0.1
 assert "rows and centres" in complaint
 assert "Leave mu out" in complaint_twice
@@ -814,7 +814,7 @@ assert mean["all three"] > mean["plain"] + 10
 assert without_leak["plain"].mean() < without_leak["fading"].mean()
 assert without_leak["lot"].mean() < without_leak["plain"].mean() + 1
 
-# The plain machine looks at the device only; told, it corrects the reading in the right direction.
+# The plain model looks at the device only; told, it corrects the reading in the right direction.
 influence = np.abs(unfair.coef_[0]) * X2.std().to_numpy()
 assert influence[2] > 100 * influence[:2].max()
 assert 5 < lowered < 25

@@ -50,7 +50,7 @@ COLOURS = [BLUE, RED, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black", GREY]
 # ## Who takes what
 #
 # `solvers()` is the table of the solvers that the library knows. We draw it as it stands there, so that it is
-# the one of your version and of your machine.
+# the one of your version and of your model.
 
 # %%
 SOLVERS, CLASSES = solvers(), ("LP", "QP", "SOCP", "SDP", "EXP")
@@ -89,7 +89,7 @@ plt.show()
 # | SDP | as QP | matrices that are positive semidefinite, $A_0 + \sum_j x_j A_j \succeq 0$ |
 # | EXP | | $u\, e^{v/u} \le w$, exponential cones; only blocks of your own could need them |
 #
-# A sum of blocks is as hard as the hardest of its parts. Which class is it? We build a machine for most of
+# A sum of blocks is as hard as the hardest of its parts. Which class is it? We build a model for most of
 # them on eighty tumours and ask.
 
 # %%
@@ -134,14 +134,14 @@ display(kinds)
 # %% [markdown]
 # What one learns from it:
 #
-# * the 2-norm machine is a QP by itself, the 1-norm machine an LP, and a soft hint, which is squared, makes
+# * the 2-norm model is a QP by itself, the 1-norm model an LP, and a soft hint, which is squared, makes
 #   a QP of that;
 # * errors of measurement add cones; a trajectory is a cone as long as it is a parabola, and a matrix from
 #   then on;
 # * `solver="auto"` looks at the class, and `solver_` says what it chose. Three of the names are not in the
 #   picture: **LIBSVM**, for problems that are nothing but an SVM with weights on its rows, **CENTRES**, for
 #   the same with the 1-norm, and **COLUMNS**, the library's own for the worst of many moves. They solve one
-#   kind of problem each, and that one faster. (So does **NORMAL**, on linear machines of more rows.)
+#   kind of problem each, and that one faster. (So does **NORMAL**, on linear models of more rows.)
 #
 # Who insists on a solver that cannot do it is told why, by block:
 
@@ -269,7 +269,7 @@ display(rounded(prices, **{"support vectors": "{}", "sum of duals": "{:.4f}"}))
 #
 # ## Two right answers
 #
-# An LP can have many optimal points. Take a table with the same column twice, and a 1-norm machine: what one
+# An LP can have many optimal points. Take a table with the same column twice, and a 1-norm model: what one
 # column can do, the other can, and any mixture.
 
 # %%
@@ -284,7 +284,7 @@ for solver in able("LP"):
 # %% [markdown]
 # All are right. A simplex method ends in a corner of the set of optimal points, the others somewhere inside.
 # So two solvers with different weights are no cause for alarm. Different *objectives* are. The 2-norm
-# machine has only one best $w$, as $\|w\|^2$ is strictly convex.
+# model has only one best $w$, as $\|w\|^2$ is strictly convex.
 #
 # ## In which order
 #
@@ -329,7 +329,7 @@ for solver in installed:
 # ## When units are far apart
 #
 # The usual reason for trouble. We measure the radius in ever smaller units and smoothness in ever larger
-# ones, each by a factor of $10^p$, and tell the machine not to scale. The rule is put into the same units.
+# ones, each by a factor of $10^p$, and tell the model not to scale. The rule is put into the same units.
 
 # %%
 powers = [0, 3, 6, 9]
@@ -473,7 +473,7 @@ for solver, seconds in middle.items():
 #
 # ## Exercises
 #
-# 1. Which class is the 1-norm machine with the squared hinge? And with a rule and errors of measurement?
+# 1. Which class is the 1-norm model with the squared hinge? And with a rule and errors of measurement?
 #    Guess, then ask.
 # 2. What becomes of `solver_options={"max_iter": 3}` if `solver` is a list?
 # 3. Two wrongs: give the problem with the two hard rules to a solver that proves nothing, and let the list

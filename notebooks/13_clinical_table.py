@@ -168,11 +168,11 @@ for name in marks:
     print(f"everybody {name}: {cost(finding[clinic], everybody):.0f} for the clinic's own thirty")
 
 # %% [markdown]
-# ## A first machine
+# ## A first model
 #
 # Gaps filled with the median of the column, misses five times as dear as alarms. We ask it by
 # cross-validation on the thirty: ten rows are left out at a time, in three rounds. $C$ is chosen too, or we
-# would compare a careful machine with a careless one.
+# would compare a careful model with a careless one.
 
 # %%
 folds = RepeatedStratifiedKFold(n_splits=3, n_repeats=3, random_state=0)
@@ -191,7 +191,7 @@ print(f"cross-validated cost {-first.best_score_:.1f}, with C = {first.best_para
 # ## Telling it what is known
 #
 # Four things, one block each. `MissingValues` takes the gaps as they are: it works out what may be in them
-# and how sure that is, instead of putting a number there. `scale="standard"` stands in the machine and not
+# and how sure that is, instead of putting a number there. `scale="standard"` stands in the model and not
 # in a step before it, so that the rules keep their units.
 #
 # How far should the rules be trusted? They come from another house. So their weight is chosen from the
@@ -247,8 +247,8 @@ plt.show()
 # %% [markdown]
 # ## The patients who came later
 #
-# Now, and once. To see what each piece of knowledge did, some simpler machines stand beside it. The first
-# machine has the $C$ that was chosen for it, the others that of the last one.
+# Now, and once. To see what each piece of knowledge did, some simpler models stand beside it. The first
+# model has the $C$ that was chosen for it, the others that of the last one.
 
 # %%
 C = search.best_params_["C"]
@@ -279,14 +279,14 @@ summary = pd.DataFrame(
 display(summary.round(1))
 
 # %% [markdown]
-# All that is known is cheaper than the first machine. But look at the machines between them: without the
+# All that is known is cheaper than the first model. But look at the models between them: without the
 # rules it would have been cheaper still. Cross-validation had preferred the rules by far, and on thirty rows
 # it was wrong. Choosing again would be choosing by these patients, so we keep what we have, and ask two
 # questions: what happened here, and is it always so?
 #
 # ## What did the rules change, and for whom?
 #
-# The last two machines differ in the rules alone. These are the patients whose answer is another one:
+# The last two models differ in the rules alone. These are the patients whose answer is another one:
 
 # %%
 without, with_rules = predictions["costs, gaps, rises"], predictions["all that is known"]
@@ -325,7 +325,7 @@ plt.show()
 # %% [markdown]
 # Nearly all of them are outside the regions, where no rule says anything. A rule fixes the slopes and the
 # place of $f$ from far away, and those who notice are the patients in between. It is worth telling the
-# doctors that. Here the machine became more careful: some tumours were found, at the price of many false
+# doctors that. Here the model became more careful: some tumours were found, at the price of many false
 # alarms.
 #
 # ## Was it luck? And was it the rules?
@@ -335,7 +335,7 @@ plt.show()
 # to see at thirty rows we knew from trials with other draws.) A rule does two things: it says something, and
 # it holds the weights of the columns small that it does not name, as a smaller $C$ would. To tell these
 # apart there is a **control**: the same two rules, turned round. If they help as much, it was not what the
-# rules say. All weights are 1, and every machine is shown at three values of $C$.
+# rules say. All weights are 1, and every model is shown at three values of $C$.
 
 # %%
 against = Rule(is_large, label="benign").named("large") + Rule(is_small, label="malignant").named("small")
@@ -444,7 +444,7 @@ peace = PriorSVC(certain + narrower + MissingValues(), scale="standard").fit(X.l
 print("after talking to each other:", peace.status_, "- both hold:", peace.verify().holds)
 
 # %% [markdown]
-# **3.** $|f| = 1$ is the margin, which the machine has kept from its own training rows where it could.
+# **3.** $|f| = 1$ is the margin, which the model has kept from its own training rows where it could.
 
 # %%
 sure = np.abs(scores) >= 1
@@ -471,7 +471,7 @@ labels = {label.partition(".")[0] for label, _, _ in model.formulation().constra
 assert {"svm", "missing_values", "monotone"} <= labels
 np.testing.assert_allclose(sum(row.contribution for row in model.report_.rows), model.objective_, rtol=1e-6)
 
-# On the later patients: better than the first machine, and the rules were no help in this clinic.
+# On the later patients: better than the first model, and the rules were no help in this clinic.
 paid = summary["cost per hundred"]
 assert paid["costs, gaps, rises"] < paid["all that is known"] < paid["costs (first machine)"]
 assert paid["costs (first machine)"] < paid["everybody malignant"] < paid["everybody benign"]

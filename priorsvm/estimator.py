@@ -253,8 +253,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         """
         task = make_task(self, X, y, sample_weight, rows)
         with workers(self.n_jobs):
-            machines = train(self, task)
-        self._store(task, machines)
+            binaries = train(self, task)
+        self._store(task, binaries)
         return self
 
     def fit_path(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .explain.report import Report
     from .explain.stability import Stability
     from .explain.verify import Verification
-    from .solve.machine import Machine
+    from .solve.model import BinaryModel
 
 
 class Unfitted(NotFitted, NotFittedError):
@@ -46,24 +46,24 @@ class Findings(dict[str, Any]):
 class FittedModel:
     """Base of PriorSVC: everything that can be read from a fitted model."""
 
-    _machines: list[Machine]
+    _models: list[BinaryModel]
     classes_: Array
     intercept_: Array
     kernel_: Any
     n_features_in_: int
     verbose: int
 
-    def _store(self, task: Task, machines: list[Machine]) -> None:
+    def _store(self, task: Task, binaries: list[BinaryModel]) -> None:
         """Keep the result of a fit."""
-        self._machines = machines
+        self._models = binaries
         self.classes_ = task.classes
         self.kernel_ = task.spec.kernel
-        self.intercept_ = np.array([f.bias for machine in machines for f in machine.functions])
+        self.intercept_ = np.array([f.bias for binary in binaries for f in binary.functions])
 
-    def _fitted_machines(self) -> list[Machine]:
-        if not hasattr(self, "_machines"):
+    def _fitted_models(self) -> list[BinaryModel]:
+        if not hasattr(self, "_models"):
             raise Unfitted("this PriorSVC is not fitted yet: call fit(X, y) first.")
-        return self._machines
+        return self._models
 
     def _each(self, values: list[Any]) -> Any:
         """Return the only value, or the list of values with one for each class."""
@@ -74,9 +74,9 @@ class FittedModel:
     @property
     def coef_(self) -> Array:
         """Weights in the units of X; linear models only."""
-        if self._fitted_machines() and self.kernel_ is not None:
+        if self._fitted_models() and self.kernel_ is not None:
             raise MissingAttribute("coef_ exists for linear models only: use kernel='linear'.")
-        return np.vstack([f.coef for m in self._machines for f in m.functions if isinstance(f, FittedLinear)])
+        return np.vstack([f.coef for m in self._models for f in m.functions if isinstance(f, FittedLinear)])
 
     @property
     def centres_(self) -> Array:
@@ -114,17 +114,17 @@ class FittedModel:
         return points, directions, coefficients
 
     def _expansions(self) -> list[FittedKernel]:
-        if self._fitted_machines() and self.kernel_ is None:
+        if self._fitted_models() and self.kernel_ is None:
             raise MissingAttribute(
                 "centres_, dual_coef_ and slopes_ exist for kernel models only: a linear model has coef_."
             )
-        return [f for m in self._machines for f in m.functions if isinstance(f, FittedKernel)]
+        return [f for m in self._models for f in m.functions if isinstance(f, FittedKernel)]
 
     @property
     def support_(self) -> Array:
         """Indices of the training rows that are support vectors of at least one class."""
         return np.flatnonzero(
-            np.any([m.support[: m.training.n_train] for m in self._fitted_machines()], axis=0)
+            np.any([m.support[: m.training.n_train] for m in self._fitted_models()], axis=0)
         )
 
     # ------------------------------------------------------------------ the solution
@@ -132,22 +132,22 @@ class FittedModel:
     @property
     def solver_(self) -> Any:
         """Name of the solver that solved the problem; a list for more than two classes."""
-        return self._each([m.outcome.solver for m in self._fitted_machines()])
+        return self._each([m.outcome.solver for m in self._fitted_models()])
 
     @property
     def status_(self) -> Any:
         """Status of the solution, such as "optimal"; a list for more than two classes."""
-        return self._each([m.outcome.status for m in self._fitted_machines()])
+        return self._each([m.outcome.status for m in self._fitted_models()])
 
     @property
     def n_rounds_(self) -> Any:
         """Number of rounds of iterative blocks; a list for more than two classes."""
-        return self._each([len(m.history) for m in self._fitted_machines()])
+        return self._each([len(m.history) for m in self._fitted_models()])
 
     @property
     def objective_(self) -> Any:
         """Value of the objective, computed from f; a list for more than two classes."""
-        return self._each([m.objective for m in self._fitted_machines()])
+        return self._each([m.objective for m in self._fitted_models()])
 
     @property
     def history_(self) -> Any:
@@ -155,24 +155,24 @@ class FittedModel:
 
         For more than two classes, a list of these lists.
         """
-        return self._each([m.history for m in self._fitted_machines()])
+        return self._each([m.history for m in self._fitted_models()])
 
     @property
     def problem(self) -> cp.Problem | list[cp.Problem]:
         """``cvxpy.Problem`` that was solved, or an equivalent if a route without CVXPY solved it."""
-        return self._each([m.problem.problem for m in self._fitted_machines()])
+        return self._each([m.problem.problem for m in self._fitted_models()])
 
     @property
     def findings_(self) -> Any:
         """Dict from block name to the findings of the block; a list for more than two classes."""
-        return self._each([Findings(m.findings) for m in self._fitted_machines()])
+        return self._each([Findings(m.findings) for m in self._fitted_models()])
 
     @property
     def report_(self) -> Report:
         """Table of what every term contributes to the objective, and of how the problem was solved."""
         from .explain.report import report
 
-        return report(self._fitted_machines())
+        return report(self._fitted_models())
 
     # ------------------------------------------------------------------ explanations
 
@@ -197,7 +197,7 @@ class FittedModel:
         """
         from .explain.formulation import formulation
 
-        return formulation(self._fitted_machines())
+        return formulation(self._fitted_models())
 
     def verify(self, X: Any = None, *, max_cells: int = MAX_CELLS) -> Verification:
         """Return whether f satisfies each block, with the worst point, and whether that is proven or sampled.
@@ -234,7 +234,7 @@ class FittedModel:
 
         if not (is_number(max_cells) and max_cells >= 0 and max_cells % 1 == 0):
             raise InvalidInput(f"verify: max_cells must be a whole number of at least 0, got {max_cells!r}.")
-        found = verify(self._fitted_machines(), int(max_cells), self.verbose)
+        found = verify(self._fitted_models(), int(max_cells), self.verbose)
         return found if X is None else found.of_new_rows(self._stability(self._checked_rows(X)))
 
     def _stability(self, X: Any) -> dict[str, Stability]:
@@ -244,7 +244,7 @@ class FittedModel:
 
         transforms = {
             name: (block.transform, block.finest() if getattr(block, "continuous", False) else None)
-            for name, block, weight in self._machines[0].members
+            for name, block, weight in self._models[0].members
             if weight > 0 and isinstance(getattr(block, "transform", None), Transform)
         }
         if not transforms:
@@ -262,10 +262,10 @@ class FittedModel:
 
     def _checked_rows(self, X: Any) -> Any:
         """Return new rows as a float array, or as compressed rows if sparse."""
-        check_is_fitted(self, "_machines")
+        check_is_fitted(self, "_models")
         if isinstance(self.kernel_, OnRows):
             return self.kernel_.encode(X)
-        allow_nan = any(isinstance(m.block, Completes) and m.weight > 0 for m in self._machines[0].members)
+        allow_nan = any(isinstance(m.block, Completes) and m.weight > 0 for m in self._models[0].members)
         with explaining_bad_values(X):
             return validate_data(
                 self,
@@ -280,33 +280,33 @@ class FittedModel:
         """Return f at checked rows: (n,) for two classes, (n, n_classes) for more."""
         scores = self._shared_scores(X)
         if scores is None:
-            scores = np.column_stack([_scores_of(machine, X) for machine in self._machines])
+            scores = np.column_stack([_scores_of(binary, X) for binary in self._models])
         if scores.shape[1] == 2:  # a joint model of two classes
             scores = scores[:, [1]] - scores[:, [0]]
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def _shared_scores(self, X: Any) -> Array | None:
         """Return the scores of all classes from one expensive kernel matrix, or None if not useful."""
-        machines = self._machines
-        if len(machines) == 1 or self.kernel_ is None or not self.kernel_.whole:
+        binaries = self._models
+        if len(binaries) == 1 or self.kernel_ is None or not self.kernel_.whole:
             return None
-        if any(isinstance(m.block, Scores) for m in machines[0].members):
+        if any(isinstance(m.block, Scores) for m in binaries[0].members):
             return None
         if any(f.slopes is not None for f in self._expansions()):
             return None
-        whole = FittedKernel(0.0, self.kernel_, self.centres_, self.dual_coef_.T, machines[0].spec.scale)
+        whole = FittedKernel(0.0, self.kernel_, self.centres_, self.dual_coef_.T, binaries[0].spec.scale)
         return whole._in_blocks(self.kernel_, whole._to_inner(X)) + self.intercept_
 
 
-def _scores_of(machine: Machine, X: Array) -> Array:
+def _scores_of(binary: BinaryModel, X: Array) -> Array:
     """Return f at these rows, or the scores of the block that scores rows itself."""
     found = {}
-    for name, block, weight in machine.members:
+    for name, block, weight in binary.members:
         if weight == 0 or not isinstance(block, Scores):
             continue
         with naming(name):
-            state = machine.states.get(name)
-            scores = block.predict(machine.f, X, *([] if state is None else [state]))
+            state = binary.states.get(name)
+            scores = block.predict(binary.f, X, *([] if state is None else [state]))
         if scores is None:
             continue
         scores = np.asarray(scores, float)
@@ -318,4 +318,4 @@ def _scores_of(machine: Machine, X: Array) -> Array:
         found[name] = scores
     if len(found) > 1:
         raise InvalidInput(f"blocks {' and '.join(map(repr, found))} both score new rows. Keep one block.")
-    return next(iter(found.values())) if found else machine.f.value(X)
+    return next(iter(found.values())) if found else binary.f.value(X)

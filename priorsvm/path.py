@@ -14,7 +14,7 @@ from .errors import InvalidInput, Recompiled, UnknownParameter
 from .prior import as_prior
 from .problem.assemble import LIVE_ROWS
 from .problem.collapse import fit_and_explain
-from .solve.machine import Machine
+from .solve.model import BinaryModel
 from .spec import Spec
 from .training import solver_arguments, support_only, train
 from .validation import Task, make_task
@@ -50,12 +50,12 @@ def fit_path(
     models: list[Any] = []
     for member, task in tasks:
         if member.multi_class == "joint":
-            machines = train(member, task)
+            binaries = train(member, task)
         else:
             previous = _previous(models, member, task)
-            machines = _fit_next(member, task, previous, maps, grams)
-            recompiled = recompiled or any(map(_is_recompiled, previous, machines))
-        member._store(task, machines)
+            binaries = _fit_next(member, task, previous, maps, grams)
+            recompiled = recompiled or any(map(_is_recompiled, previous, binaries))
+        member._store(task, binaries)
         models.append(member)
     _release(models)
     if recompiled:
@@ -99,24 +99,24 @@ def _with_values(model: Any, combination: dict[str, Any]) -> Any:
     return model
 
 
-def _previous(models: Sequence[Any], model: Any, task: Task) -> list[Machine | None]:
+def _previous(models: Sequence[Any], model: Any, task: Task) -> list[BinaryModel | None]:
     """Return the fitted model of each class one step earlier on the path, or None for each class."""
     if not models or models[-1].multi_class != model.multi_class:
         return [None] * len(task.samples)
-    machines = models[-1]._machines
-    return machines if len(machines) == len(task.samples) else [None] * len(task.samples)
+    binaries = models[-1]._models
+    return binaries if len(binaries) == len(task.samples) else [None] * len(task.samples)
 
 
 def _fit_next(
-    model: Any, task: Task, previous: Sequence[Machine | None], maps: Cache, grams: Cache
-) -> list[Machine]:
+    model: Any, task: Task, previous: Sequence[BinaryModel | None], maps: Cache, grams: Cache
+) -> list[BinaryModel]:
     """Fit the classes of one step, each starting from the problem of the step before."""
-    machines = []
+    binaries = []
     for sample, before in zip(task.samples, previous, strict=True):
         if model.preselect:
             sample = support_only(model, task, sample, maps, grams)
         reusable = before is not None and _differ_in_weights(before.spec, task.spec)
-        machine = fit_and_explain(
+        binary = fit_and_explain(
             task.spec,
             list(task.prior),
             sample,
@@ -125,8 +125,8 @@ def _fit_next(
             grams=grams,
             before=before if reusable else None,
         )
-        machines.append(machine)
-    return machines
+        binaries.append(binary)
+    return binaries
 
 
 def _differ_in_weights(a: Spec, b: Spec) -> bool:
@@ -136,21 +136,21 @@ def _differ_in_weights(a: Spec, b: Spec) -> bool:
     ) and equal(a.scale and vars(a.scale), b.scale and vars(b.scale))
 
 
-def _is_recompiled(before: Machine | None, machine: Machine) -> bool:
+def _is_recompiled(before: BinaryModel | None, binary: BinaryModel) -> bool:
     """Return whether a problem was assembled although the step before had one to reuse."""
-    if before is None or machine.compiled in (None, before.compiled):
+    if before is None or binary.compiled in (None, before.compiled):
         return False
     # Refinement replaces the first problem, so there is nothing to reuse after several rounds.
-    return len(before.history) == len(machine.history) == 1
+    return len(before.history) == len(binary.history) == 1
 
 
 def _release(models: Sequence[Any]) -> None:
     """Drop shared problems: all models of a path share one, which has the weights of the last model."""
     for model in models:
-        for machine in model._machines:
-            machine.release()
+        for binary in model._models:
+            binary.release()
             if model is not models[-1]:
-                machine.compiled = None
+                binary.compiled = None
 
 
 def _warn_of_compilations(keys: list[str]) -> None:

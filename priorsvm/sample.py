@@ -45,7 +45,7 @@ class Sample:
         Seed of the random numbers of blocks.
     shares : dict of str to array of shape (n,)
         Block name -> its part of ``cost``. The parts add up to ``cost``.
-    machine : Spec or None, default=None
+    model : Spec or None, default=None
         Kernel, norm, loss and scale of the model.
     missing : object or None, default=None
         Completion of missing values by a block. ``X`` has its completed rows.
@@ -63,7 +63,7 @@ class Sample:
     feature_names: Array | None = None
     seed: int = 0
     shares: dict[str, Array] = field(default_factory=dict)
-    machine: Spec | None = None
+    model: Spec | None = None
     missing: Any = None
 
     @classmethod
@@ -76,14 +76,14 @@ class Sample:
         cost: Array | None = None,
         feature_names: Array | None = None,
         seed: int = 0,
-        machine: Spec | None = None,
+        model: Spec | None = None,
         missing: Any = None,
     ) -> Sample:
         """Return the training rows with the class ``positive`` against all other classes.
 
         Parameters
         ----------
-        X, labels, classes, positive, feature_names, seed, machine, missing
+        X, labels, classes, positive, feature_names, seed, model, missing
             Attributes of the sample.
         cost : array of shape (n,) or None, default=None
             Sample weights; None is 1 for each row.
@@ -110,7 +110,7 @@ class Sample:
             feature_names,
             seed,
             {"svm": cost},
-            machine,
+            model,
             missing,
         )
 

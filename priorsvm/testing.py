@@ -24,7 +24,7 @@ from .problem.residuals import residuals
 from .sample import Sample
 from .solve.classes import classes_of
 from .solve.loop import refined
-from .solve.machine import Machine
+from .solve.model import BinaryModel
 from .solve.solvers import able
 from .spec import Spec
 from .validation import make_task
@@ -46,7 +46,7 @@ def check_knowledge(
     ----------
     block : Knowledge
     X, y : training data the block can be fitted on; 40 rows of 3 columns in two classes by default
-    kernels : the machines to check it in; leave one out if the block does not work there
+    kernels : the models to check it in; leave one out if the block does not work there
     **fit : row parameters, as ``fit`` takes them
 
     Returns
@@ -57,7 +57,7 @@ def check_knowledge(
     Raises
     ------
     LawBroken
-        Naming the law, the block and the machine.
+        Naming the law, the block and the model.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def check_knowledge(
     for kernel in kernels:
         checker.before_solving(kernel)
         model = checker.solved(kernel, lp="linear" not in kernels or kernel == "linear")
-        values_only = not any(machine.problem.f.used for machine in model._machines)
+        values_only = not any(binary.problem.f.used for binary in model._models)
         if kernel == "linear" and len(kernels) > 1 and values_only:
             checker.linear_equals_callable(model)
     return checker.passed
@@ -210,8 +210,8 @@ class _Checker:
         model = self.fit(self.block, kernel=kernel, solver="CLARABEL")
         self.law("fit leaves the block as it was", _same(vars(self.block), self.before))
         self.law("fit leaves the data as they were", _same((self.X, self.y), self.data))
-        for machine in model._machines:
-            self.answer_is_right(kernel, machine)
+        for binary in model._models:
+            self.answer_is_right(kernel, binary)
         self.formulas_fit(kernel, model)
         self.other_solver_agrees(kernel, model, lp)
         if not isinstance(self.block, OnRowSlack):
@@ -221,11 +221,11 @@ class _Checker:
             self.paths_are_separate_fits(kernel, model)
         return model
 
-    def answer_is_right(self, kernel: Any, machine: Machine) -> None:
-        compiled = machine.problem
+    def answer_is_right(self, kernel: Any, binary: BinaryModel) -> None:
+        compiled = binary.problem
         found = residuals(compiled.problem)
         self.law("the answer satisfies KKT", found.worst < 1e-4, lambda: f"{kernel}: {found}")
-        excess = compiled.slack.value - machine.slack(machine.sample)[compiled.active]
+        excess = compiled.slack.value - binary.slack(binary.sample)[compiled.active]
         if isinstance(self.block, OnRowSlack):  # a supremum over more than the row itself
             excess = np.minimum(excess, 0.0)
         self.law(
@@ -236,13 +236,13 @@ class _Checker:
         stated = float(compiled.problem.value)
         self.law(
             "contributions sum to the objective",
-            _close(machine.objective, stated),
-            lambda: f"{kernel}: contributions {machine.objective}, objective {stated}",
+            _close(binary.objective, stated),
+            lambda: f"{kernel}: contributions {binary.objective}, objective {stated}",
         )
         if isinstance(self.block, Iterative):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                left = refined(machine, machine.members, machine.sample, machine.states)
+                left = refined(binary, binary.members, binary.sample, binary.states)
             self.law("refinement ends in a fixed point", not left)
 
     def formulas_fit(self, kernel: Any, model: PriorSVC) -> None:
@@ -255,21 +255,21 @@ class _Checker:
         self.law(law, True)
 
     def other_solver_agrees(self, kernel: Any, model: PriorSVC, lp: bool) -> None:
-        """HiGHS on the LP machine, PIQP on the QP machine: neither must see another problem than Clarabel."""
+        """HiGHS on the LP model, PIQP on the QP model: neither must see another problem than Clarabel."""
 
         def agree(law: str, a: PriorSVC, b: PriorSVC) -> None:
-            ours, theirs = ([m.objective for m in of._machines] for of in (a, b))
+            ours, theirs = ([m.objective for m in of._models] for of in (a, b))
             same = all(_close(u, v) for u, v in zip(ours, theirs, strict=True))
             self.law(law, same, f"{kernel}: {ours}, {theirs}")
 
-        own = classes_of(model._machines[0].problem)[self.name]
+        own = classes_of(model._models[0].problem)[self.name]
         if own in ("LP", "QP") and "PIQP" in able("QP"):
             law = "CLARABEL and PIQP agree"
             agree(law, model, self.fit(self.block, law, kernel=kernel, solver="PIQP"))
         if own == "LP" and lp:
             law = "CLARABEL and HIGHS agree"
-            machine = {"kernel": kernel, "norm": "l1"}
-            agree(law, *(self.fit(self.block, law, solver=s, **machine) for s in ("CLARABEL", "HIGHS")))
+            binary = {"kernel": kernel, "norm": "l1"}
+            agree(law, *(self.fit(self.block, law, solver=s, **binary) for s in ("CLARABEL", "HIGHS")))
 
     def order_of_rows_is_nothing(self, kernel: Any, model: PriorSVC) -> None:
         order = np.random.default_rng(0).permutation(len(self.y))
@@ -280,14 +280,14 @@ class _Checker:
             return  # arrays in the constructor belong to the rows as they are
         law = "the order of the rows is nothing"
         again = turned.fit(self.block, law, kernel=kernel, solver="CLARABEL")
-        ours, theirs = ([m.objective for m in of._machines] for of in (model, again))
+        ours, theirs = ([m.objective for m in of._models] for of in (model, again))
         same = all(_close(u, v) for u, v in zip(ours, theirs, strict=True))
         self.law(law, same, f"{kernel}: {ours}, {theirs}")
 
     def paths_are_separate_fits(self, kernel: Any, model: PriorSVC) -> None:
         """A weight that is more than the factor of a penalty would be lost when a path changes it."""
         law = "a path over a weight is the same as separate fits"
-        for name in sorted({term.name for m in model._machines for term in m.problem.terms}):
+        for name in sorted({term.name for m in model._models for term in m.problem.terms}):
             value = 3.0 * float(getattr(self.block, name)) + 0.5
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -297,7 +297,7 @@ class _Checker:
             alone = self.fit(
                 clone(self.block).set_params(**{name: value}), law, kernel=kernel, solver="CLARABEL"
             )
-            ours, theirs = ([m.objective for m in of._machines] for of in (path[-1], alone))
+            ours, theirs = ([m.objective for m in of._models] for of in (path[-1], alone))
             same = all(_close(u, v) for u, v in zip(ours, theirs, strict=True))
             self.law(law, same, f"{kernel}, {name}: {ours}, {theirs}")
 
@@ -307,10 +307,10 @@ class _Checker:
         self.law(
             "weight 0 is absent",
             np.allclose(plain, absent, atol=1e-4),
-            lambda: f"{kernel}: f differs by {np.abs(plain - absent).max():.1e} from the plain machine",
+            lambda: f"{kernel}: f differs by {np.abs(plain - absent).max():.1e} from the plain model",
         )
-        weights = _weights(model._machines)
-        adds = any(block == self.name for machine in model._machines for block, _ in machine.contributions())
+        weights = _weights(model._models)
+        adds = any(block == self.name for binary in model._models for block, _ in binary.contributions())
         if not self.exact or not adds or len(weights) == 1:
             return
         sizes = []
@@ -318,7 +318,7 @@ class _Checker:
             weighted = model
             if weight != 1:
                 weighted = self.fit(weight * self.block, kernel=kernel, solver="CLARABEL")
-            sizes.append([_penalty(machine, self.name) / weight for machine in weighted._machines])
+            sizes.append([_penalty(binary, self.name) / weight for binary in weighted._models])
         for course in np.transpose(sizes):
             falling = all(b <= a + 1e-4 * (1 + abs(a)) for a, b in pairwise(course))
             self.law("violation does not grow with the weight", falling, f"{kernel}: {course}")
@@ -328,13 +328,13 @@ class _Checker:
             kernel = self.fit(self.block, kernel=lambda A, B: A @ B.T, solver="CLARABEL")
         except MissingCapability:  # derivatives are required, even if these parameters need none
             return
-        pairs = zip(linear._machines, kernel._machines, strict=True)
+        pairs = zip(linear._models, kernel._models, strict=True)
         if not all(equal(a.states, b.states) for a, b in pairs):
             return  # the block requires something else on a linear model
         a = linear.decision_function(self.X)
         b = kernel.decision_function(self.X)
         self.law(
-            "the linear machine is the kernel machine with a linear kernel",
+            "the linear model is the kernel model with a linear kernel",
             np.allclose(a, b, atol=1e-3),
             lambda: f"f differs by {np.abs(a - b).max():.1e}",
         )
@@ -362,14 +362,14 @@ def _infimum(penalty: cp.Expression, constraints: list[cp.Constraint]) -> float:
     return float(problem.value)
 
 
-def _penalty(machine: Machine, name: str) -> float:
+def _penalty(binary: BinaryModel, name: str) -> float:
     """What a block adds to the objective."""
-    return sum(value for (block, _), value in machine.contributions().items() if block == name)
+    return sum(value for (block, _), value in binary.contributions().items() if block == name)
 
 
-def _weights(machines: list[Machine]) -> tuple[float, ...]:
+def _weights(binaries: list[BinaryModel]) -> tuple[float, ...]:
     """Outer weights a block can be given: none if it moves margins, up to 1 if it lowers costs."""
-    changes = [(machine.training, machine.sample) for machine in machines]
+    changes = [(binary.training, binary.sample) for binary in binaries]
     if any(not np.array_equal(a.margin[: len(b)], b.margin) for b, a in changes):
         return (1.0,)
     return (0.1, 0.5, 1.0) if any((a.cost[: len(b)] < b.cost).any() for b, a in changes) else (0.1, 1.0, 10.0)

@@ -12,8 +12,8 @@ from ._utils.messages import warn
 from ._utils.progress import progress
 from .problem.collapse import fit_and_explain, warn_of_collapse
 from .sample import Sample
-from .solve.loop import fit_machine, refuse_conflicts
-from .solve.machine import Machine
+from .solve.loop import fit_binary, refuse_conflicts
+from .solve.model import BinaryModel
 from .spec import Spec
 from .validation import Task
 
@@ -25,7 +25,7 @@ def workers(n_jobs: int | None) -> AbstractContextManager[Any]:
     return nullcontext() if n_jobs is None else parallel_config(n_jobs=n_jobs)
 
 
-def train(model: Any, task: Task) -> list[Machine]:
+def train(model: Any, task: Task) -> list[BinaryModel]:
     """Return the fitted model of each class, or one fitted model of all classes."""
     if model.multi_class == "joint":
         return [_train_joint(model, task)]
@@ -43,17 +43,17 @@ def train(model: Any, task: Task) -> list[Machine]:
     if several:
         samples = progress(model.verbose, samples, desc="classes")
     arguments = solver_arguments(model)
-    machines = [
+    binaries = [
         fit_and_explain(task.spec, list(task.prior), sample, **arguments, maps=maps, grams=grams)
         for sample in samples
     ]
-    for machine in machines:
-        machine.release()
-    return machines
+    for binary in binaries:
+        binary.release()
+    return binaries
 
 
 def solver_arguments(model: Any) -> dict[str, Any]:
-    """Return the arguments of ``fit_machine`` that are parameters of PriorSVC."""
+    """Return the arguments of ``fit_binary`` that are parameters of PriorSVC."""
     return {
         "solver": model.solver,
         "options": model.solver_options,
@@ -72,7 +72,7 @@ def support_only(model: Any, task: Task, sample: Sample, maps: Cache, grams: Cac
     if solver in ("COLUMNS", []):
         solver = "auto"
         options = None
-    first = fit_machine(
+    first = fit_binary(
         _without_transforms(task.spec),
         [],
         sample,
@@ -97,31 +97,31 @@ def _without_transforms(spec: Spec) -> Spec:
     return replace(spec, kernel=spec.kernel.plain)
 
 
-def _train_joint(model: Any, task: Task) -> Machine:
+def _train_joint(model: Any, task: Task) -> BinaryModel:
     from .solve.joint import fit_joint
 
-    machine = fit_joint(task.spec, list(task.prior), task.samples[0], model.max_rounds, model.verbose)
-    warn_of_collapse(machine)
-    return machine
+    binary = fit_joint(task.spec, list(task.prior), task.samples[0], model.max_rounds, model.verbose)
+    warn_of_collapse(binary)
+    return binary
 
 
-def _train_in_processes(model: Any, task: Task, samples: list[Sample]) -> list[Machine]:
+def _train_in_processes(model: Any, task: Task, samples: list[Sample]) -> list[BinaryModel]:
     """Fit the classes in parallel and issue their warnings here; CVXPY is not thread-safe."""
     from joblib import Parallel, delayed
 
     arguments = solver_arguments(model)
     jobs = (delayed(_fit_and_record)(task.spec, list(task.prior), sample, **arguments) for sample in samples)
-    machines = []
-    for machine, caught in Parallel(n_jobs=model.n_jobs, verbose=10 * model.verbose)(jobs):
+    binaries = []
+    for binary, caught in Parallel(n_jobs=model.n_jobs, verbose=10 * model.verbose)(jobs):
         for message, category in caught:
             warn(message, category)
-        machines.append(machine)
-    return machines
+        binaries.append(binary)
+    return binaries
 
 
-def _fit_and_record(*arguments: Any, **keywords: Any) -> tuple[Machine, list[tuple[str, type[Warning]]]]:
+def _fit_and_record(*arguments: Any, **keywords: Any) -> tuple[BinaryModel, list[tuple[str, type[Warning]]]]:
     """Return a fitted model and its warnings, which another process would lose."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        machine = fit_and_explain(*arguments, **keywords)
-    return machine, [(str(w.message), w.category) for w in caught]
+        binary = fit_and_explain(*arguments, **keywords)
+    return binary, [(str(w.message), w.category) for w in caught]

@@ -583,7 +583,7 @@ def test_libsvm_and_cvxpy_give_the_same_model(prior, kernel):
     assert fast.objective_ == pytest.approx(slow.objective_, rel=1e-8)
     assert_allclose(fast.decision_function(X), slow.decision_function(X), atol=1e-6)
     assert_array_equal(fast.support_, slow.support_)
-    assert_allclose(fast._machines[0].alpha, slow._machines[0].alpha, atol=1e-4)
+    assert_allclose(fast._models[0].alpha, slow._models[0].alpha, atol=1e-4)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])

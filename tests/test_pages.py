@@ -12,7 +12,6 @@ import priorsvm
 from priorsvm.function.fitted import Fitted
 from priorsvm.function.symbolic import Decision
 from priorsvm.knowledge.base import Knowledge
-from priorsvm.knowledge.views import Building, Solved
 from priorsvm.sample import Sample
 
 ROOT = Path(__file__).parents[1]

@@ -132,7 +132,7 @@ def load_usps() -> Digits:
     References
     ----------
     Hull 1994, "A database for handwritten text recognition research", IEEE Transactions on Pattern Analysis
-    and Machine Intelligence 16.
+    and Model Intelligence 16.
 
     Examples
     --------

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import InvalidInput, InvalidType
 from ..knowledge.base import Formulas
-from ..solve.machine import Machine
+from ..solve.model import BinaryModel
 from .plain_text import plain_text
 
 # A longer formula does not widen the column of formulas, and in LaTeX it takes several lines.
@@ -162,14 +162,14 @@ def _marked(mark: str) -> str:
     return rf"{letter}_{{{index}}}" + (rf"{{:}}\;{_text(words)}" if words else "")
 
 
-def formulation(machines: Sequence[Machine]) -> Formulation:
+def formulation(binaries: Sequence[BinaryModel]) -> Formulation:
     """Return the formulation of all binary models, which differ in signs and in constraints of blocks."""
     objective: dict[str, str] = {}
     constraints: dict[str, tuple[str, int]] = {}
-    values = {"C": machines[0].spec.C}
-    for machine in machines:
-        _describe(machine, objective, constraints, values)
-    members = machines[0].problem.members
+    values = {"C": binaries[0].spec.C}
+    for binary in binaries:
+        _describe(binary, objective, constraints, values)
+    members = binaries[0].problem.members
     named = {label.partition(".")[0] for label in (*objective, *constraints)}
     for member in members:
         if member.name not in named:
@@ -180,23 +180,23 @@ def formulation(machines: Sequence[Machine]) -> Formulation:
         name: [latex for label, latex in written if label.partition(".")[0] == name]
         for name in ["svm", *(member.name for member in members)]
     }
-    letters = {"svm": _own_letters(machines[0])} | {
+    letters = {"svm": _own_letters(binaries[0])} | {
         m.name: _written(m.name, m.block, "letters") for m in members
     }
     return Formulation(
         list(objective.items()),
         rows,
-        _function(machines[0]),
+        _function(binaries[0]),
         list(values.items()),
         _meanings(formulas, letters),
     )
 
 
-def _function(machine: Machine) -> list[str]:
+def _function(binary: BinaryModel) -> list[str]:
     """Return the definition of f, in parts that can be separate lines."""
-    spec = machine.spec
+    spec = binary.spec
     letters = (r"w", r"x") if spec.kernel is None else (r"c", r"\varphi(x)")
-    parts = [machine.problem.function_latex.format(*letters)]
+    parts = [binary.problem.function_latex.format(*letters)]
     if spec.scale is not None:
         parts.append(r"x \text{ scaled column by column}")
     if spec.kernel is not None:
@@ -212,9 +212,9 @@ def _function(machine: Machine) -> list[str]:
     return parts
 
 
-def _own_letters(machine: Machine) -> dict[str, str]:
+def _own_letters(binary: BinaryModel) -> dict[str, str]:
     """Return the meanings of the symbols of the SVM."""
-    training = machine.training
+    training = binary.training
     classes = training.classes.tolist()
     signs = _text(", +1 for the class of the model and -1 for all other classes")
     if training.positive not in classes:  # one model of all classes
@@ -253,18 +253,18 @@ def contains_symbol(symbol: str, formula: str) -> bool:
 
 
 def _describe(
-    machine: Machine,
+    binary: BinaryModel,
     objective: dict[str, str],
     constraints: dict[str, tuple[str, int]],
     values: dict[str, float],
 ) -> None:
     """Add the terms and constraints of one binary model that are not there yet."""
-    spec = machine.spec
-    compiled = machine.problem
+    spec = binary.spec
+    compiled = binary.problem
     c = "w" if spec.kernel is None else "c"
     power = "" if spec.loss == "hinge" else "^2"
     objective.setdefault("svm.regulariser", rf"\|{c}\|_1" if spec.norm == "l1" else rf"\tfrac12 \|{c}\|^2")
-    objective.setdefault("svm.loss", rf"C \sum_{{i=1}}^{{{machine.training.n_train}}} \xi_i{power}")
+    objective.setdefault("svm.loss", rf"C \sum_{{i=1}}^{{{binary.training.n_train}}} \xi_i{power}")
     constraints.setdefault("svm.margin", (compiled.margin_latex, len(compiled.active)))
     for name, block, weight in compiled.members:
         own = {

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._utils.arrays import Array
 from ..knowledge.traits import Iterative
-from ..solve.machine import Machine
+from ..solve.model import BinaryModel
 from ..spec import NEGLIGIBLE_DUAL
 from .table import html_table, text_table
 
@@ -186,17 +186,17 @@ def _rounded(value: float, total: float) -> float:
     return 0.0 if abs(value) <= 1e-8 * abs(total) else value
 
 
-def report(machines: Sequence[Machine]) -> Report:
+def report(binaries: Sequence[BinaryModel]) -> Report:
     """Return the report of the binary models of a fitted model."""
     rows: list[Row] = []
     objectives: dict[Any, float] = {}
     solves: list[dict[str, Any]] = []
-    for machine in machines:
-        label = machine.training.positive
-        contributions = machine.contributions()
+    for binary in binaries:
+        label = binary.training.positive
+        contributions = binary.contributions()
         objectives[label] = sum(contributions.values())
-        rows += _rows(machine, label, contributions)
-        outcome = machine.outcome
+        rows += _rows(binary, label, contributions)
+        outcome = binary.outcome
         solves.append(
             {
                 "label": label,
@@ -204,29 +204,29 @@ def report(machines: Sequence[Machine]) -> Report:
                 "start": outcome.start,
                 "before": outcome.before,
                 "status": outcome.status,
-                "rounds": len(machine.history),
-                "residuals": machine.certificate(),
+                "rounds": len(binary.history),
+                "residuals": binary.certificate(),
                 "compile": outcome.compile_seconds,
                 "solve": outcome.solve_seconds,
-                "seconds": sum(entry["seconds"] for entry in machine.history),
-                "findings": {block: str(finding) for block, finding in machine.findings.items()},
-                "local": _local(machine),
+                "seconds": sum(entry["seconds"] for entry in binary.history),
+                "findings": {block: str(finding) for block, finding in binary.findings.items()},
+                "local": _local(binary),
             }
         )
     return Report(rows, objectives, solves)
 
 
-def _local(machine: Machine) -> list[str]:
+def _local(binary: BinaryModel) -> list[str]:
     """Return the names of the blocks that may end in a local optimum."""
-    live = [member for member in machine.members if member.weight > 0]
+    live = [member for member in binary.members if member.weight > 0]
     return [member.name for member in live if isinstance(member.block, Iterative) and not member.block.exact]
 
 
-def _rows(machine: Machine, label: Any, contributions: dict[tuple[str, str], float]) -> list[Row]:
-    sample = machine.sample
-    weights = {m.name: m.weight for m in machine.members}
-    slack = machine.slack(sample)
-    support = machine.support
+def _rows(binary: BinaryModel, label: Any, contributions: dict[tuple[str, str], float]) -> list[Row]:
+    sample = binary.sample
+    weights = {m.name: m.weight for m in binary.members}
+    slack = binary.slack(sample)
+    support = binary.support
     rows = []
     for (block, term), value in contributions.items():
         row = Row(label, block, term, value, weights.get(block, 1.0))
@@ -236,12 +236,12 @@ def _rows(machine: Machine, label: Any, contributions: dict[tuple[str, str], flo
                 int(on.sum()),
                 int((on & support).sum()),
                 float(slack[on].sum()),
-                float(machine.alpha[on].sum()),
+                float(binary.alpha[on].sum()),
             )
             row = Row(label, block, term, value, weights.get(block, 1.0), *figures)
         rows.append(row)
-    sizes = {name: _sizes(dual) for name, dual in machine.duals.items() if not name.startswith("svm.")}
-    largest = max(float(v.max(initial=0.0)) for v in [machine.alpha, *sizes.values()])
+    sizes = {name: _sizes(dual) for name, dual in binary.duals.items() if not name.startswith("svm.")}
+    largest = max(float(v.max(initial=0.0)) for v in [binary.alpha, *sizes.values()])
     for name, duals in sizes.items():
         block, _, constraint = name.partition(".")
         active = int(np.sum(duals > NEGLIGIBLE_DUAL * largest))

@@ -13,7 +13,7 @@ from .._utils.progress import progress
 from .._utils.threads import single_threaded
 from ..knowledge.views import MAX_CELLS, Verdict
 from ..problem.naming import naming
-from ..solve.machine import Machine
+from ..solve.model import BinaryModel
 from .stability import Stability
 from .table import html_table, text_table
 
@@ -175,12 +175,12 @@ def _result(verdict: Verdict) -> list[str]:
     return ["yes" if verdict.holds else "no", f"{verdict.worst:+.3g}", checked]
 
 
-def verify(machines: Sequence[Machine], max_cells: int = MAX_CELLS, verbose: int = 0) -> Verification:
+def verify(binaries: Sequence[BinaryModel], max_cells: int = MAX_CELLS, verbose: int = 0) -> Verification:
     """Verify every block of every binary model.
 
     Parameters
     ----------
-    machines : sequence of Machine
+    models : sequence of Model
         The binary models of a fitted model.
     max_cells : int, default=150000
         Largest number of cells in the proof for one region of a kernel model.
@@ -198,13 +198,13 @@ def verify(machines: Sequence[Machine], max_cells: int = MAX_CELLS, verbose: int
     >>> PriorSVC().fit([[0.0], [1.0]], [1, 0]).verify()
     There is no block to verify.
     """
-    live = [(m, name, block) for m in machines for name, block, weight in m.members if weight > 0]
+    live = [(m, name, block) for m in binaries for name, block, weight in m.members if weight > 0]
     checks = []
-    for machine, name, block in progress(verbose, live, desc="blocks verified"):
-        f, verdict = machine.verdicts.get((name, max_cells), (None, None))
-        if verdict is None or f is not machine.f:
+    for binary, name, block in progress(verbose, live, desc="blocks verified"):
+        f, verdict = binary.verdicts.get((name, max_cells), (None, None))
+        if verdict is None or f is not binary.f:
             with naming(name), single_threaded():
-                verdict = machine.verdict(name, block, machine.sample, max_cells, verbose)
-            machine.verdicts[name, max_cells] = machine.f, verdict
-        checks.append(Check(name, verdict, machine.sample.positive))
+                verdict = binary.verdict(name, block, binary.sample, max_cells, verbose)
+            binary.verdicts[name, max_cells] = binary.f, verdict
+        checks.append(Check(name, verdict, binary.sample.positive))
     return Verification(checks)

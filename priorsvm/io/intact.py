@@ -18,9 +18,9 @@ from ..kernels.set_kernel import OnRows
 from ..knowledge.base import Knowledge
 from ..prior import Member
 from ..sample import Sample
-from ..solve.joint import JointMachine
+from ..solve.joint import JointModel
 from ..solve.joint_function import JointFunction
-from ..solve.machine import Machine
+from ..solve.model import BinaryModel
 from ..solve.solution import Outcome
 from ..spec import Spec
 
@@ -48,7 +48,7 @@ def _find_fitted(model: Any) -> Iterator[PriorSVC]:
         if id(part) in seen:
             continue
         seen.add(id(part))
-        if isinstance(part, PriorSVC) and hasattr(part, "_machines"):
+        if isinstance(part, PriorSVC) and hasattr(part, "_models"):
             yield part
         elif isinstance(part, Mapping):
             waiting.extend(part.values())
@@ -59,53 +59,53 @@ def _find_fitted(model: Any) -> Iterator[PriorSVC]:
 
 
 def _check_model(model: PriorSVC) -> None:
-    machines = model._machines
+    binaries = model._models
     classes = model.classes_
     _check_array("classes_", classes, (None,), "biufUSO")
     distinct = set(classes.tolist())
     _require(len(classes) > 1 and len(distinct) == len(classes), f"classes_ are {classes!r}")
-    _require(isinstance(machines, list) and len(machines) > 0, "there is no binary model")
-    for k, machine in enumerate(machines):
-        _require(isinstance(machine, Machine), f"binary model {k} is a {type(machine).__name__}")
-    _check_classes(machines, classes.tolist())
-    for k, machine in enumerate(machines):
-        _check_machine(f"binary model {k}", machine, model)
-    biases = np.array([f.bias for machine in machines for f in machine.functions])
+    _require(isinstance(binaries, list) and len(binaries) > 0, "there is no binary model")
+    for k, binary in enumerate(binaries):
+        _require(isinstance(binary, BinaryModel), f"binary model {k} is a {type(binary).__name__}")
+    _check_classes(binaries, classes.tolist())
+    for k, binary in enumerate(binaries):
+        _check_binary(f"binary model {k}", binary, model)
+    biases = np.array([f.bias for binary in binaries for f in binary.functions])
     _check_array("intercept_", model.intercept_, biases.shape)
     _require(np.array_equal(model.intercept_, biases), "intercept_ differs from the binary models")
 
 
-def _check_classes(machines: list[Machine], classes: list[Any]) -> None:
-    if isinstance(machines[0], JointMachine):
-        _require(len(machines) == 1, f"there are {len(machines)} models of all classes, expected 1")
+def _check_classes(binaries: list[BinaryModel], classes: list[Any]) -> None:
+    if isinstance(binaries[0], JointModel):
+        _require(len(binaries) == 1, f"there are {len(binaries)} models of all classes, expected 1")
         return
-    positives = [machine.training.positive for machine in machines]
+    positives = [binary.training.positive for binary in binaries]
     expected = classes if len(classes) > 2 else classes[1:]
     _require(
         positives == expected, f"the binary models are of the classes {positives}, and classes_ are {classes}"
     )
 
 
-def _check_machine(where: str, machine: Machine, model: PriorSVC) -> None:
-    spec = machine.spec
-    training = machine.training
-    for part, kind in ((spec, Spec), (training, Sample), (machine.outcome, Outcome)):
+def _check_binary(where: str, binary: BinaryModel, model: PriorSVC) -> None:
+    spec = binary.spec
+    training = binary.training
+    for part, kind in ((spec, Spec), (training, Sample), (binary.outcome, Outcome)):
         _require(isinstance(part, kind), f"{where} has a {type(part).__name__} in place of {kind.__name__}")
     _require(is_number(spec.C) and 0 < spec.C < np.inf, f"{where} has C={spec.C!r}")
     _check_training(f"{where}, training rows", training, model)
     d = training.X.shape[1]
     if spec.kernel is None:
         _require(model.kernel_ is None, f"{where} is linear, and kernel_ is {model.kernel_!r}")
-    _check_function(f"{where}, f", machine, None if isinstance(spec.kernel, OnRows) else d)
-    for name, block, weight in machine.members:
+    _check_function(f"{where}, f", binary, None if isinstance(spec.kernel, OnRows) else d)
+    for name, block, weight in binary.members:
         valid = isinstance(name, str) and isinstance(block, Knowledge) and is_number(weight)
         _require(valid and 0 <= weight < np.inf, f"{where} has a block {name!r} with weight {weight!r}")
-    members = all(isinstance(member, Member) for member in machine.members)
+    members = all(isinstance(member, Member) for member in binary.members)
     _require(members, f"{where} has a block that is not a Member")
-    _check_array(f"{where}, alpha", machine.alpha, (None,))
-    _require(len(machine.alpha) >= training.n_train, f"{where} has fewer dual variables than training rows")
-    _check_array(f"{where}, support", machine.support, machine.alpha.shape, "b")
-    history = machine.history
+    _check_array(f"{where}, alpha", binary.alpha, (None,))
+    _require(len(binary.alpha) >= training.n_train, f"{where} has fewer dual variables than training rows")
+    _check_array(f"{where}, support", binary.support, binary.alpha.shape, "b")
+    history = binary.history
     _require(isinstance(history, list) and len(history) > 0, f"{where} has no history")
 
 
@@ -131,14 +131,14 @@ def _check_training(where: str, sample: Sample, model: PriorSVC) -> None:
         _check_array(f"{where}: feature_names", sample.feature_names, (X.shape[1],), "OU")
 
 
-def _check_function(where: str, machine: Machine, d: int | None) -> None:
-    f: Any = machine.f
-    if isinstance(machine, JointMachine):
+def _check_function(where: str, binary: BinaryModel, d: int | None) -> None:
+    f: Any = binary.f
+    if isinstance(binary, JointModel):
         _require(isinstance(f, JointFunction), f"{where} is a {type(f).__name__}")
         _check_matrix(f"{where}: points", f.points, (None, d))
-        _check_array(f"{where}: weights", f.weights, (f.points.shape[0], len(machine.training.classes)))
+        _check_array(f"{where}: weights", f.weights, (f.points.shape[0], len(binary.training.classes)))
         return
-    kernel = machine.spec.kernel
+    kernel = binary.spec.kernel
     _require(is_number(f.bias) and np.isfinite(f.bias), f"{where}: the bias is {f.bias!r}")
     if isinstance(f, FittedLinear):
         _require(kernel is None, f"{where} is linear, and the kernel is {kernel!r}")
@@ -154,7 +154,7 @@ def _check_function(where: str, machine: Machine, d: int | None) -> None:
             _check_array(f"{where}: slopes.weights", f.slopes.weights, (len(f.slopes.points),))
     else:
         raise Inconsistent(f"{where} is a {type(f).__name__}")
-    for scale in (f.scale, machine.spec.scale):
+    for scale in (f.scale, binary.spec.scale):
         if scale is not None:
             _check_scale(f"{where}: scale", scale, d)
 

@@ -330,8 +330,8 @@ def _suggest_name(function: Any) -> str:
 def _parameters(model: Any) -> Iterator[tuple[str, Any]]:
     """Yield the parameters of a model, then the parameters of the blocks it was fitted with."""
     yield from model.get_params().items()
-    for machine in getattr(model, "_machines", [])[:1]:
-        for name, block, _ in machine.members:
+    for binary in getattr(model, "_models", [])[:1]:
+        for name, block, _ in binary.members:
             yield from ((f"{name}__{key}", value) for key, value in block.get_params().items())
 
 

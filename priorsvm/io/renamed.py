@@ -62,16 +62,20 @@ CLASSES = {
     "priorsvm.knowledge.uncertain_samples.Spread": f"{_WORST_CASE}.spread.Spread",
     "priorsvm.solve.joint.JointColumns": "priorsvm.solve.joint_loss.JointColumns",
     "priorsvm.solve.joint.JointFunction": "priorsvm.solve.joint_function.JointFunction",
+    "priorsvm.solve.joint.JointMachine": "priorsvm.solve.joint.JointModel",
+    "priorsvm.solve.machine.Machine": "priorsvm.solve.model.BinaryModel",
     "priorsvm.solve.solvers.Outcome": "priorsvm.solve.solution.Outcome",
 }
 """Full class name in a file of format 1 -> full class name of today. An entry here overrides MODULES."""
 
 ATTRIBUTES: dict[str, dict[str, str]] = {
+    "priorsvm.estimator.PriorSVC": {"_machines": "_models"},
     "priorsvm.knowledge.regions.Search": {"demands": "requirements"},
+    "priorsvm.sample.Sample": {"machine": "model"},
 }
 """Full class name in a file of format 1 -> attribute name in the file -> attribute name of today.
 
-For example ``{"priorsvm.sample.Sample": {"machine": "model"}}``.
+For example ``{"priorsvm.sample.Sample": {"model": "model"}}``.
 """
 
 

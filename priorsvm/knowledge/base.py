@@ -184,7 +184,7 @@ class Knowledge(Summand):
         Parameters
         ----------
         sample : Sample
-            Training rows. ``sample.machine`` is the model.
+            Training rows. ``sample.model`` is the model.
         """
 
     def start(self, sample: Sample) -> Any:
@@ -340,7 +340,7 @@ def called(function: Any, sample: Sample, parameter: str) -> Any:
 def check_points(name: str, X: Any, sample: Sample) -> Array:
     """Points given to a block: a finite 2-D array with the columns of the training data, or sets as rows."""
     n_features = sample.X.shape[1]
-    kernel = None if sample.machine is None else sample.machine.kernel
+    kernel = None if sample.model is None else sample.model.kernel
     if isinstance(kernel, OnRows) and not (len(X) and np.ndim(X[0]) == 1):  # a row is a set, flattened
         return kernel.encode(X, name, at_least=n_features)
     columns = getattr(X, "columns", None)

@@ -14,8 +14,8 @@ from .._utils.checks import is_number
 from ..errors import InvalidInput
 from ..kernels.set_kernel import OnRows
 from ..sample import Sample
-from ..solve.machine import Machine
-from .checks import check_count, check_window, class_index, machine_of, machines_of
+from ..solve.model import BinaryModel
+from .checks import binaries_of, binary_of, check_count, check_window, class_index
 from .geometry import Plane, Window, mesh, window_around
 from .layers import (
     Scene,
@@ -134,14 +134,14 @@ def decision(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['0', '1', 'support vectors', 'box holds (worst ..., proven)', 'f = 0', 'f = ±1', 'box: 1']
     """
-    machines = machines_of("decision", model)
-    plane = _check_plane(model, machines[0].training, features, at)
+    binaries = binaries_of("decision", model)
+    plane = _check_plane(model, binaries[0].training, features, at)
     window = None if extent is None else check_window("decision", extent)
     check_count("decision", "grid_resolution", grid_resolution, least=2)
     if class_of_interest is not None:
-        machines = [machine_of("decision", model, class_of_interest)]
-    rows = _check_rows(model, machines, plane, X, y)
-    scene = Scene(axes_or_new(ax, figsize=(6.6, 5.8)), plane, model.classes_.tolist(), machines)
+        binaries = [binary_of("decision", model, class_of_interest)]
+    rows = _check_rows(model, binaries, plane, X, y)
+    scene = Scene(axes_or_new(ax, figsize=(6.6, 5.8)), plane, model.classes_.tolist(), binaries)
     _draw_rows(scene, rows, support)
     if blocks:
         draw_added_rows(scene)
@@ -158,7 +158,7 @@ def decision(
     label_verdicts(scene, window)
     scene.ax.set(xlim=window[:2], ylim=window[2:])
     if legend:
-        _draw_legend(scene, machines[0].training, legend)
+        _draw_legend(scene, binaries[0].training, legend)
     return scene.ax
 
 
@@ -244,10 +244,10 @@ class _Rows:
     missing: Array
 
 
-def _check_rows(model: PriorSVC, machines: list[Machine], plane: Plane, X: Any, y: Any) -> _Rows:
+def _check_rows(model: PriorSVC, binaries: list[BinaryModel], plane: Plane, X: Any, y: Any) -> _Rows:
     """Return the training rows, or the given rows; given training rows keep their rings."""
-    training = machines[0].training
-    support = np.any([machine.support[: training.n_train] for machine in machines], axis=0)
+    training = binaries[0].training
+    support = np.any([binary.support[: training.n_train] for binary in binaries], axis=0)
     missing = np.zeros(training.X.shape, bool) if training.missing is None else training.missing.missing
     if X is None and y is None:
         return _Rows(training.X, training.labels, support, missing)
@@ -342,7 +342,7 @@ def _draw_scores(
 
     a, b, points = mesh(window, resolution)
     scores = model._scores(scene.plane.lift(points))
-    names = [wrapped(_name(scene.machines[0].training, j), NAME_LENGTH) for j in scene.plane.columns]
+    names = [wrapped(_name(scene.binaries[0].training, j), NAME_LENGTH) for j in scene.plane.columns]
     for sides, f in _two_sided(scene, model, class_of_interest, scores):
         display = DecisionBoundaryDisplay(
             xx0=a, xx1=b, n_classes=2, response=f.reshape(a.shape), xlabel=names[0], ylabel=names[1]
@@ -371,7 +371,7 @@ def _two_sided(
     if class_of_interest is None:
         return [([k], lead) for k, lead in enumerate(leads)]
     k = class_index("decision", model, class_of_interest)
-    joint = scene.machines[0].training.positive not in scene.classes
+    joint = scene.binaries[0].training.positive not in scene.classes
     return [([None, k], leads[k] if joint else scores[:, k])]
 
 

@@ -13,10 +13,10 @@ from .geometry import Window
 
 if TYPE_CHECKING:
     from ..estimator import PriorSVC
-    from ..solve.machine import Machine
+    from ..solve.model import BinaryModel
 
 
-def machines_of(function: str, model: Any) -> list[Machine]:
+def binaries_of(function: str, model: Any) -> list[BinaryModel]:
     """Return the binary models of a fitted PriorSVC."""
     from ..estimator import PriorSVC
     from ..fitted import Unfitted
@@ -26,23 +26,23 @@ def machines_of(function: str, model: Any) -> list[Machine]:
             f"plot.{function} requires a fitted PriorSVC, got {type(model).__name__}. Give the last step of "
             "a pipeline, pipeline[-1], or the best_estimator_ of a search."
         )
-    if not hasattr(model, "_machines"):
+    if not hasattr(model, "_models"):
         raise Unfitted(f"plot.{function}: this PriorSVC is not fitted yet. Call fit(X, y) first.")
-    return model._machines
+    return model._models
 
 
-def machine_of(function: str, model: PriorSVC, label: Any) -> Machine:
+def binary_of(function: str, model: PriorSVC, label: Any) -> BinaryModel:
     """Return the binary model of one class against all other classes, or the only binary model."""
-    machines = machines_of(function, model)
+    binaries = binaries_of(function, model)
     if label is not None:
         place = class_index(function, model, label)
-        return machines[0 if len(machines) == 1 else place]
-    if len(machines) > 1:
+        return binaries[0 if len(binaries) == 1 else place]
+    if len(binaries) > 1:
         raise InvalidInput(
             f"plot.{function}: each of the classes {model.classes_.tolist()} has its own model. Choose a "
             "class with class_of_interest."
         )
-    return machines[0]
+    return binaries[0]
 
 
 def class_index(function: str, model: PriorSVC, label: Any) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from .._utils.arrays import Array
 from .._utils.checks import is_number
 from ..errors import InvalidInput, InvalidType
-from .checks import machine_of
+from .checks import binary_of
 from .style import GREY, INKS, LINES, MARKERS, axes_or_new, cycled, legend_below, legend_label, plot_function
 
 if TYPE_CHECKING:
@@ -70,17 +70,17 @@ def path(
     ('C', ['x0', 'x1'])
     """
     name, places, ticks = _check_values(models, values)
-    machines = [machine_of("path", model, class_of_interest) for model in models]
-    what = _check_show(show, machines)
+    binaries = [binary_of("path", model, class_of_interest) for model in models]
+    what = _check_show(show, binaries)
     if (X is None) != (y is None) or (what == "score" and X is None):
         raise InvalidInput("plot.path: the score requires both X and y.")
-    _check_columns(machines)
+    _check_columns(binaries)
     scores = [] if X is None else [model.score(X, y) for model in models]
     ax = axes_or_new(ax)
     if what == "weights":
-        _draw_weights(ax, places, machines)
+        _draw_weights(ax, places, binaries)
     elif what == "shares":
-        _draw_terms(ax, places, machines)
+        _draw_terms(ax, places, binaries)
     if X is not None:
         right = ax if what == "score" else ax.twinx()
         right.plot(places, scores, "k.:", label="score", linewidth=1.4, clip_on=False)
@@ -124,8 +124,8 @@ def _check_values(models: Any, values: Any) -> tuple[str, Array, list[str] | Non
     return str(name), np.arange(len(values), dtype=float), [str(value) for value in values]
 
 
-def _check_show(show: str | None, machines: list[Any]) -> str:
-    linear = all(machine.spec.kernel is None for machine in machines)
+def _check_show(show: str | None, binaries: list[Any]) -> str:
+    linear = all(binary.spec.kernel is None for binary in binaries)
     what = show or ("weights" if linear else "shares")
     if what not in ("weights", "shares", "score"):
         raise InvalidInput(f"plot.path: show must be 'weights', 'shares' or 'score', got {show!r}.")
@@ -134,11 +134,11 @@ def _check_show(show: str | None, machines: list[Any]) -> str:
     return what
 
 
-def _check_columns(machines: list[Any]) -> None:
+def _check_columns(binaries: list[Any]) -> None:
     """Raise InvalidInput unless all models were fitted on the columns of the first model."""
-    first = machines[0].training
-    for k, machine in enumerate(machines):
-        training = machine.training
+    first = binaries[0].training
+    for k, binary in enumerate(binaries):
+        training = binary.training
         if training.X.shape[1] != first.X.shape[1] or _names(training) != _names(first):
             raise InvalidInput(
                 f"plot.path: model {k} was fitted on {_columns(training)}, but model 0 on {_columns(first)}. "
@@ -154,12 +154,10 @@ def _columns(training: Any) -> list[str] | str:
     return _names(training) or f"{training.X.shape[1]} columns"
 
 
-def _draw_weights(ax: Axes, places: Array, machines: list[Any]) -> None:
-    scale = machines[0].spec.scale
-    W = np.array(
-        [machine.f.coef * (1.0 if scale is None else machine.spec.scale.width) for machine in machines]
-    )
-    names = machines[0].training.feature_names
+def _draw_weights(ax: Axes, places: Array, binaries: list[Any]) -> None:
+    scale = binaries[0].spec.scale
+    W = np.array([binary.f.coef * (1.0 if scale is None else binary.spec.scale.width) for binary in binaries])
+    names = binaries[0].training.feature_names
     # Only the largest weights have colours and names. Black, the last colour, is for the score.
     order = np.argsort(-np.abs(W).max(axis=0), kind="stable")
     named = np.sort(order[: len(INKS) - 1])
@@ -182,8 +180,8 @@ def _draw_weights(ax: Axes, places: Array, machines: list[Any]) -> None:
     ax.set_ylabel("weight" if scale is None else "weight of the scaled feature")
 
 
-def _draw_terms(ax: Axes, places: Array, machines: list[Any]) -> None:
-    found = [machine.contributions() for machine in machines]
+def _draw_terms(ax: Axes, places: Array, binaries: list[Any]) -> None:
+    found = [binary.contributions() for binary in binaries]
     terms = list(dict.fromkeys(term for parts in found for term in parts))
     for k, term in enumerate(terms):
         ax.plot(

@@ -16,7 +16,7 @@ from ..knowledge.worst_case.curves import Curves, points_at
 from ..knowledge.worst_case.ellipsoidal import EllipsoidalKnowledge
 from ..knowledge.worst_case.orbit_columns import OrbitColumns
 from ..knowledge.worst_case.trajectories import Trajectories
-from ..solve.machine import Machine
+from ..solve.model import BinaryModel
 from .geometry import Plane, Window, cut, ellipse, mesh, polygon
 from .style import BEHIND, COLOURS, GREY, HATCHES, MARKERS, cycled, legend_line
 
@@ -35,7 +35,7 @@ class Scene:
     ----------
     ax, plane : the axes and the plane.
     classes : all classes; colours and markers follow their order.
-    machines : one binary model, or one for every class.
+    models : one binary model, or one for every class.
     handles : the entries of the legend.
     verdicts : the marks of verified and violated blocks, and their positions.
     """
@@ -43,23 +43,23 @@ class Scene:
     ax: Axes
     plane: Plane
     classes: list[Any]
-    machines: list[Machine]
+    binaries: list[BinaryModel]
     handles: list[Any] = field(default_factory=list)
     verdicts: list[tuple[Any, Array]] = field(default_factory=list)
 
-    def side(self, machine: Machine, sign: float) -> int | None:
+    def side(self, binary: BinaryModel, sign: float) -> int | None:
         """Return the index of the class that a sign of f means; None for all other classes."""
         # The joint model of all classes has no positive class.
-        if machine.training.positive not in self.classes:
+        if binary.training.positive not in self.classes:
             return None
-        positive = self.classes.index(machine.training.positive)
+        positive = self.classes.index(binary.training.positive)
         if sign > 0:
             return positive
         return 1 - positive if len(self.classes) == 2 else None
 
-    def shown(self, machine: Machine, sign: float) -> bool:
+    def shown(self, binary: BinaryModel, sign: float) -> bool:
         """Return whether a side is drawn: one class, or all other classes in a figure of one class."""
-        return self.side(machine, sign) is not None or len(self.machines) == 1
+        return self.side(binary, sign) is not None or len(self.binaries) == 1
 
     def name(self, side: int | None) -> str:
         """Return the name of a side for the legend."""
@@ -73,12 +73,12 @@ class Scene:
 
     def row_classes(self) -> Array:
         """Return the index of the class of each training row."""
-        return np.searchsorted(np.asarray(self.classes), self.machines[0].training.labels)
+        return np.searchsorted(np.asarray(self.classes), self.binaries[0].training.labels)
 
 
-def active_blocks(machine: Machine) -> list[tuple[str, Any, Any]]:
+def active_blocks(binary: BinaryModel) -> list[tuple[str, Any, Any]]:
     """Return name, block and state of every block with a positive weight."""
-    return [(name, block, machine.states.get(name)) for name, block, weight in machine.members if weight > 0]
+    return [(name, block, binary.states.get(name)) for name, block, weight in binary.members if weight > 0]
 
 
 # ---------------------------------------------------------------------- regions
@@ -87,13 +87,13 @@ def active_blocks(machine: Machine) -> list[tuple[str, Any, Any]]:
 def required_regions(scene: Scene) -> list[tuple[str, bool, int | None, Any]]:
     """Return block name, hardness, class and set of every region with a required class."""
     found = []
-    for machine in scene.machines:
-        for name, block, state in active_blocks(machine):
+    for binary in scene.binaries:
+        for name, block, state in active_blocks(binary):
             if isinstance(state, Search):
                 found += [
-                    (name, block.hard, scene.side(machine, requirement.sign), requirement.region)
+                    (name, block.hard, scene.side(binary, requirement.sign), requirement.region)
                     for requirement in state.requirements
-                    if requirement.direction is None and scene.shown(machine, requirement.sign)
+                    if requirement.direction is None and scene.shown(binary, requirement.sign)
                 ]
     return found
 
@@ -183,10 +183,10 @@ def draw_uncertainty(scene: Scene) -> None:
     """Draw the projected ellipse of every uncertain row and the bar of every missing value."""
     from matplotlib.collections import PolyCollection
 
-    machine = scene.machines[0]
-    X = scene.plane.project(machine.training.X)
+    binary = scene.binaries[0]
+    X = scene.plane.project(binary.training.X)
     classes = scene.row_classes()
-    for name, block, state in active_blocks(machine):
+    for name, block, state in active_blocks(binary):
         if not isinstance(block, EllipsoidalKnowledge) or state is None or block.radius == 0:
             continue
         spread = block.spread(state)
@@ -224,10 +224,10 @@ def draw_trajectories(scene: Scene) -> None:
     """Draw the trajectory of every training row."""
     from matplotlib.collections import LineCollection
 
-    machine = scene.machines[0]
-    X = machine.training.X
+    binary = scene.binaries[0]
+    X = binary.training.X
     classes = scene.row_classes()
-    for name, block, path in active_blocks(machine):
+    for name, block, path in active_blocks(binary):
         if isinstance(block, Trajectories) and path is not None:
             for curves in trajectories_of(block, path, X, np.arange(len(X))):
                 colours = [scene.colour(k) for k in classes]
@@ -240,9 +240,9 @@ def draw_trajectories(scene: Scene) -> None:
 
 def draw_orbits(scene: Scene) -> None:
     """Draw the orbits of an invariant loss as dots."""
-    machine = scene.machines[0]
+    binary = scene.binaries[0]
     classes = scene.row_classes()
-    for name, _, state in active_blocks(machine):
+    for name, _, state in active_blocks(binary):
         if not isinstance(state, OrbitColumns) or state.orbit is None or state.orbit[..., 0].size > DOTS:
             continue
         for side in np.unique(classes):
@@ -264,10 +264,10 @@ def draw_orbits(scene: Scene) -> None:
 def draw_worst_points(scene: Scene) -> None:
     """Draw diamonds at active worst-case points that differ from their rows."""
     found = []
-    for machine in scene.machines:
-        for worst in machine.findings.values():
+    for binary in scene.binaries:
+        for worst in binary.findings.values():
             if isinstance(worst, WorstCase):
-                distance = np.abs(worst.points - machine.training.X[worst.rows]).max(axis=1)
+                distance = np.abs(worst.points - binary.training.X[worst.rows]).max(axis=1)
                 size = 1e-5 * (1.0 + np.abs(worst.points).max(axis=1))
                 found.append(scene.plane.project(worst.points[worst.support & (distance > size)]))
     if found and sum(map(len, found)):
@@ -295,14 +295,14 @@ def draw_diamonds(ax: Axes, points: Array) -> Any:
 
 def draw_added_rows(scene: Scene) -> None:
     """Draw virtual rows small and hollow, unlabelled rows half filled, with the marker of their class."""
-    for machine in scene.machines:
-        sample = machine.sample
+    for binary in scene.binaries:
+        sample = binary.sample
         added = np.arange(len(sample)) >= sample.n_train
         for name, share in sample.shares.items():
             for sign in (-1.0, 1.0):
-                side = scene.side(machine, sign)
+                side = scene.side(binary, sign)
                 rows = added & (share != 0) & (sample.y == sign)
-                if not rows.any() or not scene.shown(machine, sign):
+                if not rows.any() or not scene.shown(binary, sign):
                     continue
                 virtual = bool((sample.source[rows] >= 0).all())
                 [marks] = scene.ax.plot(
@@ -327,7 +327,7 @@ def draw_verdicts(scene: Scene) -> None:
 
     If the point is outside of the drawn slice, the mark is thin, since f at the mark has another value.
     """
-    found = verify(scene.machines)
+    found = verify(scene.binaries)
     points = {
         name: np.asarray(found[name].where, float)
         for name in dict.fromkeys(check.block for check in found.checks)
@@ -336,7 +336,7 @@ def draw_verdicts(scene: Scene) -> None:
     points = {name: point for name, point in points.items() if np.isfinite(point).all()}
     for number, (name, point) in enumerate(points.items(), 1):
         verdict = found[name]
-        in_slice = scene.plane.contains(point, np.ptp(scene.machines[0].training.X, axis=0))
+        in_slice = scene.plane.contains(point, np.ptp(scene.binaries[0].training.X, axis=0))
         # Values of this size are rounding errors.
         worst = 0.0 if abs(verdict.worst) < 1e-6 else verdict.worst
         outcome = "holds" if verdict.holds else "violated"

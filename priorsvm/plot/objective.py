@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..explain.report import Report
-from .checks import machine_of, machines_of
+from .checks import binaries_of, binary_of
 from .style import COLOURS, HATCHES, LINES, MARKERS, axes_or_new, cycled, plot_function
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def shares(model_or_report: Any, *, ax: Axes | None = None) -> Axes:
     """
     report = model_or_report
     if not isinstance(report, Report):
-        machines_of("shares", model_or_report)
+        binaries_of("shares", model_or_report)
         report = model_or_report.report_
     # Rows of the report without slack are constraints.
     rows = [row for row in report.rows if not np.isnan(row.slack)]
@@ -134,17 +134,17 @@ def convergence(model: Any, *, class_of_interest: Any = None, ax: Axes | None = 
     """
     from matplotlib.ticker import MaxNLocator
 
-    machines = machines_of("convergence", model)
+    binaries = binaries_of("convergence", model)
     if class_of_interest is not None:
-        machines = [machine_of("convergence", model, class_of_interest)]
+        binaries = [binary_of("convergence", model, class_of_interest)]
     ax = axes_or_new(ax)
-    one = len(machines) == 1
-    for k, machine in enumerate(machines):
-        label = "objective" if one else f"class {machine.training.positive}"
-        _draw_history(ax, machine.history, "objective", label, k, cycled(LINES, k), 2.5)
+    one = len(binaries) == 1
+    for k, binary in enumerate(binaries):
+        label = "objective" if one else f"class {binary.training.positive}"
+        _draw_history(ax, binary.history, "objective", label, k, cycled(LINES, k), 2.5)
         if one:
-            _draw_history(ax, machine.history, "lower", "lower bound", 2, LINES[1], 1.5)
-            _draw_history(ax, machine.history, "upper", "upper bound", 1, LINES[3], 1.5)
+            _draw_history(ax, binary.history, "lower", "lower bound", 2, LINES[1], 1.5)
+            _draw_history(ax, binary.history, "upper", "upper bound", 1, LINES[3], 1.5)
     drawn = np.concatenate([np.asarray(line.get_ydata(), float) for line in ax.lines])
     if drawn.min() > 0 and drawn.max() > LOG_RATIO * drawn.min():
         ax.set_yscale("log")
@@ -153,7 +153,7 @@ def convergence(model: Any, *, class_of_interest: Any = None, ax: Axes | None = 
         ax.ticklabel_format(axis="y", useOffset=False)
     ax.set(xlabel="round", ylabel="objective")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    if max(len(machine.history) for machine in machines) == 1:
+    if max(len(binary.history) for binary in binaries) == 1:
         ax.set_xlim(0.0, 2.0)
     ax.legend(fontsize="small")
     return ax

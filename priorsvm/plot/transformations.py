@@ -11,10 +11,10 @@ from .._utils.arrays import Array
 from ..errors import InvalidInput
 from ..knowledge.worst_case.invariant_loss import InvariantLoss
 from ..knowledge.worst_case.trajectories import Trajectories
-from ..solve.joint import JointMachine
+from ..solve.joint import JointModel
 from ..transforms.base import Transform
 from .boundary import decision
-from .checks import check_count, check_images, machine_of, machines_of
+from .checks import binaries_of, binary_of, check_count, check_images
 from .geometry import window_around
 from .image_grid import draw_images
 from .layers import active_blocks, draw_diamonds, trajectories_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..estimator import PriorSVC
-    from ..solve.machine import Machine
+    from ..solve.model import BinaryModel
 
 # Rows whose orbits are computed at a time, which bounds the memory.
 BATCH = 1000
@@ -91,9 +91,9 @@ def worst_moves(
     >>> len(ax.images)
     10
     """
-    machines = machines_of("worst_moves", model)
-    name, member = _block_with_transform(machines[0], block)
-    training = machines[0].training
+    binaries = binaries_of("worst_moves", model)
+    name, member = _block_with_transform(binaries[0], block)
+    training = binaries[0].training
     if issparse(training.X):
         raise InvalidInput("plot.worst_moves requires dense rows, but the model was fitted on sparse rows.")
     shape = _image_shape("worst_moves", name, member.transform, shape, training.X.shape[1])
@@ -101,7 +101,7 @@ def worst_moves(
     check_count("worst_moves", "count", count)
     chosen = np.arange(training.n_train) if rows is None else _check_rows(rows, training.n_train)
     batches = np.array_split(chosen, -(-len(chosen) // BATCH))
-    worst = np.vstack([_worst_points(machines, member, batch) for batch in batches])
+    worst = np.vstack([_worst_points(binaries, member, batch) for batch in batches])
     before = _margins(model, training.X[chosen], training.labels[chosen])
     after = _margins(model, worst, training.labels[chosen])
     order = np.arange(len(chosen))
@@ -120,25 +120,25 @@ def worst_moves(
     )
 
 
-def _block_with_transform(machine: Machine, block: str | None) -> tuple[str, Any]:
+def _block_with_transform(binary: BinaryModel, block: str | None) -> tuple[str, Any]:
     candidates = {
         name: member
-        for name, member, _ in active_blocks(machine)
+        for name, member, _ in active_blocks(binary)
         if isinstance(getattr(member, "transform", None), Transform)
     }
     kind = "a block with a transform, such as InvariantLoss"
-    return _choose_block("worst_moves", machine, candidates, block, kind)
+    return _choose_block("worst_moves", binary, candidates, block, kind)
 
 
 def _choose_block(
-    function: str, machine: Machine, candidates: dict[str, Any], block: str | None, kind: str
+    function: str, binary: BinaryModel, candidates: dict[str, Any], block: str | None, kind: str
 ) -> tuple[str, Any]:
     """Return name and block of the named candidate, or of the first."""
     if candidates and block is None:
         return next(iter(candidates.items()))
     if block in candidates:
         return block, candidates[block]
-    blocks = ", ".join(f"'{name}'" for name, _, _ in active_blocks(machine)) or "none"
+    blocks = ", ".join(f"'{name}'" for name, _, _ in active_blocks(binary)) or "none"
     condition = "" if block is None else f"block={block!r} to be "
     raise InvalidInput(f"plot.{function} requires {condition}{kind}. Blocks of this model: {blocks}.")
 
@@ -170,10 +170,10 @@ def _check_rows(rows: Any, n: int) -> Array:
     return chosen
 
 
-def _worst_points(machines: list[Machine], block: Any, rows: Array) -> Array:
+def _worst_points(binaries: list[BinaryModel], block: Any, rows: Array) -> Array:
     """Return each training row at the transformation that is worst for the model of its class."""
-    first = machines[0]
-    if isinstance(first, JointMachine):
+    first = binaries[0]
+    if isinstance(first, JointModel):
         loss = first.loss
         _, found = loss.worst(first.f, first.states["joint"])
         everywhere = first.training.X.copy()
@@ -181,12 +181,12 @@ def _worst_points(machines: list[Machine], block: Any, rows: Array) -> Array:
         return everywhere[rows]
     loss = block if isinstance(block, InvariantLoss) else InvariantLoss(block.transform)
     points = np.empty((len(rows), first.training.X.shape[1]))
-    for machine in machines:
-        sample = machine.sample
-        own = np.ones(len(rows), bool) if len(machines) == 1 else sample.y[rows] > 0
+    for binary in binaries:
+        sample = binary.sample
+        own = np.ones(len(rows), bool) if len(binaries) == 1 else sample.y[rows] > 0
         if own.any():
             at = rows[own]
-            points[own] = loss.worst_copies(machine.f, sample.X[at], sample.y[at], sample.margin[at])[1]
+            points[own] = loss.worst_copies(binary.f, sample.X[at], sample.y[at], sample.margin[at])[1]
     return points
 
 
@@ -247,7 +247,7 @@ def support_trajectories(
 
     References
     ----------
-    Graepel & Herbrich 2004, "Invariant pattern recognition by semi-definite programming machines", NIPS.
+    Graepel & Herbrich 2004, "Invariant pattern recognition by semi-definite programming models", NIPS.
 
     Examples
     --------
@@ -261,16 +261,16 @@ def support_trajectories(
     >>> sorted(text.get_text() for text in ax.texts)
     ['+0.4', '-0.4', '0']
     """
-    machines = machines_of("support_trajectories", model)
+    binaries = binaries_of("support_trajectories", model)
     candidates = {
-        name: member for name, member, _ in active_blocks(machines[0]) if isinstance(member, Trajectories)
+        name: member for name, member, _ in active_blocks(binaries[0]) if isinstance(member, Trajectories)
     }
     name, member = _choose_block(
-        "support_trajectories", machines[0], candidates, block, "a Trajectories block"
+        "support_trajectories", binaries[0], candidates, block, "a Trajectories block"
     )
     check_count("support_trajectories", "count", count)
-    machine = machine_of("support_trajectories", model, class_of_interest)
-    worst = machine.findings[name]
+    binary = binary_of("support_trajectories", model, class_of_interest)
+    worst = binary.findings[name]
     active = worst.support & np.isfinite(worst.points).all(axis=1)
     if not active.any():
         raise InvalidInput(
@@ -279,15 +279,15 @@ def support_trajectories(
     weight = np.bincount(worst.rows[active], worst.weights[active])
     rows = np.argsort(-weight, kind="stable")[: min(count, np.count_nonzero(weight))]
     active_points = [np.flatnonzero(active & (worst.rows == row)) for row in rows]
-    if machine.training.X.shape[1] == 2 and shape is None:
-        return _draw_curves(model, machine, name, member, rows, active_points, class_of_interest, ax)
-    shape = _image_shape("support_trajectories", name, member.transform, shape, machine.training.X.shape[1])
-    return _draw_image_lines(machine, name, member, rows, active_points, shape, ax)
+    if binary.training.X.shape[1] == 2 and shape is None:
+        return _draw_curves(model, binary, name, member, rows, active_points, class_of_interest, ax)
+    shape = _image_shape("support_trajectories", name, member.transform, shape, binary.training.X.shape[1])
+    return _draw_image_lines(binary, name, member, rows, active_points, shape, ax)
 
 
 def _draw_curves(
     model: PriorSVC,
-    machine: Machine,
+    binary: BinaryModel,
     name: str,
     block: Trajectories,
     rows: Array,
@@ -295,9 +295,9 @@ def _draw_curves(
     class_of_interest: Any,
     ax: Axes | None,
 ) -> Axes:
-    worst = machine.findings[name]
-    X = machine.training.X
-    curves = trajectories_of(block, machine.states[name], X, rows)
+    worst = binary.findings[name]
+    X = binary.training.X
+    curves = trajectories_of(block, binary.states[name], X, rows)
     chosen = np.concatenate(active_points)
     drawn = np.vstack([X, worst.points[chosen], *(c.reshape(-1, 2) for c in curves)])
     ax = decision(
@@ -309,7 +309,7 @@ def _draw_curves(
         verify=False,
         legend=False,
     )
-    classes = np.searchsorted(model.classes_, machine.training.labels[rows])
+    classes = np.searchsorted(model.classes_, binary.training.labels[rows])
     for family in curves:
         for k, curve in enumerate(family):
             ax.plot(
@@ -330,7 +330,7 @@ def _draw_curves(
 
 
 def _draw_image_lines(
-    machine: Machine,
+    binary: BinaryModel,
     name: str,
     block: Trajectories,
     rows: Array,
@@ -338,13 +338,13 @@ def _draw_image_lines(
     shape: Any,
     ax: Axes | None,
 ) -> Axes:
-    worst = machine.findings[name]
-    path = machine.states[name]
+    worst = binary.findings[name]
+    path = binary.states[name]
     points = []
     cells = []
     titles = []
     framed = []
-    curves = trajectories_of(block, path, machine.training.X, rows, count=POINTS)[0]
+    curves = trajectories_of(block, path, binary.training.X, rows, count=POINTS)[0]
     axis = np.eye(path.nodes.shape[1])[0]
     thetas = path.theta(np.linspace(-1.0, 1.0, POINTS)[:, None] * axis)
     for line, (row, active) in enumerate(zip(rows, active_points, strict=True)):
@@ -358,7 +358,7 @@ def _draw_image_lines(
             cells.append((line, column))
             titles.append(f"row {row}: {_theta_text(worst.thetas[k])}")
     images = check_images("support_trajectories", np.array(points), shape)
-    return draw_images(images, cells, titles, framed, _limits(machine.training.X), ax)
+    return draw_images(images, cells, titles, framed, _limits(binary.training.X), ax)
 
 
 def _limits(X: Array) -> tuple[float, float]:

@@ -276,7 +276,7 @@ class Compiled:
 
 
 def l1_centres(spec: Spec, sample: Sample) -> Array:
-    """The centres of a 1-norm machine: its optimum depends on them, so blocks add none."""
+    """The centres of a 1-norm model: its optimum depends on them, so blocks add none."""
     centres = sample.X_train[sample.cost[: sample.n_train] > 0]
     if spec.n_centres is not None and spec.n_centres < len(centres):
         centres = centres[np.linspace(0, len(centres) - 1, spec.n_centres).round().astype(int)]

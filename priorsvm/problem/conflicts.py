@@ -149,7 +149,7 @@ def refuse_impossible(
     sample: Sample,
     infeasible: Callable[[cp.Problem], bool],
 ) -> None:
-    """Raise if hard regions and other hard blocks of a kernel machine contradict each other at some points.
+    """Raise if hard regions and other hard blocks of a kernel model contradict each other at some points.
 
     The values of f at different points are taken for independent of each other: a contradiction is one for
     every function. Regions are asked at the points that the other blocks speak of.
@@ -199,7 +199,7 @@ def _numbers(point: Array, columns: Any, chosen: Sequence[int] | Array | None = 
 def conflict_text(members: Sequence[Member], sample: Sample, minimal: bool = True) -> str:
     """These blocks conflict, in the user's own words where they have some.
 
-    ``minimal`` says that any of them can be blamed: without it the others go together on this machine.
+    ``minimal`` says that any of them can be blamed: without it the others go together on this model.
     """
     any_one = "it" if len(_unique(members)) == 1 else "any one"
     restores = f" (removing {any_one} restores feasibility)" if minimal else ""
@@ -232,7 +232,7 @@ def conflict_error(
 ) -> Infeasible | None:
     """The error that names a minimal set of conflicting blocks; None if there is none.
 
-    A solver's proof holds up to rounding, which for a kernel machine means up to some norm. It is said to be
+    A solver's proof holds up to rounding, which for a kernel model means up to some norm. It is said to be
     one for every f only where it does not need the kernel.
     """
     with _values_kept(compiled):
@@ -325,7 +325,7 @@ def _smallest(
 def beyond_reach(compiled: Compiled, least: Callable[[cp.Problem, float], float]) -> Infeasible | None:
     r"""The error that names blocks which no f keeps to whose values can be told from rounding; else None.
 
-    A kernel machine can do nearly everything with a norm that is large enough. What counts is
+    A kernel model can do nearly everything with a norm that is large enough. What counts is
 
     .. math:: t = \min_f\, t \quad\text{s.t. } \|f\| \le R,\; c_{PK,k}(f) \le t \text{ for all } k ,
 

@@ -64,7 +64,7 @@ class Residuals:
 def unit_of(bound: Array, y: Array) -> float:
     """What a gap is relative to where the objective is nearly zero: 1, or what the better constant f costs.
 
-    A machine is no better solved for its small costs, nor for those of rows that any constant gets right.
+    A model is no better solved for its small costs, nor for those of rows that any constant gets right.
     """
     return min(1.0, 2.0 * float(min(bound[y > 0].sum(), bound[y < 0].sum())))
 

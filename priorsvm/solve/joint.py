@@ -35,7 +35,7 @@ from .joint_function import JointFunction
 from .joint_loss import JointColumns, JointLoss
 from .joint_problem import JointCompiled, solve_restricted
 from .loop import warn_of_inaccuracy
-from .machine import Machine
+from .model import BinaryModel
 from .routes.columns import Columns
 from .solution import Outcome, judge
 
@@ -44,7 +44,7 @@ PATIENCE = 3
 
 
 @dataclass(eq=False)
-class JointMachine(Machine):
+class JointModel(BinaryModel):
     """A solved joint model; ``f`` is a :class:`JointFunction`."""
 
     @property
@@ -90,7 +90,7 @@ class JointMachine(Machine):
 
 def fit_joint(
     spec: Spec, members: Sequence[Member], training: Sample, max_rounds: int, verbose: int
-) -> JointMachine:
+) -> JointModel:
     """Solve restricted problems until the bounds meet to ``spec.tol``, at most ``max_rounds`` times."""
     members = list(members)
     loss = JointLoss(spec, members, prepare(members, training, {}))
@@ -109,9 +109,9 @@ def fit_joint(
     accepted = np.inf if stopped else Columns().accuracy(spec.tol)
     status, remark = judge("COLUMNS", "optimal", residuals, accepted, None)
     outcome = Outcome("COLUMNS", status, residuals, 0.0, time.perf_counter() - began, remark=remark)
-    machine = _joint_machine(loss, members, training, found, outcome)
+    binary = _joint_model(loss, members, training, found, outcome)
     warn_of_inaccuracy([outcome], training)
-    return machine
+    return binary
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,9 +168,9 @@ def _generate_columns(loss: JointLoss, max_rounds: int, bar: Any) -> _Generated:
         state = replace(state, idle=idle).pick(idle <= PATIENCE).joined(worst.pick(violated))
 
 
-def _joint_machine(
+def _joint_model(
     loss: JointLoss, members: list[Member], training: Sample, found: _Generated, outcome: Outcome
-) -> JointMachine:
+) -> JointModel:
     """Return the solved model, with dual variables and slacks of all rows."""
     sample = loss.sample
     state = found.state
@@ -180,7 +180,7 @@ def _joint_machine(
     alpha[loss.active] = of_row
     slack[loss.active] = found.slack
     support = alpha > loss.spec.negligible_dual(sample.cost, float(of_row.max(initial=0.0)))
-    machine = JointMachine(
+    binary = JointModel(
         f=found.f,  # type: ignore[arg-type]
         spec=loss.spec,
         members=members,
@@ -198,5 +198,5 @@ def _joint_machine(
         view = Solved(loss.name, sample, largest=float(found.alpha.max(initial=0.0)))
         thetas = state.thetas if state.thetas.shape[1] else None
         worst = WorstCase.of(view, loss.active[state.rows], state.points, found.alpha, thetas)
-        machine.findings = {loss.name: worst}
-    return machine
+        binary.findings = {loss.name: worst}
+    return binary

@@ -26,12 +26,12 @@ from ..sample import Sample
 from ..spec import Spec
 from .auto import required_route, solve
 from .feasibility import is_infeasible
-from .machine import Machine
+from .model import BinaryModel
 from .route import Problem
 from .solution import Outcome
 
 
-def fit_machine(
+def fit_binary(
     spec: Spec,
     members: Sequence[Member],
     training: Sample,
@@ -41,8 +41,8 @@ def fit_machine(
     verbose: int = 0,
     maps: Cache | None = None,
     grams: Cache | None = None,
-    before: Machine | None = None,
-) -> Machine:
+    before: BinaryModel | None = None,
+) -> BinaryModel:
     """Fit one binary model.
 
     Parameters
@@ -66,12 +66,12 @@ def fit_machine(
         return _solve_round(problem, solver, options)[0]
     refuse_conflicts(spec, members, training, states)
     with progress(verbose if iterative else 0, desc="rounds") as bar:
-        machine, sample, outcomes = _iterate(problem, solver, options, iterative, bar)
+        binary, sample, outcomes = _iterate(problem, solver, options, iterative, bar)
     warn_of_inaccuracy(outcomes, training)
     if members:  # the limit on threads takes a small fit a few per cent of its time
         with single_threaded():
-            machine.findings = _findings(machine, sample)
-    return machine
+            binary.findings = _findings(binary, sample)
+    return binary
 
 
 def _iterate(
@@ -80,47 +80,47 @@ def _iterate(
     options: dict[str, Any] | None,
     iterative: Sequence[Member],
     bar: Any,
-) -> tuple[Machine, Sample, list[Outcome]]:
+) -> tuple[BinaryModel, Sample, list[Outcome]]:
     """Solve and refine until no block has a new state; return the last model, its rows and all outcomes."""
     outcomes: list[Outcome] = []
     history: list[dict[str, Any]] = []
     while True:
         start = time.perf_counter()
         try:
-            machine, sample = _solve_round(problem, solver, options)
+            binary, sample = _solve_round(problem, solver, options)
         except Infeasible:
             relaxed = _relaxed(problem)
             if not relaxed or len(history) >= problem.max_rounds:
                 raise
             problem = replace(problem, states={**problem.states, **relaxed})
             continue
-        outcomes.append(machine.outcome)
-        history.append(_entry(machine, len(history) + 1, sample))
-        machine.history = history
+        outcomes.append(binary.outcome)
+        history.append(_entry(binary, len(history) + 1, sample))
+        binary.history = history
         bar.update()
         new = {}
         if iterative:
             with single_threaded():
-                new = refined(machine, iterative, sample, problem.states)
+                new = refined(binary, iterative, sample, problem.states)
         history[-1]["seconds"] = time.perf_counter() - start
-        machine.scores = None
+        binary.scores = None
         if new and len(history) >= problem.max_rounds:
             _warn_of_last_round(new, history[-1], problem)
         if not new or len(history) >= problem.max_rounds:
-            return machine, sample, outcomes
+            return binary, sample, outcomes
         states = {**problem.states, **new}
-        problem = replace(problem, states=states, previous=machine.compiled)
+        problem = replace(problem, states=states, previous=binary.compiled)
 
 
 def _solve_round(
     problem: Problem, solver: str | Sequence[str], options: dict[str, Any] | None
-) -> tuple[Machine, Sample]:
+) -> tuple[BinaryModel, Sample]:
     """Return the model of one round, and its rows."""
     with single_threaded():
         sample = prepare(problem.members, problem.training, problem.states)
         _require_two_classes(sample)
         problem = replace(problem, sample=sample)
-        return Machine.of(problem, solve(problem, solver, options)), sample
+        return BinaryModel.of(problem, solve(problem, solver, options)), sample
 
 
 def _started(members: Sequence[Member], training: Sample) -> dict[str, Any]:
@@ -158,47 +158,47 @@ def _require_two_classes(sample: Sample) -> None:
             raise InvalidInput(f"{culprit} no cost to {what}: two classes are needed.")
 
 
-def _findings(machine: Machine, sample: Sample) -> dict[str, Any]:
+def _findings(binary: BinaryModel, sample: Sample) -> dict[str, Any]:
     """Return the findings of the blocks on the fitted f."""
     findings = {}
-    for name, block, weight in machine.members:
+    for name, block, weight in binary.members:
         if weight > 0 and type(block).findings is not Knowledge.findings:
             with naming(name):
-                found = block.findings(machine.f, machine.view(name, sample))
+                found = block.findings(binary.f, binary.view(name, sample))
             if found is not None:
                 findings[name] = found
     return findings
 
 
-def _entry(machine: Machine, number: int, sample: Sample) -> dict[str, Any]:
+def _entry(binary: BinaryModel, number: int, sample: Sample) -> dict[str, Any]:
     """Return the ``history_`` entry of a round."""
     return {
         "round": number,
-        "objective": machine.reached,
-        "gap": machine.outcome.residuals.gap,
+        "objective": binary.reached,
+        "gap": binary.outcome.residuals.gap,
         "rows": int(np.count_nonzero(sample.cost)),
-        "solver": machine.outcome.solver,
-        "status": machine.outcome.status,
+        "solver": binary.outcome.solver,
+        "status": binary.outcome.status,
         "seconds": 0.0,
     }
 
 
 def refined(
-    machine: Machine, iterative: Sequence[Member], sample: Sample, states: Mapping[str, Any]
+    binary: BinaryModel, iterative: Sequence[Member], sample: Sample, states: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the new states of the blocks that refine theirs; once none does, of a further stage."""
-    base = machine.view("", sample, states)
+    base = binary.view("", sample, states)
     needed = base.slack
     unknown = False
     columns = []
     new: dict[str, Any] = {}
     for settled in (False, True):
         for name, block, _ in iterative:
-            duals = machine.own_duals(name)
+            duals = binary.own_duals(name)
             view = replace(base, name=name, state=states[name], duals=duals, settled=settled)
             with naming(name):
-                step = _checked(block.refine(machine.f, view))
-            machine.history[-1].update(step.notes)
+                step = _checked(block.refine(binary.f, view))
+            binary.history[-1].update(step.notes)
             if step.state is not None:
                 new[name] = step.state
                 unknown = unknown or step.needed_slack is None
@@ -209,12 +209,12 @@ def refined(
         if new:
             break
     if columns:
-        entry = machine.history[-1]
+        entry = binary.history[-1]
         entry.update(lower=base.lower, columns=sum(columns))
         if not unknown:
             # f is feasible with slacks that cover everything the blocks require.
-            cost = machine.spec.C * sample.cost[base.rows]
-            penalise = machine.spec.penalise
+            cost = binary.spec.C * sample.cost[base.rows]
+            penalise = binary.spec.penalise
             missing = cost @ (penalise(np.maximum(needed, 0.0)) - penalise(np.maximum(base.slack, 0.0)))
             entry["upper"] = base.objective + float(missing)
     return new

@@ -121,7 +121,7 @@ def test_the_problem_of_the_last_round_is_read_back(seed):
             model.set_params(max_rounds=3).fit(X, y)
         except PriorSVMError:
             pytest.skip("this composition has no answer")
-    names_of(model.formulation(), model._machines[0].problem)
+    names_of(model.formulation(), model._models[0].problem)
 
 
 def test_braces_of_the_latex_are_balanced():

@@ -349,8 +349,8 @@ def test_points_of_two_blocks_are_shared(centres):
     two = PriorSVC(InvarianceHint(shift) + InvarianceHint(shift).named("again") + OddnessHint()).fit(
         centres, y
     )
-    assert points_of(one._machines[0].problem.f) == 180
-    assert points_of(two._machines[0].problem.f) == 240
+    assert points_of(one._models[0].problem.f) == 180
+    assert points_of(two._models[0].problem.f) == 240
 
 
 def test_values_are_numbers_once_solved(centres):
@@ -448,7 +448,7 @@ def test_kernel_machines_refuse_before_any_matrix_is_made(centres, monkeypatch):
 def test_fitted_values_come_in_pieces_of_any_size(centres, monkeypatch):
     y = (centres[:, 0] > 0).astype(int)
     model = PriorSVC(kernel=RBF(0.5)).fit(centres, y)
-    [machine] = model._machines
+    [machine] = model._models
     whole = machine.f.value(centres)
     assert machine.f.value(centres[:0]).shape == (0,)
     many = np.tile(centres, (2000, 1))

@@ -60,13 +60,13 @@ def hollow(values):
 @pytest.mark.parametrize(
     ("name", "place", "change", "message"),
     [
-        ("linear", "_machines.0.f.coef", cut, r"binary model 0, f: coef has shape \(1,\), expected \(2,\)"),
-        ("linear", "_machines.0.f.coef", hollow, "coef contains NaN or infinity"),
-        ("linear", "_machines.0.f.coef", lambda v: v.astype(str), "coef has values of the type <U32"),
-        ("linear", "_machines.0.f.coef", list, "coef is a list, expected an array"),
-        ("linear", "_machines.0.f.bias", lambda v: float("nan"), "the bias is nan"),
-        ("linear", "_machines.0.f.bias", str, "the bias is '"),
-        ("linear", "_machines.0.f", lambda v: 3.0, "f is a float|no attribute"),
+        ("linear", "_models.0.f.coef", cut, r"binary model 0, f: coef has shape \(1,\), expected \(2,\)"),
+        ("linear", "_models.0.f.coef", hollow, "coef contains NaN or infinity"),
+        ("linear", "_models.0.f.coef", lambda v: v.astype(str), "coef has values of the type <U32"),
+        ("linear", "_models.0.f.coef", list, "coef is a list, expected an array"),
+        ("linear", "_models.0.f.bias", lambda v: float("nan"), "the bias is nan"),
+        ("linear", "_models.0.f.bias", str, "the bias is '"),
+        ("linear", "_models.0.f", lambda v: 3.0, "f is a float|no attribute"),
         ("linear", "intercept_", lambda v: v + 1, "intercept_ differs from the binary models"),
         ("linear", "classes_", lambda v: v[:1], "classes_ are"),
         (
@@ -77,37 +77,37 @@ def hollow(values):
         ),
         ("linear", "classes_", lambda v: np.array(["ill", "odd"]), r"of the classes \['well'\]"),
         ("linear", "n_features_in_", lambda v: 3, r"X has shape \(30, 2\), expected \(30, 3\)"),
-        ("linear", "_machines", lambda v: [], "there is no binary model"),
-        ("linear", "_machines.0", lambda v: 3.0, "binary model 0 is a float"),
-        ("linear", "_machines.0.alpha", lambda v: v[:4], "fewer dual variables than training rows"),
-        ("linear", "_machines.0.support", lambda v: v * 1.0, "support has values of the type float64"),
-        ("linear", "_machines.0.spec.C", lambda v: -1.0, "has C=-1.0"),
-        ("linear", "_machines.0.outcome", lambda v: None, "has a NoneType in place of Outcome"),
-        ("linear", "_machines.0.history", lambda v: [], "has no history"),
-        ("linear", "_machines.0.training.y", lambda v: 2 * v, "y has values other than -1 and 1"),
-        ("linear", "_machines.0.training.cost", lambda v: -v, "cost is negative"),
-        ("linear", "_machines.0.training.labels", lambda v: np.full(30, "odd"), "some labels are not among"),
-        ("linear", "_machines.0.training.X", hollow, "training rows: X contains NaN"),
-        ("linear", "_machines.0.training.n_train", lambda v: 29, "expected"),
-        ("sparse", "_machines.0.training.X.data", hollow, "training rows: X contains NaN"),
-        ("kernel", "_machines.0.f.weights", cut, r"f: weights has shape \(21,\), expected \(22,\)"),
-        ("kernel", "_machines.0.f.weights", hollow, "f: weights contains NaN"),
+        ("linear", "_models", lambda v: [], "there is no binary model"),
+        ("linear", "_models.0", lambda v: 3.0, "binary model 0 is a float"),
+        ("linear", "_models.0.alpha", lambda v: v[:4], "fewer dual variables than training rows"),
+        ("linear", "_models.0.support", lambda v: v * 1.0, "support has values of the type float64"),
+        ("linear", "_models.0.spec.C", lambda v: -1.0, "has C=-1.0"),
+        ("linear", "_models.0.outcome", lambda v: None, "has a NoneType in place of Outcome"),
+        ("linear", "_models.0.history", lambda v: [], "has no history"),
+        ("linear", "_models.0.training.y", lambda v: 2 * v, "y has values other than -1 and 1"),
+        ("linear", "_models.0.training.cost", lambda v: -v, "cost is negative"),
+        ("linear", "_models.0.training.labels", lambda v: np.full(30, "odd"), "some labels are not among"),
+        ("linear", "_models.0.training.X", hollow, "training rows: X contains NaN"),
+        ("linear", "_models.0.training.n_train", lambda v: 29, "expected"),
+        ("sparse", "_models.0.training.X.data", hollow, "training rows: X contains NaN"),
+        ("kernel", "_models.0.f.weights", cut, r"f: weights has shape \(21,\), expected \(22,\)"),
+        ("kernel", "_models.0.f.weights", hollow, "f: weights contains NaN"),
         (
             "kernel",
-            "_machines.0.f.centres",
+            "_models.0.f.centres",
             lambda v: v[:, :1],
             r"centres has shape \(22, 1\), expected \(any, 2\)",
         ),
-        ("kernel", "_machines.0.f.kernel", lambda v: None, "the kernel is None"),
-        ("kernel", "_machines.0.f.scale.width", lambda v: 0 * v, "scale.width is not positive"),
-        ("kernel", "_machines.0.f.scale.shift", cut, "scale.shift has shape"),
-        ("slopes", "_machines.0.f.slopes.weights", cut, "slopes.weights has shape"),
-        ("three classes", "_machines", lambda v: v[:2], r"of the classes \['ill', 'other'\]"),
-        ("three classes", "_machines", lambda v: v[::-1], r"of the classes \['well', 'other', 'ill'\]"),
-        ("three classes", "_machines.1.f.weights", hollow, "binary model 1, f: weights contains NaN"),
-        ("columns with names", "_machines.0.training.feature_names", cut, "feature_names has shape"),
-        ("joint", "_machines.0.f.weights", lambda v: v[:, :2], "binary model 0, f: weights has shape"),
-        ("joint", "_machines", lambda v: v * 2, "there are 2 models of all classes"),
+        ("kernel", "_models.0.f.kernel", lambda v: None, "the kernel is None"),
+        ("kernel", "_models.0.f.scale.width", lambda v: 0 * v, "scale.width is not positive"),
+        ("kernel", "_models.0.f.scale.shift", cut, "scale.shift has shape"),
+        ("slopes", "_models.0.f.slopes.weights", cut, "slopes.weights has shape"),
+        ("three classes", "_models", lambda v: v[:2], r"of the classes \['ill', 'other'\]"),
+        ("three classes", "_models", lambda v: v[::-1], r"of the classes \['well', 'other', 'ill'\]"),
+        ("three classes", "_models.1.f.weights", hollow, "binary model 1, f: weights contains NaN"),
+        ("columns with names", "_models.0.training.feature_names", cut, "feature_names has shape"),
+        ("joint", "_models.0.f.weights", lambda v: v[:, :2], "binary model 0, f: weights has shape"),
+        ("joint", "_models", lambda v: v * 2, "there are 2 models of all classes"),
     ],
 )
 @pytest.mark.filterwarnings("ignore")
@@ -125,10 +125,10 @@ def test_parts_that_do_not_fit_are_refused(name, place, change, message, file):
 
 def test_a_model_inside_another_estimator_is_checked_too(file):
     pipeline = make_pipeline(StandardScaler(), PriorSVC()).fit(X, WORDS)
-    object.__setattr__(pipeline[-1]._machines[0].f, "bias", float("inf"))
+    object.__setattr__(pipeline[-1]._models[0].f, "bias", float("inf"))
     for model in (pipeline, GridSearchCV(PriorSVC(), {"C": [1.0, 2.0]}, cv=2).fit(X, WORDS)):
         if isinstance(model, GridSearchCV):
-            object.__setattr__(model.best_estimator_._machines[0].f, "bias", float("inf"))
+            object.__setattr__(model.best_estimator_._models[0].f, "bias", float("inf"))
         save(model, file)
         with pytest.raises(BadFile, match="binary model 0, f: the bias is inf"):
             load(file)

@@ -254,7 +254,7 @@ def test_no_mutation_of_a_schema_runs_anything_or_fails_otherwise(saved, tmp_pat
     draw = random.Random(1)
     loaders = sorted({loader for loader, _ in skops._audit.NODE_TYPE_MAPPING})
     names = ["os.system", "os.popen", "builtins.eval", "builtins.exec", "builtins.map", "numpy.ndarray", "x"]
-    names += ["priorsvm.estimator.PriorSVC", "priorsvm.solve.machine.Machine", "sklearn.pipeline.Pipeline"]
+    names += ["priorsvm.estimator.PriorSVC", "priorsvm.solve.model.BinaryModel", "sklearn.pipeline.Pipeline"]
     refused = 0
 
     def mutate(schema):

@@ -24,7 +24,7 @@ from priorsvm import (
 from priorsvm._utils.checks import check_nonnegative, is_number
 from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
 from priorsvm.knowledge.base import check_points
-from priorsvm.knowledge.views import Building, Solved, Verdict
+from priorsvm.knowledge.views import Verdict
 from priorsvm.prior import snake_case
 
 

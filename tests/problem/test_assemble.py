@@ -179,7 +179,7 @@ def test_every_part_has_a_label():
 
 def test_duals_by_label():
     model = PriorSVC(InvarianceHint(SHIFT, hard=True).named("turn")).fit(X, y)
-    compiled = model._machines[0].problem
+    compiled = model._models[0].problem
     duals = compiled.duals()
     assert list(duals) == ["svm.margin", "turn.equal"]
     assert duals["svm.margin"].shape == (30,)
@@ -321,7 +321,7 @@ def test_costs_that_are_constants_give_the_same_answer(monkeypatch, kernel, loss
     live = clone(base).fit(X, y)
     monkeypatch.setattr("priorsvm.problem.assemble.LIVE_ROWS", 10)
     fixed = clone(base).fit(X, y)
-    problems = [model._machines[0].problem for model in (live, fixed)]
+    problems = [model._models[0].problem for model in (live, fixed)]
     assert [problem.live_costs for problem in problems] == [True, False]
     assert [problem.costs.size for problem in problems] == [30, 1]
     np.testing.assert_allclose(fixed.decision_function(E), live.decision_function(E), atol=1e-6)

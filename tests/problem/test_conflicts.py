@@ -478,7 +478,7 @@ def test_a_composition_that_fits_is_never_called_a_conflict(start):
                 model.fit(X, y)
             except PriorSVMError:
                 continue
-        for machine in model._machines:
+        for machine in model._models:
             hard = [m for m in machine.members if getattr(m.block, "hard", False) and m.weight > 0]
             if hard:
                 refuse_conflicts(machine.spec, machine.members, machine.training)

@@ -110,8 +110,8 @@ class RegionKnowledge(Iterative, Knowledge):
             raise InvalidInput(f"points must be a number, 'grid' or an array of points, got {self.points!r}.")
         given_points(self.points, sample)
         requirements = self.requirements(sample)
-        if sample.machine is not None:
-            self._check_method(requirements, sample, sample.machine.kernel)
+        if sample.model is not None:
+            self._check_method(requirements, sample, sample.model.kernel)
         self._warn_of_rows(requirements, sample)
 
     def _check_method(self, requirements: list[Requirement], sample: Sample, kernel: Any) -> None:
@@ -168,7 +168,7 @@ class RegionKnowledge(Iterative, Knowledge):
     def start(self, sample: Sample) -> Search:
         """Return the requirements and the points of the first problem."""
         requirements = self.requirements(sample)
-        linear = sample.machine is not None and sample.machine.kernel is None
+        linear = sample.model is not None and sample.model.kernel is None
         method = self._method(linear, requirements)
         given = given_points(self.points, sample)
         points = [self._first_points(method, requirement, given, sample) for requirement in requirements]

@@ -75,7 +75,7 @@ class EllipsoidalKnowledge(OnRowSlack, Knowledge):
                 "Below 0.5 the problem is not convex, and at 1 the ellipsoids are infinite."
             )
         check_flag(guarantee=self.guarantee)
-        kernel = sample.machine.kernel if sample.machine is not None else None
+        kernel = sample.model.kernel if sample.model is not None else None
         if kernel is None:
             return
         if self.guarantee and not (kernel.has_derivative_bound and kernel.definiteness == "psd"):

@@ -167,7 +167,7 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
             self._check_orbit(sample)
 
     def _check_streamed(self, sample: Sample) -> None:
-        spec = sample.machine
+        spec = sample.model
         if spec is not None and (spec.kernel is not None or spec.norm != "l2" or spec.loss != "hinge"):
             raise MissingCapability(
                 "method='pegasos' requires a linear model with norm='l2' and loss='hinge'. "
@@ -179,7 +179,7 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
 
     def _check_features(self, sample: Sample) -> None:
         kind = type(self.transform).__name__
-        if sample.machine is not None and sample.machine.kernel is not None:
+        if sample.model is not None and sample.model.kernel is not None:
             raise MissingCapability(
                 f"the worst case of {kind} is known for linear models only. Use kernel='linear'."
             )
@@ -214,7 +214,7 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
             check_between(self.transform, sample.X_train)
 
     def _draws_centres(self, sample: Sample) -> bool:
-        spec = sample.machine
+        spec = sample.model
         return (
             spec is not None and spec.kernel is not None and spec.norm == "l2" and spec.n_centres is not None
         )
@@ -313,7 +313,7 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         if self.method != "auto":
             return self.method == "all"
         assert columns.orbit is not None
-        linear = sample.machine is not None and sample.machine.kernel is None
+        linear = sample.model is not None and sample.model.kernel is None
         return (linear and columns.orbit[..., 0].size <= FEW) or self._draws_centres(sample)
 
     def build(self, f: Any, view: Building) -> Terms:
@@ -343,7 +343,7 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
             return None
         if view.settled:
             return next_between(self, self.transform, f, view) if self.continuous else None
-        if view.sample.machine is None or not self.has_columns(view.sample):
+        if view.sample.model is None or not self.has_columns(view.sample):
             return None
         return next_columns(self, f, view, final=not self.continuous)
 

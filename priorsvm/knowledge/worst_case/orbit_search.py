@@ -40,7 +40,7 @@ class Shortage:
     @classmethod
     def of(cls, view: Solved, required: Array) -> Shortage:
         """Return the shortage if the slacks must be as required."""
-        spec = view.sample.machine
+        spec = view.sample.model
         assert spec is not None
         cost = spec.C * view.sample.cost[view.rows]
         present = spec.penalise(np.maximum(view.slack, 0.0))

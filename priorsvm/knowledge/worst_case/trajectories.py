@@ -233,7 +233,7 @@ class Trajectories(OnRowSlack, Knowledge):
         X = sample.X_train
         q = len(low)
         degree = self.degree
-        kernel = None if sample.machine is None else sample.machine.kernel
+        kernel = None if sample.model is None else sample.model.kernel
         coefficients = None
         if not self._named:
             coefficients = self._given(sample)

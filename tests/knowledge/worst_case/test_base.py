@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from priorsvm.knowledge.views import Building, Solved
 from priorsvm.knowledge.worst_case.base import WorstCase, rows_and_slack
 
 

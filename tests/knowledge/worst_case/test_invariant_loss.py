@@ -22,7 +22,6 @@ from priorsvm import (
 )
 from priorsvm.errors import InvalidInput, InvalidType
 from priorsvm.function.fitted import FittedLinear
-from priorsvm.knowledge.views import Building, Solved
 from priorsvm.sample import Sample
 
 SHARP = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}

@@ -271,7 +271,7 @@ def test_on_the_line_verify_looks_far_out():
     coefficients = np.stack([X, 0 * X, signs(y)[:, None] * [0.0, 1.0]], axis=1)
     model = fitted(coefficients, X, y, "line")
     assert model.verify().holds
-    machine = model._machines[0]
+    machine = model._models[0]
     machine.f = replace(machine.f, coef=machine.f.coef - [0.0, 0.1])
     machine.shared_slack = machine.shared_slack + 0.5
     assert (signs(y) * (along(coefficients, [4.0])[:, 0] @ model.coef_[0] + model.intercept_[0]) < 0).any()

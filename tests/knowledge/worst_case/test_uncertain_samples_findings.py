@@ -197,7 +197,7 @@ def test_verify_is_the_closed_form(few, factors, covariances):
 def test_verify_detects_a_changed_f(few, factors, covariances, what):
     X, y = few
     model = PriorSVC(UncertainSamples(covariances)).fit(X, y)
-    machine = model._machines[0]
+    machine = model._models[0]
     before = slacks(model).copy()
     f = machine.f
     machine.f = (

@@ -170,7 +170,7 @@ def test_verify_of_a_guarantee_is_the_closed_form(few, factors):
 def test_verify_detects_a_changed_kernel_expansion(few, factors, guarantee):
     block = UncertainSamples(factor=0.1 * factors, guarantee=guarantee)
     model = PriorSVC(block, kernel=RBF(WIDTH)).fit(*few)
-    machine = model._machines[0]
+    machine = model._models[0]
     machine.f = replace(machine.f, weights=2 * machine.f.weights)
     verdict = model.verify()["uncertain_samples"]
     assert verdict.holds is False

@@ -23,7 +23,6 @@ from priorsvm import (
     check_knowledge,
 )
 from priorsvm.function.fitted import FittedLinear
-from priorsvm.knowledge.views import Building, Solved
 from priorsvm.sample import Sample
 
 pytestmark = pytest.mark.slow  # all of them run in `make test`

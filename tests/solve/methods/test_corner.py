@@ -136,7 +136,7 @@ def test_auto_reaches_the_optimum_of_highs(case):
     name, prior, parameters, X, y = case
     found = PriorSVC(prior, norm="l1", **parameters).fit(X, y)
     alone = PriorSVC(prior, norm="l1", solver="HIGHS", **parameters).fit(X, y)
-    outcome = found._machines[0].outcome
+    outcome = found._models[0].outcome
     assert (found.solver_, outcome.start, outcome.before) == ("HIGHS", "SCHUR", ())
     assert outcome.residuals.worst < 1e-8
     # Cuts may go another way, to within what they leave.
@@ -152,12 +152,12 @@ def test_coefficients_are_zero_as_with_highs_alone_and_tiny_with_schur():
         for s in ("auto", "HIGHS", "SCHUR")
     }
     coef = {s: fit.coef_[0] for s, fit in fits.items()}
-    assert fits["auto"]._machines[0].outcome.start == "SCHUR"
+    assert fits["auto"]._models[0].outcome.start == "SCHUR"
     assert np.array_equal(coef["auto"] == 0, coef["HIGHS"] == 0)
     assert 0 < np.count_nonzero(coef["auto"]) < 20
     np.testing.assert_allclose(coef["auto"], coef["HIGHS"], atol=1e-9)
     assert np.count_nonzero(coef["SCHUR"]) > np.count_nonzero(coef["auto"])
-    duals = [fits[s]._machines[0].alpha for s in ("auto", "HIGHS")]
+    duals = [fits[s]._models[0].alpha for s in ("auto", "HIGHS")]
     np.testing.assert_allclose(*duals, atol=1e-8)
 
 
@@ -168,7 +168,7 @@ def test_of_equal_columns_one_has_a_coefficient():
     found, inside = (
         PriorSVC(Monotone({0: +1}), norm="l1", solver=s).fit(twice, y) for s in ("auto", "SCHUR")
     )
-    assert found._machines[0].outcome.start == "SCHUR"
+    assert found._models[0].outcome.start == "SCHUR"
     both = (found.coef_[0, :10] != 0) & (found.coef_[0, 10:] != 0)
     assert not both.any()
     assert ((np.abs(inside.coef_[0, :10]) > 1e-3) & (np.abs(inside.coef_[0, 10:]) > 1e-3)).any()
@@ -189,7 +189,7 @@ def test_without_a_corner_highs_starts_on_its_own(monkeypatch):
 
     monkeypatch.setattr(direct, "to_corner", none)
     X, y = rows(300, 5)
-    outcome = PriorSVC(BOX, norm="l1").fit(X, y)._machines[0].outcome
+    outcome = PriorSVC(BOX, norm="l1").fit(X, y)._models[0].outcome
     assert (outcome.solver, outcome.start, outcome.before) == ("HIGHS", "", ("SCHUR",))
 
 
@@ -214,5 +214,5 @@ def test_contradicting_hard_rules_are_named():
 @pytest.mark.parametrize("solver", ["SCHUR", "HIGHS"])
 def test_a_named_solver_is_that_solver_alone(solver):
     X, y = rows(300, 5)
-    outcome = PriorSVC(BOX, norm="l1", solver=solver).fit(X, y)._machines[0].outcome
+    outcome = PriorSVC(BOX, norm="l1", solver=solver).fit(X, y)._models[0].outcome
     assert (outcome.solver, outcome.start) == (solver, "")

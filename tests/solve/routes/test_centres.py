@@ -141,12 +141,12 @@ def test_a_path_is_its_fits_with_one_matrix(monkeypatch):
 def test_multipliers_are_those_of_highs_and_prove_the_optimum():
     X, y = rows(6)
     ours, theirs = both(X=X, y=y, kernel=RBF(0.5), C=2.0)
-    mine, other = (m._machines[0].duals["svm.margin"] for m in (ours, theirs))
+    mine, other = (m._models[0].duals["svm.margin"] for m in (ours, theirs))
     np.testing.assert_allclose(mine, np.abs(other), atol=1e-7)
     sign, K = np.where(y == 1, 1.0, -1.0), RBF(0.5)(X)
     assert np.abs(K.T @ (sign * mine)).max() <= 1 + 1e-12
     assert mine.sum() == pytest.approx(ours.objective_, rel=1e-12)
-    assert ours._machines[0].outcome.residuals.worst < 1e-10
+    assert ours._models[0].outcome.residuals.worst < 1e-10
 
 
 def test_report_formulation_and_problem_are_those_of_any_route():

@@ -214,7 +214,7 @@ def test_the_cone_behind_the_norm_of_f():
     for gamma in (20.0, 1.0):
         box = Box({0: (0.6, 0.8), 1: (-0.4, -0.2)}, 1, method="guaranteed")
         models = [PriorSVC(box, kernel=RBF(gamma), solver=s).fit(X, y) for s in ("SCHUR", "CLARABEL")]
-        [ours, theirs] = [m._machines[0].problem for m in models]
+        [ours, theirs] = [m._models[0].problem for m in models]
         assert "length" in ours.tie.definitions
         assert max(differences(ours)) < 1e-12
         assert ours.problem.value == pytest.approx(theirs.problem.value, rel=1e-6)

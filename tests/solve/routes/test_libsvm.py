@@ -29,7 +29,7 @@ def data():
 
 def dual_conditions(model):
     """How far LIBSVM's answer is from 0 <= alpha <= bound, complementary to the margins."""
-    machine = model._machines[0]
+    machine = model._models[0]
     sample = machine.sample
     bound, alpha = model.C * sample.cost, machine.alpha
     excess = sample.y * machine.f.value(sample.X) - 1.0
@@ -49,7 +49,7 @@ def dual_conditions(model):
 def test_polished_answer_meets_the_optimality_conditions(data, kernel, C):
     model = PriorSVC(ClassCosts({1: 2.5}), kernel=kernel, C=C, solver="LIBSVM", scale="standard").fit(*data)
     assert dual_conditions(model) < 2e-6
-    assert model._machines[0].certificate().gap < 1e-6
+    assert model._models[0].certificate().gap < 1e-6
 
 
 def clusters(n, n_clusters, separation, noise):
@@ -97,7 +97,7 @@ def test_every_way_to_libsvm_ends_at_the_same_optimum(monkeypatch, rows, shown, 
     alpha = np.zeros(len(X))
     alpha[reference.support_] = np.abs(reference.dual_coef_[0])
     K, s = RBF(0.01)(X), np.where(y == 1, 1.0, -1.0)
-    ours, theirs = (a.sum() - 0.5 * (a * s) @ K @ (a * s) for a in (model._machines[0].alpha, alpha))
+    ours, theirs = (a.sum() - 0.5 * (a * s) @ K @ (a * s) for a in (model._models[0].alpha, alpha))
     assert model.solver_ == "LIBSVM"
     assert ours == pytest.approx(theirs, rel=1e-5 if tol > 1e-6 else 1e-9)
     if tol <= 1e-6:
@@ -124,7 +124,7 @@ def test_wrong_answers_of_the_single_precision_cache_are_not_believed(n, C, shif
     X, y = clusters(n, 2, 1.0, 0.05)
     model = PriorSVC(kernel=RBF(0.02), C=C, tol=1e-3).fit(X + shift, y)
     assert model.status_ == "optimal"
-    assert model._machines[0].certificate().worst <= 1e-2
+    assert model._models[0].certificate().worst <= 1e-2
 
 
 @pytest.mark.parametrize("shift", [2.0**20, 2.0**30])
@@ -185,7 +185,7 @@ def test_polish_gives_up_on_an_unsettled_start(data):
     bound = np.full(len(X), 10.0)
     rng = np.random.default_rng(0)
     exact = PriorSVC(kernel=RBF(0.2), C=10.0).fit(X, y).decision_function(X)
-    right = PriorSVC(kernel=RBF(0.2), C=10.0).fit(X, y)._machines[0].alpha
+    right = PriorSVC(kernel=RBF(0.2), C=10.0).fit(X, y)._models[0].alpha
     settled = 0
     for spoiled in (0, 2, 4, 8, 40):
         alpha = right.copy()

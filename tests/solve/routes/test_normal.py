@@ -89,7 +89,7 @@ def test_large_rows_that_repeat():
     assert model.status_ == "optimal"
     assert model.objective_ == pytest.approx(other.objective_, rel=1e-7)
     assert model.objective_ == pytest.approx(1e-10 * small.objective_, rel=1e-7)
-    assert model._machines[0].certificate().worst <= 1e-6
+    assert model._models[0].certificate().worst <= 1e-6
 
 
 def test_small_costs_are_no_excuse():
@@ -117,7 +117,7 @@ def test_costs_beyond_all_numbers_are_an_error():
 def test_gap_is_certified_for_any_cost(C):
     X, y, s = rows(310, 4)
     model = PriorSVC(C=C).fit(X, y)
-    [machine] = model._machines
+    [machine] = model._models
     bound = np.full(len(y), C)
     primal, dual = objectives(X, s, bound, model.coef_[0], model.intercept_[0], machine.alpha)
     assert model.solver_ == "NORMAL"
@@ -131,13 +131,13 @@ def test_multipliers_are_exact():
     """Polished: zero, at the bound, or of a row on the margin; and LIBSVM has the same."""
     X, y, s = rows()
     ours = PriorSVC(ClassCosts({1: 2.0}), C=0.5).fit(X, y)
-    [machine] = ours._machines
+    [machine] = ours._models
     bound = 0.5 * np.where(y == 1, 2.0, 1.0)
     between = (machine.alpha > 0) & (machine.alpha < bound)
     assert between.sum() <= X.shape[1] + 1
     np.testing.assert_allclose((s * ours.decision_function(X))[between], 1.0, atol=1e-9)
     other = PriorSVC(ClassCosts({1: 2.0}), C=0.5, solver="LIBSVM").fit(X, y)
-    np.testing.assert_allclose(machine.alpha, other._machines[0].alpha, atol=1e-8)
+    np.testing.assert_allclose(machine.alpha, other._models[0].alpha, atol=1e-8)
     np.testing.assert_array_equal(ours.support_, other.support_)
 
 
@@ -172,7 +172,7 @@ def test_rows_that_repeat_or_contradict_each_other(spoil, solver, kernel):
     ours = PriorSVC(kernel=kernel, C=1.0, solver=solver).fit(X, y)
     other = PriorSVC(kernel=kernel, C=1.0, solver="CLARABEL").fit(X, y)
     assert ours.status_ == "optimal"
-    assert ours._machines[0].certificate().worst <= 1e-6
+    assert ours._models[0].certificate().worst <= 1e-6
     assert ours.objective_ == pytest.approx(other.objective_, rel=1e-7)
 
 
@@ -199,7 +199,7 @@ def test_rows_without_weight_are_not_there():
     weighted = PriorSVC(C=3.0).fit(X, y, sample_weight=kept.astype(float))
     fewer = PriorSVC(C=3.0).fit(X[kept], y[kept])
     np.testing.assert_allclose(weighted.coef_, fewer.coef_, atol=1e-9)
-    assert not weighted._machines[0].alpha[~kept].any()
+    assert not weighted._models[0].alpha[~kept].any()
 
 
 def board(n=500):
@@ -215,7 +215,7 @@ def test_auto_leaves_libsvm_where_it_stalls():
     X, y = board()
     model = PriorSVC(kernel=RBF(1.0), C=1e4).fit(X, y)
     assert (model.solver_, model.status_) == ("NORMAL", "optimal")
-    K, s, alpha = RBF(1.0)(X), np.where(y == 1, 1.0, -1.0), model._machines[0].alpha
+    K, s, alpha = RBF(1.0)(X), np.where(y == 1, 1.0, -1.0), model._models[0].alpha
     half = 0.5 * (alpha * s) @ K @ (alpha * s)
     primal = half + 1e4 * np.maximum(1 - s * model.decision_function(X), 0.0).sum()
     assert primal - (alpha.sum() - half) <= 1e-8 * primal
@@ -262,7 +262,7 @@ def test_everything_a_fit_leaves_behind(tmp_path):
     save(model, tmp_path / "model.skops")
     again = load(tmp_path / "model.skops")
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
-    assert again._machines[0].certificate().gap <= 1e-8
+    assert again._models[0].certificate().gap <= 1e-8
 
 
 def test_products_of_rows_are_never_made():
@@ -275,6 +275,6 @@ def test_products_of_rows_are_never_made():
     for kernel in (made, LinearKernelMatrix(X), LinearKernelMatrix(csr_array(X))):
         np.testing.assert_allclose(kernel.times(a), X @ X.T @ a, atol=1e-12)
         np.testing.assert_allclose(kernel.among(np.array([1, 10, 59])), (X @ X.T)[np.ix_(*[[1, 10, 59]] * 2)])
-        start = PriorSVC(C=0.1, solver="LIBSVM", tol=1e-3).fit(X, y)._machines[0].alpha
+        start = PriorSVC(C=0.1, solver="LIBSVM", tol=1e-3).fit(X, y)._models[0].alpha
         found = polish(kernel, s, np.full(60, 0.1), s * start, 1e-6)
         np.testing.assert_allclose(X @ X.T @ found.a + found.bias, found.scores, atol=1e-10)

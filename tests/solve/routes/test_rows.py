@@ -110,14 +110,14 @@ def test_same_machine_as_clarabel(name, kind):
     X, y = two_classes()
     ours, theirs = both(PRIORS[name], X, y, **MACHINES[kind])
     assert_same(ours, theirs, X)
-    found = ours._machines[0].outcome.residuals
+    found = ours._models[0].outcome.residuals
     assert max(found.primal, found.dual, found.stationarity, found.gap) < 1e-8
 
 
 @pytest.mark.parametrize("name", ["all", "two boxes", "hints", "hard region", "oddness"])
 def test_multipliers_are_those_of_clarabel(name):
     X, y = two_classes()
-    ours, theirs = (m._machines[0] for m in both(PRIORS[name], X, y, kernel=RBF(0.4)))
+    ours, theirs = (m._models[0] for m in both(PRIORS[name], X, y, kernel=RBF(0.4)))
     assert ours.duals.keys() == theirs.duals.keys()
     for label, dual in theirs.duals.items():
         assert np.sum(ours.duals[label]) == pytest.approx(np.sum(dual), abs=1e-4)
@@ -177,7 +177,7 @@ def test_a_fitted_model_does_not_keep_the_kernel_matrix():
     X, y = two_classes()
     model = PriorSVC(OddnessHint(), kernel=RBF(0.4), solver="ROWS")
     fitted = [model.fit(X, y), *model.fit_path(X, y, {"C": [1.0, 2.0]})]
-    kept = [m._machines[0].compiled for m in fitted]
+    kept = [m._models[0].compiled for m in fitted]
     assert all(compiled is None or compiled.memo == {} for compiled in kept)
 
 
@@ -298,10 +298,10 @@ def test_auto_goes_on_where_it_is_refused_or_given_up(monkeypatch):
     X, y = two_classes(auto.ROWS_FROM)
     slopes = PriorSVC(Monotone({0: 1}, method="points", points=10), kernel=RBF(0.4)).fit(X, y)
     assert slopes.solver_ in ("CLARABEL", "SCHUR")
-    assert slopes._machines[0].outcome.before == ()
+    assert slopes._models[0].outcome.before == ()
     monkeypatch.setattr(rows, "optimise", lambda *arguments: None)
     model = PriorSVC(OddnessHint(), kernel=RBF(0.4)).fit(X, y)
-    assert (model.solver_, model._machines[0].outcome.before) == ("SCHUR", ("ROWS",))
+    assert (model.solver_, model._models[0].outcome.before) == ("SCHUR", ("ROWS",))
     assert "SCHUR after ROWS failed" in str(model.report_)
     with pytest.raises(SolverFailed, match="ROWS: too many rows change"):
         model.set_params(solver="ROWS").fit(X, y)

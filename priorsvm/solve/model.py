@@ -26,7 +26,7 @@ from .weighted import Weighted, judged
 
 
 @dataclass(eq=False)
-class Machine:
+class BinaryModel:
     """Solved binary model: arrays, and the assembled problem as long as the process lives.
 
     Attributes
@@ -66,9 +66,9 @@ class Machine:
     _values: tuple[Fitted, Array, Array] | None = None
 
     @classmethod
-    def of(cls, problem: Problem, solution: Solution) -> Machine:
+    def of(cls, problem: Problem, solution: Solution) -> BinaryModel:
         """Return the model of a solved problem."""
-        machine = cls(
+        binary = cls(
             solution.f,
             problem.spec,
             problem.members,
@@ -86,10 +86,10 @@ class Machine:
             compiled=solution.compiled,
         )
         if solution.values is not None:
-            machine._values = solution.f, problem.sample.X, solution.values
+            binary._values = solution.f, problem.sample.X, solution.values
         if solution.threshold is not None:
-            machine._add_support(problem.sample, solution.threshold)
-        return machine
+            binary._add_support(problem.sample, solution.threshold)
+        return binary
 
     def __getstate__(self) -> dict[str, Any]:
         # A solved cvxpy problem cannot be pickled, and keys of skops files are strings and numbers.
