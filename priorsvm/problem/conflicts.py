@@ -160,10 +160,10 @@ def refuse_impossible(
     others = [
         m for m in members if m.weight > 0 and m.block.may_forbid and type(m.block).claims is Knowledge.claims
     ]
-    if not regions or not others or spec.kernel is None:
+    if not regions or not others or spec.linear:
         return
     f = Decision(spec, sample.X.shape[1])
-    rows = np.flatnonzero(sample.cost[: sample.n_train] > 0)
+    rows = sample.counted_training
     slack = cp.Variable(len(rows), nonneg=True)
     own: dict[str, list[cp.Constraint]] = {}
     for name, block, _ in others:
@@ -260,11 +260,11 @@ def _conflict_error(
         return beyond_reach(compiled, least)
     members = [m for m in compiled.members if m.name in blocks]
     try:
-        refuse_opposed(members, compiled.states, compiled.sample, compiled.spec.kernel is None, True)
+        refuse_opposed(members, compiled.states, compiled.sample, compiled.spec.linear, True)
     except Infeasible as error:
         return error  # it can say where
     own = _by_block(compiled)
-    if compiled.spec.kernel is not None and not _smallest({b: own[b] for b in blocks}, [], infeasible):
+    if not compiled.spec.linear and not _smallest({b: own[b] for b in blocks}, [], infeasible):
         limited = beyond_reach(compiled, least)
         rounded = conflict_text(members, compiled.sample).replace(
             "constraint.", "constraint, up to rounding.", 1
@@ -278,7 +278,7 @@ def _too_stiff(compiled: Compiled, members: Sequence[Member]) -> str:
     asked = _everywhere(members, compiled.states, linear=True)
     values = {member.name for member, demand in asked if demand.direction is None}
     slopes = [member for member, demand in asked if demand.direction is not None]
-    if compiled.spec.kernel is not None or slopes or values != {member.name for member in members}:
+    if not compiled.spec.linear or slopes or values != {member.name for member in members}:
         return ""
     return " No point is claimed for both sides, but no straight line keeps them all: a kernel may."
 
