@@ -20,7 +20,7 @@ from ..knowledge.traits import Iterative
 from ..knowledge.views import Step
 from ..prior import Member, live
 from ..problem.assemble import prepare
-from ..problem.conflicts import refuse_common_points, refuse_impossible, refuse_opposed
+from ..problem.conflicts import refuse_common_points, refuse_conflicting_claims, refuse_contradictions
 from ..problem.naming import naming
 from ..sample import Sample
 from ..spec import Spec
@@ -142,8 +142,8 @@ def refuse_conflicts(
     if spec.linear:
         refuse_common_points(members, states, training, linear=True)
         return
-    refuse_opposed(members, states, training, linear=False)
-    refuse_impossible(spec, members, states, prepare(members, training, states), is_infeasible)
+    refuse_conflicting_claims(members, states, training, linear=False)
+    refuse_contradictions(spec, members, states, prepare(members, training, states), is_infeasible)
 
 
 def _require_two_classes(sample: Sample) -> None:
