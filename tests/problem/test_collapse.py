@@ -70,7 +70,7 @@ def test_of_several_machines_the_one_of_the_class_is_named(rare):
     assert said(PriorSVC(), X, y) == []
     (message,) = said(PriorSVC(block), X, y)
     assert message.startswith("f for class 'high' is constant")
-    assert "taken for another class" in message
+    assert "classified as another class" in message
 
 
 def test_a_path_says_it_too(rare):
