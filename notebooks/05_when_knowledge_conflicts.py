@@ -350,7 +350,7 @@ class AtLeastOne(Knowledge):
     def __init__(self, point, slip=True):
         self.point, self.slip = point, slip
 
-    def build(self, f, context):
+    def build(self, f, view):
         score = f([self.point])
         rows = {"up": score >= 1}
         if self.slip:
