@@ -207,7 +207,8 @@ plt.show()
 # A kernel model is a sum of bumps, $f(x) = \sum_j \beta_j k(z_j, x) + b$. The points $z_j$ are its *centres*.
 # Without blocks the best $f$ needs bumps at the training rows only. With a block it also needs bumps at the
 # points where the block evaluates it, and it has them there: $f$ expands over every point it is evaluated at.
-# Here that is 20 training rows and 30 pairs. More points would change nothing.
+# Here that is 20 training rows and 60 patients in pairs, less a few whose bump has height 0. No other bumps can
+# lower the objective. `f.span(Z)` adds some:
 
 
 # %%
@@ -221,14 +222,14 @@ class WithMorePoints(Ranked):
 
 expanded = PriorSVC(opinions, C=C, kernel="rbf", scale="standard").fit(X, y)
 wider = PriorSVC(WithMorePoints(worse, better, "admit", mu), C=C, kernel="rbf", scale="standard").fit(X, y)
-print(f"{len(expanded.centres_)} centres: objective {expanded.objective_:.6f}")
-print(f"{len(wider.centres_)} centres: objective {wider.objective_:.6f}, which is the same")
+print(f"{len(expanded.centres_)} centres, and the objective is {expanded.objective_:.6f}")
+print(f"with 50 more points to expand over it is {wider.objective_:.6f}")
 
 # %% [markdown]
 # A block can evaluate slopes of $f$ too. Suppose that the score of *admit* rises with lactate, at the places
-# of the sixty patients without a label. For a slope the best $f$ needs another kind of bump, a derivative of
-# the kernel: as many more unknowns as there are slopes. With `spans=False` it goes without them. It then has
-# fewer functions to choose from, and at most `f.span(Z)` brings in bumps at the points themselves:
+# of the sixty patients in pairs. For a slope the best $f$ needs another kind of bump, a derivative of the
+# kernel. Each slope adds one unknown. With `spans=False` these bumps are left out, so the objective can only be
+# higher. `f.span(Z)` at least adds bumps at the points themselves:
 
 
 # %%
@@ -249,16 +250,16 @@ class Rises(Knowledge):
         return Terms(constraints={"rises": view.sample.sign(self.label) * slope >= 0})
 
 
-unlabelled = pd.concat([worse, better])
+in_pairs = pd.concat([worse, better])
 by_span = {}
 for span in ("slopes", "points", "rows"):
-    rising = Rises(unlabelled, [0.0, 1.0], "admit", span)
+    rising = Rises(in_pairs, [0.0, 1.0], "admit", span)
     by_span[span] = PriorSVC(rising, C=C, kernel="rbf", scale="standard").fit(X, y).objective_
     print(f"f expands over rows{'' if span == 'rows' else ' and ' + span:12s}: objective {by_span[span]:.4f}")
 
 # %% [markdown]
-# All three satisfy the block. The first one is the best $f$ there is, and it is what `f.slope` does unless
-# told otherwise. Use `spans=False` for slopes by the thousand.
+# All three satisfy the block. The first one is the best $f$ there is, and `spans=True` is the default. Use
+# `spans=False` for thousands of slopes, or for a kernel without second derivatives.
 #
 # ## The laws
 #
@@ -841,10 +842,9 @@ np.testing.assert_allclose(faded.coef_[0], same.coef_[0], rtol=1e-6)
 assert faded.solver_ == "LIBSVM"
 
 # f expands over what it evaluates, and slips are noticed.
-assert len(expanded.centres_) == len(X) + len(unlabelled)
-assert len(wider.centres_) == len(expanded.centres_) + 50
+assert len(X) < len(expanded.centres_) <= len(X) + len(in_pairs)
 np.testing.assert_allclose(wider.objective_, expanded.objective_, rtol=1e-5)
-assert by_span["slopes"] < by_span["points"] < by_span["rows"]
+assert by_span["slopes"] < by_span["points"] - 1e-3 < by_span["rows"] - 0.5
 assert "Iterative" in complaint_trait
 assert "Leave mu out" in complaint_twice
 assert "weight 0 is absent" in laws
