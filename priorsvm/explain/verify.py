@@ -181,7 +181,7 @@ def verify(binaries: Sequence[BinaryModel], max_cells: int = MAX_CELLS, verbose:
 
     Parameters
     ----------
-    models : sequence of Model
+    binaries : sequence of BinaryModel
         The binary models of a fitted model.
     max_cells : int, default=150000
         Largest number of cells in the proof for one region of a kernel model.

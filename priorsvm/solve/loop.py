@@ -190,7 +190,7 @@ def refined(
     base = binary.view("", sample, states)
     needed = base.slack
     unknown = False
-    columns = []
+    columns: dict[str, int] = {}
     new: dict[str, Any] = {}
     for settled in (False, True):
         for name, block, _ in iterative:
@@ -205,12 +205,12 @@ def refined(
             if step.needed_slack is not None:
                 needed = np.maximum(needed, step.needed_slack)
             if step.columns is not None:
-                columns.append(step.columns)
+                columns[name] = step.columns
         if new:
             break
     if columns:
         entry = binary.history[-1]
-        entry.update(lower=base.lower, columns=sum(columns))
+        entry.update(lower=base.lower, columns=sum(columns.values()))
         if not unknown:
             # f is feasible with slacks that cover everything the blocks require.
             cost = binary.spec.C * sample.cost[base.rows]

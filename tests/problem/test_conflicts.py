@@ -414,7 +414,7 @@ class At(Knowledge):
     def __init__(self, points, signs, hard=True):
         self.points, self.signs, self.hard = points, signs, hard
 
-    def build(self, f, context):
+    def build(self, f, view):
         return Terms(constraints={"at": cp.multiply(self.signs, f(self.points)) >= 1})
 
 

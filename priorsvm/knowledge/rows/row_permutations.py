@@ -158,6 +158,8 @@ class RowPermutations(Iterative, Scores, Knowledge):
         return sample.with_training(permuted(Z, state.order).reshape(len(Z), -1))
 
     def refine(self, f: Any, view: Solved) -> Step | None:
+        if view.settled:
+            return None
         Z = view.sample.X_train.reshape(-1, *self.shape)
         orders = self._best_orders(f, Z, view.sample.y_train, view.state)
         rearranged = int((orders != np.arange(self.shape[0])).any(axis=1).sum())
