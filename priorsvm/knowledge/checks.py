@@ -35,8 +35,8 @@ def check_acts(name: str, block: Knowledge) -> None:
     kind = type(block)
     if any(getattr(kind, method, None) is not getattr(Knowledge, method, None) for method in EFFECTS):
         return
-    own = [method for method in dir(kind) if not hasattr(Knowledge, method)]
-    typos = [f" It has {method!r}.{meant}" for method in own if (meant := did_you_mean(method, EFFECTS))]
+    added = [method for method in dir(kind) if not hasattr(Knowledge, method)]
+    typos = [f" It has {method!r}.{meant}" for method in added if (meant := did_you_mean(method, EFFECTS))]
     raise InvalidInput(
         f"block '{name}' ({kind.__name__}) has no effect: define {', '.join(EFFECTS[:-1])} or {EFFECTS[-1]}."
         f"{''.join(typos)}"
