@@ -50,7 +50,7 @@ def draw_patients(seed, ill=12, well=150):
 train, test = draw_patients(0)
 
 
-def draw_tumours(axes, *machines, size=None):
+def draw_tumours(axes, *models, size=None):
     for name, marker, colour, usual in (("benign", "o", BLUE, 14), ("malignant", "^", RED, 60)):
         of = finding[train] == name
         axes.scatter(
@@ -61,7 +61,7 @@ def draw_tumours(axes, *machines, size=None):
             label=f"{of.sum()} {name}",
         )
     length = np.array([10.0, 46.0])
-    for model, label, style in machines:
+    for model, label, style in models:
         w, b = model.coef_[0], model.intercept_[0]
         axes.plot(length, -(b + w[0] * length) / w[1], style, color="black", label=label)
     axes.set(xlabel="worst texture", ylabel="worst area", xlim=(10, 46), ylim=(0, 2500))
@@ -193,12 +193,12 @@ factors = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
 thresholds = np.linspace(0.0, -1.6, 33)
 by_cost, by_threshold = [], []
 for rows, new in draws:
-    machines = [
+    models = [
         PriorSVC(ClassCosts({"malignant": factor}), scale="standard").fit(tumours[rows], finding[rows])
         for factor in factors
     ]
-    by_cost.append([found_and_false(model, new) for model in machines])
-    by_threshold.append([found_and_false(machines[0], new, at=t) for t in thresholds])
+    by_cost.append([found_and_false(model, new) for model in models])
+    by_threshold.append([found_and_false(models[0], new, at=t) for t in thresholds])
 by_cost, by_threshold = np.array(by_cost), np.array(by_threshold)
 
 figure, axes = plt.subplots(figsize=(6.5, 4.4))
@@ -260,9 +260,9 @@ errors, always_benign = [], []
 for seed in range(20):
     rows, written, archive, new = archive_study(seed)
     for level in levels:
-        machine = PriorSVC(SampleCosts(), scale="standard")
-        machine.fit(X[rows], written, sample_costs__costs=np.where(archive, level, 1.0))
-        errors.append(100 * (1 - machine.score(X[new], y[new])))
+        model = PriorSVC(SampleCosts(), scale="standard")
+        model.fit(X[rows], written, sample_costs__costs=np.where(archive, level, 1.0))
+        errors.append(100 * (1 - model.score(X[new], y[new])))
     always_benign.append(np.mean(y[new] == "malignant"))
 errors = np.reshape(errors, (20, len(levels)))
 

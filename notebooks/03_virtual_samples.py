@@ -119,7 +119,7 @@ display(block.formulation())
 
 # %%
 def errors_of(prior, seeds=range(5), per_class=10, C=10):
-    """Test errors in percent of the machine with this prior, for several draws of the labelled digits."""
+    """Test errors in percent of the model with this prior, for several draws of the labelled digits."""
     found = []
     for seed in seeds:
         rows, new = draw_labels(seed, per_class)
@@ -174,7 +174,7 @@ rows_in = {}
 for prior in (VirtualSamples(shift), VirtualSupportVectors(shift)):
     model = PriorSVC(prior, C=10, kernel="rbf").fit(images[train], digit[train])
     rows_in[type(prior).__name__] = [history[-1]["rows"] for history in model.history_]
-    print(f"{type(prior).__name__}: rows in the machine of each digit {rows_in[type(prior).__name__]}")
+    print(f"{type(prior).__name__}: rows in the model of each digit {rows_in[type(prior).__name__]}")
 
 # %% [markdown]
 # A heuristic, and a good one: who was not at the border before is assumed not to get there. The report
@@ -211,7 +211,7 @@ mus = np.logspace(-1, 3, 9)
 
 
 def path_of(seed):
-    """The machines for all values of mu, and their test errors in percent."""
+    """The models for all values of mu, and their test errors in percent."""
     rows, new = draw_labels(seed, per_class=5, classes=pair)
     path = PriorSVC(hint, C=10, kernel="rbf").fit_path(images[rows], digit[rows], {"moves__mu": mus})
     return path, [percent_wrong(model, images[new], digit[new]) for model in path]

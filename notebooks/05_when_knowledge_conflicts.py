@@ -83,7 +83,7 @@ print(message)
 # - *These conflict*: the blocks by the names we gave, rules in their own words.
 # - *Removing any one restores feasibility*: the list is as short as it can be. Nobody on it is there by
 #   accident.
-# - *Both speak about the point ...*: where they meet. There $f$ would have to be at least 1 and at most -1.
+# - *Both apply to the point ...*: where they meet. There $f$ would have to be at least 1 and at most -1.
 #   Go there and ask both doctors.
 #
 # ## Three ways out
@@ -101,11 +101,11 @@ peace = {
     "'smooth' says less": large + less,
 }
 figure, panels = plt.subplots(1, 3, figsize=(14, 4.6), sharey=True, layout="constrained")
-machines = {}
+models = {}
 for axes, (name, prior) in zip(panels, peace.items(), strict=True):
-    machines[name] = PriorSVC(prior, kernel="rbf", scale="standard").fit(X, y)
-    plot.decision(machines[name], ax=axes, extent=window, legend=False)
-    axes.set_title(f"{name}: {machines[name].score(X, y):.0%} of the rows right")
+    models[name] = PriorSVC(prior, kernel="rbf", scale="standard").fit(X, y)
+    plot.decision(models[name], ax=axes, extent=window, legend=False)
+    axes.set_title(f"{name}: {models[name].score(X, y):.0%} of the rows right")
     axes.label_outer()
 plt.show()
 
@@ -115,7 +115,7 @@ plt.show()
 # much it falls short of the margin, and whether that is proven.
 
 # %%
-verdicts = {name: machine.verify() for name, machine in machines.items()}
+verdicts = {name: model.verify() for name, model in models.items()}
 for name, verdict in verdicts.items():
     print(name)
     print(verdict, "\n")
@@ -145,7 +145,7 @@ hard = PriorSVC(large + less, scale="standard").fit(X, y)
 
 
 def price_of(model, block):
-    """The dual value of a rule about boxes on a linear machine."""
+    """The dual value of a rule about boxes on a linear model."""
     return next(row.price for row in model.report_[block] if row.term == "box")
 
 
@@ -201,12 +201,12 @@ rules = {
 members = {name: block.named(name) for name, block in rules.items()}
 
 
-def fits(names, **machine):
+def fits(names, **parameters):
     """Whether the rules of these names can all hold; if not, what the error says."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CollapsedModel)
-            PriorSVC(sum(members[name] for name in names), scale="standard", **machine).fit(X, y)
+            PriorSVC(sum(members[name] for name in names), scale="standard", **parameters).fit(X, y)
     except Infeasible as error:
         return False, str(error)
     return True, ""
@@ -245,7 +245,7 @@ print("smallest set:", suspects)
 bent = PriorSVC(sum(members[name] for name in suspects), kernel="rbf", scale="standard").fit(X, y)
 figure, axes = plt.subplots(figsize=(7, 5.4), layout="constrained")
 plot.decision(bent, ax=axes, extent=window)
-axes.set_title("All three, on a machine that bends")
+axes.set_title("All three, on a model that bends")
 plt.show()
 bent_verdict = bent.verify()
 print(bent_verdict)
@@ -350,7 +350,7 @@ class AtLeastOne(Knowledge):
     def __init__(self, point, slip=True):
         self.point, self.slip = point, slip
 
-    def build(self, f, context):
+    def build(self, f, view):
         score = f([self.point])
         rows = {"up": score >= 1}
         if self.slip:
@@ -468,7 +468,7 @@ print(text)
 # %%
 # The clash is named, in words, with a place where both speak.
 assert "'large' ('area >= 1000' is 'malignant') and 'smooth' ('texture <= 20' is 'benign')" in message
-assert "Both speak about the point" in message
+assert "Both apply to the point" in message
 
 # Who is hard stands; who is soft gives way by at least 2; who says less can hold.
 assert verdicts["'smooth' is soft"]["large"].holds

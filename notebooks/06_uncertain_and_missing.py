@@ -136,7 +136,7 @@ slack = np.maximum(
 draws = np.random.default_rng(0).normal(size=(10_000, *X.shape))
 f = np.einsum("rnd,d->rn", X + E * draws, told.coef_[0]) + told.intercept_[0]
 often = np.mean(sign * f >= 1 - slack - 1e-9, axis=0)
-print(f"{held.sum()} rows hold the machine; their margin holds in {often[held].mean():.1%} of the cases")
+print(f"{held.sum()} rows hold the model; their margin holds in {often[held].mean():.1%} of the cases")
 print(f"the other rows: {often[~held].min():.1%} at least")
 
 # %% [markdown]
@@ -346,24 +346,24 @@ print(
 
 # %%
 shares, draws_of = [0.1, 0.3, 0.5], range(12)
-machines = {
+to_fill = {
     "mean of the column": make_pipeline(SimpleImputer(), PriorSVC(scale="standard")),
     "conditional mean": PriorSVC(MissingValues(0.5), scale="standard"),
     "cones, 0.9": PriorSVC(MissingValues(0.9), scale="standard"),
 }
-filled_right = np.zeros((len(shares), len(draws_of), len(machines)))
+filled_right = np.zeros((len(shares), len(draws_of), len(to_fill)))
 for a, share in enumerate(shares):
     for seed in draws_of:
         gaps = np.where(np.random.default_rng(seed).random(means.shape) < share, np.nan, means)
         split = train_test_split(gaps, finding, train_size=60, stratify=finding, random_state=seed)
-        for k, machine in enumerate(machines.values()):
-            filled_right[a, seed, k] = 100 * machine.fit(split[0], split[2]).score(split[1], split[3])
+        for k, model in enumerate(to_fill.values()):
+            filled_right[a, seed, k] = 100 * model.fit(split[0], split[2]).score(split[1], split[3])
 
 figure, panels = plt.subplots(1, 3, figsize=(12, 4), sharey=True, layout="constrained")
 for axes, share, scores in zip(panels, shares, filled_right, strict=True):
     axes.plot(scores.T, color="0.75", linewidth=1)
     axes.plot(scores.mean(axis=0), "o-", color="black")
-    axes.set_xticks(range(3), [name.replace(" of", "\nof").replace(" mean", "\nmean") for name in machines])
+    axes.set_xticks(range(3), [name.replace(" of", "\nof").replace(" mean", "\nmean") for name in to_fill])
     axes.set_title(f"{share:.0%} of the entries deleted")
 panels[0].set_ylabel("test rows right, %")
 plt.show()
@@ -371,7 +371,7 @@ gain = filled_right[:, :, 2] - filled_right[:, :, 0]
 for share, scores, difference_ in zip(shares, filled_right, gain, strict=True):
     print(
         f"{share:.0%}: "
-        + ", ".join(f"{n} {s:.1f}" for n, s in zip(machines, scores.mean(axis=0), strict=True)),
+        + ", ".join(f"{n} {s:.1f}" for n, s in zip(to_fill, scores.mean(axis=0), strict=True)),
         f"; cones less means {difference_.mean():+.1f} ± {difference_.std(ddof=1):.1f}",
     )
 print(f"always benign: {majority:.1f}")
@@ -428,7 +428,7 @@ for seed in draws_of:
         apart = [((filled - truth) / means.std(axis=0))[np.isnan(a)].mean() for filled in (ours, theirs)]
         too_little[seed, k] = apart
     not_random[seed] = [
-        100 * machines[name].fit(a, label).score(a_test, label_test)
+        100 * to_fill[name].fit(a, label).score(a_test, label_test)
         for name in ("mean of the column", "cones, 0.9")
     ]
 for k, how in enumerate(["at random", "the large ones"]):

@@ -242,15 +242,15 @@ for kernel, label in ((None, "linear"), (RBF(1.0), "RBF")):
     for degree in degrees:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CoarsePolynomial)  # RBF, degree 2
-            machine = PriorSVC(Trajectories(swing, degree=degree), C=100, kernel=kernel or "linear").fit(X, y)
-        along = sign[:, None] * machine.decision_function(curves.reshape(-1, 2)).reshape(n, -1)
-        apart[label, degree] = machine.findings_["trajectories"].errors.max(), 1 - along.min()
+            model = PriorSVC(Trajectories(swing, degree=degree), C=100, kernel=kernel or "linear").fit(X, y)
+        along = sign[:, None] * model.decision_function(curves.reshape(-1, 2)).reshape(n, -1)
+        apart[label, degree] = model.findings_["trajectories"].errors.max(), 1 - along.min()
 for (label, degree), (error, missed) in apart.items():
     print(
         f"{label:6s} degree {degree}: f within {error:.1e} of its polynomial, margin missed by {missed:+.1e}"
     )
-display(machine.report_)
-display(machine.verify())
+display(model.report_)
+display(model.verify())
 
 # %% [markdown]
 # ## Span or line
@@ -320,11 +320,11 @@ for degree in (2, 4, 6):
         )
     errors[degree] = model.findings_["trajectories"].errors
     if degree == 4:
-        machine = model
+        of_degree_4 = model
 theta = np.linspace(-15, 15, 121)
 path = np.stack([turn.apply(images[train], t) for t in theta], axis=1)
 s = np.where(digit[train] == 8, 1.0, -1.0)
-along = s[:, None] * machine.decision_function(path.reshape(-1, 64)).reshape(len(train), -1)
+along = s[:, None] * of_degree_4.decision_function(path.reshape(-1, 64)).reshape(len(train), -1)
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.8), layout="constrained")
 for row, of in zip(along, s, strict=True):
     left.plot(theta, row, color=BLUE if of < 0 else RED, linewidth=1)
@@ -341,7 +341,7 @@ for degree, found in errors.items():
 # A digit can be held at several places, for instance at both ends of its turn.
 
 # %%
-worst_digits = machine.findings_["trajectories"]
+worst_digits = of_degree_4.findings_["trajectories"]
 strongest = np.argsort(worst_digits.weights)[::-1][:8]
 rows, thetas = worst_digits.rows[strongest], worst_digits.thetas[strongest]
 show(

@@ -134,22 +134,22 @@ print("told:  {} boats on the wrong side somewhere, at {} places in all".format(
 # %%
 losses = np.maximum(1 - margins(plain), 0)
 three = losses.mean(axis=1), losses.max(axis=1), losses.sum(axis=1)
-print("losses of the plain machine, mean, worst and sum over the places of a boat:")
+print("losses of the plain model, mean, worst and sum over the places of a boat:")
 for i in np.argsort(three[1])[::-1][:5]:
     print(f"  boat {i:2d}, {y[i]:8s}: {three[0][i]:6.2f} <= {three[1][i]:6.2f} <= {three[2][i]:6.2f}")
 
-machines = {
+models = {
     "mean": PriorSVC(VirtualSamples(moves), C=C / s).fit(X, y),
     "worst": told,
     "sum": PriorSVC(VirtualSamples(moves), C=C).fit(X, y),
 }
-for name, model in machines.items():
+for name, model in models.items():
     boats, places = crossed(model)
     print(
         f"{name:5s}: optimum {model.objective_:7.3f}, {boats} boats and {places:2d} places on the wrong side"
     )
 figure, axes = plt.subplots(figsize=(8, 4.6))
-draw(axes, *machines.items())
+draw(axes, *models.items())
 axes.legend(loc="lower left")
 axes.set_title("Mean, worst and sum of what can happen")
 plt.show()
@@ -323,8 +323,8 @@ print(f"always 3: {np.mean(majority):.1f} % wrong")
 
 # %%
 train, test = draw_labels((3, 8), 20, 0)
-machine = PriorSVC(InvariantLoss(shift), C=1, kernel=RBF(0.05)).fit(images[train], digit[train])
-held_digits = machine.findings_["invariant_loss"]
+model = PriorSVC(InvariantLoss(shift), C=1, kernel=RBF(0.05)).fit(images[train], digit[train])
+held_digits = model.findings_["invariant_loss"]
 strongest = np.argsort(held_digits.weights)[::-1][:10]
 rows = held_digits.rows[strongest]
 figure, panels = plt.subplots(2, 10, figsize=(12, 3.2), layout="constrained")
@@ -488,7 +488,7 @@ each = PriorSVC(InvariantLoss(FeatureDeletion(1)), C=C, tol=1e-9).fit(mails, spa
 
 
 def pays(w, b):
-    """What a machine pays if one deletion is chosen for all mails, and if one is chosen for each."""
+    """What a model pays if one deletion is chosen for all mails, and if one is chosen for each."""
     loss = np.stack([np.maximum(1 - spam * ((mails * gone) @ w + b), 0) for gone in one_gone])
     return 0.5 * w @ w + C * loss.sum(axis=1).max(), 0.5 * w @ w + C * loss.max(axis=0).sum()
 
@@ -587,12 +587,12 @@ print("the formula, for a w of our own:", np.abs(harmful - all_gone).max())
 # Mean, worst and sum are in that order, row by row and at the optimum.
 assert np.all(three[0] <= three[1])
 assert np.all(three[1] <= three[2])
-assert machines["mean"].objective_ < machines["worst"].objective_ < machines["sum"].objective_
+assert models["mean"].objective_ < models["worst"].objective_ < models["sum"].objective_
 
 # The worst case loses fewer boats, the sum fewer places.
 assert crossed(plain)[0] == 9
-assert crossed(machines["worst"])[0] < crossed(machines["sum"])[0]
-assert crossed(machines["worst"])[1] > crossed(machines["sum"])[1]
+assert crossed(models["worst"])[0] < crossed(models["sum"])[0]
+assert crossed(models["worst"])[1] > crossed(models["sum"])[1]
 
 # One slack for all places, by hand, is the block.
 np.testing.assert_allclose(told.objective_, by_hand, rtol=1e-6)

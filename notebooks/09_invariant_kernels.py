@@ -218,7 +218,7 @@ five = polar(radius, np.array([200, 80, -60, 20, 150]))
 ride = np.array(["coach", "coach", "coach", "horse", "horse"])
 
 
-def show_machine(axes, model, P, labels, title, half=2.2, limit=2.0):
+def show_model(axes, model, P, labels, title, half=2.2, limit=2.0):
     """Decision values as colours, the border as a line."""
     grid, rows = plane(half)
     f = model.decision_function(rows).reshape(grid.shape[:2])
@@ -235,17 +235,17 @@ def show_machine(axes, model, P, labels, title, half=2.2, limit=2.0):
 
 
 figure, panels = plt.subplots(1, 4, figsize=(13, 3.6), layout="constrained")
-machines, changes = {}, {}
+models, changes = {}, {}
 looked = polar(np.full(2000, 1.0), np.linspace(0, 360, 2000)) * np.linspace(0.2, 2.0, 10)[:, None, None]
 for axes, reach in zip(panels, (0, 30, 90, 180), strict=True):
     kernel = HaarIntegration(RBF(2.0), turns(reach)) if reach else RBF(2.0)
-    machines[reach] = PriorSVC(kernel=kernel, C=1e4).fit(five, ride)
-    f = machines[reach].decision_function(looked.reshape(-1, 2)).reshape(10, -1)
+    models[reach] = PriorSVC(kernel=kernel, C=1e4).fit(five, ride)
+    f = models[reach].decision_function(looked.reshape(-1, 2)).reshape(10, -1)
     changes[reach] = np.ptp(f, axis=1).max()
-    show_machine(axes, machines[reach], five, ride, f"±{reach}°" if reach else "RBF")
+    show_model(axes, models[reach], five, ride, f"±{reach}°" if reach else "RBF")
 plt.show()
 for reach, change in changes.items():
-    right = machines[reach].score(five, ride)
+    right = models[reach].score(five, ride)
     print(f"±{reach:3d}°: {right:.0%} of the five right, f changes by up to {change:.1e} along a circle")
 
 # %% [markdown]
@@ -284,7 +284,7 @@ print(f"{'':16s}{'objective':>14s}{'centres':>9s}   solver")
 for axes, (name, model) in zip(panels, roads.items(), strict=True):
     model.fit(X, y)
     values[name] = model.decision_function(everywhere)
-    show_machine(axes, model, X, y, f"{name}: {len(model.centres_)} centres")
+    show_model(axes, model, X, y, f"{name}: {len(model.centres_)} centres")
     print(f"{name:16s}{model.objective_:14.8f}{len(model.centres_):9d}   {model.solver_}")
 plt.show()
 by_copies, by_kernel, by_hint = values.values()
@@ -431,7 +431,7 @@ mended = {
 }
 for axes, (name, model) in zip(panels, mended.items(), strict=True):
     model.fit(X, y)
-    show_machine(axes, model, X, y, f"{name}: {len(model.centres_)} centres")
+    show_model(axes, model, X, y, f"{name}: {len(model.centres_)} centres")
 plt.show()
 
 # %% [markdown]
@@ -537,7 +537,7 @@ for axes, gamma in zip(panels, (0.0, 1e3, 1e5), strict=True):
     ahead, back = (invariant.decision_function(X + h * V) for h in (1e-4, -1e-4))
     slope = np.sqrt(np.mean((ahead - back) ** 2)) / 2e-4
     tangent[gamma] = np.abs(between_both).max(), slope
-    show_machine(axes, invariant, X, y, f"γ = {gamma:g}")
+    show_model(axes, invariant, X, y, f"γ = {gamma:g}")
     axes.plot(*np.stack([X - 12 * V, X + 12 * V]).transpose(2, 0, 1), color="black", linewidth=1)
     print(f"γ = {gamma:6g}: block and kernel {tangent[gamma][0]:.0e} apart, slope {slope:.4f} per degree")
 plt.show()
@@ -628,7 +628,7 @@ for axes, (name, kernel) in zip(
 ):
     model = with_box[name] = PriorSVC(place, kernel=kernel, C=10.0).fit(X, y)
     around[name] = np.mean(model.predict(new_ring) == "horse")
-    show_machine(axes, model, X, y, f"{name}, and a box: {around[name]:.0%} of the new ring", half=3.3)
+    show_model(axes, model, X, y, f"{name}, and a box: {around[name]:.0%} of the new ring", half=3.3)
     axes.plot([-3.0, -2.6, -2.6, -3.0, -3.0], [-0.35, -0.35, 0.35, 0.35, -0.35], color="black", linewidth=1)
 plt.show()
 display(with_box["mean over the circle"].report_)
@@ -659,7 +659,7 @@ for axes, (name, prior) in zip(panels, together.items(), strict=True):
     model = PriorSVC(prior, kernel=best, C=1.0).fit(X, y)
     middle, outer = (model.predict(polar(np.full(len(far), r), far)) for r in (1.15, 1.85))
     rings[name] = np.mean(middle == "horse"), np.mean(outer == "coach")
-    show_machine(axes, model, X, y, name, half=2.4)
+    show_model(axes, model, X, y, name, half=2.4)
     axes.fill(*triangle.T, fill=False, edgecolor="black", linestyle="-" if "triangle" in name else ":")
     print(
         "{:25s} right on the far side: {:.0%} of the middle ring, {:.0%} of the outer".format(
@@ -775,7 +775,7 @@ assert fades[[0, -1]].max() < 0.8 * fades[90]
 assert np.mean(TangentDistance(3.0, turns(45))(everywhere, rider) > 0.999) > 0.9
 
 # More range, more invariance; with the whole circle f does not change along circles.
-assert all(model.score(five, ride) == 1 for model in machines.values())
+assert all(model.score(five, ride) == 1 for model in models.values())
 assert changes[0] > changes[90] > 1 > 1e-6 > changes[180]
 
 # Copies, kernel and hint are one model for a group; for a part of one they are not.

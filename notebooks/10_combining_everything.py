@@ -203,11 +203,11 @@ review = {
 
 
 # %%
-def entry(block, **machine):
+def entry(block, **parameters):
     """The fitted model, and what formulation() says the block added: J_PK, c_PK and further rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnsoundMethod)
-        model = PriorSVC(block, scale="standard", **machine).fit(X, written)
+        model = PriorSVC(block, scale="standard", **parameters).fit(X, written)
     form = model.formulation()
     penalties = [latex for label, latex in form.objective if not label.startswith("svm.")]
     demands = [latex for label, latex, _ in form.constraints if not label.startswith("svm.")]
@@ -227,8 +227,8 @@ def cell(formulas, extra=0):
 # %%
 lines = ["| method | | $J_{PK}$ | $c_{PK}$ | solver |", "|---|---|---|---|---|"]
 entries = {}
-for method, (block, J, c, machine) in review.items():
-    entries[method] = model, penalties, demands, extra = entry(block, **machine)
+for method, (block, J, c, parameters) in review.items():
+    entries[method] = model, penalties, demands, extra = entry(block, **parameters)
     lines.append(f"| {method} | review | {cell([J])} | {cell([c])} | |")
     lines.append(f"| | here | {cell(penalties)} | {cell(demands, extra)} | {model.solver_} |")
 display(Markdown("\n".join(lines)))
@@ -255,8 +255,8 @@ more = {
     "Transduction": (Transductive(knowledge["guesses"]["guesses"].X), {}),
 }
 lines = ["| method | $J_{PK}$ | $c_{PK}$ | solver | optimum |", "|---|---|---|---|---|"]
-for method, (block, machine) in more.items():
-    entries[method] = model, penalties, demands, extra = entry(block, **machine)
+for method, (block, parameters) in more.items():
+    entries[method] = model, penalties, demands, extra = entry(block, **parameters)
     local = "local" if "local optimum" in str(model.report_) else "global"
     lines.append(f"| {method} | {cell(penalties)} | {cell(demands, extra)} | {model.solver_} | {local} |")
 display(Markdown("\n".join(lines)))
@@ -602,7 +602,7 @@ assert all_three.verify()["corner"].worst > -1e-3
 assert lowest["Haar integration"] > -1e-8
 assert lowest["Two-sided tangent distance"] < -1e-8
 assert "psd=" in refused_kernel
-assert "no meaning" in refused_weight
+assert "an outer weight cannot scale" in refused_weight
 assert tangents_apart < 1e-4
 
 # The exercises.

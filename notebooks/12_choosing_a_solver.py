@@ -102,7 +102,7 @@ rule = Rule("radius >= 18", label="malignant")
 hint = MonotonicityHint({"radius": +1}, label="malignant")
 errors = UncertainSamples(0.2 * X.std().to_numpy())
 drift = Shift(0.5 * X.std().to_numpy() * np.array([0, 0, 0, 0, 1.0]))
-machines = {
+models = {
     "1-norm": {"norm": "l1"},
     "1-norm + rule": {"prior": rule, "norm": "l1"},
     "1-norm + soft hint": {"prior": hint, "norm": "l1"},
@@ -125,10 +125,10 @@ def class_of(model):
 
 
 kinds = []
-for name, parameters in machines.items():
+for name, parameters in models.items():
     model = PriorSVC(scale="standard", **parameters).fit(X, y)
-    kinds.append({"machine": name, "class": class_of(model), "auto chose": model.solver_})
-kinds = pd.DataFrame(kinds).set_index("machine")
+    kinds.append({"model": name, "class": class_of(model), "auto chose": model.solver_})
+kinds = pd.DataFrame(kinds).set_index("model")
 display(kinds)
 
 # %% [markdown]
@@ -208,7 +208,7 @@ found, answers = [], {}
 for name in examples:
     kind = kinds.loc[name, "class"]
     for solver in able(kind):
-        model, _ = attempt(solver, **machines[name])
+        model, _ = attempt(solver, **models[name])
         if model is None:
             continue
         answers[name, solver] = model
@@ -295,7 +295,7 @@ for solver in able("LP"):
 order = ["HIGHS", "CLARABEL", "SCS"]
 took = {}
 for name in examples:
-    took[name] = PriorSVC(scale="standard", solver=order, **machines[name]).fit(X, y).solver_
+    took[name] = PriorSVC(scale="standard", solver=order, **models[name]).fit(X, y).solver_
     print(f"{name:20s} {kinds.loc[name, 'class']:5s} solved by {took[name]}")
 
 # %% [markdown]
@@ -448,7 +448,7 @@ plt.show()
 # ## And time?
 #
 # Ratios to the time of Clarabel, everything included, of runs that take turns. They are of this problem,
-# this size and this machine; nothing is claimed.
+# this size and this computer; nothing is claimed.
 
 # %%
 spent = {solver: [] for solver in able("QP")}
@@ -575,7 +575,7 @@ assert list(stopped["status"].drop_duplicates()) == ["refused", "optimal_inaccur
 
 # The exercises.
 assert asked == {"1-norm, squared hinge": "QP", "1-norm + rule + errors": "SOCP"}
-assert "does not say whose option 'max_iter' is" in str(unknown)
+assert "to which solver 'max_iter' belongs" in str(unknown)
 assert second.solver_ == "SCS"
 assert isinstance(ended, Infeasible)
 print("all of it holds")

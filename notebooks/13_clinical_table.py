@@ -241,7 +241,7 @@ display(model.verify())
 # %%
 figure, axes = plt.subplots(figsize=(8, 5.2))
 plot.decision(model, features=("radius", "concave points"), ax=axes, extent=(6, 30, -0.005, 0.21))
-axes.set_title("The told machine, on a slice")
+axes.set_title("The told model, on a slice")
 plt.show()
 
 # %% [markdown]
@@ -255,7 +255,7 @@ C = search.best_params_["C"]
 weight = search.best_params_["prior__large__weight"]
 rivals = {
     "no knowledge": make_pipeline(imputer, PriorSVC(C=C, scale="standard")),
-    "costs (first machine)": first.best_estimator_,
+    "costs (first model)": first.best_estimator_,
     "costs, gaps": PriorSVC(costs + MissingValues(), C=C, scale="standard"),
     "costs, gaps, rises": PriorSVC(costs + MissingValues() + rises, C=C, scale="standard"),
 }
@@ -339,7 +339,7 @@ plt.show()
 
 # %%
 against = Rule(is_large, label="benign").named("large") + Rule(is_small, label="malignant").named("small")
-machines = {
+models = {
     "no rules": costs + MissingValues(),
     "rules": costs + large + small + MissingValues(),
     "rules turned round": costs + against + MissingValues(),
@@ -347,14 +347,14 @@ machines = {
 records = []
 for seed in range(1, 13):
     train, test = train_test_split(rest, train_size=30, stratify=finding[rest], random_state=seed)
-    for name, knowledge in machines.items():
+    for name, knowledge in models.items():
         for strength in strengths:
             m = PriorSVC(knowledge, C=strength, scale="standard")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CollapsedModel)  # the control leaves a constant f at times
                 said = m.fit(X.loc[train], finding[train]).predict(X.loc[test])
-            records.append({"C": strength, "seed": seed, "machine": name, "cost": cost(finding[test], said)})
-repeated = pd.DataFrame(records).pivot(index=["C", "seed"], columns="machine", values="cost")[list(machines)]
+            records.append({"C": strength, "seed": seed, "model": name, "cost": cost(finding[test], said)})
+repeated = pd.DataFrame(records).pivot(index=["C", "seed"], columns="model", values="cost")[list(models)]
 saved = repeated["no rules"] - repeated["rules"]
 display(repeated.groupby("C").mean().round(1))
 for strength, gain in saved.groupby("C"):
@@ -473,8 +473,8 @@ np.testing.assert_allclose(sum(row.contribution for row in model.report_.rows), 
 
 # On the later patients: better than the first model, and the rules were no help in this clinic.
 paid = summary["cost per hundred"]
-assert paid["costs, gaps, rises"] < paid["all that is known"] < paid["costs (first machine)"]
-assert paid["costs (first machine)"] < paid["everybody malignant"] < paid["everybody benign"]
+assert paid["costs, gaps, rises"] < paid["all that is known"] < paid["costs (first model)"]
+assert paid["costs (first model)"] < paid["everybody malignant"] < paid["everybody benign"]
 assert (people["in a rule"] == "no").mean() > 0.9
 
 # Over twelve clinics they are, at every C; turned round they are as good at C = 1 and ruinous at small C.

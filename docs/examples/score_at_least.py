@@ -1,12 +1,13 @@
-"""A block of one's own: the score is at least so much at these points."""
+"""A block of your own: the score is at least a given value at some points."""
 
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 
-from priorsvm import Knowledge, Terms, Verdict
+from priorsvm import Building, Formulas, Knowledge, Solved, Terms, Verdict
 from priorsvm.errors import InvalidInput
+from priorsvm.sample import Sample
 
 
 class ScoreAtLeast(Knowledge):
@@ -17,13 +18,16 @@ class ScoreAtLeast(Knowledge):
 
     Parameters
     ----------
-    points : (m, d) array
-    label : the class whose score is meant
-    value : float
-    mu : float
+    points : array of shape (m, d)
+        Points, in the units of X.
+    label : object
+        The class whose score is meant.
+    value : float, default=1.0
+        Least score.
+    mu : float, default=1.0
         Weight of the sum of the shortfalls.
-    hard : bool
-        No shortfall at all.
+    hard : bool, default=False
+        Whether no shortfall is allowed.
 
     Examples
     --------
@@ -37,11 +41,11 @@ class ScoreAtLeast(Knowledge):
     True
     """
 
-    # What formulation() writes: by penalty name and by constraint label.
-    latex = {
-        "mu": r"\sum_p s_p",
-        "score": r"y f(z_p) \ge v - s_p,\; s_p \ge 0",
-    }
+    formulas = Formulas(
+        latex={"mu": r"\sum_p s_p", "score": r"y f(z_p) \ge v - s_p,\; s_p \ge 0"},
+        letters={"z_p": r"\text{the points}", "s_p": r"\text{the shortfall at point } p"},
+        numbers={"v": "value"},
+    )
 
     def __init__(self, points: Any, label: Any, value: float = 1.0, mu: float = 1.0, hard: bool = False):
         self.points = points
@@ -50,20 +54,20 @@ class ScoreAtLeast(Knowledge):
         self.mu = mu
         self.hard = hard
 
-    def validate(self, sample: Any) -> None:
+    def validate(self, sample: Sample) -> None:
         width = sample.X.shape[1]
         if np.shape(self.points)[1:] != (width,):
             raise InvalidInput(f"points has shape {np.shape(self.points)}, expected (m, {width}).")
         sample.sign(self.label)  # raises if there is no such class
 
-    def build(self, f: Any, context: Any) -> Terms:
-        score = context.sample.sign(self.label) * f(self.points)
+    def build(self, f: Any, view: Building) -> Terms:
+        score = view.sample.sign(self.label) * f(self.points)
         if self.hard:
             return Terms(constraints={"score": score >= self.value})
         s = cp.Variable(len(self.points), nonneg=True, name="s")
         return Terms({"mu": cp.sum(s)}, {"score": score + s >= self.value})
 
-    def verify(self, f: Any, context: Any) -> Verdict:
+    def verify(self, f: Any, view: Solved) -> Verdict:
         points = np.asarray(self.points, float)
-        excess = context.sample.sign(self.label) * f.value(points) - self.value
-        return Verdict.at_points(excess, points, "the score at its points", max(context.tol, 1e-6))
+        excess = view.sample.sign(self.label) * f.value(points) - self.value
+        return Verdict.at_points(excess, points, "the score at its points", max(view.tol, 1e-6))

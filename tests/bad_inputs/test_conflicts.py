@@ -63,7 +63,7 @@ def test_hard_blocks_that_contradict_each_other_are_named(parameters):
         PriorSVC(INNOCENT + TUMOUR + BENIGN, **parameters).fit(X, Y)
     assert str(caught.value) == (
         "No decision function satisfies every hard constraint. These conflict: 'tumour' and 'benign' "
-        "(removing any one restores feasibility). Leave one out, or ask for less."
+        "(removing any one restores feasibility). Leave one out, or require less."
     )
 
 

@@ -135,7 +135,7 @@ class RowPermutations(Iterative, Scores, Knowledge):
         check_nonnegative(rho=self.rho)
         if self.initial not in ("given", "sorted"):
             raise InvalidInput(f"initial must be 'given' or 'sorted', got {self.initial!r}.")
-        if sample.model is not None and sample.model.kernel is not None:
+        if sample.model is not None and not sample.model.linear:
             raise MissingCapability(
                 f"a linear model is required, but the kernel is {sample.model.kernel!r}. Use "
                 "kernel='linear', or a kernel between sets of vectors: Bhattacharyya() or PrincipalAngles()."
