@@ -12,6 +12,7 @@ from priorsvm import (
     RBF,
     Box,
     ClassCosts,
+    Completes,
     Ellipsoid,
     FeatureDeletion,
     FromFunction,
@@ -56,7 +57,7 @@ def composition(seed: int) -> tuple[PriorSVC, Array, Array]:
         kinds = rng.choice(len(BLOCKS), size=rng.integers(1, 5), replace=False)
         blocks = [as_prior(BLOCKS[kind](rng, X)) for kind in kinds]
         prior = sum(blocks[1:], blocks[0])
-        if any(member.block.allow_nan for member in prior):
+        if any(isinstance(member.block, Completes) for member in prior):
             X[rng.random(X.shape) < 0.1] = np.nan
         model = PriorSVC(prior, **_machine(rng))
         try:

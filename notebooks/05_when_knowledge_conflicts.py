@@ -83,7 +83,7 @@ print(message)
 # - *These conflict*: the blocks by the names we gave, rules in their own words.
 # - *Removing any one restores feasibility*: the list is as short as it can be. Nobody on it is there by
 #   accident.
-# - *Both speak about the point ...*: where they meet. There $f$ would have to be at least 1 and at most -1.
+# - *Both apply to the point ...*: where they meet. There $f$ would have to be at least 1 and at most -1.
 #   Go there and ask both doctors.
 #
 # ## Three ways out
@@ -468,7 +468,7 @@ print(text)
 # %%
 # The clash is named, in words, with a place where both speak.
 assert "'large' ('area >= 1000' is 'malignant') and 'smooth' ('texture <= 20' is 'benign')" in message
-assert "Both speak about the point" in message
+assert "Both apply to the point" in message
 
 # Who is hard stands; who is soft gives way by at least 2; who says less can hold.
 assert verdicts["'smooth' is soft"]["large"].holds

@@ -15,6 +15,7 @@ from .function.fitted import FittedKernel, FittedLinear
 from .kernels.set_kernel import OnRows
 from .knowledge.traits import Completes, Scores
 from .knowledge.views import MAX_CELLS
+from .prior import live
 from .problem.naming import naming
 from .validation import Task, explaining_bad_values
 
@@ -72,9 +73,13 @@ class FittedModel:
     # ------------------------------------------------------------------ the decision function
 
     @property
+    def _linear(self) -> bool:
+        return self._fitted_models()[0].spec.linear
+
+    @property
     def coef_(self) -> Array:
         """Weights in the units of X; linear models only."""
-        if self._fitted_models() and self.kernel_ is not None:
+        if not self._linear:
             raise MissingAttribute("coef_ exists for linear models only: use kernel='linear'.")
         return np.vstack([f.coef for m in self._models for f in m.functions if isinstance(f, FittedLinear)])
 
@@ -114,7 +119,7 @@ class FittedModel:
         return points, directions, coefficients
 
     def _expansions(self) -> list[FittedKernel]:
-        if self._fitted_models() and self.kernel_ is None:
+        if self._linear:
             raise MissingAttribute(
                 "centres_, dual_coef_ and slopes_ exist for kernel models only: a linear model has coef_."
             )
@@ -244,15 +249,15 @@ class FittedModel:
 
         transforms = {
             name: (block.transform, block.finest() if getattr(block, "continuous", False) else None)
-            for name, block, weight in self._models[0].members
-            if weight > 0 and isinstance(getattr(block, "transform", None), Transform)
+            for name, block, _ in live(self._models[0].members)
+            if isinstance(getattr(block, "transform", None), Transform)
         }
         if not transforms:
             raise InvalidInput(
                 "verify(X) checks whether transformed rows keep their class, but no block has a transform. "
                 "Call verify() without X."
             )
-        coef = self.coef_ if self.kernel_ is None else None
+        coef = self.coef_ if self._linear else None
         return {
             name: stability(self._scores, coef, self.intercept_, transform, X, thetas)
             for name, (transform, thetas) in transforms.items()
@@ -265,14 +270,14 @@ class FittedModel:
         check_is_fitted(self, "_models")
         if isinstance(self.kernel_, OnRows):
             return self.kernel_.encode(X)
-        allow_nan = any(isinstance(m.block, Completes) and m.weight > 0 for m in self._models[0].members)
+        allow_nan = any(isinstance(m.block, Completes) for m in live(self._models[0].members))
         with explaining_bad_values(X):
             return validate_data(
                 self,
                 X,
                 reset=False,
                 dtype=np.float64,
-                accept_sparse="csr" if self.kernel_ is None else False,
+                accept_sparse="csr" if self._linear else False,
                 ensure_all_finite="allow-nan" if allow_nan else True,
             )
 
@@ -288,21 +293,21 @@ class FittedModel:
     def _shared_scores(self, X: Any) -> Array | None:
         """Return the scores of all classes from one expensive kernel matrix, or None if not useful."""
         binaries = self._models
-        if len(binaries) == 1 or self.kernel_ is None or not self.kernel_.whole:
+        if len(binaries) == 1 or self._linear or not self.kernel_.whole:
             return None
         if any(isinstance(m.block, Scores) for m in binaries[0].members):
             return None
         if any(f.slopes is not None for f in self._expansions()):
             return None
         whole = FittedKernel(0.0, self.kernel_, self.centres_, self.dual_coef_.T, binaries[0].spec.scale)
-        return whole._in_blocks(self.kernel_, whole._to_inner(X)) + self.intercept_
+        return whole.expansion(X) + self.intercept_
 
 
 def _scores_of(binary: BinaryModel, X: Array) -> Array:
     """Return f at these rows, or the scores of the block that scores rows itself."""
     found = {}
-    for name, block, weight in binary.members:
-        if weight == 0 or not isinstance(block, Scores):
+    for name, block, _ in live(binary.members):
+        if not isinstance(block, Scores):
             continue
         with naming(name):
             state = binary.states.get(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -34,6 +34,16 @@ class Member(NamedTuple):
     name: str
     block: Any
     weight: float
+
+    @property
+    def live(self) -> bool:
+        """Whether the block is part of the model: a block of weight 0 is not."""
+        return self.weight > 0
+
+
+def live(members: Iterable[Member]) -> list[Member]:
+    """Return the members that are part of the model."""
+    return [member for member in members if member.live]
 
 
 class Summand(BaseEstimator):

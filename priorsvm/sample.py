@@ -127,6 +127,21 @@ class Sample:
         """Signs of the training rows, -1.0 or +1.0."""
         return self.y[: self.n_train]
 
+    @property
+    def counted(self) -> Array:
+        """A flag for each row: True if the row is part of the loss, which a row of cost 0 is not."""
+        return np.asarray(self.cost > 0)
+
+    @property
+    def counted_rows(self) -> Array:
+        """Indices of the rows that are part of the loss."""
+        return np.flatnonzero(self.counted)
+
+    @property
+    def counted_training(self) -> Array:
+        """Indices of the training rows that are part of the loss."""
+        return np.flatnonzero(self.counted[: self.n_train])
+
     def weighted_rows(self) -> tuple[Array, Array]:
         """Return the training rows with positive sample weight, and their weights in a mean."""
         weight = self.shares["svm"][: self.n_train]
@@ -286,7 +301,7 @@ class Sample:
                 )
         before = np.concatenate([self.cost, np.zeros(len(after) - n)])
         cost = before + weight * (after.cost - before)
-        if np.any((cost < -1e-12) & (after.cost > 0)):
+        if np.any((cost < -1e-12) & after.counted):
             raise InvalidInput(
                 f"block '{name}' lowers costs, and with weight {weight:g} some costs are negative. "
                 "Use a weight of at most 1, or smaller costs."
@@ -302,6 +317,6 @@ class Sample:
             len(self) == len(other)
             and np.array_equal(self.y, other.y)
             and np.array_equal(self.margin, other.margin)
-            and np.array_equal(self.cost > 0, other.cost > 0)
+            and np.array_equal(self.counted, other.counted)
             and same(self.X, other.X)
         )

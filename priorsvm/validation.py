@@ -26,7 +26,7 @@ from .kernels.set_kernel import OnRows, as_sets, takes_sets
 from .knowledge.checks import check_acts
 from .knowledge.traits import Completes, Iterative, OnRowSlack
 from .knowledge.worst_case.orbit_loss import OrbitLoss
-from .prior import Member, Prior, as_prior
+from .prior import Member, Prior, as_prior, live
 from .problem.naming import naming
 from .sample import Sample
 from .solve.registry import check_options, check_solver
@@ -202,7 +202,7 @@ def _check_data(model: Any, prior: Prior, X: Any, y: Any, allow_nan: bool) -> tu
     if issparse(X):
         _check_sparse(model, prior)
         checks["accept_sparse"] = "csr"
-    left_out = next((m.name for m in prior if isinstance(m.block, Completes) and m.weight == 0), None)
+    left_out = next((m.name for m in prior if isinstance(m.block, Completes) and not m.live), None)
     with explaining_bad_values(X, left_out):
         finite = "allow-nan" if allow_nan else True
         X, y = validate_data(
@@ -237,8 +237,8 @@ def _rows_of_sets(model: Any, X: Any, prior: Prior) -> tuple[Array, int]:
     sets = as_sets(X, "X")
     if len(sets) == 0:
         raise InvalidInput("X contains no set of vectors.")
-    for name, block, weight in prior:
-        if weight > 0 and not (sets.of_one_size or "sets" in block.accepts):
+    for name, block, _ in live(prior):
+        if not (sets.of_one_size or "sets" in block.accepts):
             raise InvalidInput(
                 f"block '{name}' requires columns, but sets of {sets.sizes.min()} to {sets.sizes.max()} "
                 "vectors have no common columns. Leave the block out, or use sets of one size, where column "
@@ -256,8 +256,8 @@ def _check_sparse(model: Any, prior: Prior) -> None:
             f"scale={model.scale!r} shifts zeros, so X would not stay sparse. Use scale=None, for example "
             f"after scikit-learn's MaxAbsScaler, {DENSE}"
         )
-    for name, block, weight in prior:
-        if weight > 0 and "sparse" not in block.accepts:
+    for name, block, _ in live(prior):
+        if "sparse" not in block.accepts:
             raise InvalidType(f"block '{name}' does not accept sparse X. Leave the block out, {DENSE}")
 
 
@@ -332,7 +332,7 @@ def _with_row_parameters(prior: Prior, given: dict[str, Any]) -> Prior:
 
 def _imputers(prior: Prior) -> list[Member]:
     """Return the block that completes missing values, if any; raise InvalidInput for two such blocks."""
-    imputers = [m for m in prior if isinstance(m.block, Completes) and m.weight > 0]
+    imputers = [m for m in live(prior) if isinstance(m.block, Completes)]
     if len(imputers) > 1:
         names = " and ".join(f"'{m.name}'" for m in imputers)
         raise InvalidInput(f"blocks {names} both handle missing values. Keep one block.")
@@ -341,9 +341,9 @@ def _imputers(prior: Prior) -> list[Member]:
 
 def _check_replaced_rows(prior: Prior) -> None:
     """Raise InvalidInput if two blocks conflict over the training rows."""
-    live = [m for m in prior if m.weight > 0]
-    replacing = [m.name for m in live if m.block.prepares == "moves"]
-    worst_case = [m.name for m in live if isinstance(m.block, OnRowSlack)]
+    members = live(prior)
+    replacing = [m.name for m in members if m.block.prepares == "moves"]
+    worst_case = [m.name for m in members if isinstance(m.block, OnRowSlack)]
     if len(replacing) > 1:
         raise InvalidInput(
             f"blocks '{replacing[0]}' and '{replacing[1]}' both replace the training rows. Keep one block."
@@ -358,8 +358,8 @@ def _check_replaced_rows(prior: Prior) -> None:
 def _check_joint(model: Any, prior: Prior, sample: Sample) -> None:
     """Raise an error if parameters or blocks do not fit to ``multi_class``."""
     joint = model.multi_class == "joint"
-    live = [m for m in prior if m.weight > 0]
-    losses = [m for m in live if isinstance(m.block, OrbitLoss)]
+    members = live(prior)
+    losses = [m for m in members if isinstance(m.block, OrbitLoss)]
     for name, block, _ in losses:
         with naming(name):
             block.check_classes(sample, joint)
@@ -373,7 +373,7 @@ def _check_joint(model: Any, prior: Prior, sample: Sample) -> None:
         raise InvalidInput(
             "multi_class='joint' uses its own solver. Set solver='auto', without solver_options."
         )
-    for name, block, _ in live:
+    for name, block, _ in members:
         reweights = block.only_rows and block.prepares != "adds" and not isinstance(block, Iterative)
         if not reweights and name not in [m.name for m in losses[:1]]:
             raise MissingCapability(

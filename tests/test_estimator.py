@@ -24,6 +24,7 @@ from priorsvm import (
     Polynomial,
     PriorSVC,
     SampleCosts,
+    Scores,
     Shift,
     Terms,
     Transductive,
@@ -484,7 +485,7 @@ def test_a_weight_of_zero_leaves_no_trace():
 # -------------------------------------------------------------------------------- blocks that score
 
 
-class Bonus(Knowledge):
+class Bonus(Scores, Knowledge):
     "New rows score f(x) + bonus."
 
     def __init__(self, bonus):
@@ -500,7 +501,7 @@ class Anchor(Knowledge):
     def __init__(self, point, value, mu=1.0):
         self.point, self.value, self.mu = point, value, mu
 
-    def build(self, f, context):
+    def build(self, f, view):
         return Terms({"mu": cp.sum_squares(f([self.point]) - self.value)})
 
 

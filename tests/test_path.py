@@ -255,7 +255,7 @@ class Anchored(Knowledge):
         self.points = points
         self.mu = mu
 
-    def build(self, f, context):
+    def build(self, f, view):
         return Terms({"mu": cp.sum_squares(f(np.asarray(self.points)) - 1)})
 
 

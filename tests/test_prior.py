@@ -11,6 +11,7 @@ from priorsvm import (
     InvarianceHint,
     Knowledge,
     OddnessHint,
+    OnRowSlack,
     Prior,
     PriorSVC,
     Rule,
@@ -22,8 +23,8 @@ from priorsvm.errors import InvalidInput, InvalidType, NameClash
 from priorsvm.prior import as_prior
 
 
-class SharesSlack(Knowledge):
-    shares_slack = True
+class SharesSlack(OnRowSlack, Knowledge):
+    pass
 
 
 class HasWeight(Knowledge):
@@ -333,7 +334,7 @@ def test_a_parameter_without_its_block_is_told_its_whole_name():
 class Biuld(Knowledge):
     "Has centres, so it was meant to ask something of f."
 
-    def biuld(self, f, context):
+    def biuld(self, f, view):
         raise AssertionError("nobody calls it")
 
 

@@ -10,10 +10,13 @@ import pytest
 
 from priorsvm import (
     ClassCosts,
+    Formulas,
+    Iterative,
     Knowledge,
     OddnessHint,
     SampleCosts,
     Shift,
+    Step,
     Terms,
     VirtualSupportVectors,
     check_knowledge,
@@ -34,7 +37,6 @@ ALWAYS = {
     "prepare only adds and reweights rows",
     "prepare is deterministic",
     "build returns Terms",
-    "f is evaluated at rows and centres only",
     "every constraint is in the problem",
     "the problem is DPP",
     "the problem can be solved",
@@ -47,7 +49,7 @@ ALWAYS = {
     "CLARABEL and PIQP agree",
     "weight 0 is absent",
     "the order of the rows is nothing",
-    "the linear machine is the kernel machine with a linear kernel",
+    "the linear model is the kernel model with a linear kernel",
 }
 PENALTIES = {
     "penalties are scalar expressions",
@@ -67,13 +69,15 @@ class Level(Knowledge):
     def __init__(self, value=0.5, mu=1.0):
         self.value, self.mu = value, mu
 
-    def build(self, f, context):
-        X = context.sample.X_train
+    def build(self, f, view):
+        X = view.sample.X_train
         return Terms({"mu": cp.sum_squares(f(X) - self.value) / len(X)})
 
 
 class Rows(Knowledge):
     "Doubles the cost of every row: lawful."
+
+    prepares = "reweights"
 
     def prepare(self, sample, state):
         return sample.with_factor(np.full(sample.n_train, 2.0))
@@ -82,8 +86,8 @@ class Rows(Knowledge):
 class Ceiling(Knowledge):
     "f <= 2 at the training rows: lawful, and hard."
 
-    def build(self, f, context):
-        return Terms({}, {"ceiling": f(context.sample.X_train) <= 2.0})
+    def build(self, f, view):
+        return Terms({}, {"ceiling": f(view.sample.X_train) <= 2.0})
 
 
 class Hinge(Knowledge):
@@ -92,8 +96,8 @@ class Hinge(Knowledge):
     def __init__(self, mu=1.0):
         self.mu = mu
 
-    def build(self, f, context):
-        X = context.sample.X_train
+    def build(self, f, view):
+        X = view.sample.X_train
         t = cp.Variable(len(X))
         return Terms({"mu": cp.sum(t)}, {"above": f(X) - 0.5 <= t, "sign": t >= 0})
 
@@ -101,22 +105,22 @@ class Hinge(Knowledge):
 class LinearOnly(Level):
     "Uses the weights of a linear model."
 
-    def build(self, f, context):
-        terms = super().build(f, context)
+    def build(self, f, view):
+        terms = super().build(f, view)
         return Terms(terms.penalties, {"bounded": f.coef <= 100.0})
 
 
-class Iterates(Level):
+class Iterates(Iterative, Level):
     "Lowers its value once: lawful."
 
     def start(self, sample):
         return 1.0
 
-    def build(self, f, context):
-        return Terms({"mu": cp.sum_squares(f(context.sample.X_train) - context.state * self.value)})
+    def build(self, f, view):
+        return Terms({"mu": cp.sum_squares(f(view.sample.X_train) - view.state * self.value)})
 
-    def refine(self, f, context):
-        return 0.5 if context.state == 1.0 else None
+    def refine(self, f, view):
+        return Step(0.5) if view.state == 1.0 else None
 
 
 # Lawful blocks
@@ -148,7 +152,7 @@ def test_several_classes_will_do():
 
 def test_kernels_can_be_left_out():
     laws = check_knowledge(Level(), X, y, kernels=("rbf",))
-    assert "the linear machine is the kernel machine with a linear kernel" not in laws
+    assert "the linear model is the kernel model with a linear kernel" not in laws
 
 
 def test_blocks_that_take_no_weight_are_not_asked_to():
@@ -166,7 +170,7 @@ def test_wrong_arguments_are_no_matter_of_law():
     with pytest.raises(MissingCapability, match=r"requires f\.coef"):
         check_knowledge(LinearOnly(), X, y)
     laws = check_knowledge(LinearOnly(), X, y, kernels=("linear",))
-    assert "the linear machine is the kernel machine with a linear kernel" not in laws
+    assert "the linear model is the kernel model with a linear kernel" not in laws
 
 
 # Blocks that break a law
@@ -236,91 +240,91 @@ class ThrowsDice(Rows):
 
 
 class ReturnsADict(Level):
-    def build(self, f, context):
-        return {"mu": cp.sum_squares(f(context.sample.X_train))}
+    def build(self, f, view):
+        return {"mu": cp.sum_squares(f(view.sample.X_train))}
 
 
 class ReturnsAVector(Level):
-    def build(self, f, context):
-        return Terms({"mu": cp.square(f(context.sample.X_train))})
+    def build(self, f, view):
+        return Terms({"mu": cp.square(f(view.sample.X_train))})
 
 
 class ReturnsANumber(Level):
-    def build(self, f, context):
+    def build(self, f, view):
         return Terms({"mu": 1.0})
 
 
 class WeighsByAnotherName(Level):
     scale = 2.0
 
-    def build(self, f, context):
-        return Terms({"scale": cp.sum_squares(f(context.sample.X_train))})
+    def build(self, f, view):
+        return Terms({"scale": cp.sum_squares(f(view.sample.X_train))})
 
 
 class WeighsItself(Level):
-    def build(self, f, context):
+    def build(self, f, view):
         weight = cp.Parameter(nonneg=True, value=2.0)
-        return Terms({"mu": weight * cp.sum_squares(f(context.sample.X_train))})
+        return Terms({"mu": weight * cp.sum_squares(f(view.sample.X_train))})
 
 
 class Nonconvex(Level):
-    def build(self, f, context):
-        return Terms({"mu": cp.sqrt(cp.sum(cp.square(f(context.sample.X_train)) + 1))})
+    def build(self, f, view):
+        return Terms({"mu": cp.sqrt(cp.sum(cp.square(f(view.sample.X_train)) + 1))})
 
 
 class NonconvexConstraint(Level):
-    def build(self, f, context):
-        return Terms({}, {"far": cp.square(f(context.sample.X_train)) >= 1})
+    def build(self, f, view):
+        return Terms({}, {"far": cp.square(f(view.sample.X_train)) >= 1})
 
 
 class NoConstraint(Level):
-    def build(self, f, context):
+    def build(self, f, view):
         return Terms({}, {"always": True})
 
 
 class Negative(Level):
-    def build(self, f, context):
-        return Terms({"mu": cp.sum_squares(f(context.sample.X_train)) - 0.1})
+    def build(self, f, view):
+        return Terms({"mu": cp.sum_squares(f(view.sample.X_train)) - 0.1})
 
 
 class UnboundedBelow(Level):
-    def build(self, f, context):
-        return Terms({"mu": cp.sum(f(context.sample.X_train))})
+    def build(self, f, view):
+        return Terms({"mu": cp.sum(f(view.sample.X_train))})
 
 
 class LooksElsewhere(Level):
-    def build(self, f, context):
-        return Terms({"mu": cp.sum_squares(f(context.sample.X_train + 0.5))})
+    def build(self, f, view):
+        return Terms({"mu": cp.sum_squares(f(view.sample.X_train + 0.5))})
 
 
 class TwoLabels(Ceiling):
-    def build(self, f, context):
-        once = f(context.sample.X_train) <= 2.0
+    def build(self, f, view):
+        once = f(view.sample.X_train) <= 2.0
         return Terms({}, {"ceiling": once, "again": once})
 
 
 class NotParametrised(Ceiling):
-    def build(self, f, context):
+    def build(self, f, view):
         p, q = cp.Parameter(nonneg=True, value=1.0), cp.Parameter(nonneg=True, value=0.5)
-        return Terms({}, {"ceiling": (p * q) * f(context.sample.X_train) <= 2.0})
+        return Terms({}, {"ceiling": (p * q) * f(view.sample.X_train) <= 2.0})
 
 
 class Contradicts(Level):
-    def build(self, f, context):
-        first = f(context.sample.X_train[:1])
+    def build(self, f, view):
+        first = f(view.sample.X_train[:1])
         return Terms({}, {"high": first >= 1.0, "low": first <= -1.0})
 
 
 class Remembers(Level):
-    def build(self, f, context):
+    def build(self, f, view):
         self.solved = f
-        return super().build(f, context)
+        return super().build(f, view)
 
 
 class Counts(Level):
-    def build(self, f, context):
+    def build(self, f, view):
         self.value[600] += 1.0
-        return Terms({"mu": cp.sum_squares(f(context.sample.X_train)) / 10})
+        return Terms({"mu": cp.sum_squares(f(view.sample.X_train)) / 10})
 
 
 class Scales(Level):
@@ -331,59 +335,59 @@ class Scales(Level):
 HELD = []
 
 
-class Tampers(Level):
-    def build(self, f, context):
+class Tampers(Iterative, Level):
+    def build(self, f, view):
         t = cp.Variable(nonneg=True)
         HELD.append(t)
         return Terms({"mu": cp.square(t - 1.0)})
 
-    def refine(self, f, context):
+    def refine(self, f, view):
         HELD[-1].value = 3.0
 
 
 class LiftsSlacks(Knowledge):
-    def build(self, f, context):
-        return Terms({}, {"lift": context.slack >= 0.5})
+    def build(self, f, view):
+        return Terms({}, {"lift": view.slack >= 0.5})
 
 
-class ChangesItsStateInPlace(Rows):
+class ChangesItsStateInPlace(Iterative, Rows):
     def start(self, sample):
         return np.ones(sample.n_train)
 
     def prepare(self, sample, state):
         return sample.with_factor(state)
 
-    def refine(self, f, context):
-        context.state[:] = 2.0
+    def refine(self, f, view):
+        view.state[:] = 2.0
 
 
-class NeverEnds(Rows):
+class NeverEnds(Iterative, Rows):
     def start(self, sample):
         return 1
 
     def prepare(self, sample, state):
         return sample.with_factor(np.full(sample.n_train, 1 + 1 / state))
 
-    def refine(self, f, context):
-        return context.state + 1
+    def refine(self, f, view):
+        return Step(view.state + 1)
 
 
 class Pos(Level):
     "The rows' own loss once more, with the pos that CVXPY hands to some solvers with wrong bounds."
 
-    def build(self, f, context):
-        X, y = context.sample.X_train, context.sample.y_train
+    def build(self, f, view):
+        X, y = view.sample.X_train, view.sample.y_train
         return Terms({"mu": cp.sum(cp.pos(1 - cp.multiply(y, X @ f.coef + f.bias)))})
 
 
 class PosOfTheOneNorm(Pos):
-    "The same, but only where the machine is the linear programme."
+    "The same, but only where the model is a linear programme."
 
-    def build(self, f, context):
+    def build(self, f, view):
         if f.norm == "l1":
-            return super().build(f, context)
-        t = cp.Variable(context.sample.n_train, nonneg=True)
-        X, y = context.sample.X_train, context.sample.y_train
+            return super().build(f, view)
+        t = cp.Variable(view.sample.n_train, nonneg=True)
+        X, y = view.sample.X_train, view.sample.y_train
         return Terms({"mu": cp.sum(t)}, {"above": t >= 1 - cp.multiply(y, f(X))})
 
 
@@ -395,8 +399,8 @@ class IsNeverAbsent(Level):
 class AimsHigherFromSomeTimeOn(Level):
     aims = chain(repeat(0.5, 5), count(1.0))
 
-    def build(self, f, context):
-        X = context.sample.X_train
+    def build(self, f, view):
+        X = view.sample.X_train
         return Terms({"mu": cp.sum_squares(f(X) - next(self.aims) * (-1.0) ** np.arange(len(X)))})
 
 
@@ -406,30 +410,30 @@ class Misspelt(Knowledge):
     def __init__(self, mu=1.0):
         self.mu = mu
 
-    def buld(self, f, context):
-        return Terms({"mu": cp.sum_squares(f(context.sample.X_train))})
+    def buld(self, f, view):
+        return Terms({"mu": cp.sum_squares(f(view.sample.X_train))})
 
 
 class WritesAnotherTerm(Level):
-    latex = {"nu": r"\|f\|^2"}
+    formulas = Formulas({"nu": r"\|f\|^2"})
 
 
 class WeighsTwice(Level):
-    def build(self, f, context):
-        return Terms({"mu": self.mu * cp.sum_squares(f(context.sample.X_train) - self.value)})
+    def build(self, f, view):
+        return Terms({"mu": self.mu * cp.sum_squares(f(view.sample.X_train) - self.value)})
 
 
-class KnowsTheMachine(Level):
-    def build(self, f, context):
+class DependsOnTheModel(Level):
+    def build(self, f, view):
         aim = 2.0 if f.linear else -2.0
-        return Terms({"mu": cp.sum_squares(f(context.sample.X_train) - aim)})
+        return Terms({"mu": cp.sum_squares(f(view.sample.X_train) - aim)})
 
 
-class MindsTheOrder(Level):
+class DependsOnTheOrder(Level):
     "Speaks about the first rows only."
 
-    def build(self, f, context):
-        return Terms({"mu": cp.sum_squares(f(context.sample.X_train[:4]) - 3.0)})
+    def build(self, f, view):
+        return Terms({"mu": cp.sum_squares(f(view.sample.X_train[:4]) - 3.0)})
 
 
 class KeepsItsWeight(Knowledge):
@@ -438,9 +442,9 @@ class KeepsItsWeight(Knowledge):
     def __init__(self, mu=1.0):
         self.mu = mu
 
-    def build(self, f, context):
+    def build(self, f, view):
         t = cp.Variable(nonneg=True)
-        X = context.sample.X_train
+        X = view.sample.X_train
         return Terms({"mu": t}, {"most": cp.sum_squares(f(X)) <= len(X) / (1 + self.mu) + t})
 
 
@@ -476,7 +480,6 @@ MANY = np.zeros(1000)
         (NoConstraint(), "constraints are convex"),
         (Negative(), "penalties are nonnegative"),
         (UnboundedBelow(), "penalties are nonnegative"),
-        (LooksElsewhere(), "f is evaluated at rows and centres only"),
         (TwoLabels(), "every constraint is in the problem"),
         (NotParametrised(), "the problem is DPP"),
         (Contradicts(), "the problem can be solved"),
@@ -490,9 +493,9 @@ MANY = np.zeros(1000)
         (NeverEnds(), "refinement ends in a fixed point"),
         (IsNeverAbsent(), "weight 0 is absent"),
         (AimsHigherFromSomeTimeOn(), "violation does not grow with the weight"),
-        (MindsTheOrder(), "the order of the rows is nothing"),
+        (DependsOnTheOrder(), "the order of the rows is nothing"),
         (KeepsItsWeight(), "a path over a weight is the same as separate fits"),
-        (KnowsTheMachine(), "the linear machine is the kernel machine with a linear kernel"),
+        (DependsOnTheModel(), "the linear model is the kernel model with a linear kernel"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Knowledge) else "",
 )

@@ -48,7 +48,7 @@ def promoters() -> plt.Figure:
 
 
 def haar() -> plt.Figure:
-    errors, times = table("moves"), table("machine | error %")
+    errors, times = table("moves"), table("model | error %")
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.9), layout="constrained", width_ratios=(3, 2))
     at = np.arange(len(errors["moves"]))
     dots(left, at - 0.15, errors["published"], label="published (best on test rows)", **PUBLISHED)

@@ -195,11 +195,11 @@ def formulation(binaries: Sequence[BinaryModel]) -> Formulation:
 def _function(binary: BinaryModel) -> list[str]:
     """Return the definition of f, in parts that can be separate lines."""
     spec = binary.spec
-    letters = (r"w", r"x") if spec.kernel is None else (r"c", r"\varphi(x)")
+    letters = (r"w", r"x") if spec.linear else (r"c", r"\varphi(x)")
     parts = [binary.problem.function_latex.format(*letters)]
     if spec.scale is not None:
         parts.append(r"x \text{ scaled column by column}")
-    if spec.kernel is not None:
+    if not spec.linear:
         if spec.norm == "l1":
             parts.append(r"\varphi_j(x) = k(x, x_j)")
         else:
@@ -261,7 +261,7 @@ def _describe(
     """Add the terms and constraints of one binary model that are not there yet."""
     spec = binary.spec
     compiled = binary.problem
-    c = "w" if spec.kernel is None else "c"
+    c = "w" if spec.linear else "c"
     power = "" if spec.loss == "hinge" else "^2"
     objective.setdefault("svm.regulariser", rf"\|{c}\|_1" if spec.norm == "l1" else rf"\tfrac12 \|{c}\|^2")
     objective.setdefault("svm.loss", rf"C \sum_{{i=1}}^{{{binary.training.n_train}}} \xi_i{power}")

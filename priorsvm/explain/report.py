@@ -11,6 +11,7 @@ import numpy as np
 
 from .._utils.arrays import Array
 from ..knowledge.traits import Iterative
+from ..prior import live
 from ..solve.model import BinaryModel
 from ..spec import NEGLIGIBLE_DUAL
 from .table import html_table, text_table
@@ -218,8 +219,8 @@ def report(binaries: Sequence[BinaryModel]) -> Report:
 
 def _local(binary: BinaryModel) -> list[str]:
     """Return the names of the blocks that may end in a local optimum."""
-    live = [member for member in binary.members if member.weight > 0]
-    return [member.name for member in live if isinstance(member.block, Iterative) and not member.block.exact]
+    iterative = [m for m in live(binary.members) if isinstance(m.block, Iterative)]
+    return [m.name for m in iterative if not m.block.exact]
 
 
 def _rows(binary: BinaryModel, label: Any, contributions: dict[tuple[str, str], float]) -> list[Row]:
@@ -231,7 +232,7 @@ def _rows(binary: BinaryModel, label: Any, contributions: dict[tuple[str, str], 
     for (block, term), value in contributions.items():
         row = Row(label, block, term, value, weights.get(block, 1.0))
         if term in ("loss", "sample"):
-            on = (sample.shares[block] != 0) & (sample.cost > 0)
+            on = (sample.shares[block] != 0) & sample.counted
             figures = (
                 int(on.sum()),
                 int((on & support).sum()),

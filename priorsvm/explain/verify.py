@@ -12,6 +12,7 @@ import numpy as np
 from .._utils.progress import progress
 from .._utils.threads import single_threaded
 from ..knowledge.views import MAX_CELLS, Verdict
+from ..prior import live
 from ..problem.naming import naming
 from ..solve.model import BinaryModel
 from .stability import Stability
@@ -180,7 +181,7 @@ def verify(binaries: Sequence[BinaryModel], max_cells: int = MAX_CELLS, verbose:
 
     Parameters
     ----------
-    models : sequence of Model
+    binaries : sequence of BinaryModel
         The binary models of a fitted model.
     max_cells : int, default=150000
         Largest number of cells in the proof for one region of a kernel model.
@@ -198,9 +199,9 @@ def verify(binaries: Sequence[BinaryModel], max_cells: int = MAX_CELLS, verbose:
     >>> PriorSVC().fit([[0.0], [1.0]], [1, 0]).verify()
     There is no block to verify.
     """
-    live = [(m, name, block) for m in binaries for name, block, weight in m.members if weight > 0]
+    blocks = [(m, name, block) for m in binaries for name, block, _ in live(m.members)]
     checks = []
-    for binary, name, block in progress(verbose, live, desc="blocks verified"):
+    for binary, name, block in progress(verbose, blocks, desc="blocks verified"):
         f, verdict = binary.verdicts.get((name, max_cells), (None, None))
         if verdict is None or f is not binary.f:
             with naming(name), single_threaded():

@@ -101,6 +101,10 @@ class FittedKernel(Fitted):
     def value(self, Z: Any) -> Array:
         return self._unbiased(self._to_inner(Z)) + self.bias
 
+    def expansion(self, Z: Any) -> Array:
+        """Return ``k(Z, centres) @ weights``, with one column for each column of a matrix of weights."""
+        return self._in_blocks(self.kernel, self._to_inner(Z))
+
     def _unbiased(self, Z: Array) -> Array:
         return self._in_blocks(self.kernel, Z) + self._of_slopes(Atoms(Z))
 

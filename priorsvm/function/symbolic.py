@@ -256,8 +256,9 @@ class Decision:
         import cvxpy as cp
 
         self.used.add("length")
-        if self.spec.kernel is not None and self.norm == "l1":
-            require_norm(self.spec.kernel)
+        kernel = self.spec.kernel
+        if kernel is not None and self.norm == "l1":
+            require_norm(kernel)
         return cp.Variable(name="length")
 
     @property

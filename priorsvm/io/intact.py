@@ -94,7 +94,7 @@ def _check_binary(where: str, binary: BinaryModel, model: PriorSVC) -> None:
     _require(is_number(spec.C) and 0 < spec.C < np.inf, f"{where} has C={spec.C!r}")
     _check_training(f"{where}, training rows", training, model)
     d = training.X.shape[1]
-    if spec.kernel is None:
+    if spec.linear:
         _require(model.kernel_ is None, f"{where} is linear, and kernel_ is {model.kernel_!r}")
     _check_function(f"{where}, f", binary, None if isinstance(spec.kernel, OnRows) else d)
     for name, block, weight in binary.members:

@@ -125,7 +125,7 @@ def _check_values(models: Any, values: Any) -> tuple[str, Array, list[str] | Non
 
 
 def _check_show(show: str | None, binaries: list[Any]) -> str:
-    linear = all(binary.spec.kernel is None for binary in binaries)
+    linear = all(binary.spec.linear for binary in binaries)
     what = show or ("weights" if linear else "shares")
     if what not in ("weights", "shares", "score"):
         raise InvalidInput(f"plot.path: show must be 'weights', 'shares' or 'score', got {show!r}.")

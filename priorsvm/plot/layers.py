@@ -16,6 +16,7 @@ from ..knowledge.worst_case.curves import Curves, points_at
 from ..knowledge.worst_case.ellipsoidal import EllipsoidalKnowledge
 from ..knowledge.worst_case.orbit_columns import OrbitColumns
 from ..knowledge.worst_case.trajectories import Trajectories
+from ..prior import live
 from ..solve.model import BinaryModel
 from .geometry import Plane, Window, cut, ellipse, mesh, polygon
 from .style import BEHIND, COLOURS, GREY, HATCHES, MARKERS, cycled, legend_line
@@ -78,7 +79,7 @@ class Scene:
 
 def active_blocks(binary: BinaryModel) -> list[tuple[str, Any, Any]]:
     """Return name, block and state of every block with a positive weight."""
-    return [(name, block, binary.states.get(name)) for name, block, weight in binary.members if weight > 0]
+    return [(name, block, binary.states.get(name)) for name, block, _ in live(binary.members)]
 
 
 # ---------------------------------------------------------------------- regions

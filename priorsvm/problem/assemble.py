@@ -17,7 +17,7 @@ from ..function.symbolic import Decision
 from ..function.tie import Tie, feature_map
 from ..knowledge.base import Knowledge, Terms
 from ..knowledge.views import Building
-from ..prior import Member
+from ..prior import Member, live
 from ..sample import Sample
 from ..spec import Spec
 from .naming import naming
@@ -42,10 +42,9 @@ class Term(NamedTuple):
 
 def prepare(members: Sequence[Member], sample: Sample, states: Mapping[str, Any]) -> Sample:
     """Return the rows after the ``prepare`` of every block: blocks that add rows come last."""
-    for name, block, weight in sorted(members, key=lambda member: member.block.prepares == "adds"):
-        if weight > 0:
-            with naming(name):
-                sample = sample.changed_by(name, block.prepare(sample, states.get(name)), weight)
+    for name, block, weight in sorted(live(members), key=lambda member: member.block.prepares == "adds"):
+        with naming(name):
+            sample = sample.changed_by(name, block.prepare(sample, states.get(name)), weight)
     return sample
 
 
@@ -87,11 +86,11 @@ class Compiled:
         self.spec = spec
         self.sample = sample
         self.states = dict(states)
-        self.members = [member for member in members if member.weight > 0]
+        self.members = live(members)
         self.memo: dict[str, Any] = {}
         self._maps = maps or Cache()
         self.f = Decision(spec, sample.X.shape[1])
-        self.active = np.flatnonzero(sample.cost > 0)
+        self.active = sample.counted_rows
         self.slack = cp.Variable(len(self.active), nonneg=True, name="xi")
         self.live_costs = len(self.active) <= LIVE_ROWS
         self.costs = cp.Parameter(len(self.active) if self.live_costs else (), nonneg=True, name="costs")
@@ -211,7 +210,7 @@ class Compiled:
     def accepts(self, members: Sequence[Member], states: Mapping[str, Any], sample: Sample) -> bool:
         """Whether the problem for these can be had from this one by new weights alone."""
         now = {member.name: member.block for member in self.members}
-        then = {member.name: member.block for member in members if member.weight > 0}
+        then = {member.name: member.block for member in live(members)}
         weights = {name: {term.name for term in self.terms if term.block == name} for name in now}
         return (
             list(now) == list(then)
@@ -277,7 +276,7 @@ class Compiled:
 
 def l1_centres(spec: Spec, sample: Sample) -> Array:
     """The centres of a 1-norm model: its optimum depends on them, so blocks add none."""
-    centres = sample.X_train[sample.cost[: sample.n_train] > 0]
+    centres = sample.X[sample.counted_training]
     if spec.n_centres is not None and spec.n_centres < len(centres):
         centres = centres[np.linspace(0, len(centres) - 1, spec.n_centres).round().astype(int)]
     return centres

@@ -1,4 +1,4 @@
-"""Why a fitted f is a constant: what a block asks for, or classes that no f of this kind tells apart."""
+"""Warnings for a constant f: a block forces it, or no f of this kind separates the classes."""
 
 from __future__ import annotations
 
@@ -11,80 +11,85 @@ from .._utils.messages import collecting, warn
 from ..errors import CollapsedModel, PriorSVMWarning, SolverFailed
 from ..knowledge.rows.class_costs import ClassCosts
 from ..knowledge.traits import Iterative
-from ..prior import Member
+from ..prior import Member, live
 from ..solve.loop import fit_binary, of_class
 from ..solve.model import BinaryModel
 
-# An f that varies by less over the training rows is a constant; by less and without a change of sign, nearly.
+# An f that varies less over the training rows is constant; nearly constant, if it also has one sign.
 CONSTANT = 1e-3
 NEARLY_CONSTANT = 0.1
-# Up to this many rows a model without the blocks is fitted to learn whether they are to blame.
+# Up to this many rows, a model without the blocks is fitted to find out whether a block is the cause.
 MAX_ROWS = 5000
-# Rows that tell most functions from a constant, before all are asked.
+# Rows at which f is evaluated first: most functions that are not constant already differ there.
 FEW = 50
-# A smaller share of the rows is a rare class.
+# A class with a smaller share of the rows is rare.
 RARE = 1 / 3
 
 
 def fit_and_explain(*arguments: Any, **keywords: Any) -> BinaryModel:
-    """:func:`fit_binary`, and a warning if f is a constant that names the reason.
+    """Return :func:`fit_binary`, with a warning that names the cause if f is constant.
 
-    The classes are blamed if f is as constant without the blocks, else the block that pushes hardest. Where
-    none does, a rare class of two is worth a word; else a small C does it, on purpose.
+    If f is constant without the blocks too, the classes are the cause. Otherwise the cause is the block with
+    the largest dual variables. Without a cause there is no warning, as for a small C.
     """
     binary = fit_binary(*arguments, **keywords)
-    blamed = _blamed(binary)
-    live = [m for m in binary.members if m.weight > 0]
-    costs = [
-        m
-        for m in live
-        if m.block.only_rows and not (m.block.prepares == "adds" or isinstance(m.block, Iterative))
-    ]
-    others = len(costs) < len(live)
-    if blamed or (_has_rare_class(binary, costs) and _is_constant(binary)):
+    warning = _block_warning(binary)
+    members = live(binary.members)
+    costs = [m for m in members if _changes_costs(m)]
+    others = len(costs) < len(members)
+    if warning or (_has_rare_class(binary, costs) and _is_constant(binary)):
         few = binary.training.n_train <= MAX_ROWS
         if not others or (few and _is_constant_without(binary, costs)):
-            blamed = _reason(binary, costs, others)
-        if blamed:
-            warn(blamed, CollapsedModel)
+            warning = _class_warning(binary, costs, others)
+        if warning:
+            warn(warning, CollapsedModel)
     return binary
 
 
 def warn_of_collapse(binary: BinaryModel) -> None:
-    """The same for one model of all classes, which is not fitted again: a block is blamed, or none."""
-    blamed = _blamed(binary)
-    if blamed:
-        warn(blamed, CollapsedModel)
+    """Warn if a block leaves a constant f; a joint model of all classes is not fitted again."""
+    warning = _block_warning(binary)
+    if warning:
+        warn(warning, CollapsedModel)
 
 
-def _blamed(binary: BinaryModel) -> str | None:
-    """That blocks have left nothing of f but its bias, and which of them pushes hardest; None if not so."""
-    live = [m for m in binary.members if m.weight > 0]
-    priced = [m for m in live if m.block.way_out_of_collapse is not None]
-    passing = binary.outcome.solver == "PEGASOS"
-    if not priced or (passing and binary.outcome.residuals.gap > binary.spec.tol):
+def _changes_costs(member: Member) -> bool:
+    """Return whether the block changes costs of rows and does nothing else."""
+    block = member.block
+    return block.only_rows and not (block.prepares == "adds" or isinstance(block, Iterative))
+
+
+def _block_warning(binary: BinaryModel) -> str | None:
+    """Return the warning for the block that leaves a constant f, or None."""
+    members = [m for m in live(binary.members) if m.block.way_out_of_collapse is not None]
+    approximate = binary.outcome.solver == "PEGASOS"
+    if not members or (approximate and binary.outcome.residuals.gap > binary.spec.tol):
         return None
-    push = {m.name: sum(float(np.abs(d).sum()) for d in binary.own_duals(m.name).values()) for m in priced}
-    name, block, _ = max(priced, key=lambda m: push[m.name])
+    duals = {m.name: sum(float(np.abs(d).sum()) for d in binary.own_duals(m.name).values()) for m in members}
+    name, block, _ = max(members, key=lambda m: duals[m.name])
     values = binary.values(binary.training.X)
     spread = float(np.ptp(values))
     one_sign = len(binary.functions) == 1 and bool(np.all(values > 0) or np.all(values < 0))
-    # A soft block, or rows that overlap, may well leave little of f for a rare class.
+    # A soft block, or rows that overlap, can leave a nearly constant f for a rare class.
     nearly = getattr(block, "hard", False) and one_sign and spread < NEARLY_CONSTANT
-    if push[name] <= 1e-3 * (1.0 + float(binary.alpha.sum())) or not (spread < CONSTANT or nearly):
+    if duals[name] <= 1e-3 * (1.0 + float(binary.alpha.sum())) or not (spread < CONSTANT or nearly):
         return None
-    less, alike = ("", "") if spread < CONSTANT else ("nearly ", ", and has one sign at all of them")
+    constant = "constant"
+    where = "the training rows"
+    if spread >= CONSTANT:
+        constant = "nearly constant"
+        where = "the training rows, with one sign"
     way_out = block.way_out_of_collapse
-    if passing:
+    if approximate:
         way_out += f" Or f = 0 is within tol={binary.spec.tol:g} already: lower tol and raise max_rounds."
     return (
-        f"block '{name}' leaves a {less}constant f{of_class(binary.training)} (it varies by {spread:.0e} "
-        f"over the training rows{alike}). {way_out}"
+        f"block '{name}' leaves a {constant} f{of_class(binary.training)} (it varies by {spread:.0e} "
+        f"over {where}). {way_out}"
     )
 
 
 def _has_rare_class(binary: BinaryModel, costs: Sequence[Member]) -> bool:
-    """Whether one of two classes has few rows, and no costs that make up for it."""
+    """Return whether one of two classes has few rows, and no block balances the costs."""
     positive = np.mean(binary.training.y_train > 0)
     return (
         len(binary.training.classes) == 2
@@ -94,14 +99,14 @@ def _has_rare_class(binary: BinaryModel, costs: Sequence[Member]) -> bool:
 
 
 def _is_constant(binary: BinaryModel) -> bool:
-    """Whether f gives all training rows one class, and very nearly one value."""
+    """Return whether f has one sign and nearly one value at all training rows."""
     X = binary.training.X
     few = X[np.linspace(0, X.shape[0] - 1, min(X.shape[0], FEW)).astype(int)]
     return all(np.ptp(v) < CONSTANT and np.all(v > 0) == np.any(v > 0) for v in map(binary.f.value, (few, X)))
 
 
 def _is_constant_without(binary: BinaryModel, kept: Sequence[Member]) -> bool:
-    """Whether a model with these blocks alone is constant too; not if it cannot be had."""
+    """Return whether f is constant in a model with these blocks alone; False if no solver succeeds."""
     try:
         with collecting(PriorSVMWarning):
             return _is_constant(fit_binary(binary.spec, kept, binary.training))
@@ -109,27 +114,32 @@ def _is_constant_without(binary: BinaryModel, kept: Sequence[Member]) -> bool:
         return False
 
 
-def _reason(binary: BinaryModel, costs: Sequence[Member], others: bool) -> str:
-    """That no f of this kind does better than a constant, and what to try."""
+def _class_warning(binary: BinaryModel, costs: Sequence[Member], others: bool) -> str:
+    """Return the warning that no f of this kind is better than a constant, with advice."""
     sample = binary.training
     classes = sample.classes.tolist()
     positive = np.asarray(sample.positive).item()
-    rest = "another class" if len(classes) > 2 else repr(next(c for c in classes if c != positive))
+    several = len(classes) > 2
+    rest = "another class" if several else repr(next(c for c in classes if c != positive))
     values = binary.f.value(sample.X)
+    function = f"f for class {positive!r}" if several else "f"
+    without = ", and is constant without any block" if others else ""
     text = (
-        f"f{f' for class {positive!r}' * (len(classes) > 2)} is constant (it varies by {np.ptp(values):.0e} "
-        f"over the training rows, and all are taken for {repr(positive) if values[0] > 0 else rest})"
-        f"{', and would be without any block' * others}. "
+        f"{function} is constant (it varies by {np.ptp(values):.0e} over the training rows, and all rows are "
+        f"classified as {repr(positive) if values[0] > 0 else rest}){without}. "
     )
     if not _has_rare_class(binary, costs):
         return (
-            f"{text}No f of this kind tells the classes apart at C={binary.spec.C:g}: use another kernel, "
+            f"{text}No f of this kind separates the classes at C={binary.spec.C:g}: use another kernel, "
             "or a larger C."
         )
-    count = int(np.sum(sample.y_train > 0))
     n = sample.n_train
-    number, rare = (count, repr(positive)) if 2 * count < n else (n - count, rest)
+    number = int(np.sum(sample.y_train > 0))
+    rare = repr(positive)
+    if 2 * number >= n:
+        number = n - number
+        rare = rest
     return (
-        f"{text}{number} of {n} rows are {rare}: ClassCosts('balanced') lets them weigh as much as the "
-        "others. Another kernel may tell them apart, too."
+        f"{text}{number} of {n} rows are {rare}: ClassCosts('balanced') gives both classes the same weight. "
+        "Another kernel may separate them, too."
     )

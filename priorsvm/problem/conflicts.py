@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..errors import Infeasible, MissingCapability
 from ..function.factor import RANK_TOLERANCE
-from ..function.maps import FactorMap, LinearMap, ValueMap
+from ..function.maps import FactorMap, ValueMap
 from ..function.symbolic import Decision
 from ..function.tie import Tie
 from ..knowledge.base import Knowledge
 from ..knowledge.traits import OnRowSlack
 from ..knowledge.views import Building
+from ..prior import live
 from .naming import naming
 
 if TYPE_CHECKING:
@@ -29,166 +30,197 @@ if TYPE_CHECKING:
     from ..spec import Spec
     from .assemble import Compiled
 
-Asked = tuple["Member", "Requirement"]
+
+class Claim(NamedTuple):
+    """A requirement of a hard block that holds at every point of a region."""
+
+    member: Member
+    requirement: Requirement
 
 
-def refuse_opposed(
+# ---------------------------------------------------------------------- before the problem is solved
+
+
+def refuse_conflicting_claims(
     members: Sequence[Member],
     states: Mapping[str, Any],
     sample: Sample,
     linear: bool,
     minimal: bool = False,
 ) -> None:
-    """Raise if hard regions ask for opposite signs of f where no f at all can have them.
+    """Raise Infeasible if the claims of hard regions contradict each other for every function f.
 
-    That is at a point of both, or at two points of which the first has the higher f, if the way from it to
-    the second is one along which f must not fall. ``minimal`` says that the members are known to go together
-    without any one of them.
+    Two claims of opposite signs conflict at a common point. They also conflict if f must not decrease on a
+    path from a point of the positive claim to a point of the negative claim. With ``minimal``, the members
+    are known to be feasible if any one of them is removed.
     """
     refuse_common_points(members, states, sample, linear)
-    live = _everywhere(members, states, linear)
-    slopes = [pair for pair in live if pair[1].direction is not None and pair[1].h >= 0]
-    for up, down in _opposed(live) if slopes else []:
-        if (found := _way_down(up, down, slopes, sample, linear)) is not None:
-            guides, where = found
-            blamed = sorted([up[0], down[0], *guides], key=members.index)
-            raise Infeasible(f"{conflict_text(blamed, sample, minimal)} {where}")
+    claims = _claims(members, states, linear)
+    slopes = [c for c in claims if c.requirement.direction is not None and c.requirement.h >= 0]
+    if not slopes:
+        return
+    for upper, lower in _opposite_claims(claims):
+        found = _path_down(upper, lower, slopes, sample, linear)
+        if found is not None:
+            guides, place = found
+            blocks = [claim.member for claim in (upper, lower, *guides)]
+            blocks = sorted(blocks, key=members.index)
+            raise Infeasible(f"{conflict_text(blocks, sample, minimal)} {place}")
 
 
 def refuse_common_points(
     members: Sequence[Member], states: Mapping[str, Any], sample: Sample, linear: bool
 ) -> None:
-    """Raise if hard regions that ask for opposite signs of f share a point."""
-    for up, down in _opposed(_everywhere(members, states, linear)):
-        if (where := _common_place(up[1], down[1], sample)) is not None:
-            blamed = sorted([up[0], down[0]], key=members.index)
-            raise Infeasible(f"{conflict_text(blamed, sample)} {where}")
+    """Raise Infeasible if hard regions that require opposite signs of f share a point."""
+    for upper, lower in _opposite_claims(_claims(members, states, linear)):
+        place = _common_place(upper.requirement, lower.requirement, sample)
+        if place is not None:
+            blocks = sorted([upper.member, lower.member], key=members.index)
+            raise Infeasible(f"{conflict_text(blocks, sample)} {place}")
 
 
-def _opposed(live: Sequence[Asked]) -> list[tuple[Asked, Asked]]:
-    """Pairs of demands on f that cannot both be met at one point."""
-    ups, downs = ([(m, d) for m, d in live if d.direction is None and d.sign == s] for s in (1.0, -1.0))
-    return [(up, down) for up in ups for down in downs if up[1].h + down[1].h > 0]
-
-
-def _common_place(up: Requirement, down: Requirement, sample: Sample) -> str | None:
-    """Where two regions meet, in words; None if they do not."""
-    from ..knowledge.regions.intersections import common_point, only_touch
-
-    point = common_point(up.region, down.region)
-    if point is None:
-        return None
-    border = ""
-    if only_touch(up.region, down.region):
-        border = (
-            " They meet at their borders only, which belong to both (< and > mean <= and >=): leave a gap "
-            "between them."
-        )
-    return f"Both speak about the point {_numbers(point, sample.feature_names)}.{border}"
-
-
-def _way_down(up: Asked, down: Asked, slopes: list[Asked], sample: Sample, linear: bool) -> Any:
-    """Blocks that forbid f to fall from a point of the one region to one of the other, and where; or None."""
-    from ..knowledge.regions.intersections import joined
-
-    def way(guides: list[Asked]) -> Any:
-        along = np.array([demand.sign * np.asarray(demand.direction) for _, demand in guides])
-        return joined(up[1].region, down[1].region, along, _common_box(guides, linear))
-
-    guides = slopes
-    found = way(slopes)
-    if found is None:
-        return None
-    for guide in slopes:
-        fewer = [other for other in guides if other is not guide]
-        if fewer and (shorter := way(fewer)) is not None:
-            guides = fewer
-            found = shorter
-    moved = np.flatnonzero(found[0] != found[1])
-    start, end = (_numbers(point, sample.feature_names, moved) for point in found)
-    names = " and ".join(dict.fromkeys(f"'{member.name}'" for member, _ in guides))
-    whose = sample.positive
-    high = up
-    low = down
-    if len(sample.classes) == 2 and guides[0][1].sign < 0:  # they were said of the other class: tell it so
-        whose = next(c for c in sample.classes.tolist() if c != sample.positive)
-        high, low, start, end = down, up, end, start
-    where = (
-        f"With f the score of {whose!r}, '{high[0].name}' asks for f >= {high[1].h:g} at {start}, "
-        f"'{low[0].name}' for f <= {-low[1].h:g} at {end}, all else alike, and {names} forbids f to fall "
-        "on the way."
-    )
-    return [member for member, _ in guides], where
-
-
-def _everywhere(members: Sequence[Member], states: Mapping[str, Any], linear: bool) -> list[Asked]:
-    """What hard blocks demand at every point of a region, where that is a number."""
+def _claims(members: Sequence[Member], states: Mapping[str, Any], linear: bool) -> list[Claim]:
     return [
-        (member, requirement)
-        for member in members
-        if member.weight > 0
+        Claim(member, requirement)
+        for member in live(members)
         for requirement in member.block.claims(states[member.name], linear)
     ]
 
 
-def _common_box(guides: Sequence[Asked], linear: bool) -> BoxSet:
-    """Where all of these slopes are held; those of a linear f are the same everywhere."""
+def _opposite_claims(claims: Sequence[Claim]) -> list[tuple[Claim, Claim]]:
+    """Return the pairs of claims on values of f that no f satisfies at one point."""
+    values = [claim for claim in claims if claim.requirement.direction is None]
+    upper = [claim for claim in values if claim.requirement.sign == 1.0]
+    lower = [claim for claim in values if claim.requirement.sign == -1.0]
+    return [(a, b) for a in upper for b in lower if a.requirement.h + b.requirement.h > 0]
+
+
+def _common_place(upper: Requirement, lower: Requirement, sample: Sample) -> str | None:
+    """Return a sentence on a point of both regions; None if the regions have no common point."""
+    from ..knowledge.regions.intersections import common_point, only_touch
+
+    point = common_point(upper.region, lower.region)
+    if point is None:
+        return None
+    border = ""
+    if only_touch(upper.region, lower.region):
+        border = (
+            " They meet at their borders only, which belong to both (< and > mean <= and >=): leave a gap "
+            "between them."
+        )
+    return f"Both apply to the point {_numbers(point, sample.feature_names)}.{border}"
+
+
+def _path_down(
+    upper: Claim, lower: Claim, slopes: list[Claim], sample: Sample, linear: bool
+) -> tuple[list[Claim], str] | None:
+    """Return the slopes that forbid f to decrease from one region to the other, and a sentence; or None."""
+    from ..knowledge.regions.intersections import joined
+
+    def path(guides: list[Claim]) -> tuple[Array, Array] | None:
+        along = np.array([c.requirement.sign * np.asarray(c.requirement.direction) for c in guides])
+        box = _common_box(guides, linear)
+        return joined(upper.requirement.region, lower.requirement.region, along, box)
+
+    guides = slopes
+    found = path(slopes)
+    if found is None:
+        return None
+    for guide in slopes:
+        fewer = [other for other in guides if other is not guide]
+        shorter = path(fewer) if fewer else None
+        if shorter is not None:
+            guides = fewer
+            found = shorter
+    return guides, _path_text(upper, lower, guides, found, sample)
+
+
+def _path_text(
+    upper: Claim, lower: Claim, guides: list[Claim], path: tuple[Array, Array], sample: Sample
+) -> str:
+    differing = np.flatnonzero(path[0] != path[1])
+    start, end = (_numbers(point, sample.feature_names, differing) for point in path)
+    names = " and ".join(dict.fromkeys(f"'{guide.member.name}'" for guide in guides))
+    label = sample.positive
+    if len(sample.classes) == 2 and guides[0].requirement.sign < 0:
+        # The user stated the slopes for the score of the other class, and so does the message.
+        label = next(c for c in sample.classes.tolist() if c != sample.positive)
+        upper, lower = lower, upper
+        start, end = end, start
+    return (
+        f"With f the score of {label!r}, '{upper.member.name}' requires f >= {upper.requirement.h:g} at "
+        f"{start}, and '{lower.member.name}' requires f <= {-lower.requirement.h:g} at {end}, with all other "
+        f"columns equal. {names} forbids f to decrease from the first point to the second."
+    )
+
+
+def _common_box(guides: Sequence[Claim], linear: bool) -> BoxSet:
+    """Return the box where all slopes are required: the whole space for a linear f."""
     from ..knowledge.regions.intersections import everything
     from ..knowledge.regions.sets import BoxSet
 
-    boxes = [demand.region.box for _, demand in guides]
+    boxes = [guide.requirement.region.box for guide in guides]
     if linear:
         return everything(len(boxes[0][0]))
     return BoxSet(np.max([low for low, _ in boxes], axis=0), np.min([high for _, high in boxes], axis=0))
 
 
-def refuse_impossible(
+def refuse_contradictions(
     spec: Spec,
     members: Sequence[Member],
     states: Mapping[str, Any],
     sample: Sample,
     infeasible: Callable[[cp.Problem], bool],
 ) -> None:
-    """Raise if hard regions and other hard blocks of a kernel model contradict each other at some points.
+    """Raise Infeasible if hard regions and other hard blocks of a kernel model contradict each other.
 
-    The values of f at different points are taken for independent of each other: a contradiction is one for
-    every function. Regions are asked at the points that the other blocks speak of.
+    The values of f at different points are independent variables here, so a contradiction holds for every
+    function. Regions are evaluated at the points where the other blocks evaluate f.
     """
-    import cvxpy as cp
-
-    regions = _everywhere(members, states, linear=False)
-    others = [
-        m for m in members if m.weight > 0 and m.block.may_forbid and type(m.block).claims is Knowledge.claims
-    ]
-    if not regions or not others or spec.kernel is None:
+    claims = _claims(members, states, linear=False)
+    others = [m for m in live(members) if m.block.may_forbid and type(m.block).claims is Knowledge.claims]
+    if not claims or not others or spec.linear:
         return
     f = Decision(spec, sample.X.shape[1])
-    rows = np.flatnonzero(sample.cost[: sample.n_train] > 0)
-    slack = cp.Variable(len(rows), nonneg=True)
-    own: dict[str, list[cp.Constraint]] = {}
-    for name, block, _ in others:
-        with naming(name):
-            try:
-                terms = block.build(f, Building(name, sample, states[name], rows, slack))
-            except MissingCapability:
-                return  # the assembly of the problem raises it again
-        own[name] = list(getattr(terms, "constraints", {}).values())
+    try:
+        constraints = _built_constraints(f, others, states, sample)
+    except MissingCapability:
+        return  # the assembly of the problem raises it again
     values = [evaluation.atoms.points for evaluation in f.evaluations if evaluation.biased]
-    if not values or not any(own.values()):
+    if not values or not any(constraints.values()):
         return
     points = np.unique(np.vstack(values), axis=0)
-    for member, demand in regions:
-        inside = points[demand.region.contains(points, 0.0)]
-        if demand.direction is None and len(inside):
-            row = demand.expression(f, inside) >= demand.threshold(inside)
-            own.setdefault(member.name, []).append(row)
-    blocks = _smallest(own, [], infeasible)
+    for member, requirement in claims:
+        inside = points[requirement.region.contains(points, 0.0)]
+        if requirement.direction is None and len(inside):
+            row = requirement.expression(f, inside) >= requirement.threshold(inside)
+            constraints.setdefault(member.name, []).append(row)
+    blocks = _deletion_filter(constraints, [], infeasible)
     if blocks:
         raise Infeasible(conflict_text([m for m in members if m.name in blocks], sample, minimal=False))
 
 
+def _built_constraints(
+    f: Decision, members: Sequence[Member], states: Mapping[str, Any], sample: Sample
+) -> dict[str, list[cp.Constraint]]:
+    """Return the constraints of blocks by block name, with a slack for each training row."""
+    import cvxpy as cp
+
+    rows = sample.counted_training
+    slack = cp.Variable(len(rows), nonneg=True)
+    constraints: dict[str, list[cp.Constraint]] = {}
+    for name, block, _ in members:
+        with naming(name):
+            terms = block.build(f, Building(name, sample, states[name], rows, slack))
+        constraints[name] = list(getattr(terms, "constraints", {}).values())
+    return constraints
+
+
+# ---------------------------------------------------------------------- messages
+
+
 def _numbers(point: Array, columns: Any, chosen: Sequence[int] | Array | None = None) -> str:
-    """A point in words, or what it has in some of its columns."""
+    """Return a point as text, or its values in the chosen columns."""
     names = [f"column {j} " if chosen is not None else "" for j in range(len(point))]
     if columns is not None:
         names = [f"{name} " for name in columns]
@@ -197,17 +229,17 @@ def _numbers(point: Array, columns: Any, chosen: Sequence[int] | Array | None = 
 
 
 def conflict_text(members: Sequence[Member], sample: Sample, minimal: bool = True) -> str:
-    """These blocks conflict, in the user's own words where they have some.
+    """Return the message that these blocks conflict.
 
-    ``minimal`` says that any of them can be blamed: without it the others go together on this model.
+    With ``minimal``, the message adds that the model is feasible if any one of the blocks is removed.
     """
     any_one = "it" if len(_unique(members)) == 1 else "any one"
     restores = f" (removing {any_one} restores feasibility)" if minimal else ""
-    whose = "decision function"
+    function = "decision function"
     if len(sample.classes) > 2 and np.any(sample.classes == sample.positive):
-        whose = f"score of {sample.positive!r} against the other classes"
+        function = f"score of {sample.positive!r} against the other classes"
     return (
-        f"No {whose} satisfies every hard constraint. These conflict: {_named(members)}{restores}. "
+        f"No {function} satisfies every hard constraint. These conflict: {_named(members)}{restores}. "
         f"{_way_out(members)}"
     )
 
@@ -218,30 +250,33 @@ def _unique(members: Sequence[Member]) -> list[Member]:
 
 def _named(members: Sequence[Member]) -> str:
     words = [(m.name, m.block.words()) for m in _unique(members)]
-    return " and ".join(f"'{name}'" + (f" ({said})" if said else "") for name, said in words)
+    return " and ".join(f"'{name}' ({text})" if text else f"'{name}'" for name, text in words)
 
 
 def _way_out(members: Sequence[Member]) -> str:
     if any(getattr(member.block, "hard", False) for member in members):
         return "Soften one with hard=False, or make it narrower."
-    return "Leave one out, or ask for less."
+    return "Leave one out, or require less."
+
+
+# ---------------------------------------------------------------------- after a solver found no answer
 
 
 def conflict_error(
     compiled: Compiled, infeasible: Callable[[cp.Problem], bool], least: Callable[[cp.Problem, float], float]
 ) -> Infeasible | None:
-    """The error that names a minimal set of conflicting blocks; None if there is none.
+    """Return the error that names a minimal set of conflicting blocks; None if the blocks do not conflict.
 
-    A solver's proof holds up to rounding, which for a kernel model means up to some norm. It is said to be
-    one for every f only where it does not need the kernel.
+    The proof of a solver holds up to rounding, which for a kernel model means up to some norm of f. The
+    message calls it a proof for every f only if the constraints conflict without the kernel.
     """
-    with _values_kept(compiled):
+    with _restored_values(compiled):
         return _conflict_error(compiled, infeasible, least)
 
 
 @contextmanager
-def _values_kept(compiled: Compiled) -> Iterator[None]:
-    """Restore the values of all variables and dual variables of a problem in the end."""
+def _restored_values(compiled: Compiled) -> Iterator[None]:
+    """Restore the values of all variables and dual variables of a problem at the end."""
     problem = compiled.problem
     holders = [*problem.variables(), *(v for c in problem.constraints for v in c.dual_variables)]
     saved = [holder.value for holder in holders]
@@ -260,127 +295,161 @@ def _conflict_error(
         return beyond_reach(compiled, least)
     members = [m for m in compiled.members if m.name in blocks]
     try:
-        refuse_opposed(members, compiled.states, compiled.sample, compiled.spec.kernel is None, True)
+        refuse_conflicting_claims(members, compiled.states, compiled.sample, compiled.spec.linear, True)
     except Infeasible as error:
-        return error  # it can say where
-    own = _by_block(compiled)
-    if compiled.spec.kernel is not None and not _smallest({b: own[b] for b in blocks}, [], infeasible):
-        limited = beyond_reach(compiled, least)
-        rounded = conflict_text(members, compiled.sample).replace(
-            "constraint.", "constraint, up to rounding.", 1
-        )
-        return limited or Infeasible(rounded)
-    return Infeasible(conflict_text(members, compiled.sample) + _too_stiff(compiled, members))
+        return error  # its message names a point
+    text = conflict_text(members, compiled.sample)
+    if compiled.spec.linear:
+        return Infeasible(text + _linear_advice(compiled, members))
+    constraints = _by_block(compiled)
+    if _deletion_filter({name: constraints[name] for name in blocks}, [], infeasible):
+        return Infeasible(text)
+    limited = beyond_reach(compiled, least)
+    return limited or Infeasible(text.replace("constraint.", "constraint, up to rounding.", 1))
 
 
-def _too_stiff(compiled: Compiled, members: Sequence[Member]) -> str:
-    """Of regions that no point is common to: that it is for the straight line that they conflict."""
-    asked = _everywhere(members, compiled.states, linear=True)
-    values = {member.name for member, demand in asked if demand.direction is None}
-    slopes = [member for member, demand in asked if demand.direction is not None]
-    if compiled.spec.kernel is not None or slopes or values != {member.name for member in members}:
+def _linear_advice(compiled: Compiled, members: Sequence[Member]) -> str:
+    """Return the advice to use a kernel, if regions without a common point conflict."""
+    claims = _claims(members, compiled.states, linear=True)
+    values = {claim.member.name for claim in claims if claim.requirement.direction is None}
+    slopes = [claim for claim in claims if claim.requirement.direction is not None]
+    if slopes or values != {member.name for member in members}:
         return ""
-    return " No point is claimed for both sides, but no straight line keeps them all: a kernel may."
+    return " The regions have no common point, but no linear f satisfies all of them: use a kernel."
 
 
 def conflict(compiled: Compiled, infeasible: Callable[[cp.Problem], bool]) -> list[str]:
-    """A minimal set of blocks whose constraints cannot all hold, by a deletion filter; empty if they can.
+    """Return a minimal set of conflicting blocks, by a deletion filter; empty if all are feasible together.
 
-    ``infeasible`` is the verdict of a solver that can certify it. Removing any one block of the answer
-    makes the rest feasible.
+    ``infeasible`` applies a solver that certifies infeasibility. The problem is feasible if any one block
+    of the result is removed.
     """
     common = [compiled.constraints["svm.margin"], *compiled.tie.definitions.values()]
-    return _smallest(_by_block(compiled), common, infeasible)
+    return _deletion_filter(_by_block(compiled), common, infeasible)
 
 
 def _by_block(compiled: Compiled) -> dict[str, list[cp.Constraint]]:
-    own: dict[str, list[cp.Constraint]] = {}
+    constraints: dict[str, list[cp.Constraint]] = {}
     for label, constraint in compiled.constraints.items():
         if not label.startswith("svm."):
-            own.setdefault(label.partition(".")[0], []).append(constraint)
-    return own
+            constraints.setdefault(label.partition(".")[0], []).append(constraint)
+    return constraints
 
 
-def _smallest(
-    own: Mapping[str, list[cp.Constraint]],
+def _deletion_filter(
+    constraints: Mapping[str, list[cp.Constraint]],
     common: list[cp.Constraint],
     infeasible: Callable[[cp.Problem], bool],
 ) -> list[str]:
-    """The deletion filter: without any one of these the verdict is another; empty if it is not given."""
+    """Return a minimal set of blocks that is infeasible with the common constraints; empty if none is."""
     import cvxpy as cp
 
     def conflicting(names: list[str]) -> bool:
-        return infeasible(cp.Problem(cp.Minimize(0), [*common, *(c for name in names for c in own[name])]))
+        parts = [c for name in names for c in constraints[name]]
+        return infeasible(cp.Problem(cp.Minimize(0), [*common, *parts]))
 
-    kept = list(own)
-    if not conflicting(kept):  # the solver that said so was wrong
+    kept = list(constraints)
+    if not conflicting(kept):  # the first solver reported an infeasible problem in error
         return []
-    for name in own:
+    for name in constraints:
         rest = [other for other in kept if other != name]
         if conflicting(rest):
             kept = rest
     return kept
 
 
+# The smallest violation of blocks, in values of f, that counts as a conflict.
+MISSED = 1e-2
+
+
 def beyond_reach(compiled: Compiled, least: Callable[[cp.Problem, float], float]) -> Infeasible | None:
-    r"""The error that names blocks which no f keeps to whose values can be told from rounding; else None.
+    r"""Return the error that names blocks which no f of bounded norm satisfies; else None.
 
-    A kernel model can do nearly everything with a norm that is large enough. What counts is
+    A kernel model satisfies nearly all constraints with a norm that is large enough. The smallest violation
+    within a bounded norm is
 
-    .. math:: t = \min_f\, t \quad\text{s.t. } \|f\| \le R,\; c_{PK,k}(f) \le t \text{ for all } k ,
+    .. math:: t = \min_f\, t \quad\text{s.t. } \|f\| \le R,\; c_{PK,k}(f) \le t \text{ for all } k .
 
-    with R the norm at which what is lost of the kernel matrix changes values of f in their second digit. A
-    deletion filter leaves the blocks without any of which t vanishes. ``least`` is a solver's lower bound.
+    At the norm R, rounding errors of the kernel matrix change values of f in their second digit. A deletion
+    filter leaves blocks of which none can be removed without t = 0. ``least`` is a lower bound by a solver.
     """
     import cvxpy as cp
 
-    features = compiled.tie.features
-    if isinstance(features, LinearMap):
+    if compiled.spec.linear:
         return None
-    if isinstance(features, ValueMap):  # of the two bases, the one in which the length of f is that of c
-        features = FactorMap(features.kernel, features.centres, features.scale)
-    limit = _largest_norm(compiled)
-    tie = Tie(compiled.f, features, unit=limit)
-    size, cone = _relative_norm(tie)
     t = cp.Variable(nonneg=True)
+    relaxed = _relaxed_constraints(compiled, t)
+    slack = compiled.slack.id  # the slack satisfies all margins, unless a block limits it
+    if any(slack in {v.id for v in c.variables()} for parts in relaxed.values() for c in parts):
+        return None
+    limit = _largest_norm(compiled)
+    tie = Tie(compiled.f, _factor_map(compiled), unit=limit)
+    size, cone = _relative_norm(tie)
+
+    def violation(names: list[str]) -> float:
+        parts = [c for name in names for c in relaxed[name]]
+        used = {v.id for c in parts for v in c.variables()}
+        defined = [d for d in tie.definitions.values() if used & {v.id for v in d.args[0].variables()}]
+        return least(cp.Problem(cp.Minimize(t), [size <= 1, *cone, *defined, *parts]), limit)
+
+    kept = list(relaxed)
+    missed = violation(kept) if kept else 0.0
+    if missed <= MISSED:
+        return None
+    for name in relaxed:
+        rest = [other for other in kept if other != name]
+        without = violation(rest) if rest else 0.0
+        if without > MISSED:
+            kept = rest
+            missed = without
+    return Infeasible(_limited_text([m for m in compiled.members if m.name in kept], limit, missed))
+
+
+def _relaxed_constraints(compiled: Compiled, t: cp.Variable) -> dict[str, list[cp.Constraint]]:
+    """Return by block name the constraints that the slack of rows does not soften, relaxed by t."""
     blocks = {m.name for m in compiled.members if not (m.block.only_rows or isinstance(m.block, OnRowSlack))}
-    own = {
-        name: [part for constraint in constraints for part in _eased(constraint, t)]
+    return {
+        name: [part for constraint in constraints for part in _relaxed_by(constraint, t)]
         for name, constraints in _by_block(compiled).items()
         if name in blocks
     }
-    taken = compiled.slack.id  # rows have slack enough, unless a block limits it
-    if any(taken in {v.id for v in c.variables()} for parts in own.values() for c in parts):
-        return None
 
-    def missed(names: list[str]) -> float:
-        eased = [c for name in names for c in own[name]]
-        used = {v.id for c in eased for v in c.variables()}
-        defined = [d for d in tie.definitions.values() if used & {v.id for v in d.args[0].variables()}]
-        return least(cp.Problem(cp.Minimize(t), [size <= 1, *cone, *defined, *eased]), limit)
 
-    kept = list(own)
-    by = missed(kept) if kept else 0.0
-    if by <= MISSED:
-        return None
-    for name in own:
-        rest = [other for other in kept if other != name]
-        if rest and (now := missed(rest)) > MISSED:
-            kept = rest
-            by = now
-    members = [m for m in compiled.members if m.name in kept]
-    alone = len(members) == 1
-    by = float(np.floor(100 * by)) / 100
-    return Infeasible(
+def _relaxed_by(constraint: cp.Constraint, t: cp.Variable) -> list[cp.Constraint]:
+    """Return the constraint with a violation of at most t."""
+    import cvxpy as cp
+
+    kinds = cp.constraints
+    if isinstance(constraint, (kinds.Zero, kinds.Equality)):
+        return [constraint.expr <= t, -constraint.expr <= t]
+    if isinstance(constraint, (kinds.Inequality, kinds.NonPos)):
+        return [constraint.expr <= t]
+    if isinstance(constraint, kinds.NonNeg):
+        return [constraint.args[0] >= -t]
+    if isinstance(constraint, cp.SOC):
+        return [cp.SOC(constraint.args[0] + t, constraint.args[1], axis=constraint.axis)]
+    return [constraint]
+
+
+def _limited_text(members: Sequence[Member], limit: float, missed: float) -> str:
+    constraints = "these hard constraints together"
+    missing = "one of them"
+    if len(members) == 1:
+        constraints = "this hard constraint"
+        missing = "it"
+    return (
         f"No decision function with a norm below {limit:.0e}, beyond which its values are lost in rounding, "
-        f"satisfies {'this hard constraint' if alone else 'these hard constraints together'}: "
-        f"{_named(members)}. Every such f misses {'it' if alone else 'one of them'} by {by:g} or "
-        f"more. {_way_out(members)}"
+        f"satisfies {constraints}: {_named(members)}. Every such f misses {missing} by "
+        f"{np.floor(100 * missed) / 100:g} or more. {_way_out(members)}"
     )
 
 
-# What blocks are missed by at least, in values of f, before they are said to ask too much.
-MISSED = 1e-2
+def _factor_map(compiled: Compiled) -> Any:
+    """Return the feature map of f in a basis where the norm of f is the length of its coordinates."""
+    features = compiled.tie.features
+    if isinstance(features, ValueMap):
+        return FactorMap(features.kernel, features.centres, features.scale)
+    return features
 
 
 def _relative_norm(tie: Tie) -> tuple[cp.Expression, list[cp.Constraint]]:
@@ -394,29 +463,12 @@ def _relative_norm(tie: Tie) -> tuple[cp.Expression, list[cp.Constraint]]:
 
 
 def _largest_norm(compiled: Compiled) -> float:
-    """Where what is lost of the kernel matrix, or of a simplex step, changes f by :data:`MISSED`."""
-
+    """Return the norm at which rounding errors of the kernel matrix change values of f by ``MISSED``."""
     spec = compiled.spec
     X = compiled.sample.X[:1000]
     assert spec.kernel is not None
     inner = X if spec.scale is None else spec.scale.points(X)
-    if spec.norm == "l1":
+    if spec.norm == "l1":  # 1e-8 is the error of a step of the simplex method
         return MISSED / 1e-8 / max(float(np.abs(spec.kernel(inner, inner[:100])).max()), 1e-300)
     length = float(np.sqrt(np.max(spec.kernel.diag(inner))))
     return MISSED / float(np.sqrt(RANK_TOLERANCE)) / max(length, 1e-300)
-
-
-def _eased(constraint: cp.Constraint, t: cp.Variable) -> list[cp.Constraint]:
-    """The constraint, missed by t at most."""
-    import cvxpy as cp
-
-    kinds = cp.constraints
-    if isinstance(constraint, (kinds.Zero, kinds.Equality)):
-        return [constraint.expr <= t, -constraint.expr <= t]
-    if isinstance(constraint, (kinds.Inequality, kinds.NonPos)):
-        return [constraint.expr <= t]
-    if isinstance(constraint, kinds.NonNeg):
-        return [constraint.args[0] >= -t]
-    if isinstance(constraint, cp.SOC):
-        return [cp.SOC(constraint.args[0] + t, constraint.args[1], axis=constraint.axis)]
-    return [constraint]

@@ -1,9 +1,14 @@
-r"""Residuals of a solved problem, evaluated on the problem as stated.
+r"""Residuals of a solved problem, evaluated on the problem as the blocks state it.
 
-For :math:`\min_x J(x)` subject to :math:`g_i(x) \in -\mathcal K_i` and the Lagrangian
-:math:`L = J + \sum_i \lambda_i^\top g_i`, an answer :math:`(x, \lambda)` is optimal when the constraints
-hold, the :math:`\lambda_i` lie in the dual cones, :math:`\nabla_x L = 0`, and :math:`\lambda_i^\top g_i = 0`.
-All are evaluated on the expressions the problem was written in, not on what a solver was handed.
+The problem is :math:`\min_x J(x)` subject to :math:`g_i(x) \in -\mathcal K_i`, with the Lagrangian
+:math:`L = J + \sum_i \lambda_i^\top g_i`. A solution :math:`(x, \lambda)` is optimal under four conditions:
+
+- x satisfies the constraints: the primal residual is 0;
+- the dual variables :math:`\lambda_i` lie in the dual cones: the dual residual is 0;
+- :math:`\nabla_x L = 0`: the stationarity residual is 0;
+- :math:`\lambda_i^\top g_i = 0`: the gap is 0.
+
+All are evaluated on the expressions of the problem, not on the compiled data of a solver.
 """
 
 from __future__ import annotations
@@ -29,17 +34,21 @@ Jacobian = dict["cp.Variable", "Callable[[Array], Array]"]
 
 @dataclass(frozen=True)
 class Residuals:
-    """Relative residuals.
+    """Relative residuals of a solution.
 
-    Where a penalty has no gradient (a norm, a ``pos``) the stationarity is NaN and the gap is the distance
-    to Clarabel's optimum of the same problem.
+    If a penalty has no gradient, such as a norm, the stationarity is NaN. The gap then is the distance of the
+    objective from Clarabel's optimum.
 
     Attributes
     ----------
-    primal : largest violation of a constraint.
-    dual : largest distance of a multiplier from its cone.
-    stationarity : largest entry of the Lagrangian's gradient.
-    gap : total complementarity, which at a stationary point is the duality gap.
+    primal : float
+        Largest violation of a constraint.
+    dual : float
+        Largest distance of a dual variable from its cone.
+    stationarity : float
+        Largest entry of the gradient of the Lagrangian.
+    gap : float
+        Total complementarity, which at a stationary point is the duality gap.
     """
 
     primal: float
@@ -49,7 +58,7 @@ class Residuals:
 
     @property
     def worst(self) -> float:
-        """The largest that could be had; infinite if the answer is not finite."""
+        """The largest residual that is not NaN; infinite if the solution is not finite."""
         if np.isnan(self.primal) or np.isnan(self.gap):
             return float("inf")
         return max(r for r in (self.primal, self.dual, self.stationarity, self.gap) if not np.isnan(r))
@@ -62,9 +71,10 @@ class Residuals:
 
 
 def unit_of(bound: Array, y: Array) -> float:
-    """What a gap is relative to where the objective is nearly zero: 1, or what the better constant f costs.
+    """Return the unit of a gap whose objective is nearly zero: 1, or twice the loss of the better constant f.
 
-    A model is no better solved for its small costs, nor for those of rows that any constant gets right.
+    Small costs then do not make the relative gap small, and neither do rows that a constant f classifies
+    correctly.
     """
     return min(1.0, 2.0 * float(min(bound[y > 0].sum(), bound[y < 0].sum())))
 
@@ -76,65 +86,72 @@ def residuals(
     costs: Mapping[cp.Variable, float] | None = None,
     products: tuple[Callable[[Any], Any], Mapping[cp.Variable, Jacobian]] | None = None,
 ) -> Residuals:
-    """Residuals of the values and multipliers a solver left in ``problem``.
+    """Return the residuals of the values and dual variables that a solver stored in ``problem``.
 
-    The gap is relative to the objective or ``unit``, the gradient to its parts or 1; or by a variable to its
-    ``costs`` if these are smaller.
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+        The solved problem.
+    jacobians : mapping or None, default=None
+        Gradients that CVXPY would derive slowly. Constraint id -> map for each variable from a dual variable
+        to its part of the gradient. ``id(objective)`` -> such maps of a part of the objective, and the rest
+        of the objective as an expression or None.
+    unit : float, default=1.0
+        The gap is relative to the objective plus this unit.
+    costs : mapping or None, default=None
+        Variable -> smallest unit of its gradient, if it is below 1.
+    products : tuple or None, default=None
+        ``Products.replaced`` of f and ``Tie.product_jacobians``, to differentiate dense products as matrices.
 
-    ``jacobians`` may give, by constraint id, what cvxpy would have to work out at some length: for each
-    variable the map from a multiplier to its part of the gradient. By ``id(objective)`` it may give such
-    maps for a part of the objective, and the rest as an expression or None. ``products`` are
-    ``Products.replaced`` of f and ``Tie.product_jacobians``: dense products are differentiated as matrices.
+    Returns
+    -------
+    Residuals
     """
-    objective = problem.objective.expr
     values = [
         np.asarray(v.value, float) if v.value is not None else np.array(np.nan) for v in problem.variables()
     ]
     if not all(np.isfinite(v).all() for v in values):
         return Residuals(*[float("inf")] * 4)
+    objective = problem.objective.expr
     size = unit + abs(float(objective.value))
-    primal = _bounds_violated(problem)
+    violations = [_violation(constraint) for constraint in problem.constraints]
+    primal = max([_bound_violation(problem), *violations])
+    if not _is_smooth(problem):
+        return Residuals(primal, float("nan"), float("nan"), _above_reference(problem) / size)
+    gradient = _Gradient(problem, costs or {}, products)
+    known, rest = (jacobians or {}).get(id(problem.objective), (None, objective))
+    if known is not None:
+        gradient.add(objective, np.ones(1), known)
+    if rest is not None:
+        gradient.add(rest, np.ones(1))
     dual = 0.0
     gap = 0.0
-    smooth = objective.is_quadratic() and all(_is_smooth(c) for c in problem.constraints)
-    smooth = smooth and not any(
-        v.attributes[a] for v in problem.variables() for a in ("NSD", "diag", "hermitian")
-    )
-    gradient = _Gradient(problem, costs or {}, products)
-    if smooth:
-        known, rest = (jacobians or {}).get(id(problem.objective), (None, objective))
-        if known is not None:
-            gradient.add(objective, np.ones(1), known)
-        if rest is not None:
-            gradient.add(rest, np.ones(1))
     for constraint in problem.constraints:
-        primal = max(primal, _violated(constraint))
-        if not smooth:
-            continue
-        for expression, multiplier, distance in _lagrangian_parts(constraint):
-            if multiplier is None or not np.isfinite(multiplier).all():
+        for expression, variable, distance in _lagrangian_parts(constraint):
+            if variable is None or not np.isfinite(variable).all():
                 return Residuals(primal, float("inf"), float("inf"), float("inf"))
             dual = max(dual, distance)
-            gap += float(multiplier @ np.ravel(expression.value, order="F"))
-            if smooth:
-                gradient.add(expression, multiplier, (jacobians or {}).get(constraint.id))
-    if not smooth:
-        return Residuals(primal, float("nan"), float("nan"), _above_reference(problem) / size)
+            gap += float(variable @ np.ravel(expression.value, order="F"))
+            gradient.add(expression, variable, (jacobians or {}).get(constraint.id))
     stationarity, bound_gap = gradient.residual()
     return Residuals(primal, dual, stationarity, abs(gap - bound_gap) / size)
 
 
-def _is_smooth(constraint: cp.Constraint) -> bool:
-    """Whether the constraint is of a kind whose multipliers can be checked: affine parts in a plain cone."""
+def _is_smooth(problem: cp.Problem) -> bool:
+    """Return whether the gradient of the Lagrangian exists: affine constraints in cones with known duals."""
     import cvxpy as cp
 
     kinds = cp.constraints
-    plain = (kinds.Zero, kinds.Equality, kinds.NonNeg, kinds.NonPos, kinds.Inequality, kinds.SOC, kinds.PSD)
-    return isinstance(constraint, plain) and all(a.is_affine() for a in constraint.args)
+    cones = (kinds.Zero, kinds.Equality, kinds.NonNeg, kinds.NonPos, kinds.Inequality, kinds.SOC, kinds.PSD)
+    if not problem.objective.expr.is_quadratic():
+        return False
+    if not all(isinstance(c, cones) and all(a.is_affine() for a in c.args) for c in problem.constraints):
+        return False
+    return not any(v.attributes[a] for v in problem.variables() for a in ("NSD", "diag", "hermitian"))
 
 
-def _violated(constraint: cp.Constraint) -> float:
-    """The largest violation, each entry against its own size where entries stand for themselves."""
+def _violation(constraint: cp.Constraint) -> float:
+    """Return the largest relative violation: entry by entry for inequalities and equations."""
     import cvxpy as cp
 
     sizes = [np.abs(np.asarray(a.value, float)) for a in constraint.args]
@@ -144,13 +161,13 @@ def _violated(constraint: cp.Constraint) -> float:
     return float(violation.max(initial=0.0)) / (1.0 + max(float(s.max(initial=0.0)) for s in sizes))
 
 
-def _negative(multiplier: Array) -> float:
-    """How far the worst entry is below zero, against its own size."""
-    return float((np.maximum(-multiplier, 0.0) / (1.0 + np.abs(multiplier))).max(initial=0.0))
+def _largest_negative(variable: Array) -> float:
+    """Return the size of the most negative entry, relative to each entry."""
+    return float((np.maximum(-variable, 0.0) / (1.0 + np.abs(variable))).max(initial=0.0))
 
 
 def _above_reference(problem: cp.Problem) -> float:
-    """How far the objective is above Clarabel's optimum, for penalties that have no gradient to check."""
+    """Return the objective minus Clarabel's optimum; the values in the problem are restored."""
     import cvxpy as cp
 
     value = float(problem.objective.value)
@@ -164,57 +181,77 @@ def _above_reference(problem: cp.Problem) -> float:
 
 
 class _Gradient:
-    """The gradient of the Lagrangian, summed up variable by variable."""
+    """Gradient of the Lagrangian, by variable.
+
+    Attributes
+    ----------
+    total : dict
+        Variable -> gradient.
+    unit : dict
+        Variable -> the largest part of each entry of its gradient, which the residual is relative to.
+    """
 
     def __init__(self, problem: cp.Problem, costs: Mapping[cp.Variable, float], products: Any = None):
         self.total = {v: np.zeros(v.size) for v in problem.variables()}
-        self.reach = {v: np.full(v.size, min(1.0, costs.get(v, 1.0))) for v in self.total}
+        self.unit = {v: np.full(v.size, min(1.0, costs.get(v, 1.0))) for v in self.total}
         self.replaced: Any = None if products is None else products[0]
         self.products: Mapping[cp.Variable, Jacobian] = {} if products is None else products[1]
 
-    def add(self, expression: cp.Expression, multiplier: Array, known: Jacobian | None = None) -> None:
+    def add(self, expression: cp.Expression, dual: Array, known: Jacobian | None = None) -> None:
+        """Add the gradient of ``dual @ expression``."""
         if known is None:
             if self.replaced is not None and expression.is_affine():
                 expression = self.replaced(expression)
             known = adjoints(expression)
         for variable, adjoint in known.items():
-            part = adjoint(multiplier)
+            part = adjoint(dual)
             if variable in self.products:
                 self.add(expression, part, self.products[variable])
                 continue
             self.total[variable] += part
-            self.reach[variable] = np.maximum(self.reach[variable], np.abs(part))
+            self.unit[variable] = np.maximum(self.unit[variable], np.abs(part))
 
     def residual(self) -> tuple[float, float]:
-        """Largest relative entry that no bound of a variable explains, and what the bounds add to the gap."""
-        worst = explained = 0.0
+        """Return the largest relative entry that no bound cancels, and the gap of the bounds."""
+        worst = 0.0
+        gap = 0.0
         for variable, g in self.total.items():
-            low, high = _bounds(variable)
-            x = np.ravel(variable.value, order="F")
-            if variable.attributes["symmetric"] or variable.attributes["PSD"]:
-                G = g.reshape(variable.shape, order="F")
-                g = np.ravel((G + G.T) / 2, order="F")  # only symmetric moves are possible
-            if variable.attributes["PSD"]:  # a PSD gradient pushes against the cone
-                eigenvalues = np.linalg.eigvalsh((G + G.T) / 2)
-                explained += abs(float(g @ x))
-                g = np.minimum(eigenvalues, 0.0)
-            else:
-                at_low = np.maximum(g, 0.0)
-                at_high = np.minimum(g, 0.0)
-                explained += float(at_low[low > -np.inf] @ (x - low)[low > -np.inf])
-                explained -= float(at_high[high < np.inf] @ (high - x)[high < np.inf])
-                g = np.where(low > -np.inf, 0.0, at_low) + np.where(high < np.inf, 0.0, at_high)
-            reach = self.reach[variable] if len(g) == variable.size else self.reach[variable].max()
-            worst = max(worst, float((np.abs(g) / reach).max(initial=0.0)))
-        return worst, explained
+            g, part = _projected(variable, g)
+            gap += part
+            unit = self.unit[variable] if len(g) == variable.size else self.unit[variable].max()
+            worst = max(worst, float((np.abs(g) / unit).max(initial=0.0)))
+        return worst, gap
+
+
+def _projected(variable: cp.Variable, g: Array) -> tuple[Array, float]:
+    """Return the part of a gradient that no bound of the variable cancels, and the gap of its bounds.
+
+    For a PSD variable the first part are the negative eigenvalues of the gradient.
+    """
+    x = np.ravel(variable.value, order="F")
+    if variable.attributes["symmetric"] or variable.attributes["PSD"]:
+        G = g.reshape(variable.shape, order="F")
+        G = (G + G.T) / 2  # a symmetric variable changes by symmetric steps only
+        g = np.ravel(G, order="F")
+        if variable.attributes["PSD"]:
+            return np.minimum(np.linalg.eigvalsh(G), 0.0), abs(float(g @ x))
+    low, high = _bounds(variable)
+    at_low = np.maximum(g, 0.0)
+    at_high = np.minimum(g, 0.0)
+    gap = float(at_low[low > -np.inf] @ (x - low)[low > -np.inf])
+    gap -= float(at_high[high < np.inf] @ (high - x)[high < np.inf])
+    return np.where(low > -np.inf, 0.0, at_low) + np.where(high < np.inf, 0.0, at_high), gap
 
 
 def adjoints(expression: cp.Expression) -> Jacobian:
-    """For each variable the map from a multiplier to its part of the gradient; of affine ones for good."""
+    """Return for each variable the map from a dual variable to its part of the gradient.
 
-    def times(jacobian: Any, multiplier: Array) -> Array:
-        # A scalar's gradient comes as a number, every other one as a sparse matrix.
-        return np.ravel(jacobian * multiplier if np.ndim(jacobian) == 0 else jacobian @ multiplier)
+    The maps of an affine expression do not depend on the values of the variables.
+    """
+
+    def times(jacobian: Any, dual: Array) -> Array:
+        # CVXPY returns the gradient of a scalar as a number, other gradients as sparse matrices.
+        return np.ravel(jacobian * dual if np.ndim(jacobian) == 0 else jacobian @ dual)
 
     return {variable: partial(times, jacobian) for variable, jacobian in _jacobian(expression).items()}
 
@@ -227,7 +264,7 @@ def _jacobian(expression: cp.Expression) -> Mapping[cp.Variable, Any]:
 
 
 def _bounds(variable: cp.Variable) -> tuple[Array, Array]:
-    """Lower and upper bound a variable was declared with, entry by entry."""
+    """Return the lower and upper bound in the attributes of a variable, entry by entry."""
     attributes = variable.attributes
     low, high = (-np.inf, np.inf) if attributes["bounds"] is None else attributes["bounds"]
     low = np.ravel(np.broadcast_to(np.asarray(low, float), variable.shape), order="F")
@@ -239,12 +276,12 @@ def _bounds(variable: cp.Variable) -> tuple[Array, Array]:
     return low, high
 
 
-def _bounds_violated(problem: cp.Problem) -> float:
-    """By how much values leave the bounds their variable was declared with."""
+def _bound_violation(problem: cp.Problem) -> float:
+    """Return the largest relative violation of the bounds in the attributes of variables."""
     worst = 0.0
     for variable in problem.variables():
         x = np.ravel(variable.value, order="F")
-        (low, high) = _bounds(variable)
+        low, high = _bounds(variable)
         outside = np.maximum(np.maximum(low - x, x - high), 0.0)
         worst = max(worst, float((outside / (1.0 + np.abs(x))).max(initial=0.0)))
         if variable.attributes["PSD"]:
@@ -254,7 +291,10 @@ def _bounds_violated(problem: cp.Problem) -> float:
 
 
 def _lagrangian_parts(constraint: cp.Constraint) -> list[tuple[cp.Expression, Array | None, float]]:
-    """Each g_i of a constraint, its multiplier (signs as in L), and how far that is outside the dual cone."""
+    """Return the parts g_i of a constraint, their dual variables and the distances from the dual cone.
+
+    The dual variables have the signs of the Lagrangian.
+    """
     import cvxpy as cp
 
     def flat(value: Any) -> Array | None:
@@ -267,23 +307,17 @@ def _lagrangian_parts(constraint: cp.Constraint) -> list[tuple[cp.Expression, Ar
         shape = constraint.args[1].shape
         columns = x.reshape(shape, order="F") if len(shape) > 1 else x[:, None]
         lengths = np.linalg.norm(columns, axis=constraint.axis if len(shape) > 1 else 0)
-        return [
-            (
-                constraint.args[0],
-                -t,
-                float((np.maximum(lengths - t, 0.0) / (1.0 + lengths)).max(initial=0.0)),
-            ),
-            (constraint.args[1], -x, 0.0),
-        ]
-    multiplier = flat(constraint.dual_value)
-    if multiplier is None:
+        outside = float((np.maximum(lengths - t, 0.0) / (1.0 + lengths)).max(initial=0.0))
+        return [(constraint.args[0], -t, outside), (constraint.args[1], -x, 0.0)]
+    dual = flat(constraint.dual_value)
+    if dual is None:
         return [(constraint.args[0], None, 0.0)]
     if isinstance(constraint, cp.constraints.PSD):
         matrices = np.asarray(constraint.dual_value, float)
         lowest = float(np.linalg.eigvalsh((matrices + np.swapaxes(matrices, -1, -2)) / 2).min())
-        return [(constraint.args[0], -multiplier, max(0.0, -lowest) / (1.0 + float(np.abs(matrices).max())))]
+        return [(constraint.args[0], -dual, max(0.0, -lowest) / (1.0 + float(np.abs(matrices).max())))]
     if isinstance(constraint, (cp.constraints.Zero, cp.constraints.Equality)):
-        return [(constraint.expr, multiplier, 0.0)]
+        return [(constraint.expr, dual, 0.0)]
     if isinstance(constraint, cp.constraints.NonNeg):
-        return [(constraint.args[0], -multiplier, _negative(multiplier))]
-    return [(constraint.expr, multiplier, _negative(multiplier))]
+        return [(constraint.args[0], -dual, _largest_negative(dual))]
+    return [(constraint.expr, dual, _largest_negative(dual))]

@@ -175,7 +175,7 @@ def plan(problem: Problem, options: dict[str, Any]) -> Iterator[Attempt]:
     """
     libsvm = registry()["LIBSVM"]
     attempts = _weighted_attempts(problem)
-    few = problem.spec.kernel is None or problem.n_rows <= SECOND_TRY_ROWS
+    few = problem.spec.linear or problem.n_rows <= SECOND_TRY_ROWS
     for k, attempt in enumerate(attempts):
         if attempt.route is not libsvm and options:
             continue
@@ -224,7 +224,7 @@ def _weighted_attempts(problem: Problem) -> list[Attempt]:
     routes = registry()
     normal = Attempt(routes["NORMAL"])
     patient = Attempt(routes["LIBSVM"], {"max_iter": PATIENT[0] + PATIENT[1] * rows})
-    if problem.spec.kernel is not None:
+    if not problem.spec.linear:
         impatient = Attempt(routes["LIBSVM"], {"max_iter": STALLED[0] + STALLED[1] * rows})
         attempts = [impatient, normal, patient]
     elif rows > max(LINEAR_ROWS, features):
@@ -240,11 +240,11 @@ def _weighted_attempts(problem: Problem) -> list[Attempt]:
 
 def _prefers_columns(problem: Problem) -> bool:
     features = problem.sample.X.shape[1]
-    return problem.spec.kernel is not None or features >= max(COLUMNS_FROM, problem.n_rows)
+    return not problem.spec.linear or features >= max(COLUMNS_FROM, problem.n_rows)
 
 
 def _prefers_rows(problem: Problem) -> bool:
-    return problem.spec.kernel is not None and problem.n_rows >= ROWS_FROM
+    return not problem.spec.linear and problem.n_rows >= ROWS_FROM
 
 
 _PREFERRED: dict[str, Callable[[Problem], bool]] = {

@@ -61,10 +61,11 @@ class JointFunction:
 
     def value(self, Z: Any) -> Array:
         """Return the (n, K) values of all functions."""
-        if self.spec.kernel is None:
+        kernel = self.spec.kernel
+        if kernel is None:
             return np.column_stack([f.value(Z) for f in self.functions])
-        whole = FittedKernel(0.0, self.spec.kernel, self.points, self.weights, self.spec.scale)
-        return whole._in_blocks(self.spec.kernel, whole._to_inner(Z)).reshape(-1, self.weights.shape[1])
+        whole = FittedKernel(0.0, kernel, self.points, self.weights, self.spec.scale)
+        return whole.expansion(Z).reshape(-1, self.weights.shape[1])
 
     def norm(self, kind: str) -> float:
         """Return the norm of all functions together."""

@@ -20,7 +20,7 @@ from .._utils.parallel import over_rows
 from ..errors import InvalidInput
 from ..knowledge.worst_case.orbit_columns import OrbitColumns
 from ..knowledge.worst_case.orbit_loss import OrbitLoss, orbit_losses
-from ..prior import Member
+from ..prior import Member, live
 from ..sample import Sample
 from ..spec import Spec
 from .joint_function import JointFunction
@@ -69,7 +69,7 @@ class JointLoss:
     def __init__(self, spec: Spec, members: Sequence[Member], sample: Sample):
         self.spec = spec
         self.sample = sample
-        self.members = [m for m in members if m.weight > 0]
+        self.members = live(members)
         self.block: OrbitLoss = OrbitLoss()
         self.name: str | None = None
         self.label = "svm.margin"
@@ -77,7 +77,7 @@ class JointLoss:
             self.block = member.block
             self.name = member.name
             self.label = f"{member.name}.{self.block.joint_label}"
-        self.active = np.flatnonzero(sample.cost > 0)
+        self.active = sample.counted_rows
         self.y = np.searchsorted(sample.classes, sample.labels)[self.active]
         self._check_two_classes()
         self.rho = sample.margin[self.active]

@@ -18,9 +18,9 @@ from ..errors import InaccurateSolution, Infeasible, InvalidInput, InvalidType
 from ..knowledge.base import Knowledge
 from ..knowledge.traits import Iterative
 from ..knowledge.views import Step
-from ..prior import Member
+from ..prior import Member, live
 from ..problem.assemble import prepare
-from ..problem.conflicts import refuse_common_points, refuse_impossible, refuse_opposed
+from ..problem.conflicts import refuse_common_points, refuse_conflicting_claims, refuse_contradictions
 from ..problem.naming import naming
 from ..sample import Sample
 from ..spec import Spec
@@ -54,7 +54,7 @@ def fit_binary(
     """
     members = list(members)
     states = _started(members, training)
-    iterative = [m for m in members if m.weight > 0 and isinstance(m.block, Iterative)]
+    iterative = [m for m in live(members) if isinstance(m.block, Iterative)]
     if iterative and grams is None:
         grams = Cache()  # the next round may have the same rows
     problem = Problem(spec, members, states, training, training, maps or Cache(), grams)
@@ -126,9 +126,9 @@ def _solve_round(
 def _started(members: Sequence[Member], training: Sample) -> dict[str, Any]:
     """Return the first state of every block."""
     states: dict[str, Any] = {}
-    for name, block, weight in members:
-        with naming(name):
-            states[name] = block.start(training) if weight > 0 else None
+    for member in members:
+        with naming(member.name):
+            states[member.name] = member.block.start(training) if member.live else None
     return states
 
 
@@ -136,14 +136,14 @@ def refuse_conflicts(
     spec: Spec, members: Sequence[Member], training: Sample, states: dict[str, Any] | None = None
 ) -> None:
     """Raise Infeasible if hard blocks conflict: on a linear model at common points, solvers find the rest."""
-    if not any(m.block.may_forbid and m.weight > 0 for m in members):
+    if not any(m.block.may_forbid for m in live(members)):
         return
     states = _started(members, training) if states is None else states
-    if spec.kernel is None:
+    if spec.linear:
         refuse_common_points(members, states, training, linear=True)
         return
-    refuse_opposed(members, states, training, linear=False)
-    refuse_impossible(spec, members, states, prepare(members, training, states), is_infeasible)
+    refuse_conflicting_claims(members, states, training, linear=False)
+    refuse_contradictions(spec, members, states, prepare(members, training, states), is_infeasible)
 
 
 def _require_two_classes(sample: Sample) -> None:
@@ -152,7 +152,7 @@ def _require_two_classes(sample: Sample) -> None:
     rest = f"class {others[0]!r}" if len(others) == 1 else f"the classes other than {sample.positive!r}"
     for sign, what in ((1.0, f"class {sample.positive!r}"), (-1.0, rest)):
         of_class = sample.y == sign
-        if not np.any(sample.cost[of_class] > 0):
+        if not np.any(sample.counted[of_class]):
             takers = [name for name, share in sample.shares.items() if np.any(share[of_class] < 0)]
             culprit = f"block '{takers[-1]}' leaves" if takers else "the rows leave"
             raise InvalidInput(f"{culprit} no cost to {what}: two classes are needed.")
@@ -161,8 +161,8 @@ def _require_two_classes(sample: Sample) -> None:
 def _findings(binary: BinaryModel, sample: Sample) -> dict[str, Any]:
     """Return the findings of the blocks on the fitted f."""
     findings = {}
-    for name, block, weight in binary.members:
-        if weight > 0 and type(block).findings is not Knowledge.findings:
+    for name, block, _ in live(binary.members):
+        if type(block).findings is not Knowledge.findings:
             with naming(name):
                 found = block.findings(binary.f, binary.view(name, sample))
             if found is not None:
@@ -176,7 +176,7 @@ def _entry(binary: BinaryModel, number: int, sample: Sample) -> dict[str, Any]:
         "round": number,
         "objective": binary.reached,
         "gap": binary.outcome.residuals.gap,
-        "rows": int(np.count_nonzero(sample.cost)),
+        "rows": int(sample.counted.sum()),
         "solver": binary.outcome.solver,
         "status": binary.outcome.status,
         "seconds": 0.0,
@@ -190,7 +190,7 @@ def refined(
     base = binary.view("", sample, states)
     needed = base.slack
     unknown = False
-    columns = []
+    columns: dict[str, int] = {}
     new: dict[str, Any] = {}
     for settled in (False, True):
         for name, block, _ in iterative:
@@ -205,12 +205,12 @@ def refined(
             if step.needed_slack is not None:
                 needed = np.maximum(needed, step.needed_slack)
             if step.columns is not None:
-                columns.append(step.columns)
+                columns[name] = step.columns
         if new:
             break
     if columns:
         entry = binary.history[-1]
-        entry.update(lower=base.lower, columns=sum(columns))
+        entry.update(lower=base.lower, columns=sum(columns.values()))
         if not unknown:
             # f is feasible with slacks that cover everything the blocks require.
             cost = binary.spec.C * sample.cost[base.rows]

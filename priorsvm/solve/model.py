@@ -13,7 +13,7 @@ from ..function.fitted import Fitted
 from ..knowledge.base import Knowledge
 from ..knowledge.traits import OnRowSlack
 from ..knowledge.views import MAX_CELLS, Solved, Verdict
-from ..prior import Member
+from ..prior import Member, live
 from ..problem.assemble import Compiled, prepare
 from ..problem.residuals import Residuals
 from ..sample import Sample
@@ -163,7 +163,7 @@ class BinaryModel:
         tol: float | None = None,
     ) -> Solved:
         """Return the view of block ``name`` on the solved model."""
-        rows = np.flatnonzero(sample.cost[: sample.n_train] > 0)
+        rows = sample.counted_training
         duals = [self.alpha, *self.duals.values()]
         return Solved(
             name,
@@ -195,8 +195,8 @@ class BinaryModel:
 
     def _add_support(self, sample: Sample, threshold: Array) -> None:
         """Mark rows as support vectors whose dual variable in a block exceeds a threshold."""
-        for name, block, weight in self.members:
-            if weight > 0 and isinstance(block, OnRowSlack):
+        for name, block, _ in live(self.members):
+            if isinstance(block, OnRowSlack):
                 view = self.view(name, sample)
                 self.support[view.rows] |= block.row_duals(view) > threshold[view.rows]
 
@@ -214,7 +214,7 @@ class BinaryModel:
         half = self.regulariser()
         dual_half = half
         problem = Weighted(self.spec, sample)
-        if self.spec.kernel is None:
+        if self.spec.linear:
             w = (sample.y * self.alpha)[problem.active] @ problem.Z
             dual_half = 0.5 * float(w @ w)
         bound = self.spec.C * sample.cost

@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from .._utils.cache import Cache
 from ..errors import InvalidInput, SolverUnsuited
-from ..prior import Member
+from ..prior import Member, live
 from ..problem.assemble import Compiled
 from ..sample import Sample
 from ..spec import Spec
@@ -46,12 +44,12 @@ class Problem:
     @property
     def live(self) -> list[Member]:
         """The blocks of positive weight."""
-        return [member for member in self.members if member.weight > 0]
+        return live(self.members)
 
     @property
     def n_rows(self) -> int:
         """The number of rows of positive cost."""
-        return int(np.count_nonzero(self.sample.cost))
+        return int(self.sample.counted.sum())
 
     @cached_property
     def weighted(self) -> Weighted:

@@ -46,7 +46,7 @@ class Weighted:
     def __init__(self, spec: Spec, sample: Sample):
         self.spec = spec
         self.size = len(sample)
-        self.active = np.flatnonzero(sample.cost > 0)
+        self.active = sample.counted_rows
         self.X = sample.X if len(self.active) == len(sample) else sample.X[self.active]
         self.y = sample.y[self.active]
         self.margin = sample.margin[self.active]
@@ -55,10 +55,10 @@ class Weighted:
         self.features = LinearMap(self.X.shape[1], spec.scale)
         Z = self.features.rows(self.X)
         self.sparse = issparse(Z)
-        centred = spec.kernel is None and not self.sparse
+        centred = spec.linear and not self.sparse
         self.middle = Z.mean(axis=0) if centred else np.zeros(Z.shape[1])
         self.Z: Any = np.ascontiguousarray(Z - self.middle) if centred else Z
-        if spec.kernel is not None:
+        if not spec.linear:
             self.Z = np.ascontiguousarray(Z)
         self._K: Array | None = None
 

@@ -17,7 +17,7 @@ class Own(Knowledge):
         self.make = make
         self.mu = mu
 
-    def build(self, f, context):
+    def build(self, f, view):
         return self.make(f)
 
 
@@ -28,14 +28,14 @@ class AtLeast(Knowledge):
         self.point = point
         self.value = value
 
-    def build(self, f, context):
+    def build(self, f, view):
         return Terms(constraints={"low": f([self.point]) >= self.value})
 
 
 class AtMost(AtLeast):
     """The constraint f(point) <= value."""
 
-    def build(self, f, context):
+    def build(self, f, view):
         return Terms(constraints={"high": f([self.point]) <= self.value})
 
 
@@ -63,7 +63,7 @@ def test_hard_blocks_that_contradict_each_other_are_named(parameters):
         PriorSVC(INNOCENT + TUMOUR + BENIGN, **parameters).fit(X, Y)
     assert str(caught.value) == (
         "No decision function satisfies every hard constraint. These conflict: 'tumour' and 'benign' "
-        "(removing any one restores feasibility). Leave one out, or ask for less."
+        "(removing any one restores feasibility). Leave one out, or require less."
     )
 
 
@@ -81,7 +81,7 @@ def test_a_conflict_of_three_is_named_whole():
 
 def test_a_block_that_contradicts_itself():
     class Both(AtLeast):
-        def build(self, f, context):
+        def build(self, f, view):
             at = f([self.point])
             return Terms(constraints={"low": at >= 1, "high": at <= -1})
 

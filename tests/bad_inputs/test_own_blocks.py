@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from priorsvm import Knowledge, PriorSVC, Terms
+from priorsvm import Knowledge, PriorSVC, Scores, Terms
 from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
 from tests.bad_inputs.cases import Case, X, Y, check, parametrize
 
@@ -16,12 +16,14 @@ class Own(Knowledge):
         self.make = make
         self.mu = mu
 
-    def build(self, f, context):
+    def build(self, f, view):
         return self.make(f)
 
 
 class Preparing(Knowledge):
     """A block that changes rows by a function."""
+
+    prepares = "reweights"
 
     def __init__(self, change):
         self.change = change
@@ -30,7 +32,7 @@ class Preparing(Knowledge):
         return self.change(sample)
 
 
-class Scoring(Knowledge):
+class Scoring(Scores, Knowledge):
     """A block that scores rows by a function."""
 
     def __init__(self, score):

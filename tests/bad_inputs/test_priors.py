@@ -9,6 +9,7 @@ from priorsvm import (
     ClassCosts,
     Knowledge,
     OddnessHint,
+    OnRowSlack,
     Prior,
     PriorSVC,
     SampleCosts,
@@ -28,14 +29,12 @@ class Weighing(Knowledge):
         self.weight = weight
 
 
-class Sharing(Knowledge):
+class Sharing(OnRowSlack, Knowledge):
     """A block whose constraints use the slack of the rows."""
 
-    shares_slack = True
-
-    def build(self, f, context):
-        X, y = context.sample.X[context.rows], context.sample.y[context.rows]
-        return Terms(constraints={"twice": cp.multiply(y, f(2 * X)) >= 1 - context.slack})
+    def build(self, f, view):
+        X, y = view.sample.X[view.rows], view.sample.y[view.rows]
+        return Terms(constraints={"twice": cp.multiply(y, f(2 * X)) >= 1 - view.slack})
 
 
 def called(name):

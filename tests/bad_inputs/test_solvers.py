@@ -19,7 +19,7 @@ class Cone(Knowledge):
     def __init__(self, mu=1.0):
         self.mu = mu
 
-    def build(self, f, context):
+    def build(self, f, view):
         t = cp.Variable(nonneg=True)
         return Terms({"mu": t}, {"cone": cp.SOC(t, f.coef)})
 

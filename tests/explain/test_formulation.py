@@ -14,6 +14,7 @@ from priorsvm import (
     RBF,
     Box,
     ClassCosts,
+    Formulas,
     FromFunction,
     HaarIntegration,
     Knowledge,
@@ -211,19 +212,25 @@ BLOCKS = [
 ]
 
 
-@pytest.mark.parametrize("kind", BLOCKS)
-def test_a_block_explains_the_symbols_of_all_its_formulas(kind):
-    formulas = getattr(kind, "formulas", kind.latex)
+def written(kind):
+    """Return all formulas of a kind of block, and its letters."""
     if kind is Region:
         both = (True, False)
-        methods = [Region(None, 9, 1, hard=hard, method=m) for hard in both for m in ("cuts", "points")]
-        formulas = {f"{k}.{term}": f for k, block in enumerate(methods) for term, f in block.latex.items()}
-    formulas = [formula.replace("<z>", r" - \zeta_l").replace("<p>", "^2") for formula in formulas.values()]
-    letters = {r"y_i": "", r"\rho_i": "", r"\xi_i": "", **kind.letters}
-    assert unexplained(formulas, letters.items()) == set()
-    assert not [s for s in kind.letters if not any(contains_symbol(s, formula) for formula in formulas)] or (
-        issubclass(kind, RegionKnowledge)
-    )
+        blocks = [Region(None, 9, 1, hard=hard, method=m) for hard in both for m in ("cuts", "points")]
+        return [f for block in blocks for f in block.formulas.latex.values()], kind.letters_of_regions
+    if issubclass(kind, RegionKnowledge):
+        return kind.templates.values(), kind.letters_of_regions
+    return kind.formulas.latex.values(), kind.formulas.letters
+
+
+@pytest.mark.parametrize("kind", BLOCKS)
+def test_a_block_explains_the_symbols_of_all_its_formulas(kind):
+    formulas, letters = written(kind)
+    formulas = [formula.replace("<z>", r" - \zeta_l").replace("<p>", "^2") for formula in formulas]
+    known = {r"y_i": "", r"\rho_i": "", r"\xi_i": "", **letters}
+    assert unexplained(formulas, known.items()) == set()
+    unused = [s for s in letters if not any(contains_symbol(s, formula) for formula in formulas)]
+    assert not unused or issubclass(kind, RegionKnowledge)
 
 
 def test_a_symbol_with_two_meanings_is_explained_for_each_block():
@@ -274,10 +281,15 @@ def test_scale_and_few_centres_are_in_the_definition_of_f():
 class Own(Knowledge):
     """Block with a constraint of every type, and formulas as parameters."""
 
-    def __init__(self, latex=None, letters=None, mu=1.0):
-        self.latex, self.letters, self.mu = latex, letters, mu
+    def __init__(self, given=None, mu=1.0):
+        self.given = given
+        self.mu = mu
 
-    def build(self, f, context):
+    @property
+    def formulas(self):
+        return self.given
+
+    def build(self, f, view):
         M = cp.Variable((2, 2), symmetric=True)
         return Terms(
             {"mu": cp.sum_squares(f.coef)},
@@ -293,7 +305,7 @@ class Own(Knowledge):
 
 def of_own(**arguments):
     X, y = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]), [0, 0, 1, 1]
-    return PriorSVC(Own(**{"latex": {}, "letters": {}, **arguments})).fit(X, y).formulation()
+    return PriorSVC(Own(Formulas(**arguments))).fit(X, y).formulation()
 
 
 def test_a_constraint_without_a_formula_is_described_by_its_type():
@@ -311,7 +323,7 @@ def test_a_formula_without_a_term_is_refused_if_a_term_has_no_formula():
     ) as caught:
         of_own(latex={"mu": "w^2", "samee": "w_1 = w_2"})
     assert "The terms are 'mu', 'same', 'round', 'matrix', 'below', 'power'." in str(caught.value)
-    whole = dict.fromkeys(("mu", "same", "round", "matrix", "below", "power", "other_machines"), "w")
+    whole = dict.fromkeys(("mu", "same", "round", "matrix", "below", "power", "other_models"), "w")
     assert len(of_own(latex=whole).constraints) == 6
     assert of_own(latex={"same": "w_1 = w_2"}).constraints[1][1] == "w_1 = w_2"
 
@@ -321,6 +333,14 @@ def test_a_formula_without_a_term_is_refused_if_a_term_has_no_formula():
 def test_formulas_of_another_type_are_refused(attribute, given):
     with pytest.raises(InvalidType, match=f"block 'own': {attribute} must be a dict of"):
         of_own(**{attribute: given})
+
+
+@pytest.mark.parametrize("given", [None, {"mu": "w"}, "w"])
+def test_formulas_are_an_object_of_their_own(given):
+    X, y = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]), [0, 0, 1, 1]
+    model = PriorSVC(Own(given)).fit(X, y)
+    with pytest.raises(InvalidType, match=r"block 'own': formulas must be Formulas\(latex="):
+        model.formulation()
 
 
 def test_symbols_of_a_block_are_explained_if_they_are_used():

@@ -10,9 +10,9 @@ class CountedBox(Box):
 
     calls = 0
 
-    def verify(self, f, context):
+    def verify(self, f, view):
         CountedBox.calls += 1
-        return super().verify(f, context)
+        return super().verify(f, view)
 
 
 def test_verdicts_are_kept_until_the_next_fit():

@@ -52,7 +52,7 @@ class OwnBlock(Knowledge):
     def __init__(self, mu=1.0):
         self.mu = mu
 
-    def build(self, f, context):
+    def build(self, f, view):
         return Terms()
 
 
@@ -127,10 +127,10 @@ class Own(Knowledge):
         self.mu = mu
     def start(self, sample):
         return Seen(len(sample))
-    def build(self, f, context):
+    def build(self, f, view):
         return Terms()
-    def verify(self, f, context):
-        return Verdict(True, worst=float(context.state.rows))
+    def verify(self, f, view):
+        return Verdict(True, worst=float(view.state.rows))
 
 @dataclass
 class Seen:

@@ -243,7 +243,7 @@ def test_the_2_norm_alone_is_refused():
 
 def test_scaled_rows_are_refused():
     with pytest.raises(
-        InvalidInput, match=r"(?s)TangentDistance.* moves rows .*scale='standard'.* Use scale=None"
+        InvalidInput, match=r"(?s)TangentDistance.* transforms rows .*scale='standard'.* Use scale=None"
     ):
         PriorSVC(kernel=2 * TangentDistance(0.5, turn), norm="l1", scale="standard").fit(X, y)
 

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from priorsvm import (
     ClassCosts,
     InvarianceHint,
+    InvariantLoss,
     Knowledge,
     OddnessHint,
     Prior,
@@ -34,11 +35,12 @@ class Anchor(Knowledge):
     def __init__(self, point, value, mu=1.0):
         self.point, self.value, self.mu = point, value, mu
 
-    def build(self, f, context):
+    def build(self, f, view):
         return Terms(penalties={"mu": cp.sum_squares(f([self.point]) - self.value)})
 
 
 class PerRow(Knowledge):
+    prepares = "reweights"
     row_params = ("trust",)
 
     def __init__(self, trust=None):
@@ -69,19 +71,24 @@ def test_a_block_that_leaves_all_rows_as_they_are_asks_nothing(data, new):
 
 
 def test_what_a_block_is_follows_from_what_it_defines():
-    assert (ClassCosts({}).only_rows, ClassCosts({}).iterative) == (True, False)
-    assert (Transductive([]).only_rows, Transductive([]).iterative) == (True, True)
-    assert (OddnessHint().only_rows, OddnessHint().iterative) == (False, False)
+    assert ClassCosts({}).only_rows
+    assert Transductive([]).only_rows
+    assert not OddnessHint().only_rows
+    assert not ClassCosts({}).may_forbid
+    assert not OddnessHint().may_forbid
+    assert OddnessHint(hard=True).may_forbid
+    assert not InvariantLoss(Shift([1.0])).may_forbid
+    assert Anchor([0.0], 1.0).may_forbid
 
 
 def test_missing_capability_names_block_need_and_machines(data):
     class NeedsWeights(Knowledge):
-        def build(self, f, context):
+        def build(self, f, view):
             return Terms(constraints={"rising": f.coef >= 0})
 
     class NeedsMatrix(Knowledge):
-        def build(self, f, context):
-            return Terms(constraints={"near": f(context.sample.X) >= f.kernel(*[context.sample.X] * 2)[0]})
+        def build(self, f, view):
+            return Terms(constraints={"near": f(view.sample.X) >= f.kernel(*[view.sample.X] * 2)[0]})
 
     with pytest.raises(MissingCapability, match=r"'needs_weights'.*requires f\.coef.* use kernel='linear'"):
         PriorSVC(NeedsWeights(), kernel="rbf", solver="CLARABEL").fit(*data)
@@ -153,19 +160,19 @@ def test_slack_in_the_context_is_that_of_the_training_rows(data, assemble):
     seen = []
 
     class Looks(Knowledge):
-        def build(self, f, context):
-            seen.append(context)
+        def build(self, f, view):
+            seen.append(view)
             return Terms()
 
     costs = np.where(np.arange(80) % 4 == 0, 0.0, 1.0)
     prior = SampleCosts(costs) + VirtualSamples(Shift([0.1, 0.0, 0.0])) + Looks()
     compiled = assemble(prior, X, y)
-    [context] = seen
-    assert context.name == "looks"
-    np.testing.assert_array_equal(context.rows, np.flatnonzero(costs))
+    [view] = seen
+    assert view.name == "looks"
+    np.testing.assert_array_equal(view.rows, np.flatnonzero(costs))
     compiled.slack.value = np.arange(compiled.slack.size, dtype=float)
-    np.testing.assert_array_equal(context.slack.value, compiled.slack.value[: len(context.rows)])
-    assert (compiled.active[: len(context.rows)] == context.rows).all()
+    np.testing.assert_array_equal(view.slack.value, compiled.slack.value[: len(view.rows)])
+    assert (compiled.active[: len(view.rows)] == view.rows).all()
 
 
 @pytest.mark.parametrize(
@@ -208,8 +215,8 @@ class Wrong(Knowledge):
     def __init__(self, returned, mu=1.0):
         self.returned, self.mu = returned, mu
 
-    def build(self, f, context):
-        return self.returned(f, context.sample.X_train)
+    def build(self, f, view):
+        return self.returned(f, view.sample.X_train)
 
 
 @pytest.mark.parametrize(
@@ -263,7 +270,7 @@ def test_hooks_of_earlier_versions_are_refused_with_the_new_way(hook):
 
 def test_points_of_f_are_checked(data):
     class Elsewhere(Anchor):
-        def build(self, f, context):
+        def build(self, f, view):
             return Terms({"mu": cp.sum_squares(f([[1.0, 2.0]]))})
 
     with pytest.raises(InvalidInput, match=r"'elsewhere'.*points of shape \(n, 3\), got shape \(1, 2\)"):

@@ -16,6 +16,7 @@ from priorsvm import (
     Knowledge,
     MonotonicityHint,
     OddnessHint,
+    OnRowSlack,
     PriorSVC,
     SampleCosts,
     Shift,
@@ -136,14 +137,12 @@ def test_contributions_sum_to_the_objective(prior, kernel, loss, scale):
     assert {row.block for row in rows} <= {"svm", *(m.name for m in as_prior(prior) if m.weight > 0)}
 
 
-class WorstOfTwo(Knowledge):
+class WorstOfTwo(OnRowSlack, Knowledge):
     "y f >= 1 - xi at a neighbour of every row too, on the row's own slack."
 
-    shares_slack = True
-
-    def build(self, f, context):
-        X, y = context.sample.X[context.rows], context.sample.y[context.rows]
-        return Terms({}, {"worst": cp.multiply(y, f(X + 0.3)) >= 1 - context.slack})
+    def build(self, f, view):
+        X, y = view.sample.X[view.rows], view.sample.y[view.rows]
+        return Terms({}, {"worst": cp.multiply(y, f(X + 0.3)) >= 1 - view.slack})
 
 
 def test_a_block_on_the_shared_slack_makes_the_loss_a_supremum():
@@ -214,12 +213,14 @@ def test_blocks_that_reweight_come_before_those_that_add():
     seen = []
 
     class Reweights(Knowledge):
+        prepares = "reweights"
+
         def prepare(self, sample, state):
             seen.append("reweights")
             return sample
 
     class Adds(Knowledge):
-        adds_rows = True
+        prepares = "adds"
 
         def prepare(self, sample, state):
             seen.append("adds")
@@ -409,7 +410,7 @@ def test_one_norm_machines_expand_over_training_rows_only():
 
 def test_more_centres_than_needed_change_nothing():
     class Centres(Knowledge):
-        def build(self, f, context):
+        def build(self, f, view):
             f.span(E)
             return Terms()
 

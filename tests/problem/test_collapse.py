@@ -33,7 +33,7 @@ def test_a_rare_class_is_named_and_no_block_blamed(rare, loose):
     model = PriorSVC(loose)
     (message,) = said(model, *rare)
     assert "12 of 300 rows are 'high': ClassCosts('balanced')" in message
-    assert "all are taken for 'low'" in message
+    assert "all rows are classified as 'low'" in message
     assert ("without any block" in message) == (loose is not None)
     assert set(model.predict(rare[0])) == {"low"}
 
@@ -53,7 +53,7 @@ def test_a_block_is_blamed_where_costs_have_let_f_vary(rare):
 def test_costs_are_not_advised_to_those_who_have_them(rare):
     (message,) = said(PriorSVC(ClassCosts({"high": 1.5}) + UncertainSamples(1e-6)), *rare)
     assert "ClassCosts" not in message
-    assert "tells the classes apart at C=1" in message
+    assert "separates the classes at C=1" in message
 
 
 def test_a_small_C_may_leave_a_constant_f_without_a_word():
@@ -70,7 +70,7 @@ def test_of_several_machines_the_one_of_the_class_is_named(rare):
     assert said(PriorSVC(), X, y) == []
     (message,) = said(PriorSVC(block), X, y)
     assert message.startswith("f for class 'high' is constant")
-    assert "taken for another class" in message
+    assert "classified as another class" in message
 
 
 def test_a_path_says_it_too(rare):

@@ -315,8 +315,9 @@ def test_a_score_that_must_not_fall_and_has_to_is_refused_before_any_machine_is_
     assert named_in(message) == ["strong", "light", "rises"]
     assert "No score of 'barolo' against the other classes" in message
     assert (
-        "With f the score of 'barolo', 'light' asks for f >= 1 at (alcohol 12), 'strong' for f <= -1 at "
-        "(alcohol 14), all else alike, and 'rises' forbids f to fall on the way." in message
+        "With f the score of 'barolo', 'light' requires f >= 1 at (alcohol 12), and 'strong' requires f <= "
+        "-1 at (alcohol 14), with all other columns equal. 'rises' forbids f to decrease from the first point "
+        "to the second." in message
     )
 
 
@@ -328,8 +329,9 @@ def test_a_linear_machine_says_where_too_and_that_its_list_is_short(wine):
     assert named_in(str(caught.value)) == ["strong", "light", "rises"]
     assert PriorSVC().fit(X[two], y[two]).classes_[1] == "grignolino"  # and yet the user spoke of the other
     assert (
-        "With f the score of 'barolo', 'light' asks for f >= 1 at (alcohol 12), 'strong' for f <= -1 at "
-        "(alcohol 14), all else alike, and 'rises' forbids f to fall on the way." in str(caught.value)
+        "With f the score of 'barolo', 'light' requires f >= 1 at (alcohol 12), and 'strong' requires f <= "
+        "-1 at (alcohol 14), with all other columns equal. 'rises' forbids f to decrease from the first point "
+        "to the second." in str(caught.value)
     )
 
 
@@ -342,7 +344,7 @@ def test_the_way_along_which_f_must_not_fall_joins_regions_of_every_kind(frame, 
     idle = Monotone({"dose": +1}, label="ill", hard=True, within=wide).named("idle")
     with pytest.raises(Infeasible) as caught:
         PriorSVC(prior + idle + rises, kernel=RBF(0.5)).fit(X, y)
-    assert "'monotone' forbids f to fall" in str(caught.value)
+    assert "'monotone' forbids f to decrease" in str(caught.value)
     assert "'idle'" not in str(caught.value)
 
 
@@ -412,7 +414,7 @@ class At(Knowledge):
     def __init__(self, points, signs, hard=True):
         self.points, self.signs, self.hard = points, signs, hard
 
-    def build(self, f, context):
+    def build(self, f, view):
         return Terms(constraints={"at": cp.multiply(self.signs, f(self.points)) >= 1})
 
 
@@ -499,7 +501,7 @@ def test_rules_without_a_common_point_that_no_line_keeps_say_why():
             ("other", -1, [(low, high), (high, low)]),
         )
     )
-    with pytest.raises(Infeasible, match=r"'same'.*'other'.* No point is claimed .* a kernel may\.$"):
+    with pytest.raises(Infeasible, match=r"'same'.*'other'.* no common point, .* use a kernel\.$"):
         PriorSVC(same + other).fit(X, y)
     PriorSVC(same + other, kernel="rbf").fit(X, y)
 
@@ -511,8 +513,8 @@ def test_where_a_point_is_common_no_kernel_is_recommended():
     )
     with pytest.raises(Infeasible) as caught:
         PriorSVC(ill + well).fit(X, y)
-    assert "Both speak about the point" in str(caught.value)
-    assert "a kernel may" not in str(caught.value)
+    assert "Both apply to the point" in str(caught.value)
+    assert "use a kernel" not in str(caught.value)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
@@ -522,6 +524,6 @@ def test_a_common_point_is_found_before_any_of_many_machines_is_fitted(kernel):
     young = Rule("age <= 6", label="b", hard=True).named("young")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CollapsedModel)
-        with pytest.raises(Infeasible, match=r"'old'.*'young'.*Both speak about the point"):
+        with pytest.raises(Infeasible, match=r"'old'.*'young'.*Both apply to the point"):
             PriorSVC(old + young, kernel=kernel, scale="standard").fit(X, np.repeat(["a", "b", "c"], 4))
     assert not [w for w in caught if w.category is CollapsedModel]

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from priorsvm import Knowledge, PriorSVC, Terms, Transductive
+from priorsvm import Iterative, Knowledge, PriorSVC, Step, Terms, Transductive
 from priorsvm._utils.messages import warn
 from priorsvm.errors import InaccurateSolution, PriorSVMWarning
 
 
-class Cutting(Knowledge):
+class Cutting(Iterative, Knowledge):
     "f(x) >= 0.2 on the segment {(t, 0)}, by adding its worst point until none is left."
 
     def __init__(self, tol=1e-6):
@@ -18,18 +18,18 @@ class Cutting(Knowledge):
     def start(self, sample):
         return np.empty((0, 2))
 
-    def build(self, f, context):
-        if len(context.state) == 0:
+    def build(self, f, view):
+        if len(view.state) == 0:
             return Terms()
-        return Terms(constraints={"cuts": f(context.state) >= 0.2})
+        return Terms(constraints={"cuts": f(view.state) >= 0.2})
 
-    def refine(self, f, context):
+    def refine(self, f, view):
         grid = np.column_stack([np.linspace(-1, 1, 101), np.zeros(101)])
         values = f.value(grid)
         worst = int(np.argmin(values))
         if values[worst] >= 0.2 - self.tol:
             return None
-        return np.vstack([context.state, grid[worst]])
+        return Step(np.vstack([view.state, grid[worst]]))
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def test_failure_inside_a_block_names_it(data):
     class Broken(Knowledge):
         "Raises."
 
-        def build(self, f, context):
+        def build(self, f, view):
             return 1 / 0
 
     with pytest.raises(ZeroDivisionError) as caught:
@@ -141,7 +141,7 @@ def test_a_warning_says_which_of_several_machines_it_is_about(monkeypatch):
 class Short(Knowledge):
     "Warns from deep inside."
 
-    def build(self, f, context):
+    def build(self, f, view):
         warn("mind the gap", PriorSVMWarning)
         return Terms()
 

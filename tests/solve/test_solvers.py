@@ -61,7 +61,7 @@ class NormPenalty(Knowledge):
     def __init__(self, mu=1.0):
         self.mu = mu
 
-    def build(self, f, context):
+    def build(self, f, view):
         t = cp.Variable(nonneg=True)
         return Terms({"mu": t}, {"cone": cp.SOC(t, f.coef)})
 
@@ -72,7 +72,7 @@ class SpectralPenalty(Knowledge):
     def __init__(self, mu=1.0):
         self.mu = mu
 
-    def build(self, f, context):
+    def build(self, f, view):
         d = f.coef.size
         t, M = cp.Variable(nonneg=True), cp.Variable((d + 1, d + 1), symmetric=True)
         return Terms(
@@ -92,14 +92,14 @@ class AtLeast(Knowledge):
     def __init__(self, point, value):
         self.point, self.value = point, value
 
-    def build(self, f, context):
+    def build(self, f, view):
         return Terms(constraints={"value": f([self.point]) >= self.value})
 
 
 class AtMost(AtLeast):
     "f(point) <= value, hard."
 
-    def build(self, f, context):
+    def build(self, f, view):
         return Terms(constraints={"value": f([self.point]) <= self.value})
 
 
@@ -288,7 +288,7 @@ def test_unbounded_is_said(data):
         def __init__(self, mu=1.0):
             self.mu = mu
 
-        def build(self, f, context):
+        def build(self, f, view):
             return Terms({"mu": f([[100.0, 0.0, 0.0]])[0]})
 
     with pytest.raises(Unbounded, match="no lower bound"):
@@ -374,8 +374,8 @@ class PosLoss(Knowledge):
     def __init__(self, mu=1.0):
         self.mu = mu
 
-    def build(self, f, context):
-        X, y = context.sample.X_train, context.sample.y_train
+    def build(self, f, view):
+        X, y = view.sample.X_train, view.sample.y_train
         return Terms({"mu": cp.sum(cp.pos(1 - cp.multiply(y, X @ f.coef + f.bias)))})
 
 

@@ -168,7 +168,7 @@ class RegionKnowledge(Iterative, Knowledge):
     def start(self, sample: Sample) -> Search:
         """Return the requirements and the points of the first problem."""
         requirements = self.requirements(sample)
-        linear = sample.model is not None and sample.model.kernel is None
+        linear = sample.model is not None and sample.model.linear
         method = self._method(linear, requirements)
         given = given_points(self.points, sample)
         points = [self._first_points(method, requirement, given, sample) for requirement in requirements]

@@ -190,7 +190,7 @@ def require_bound(requirement: Requirement, kernel: Any, max_dimension: int) -> 
 def has_bound(requirement: Requirement, f: Any, max_dimension: int) -> bool:
     """Return whether the least value over the region can be proven."""
     try:
-        require_bound(requirement, getattr(f, "kernel", None), max_dimension)
+        require_bound(requirement, None if f.linear else f.kernel, max_dimension)
     except (InvalidInput, MissingCapability):
         return False
     return True

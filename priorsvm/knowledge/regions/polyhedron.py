@@ -128,7 +128,7 @@ class Polyhedron(RegionKnowledge):
                 raise InvalidInput(
                     "mu_residual softens the knowledge, and hard=True excludes that. Choose one."
                 )
-        if sample.model is None or sample.model.kernel is None:
+        if sample.model is None or sample.model.linear:
             return
         if self.method == "kernelised":
             warn_unsound()

@@ -78,8 +78,7 @@ class Requirement:
 
     def _gradient(self, f: Any) -> Callable[[Array], Array]:
         """Return the gradient of the excess, by differences where f or h has no derivative."""
-        kernel = getattr(f, "kernel", None)
-        capable = kernel is None or (kernel.has_slope if self.direction is None else kernel.has_curve)
+        capable = f.linear or (f.kernel.has_slope if self.direction is None else f.kernel.has_curve)
         if callable(self.h) or not capable:
             step = 1e-6 * size_of(self.region)
 

@@ -135,7 +135,7 @@ class RowPermutations(Iterative, Scores, Knowledge):
         check_nonnegative(rho=self.rho)
         if self.initial not in ("given", "sorted"):
             raise InvalidInput(f"initial must be 'given' or 'sorted', got {self.initial!r}.")
-        if sample.model is not None and sample.model.kernel is not None:
+        if sample.model is not None and not sample.model.linear:
             raise MissingCapability(
                 f"a linear model is required, but the kernel is {sample.model.kernel!r}. Use "
                 "kernel='linear', or a kernel between sets of vectors: Bhattacharyya() or PrincipalAngles()."
@@ -158,6 +158,8 @@ class RowPermutations(Iterative, Scores, Knowledge):
         return sample.with_training(permuted(Z, state.order).reshape(len(Z), -1))
 
     def refine(self, f: Any, view: Solved) -> Step | None:
+        if view.settled:
+            return None
         Z = view.sample.X_train.reshape(-1, *self.shape)
         orders = self._best_orders(f, Z, view.sample.y_train, view.state)
         rearranged = int((orders != np.arange(self.shape[0])).any(axis=1).sum())

@@ -127,7 +127,7 @@ class Transductive(Iterative, Knowledge):
 
     def refine(self, f: Any, view: Solved) -> Step | None:
         X = check_points("X", self.X, view.sample)
-        if len(X) == 0 or self.cost == 0:
+        if view.settled or len(X) == 0 or self.cost == 0:
             return None
         scores = f.value(X)
         state = view.state

@@ -149,8 +149,7 @@ class EllipsoidalKnowledge(OnRowSlack, Knowledge):
         y = sample.y[rows]
         factors = spread.owner[rows]
         least = sample.margin[rows] - view.slack[places]
-        kernel = getattr(f, "kernel", None)
-        if len(rows) == 0 or kernel is None:
+        if len(rows) == 0 or f.linear:
             lowest, points = self._steepest(f, X, spread, factors, y)
             return Verdict.at_points(lowest - least, points, asked, view.tol)
         if self.guarantee:
@@ -191,7 +190,7 @@ class EllipsoidalKnowledge(OnRowSlack, Knowledge):
             worst = self._steepest(f, X, spread, factors, y)[1]
             duals = view.duals["ball"]
         else:
-            worst = X + y[:, None] * self._displaced(view, spread, factors, hasattr(f, "coef"))
+            worst = X + y[:, None] * self._displaced(view, spread, factors, f.linear)
             duals = view.duals["margin"]
         return WorstCase.of(
             view,

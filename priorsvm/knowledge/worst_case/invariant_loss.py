@@ -168,7 +168,7 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
 
     def _check_streamed(self, sample: Sample) -> None:
         spec = sample.model
-        if spec is not None and (spec.kernel is not None or spec.norm != "l2" or spec.loss != "hinge"):
+        if spec is not None and (not spec.linear or spec.norm != "l2" or spec.loss != "hinge"):
             raise MissingCapability(
                 "method='pegasos' requires a linear model with norm='l2' and loss='hinge'. "
                 "Use method='columns'."
@@ -179,7 +179,7 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
 
     def _check_features(self, sample: Sample) -> None:
         kind = type(self.transform).__name__
-        if sample.model is not None and sample.model.kernel is not None:
+        if sample.model is not None and not sample.model.linear:
             raise MissingCapability(
                 f"the worst case of {kind} is known for linear models only. Use kernel='linear'."
             )
@@ -215,9 +215,7 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
 
     def _draws_centres(self, sample: Sample) -> bool:
         spec = sample.model
-        return (
-            spec is not None and spec.kernel is not None and spec.norm == "l2" and spec.n_centres is not None
-        )
+        return spec is not None and not spec.linear and spec.norm == "l2" and spec.n_centres is not None
 
     def check_classes(self, sample: Sample, joint: bool) -> None:
         """Raise InvalidInput if the arguments do not suit the joint model, or a model of two classes."""
@@ -313,7 +311,7 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         if self.method != "auto":
             return self.method == "all"
         assert columns.orbit is not None
-        linear = sample.model is not None and sample.model.kernel is None
+        linear = sample.model is not None and sample.model.linear
         return (linear and columns.orbit[..., 0].size <= FEW) or self._draws_centres(sample)
 
     def build(self, f: Any, view: Building) -> Terms:

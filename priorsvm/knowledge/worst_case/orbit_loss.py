@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..._utils.arrays import Array
+from ...prior import live
 from ...sample import Sample
 from .orbit_columns import OrbitColumns
 
@@ -136,7 +137,7 @@ class OrbitLoss:
 
     def columns(self, sample: Sample, state: Any) -> OrbitColumns:
         """Return the columns of training rows that have a cost."""
-        rows = np.flatnonzero(sample.cost[: sample.n_train] > 0)
+        rows = sample.counted_training
         columns: OrbitColumns = state.of_rows(rows, sample.n_train)[0]
         return columns
 
@@ -161,4 +162,4 @@ class OrbitLoss:
 
 def orbit_losses(members: Iterable[Any]) -> list[Any]:
     """Return the members of a prior that are losses over orbits and have a positive weight."""
-    return [member for member in members if member.weight > 0 and isinstance(member.block, OrbitLoss)]
+    return [member for member in live(members) if isinstance(member.block, OrbitLoss)]

@@ -233,13 +233,13 @@ class Trajectories(OnRowSlack, Knowledge):
         X = sample.X_train
         q = len(low)
         degree = self.degree
-        kernel = None if sample.model is None else sample.model.kernel
+        linear = sample.model is None or sample.model.linear
         coefficients = None
         if not self._named:
             coefficients = self._given(sample)
         if degree is None:
-            degree = 4 if kernel is not None and q == 1 else 2
-            if coefficients is not None and kernel is None:
+            degree = 4 if q == 1 and not linear else 2
+            if coefficients is not None and linear:
                 degree = coefficients.shape[1] - 1
                 degree += degree > 1 and degree % 2
         if self._is("taylor"):
@@ -385,7 +385,7 @@ class Trajectories(OnRowSlack, Knowledge):
 
     def _values(self, f: Any, view: Solved, thetas: Array) -> Array:
         """Return f at the transformed rows with a cost, (rows, thetas)."""
-        if self.transform is not None and hasattr(f, "coef"):
+        if self.transform is not None and f.linear:
             W = np.tile(f.coef, (len(thetas), 1))
             if (pulled := self.transform.pulled_back(W, thetas)) is not None:
                 V, offset = pulled
@@ -442,7 +442,7 @@ class Trajectories(OnRowSlack, Knowledge):
         """Return the points at u: on the polynomial curve for a linear f, else on the true curve."""
         curves: Curves = view.state
         far = np.asarray(np.isinf(u).any(axis=1))
-        if hasattr(f, "coef"):
+        if f.linear:
             weights = curves.basis(np.where(far[:, None], 0.0, u))
             if far.any():  # the direction of the highest power instead of a point
                 top = np.linalg.inv(np.vander(curves.nodes[:, 0], increasing=True))[-1]

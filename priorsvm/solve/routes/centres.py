@@ -53,7 +53,7 @@ class Centres(Route):
         start = time.perf_counter()
         spec = problem.spec
         sample = problem.sample
-        active = np.flatnonzero(sample.cost > 0)
+        active = sample.counted_rows
         y = sample.y[active]
         features, Phi = _matrix(spec, sample, sample.X[active], problem.grams or Cache())
         before = time.perf_counter()

@@ -135,7 +135,7 @@ class _Dual:
     @classmethod
     def of(cls, spec: Spec, block: OrbitLoss, columns: OrbitColumns, sample: Sample, grams: Cache) -> _Dual:
         """Return the dual for the columns of one round."""
-        active = np.flatnonzero(sample.cost > 0)
+        active = sample.counted_rows
         rows = np.concatenate([active, columns.rows])
         points = stack(sample.X[active], columns.points)
         demand = np.concatenate([np.ones(len(active)), columns.demands])

@@ -59,7 +59,7 @@ class Libsvm(WeightedRoute):
             return reason
         if problem.spec.loss != "hinge":
             return "it has the hinge only, not loss='squared_hinge'"
-        if np.any(problem.sample.margin[problem.sample.cost > 0] != 1.0):
+        if np.any(problem.sample.margin[problem.sample.counted] != 1.0):
             return "some rows have a margin other than 1"
         return None
 

@@ -71,7 +71,7 @@ class Normal(WeightedRoute):
 
     def obstacle(self, problem: Problem) -> str | None:
         reason = super().obstacle(problem)
-        if reason is not None or problem.spec.kernel is None:
+        if reason is not None or problem.spec.linear:
             return reason
         if problem.spec.loss != "hinge":
             return "with a kernel it has the hinge only, not loss='squared_hinge'"
@@ -81,7 +81,7 @@ class Normal(WeightedRoute):
         return None
 
     def solve_weighted(self, weighted: Weighted, grams: Cache | None, options: dict[str, Any]) -> Solution:
-        if weighted.spec.kernel is None:
+        if weighted.spec.linear:
             return _solve_linear(weighted)
         return _solve_low_rank(weighted, grams)
 

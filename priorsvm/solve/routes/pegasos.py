@@ -97,7 +97,7 @@ class Pegasos(Route):
             alpha,
             alpha > spec.negligible_dual(sample.cost, float(alpha.max(initial=0.0))),
             Outcome(self.name, last["status"], residuals, 0.0, time.perf_counter() - start),
-            {f"{name}.worst": alpha[: sample.n_train][sample.cost[: sample.n_train] > 0]},
+            {f"{name}.worst": alpha[sample.counted_training]},
             slack=found.slack,
             history=found.history,
         )
@@ -173,7 +173,7 @@ class _Streamed:
         self.block = block
         self.sample = sample
         self.features = LinearMap(sample.X.shape[1], spec.scale)
-        self.active = np.flatnonzero(sample.cost > 0)
+        self.active = sample.counted_rows
         self.C = spec.C * sample.cost
         self.count = -(-len(self.active) // batch)
 

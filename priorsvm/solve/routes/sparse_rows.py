@@ -63,7 +63,7 @@ class Sparse(WeightedRoute):
 
     def obstacle(self, problem: Problem) -> str | None:
         reason = super().obstacle(problem)
-        if reason is None and (problem.spec.kernel is not None or not issparse(problem.sample.X)):
+        if reason is None and (not problem.spec.linear or not issparse(problem.sample.X)):
             reason = "it takes sparse rows of a linear model only"
         return reason
 

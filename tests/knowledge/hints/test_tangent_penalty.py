@@ -144,8 +144,8 @@ def test_the_derivatives_of_the_kernel_are_needed(data, new):
     class OnTheRows(TangentPenalty):
         """The same penalty, but f expands over k(x_i, ·) only."""
 
-        def build(self, f, context):
-            Z, V = tangent_atoms(self.transform, context.sample.X_train, np.ones(context.sample.n_train))
+        def build(self, f, view):
+            Z, V = tangent_atoms(self.transform, view.sample.X_train, np.ones(view.sample.n_train))
             return Terms(penalties={"gamma": 0.5 * cp.sum_squares(f.slope(Z, V, spans=False))})
 
     X, y = data

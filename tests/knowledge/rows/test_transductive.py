@@ -42,10 +42,11 @@ class Recorded(Transductive):
 
     steps: ClassVar[list] = []
 
-    def refine(self, f, context):
-        new = super().refine(f, context)
-        self.steps.append((context.state, new))
-        return new
+    def refine(self, f, view):
+        step = super().refine(f, view)
+        if not view.settled:
+            self.steps.append((view.state, None if step is None else step.state))
+        return step
 
 
 @pytest.fixture

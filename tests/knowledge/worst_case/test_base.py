@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
+from priorsvm.knowledge.views import Solved
 from priorsvm.knowledge.worst_case.base import WorstCase, rows_and_slack
 
 
 def found(rows, points, weights, thetas=None, errors=None, largest=1.0):
-    context = Context("block", None, largest=largest)
+    view = Solved("block", None, largest=largest)
     thetas = None if thetas is None else np.array(thetas, float)
     return WorstCase.of(
-        context, np.array(rows, int), np.array(points, float), np.array(weights, float), thetas, errors
+        view, np.array(rows, int), np.array(points, float), np.array(weights, float), thetas, errors
     )
 
 
@@ -91,7 +92,7 @@ def test_in_words():
 
 
 def test_rows_and_their_places_in_the_slack():
-    context = Context("block", None, rows=np.array([1, 3, 4, 6]))
+    view = Solved("block", None, rows=np.array([1, 3, 4, 6]))
     chosen = np.array([True, True, False, False, True, True, True])
-    rows, places = rows_and_slack(context, chosen)
+    rows, places = rows_and_slack(view, chosen)
     assert (rows.tolist(), places.tolist()) == ([1, 4, 6], [0, 2, 3])

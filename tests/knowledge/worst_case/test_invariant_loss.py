@@ -22,6 +22,7 @@ from priorsvm import (
 )
 from priorsvm.errors import InvalidInput, InvalidType
 from priorsvm.function.fitted import FittedLinear
+from priorsvm.knowledge.views import Solved
 from priorsvm.sample import Sample
 
 SHARP = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
@@ -211,8 +212,8 @@ def test_verify_finds_a_transformation_that_the_slack_does_not_cover(few):
     sample = Sample.training(X, y, model.classes_, 1)
     hinge = np.maximum(1 - signs(y) * f.value(X), 0)
     block = InvariantLoss(MOVES)
-    context = Context("invariant_loss", sample, block.start(sample), slack=hinge, rows=np.arange(len(X)))
-    verdict = block.verify(f, context)
+    view = Solved("invariant_loss", sample, block.start(sample), slack=hinge, rows=np.arange(len(X)))
+    verdict = block.verify(f, view)
     scores = f.value(MOVES.orbit(X).reshape(-1, 3)).reshape(len(X), -1)
     assert not verdict.holds
     assert verdict.worst == pytest.approx((signs(y)[:, None] * scores - 1 + hinge[:, None]).min())

@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from priorsvm import RBF, InvariantLoss, Knowledge, PriorSVC, Shift, Terms
+from priorsvm import RBF, InvariantLoss, Iterative, Knowledge, OnRowSlack, PriorSVC, Shift, Terms
 from priorsvm._utils.progress import progress
 from priorsvm.function.fitted import FittedLinear
 from priorsvm.knowledge.worst_case.orbit_columns import OrbitColumns
@@ -17,10 +17,8 @@ from priorsvm.spec import Spec
 STEP = np.array([0.4, 0.1, 0.0])
 
 
-class Shifted(OrbitLoss, Knowledge):
+class Shifted(Iterative, OrbitLoss, OnRowSlack, Knowledge):
     """The hinge loss at the worst of a row and the row shifted by plus or minus ``step``."""
-
-    shares_slack = True
 
     def __init__(self, step):
         self.step = step
@@ -34,15 +32,15 @@ class Shifted(OrbitLoss, Knowledge):
     def start(self, sample):
         return OrbitColumns.empty(sample.X_train, self.orbit(sample.X_train), self.theta_grid())
 
-    def build(self, f, context):
-        state, places = context.state.of_rows(context.rows, context.sample.n_train)
+    def build(self, f, view):
+        state, places = view.state.of_rows(view.rows, view.sample.n_train)
         if len(state) == 0:
             return Terms()
-        margins = cp.multiply(context.sample.y[state.rows], f(state.points)) >= 1 - context.slack[places]
+        margins = cp.multiply(view.sample.y[state.rows], f(state.points)) >= 1 - view.slack[places]
         return Terms(constraints={"columns": margins})
 
-    def refine(self, f, context):
-        return next_columns(self, f, context)
+    def refine(self, f, view):
+        return next_columns(self, f, view)
 
 
 @pytest.fixture(scope="module")

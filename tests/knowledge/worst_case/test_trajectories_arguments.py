@@ -154,6 +154,8 @@ BAD = {
 class Expensive(Knowledge):
     """A block that fails after the checks of all arguments."""
 
+    prepares = "adds"
+
     def prepare(self, sample, state):
         raise AssertionError("arguments must be checked first")
 

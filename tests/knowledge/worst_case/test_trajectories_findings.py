@@ -213,7 +213,7 @@ def test_the_formulation_names_every_constraint(form):
     ]
     assert [count for _, _, count in formulation.constraints[1:]] == rows
     for (_, latex, _), label in zip(formulation.constraints[1:], labels, strict=True):
-        assert latex == Trajectories.latex[label]
+        assert latex == Trajectories.formulas.latex[label]
         assert latex in str(formulation).replace(r", \\ & ", r",\; ")  # long lines are broken
 
 

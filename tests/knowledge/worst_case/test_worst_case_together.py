@@ -23,6 +23,7 @@ from priorsvm import (
     check_knowledge,
 )
 from priorsvm.function.fitted import FittedLinear
+from priorsvm.knowledge.views import Solved
 from priorsvm.sample import Sample
 
 pytestmark = pytest.mark.slow  # all of them run in `make test`
@@ -189,8 +190,8 @@ def test_they_verify_and_a_tampered_f_does_not(data):
     for name in ("uncertain_samples", "trajectories"):
         block = everything()[name]
         for shift in (0.0, 0.3):
-            context = Context(name, sample, block.start(sample), slack, np.arange(40), tol=1e-5)
-            assert block.verify(FittedLinear(b - shift, w), context).holds == (shift == 0)
+            view = Solved(name, sample, block.start(sample), slack, np.arange(40), tol=1e-5)
+            assert block.verify(FittedLinear(b - shift, w), view).holds == (shift == 0)
 
 
 def test_the_formulation_has_all_of_them(data):
@@ -201,8 +202,8 @@ def test_the_formulation_has_all_of_them(data):
         assert label in labels
     assert any(label.startswith("polyhedron.") for label in labels)
     text = str(told).replace(r", \\ & ", r",\; ")  # long lines are broken
-    assert Trajectories.latex["cone"] in text
-    assert UncertainSamples.latex["margin"] in text
+    assert Trajectories.formulas.latex["cone"] in text
+    assert UncertainSamples.formulas.latex["margin"] in text
     assert r"\mu_{\mathrm{polyhedron}} = 0.7" in text
     assert r"J_{\mathrm{" not in text
 

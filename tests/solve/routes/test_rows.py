@@ -234,8 +234,8 @@ def test_hard_rows_that_contradict_each_other_are_not_called_solved():
 class Opposed(Knowledge):
     """f(point) >= 1 and f(point) <= -1, and nobody sees it before a solver does."""
 
-    def build(self, f, context):
-        value = f(context.sample.X[:1])
+    def build(self, f, view):
+        value = f(view.sample.X[:1])
         return Terms(constraints={"up": value >= 1, "down": value <= -1})
 
 
@@ -338,10 +338,10 @@ class Odd(Knowledge):
         self.kind = kind
         self.mu = 1.0
 
-    def build(self, f, context):
+    def build(self, f, view):
         import cvxpy as cp
 
-        g, t, u = f(context.sample.X), cp.Variable(60, name="t"), cp.Variable(60, nonneg=True, name="u")
+        g, t, u = f(view.sample.X), cp.Variable(60, name="t"), cp.Variable(60, nonneg=True, name="u")
         s = cp.Variable(nonneg=True, name="s")
         penalties, constraints = {
             "two slacks": (cp.sum(u) + cp.sum_squares(t), {"row": g <= t + u}),
