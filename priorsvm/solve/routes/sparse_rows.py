@@ -15,7 +15,7 @@ the dual variable is zero. If :math:`t_i \ge C`, it is at its bound. Otherwise t
 Newton's method for the optimality conditions, which hold once no row changes sides.
 
 The start is LIBLINEAR's answer. LIBLINEAR penalises the bias, but with the best bias for its w nearly the
-same rows are on the margin. For the squared hinge there are no bounds, and :math:`1/2C_i` is added to the
+same rows are on the margin. For the squared hinge no row has a bound, and :math:`1/2C_i` is added to the
 diagonal. Far from the optimum the steps may diverge, which is detected; then the next route follows.
 """
 
