@@ -194,6 +194,10 @@ class Knowledge(Summand):
         ----------
         sample : Sample
             Training rows.
+
+        Returns
+        -------
+        object or None
         """
         return None
 
@@ -254,6 +258,10 @@ class Knowledge(Summand):
             The solved decision function.
         view : Solved
             The solved model.
+
+        Returns
+        -------
+        object or None
         """
         return None
 
