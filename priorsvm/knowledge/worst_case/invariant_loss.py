@@ -258,7 +258,6 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         return np.asarray(self.transform.orbit(X))
 
     def demand(self, thetas: Array) -> Array:
-        r"""Return :math:`\Delta`, the share of the margin required, for each transformation."""
         cost = self.cost
         if cost is None:
             return np.ones(len(thetas))
