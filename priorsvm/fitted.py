@@ -1,4 +1,4 @@
-"""What a fitted PriorSVC shows: coefficients, support vectors, report, formulation and verification."""
+"""Attributes and methods of a fitted PriorSVC: coefficients, support vectors, report, formulation and verification."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class Slopes:
 
 @dataclass(frozen=True, eq=False)
 class FittedKernel(Fitted):
-    """The expansion ``k(X, centres) @ weights + bias``, plus the same over slopes of the kernel."""
+    """The expansion ``k(X, centres) @ weights + bias``, plus an expansion over slopes of the kernel."""
 
     linear: ClassVar[bool] = False
 

@@ -250,7 +250,7 @@ class Knowledge(Summand):
         return Verdict(None, asked="nothing of f's values" if self.only_rows else "not checked: no verify()")
 
     def findings(self, f: Fitted, view: Solved) -> Any:
-        """Return what is worth reporting of the fitted f, or None; its text is a line of the report.
+        """Return the findings on the fitted f, or None; their text is a line of the report.
 
         Parameters
         ----------

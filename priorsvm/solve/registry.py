@@ -23,7 +23,7 @@ from .solvers import SOLVERS
 
 @lru_cache(maxsize=1)
 def registry() -> dict[str, Route]:
-    """Return all routes by name: first the routes for one kind of problem, then those for whole classes."""
+    """Return all routes by name: first the routes for one kind of problem, then the routes for classes."""
     special = [Libsvm(), Normal(), Sparse(), Rows(), Columns(), Centres(), Pegasos()]
     general = [Schur() if name == "SCHUR" else Conic(name) for name in SOLVERS]
     return {route.name: route for route in (*special, *general)}
