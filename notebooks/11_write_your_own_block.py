@@ -207,8 +207,8 @@ plt.show()
 # A kernel model is a sum of bumps, $f(x) = \sum_j \beta_j k(z_j, x) + b$. The points $z_j$ are its *centres*.
 # Without blocks the best $f$ needs bumps at the training rows only. With a block it also needs bumps at the
 # points where the block evaluates it, and it has them there: $f$ expands over every point it is evaluated at.
-# Here that is 20 training rows and 60 patients in pairs, less a few whose bump has height 0. No other bumps can
-# lower the objective. `f.span(Z)` adds some:
+# Here that is 20 training rows and 60 patients in pairs, less a few whose bump has height 0. No other bumps
+# can lower the objective. `f.span(Z)` adds some:
 
 
 # %%
@@ -228,8 +228,8 @@ print(f"with 50 more points to expand over it is {wider.objective_:.6f}")
 # %% [markdown]
 # A block can evaluate slopes of $f$ too. Suppose that the score of *admit* rises with lactate, at the places
 # of the sixty patients in pairs. For a slope the best $f$ needs another kind of bump, a derivative of the
-# kernel. Each slope adds one unknown. With `spans=False` these bumps are left out, so the objective can only be
-# higher. `f.span(Z)` at least adds bumps at the points themselves:
+# kernel. Each slope adds one unknown. With `spans=False` these bumps are left out, so the objective can only
+# be higher. `f.span(Z)` at least adds bumps at the points themselves:
 
 
 # %%
@@ -314,8 +314,8 @@ for law in laws[-9:]:
 # ## Manners
 #
 # A block that others use should find bad arguments before any work is done (`validate`), report whether a
-# fitted $f$ satisfies it (`verify`), and have a formula (`formulas`). And why not let it be hard, for a doctor who
-# never errs? We write it again, in full. First what any block with points needs:
+# fitted $f$ satisfies it (`verify`), and have a formula (`formulas`). It may also be hard, for a doctor who
+# never errs. We write it again, in full. First what any block with points needs:
 
 
 # %%
@@ -597,8 +597,8 @@ print(f"{len(laws_equal)} laws hold")
 #
 # $Z$ makes their mean $C$, or the block would be a smaller $C$ as well. `SampleCosts` could be given these
 # numbers. A block of its own has $h$ as a parameter, which a search can choose. Such a block overrides
-# `prepare`, which gets the rows and returns them reweighted, and announces that in `prepares`. The ages belong to rows, so they are a **row
-# parameter**: given to `fit` and split by cross-validation.
+# `prepare`, which gets the rows and returns them reweighted, and announces it in `prepares`. The ages belong
+# to rows, so they are a **row parameter**: given to `fit` and split by cross-validation.
 
 
 # %%
@@ -847,7 +847,7 @@ np.testing.assert_allclose(wider.objective_, expanded.objective_, rtol=1e-5)
 assert by_span["slopes"] < by_span["points"] - 1e-3 < by_span["rows"] - 0.5
 assert "Iterative" in complaint_trait
 assert "Leave mu out" in complaint_twice
-assert "weight 0 is absent" in laws
+assert "weight 0 disables the block" in laws
 assert min(len(laws_equal), len(laws_faded)) > 20
 assert list(told_slips) == list(slips)
 

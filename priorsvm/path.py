@@ -12,7 +12,7 @@ from ._utils.cache import Cache, equal
 from ._utils.messages import did_you_mean, warn
 from .errors import InvalidInput, Recompiled, UnknownParameter
 from .prior import as_prior
-from .problem.assemble import LIVE_ROWS
+from .problem.assemble import PARAMETER_ROWS
 from .problem.collapse import fit_and_explain
 from .solve.model import BinaryModel
 from .spec import Spec
@@ -158,6 +158,6 @@ def _warn_of_compilations(keys: list[str]) -> None:
     warn(
         f"the path over {', '.join(changing or keys)} could not keep its compiled problem, because a value "
         "changes more than weights. C and penalty weights keep it. Outer weights keep it unless a weight is "
-        f"0 or there are more than {LIVE_ROWS} rows.",
+        f"0 or there are more than {PARAMETER_ROWS} rows.",
         Recompiled,
     )

@@ -66,7 +66,7 @@ class Formulas:
     ----------
     latex : dict of str to str, default={}
         Penalty name, constraint label or ``"sample"`` (what ``prepare`` does) -> LaTeX. In a formula ``<p>``
-        stands for the power of the loss.
+        is the power of the loss.
     letters : dict of str to str, default={}
         Letter -> its meaning, in LaTeX.
     numbers : dict of str to str, default={}
@@ -120,7 +120,7 @@ class Knowledge(Summand):
     expression on linear and kernel models alike. The constructor stores its arguments and does nothing else.
     Wrong arguments are found in ``validate``.
 
-    A block of your own needs one method:
+    A block of your own requires one method:
 
     >>> import cvxpy as cp
     >>> from priorsvm import Knowledge, PriorSVC, Terms
@@ -162,17 +162,17 @@ class Knowledge(Summand):
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
-        own = vars(cls)
-        for name, way in _REMOVED.items():
-            if name in own:
-                raise TypeError(f"{cls.__name__} defines {name}, which blocks no longer have. {way}")
+        defined = vars(cls)
+        for name, advice in _REMOVED.items():
+            if name in defined:
+                raise TypeError(f"{cls.__name__} defines {name}, which blocks no longer have. {advice}")
         for method, trait in _TRAITS.items():
-            if method in own and not issubclass(cls, trait):
+            if method in defined and not issubclass(cls, trait):
                 raise TypeError(
                     f"{cls.__name__} defines {method} but does not derive from {trait.__name__}. Write "
                     f"class {cls.__name__}({trait.__name__}, Knowledge)."
                 )
-        if "prepare" in own and cls.prepares is None:
+        if "prepare" in defined and cls.prepares is None:
             raise TypeError(
                 f"{cls.__name__} defines prepare. Set prepares to 'reweights', 'adds' or 'moves' in the "
                 "class."
@@ -284,7 +284,24 @@ class Knowledge(Summand):
         return bool(getattr(self, "hard", True)) and not (self.only_rows or isinstance(self, OnRowSlack))
 
     def aligned(self, parameter: str, sample: Sample) -> Array | None:
-        """A row parameter as an array: given as such, or as a function of (X, y), or None."""
+        """Return a row parameter as an array; None if it is not set.
+
+        Parameters
+        ----------
+        parameter : str
+            Name of the parameter. Its value is an array, a function of (X, y), or None.
+        sample : Sample
+            Training rows.
+
+        Returns
+        -------
+        array of shape (n_train, ...) or None
+
+        Raises
+        ------
+        InvalidInput
+            If the value is not one number or array of numbers per training row.
+        """
         value = getattr(self, parameter)
         if value is None:
             return None
@@ -307,7 +324,18 @@ class Knowledge(Summand):
         return array
 
     def set_params(self, **params: Any) -> Knowledge:
-        """Set parameters by name; an error says which there are."""
+        """Set parameters by name; the error for an unknown name lists the known names.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameter name -> value.
+
+        Returns
+        -------
+        Knowledge
+            This object.
+        """
         known = sorted(self.get_params(deep=False))
         for key in params:
             if (name := key.partition("__")[0]) not in known:
@@ -319,12 +347,17 @@ class Knowledge(Summand):
         return self
 
     def words(self) -> str:
-        """The block in the user's own words, for messages; empty if its name says it all."""
+        """Return a description of the block for messages; empty if the name is enough.
+
+        Returns
+        -------
+        str
+        """
         return ""
 
 
 def called(function: Any, sample: Sample, parameter: str) -> Any:
-    """A row parameter given as a function of the training rows, (n, d), and their classes."""
+    """Return the value of a row parameter that is a function of the training rows and their classes."""
     rows = sample.X_train
     if isinstance(rows, np.ndarray):
         rows = rows.view()
@@ -338,10 +371,12 @@ def called(function: Any, sample: Sample, parameter: str) -> Any:
 
 
 def check_points(name: str, X: Any, sample: Sample) -> Array:
-    """Points given to a block: a finite 2-D array with the columns of the training data, or sets as rows."""
+    """Return points as a finite array with the columns of the training data; raise InvalidInput if wrong."""
     n_features = sample.X.shape[1]
     kernel = None if sample.model is None else sample.model.kernel
-    if isinstance(kernel, OnRows) and not (len(X) and np.ndim(X[0]) == 1):  # a row is a set, flattened
+    if isinstance(kernel, OnRows) and not (
+        len(X) and np.ndim(X[0]) == 1
+    ):  # X contains sets, not flattened rows
         return kernel.encode(X, name, at_least=n_features)
     columns = getattr(X, "columns", None)
     if columns is not None and sample.feature_names is not None:

@@ -190,7 +190,7 @@ class Wrong(Knowledge):
         (
             lambda f, X: Terms({"nu": cp.sum_squares(f(X))}),
             InvalidInput,
-            "penalty 'nu' has no parameter of that name",
+            "penalty 'nu' requires a parameter of the block called 'nu'",
         ),
         (lambda f, X: Terms({"mu": -cp.sum_squares(f(X))}), InvalidInput, "penalty 'mu' is not convex"),
         (
