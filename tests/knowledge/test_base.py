@@ -22,7 +22,7 @@ from priorsvm import (
 )
 from priorsvm._utils.checks import check_nonnegative, is_number
 from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
-from priorsvm.knowledge.base import check_points
+from priorsvm.knowledge.checks import check_points
 from priorsvm.prior import snake_case
 
 
