@@ -102,6 +102,13 @@ class Hinge(Knowledge):
         return Terms({"mu": cp.sum(t)}, {"above": f(X) - 0.5 <= t, "sign": t >= 0})
 
 
+class Elsewhere(Level):
+    "mu * sum of f^2 at points that are not rows: lawful."
+
+    def build(self, f, view):
+        return Terms({"mu": cp.sum_squares(f(view.sample.X_train + 0.5))})
+
+
 class LinearOnly(Level):
     "Uses the weights of a linear model."
 
@@ -135,8 +142,9 @@ class Iterates(Iterative, Level):
         (Ceiling(), {"constraints are convex", "CLARABEL and HIGHS agree"}),
         (Hinge(), PENALTIES | {"constraints are convex", "CLARABEL and HIGHS agree"}),
         (Iterates(), PENALTIES | {"refinement ends in a fixed point"}),
+        (Elsewhere(), PENALTIES),
     ],
-    ids=["penalty", "rows", "hard", "slack", "iterative"],
+    ids=["penalty", "rows", "hard", "slack", "iterative", "elsewhere"],
 )
 def test_lawful_blocks_pass_the_laws_that_concern_them(block, more):
     laws = check_knowledge(block, X, y)
@@ -290,11 +298,6 @@ class Negative(Level):
 class UnboundedBelow(Level):
     def build(self, f, view):
         return Terms({"mu": cp.sum(f(view.sample.X_train))})
-
-
-class LooksElsewhere(Level):
-    def build(self, f, view):
-        return Terms({"mu": cp.sum_squares(f(view.sample.X_train + 0.5))})
 
 
 class TwoLabels(Ceiling):

@@ -11,7 +11,6 @@ import numpy as np
 from .._utils.arrays import Array
 from .._utils.messages import did_you_mean
 from ..errors import InvalidInput
-from ..kernels.set_kernel import OnRows
 from ..prior import Summand
 from ..sample import Sample
 from .traits import Completes, Iterative, OnRowSlack, Scores
@@ -146,7 +145,8 @@ class Knowledge(Summand):
     formulas : Formulas
         Formulas for ``formulation()``.
     way_out_of_collapse : str or None
-        Advice if the block leaves a constant f; None for a block that does not.
+        Advice in the warning CollapsedModel, if the dual variables of the block leave a constant f. None: the
+        warning never names the block.
 
     See Also
     --------
@@ -376,34 +376,3 @@ def called(function: Any, sample: Sample, parameter: str) -> Any:
         raise InvalidInput(
             f"{parameter} was given as a function, and calling it with X, an array, and y failed: {error!r}"
         ) from error
-
-
-def check_points(name: str, X: Any, sample: Sample) -> Array:
-    """Return points as a finite array with the columns of the training data; raise InvalidInput if wrong."""
-    n_features = sample.X.shape[1]
-    kernel = None if sample.model is None else sample.model.kernel
-    if isinstance(kernel, OnRows) and not (
-        len(X) and np.ndim(X[0]) == 1
-    ):  # X contains sets, not flattened rows
-        return kernel.encode(X, name, at_least=n_features)
-    columns = getattr(X, "columns", None)
-    if columns is not None and sample.feature_names is not None:
-        given = [str(c) for c in columns]
-        known = sample.feature_names.tolist()
-        if given != known:
-            raise InvalidInput(
-                f"{name} has the columns {', '.join(given)}, but the training data has {', '.join(known)}, "
-                "in this order."
-            )
-    try:
-        points = np.asarray(X, float)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidInput(f"{name} must be a 2-D array of numbers.") from error
-    if points.ndim != 2 or points.shape[1] != n_features:
-        raise InvalidInput(
-            f"{name} has shape {points.shape}, expected (n, {n_features}): "
-            "as many columns as the training data."
-        )
-    if not np.isfinite(points).all():
-        raise InvalidInput(f"{name} contains NaN or infinity.")
-    return points
