@@ -18,6 +18,7 @@ from priorsvm import (
     FromFunction,
     InvarianceHint,
     InvariantLoss,
+    Iterative,
     MissingValues,
     Monotone,
     MonotonicityHint,
@@ -77,7 +78,7 @@ def problem(model: PriorSVC, X: Array, y: Array) -> Compiled:
 
 def last_problem(model: PriorSVC, X: Array, y: Array) -> Compiled:
     """The problem of the last round of a fit, with all that blocks have added; if it fails, of the first."""
-    if any(member.block.iterative for member in as_prior(model.prior)):
+    if any(isinstance(member.block, Iterative) for member in as_prior(model.prior)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:

@@ -847,7 +847,7 @@ np.testing.assert_allclose(wider.objective_, expanded.objective_, rtol=1e-5)
 assert by_span["slopes"] < by_span["points"] - 1e-3 < by_span["rows"] - 0.5
 assert "Iterative" in complaint_trait
 assert "Leave mu out" in complaint_twice
-assert "weight 0 is absent" in laws
+assert "weight 0 disables the block" in laws
 assert min(len(laws_equal), len(laws_faded)) > 20
 assert list(told_slips) == list(slips)
 

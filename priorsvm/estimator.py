@@ -37,8 +37,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
     C : float, default=1.0
         Weight of the slacks.
     kernel : str, Kernel or callable, default="linear"
-        "linear", "rbf", "poly" or another pairwise kernel of scikit-learn; or a :class:`Kernel`; or a
-        function of two matrices that returns the kernel matrix between their rows.
+        Name of a pairwise kernel of scikit-learn such as "linear", "rbf" or "poly", or a :class:`Kernel`. A
+        function of two matrices returns the kernel matrix between their rows.
     norm : {"l2", "l1"}, default="l2"
         Regulariser: :math:`\frac12\|f\|^2`, or the 1-norm of the coefficients. With the 1-norm the problem is
         a linear programme, and any kernel is allowed.
@@ -49,17 +49,17 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
     n_centres : int or None, default=None
         Number of centres that f expands over, a Nyström approximation for large data. None: all rows.
     multi_class : {"ovr", "joint"}, default="ovr"
-        For more than two classes, one model against the rest for each class, or one joint problem with a
-        decision function for each class. The joint model has no bias; it accepts one
+        For more than two classes: "ovr" fits one model against the rest for each class. "joint" solves one
+        problem with a decision function for each class. The joint model has no bias; it accepts one
         :class:`InvariantLoss` and blocks that reweight rows.
     preselect : bool, default=False
         Fit on the support vectors of a first model only. The first model has no blocks, and the base of a
         kernel that transforms rows.
     solver : str or list of str, default="auto"
         Name of a solver, which is used without a fallback, or a list of names, tried in order. The command
-        ``priorsvm solvers`` lists the names. "LIBSVM", "NORMAL", "SPARSE" (2-norm) and "CENTRES" (1-norm)
-        solve problems whose blocks only add or reweight rows; "ROWS" solves problems whose blocks use values
-        of f.
+        ``priorsvm solvers`` lists the names. If blocks only add or reweight rows, "LIBSVM", "NORMAL" and
+        "SPARSE" solve 2-norm models, and "CENTRES" solves 1-norm models. "ROWS" solves 2-norm models whose
+        blocks use values of f.
     solver_options : dict or None, default=None
         Options passed to the solver. With a list of solvers, a dict from solver name to options.
     tol : float, default=1e-6

@@ -12,7 +12,7 @@ from ._utils.cache import Cache, equal
 from ._utils.messages import did_you_mean, warn
 from .errors import InvalidInput, Recompiled, UnknownParameter
 from .prior import as_prior
-from .problem.assemble import LIVE_ROWS
+from .problem.assemble import PARAMETER_ROWS
 from .problem.collapse import fit_and_explain
 from .solve.model import BinaryModel
 from .spec import Spec
@@ -80,16 +80,16 @@ def _check_values(values: Any) -> None:
 
 def _with_values(model: Any, combination: dict[str, Any]) -> Any:
     """Set these parameters of the model or of its blocks, and return the model."""
-    own = model.get_params(deep=False)
+    parameters = model.get_params(deep=False)
     prior = as_prior(model.prior)
     for key, value in combination.items():
         key = key.removeprefix("prior__")  # the name in a grid search
-        if key in own or key.startswith("kernel__"):
+        if key in parameters or key.startswith("kernel__"):
             model.set_params(**{key: value})
             continue
         known = prior.get_params()
         if "__" not in key or key not in known:
-            options = sorted([*own, *(k for k in known if "__" in k)])
+            options = sorted([*parameters, *(k for k in known if "__" in k)])
             raise UnknownParameter(
                 f"fit_path: unknown parameter {key!r}.{did_you_mean(key, options)} "
                 f"The parameters are: {', '.join(options)}."
@@ -137,7 +137,7 @@ def _differ_in_weights(a: Spec, b: Spec) -> bool:
 
 
 def _is_recompiled(before: BinaryModel | None, binary: BinaryModel) -> bool:
-    """Return whether a problem was assembled although the step before had one to reuse."""
+    """Return whether a problem was assembled although the step before assembled one, too."""
     if before is None or binary.compiled in (None, before.compiled):
         return False
     # Refinement replaces the first problem, so there is nothing to reuse after several rounds.
@@ -158,6 +158,6 @@ def _warn_of_compilations(keys: list[str]) -> None:
     warn(
         f"the path over {', '.join(changing or keys)} could not keep its compiled problem, because a value "
         "changes more than weights. C and penalty weights keep it. Outer weights keep it unless a weight is "
-        f"0 or there are more than {LIVE_ROWS} rows.",
+        f"0 or there are more than {PARAMETER_ROWS} rows.",
         Recompiled,
     )

@@ -1,4 +1,4 @@
-"""The laws every block obeys, for blocks of your own too."""
+"""Laws of blocks: properties that every block has, checked for blocks of your own too."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class LawBroken(PriorSVMError, AssertionError):
-    """A block does not do what every block has to do."""
+    """A block violates a law of all blocks."""
 
 
 def check_knowledge(
@@ -45,9 +45,15 @@ def check_knowledge(
     Parameters
     ----------
     block : Knowledge
-    X, y : training data the block can be fitted on; 40 rows of 3 columns in two classes by default
-    kernels : the models to check it in; leave one out if the block does not work there
-    **fit : row parameters, as ``fit`` takes them
+        The block.
+    X : array-like of shape (n, d) or None, default=None
+        Rows that the block can be fitted on. None means 40 rows of 3 columns in two classes.
+    y : array-like of shape (n,) or None, default=None
+        Labels of the rows.
+    kernels : tuple of str or Kernel, default=("linear", "rbf")
+        Kernels of the models to check. Leave a kernel out if the block does not support it.
+    **fit : array-like of shape (n, ...)
+        Row parameters, as in :meth:`PriorSVC.fit`.
 
     Returns
     -------
@@ -57,12 +63,16 @@ def check_knowledge(
     Raises
     ------
     LawBroken
-        Naming the law, the block and the model.
+        The message names the law, the block and the model.
+
+    See Also
+    --------
+    Knowledge : Base of all blocks.
 
     Examples
     --------
     >>> from priorsvm import ClassCosts, check_knowledge
-    >>> "weight 0 is absent" in check_knowledge(ClassCosts({1: 2.0}))
+    >>> "weight 0 disables the block" in check_knowledge(ClassCosts({1: 2.0}))
     True
     """
     if X is None:
@@ -70,14 +80,14 @@ def check_knowledge(
         X = rng.normal(size=(40, 3))
         y = (X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.4 * rng.normal(size=40) > 0.4).astype(int)
     checker = _Checker(block, np.array(X, float), np.array(y), fit)
-    checker.does_something()
-    checker.constructor_and_copies()
+    checker.check_does_something()
+    checker.check_constructor_and_copies()
     for kernel in kernels:
-        checker.before_solving(kernel)
-        model = checker.solved(kernel, lp="linear" not in kernels or kernel == "linear")
+        checker.check_unsolved(kernel)
+        model = checker.check_solved(kernel, lp="linear" not in kernels or kernel == "linear")
         values_only = not any(binary.problem.f.used for binary in model._models)
         if kernel == "linear" and len(kernels) > 1 and values_only:
-            checker.linear_equals_callable(model)
+            checker.check_linear_kernel(model)
     return checker.passed
 
 
@@ -100,11 +110,11 @@ class _Checker:
             self.passed.append(name)
 
     def fit(self, prior: Any, law: str = "the problem can be solved", **parameters: Any) -> PriorSVC:
-        """A fitted model; a solver without an answer breaks ``law``."""
+        """Return a fitted model; raise LawBroken with ``law`` if no solver succeeds."""
         rows = self.rows if prior is not None else {}
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # local optima and max_rounds are no matter of law
+                warnings.simplefilter("ignore")  # no law is about local optima or max_rounds
                 model = PriorSVC(prior, **parameters).fit(self.X, self.y, **rows)
         except (Infeasible, SolverFailed, Unbounded) as error:
             text = f"block '{self.name}' breaks the law '{law}'. {parameters}: {error}"
@@ -114,7 +124,7 @@ class _Checker:
 
     # ------------------------------------------------------------------ without a solver
 
-    def does_something(self) -> None:
+    def check_does_something(self) -> None:
         law = "a block does something"
         try:
             check_acts(self.name, self.block)
@@ -122,10 +132,10 @@ class _Checker:
             raise LawBroken(f"block '{self.name}' breaks the law '{law}'. {error}") from error
         self.law(law, True)
 
-    def constructor_and_copies(self) -> None:
+    def check_constructor_and_copies(self) -> None:
         law = "the constructor stores its arguments and does nothing else"
         names = self.block.get_params(deep=False)
-        # Things no constructor can work with: all it can do is to store them.
+        # Objects without any method: a constructor can only store them.
         arguments = {name: object() for name in names}
         try:
             empty = type(self.block)(**arguments)
@@ -145,21 +155,21 @@ class _Checker:
         self.before = vars(copy)
         self.law("repr names the class", type(self.block).__name__ in repr(self.block))
 
-    def before_solving(self, kernel: Any) -> None:
+    def check_unsolved(self, kernel: Any) -> None:
         task = make_task(PriorSVC(self.block, kernel=kernel), self.X, self.y, None, self.rows)
         for training in task.samples:
             [member] = task.prior
             states = {self.name: member.block.start(training)}
-            self.rows_are_lawful(training, member.block, states[self.name])
+            self.check_prepare(training, member.block, states[self.name])
             sample = prepare([member], training, states)
-            self.terms_are_lawful(task.spec, sample, member.block, states)
+            self.check_build(task.spec, sample, member.block, states)
             compiled = Compiled(task.spec, [member], states, sample)
             known = {constraint.label for constraint in compiled.problem.constraints}
             missing = set(compiled.constraints) - known
             self.law("every constraint is in the problem", not missing, str(missing))
             self.law("the problem is DPP", compiled.problem.is_dcp(dpp=True))
 
-    def rows_are_lawful(self, training: Sample, block: Knowledge, state: Any) -> None:
+    def check_prepare(self, training: Sample, block: Knowledge, state: Any) -> None:
         n = len(training)
         before = _arrays(training)
         after, again = (_arrays(block.prepare(training, state)) for _ in range(2))
@@ -169,7 +179,7 @@ class _Checker:
         self.law("prepare only adds and reweights rows", kept)
         self.law("prepare is deterministic", _same(after, again))
 
-    def terms_are_lawful(self, spec: Spec, sample: Sample, block: Knowledge, states: dict[str, Any]) -> None:
+    def check_build(self, spec: Spec, sample: Sample, block: Knowledge, states: dict[str, Any]) -> None:
         import cvxpy as cp
 
         plain = Compiled(spec, [], states, sample)
@@ -185,16 +195,16 @@ class _Checker:
             self.law("penalties are free of cvxpy parameters", not penalty.parameters(), name)
             self.law("penalties are convex", penalty.is_convex(), name)
         for name, constraint in terms.constraints.items():
-            lawful = isinstance(constraint, cp.Constraint) and constraint.is_dcp()
-            self.law("constraints are convex", lawful, name)
-        self.weights_are_the_assemblers(plain, block, terms)
+            convex = isinstance(constraint, cp.Constraint) and constraint.is_dcp()
+            self.law("constraints are convex", convex, name)
+        self.check_weights_apart(plain, block, terms)
         rows = [*terms.constraints.values(), *plain.tie.definitions.values(), *plain.constraints.values()]
         for name, penalty in terms.penalties.items():
             low = _infimum(penalty, rows)
             self.law("penalties are nonnegative", low > -1e-6, f"{name} can be {low:g}.")
 
-    def weights_are_the_assemblers(self, plain: Compiled, block: Knowledge, terms: Terms) -> None:
-        """A penalty must not hold the parameter that weighs it: it would count twice."""
+    def check_weights_apart(self, plain: Compiled, block: Knowledge, terms: Terms) -> None:
+        """Check that a penalty does not contain the parameter that weights it, which would count twice."""
         for name in terms.penalties:
             value = getattr(block, name)
             other = clone(block).set_params(**{name: 2.0 * value + 1.0})
@@ -204,32 +214,32 @@ class _Checker:
                 "the assembler weighs penalties, not the block", same, f"Leave {name} out of its penalty."
             )
 
-    # ------------------------------------------------------------------ with one
+    # ------------------------------------------------------------------ with a solver
 
-    def solved(self, kernel: Any, lp: bool) -> PriorSVC:
+    def check_solved(self, kernel: Any, lp: bool) -> PriorSVC:
         model = self.fit(self.block, kernel=kernel, solver="CLARABEL")
         self.law("fit leaves the block as it was", _same(vars(self.block), self.before))
         self.law("fit leaves the data as they were", _same((self.X, self.y), self.data))
         for binary in model._models:
-            self.answer_is_right(kernel, binary)
-        self.formulas_fit(kernel, model)
-        self.other_solver_agrees(kernel, model, lp)
+            self.check_solution(kernel, binary)
+        self.check_formulas(kernel, model)
+        self.check_other_solvers(kernel, model, lp)
         if not isinstance(self.block, OnRowSlack):
-            self.weight_means_weight(kernel, model)
+            self.check_outer_weight(kernel, model)
         if self.exact:
-            self.order_of_rows_is_nothing(kernel, model)
-            self.paths_are_separate_fits(kernel, model)
+            self.check_order_of_rows(kernel, model)
+            self.check_paths(kernel, model)
         return model
 
-    def answer_is_right(self, kernel: Any, binary: BinaryModel) -> None:
+    def check_solution(self, kernel: Any, binary: BinaryModel) -> None:
         compiled = binary.problem
         found = residuals(compiled.problem)
         self.law("the answer satisfies KKT", found.worst < 1e-4, lambda: f"{kernel}: {found}")
         excess = compiled.slack.value - binary.slack(binary.sample)[compiled.active]
-        if isinstance(self.block, OnRowSlack):  # a supremum over more than the row itself
+        if isinstance(self.block, OnRowSlack):  # its slack is a supremum over more than the row
             excess = np.minimum(excess, 0.0)
         self.law(
-            "slacks are those of f",
+            "slacks are the slacks of f",
             float(np.abs(excess).max()) < 1e-3,
             lambda: f"{kernel}: largest difference {np.abs(excess).max():.1e}",
         )
@@ -242,11 +252,11 @@ class _Checker:
         if isinstance(self.block, Iterative):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                left = refined(binary, binary.members, binary.sample, binary.states)
-            self.law("refinement ends in a fixed point", not left)
+                changed = refined(binary, binary.members, binary.sample, binary.states)
+            self.law("refinement ends in a fixed point", not changed)
 
-    def formulas_fit(self, kernel: Any, model: PriorSVC) -> None:
-        """``latex`` and ``letters`` have to be those of the terms the block has here."""
+    def check_formulas(self, kernel: Any, model: PriorSVC) -> None:
+        """Check that ``formulas`` of the block match its terms in this model."""
         law = "formulation() can be written"
         try:
             model.formulation()
@@ -254,38 +264,37 @@ class _Checker:
             raise LawBroken(f"block '{self.name}' breaks the law '{law}'. {kernel}: {error}") from error
         self.law(law, True)
 
-    def other_solver_agrees(self, kernel: Any, model: PriorSVC, lp: bool) -> None:
-        """HiGHS on the LP model, PIQP on the QP model: neither must see another problem than Clarabel."""
+    def check_equal_objectives(self, law: str, models: tuple[PriorSVC, PriorSVC], where: str) -> None:
+        first, second = ([binary.objective for binary in model._models] for model in models)
+        equal_objectives = all(_close(a, b) for a, b in zip(first, second, strict=True))
+        self.law(law, equal_objectives, f"{where}: {first}, {second}")
 
-        def agree(law: str, a: PriorSVC, b: PriorSVC) -> None:
-            ours, theirs = ([m.objective for m in of._models] for of in (a, b))
-            same = all(_close(u, v) for u, v in zip(ours, theirs, strict=True))
-            self.law(law, same, f"{kernel}: {ours}, {theirs}")
-
-        own = classes_of(model._models[0].problem)[self.name]
-        if own in ("LP", "QP") and "PIQP" in able("QP"):
+    def check_other_solvers(self, kernel: Any, model: PriorSVC, lp: bool) -> None:
+        """Check that HiGHS on an LP and PIQP on a QP reach the objective of Clarabel."""
+        kind = classes_of(model._models[0].problem)[self.name]
+        if kind in ("LP", "QP") and "PIQP" in able("QP"):
             law = "CLARABEL and PIQP agree"
-            agree(law, model, self.fit(self.block, law, kernel=kernel, solver="PIQP"))
-        if own == "LP" and lp:
+            other = self.fit(self.block, law, kernel=kernel, solver="PIQP")
+            self.check_equal_objectives(law, (model, other), str(kernel))
+        if kind == "LP" and lp:
             law = "CLARABEL and HIGHS agree"
-            binary = {"kernel": kernel, "norm": "l1"}
-            agree(law, *(self.fit(self.block, law, solver=s, **binary) for s in ("CLARABEL", "HIGHS")))
+            clarabel = self.fit(self.block, law, kernel=kernel, norm="l1", solver="CLARABEL")
+            highs = self.fit(self.block, law, kernel=kernel, norm="l1", solver="HIGHS")
+            self.check_equal_objectives(law, (clarabel, highs), str(kernel))
 
-    def order_of_rows_is_nothing(self, kernel: Any, model: PriorSVC) -> None:
+    def check_order_of_rows(self, kernel: Any, model: PriorSVC) -> None:
         order = np.random.default_rng(0).permutation(len(self.y))
         rows = {key: np.asarray(value)[order] for key, value in self.rows.items()}
-        turned = _Checker(self.block, self.X[order], self.y[order], rows)
+        permuted = _Checker(self.block, self.X[order], self.y[order], rows)
         given = [getattr(self.block, p) for p in self.block.row_params]
         if any(np.shape(v)[:1] == (len(self.y),) for v in given if isinstance(v, (list, tuple, np.ndarray))):
-            return  # arrays in the constructor belong to the rows as they are
-        law = "the order of the rows is nothing"
-        again = turned.fit(self.block, law, kernel=kernel, solver="CLARABEL")
-        ours, theirs = ([m.objective for m in of._models] for of in (model, again))
-        same = all(_close(u, v) for u, v in zip(ours, theirs, strict=True))
-        self.law(law, same, f"{kernel}: {ours}, {theirs}")
+            return  # arrays in the constructor are in the order of the rows
+        law = "the order of the rows has no effect"
+        again = permuted.fit(self.block, law, kernel=kernel, solver="CLARABEL")
+        self.check_equal_objectives(law, (model, again), str(kernel))
 
-    def paths_are_separate_fits(self, kernel: Any, model: PriorSVC) -> None:
-        """A weight that is more than the factor of a penalty would be lost when a path changes it."""
+    def check_paths(self, kernel: Any, model: PriorSVC) -> None:
+        """Check that a weight is only the factor of its penalty: a path changes the factor alone."""
         law = "a path over a weight is the same as separate fits"
         for name in sorted({term.name for m in model._models for term in m.problem.terms}):
             value = 3.0 * float(getattr(self.block, name)) + 0.5
@@ -297,15 +306,13 @@ class _Checker:
             alone = self.fit(
                 clone(self.block).set_params(**{name: value}), law, kernel=kernel, solver="CLARABEL"
             )
-            ours, theirs = ([m.objective for m in of._models] for of in (path[-1], alone))
-            same = all(_close(u, v) for u, v in zip(ours, theirs, strict=True))
-            self.law(law, same, f"{kernel}, {name}: {ours}, {theirs}")
+            self.check_equal_objectives(law, (path[-1], alone), f"{kernel}, {name}")
 
-    def weight_means_weight(self, kernel: Any, model: PriorSVC) -> None:
+    def check_outer_weight(self, kernel: Any, model: PriorSVC) -> None:
         plain = self.fit(None, kernel=kernel, solver="CLARABEL").decision_function(self.X)
         absent = self.fit(0 * self.block, kernel=kernel, solver="CLARABEL").decision_function(self.X)
         self.law(
-            "weight 0 is absent",
+            "weight 0 disables the block",
             np.allclose(plain, absent, atol=1e-4),
             lambda: f"{kernel}: f differs by {np.abs(plain - absent).max():.1e} from the plain model",
         )
@@ -323,14 +330,14 @@ class _Checker:
             falling = all(b <= a + 1e-4 * (1 + abs(a)) for a, b in pairwise(course))
             self.law("violation does not grow with the weight", falling, f"{kernel}: {course}")
 
-    def linear_equals_callable(self, linear: PriorSVC) -> None:
+    def check_linear_kernel(self, linear: PriorSVC) -> None:
         try:
             kernel = self.fit(self.block, kernel=lambda A, B: A @ B.T, solver="CLARABEL")
         except MissingCapability:  # derivatives are required, even if these parameters need none
             return
         pairs = zip(linear._models, kernel._models, strict=True)
         if not all(equal(a.states, b.states) for a, b in pairs):
-            return  # the block requires something else on a linear model
+            return  # the requirements of the block differ between linear and kernel models
         a = linear.decision_function(self.X)
         b = kernel.decision_function(self.X)
         self.law(
@@ -345,12 +352,12 @@ def _close(a: float, b: float) -> bool:
 
 
 def _constants(expression: Any) -> list[tuple[Any, ...]]:
-    """All numbers an expression is made of, in order."""
+    """Return shape and content of all constants in an expression, in order."""
     return [(np.shape(c.value), np.asarray(c.value, float).tobytes()) for c in expression.constants()]
 
 
 def _infimum(penalty: cp.Expression, constraints: list[cp.Constraint]) -> float:
-    """The lowest value a penalty can have, whatever f is."""
+    """Return the lowest value of a penalty over all f."""
     import cvxpy as cp
 
     if penalty.is_nonneg():
@@ -363,12 +370,12 @@ def _infimum(penalty: cp.Expression, constraints: list[cp.Constraint]) -> float:
 
 
 def _penalty(binary: BinaryModel, name: str) -> float:
-    """What a block adds to the objective."""
+    """Return the contribution of a block to the objective."""
     return sum(value for (block, _), value in binary.contributions().items() if block == name)
 
 
 def _weights(binaries: list[BinaryModel]) -> tuple[float, ...]:
-    """Outer weights a block can be given: none if it moves margins, up to 1 if it lowers costs."""
+    """Return outer weights to check: 1 alone if the block changes margins, up to 1 if it lowers costs."""
     changes = [(binary.training, binary.sample) for binary in binaries]
     if any(not np.array_equal(a.margin[: len(b)], b.margin) for b, a in changes):
         return (1.0,)
@@ -380,7 +387,7 @@ def _arrays(sample: Sample) -> dict[str, Array]:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two parameters hold the same, down to the entries of their arrays."""
+    """Return whether two parameters have equal content, down to the entries of their arrays."""
     if a is b:
         return True
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):

@@ -1,4 +1,4 @@
-"""`import priorsvm` is fast, and every public name is imported on first use."""
+"""`import priorsvm` is fast, names are imported on first use, and no module imports itself again."""
 
 import ast
 import inspect
@@ -11,6 +11,7 @@ import pytest
 
 import priorsvm
 
+PACKAGE = Path(priorsvm.__file__).parent
 HEAVY = ("cvxpy", "matplotlib", "sklearn", "scipy", "pandas", "joblib", "numpy")
 
 
@@ -141,3 +142,111 @@ def test_every_error_derives_from_a_builtin_error():
         "Recompiled": UserWarning,
     }.items():
         assert issubclass(getattr(priorsvm.errors, error), kind)
+
+
+# The graph of imports, with lazy imports and imports for type checkers
+
+
+def modules(folder):
+    """Return the path of every module of a package, by dotted name."""
+    found = {}
+    for path in folder.rglob("*.py"):
+        parts = path.relative_to(folder.parent).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imported_by(name, path, known):
+    """Return the modules of the package that a file imports anywhere, inside functions too."""
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join([*above, *([node.module] if node.module else [])])
+            names = {f"{source}.{alias.name}" for alias in node.names}
+            found |= {full if full in known else source for full in names}
+    return (found & known.keys()) - {name}
+
+
+def import_cycles(folder):
+    """Return the sets of modules that import each other, each in alphabetical order."""
+    known = modules(folder)
+    # The lazy public names of the package itself are not imports.
+    graph = {name: imported_by(name, path, known) - {folder.name} for name, path in known.items()}
+    reach = {}
+    for name in graph:
+        seen, left = set(), [name]
+        while left:
+            new = graph[left.pop()] - seen
+            seen |= new
+            left += new
+        reach[name] = seen
+    cycles = {tuple(sorted(a for a in reach[b] if b in reach[a])) for b in graph if b in reach[b]}
+    return sorted(cycles)
+
+
+def test_no_module_imports_itself_through_others():
+    assert import_cycles(PACKAGE) == []
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        "from .a import x",
+        "from ..made.a import x",
+        "from . import a",
+        "import made.a",
+        "from made.a import x",
+        "def f():\n    from .a import x",
+        "def f():\n    if True:\n        import made.a as other",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .a import x",
+    ],
+)
+def test_a_cycle_is_found(tmp_path, back):
+    package = tmp_path / "made"
+    (package / "inner").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "inner" / "__init__.py").touch()
+    (package / "a.py").write_text("from .inner.c import y\nimport numpy\n")
+    (package / "inner" / "c.py").write_text("from ..b import z\n")
+    (package / "b.py").write_text("import os\n")
+    assert import_cycles(package) == []
+    (package / "b.py").write_text(back + "\n")
+    assert import_cycles(package) == [("made.a", "made.b", "made.inner.c")]
+
+
+def test_a_package_that_imports_its_own_module_back_is_found(tmp_path):
+    package = tmp_path / "made"
+    (package / "inner").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "inner" / "__init__.py").write_text("from .c import y\n")
+    (package / "inner" / "c.py").write_text("def f():\n    from . import z\n")
+    assert import_cycles(package) == [("made.inner", "made.inner.c")]
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_no_file_is_longer_than_600_lines(path):
+    assert len(path.read_text().splitlines()) <= 600
+
+
+# What routes may import of the blocks: interfaces, no block itself.
+INTERFACES = {
+    "base",
+    "traits",
+    "views",
+    "worst_case.base",
+    "worst_case.orbit_loss",
+    "worst_case.orbit_columns",
+}
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "solve").rglob("*.py")), ids=lambda path: path.name)
+def test_routes_import_no_block(path):
+    name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+    used = imported_by(name, path, modules(PACKAGE))
+    blocks = {n.removeprefix("priorsvm.knowledge.") for n in used if n.startswith("priorsvm.knowledge.")}
+    assert blocks <= INTERFACES
+    assert "priorsvm.knowledge" not in used

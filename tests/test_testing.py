@@ -43,12 +43,12 @@ ALWAYS = {
     "fit leaves the block as it was",
     "fit leaves the data as they were",
     "the answer satisfies KKT",
-    "slacks are those of f",
+    "slacks are the slacks of f",
     "contributions sum to the objective",
     "formulation() can be written",
     "CLARABEL and PIQP agree",
-    "weight 0 is absent",
-    "the order of the rows is nothing",
+    "weight 0 disables the block",
+    "the order of the rows has no effect",
     "the linear model is the kernel model with a linear kernel",
 }
 PENALTIES = {
@@ -102,6 +102,13 @@ class Hinge(Knowledge):
         return Terms({"mu": cp.sum(t)}, {"above": f(X) - 0.5 <= t, "sign": t >= 0})
 
 
+class Elsewhere(Level):
+    "mu * sum of f^2 at points that are not rows: lawful."
+
+    def build(self, f, view):
+        return Terms({"mu": cp.sum_squares(f(view.sample.X_train + 0.5))})
+
+
 class LinearOnly(Level):
     "Uses the weights of a linear model."
 
@@ -135,8 +142,9 @@ class Iterates(Iterative, Level):
         (Ceiling(), {"constraints are convex", "CLARABEL and HIGHS agree"}),
         (Hinge(), PENALTIES | {"constraints are convex", "CLARABEL and HIGHS agree"}),
         (Iterates(), PENALTIES | {"refinement ends in a fixed point"}),
+        (Elsewhere(), PENALTIES),
     ],
-    ids=["penalty", "rows", "hard", "slack", "iterative"],
+    ids=["penalty", "rows", "hard", "slack", "iterative", "elsewhere"],
 )
 def test_lawful_blocks_pass_the_laws_that_concern_them(block, more):
     laws = check_knowledge(block, X, y)
@@ -290,11 +298,6 @@ class Negative(Level):
 class UnboundedBelow(Level):
     def build(self, f, view):
         return Terms({"mu": cp.sum(f(view.sample.X_train))})
-
-
-class LooksElsewhere(Level):
-    def build(self, f, view):
-        return Terms({"mu": cp.sum_squares(f(view.sample.X_train + 0.5))})
 
 
 class TwoLabels(Ceiling):
@@ -487,13 +490,13 @@ MANY = np.zeros(1000)
         (Counts(MANY.copy()), "fit leaves the block as it was"),
         (Scales(), "fit leaves the data as they were"),
         (Tampers(), "the answer satisfies KKT"),
-        (LiftsSlacks(), "slacks are those of f"),
+        (LiftsSlacks(), "slacks are the slacks of f"),
         (ChangesItsStateInPlace(), "contributions sum to the objective"),
         (WritesAnotherTerm(), "formulation() can be written"),
         (NeverEnds(), "refinement ends in a fixed point"),
-        (IsNeverAbsent(), "weight 0 is absent"),
+        (IsNeverAbsent(), "weight 0 disables the block"),
         (AimsHigherFromSomeTimeOn(), "violation does not grow with the weight"),
-        (DependsOnTheOrder(), "the order of the rows is nothing"),
+        (DependsOnTheOrder(), "the order of the rows has no effect"),
         (KeepsItsWeight(), "a path over a weight is the same as separate fits"),
         (DependsOnTheModel(), "the linear model is the kernel model with a linear kernel"),
     ],

@@ -37,7 +37,7 @@ class ScoreAtLeast(Knowledge):
     >>> round(float(model.decision_function([[0.0, 3.0]])[0]), 3) >= 2.0
     True
     >>> laws = check_knowledge(ScoreAtLeast([[0.5, 0.0, 1.0]], label=1, value=1.0))
-    >>> "weight 0 is absent" in laws
+    >>> "weight 0 disables the block" in laws
     True
     """
 

@@ -118,11 +118,11 @@ class Formulation:
 
     def _terms(self) -> list[tuple[str, str]]:
         """Return the mark and LaTeX of J_SVM as one term, then of each term of J_PK."""
-        own = " + ".join(latex for label, latex in self.objective if label.startswith("svm."))
+        model = " + ".join(latex for label, latex in self.objective if label.startswith("svm."))
         penalties = [
             (f"J_PK: {label}", latex) for label, latex in self.objective if not label.startswith("svm.")
         ]
-        return [("J_SVM", own), *penalties]
+        return [("J_SVM", model), *penalties]
 
     def _rows(self) -> list[tuple[str, str]]:
         """Return the mark and LaTeX of each constraint."""
@@ -180,7 +180,7 @@ def formulation(binaries: Sequence[BinaryModel]) -> Formulation:
         name: [latex for label, latex in written if label.partition(".")[0] == name]
         for name in ["svm", *(member.name for member in members)]
     }
-    letters = {"svm": _own_letters(binaries[0])} | {
+    letters = {"svm": _model_letters(binaries[0])} | {
         m.name: _written(m.name, m.block, "letters") for m in members
     }
     return Formulation(
@@ -212,7 +212,7 @@ def _function(binary: BinaryModel) -> list[str]:
     return parts
 
 
-def _own_letters(binary: BinaryModel) -> dict[str, str]:
+def _model_letters(binary: BinaryModel) -> dict[str, str]:
     """Return the meanings of the symbols of the SVM."""
     training = binary.training
     classes = training.classes.tolist()
@@ -234,8 +234,8 @@ def _meanings(
 ) -> list[tuple[str, str]]:
     """Return the symbols in the formulas, with the block's name if a symbol has two meanings."""
     found: dict[tuple[str, str], str] = {}
-    for name, own in letters.items():
-        for symbol, meaning in own.items():
+    for name, meanings in letters.items():
+        for symbol, meaning in meanings.items():
             if any(contains_symbol(symbol, formula) for formula in formulas[name]):
                 found.setdefault((symbol, meaning), name)
     symbols = [symbol for symbol, _ in found]
@@ -267,14 +267,14 @@ def _describe(
     objective.setdefault("svm.loss", rf"C \sum_{{i=1}}^{{{binary.training.n_train}}} \xi_i{power}")
     constraints.setdefault("svm.margin", (compiled.margin_latex, len(compiled.active)))
     for name, block, weight in compiled.members:
-        own = {
+        block_constraints = {
             label.partition(".")[2]: c
             for label, c in compiled.constraints.items()
             if label.startswith(f"{name}.")
         }
         terms = [term.name for term in compiled.terms if term.block == name]
         prepared = ["sample"] if name in compiled.sample.shares else []
-        formulas = _formulas(name, block, [*prepared, *terms, *own])
+        formulas = _formulas(name, block, [*prepared, *terms, *block_constraints])
         factor = "" if weight == 1 else f"{weight:g} \\cdot "
         unnamed = rf"J_{{{_text(name)}}}"
         for _ in prepared:
@@ -286,7 +286,7 @@ def _describe(
             symbol = rf"{letter}_{{{_text(name)}}}"
             values[symbol] = float(getattr(block, term))
             objective.setdefault(f"{name}.{term}", f"{factor}{symbol}\\, {formulas.get(term, unnamed)}")
-        for label, constraint in own.items():
+        for label, constraint in block_constraints.items():
             latex = formulas.get(label) or _unwritten(f"{name}.{label}", constraint)
             constraints.setdefault(f"{name}.{label}", (latex, _rows(constraint)))
 

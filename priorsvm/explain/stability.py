@@ -23,8 +23,8 @@ class Stability:
     Attributes
     ----------
     lead : array of shape (n,)
-        Smallest difference, over all transformed copies, between the score of the row's class and the highest
-        score of another class. With two classes it is \|f\| with the sign of f at the row. It is negative if
+        Score of the row's class minus the highest score of another class, at the transformed copy where this
+        difference is smallest. With two classes it is \|f\| with the sign of f at the row. It is negative if
         the class changes.
     points : array of shape (n, d)
         Transformed copy with the smallest difference; sparse if the rows are sparse.
@@ -140,11 +140,11 @@ def _over_orbit(
     n, s, d = orbit.shape
     found = _class_scores(scores(orbit.reshape(-1, d))).reshape(n, s, -1)
     rows = np.arange(n)
-    own = _class_scores(scores(X)).argmax(axis=1)
-    kept = (found.argmax(axis=2) == own[:, None]).all(axis=1)
+    predicted = _class_scores(scores(X)).argmax(axis=1)
+    kept = (found.argmax(axis=2) == predicted[:, None]).all(axis=1)
     rest = found.copy()
-    rest[rows, :, own] = -np.inf
-    lead = found[rows, :, own] - rest.max(axis=2)
+    rest[rows, :, predicted] = -np.inf
+    lead = found[rows, :, predicted] - rest.max(axis=2)
     worst = lead.argmin(axis=1)
     return Stability(lead[rows, worst], orbit[rows, worst], kept)
 
@@ -155,7 +155,7 @@ def _under_scaling(coef: Array, intercept: Array, transform: FeatureScaling, X: 
         intercept = np.append(0.0, intercept)
     scores = np.asarray(X @ coef.T + intercept)
     n, K = scores.shape
-    own = scores.argmax(axis=1)
+    predicted = scores.argmax(axis=1)
     lead = np.full(n, np.inf)
     points = [X] * (K + 1)
     place = np.full(n, K)
@@ -164,15 +164,15 @@ def _under_scaling(coef: Array, intercept: Array, transform: FeatureScaling, X: 
         worst = []
         order = []
         for k in range(K):
-            rows = np.flatnonzero(own == k)
+            rows = np.flatnonzero(predicted == k)
             order.append(rows)
             ahead = coef[k] - coef[other]
             worst.append(transform.worst(X[rows], ahead, np.ones(len(rows))) if k != other else X[rows])
         back = np.argsort(np.concatenate(order))
         points[other] = stack(*worst)[back]
         at = np.asarray(points[other] @ coef.T + intercept)
-        ahead = np.where(own == other, np.inf, at[np.arange(n), own] - at[:, other])
-        kept &= (ahead > 0) | ((ahead == 0) & (own < other))
+        ahead = np.where(predicted == other, np.inf, at[np.arange(n), predicted] - at[:, other])
+        kept &= (ahead > 0) | ((ahead == 0) & (predicted < other))
         better = ahead < lead
         lead[better] = ahead[better]
         place[better] = other

@@ -1,7 +1,7 @@
 r"""The decision function f while the problem is built.
 
-Blocks evaluate ``f(Z)`` and ``f.slope(Z, V)``. Both are plain cvxpy variables, and f records what each of
-them stands for. A :class:`.tie.Tie` connects the variables to coefficients once all blocks have built.
+Blocks evaluate ``f(Z)`` and ``f.slope(Z, V)``. Both are plain cvxpy variables, and f records what is
+evaluated. A :class:`.tie.Tie` connects the variables to coefficients once all blocks have built.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Coefficients:
 
 
 class Products:
-    """Products of matrices with c that stand in the constraints themselves.
+    """Products of matrices with c in the constraints.
 
     A slope of a linear f that is used once needs no variable and no equation, which would cost a solver more
     than the product. For SCHUR and for residuals each product has a variable instead, so that CVXPY does not
@@ -141,7 +141,7 @@ class Decision:
     evaluations : list of Evaluation
         What was evaluated, in order.
     products : Products
-        Slopes of a linear f that stand in the constraints themselves.
+        Slopes of a linear f that are products in the constraints, without a variable.
     used : set of str
         What was used besides values: of ``"slope"``, ``"coef"``, ``"kernel"``, ``"length"``.
     """

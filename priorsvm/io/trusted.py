@@ -37,13 +37,13 @@ def name_of(kind: Any) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _own_types() -> Iterator[str]:
+def _package_types() -> Iterator[str]:
     for found in pkgutil.walk_packages(priorsvm.__path__, "priorsvm."):
         if found.name.split(".")[1] in _WITHOUT_PARTS:
             continue
         for value in vars(import_module(found.name)).values():
-            own = isinstance(value, type) and value.__module__ == found.name
-            if own and not issubclass(value, Exception):
+            defined_here = isinstance(value, type) and value.__module__ == found.name
+            if defined_here and not issubclass(value, Exception):
                 yield name_of(value)
 
 
@@ -54,7 +54,7 @@ def _find_places() -> dict[str, set[str]]:
     splitters = (kind for kind in searching if isinstance(kind, type) and hasattr(kind, "split"))
     calibrated = ("_CalibratedClassifier", "_SigmoidCalibration", "_TemperatureScaling")
     return {
-        **{name: {"ObjectNode", "TupleNode"} for name in _own_types()},
+        **{name: {"ObjectNode", "TupleNode"} for name in _package_types()},
         **{name_of(kind): {"ObjectNode"} for kind in splitters},
         **{f"sklearn.calibration.{name}": {"ObjectNode"} for name in calibrated},
         **{f"sklearn.metrics._scorer.{name}": {"ObjectNode"} for name in ("_PassthroughScorer", "_Scorer")},

@@ -42,7 +42,8 @@ class Bhattacharyya(SetKernel):
         (\mu - \mu')^\top \bar S^{-1} (\mu - \mu') \bigr), \qquad \bar S = \tfrac12 (S + S') .
 
     k is between 0 and 1, and 1 for equal Gaussians. The order of the vectors in a set has no effect, and sets
-    may differ in size. k is positive definite, since it is an inner product of the functions :math:`\sqrt p`.
+    may differ in size. The kernel is positive definite, since it is an inner product of the functions
+    :math:`\sqrt p`.
 
     With ``base`` the Gaussians are in the feature space of the base kernel, and represent more than the mean
     and covariance of the vectors. There

@@ -17,10 +17,10 @@ class HaarIntegration(TransformedKernel):
 
     .. math:: k(x, z) = \frac{1}{s^2} \sum_{g \in G_0} \sum_{g' \in G_0} k_0(T_g x, T_{g'} z)
 
-    G₀ is the finite orbit of the transform: s transformations including the identity, with equal weights.
-    k is the inner product of the means of :math:`\Phi_0(T_g x)` and of :math:`\Phi_0(T_{g'} z)`. Hence it is
-    positive definite or conditionally positive definite if the base kernel is. With the identity alone it is
-    the base kernel. If the transformations form a group, k does not change when a row is transformed.
+    G₀ is the finite orbit of the transform: s transformations including the identity, with equal weights. The
+    kernel k is the inner product of the means of :math:`\Phi_0(T_g x)` and of :math:`\Phi_0(T_{g'} z)`. Hence
+    it is positive definite or conditionally positive definite if the base kernel is. With the identity alone
+    it is the base kernel. If the transformations form a group, k does not change when a row is transformed.
 
     Use it to classify transformed rows alike, new rows included. Images are transformed on a canvas with a
     margin of background, so that no pixel leaves the image. Translations by whole pixels are then isometries.

@@ -23,9 +23,9 @@ class Jitter(TransformedKernel, Spectral):
     RBF, k is the largest value over the orbit. With the identity alone it is the base kernel.
 
     In general it is not positive definite, since its distance violates the triangle inequality. Use
-    ``norm="l1"``, or ``norm="l2"`` with ``psd``. It is ``symmetric`` under three conditions: the
-    transformations are isometries, the orbit contains their inverses, and the base kernel depends on
-    distances or inner products alone. Otherwise exchanging x and z changes k.
+    ``norm="l1"``, or ``norm="l2"`` with ``psd``. It is ``symmetric`` if the transformations are isometries,
+    the orbit contains their inverses, and the base kernel depends on distances or inner products alone.
+    Otherwise exchanging x and z changes k.
 
     Images are transformed on a canvas, as in :class:`HaarIntegration`, on which translations by whole pixels
     are isometries. New rows are transformed too.

@@ -187,15 +187,15 @@ def scatter_ratio(kernel: Kernel, rows: Any, chosen: NDArray[np.bool_]) -> tuple
     """
     P = rows[np.flatnonzero(chosen)]
     N = rows[np.flatnonzero(~chosen)]
-    own_p = kernel.diag(P)
-    own_n = kernel.diag(N)
+    diag_p = kernel.diag(P)
+    diag_n = kernel.diag(N)
     K_pp = kernel(P)
     K_np = kernel(N, P)
-    n_p = len(own_p)
-    n_n = len(own_n)
-    S_p = own_p.sum() - K_pp.sum() / n_p
-    S_np = own_n.sum() - 2 * K_np.sum() / n_p + n_n * K_pp.sum() / n_p**2
-    size = np.abs(own_p).sum()
+    n_p = len(diag_p)
+    n_n = len(diag_n)
+    S_p = diag_p.sum() - K_pp.sum() / n_p
+    S_np = diag_n.sum() - 2 * K_np.sum() / n_p + n_n * K_pp.sum() / n_p**2
+    size = np.abs(diag_p).sum()
     similarity = (
         (np.abs(K_np).sum() + np.abs(K_pp).sum() - size) / (n_p * (n_n + n_p - 1)) / (size / n_p or 1.0)
     )

@@ -40,8 +40,8 @@ class Spectral(Kernel):
     ============  ==============================================================================  ==========
 
     On the training rows "clip" is K without its negative eigenvalues. The same linear map is applied to new
-    rows. "shift" is K + s I, which amounts to a squared slack in addition to the hinge loss. A new row that
-    equals no training row is not shifted.
+    rows. With "shift" it is K + s I, which amounts to a squared slack in addition to the hinge loss. A new
+    row that equals no training row is not shifted.
 
     A subclass defines ``_raw(A, B)``, in place of ``_matrix`` of :class:`Kernel`, has the parameter ``psd``
     and the property ``symmetric``. Optional hooks are ``_raw_diag(A)`` and ``_known(X, weight)``, a copy

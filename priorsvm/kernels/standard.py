@@ -266,8 +266,8 @@ class RBF(WithGamma):
         A = A - middle
         B = A if symmetric else B - middle
         K = A @ B.T
-        # -|a - b|²/2 = a·b - (|a|²/2 + |b|²/2). With the norms added first, and for B = A taken from the
-        # product itself, K is symmetric and its diagonal 1 to the last bit.
+        # -|a - b|²/2 = a·b - (|a|²/2 + |b|²/2). The norms are added first, and for B = A taken from the
+        # product. K is then symmetric, and its diagonal is exactly 1.
         a = np.diagonal(K) / 2 if symmetric else _inner(A, A) / 2
         b = a if symmetric else _inner(B, B) / 2
         far = gamma * max(a.max(initial=0.0), b.max(initial=0.0)) > FAR

@@ -15,10 +15,10 @@ class TangentVector(TangentKernel):
     .. math:: k(x, z) = \exp\bigl(-\tfrac12 (x - z)^\top (s^2 I + t^2 L_z L_z^\top)^{-1} (x - z)\bigr), \qquad
               \gamma = \frac{1}{2 s^2} ,
 
-    with the tangents of z as columns of :math:`L_z`. k equals :math:`\exp(-\gamma\, d^2)` of the one-sided
-    distance :math:`d^2 = \min_b \|x - z - L_z b\|^2 + \rho \|b\|^2` with :math:`\rho = s^2 / t^2`: the
-    parameters b are Gaussian with standard deviation t. For t = 0 it is :class:`RBF`. For large t, d is the
-    distance from x to the tangent plane of z.
+    with the tangents of z as columns of :math:`L_z`. The kernel k equals :math:`\exp(-\gamma\, d^2)` of the
+    one-sided distance :math:`d^2 = \min_b \|x - z - L_z b\|^2 + \rho \|b\|^2` with :math:`\rho = s^2 / t^2`.
+    The parameters b are Gaussian with standard deviation t. For t = 0 it is :class:`RBF`. For large t, d is
+    the distance from x to the tangent plane of z.
 
     It is neither symmetric nor positive definite. The covariance belongs to the second argument, which is the
     centre in a fitted model, so new rows need no tangents. Use ``norm="l1"``, or ``norm="l2"`` with ``psd``.

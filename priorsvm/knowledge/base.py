@@ -11,7 +11,6 @@ import numpy as np
 from .._utils.arrays import Array
 from .._utils.messages import did_you_mean
 from ..errors import InvalidInput
-from ..kernels.set_kernel import OnRows
 from ..prior import Summand
 from ..sample import Sample
 from .traits import Completes, Iterative, OnRowSlack, Scores
@@ -66,7 +65,7 @@ class Formulas:
     ----------
     latex : dict of str to str, default={}
         Penalty name, constraint label or ``"sample"`` (what ``prepare`` does) -> LaTeX. In a formula ``<p>``
-        stands for the power of the loss.
+        is the power of the loss.
     letters : dict of str to str, default={}
         Letter -> its meaning, in LaTeX.
     numbers : dict of str to str, default={}
@@ -120,7 +119,7 @@ class Knowledge(Summand):
     expression on linear and kernel models alike. The constructor stores its arguments and does nothing else.
     Wrong arguments are found in ``validate``.
 
-    A block of your own needs one method:
+    A block of your own requires one method:
 
     >>> import cvxpy as cp
     >>> from priorsvm import Knowledge, PriorSVC, Terms
@@ -146,7 +145,8 @@ class Knowledge(Summand):
     formulas : Formulas
         Formulas for ``formulation()``.
     way_out_of_collapse : str or None
-        Advice if the block leaves a constant f; None for a block that does not.
+        Advice in the warning CollapsedModel, if the dual variables of the block leave a constant f. None: the
+        warning never names the block.
 
     See Also
     --------
@@ -162,17 +162,17 @@ class Knowledge(Summand):
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
-        own = vars(cls)
-        for name, way in _REMOVED.items():
-            if name in own:
-                raise TypeError(f"{cls.__name__} defines {name}, which blocks no longer have. {way}")
+        defined = vars(cls)
+        for name, advice in _REMOVED.items():
+            if name in defined:
+                raise TypeError(f"{cls.__name__} defines {name}, which blocks no longer have. {advice}")
         for method, trait in _TRAITS.items():
-            if method in own and not issubclass(cls, trait):
+            if method in defined and not issubclass(cls, trait):
                 raise TypeError(
                     f"{cls.__name__} defines {method} but does not derive from {trait.__name__}. Write "
                     f"class {cls.__name__}({trait.__name__}, Knowledge)."
                 )
-        if "prepare" in own and cls.prepares is None:
+        if "prepare" in defined and cls.prepares is None:
             raise TypeError(
                 f"{cls.__name__} defines prepare. Set prepares to 'reweights', 'adds' or 'moves' in the "
                 "class."
@@ -284,7 +284,24 @@ class Knowledge(Summand):
         return bool(getattr(self, "hard", True)) and not (self.only_rows or isinstance(self, OnRowSlack))
 
     def aligned(self, parameter: str, sample: Sample) -> Array | None:
-        """A row parameter as an array: given as such, or as a function of (X, y), or None."""
+        """Return a row parameter as an array; None if it is not set.
+
+        Parameters
+        ----------
+        parameter : str
+            Name of the parameter. Its value is an array, a function of (X, y), or None.
+        sample : Sample
+            Training rows.
+
+        Returns
+        -------
+        array of shape (n_train, ...) or None
+
+        Raises
+        ------
+        InvalidInput
+            If the value is not one number or array of numbers per training row.
+        """
         value = getattr(self, parameter)
         if value is None:
             return None
@@ -307,7 +324,18 @@ class Knowledge(Summand):
         return array
 
     def set_params(self, **params: Any) -> Knowledge:
-        """Set parameters by name; an error says which there are."""
+        """Set parameters by name; the error for an unknown name lists the known names.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameter name -> value.
+
+        Returns
+        -------
+        Knowledge
+            This object.
+        """
         known = sorted(self.get_params(deep=False))
         for key in params:
             if (name := key.partition("__")[0]) not in known:
@@ -319,12 +347,17 @@ class Knowledge(Summand):
         return self
 
     def words(self) -> str:
-        """The block in the user's own words, for messages; empty if its name says it all."""
+        """Return a description of the block for messages; empty if the name is enough.
+
+        Returns
+        -------
+        str
+        """
         return ""
 
 
 def called(function: Any, sample: Sample, parameter: str) -> Any:
-    """A row parameter given as a function of the training rows, (n, d), and their classes."""
+    """Return the value of a row parameter that is a function of the training rows and their classes."""
     rows = sample.X_train
     if isinstance(rows, np.ndarray):
         rows = rows.view()
@@ -335,32 +368,3 @@ def called(function: Any, sample: Sample, parameter: str) -> Any:
         raise InvalidInput(
             f"{parameter} was given as a function, and calling it with X, an array, and y failed: {error!r}"
         ) from error
-
-
-def check_points(name: str, X: Any, sample: Sample) -> Array:
-    """Points given to a block: a finite 2-D array with the columns of the training data, or sets as rows."""
-    n_features = sample.X.shape[1]
-    kernel = None if sample.model is None else sample.model.kernel
-    if isinstance(kernel, OnRows) and not (len(X) and np.ndim(X[0]) == 1):  # a row is a set, flattened
-        return kernel.encode(X, name, at_least=n_features)
-    columns = getattr(X, "columns", None)
-    if columns is not None and sample.feature_names is not None:
-        given = [str(c) for c in columns]
-        known = sample.feature_names.tolist()
-        if given != known:
-            raise InvalidInput(
-                f"{name} has the columns {', '.join(given)}, but the training data has {', '.join(known)}, "
-                "in this order."
-            )
-    try:
-        points = np.asarray(X, float)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidInput(f"{name} must be a 2-D array of numbers.") from error
-    if points.ndim != 2 or points.shape[1] != n_features:
-        raise InvalidInput(
-            f"{name} has shape {points.shape}, expected (n, {n_features}): "
-            "as many columns as the training data."
-        )
-    if not np.isfinite(points).all():
-        raise InvalidInput(f"{name} contains NaN or infinity.")
-    return points

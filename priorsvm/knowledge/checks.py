@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from .._utils.arrays import Array
 from .._utils.checks import described
 from .._utils.messages import did_you_mean
 from ..errors import InvalidInput, InvalidType
+from ..kernels.set_kernel import OnRows
 from ..sample import Sample
 from ..transforms.base import Transform
 from .base import Knowledge
@@ -30,13 +34,44 @@ def check_orbit(transform: Any, sample: Sample) -> None:
     transform.orbit(sample.X_train[:1])
 
 
+def check_points(name: str, X: Any, sample: Sample) -> Array:
+    """Return points as a finite array with the columns of the training data; raise InvalidInput if wrong."""
+    n_features = sample.X.shape[1]
+    kernel = None if sample.model is None else sample.model.kernel
+    if isinstance(kernel, OnRows) and not (
+        len(X) and np.ndim(X[0]) == 1
+    ):  # X contains sets, not flattened rows
+        return kernel.encode(X, name, at_least=n_features)
+    columns = getattr(X, "columns", None)
+    if columns is not None and sample.feature_names is not None:
+        given = [str(c) for c in columns]
+        known = sample.feature_names.tolist()
+        if given != known:
+            raise InvalidInput(
+                f"{name} has the columns {', '.join(given)}, but the training data has {', '.join(known)}, "
+                "in this order."
+            )
+    try:
+        points = np.asarray(X, float)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(f"{name} must be a 2-D array of numbers.") from error
+    if points.ndim != 2 or points.shape[1] != n_features:
+        raise InvalidInput(
+            f"{name} has shape {points.shape}, expected (n, {n_features}): "
+            "as many columns as the training data."
+        )
+    if not np.isfinite(points).all():
+        raise InvalidInput(f"{name} contains NaN or infinity.")
+    return points
+
+
 def check_acts(name: str, block: Knowledge) -> None:
     """Raise InvalidInput if a block defines no method that changes a model, such as after a typo."""
     kind = type(block)
     if any(getattr(kind, method, None) is not getattr(Knowledge, method, None) for method in EFFECTS):
         return
-    own = [method for method in dir(kind) if not hasattr(Knowledge, method)]
-    typos = [f" It has {method!r}.{meant}" for method in own if (meant := did_you_mean(method, EFFECTS))]
+    added = [method for method in dir(kind) if not hasattr(Knowledge, method)]
+    typos = [f" It has {method!r}.{meant}" for method in added if (meant := did_you_mean(method, EFFECTS))]
     raise InvalidInput(
         f"block '{name}' ({kind.__name__}) has no effect: define {', '.join(EFFECTS[:-1])} or {EFFECTS[-1]}."
         f"{''.join(typos)}"

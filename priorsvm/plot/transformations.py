@@ -176,29 +176,29 @@ def _worst_points(binaries: list[BinaryModel], block: Any, rows: Array) -> Array
     if isinstance(first, JointModel):
         loss = first.loss
         _, found = loss.worst(first.f, first.states["joint"])
-        everywhere = first.training.X.copy()
-        everywhere[loss.active[found.rows]] = found.points
-        return everywhere[rows]
+        X = first.training.X.copy()
+        X[loss.active[found.rows]] = found.points
+        return X[rows]
     loss = block if isinstance(block, InvariantLoss) else InvariantLoss(block.transform)
     points = np.empty((len(rows), first.training.X.shape[1]))
     for binary in binaries:
         sample = binary.sample
-        own = np.ones(len(rows), bool) if len(binaries) == 1 else sample.y[rows] > 0
-        if own.any():
-            at = rows[own]
-            points[own] = loss.worst_copies(binary.f, sample.X[at], sample.y[at], sample.margin[at])[1]
+        of_class = np.ones(len(rows), bool) if len(binaries) == 1 else sample.y[rows] > 0
+        if of_class.any():
+            at = rows[of_class]
+            points[of_class] = loss.worst_copies(binary.f, sample.X[at], sample.y[at], sample.margin[at])[1]
     return points
 
 
 def _margins(model: PriorSVC, X: Array, labels: Array) -> Array:
     """Return y f for two classes; else the score of each row's class minus the highest other score."""
     scores = model._scores(X)
-    own = np.searchsorted(model.classes_, labels)
+    true_class = np.searchsorted(model.classes_, labels)
     if scores.ndim == 1:
-        return np.where(own == 1, scores, -scores)
+        return np.where(true_class == 1, scores, -scores)
     others = scores.copy()
-    others[np.arange(len(X)), own] = -np.inf
-    return scores[np.arange(len(X)), own] - others.max(axis=1)
+    others[np.arange(len(X)), true_class] = -np.inf
+    return scores[np.arange(len(X)), true_class] - others.max(axis=1)
 
 
 # ---------------------------------------------------------------------- support trajectories

@@ -1,4 +1,4 @@
-r"""From blocks to one labelled convex problem :math:`J_{SVM} + \sum_k w_k J_{PK,k}` with live weights."""
+r"""Assembly of blocks into one convex problem :math:`J_{SVM} + \sum_k w_k J_{PK,k}` with variable weights."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
 
-# Up to this many rows the costs are parameters. CVXPY keeps a dense matrix of slacks x cost parameters.
-LIVE_ROWS = 2000
+# Up to this many rows the costs are parameters. CVXPY stores a dense matrix of slacks x cost parameters.
+PARAMETER_ROWS = 2000
 
 
 class Term(NamedTuple):
-    """One penalty of one block: parameter x expression."""
+    """A penalty of a block: parameter times expression."""
 
     block: str
     name: str
@@ -51,23 +51,23 @@ def prepare(members: Sequence[Member], sample: Sample, states: Mapping[str, Any]
 class Compiled:
     """The assembled problem and the names of its parts.
 
-    Blocks build on values and slopes of f, which are plain variables. Reading :attr:`problem` ties them to
-    coefficients, which factors the kernel matrix of a kernel model.
+    Blocks build on values and slopes of f, which are plain variables. Reading :attr:`problem` connects them
+    to coefficients, which factors the kernel matrix of a kernel model.
 
     Attributes
     ----------
     f : Decision
-        What was evaluated of f.
+        The decision function, with all values and slopes that blocks evaluated.
     active : array of int
-        Rows of the sample with a positive cost, in the order of ``slack``.
+        Rows of the sample that are part of the loss, in the order of ``slack``.
     terms : list of Term
         Penalties of the blocks.
     constraints : dict of str to cvxpy.Constraint
-        Label -> constraint, ``svm.margin`` first. The equations of the tie are not among them.
+        Label -> constraint, ``svm.margin`` first. The equations of the tie are not included.
     uses : dict of str to set of str
-        Block -> what it uses of f besides values: ``"slope"``, ``"coef"``, ``"kernel"``, ``"length"``.
+        Block -> parts of f that it uses besides values: ``"slope"``, ``"coef"``, ``"kernel"``, ``"length"``.
     memo : dict
-        What a route keeps for the next solve of this problem with other weights.
+        Results that a route keeps for the next solve of this problem with other weights.
     """
 
     function_latex = r"f(x) = {0}^\top {1} + b"
@@ -92,8 +92,8 @@ class Compiled:
         self.f = Decision(spec, sample.X.shape[1])
         self.active = sample.counted_rows
         self.slack = cp.Variable(len(self.active), nonneg=True, name="xi")
-        self.live_costs = len(self.active) <= LIVE_ROWS
-        self.costs = cp.Parameter(len(self.active) if self.live_costs else (), nonneg=True, name="costs")
+        self.has_row_costs = len(self.active) <= PARAMETER_ROWS
+        self.costs = cp.Parameter(len(self.active) if self.has_row_costs else (), nonneg=True, name="costs")
         y = sample.y[self.active]
         margin = sample.margin[self.active]
         self.values = self.f(sample.X[self.active])
@@ -120,7 +120,7 @@ class Compiled:
 
     @cached_property
     def problem(self) -> cp.Problem:
-        """The whole problem, as a solver named by the user solves it."""
+        """The whole problem, for solvers of CVXPY."""
         import cvxpy as cp
 
         objective = self.tie.regulariser + self.untied.objective.expr
@@ -140,11 +140,11 @@ class Compiled:
 
     @cached_property
     def loss(self) -> cp.Expression:
-        """The loss of the rows, C times costs times slacks or their squares."""
+        """The loss of the rows: C times costs times slacks or squared slacks."""
         import cvxpy as cp
 
         penalised = self.slack if self.spec.loss == "hinge" else cp.square(self.slack)
-        if self.live_costs:
+        if self.has_row_costs:
             return self.costs @ penalised
         return self.costs * (self.sample.cost[self.active] @ penalised)
 
@@ -152,9 +152,8 @@ class Compiled:
     def lean(self) -> cp.Problem:
         """The problem without its dense parts and without the costs of slacks.
 
-        The equations of the tie, products with c, the squared norm of f and the costs are added to the
-        compiled data as matrices. As parameters the costs alone would take CVXPY longer than the rest of the
-        problem.
+        A route adds the equations of the tie, products with c, the squared norm of f and the costs to the
+        compiled data, as matrices. With the costs as parameters, CVXPY would take more than twice the time.
         """
         import cvxpy as cp
 
@@ -192,14 +191,14 @@ class Compiled:
     def set_weights(
         self, spec: Spec, members: Sequence[Member], states: Mapping[str, Any], sample: Sample
     ) -> None:
-        """Put C, costs, hyper-parameters and outer weights into the problem's parameters."""
+        """Set the parameters of the problem: C, costs, hyper-parameters and outer weights."""
         blocks = {member.name: member for member in members}
         self.states = dict(states)
         self.spec = spec
         C = spec.C
         self.sample = sample
         self.members = [blocks[member.name] for member in self.members]
-        self.costs.value = C * sample.cost[self.active] if self.live_costs else C
+        self.costs.value = C * sample.cost[self.active] if self.has_row_costs else C
         for term in self.terms:
             member = blocks[term.block]
             with naming(member.name):
@@ -208,16 +207,16 @@ class Compiled:
                 term.parameter.value = member.weight * float(value)
 
     def accepts(self, members: Sequence[Member], states: Mapping[str, Any], sample: Sample) -> bool:
-        """Whether the problem for these can be had from this one by new weights alone."""
-        now = {member.name: member.block for member in self.members}
-        then = {member.name: member.block for member in live(members)}
-        weights = {name: {term.name for term in self.terms if term.block == name} for name in now}
+        """Return whether the problem of other blocks and rows differs from this one in weights alone."""
+        present = {member.name: member.block for member in self.members}
+        other = {member.name: member.block for member in live(members)}
+        weights = {name: {term.name for term in self.terms if term.block == name} for name in present}
         return (
-            list(now) == list(then)
-            and all(then[k].only_rows or _alike(now[k], then[k], weights[k]) for k in now)
-            and all(then[k].only_rows or equal(states.get(k), self.states.get(k)) for k in now)
+            list(present) == list(other)
+            and all(other[k].only_rows or _alike(present[k], other[k], weights[k]) for k in present)
+            and all(other[k].only_rows or equal(states.get(k), self.states.get(k)) for k in present)
             and self.sample.same_rows(sample)
-            and (self.live_costs or np.array_equal(self.sample.cost, sample.cost))
+            and (self.has_row_costs or np.array_equal(self.sample.cost, sample.cost))
         )
 
     def jacobians(self) -> dict[int, Any]:
@@ -231,7 +230,7 @@ class Compiled:
         return self.f.products.replaced, self.tie.product_jacobians(self.f)
 
     def margin_jacobian(self) -> dict[int, Any]:
-        """Return how the dual variables of the margins enter the gradient."""
+        """Return the map from the dual variables of the margins to their part of the gradient."""
         import cvxpy as cp
 
         if not isinstance(self.values, cp.Variable):
@@ -253,20 +252,20 @@ class Compiled:
 
     @property
     def cost_of_slack(self) -> Array:
-        """What each slack, or its square, is multiplied by in the objective."""
+        """The factor of each slack, or of its square, in the objective."""
         return np.asarray(self.spec.C * self.sample.cost[self.active])
 
     def units(self) -> tuple[float, dict[cp.Variable, float]]:
-        """What residuals are relative to where costs are small: gaps, and the slope along the slack."""
+        """Return the unit of gaps, and the unit of the gradient along the slack, for small costs."""
         cost = self.cost_of_slack
         return unit_of(cost, self.sample.y[self.active]), {self.slack: float(cost.max())}
 
     def penalties(self) -> dict[tuple[str, str], float]:
-        """Block and name of each penalty -> what it adds to the objective."""
+        """Return the contribution of each penalty to the objective, by block and name."""
         return {(t.block, t.name): float(t.parameter.value * t.expression.value) for t in self.terms}
 
     def duals(self) -> dict[str, Any]:
-        """Label -> dual value, as cvxpy has it."""
+        """Return the dual variables by label of the constraint, with the signs of CVXPY."""
         return {label: constraint.dual_value for label, constraint in self.constraints.items()}
 
     def fitted(self) -> Fitted:
@@ -275,7 +274,7 @@ class Compiled:
 
 
 def l1_centres(spec: Spec, sample: Sample) -> Array:
-    """The centres of a 1-norm model: its optimum depends on them, so blocks add none."""
+    """Return the centres of a 1-norm model: training rows only, as its optimum depends on its centres."""
     centres = sample.X[sample.counted_training]
     if spec.n_centres is not None and spec.n_centres < len(centres):
         centres = centres[np.linspace(0, len(centres) - 1, spec.n_centres).round().astype(int)]
@@ -283,9 +282,9 @@ def l1_centres(spec: Spec, sample: Sample) -> Array:
 
 
 def _alike(a: Knowledge, b: Knowledge, weights: set[str]) -> bool:
-    """Whether two blocks differ in nothing but the parameters that weigh their penalties."""
-    A, B = ({k: v for k, v in vars(block).items() if k not in weights} for block in (a, b))
-    return type(a) is type(b) and equal(A, B)
+    """Return whether two blocks are equal except for the parameters that weight their penalties."""
+    first, second = ({k: v for k, v in vars(block).items() if k not in weights} for block in (a, b))
+    return type(a) is type(b) and equal(first, second)
 
 
 def _short(expression: Any) -> str:
@@ -308,7 +307,7 @@ def check_terms(block: Knowledge, terms: Any) -> None:
         if not isinstance(expression, cp.Expression) or not expression.is_scalar():
             raise InvalidType(f"penalty '{key}' must be a scalar cvxpy expression.")
         if not hasattr(block, key):
-            raise InvalidInput(f"penalty '{key}' has no parameter of that name to weigh it.")
+            raise InvalidInput(f"penalty '{key}' requires a parameter of the block called '{key}'.")
         if not expression.is_convex():
             raise InvalidInput(f"penalty '{key}' is not convex: {_short(expression)}")
         if expression.parameters():

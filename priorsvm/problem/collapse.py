@@ -65,7 +65,7 @@ def _block_warning(binary: BinaryModel) -> str | None:
     approximate = binary.outcome.solver == "PEGASOS"
     if not members or (approximate and binary.outcome.residuals.gap > binary.spec.tol):
         return None
-    duals = {m.name: sum(float(np.abs(d).sum()) for d in binary.own_duals(m.name).values()) for m in members}
+    duals = {m.name: sum(float(np.abs(d).sum()) for d in binary.duals_of(m.name).values()) for m in members}
     name, block, _ = max(members, key=lambda m: duals[m.name])
     values = binary.values(binary.training.X)
     spread = float(np.ptp(values))

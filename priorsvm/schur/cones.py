@@ -512,7 +512,7 @@ def drop_empty_cones(used: Indices, b: Array, cones: Cones) -> tuple[Indices, Co
     remaining : Cones
         The remaining cones.
     certificate : array or None
-        If a cone without variables does not contain its part of b: a z in the cones with A'z = 0 and b'z < 0.
+        None if each dropped cone contains its part of b. Otherwise a z in the cones with A'z = 0 and b'z < 0.
     """
     kept = list[Indices]()
     remaining = list[Batch]()

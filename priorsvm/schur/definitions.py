@@ -1,7 +1,7 @@
 r"""Problems in which values of f are defined by dense matrices.
 
-A problem refers to f by its values :math:`g = \Phi c + b` at many points. :class:`StructuredProblem` holds
-the sparse part of the problem as CVXPY gives it, and apart from it the dense matrices :math:`\Phi` and the
+A problem refers to f by its values :math:`g = \Phi c + b` at many points. :class:`StructuredProblem` contains
+the sparse part of the problem as CVXPY gives it. It also contains the dense matrices :math:`\Phi` and the
 matrix of the regulariser. Both together are the problem that CVXPY would give for the whole (``expanded``).
 Here g is replaced by :math:`\Phi c + b` in dense products: with the remaining variables u,
 
@@ -171,11 +171,11 @@ class StructuredProblem:
         start = 0
         on_c = np.zeros(len(self.c))
         for d in self.definitions:
-            own = nu[start : start + len(d.g)]
+            part = nu[start : start + len(d.g)]
             start += len(d.g)
-            out[d.g] += own
-            on_c -= d.matrix.T @ own
-            out[self.bias] -= own.sum() if d.biased else 0.0
+            out[d.g] += part
+            on_c -= d.matrix.T @ part
+            out[self.bias] -= part.sum() if d.biased else 0.0
         if self.norm is not None:
             on_c -= self.norm[1].T @ z[self.norm[0]]
         out[self.c] += on_c
@@ -193,8 +193,8 @@ def _embedded(matrix: Any, rows: Indices, columns: Indices, shape: tuple[int, in
 def solve_structured(p: StructuredProblem, tol: float = 1e-9, max_iter: int = 100) -> ConicSolution:
     """Return x of all variables and z of the expanded problem.
 
-    The expanded problem is solved instead if equations tie values of f to each other, if their elimination
-    lets numbers grow, or if the data as given do not confirm the result.
+    The expanded problem is solved instead if equations connect values of f, or if their elimination leads to
+    large numbers. It is also solved if the given data do not confirm the result.
 
     Parameters
     ----------

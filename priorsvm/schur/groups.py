@@ -1,10 +1,10 @@
 r"""Shared and private variables, and the groups of cones that they form.
 
-A variable is *private* if few cones contain it and P does not couple it to others: a slack, a bound, a dual
-variable of a block. All remaining variables are *shared*. Cones with a private variable in common are a
-*group*: the connected components of the graph of cones and private variables. Groups that grow too large
-give up their most frequent variables, which become shared. Groups of equal structure are stacked along the
-last axis of arrays.
+A variable is *private* if few cones contain it and P does not couple it to other variables. Examples are
+slacks, bounds and dual variables of a block. All remaining variables are *shared*. Cones with a private
+variable in common are a *group*: the connected components of the graph of cones and private variables. In a
+group that is too large, the most frequent variables become shared. Groups of equal structure are stacked
+along the last axis of arrays.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .mixed import MixedMatrix
 # A variable in more cones than this is shared.
 CONES = 12
 
-# Groups with more private variables or more rows than this give up their most frequent variables.
+# In groups with more private variables or more rows than this, the most frequent variables become shared.
 PRIVATE = 12
 ROWS = 128
 
@@ -107,9 +107,9 @@ def _coupled(P: Any) -> Indices:
     return np.asarray(np.bincount(P.indices[off_diagonal & (P.data != 0)], minlength=n) > 0)
 
 
-def _cones_and_columns(A: Any, cones: Cones, wanted: Indices) -> tuple[Indices, Indices]:
-    """Return all pairs of a cone and one of its wanted variables, each pair once."""
-    entry = np.flatnonzero(wanted[A.indices])
+def _cones_and_columns(A: Any, cones: Cones, selected: Indices) -> tuple[Indices, Indices]:
+    """Return all pairs of a cone and one of its selected variables, each pair once."""
+    entry = np.flatnonzero(selected[A.indices])
     column = A.indices[entry].astype(np.int64)
     cone = cones.cone_of[np.searchsorted(A.indptr, entry, side="right") - 1]
     if cones.size > len(cones.lengths):  # some cone has several rows

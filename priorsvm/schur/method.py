@@ -11,10 +11,11 @@ The optimality conditions get a variable :math:`\tau \ge 0` that multiplies the 
 If :math:`\tau > 0` at the end, :math:`x / \tau` is optimal. If :math:`\tau` vanishes, z is a certificate of
 infeasibility or x a certificate of unboundedness.
 
-One step. Let :math:`r_x, r_z, r_\tau` be the residuals of the first three equations, W the scaling with
-:math:`\lambda = W z = W^{-\top} s`, :math:`\mu` the mean of :math:`s \circ z` and :math:`\tau\kappa`, and σ
-the share of :math:`\mu` to keep. The Newton direction is :math:`(\Delta x, \Delta z) = (x_1, z_1) +
-\Delta\tau\,(x_2, z_2)`. Both pairs solve the KKT system of :mod:`.newton`, with the right-hand sides
+One step. Let :math:`r_x, r_z, r_\tau` be the residuals of the first three equations, and W the scaling with
+:math:`\lambda = W z = W^{-\top} s`. Let :math:`\mu` be the mean of :math:`s \circ z` and :math:`\tau\kappa`,
+and σ the share of :math:`\mu` to keep. The Newton direction is
+:math:`(\Delta x, \Delta z) = (x_1, z_1) + \Delta\tau\,(x_2, z_2)`. Both pairs solve the KKT system of
+:mod:`.newton`, with the right-hand sides
 
 .. math:: (-(1-\sigma) r_x,\; d - (1-\sigma) r_z) \quad\text{and}\quad (-q,\; b), \qquad
           \Delta s + W^\top W \Delta z = -d .
@@ -36,8 +37,8 @@ from .mixed import MixedMatrix
 from .newton import Newton
 from .partition import Partition
 
-# Share of the way to the boundary that a step takes: FARTHEST at most, if the predictor nearly reaches the
-# solution, and NEARER if some products s z are below LAGGING times the mean.
+# Share of the way to the boundary that a step takes. It grows to FARTHEST as the predictor nears the
+# solution. It is NEARER if some products s z are below LAGGING times the mean.
 FAR = 0.99
 NEARER = 0.9
 LAGGING = 0.01

@@ -61,7 +61,7 @@ class WideCones:
     r"""Second-order cones of many entries, one in each group.
 
     With :math:`u = w_1 / \|w_1\|`, the scaling of :math:`(t, x)` acts on :math:`(t, u^\top x)` as the
-    scaling of a cone of two entries, and divides the part perpendicular to u by η. So a wide cone has two
+    scaling of a cone of two entries. It divides the part perpendicular to u by η. So a wide cone has two
     rows in the reflections. The remaining part enters S directly:
 
     .. math:: \eta^{-2} A_1^\top (I - u u^\top) A_1 .

@@ -97,9 +97,9 @@ class Reduced:
         out = np.zeros(self.size)
         if self.basis is not None:
             columns, N, origin = self.basis
-            own = len(x) - N.shape[1]
-            out[self.kept[:own]] = x[:own]
-            out[columns] = N @ x[own:] + (0.0 if homogeneous else origin)
+            n_kept = len(x) - N.shape[1]
+            out[self.kept[:n_kept]] = x[:n_kept]
+            out[columns] = N @ x[n_kept:] + (0.0 if homogeneous else origin)
         else:
             out[self.kept] = x
         for columns, T, t in reversed(self.steps):
@@ -111,13 +111,13 @@ class Reduced:
         self.steps.append((columns, T, t))
         self.b -= self.A[:, columns] @ t
         self.A = _substituted(self.A, columns, T)
-        own = self.q[columns]
+        cost = self.q[columns]
         if self.P[columns].nnz:
             self.q = self.q + self.P[:, columns] @ t
-            own = self.q[columns]
+            cost = self.q[columns]
             self.P = _substituted(self.P, columns, T)
             self.P = sparse.csr_array(_substituted(sparse.csr_array(self.P.T), columns, T).T)
-        self.q = self.q + T.T @ own
+        self.q = self.q + T.T @ cost
         self.q[columns] = 0.0
 
     def drop_rounding(self, q: Array, row_maxima: Array) -> None:
@@ -372,8 +372,8 @@ def _use_null_space(out: Reduced, equations: _Equations) -> None:
 def _replace_opposite(out: Reduced) -> None:
     r"""Replace variables with opposite columns by their difference.
 
-    If :math:`x_j` and :math:`x_k` have opposite coefficients in all long rows, :math:`x_j = c + x_k` leaves
-    c in the long rows, and :math:`x_k` in few short ones, where it is private.
+    Let :math:`x_j` and :math:`x_k` have opposite coefficients in all long rows. With :math:`x_j = c + x_k`,
+    long rows contain c alone, and few short rows contain :math:`x_k`, which is private.
     """
     rows = sparse.csc_array(out.A[np.diff(out.A.indptr) > LONG])
     first, second = _opposite_columns(rows)

@@ -41,15 +41,16 @@ COLUMNS_FROM = 200
 
 # SCHUR is chosen if values of f times coefficients of f reach these numbers, by problem class. Measured in
 # whole fits against CLARABEL: equal at 2e4, 0.5 to 0.8 of its time at 4e4, 0.25 to 0.5 at 1e5 to 3e5. With
-# semidefinite cones it is 2 to 3 times slower up to 4e5, and takes 0.6 of the time at 1e6. On an LP, followed
-# by HiGHS, it is equal to HiGHS alone at 1e4 to 3e4, and takes 0.1 to 0.6 of its time from 4e4 on.
+# semidefinite cones it is 2 to 3 times slower up to 4e5, and takes 0.6 of the time at 1e6. On an LP it is
+# followed by HiGHS. Both take the time of HiGHS alone at 1e4 to 3e4, and 0.1 to 0.6 of it from 4e4 on.
 SCHUR_NUMBERS = {"LP": 40_000, "QP": 40_000, "SOCP": 40_000, "SDP": 1_000_000}
 
 # The Schur complement is dense, so the number of coefficients limits SCHUR.
 SCHUR_COEFFICIENTS = 10_000
 
-# With more coefficients than this multiple of the values of f nearly all variables are shared. 500 values and
-# 2000 coefficients took 1.7 times as long as CLARABEL, 60 and 3000 took 30 times as long.
+# With more coefficients than this multiple of the values of f nearly all variables are shared. With 500
+# values and 2000 coefficients SCHUR takes 1.7 times as long as CLARABEL, with 60 and 3000 it takes 30 times
+# as long.
 WIDE = 2
 
 # SCHUR, and HiGHS from its answer to a corner: a 1-norm model then has exact zeros.
@@ -123,9 +124,9 @@ def _solve(problem: Problem, solver: str | Sequence[str], options: dict[str, Any
     failures = []
     by_name = options_by_name(solver, options)
     for k, name in enumerate(solver):
-        own = options.get(name) if by_name else options
+        chosen = options.get(name) if by_name else options
         try:
-            return _after(_named(problem, name, own or {}), solver[:k])
+            return _after(_named(problem, name, chosen or {}), solver[:k])
         except (SolverFailed, SolverNotInstalled, SolverUnsuited) as error:
             failures.append(f"{name}: {error}")
     raise SolverFailed("None of the solvers in the list gave an answer.\n" + "\n".join(failures))

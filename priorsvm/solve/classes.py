@@ -31,8 +31,8 @@ def classes_of(compiled: Compiled) -> dict[str, str]:
     classes = {"svm": svm}
     for member in compiled.members:
         expressions = [term.expression for term in compiled.terms if term.block == member.name]
-        own = [c for label, c in compiled.constraints.items() if label.partition(".")[0] == member.name]
-        found = classify(expressions, own)
+        labels = [label for label in compiled.constraints if label.partition(".")[0] == member.name]
+        found = classify(expressions, [compiled.constraints[label] for label in labels])
         if "length" in compiled.uses[member.name]:  # the norm of f is a second-order cone
             found = largest([found, "SOCP"])
         classes[member.name] = found
@@ -45,18 +45,18 @@ def class_of(compiled: Compiled) -> str:
 
 
 def _class_of_expression(expression: cp.Expression, in_objective: bool) -> str:
-    from cvxpy.atoms import EXP_ATOMS, PSD_ATOMS, SOC_ATOMS
+    import cvxpy as cp
 
     atoms = set(expression.atoms())
-    if atoms & set(EXP_ATOMS):
+    if atoms & set(cp.EXP_ATOMS):
         return "EXP"
-    if atoms & set(PSD_ATOMS):
+    if atoms & set(cp.PSD_ATOMS):
         return "SDP"
     if expression.is_pwl():
         return "LP"
     if in_objective and expression.is_qpwa():
         return "QP"
-    return "SOCP" if atoms & set(SOC_ATOMS) or expression.is_quadratic() else "LP"
+    return "SOCP" if atoms & set(cp.SOC_ATOMS) or expression.is_quadratic() else "LP"
 
 
 def _class_of_constraint(constraint: cp.Constraint) -> str:

@@ -153,9 +153,9 @@ def _require_two_classes(sample: Sample) -> None:
     for sign, what in ((1.0, f"class {sample.positive!r}"), (-1.0, rest)):
         of_class = sample.y == sign
         if not np.any(sample.counted[of_class]):
-            takers = [name for name, share in sample.shares.items() if np.any(share[of_class] < 0)]
-            culprit = f"block '{takers[-1]}' leaves" if takers else "the rows leave"
-            raise InvalidInput(f"{culprit} no cost to {what}: two classes are needed.")
+            lowering = [name for name, share in sample.shares.items() if np.any(share[of_class] < 0)]
+            cause = f"block '{lowering[-1]}' leaves" if lowering else "the rows leave"
+            raise InvalidInput(f"{cause} no cost to {what}: two classes are needed.")
 
 
 def _findings(binary: BinaryModel, sample: Sample) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def refined(
     new: dict[str, Any] = {}
     for settled in (False, True):
         for name, block, _ in iterative:
-            duals = binary.own_duals(name)
+            duals = binary.duals_of(name)
             view = replace(base, name=name, state=states[name], duals=duals, settled=settled)
             with naming(name):
                 step = _checked(block.refine(binary.f, view))
@@ -243,7 +243,7 @@ def _relaxed(problem: Problem) -> dict[str, Any]:
 
 
 def _warn_of_last_round(new: Mapping[str, Any], entry: Mapping[str, Any], problem: Problem) -> None:
-    """Warn that blocks had states to refine when the last round ended."""
+    """Warn that blocks are not fully refined after the last round."""
     names = ", ".join(f"'{name}'" for name in new)
     gap = ""
     if "upper" in entry:

@@ -174,7 +174,7 @@ class BinaryModel:
             support=self.support,
             tol=self.spec.tol if tol is None else tol,
             objective=self.reached if tol is None else self.objective,
-            duals=self.own_duals(name),
+            duals=self.duals_of(name),
             alpha=self.alpha[rows],
             largest=max(float(np.abs(flat(dual)).max(initial=0.0)) for dual in duals),
             scores=self.scores,
@@ -200,11 +200,11 @@ class BinaryModel:
                 view = self.view(name, sample)
                 self.support[view.rows] |= block.row_duals(view) > threshold[view.rows]
 
-    def own_duals(self, block: str) -> dict[str, Array]:
+    def duals_of(self, block: str) -> dict[str, Array]:
         """Return the dual variables of a block's constraints, by label."""
         prefix = f"{block}."
-        own = {label: dual for label, dual in self.duals.items() if label.startswith(prefix)}
-        return {label.removeprefix(prefix): flat(dual) for label, dual in own.items()}
+        found = {label: dual for label, dual in self.duals.items() if label.startswith(prefix)}
+        return {label.removeprefix(prefix): flat(dual) for label, dual in found.items()}
 
     def certificate(self) -> Residuals:
         """Return the residuals of the answer; for a weighted SVM they are computed from f and alpha."""

@@ -137,10 +137,10 @@ def check_options(solver: str | Sequence[str], options: Any) -> None:
             )
     if not options_by_name(solver, options):
         return
-    for name, own in options.items():
-        if name not in solver or not isinstance(own, dict):
+    for name, values in options.items():
+        if name not in solver or not isinstance(values, dict):
             raise InvalidInput(
-                f"solver_options={options!r} does not tell to which solver {name!r} belongs. For a list of "
+                f"solver_options={options!r} does not assign {name!r} to a solver. For a list of "
                 f"solvers give the options by name: {{{solver[0]!r}: {{...}}}}."
             )
 

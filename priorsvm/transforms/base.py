@@ -20,7 +20,7 @@ from ..errors import InvalidInput
 class Transform(BaseEstimator):
     r"""Family of maps :math:`T_\theta : R^d \to R^d`, :math:`\theta \in R^q`, with :math:`T_0 x = x`.
 
-    A transform describes changes of a row of X that leave its class unchanged. θ = 0 is the identity for
+    A transform describes changes of a row of X that leave its class unchanged. The identity is θ = 0 for
     every transform, in any unit of the parameters. Rows are in the units of X.
 
     Derive a class to define a transform of your own. It stores its arguments in ``__init__`` and defines two
@@ -482,14 +482,14 @@ class Composition(_Combination):
         return [np.concatenate(thetas) for thetas in product(*(t.theta_grid() for t in self._members))]
 
     def _move(self, X: Array, theta: Array) -> Array:
-        for member, own in reversed(list(zip(self._members, self._split(theta), strict=True))):
-            X = member.apply(X, own)
+        for member, part in reversed(list(zip(self._members, self._split(theta), strict=True))):
+            X = member.apply(X, part)
         return X
 
     def pulled_back(self, W: Array, thetas: Array) -> tuple[Array, Array] | None:
         offset = np.zeros(len(W))
-        for member, own in zip(self._members, self._split(thetas), strict=True):
-            found = member.pulled_back(W, own)
+        for member, part in zip(self._members, self._split(thetas), strict=True):
+            found = member.pulled_back(W, part)
             if found is None:
                 return None
             W = found[0]
@@ -500,7 +500,7 @@ class Composition(_Combination):
         X = self._check_rows(X)
         n, d = X.shape
         orbits = X[:, None]
-        # The orbit of the orbit: each factor is applied once per θ of its own, not once per combination.
+        # The orbit of the orbit: each factor is applied once per θ of its part, not once per combination.
         # A factor further left varies more slowly, as in the product of the grids.
         for member in reversed(self._members):
             t = orbits.shape[1]
@@ -552,7 +552,7 @@ class Union(_Combination):
 
     def _move(self, X: Array, theta: Array) -> Array:
         parts = zip(self.transforms, self._split(theta), strict=True)
-        active = [(name, member, own) for (name, member), own in parts if own.any()]
+        active = [(name, member, part) for (name, member), part in parts if part.any()]
         if len(active) > 1:
             names = " and ".join(repr(name) for name, _, _ in active)
             raise InvalidInput(
@@ -560,8 +560,8 @@ class Union(_Combination):
                 f"of {names}. Set the parameters of all members but one to 0, or compose the transforms "
                 "with @."
             )
-        [(_, member, own)] = active
-        return member.apply(X, own)
+        [(_, member, part)] = active
+        return member.apply(X, part)
 
     def orbit(self, X: ArrayLike) -> Array:
         X = self._check_rows(X)

@@ -26,7 +26,7 @@ class FeatureScaling(Transform):
               \mathrm{low} - 1 \le \theta_j \le \mathrm{high} - 1
 
     The transform has no finite orbit. For a linear f the worst case has a closed form (Teo et al. 2007,
-    Algorithm 3): scale the k features with the largest gains :math:`\max(0, (1 - \mathrm{low}) B_j,
+    Algorithm 3). It scales the k features with the largest gains :math:`\max(0, (1 - \mathrm{low}) B_j,
     (1 - \mathrm{high}) B_j)`, where :math:`B_j = y w_j x_j`. Use it with :class:`~priorsvm.InvariantLoss`.
 
     Parameters

@@ -329,7 +329,7 @@ class Elastic(_ImageTransform):
     .. math:: (T_\theta x)(p) = x\Bigl(p + \alpha \sum_{k=1}^{q} \theta_k u_k(p)\Bigr)
 
     Each field :math:`u_k` is uniform noise, smoothed by a Gaussian and scaled to a root mean square length of
-    one pixel. θ_k from 0 to 1 is the strength of the k-th field. The grid contains each field once, at full
+    one pixel. The strength of the k-th field is θ_k, from 0 to 1. The grid contains each field once, at full
     strength.
 
     Parameters

@@ -125,7 +125,7 @@ class FromFunction(Transform):
     ----------
     function : callable
         ``function(X, theta)`` transforms all rows of an (n, d) array and returns an array of the same shape.
-        theta is a float, or an array of length q if ``thetas`` contains vectors.
+        The argument theta is a float, or an array of length q if ``thetas`` contains vectors.
     thetas : array-like of shape (s,) or (s, q)
         The parameters of the orbit besides the identity. To list transformations without a parameter, number
         them from 1 and look the number up in the function.

@@ -16,16 +16,13 @@ from priorsvm import (
     OddnessHint,
     Prior,
     PriorSVC,
-    SampleCosts,
     Shift,
     Terms,
     Transductive,
-    VirtualSamples,
 )
 from priorsvm._utils.checks import check_nonnegative, is_number
 from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
-from priorsvm.knowledge.base import check_points
-from priorsvm.knowledge.views import Verdict
+from priorsvm.knowledge.checks import check_points
 from priorsvm.prior import snake_case
 
 
@@ -81,7 +78,7 @@ def test_what_a_block_is_follows_from_what_it_defines():
     assert Anchor([0.0], 1.0).may_forbid
 
 
-def test_missing_capability_names_block_need_and_machines(data):
+def test_missing_capability_names_block_need_and_models(data):
     class NeedsWeights(Knowledge):
         def build(self, f, view):
             return Terms(constraints={"rising": f.coef >= 0})
@@ -117,6 +114,12 @@ def test_row_parameters_are_arrays_functions_or_none(data, assemble):
         PerRow(["much"] * 80).aligned("trust", sample)
 
 
+def test_terms_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        Terms().penalties = {}
+    assert (Terms().penalties, Terms().constraints) == ({}, {})
+
+
 def test_named_is_a_copy_under_that_name():
     hint = InvarianceHint(Shift([1.0]))
     prior = hint.named("tumour")
@@ -132,47 +135,6 @@ def test_blocks_hold_no_solved_problem(data):
     assert vars(hint) == {"mu": 1.0, "hard": False}
     for twin in (pickle.loads(pickle.dumps(hint)), copy.deepcopy(hint), clone(hint)):
         assert vars(twin) == vars(hint)
-
-
-def test_verdict_at_points_finds_the_worst():
-    points = np.arange(6.0).reshape(3, 2)
-    verdict = Verdict.at_points(np.array([0.5, -0.2, 0.1]), points, "order", tol=1e-6)
-    assert (verdict.holds, verdict.worst, verdict.checked, verdict.proven) == (False, -0.2, 3, True)
-    np.testing.assert_array_equal(verdict.where, [2.0, 3.0])
-    assert Verdict.at_points(np.array([-1e-7]), points, "order", tol=1e-6).holds is True
-    nowhere = Verdict.at_points(np.array([0.5, -0.2]), None, "order", tol=1e-6)
-    assert (nowhere.holds, nowhere.worst, nowhere.where, nowhere.violated) == (False, -0.2, None, 1)
-    nothing = Verdict.at_points(np.empty(0), np.empty((0, 2)), "order", tol=1e-6)
-    assert (nothing.holds, nothing.asked) == (None, "order")
-
-
-def test_context_and_terms_cannot_be_changed(data, assemble):
-    sample = assemble(None, *data).sample
-    with pytest.raises(AttributeError):
-        Context("name", sample).name = "other"
-    with pytest.raises(AttributeError):
-        Terms().penalties = {}
-    assert (Terms().penalties, Terms().constraints) == ({}, {})
-
-
-def test_slack_in_the_context_is_that_of_the_training_rows(data, assemble):
-    X, y = data
-    seen = []
-
-    class Looks(Knowledge):
-        def build(self, f, view):
-            seen.append(view)
-            return Terms()
-
-    costs = np.where(np.arange(80) % 4 == 0, 0.0, 1.0)
-    prior = SampleCosts(costs) + VirtualSamples(Shift([0.1, 0.0, 0.0])) + Looks()
-    compiled = assemble(prior, X, y)
-    [view] = seen
-    assert view.name == "looks"
-    np.testing.assert_array_equal(view.rows, np.flatnonzero(costs))
-    compiled.slack.value = np.arange(compiled.slack.size, dtype=float)
-    np.testing.assert_array_equal(view.slack.value, compiled.slack.value[: len(view.rows)])
-    assert (compiled.active[: len(view.rows)] == view.rows).all()
 
 
 @pytest.mark.parametrize(
@@ -228,7 +190,7 @@ class Wrong(Knowledge):
         (
             lambda f, X: Terms({"nu": cp.sum_squares(f(X))}),
             InvalidInput,
-            "penalty 'nu' has no parameter of that name",
+            "penalty 'nu' requires a parameter of the block called 'nu'",
         ),
         (lambda f, X: Terms({"mu": -cp.sum_squares(f(X))}), InvalidInput, "penalty 'mu' is not convex"),
         (
@@ -260,12 +222,6 @@ def test_any_other_error_says_in_which_block(data):
     with pytest.raises(ZeroDivisionError) as caught:
         PriorSVC(Wrong(returned)).fit(*data)
     assert caught.value.__notes__ == ["This happened in block 'wrong'."]
-
-
-@pytest.mark.parametrize("hook", ["centres", "slopes", "requires"])
-def test_hooks_of_earlier_versions_are_refused_with_the_new_way(hook):
-    with pytest.raises(TypeError, match=rf"^Old defines {hook}, which blocks no longer have\. .* in build"):
-        type("Old", (Knowledge,), {hook: None})
 
 
 def test_points_of_f_are_checked(data):

@@ -320,10 +320,10 @@ COSTLY = 0.5 * ClassCosts({1: 3.0}) + SampleCosts(np.linspace(0.5, 2.0, 30)) + O
 def test_costs_that_are_constants_give_the_same_answer(monkeypatch, kernel, loss):
     base = PriorSVC(COSTLY, C=2.0, kernel=kernel, loss=loss, tol=1e-8)
     live = clone(base).fit(X, y)
-    monkeypatch.setattr("priorsvm.problem.assemble.LIVE_ROWS", 10)
+    monkeypatch.setattr("priorsvm.problem.assemble.PARAMETER_ROWS", 10)
     fixed = clone(base).fit(X, y)
     problems = [model._models[0].problem for model in (live, fixed)]
-    assert [problem.live_costs for problem in problems] == [True, False]
+    assert [problem.has_row_costs for problem in problems] == [True, False]
     assert [problem.costs.size for problem in problems] == [30, 1]
     np.testing.assert_allclose(fixed.decision_function(E), live.decision_function(E), atol=1e-6)
     assert fixed.objective_ == pytest.approx(live.objective_, rel=1e-8)
@@ -337,7 +337,7 @@ def test_a_path_over_C_keeps_its_problem_where_costs_are_constants(monkeypatch, 
     base = PriorSVC(COSTLY, tol=1e-8)
     alone = [clone(base).set_params(C=C).fit(X, y) for C in (0.1, 1.0, 10.0)]
     compiles.clear()
-    monkeypatch.setattr("priorsvm.problem.assemble.LIVE_ROWS", 10)
+    monkeypatch.setattr("priorsvm.problem.assemble.PARAMETER_ROWS", 10)
     path = base.fit_path(X, y, {"C": [0.1, 1.0, 10.0]})
     assert len(compiles) == 1
     for model, other in zip(path, alone, strict=True):
@@ -351,7 +351,7 @@ def test_a_path_over_costs_that_are_constants_is_compiled_again_and_right(monkey
     kept = base.fit_path(X, y, values)
     assert len(compiles) == 1
     compiles.clear()
-    monkeypatch.setattr("priorsvm.problem.assemble.LIVE_ROWS", 10)
+    monkeypatch.setattr("priorsvm.problem.assemble.PARAMETER_ROWS", 10)
     with pytest.warns(Recompiled, match="class_costs__weight"):
         again = base.fit_path(X, y, values)
     assert len(compiles) == 3

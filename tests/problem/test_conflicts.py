@@ -316,8 +316,8 @@ def test_a_score_that_must_not_fall_and_has_to_is_refused_before_any_machine_is_
     assert "No score of 'barolo' against the other classes" in message
     assert (
         "With f the score of 'barolo', 'light' requires f >= 1 at (alcohol 12), and 'strong' requires f <= "
-        "-1 at (alcohol 14), with all other columns equal. 'rises' forbids f to decrease from the first point "
-        "to the second." in message
+        "-1 at (alcohol 14), with all other columns equal. 'rises' forbids f to decrease from the first "
+        "point to the second." in message
     )
 
 
@@ -330,8 +330,8 @@ def test_a_linear_machine_says_where_too_and_that_its_list_is_short(wine):
     assert PriorSVC().fit(X[two], y[two]).classes_[1] == "grignolino"  # and yet the user spoke of the other
     assert (
         "With f the score of 'barolo', 'light' requires f >= 1 at (alcohol 12), and 'strong' requires f <= "
-        "-1 at (alcohol 14), with all other columns equal. 'rises' forbids f to decrease from the first point "
-        "to the second." in str(caught.value)
+        "-1 at (alcohol 14), with all other columns equal. 'rises' forbids f to decrease from the first "
+        "point to the second." in str(caught.value)
     )
 
 

@@ -144,7 +144,13 @@ def test_every_solver_gives_the_same_answer(data, composition, name):
         *data
     )
     assert model.solver_ == name
-    assert model.objective_ == pytest.approx(reference.objective_, rel=ACCURACY[name])
+    accuracy = ACCURACY[name]
+    if (name, composition) == (
+        "OSQP",
+        "LP",
+    ):  # its answers to LPs are only as good as its documented accuracy
+        accuracy = SOLVERS[name].accuracy
+    assert model.objective_ == pytest.approx(reference.objective_, rel=accuracy)
 
 
 def test_soc_and_psd_forms_of_one_penalty_agree(data):

@@ -24,9 +24,9 @@ class TangentPenalty(Knowledge):
     Use it if small transformations change f little. The regulariser becomes
     :math:`\frac12 \|g\|^2 + \frac{\gamma}{2} \sum (\nabla g(x_i)^\top v_{ik})^2`. A linear model equals an
     SVM on whitened rows. A kernel model equals the SVM with the kernel :class:`TangentInvariant` of the same
-    γ, which is much faster if all other blocks only add or reweight rows. With the 2-norm, f also expands
-    over derivatives of the kernel and is exact. With the 1-norm, f is optimal among expansions over the
-    training rows.
+    γ. The kernel is much faster if all other blocks only add or reweight rows. With the 2-norm, f also
+    expands over derivatives of the kernel and is exact. With the 1-norm, f is optimal among expansions over
+    the training rows.
 
     Parameters
     ----------

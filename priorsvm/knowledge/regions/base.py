@@ -270,12 +270,12 @@ class RegionKnowledge(Iterative, Knowledge):
         if not isinstance(region, BoxSet):
             names = {PolyhedronSet: "in the polyhedron", EllipsoidSet: "in the ellipsoid"}
             return names.get(type(region), "where g(x) <= 0")
-        own = np.flatnonzero(~leaves_free(region, sample))
+        restricted = np.flatnonzero(~leaves_free(region, sample))
         columns = [
             f"{column_name(j, sample, quoted=False)} from {region.low[j]:g} to {region.high[j]:g}"
-            for j in own[:3]
+            for j in restricted[:3]
         ]
-        more = [] if len(own) <= 3 else [f"{len(own) - 3} more"]
+        more = [] if len(restricted) <= 3 else [f"{len(restricted) - 3} more"]
         if not columns:
             return "on the range of the data" if region.bounded else "everywhere"
         return f"for {', '.join([*columns, *more])}"

@@ -43,12 +43,12 @@ class Box(RegionKnowledge):
           sums.
     within : str, dict or None, default="data"
         ``"data"`` closes open sides at the range of the training rows; a box beyond the data stays as it is.
-        A dict of column to (low, high) cuts the columns it names; an end None is the end of the data, and an
-        infinite end is open. None leaves sides open. On a linear model an open side forces the weight of its
-        column to one sign, or to zero, even if the block is soft.
+        A dict of column to (low, high) cuts the columns it names. In the dict an end None is the end of the
+        data, and an infinite end is open. None leaves sides open. On a linear model an open side forces the
+        weight of its column to one sign, or to zero, even if the block is soft.
     points : int, "grid" or array of shape (n, d), default=256
-        For ``method="points"``: how many points to draw, a regular grid of at least 256 points, or the points
-        themselves. Given points outside the box are ignored.
+        For ``method="points"``: the number of points to draw, "grid" for a regular grid of at least 256
+        points, or an array of points. Given points outside the box are ignored.
     max_cells : int, default=1000
         Largest number of cells of ``method="guaranteed"``.
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..._utils.arrays import Array
 from ...errors import InvalidInput
 from ...sample import Sample
-from ..base import check_points
+from ..checks import check_points
 from .base import RegionKnowledge
 from .requirement import Requirement
 from .sets import EllipsoidSet

@@ -50,9 +50,9 @@ def exact_constraints(f: Any, requirements: list[Requirement], zeta: Any) -> dic
     for kind, write in forms:
         chosen = [k for k, other in enumerate(kinds) if other is kind]
         if chosen:
-            own = [requirements[k] for k in chosen]
-            required = np.array([r.h for r in own]) - zeta[chosen]
-            constraints.update(write(f, own, np.array([r.sign for r in own]), required))
+            group = [requirements[k] for k in chosen]
+            required = np.array([r.h for r in group]) - zeta[chosen]
+            constraints.update(write(f, group, np.array([r.sign for r in group]), required))
     return constraints
 
 
@@ -76,9 +76,9 @@ def _boxes(f: Any, requirements: list[Requirement], signs: Array, required: Any)
         least = least - (radius / unit) @ v
     constraints = {"box": least >= required, **constraints}
     # Without an upper end of x_j, s w_j must not be negative; without a lower end, not positive.
-    pushes = {(signs[k], j) for k, j in np.argwhere(up)} | {(-signs[k], j) for k, j in np.argwhere(down)}
-    if pushes:
-        sign, column = (np.array(part) for part in zip(*sorted(pushes), strict=True))
+    open_sides = {(signs[k], j) for k, j in np.argwhere(up)} | {(-signs[k], j) for k, j in np.argwhere(down)}
+    if open_sides:
+        sign, column = (np.array(part) for part in zip(*sorted(open_sides), strict=True))
         constraints["open"] = cp.multiply(sign, f.c[column.astype(int)]) >= 0
     return constraints
 

@@ -1,6 +1,6 @@
 r"""The method "guaranteed": cells cover the region, and a bound on f in each cell enters the problem.
 
-Cuts come first: their objective is a lower bound. A cover follows, and its cells are split where the bound is
+Cuts come first: their objective is a lower bound. A cover follows. Its cells are split where the bound is
 active, until the objective is near the lower bound or there are ``max_cells`` cells.
 """
 

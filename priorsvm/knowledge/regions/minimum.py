@@ -1,7 +1,7 @@
 r"""Proven least values over a region, by branch and bound over cells.
 
-With the slopes s and second derivatives H of f at the middle m of a cell, f is bounded one order better than
-from its corners,
+The slopes s and second derivatives H of f at the middle m of a cell bound f one order better than its values
+at the corners,
 
 .. math:: f(m + u) \ge f(m) + s^\top u + \tfrac12 u^\top H u - \tfrac16 D_3 \|u\|^3 \|g\|_H ,
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..._utils.arrays import Array
 from ...errors import InvalidInput
 from ...sample import Sample
-from ..base import check_points
+from ..checks import check_points
 from .method import Method
 from .requirement import Requirement
 from .search import Search

@@ -85,13 +85,13 @@ class RowsInside:
 
 def rows_inside(requirements: Sequence[Requirement], sample: Sample) -> RowsInside | None:
     """Count the training rows in regions of a known class; return None without such regions."""
-    own = [requirement for requirement in requirements if names_class(requirement, sample)]
-    if not own:
+    named = [requirement for requirement in requirements if names_class(requirement, sample)]
+    if not named:
         return None
     X, y = _rows(sample)
-    inside = np.array([requirement.region.contains(X) for requirement in own])
-    contrary = inside & (y != np.array([[requirement.sign] for requirement in own]))
-    empty = [requirement.region for requirement, rows in zip(own, inside, strict=True) if not rows.any()]
+    inside = np.array([requirement.region.contains(X) for requirement in named])
+    contrary = inside & (y != np.array([[requirement.sign] for requirement in named]))
+    empty = [requirement.region for requirement, rows in zip(named, inside, strict=True) if not rows.any()]
     far, beyond = max((_beyond(region, X, sample) for region in empty), default=(0.0, ""))
     return RowsInside(int(inside.any(axis=0).sum()), int(contrary.any(axis=0).sum()), beyond, far, len(X))
 

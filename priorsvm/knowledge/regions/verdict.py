@@ -41,7 +41,7 @@ def verdict_on(
         Accepted violation on a kernel model.
     max_dimension : int
         Largest number of columns of a proof.
-    view : Context
+    view : Solved
         Its ``tol`` is the accepted violation in closed form, its ``max_cells`` the limit of a proof.
     """
     if f.linear and requirement.exact_on_linear:

@@ -11,7 +11,8 @@ from ..._utils.arrays import Array
 from ..._utils.checks import check_nonnegative
 from ...errors import InvalidInput
 from ...sample import Sample
-from ..base import Formulas, Knowledge, check_points
+from ..base import Formulas, Knowledge
+from ..checks import check_points
 from ..traits import Iterative
 from ..views import Solved, Step
 

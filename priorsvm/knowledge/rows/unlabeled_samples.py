@@ -9,7 +9,8 @@ import numpy as np
 from ..._utils.arrays import Array
 from ...errors import InvalidInput
 from ...sample import Sample
-from ..base import Formulas, Knowledge, check_points
+from ..base import Formulas, Knowledge
+from ..checks import check_points
 from ..views import Solved, Verdict
 
 

@@ -49,8 +49,8 @@ class WorstCase:
     thetas : (m,) array, (m, q) array or None
         The parameters of the transformation, if the block has any.
     errors : (n,) array or None
-        For trajectories: the largest distance between f and its polynomial along the trajectory of each
-        training row; NaN for a row without a cost.
+        For trajectories: the largest distance between f and its polynomial, for each training row. It is NaN
+        for a row without a cost.
 
     See Also
     --------
@@ -80,33 +80,33 @@ class WorstCase:
         weights: Array,
         thetas: Array | None = None,
         errors: Array | None = None,
-        push: Array | None = None,
+        effect: Array | None = None,
     ) -> WorstCase:
         """Return the points whose dual variable exceeds rounding; equal points of a row are merged.
 
         Parameters
         ----------
-        view : Context
+        view : Solved
             The solution, with the largest dual variable of the problem.
         rows, points, weights, thetas, errors
             As the attributes.
-        push : (m,) array or None, default=None
+        effect : (m,) array or None, default=None
             The effect of each point on f, if it is not its weight: a distant point needs little weight.
 
         Returns
         -------
         WorstCase
         """
-        push = weights if push is None else push
-        kept = np.flatnonzero((push > ROUNDING * view.largest) & (weights != 0))
+        effect = weights if effect is None else effect
+        kept = np.flatnonzero((effect > ROUNDING * view.largest) & (weights != 0))
         kept = kept[np.argsort(rows[kept], kind="stable")]
         rows = rows[kept]
         points = points[kept]
         weights = weights[kept]
-        push = push[kept]
+        effect = effect[kept]
         thetas = None if thetas is None else thetas[kept]
         if issparse(points):  # corners, and no two corners of a row are equal
-            return cls(rows, points, weights, push > NEGLIGIBLE_DUAL * view.largest)
+            return cls(rows, points, weights, effect > NEGLIGIBLE_DUAL * view.largest)
         first, group = np.unique(_groups(rows, points, thetas), return_inverse=True)
         total = np.bincount(group, weights)
 
@@ -117,7 +117,7 @@ class WorstCase:
                 np.add.at(summed, group, values * weights.reshape(column))
                 return summed / total.reshape(column)
 
-        support = np.bincount(group, push) > NEGLIGIBLE_DUAL * view.largest
+        support = np.bincount(group, effect) > NEGLIGIBLE_DUAL * view.largest
         means = None if thetas is None else mean(thetas)
         return cls(rows[first], mean(points), total, support, means, errors)
 

@@ -237,10 +237,10 @@ def _lengths(spread: Spread, factors: Array, f: Any, X: Array | None) -> tuple[A
         at = V if X is None else np.repeat(X[which], k, axis=0)
         slopes = f.slope(at, V, spans=False)
         # Rank one needs no cone: both signs of the slope stay below t.
-        own = t if len(found) == 1 else t[which]
+        lengths = t if len(found) == 1 else t[which]
         cones["cone" if len(found) == 1 else f"cone_{k}"] = (
-            cp.hstack([slopes, -slopes]) <= cp.hstack([own, own])
+            cp.hstack([slopes, -slopes]) <= cp.hstack([lengths, lengths])
             if k == 1
-            else cp.SOC(own, cp.reshape(slopes, (k, n), order="F"), axis=0)
+            else cp.SOC(lengths, cp.reshape(slopes, (k, n), order="F"), axis=0)
         )
     return t, cones

@@ -85,7 +85,7 @@ def check_between(transform: Transform, X: Array) -> None:
     except InvalidInput as error:
         raise InvalidInput(
             "continuous=True applies several parameters at once if a member of the orbit does, and the "
-            f"transform refuses {combined.tolist()}: {error}"
+            f"transform does not accept {combined.tolist()}: {error}"
         ) from error
 
 

@@ -18,7 +18,7 @@ from .orbit_columns import OrbitColumns
 
 
 class OrbitLoss:
-    r"""A loss that is the largest over the orbit of each training row, as routes see it.
+    r"""The largest loss over the orbit of each training row, as routes use it.
 
     .. math:: \xi_i = \sup_\theta \left[\Delta(\theta)\,\rho_i - y_i f(T_\theta x_i)\right]_+
               \quad\text{or}\quad \sup_\theta \Delta(\theta) \left[\rho_i - y_i f(T_\theta x_i)\right]_+ ,

@@ -144,8 +144,8 @@ def _most_violated(
 ) -> OrbitColumns:
     """Return the most violated members: first one of each row, then others of any row.
 
-    One member of every violated row is too many in early rounds, when f is far from the optimum, and too few
-    in late rounds, when few rows need several members each. Without the preference for the first member of a
+    In early rounds f is far from the optimum, and one member of every violated row is too many. In late
+    rounds it is too few: few rows need several members each. Without the preference for the first member of a
     row, a long orbit adds neighbours with nearly equal constraints.
     """
     state = view.state

@@ -347,7 +347,7 @@ class Trajectories(OnRowSlack, Knowledge):
         worst = float(np.nanmax(errors))
         if worst > COARSE:
             warn(self._coarse(view, worst, int(np.nanargmax(errors))), CoarsePolynomial)
-        owner, u, weights, push = self._active(view, curves)
+        owner, u, weights, effect = self._active(view, curves)
         thetas = np.vstack([np.zeros((len(rows), u.shape[1])), curves.theta(u)])
         return WorstCase.of(
             view,
@@ -356,7 +356,7 @@ class Trajectories(OnRowSlack, Knowledge):
             np.concatenate([view.alpha, weights]),
             thetas[:, 0] if u.shape[1] == 1 else thetas,
             errors,
-            np.concatenate([view.alpha, push]),
+            np.concatenate([view.alpha, effect]),
         )
 
     def _coarse(self, view: Solved, worst: float, row: int) -> str:

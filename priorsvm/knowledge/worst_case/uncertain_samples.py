@@ -125,18 +125,7 @@ class UncertainSamples(EllipsoidalKnowledge):
         if isinstance(value, Mapping):
             columns = {sample.column(key): deviation for key, deviation in value.items()}
             value = [columns.get(j, 0.0) for j in range(d)]
-        try:
-            array = np.asarray(value, float)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InvalidInput(f"{name} must be numbers, got {value!r}.") from error
-        if isinstance(value, (bool, np.bool_)):
-            raise InvalidInput(f"{name} must be numbers, got {value!r}.")
-        if not np.isfinite(array).all():
-            at = ", ".join(map(str, np.argwhere(~np.isfinite(array))[0]))
-            raise InvalidInput(
-                f"{name} contains NaN or infinity, first at [{at}]. Use MissingValues for missing entries, "
-                "and set their errors to 0."
-            )
+        array = _finite_array(name, value)
         if name == "factor":
             if array.shape[:-1] not in ((d,), (n, d)) or array.shape[-1] == 0:
                 raise InvalidInput(
@@ -157,24 +146,10 @@ class UncertainSamples(EllipsoidalKnowledge):
                 f"covariance of shape {array.shape} is ambiguous with {n} rows and {d} columns: a covariance "
                 "matrix or standard deviations per row. Give (n, d, d) covariances, or a factor."
             )
-        deviations = array.ndim == 1 or array.shape == (n, d)
-        if deviations and (array < 0).any():
-            raise InvalidInput(
-                f"covariance has a standard deviation of {array.min():g}. It must not be negative."
-            )
-        if not deviations:
-            S = array.reshape(-1, d, d)
-            R = correlations(S)[1]
-            variance = np.einsum("nii->ni", S)
-            if (variance < 0).any() or (S[variance == 0] != 0).any():
-                raise InvalidInput(
-                    "covariance is not positive semidefinite: a variance is negative, or is zero while its "
-                    "covariances are not."
-                )
-            if np.abs(R - R.swapaxes(1, 2)).max() > 1e-8:
-                raise InvalidInput(
-                    "covariance is not symmetric. If it is a factor A of S = A A', give it as factor."
-                )
+        if array.ndim == 1 or array.shape == (n, d):
+            _check_deviations(array)
+        else:
+            _check_covariances(array.reshape(-1, d, d))
         return array, for_all
 
     def spread(self, state: Any) -> Spread:
@@ -182,6 +157,43 @@ class UncertainSamples(EllipsoidalKnowledge):
 
     def words(self) -> str:
         return f"each row keeps its margin with confidence {self.confidence:g}"
+
+
+def _finite_array(name: str, value: Any) -> Array:
+    """Return a parameter as an array; raise InvalidInput unless it consists of finite numbers."""
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(f"{name} must be numbers, got {value!r}.") from error
+    if isinstance(value, (bool, np.bool_)):
+        raise InvalidInput(f"{name} must be numbers, got {value!r}.")
+    if not np.isfinite(array).all():
+        at = ", ".join(map(str, np.argwhere(~np.isfinite(array))[0]))
+        raise InvalidInput(
+            f"{name} contains NaN or infinity, first at [{at}]. Use MissingValues for missing entries, "
+            "and set their errors to 0."
+        )
+    return array
+
+
+def _check_deviations(deviations: Array) -> None:
+    if (deviations < 0).any():
+        raise InvalidInput(
+            f"covariance has a standard deviation of {deviations.min():g}. It must not be negative."
+        )
+
+
+def _check_covariances(S: Array) -> None:
+    """Raise InvalidInput if a matrix is not symmetric, or has a variance that is impossible."""
+    R = correlations(S)[1]
+    variance = np.einsum("nii->ni", S)
+    if (variance < 0).any() or (S[variance == 0] != 0).any():
+        raise InvalidInput(
+            "covariance is not positive semidefinite: a variance is negative, or is zero while its "
+            "covariances are not."
+        )
+    if np.abs(R - R.swapaxes(1, 2)).max() > 1e-8:
+        raise InvalidInput("covariance is not symmetric. If it is a factor A of S = A A', give it as factor.")
 
 
 def _by_name(value: Any, what: str, names: Array | None) -> Any:

@@ -84,9 +84,9 @@ class LazyKernelMatrix:
         self._compute(np.flatnonzero(a))
         out = np.zeros(len(a))
         for K, start in self._parts():
-            own = a[self.columns[start : start + K.shape[1]]]
-            nonzero = np.flatnonzero(own)
-            out += K[:, nonzero] @ own[nonzero] if 3 * len(nonzero) < len(own) else K @ own
+            part = a[self.columns[start : start + K.shape[1]]]
+            nonzero = np.flatnonzero(part)
+            out += K[:, nonzero] @ part[nonzero] if 3 * len(nonzero) < len(part) else K @ part
         return out
 
     def _parts(self) -> Iterator[tuple[Array, int]]:
@@ -220,9 +220,9 @@ def optimise(
     residual = np.inf
     while work <= effort:
         F = np.flatnonzero(free)
-        own = rows.subset(F)
+        free_rows = rows.subset(F)
         balance = -float(rows.bias_weight @ a)
-        move = _move_free_rows(kernel.among(F), own, a[F], own.target - Ka[F], balance, at_limit)
+        move = _move_free_rows(kernel.among(F), free_rows, a[F], free_rows.target - Ka[F], balance, at_limit)
         if move is None:
             return None
         steps += move.steps
@@ -302,8 +302,8 @@ class _FreeMove:
 class _Direction(NamedTuple):
     """Step d of the free rows, with the dual variables of its conditions.
 
-    ``sums`` are the sums that are held, 0 for e and k for column k - 1 of T; ``duals`` has b, then the
-    slacks.
+    ``sums`` are the indices of the sums that a step keeps: 0 for e, k for column k - 1 of T. ``duals`` has b,
+    then the slacks.
     """
 
     d: Array
@@ -416,11 +416,11 @@ class _FreeRows:
     def _independent_sums(self) -> Array:
         """Return e and the sums at their limits, without sums that depend linearly on the preceding ones."""
         sums = self.sums * self.loose[:, None]
-        held = [k for k in np.flatnonzero(np.append(True, self.at_limit)) if sums[:, k].any()]
-        if len(held) > 1:
-            size = np.abs(np.diag(np.linalg.qr(sums[:, held], mode="r")))
-            held = [k for k, own in zip(held, size, strict=False) if own > 1e-10 * size[0]]
-        return np.array(held, int)
+        fixed = [k for k in np.flatnonzero(np.append(True, self.at_limit)) if sums[:, k].any()]
+        if len(fixed) > 1:
+            size = np.abs(np.diag(np.linalg.qr(sums[:, fixed], mode="r")))
+            fixed = [k for k, value in zip(fixed, size, strict=False) if value > 1e-10 * size[0]]
+        return np.array(fixed, int)
 
     def take(self, direction: _Direction) -> bool:
         """Move along a direction to the first bound or limit, and return whether the step was complete."""

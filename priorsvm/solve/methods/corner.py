@@ -124,7 +124,7 @@ class _Programme:
         at_zero[self.bounded] = active[self.bounds]
         basis = highspy.HighsBasis()
         basis.col_status = [status.kLower if zero else status.kBasic for zero in at_zero]
-        basis.row_status = [status.kUpper if held else status.kBasic for held in active[self.rows]]
+        basis.row_status = [status.kUpper if at_bound else status.kBasic for at_bound in active[self.rows]]
         basis.valid = True
         basis.alien = True  # HiGHS completes it if there are too many or too few basic variables
         return basis

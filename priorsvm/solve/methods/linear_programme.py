@@ -14,9 +14,10 @@ cost is small, and the remaining columns have coefficient zero. The step length 
 all columns. The dual variables are therefore always feasible, and the duality gap is the gap of the whole
 problem.
 
-Once the gap is small, each variable is assigned to the bound that it approaches. Two linear systems remain:
-the coefficients for which the free rows meet their margin, and the dual variables for which the reduced
-costs of the used columns are zero. If the gap confirms this vertex, it is the answer, accurate to rounding.
+Once the gap is small, each variable is assigned to the bound that it approaches. Two linear systems remain.
+One has the coefficients for which the free rows meet their margin. The other has the dual variables for which
+the reduced costs of the used columns are zero. If the gap confirms this vertex, it is the answer, accurate to
+rounding.
 """
 
 from __future__ import annotations

@@ -258,17 +258,17 @@ class _CanonicalData:
 
     def slacks(self, rows: Array) -> tuple[Array, Array]:
         """Return the private variable of each row, -1 if it has none, and its coefficient."""
-        own = sparse.coo_array(self.private_columns[rows])
-        several = np.bincount(own.row, minlength=len(rows)) > 1
+        entries = sparse.coo_array(self.private_columns[rows])
+        several = np.bincount(entries.row, minlength=len(rows)) > 1
         if several.any():
-            column = own.col[several[own.row]][0]
+            column = entries.col[several[entries.row]][0]
             raise OtherShape("is not the only slack of its row", int(self.private[column]))
         slack = np.full(len(rows), -1)
         coefficient = np.ones(len(rows))
-        slack[own.row] = own.col
-        coefficient[own.row] = own.data
+        slack[entries.row] = entries.col
+        coefficient[entries.row] = entries.data
         unused = np.ones(len(self.private), bool)
-        unused[own.col] = False
+        unused[entries.col] = False
         if (unused & ((self.q < 0) | ((self.q > 0) & (self.bound_row < 0)))).any():
             raise OtherShape("has a penalty without a lower bound")
         return slack, coefficient

@@ -1,9 +1,8 @@
-r"""From blocks to SCHUR, with CVXPY for what is sparse.
+r"""Data of an assembled problem for SCHUR: CVXPY compiles the sparse part, dense matrices are added.
 
-CVXPY compiles the problem without what is dense in it: the values :math:`g = \Phi c + b` of f are variables
-that nothing defines, so are products with c that blocks asked for, and regulariser and costs of slacks are
-left out. All of these are added to its canonical data here, as the matrices they are. The answer goes back
-the same way, to the variables and constraints of the problem as a whole.
+In the problem that CVXPY compiles, the values :math:`g = \Phi c + b` of f and products of matrices with c are
+free variables. The regulariser and the costs of slacks are left out. This module adds them to the compiled
+data as matrices, and writes the solution to the variables and constraints of the whole problem.
 """
 
 from __future__ import annotations
@@ -27,13 +26,20 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Direct:
-    """The canonical data of an assembled problem, and the way back.
+    """Data of an assembled problem, and the map from their solution to its variables.
 
     Attributes
     ----------
-    stated : the data.
-    size : how many columns CVXPY gave.
-    columns : of the variables that CVXPY has not seen, by id.
+    compiled : Compiled
+        The assembled problem.
+    stated : StructuredProblem
+        The data.
+    size : int
+        Number of columns in the data of CVXPY.
+    columns : dict of int to array
+        Variable id -> its columns, for variables that are not in the data of CVXPY.
+    data, chain, inverse : object
+        Results of ``get_problem_data`` of CVXPY.
     """
 
     compiled: Compiled
@@ -46,27 +52,23 @@ class Direct:
 
     @classmethod
     def of(cls, compiled: Compiled) -> Direct:
+        """Return the data of an assembled problem."""
         tie = compiled.tie
         f = compiled.f
         data, chain, inverse = compiled.lean.get_problem_data(solver(), solver_opts={})
         n = len(data["c"])
-        dims = data["dims"]
         columns = columns_of(data, chain, inverse)
         halves = tie.coefficients.halves
-        length = [f.length] if f.has_length else []
-        unseen = {}
-        total = n
         values = [*(g for g, *_ in tie.parts.values()), *(g for g, _ in f.products.parts)]
+        length = [f.length] if f.has_length else []
+        added = {}
+        total = n
         for variable in [*halves, f.b, *values, *length]:
             if variable.id not in columns:
-                unseen[variable.id] = columns[variable.id] = np.arange(total, total + variable.size)
+                added[variable.id] = columns[variable.id] = np.arange(total, total + variable.size)
                 total += variable.size
         q = np.concatenate([data["c"], np.zeros(total - n)])
-        P = sparse.coo_array(data.get("P", (n, n)))
-        A = sparse.coo_array(data["A"])
-        P = sparse.csr_array((P.data, (P.row, P.col)), (total, total))
-        A = sparse.csr_array((A.data, (A.row, A.col)), (A.shape[0], total))
-        b = data["b"]
+        P = _widened(data.get("P", (n, n)), total, total)
         q, P = with_costs(compiled, columns[compiled.slack.id], q, P)
         c = columns[halves[0].id]
         energy = None
@@ -74,23 +76,13 @@ class Direct:
             energy = tie.features.energy_matrix
             if energy is None:
                 P = P + sparse.csr_array((np.ones(len(c)), (c, c)), (total, total))
-        orders = list(dims.soc)
-        norm = None
-        if length:
-            matrix = tie.features.coordinate_matrix
-            first = dims.zero + dims.nonneg + sum(dims.soc)
-            row = sparse.csr_array(([-1.0], ([0], columns[f.length.id])), (1, total))
-            none = sparse.csr_array((matrix.shape[0], total))
-            A = sparse.csr_array(sparse.vstack([A[:first], row, none, A[first:]]))
-            b = np.insert(b, first, np.zeros(1 + matrix.shape[0]))
-            orders.append(1 + matrix.shape[0])
-            norm = first + 1 + np.arange(matrix.shape[0]), matrix
+        A, b, dims, norm = _with_length(compiled, data, columns, total)
         stated = StructuredProblem(
             P,
             q,
             A,
             b,
-            Dims(dims.zero, dims.nonneg, orders, list(dims.psd)),
+            dims,
             c,
             None if f.norm == "l2" else columns[halves[1].id],
             int(columns[f.b.id][0]),
@@ -101,37 +93,39 @@ class Direct:
             energy,
             norm,
         )
-        return cls(compiled, stated, n, unseen, data, chain, inverse)
+        return cls(compiled, stated, n, added, data, chain, inverse)
 
     def solve(self, corner: bool = False, **options: Any) -> None:
-        """Leave SCHUR's answer in the variables and constraints of the problem, or the ``corner`` it is near.
+        """Solve with SCHUR and store the solution in the variables and constraints of the problem.
 
-        That is for a linear programme, whose interior points leave tiny numbers where corners have zeros.
+        With ``corner``, HiGHS continues from the solution of a linear programme to a corner. Interior points
+        have tiny numbers where corners have zeros.
         """
         answer = solve_structured(self.stated, **options)
         if answer.status == "InsufficientProgress":
-            left = "primal {:.0e}, dual {:.0e}, gap {:.0e}".format(*answer.residuals)
-            raise SolverError(f"no more progress after {answer.iterations} steps (residuals: {left}).")
+            reached = "primal {:.0e}, dual {:.0e}, gap {:.0e}".format(*answer.residuals)
+            raise SolverError(f"no more progress after {answer.iterations} steps (residuals: {reached}).")
         if corner and answer.status in ("Solved", "AlmostSolved"):
             answer = to_corner(self.stated, answer)
         self.compiled.problem.unpack_results(answer, self, None)
 
-    # What CVXPY asks of a chain of reductions when it takes an answer back.
+    # `unpack_results` of CVXPY calls `solver` and `invert` of a chain of reductions: this object replaces it.
 
     @property
     def solver(self) -> SCHUR:
+        """The solver, as CVXPY calls it."""
         return solver()
 
     def invert(self, answer: ConicSolution, _: Any) -> Any:
-        """The answer as CVXPY has it, by variables and constraints."""
+        """Return the solution in the form of CVXPY: values by variable and dual variables by constraint."""
         stated = self.stated
         zero = stated.dims.zero
         defined = int(stated.explicit.sum())
         z = np.delete(answer.z, slice(zero, zero + defined))
         nu = answer.z[zero : zero + defined]
         cone = slice(0) if stated.norm is None else slice(stated.norm[0][0] - 1, stated.norm[0][-1] + 1)
-        own = replace(answer, x=answer.x[: self.size], z=np.delete(z, cone))
-        solution = self.chain.invert(own, self.inverse)
+        compiled = replace(answer, x=answer.x[: self.size], z=np.delete(z, cone))
+        solution = self.chain.invert(compiled, self.inverse)
         if solution.primal_vars:
             for variable in self.compiled.problem.variables():
                 if variable.id in self.columns:
@@ -146,6 +140,37 @@ class Direct:
         return solution
 
 
+def _with_length(
+    compiled: Compiled, data: Any, columns: dict[int, Array], total: int
+) -> tuple[Any, Array, Dims, tuple[Array, Array] | None]:
+    """Return constraint matrix, right-hand side and cones, with a cone for the norm of f if a block uses it.
+
+    The last result are the rows of that cone and the matrix of the coordinates of f; None without the cone.
+    """
+    f = compiled.f
+    dims = data["dims"]
+    A = _widened(data["A"], data["A"].shape[0], total)
+    b = data["b"]
+    orders = list(dims.soc)
+    norm = None
+    if f.has_length:
+        matrix = compiled.tie.features.coordinate_matrix
+        first = dims.zero + dims.nonneg + sum(dims.soc)
+        row = sparse.csr_array(([-1.0], ([0], columns[f.length.id])), (1, total))
+        none = sparse.csr_array((matrix.shape[0], total))
+        A = sparse.csr_array(sparse.vstack([A[:first], row, none, A[first:]]))
+        b = np.insert(b, first, np.zeros(1 + matrix.shape[0]))
+        orders.append(1 + matrix.shape[0])
+        norm = first + 1 + np.arange(matrix.shape[0]), matrix
+    return A, b, Dims(dims.zero, dims.nonneg, orders, list(dims.psd)), norm
+
+
+def _widened(matrix: Any, rows: int, columns: int) -> Any:
+    """Return a sparse matrix, or zeros of a shape, with more rows and columns."""
+    M = sparse.coo_array(matrix)
+    return sparse.csr_array((M.data, (M.row, M.col)), (rows, columns))
+
+
 def with_costs(compiled: Compiled, slack: Array, q: Array, P: Any) -> tuple[Array, Any]:
     """Return the linear and quadratic costs with the costs of the slacks, whose columns are ``slack``."""
     cost = compiled.cost_of_slack
@@ -157,7 +182,7 @@ def with_costs(compiled: Compiled, slack: Array, q: Array, P: Any) -> tuple[Arra
 
 
 def columns_of(data: Any, chain: Any, inverse: Any) -> dict[int, Array]:
-    """Return the columns of every variable of a compiled problem, which are its value at x = 0, 1, 2, ..."""
+    """Return the columns of every variable of a compiled problem: its value if entry j of x is j."""
     numbers = np.arange(float(len(data["c"])))
     answer = ConicSolution("Solved", numbers, np.zeros(len(data["b"])), 0.0, 0.0, 0, (0.0, 0.0, 0.0))
     values = chain.invert(answer, inverse).primal_vars
@@ -166,5 +191,5 @@ def columns_of(data: Any, chain: Any, inverse: Any) -> dict[int, Array]:
 
 @lru_cache(maxsize=1)
 def solver() -> SCHUR:
-    """SCHUR as CVXPY knows it; always the same, by which CVXPY knows what it has compiled."""
+    """Return SCHUR as a solver of CVXPY: one object, so that CVXPY reuses compiled problems."""
     return SCHUR()

@@ -25,8 +25,8 @@ from ..solution import Solution
 from ..weighted import Weighted, worth_sharing
 from .weighted import WeightedRoute
 
-# If tol is below LOOSE, LIBSVM stops at ROUGH and the answer is polished. Measured at 1e-1, 1e-2 and 1e-3:
-# 1e-1 leaves most work to the polish, 1e-3 takes up to twice the iterations and saves 1 % of the time.
+# If tol is below LOOSE, LIBSVM stops at ROUGH and the answer is polished. With ROUGH = 1e-1 the polish
+# does most of the work. With 1e-3 LIBSVM takes up to twice the iterations, and the fit 1 % less time.
 LOOSE = 1e-3
 ROUGH = 1e-2
 

@@ -44,8 +44,9 @@ from .weighted import WeightedRoute
 # Rows weighted and multiplied at a time: between both operations they stay in the processor's cache.
 BLOCK = 1000
 
-# The factor of a kernel matrix ends where its pivots fall below FINE, or after the share RANK of the rows and
-# no fewer than LEAST. There they must have fallen below COARSE. All are relative to the diagonal.
+# The factor of a kernel matrix ends where its pivots fall below FINE, or at its largest rank. This rank is
+# the share RANK of the rows, at least LEAST, and there pivots must be below COARSE. All are relative to the
+# diagonal.
 FINE = 1e-4
 COARSE = 1e-3
 RANK = 1 / 3
@@ -295,8 +296,8 @@ class _Rows:
         n = len(self.y)
         alpha = point.alpha
         beta = point.beta
-        own = 0.5 / self.bound if self.squared else point.xi / beta
-        W = 1.0 / (point.s / alpha + own)
+        diagonal = 0.5 / self.bound if self.squared else point.xi / beta
+        W = 1.0 / (point.s / alpha + diagonal)
         factor, size = _factor(self.Phi, W)
         if factor is None:
             return False

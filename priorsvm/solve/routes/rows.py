@@ -40,11 +40,11 @@ from .libsvm import STALLED
 EFFORT = 10.0
 SMALL = 2000.0
 
-# Where LIBSVM stops. Measured on 1100 rows, C = 0.1 to 100: with 0.03 and 0.1 guess and answer took 0.6 to
-# 1.1 of the time that they took with 0.01, with 0.3 0.7 to 1.5.
+# Tolerance of LIBSVM. On 1100 rows with C = 0.1 to 100, the fit takes 0.6 to 1.1 of the time with 0.01. With
+# 0.3 it takes 0.7 to 1.5.
 ROUGH = 0.1
 
-# A bound that no multiplier reaches, for LIBSVM, which wants one.
+# Bound for LIBSVM of dual variables without a bound.
 NEVER = 1e100
 
 
@@ -80,14 +80,14 @@ class Rows(Route):
 
 
 class RowsProblem:
-    """A problem on values of f, and the kernel matrix of what it evaluates.
+    """A problem on values and slopes of f, and their kernel matrix.
 
     Attributes
     ----------
     atoms : Atoms
-        What is evaluated of f, in the units of X.
+        All values and slopes of the problem, in the units of X.
     biased : array of bool
-        Which of it includes the bias.
+        A flag for each atom: True if the bias is added, as for values.
     """
 
     def __init__(self, compiled: Compiled):
@@ -117,7 +117,7 @@ class RowsProblem:
             raise SolverUnsuited(_unsuited("f is evaluated at slopes that it does not expand over"))
 
     def solve(self) -> Solution:
-        """Return the solution; it is left in the variables and constraints of the problem, too."""
+        """Return the solution, which is stored in the variables and constraints of the problem, too."""
         from .direct import columns_of, solver  # which import cvxpy
 
         start = time.perf_counter()
@@ -139,10 +139,10 @@ class RowsProblem:
         nu = shape.R.T @ found.a
         Knu = K @ nu
         self._unpack(shape.solution(found.a, Knu + found.bias * self.biased), found.steps, chain, inverse)
-        judged = self._residuals(nu)
+        found_residuals = self._residuals(nu)
         value = 0.5 * float(nu @ Knu) + float(self.compiled.untied.objective.value)
         rest = time.perf_counter() - start - seconds
-        outcome = Outcome("ROWS", "optimal", judged, rest, seconds, found.steps)
+        outcome = Outcome("ROWS", "optimal", found_residuals, rest, seconds, found.steps)
         return self._solution(self._fitted(nu, found.bias), value, outcome)
 
     def _solution(self, f: Fitted, value: float, outcome: Outcome) -> Solution:
@@ -172,10 +172,10 @@ class RowsProblem:
         try:
             return Shape.of(data, values, self.biased)
         except OtherShape as error:
-            raise SolverUnsuited(_unsuited(self._blamed(error, columns))) from error
+            raise SolverUnsuited(_unsuited(self._misfit(error, columns))) from error
 
     def _unpack(self, found: tuple[Array, Array], steps: int, chain: Any, inverse: Any) -> None:
-        """Leave values and dual variables in the variables and constraints of the problem."""
+        """Store values and dual variables in the variables and constraints of the problem."""
         from ...schur.interface import ConicSolution
 
         x, z = found
@@ -190,7 +190,7 @@ class RowsProblem:
         return replace(found, stationarity=max(found.stationarity, balance))
 
     def _jacobians(self, nu: Array) -> dict[int, Any]:
-        """Return all gradients; those of affine expressions are kept for other weights."""
+        """Return all gradients; gradients of affine expressions are kept for other weights."""
         compiled = self.compiled
         one = np.ones(1)
         known = compiled.margin_jacobian()
@@ -215,8 +215,8 @@ class RowsProblem:
             self._known[id(expression)] = expression, adjoints(expression)
         return self._known[id(expression)][1]
 
-    def _blamed(self, error: OtherShape, columns: Mapping[int, Array]) -> str:
-        """Return which variable of which block does not fit."""
+    def _misfit(self, error: OtherShape, columns: Mapping[int, Array]) -> str:
+        """Return which variable of which block is not of the required shape."""
         constraints = self.compiled.constraints
         for variable in self.compiled.lean.variables():
             if error.column is not None and error.column in columns[variable.id]:
@@ -226,7 +226,7 @@ class RowsProblem:
         return f"it {error}"
 
     def _gram(self) -> Array:
-        """Return the inner products of all that is evaluated of f."""
+        """Return the inner products of all evaluated values and slopes of f."""
         if self._K is None:
             n = len(self.atoms)
             kernel = self.spec.kernel
@@ -318,11 +318,11 @@ def _guess(Q: Array, shape: Shape) -> Array:
     y = rows.target[some]
     if len(some) and np.ptp(y) > 0:
         at = _slice(some)
-        own = np.ascontiguousarray(Q[at, at] if isinstance(at, slice) else Q[np.ix_(at, at)])
+        K = np.ascontiguousarray(Q[at, at] if isinstance(at, slice) else Q[np.ix_(at, at)])
         options = {
             "cache_size": 500,
             "max_iter": STALLED[0] + STALLED[1] * len(some),
             "shrinking": True,
         }
-        a[some] = fit_libsvm(own, y, bound[some], {"kernel": "precomputed"}, ROUGH, options)[0]
+        a[some] = fit_libsvm(K, y, bound[some], {"kernel": "precomputed"}, ROUGH, options)[0]
     return a

@@ -15,7 +15,7 @@ the dual variable is zero. If :math:`t_i \ge C`, it is at its bound. Otherwise t
 Newton's method for the optimality conditions, which hold once no row changes sides.
 
 The start is LIBLINEAR's answer. LIBLINEAR penalises the bias, but with the best bias for its w nearly the
-same rows are on the margin. For the squared hinge there are no bounds, and :math:`1/2C_i` is added to the
+same rows are on the margin. For the squared hinge no row has a bound, and :math:`1/2C_i` is added to the
 diagonal. Far from the optimum the steps may diverge, which is detected; then the next route follows.
 """
 
@@ -85,9 +85,9 @@ def newton(Z: Any, y: Array, bound: Array, rho: Array, squared: bool = False) ->
     rho : (n,) array, the margins
     squared : whether the loss is the squared hinge
     """
-    own = 0.5 / bound if squared else np.zeros(len(y))
+    diagonal = 0.5 / bound if squared else np.zeros(len(y))
     upper = np.full(len(y), np.inf) if squared else bound
-    size = Z.multiply(Z).sum(axis=1) + own
+    size = Z.multiply(Z).sum(axis=1) + diagonal
     if not size.any():
         raise SolverFailed("SPARSE: all rows are zero. Use solver='auto'.")
     size = size + 1e-6 * size.max()
@@ -100,8 +100,8 @@ def newton(Z: Any, y: Array, bound: Array, rho: Array, squared: bool = False) ->
         a = y * alpha
         if not len(F):
             break
-        system = _System(Z[F], own[F], size[F])
-        missing = (rho * y - own * a - Z @ (a @ Z) - bias)[F]
+        system = _System(Z[F], diagonal[F], size[F])
+        missing = (rho * y - diagonal * a - Z @ (a @ Z) - bias)[F]
         total = -float(a.sum())
         change, ones[F] = system.solved(missing, ones[F], tol)
         inner = (float(change.sum()) - total) / float(ones[F].sum())
@@ -112,7 +112,7 @@ def newton(Z: Any, y: Array, bound: Array, rho: Array, squared: bool = False) ->
         short = rho - y * (Z @ w + bias)
         if not 0.5 * float(w @ w) + _loss(short, bound, squared) <= loss_of_zero:
             break
-        target = alpha + (short - own * alpha) / size
+        target = alpha + (short - diagonal * alpha) / size
         free_before = free
         free = (target > 0) & (target < upper)
         alpha = np.clip(alpha, 0.0, upper)
@@ -170,11 +170,11 @@ def _liblinear(Z: Any, y: Array, bound: Array, rho: Array, squared: bool) -> Arr
 class _System:
     """Equations of the free rows, regular because a constant is moved from b into the inner products."""
 
-    def __init__(self, Z: Any, own: Array, size: Array):
+    def __init__(self, Z: Any, diagonal: Array, size: Array):
         self.Z = Z
         self.Zt = csr_array(Z.T)
         self.shift = float(size.mean())
-        self.diagonal = (own + LIFT * size)[:, None]
+        self.diagonal = (diagonal + LIFT * size)[:, None]
         self.inverse = 1.0 / (size + self.shift)[:, None]
 
     def times(self, v: Array) -> Array:

@@ -236,4 +236,4 @@ def test_ten_columns_need_no_thousand_corners(rng):
     ids=["soft", "two", "hard"],
 )
 def test_laws(block, few):
-    assert "weight 0 is absent" in check_knowledge(block, *few)
+    assert "weight 0 disables the block" in check_knowledge(block, *few)

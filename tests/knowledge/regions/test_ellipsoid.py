@@ -133,7 +133,7 @@ def test_multi_class(three):
     ids=["soft", "hard"],
 )
 def test_laws(block, few):
-    assert "weight 0 is absent" in check_knowledge(block, *few)
+    assert "weight 0 disables the block" in check_knowledge(block, *few)
 
 
 @pytest.mark.filterwarnings("ignore::priorsvm.errors.PriorSVMWarning")

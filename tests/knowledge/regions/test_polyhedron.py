@@ -321,7 +321,7 @@ WEDGE = [[1.0, 0.0], [-1.0, -1.0], [-1.0, 1.0]], [-0.5, 1.5, 1.5]
     ids=["soft", "hard", "half-space"],
 )
 def test_laws(block, few):
-    assert "weight 0 is absent" in check_knowledge(block, *few)
+    assert "weight 0 disables the block" in check_knowledge(block, *few)
 
 
 def test_laws_of_the_residuals():

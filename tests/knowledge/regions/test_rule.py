@@ -177,7 +177,9 @@ def test_multi_class_gives_the_region_to_its_class(three):
 
 
 def test_laws():
-    assert "weight 0 is absent" in check_knowledge(Rule("x0 + x1 <= -1 and x2 <= 1", 1), kernels=("linear",))
+    assert "weight 0 disables the block" in check_knowledge(
+        Rule("x0 + x1 <= -1 and x2 <= 1", 1), kernels=("linear",)
+    )
 
 
 def test_the_message_explains_how_to_keep_names_with_a_scaler():

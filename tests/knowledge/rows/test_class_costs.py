@@ -155,7 +155,7 @@ def test_bad_arguments_are_named(data, block, message):
     ids=repr,
 )
 def test_laws(block):
-    assert "weight 0 is absent" in check_knowledge(block)
+    assert "weight 0 disables the block" in check_knowledge(block)
 
 
 def test_copies_inherit_the_cost_whatever_the_order(data, assemble):

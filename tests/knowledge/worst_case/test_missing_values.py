@@ -614,7 +614,7 @@ def test_rows_are_left_as_they_are(gaps):
 @pytest.mark.parametrize("block", [MissingValues(), MissingValues(0.6, "any", ridge=3.0)], ids=repr)
 def test_laws(gaps, block):
     passed = check_knowledge(block, gaps[0][:40], gaps[1][:40])
-    assert {"fit leaves the data as they were", "the order of the rows is nothing"} <= set(passed)
+    assert {"fit leaves the data as they were", "the order of the rows has no effect"} <= set(passed)
 
 
 @pytest.mark.slow

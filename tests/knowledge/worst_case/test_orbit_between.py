@@ -93,7 +93,7 @@ PUSH = FromFunction(lambda X, theta: X + theta, [0.3])
             Shift([0.3, 0, 0]) @ Shift([0, 0.3, 0]) @ Shift([0, 0, 0.3]),
             "a grid of 35937 transformations.*Use fewer",
         ),
-        ((PUSH | PUSH) @ PUSH, "the transform refuses"),
+        ((PUSH | PUSH) @ PUSH, "the transform does not accept"),
     ],
 )
 def test_moves_that_have_nothing_in_between_are_refused_before_work(few, moves, said):

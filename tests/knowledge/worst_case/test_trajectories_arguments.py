@@ -254,4 +254,4 @@ def test_laws_with_coefficients(data):
     coefficients = np.stack([X[:30], 0.1 * np.ones((30, 3)), -0.05 * np.ones((30, 3))], axis=1)
     block = Trajectories(span=(-1, 1))
     passed = check_knowledge(block, X[:30], y[:30], trajectories__coefficients=coefficients)
-    assert "the order of the rows is nothing" in passed
+    assert "the order of the rows has no effect" in passed

@@ -199,7 +199,9 @@ def test_verify_of_several_parameters_looks_into_the_corners():
 def test_the_formulation_of_several_parameters_is_a_matrix(data):
     X, y = data
     model = PriorSVC(Trajectories(Shift(0.1 * np.eye(3)))).fit(X, y)
-    assert model.formulation().constraints[1:] == [("trajectories.matrix", Trajectories.formulas.latex["matrix"], 80)]
+    assert model.formulation().constraints[1:] == [
+        ("trajectories.matrix", Trajectories.formulas.latex["matrix"], 80)
+    ]
 
 
 def test_the_formulation_of_several_parameters_on_the_line_has_no_factors(sides):

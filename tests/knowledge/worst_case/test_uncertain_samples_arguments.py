@@ -333,4 +333,4 @@ def test_laws(block, kernels):
 def test_laws_with_rows_given_to_fit():
     bars = np.random.default_rng(15).uniform(0.0, 0.3, size=(40, 3))
     passed = check_knowledge(UncertainSamples(), uncertain_samples__covariance=bars)
-    assert "the order of the rows is nothing" in passed
+    assert "the order of the rows has no effect" in passed

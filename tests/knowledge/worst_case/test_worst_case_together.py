@@ -190,7 +190,7 @@ def test_they_verify_and_a_tampered_f_does_not(data):
     for name in ("uncertain_samples", "trajectories"):
         block = everything()[name]
         for shift in (0.0, 0.3):
-            view = Solved(name, sample, block.start(sample), slack, np.arange(40), tol=1e-5)
+            view = Solved(name, sample, block.start(sample), np.arange(40), slack, tol=1e-5)
             assert block.verify(FittedLinear(b - shift, w), view).holds == (shift == 0)
 
 

@@ -1,0 +1,57 @@
+"""The solved decision function: values, slopes, curves and norms."""
+
+import numpy as np
+
+from priorsvm import RBF, PriorSVC
+from priorsvm.function.maps import FactorMap, KernelMap
+from tests.function.functions import every_model, every_scale, made
+
+
+def test_fitted_values_come_in_pieces_of_any_size(centres, monkeypatch):
+    y = (centres[:, 0] > 0).astype(int)
+    model = PriorSVC(kernel=RBF(0.5)).fit(centres, y)
+    [binary] = model._models
+    whole = binary.f.value(centres)
+    assert binary.f.value(centres[:0]).shape == (0,)
+    many = np.tile(centres, (2000, 1))
+    np.testing.assert_allclose(binary.f.value(many).reshape(2000, 60), np.tile(whole, (2000, 1)), atol=1e-12)
+
+
+def test_unused_centres_are_dropped(centres):
+    weights = np.where(np.arange(60) < 5, 1.0, 0.0)
+    fitted = KernelMap(RBF(0.5), centres, None).fitted(weights, 0.5)
+    assert fitted.centres.shape == (5, 4)
+    np.testing.assert_allclose(fitted.value(centres), RBF(0.5)(centres, centres[:5]).sum(axis=1) + 0.5)
+
+
+@every_scale
+@every_model
+def test_curve_is_the_second_derivative(kind, scale):
+    _, solve, X, width = made(kind, scale)
+    Z, V = X[:6] + 0.1 * width, np.random.default_rng(4).normal(size=(6, 3)) * width
+    U = V[::-1].copy()
+    fitted = solve().fitted()
+    h = 1e-5
+    difference = (fitted.slope(Z + h * V, U) - fitted.slope(Z - h * V, U)) / (2 * h)
+    np.testing.assert_allclose(fitted.curve(Z, U, V), difference, atol=1e-5 * (1 + np.abs(difference).max()))
+    assert fitted.curve(Z[:0], U[:0], V[:0]).shape == (0,)
+
+
+def test_the_norm_of_weights_that_cancel_is_rounded_up():
+    """Two large weights on all but equal centres: the product w'Kw is rounding noise."""
+    gap, weight = 1e-9, 1e6
+    f = KernelMap(RBF(0.5), np.array([[0.0], [gap]]), None).fitted(np.array([weight, -weight]), 0.0)
+    exact = weight * np.sqrt(-2 * np.expm1(-0.5 * gap**2))
+    assert exact <= f.length <= weight * 1e-6
+    ordinary = KernelMap(RBF(0.5), np.array([[0.0], [1.0]]), None).fitted(np.array([1.0, 2.0]), 0.0)
+    assert ordinary.norm("l2") <= ordinary.length <= ordinary.norm("l2") * (1 + 1e-12)
+
+
+def test_values_of_f_with_slopes_come_in_pieces(atoms, new, monkeypatch):
+    f = FactorMap(RBF(0.2), atoms, None).fitted(np.random.default_rng(0).normal(size=27), 0.0)
+    by_hand = RBF(0.2)(new, f.centres) @ f.weights
+    by_hand += RBF(0.2).slope(f.slopes.points, f.slopes.directions, new).T @ f.slopes.weights
+    np.testing.assert_allclose(f.value(new), by_hand, atol=1e-12)
+    many = np.tile(new, (2**22 // 12 // len(new) + 1, 1))
+    np.testing.assert_allclose(f.value(many)[-len(new) :], by_hand, atol=1e-12)
+    assert f.value(np.empty((0, 4))).shape == f.curve(*[np.empty((0, 4))] * 3).shape == (0,)
