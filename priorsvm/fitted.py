@@ -1,5 +1,4 @@
-"""Attributes and methods of a fitted PriorSVC: coefficients, support vectors, report, formulation and
-verification."""
+"""Attributes and methods of a fitted PriorSVC: coefficients, report, formulation and verification."""
 
 from __future__ import annotations
 
