@@ -62,7 +62,7 @@ def haar() -> plt.Figure:
     dots(right, at - 0.1, seconds / seconds[0], label="published", **PUBLISHED)
     dots(right, at + 0.1, times["train / HI"], label="here", **KNOWING)
     right.set(xticks=at, ylabel="time of training, HI = 1", ylim=(0, None))
-    right.set_xticklabels(times["machine"], rotation=35, ha="right")
+    right.set_xticklabels(times["model"], rotation=35, ha="right")
     return figure
 
 

@@ -26,6 +26,10 @@ class Fitted(ABC):
     bias: float
     linear: ClassVar[bool]
 
+    def __call__(self, Z: Any) -> Array:
+        """Raise TypeError: a solved f has numbers, not expressions."""
+        raise TypeError("f is solved here: use f.value(Z) instead of f(Z).")
+
     @abstractmethod
     def value(self, Z: Any) -> Array:
         """Return the values of f at the rows of Z."""

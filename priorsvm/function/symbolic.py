@@ -212,6 +212,10 @@ class Decision:
             lambda new: Evaluation(_variable(self, new), Atoms(Z[new], V[new]), False, spans),
         )
 
+    def value(self, Z: Any) -> Array:
+        """Raise MissingCapability: f has no numbers before it is solved."""
+        raise MissingCapability("f.value is not available in build, where f has no numbers yet: use f(Z).")
+
     def span(self, Z: Any) -> None:
         """Let f expand over these points too, besides the points it is evaluated at."""
         self._spanned.append(Atoms(self._points("f.span(Z)", Z)))

@@ -91,7 +91,7 @@ CASES = [
     own(
         "a penalty without a parameter",
         InvalidInput,
-        ["'gamma'", "no parameter"],
+        ["'gamma'", "requires a parameter"],
         lambda f: Terms({"gamma": SQUARE(f(X))}),
     ),
     own(
