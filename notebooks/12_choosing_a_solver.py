@@ -575,7 +575,7 @@ assert list(stopped["status"].drop_duplicates()) == ["refused", "optimal_inaccur
 
 # The exercises.
 assert asked == {"1-norm, squared hinge": "QP", "1-norm + rule + errors": "SOCP"}
-assert "to which solver 'max_iter' belongs" in str(unknown)
+assert "does not assign 'max_iter' to a solver" in str(unknown)
 assert second.solver_ == "SCS"
 assert isinstance(ended, Infeasible)
 print("all of it holds")

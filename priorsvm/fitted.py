@@ -1,10 +1,11 @@
-"""What a fitted PriorSVC shows: coefficients, support vectors, report, formulation and verification."""
+"""Attributes and methods of a fitted PriorSVC: coefficients, report, formulation and verification."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -318,9 +319,16 @@ def _scores_of(binary: BinaryModel, X: Array) -> Array:
         if scores.shape != (X.shape[0],) or not np.isfinite(scores).all():
             raise InvalidInput(
                 f"block '{name}': predict must return one finite score for each of the {X.shape[0]} rows, "
-                f"got shape {scores.shape}."
+                f"got shape {scores.shape} with {np.count_nonzero(~np.isfinite(scores))} NaN or infinite."
             )
         found[name] = scores
     if len(found) > 1:
         raise InvalidInput(f"blocks {' and '.join(map(repr, found))} both score new rows. Keep one block.")
-    return next(iter(found.values())) if found else binary.f.value(X)
+    if found:
+        return next(iter(found.values()))
+    if not issparse(X) and np.isnan(X).any():
+        raise InvalidInput(
+            "X contains NaN, and no block of the prior scores such rows. Complete the rows before, or derive "
+            "the block that completes training rows from Scores too."
+        )
+    return binary.f.value(X)

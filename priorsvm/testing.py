@@ -177,6 +177,8 @@ class _Checker:
         parts = ("y", "source") if block.prepares == "moves" else ("X", "y", "source")
         kept = all(_same(after[key][:n], before[key]) for key in parts)
         self.law("prepare only adds and reweights rows", kept)
+        added = len(after["y"]) > n
+        self.law("prepares names what prepare does", not added or block.prepares == "adds")
         self.law("prepare is deterministic", _same(after, again))
 
     def check_build(self, spec: Spec, sample: Sample, block: Knowledge, states: dict[str, Any]) -> None:

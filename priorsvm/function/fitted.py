@@ -26,6 +26,10 @@ class Fitted(ABC):
     bias: float
     linear: ClassVar[bool]
 
+    def __call__(self, Z: Any) -> Array:
+        """Raise TypeError: a solved f has numbers, not expressions."""
+        raise TypeError("f is solved here: use f.value(Z) instead of f(Z).")
+
     @abstractmethod
     def value(self, Z: Any) -> Array:
         """Return the values of f at the rows of Z."""
@@ -87,7 +91,7 @@ class Slopes:
 
 @dataclass(frozen=True, eq=False)
 class FittedKernel(Fitted):
-    """The expansion ``k(X, centres) @ weights + bias``, plus the same over slopes of the kernel."""
+    """The expansion ``k(X, centres) @ weights + bias``, plus an expansion over slopes of the kernel."""
 
     linear: ClassVar[bool] = False
 

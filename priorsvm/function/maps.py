@@ -146,9 +146,9 @@ class FactorMap(KernelMap):
 class ValueMap(KernelMap):
     r"""Values at the pivots: :math:`\varphi(x) = K^{-1} k(P, x)` and :math:`\|g\|_H^2 = c^\top K^{-1} c`.
 
-    The span is that of :class:`FactorMap`, for a kernel matrix that can be inverted safely. The features of
-    the pivots are the identity, so the regulariser has the only dense matrix. A solver takes about half the
-    time.
+    The span is the span of :class:`FactorMap`, for a kernel matrix that can be inverted safely. The features
+    of the pivots are the identity, so the regulariser has the only dense matrix. A solver takes about half
+    the time.
     """
 
     # The smallest ratio of pivots at which an inverse keeps the digits of the answer.

@@ -21,7 +21,6 @@ from .factor import require_norm
 if TYPE_CHECKING:
     import cvxpy as cp
 
-    from ..kernels.base import Kernel
     from ..spec import Spec
     from .scale import Scale
 
@@ -196,16 +195,15 @@ class Decision:
         Z = self._points("f.slope(Z, V)", Z)
         V = self._points("f.slope(Z, V)", V)
         self.used.add("slope")
-        kernel = self.spec.kernel
-        if kernel is None and not spans:
+        if self.linear and not spans:
             inner = V if self.scale is None else self.scale.directions(V)
             return self.products.add(sparse_if_mostly_zero(inner), self.c)
-        if kernel is None:
-            # The slope of a linear f is the same at every point.
+        if self.linear:
+            # The slope of a linear f is equal at all points.
             key = V
         else:
             key = np.hstack([Z, V])
-            self._require_slopes(kernel, spans)
+            self._require_slopes(spans)
             if spans and len(Z):
                 self._spanned.append(Atoms(Z, V))
         return self._shared(
@@ -213,6 +211,10 @@ class Decision:
             key,
             lambda new: Evaluation(_variable(self, new), Atoms(Z[new], V[new]), False, spans),
         )
+
+    def value(self, Z: Any) -> Array:
+        """Raise MissingCapability: f has no numbers before it is solved."""
+        raise MissingCapability("f.value is not available in build, where f has no numbers yet: use f(Z).")
 
     def span(self, Z: Any) -> None:
         """Let f expand over these points too, besides the points it is evaluated at."""
@@ -282,7 +284,9 @@ class Decision:
         slopes = slopes[np.sort(np.unique(slopes, axis=0, return_index=True)[1])]
         return points, slopes[:, : self.n_features], slopes[:, self.n_features :]
 
-    def _require_slopes(self, kernel: Kernel, spans: bool) -> None:
+    def _require_slopes(self, spans: bool) -> None:
+        kernel = self.spec.kernel
+        assert kernel is not None
         if not kernel.has_slope:
             raise self._lacks(
                 "slope", "use a linear model or a kernel with derivatives, such as RBF or Polynomial"

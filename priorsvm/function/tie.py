@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Tie:
-    r"""The equations between what was evaluated of f and its coefficients.
+    r"""The equations between the evaluated values and slopes of f and its coefficients.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Tie:
 def feature_map(f: Decision, rows: Array | None, maps: Cache) -> LinearMap | KernelMap:
     """Return the feature map of f; a kernel map over the same centres is taken from ``maps``.
 
-    Models with the 1-norm expand over ``rows``, models with the 2-norm over what was evaluated.
+    Models with the 1-norm expand over ``rows``, models with the 2-norm over all evaluated points and slopes.
     """
     spec = f.spec
     if spec.kernel is None:

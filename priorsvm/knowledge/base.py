@@ -94,7 +94,9 @@ _REMOVED = {
     "shares_slack": "Derive the block from OnRowSlack.",
     "adds_rows": "Set prepares = 'adds'.",
     "moves_rows": "Set prepares = 'moves'.",
-    "allow_nan": "Derive the block from Completes, and add 'nan' to accepts.",
+    "allow_nan": "Derive the block from Completes.",
+    "iterative": "Derive the block from Iterative.",
+    "machine_decides": "Use f.linear in build.",
     "takes_sparse": "Add 'sparse' to accepts.",
     "takes_sets": "Add 'sets' to accepts.",
     "latex": "Set formulas = Formulas(latex={...}, letters={...}).",
@@ -110,6 +112,51 @@ _TRAITS: dict[str, type] = {
     "predict": Scores,
     "complete": Completes,
 }
+
+
+_ACCEPTED = ("dense", "sparse", "sets")
+_PREPARES = ("reweights", "adds", "moves")
+
+
+def _removed_names(cls: type) -> list[str]:
+    """Return a sentence for each name of an earlier version that a class defines."""
+    return [
+        f"{cls.__name__} defines {name}, which blocks no longer have. {advice}"
+        for name, advice in _REMOVED.items()
+        if name in vars(cls)
+    ]
+
+
+def _missing_traits(cls: type) -> list[str]:
+    """Return a sentence for each method without its trait."""
+    return [
+        f"{cls.__name__} defines {method} but does not derive from {trait.__name__}. Write "
+        f"class {cls.__name__}({trait.__name__}, Knowledge)."
+        for method, trait in _TRAITS.items()
+        if method in vars(cls) and not issubclass(cls, trait)
+    ]
+
+
+def _wrong_declarations(cls: Any) -> list[str]:
+    """Return a sentence for each class attribute with a wrong value, or that the library derives."""
+    errors = [
+        f"{cls.__name__} defines {name}, which the library derives. Remove it."
+        for name in ("only_rows", "may_forbid")
+        if name in vars(cls)
+    ]
+    accepts = cls.accepts
+    if not isinstance(accepts, property) and (
+        not isinstance(accepts, (set, frozenset)) or not accepts <= set(_ACCEPTED)
+    ):
+        errors.append(f"accepts of {cls.__name__} must be a set of {_ACCEPTED}, got {accepts!r}.")
+    if cls.prepares not in (None, *_PREPARES):
+        errors.append(f"prepares of {cls.__name__} must be one of {_PREPARES}, got {cls.prepares!r}.")
+    elif "prepare" in vars(cls) and cls.prepares is None:
+        errors.append(f"{cls.__name__} defines prepare. Set prepares to one of {_PREPARES} in the class.")
+    names = cls.row_params
+    if not isinstance(names, (tuple, list)) or not all(isinstance(name, str) for name in names):
+        errors.append(f"row_params of {cls.__name__} must be a tuple of names, got {names!r}.")
+    return errors
 
 
 class Knowledge(Summand):
@@ -135,8 +182,7 @@ class Knowledge(Summand):
     Attributes
     ----------
     accepts : frozenset of str
-        What X may be: ``"dense"``, ``"sparse"``, ``"sets"`` (rows that are sets of different sizes),
-        ``"nan"``.
+        What X may be: ``"dense"``, ``"sparse"``, ``"sets"`` (rows that are sets of different sizes).
     prepares : str or None
         What ``prepare`` does: ``"reweights"``, ``"adds"`` or ``"moves"`` rows; None without ``prepare``.
         Blocks that reweight come first, and blocks that move rows take no outer weight.
@@ -162,21 +208,9 @@ class Knowledge(Summand):
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
-        defined = vars(cls)
-        for name, advice in _REMOVED.items():
-            if name in defined:
-                raise TypeError(f"{cls.__name__} defines {name}, which blocks no longer have. {advice}")
-        for method, trait in _TRAITS.items():
-            if method in defined and not issubclass(cls, trait):
-                raise TypeError(
-                    f"{cls.__name__} defines {method} but does not derive from {trait.__name__}. Write "
-                    f"class {cls.__name__}({trait.__name__}, Knowledge)."
-                )
-        if "prepare" in defined and cls.prepares is None:
-            raise TypeError(
-                f"{cls.__name__} defines prepare. Set prepares to 'reweights', 'adds' or 'moves' in the "
-                "class."
-            )
+        errors = [*_removed_names(cls), *_missing_traits(cls), *_wrong_declarations(cls)]
+        if errors:
+            raise TypeError(" ".join(errors))
 
     def validate(self, sample: Sample) -> None:
         """Raise InvalidInput for wrong arguments, before any heavy work.
@@ -194,6 +228,10 @@ class Knowledge(Summand):
         ----------
         sample : Sample
             Training rows.
+
+        Returns
+        -------
+        object or None
         """
         return None
 
@@ -246,7 +284,7 @@ class Knowledge(Summand):
         return Verdict(None, asked="nothing of f's values" if self.only_rows else "not checked: no verify()")
 
     def findings(self, f: Fitted, view: Solved) -> Any:
-        """Return what is worth reporting of the fitted f, or None; its text is a line of the report.
+        """Return the findings on the fitted f, or None; their text is a line of the report.
 
         Parameters
         ----------
@@ -254,6 +292,10 @@ class Knowledge(Summand):
             The solved decision function.
         view : Solved
             The solved model.
+
+        Returns
+        -------
+        object or None
         """
         return None
 

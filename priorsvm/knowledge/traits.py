@@ -166,4 +166,9 @@ class Completes:
             Weights of the rows.
         names : ndarray of str or None
             Names of the features.
+
+        Returns
+        -------
+        object
+            Its attribute ``X`` is an ndarray of shape (n, d) without NaN.
         """

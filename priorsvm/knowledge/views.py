@@ -34,10 +34,10 @@ class Building:
 
     Examples
     --------
-    The values of f at training rows, and their slacks:
+    An upper bound on the slack of every training row:
 
-    >>> from priorsvm import Knowledge, PriorSVC, Terms
-    >>> class Capped(Knowledge):
+    >>> from priorsvm import Knowledge, OnRowSlack, PriorSVC, Terms
+    >>> class Capped(OnRowSlack, Knowledge):
     ...     def build(self, f, view):
     ...         return Terms(constraints={"cap": view.slack <= 1.5})
     >>> model = PriorSVC(Capped()).fit([[0.0], [1.0], [0.9], [2.0]], [0, 0, 1, 1])

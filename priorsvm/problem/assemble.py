@@ -16,6 +16,7 @@ from ..function.fitted import Fitted
 from ..function.symbolic import Decision
 from ..function.tie import Tie, feature_map
 from ..knowledge.base import Knowledge, Terms
+from ..knowledge.traits import OnRowSlack
 from ..knowledge.views import Building
 from ..prior import Member, live
 from ..sample import Sample
@@ -175,6 +176,12 @@ class Compiled:
         terms = block.build(self.f, self.building(name))
         self.f.used = used | self.uses[name]
         check_terms(block, terms)
+        if not isinstance(block, OnRowSlack) and _uses(terms, self.slack):
+            kind = type(block).__name__
+            raise InvalidInput(
+                f"build uses view.slack, but {kind} does not derive from OnRowSlack. Write "
+                f"class {kind}(OnRowSlack, Knowledge)."
+            )
         for key, expression in terms.penalties.items():
             self.terms.append(Term(name, key, cp.Parameter(nonneg=True, name=f"{name}.{key}"), expression))
         for label, constraint in terms.constraints.items():
@@ -285,6 +292,12 @@ def _alike(a: Knowledge, b: Knowledge, weights: set[str]) -> bool:
     """Return whether two blocks are equal except for the parameters that weight their penalties."""
     first, second = ({k: v for k, v in vars(block).items() if k not in weights} for block in (a, b))
     return type(a) is type(b) and equal(first, second)
+
+
+def _uses(terms: Terms, variable: cp.Variable) -> bool:
+    """Return whether a variable is part of the terms."""
+    parts = [*terms.penalties.values(), *terms.constraints.values()]
+    return any(variable.id == other.id for part in parts for other in part.variables())
 
 
 def _short(expression: Any) -> str:

@@ -1,4 +1,4 @@
-"""Name the block in every error that comes out of it."""
+"""The name of the block in every error that is raised in it."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array
+from ..errors import InvalidType
 from ..function.fitted import Fitted
 from ..knowledge.base import Knowledge
 from ..knowledge.traits import OnRowSlack
@@ -20,7 +21,7 @@ from ..sample import Sample
 from ..spec import Spec
 from .registry import registry
 from .route import Problem
-from .routes.weighted import WeightedRoute
+from .routes.weighted_route import WeightedRoute
 from .solution import Outcome, Solution, flat
 from .weighted import Weighted, judged
 
@@ -191,7 +192,10 @@ class BinaryModel:
     ) -> Verdict:
         """Return whether f satisfies a block, at the tolerance of an accurate answer."""
         view = self.view(name, sample, tol=max(10 * self.spec.tol, 1e-5))
-        return block.verify(self.f, replace(view, max_cells=max_cells, verbose=verbose))
+        verdict = block.verify(self.f, replace(view, max_cells=max_cells, verbose=verbose))
+        if not isinstance(verdict, Verdict):
+            raise InvalidType(f"block '{name}': verify must return a Verdict, got {type(verdict).__name__}.")
+        return verdict
 
     def _add_support(self, sample: Sample, threshold: Array) -> None:
         """Mark rows as support vectors whose dual variable in a block exceeds a threshold."""

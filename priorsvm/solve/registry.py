@@ -23,7 +23,7 @@ from .solvers import SOLVERS
 
 @lru_cache(maxsize=1)
 def registry() -> dict[str, Route]:
-    """Return all routes by name: first the routes for one kind of problem, then those for whole classes."""
+    """Return all routes by name: first the routes for one kind of problem, then the routes for classes."""
     special = [Libsvm(), Normal(), Sparse(), Rows(), Columns(), Centres(), Pegasos()]
     general = [Schur() if name == "SCHUR" else Conic(name) for name in SOLVERS]
     return {route.name: route for route in (*special, *general)}
@@ -140,8 +140,8 @@ def check_options(solver: str | Sequence[str], options: Any) -> None:
     for name, values in options.items():
         if name not in solver or not isinstance(values, dict):
             raise InvalidInput(
-                f"solver_options={options!r} does not assign {name!r} to a solver. For a list of "
-                f"solvers give the options by name: {{{solver[0]!r}: {{...}}}}."
+                f"solver_options={options!r}: {name!r} must be a solver of the list, with a dict of options. "
+                f"For a list of solvers give the options by name: {{{solver[0]!r}: {{...}}}}."
             )
 
 

@@ -82,7 +82,7 @@ class Weighted:
         n = len(self)
         kernel = self.spec.kernel
         advice = "Give fewer rows, or set n_centres."
-        if kernel is None:
+        if self.spec.linear:
             advice = "Give fewer rows, or a smaller C, for which SPARSE does without it, if X is sparse."
         refuse_beyond_memory(n, n, "the kernel matrix", advice)
         return products(self.Z, self.Z) if kernel is None else gram(kernel, self.Z)

@@ -1,5 +1,7 @@
 """Traits: what a block may do besides build; a trait that is missing is an error at once."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from priorsvm import (
     Step,
     Terms,
 )
+from priorsvm.errors import InvalidInput, InvalidType
 from priorsvm.knowledge.base import _REMOVED, _TRAITS
 from priorsvm.knowledge.views import Solved
 
@@ -33,7 +36,9 @@ WAYS = {
     "shares_slack": "OnRowSlack",
     "adds_rows": "prepares = 'adds'",
     "moves_rows": "prepares = 'moves'",
-    "allow_nan": "Completes.*'nan' to accepts",
+    "allow_nan": "Completes",
+    "iterative": "Iterative",
+    "machine_decides": r"f\.linear in build",
     "takes_sparse": "'sparse' to accepts",
     "takes_sets": "'sets' to accepts",
     "latex": r"formulas = Formulas\(latex=",
@@ -80,7 +85,7 @@ def test_a_trait_of_a_base_class_counts(name):
 
 def test_prepare_requires_prepares():
     with pytest.raises(
-        TypeError, match=r"^Own defines prepare\. Set prepares to 'reweights', 'adds' or 'moves'"
+        TypeError, match=r"^Own defines prepare\. Set prepares to one of \('reweights', 'adds', 'moves'\)"
     ):
         type("Own", (Knowledge,), {"prepare": method})
     for what in ("reweights", "adds", "moves"):
@@ -97,6 +102,64 @@ def test_names_of_earlier_versions_are_refused_with_the_new_way(name, value):
     new = type("New", (Knowledge,), {"build": method})
     with pytest.raises(TypeError, match=message):
         type("Old", (new,), {name: value})
+
+
+def test_all_faults_of_a_class_are_named_at_once():
+    with pytest.raises(
+        TypeError, match=r"defines centres.* defines latex.* defines refine but.* prepares of Old"
+    ):
+        type("Old", (Knowledge,), {"centres": None, "latex": {}, "refine": method, "prepares": "changes"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("accepts", "sparse", r"accepts of Own must be a set of .*, got 'sparse'"),
+        ("accepts", {"sparce"}, "accepts of Own must be a set of"),
+        ("prepares", "changes", "prepares of Own must be one of"),
+        ("row_params", "age", "row_params of Own must be a tuple of names, got 'age'"),
+        ("only_rows", True, "only_rows, which the library derives"),
+        ("may_forbid", True, "may_forbid, which the library derives"),
+    ],
+)
+def test_wrong_declarations_are_errors_when_the_class_is_written(name, value, message):
+    with pytest.raises(TypeError, match=message):
+        type("Own", (Knowledge,), {name: value})
+
+
+def test_the_slack_of_the_rows_requires_its_trait():
+    class Capped(Knowledge):
+        def build(self, f, view):
+            return Terms(constraints={"cap": view.slack <= 1.5})
+
+    X, y = [[0.0], [1.0], [0.9], [2.0]], [0, 0, 1, 1]
+    with pytest.raises(
+        InvalidInput, match=r"'capped': build uses view.slack.*class Capped\(OnRowSlack, Knowledge\)"
+    ):
+        PriorSVC(Capped()).fit(X, y)
+
+
+def test_missing_values_of_new_rows_require_a_block_that_scores():
+    class Filled(Completes, Knowledge):
+        def complete(self, X, labels, weight, names=None):
+            return SimpleNamespace(X=np.nan_to_num(X))
+
+    model = PriorSVC(Filled()).fit([[0.0], [np.nan], [0.9], [2.0]], [0, 0, 1, 1])
+    with pytest.raises(InvalidInput, match="no block of the prior scores such rows"):
+        model.predict([[np.nan]])
+
+
+def test_verify_must_return_a_verdict():
+    class Sure(Knowledge):
+        def build(self, f, view):
+            return Terms()
+
+        def verify(self, f, view):
+            return True
+
+    model = PriorSVC(Sure()).fit([[0.0], [1.0], [0.9], [2.0]], [0, 0, 1, 1])
+    with pytest.raises(InvalidType, match="'sure': verify must return a Verdict, got bool"):
+        model.verify()
 
 
 def test_no_block_of_the_library_has_a_removed_name():

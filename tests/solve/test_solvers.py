@@ -226,10 +226,12 @@ def test_solver_options_reach_the_solver(data):
 
 def test_options_of_several_solvers_go_by_their_names(data):
     flat, named = {"max_iter": 1}, {"CLARABEL": {"max_iter": 1}}
-    with pytest.raises(InvalidInput, match=r"which solver 'max_iter' belongs.*by name: {'CLARABEL': {...}}"):
+    with pytest.raises(
+        InvalidInput, match=r"'max_iter' must be a solver of the list.*by name: {'CLARABEL': {...}}"
+    ):
         PriorSVC(OddnessHint(), solver=["CLARABEL", "SCS"], solver_options=flat).fit(*data)
     for wrong in ({"OSQP": {}}, {"CLARABEL": 3}):
-        with pytest.raises(InvalidInput, match="to which solver"):
+        with pytest.raises(InvalidInput, match="must be a solver of the list"):
             PriorSVC(OddnessHint(), solver=["CLARABEL", "SCS"], solver_options=wrong).fit(*data)
     # One step is not enough for Clarabel, and SCS knows no such option.
     model = PriorSVC(OddnessHint(), solver=["CLARABEL", "SCS"], solver_options=named).fit(*data)
@@ -237,7 +239,7 @@ def test_options_of_several_solvers_go_by_their_names(data):
     for options in (flat, named):
         with pytest.raises(SolverFailed, match="iteration limit"):
             PriorSVC(OddnessHint(), solver=["CLARABEL"], solver_options=options).fit(*data)
-    with pytest.raises(InvalidInput, match="which solver 'max_iter'"):
+    with pytest.raises(InvalidInput, match="'max_iter' must be a solver of the list"):
         PriorSVC(OddnessHint(), solver=["CLARABEL"], solver_options={**named, **flat}).fit(*data)
     for one in ("auto", "CLARABEL"):
         with pytest.raises(InvalidInput, match=r"require a list of solvers.*solver=\['CLARABEL'\]"):

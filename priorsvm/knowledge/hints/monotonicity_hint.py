@@ -94,7 +94,7 @@ class MonotonicityHint(Knowledge):
             )
 
     def start(self, sample: Sample) -> tuple[Array, Array]:
-        """Draw the pairs (x, x'), with the lower value of f first."""
+        # The state are the drawn pairs (x, x'), with the lower value of f first.
         X, share = sample.weighted_rows()
         d = sample.X.shape[1]
         sign = 1.0 if self.label is None else sample.sign(self.label)

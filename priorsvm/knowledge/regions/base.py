@@ -13,6 +13,7 @@ from ..._utils.checks import check_flag, check_nonnegative, is_whole
 from ..._utils.messages import warn
 from ...errors import AgainstData, FarFromData, InvalidInput
 from ...sample import Sample
+from ...spec import Spec
 from ..base import Formulas, Knowledge, Terms
 from ..traits import Iterative
 from ..views import Building, Solved, Step, Verdict
@@ -111,18 +112,18 @@ class RegionKnowledge(Iterative, Knowledge):
         given_points(self.points, sample)
         requirements = self.requirements(sample)
         if sample.model is not None:
-            self._check_method(requirements, sample, sample.model.kernel)
+            self._check_method(requirements, sample, sample.model)
         self._warn_of_rows(requirements, sample)
 
-    def _check_method(self, requirements: list[Requirement], sample: Sample, kernel: Any) -> None:
+    def _check_method(self, requirements: list[Requirement], sample: Sample, spec: Spec) -> None:
         """Raise if the method cannot impose the requirements on this model."""
-        method = self._method(kernel is None, requirements)
+        method = self._method(spec.linear, requirements)
         for requirement in requirements:
             if method.needs_bounds:
                 require_bounded(requirement.region, getattr(self, "within", "data"), sample)
-            method.check(requirement, kernel)
-            if requirement.direction is not None and kernel is not None:
-                kernel._require("slope")
+            method.check(requirement, spec.kernel)
+            if requirement.direction is not None and spec.kernel is not None:
+                spec.kernel._require("slope")
 
     def _warn_of_rows(self, requirements: list[Requirement], sample: Sample) -> None:
         """Warn of a region that contradicts its training rows, or may have other units."""

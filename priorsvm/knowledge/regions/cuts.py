@@ -15,7 +15,7 @@ from .minimum import has_bound, proven_minimum
 from .requirement import CUT, STARTS, Requirement, distinct, size_of
 from .search import Search
 
-# Cuts of a soft block may stop at violations so many times larger than those of a hard block.
+# Cuts of a soft block may stop at violations so many times larger than violations of a hard block.
 SOFT = 10
 # A larger violation is reduced by more points, not by lifting the requirement at the points.
 LIFTABLE = 3e-3

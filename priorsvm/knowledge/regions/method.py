@@ -19,7 +19,7 @@ class Method:
     """One way to impose requirements on f.
 
     ``exact.py``, ``points.py``, ``cuts.py``, ``guaranteed.py`` and ``kernelised.py`` each define one method.
-    The parameters are those of the block.
+    The parameters are the parameters of the block.
 
     Attributes
     ----------

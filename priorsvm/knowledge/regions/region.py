@@ -12,6 +12,7 @@ from ..._utils.arrays import Array
 from ..._utils.checks import is_number
 from ...errors import InvalidInput
 from ...sample import Sample
+from ...spec import Spec
 from ..base import Formulas, Terms
 from ..views import Building, Solved, Verdict
 from .base import RegionKnowledge
@@ -159,7 +160,7 @@ class Region(RegionKnowledge):
                 function(few)
         return [Requirement(LevelSet(g, low, high), sign, h)]
 
-    def _check_method(self, requirements: list[Requirement], sample: Sample, kernel: Any) -> None:
+    def _check_method(self, requirements: list[Requirement], sample: Sample, spec: Spec) -> None:
         if self._kind() is Cuts or given_points(self.points, sample) is None:
             require_bounded(requirements[0].region, self.within, sample)
 

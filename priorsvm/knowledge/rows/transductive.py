@@ -144,7 +144,6 @@ class Transductive(Iterative, Knowledge):
         return Step(replace(state, positive=positive, negative=negative))
 
     def findings(self, f: Any, view: Solved) -> str | None:
-        """Return the number of unlabelled rows per class, as text."""
         if view.state is None:
             return None
         sample = view.sample

@@ -34,7 +34,7 @@ class WorstCase:
 
     over these points, in the units of the model. Virtual support vectors would have to be these points. The
     sum does not hold for trajectories of several parameters in a span, whose constraints are slightly
-    stronger than those of any points.
+    stronger than the constraints of any points.
 
     Attributes
     ----------

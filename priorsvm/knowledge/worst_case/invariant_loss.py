@@ -145,7 +145,6 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         return self.method == "pegasos"
 
     def validate(self, sample: Sample) -> None:
-        """Raise an error if an argument is invalid, or does not suit the model."""
         transform = self.transform
         if not isinstance(transform, Transform):
             raise InvalidType(
@@ -218,7 +217,6 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         return spec is not None and not spec.linear and spec.norm == "l2" and spec.n_centres is not None
 
     def check_classes(self, sample: Sample, joint: bool) -> None:
-        """Raise InvalidInput if the arguments do not suit the joint model, or a model of two classes."""
         if not joint:
             if self.confusion is not None:
                 raise InvalidInput("confusion requires multi_class='joint'.")
@@ -233,7 +231,6 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         self.confusions(sample)
 
     def confusions(self, sample: Sample) -> Array:
-        """Return the factors on the cost of predicting one class instead of another."""
         classes = sample.classes.tolist()
         factors = super().confusions(sample)
         given = {} if self.confusion is None else self.confusion
@@ -255,15 +252,12 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
     # ------------------------------------------------------------------ the orbit
 
     def theta_grid(self) -> Array | None:
-        """Return the parameters of the members of an orbit."""
         return None if isinstance(self.transform, FeatureScaling) else self.transform.theta_grid()
 
     def orbit(self, X: Array) -> Array:
-        """Return all transformed copies of rows."""
         return np.asarray(self.transform.orbit(X))
 
     def demand(self, thetas: Array) -> Array:
-        r"""Return :math:`\Delta`, the share of the margin required, for each transformation."""
         cost = self.cost
         if cost is None:
             return np.ones(len(thetas))
@@ -276,19 +270,23 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         return np.asarray(1.0 - (1.0 - cost) * np.minimum(strength, 1.0))
 
     def worst_copies(self, f: Any, X: Any, y: Array, rho: Array) -> tuple[Array, Any]:
-        """Return for each row the margin required at its worst copy, and this copy."""
         if isinstance(self.transform, FeatureScaling):
             return rho, self.transform.worst(X, f.coef, y)
         return super().worst_copies(f, X, y, rho)
 
     def finest(self) -> Array:
-        """Return parameters between the members of the orbit, as fine as verify() uses."""
+        """Return parameters between the members of the orbit, on the grid of ``verify()``.
+
+        Returns
+        -------
+        array of shape (s, q)
+        """
         return finest_grid(self.transform)
 
     # ------------------------------------------------------------------ the problem
 
     def has_columns(self, sample: Sample) -> bool:
-        """Return whether the problem has a constraint for each column, instead of the closed form."""
+        # FeatureScaling has a closed form instead of columns.
         if not isinstance(self.transform, FeatureScaling):
             return True
         if self.method == "auto":
@@ -296,7 +294,7 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         return self.method not in ("closed", "pegasos")
 
     def start(self, sample: Sample) -> OrbitColumns:
-        """Return the first columns: none, or all members of all orbits."""
+        # The first columns are none, or all members of all orbits.
         if self.theta_grid() is None or self.streamed:
             return OrbitColumns.empty(sample.X_train)
         columns = self._listed(sample)
@@ -315,7 +313,6 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         return (linear and columns.orbit[..., 0].size <= FEW) or self._draws_centres(sample)
 
     def build(self, f: Any, view: Building) -> Terms:
-        """Return the constraints on the slack of each row."""
         import cvxpy as cp
 
         if len(view.rows) == 0:
@@ -336,7 +333,7 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         return Terms(constraints={"columns": cp.multiply(y, f(state.points)) >= state.demands * rho - xi})
 
     def refine(self, f: Any, view: Solved) -> Step | None:
-        """Return the columns of the next round: violated members, then violated points between members."""
+        # Violated members of the orbits are added first, then violated points between members.
         if len(view.rows) == 0:
             return None
         if view.settled:
@@ -348,7 +345,6 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
     # ------------------------------------------------------------------ after the fit
 
     def row_duals(self, view: Solved) -> Array:
-        """Return the sum of the dual variables of the columns of each row."""
         if "closed" in view.duals:
             return np.abs(view.duals["closed"])
         _, places = view.state.of_rows(view.rows, view.sample.n_train)
@@ -356,7 +352,7 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         return np.bincount(places[: len(duals)], np.abs(duals), minlength=len(view.rows))
 
     def findings(self, f: Any, view: Solved) -> WorstCase | None:
-        """Return the active worst-case points; None for methods that list no points."""
+        # The findings are the active worst-case points, if the method lists points.
         if self.streamed or not self.has_columns(view.sample):
             return None
         rows = view.rows
@@ -375,7 +371,7 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         )
 
     def verify(self, f: Any, view: Solved) -> Verdict:
-        """Return whether every slack covers the worst transformation; sampled if ``continuous``."""
+        # Every slack must cover the worst transformation, which is sampled if ``continuous``.
         if self.continuous:
             return verify_between(self, self.transform, f, view)
         required, found = worst_members(self, f, view)
@@ -383,7 +379,6 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         return Verdict.at_points(view.slack - required, found.points, text, view.tol)
 
     def words(self) -> str:
-        """Return the block in words, for messages."""
         return f"every row keeps its class under {self.transform!r}"
 
 

@@ -3,7 +3,7 @@ r"""Rows with missing entries."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.special import softmax
@@ -95,8 +95,6 @@ class MissingValues(Completes, Scores, EllipsoidalKnowledge):
     >>> model.predict([[0.1, np.nan], [np.nan, 2.2]])
     array([0, 1])
     """
-
-    accepts: ClassVar[frozenset[str]] = frozenset({"dense", "nan"})
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ from ..methods.active import LazyKernelMatrix, polish
 from ..route import Problem
 from ..solution import Solution
 from ..weighted import Weighted, worth_sharing
-from .weighted import WeightedRoute
+from .weighted_route import WeightedRoute
 
 # If tol is below LOOSE, LIBSVM stops at ROUGH and the answer is polished. With ROUGH = 1e-1 the polish
 # does most of the work. With 1e-3 LIBSVM takes up to twice the iterations, and the fit 1 % less time.

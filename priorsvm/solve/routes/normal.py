@@ -39,7 +39,7 @@ from ..methods.active import LazyKernelMatrix, LinearKernelMatrix, polish
 from ..route import Problem
 from ..solution import Solution
 from ..weighted import Weighted, worth_sharing
-from .weighted import WeightedRoute
+from .weighted_route import WeightedRoute
 
 # Rows weighted and multiplied at a time: between both operations they stay in the processor's cache.
 BLOCK = 1000

@@ -35,7 +35,7 @@ from ...errors import SolverFailed
 from ..route import Problem
 from ..solution import Solution
 from ..weighted import Weighted
-from .weighted import WeightedRoute
+from .weighted_route import WeightedRoute
 
 # Rows within NEAR of their margin, or within SHARE of the deviation of f, are free at first; at least FEW.
 NEAR = 0.05
