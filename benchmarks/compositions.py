@@ -1,4 +1,4 @@
-"""Random machines with random blocks, for tests of what must hold for every composition."""
+"""Random models with random blocks, for tests of what must hold for every composition."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Draw = np.random.Generator
 
 
 def composition(seed: int) -> tuple[PriorSVC, Array, Array]:
-    """An unfitted machine with up to four blocks, and its rows; what does not go together is drawn again."""
+    """An unfitted model with up to four blocks, and its rows; what does not go together is drawn again."""
     rng = np.random.default_rng(seed)
     while True:
         X, y = _rows(rng)
@@ -60,7 +60,7 @@ def composition(seed: int) -> tuple[PriorSVC, Array, Array]:
         prior = sum(blocks[1:], blocks[0])
         if any(isinstance(member.block, Completes) for member in prior):
             X[rng.random(X.shape) < 0.1] = np.nan
-        model = PriorSVC(prior, **_machine(rng))
+        model = PriorSVC(prior, **_parameters(rng))
         try:
             make_task(model, X, y, None, {})
         except (PriorSVMError, ValueError):
@@ -96,7 +96,7 @@ def _rows(rng: Draw) -> tuple[Array, Array]:
     return X * 10.0 ** rng.uniform(-1, 1, size=d), y
 
 
-def _machine(rng: Draw) -> dict[str, Any]:
+def _parameters(rng: Draw) -> dict[str, Any]:
     kernels: list[Any] = [
         "linear",
         "linear",
@@ -118,7 +118,7 @@ def _soft(rng: Draw) -> dict[str, Any]:
 
 
 def _region_of(rng: Draw) -> dict[str, Any]:
-    """The same, and how kernel machines are to keep to it."""
+    """The same, and how kernel models are to keep to it."""
     method = ["auto", "auto", "points", "guaranteed"][rng.integers(4)]
     return {**_soft(rng), "method": method, "points": 20 if method == "points" else 256}
 
@@ -213,7 +213,7 @@ def _covariance(rng: Draw, X: Array) -> Any:
 
 
 def _contradiction(rng: Draw, X: Array) -> Any:
-    """The same box in both classes, hard: no machine can do that."""
+    """The same box in both classes, hard: no model can do that."""
     box = _box(rng, X)
     return Box(box, 0, hard=True, method="points").named("one") + Box(
         box, 1, hard=True, method="points"

@@ -1,4 +1,4 @@
-"""Linear machines of many rows, and many cones, against the solvers people would take."""
+"""Linear models of many rows, and many cones, against the solvers people would take."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def knowledge(X: Array, labels: Array, boxes: int = 10) -> Any:
 
 
 def linear(quick: bool) -> Iterator[Row]:
-    """A plain machine, and one that is told things, against a plain one by LIBLINEAR."""
+    """A plain model, and one that is told things, against a plain one by LIBLINEAR."""
     n, d = (2000, 10) if quick else (100_000, 50)
     X, labels = rows(n, d)
     y, bound = np.where(labels == 1, 1.0, -1.0), np.ones(n)

@@ -39,7 +39,7 @@ CHOSEN_ON = 2000
 ROTATIONS = {0.04: 4.1, 0.08: 4.2, 0.12: 3.9, 0.16: 4.2}
 TRANSLATIONS = {1: 3.7, 2: 3.2, 3: 3.3, 4: 3.2}
 PLAIN = 4.5
-# Test error in %, seconds of training and of testing, support vectors per machine.
+# Test error in %, seconds of training and of testing, support vectors per model.
 COMPLEXITY = {
     "HI": (3.6, 1771, 479, 412),
     "HI, IR": (3.6, 810, 176, 412),
@@ -133,19 +133,19 @@ def complexity(usps: Any, data: tuple[Any, ...]) -> list[dict[str, Any]]:
     base, moves = RBF(gamma=0.01), shifted(usps, 2)
     whole = HaarIntegration(base, moves, reduction="none", precision="single")
     reduced = HaarIntegration(base, moves, precision="single")
-    machine = partial(PriorSVC, C=100.0, tol=1e-3)
-    machines = {
-        "HI": machine(kernel=whole),
-        "HI, IR": machine(kernel=reduced),
-        "HI, SV": machine(kernel=whole, preselect=True),
-        "HI, SV + IR": machine(kernel=reduced, preselect=True),
-        "VSV": machine(VirtualSupportVectors(moves), kernel=base),
+    svm = partial(PriorSVC, C=100.0, tol=1e-3)
+    models = {
+        "HI": svm(kernel=whole),
+        "HI, IR": svm(kernel=reduced),
+        "HI, SV": svm(kernel=whole, preselect=True),
+        "HI, SV + IR": svm(kernel=reduced, preselect=True),
+        "VSV": svm(VirtualSupportVectors(moves), kernel=base),
     }
-    columns = ("error %", "train s", "train / HI", "test s", "test / HI", "SVs per machine")
+    columns = ("error %", "train s", "train / HI", "test s", "test / HI", "SVs per model")
     header = [*columns, *(f"published {c}" for c in ("error %", "train s", "test s", "SVs"))]
-    table = Table("C = 100, γ = 0.01, 3 x 3 shifts by 0, ±2 pixels; CPU seconds", "machine", *header)
+    table = Table("C = 100, γ = 0.01, 3 x 3 shifts by 0, ±2 pixels; CPU seconds", "model", *header)
     first: tuple[float, float] | None = None
-    for name, model in machines.items():
+    for name, model in models.items():
         training, fitted = timed(partial(model.fit, X, y))
         testing, found = timed(partial(fitted.predict, X_test))
         first = first or (training, testing)

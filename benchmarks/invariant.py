@@ -53,10 +53,10 @@ def invariant(quick: bool) -> Iterator[Row]:
         shift = Translation((side, side), pixels=pixels, grid="full")
         orbit = shift.orbit(X)
         work = f"{len(X)} digits, {orbit.shape[1]} translations, RBF"
-        machine = partial(PriorSVC, C=C, kernel=RBF(gamma))
-        ours = machine(InvariantLoss(shift, method="columns"), solver="COLUMNS")
+        svm = partial(PriorSVC, C=C, kernel=RBF(gamma))
+        ours = svm(InvariantLoss(shift, method="columns"), solver="COLUMNS")
         for solver in solvers:
-            peer = machine(InvariantLoss(shift, method="all"), solver=solver)
+            peer = svm(InvariantLoss(shift, method="all"), solver=solver)
             fits = partial(ours.fit, X, digit), partial(peer.fit, X, digit)
             timing, found, whole = interleaved(*fits, least=3, most=9, seconds=10.0)
             (value, half), (least, _) = (worst_case(model, orbit, digit) for model in (found, whole))

@@ -1,4 +1,4 @@
-"""An RBF machine with two regions and hints, as ``solver="auto"`` solves it, against general solvers."""
+"""An RBF model with two regions and hints, as ``solver="auto"`` solves it, against general solvers."""
 
 from __future__ import annotations
 
@@ -103,10 +103,10 @@ def engine_path(quick: bool) -> Iterator[Row]:
     """Ten values of C, without blocks and with them."""
     n = 200 if quick else 1000
     model, X, labels = _problem(n)
-    for name, machine in (("plain", clone(model).set_params(prior=None)), ("two regions, hints", model)):
+    for name, estimator in (("plain", clone(model).set_params(prior=None)), ("two regions, hints", model)):
         timing, together, apart = interleaved(
-            partial(machine.fit_path, X, labels, {"C": VALUES}),
-            partial(_one_by_one, machine, X, labels),
+            partial(estimator.fit_path, X, labels, {"C": VALUES}),
+            partial(_one_by_one, estimator, X, labels),
             least=1 if quick else 3,
             most=7,
         )

@@ -1,4 +1,4 @@
-"""Weighted and virtual-sample kernel machines against scikit-learn's SVC on the same rows."""
+"""Weighted and virtual-sample kernel models against scikit-learn's SVC on the same rows."""
 
 from __future__ import annotations
 
@@ -97,13 +97,13 @@ def _row(
 ) -> Row:
     X, y, bound, gamma = problem
     timing, ours, svc = interleaved(fit_ours, fit_peer, least=5 if quick else 7, seconds=0.5 if quick else 3)
-    machine = ours._models[0]
-    if not np.array_equal(machine.sample.X, X) or machine.outcome.solver != "LIBSVM":
+    binary = ours._models[0]
+    if not np.array_equal(binary.sample.X, X) or binary.outcome.solver != "LIBSVM":
         raise ArithmeticError("PriorSVC did not solve these rows by LIBSVM")
     K = rbf_kernel(X, gamma=gamma)
     alpha = np.zeros(len(y))
     alpha[svc.support_] = np.abs(svc.dual_coef_[0])
-    D, D_peer = (dual_objective(K, y, a, bound) for a in (machine.alpha, alpha))
-    refuse_trivial(D, machine.alpha.sum() - D, y, bound)
+    D, D_peer = (dual_objective(K, y, a, bound) for a in (binary.alpha, alpha))
+    refuse_trivial(D, binary.alpha.sum() - D, y, bound)
     note = f"{len(svc.support_)} SVs"
     return Row.of(name, work, peer, timing, TARGET, "D", same((D_peer - D) / D_peer), note)

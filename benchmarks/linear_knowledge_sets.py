@@ -1,7 +1,7 @@
-"""Fung, Mangasarian & Shavlik 2002: linear machines that are told polyhedral knowledge sets.
+"""Fung, Mangasarian & Shavlik 2002: linear models that are told polyhedral knowledge sets.
 
 ``python -m benchmarks wpbc60`` fits an oncologist's rules and no data. ``python -m benchmarks promoters``
-counts leave-one-out errors of the 1-norm machine on DNA, with and without the biologists' rules.
+counts leave-one-out errors of the 1-norm model on DNA, with and without the biologists' rules.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def promoters(quick: bool) -> list[dict[str, Any]]:
     errors = left_out_errors(fits, X, y, step)
     without, told = errors[: len(nu)], errors[len(nu) :].reshape(len(nu), len(MU))
     table = Table(
-        f"DNA promoters, leave-one-out errors of {len(range(0, len(y), step))}, 1-norm linear machine; "
+        f"DNA promoters, leave-one-out errors of {len(range(0, len(y), step))}, 1-norm linear model; "
         "always one class: half of them",
         "nu", "without", *(f"rules, mu={mu:g}" for mu in MU), "reference without", "reference with",
     )  # fmt: skip

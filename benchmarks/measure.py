@@ -112,7 +112,7 @@ def table(rows: Iterator[Row]) -> Iterator[Row]:
 def interleaved(
     ours: Callable[[], Any], peer: Callable[[], Any], least: int = 5, most: int = 31, seconds: float = 4.0
 ) -> tuple[Timing, Any, Any]:
-    """Run ours, peer, ours, peer, ...: whatever else the machine does meets both. And their last answers."""
+    """Run ours, peer, ours, peer, ...: whatever else the computer does meets both. And their last answers."""
     first = timed(ours)[0] + timed(peer)[0]  # not counted: imports and caches are filled here
     pairs = int(np.clip(seconds / first, least, most))
     times = np.empty((pairs, 2))
@@ -123,7 +123,7 @@ def interleaved(
 
 
 def timed(function: Callable[[], Any]) -> tuple[float, Any]:
-    """CPU seconds: on one thread those of a clock on an idle machine, and far steadier on a busy one."""
+    """CPU seconds: on one thread those of a clock on an idle computer, and far steadier on a busy one."""
     start = time.process_time()
     result = function()
     return time.process_time() - start, result
@@ -182,7 +182,7 @@ def _seconds(times: Array) -> str:
     return f"{np.median(times):.3g}"
 
 
-def machine() -> str:
+def computer() -> str:
     """What the numbers below were measured on."""
     from threadpoolctl import threadpool_info
 

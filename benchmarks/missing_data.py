@@ -118,8 +118,8 @@ def missing(quick: bool) -> list[dict[str, Any]]:
     names, rates, seeds = (("wine",), (0.4,), 2) if quick else (TABLES, RATES, SEEDS)
     tables = {name: TABLES[name]() for name in names}
     table = Table(
-        f"Test errors in %, mean ± standard deviation over {seeds} splits (60 % train). Linear machine, C by "
-        "5 folds of mean imputation on the training rows, the same for all columns. 'average': the machine "
+        f"Test errors in %, mean ± standard deviation over {seeds} splits (60 % train). Linear model, C by "
+        "5 folds of mean imputation on the training rows, the same for all columns. 'average': the model "
         f"of {FIXED:g}, for test rows the average over the classes they may be of. 'less mean': that error "
         "less the one of mean imputation, in points, ± standard error (in how many splits better : worse). "
         f"Last, in how many splits f is constant at {FIXED:g}",

@@ -1,7 +1,7 @@
 """Teo, Globerson, Roweis & Smola 2007: ten digits that may be shifted, from 10 to 100 images of each.
 
-``python -m benchmarks mnist``. Test errors and how many images have to be kept: the standard machine, virtual
-samples, the invariant loss; then what C, gamma, more moves and the joint machine change about it.
+``python -m benchmarks mnist``. Test errors and how many images have to be kept: the standard model, virtual
+samples, the invariant loss; then what C, gamma, more moves and the joint model change about it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from priorsvm.errors import CollapsedModel
 from .measure import Array
 from .reproduction import Table
 
-MACHINES = ("standard", "virtual samples", "invariant loss")
+MODELS = ("standard", "virtual samples", "invariant loss")
 COSTS, GAMMAS, FOLDS = (1.0, 10.0, 100.0), (0.005, 0.01, 0.02, 0.04), 3
 # Images per digit: draws, and the C to choose from; with 100, where fits are long, what 50 mostly choose.
 SIZES = {10: (10, COSTS), 20: (8, COSTS), 50: (5, COSTS), 100: (2, (10.0,))}
-# A weight below this part of its machine's largest is what an interior-point method leaves of zero.
+# A weight below this part of its model's largest is what an interior-point method leaves of zero.
 HELD = 1e-6
 
 
@@ -49,7 +49,7 @@ def shifts(mnist: Digits, pixels: int = 1, grid: str = "cross") -> Translation:
 
 
 def priors(moves: Translation) -> list[Any]:
-    """What each of the machines is told."""
+    """What each of the models is told."""
     return [None, VirtualSamples(moves), InvariantLoss(moves)]
 
 
@@ -85,12 +85,12 @@ def _by_size(mnist: Digits, sizes: dict[int, tuple[int, tuple[float, ...]]]) -> 
     table = Table(
         "Shifts by one pixel (5 members), RBF, one against the rest. Error in %: mean ± standard deviation "
         "over draws; differences of the same draws ± standard error. gamma: cross-validation of the standard "
-        "machine; C: of each machine. Kept: distinct images with a weight",
-        "per digit", "draws", "machine", "error", "less standard", "less virtual", "kept", "of virtual",
+        "model; C: of each model. Kept: distinct images with a weight",
+        "per digit", "draws", "model", "error", "less standard", "less virtual", "kept", "of virtual",
         "per function", "C (draws)", "gamma (draws)",
     )  # fmt: skip
     for each, (count, costs) in sizes.items():
-        results, chosen = np.empty((count, len(MACHINES), 3)), np.empty((count, len(MACHINES), 2))
+        results, chosen = np.empty((count, len(MODELS), 3)), np.empty((count, len(MODELS), 2))
         for draw in range(count):
             X, y = drawn(mnist, each, draw)
             _, gamma = validated(None, X, y, [(C, gamma) for C in costs for gamma in GAMMAS])
@@ -98,7 +98,7 @@ def _by_size(mnist: Digits, sizes: dict[int, tuple[int, tuple[float, ...]]]) -> 
                 C, _ = chosen[draw, k] = validated(prior, X, y, [(C, gamma) for C in costs])
                 results[draw, k] = judged(PriorSVC(prior, C=C, kernel=RBF(gamma)).fit(X, y), mnist)
         error, kept, own = np.moveaxis(results, 2, 0)
-        for k, name in enumerate(MACHINES):
+        for k, name in enumerate(MODELS):
             table.row(
                 each, count, name, f"{error[:, k].mean():.2f} ± {error[:, k].std(ddof=1):.2f}",
                 *(_difference(error[:, k] - error[:, first]) if first < k else "-" for first in (0, 1)),
@@ -117,11 +117,11 @@ def _counted(values: Array) -> str:
     return ", ".join(f"{value:g} ({count})" for value, count in found)
 
 
-COLUMNS = (*MACHINES, "kept, virtual", "kept, invariant", "ratio", "ratio per function")
+COLUMNS = (*MODELS, "kept, virtual", "kept, invariant", "ratio", "ratio per function")
 
 
 def _cells(results: Array) -> list[str]:
-    """Means over draws; ``results`` is (draws, machines, 3)."""
+    """Means over draws; ``results`` is (draws, models, 3)."""
     error, kept, own = np.moveaxis(results, 2, 0)
     ratios = [f"{np.mean(counts[:, 2] / counts[:, 1]):.2f}" for counts in (kept, own)]
     return [*(f"{e:.2f}" for e in error.mean(axis=0)), *(f"{n:.0f}" for n in kept.mean(axis=0)[1:]), *ratios]
@@ -130,31 +130,31 @@ def _cells(results: Array) -> list[str]:
 def _by_setting(mnist: Digits, quick: bool) -> list[dict[str, Any]]:
     each, draws, gammas, costs = (3, 1, (0.02,), (100.0,)) if quick else (20, 3, (0.001, 0.005, 0.02), COSTS)
     table = Table(
-        f"{each} images per digit, {draws} of the draws, every machine with the same C and gamma: "
+        f"{each} images per digit, {draws} of the draws, every model with the same C and gamma: "
         "test errors in % and images kept",
         "gamma", "C", *COLUMNS,
     )  # fmt: skip
     samples = [drawn(mnist, each, draw) for draw in range(draws)]
     for gamma in gammas:
         for C in costs:
-            machines = [PriorSVC(prior, C=C, kernel=RBF(gamma)) for prior in priors(shifts(mnist))]
-            results = [[judged(model.fit(X, y), mnist) for model in machines] for X, y in samples]
+            models = [PriorSVC(prior, C=C, kernel=RBF(gamma)) for prior in priors(shifts(mnist))]
+            results = [[judged(model.fit(X, y), mnist) for model in models] for X, y in samples]
             table.row(gamma, f"{C:g}", *_cells(np.array(results)))
     return table.end()
 
 
 def _by_form(mnist: Digits, quick: bool) -> list[dict[str, Any]]:
-    """More moves, and one machine for all classes as in the paper; it gets its copies as training rows."""
+    """More moves, and one model for all classes as in the paper; it gets its copies as training rows."""
     (each, draws), C, gamma = (2, 1) if quick else (10, 3), 10.0, 0.02
     table = Table(
         f"{each} images per digit, {draws} of the draws, C = {C:g}, gamma = {gamma:g}: more moves, and one "
-        "machine for all classes",
-        "machine", "members", *COLUMNS,
+        "model for all classes",
+        "model", "members", *COLUMNS,
     )  # fmt: skip
     samples = [drawn(mnist, each, draw) for draw in range(draws)]
     for moves in (shifts(mnist), shifts(mnist, grid="full"), shifts(mnist, 2, "full"))[: 1 if quick else 3]:
-        machines = [PriorSVC(prior, C=C, kernel=RBF(gamma)) for prior in priors(moves)]
-        results = [[judged(model.fit(X, y), mnist) for model in machines] for X, y in samples]
+        models = [PriorSVC(prior, C=C, kernel=RBF(gamma)) for prior in priors(moves)]
+        results = [[judged(model.fit(X, y), mnist) for model in models] for X, y in samples]
         table.row("one against the rest", len(moves.theta_grid()), *_cells(np.array(results)))
     results = []
     for X, y in samples:

@@ -19,7 +19,7 @@ from .reproduction import Table
 
 SIDE, DEGREE, COST = 20, 4, 100.0
 
-# Of the paper: test errors in % by λ, of which 1 is the plain machine.
+# Of the paper: test errors in % by λ, of which 1 is the plain model.
 PUBLISHED = dict(
     zip(
         (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),

@@ -1,7 +1,7 @@
-"""Mangasarian & Wild 2008: kernel machines that are told where g(x) <= 0.
+"""Mangasarian & Wild 2008: kernel models that are told where g(x) <= 0.
 
 ``python -m benchmarks wpbc24`` counts leave-one-out errors with and without three regions of recurrence;
-``python -m benchmarks spirals`` tells a machine of two intertwined spirals where the spirals run.
+``python -m benchmarks spirals`` tells a model of two intertwined spirals where the spirals run.
 """
 
 from __future__ import annotations
@@ -72,18 +72,18 @@ def prognosis(quick: bool) -> list[dict[str, Any]]:
     )  # fmt: skip
     for norm in ("l2", "l1"):
         for gamma in widths:
-            machines = [
+            models = [
                 PriorSVC(prior, kernel=RBF(gamma), norm=norm, scale="standard")
                 for prior in (None, recurrence())
             ]
-            errors = left_out_errors(partial(_paths, machines, C), X, y, step).reshape(len(machines), -1)
+            errors = left_out_errors(partial(_paths, models, C), X, y, step).reshape(len(models), -1)
             for weight, counts in zip(C, errors.T, strict=True):
                 table.row(norm, gamma, weight, *map(int, counts))
     return table.end()
 
 
-def _paths(machines: list[PriorSVC], C: Sequence[float], X: Any, y: Array) -> list[PriorSVC]:
-    return [model for machine in machines for model in machine.fit_path(X, y, {"C": C})]
+def _paths(estimators: list[PriorSVC], C: Sequence[float], X: Any, y: Array) -> list[PriorSVC]:
+    return [model for estimator in estimators for model in estimator.fit_path(X, y, {"C": C})]
 
 
 def spiral() -> tuple[Array, Array]:
@@ -129,8 +129,8 @@ def spirals(quick: bool) -> list[dict[str, Any]]:
             for k in range(1 if quick else 10):
                 train, test = fold != k, fold == k
                 for column, prior in enumerate((None, arms())):
-                    machine = PriorSVC(prior, C=100.0, norm=norm, solver="CLARABEL", kernel=RBF(gamma))
-                    model = machine.fit(X[train], y[train])
+                    estimator = PriorSVC(prior, C=100.0, norm=norm, solver="CLARABEL", kernel=RBF(gamma))
+                    model = estimator.fit(X[train], y[train])
                     right[column] += np.sum(model.predict(X[test]) == y[test])
             counted = np.sum(fold == 0) if quick else len(y)
             table.row(norm, gamma, *(round(100 * float(r) / counted, 1) for r in right))

@@ -35,7 +35,7 @@ def through_cvxpy(write: Callable[[], cp.Problem], solver: str) -> None:
     write().get_problem_data(solver)
 
 
-# ------------------------------------------------------------------ two knowledge sets on a kernel machine
+# ------------------------------------------------------------------ two knowledge sets on a kernel model
 
 
 def kernelised(quick: bool) -> Iterator[Row]:
@@ -98,7 +98,7 @@ def _written_out(
     return cp.Problem(cp.Minimize(objective), constraints)
 
 
-# ------------------------------------------------------------------ many boxes on a linear machine
+# ------------------------------------------------------------------ many boxes on a linear model
 
 
 def boxes(quick: bool) -> Iterator[Row]:
@@ -150,8 +150,8 @@ def cuts(quick: bool) -> Iterator[Row]:
     labels = (np.sin(2 * X[:, 0]) + X[:, 1] > 0).astype(int)
     square = {0: (-1.0, 1.0), 1: (-1.0, 1.0)}
     for gamma in (0.5,) if quick else (0.25, 0.5, 1.0, 2.0):
-        machine = partial(PriorSVC, C=10.0, kernel=RBF(gamma), solver="CLARABEL")
-        model = machine(Box(square, 1, hard=True)).fit(X, labels)
+        svm = partial(PriorSVC, C=10.0, kernel=RBF(gamma), solver="CLARABEL")
+        model = svm(Box(square, 1, hard=True)).fit(X, labels)
         violation = -model.verify()["box"].worst
         used = sum(len(points) for points in model._models[0].states["box"].points)
         asked = max(VIOLATION, violation)
@@ -160,7 +160,7 @@ def cuts(quick: bool) -> Iterator[Row]:
             side += max(1, side // 4)
             ticks = np.linspace(-1, 1, side)
             points = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
-            grid = machine(Box(square, 1, hard=True, method="points", points=points)).fit(X, labels)
+            grid = svm(Box(square, 1, hard=True, method="points", points=points)).fit(X, labels)
             left = -grid.verify()["box"].worst
         note = (
             f"{used} : {'more than ' if left > asked else ''}{side**2} points; "

@@ -60,7 +60,7 @@ def each_left_out(n: int, step: int = 1) -> Iterator[tuple[int, Array]]:
 
 
 def left_out_errors(fits: Callable[[Any, Any], list[Any]], X: Any, y: Array, step: int = 1) -> Array:
-    """How often each of several machines, fitted on all rows but one, is wrong about that one."""
+    """How often each of several models, fitted on all rows but one, is wrong about that one."""
     wrong = [
         [bool(model.predict(X[i : i + 1])[0] != y[i]) for model in fits(X[others], y[others])]
         for i, others in each_left_out(len(y), step)

@@ -11,13 +11,13 @@ from threadpoolctl import threadpool_limits
 
 from priorsvm.errors import DataNotFound
 
-from .measure import Row, machine, table
+from .measure import Row, computer, table
 
 ROWS = {
     "weighted": "libsvm_route.weighted",
     "virtual": "libsvm_route.virtual",
-    "engine_plain": "plain_machines.engine_plain",
-    "engine_large_c": "plain_machines.engine_large_c",
+    "engine_plain": "plain_models.engine_plain",
+    "engine_large_c": "plain_models.engine_large_c",
     "cvxpy": "cvxpy_route.cvxpy",
     "path": "fit_path.path",
     "engine_rbf": "kernel_engine.engine_rbf",
@@ -30,8 +30,8 @@ ROWS = {
     "trajectories": "uncertain.trajectories",
     "invariant": "invariant.invariant",
     "deletion": "invariant.deletion",
-    "engine_lp": "lp_machine.lp_machine",
-    "engine_lp_rules": "lp_machine.lp_rules",
+    "engine_lp": "lp_models.lp_models",
+    "engine_lp_rules": "lp_models.lp_rules",
     "engine_sparse": "sparse_texts.engine_sparse",
     "tangent_distance": "tangents.tangent_distance",
     "haar_gram": "haar_gram.haar_gram",
@@ -77,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
         )
     names = [name for name in arguments.rows if name in ROWS] if arguments.rows else list(ROWS)
     papers = [name for name in arguments.rows if name in REPRODUCTIONS] if arguments.rows else ["scaling"]
-    print(machine(), end="\n\n")
+    print(computer(), end="\n\n")
     with threadpool_limits(1):  # numpy may have been imported before this package could say so
         rows = [row.as_dict() for row in table(_rows(names, arguments.quick))] if names else []
         return rows + [row for name in papers for row in _reproduced(name, arguments.quick)]

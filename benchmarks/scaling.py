@@ -28,7 +28,7 @@ from .measure import Array, quietly, timed
 
 # Where a complete run leaves its figures; docs/drawings/scaling.py draws them.
 RESULTS = Path(__file__).parents[1] / "docs" / "drawings" / "scaling.csv"
-HEADER = ("machine", "solver", "N", "seconds", "exponent")
+HEADER = ("model", "solver", "N", "seconds", "exponent")
 Task = tuple[PriorSVC, Any, Array]
 
 # The exponent is the slope through so many of the largest sizes: small ones tell of overheads.
@@ -43,8 +43,8 @@ def images(n: int) -> tuple[Array, Array]:
     return np.clip(X[drawn] / 16 + 0.05 * rng.normal(size=(n, 64)), 0.0, 1.0), digit[drawn] == 8
 
 
-def plain(kernel: Any, n: int, **machine: Any) -> Task:
-    return PriorSVC(kernel=kernel, **machine), *rows(n, 20)
+def plain(kernel: Any, n: int, **parameters: Any) -> Task:
+    return PriorSVC(kernel=kernel, **parameters), *rows(n, 20)
 
 
 def with_blocks(n: int) -> Task:

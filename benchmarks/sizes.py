@@ -29,9 +29,9 @@ COLUMNS = 20
 WIDE = RBF(1 / 40)
 
 
-def told(prior: Any, n: int, **machine: Any) -> Task:
+def told(prior: Any, n: int, **parameters: Any) -> Task:
     """Two classes in 20 columns, one row in twenty with the other label, and a prior."""
-    return PriorSVC(prior, **machine), *rows(n, COLUMNS)
+    return PriorSVC(prior, **parameters), *rows(n, COLUMNS)
 
 
 def gaps(n: int) -> Task:
@@ -46,9 +46,9 @@ def errors(n: int) -> Task:
     return told(UncertainSamples(own[:, :, None] ** 2 * np.eye(COLUMNS)), n)
 
 
-def turning(degree: int, n: int, **machine: Any) -> Task:
+def turning(degree: int, n: int, **parameters: Any) -> Task:
     """Images of 8 × 8 pixels, turned by up to ten degrees."""
-    return PriorSVC(Trajectories(Rotation((8, 8), degrees=10), degree=degree), **machine), *images(n)
+    return PriorSVC(Trajectories(Rotation((8, 8), degrees=10), degree=degree), **parameters), *images(n)
 
 
 ERROR = 0.02 * np.eye(COLUMNS)

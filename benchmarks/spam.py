@@ -34,11 +34,11 @@ FREQUENCIES = 54  # of words and characters; the three run lengths behind them a
 C, K, FACTORS = (0.1, 1.0, 10.0), (1, 2, 3, 4, 6), ((0.5, 2.0), (0.0, 2.0))
 
 
-# ---------------------------------------------------------------------- machines and how they are chosen
+# ---------------------------------------------------------------------- models and how they are chosen
 
 
 def moves_of(k: Sequence[int], factors: Sequence[tuple[float, float]]) -> dict[str, list[Move]]:
-    """What each kind of machine is chosen from; k = 0, the hinge, is among all of them."""
+    """What each kind of model is chosen from; k = 0, the hinge, is among all of them."""
     return {
         "hinge": [None],
         "deletion": [None, *map(FeatureDeletion, k)],
@@ -186,7 +186,7 @@ def _choices(
 def _settings(found: Array, moves: list[Move], costs: Sequence[float]) -> list[dict[str, Any]]:
     table = Table(
         "Every setting: mean over directions and draws, nothing chosen",
-        "machine", *(f"{what}, C = {cost:g}" for what in ("accuracy", "AUC") for cost in costs),
+        "model", *(f"{what}, C = {cost:g}" for what in ("accuracy", "AUC") for cost in costs),
     )  # fmt: skip
     means = np.mean([found[a, :, :, :, b] for a, b in PAIRS], axis=(0, 1))
     for m, move in enumerate(moves):
@@ -199,7 +199,7 @@ def _whole_inboxes(boxes: list[tuple[csr_array, Array]], n: int, k: int) -> list
     table = Table(
         f"Train on {n} mails, C = 10, k = {k}, mean ± standard deviation over the six directions, and less "
         "the hinge ± standard error (better : worse)",
-        "machine", "accuracy", "AUC", "accuracy less hinge", "AUC less hinge",
+        "model", "accuracy", "AUC", "accuracy less hinge", "AUC less hinge",
     )  # fmt: skip
     some: list[Move] = [None, FeatureDeletion(k), FeatureScaling(k, *INBOX_FACTORS[0])]
     found = np.zeros((len(some), len(PAIRS), 2))
@@ -215,7 +215,7 @@ def _looseness(boxes: list[tuple[csr_array, Array]], n: int, k: int) -> list[dic
     """What the bounds that may be 1 % apart cost."""
     table = Table(
         f"Stopped when the bounds are {LOOSE:g} apart, against 1e-6: first draw of {INBOXES[0]}, C = 10",
-        "machine", "objective less", f"mails of {INBOXES[1]} answered otherwise",
+        "model", "objective less", f"mails of {INBOXES[1]} answered otherwise",
     )  # fmt: skip
     (X, y), (Z, _) = boxes[:2]
     rows = np.random.default_rng(0).permutation(len(y))[:n]
@@ -231,7 +231,7 @@ def _looseness(boxes: list[tuple[csr_array, Array]], n: int, k: int) -> list[dic
 
 
 def attacked(model: PriorSVC, X: Array, y: Array, j: int) -> Array:
-    """Of every spam mail the j entries are deleted that this machine needs most."""
+    """Of every spam mail the j entries are deleted that this model needs most."""
     spam, moved = y > 0, X.copy()
     moved[spam] = FeatureDeletion(j).worst(X[spam], model.coef_[0], np.ones(spam.sum()))
     return moved
@@ -245,7 +245,7 @@ def thinned(X: Array, y: Array, j: int, seed: int) -> Array:
 
 
 def spambase(quick: bool) -> list[dict[str, Any]]:
-    """Spam with words deleted after the machine is fitted."""
+    """Spam with words deleted after the model is fitted."""
     n, validate, splits, attacks, costs, k, factors = (
         (150, 100, 2, (0, 2), (1.0,), (2,), ((0.5, 2.0),))
         if quick
@@ -288,7 +288,7 @@ def _attacks(
     table = Table(
         f"Accuracy and AUC in % when j words of every test spam are deleted, mean ± standard deviation over "
         f"{splits} splits ({n} mails to fit). C, k and factors, k = 0 among them, by the accuracy on other "
-        "mails under the worst deletion of j words; the same machines under random deletion. 'Less hinge': "
+        "mails under the worst deletion of j words; the same models under random deletion. 'Less hinge': "
         f"accuracy ± standard error (better : worse). Always 'no spam': {baseline:.1f}",
         "deleted", "j", *(f"{name}, {what}" for what in ("accuracy", "AUC") for name in kinds),
         "deletion less hinge", "scaling less hinge",
@@ -315,7 +315,7 @@ def _by_k(
     c = list(costs).index(1.0)
     table = Table(
         "Every k at C = 1, nothing chosen: mean accuracy under the worst deletion of j words",
-        "machine", *(f"j = {j}" for j in attacks),
+        "model", *(f"j = {j}" for j in attacks),
     )  # fmt: skip
     for m, move in enumerate(moves):
         table.row(called(move), *(f"{value:.1f}" for value in found[:, m, c, :, 0, 0].mean(axis=0)))

@@ -36,7 +36,7 @@ def texts(n: int, d: int, words: int = 50) -> tuple[Any, Array]:
 
 
 def engine_sparse(quick: bool) -> Iterator[Row]:
-    """Plain linear machines, both brought to the exact answer."""
+    """Plain linear models, both brought to the exact answer."""
     for n, C in ((500, 1.0),) if quick else ((2000, 1.0), (5000, 1.0), (5000, 100.0)):
         X, y = texts(n, 10 * n)
         ours, peer = (PriorSVC(C=C, solver=solver) for solver in ("auto", "LIBSVM"))

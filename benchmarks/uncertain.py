@@ -73,7 +73,7 @@ def direct_cones(X: Array, y: Array, S: Array, C: float) -> tuple[Array, float]:
 
 
 def cones(quick: bool) -> Iterator[Row]:
-    """A full covariance for each row, linear machine."""
+    """A full covariance for each row, linear model."""
     yield from _cones(*((100, 5) if quick else (1000, 10)), most=15)
     if not quick:
         yield from _cones(5000, 50, most=1)
@@ -180,7 +180,7 @@ def direct_parabolas(points: Array, y: Array, C: float, on_line: bool) -> tuple[
 
 
 def trajectories(quick: bool) -> Iterator[Row]:
-    """Images that turn by ±10°, degree 2, linear machine."""
+    """Images that turn by ±10°, degree 2, linear model."""
     n, C = 60 if quick else 500, 1.0
     X, labels = images(n)
     y = np.where(labels, 1.0, -1.0)

@@ -1,7 +1,7 @@
 """Graepel & Herbrich 2004: digits that turn, from ten images of each.
 
-``python -m benchmarks trajectories_usps``. Test errors over all pairs of digits: the plain machine, virtual
-samples, trajectories on a span and on the line; and how far f is from its polynomials on kernel machines.
+``python -m benchmarks trajectories_usps``. Test errors over all pairs of digits: the plain model, virtual
+samples, trajectories on a span and on the line; and how far f is from its polynomials on kernel models.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ERRORS = {
 }
 
 
-def machines(turn: Rotation) -> dict[str, PriorSVC]:
+def models(turn: Rotation) -> dict[str, PriorSVC]:
     """The ways to say that digits turn; virtual samples at both ends and in the middle."""
     priors = {
         "SVM": None,
@@ -42,7 +42,7 @@ def machines(turn: Rotation) -> dict[str, PriorSVC]:
 
 
 def pair_errors(usps: Any, pair: Sequence[int], draws: int) -> Array:
-    """Per cent of wrong test images, (draws, machines)."""
+    """Per cent of wrong test images, (draws, models)."""
     rng = np.random.default_rng(pair)
     turn = Rotation(usps.image_shape, DEGREES, fill=usps.background)
     of_digit = [np.flatnonzero(usps.y_train == digit) for digit in pair]
@@ -51,8 +51,8 @@ def pair_errors(usps: Any, pair: Sequence[int], draws: int) -> Array:
     errors = np.empty((draws, len(REFERENCE)))
     for row in errors:
         drawn = np.concatenate([rng.choice(rows, EACH, replace=False) for rows in of_digit])
-        for k, machine in enumerate(machines(turn).values()):
-            row[k] = 100 * np.mean(machine.fit(usps.X_train[drawn], usps.y_train[drawn]).predict(X) != y)
+        for k, model in enumerate(models(turn).values()):
+            row[k] = 100 * np.mean(model.fit(usps.X_train[drawn], usps.y_train[drawn]).predict(X) != y)
     return errors
 
 
@@ -72,7 +72,7 @@ def _means(errors: Array, draws: int) -> list[dict[str, Any]]:
     table = Table(
         f"USPS, {EACH} + {EACH} images, ±{DEGREES:g}°, linear, C = {COST:g}: test errors in %, mean over "
         f"{len(errors)} pairs, {draws} draws each; always the digit with more test images: 29 to 50",
-        "machine", "mean", "smallest and largest of a pair", "measured elsewhere",
+        "model", "mean", "smallest and largest of a pair", "measured elsewhere",
     )  # fmt: skip
     for name, column in zip(REFERENCE, errors.T, strict=True):
         table.row(name, f"{column.mean():.2f}", f"{column.min():.2f}–{column.max():.2f}", REFERENCE[name])
@@ -101,7 +101,7 @@ def _differences(errors: Array) -> list[dict[str, Any]]:
 
 
 def _interpolation(usps: Any, quick: bool) -> list[dict[str, Any]]:
-    """What kernel machines report of their polynomials."""
+    """What kernel models report of their polynomials."""
     each, degrees = (3, (2, 4)) if quick else (20, (2, 4, 8))
     table = Table(
         f"RBF, gamma = 0.01, ±20°, the first {each} + {each} training images, C = 10: how far f is from its "
@@ -112,8 +112,8 @@ def _interpolation(usps: Any, quick: bool) -> list[dict[str, Any]]:
     for pair, elsewhere in ERRORS.items():
         rows = np.concatenate([np.flatnonzero(usps.y_train == digit)[:each] for digit in pair])
         for degree in degrees:
-            machine = PriorSVC(Trajectories(turn, degree=degree), C=10.0, kernel=RBF(0.01))
-            found = machine.fit(usps.X_train[rows], usps.y_train[rows]).findings_["trajectories"].errors
+            model = PriorSVC(Trajectories(turn, degree=degree), C=10.0, kernel=RBF(0.01))
+            found = model.fit(usps.X_train[rows], usps.y_train[rows]).findings_["trajectories"].errors
             known = "{} / {}".format(*elsewhere[degree]) if degree in elsewhere else "-"
             table.row("{} against {}".format(*pair), degree, found.max(), np.median(found), known)
     return table.end()

@@ -1,6 +1,6 @@
 """USPS: what four one-pixel shifts of the support vectors do to the test error.
 
-``python -m benchmarks.usps_virtual_support_vectors``. Kernel (x·z/256)³, one machine per digit against the
+``python -m benchmarks.usps_virtual_support_vectors``. Kernel (x·z/256)³, one model per digit against the
 rest, each with its own support vectors; needs usps.npz in the folder named by PRIORSVM_DATA, or a network.
 """
 
@@ -16,11 +16,11 @@ from threadpoolctl import threadpool_limits
 
 from priorsvm import Polynomial, PriorSVC, Translation, VirtualSupportVectors, load_usps
 
-from .measure import machine, timed
+from .measure import computer, timed
 
 LINE = "| {:<11} | {:<15} | {:<15} | {:<6} | {:<25} | {:<7} |"
 
-# Reference test errors in per cent for this kernel, C = 10 and support vectors per machine.
+# Reference test errors in per cent for this kernel, C = 10 and support vectors per model.
 EXPECTED = {"plain": 4.38, "virtual SVs": 3.44}
 WITHIN = 0.15
 
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
         "--quick", action="store_true", help="the digits 3, 5 and 8 of the first 1500 rows only"
     )
     arguments = parser.parse_args(argv)
-    print(machine(), end="\n\n")
+    print(computer(), end="\n\n")
     with threadpool_limits(1):
         return _run(arguments.C, arguments.quick)
 
@@ -55,7 +55,7 @@ def _run(C: float, quick: bool) -> list[dict[str, Any]]:
     )
     shifts = Translation(usps.image_shape, pixels=1, fill=usps.background, grid="cross")
     priors = {"plain": None, "virtual SVs": VirtualSupportVectors(shifts)}
-    print(LINE.format("machine", "test errors", "expected", "rows", "SVs per machine (min–max)", "CPU s"))
+    print(LINE.format("model", "test errors", "expected", "rows", "SVs per model (min–max)", "CPU s"))
     print(LINE.format("-" * 11, "-" * 15, "-" * 15, "-" * 6, "-" * 25, "-" * 7))
     rows = []
     for name, prior in priors.items():
@@ -88,7 +88,7 @@ def _row(
     )
     print(LINE.format(*cells), flush=True)
     return {
-        "machine": name,
+        "model": name,
         "errors": errors,
         "percent": percent,
         "expected": expected,

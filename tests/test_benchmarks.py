@@ -51,7 +51,7 @@ def test_the_rows_of_cones_and_trajectories_are_measured_on_equal_problems(bench
 
 
 @pytest.mark.slow
-def test_the_rows_of_the_1_norm_machine_are_measured_on_equal_problems(benchmarks):
+def test_the_rows_of_the_1_norm_model_are_measured_on_equal_problems(benchmarks):
     pytest.importorskip("highspy")
     rows = benchmarks.main(["engine_lp", "engine_lp_rules", "--quick"])
     assert [row["name"] for row in rows] == ["engine_lp"] * 2 + ["engine_lp_rules"] * 5
@@ -179,7 +179,7 @@ def test_deleted_entries_are_dealt_with_in_seven_ways(benchmarks):
 @pytest.mark.slow
 def test_digits_that_turn_run(benchmarks):
     rows = benchmarks.main(["trajectories_usps", "--quick"])
-    assert [row["machine"] for row in rows[:4]] == ["SVM", "virtual samples", "on the span", "on the line"]
+    assert [row["model"] for row in rows[:4]] == ["SVM", "virtual samples", "on the span", "on the line"]
     assert rows[-1]["largest"] < 1
 
 
@@ -187,13 +187,13 @@ def test_digits_that_turn_run(benchmarks):
 @pytest.mark.slow
 def test_shifted_digits_cost_fewer_errors_and_keep_more_images(benchmarks):
     rows = benchmarks.main(["mnist", "--quick"])
-    machines, [setting], forms = rows[:3], rows[3:4], rows[4:]
-    assert [row["machine"] for row in machines] == ["standard", "virtual samples", "invariant loss"]
-    assert [row["machine"] for row in forms] == ["one against the rest", "joint"]
+    models, [setting], forms = rows[:3], rows[3:4], rows[4:]
+    assert [row["model"] for row in models] == ["standard", "virtual samples", "invariant loss"]
+    assert [row["model"] for row in forms] == ["one against the rest", "joint"]
     for row in (setting, *forms):
         assert float(row["virtual samples"]) < float(row["standard"])
         assert float(row["invariant loss"]) < float(row["standard"])
-    # With a C that bounds nothing both are the same hard-margin machine.
+    # With a C that bounds nothing both are the same hard-margin model.
     assert setting["virtual samples"] == setting["invariant loss"]
     assert float(setting["kept, virtual"]) == pytest.approx(float(setting["kept, invariant"]), rel=0.02)
 
@@ -232,7 +232,7 @@ def test_invariant_hyperplanes_run(benchmarks):
     errors = {row["gamma"]: row["error"] for row in rows if "gamma" in row}
     assert errors["0"] == next(
         row["error"] for row in rows if row.get("λ") == 1.0
-    )  # both are the plain machine
+    )  # both are the plain model
     assert errors["1"] < errors["0"]
 
 
@@ -290,12 +290,12 @@ def test_each_spiral_lies_on_its_own_arm(benchmarks):
 @pytest.mark.slow
 def test_reduction_and_support_vectors_leave_the_error_of_haar_integration_as_it_is(benchmarks):
     rows = benchmarks.main(["haar", "--quick"])
-    machines = {row["machine"]: row for row in rows if row["table"] == "complexity"}
-    assert len(machines) == 5
-    assert machines["HI"]["error %"] == machines["HI, IR"]["error %"]
-    assert machines["HI"]["SVs per machine"] == machines["HI, IR"]["SVs per machine"]
-    assert abs(machines["HI"]["error %"] - machines["HI, SV + IR"]["error %"]) <= 1
-    assert 5 * machines["HI"]["SVs per machine"] < machines["VSV"]["SVs per machine"]
-    assert machines["HI, IR"]["train / HI"] < 0.8
+    models = {row["model"]: row for row in rows if row["table"] == "complexity"}
+    assert len(models) == 5
+    assert models["HI"]["error %"] == models["HI, IR"]["error %"]
+    assert models["HI"]["SVs per model"] == models["HI, IR"]["SVs per model"]
+    assert abs(models["HI"]["error %"] - models["HI, SV + IR"]["error %"]) <= 1
+    assert 5 * models["HI"]["SVs per model"] < models["VSV"]["SVs per model"]
+    assert models["HI, IR"]["train / HI"] < 0.8
     errors = {row["moves"]: row for row in rows if row["table"] == "errors"}
     assert all(row["best on test"] <= row["cross-validated"] for row in errors.values())

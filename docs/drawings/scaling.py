@@ -16,7 +16,7 @@ def routes(kind: str) -> list[tuple[str, list[dict[str, str]]]]:
     """The lines of the file, route by route."""
     with (HERE / "scaling.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    return [(k, list(g)) for k, g in groupby(rows, lambda row: row["machine"]) if k.startswith(kind)]
+    return [(k, list(g)) for k, g in groupby(rows, lambda row: row["model"]) if k.startswith(kind)]
 
 
 def scaling() -> plt.Figure:
@@ -27,7 +27,7 @@ def scaling() -> plt.Figure:
             label = f"{what}: {rows[-1]['solver']}, N^{rows[-1]['exponent']}"
             sizes, seconds = ([float(row[key]) for row in rows] for key in ("N", "seconds"))
             axes.loglog(sizes, seconds, color=colour, marker=marker, label=label)
-        axes.set(title=f"{kind} machines", xlabel="rows N")
+        axes.set(title=f"{kind} models", xlabel="rows N")
         axes.grid(True, which="major", alpha=0.3)
         axes.legend(fontsize=9, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.15))
     panels[0].set_ylabel("CPU seconds of a fit")

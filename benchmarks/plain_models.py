@@ -1,4 +1,4 @@
-"""Machines without blocks, to a relative gap of 1e-6, against scikit-learn at its usual tolerances."""
+"""Models without blocks, to a relative gap of 1e-6, against scikit-learn at its usual tolerances."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WANTED = 1e-6
 
 
 def engine_plain(quick: bool) -> Iterator[Row]:
-    """RBF machines; SVC computes its own kernel (rbf), and the matrix counts for both."""
+    """RBF models; SVC computes its own kernel (rbf), and the matrix counts for both."""
     for n in SIZES[:1] if quick else SIZES:
         for family in ("clusters", "moons", "board"):
             for C in COSTS:

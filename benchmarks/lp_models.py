@@ -1,4 +1,4 @@
-"""The 1-norm machine: column generation over centres against HiGHS on the dual linear programme.
+"""The 1-norm model: column generation over centres against HiGHS on the dual linear programme.
 
 With rules: SCHUR and HiGHS from its answer, against HiGHS alone on the same problem.
 """
@@ -53,8 +53,8 @@ def dual_by_highs(X: Array, y: Array, gamma: float, C: float) -> float:
     return finite(-solver.getInfo().objective_function_value)
 
 
-def lp_machine(quick: bool) -> Iterator[Row]:
-    """RBF machines with norm="l1"; fit as a whole, against HiGHS without anything around it."""
+def lp_models(quick: bool) -> Iterator[Row]:
+    """RBF models with norm="l1"; fit as a whole, against HiGHS without anything around it."""
     n = 200 if quick else 1000
     for name, made in (("overlapping", overlapping), ("digits", odd_digits)):
         X, y, gamma, C = made(n)
@@ -70,7 +70,7 @@ def lp_machine(quick: bool) -> Iterator[Row]:
 
 
 def lp_rules(quick: bool) -> Iterator[Row]:
-    """Machines with norm="l1" and a rule: what "auto" does against HiGHS, which has been its choice."""
+    """Models with norm="l1" and a rule: what "auto" does against HiGHS, which has been its choice."""
     share = 5 if quick else 1
     box = {0: (1.0, 2.0), 1: (0.0, 1.0)}
     X, y, gamma, C = overlapping(1000 // share)
@@ -83,9 +83,11 @@ def lp_rules(quick: bool) -> Iterator[Row]:
         ("RBF, box by cuts", Box(box, label=1.0), rbf, 500 // share),
         ("RBF, region of points", Region(_left, at, label=1.0), rbf, 1000 // share),
     )
-    for name, prior, machine, n in made:
+    for name, prior, parameters, n in made:
         X, y, *_ = overlapping(n)
-        ours, alone = (PriorSVC(prior, norm="l1", solver=solver, **machine) for solver in ("auto", "HIGHS"))
+        ours, alone = (
+            PriorSVC(prior, norm="l1", solver=solver, **parameters) for solver in ("auto", "HIGHS")
+        )
         fits = partial(ours.fit, X, y), partial(alone.fit, X, y)
         timing, found, other = interleaved(*fits, least=3, most=5, seconds=20.0)
         weights, others = (_coefficients(model) for model in (found, other))
