@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._utils.checks import is_number
 from ..errors import InvalidInput, InvalidType
 from ..knowledge.base import Formulas
 from ..solve.model import BinaryModel
@@ -280,7 +281,7 @@ def _describe(
         for _ in prepared:
             objective.setdefault(name, factor + formulas.get("sample", unnamed).replace("<p>", power))
         for symbol, attribute in _written(name, block, "numbers").items():
-            values[rf"{symbol}_{{{_text(name)}}}"] = float(getattr(block, attribute))
+            values[rf"{symbol}_{{{_text(name)}}}"] = _number(name, block, attribute)
         for term in terms:
             letter = {"mu": r"\mu", "mu_residual": r"\mu'", "gamma": r"\gamma"}.get(term, _text(term))
             symbol = rf"{letter}_{{{_text(name)}}}"
@@ -304,6 +305,16 @@ def _formulas(name: str, block: Any, terms: Sequence[str]) -> dict[str, str]:
             f"for {_listed(missing)}. The terms are {_listed(terms)}."
         )
     return {term: given[key] for term, key in keys.items() if key in given}
+
+
+def _number(name: str, block: Any, attribute: str) -> float:
+    """Return the number of a symbol; raise InvalidInput if the block does not have it."""
+    value = getattr(block, attribute, None)
+    if not is_number(value):
+        raise InvalidInput(
+            f"block '{name}': formulas.numbers requires a number in {attribute!r}, got {value!r}."
+        )
+    return float(value)
 
 
 # Part of Formulas -> what its dict contains.

@@ -194,8 +194,12 @@ class Decision:
         """
         Z = self._points("f.slope(Z, V)", Z)
         V = self._points("f.slope(Z, V)", V)
+        if Z.shape[0] != V.shape[0]:
+            raise InvalidInput(
+                f"f.slope(Z, V) takes one direction for each point, got {V.shape[0]} for {Z.shape[0]} points."
+            )
         self.used.add("slope")
-        if self.linear and not spans:
+        if self.linear and not spans and V.shape[0]:
             inner = V if self.scale is None else self.scale.directions(V)
             return self.products.add(sparse_if_mostly_zero(inner), self.c)
         if self.linear:

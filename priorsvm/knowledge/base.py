@@ -133,7 +133,7 @@ def _missing_traits(cls: type) -> list[str]:
         f"{cls.__name__} defines {method} but does not derive from {trait.__name__}. Write "
         f"class {cls.__name__}({trait.__name__}, Knowledge)."
         for method, trait in _TRAITS.items()
-        if method in vars(cls) and not issubclass(cls, trait)
+        if hasattr(cls, method) and not issubclass(cls, trait)
     ]
 
 
@@ -151,7 +151,7 @@ def _wrong_declarations(cls: Any) -> list[str]:
         errors.append(f"accepts of {cls.__name__} must be a set of {_ACCEPTED}, got {accepts!r}.")
     if cls.prepares not in (None, *_PREPARES):
         errors.append(f"prepares of {cls.__name__} must be one of {_PREPARES}, got {cls.prepares!r}.")
-    elif "prepare" in vars(cls) and cls.prepares is None:
+    elif cls.prepare is not Knowledge.prepare and cls.prepares is None:
         errors.append(f"{cls.__name__} defines prepare. Set prepares to one of {_PREPARES} in the class.")
     names = cls.row_params
     if not isinstance(names, (tuple, list)) or not all(isinstance(name, str) for name in names):

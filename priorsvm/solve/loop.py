@@ -197,7 +197,7 @@ def refined(
             duals = binary.duals_of(name)
             view = replace(base, name=name, state=states[name], duals=duals, settled=settled)
             with naming(name):
-                step = _checked(block.refine(binary.f, view))
+                step = _checked(block.refine(binary.f, view), len(base.rows))
             binary.history[-1].update(step.notes)
             if step.state is not None:
                 new[name] = step.state
@@ -220,12 +220,17 @@ def refined(
     return new
 
 
-def _checked(step: Any) -> Step:
+def _checked(step: Any, n_rows: int) -> Step:
     """Return the result of ``refine`` as a Step; raise InvalidType for anything else."""
     if step is None:
         return Step()
     if not isinstance(step, Step):
         raise InvalidType(f"refine must return Step(state) or None, got {type(step).__name__}.")
+    if step.needed_slack is not None and np.shape(step.needed_slack) != (n_rows,):
+        raise InvalidType(
+            f"needed_slack of Step must have one number for each of the {n_rows} rows of view.rows, got "
+            f"shape {np.shape(step.needed_slack)}."
+        )
     return step
 
 

@@ -127,6 +127,26 @@ def test_wrong_declarations_are_errors_when_the_class_is_written(name, value, me
         type("Own", (Knowledge,), {name: value})
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_of_a_mixin_requires_its_trait_too(name):
+    mixin = type("Mixin", (), {name: method})
+    with pytest.raises(TypeError, match=f"does not derive from {METHODS[name].__name__}"):
+        type("Own", (mixin, Knowledge), {})
+    type("Own", (mixin, METHODS[name], Knowledge), {})
+
+
+def test_a_step_with_a_wrong_slack_is_named():
+    class Wrong(Iterative, Knowledge):
+        def build(self, f, view):
+            return Terms()
+
+        def refine(self, f, view):
+            return Step(needed_slack=np.zeros(3))
+
+    with pytest.raises(InvalidType, match=r"'wrong': needed_slack.*each of the 4 rows.*got shape \(3,\)"):
+        PriorSVC(Wrong()).fit([[0.0], [1.0], [0.9], [2.0]], [0, 0, 1, 1])
+
+
 def test_the_slack_of_the_rows_requires_its_trait():
     class Capped(Knowledge):
         def build(self, f, view):

@@ -24,6 +24,7 @@ from ...function.factor import require_psd
 from ...function.fitted import FittedKernel
 from ...function.maps import LinearMap
 from ...function.memory import refuse_beyond_memory
+from ...knowledge.base import Knowledge
 from ...knowledge.worst_case.orbit_columns import OrbitColumns
 from ...knowledge.worst_case.orbit_loss import OrbitLoss, orbit_losses
 from ...problem.residuals import Residuals
@@ -41,6 +42,14 @@ WORTH = 0.7
 ALL_BYTES = 2**28
 
 
+def _overrides_build(block: Any) -> bool:
+    """Return whether a subclass changes ``build`` of a block, and not its columns."""
+    kinds = type(block).__mro__
+    columns = next(kind for kind in kinds if "has_columns" in vars(kind))
+    below = kinds[: kinds.index(columns)]
+    return issubclass(columns, Knowledge) and any("build" in vars(kind) for kind in below)
+
+
 class Columns(Route):
     """Route of 2-norm models with one loss over orbits."""
 
@@ -56,6 +65,8 @@ class Columns(Route):
         [loss] = losses
         if not loss.block.has_columns(problem.sample):
             return "the closed form has no columns"
+        if _overrides_build(loss.block):
+            return f"block '{loss.name}' overrides build, which this route does not call"
         for name, block, _ in problem.live:
             if not block.only_rows and block is not loss.block:
                 return f"block '{name}' does more than add or reweight rows"

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from priorsvm import RBF, InvariantLoss, Shift
+from priorsvm import RBF, InvariantLoss, PriorSVC, Shift, Terms
 from priorsvm._utils.cache import Cache
+from priorsvm.errors import SolverUnsuited
 from priorsvm.prior import as_prior
 from priorsvm.sample import Sample
 from priorsvm.solve.route import Problem
@@ -45,3 +46,20 @@ def test_rows_that_were_inactive_return_if_they_are_violated(sample, kernel, res
     np.testing.assert_allclose(found.slack, expected.slack, atol=1e-5)
     np.testing.assert_allclose(found.f.value(sample.X), expected.f.value(sample.X), atol=1e-5)
     assert found.outcome.residuals.gap < 1e-8
+
+
+def test_a_subclass_with_its_own_build_is_left_to_other_routes():
+    class Capped(InvariantLoss):
+        def build(self, f, view):
+            terms = super().build(f, view)
+            return Terms(terms.penalties, {**terms.constraints, "cap": f([[0.0, 0.0]]) <= -3})
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    y = X[:, 0] + 0.5 * X[:, 1] ** 2 > 0.3
+    block = Capped(Shift([0.1, 0.2]))
+    with pytest.raises(SolverUnsuited, match="'capped' overrides build"):
+        PriorSVC(block, kernel="rbf", solver="COLUMNS").fit(X, y)
+    model = PriorSVC(block, kernel="rbf").fit(X, y)
+    assert model.solver_ != "COLUMNS"
+    assert model.decision_function([[0.0, 0.0]])[0] <= -3 + 1e-5
