@@ -348,7 +348,7 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         if "closed" in view.duals:
             return np.abs(view.duals["closed"])
         _, places = view.state.of_rows(view.rows, view.sample.n_train)
-        duals = np.concatenate([np.zeros(0), *view.duals.values()])
+        duals = np.asarray(view.duals.get(self.column_label, np.empty(0)))
         return np.bincount(places[: len(duals)], np.abs(duals), minlength=len(view.rows))
 
     def findings(self, f: Any, view: Solved) -> WorstCase | None:
@@ -358,7 +358,7 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         rows = view.rows
         assert rows is not None
         state, _ = view.state.of_rows(rows, view.sample.n_train)
-        duals = np.abs(np.concatenate([np.empty(0), *view.duals.values()]))
+        duals = np.abs(view.duals.get(self.column_label, np.empty(0)))
         if self.scaling == "slack":  # f has the factor Delta in the constraint
             duals = duals * state.demands
         q = state.thetas.shape[1]

@@ -105,7 +105,7 @@ def next_columns(loss: OrbitLoss, f: Any, view: Solved, final: bool = True) -> S
     # The sum must be within the tolerance, and every row, however small its cost is.
     if shortage.missing <= shortage.allowed and np.max(worst - view.slack) <= 5 * view.tol:
         return step
-    duals = np.concatenate([np.empty(0), *view.duals.values()])
+    duals = np.asarray(view.duals.get(loss.column_label, np.empty(0)))
     active_rows = np.abs(view.alpha) > NEGLIGIBLE_DUAL * view.largest
     active = np.abs(duals) > NEGLIGIBLE_DUAL * view.largest
     if state.orbit is None:
