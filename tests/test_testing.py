@@ -35,6 +35,7 @@ ALWAYS = {
     "repr names the class",
     "prepare leaves the rows it is given as they are",
     "prepare only adds and reweights rows",
+    "prepares names what prepare does",
     "prepare is deterministic",
     "build returns Terms",
     "every constraint is in the problem",
@@ -43,7 +44,6 @@ ALWAYS = {
     "fit leaves the block as it was",
     "fit leaves the data as they were",
     "the answer satisfies KKT",
-    "slacks are the slacks of f",
     "contributions sum to the objective",
     "formulation() can be written",
     "CLARABEL and PIQP agree",
@@ -240,6 +240,11 @@ class FlipsLabels(Rows):
         return replace(sample, y=-sample.y)
 
 
+class AddsRows(Rows):
+    def prepare(self, sample, state):
+        return sample.with_rows(sample.X[:2] + 0.1, sample.y[:2], np.ones(2), np.ones(2))
+
+
 class ThrowsDice(Rows):
     dice = np.random.default_rng(0)
 
@@ -346,11 +351,6 @@ class Tampers(Iterative, Level):
 
     def refine(self, f, view):
         HELD[-1].value = 3.0
-
-
-class LiftsSlacks(Knowledge):
-    def build(self, f, view):
-        return Terms({}, {"lift": view.slack >= 0.5})
 
 
 class ChangesItsStateInPlace(Iterative, Rows):
@@ -472,6 +472,7 @@ MANY = np.zeros(1000)
         (WritesIntoRows(), "prepare leaves the rows it is given as they are"),
         (DropsRows(), "prepare only adds and reweights rows"),
         (FlipsLabels(), "prepare only adds and reweights rows"),
+        (AddsRows(), "prepares names what prepare does"),
         (ThrowsDice(), "prepare is deterministic"),
         (ReturnsADict(), "build returns Terms"),
         (ReturnsAVector(), "penalties are scalar expressions"),
@@ -490,7 +491,6 @@ MANY = np.zeros(1000)
         (Counts(MANY.copy()), "fit leaves the block as it was"),
         (Scales(), "fit leaves the data as they were"),
         (Tampers(), "the answer satisfies KKT"),
-        (LiftsSlacks(), "slacks are the slacks of f"),
         (ChangesItsStateInPlace(), "contributions sum to the objective"),
         (WritesAnotherTerm(), "formulation() can be written"),
         (NeverEnds(), "refinement ends in a fixed point"),
