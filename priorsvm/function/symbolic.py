@@ -192,8 +192,9 @@ class Decision:
         second mixed derivatives. Without it f is the best one in the span of the points, and slopes of a
         linear model are not shared with other blocks.
         """
-        Z = self._points("f.slope(Z, V)", Z)
+        # A linear f has the same slope at all points, so only V is checked.
         V = self._points("f.slope(Z, V)", V)
+        Z = as_points(Z) if self.linear else self._points("f.slope(Z, V)", Z)
         if Z.shape[0] != V.shape[0]:
             raise InvalidInput(
                 f"f.slope(Z, V) takes one direction for each point, got {V.shape[0]} for {Z.shape[0]} points."
@@ -308,7 +309,7 @@ class Decision:
             raise InvalidInput(
                 f"{what} takes points of shape (n, {self.n_features}), got shape {points.shape}."
             )
-        if not np.isfinite(points.data if issparse(points) else points).all():
+        if not _all_finite(points.data if issparse(points) else points):
             raise InvalidInput(f"{what} got NaN or infinity.")
         return points
 
@@ -353,10 +354,20 @@ class _Lookup:
         return positions, np.array(new, int)
 
 
+def _all_finite(array: Array) -> bool:
+    """Return whether all entries are finite; a finite sum settles it without a second array."""
+    return bool(np.isfinite(array.sum()) or np.isfinite(array).all())
+
+
 def sparse_if_mostly_zero(matrix: Any) -> Any:
     """Return the matrix in sparse form if fewer than an eighth of its entries are not zero."""
-    if issparse(matrix) or np.count_nonzero(matrix) >= matrix.size / 8:
+    if issparse(matrix) or matrix.size == 0:
         return matrix
+    found = 0
+    for start in range(0, len(matrix), 1000):  # a dense matrix is recognised by its first rows
+        found += int(np.count_nonzero(matrix[start : start + 1000]))
+        if found >= matrix.size / 8:
+            return matrix
     return csr_array(matrix)
 
 
