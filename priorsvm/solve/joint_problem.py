@@ -32,12 +32,8 @@ def solve_restricted(loss: JointLoss, state: JointColumns) -> tuple[JointFunctio
         K = spec.kernel(Z)
         require_psd(spec.kernel, K)
     Q = K * (signs @ signs.T)
-    delta = loss.rho[state.rows]
-    share = None
-    if loss.block.scaling == "slack":
-        share = 1.0 / state.demands
-    else:
-        delta = state.demands * delta
+    share = 1.0 / loss.scalings(state)
+    delta = state.demands * share * loss.rho[state.rows]
     try:
         alpha = solve_grouped(Q, delta, state.rows, loss.bound, None, share, min(1e-9, 1e-2 * spec.tol)).alpha
     except SolverFailed:  # Clarabel is slower and more robust
@@ -71,12 +67,8 @@ class JointCompiled:
         lead = cp.sum(cp.multiply(features.rows(state.points) @ c, loss.signs(state)), axis=1)
         rho = loss.rho[state.rows]
         xi = slack[state.rows]
-        if loss.block.scaling == "slack":
-            self.factor = state.demands
-            margins = cp.multiply(state.demands, rho - lead) <= xi
-        else:
-            self.factor = np.ones(len(state))
-            margins = lead >= state.demands * rho - xi
+        self.scaling = loss.scalings(state)
+        margins = cp.multiply(self.scaling, lead) >= state.demands * rho - xi
         margins.set_label(loss.label)
         self.constraints = {loss.label: margins}
         self.problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(c) + loss.bound @ slack), [margins])
@@ -92,4 +84,4 @@ class JointCompiled:
         [margins] = self.constraints.values()
         if margins.dual_value is None:
             raise SolverFailed(f"CLARABEL ended with status '{self.problem.status}'. Use a smaller C.")
-        return np.asarray(np.abs(margins.dual_value) * self.factor)
+        return np.asarray(np.abs(margins.dual_value) * self.scaling)

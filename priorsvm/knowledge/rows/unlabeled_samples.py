@@ -71,7 +71,9 @@ class UnlabeledSamples(Knowledge):
         self._rows(sample)
 
     def prepare(self, sample: Sample, state: Any) -> Sample:
-        return sample.with_rows(*self._rows(sample))
+        X, y, costs, margins = self._rows(sample)
+        labels = np.broadcast_to(np.asarray(self.y), len(X))
+        return sample.with_rows(X, y, costs, margins, labels=labels)
 
     def verify(self, f: Any, view: Solved) -> Verdict:
         X, y, _, margins = self._rows(view.sample)

@@ -133,7 +133,8 @@ def _slacks(loss: OrbitLoss, transform: Transform, f: Any, view: Solved, thetas:
     y = sample.y[rows, None]
     rho = sample.margin[rows, None]
     values = over_rows(partial(_values, f, transform, thetas), sample.X[rows])
-    return loss.shortfall(y, rho, loss.demand(thetas), values)
+    demand = loss.demand(thetas)
+    return loss.shortfall(y, rho, demand, values, loss.scalings(thetas, demand))
 
 
 def _values(f: Any, transform: Transform, thetas: Array, X: Array) -> Array:
@@ -150,7 +151,8 @@ def _transformed(
     for k, theta in enumerate(thetas):
         points[k] = transform.apply(sample.X[rows[[k]]], theta)[0]
     demand = loss.demand(thetas)
-    required = loss.shortfall(sample.y[rows], sample.margin[rows], demand, f.value(points))
+    scaling = loss.scalings(thetas, demand)
+    required = loss.shortfall(sample.y[rows], sample.margin[rows], demand, f.value(points), scaling)
     return OrbitColumns(rows, points, demand, thetas, np.full(len(rows), -1)), required
 
 

@@ -7,7 +7,7 @@ model of all classes solve the problem of any block with this interface.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,29 +17,47 @@ from ...sample import Sample
 from .orbit_columns import OrbitColumns
 
 
-class OrbitLoss:
-    r"""The largest loss over the orbit of each training row, as routes use it.
-
-    .. math:: \xi_i = \sup_\theta \left[\Delta(\theta)\,\rho_i - y_i f(T_\theta x_i)\right]_+
-              \quad\text{or}\quad \sup_\theta \Delta(\theta) \left[\rho_i - y_i f(T_\theta x_i)\right]_+ ,
-
-    the first with ``scaling="margin"``, the second with ``"slack"``. The defaults describe the hinge loss:
-    the orbit of a row contains the row alone. A block inherits from this class and from
-    :class:`~priorsvm.Knowledge`, and overrides what differs.
-
-    - COLUMNS uses ``has_columns``, ``columns`` and ``scaling``. The dual variables of the columns are stored
-      under ``column_label``, the label of the constraint in ``build``.
-    - PEGASOS uses ``worst_copies``, if ``streamed`` is true.
-    - The joint model uses ``theta_grid``, ``orbit``, ``demand``, ``worst_copies``, ``scaling``,
-      ``confusions`` and ``check_classes``. The dual variables are stored under ``joint_label``.
+class Members(NamedTuple):
+    r"""One member of the orbit of each row.
 
     Attributes
     ----------
-    scaling : {"margin", "slack"}
-        Whether :math:`\Delta` multiplies the margin or the slack.
+    margins : (n,) array
+        The margin required, :math:`\Delta \rho`.
+    points : (n, d) array
+    moves : (n,) array
+        The index within the orbit, -1 if the members are not listed.
     """
 
-    scaling: str = "margin"
+    margins: Array
+    points: Any
+    moves: Array
+
+
+class OrbitLoss:
+    r"""The largest loss over the orbit of each training row, as routes use it.
+
+    .. math:: \xi_i = \sup_\theta \left[\Delta(\theta)\,\rho_i
+              - \Gamma(\theta)\, y_i f(T_\theta x_i)\right]_+ .
+
+    The defaults describe the hinge loss: the orbit of a row contains the row alone, and :math:`\Gamma = 1`.
+    A block inherits from this class and from :class:`~priorsvm.Knowledge`, and overrides what differs.
+
+    - COLUMNS uses ``has_columns``, ``columns`` and ``scalings``. The dual variables of the columns are stored
+      under ``column_label``, the label of the constraint in ``build``.
+    - PEGASOS uses ``worst_members``, if ``streamed`` is true.
+    - The joint model uses ``theta_grid``, ``orbit``, ``demand``, ``scalings``, ``worst_copies``,
+      ``confusions``, ``confusion_scalings`` and ``check_classes``. The dual variables are stored under
+      ``joint_label``.
+
+    Attributes
+    ----------
+    scaling : {"margin", "slack"} or another value
+        :math:`\Gamma`: 1 with ``"margin"``, :math:`\Delta` with ``"slack"``. A block that accepts other
+        values overrides ``scalings``.
+    """
+
+    scaling: Any = "margin"
     column_labels: ClassVar[dict[str, str]] = {"margin": "columns", "slack": "scaled"}
     joint_labels: ClassVar[dict[str, str]] = {"margin": "joint", "slack": "joint_slack"}
 
@@ -51,12 +69,12 @@ class OrbitLoss:
     @property
     def column_label(self) -> str:
         """Label of the constraint that contains the columns."""
-        return self.column_labels[self.scaling]
+        return self.column_labels.get(_word(self.scaling), "apart")
 
     @property
     def joint_label(self) -> str:
         """Label of this constraint in the joint model of all classes."""
-        return self.joint_labels[self.scaling]
+        return self.joint_labels.get(_word(self.scaling), "joint_apart")
 
     def theta_grid(self) -> Array | None:
         """Return the parameters of the members of an orbit.
@@ -96,11 +114,29 @@ class OrbitLoss:
         """
         return np.ones(len(thetas))
 
-    def shortfall(self, y: Array, rho: Array, demand: Array, values: Array) -> Array:
-        """Return the slack that points of these values of f require."""
-        if self.scaling == "slack":
-            return np.asarray(demand * (rho - y * values))
-        return np.asarray(demand * rho - y * values)
+    def scalings(self, thetas: Array, demands: Array) -> Array:
+        r"""Return :math:`\Gamma`, the factor on the value of f after each transformation.
+
+        Parameters
+        ----------
+        thetas : (s, q) array
+        demands : (s,) array
+            :math:`\Delta` of the transformations.
+
+        Returns
+        -------
+        (s,) array of nonnegative numbers
+        """
+        return demands if self.slack_scaled else np.ones(len(demands))
+
+    @property
+    def slack_scaled(self) -> bool:
+        r"""Whether :math:`\Gamma = \Delta`, so that :math:`\Delta` multiplies the slack."""
+        return _word(self.scaling) == "slack"
+
+    def shortfall(self, y: Array, rho: Array, demand: Array, values: Array, scaling: Any = 1.0) -> Array:
+        r"""Return the slack that points require, from :math:`\Delta`, the values of f and :math:`\Gamma`."""
+        return np.asarray(demand * rho - scaling * y * values)
 
     def worst_copies(self, f: Any, X: Any, y: Array, rho: Array) -> tuple[Array, Any]:
         """Return for each row the margin required at its worst copy, and this copy.
@@ -122,14 +158,27 @@ class OrbitLoss:
         """
         grid = self.theta_grid()
         assert grid is not None
+        found = self._listed_members(f, X, y, rho, grid)
+        return found.margins, found.points
+
+    def worst_members(self, f: Any, X: Any, y: Array, rho: Array) -> Members:
+        """Return the worst member of the orbit of each row; the parameters are those of ``worst_copies``."""
+        grid = self.theta_grid()
+        if grid is not None:
+            return self._listed_members(f, X, y, rho, grid)
+        margins, points = self.worst_copies(f, X, y, rho)
+        return Members(margins, points, np.full(len(y), -1))
+
+    def _listed_members(self, f: Any, X: Any, y: Array, rho: Array, grid: Array) -> Members:
+        n = len(y)
         if len(grid) == 1:
-            return rho, X
+            return Members(rho, X, np.zeros(n, int))
         orbit = self.orbit(X)
-        n, s, d = orbit.shape
         demand = self.demand(grid)
-        values = f.value(orbit.reshape(-1, d)).reshape(n, s)
-        moves = np.argmax(self.shortfall(y[:, None], rho[:, None], demand, values), axis=1)
-        return demand[moves] * rho, orbit[np.arange(n), moves]
+        scaling = self.scalings(grid, demand)
+        values = f.value(orbit.reshape(-1, orbit.shape[2])).reshape(n, len(grid))
+        moves = np.argmax(self.shortfall(y[:, None], rho[:, None], demand, values, scaling), axis=1)
+        return Members(demand[moves] * rho, orbit[np.arange(n), moves], moves)
 
     def has_columns(self, sample: Sample) -> bool:
         """Return whether ``build`` adds a constraint for each column, as COLUMNS requires."""
@@ -158,6 +207,15 @@ class OrbitLoss:
             Row: the true class. Column: the predicted class.
         """
         return np.ones((len(sample.classes), len(sample.classes)))
+
+    def confusion_scalings(self, sample: Sample) -> Array:
+        r"""Return the factors on :math:`\Gamma` for each pair of classes, as ``confusions`` has them."""
+        return np.ones((len(sample.classes), len(sample.classes)))
+
+
+def _word(scaling: Any) -> str:
+    """Return the value if it is a string; arrays and functions cannot be compared with one."""
+    return scaling if isinstance(scaling, str) else ""
 
 
 def orbit_losses(members: Iterable[Any]) -> list[Any]:

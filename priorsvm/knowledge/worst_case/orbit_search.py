@@ -85,7 +85,8 @@ def _listed_slacks(loss: OrbitLoss, f: Any, view: Solved) -> Array:
         values = f.value(orbit[rows].reshape(-1, orbit.shape[2])).reshape(len(y), -1)
     else:
         values = view.scores[rows]
-    return loss.shortfall(y, rho, loss.demand(view.state.grid), values)
+    demand = loss.demand(view.state.grid)
+    return loss.shortfall(y, rho, demand, values, loss.scalings(view.state.grid, demand))
 
 
 def next_columns(loss: OrbitLoss, f: Any, view: Solved, final: bool = True) -> Step:
