@@ -51,7 +51,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
     multi_class : {"ovr", "joint"}, default="ovr"
         For more than two classes: "ovr" fits one model against the rest for each class. "joint" solves one
         problem with a decision function for each class. The joint model has no bias; it accepts one
-        :class:`InvariantLoss` and blocks that reweight rows.
+        :class:`InvariantLoss` and blocks that add or reweight rows in one round.
     preselect : bool, default=False
         Fit on the support vectors of a first model only. The first model has no blocks, and the base of a
         kernel that transforms rows.

@@ -21,6 +21,7 @@ class JointStream(Stream):
     def __init__(self, loss: JointLoss, options: Mapping[str, Any]):
         super().__init__(loss.spec, loss.sample, options.get("batch", BATCH))
         self.joint = loss
+        self.interchangeable = loss.block.uniform
         self.n_functions = len(loss.sample.classes)
         self.place = np.full(len(loss.sample), -1)
         self.place[self.active] = np.arange(len(self.active))

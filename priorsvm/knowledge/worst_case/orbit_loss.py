@@ -134,6 +134,15 @@ class OrbitLoss:
         r"""Whether :math:`\Gamma = \Delta`, so that :math:`\Delta` multiplies the slack."""
         return _word(self.scaling) == "slack"
 
+    @property
+    def uniform(self) -> bool:
+        r"""Whether :math:`\Delta` and :math:`\Gamma` are 1 for every transformation."""
+        grid = self.theta_grid()
+        if grid is None:
+            return True
+        demand = self.demand(grid)
+        return bool((demand == 1).all() and (self.scalings(grid, demand) == 1).all())
+
     def shortfall(self, y: Array, rho: Array, demand: Array, values: Array, scaling: Any = 1.0) -> Array:
         r"""Return the slack that points require, from :math:`\Delta`, the values of f and :math:`\Gamma`."""
         return np.asarray(demand * rho - scaling * y * values)

@@ -9,7 +9,9 @@ dual variables of the batch. After whole passes f is therefore an expansion with
 dual objective there is a lower bound on the optimum.
 
 A linear f is a sum of rows. A kernel f is an expansion with at most ``budget`` centres. Centres with the
-smallest dual variables are removed. Smaller dual variables are feasible too, so the bounds stay valid.
+smallest dual variables are removed. If all transformations require the same, another copy of the same row
+takes over the dual variable. Otherwise it is lost. Both leave feasible dual variables, so the bounds stay
+valid.
 
 References
 ----------
@@ -85,10 +87,13 @@ class Stream(ABC):
     n_functions : int
     balanced : bool
         Whether a bias requires that the dual variables of both classes have the same sum.
+    interchangeable : bool
+        Whether margin and factor on f are the same for all transformations of a row.
     """
 
     n_functions: int
     balanced: bool
+    interchangeable: bool
 
     def __init__(self, spec: Spec, sample: Sample, batch: int):
         self.spec = spec
@@ -321,11 +326,14 @@ class KernelIterate:
             self._prune()
 
     def _prune(self) -> None:
-        largest = np.sort(np.argsort(-self.centres.alpha, kind="stable")[: self.budget])
+        order = np.argsort(-self.centres.alpha, kind="stable")
+        largest = np.sort(order[: self.budget])
         new_place = np.full(len(self.centres), -1)
         new_place[largest] = np.arange(len(largest))
         self.places = {key: int(new_place[k]) for key, k in self.places.items() if new_place[k] >= 0}
         kept = self.centres.pick(largest)
+        if self.stream.interchangeable:
+            kept = _taking_over(kept, self.centres.pick(order[self.budget :]))
         self.centres = _balanced(kept) if self.stream.balanced else kept
 
     def shorten(self, factor: float) -> None:
@@ -352,6 +360,20 @@ def _key(found: Direction, k: int) -> Any:
     """Return what identifies a centre: the row and the transformation."""
     move = int(found.moves[k])
     return int(found.rows[k]), move if move >= 0 else found.points[k].tobytes()
+
+
+def _taking_over(kept: Centres, removed: Centres) -> Centres:
+    """Return the kept centres, with the sums of removed centres added to the largest one of the same row."""
+    rising = np.argsort(kept.alpha, kind="stable")
+    largest = np.full(max(kept.rows.max(), removed.rows.max()) + 1, -1)
+    largest[kept.rows[rising]] = rising
+    target = largest[removed.rows]
+    removed = removed.pick(target >= 0)
+    target = target[target >= 0]
+    np.add.at(kept.weights, target, removed.weights)
+    np.add.at(kept.alpha, target, removed.alpha)
+    np.add.at(kept.margins, target, removed.margins)
+    return kept
 
 
 def _balanced(centres: Centres) -> Centres:

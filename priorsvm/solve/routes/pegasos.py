@@ -110,6 +110,7 @@ class _Rows(Stream):
     def __init__(self, spec: Spec, block: OrbitLoss, sample: Sample, options: Mapping[str, Any]):
         super().__init__(spec, sample, options.get("batch", BATCH))
         self.block = block
+        self.interchangeable = block.uniform
         self.features = LinearMap(sample.X.shape[1], spec.scale)
 
     def linear_function(self, coefficients: Array) -> Fitted:
