@@ -147,3 +147,16 @@ def test_same_rows_up_to_positive_costs(sample):
     assert not sample.with_rows(*rows(1)).same_rows(sample.with_rows(rows(1)[0] + 1, *rows(1)[1:]))
     flipped = Sample.training(sample.X, sample.labels, sample.classes, "a")
     assert not sample.same_rows(flipped)
+
+
+def test_classes_of_added_rows():
+    labels = np.array(["b", "a", "b", "c"])
+    sample = Sample.training(np.zeros((4, 2)), labels, np.array(["a", "b", "c"]), "a")
+    assert sample.class_positions.tolist() == [1, 0, 1, 2]
+    one = (np.zeros((2, 2)), np.ones(2), np.ones(2), np.ones(2))
+    copies = sample.with_rows(*one, source=np.array([3, 1]))
+    assert copies.added_labels is None
+    assert copies.class_positions.tolist() == [1, 0, 1, 2, 2, 0]
+    longer = copies.with_rows(*one, labels=np.array(["c", "b"])).with_rows(*one)
+    assert longer.class_positions.tolist() == [1, 0, 1, 2, 2, 0, 2, 1, -1, -1]
+    assert longer.added_labels.tolist() == [None, None, "c", "b", None, None]

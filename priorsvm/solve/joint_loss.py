@@ -20,8 +20,7 @@ from .._utils.arrays import Array, stack
 from .._utils.parallel import over_rows
 from ..errors import InvalidInput
 from ..knowledge.worst_case.orbit_columns import OrbitColumns
-from ..knowledge.worst_case.orbit_loss import OrbitLoss, orbit_losses
-from ..knowledge.worst_case.orbit_search import CHUNK
+from ..knowledge.worst_case.orbit_loss import CHUNK, OrbitLoss, orbit_losses
 from ..prior import Member, live
 from ..sample import Sample
 from ..spec import Spec

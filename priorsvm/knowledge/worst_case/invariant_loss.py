@@ -27,6 +27,8 @@ from .worst_features import worst_feature_constraints
 # Up to this many members of orbits a linear model takes all at once, which is cheaper than rounds.
 FEW = 20_000
 
+# Arguments that are dicts of (class, other class) to number.
+PAIRED = ("confusion", "confusion_scaling")
 METHODS = ("auto", "columns", "all", "closed", "pegasos")
 
 
@@ -147,6 +149,23 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         self.confusion = confusion
         self.confusion_scaling = confusion_scaling
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Keys of skops files are strings and numbers, and the keys of these dicts are pairs.
+        state = dict(super().__getstate__())
+        for name in PAIRED:
+            if isinstance(state.get(name), dict):
+                state[name] = {"pairs": list(state[name].items())}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        given = dict(state)
+        for name in PAIRED:
+            saved = given.get(name)
+            if isinstance(saved, dict) and list(saved) == ["pairs"]:
+                given[name] = dict(saved["pairs"])
+        super().__setstate__(given)
+        self.__dict__.setdefault("confusion_scaling", None)  # files of versions without this argument
+
     # ------------------------------------------------------------------ arguments
 
     @property
@@ -247,7 +266,7 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
 
     def check_classes(self, sample: Sample, joint: bool) -> None:
         if not joint:
-            for name in ("confusion", "confusion_scaling"):
+            for name in PAIRED:
                 if getattr(self, name) is not None:
                     raise InvalidInput(f"{name} requires multi_class='joint'.")
             # With other factors on f the worst transformation depends on the bias.

@@ -16,6 +16,9 @@ from ...prior import live
 from ...sample import Sample
 from .orbit_columns import OrbitColumns
 
+# Orbits that are not stored are searched in chunks of this many rows.
+CHUNK = 1000
+
 
 class Members(NamedTuple):
     r"""One member of the orbit of each row.

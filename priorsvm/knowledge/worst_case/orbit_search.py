@@ -11,12 +11,10 @@ from ..._utils.arrays import Array, as_keys, stack
 from ...spec import NEGLIGIBLE_DUAL
 from ..views import Solved, Step
 from .orbit_columns import OrbitColumns
-from .orbit_loss import OrbitLoss
+from .orbit_loss import CHUNK, OrbitLoss
 
 # A round may add this many columns even if few columns are active: small problems are solved quickly.
 MIN_NEW = 30
-# Orbits that are not stored are searched in chunks of this many rows.
-CHUNK = 1000
 
 
 @dataclass(frozen=True)
