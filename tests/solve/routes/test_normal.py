@@ -10,7 +10,6 @@ from sklearn.datasets import make_classification
 from priorsvm import RBF, ClassCosts, OddnessHint, PriorSVC, SampleCosts, load, save
 from priorsvm.errors import InaccurateSolution, InvalidInput, SolverFailed, SolverUnsuited
 from priorsvm.solve.methods.active import LazyKernelMatrix, LinearKernelMatrix, polish
-from priorsvm.solve.routes.normal import solve_normal
 from priorsvm.solve.weighted import judged
 
 
@@ -19,28 +18,11 @@ def rows(n=400, d=6, noise=0.1, seed=0):
     return X, y, np.where(y == 1, 1.0, -1.0)
 
 
-def objectives(X, s, bound, w, b, alpha, rho=1.0, squared=False):
+def objectives(X, s, bound, w, b, alpha):
     """Primal and dual, by their formulas."""
-    xi = np.maximum(rho - s * (X @ w + b), 0.0)
+    xi = np.maximum(1.0 - s * (X @ w + b), 0.0)
     v = (alpha * s) @ X
-    if squared:
-        return 0.5 * w @ w + bound @ xi**2, np.sum(rho * alpha) - 0.5 * v @ v - 0.25 * alpha**2 @ (1 / bound)
-    return 0.5 * w @ w + bound @ xi, np.sum(rho * alpha) - 0.5 * v @ v
-
-
-@pytest.mark.parametrize("squared", [False, True])
-@pytest.mark.parametrize("C", 10.0 ** np.arange(-3, 7, 3))
-def test_objectives_meet(C, squared):
-    X, _, s = rows()
-    rng = np.random.default_rng(0)
-    bound, rho = C * rng.uniform(0.2, 3.0, len(s)), rng.uniform(0.5, 1.5, len(s))
-    found = solve_normal(X, s, bound, rho, squared)
-    w = (found.alpha * s) @ X
-    primal, dual = objectives(X, s, bound, w, found.bias, found.alpha, rho, squared)
-    assert primal - dual == pytest.approx(0.0, abs=1e-7 * primal)
-    assert abs(found.alpha @ s) <= 1e-8 * found.alpha.max()
-    assert (found.alpha > 0).all()
-    assert squared or (found.alpha <= bound * (1 + 1e-12)).all()
+    return 0.5 * w @ w + bound @ xi, alpha.sum() - 0.5 * v @ v
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
