@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -113,6 +113,13 @@ class Sample:
             model,
             missing,
         )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Raise AttributeError, with the new name of an attribute of earlier versions."""
+            advice = " Use sample.model." if name == "machine" else ""
+            raise AttributeError(f"'Sample' object has no attribute {name!r}.{advice}", name=name, obj=self)
 
     def __len__(self) -> int:
         return len(self.y)
