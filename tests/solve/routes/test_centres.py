@@ -146,7 +146,7 @@ def test_multipliers_are_those_of_highs_and_prove_the_optimum():
     sign, K = np.where(y == 1, 1.0, -1.0), RBF(0.5)(X)
     assert np.abs(K.T @ (sign * mine)).max() <= 1 + 1e-12
     assert mine.sum() == pytest.approx(ours.objective_, rel=1e-12)
-    assert ours._models[0].outcome.residuals.worst < 1e-10
+    assert ours.report_.solves[0]["residuals"].worst < 1e-10
 
 
 def test_report_formulation_and_problem_are_those_of_any_route():

@@ -36,7 +36,7 @@ def test_the_answer_is_that_of_the_interior_point(prior, loss, C):
     found, other = (PriorSVC(PRIORS[prior], C=C, loss=loss, solver=s).fit(X, y) for s in ("auto", "NORMAL"))
     # From LIBLINEAR's margins of 1 steps do not always lead to others.
     assert found.solver_ == "SPARSE" or (prior, loss) == ("margins", "hinge")
-    assert found._models[0].outcome.residuals.worst < 1e-8
+    assert found.report_.solves[0]["residuals"].worst < 1e-8
     assert found.objective_ == pytest.approx(other.objective_, rel=1e-8)
     np.testing.assert_allclose(found.coef_, other.coef_, atol=1e-5 * np.abs(other.coef_).max())
 
