@@ -231,12 +231,12 @@ def test_margins_of_extra_samples_count(data):
     assert PriorSVC(extra, kernel="rbf").fit(*data).solver_ == "ROWS"
 
 
-def test_large_linear_problems_take_the_interior_point(monkeypatch, data):
-    assert PriorSVC().fit(*data).solver_ == "LIBSVM"
-    monkeypatch.setattr(auto, "LINEAR_ROWS", 100)
-    other = PriorSVC().fit(*data)
+def test_large_linear_problems_take_the_interior_point():
+    X, y = clusters(auto.LINEAR_ROWS + 1, 2, 1.0, 0.1)
+    assert PriorSVC().fit(X[:-1], y[:-1]).solver_ == "LIBSVM"
+    other = PriorSVC().fit(X, y)
     assert other.solver_ == "NORMAL"
-    assert PriorSVC(solver="LIBSVM").fit(*data).objective_ == pytest.approx(other.objective_, rel=1e-8)
+    assert PriorSVC(solver="LIBSVM").fit(X, y).objective_ == pytest.approx(other.objective_, rel=1e-8)
 
 
 def test_solver_options_reach_libsvm(data):
