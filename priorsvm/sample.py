@@ -114,15 +114,13 @@ class Sample:
             missing,
         )
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> NoReturn:
-            """Raise AttributeError, with the new name of an attribute of earlier versions."""
-            advice = " Use sample.model." if name == "machine" else ""
-            raise AttributeError(f"'Sample' object has no attribute {name!r}.{advice}", name=name, obj=self)
-
     def __len__(self) -> int:
         return len(self.y)
+
+    @property
+    def machine(self) -> NoReturn:
+        """Name of ``model`` in earlier versions; raises AttributeError."""
+        raise AttributeError("'Sample' object has no attribute 'machine'. Use sample.model.")
 
     @property
     def X_train(self) -> Array:
