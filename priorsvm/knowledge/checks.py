@@ -38,9 +38,10 @@ def check_points(name: str, X: Any, sample: Sample) -> Array:
     """Return points as a finite array with the columns of the training data; raise InvalidInput if wrong."""
     n_features = sample.X.shape[1]
     kernel = None if sample.model is None else sample.model.kernel
-    flat = len(X) and np.ndim(X[0]) == 1
-    if isinstance(kernel, OnRows) and not flat:
-        return kernel.encode(X, name, at_least=n_features)
+    if isinstance(kernel, OnRows):
+        flat = len(X) > 0 and np.ndim(X[0]) == 1
+        if not flat:
+            return kernel.encode(X, name, at_least=n_features)
     columns = getattr(X, "columns", None)
     if columns is not None and sample.feature_names is not None:
         given = [str(c) for c in columns]
