@@ -107,7 +107,7 @@ class RowsProblem:
 
         compiled = self.compiled
         for name, used in compiled.uses.items():
-            if used & {"coef", "length"}:
+            if used & {"coef", "bias", "length"}:
                 raise SolverUnsuited(_unsuited(f"block '{name}' uses more of f than values and slopes"))
         linear = (kinds.Inequality, kinds.Equality, kinds.NonNeg, kinds.NonPos, kinds.Zero)
         for label, constraint in compiled.constraints.items():
