@@ -114,7 +114,7 @@ class KernelMap:
         return FittedKernel(float(b), self.kernel, self.centres[values], c[values], self.scale, along)
 
     def coefficients_of(self, f: Any) -> tuple[Array, float]:
-        """Return c and b of a solved function that expands over the centres: the inverse of :meth:`fitted`."""
+        """Return c and b of a solved function over these centres: the inverse of :meth:`fitted`."""
         place = {row.tobytes(): i for i, row in enumerate(np.ascontiguousarray(self.centres) + 0.0)}
         c = np.zeros(self.size)
         np.add.at(c, [place[row.tobytes()] for row in np.ascontiguousarray(f.centres) + 0.0], f.weights)

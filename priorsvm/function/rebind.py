@@ -84,17 +84,18 @@ def _counterpart(variable: cp.Variable, source: Decision, f: Decision) -> Any:
 
 def _slack(source: Decision, f: Decision) -> Any:
     """Return the slacks of f for the rows that the slacks of another decision function belong to."""
+    slack: Any = f.slack
     if source is f or np.array_equal(source.rows, f.rows):
-        return f.slack
+        return slack
     places = {row: k for k, row in enumerate(f.rows.tolist())}
     try:
-        return f.slack[[places[row] for row in source.rows.tolist()]]
+        return slack[[places[row] for row in source.rows.tolist()]]
     except KeyError as error:
         raise InvalidInput(_no_counterpart("xi")) from error
 
 
 def _no_counterpart(name: str) -> str:
     return (
-        f"the variable '{name}' belongs to another problem, and this one has no such variable. Give a function "
-        "of f instead of an expression."
+        f"the variable '{name}' belongs to another problem, and this problem has no such variable. Give a "
+        "function of f instead of an expression."
     )

@@ -249,7 +249,7 @@ class Decision:
 
     @property
     def bias(self) -> cp.Expression:
-        """The bias: f where all features are 0 on a linear model, the constant of the expansion on a kernel model."""
+        """The bias: on a linear model f at 0, on a kernel model the constant besides the expansion."""
         if not self.linear:
             self.used.add("bias")
             return self.b

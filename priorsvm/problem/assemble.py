@@ -124,6 +124,7 @@ class Compiled:
         with naming(member.name):
             self._add(member)
         self.members = [*self.members, member]
+        self.states = {**self.states, member.name: None}
         self.retie()
         self.set_weights(self.spec, self.members, self.states, self.sample)
 
@@ -201,9 +202,12 @@ class Compiled:
 
         name, block, _ = member
         used = self.f.used
-        self.f.used = self.uses[name] = set()
-        terms = block.build(self.f, self.building(name))
-        self.f.used = used | self.uses[name]
+        self.f.used = set()
+        try:
+            terms = block.build(self.f, self.building(name))
+            uses = self.f.used
+        finally:
+            self.f.used = used | self.f.used
         check_terms(block, terms)
         if not isinstance(block, OnRowSlack) and _uses(terms, self.slack):
             kind = type(block).__name__
@@ -211,6 +215,7 @@ class Compiled:
                 f"build uses view.slack, but {kind} does not derive from OnRowSlack. Write "
                 f"class {kind}(OnRowSlack, Knowledge)."
             )
+        self.uses[name] = uses
         for key, expression in terms.penalties.items():
             self.terms.append(Term(name, key, cp.Parameter(nonneg=True, name=f"{name}.{key}"), expression))
         for label, constraint in terms.constraints.items():

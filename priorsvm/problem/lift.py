@@ -70,7 +70,7 @@ def _values_of_f(compiled: Compiled, f: Fitted) -> dict[int, Array]:
     for g, matrix, biased in tie.parts.values():
         values[g.id] = matrix @ c + (b if biased else 0.0)
     if compiled.f.has_length:
-        values[compiled.f.length.id] = np.linalg.norm(tie.features.coordinate_matrix @ c)
+        values[compiled.f.length.id] = np.asarray(np.linalg.norm(tie.features.coordinate_matrix @ c))
     return values
 
 
@@ -112,5 +112,6 @@ def _duals_of_f(compiled: Compiled) -> dict[int, Any]:
         cone = tie.definitions["length"]
         top = float(gradient[compiled.f.length][0])
         along = np.asarray(cone.args[1].value)
-        duals[cone.id] = np.concatenate([[top], -top * along / max(np.linalg.norm(along), 1e-300)])
+        size = max(float(np.linalg.norm(along)), 1e-300)
+        duals[cone.id] = np.concatenate([[top], -top * along / size])
     return duals

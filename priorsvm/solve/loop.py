@@ -77,9 +77,7 @@ def first_problem(
     members = list(members)
     if grams is None and _iterative(members):
         grams = Cache()  # the next round may have the same rows
-    problem = Problem(
-        spec, members, _started(members, training), training, training, maps or Cache(), grams
-    )
+    problem = Problem(spec, members, _started(members, training), training, training, maps or Cache(), grams)
     problem.max_rounds = max_rounds
     problem.verbose = verbose
     return problem
@@ -178,9 +176,7 @@ class Round:
         return binary
 
 
-def _last_round(
-    this: Round, solver: str | Sequence[str], options: dict[str, Any] | None, bar: Any
-) -> Round:
+def _last_round(this: Round, solver: str | Sequence[str], options: dict[str, Any] | None, bar: Any) -> Round:
     """Solve and refine until no block has a new state, and return the last round."""
     while True:
         try:
