@@ -16,9 +16,9 @@ from .knowledge.own_terms import OwnTerms, OwnTermsOnSlack
 from .path import differ_in_weights, with_values
 from .prior import Member
 from .problem.assemble import prepare
+from .problem.by_hand import adopted
 from .problem.collapse import warn_of_collapse
 from .solve.auto import required_route
-from .solve.by_hand import adopted
 from .solve.loop import Round, first_problem, refuse_conflicts
 from .solve.model import BinaryModel
 from .solve.registry import check_options, check_solver
@@ -42,6 +42,11 @@ class Assembly:
 
     The problem can be read, changed, solved by any solver, refined round by round, and turned into a
     classifier.
+
+    Parameters
+    ----------
+    model, task, arguments, this
+        What :meth:`PriorSVC.assemble` passes: the model, its checked and unchecked arguments, and a round.
 
     Attributes
     ----------
@@ -77,7 +82,6 @@ class Assembly:
     """
 
     def __init__(self, model: Any, task: Task, arguments: tuple[Any, ...], this: Round):
-        """Keep a round; :meth:`PriorSVC.assemble` calls this."""
         self._model = model
         self._task = task
         self._arguments = arguments

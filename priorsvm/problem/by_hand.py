@@ -11,13 +11,13 @@ import numpy as np
 from ..errors import InvalidInput, InvalidType, NotFitted, SolverFailed
 from ..knowledge.own_terms import NOT_STORED, OwnTerms
 from ..prior import Member
-from ..problem.assemble import Compiled
-from ..problem.residuals import residuals
-from .model import BinaryModel
-from .registry import registry
-from .route import Problem
-from .routes.conic import solution_of
-from .solution import Outcome, Solution, judge
+from ..solve.model import BinaryModel
+from ..solve.registry import registry
+from ..solve.route import Problem
+from ..solve.routes.conic import solution_of
+from ..solve.solution import Outcome, Solution, judge
+from .assemble import Compiled
+from .residuals import residuals
 
 if TYPE_CHECKING:
     import cvxpy as cp
