@@ -155,8 +155,8 @@ display(model.formulation())
 display(model.report_)
 
 # %% [markdown]
-# And `problem` is the `cvxpy.Problem`, solved. LIBSVM found the answer, which is faster, and the variables and
-# constraints have its values. The variable `c` is our $w$, and `f0` are the values of $f$ at the rows.
+# And `problem` is the `cvxpy.Problem`, solved. LIBSVM computed the answer, which is faster. The variables and
+# the constraints contain it. The variable `c` is our $w$, and `f0` are the values of $f$ at the rows.
 
 # %%
 problem = model.problem
@@ -168,9 +168,9 @@ print("w from its dual values:", (problem.constraints[0].dual_value * y) @ X)
 # %% [markdown]
 # ## The problem before it is solved
 #
-# `assemble` returns the problem without solving it. Its `f` is the decision function as a CVXPY expression, so
-# we can add a constraint of our own. Suppose a flower with petals of 5 cm by 1.6 cm should lie exactly on the
-# line.
+# `assemble` returns the problem without solving it. Its `f` is the decision function as a CVXPY expression,
+# so we can add a constraint of our own. Suppose a flower with petals of 5 cm by 1.6 cm should lie exactly on
+# the line.
 
 # %%
 assembly = PriorSVC(C=C).assemble(X, species)
