@@ -41,8 +41,7 @@ def lift(compiled: Compiled, f: Fitted, duals: Mapping[str, Any], slack: Array) 
     from cvxpy.reductions.solution import Solution
 
     values = _values_of_f(compiled, f)
-    values[compiled.slack.id] = slack
-    others = _other_values(compiled, values)
+    others = _other_values(compiled, values, slack)
     if others is None:
         return
     values.update(others)
@@ -74,29 +73,26 @@ def _values_of_f(compiled: Compiled, f: Fitted) -> dict[int, Array]:
     return values
 
 
-def _other_values(compiled: Compiled, values: Mapping[int, Array]) -> dict[int, Array] | None:
-    """Return the values of the variables of blocks: as solved, or optimal for this f; None if not found."""
+def _other_values(compiled: Compiled, values: Mapping[int, Array], slack: Array) -> dict[int, Any] | None:
+    """Return the slack and the variables of blocks: as solved, or optimal for this f; None if not found."""
     import cvxpy as cp
 
-    others = [v for v in compiled.untied.variables() if v.id not in values]
-    if all(v.value is not None for v in others):
-        return {v.id: v.value for v in others}
-    ids = {v.id for v in others}
-    known = {v.id: cp.Constant(values[v.id]) for v in compiled.problem.variables() if v.id in values}
-
-    def pinned(tree: Any) -> Any:
-        return substituted(tree, known)
-
-    def concerned(tree: Any) -> bool:
-        return any(v.id in ids for v in tree.variables())
-
-    terms = [t.parameter.value * pinned(t.expression) for t in compiled.terms if concerned(t.expression)]
-    constraints = [pinned(c) for c in compiled.constraints.values() if concerned(c)]
-    problem = cp.Problem(cp.Minimize(sum(terms, cp.Constant(0.0))), constraints)
-    problem.solve(solver="CLARABEL")
-    if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
-        return None
-    return {v.id: v.value for v in others}
+    untied = compiled.untied
+    others = [v for v in untied.variables() if v.id not in values and v is not compiled.slack]
+    if any(v.value is None for v in others):
+        known = {v.id: cp.Constant(values[v.id]) for v in untied.variables() if v.id in values}
+        pinned = cp.Problem(
+            cp.Minimize(substituted(untied.objective.expr, known)),
+            [substituted(c, known) for c in untied.constraints],
+        )
+        try:
+            pinned.solve(solver="CLARABEL")
+        except cp.SolverError:
+            return None
+        if pinned.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+            return None
+        slack = compiled.slack.value
+    return {compiled.slack.id: slack, **{v.id: v.value for v in others}}
 
 
 def _duals_of_f(compiled: Compiled) -> dict[int, Any]:
