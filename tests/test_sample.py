@@ -149,6 +149,12 @@ def test_same_rows_up_to_positive_costs(sample):
     assert not sample.same_rows(flipped)
 
 
+def test_the_old_name_of_the_model_is_explained(sample):
+    with pytest.raises(AttributeError, match=r"no attribute 'machine'\. Use sample\.model"):
+        _ = sample.machine
+    assert not hasattr(sample, "machine")
+
+
 def test_classes_of_added_rows():
     labels = np.array(["b", "a", "b", "c"])
     sample = Sample.training(np.zeros((4, 2)), labels, np.array(["a", "b", "c"]), "a")
