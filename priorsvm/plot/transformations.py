@@ -11,7 +11,9 @@ from .._utils.arrays import Array
 from ..errors import InvalidInput
 from ..knowledge.worst_case.invariant_loss import InvariantLoss
 from ..knowledge.worst_case.trajectories import Trajectories
+from ..prior import Member
 from ..solve.joint import JointModel
+from ..solve.joint_loss import JointLoss
 from ..transforms.base import Transform
 from .boundary import decision
 from .checks import binaries_of, binary_of, check_count, check_images
@@ -175,9 +177,12 @@ def _worst_points(binaries: list[BinaryModel], block: Any, rows: Array) -> Array
     first = binaries[0]
     if isinstance(first, JointModel):
         loss = first.loss
-        _, found = loss.worst(first.f, first.states["joint"])
+        if not isinstance(block, InvariantLoss):
+            moved = Member("transformations", InvariantLoss(block.transform), 1.0)
+            loss = JointLoss(first.spec, [moved], first.training)
+        _, found = loss.worst(first.f, loss.start())
         X = first.training.X.copy()
-        X[loss.active[found.rows]] = found.points
+        X[loss.active[: loss.n_moved]] = found.points[: loss.n_moved]
         return X[rows]
     loss = block if isinstance(block, InvariantLoss) else InvariantLoss(block.transform)
     points = np.empty((len(rows), first.training.X.shape[1]))
