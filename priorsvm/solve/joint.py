@@ -248,6 +248,7 @@ def _joint_model(
     alpha[loss.active] = of_row
     slack[loss.active] = found.slack
     support = alpha > loss.spec.negligible_dual(sample.cost, float(of_row.max(initial=0.0)))
+    moved = state.rows < loss.n_moved  # the columns of the loss; the others are added rows
     binary = JointModel(
         f=found.f,  # type: ignore[arg-type]
         spec=loss.spec,
@@ -256,7 +257,7 @@ def _joint_model(
         states={**dict.fromkeys((m.name for m in members), None), "joint": state},
         alpha=alpha,
         support=support,
-        duals={loss.label: found.alpha},
+        duals={loss.label: found.alpha if loss.name is None else found.alpha[moved]},
         penalties={},
         outcome=outcome,
         history=found.history,
@@ -264,7 +265,6 @@ def _joint_model(
     )
     if loss.name is not None:
         view = Solved(loss.name, sample, largest=float(found.alpha.max(initial=0.0)))
-        moved = state.rows < loss.n_moved
         state = state.pick(moved)
         thetas = state.thetas if state.thetas.shape[1] else None
         worst = WorstCase.of(view, loss.active[state.rows], state.points, found.alpha[moved], thetas)

@@ -54,6 +54,8 @@ class JointCompiled:
 
         plain = r"f_{y_i}(x_i) - f_k(x_i) \ge \rho_i - \xi_i,\; \xi_i \ge 0 \text{ for all } k \ne y_i"
         self.margin_latex = plain if loss.name is None else r"\xi_i \ge 0"
+        if loss.name is not None and loss.n_moved < len(loss.active):
+            self.margin_latex = r"\xi_i \ge 0 \text{ for all rows; added rows are not transformed}"
         spec = loss.spec
         self.members = loss.members
         self.sample = loss.sample

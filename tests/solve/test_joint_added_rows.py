@@ -153,6 +153,10 @@ def test_added_rows_beside_an_invariant_loss_are_not_transformed(kernel, draw):
     assert model.objective_ == pytest.approx(value, rel=1e-7)
     found = model.findings_["invariant_loss"]
     assert found.rows.max() < len(y)
+    [_, rows] = model.report_["svm"]
+    [columns] = model.report_["invariant_loss"]
+    assert columns.price == pytest.approx(rows.price, rel=1e-6)  # without the added rows
+    assert "added rows are not transformed" in str(model.formulation())
     verdicts = model.verify()
     assert verdicts["invariant_loss"].holds
     assert verdicts["invariant_loss"].checked == len(y)
