@@ -18,7 +18,7 @@ from .knowledge.traits import Completes
 from .path import fit_path
 from .prior import as_prior, snake_case
 from .training import train, workers
-from .validation import make_task, row_keys
+from .validation import is_precomputed, make_task, row_keys
 
 
 class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
@@ -370,6 +370,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         except (TypeError, ValueError):  # fit raises the error
             return tags
         tags.input_tags.sparse = isinstance(self.kernel, str) and self.kernel == "linear"
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
         tags.input_tags.three_d_array = takes_sets(self.kernel)
         tags.input_tags.two_d_array = not takes_sets(self.kernel)
         tags.input_tags.allow_nan = any(isinstance(member.block, Completes) for member in prior)

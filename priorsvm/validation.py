@@ -22,6 +22,7 @@ from ._utils.messages import did_you_mean
 from .errors import InvalidInput, InvalidType, KernelNotPSD, MissingCapability, UnknownParameter
 from .function.factor import require_psd, ways_out
 from .function.scale import Scale
+from .kernels.precomputed import Precomputed
 from .kernels.set_kernel import OnRows, as_sets, takes_sets
 from .knowledge.checks import check_acts
 from .knowledge.traits import Completes, Iterative, OnRowSlack
@@ -80,7 +81,8 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
     if issparse(X):
         X = csr_array(X, copy=not X.has_canonical_format)
         X.sum_duplicates()
-    names = getattr(model, "feature_names_in_", None)
+    # Columns of a kernel matrix are samples, not features.
+    names = None if getattr(kernel, "encodes", False) else getattr(model, "feature_names_in_", None)
     seed = _seed(model.random_state)
     missing = None
     for name, block, _ in imputers:
@@ -149,7 +151,10 @@ def _specification(model: Any, kernel: Any, X: Array, weight: Array | None) -> S
 
 
 def _resolved_kernel(model: Any, kernel: Any, X: Array, weight: Array | None) -> Any:
-    """Return the kernel with numbers for "scale", or None for a linear model."""
+    """Return the kernel with numbers for "scale", or None for a linear model.
+
+    A conditionally positive definite kernel is centred for the 2-norm.
+    """
     from .kernels.resolve import resolve_kernel
     from .kernels.spectrum import Spectral
     from .kernels.standard import Linear
@@ -165,14 +170,14 @@ def _resolved_kernel(model: Any, kernel: Any, X: Array, weight: Array | None) ->
         )
     if model.norm != "l2" or kernel.definiteness == "psd":
         return kernel
+    if kernel.definiteness == "cpd":
+        return kernel.centred(X, weight)
     # A repaired kernel can be positive definite on the training rows and fail on the next rows.
     unreliable = isinstance(kernel, Spectral) and kernel.definiteness == "unknown"
-    if kernel.definiteness in ("indefinite", "cpd") or unreliable:
-        is_cpd = kernel.definiteness == "cpd"
-        kind = "only conditionally positive definite" if is_cpd else "not positive definite"
+    if kernel.definiteness == "indefinite" or unreliable:
         raise KernelNotPSD(
-            f"kernel {kernel!r} is {kind}, but norm='l2' requires a positive semidefinite kernel. "
-            f"{ways_out(kernel)}"
+            f"kernel {kernel!r} is not positive definite, but norm='l2' requires a positive semidefinite "
+            f"kernel. {ways_out(kernel)}"
         )
     # A few rows reveal most defects before any expensive work; all rows are checked later.
     counted = X if weight is None else X[weight > 0]
@@ -193,6 +198,8 @@ def _check_data(model: Any, prior: Prior, X: Any, y: Any, allow_nan: bool) -> tu
     if takes_sets(kernel):
         X, width = _rows_of_sets(model, X, prior)
         kernel = OnRows(kernel, width)
+    elif is_precomputed(kernel):
+        _check_precomputed(model, prior)
     elif isinstance(X, (list, np.ndarray)) and len(X) and np.ndim(X[0]) == 2:
         raise InvalidInput(
             f"Found array with dim 3: X[0] has shape {np.shape(X[0])}, but this kernel compares vectors. "
@@ -210,6 +217,9 @@ def _check_data(model: Any, prior: Prior, X: Any, y: Any, allow_nan: bool) -> tu
         )
     if width is not None:
         model.n_features_in_ = width  # of one vector, since sets can have any number of vectors
+    if is_precomputed(kernel):
+        kernel = _kernel_of_matrix(X)
+        X = kernel.samples
     return X, y, kernel
 
 
@@ -245,6 +255,35 @@ def _rows_of_sets(model: Any, X: Any, prior: Prior) -> tuple[Array, int]:
                 "d i + j is entry j of vector i."
             )
     return sets.rows(), sets.width
+
+
+def is_precomputed(kernel: Any) -> bool:
+    """Return whether X is the kernel matrix."""
+    return isinstance(kernel, str) and kernel == "precomputed"
+
+
+def _check_precomputed(model: Any, prior: Prior) -> None:
+    """Raise an error if the scaling or a block requires more than a kernel matrix."""
+    if model.scale is not None:
+        raise InvalidInput(
+            f"scale={model.scale!r} applies to features, but with kernel='precomputed' X is the kernel matrix. "
+            "Use scale=None."
+        )
+    for name, block, _ in live(prior):
+        if "precomputed" not in block.accepts:
+            raise MissingCapability(
+                f"block '{name}' requires features or values of f at other points than training rows, which "
+                "kernel='precomputed' does not have. Leave the block out, or use a kernel of the features."
+            )
+
+
+def _kernel_of_matrix(K: Array) -> Precomputed:
+    if K.shape[0] != K.shape[1]:
+        raise InvalidInput(
+            f"X has shape {K.shape}, but kernel='precomputed' requires the square kernel matrix between all "
+            "training samples. Give k(X, X) to fit, and k(X_new, X) to predict."
+        )
+    return Precomputed(K)
 
 
 def _check_sparse(model: Any, prior: Prior) -> None:
@@ -369,6 +408,12 @@ def _check_joint(model: Any, prior: Prior, sample: Sample) -> None:
     for parameter, value in required.items():
         if getattr(model, parameter) != value:
             raise InvalidInput(f"multi_class='joint' requires {parameter}={value!r}.")
+    kernel = None if sample.model is None else sample.model.kernel
+    if kernel is not None and kernel.needs_bias:
+        raise MissingCapability(
+            f"kernel {kernel!r} is conditionally positive definite and requires a free bias, which "
+            "multi_class='joint' does not have. Use multi_class='ovr', or a kernel such as RBF()."
+        )
     if model.solver not in ("auto", "COLUMNS") or model.solver_options:
         raise InvalidInput(
             "multi_class='joint' uses its own solver. Set solver='auto', without solver_options."

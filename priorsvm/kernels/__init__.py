@@ -13,6 +13,8 @@ _HOME = {
     "Sum": "algebra",
     "Product": "algebra",
     "Scaled": "algebra",
+    "Centred": "centred",
+    "Precomputed": "precomputed",
     "FromCallable": "resolve",
     "resolve_kernel": "resolve",
     "Linear": "standard",

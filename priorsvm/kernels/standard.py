@@ -357,6 +357,11 @@ class NegativeDistance(Kernel):
     def __init__(self, power: float = 1.0) -> None:
         self.power = power
 
+    @property
+    def has_slope_everywhere(self) -> bool:
+        self._check()
+        return self.power > 1
+
     def _check(self) -> None:
         self._expect(is_number(self.power) and 0 < self.power <= 2, "power", self.power, "a number in (0, 2]")
 
