@@ -210,7 +210,7 @@ def _check_data(model: Any, prior: Prior, X: Any, y: Any, allow_nan: bool) -> tu
         _check_sparse(model, prior)
         checks["accept_sparse"] = "csr"
     left_out = next((m.name for m in prior if isinstance(m.block, Completes) and not m.live), None)
-    with explaining_bad_values(X, left_out):
+    with explaining_bad_values(X, left_out, is_precomputed(kernel)):
         finite = "allow-nan" if allow_nan else True
         X, y = validate_data(
             model, X, y, skip_check_array=_is_checked(X, y), ensure_all_finite=finite, **checks
@@ -431,7 +431,9 @@ def _check_joint(model: Any, prior: Prior, sample: Sample) -> None:
 
 
 @contextmanager
-def explaining_bad_values(X: Any, left_out: str | None = None) -> Iterator[None]:
+def explaining_bad_values(
+    X: Any, left_out: str | None = None, precomputed: bool = False
+) -> Iterator[None]:
     """Explain errors about missing values, text and dates in X.
 
     Parameters
@@ -440,6 +442,8 @@ def explaining_bad_values(X: Any, left_out: str | None = None) -> Iterator[None]
         The rows that are checked inside the ``with`` statement.
     left_out : str or None
         Name of a block of weight 0 that would otherwise complete missing values.
+    precomputed : bool
+        Whether X contains values of a kernel.
     """
     try:
         yield
@@ -450,6 +454,11 @@ def explaining_bad_values(X: Any, left_out: str | None = None) -> Iterator[None]
                 raise InvalidInput(message) from error
         if "Input X contains NaN" not in str(error):
             raise
+        if precomputed:
+            raise InvalidInput(
+                "Input X contains NaN, but with kernel='precomputed' it is a kernel matrix. Give a finite value "
+                "of the kernel for every pair of samples."
+            ) from error
         if left_out is not None:
             raise InvalidInput(
                 f"Input X contains NaN, and weight 0 leaves out block '{left_out}'. Impute X first, or set "

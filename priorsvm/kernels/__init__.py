@@ -15,6 +15,8 @@ _HOME = {
     "Scaled": "algebra",
     "Centred": "centred",
     "Precomputed": "precomputed",
+    "KernelMatrix": "kernel_matrix",
+    "GaussianProcessKernel": "gaussian_process",
     "FromCallable": "resolve",
     "resolve_kernel": "resolve",
     "Linear": "standard",
