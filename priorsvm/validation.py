@@ -168,6 +168,8 @@ def _resolved_kernel(model: Any, kernel: Any, X: Array, weight: Array | None) ->
             f"kernel {kernel!r} transforms rows in the units of X, but scale={model.scale!r} changes these "
             "units first. Use scale=None, and divide all of X by one number if X must be smaller."
         )
+    if model.norm == "l2" and model.multi_class == "joint":
+        _check_without_bias(kernel)
     if model.norm != "l2" or kernel.definiteness == "psd":
         return kernel
     if kernel.definiteness == "cpd":
@@ -185,6 +187,14 @@ def _resolved_kernel(model: Any, kernel: Any, X: Array, weight: Array | None) ->
     some = counted[np.linspace(0, len(counted) - 1, count).round().astype(int)]
     require_psd(kernel, np.asarray(kernel(some, some)))
     return kernel
+
+
+def _check_without_bias(kernel: Any) -> None:
+    if kernel.needs_bias or kernel.definiteness == "cpd":
+        raise MissingCapability(
+            f"kernel {kernel!r} is conditionally positive definite and requires a free bias, which "
+            "multi_class='joint' does not have. Use multi_class='ovr', or a kernel such as RBF()."
+        )
 
 
 # ---------------------------------------------------------------------- rows
@@ -408,12 +418,6 @@ def _check_joint(model: Any, prior: Prior, sample: Sample) -> None:
     for parameter, value in required.items():
         if getattr(model, parameter) != value:
             raise InvalidInput(f"multi_class='joint' requires {parameter}={value!r}.")
-    kernel = None if sample.model is None else sample.model.kernel
-    if kernel is not None and kernel.needs_bias:
-        raise MissingCapability(
-            f"kernel {kernel!r} is conditionally positive definite and requires a free bias, which "
-            "multi_class='joint' does not have. Use multi_class='ovr', or a kernel such as RBF()."
-        )
     if model.solver not in ("auto", "COLUMNS") or model.solver_options:
         raise InvalidInput(
             "multi_class='joint' uses its own solver. Set solver='auto', without solver_options."

@@ -76,6 +76,12 @@ def is_psd(K: Array) -> bool:
     return True
 
 
+def is_cpd(K: Array) -> bool:
+    """Return whether a symmetric matrix is conditionally positive semidefinite up to rounding."""
+    # Coefficients that sum to zero give the same quadratic form if a row is the origin.
+    return is_psd(K - K[:, :1] - K[:1] + K[0, 0])
+
+
 def require_psd(kernel: Kernel, K: Array) -> None:
     """Raise KernelNotPSD if the matrix of a kernel of unknown definiteness is not positive semidefinite."""
     if kernel.definiteness == "psd" or len(K) == 0:
@@ -85,9 +91,12 @@ def require_psd(kernel: Kernel, K: Array) -> None:
         raise KernelNotPSD(f"kernel {kernel!r} is not symmetric, and {way_out}")
     if not is_psd(K):
         lowest = float(np.linalg.eigvalsh(K).min())
+        claim = ""
+        if is_cpd(K):
+            claim = " If it is conditionally positive definite, use a Kernel whose definiteness is 'cpd'."
         raise KernelNotPSD(
             f"kernel {kernel!r} is not positive semidefinite on {len(K)} rows (lowest "
-            f"eigenvalue {lowest:.2g}), and {way_out}"
+            f"eigenvalue {lowest:.2g}), and {way_out}{claim}"
         )
 
 

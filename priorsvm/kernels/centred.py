@@ -128,17 +128,17 @@ class Centred(Combination):
     def _like(self, X: ArrayLike, name: str, other: Array, other_name: str) -> Array:
         return self.base._like(X, name, other, other_name)
 
-    def _origin(self) -> Any:
-        """Return z₀ in the form that the hooks of the base receive."""
+    def _origin(self, A: Any) -> Any:
+        """Return z₀ in the form that the hooks of the base receive, next to samples A."""
         if self.point is None:
             raise InvalidInput(
                 "Centred: point is None, which depends on the training rows. Use the kernel that resolved(X) "
                 "returns, or give a point."
             )
-        return self.base._rows(np.asarray(self.point, float)[None], "point")
+        return self.base._like(np.asarray(self.point, float)[None], "point", A, "A")
 
     def _matrix(self, A: Array, B: Array) -> Array:
-        origin = self._origin()
+        origin = self._origin(A)
         K = self.base._matrix(A, B)
         a = self.base._matrix(A, origin)[:, 0]
         b = a if B is A else self.base._matrix(origin, B)[0]
@@ -149,18 +149,18 @@ class Centred(Combination):
         return total
 
     def _diag(self, A: Array) -> Array:
-        origin = self._origin()
+        origin = self._origin(A)
         a = self.base._matrix(A, origin)[:, 0]
         return self.base._diag(A) - 2 * a + self.base._diag(origin)[0]
 
     def _slope(self, Z: Array, V: Array, B: Array) -> Array:
-        return self.base._slope(Z, V, B) - self.base._slope(Z, V, self._origin())
+        return self.base._slope(Z, V, B) - self.base._slope(Z, V, self._origin(Z))
 
     def _slope_slope(self, Z: Array, U: Array, B: Array, V: Array) -> Array:
         return self.base._slope_slope(Z, U, B, V)
 
     def _curve(self, Z: Array, U: Array, V: Array, B: Array) -> Array:
-        return self.base._curve(Z, U, V, B) - self.base._curve(Z, U, V, self._origin())
+        return self.base._curve(Z, U, V, B) - self.base._curve(Z, U, V, self._origin(Z))
 
     # Derivatives and differences of feature vectors do not depend on the origin.
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from .._utils.arrays import Array
 from ..errors import InvalidInput, MissingCapability
-from ..function.factor import is_psd, is_symmetric
+from ..function.factor import is_cpd, is_psd, is_symmetric
 from .base import Definiteness, Kernel
 
 
@@ -79,9 +79,7 @@ class Precomputed(Kernel):
             return "unknown"
         if is_psd(K):
             return "psd"
-        # Coefficients that sum to zero do not change if a sample is the origin.
-        centred = K - K[:, :1] - K[:1] + K[0, 0]
-        return "cpd" if is_psd(centred) else "indefinite"
+        return "cpd" if is_cpd(K) else "indefinite"
 
     def set_params(self, **params: object) -> Self:
         self.__dict__.pop("_definiteness", None)

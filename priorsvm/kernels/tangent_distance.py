@@ -164,8 +164,8 @@ class TangentDistance(TangentKernel):
 
     def _raw(self, A: Array, B: Array) -> Array:
         if not self.symmetric:
-            of_centres = self._tangents(B)
-            return self._gaussian(self._squared(B, of_centres, A, of_centres[:0]).T)
+            fixed = np.empty((0, *A.shape))
+            return self._gaussian(self._squared(B, self._tangents(B), A, fixed).T)
         first = self._tangents(A)
         second = first if B is A else self._tangents(B)
         if self.sides == 2:
