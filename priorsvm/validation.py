@@ -276,8 +276,8 @@ def _check_precomputed(model: Any, prior: Prior) -> None:
     """Raise an error if the scaling or a block requires more than a kernel matrix."""
     if model.scale is not None:
         raise InvalidInput(
-            f"scale={model.scale!r} applies to features, but with kernel='precomputed' X is the kernel matrix. "
-            "Use scale=None."
+            f"scale={model.scale!r} applies to features, but with kernel='precomputed' X is the kernel "
+            "matrix. Use scale=None."
         )
     for name, block, _ in live(prior):
         if "precomputed" not in block.accepts:
@@ -293,7 +293,7 @@ def _kernel_of_matrix(K: Array) -> Precomputed:
             f"X has shape {K.shape}, but kernel='precomputed' requires the square kernel matrix between all "
             "training samples. Give k(X, X) to fit, and k(X_new, X) to predict."
         )
-    return Precomputed(K)
+    return Precomputed(K.copy())  # the model keeps it, and the user may overwrite K
 
 
 def _check_sparse(model: Any, prior: Prior) -> None:
@@ -435,9 +435,7 @@ def _check_joint(model: Any, prior: Prior, sample: Sample) -> None:
 
 
 @contextmanager
-def explaining_bad_values(
-    X: Any, left_out: str | None = None, precomputed: bool = False
-) -> Iterator[None]:
+def explaining_bad_values(X: Any, left_out: str | None = None, precomputed: bool = False) -> Iterator[None]:
     """Explain errors about missing values, text and dates in X.
 
     Parameters
@@ -460,8 +458,8 @@ def explaining_bad_values(
             raise
         if precomputed:
             raise InvalidInput(
-                "Input X contains NaN, but with kernel='precomputed' it is a kernel matrix. Give a finite value "
-                "of the kernel for every pair of samples."
+                "Input X contains NaN, but with kernel='precomputed' it is a kernel matrix. Give a finite "
+                "value of the kernel for every pair of samples."
             ) from error
         if left_out is not None:
             raise InvalidInput(

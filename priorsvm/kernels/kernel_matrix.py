@@ -19,9 +19,9 @@ class KernelMatrix(TransformerMixin, BaseEstimator):
 
     .. math:: x \mapsto \bigl(k(x, x_1), \dots, k(x, x_n)\bigr)
 
-    In a pipeline it gives any kernel of this package to an estimator with ``kernel="precomputed"``, such as
-    ``KernelPCA``, ``KernelRidge``, ``SVR``, ``OneClassSVM`` and ``SpectralClustering`` of scikit-learn. A grid
-    search reaches the parameters of the kernel.
+    In a pipeline it passes the matrix of any kernel of this package to an estimator with
+    ``kernel="precomputed"``, such as ``KernelPCA``, ``KernelRidge`` and ``SVR`` of scikit-learn. A grid
+    search sets the parameters of the kernel.
 
     Parameters
     ----------

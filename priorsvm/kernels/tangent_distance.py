@@ -159,7 +159,7 @@ class TangentDistance(TangentKernel):
         self._expect(isinstance(self.symmetric, bool), "symmetric", self.symmetric, "True or False")
         if not self.symmetric and self.sides == 2:
             raise InvalidInput(
-                "TangentDistance: symmetric=False requires sides=1, because the two-sided distance is symmetric."
+                "TangentDistance: symmetric=False requires sides=1; with two sides the distance is symmetric."
             )
 
     def _raw(self, A: Array, B: Array) -> Array:
