@@ -271,6 +271,15 @@ def test_blocks_on_slopes_are_refused_without_a_derivative_at_equal_rows(block, 
         PriorSVC(block, kernel=NegativeDistance(power)).fit(X, Y)
 
 
+def test_an_assembled_problem_gives_the_classifier_and_keeps_its_bias_free():
+    assembly = PriorSVC(kernel=NegativeDistance()).assemble(X, Y)
+    with pytest.raises(MissingCapability, match=r"f\.bias, which a model with Centred.* positive definite"):
+        _ = assembly.f.bias
+    assembly.solve()
+    expected = svc_scores(NegativeDistance(), X, Y, NEW)
+    np.testing.assert_allclose(assembly.classifier().decision_function(NEW), expected, atol=1e-6)
+
+
 # ---------------------------------------------------------------------- the point
 
 
