@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import additive_chi2_kernel
+from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
 from priorsvm import (
@@ -23,10 +24,11 @@ from priorsvm import (
     Translation,
     UncertainSamples,
     VirtualSamples,
+    check_knowledge,
     load,
     save,
 )
-from priorsvm.errors import InvalidInput, MissingCapability
+from priorsvm.errors import Infeasible, InvalidInput, MissingCapability
 from priorsvm.kernels import Centred, FromCallable, Pairwise, SetKernel
 from priorsvm.kernels.centred import CANDIDATES, central_row
 
@@ -271,6 +273,18 @@ def test_blocks_on_slopes_are_refused_without_a_derivative_at_equal_rows(block, 
         PriorSVC(block, kernel=NegativeDistance(power)).fit(X, Y)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("block", [InvarianceHint(Shift([0.3, 0.0, 0.0])), ClassCosts({1: 2.0})], ids=repr)
+def test_blocks_obey_their_laws(block):
+    assert check_knowledge(block, kernels=(NegativeDistance(),))
+
+
+def test_contradictions_are_named():
+    both = Box({0: (1, 2)}, 1, hard=True) + Box({0: (1.5, 2)}, 0, hard=True).named("other")
+    with pytest.raises(Infeasible, match=r"'box'.*'other'"):
+        PriorSVC(both, kernel=NegativeDistance()).fit(X, Y)
+
+
 def test_an_assembled_problem_gives_the_classifier_and_keeps_its_bias_free():
     assembly = PriorSVC(kernel=NegativeDistance()).assemble(X, Y)
     with pytest.raises(MissingCapability, match=r"f\.bias, which a model with Centred.* positive definite"):
@@ -424,11 +438,16 @@ def test_coefficients_and_centres_give_the_scores():
 
 def test_files_keep_the_point(tmp_path):
     pytest.importorskip("skops.io")
-    model = PriorSVC(Box({0: (1, None)}, 0), kernel=NegativeDistance()).fit(X, Y)
+    model = PriorSVC(Box({0: (1, None)}, 0, method="points", points=16), kernel=NegativeDistance()).fit(X, Y)
     save(model, tmp_path / "model.skops")
     loaded = load(tmp_path / "model.skops")
     np.testing.assert_array_equal(loaded.kernel_.point, model.kernel_.point)
     np.testing.assert_array_equal(loaded.decision_function(NEW), model.decision_function(NEW))
+
+
+def test_a_grid_search_sets_the_power():
+    search = GridSearchCV(PriorSVC(kernel=NegativeDistance()), {"kernel__power": [0.5, 1.5]}, cv=3).fit(X, Y)
+    assert search.best_estimator_.kernel_.base.power == search.best_params_["kernel__power"]
 
 
 def test_a_path_over_c_keeps_the_point():

@@ -10,6 +10,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, SVR
+from sklearn.utils.estimator_checks import check_estimator
 
 from priorsvm import RBF, HaarIntegration, NegativeDistance, Polynomial, PriorSVC, Shift, load, save
 from priorsvm.errors import InvalidInput
@@ -104,6 +105,15 @@ def test_a_pipeline_with_the_classifier_is_saved(tmp_path):
     save(pipeline, tmp_path / "pipeline.skops")
     loaded = load(tmp_path / "pipeline.skops")
     np.testing.assert_array_equal(loaded.decision_function(NEW), pipeline.decision_function(NEW))
+
+
+def test_it_is_a_transformer_of_scikit_learn():
+    failed = [
+        found["check_name"]
+        for found in check_estimator(KernelMatrix(RBF()), on_skip=None, on_fail=None)
+        if found["status"] == "failed"
+    ]
+    assert failed == []
 
 
 def test_wrong_input_is_named():
