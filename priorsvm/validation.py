@@ -190,6 +190,7 @@ def _resolved_kernel(model: Any, kernel: Any, X: Array, weight: Array | None) ->
 
 
 def _check_without_bias(kernel: Any) -> None:
+    """Raise MissingCapability if the kernel requires a free bias."""
     if kernel.needs_bias or kernel.definiteness == "cpd":
         raise MissingCapability(
             f"kernel {kernel!r} is conditionally positive definite and requires a free bias, which "
@@ -288,6 +289,7 @@ def _check_precomputed(model: Any, prior: Prior) -> None:
 
 
 def _kernel_of_matrix(K: Array) -> Precomputed:
+    """Return the kernel between training samples; raise InvalidInput unless the matrix is square."""
     if K.shape[0] != K.shape[1]:
         raise InvalidInput(
             f"X has shape {K.shape}, but kernel='precomputed' requires the square kernel matrix between all "

@@ -225,7 +225,7 @@ def report(binaries: Sequence[BinaryModel]) -> Report:
 def _kernel_note(binary: BinaryModel) -> str:
     """Return how a conditionally positive definite kernel is used, or an empty text."""
     kernel = binary.spec.kernel
-    if kernel is None or not kernel.needs_bias:
+    if kernel is None or binary.spec.norm == "l1" or not kernel.needs_bias:
         return ""
     return f"{kernel!r}; conditionally positive definite, so the norm of f is a seminorm"
 
