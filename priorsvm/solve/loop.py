@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -65,7 +66,7 @@ def fit_binary(
     if required_route(problem) is not None:  # it does all rounds itself
         return _solve_round(problem, solver, options)[0]
     refuse_conflicts(spec, members, training, states)
-    with progress(verbose if iterative else 0, desc="rounds") as bar:
+    with progress(verbose, desc="rounds") if iterative else nullcontext() as bar:
         binary, sample, outcomes = _iterate(problem, solver, options, iterative, bar)
     warn_of_inaccuracy(outcomes, training)
     if members:  # the limit on threads takes a small fit a few per cent of its time
@@ -97,9 +98,9 @@ def _iterate(
         outcomes.append(binary.outcome)
         history.append(_entry(binary, len(history) + 1, sample))
         binary.history = history
-        bar.update()
         new = {}
         if iterative:
+            bar.update()
             with single_threaded():
                 new = refined(binary, iterative, sample, problem.states)
         history[-1]["seconds"] = time.perf_counter() - start
