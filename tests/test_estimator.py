@@ -166,6 +166,12 @@ def test_progress_is_shown_on_request_only(capsys):
     assert shown.out == ""
 
 
+def test_a_model_of_one_round_shows_no_bar(capsys):
+    PriorSVC(ClassCosts("balanced"), kernel="rbf", verbose=1).fit(*two_classes())
+    shown = capsys.readouterr()
+    assert shown.out == shown.err == ""
+
+
 def test_draws_come_from_random_state():
     X, y = two_classes()
 

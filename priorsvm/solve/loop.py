@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -59,7 +60,7 @@ def fit_binary(
     if required_route(problem) is not None:  # it does all rounds itself
         return this.solved(solver, options)
     refuse_conflicts(spec, problem.members, training, problem.states)
-    with progress(verbose if this.iterative else 0, desc="rounds") as bar:
+    with progress(verbose, desc="rounds") if this.iterative else nullcontext() as bar:
         this = _last_round(this, solver, options, bar)
     return this.finished()
 
@@ -187,7 +188,8 @@ def _last_round(this: Round, solver: str | Sequence[str], options: dict[str, Any
                 raise
             this = weaker
             continue
-        bar.update()
+        if this.iterative:
+            bar.update()
         following = this.following()
         if following is None:
             return this
