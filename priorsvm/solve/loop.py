@@ -103,8 +103,10 @@ class Round:
     ):
         """Prepare the rows; ``history`` and ``outcomes`` are those of the rounds before."""
         start = time.perf_counter()
-        with single_threaded():
-            sample = prepare(problem.members, problem.training, problem.states)
+        sample = problem.training
+        if problem.members:  # the limit on threads takes a small fit a few per cent of its time
+            with single_threaded():
+                sample = prepare(problem.members, problem.training, problem.states)
         _require_two_classes(sample)
         self.problem = replace(problem, sample=sample)
         self.iterative = _iterative(problem.members)
@@ -171,7 +173,7 @@ class Round:
         binary = self.binary
         assert binary is not None
         warn_of_inaccuracy(self.outcomes, self.problem.training)
-        if self.problem.members:  # the limit on threads takes a small fit a few per cent of its time
+        if self.problem.members:
             with single_threaded():
                 binary.findings = _findings(binary, self.problem.sample)
         return binary
