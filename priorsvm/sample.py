@@ -50,8 +50,8 @@ class Sample:
     missing : object or None, default=None
         Completion of missing values by a block. ``X`` has its completed rows.
     against : object or None, default=None
-        The class with y = -1 in a one-vs-one model, where rows of further classes have cost 0. None: the class
-        ``positive`` against all other classes.
+        The class with y = -1 in a one-vs-one model, where rows of further classes have cost 0. None: all
+        other classes have y = -1.
     all_weights : array of shape (n_train,) or None, default=None
         Sample weights of a one-vs-one model before the rows of further classes were left out.
     """

@@ -356,8 +356,8 @@ def _check_replaced_rows(prior: Prior, sample: Sample) -> None:
     replacing = [m for m in members if m.block.prepares == "moves"]
     if len(replacing) > 1:
         raise InvalidInput(
-            f"blocks '{replacing[0].name}' and '{replacing[1].name}' both replace the training rows. Keep one "
-            "block."
+            f"blocks '{replacing[0].name}' and '{replacing[1].name}' both replace the training rows. "
+            "Keep one block."
         )
     worst_case = [m for m in members if isinstance(m.block, OnRowSlack)]
     for first, second in product(replacing, worst_case):

@@ -302,7 +302,7 @@ def test_blocks_of_users_with_a_label_are_left_out_too(three):
 
 def test_labels_that_do_not_exist_are_named(three):
     for block in (Box({0: (0, 1)}, label="d"), MonotonicityHint({0: 1}, label="d"), ClassCosts({"d": 2})):
-        with pytest.raises(InvalidInput, match="label 'd' is not among the classes .*: 'a', 'b', 'c'"):
+        with pytest.raises(InvalidInput, match=r"label 'd' is not among the classes .*: 'a', 'b', 'c'"):
             ovo(block).fit(*three)
     with pytest.raises(InvalidInput, match="label is required with 3 classes"):
         ovo(MonotonicityHint({0: 1})).fit(*three)
@@ -310,7 +310,9 @@ def test_labels_that_do_not_exist_are_named(three):
 
 @pytest.mark.parametrize("wrapper", [OneVsOneClassifier, OneVsRestClassifier])
 def test_wrappers_that_rename_classes_are_explained(three, wrapper):
-    message = "label 'b' is not among .*: 0, 1.* rename the classes to 0 and 1. Use PriorSVC.multi_class='ovo'"
+    message = (
+        "label 'b' is not among .*: 0, 1.* rename the classes to 0 and 1. Use PriorSVC.multi_class='ovo'"
+    )
     with pytest.raises(InvalidInput, match=message):
         wrapper(PriorSVC(Box({0: (0, 1)}, label="b"))).fit(*three)
     with pytest.raises(InvalidInput) as caught:
@@ -319,7 +321,7 @@ def test_wrappers_that_rename_classes_are_explained(three, wrapper):
 
 
 def test_unlabelled_rows_may_have_a_third_class(three):
-    with pytest.raises(MissingCapability, match="'transductive': .*unlabelled rows may have another class"):
+    with pytest.raises(MissingCapability, match=r"'transductive': .*unlabelled rows may have another class"):
         ovo(Transductive([[0.0, 0.0]])).fit(*three)
     two = three[1] != "c"
     ovo(Transductive([[0.0, 0.0], [2.0, 1.0]])).fit(three[0][two], three[1][two])
@@ -450,7 +452,7 @@ def test_new_rows_keep_their_class_if_no_vote_changes_it(three):
 @pytest.mark.filterwarnings("ignore::priorsvm.errors.CollapsedModel")
 def test_scaled_features_of_new_rows_need_one_function_for_each_class(three):
     X, y = three
-    with pytest.raises(MissingCapability, match="a one-vs-one model counts votes. Use multi_class='ovr'"):
+    with pytest.raises(MissingCapability, match=r"a one-vs-one model counts votes\. Use multi_class='ovr'"):
         ovo(InvariantLoss(FeatureScaling(1)), C=5.0).fit(X, y).verify(X)
     deleted = ovo(InvariantLoss(FeatureDeletion(1)), C=5.0).fit(X, y)
     found = deleted.verify(X).stability["invariant_loss"]

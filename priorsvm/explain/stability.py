@@ -89,7 +89,7 @@ def stability(
     X: Any,
     thetas: Array | None = None,
 ) -> Stability:
-    """Evaluate every transformed copy of every row; for a linear f and FeatureScaling, compute the worst copy.
+    """Evaluate every transformed copy of every row; FeatureScaling of a linear f has a closed form.
 
     Parameters
     ----------
@@ -123,8 +123,8 @@ def stability(
         return _under_scaling(coef, intercept, transform, X)
     if isinstance(transform, FeatureScaling) and not isinstance(transform, FeatureDeletion):
         raise MissingCapability(
-            "verify(X): the worst factors of FeatureScaling are known if one linear function decides for each "
-            "class, and a one-vs-one model counts votes. Use multi_class='ovr'."
+            "verify(X): the worst factors of FeatureScaling are known if each class has one linear function, "
+            "and a one-vs-one model counts votes. Use multi_class='ovr'."
         )
     s = len(thetas) if thetas is not None else transform.orbit(X[:1]).shape[1]
     step = max(1, PART // (X.shape[1] * s))

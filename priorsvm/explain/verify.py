@@ -151,11 +151,11 @@ class Verification:
 
     def _notes(self) -> list[str]:
         many = len({check.label for check in self.checks}) > 1
-        notes = [
-            f"{f'class {label_text(check.label)}: ' if many else ''}{check.block}: {'; '.join(check.verdict.remarks)}"
-            for check in self.checks
-            if check.verdict.remarks
-        ]
+        notes = []
+        for check in self.checks:
+            if check.verdict.remarks:
+                which = f"class {label_text(check.label)}: " if many else ""
+                notes.append(f"{which}{check.block}: {'; '.join(check.verdict.remarks)}")
         for name, found in self.stability.items():
             changed = ", ".join(map(str, found.changed[:5].tolist()))
             notes.append(f"{name}: {found}" + (f"; worst rows: {changed}" if changed else ""))

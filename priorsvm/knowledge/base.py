@@ -231,7 +231,7 @@ class Knowledge(Summand):
         if label is None or sample.against is None:
             return True
         labels = label if isinstance(label, (list, tuple, np.ndarray)) else [label]
-        return any([sample.sign(entry) != 0 for entry in labels])
+        return any(sample.sign(entry) != 0 for entry in labels)
 
     def validate(self, sample: Sample) -> None:
         """Raise InvalidInput for wrong arguments, before any heavy work.

@@ -85,7 +85,7 @@ def active_blocks(binary: BinaryModel) -> list[tuple[str, Any, Any]]:
 
 def required_regions(scene: Scene) -> list[tuple[str, bool, int | None, Any]]:
     """Return block name, hardness, class and set of every region with a required class, each region once."""
-    found = {}
+    found: dict[tuple[str, int | None, int], tuple[str, bool, int | None, Any]] = {}
     for binary in scene.binaries:
         for name, block, state in active_blocks(binary):
             if not isinstance(state, Search):

@@ -123,8 +123,8 @@ def _class_warning(binary: BinaryModel, costs: Sequence[Member], others: bool) -
     values = binary.f.value(sample.weighted_rows()[0])
     without = ", and is constant without any block" if others else ""
     text = (
-        f"f{of_class(sample)} is constant (it varies by {np.ptp(values):.0e} over the training rows, and all rows are "
-        f"classified as {repr(positive) if values[0] > 0 else rest}){without}. "
+        f"f{of_class(sample)} is constant (it varies by {np.ptp(values):.0e} over the training rows, and "
+        f"all rows are classified as {repr(positive) if values[0] > 0 else rest}){without}. "
     )
     if not _has_rare_class(binary, costs):
         return (

@@ -84,7 +84,9 @@ def test_apply_multiplies():
 def test_feature_transforms_have_no_grid_and_no_tangents():
     with pytest.raises(InvalidInput, match="FeatureScaling has no finite orbit"):
         FeatureScaling(1).orbit([[1.0, 2.0]])
-    with pytest.raises(InvalidInput, match="FeatureDeletion has no finite orbit"):  # without the width of rows
+    with pytest.raises(
+        InvalidInput, match="FeatureDeletion has no finite orbit"
+    ):  # without the width of rows
         FeatureDeletion(1).theta_grid()
     with pytest.raises(InvalidInput, match="discrete"):
         FeatureScaling(1).tangents([[1.0, 2.0]])

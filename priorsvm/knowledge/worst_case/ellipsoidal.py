@@ -87,8 +87,8 @@ class EllipsoidalKnowledge(OnRowSlack, Knowledge):
         if not self.guarantee and not (kernel.has_slope and (kernel.has_curve or kernel.has_slope_slope)):
             raise MissingCapability(
                 f"a kernel with second derivatives is required, and {kernel!r} has none. Use RBF or "
-                "Polynomial, or a linear model. With distribution='gaussian' and confidence=0.5 the radius is "
-                "0, and every kernel is accepted."
+                "Polynomial, or a linear model. With distribution='gaussian' and confidence=0.5 the radius "
+                "is 0, and every kernel is accepted."
             )
 
     def build(self, f: Any, view: Building) -> Terms:

@@ -160,8 +160,8 @@ class UncertainSamples(EllipsoidalKnowledge):
         if self.radius == 0 or all(spread.is_invariant(order) for order in swaps):
             return None
         return (
-            "its covariances differ between the rows of a matrix, so the order with the largest margin in the "
-            "worst case is not a linear assignment"
+            "its covariances differ between the rows of a matrix, so the order with the largest margin in "
+            "the worst case is not a linear assignment"
         )
 
     def words(self) -> str:
