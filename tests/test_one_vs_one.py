@@ -407,6 +407,25 @@ def test_a_path_equals_its_fits(three):
     assert_allclose(mixed[1].coef_, ovo().fit(X, y).coef_, rtol=0, atol=1e-6)
 
 
+def test_assembled_problems_are_those_of_the_pairs(three):
+    X, y = three
+    prior = Box({0: (3, 4)}, label="b").named("rule")
+    assemblies = ovo(prior).assemble(X, y)
+    assert len(assemblies) == 3
+    assert [any(label.startswith("rule.") for label in a.constraints) for a in assemblies] == [
+        True,
+        False,
+        True,
+    ]
+    assemblies.set(C=2.0, rule__mu=3.0).solve()
+    model = assemblies.classifier()
+    alone = ovo(Box({0: (3, 4)}, label="b", mu=3.0), C=2.0).fit(X, y)
+    assert_allclose(model.coef_, alone.coef_, rtol=0, atol=1e-5)
+    assert_array_equal(model.predict(X), alone.predict(X))
+    with pytest.raises(MissingCapability, match="one class or pair"):
+        assemblies[0].classifier()
+
+
 def test_processes_return_the_same_models(three):
     X, y = three
     prior = Box({0: (3, 4)}, label="b")
