@@ -369,8 +369,8 @@ def _renamed(classes: list[Any]) -> str:
     if classes != [0, 1]:
         return ""
     return (
-        " OneVsOneClassifier and OneVsRestClassifier rename the classes to 0 and 1. Use "
-        "PriorSVC(multi_class='ovo') or 'ovr' instead, which keep their names."
+        " If they are not your labels: OneVsOneClassifier and OneVsRestClassifier rename classes to 0 and 1. "
+        "Use PriorSVC(multi_class='ovo') or 'ovr' instead."
     )
 
 

@@ -272,12 +272,20 @@ def test_a_block_of_another_class_is_left_out_and_the_report_says_so(three, recw
     assert_allclose(model.coef_[0], plain.coef_[0], rtol=0, atol=1e-6)
     assert np.abs(model.coef_[1:] - plain.coef_[1:]).max() > 0.1
     assert model.report_.inactive == {"low": [("a", "b")]}
-    assert "low: inactive in a against b, without its class" in str(model.report_)
+    assert "low: inactive in a against b, without a class that it names" in str(model.report_)
     assert [check.label for check in model.verify().checks] == [("a", "c"), ("b", "c")]
     assert {row.label for row in model.report_["low"]} == {("a", "c"), ("b", "c")}
     warned = [str(w.message) for w in recwarn]
     assert len(warned) <= 2  # of the pairs with class c alone
     assert plain.report_.inactive == {}
+
+
+def test_long_lists_of_inactive_models_are_counted():
+    X, y = load_digits(n_class=5, return_X_y=True)
+    model = ovo(Box({20: (14, 16)}, label=3) + 0 * Box({21: (0, 1)}, label=2)).fit(X[:100], y[:100])
+    assert len(model.report_.inactive["box"]) == 6
+    assert "box: inactive in 6 of 10 models, without a class that it names" in str(model.report_)
+    assert list(model.report_.inactive) == ["box"]  # weight 0 leaves the other block out of all models
 
 
 def test_blocks_of_users_with_a_label_are_left_out_too(three):
@@ -311,7 +319,7 @@ def test_labels_that_do_not_exist_are_named(three):
 @pytest.mark.parametrize("wrapper", [OneVsOneClassifier, OneVsRestClassifier])
 def test_wrappers_that_rename_classes_are_explained(three, wrapper):
     message = (
-        "label 'b' is not among .*: 0, 1.* rename the classes to 0 and 1. Use PriorSVC.multi_class='ovo'"
+        "label 'b' is not among .*: 0, 1.* rename classes to 0 and 1. Use PriorSVC.multi_class='ovo'"
     )
     with pytest.raises(InvalidInput, match=message):
         wrapper(PriorSVC(Box({0: (0, 1)}, label="b"))).fit(*three)

@@ -17,6 +17,9 @@ from ..solve.model import BinaryModel
 from ..spec import NEGLIGIBLE_DUAL
 from .table import html_table, text_table
 
+# Up to this many models without a block are listed by name.
+LISTED = 5
+
 
 @dataclass(frozen=True)
 class Row:
@@ -146,7 +149,10 @@ class Report:
             )
             lines += [f"{which}{block}: {finding}" for block, finding in solve["findings"].items()]
         for block, labels in self.inactive.items():
-            lines.append(f"{block}: inactive in {', '.join(map(label_text, labels))}, without its class")
+            models = ", ".join(map(label_text, labels))
+            if len(labels) > LISTED:
+                models = f"{len(labels)} of {len(self.solves)} models"
+            lines.append(f"{block}: inactive in {models}, without a class that it names")
         return lines
 
     def __str__(self) -> str:
@@ -226,9 +232,10 @@ def report(binaries: Sequence[BinaryModel]) -> Report:
 def _inactive(binaries: Sequence[BinaryModel]) -> dict[str, list[Any]]:
     """Return the one-vs-one models that leave a block out, by block name."""
     found: dict[str, list[Any]] = {}
+    active = {member.name for binary in binaries for member in live(binary.members)}
     for binary in binaries:
         for member in binary.members:
-            if not member.block.applies(binary.training):
+            if member.name in active and not member.block.applies(binary.training):
                 found.setdefault(member.name, []).append(binary.training.label)
     return found
 

@@ -146,7 +146,18 @@ class RowPermutations(Iterative, Scores, Knowledge):
             )
 
     def swaps(self) -> Array:
-        """Return the orders of columns that exchange two neighbouring rows of a matrix."""
+        """Return the orders of columns that exchange two neighbouring rows of a matrix.
+
+        Returns
+        -------
+        ndarray of shape (m - 1, m d)
+            One order for each pair of neighbours. They generate all orders of the rows.
+
+        Examples
+        --------
+        >>> RowPermutations((3, 1)).swaps()
+        array([[1, 0, 2], [0, 2, 1]])
+        """
         columns = np.arange(self.shape[0] * self.shape[1]).reshape(self.shape)
         found = np.tile(columns, (self.shape[0] - 1, 1, 1))
         for j in range(len(found)):
