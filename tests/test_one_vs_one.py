@@ -318,9 +318,7 @@ def test_labels_that_do_not_exist_are_named(three):
 
 @pytest.mark.parametrize("wrapper", [OneVsOneClassifier, OneVsRestClassifier])
 def test_wrappers_that_rename_classes_are_explained(three, wrapper):
-    message = (
-        "label 'b' is not among .*: 0, 1.* rename classes to 0 and 1. Use PriorSVC.multi_class='ovo'"
-    )
+    message = "label 'b' is not among .*: 0, 1.* rename classes to 0 and 1. Use PriorSVC.multi_class='ovo'"
     with pytest.raises(InvalidInput, match=message):
         wrapper(PriorSVC(Box({0: (0, 1)}, label="b"))).fit(*three)
     with pytest.raises(InvalidInput) as caught:
