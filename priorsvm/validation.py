@@ -26,7 +26,7 @@ from .function.scale import Scale
 from .kernels.set_kernel import OnRows, as_sets, takes_sets
 from .knowledge.checks import check_acts
 from .knowledge.rows.row_permutations import RowPermutations
-from .knowledge.traits import Completes, Iterative, OnRowSlack
+from .knowledge.traits import Completes, Iterative, OnRowSlack, Scores
 from .knowledge.worst_case.orbit_loss import OrbitLoss
 from .prior import Member, Prior, as_prior, live
 from .problem.naming import naming
@@ -104,6 +104,7 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
                 if block.applies(sample):
                     block.validate(sample)
     _check_replaced_rows(prior, samples[0])
+    _check_scores(prior)
     _check_joint(model, prior, samples[0])
     return Task(spec, prior, classes, samples)
 
@@ -369,6 +370,13 @@ def _check_replaced_rows(prior: Prior, sample: Sample) -> None:
                 f"block '{first.name}' replaces the training rows, but block '{second.name}' requires the "
                 f"margin in the worst case: {reason}. Keep one block."
             )
+
+
+def _check_scores(prior: Prior) -> None:
+    """Raise InvalidInput if two blocks score new rows."""
+    scoring = [f"'{m.name}'" for m in live(prior) if isinstance(m.block, Scores)]
+    if len(scoring) > 1:
+        raise InvalidInput(f"blocks {' and '.join(scoring)} both score new rows. Keep one block.")
 
 
 def _check_joint(model: Any, prior: Prior, sample: Sample) -> None:
