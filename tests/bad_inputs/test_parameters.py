@@ -68,7 +68,7 @@ PARAMETERS = [
     svc("unknown norm", InvalidInput, ["norm", "'l2', 'l1'", "'l3'"], norm="l3"),
     svc("unknown loss", InvalidInput, ["loss", "'hinge', 'squared_hinge'", "'log'"], loss="log"),
     svc("unknown scale", InvalidInput, ["scale", "'standard', 'minmax', None", "'robust'"], scale="robust"),
-    svc("unknown multi_class", InvalidInput, ["multi_class", "'ovr'", "'ovo'"], multi_class="ovo"),
+    svc("unknown multi_class", InvalidInput, ["multi_class", "'ovr'", "'ovo'", "'ova'"], multi_class="ova"),
     svc("unknown kernel", InvalidInput, ["kernel 'rfb'", "'linear'", "Did you mean 'rbf'?"], kernel="rfb"),
     svc(
         "precomputed kernel",
