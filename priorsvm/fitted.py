@@ -18,7 +18,7 @@ from .knowledge.traits import Completes, Scores
 from .knowledge.views import MAX_CELLS
 from .prior import live
 from .problem.naming import naming
-from .validation import Task, explaining_bad_values
+from .validation import Task, explaining_bad_values, is_precomputed
 from .voting import class_scores
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class FittedModel:
     _models: list[BinaryModel]
     classes_: Array
     intercept_: Array
+    kernel: Any
     kernel_: Any
     n_features_in_: int
     verbose: int
@@ -283,7 +284,7 @@ class FittedModel:
         if isinstance(self.kernel_, OnRows):
             return self.kernel_.encode(X)
         allow_nan = any(isinstance(m.block, Completes) for m in live(self._models[0].members))
-        with explaining_bad_values(X):
+        with explaining_bad_values(X, precomputed=is_precomputed(self.kernel)):
             return validate_data(
                 self,
                 X,

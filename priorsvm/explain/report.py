@@ -72,6 +72,8 @@ class Report:
         Label of a binary model, as in its rows -> its objective.
     solves : list of dict
         Solver, status, number of rounds, residuals, seconds and findings of blocks, for each binary model.
+    kernel : str, default=""
+        What was done to the kernel; empty if it was used as given.
     inactive : dict of str to list
         Name of a block -> labels of the one-vs-one models without a class that the block names.
 
@@ -98,6 +100,7 @@ class Report:
     rows: list[Row]
     objectives: dict[Any, float]
     solves: list[dict[str, Any]]
+    kernel: str = ""
     inactive: dict[str, list[Any]] = field(default_factory=dict)
 
     def __getitem__(self, block: str) -> list[Row]:
@@ -148,6 +151,8 @@ class Report:
                 f"solve {solve['solve']:.3f} s{_total(solve)}{local}"
             )
             lines += [f"{which}{block}: {finding}" for block, finding in solve["findings"].items()]
+        if self.kernel:
+            lines.append(f"kernel: {self.kernel}")
         for block, labels in self.inactive.items():
             models = ", ".join(map(label_text, labels))
             if len(labels) > LISTED:
@@ -226,7 +231,15 @@ def report(binaries: Sequence[BinaryModel]) -> Report:
                 "local": _local(binary),
             }
         )
-    return Report(rows, objectives, solves, _inactive(binaries))
+    return Report(rows, objectives, solves, _kernel_note(binaries[0]), _inactive(binaries))
+
+
+def _kernel_note(binary: BinaryModel) -> str:
+    """Return how a conditionally positive definite kernel is used, or an empty text."""
+    kernel = binary.spec.kernel
+    if kernel is None or binary.spec.norm == "l1" or not kernel.needs_bias:
+        return ""
+    return f"{kernel!r}; conditionally positive definite, so the norm of f is a seminorm"
 
 
 def _inactive(binaries: Sequence[BinaryModel]) -> dict[str, list[Any]]:
