@@ -228,8 +228,9 @@ def refuse_conflicts(
 
 def _require_two_classes(sample: Sample) -> None:
     """Raise InvalidInput unless rows of both signs have a positive cost."""
-    others = [c for c in sample.classes.tolist() if c != sample.positive]
-    rest = f"class {others[0]!r}" if len(others) == 1 else f"the classes other than {sample.positive!r}"
+    rest = f"the classes other than {sample.positive!r}"
+    if sample.negative is not None:
+        rest = f"class {sample.negative!r}"
     for sign, what in ((1.0, f"class {sample.positive!r}"), (-1.0, rest)):
         of_class = sample.y == sign
         if not np.any(sample.counted[of_class]):
@@ -355,7 +356,5 @@ def warn_of_inaccuracy(outcomes: Sequence[Outcome], training: Sample) -> None:
 
 
 def of_class(training: Sample) -> str:
-    """Return " for class ..." if there is a model for each class."""
-    classes = training.classes.tolist()
-    positive = training.positive
-    return f" for class {positive!r}" if len(classes) > 2 and positive in classes else ""
+    """Return " for class ..." if there is a model for each class, or for each pair of classes."""
+    return f" for {training.name}" if training.name else ""
