@@ -19,19 +19,13 @@ from .base import Knowledge
 EFFECTS = ("build", "prepare", "predict", "complete")
 
 
-def check_transform(transform: Any) -> None:
+def check_transform(transform: Any, name: str = "transform") -> None:
     """Raise InvalidType unless ``transform`` is a Transform."""
     if not isinstance(transform, Transform):
         raise InvalidType(
-            f"transform must be a Transform, got {described(transform)}. "
+            f"{name} must be a Transform, got {described(transform)}. "
             "FromFunction(function, thetas) makes one of a function."
         )
-
-
-def check_orbit(transform: Any, sample: Sample) -> None:
-    """Raise unless ``transform`` is a Transform with a finite orbit for rows of this width."""
-    check_transform(transform)
-    transform.orbit(sample.X_train[:1])
 
 
 def check_points(name: str, X: Any, sample: Sample) -> Array:
