@@ -249,7 +249,7 @@ class FittedModel:
         from .transforms.base import Transform
 
         transforms = {
-            name: (block.transform, block.finest() if getattr(block, "continuous", False) else None)
+            name: (block.transform, block.finest(block.transform) if getattr(block, "continuous", False) else None)
             for name, block, _ in live(self._models[0].members)
             if isinstance(getattr(block, "transform", None), Transform)
         }

@@ -12,6 +12,7 @@ from ...errors import InvalidInput
 from ...sample import Sample
 from ..base import Formulas, Knowledge
 from ..by_class import ByClass, Group
+from ..checks import cost_at
 from ..views import Solved, Verdict
 
 
@@ -92,7 +93,7 @@ def cost_of_copies(cost: Any, group: Group) -> Array:
     source = "the array cost"
     if callable(cost):
         source = "the result of the function cost"
-        cost = _called(cost, thetas)
+        cost = cost_at(cost, thetas)
     try:
         found = np.asarray(cost, float)
     except (TypeError, ValueError, OverflowError) as error:
@@ -106,18 +107,6 @@ def cost_of_copies(cost: Any, group: Group) -> Array:
     if not valid.all():
         raise InvalidInput(f"{source} contains {found[~valid][0]:g}. Every factor must be at least 0.")
     return found
-
-
-def _called(cost: Any, thetas: Array) -> Any:
-    """Return what the user's function returns for the parameters of the copies."""
-    given = thetas.view()
-    given.flags.writeable = False
-    try:
-        return cost(given)
-    except Exception as error:
-        raise InvalidInput(
-            f"cost was given as a function, and calling it with {given.shape} parameters failed: {error!r}"
-        ) from error
 
 
 def with_virtual_rows(sample: Sample, block: Any, rows: Array) -> Sample:

@@ -65,7 +65,7 @@ def _worst_unlisted(loss: OrbitLoss, f: Any, view: Solved) -> tuple[Array, Orbit
     rows = view.rows
     assert rows is not None
     found = [
-        loss.worst_copies(f, sample.X[part], sample.y[part], sample.margin[part])
+        loss.worst_copies(f, sample.X[part], sample.y[part], sample.margin[part], sample.labels[part])
         for part in np.array_split(rows, -(-len(rows) // CHUNK))
     ]
     margins = np.concatenate([margin for margin, _ in found])
@@ -85,7 +85,7 @@ def _listed_slacks(loss: OrbitLoss, f: Any, view: Solved) -> Array:
         values = f.value(orbit[rows].reshape(-1, orbit.shape[2])).reshape(len(y), -1)
     else:
         values = view.scores[rows]
-    return loss.shortfall(y, rho, loss.demand(view.state.grid), values)
+    return loss.shortfall(y, rho, view.state.listed_demands(rows, loss.demand), values)
 
 
 def next_columns(loss: OrbitLoss, f: Any, view: Solved, final: bool = True) -> Step:
