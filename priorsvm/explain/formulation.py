@@ -13,6 +13,7 @@ import numpy as np
 from .._utils.checks import is_number
 from ..errors import InvalidInput, InvalidType
 from ..knowledge.base import Formulas
+from ..knowledge.by_class import OfClasses
 from ..solve.model import BinaryModel
 from .plain_text import plain_text
 
@@ -277,6 +278,9 @@ def _describe(
         prepared = ["sample"] if name in compiled.sample.shares else []
         formulas = _formulas(name, block, [*prepared, *terms, *block_constraints])
         factor = "" if weight == 1 else f"{weight:g} \\cdot "
+        if isinstance(block, OfClasses) and block.chosen_classes is not None:
+            only = rf"\;({_text(f'rows{block.which_rows()}')})"
+            formulas = {term: latex + only for term, latex in formulas.items()}
         unnamed = rf"J_{{{_text(name)}}}"
         for _ in prepared:
             objective.setdefault(name, factor + formulas.get("sample", unnamed).replace("<p>", power))

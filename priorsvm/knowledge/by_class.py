@@ -196,7 +196,9 @@ class ByClass(OfClasses):
         of_row = self.transform_of(labels)
         found = [
             Group(transform, np.flatnonzero(of_row == k), columns)
-            for k, (transform, columns) in enumerate(zip(self.transforms, self.parameter_columns(), strict=True))
+            for k, (transform, columns) in enumerate(
+                zip(self.transforms, self.parameter_columns(), strict=True)
+            )
         ]
         return [group for group in found if len(group.rows)]
 
@@ -225,6 +227,13 @@ class ByClass(OfClasses):
         list of (Group, array of shape (m, s, d))
         """
         return [(group, group.transform.orbit(X[group.rows])[:, 1:]) for group in self.groups(labels)]
+
+
+def transforms_of(block: Any) -> list[Transform]:
+    """Return the transforms of any block; empty for a block without a transform."""
+    given = getattr(block, "transform", None)
+    found = list(given.values()) if isinstance(given, dict) else [given]
+    return [transform for transform in found if isinstance(transform, Transform)]
 
 
 def in_order(rows: list[Array], parts: list[Any]) -> Any:

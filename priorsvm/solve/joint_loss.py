@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+
 from .._utils.arrays import Array, stack
 from .._utils.parallel import over_rows
 from ..errors import InvalidInput
@@ -139,7 +140,8 @@ class JointLoss:
         rows = np.arange(n)
         scores = over_rows(f.value, state.orbit.reshape(-1, d)).reshape(n, s, K)
         lead = scores[rows, :, self.y][:, :, None] - scores
-        demand = state.listed_demands(rows, self.block.demand)[:, :, None] * self.confusion[self.y][:, None, :]
+        shares = state.listed_demands(rows, self.block.demand)
+        demand = shares[:, :, None] * self.confusion[self.y][:, None, :]
         required = self.shortfall(demand, self.rho[:, None, None], lead)
         required[rows, :, self.y] = -np.inf
         moves, others = np.unravel_index(np.argmax(required.reshape(n, -1), axis=1), (s, K))

@@ -21,9 +21,9 @@ class InvarianceHint(ByClass, Knowledge):
               \quad\text{or, hard,}\quad f(T_\theta x_i) = f(x_i) ,
 
     over the M pairs of a training row and a member of its orbit, each weighted by ``sample_weight``. The
-    mean over the orbit of a row is taken first, then the mean over the rows with a transform. Use it
-    if a transformation changes f little; the signs of the rows are not used. For a finite group G and an invariant kernel,
-    the hard form equals ``VirtualSamples`` at :math:`C/|G|`.
+    mean over the orbit of a row is taken first, then the mean over the rows with a transform. Use it if a
+    transformation changes f little; signs are not used. For a finite group G and an invariant kernel, the
+    hard form equals ``VirtualSamples`` at :math:`C/|G|`.
 
     Parameters
     ----------

@@ -20,7 +20,8 @@ class VirtualSupportVectors(ByClass, Iterative, Knowledge):
     r"""Transformed copies of the support vectors, in a second round of training.
 
     .. math:: J_{PK} = C \sum_{i \in SV} \mathrm{cost}_i
-              \sum_{\theta \ne 0} \mathrm{cost}(\theta)\, \tilde\xi_{i\theta} - C \sum_{i \notin SV} \mathrm{cost}_i\, \xi_i .
+              \sum_{\theta \ne 0} \mathrm{cost}(\theta)\, \tilde\xi_{i\theta}
+              - C \sum_{i \notin SV} \mathrm{cost}_i\, \xi_i .
 
     Use it instead of ``VirtualSamples`` if there are many rows and few support vectors. The first round
     finds the support vectors. The second round trains on them and their copies; all other rows are left out,

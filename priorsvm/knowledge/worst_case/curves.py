@@ -3,6 +3,7 @@ r"""Curves :math:`\theta \mapsto T_\theta x_i` of the training rows."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.stats.qmc import Sobol

@@ -271,7 +271,7 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
         if self._scales_features:
             return None
         if not self.by_class:
-            return self.transform.theta_grid()  # type: ignore[no-any-return]
+            return np.asarray(self.transform.theta_grid())
         grids = [transform.theta_grid() for transform in self.transforms]
         found = np.zeros((len(grids) + 1, max(map(len, grids)), sum(grid.shape[1] for grid in grids)))
         for k, (grid, columns) in enumerate(zip(grids, self.parameter_columns(), strict=True)):
@@ -342,9 +342,7 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
             copies.append(points)
         return margins, in_order(rows, copies)
 
-    def _worst_under(
-        self, transform: Transform, f: Any, X: Any, y: Array, rho: Array
-    ) -> tuple[Array, Any]:
+    def _worst_under(self, transform: Transform, f: Any, X: Any, y: Array, rho: Array) -> tuple[Array, Any]:
         """Return for each row the margin required at its worst copy under a transform, and this copy."""
         if isinstance(transform, FeatureScaling):
             return rho, transform.worst(X, f.coef, y)

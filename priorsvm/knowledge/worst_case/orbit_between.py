@@ -156,9 +156,7 @@ def _values(f: Any, transform: Transform, thetas: Array, X: Array) -> Array:
     return np.column_stack([f.value(transform.apply(X, theta)) for theta in thetas])
 
 
-def _transformed(
-    loss: Any, f: Any, view: Solved, which: Array, thetas: Array
-) -> tuple[OrbitColumns, Array]:
+def _transformed(loss: Any, f: Any, view: Solved, which: Array, thetas: Array) -> tuple[OrbitColumns, Array]:
     """Return some rows, each transformed by its own parameter, and the slack required there."""
     sample = view.sample
     rows = view.rows[which]

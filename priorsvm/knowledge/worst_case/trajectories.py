@@ -159,7 +159,7 @@ class Trajectories(ByClass, OnRowSlack, Knowledge):
                 f"got {self.coefficients!r}."
             )
         q = self._n_parameters()
-        lows = [self._range(transform)[0] for transform in self.transforms or [None]]
+        lows = [low for low, _ in self._ranges()]
         if degree is not None and (not is_whole(degree) or degree < 0 or (degree > 1 and degree % 2)):
             suggestion = f" Use {degree + 1}." if is_whole(degree) and degree > 1 else ""
             raise InvalidInput(f"degree must be 0, 1 or an even integer, got {degree!r}.{suggestion}")
@@ -257,9 +257,9 @@ class Trajectories(ByClass, OnRowSlack, Knowledge):
         if self._is("taylor"):
             coefficients = np.zeros((len(X), degree + 1, X.shape[1]))
             coefficients[:, 0] = X
-            for transform, rows, _ in self.groups(sample.labels):
-                coefficients[rows] = taylor_coefficients(transform, X[rows], degree)
-        low, high, part = self._ranges(sample)
+            for group in self.groups(sample.labels):
+                coefficients[group.rows] = taylor_coefficients(group.transform, X[group.rows], degree)
+        low, high, part = self._range_of_rows(sample)
         nodes = lobatto(degree)[:, None] if q == 1 or degree == 0 else quadratic_nodes(q)
         if degree == 0:
             return Curves(low, high, np.zeros((1, q)), X[:, None], coefficients, part)
@@ -267,7 +267,9 @@ class Trajectories(ByClass, OnRowSlack, Knowledge):
         curves = Curves(low, high, nodes, points, coefficients, part)
         for transform, rows in self._curved(sample.labels):
             for k, theta in enumerate(curves.theta(nodes, rows[0])):
-                points[rows, k] = _on_curve(transform if coefficients is None else None, curves, X, rows, theta)
+                points[rows, k] = _on_curve(
+                    transform if coefficients is None else None, curves, X, rows, theta
+                )
         return curves
 
     def _curved(self, labels: Array) -> list[tuple[Transform | None, Array]]:
@@ -277,9 +279,15 @@ class Trajectories(ByClass, OnRowSlack, Knowledge):
         rows = np.flatnonzero(self.applies_to(labels))
         return [(None, rows)] if len(rows) else []
 
-    def _ranges(self, sample: Sample) -> tuple[Array, Array, Array | None]:
+    def _ranges(self) -> list[tuple[Array, Array]]:
+        """Return the range of each transform, or of the parameter without a transform."""
+        if self.transform is None:
+            return [self._range(None)]
+        return [self._range(transform) for transform in self.transforms]
+
+    def _range_of_rows(self, sample: Sample) -> tuple[Array, Array, Array | None]:
         """Return low and high, and the range of each row if rows differ."""
-        ranges = [self._range(transform) for transform in self.transforms or [None]]
+        ranges = self._ranges()
         if not self.by_class:
             return *ranges[0], None
         low, high = (np.array(ends) for ends in zip(*ranges, strict=True))
@@ -437,11 +445,30 @@ class Trajectories(ByClass, OnRowSlack, Knowledge):
                 found[places, k] = f.value(_on_curve(transform, view.state, X, at, theta))
         return found
 
-    def _point(self, view: Solved, row: int, u: Array) -> Array:
-        """Return the point of the curve of one row at u."""
-        [(transform, _)] = self._curved(view.sample.labels[[row]])
-        theta = view.state.theta(u[None], row)[0]
-        return _on_curve(transform, view.state, view.sample.X, np.array([row]), theta)[0]
+    def points(self, curves: Curves, sample: Sample, rows: Array, u: Array) -> Array:
+        """Return points of the curves of training rows.
+
+        Parameters
+        ----------
+        curves : Curves
+            State of the block.
+        sample : Sample
+            Training rows.
+        rows : array of int, of shape (n,)
+            Rows that have a curve.
+        u : array of shape (k, q)
+            Positions on each curve.
+
+        Returns
+        -------
+        array of shape (n, k, d)
+        """
+        found = np.empty((len(rows), len(u), sample.X.shape[1]))
+        for transform, places in self._curved(sample.labels[rows]):
+            at = rows[places]
+            for k, theta in enumerate(curves.theta(u, at[0])):
+                found[places, k] = _on_curve(transform, curves, sample.X, at, theta)
+        return found
 
     def _active(self, view: Solved, rows: Array) -> tuple[Array, Array, Array, Array]:
         """Return rows, positions u, weights and largest moments of the active points."""
@@ -494,7 +521,7 @@ class Trajectories(ByClass, OnRowSlack, Knowledge):
             return np.einsum("km,kmd->kd", weights, curves.points[owner])
         points = view.sample.X[owner].copy()
         for k in np.flatnonzero(~far):
-            points[k] = self._point(view, int(owner[k]), u[k])
+            points[k] = self.points(curves, view.sample, owner[[k]], u[[k]])[0, 0]
         return points
 
     def verify(self, f: Any, view: Solved) -> Verdict:
@@ -525,7 +552,7 @@ class Trajectories(ByClass, OnRowSlack, Knowledge):
             lowest = np.minimum(lowest, beyond)
             violated = violated + int(np.sum(beyond < -tol))
         i = int(np.argmin(lowest))
-        where = self._point(view, int(rows[i]), u[at[i]])
+        where = self.points(view.state, sample, rows[[i]], u[at[[i]]])[0, 0]
         return Verdict(violated == 0, float(lowest[i]), where, False, len(rows) * len(u), asked, violated)
 
     def _beyond(self, f: Any, view: Solved, rows: Array, least: Array) -> Array:

@@ -53,7 +53,8 @@ def worst_feature_constraints(groups: list[Group], f: Any, view: Building) -> di
     v = cp.Variable(count, nonneg=True, name="v")
     total = csr_array((np.ones(count), (row, np.arange(count))), shape=(n, count)) @ v
     gains = [
-        csr_array((change[row] * y[row] * entries.data, (np.arange(count), column)), shape=(count, d)) @ f.coef
+        csr_array((change[row] * y[row] * entries.data, (np.arange(count), column)), shape=(count, d))
+        @ f.coef
         for change in changes[:, rows]
         if change.any()
     ]
