@@ -266,7 +266,8 @@ def _describe(
     c = "w" if spec.linear else "c"
     power = "" if spec.loss == "hinge" else "^2"
     objective.setdefault("svm.regulariser", rf"\|{c}\|_1" if spec.norm == "l1" else rf"\tfrac12 \|{c}\|^2")
-    objective.setdefault("svm.loss", rf"C \sum_{{i=1}}^{{{binary.training.n_train}}} \xi_i{power}")
+    if not spec.hard:
+        objective.setdefault("svm.loss", rf"C \sum_{{i=1}}^{{{binary.training.n_train}}} \xi_i{power}")
     constraints.setdefault("svm.margin", (compiled.margin_latex, len(compiled.active)))
     for name, block, weight in compiled.members:
         block_constraints = {
@@ -275,7 +276,7 @@ def _describe(
             if label.startswith(f"{name}.")
         }
         terms = [term.name for term in compiled.terms if term.block == name]
-        prepared = ["sample"] if name in compiled.sample.shares else []
+        prepared = ["sample"] if name in compiled.sample.shares and not spec.hard else []
         formulas = _formulas(name, block, [*prepared, *terms, *block_constraints])
         factor = "" if weight == 1 else f"{weight:g} \\cdot "
         if isinstance(block, OfClasses) and block.chosen_classes is not None:

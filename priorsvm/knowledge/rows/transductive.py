@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._utils.arrays import Array
 from ..._utils.checks import check_nonnegative
-from ...errors import InvalidInput
+from ...errors import InvalidInput, MissingCapability
 from ...sample import Sample
 from ..base import Formulas, Knowledge
 from ..checks import check_points
@@ -117,6 +117,11 @@ class Transductive(Iterative, Knowledge):
     def validate(self, sample: Sample) -> None:
         check_points("X", self.X, sample)
         check_nonnegative(cost=self.cost)
+        if sample.model is not None and sample.model.hard:
+            raise MissingCapability(
+                "label switching raises the cost of the unlabelled rows step by step, which requires a "
+                "finite C, and C is infinite. Use a finite C, or UnlabeledSamples."
+            )
         self._n_positive(sample)
 
     def prepare(self, sample: Sample, state: Labelling | None) -> Sample:

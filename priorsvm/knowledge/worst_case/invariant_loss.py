@@ -187,6 +187,8 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
                 "method='pegasos' requires a linear model with norm='l2' and loss='hinge'. "
                 "Use method='columns'."
             )
+        if spec is not None and spec.hard:
+            raise MissingCapability("method='pegasos' requires a finite C. Use method='columns'.")
         for name, only in (("scaling", "margin"), ("continuous", False)):
             if getattr(self, name) != only:
                 raise InvalidInput(f"method='pegasos' requires {name}={only!r}. Use method='columns'.")

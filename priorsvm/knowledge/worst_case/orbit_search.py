@@ -42,6 +42,8 @@ class Shortage:
         """Return the shortage if the slacks must be as required."""
         spec = view.sample.model
         assert spec is not None
+        if spec.hard:  # there is no slack: every row must have its margin at every member
+            return cls(float(np.max(required - view.slack)), view.tol, 0.1 * view.tol)
         cost = spec.C * view.sample.cost[view.rows]
         present = spec.penalise(np.maximum(view.slack, 0.0))
         missing = cost @ np.maximum(spec.penalise(np.maximum(required, 0.0)) - present, 0.0)

@@ -141,7 +141,7 @@ class Conic(Route):
             )
         # If no block forbids anything, the problem is feasible, and numbers of very different size mislead
         # the solver.
-        if status == cp.INFEASIBLE and any(m.block.may_forbid for m in compiled.members):
+        if status == cp.INFEASIBLE and compiled.may_be_infeasible:
             conflict = conflict_error(compiled, is_infeasible, least)
             return conflict or SolverFailed(
                 f"{self.name} reported '{status}', and another solver could not confirm it."
