@@ -54,7 +54,7 @@ class Spec:
     @property
     def hard(self) -> bool:
         """Whether every row of positive cost has its margin: all slacks are 0."""
-        return bool(self.C == np.inf)
+        return bool(np.inf == self.C)
 
     def penalise(self, slack: Any) -> Any:
         r"""Return :math:`\xi`, or :math:`\xi^2` for the squared hinge."""

@@ -84,7 +84,7 @@ class Formulation:
         lines = [r"\min\quad & " + " \\\\\n& + ".join(terms)]
         for k, (mark, latex) in enumerate(self._rows()):
             lines.append((r"\text{s.t.}\quad " if k == 0 else "") + f"& {_braced(latex, mark)}")
-        numbers = [f"{symbol} = {value:g}" for symbol, value in self.values]
+        numbers = [f"{symbol} = {_figure(value)}" for symbol, value in self.values]
         for k, line in enumerate(_filled([*self.function, *numbers])):
             lines.append((r"\text{with}\quad " if k == 0 else "") + f"& {line}")
         for k, (symbol, meaning) in enumerate(self.letters):
@@ -106,7 +106,7 @@ class Formulation:
         cells[0] = ("min   " + terms[0][1], terms[0][0])
         cells[len(terms)] = ("s.t.  " + rows[0][1], rows[0][0])
         width = min(max(len(formula) for formula, _ in cells), WIDTH)
-        numbers = [f"{plain_text(symbol)} = {value:g}" for symbol, value in self.values]
+        numbers = [f"{plain_text(symbol)} = {plain_text(_figure(value))}" for symbol, value in self.values]
         lines = [f"{formula:<{width}}   {mark}" for formula, mark in cells]
         lines.append(f"with  {', '.join([*map(plain_text, self.function), *numbers])}")
         for k, (symbol, meaning) in enumerate(self.letters):
@@ -132,6 +132,11 @@ class Formulation:
             (f"c_{_part_of(label)}: {label}, {rows} row" + ("s" if rows != 1 else ""), latex)
             for label, latex, rows in self.constraints
         ]
+
+
+def _figure(value: float) -> str:
+    """Return a number in LaTeX."""
+    return r"\infty" if value == np.inf else f"{value:g}"
 
 
 def _part_of(label: str) -> str:
