@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 # Public name -> module that defines it.
 _HOME = {
     "PriorSVC": "estimator",
+    "Assembly": "assembly",
     "Prior": "prior",
     "Knowledge": "knowledge.base",
     "Terms": "knowledge.base",

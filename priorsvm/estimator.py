@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.base import BaseEstimator, ClassifierMixin
 
@@ -19,6 +19,9 @@ from .path import fit_path
 from .prior import as_prior, snake_case
 from .training import train, workers
 from .validation import make_task, row_keys
+
+if TYPE_CHECKING:
+    from .assembly import Assemblies, Assembly
 
 
 class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
@@ -256,6 +259,43 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
             binaries = train(self, task)
         self._store(task, binaries)
         return self
+
+    def assemble(self, X: Any, y: Any, sample_weight: Any = None, **rows: Any) -> Assembly | Assemblies:
+        """Return the problem before it is solved; this model is not changed.
+
+        Parameters
+        ----------
+        X, y, sample_weight, **rows
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        Assembly or list of Assembly
+            One problem for two classes. For more classes, a list with one problem for each class.
+
+        Raises
+        ------
+        MissingCapability
+            For ``multi_class="joint"`` and ``InvariantLoss(method="pegasos")``, which have no such problem.
+
+        See Also
+        --------
+        Assembly : What can be done with the problem.
+
+        Examples
+        --------
+        >>> from priorsvm import PriorSVC
+        >>> assembly = PriorSVC().assemble([[0.0], [3.0]], [0, 1])
+        >>> assembly.problem.is_dcp(), list(assembly.constraints)
+        (True, ['svm.margin'])
+        >>> assembly.solve().status
+        'optimal'
+        >>> assembly.classifier().predict([[2.0]])
+        array([1])
+        """
+        from .assembly import assemble
+
+        return assemble(self, X, y, sample_weight, rows)
 
     def fit_path(
         self, X: Any, y: Any, values: dict[str, Sequence[Any]], sample_weight: Any = None, **rows: Any

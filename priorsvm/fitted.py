@@ -165,8 +165,12 @@ class FittedModel:
 
     @property
     def problem(self) -> cp.Problem | list[cp.Problem]:
-        """``cvxpy.Problem`` that was solved, or an equivalent if a route without CVXPY solved it."""
-        return self._each([m.problem.problem for m in self._fitted_models()])
+        """``cvxpy.Problem`` that was solved, or an equivalent with the same solution if CVXPY was not used.
+
+        Its variables and constraints have values and dual variables, except after PEGASOS and for a joint
+        model.
+        """
+        return self._each([m.solved_problem() for m in self._fitted_models()])
 
     @property
     def findings_(self) -> Any:

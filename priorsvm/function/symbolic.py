@@ -137,12 +137,16 @@ class Decision:
         The number of columns of X.
     b : cvxpy.Variable
         The bias, in the units of the model.
+    slack, rows : cvxpy.Variable, ndarray of int
+        The slack of the loss and the rows it belongs to; set by the assembled problem.
     evaluations : list of Evaluation
         What was evaluated, in order.
     products : Products
         Slopes of a linear f that are products in the constraints, without a variable.
     used : set of str
-        What was used besides values: of ``"slope"``, ``"coef"``, ``"kernel"``, ``"length"``.
+        What was used besides values: of ``"slope"``, ``"coef"``, ``"bias"``, ``"kernel"``, ``"length"``.
+
+    Every variable of f has the attribute ``decision``, which is f. :mod:`.rebind` uses it.
     """
 
     def __init__(self, spec: Spec, n_features: int):
@@ -152,6 +156,10 @@ class Decision:
         self.n_features = n_features
         self.coefficients = Coefficients(n_features, spec.norm) if spec.linear else None
         self.b = cp.Variable(name="b")
+        for variable in (self.b, *(self.coefficients.halves if self.coefficients else ())):
+            variable.decision = self
+        self.slack: cp.Variable | None = None
+        self.rows = np.empty(0, int)
         self.evaluations: list[Evaluation] = []
         self.used: set[str] = set()
         self.products = Products()
@@ -241,7 +249,10 @@ class Decision:
 
     @property
     def bias(self) -> cp.Expression:
-        """The bias in the units of X; linear models only."""
+        """The bias: on a linear model f at 0, on a kernel model the constant besides the expansion."""
+        if not self.linear:
+            self.used.add("bias")
+            return self.b
         c = self.c
         scale = self.scale
         return self.b if scale is None else self.b - (scale.shift / scale.width) @ c
@@ -266,7 +277,9 @@ class Decision:
         kernel = self.spec.kernel
         if kernel is not None and self.norm == "l1":
             require_norm(kernel)
-        return cp.Variable(name="length")
+        length = cp.Variable(name="length")
+        length.decision = self
+        return length
 
     @property
     def has_length(self) -> bool:
@@ -374,7 +387,9 @@ def sparse_if_mostly_zero(matrix: Any) -> Any:
 def _variable(f: Decision, new: Array) -> cp.Variable:
     import cvxpy as cp
 
-    return cp.Variable(len(new), name=f"f{len(f.evaluations)}")
+    variable = cp.Variable(len(new), name=f"f{len(f.evaluations)}")
+    variable.decision = f
+    return variable
 
 
 def _transposed(matrix: Any, sign: float, dual: Array) -> Array:

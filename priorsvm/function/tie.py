@@ -40,6 +40,8 @@ class Tie:
 
         self.features = features
         self.coefficients = f.coefficients or Coefficients(features.size, f.norm)
+        for half in self.coefficients.halves:
+            half.decision = f
         self.b = f.b
         self.definitions: dict[str, cp.Constraint] = {}
         self.parts: dict[int, tuple[cp.Variable, Any, bool]] = {}

@@ -66,7 +66,8 @@ class Compiled:
     constraints : dict of str to cvxpy.Constraint
         Label -> constraint, ``svm.margin`` first. The equations of the tie are not included.
     uses : dict of str to set of str
-        Block -> parts of f that it uses besides values: ``"slope"``, ``"coef"``, ``"kernel"``, ``"length"``.
+        Block -> parts of f that it uses besides values: ``"slope"``, ``"coef"``, ``"bias"``, ``"kernel"``,
+        ``"length"``.
     memo : dict
         Results that a route keeps for the next solve of this problem with other weights.
     """
@@ -96,6 +97,9 @@ class Compiled:
         self.slack: Any = cp.Variable(len(self.active), nonneg=True, name="xi")
         if spec.hard:
             self.slack = cp.Constant(np.zeros(len(self.active)))
+        self.slack.decision = self.f
+        self.f.slack = self.slack
+        self.f.rows = self.active
         self.has_row_costs = len(self.active) <= PARAMETER_ROWS
         self.costs = cp.Parameter(len(self.active) if self.has_row_costs else (), nonneg=True, name="costs")
         y = sample.y[self.active]
@@ -109,14 +113,40 @@ class Compiled:
         for member in self.members:
             with naming(member.name):
                 self._add(member)
-        for label, constraint in self.constraints.items():
-            constraint.set_label(label)
+        self.constraints["svm.margin"].set_label("svm.margin")
         self.set_weights(spec, members, states, sample)
 
     @property
     def margin_latex(self) -> str:
         """LaTeX of the margins."""
         return self.hard_margin if self.spec.hard else self.soft_margin
+
+    def extend(self, member: Member) -> None:
+        """Add the terms of one more block to the problem built so far.
+
+        Raises
+        ------
+        InvalidInput, InvalidType
+            If its terms are not convex; the problem is not changed then.
+        """
+        with naming(member.name):
+            self._add(member)
+        self.members = [*self.members, member]
+        self.states = {**self.states, member.name: None}
+        self.retie()
+        self.set_weights(self.spec, self.members, self.states, self.sample)
+
+    def retie(self) -> None:
+        """Drop everything derived from the terms and from what f was evaluated at."""
+        self.memo.clear()
+        for derived in ("tie", "problem", "untied", "lean"):
+            vars(self).pop(derived, None)
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether :attr:`tie` exists and connects everything that f was evaluated at."""
+        tie = vars(self).get("tie")
+        return tie is not None and len(tie.parts) == len(self.f.evaluations)
 
     @cached_property
     def tie(self) -> Tie:
@@ -182,9 +212,12 @@ class Compiled:
 
         name, block, _ = member
         used = self.f.used
-        self.f.used = self.uses[name] = set()
-        terms = block.build(self.f, self.building(name))
-        self.f.used = used | self.uses[name]
+        self.f.used = set()
+        try:
+            terms = block.build(self.f, self.building(name))
+            uses = self.f.used
+        finally:
+            self.f.used = used | self.f.used
         check_terms(block, terms)
         if not (self.spec.hard or isinstance(block, OnRowSlack)) and _uses(terms, self.slack):
             kind = type(block).__name__
@@ -192,10 +225,12 @@ class Compiled:
                 f"build uses view.slack, but {kind} does not derive from OnRowSlack. Write "
                 f"class {kind}(OnRowSlack, Knowledge)."
             )
+        self.uses[name] = uses
         for key, expression in terms.penalties.items():
             self.terms.append(Term(name, key, cp.Parameter(nonneg=True, name=f"{name}.{key}"), expression))
         for label, constraint in terms.constraints.items():
             self.constraints[f"{name}.{label}"] = constraint
+            constraint.set_label(f"{name}.{label}")
 
     def building(self, name: str) -> Building:
         """Return the view of block ``name`` on the problem."""
