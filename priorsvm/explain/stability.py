@@ -149,6 +149,15 @@ def stability_of(
     -------
     Stability
         The result. A row of a predicted class without a transform keeps its class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from priorsvm import InvariantLoss, Shift
+    >>> rows, classes = np.array([[-0.2], [0.2], [1.0]]), np.array(["ham", "spam"])
+    >>> block = InvariantLoss(Shift([0.5]), classes="spam")
+    >>> stability_of(block, lambda X: X[:, 0], None, np.zeros(1), classes, rows).lead
+    array([ 0.2, -0.3,  0.5])
     """
 
     def under(transform: Transform, rows: Any) -> Stability:

@@ -254,6 +254,29 @@ def test_a_path_ends_with_the_hard_margin(apart, block):
     np.testing.assert_allclose(first.coef_, PriorSVC(block, C=1.0).fit(X, y).coef_, atol=1e-6)
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("block", [None, InvariantLoss(SHIFT), InvariantLoss(SHIFT, method="columns")])
+def test_the_problem_before_it_is_solved(apart, block, kernel):
+    X, y = apart
+    step = PriorSVC(block, C=np.inf, kernel=kernel).assemble(X, y)
+    while step is not None:
+        last = step
+        step.solve()
+        step = step.refine()
+    expected = PriorSVC(block, C=np.inf, kernel=kernel).fit(X, y)
+    np.testing.assert_allclose(last.classifier().decision_function(X), expected.decision_function(X))
+    with pytest.raises(InvalidInput, match=r"set\(C\) changes more than weights"):
+        last.set(C=1.0)
+
+
+def test_a_solution_by_rows_is_lifted_to_the_problem(apart):
+    model = PriorSVC(C=np.inf, kernel="rbf", solver="ROWS").fit(*apart)
+    assert model.problem.value == pytest.approx(model.objective_, rel=1e-7)
+    loaded = PriorSVC(C=np.inf, kernel="rbf").fit(*apart)
+    loaded._models[0].compiled = None
+    assert loaded.problem.value == pytest.approx(model.objective_, rel=1e-6)
+
+
 # ---------------------------------------------------------------------- errors
 
 
