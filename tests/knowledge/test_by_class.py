@@ -505,6 +505,32 @@ def test_plots_of_one_class(three):
     assert len(plot.worst_moves(joint, shape=(4, 4), count=40).images) == 2 * np.sum(y == 4)
 
 
+@pytest.mark.parametrize(
+    "block",
+    [
+        VirtualSamples(RIGHT, classes=4),
+        VirtualSupportVectors(RIGHT, classes=4),
+        InvariantLoss(RIGHT, classes=4),
+        InvariantLoss(TURNS, classes=4, continuous=True),
+        InvariantLoss(FeatureDeletion(k=1), classes=4),
+        InvariantLoss(FeatureDeletion(k=1), classes=4, method="columns"),
+        Trajectories(TURNS, classes=4),
+        Trajectories(RIGHT @ UP, classes=4),
+        UncertainSamples(0.3, classes=4),
+    ],
+    ids=lambda block: type(block).__name__,
+)
+def test_rows_without_a_cost_leave_the_plain_model(block):
+    # No row of class 4 is a support vector of the model of class 6, so preselect leaves them out.
+    X, y = make_blobs(36, centers=[[5, -9], [2.5, 0.5], [1, 3.5]], cluster_std=0.5, random_state=5)
+    y = y + 4
+    model = PriorSVC(block, C=C, preselect=True).fit(X, y)
+    plain = PriorSVC(C=C, preselect=True).fit(X, y)
+    assert not plain._models[2].support[y == 4].any()
+    assert model.objective_[2] == pytest.approx(plain.objective_[2], rel=1e-6)
+    assert model.verify().checks[2].verdict.holds is not False
+
+
 # ---------------------------------------------------------------------- errors
 
 

@@ -138,7 +138,7 @@ def verify_between(loss: Any, f: Any, view: Solved) -> Verdict:
             worst = float(excess[i, k])
             where = group.transform.apply(view.sample.X[rows[group.rows[[i]]]], thetas[k])[0]
         found = Verdict(violated == 0, worst, where, False, checked, text, violated)
-    return found
+    return found if found.checked else Verdict(None, asked=text)
 
 
 def _slacks(loss: Any, group: Group, f: Any, view: Solved, thetas: Array) -> Array:

@@ -379,7 +379,7 @@ class Trajectories(ByClass, OnRowSlack, Knowledge):
         rows, places = rows_and_slack(view, view.state.moving)
         moments = self._moments(view, rows)
         found = np.zeros(len(view.rows))
-        found[places] = np.abs(moments.reshape(len(moments), -1)[:, 0])
+        found[places] = np.abs(moments[:, 0] if moments.ndim == 2 else moments[:, 0, 0])
         return found
 
     def findings(self, f: Any, view: Solved) -> WorstCase:
@@ -475,7 +475,7 @@ class Trajectories(ByClass, OnRowSlack, Knowledge):
         curves: Curves = view.state
         moments = self._moments(view, rows)
         q = curves.nodes.shape[1]
-        size = np.abs(moments).reshape(len(moments), -1).max(axis=1, initial=0.0)
+        size = np.abs(moments).max(axis=tuple(range(1, moments.ndim)), initial=0.0)
         active = np.flatnonzero(size > ROUNDING * view.largest)
         if len(curves.nodes) == 1:  # degree 0: no constraint
             return np.empty(0, int), np.empty((0, q)), np.empty(0), np.empty(0)
@@ -496,7 +496,7 @@ class Trajectories(ByClass, OnRowSlack, Knowledge):
         duals = {label.removesuffix("_line").replace("line", "cone"): d for label, d in view.duals.items()}
         m, q = curves.nodes.shape
         if q > 1 and m > 1:
-            return duals["matrix"].reshape(n, 1 + q, 1 + q)
+            return np.reshape(duals.get("matrix", np.empty(0)), (n, 1 + q, 1 + q))
         if "cone" in duals:
             t, x1, x2 = duals["cone"].reshape(3, n)
             return np.stack([t + x2, x1, t - x2], axis=1)
