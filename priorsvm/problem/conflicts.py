@@ -327,7 +327,8 @@ def _not_separable_text(compiled: Compiled) -> str:
     added = f", the rows of {' and '.join(adding)} included" if adding else ""
     function = "linear f" if compiled.spec.linear else f"f of the kernel {compiled.spec.kernel!r}"
     several = len(sample.classes) > 2
-    which = f"class {sample.positive!r} and the other classes" if several else "the classes"
+    positive = np.asarray(sample.positive).item()
+    which = f"class {positive!r} and the other classes" if several else "the classes"
     kernel = ", or a kernel" if compiled.spec.linear else ""
     return (
         f"C=inf requires the margin of every row of positive cost{added}, and no {function} has it: "
