@@ -38,7 +38,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
     prior : Knowledge, Prior or None, default=None
         A block or a sum of blocks, for example ``ClassCosts("balanced") + 0.5 * VirtualSamples(shift)``.
     C : float, default=1.0
-        Weight of the slacks.
+        Weight of the slacks. Infinity is the hard margin: every row of positive cost has its margin.
     kernel : str, Kernel or callable, default="linear"
         Name of a pairwise kernel of scikit-learn such as "linear", "rbf" or "poly", or a :class:`Kernel`. A
         function of two matrices returns the kernel matrix between their rows. With "precomputed" X is the

@@ -96,7 +96,7 @@ def _conflict(problem: Problem, solver: str | Sequence[str]) -> Infeasible | Non
     if not any(name == "auto" or registry()[name].certifies for name in names):
         return None
     compiled = problem.assembled
-    if compiled is None or not any(m.block.may_forbid for m in compiled.members):
+    if compiled is None or not compiled.may_be_infeasible:
         return None
     return conflict_error(compiled, is_infeasible, least)
 

@@ -42,7 +42,7 @@ def test_heavy_work_is_noticed(no_heavy_work, parameters):
 PARAMETERS = [
     *[
         svc(f"C={value!r}", InvalidInput, ["C must be a positive number", f"got {value!r}"], C=value)
-        for value in (0, -1, float("nan"), float("inf"), "a", True, None)
+        for value in (0, -1, float("nan"), float("-inf"), "a", True, None)
     ],
     *[
         svc(f"tol={value!r}", InvalidInput, ["tol", "between 0 and 1", f"got {value!r}"], tol=value)

@@ -141,7 +141,7 @@ class Conic(Route):
             )
         # If no block forbids anything, the problem is feasible, and numbers of very different size mislead
         # the solver.
-        if status == cp.INFEASIBLE and any(m.block.may_forbid for m in compiled.members):
+        if status == cp.INFEASIBLE and compiled.may_be_infeasible:
             conflict = conflict_error(compiled, is_infeasible, least)
             return conflict or SolverFailed(
                 f"{self.name} reported '{status}', and another solver could not confirm it."
@@ -212,7 +212,9 @@ def solution_of(problem: Problem, outcome: Outcome) -> Solution:
 
 
 def _hard_blocks(compiled: Compiled) -> str:
-    """Return advice for blocks that may contradict each other."""
+    """Return advice for hard margins, or for blocks that may contradict each other."""
+    if compiled.spec.hard:
+        return " With C=inf the margins of all rows are hard constraints: use a finite C."
     names = [f"'{m.name}'" for m in compiled.members if getattr(m.block, "hard", False)]
     if len(names) < 2:
         return ""
