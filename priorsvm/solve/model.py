@@ -212,7 +212,7 @@ class BinaryModel:
 
     def certificate(self) -> Residuals:
         """Return the residuals of the answer; for a weighted SVM they are computed from f and alpha."""
-        if not isinstance(registry()[self.outcome.solver], WeightedRoute):
+        if not isinstance(registry().get(self.outcome.solver), WeightedRoute):
             return self.outcome.residuals
         sample = self.sample
         half = self.regulariser()
