@@ -1,7 +1,7 @@
 """Registry of all routes: the one source of ``solver=``, of ``priorsvm solvers`` and of the tables.
 
-``registry()`` has the routes whose facts are measured, ``further_routes()`` has all other solvers of CVXPY. The
-latter imports CVXPY, and is used only for names that the registry does not have, and for tables.
+``registry()`` has the routes whose facts are measured. ``further_routes()`` has all other solvers of CVXPY,
+imports CVXPY, and is used only for names that the registry does not have, and for tables.
 """
 
 from __future__ import annotations

@@ -35,11 +35,10 @@ def text() -> str:
     if missing:
         names = ", ".join(route.name for route in missing)
         parts.append(f"Not installed: {names}. To add: pip install {' '.join(r.package for r in missing)}")
-    more = [
-        f"{name} ({route.package or 'see CVXPY'})" for name, route in further.items() if name not in listed
-    ]
+    more = [route for name, route in further.items() if name not in listed and route.package]
     if more:
-        parts.append(f"Other solvers of CVXPY, with the package that pip installs: {', '.join(more)}")
+        names = ", ".join(f"{route.name} ({route.package})" for route in more)
+        parts.append(f"Other solvers of CVXPY, with the package for pip install: {names}")
     return "\n\n".join(parts)
 
 

@@ -7,6 +7,7 @@ problem. Every exception becomes a breakdown with the words of the solver.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Any
 
 from ..._utils.foreign import dropped_errors
@@ -44,23 +45,24 @@ class Derived(Conic):
         except cp.SolverError as error:
             if "Try another solver" not in str(error) or time.perf_counter() - start > REPEAT_SECONDS:
                 raise
-            raise cp.SolverError(self._reason(compiled, arguments)) from error
+            reason = self._reason(compiled, arguments)
+            if reason is None:
+                raise
+            raise cp.SolverError(_words(reason)) from error
         except Exception as error:
             given = arguments.keys() - self.facts.options(compiled.spec.tol).keys()
             if given and isinstance(error, (TypeError, ValueError)):
                 raise  # about an option
             raise cp.SolverError(_words(error)) from error
 
-    def _reason(self, compiled: Compiled, arguments: dict[str, Any]) -> str:
-        """Repeat a failed run, and return the words of the last exception which CVXPY drops."""
+    def _reason(self, compiled: Compiled, arguments: dict[str, Any]) -> BaseException | None:
+        """Repeat a failed run, and return the last exception of the solver which CVXPY drops, or None."""
         import cvxpy as cp
 
-        with dropped_errors() as errors:
-            try:
-                super()._call(compiled, arguments)
-            except cp.SolverError as error:
-                errors.insert(0, error)
-        return _words(errors[-1]) if errors else "it failed once and succeeded when it was repeated."
+        with dropped_errors() as errors, suppress(cp.SolverError):
+            super()._call(compiled, arguments)
+        found = [error for error in errors if not isinstance(error, cp.SolverError)]
+        return found[-1] if found else None
 
 
 def _words(error: BaseException) -> str:
