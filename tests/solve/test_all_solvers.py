@@ -15,7 +15,7 @@ import pytest
 from priorsvm.solve.further import PACKAGES, WITHOUT_DUALS, facts
 from priorsvm.solve.registry import further_routes
 from priorsvm.solve.solvers import available
-from tests.solve.one_solver import MODELS, fit
+from tests.solve.one_solver import fit
 
 # Relative error of an objective at the default tolerances of a solver.
 ACCURACY = 1e-5
