@@ -17,8 +17,9 @@ from priorsvm.solve.registry import further_routes
 from priorsvm.solve.solvers import available
 from tests.solve.one_solver import fit
 
-# Relative error of an objective at the default tolerances of a solver.
-ACCURACY = 1e-5
+# Relative error of an objective at the default tolerances of a solver: two are first-order methods.
+ACCURACY = 1e-6
+FIRST_ORDER = {"DIFFCP": 1e-4, "MPAX": 1e-4}
 
 # (solver, model) -> words of the error, if the solver has no answer.
 FAILURES = {
@@ -30,7 +31,7 @@ FAILURES = {
 }
 
 # Solvers that require a licence; some have one for small problems in their package.
-COMMERCIAL = ("COPT", "CPLEX", "GUROBI", "KNITRO", "MOSEK", "NAG", "XPRESS")
+COMMERCIAL = ("COPT", "CPLEX", "GUROBI", "KNITRO", "MOSEK", "XPRESS")
 LICENCE = r"(?i)licen[cs]e|size limit|too many rows|KN_new\(\) is -520"
 
 
@@ -83,7 +84,8 @@ def check(solver, name, answer):
         assert re.search(LICENCE, answer["message"]), (name, answer)
     else:
         assert (answer["solver"], answer["status"]) == (solver, "optimal"), name
-        assert answer["objective"] == pytest.approx(optimum(name), rel=ACCURACY), name
+        accuracy = FIRST_ORDER.get(solver, ACCURACY)
+        assert answer["objective"] == pytest.approx(optimum(name), rel=accuracy), name
 
 
 @pytest.mark.parametrize("solver", sorted(set(WITHOUT_DUALS) & set(facts())))
