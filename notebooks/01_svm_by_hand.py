@@ -155,18 +155,51 @@ display(model.formulation())
 display(model.report_)
 
 # %% [markdown]
-# And `problem` is the `cvxpy.Problem` itself. `PriorSVC` gave this model to LIBSVM, which is faster; but
-# the problem is there, every constraint carries a label, and any other solver can be asked for a second
-# opinion. Its variable `c` is our $w$, the coefficients of whatever $f$ there is, and `f0` are the values of
-# $f$ at the rows.
+# And `problem` is the `cvxpy.Problem`, solved. LIBSVM computed the answer, which is faster. The variables and
+# the constraints contain it. The variable `c` is our $w$, and `f0` are the values of $f$ at the rows.
 
 # %%
 problem = model.problem
 print("variables:  ", [variable.name() for variable in problem.variables()])
 print("constraints:", [constraint.label for constraint in problem.constraints])
-print(
-    f"solved by {model.solver_}: {model.objective_:.6f}; by CLARABEL: {problem.solve(solver='CLARABEL'):.6f}"
-)
+print(f"solved by {model.solver_}, problem.value = {problem.value:.6f}")
+print("w from its dual values:", (problem.constraints[0].dual_value * y) @ X)
+
+# %% [markdown]
+# ## The problem before it is solved
+#
+# `assemble` returns the problem without solving it. Its `f` is the decision function as a CVXPY expression,
+# so we can add a constraint of our own. Suppose a flower with petals of 5 cm by 1.6 cm should lie exactly on
+# the line.
+
+# %%
+assembly = PriorSVC(C=C).assemble(X, species)
+flower = np.array([[5.0, 1.6]])
+assembly.add(on_the_line=assembly.f(flower) == 0)
+print(assembly)
+print("constraints:", list(assembly.constraints))
+
+# %% [markdown]
+# Any solver of CVXPY can solve it. `classifier` reads the variables and returns a fitted `PriorSVC`.
+
+# %%
+assembly.problem.solve(solver="CLARABEL")
+through_flower = assembly.classifier()
+price = float(assembly.constraints["own.on_the_line"].dual_value[0])
+print(f"f at the flower: {through_flower.decision_function(flower)[0] + 0:.6f}")
+print(f"objective {through_flower.objective_:.4f} instead of {model.objective_:.4f}; dual value {price:.4f}")
+
+# %% [markdown]
+# The dashed line is the SVM without the constraint. The star is the flower.
+
+# %%
+figure, axes = plt.subplots(figsize=(6.5, 4.2))
+draw_flowers(axes)
+draw_line(axes, w_by_hand, b_by_hand, color="black", linewidth=1, linestyle="--")
+draw_line(axes, through_flower.coef_[0], through_flower.intercept_[0], color="black", linewidth=2)
+axes.scatter(*flower.T, marker="*", s=220, color="black", zorder=3)
+axes.set_title("A constraint of our own: the line passes through the star")
+plt.show()
 
 # %% [markdown]
 # ## Why write the slacks out?
@@ -361,6 +394,12 @@ for name in ("PriorSVC", "scikit-learn"):
 np.testing.assert_allclose(model.objective_, flatness + slack, rtol=1e-5)
 np.testing.assert_allclose(sum(row.contribution for row in model.report_.rows), model.objective_)
 np.testing.assert_allclose(problem.value, model.objective_, rtol=1e-6)
+np.testing.assert_allclose((problem.constraints[0].dual_value * y) @ X, w_by_hand, rtol=1e-4)
+
+# The line with a constraint of our own passes through the flower, at a higher objective.
+np.testing.assert_allclose(through_flower.decision_function(flower), 0.0, atol=1e-5)
+assert through_flower.objective_ > model.objective_
+np.testing.assert_allclose(through_flower.objective_, assembly.problem.value, rtol=1e-6)
 
 # The duals are prices between 0 and C, and only flowers on or beyond the margin have one.
 np.testing.assert_allclose((alpha * y) @ X, w_by_hand, rtol=1e-4)

@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 # Public name -> module that defines it.
 _HOME = {
     "PriorSVC": "estimator",
+    "Assembly": "assembly",
     "Prior": "prior",
     "Knowledge": "knowledge.base",
     "Terms": "knowledge.base",
@@ -93,6 +94,9 @@ _MODULES = {
     "transforms": "transforms",
 }
 
+# Name of an earlier version -> what to use instead.
+_RENAMED = {"Context": "Use Building in build, and Solved in verify, findings and refine."}
+
 __all__ = ["__version__", *_HOME]
 
 
@@ -101,6 +105,9 @@ def __getattr__(name: str) -> object:
         value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     elif name in _MODULES:
         value = import_module(f"{__name__}.{_MODULES[name]}")
+    elif name in _RENAMED:
+        # "from priorsvm import" would replace the message of an AttributeError.
+        raise ImportError(f"cannot import name {name!r} from 'priorsvm'. {_RENAMED[name]}")
     else:
         raise AttributeError(f"module 'priorsvm' has no attribute {name!r}")
     globals()[name] = value

@@ -5,6 +5,7 @@ from . import knowledge as knowledge
 from . import plot as plot
 from . import testing as testing
 from . import transforms as transforms
+from .assembly import Assembly as Assembly
 from .datasets import load_mnist as load_mnist
 from .datasets import load_usps as load_usps
 from .estimator import PriorSVC as PriorSVC

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.base import BaseEstimator, ClassifierMixin
 
@@ -18,7 +18,10 @@ from .knowledge.traits import Completes
 from .path import fit_path
 from .prior import as_prior, snake_case
 from .training import train, workers
-from .validation import make_task, row_keys
+from .validation import is_precomputed, make_task, row_keys
+
+if TYPE_CHECKING:
+    from .assembly import Assemblies, Assembly
 
 
 class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
@@ -38,10 +41,12 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         Weight of the slacks.
     kernel : str, Kernel or callable, default="linear"
         Name of a pairwise kernel of scikit-learn such as "linear", "rbf" or "poly", or a :class:`Kernel`. A
-        function of two matrices returns the kernel matrix between their rows.
+        function of two matrices returns the kernel matrix between their rows. With "precomputed" X is the
+        kernel matrix, and blocks that require features are refused.
     norm : {"l2", "l1"}, default="l2"
-        Regulariser: :math:`\frac12\|f\|^2`, or the 1-norm of the coefficients. With the 1-norm the problem is
-        a linear programme, and any kernel is allowed.
+        Regulariser: :math:`\frac12\|f\|^2`, or the 1-norm of the coefficients. The 2-norm requires a positive
+        definite or conditionally positive definite kernel. With the 1-norm the problem is a linear programme,
+        and any kernel is allowed.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         :math:`C \sum_i \xi_i` or :math:`C \sum_i \xi_i^2`.
     scale : {"standard", "minmax"} or None, default=None
@@ -80,7 +85,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
         Labels. With two classes, +1 is ``classes_[1]``.
     n_features_in_ : int
-        Number of features; with a kernel between sets of vectors, the length of one vector.
+        Number of features; with a kernel between sets of vectors, the length of one vector; with
+        ``kernel="precomputed"``, the number of training rows.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features. Exists if X is a DataFrame whose column names are strings.
     intercept_ : ndarray of shape (n_functions,)
@@ -90,10 +96,12 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         Weights in the units of X; linear models only. The decision function is
         ``X @ coef_.T + intercept_``.
     kernel_ : Kernel or None
-        Kernel with all its parameters as numbers; None for a linear model.
+        Kernel with all its parameters as numbers; None for a linear model. With the 2-norm, a conditionally
+        positive definite kernel is centred at a training row.
     centres_ : ndarray of shape (n_centres, n_features)
         Points that f expands over; kernel models only. Without ``scale`` and slopes, the decision function is
-        ``kernel_(X, centres_) @ dual_coef_.T + intercept_``.
+        ``kernel_(X, centres_) @ dual_coef_.T + intercept_``. With ``kernel="precomputed"`` they are indices
+        of training rows, shape (n_centres, 1).
     dual_coef_ : ndarray of shape (n_functions, n_centres)
         Coefficients of ``centres_``; kernel models only.
     slopes_ : tuple of three ndarrays
@@ -223,7 +231,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         ----------
         X : array-like of shape (n, n_features)
             Training rows. A linear model also accepts a sparse matrix. A kernel between sets of vectors
-            requires a list of (m, d) arrays or an (n, m, d) array.
+            requires a list of (m, d) arrays or an (n, m, d) array. ``kernel="precomputed"`` requires the
+            (n, n) kernel matrix, and new rows are their (m, n) kernel values with the training rows.
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), default=None
@@ -257,6 +266,43 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
             binaries = train(self, task)
         self._store(task, binaries)
         return self
+
+    def assemble(self, X: Any, y: Any, sample_weight: Any = None, **rows: Any) -> Assembly | Assemblies:
+        """Return the problem before it is solved; this model is not changed.
+
+        Parameters
+        ----------
+        X, y, sample_weight, **rows
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        Assembly or list of Assembly
+            One problem for two classes. For more classes, a list with one problem for each class.
+
+        Raises
+        ------
+        MissingCapability
+            For ``multi_class="joint"`` and ``InvariantLoss(method="pegasos")``, which have no such problem.
+
+        See Also
+        --------
+        Assembly : What can be done with the problem.
+
+        Examples
+        --------
+        >>> from priorsvm import PriorSVC
+        >>> assembly = PriorSVC().assemble([[0.0], [3.0]], [0, 1])
+        >>> assembly.problem.is_dcp(), list(assembly.constraints)
+        (True, ['svm.margin'])
+        >>> assembly.solve().status
+        'optimal'
+        >>> assembly.classifier().predict([[2.0]])
+        array([1])
+        """
+        from .assembly import assemble
+
+        return assemble(self, X, y, sample_weight, rows)
 
     def fit_path(
         self, X: Any, y: Any, values: dict[str, Sequence[Any]], sample_weight: Any = None, **rows: Any
@@ -371,6 +417,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         except (TypeError, ValueError):  # fit raises the error
             return tags
         tags.input_tags.sparse = isinstance(self.kernel, str) and self.kernel == "linear"
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
         tags.input_tags.three_d_array = takes_sets(self.kernel)
         tags.input_tags.two_d_array = not takes_sets(self.kernel)
         tags.input_tags.allow_nan = any(isinstance(member.block, Completes) for member in prior)

@@ -18,7 +18,7 @@ from .knowledge.traits import Completes, Scores
 from .knowledge.views import MAX_CELLS
 from .prior import live
 from .problem.naming import naming
-from .validation import Task, explaining_bad_values
+from .validation import Task, explaining_bad_values, is_precomputed
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -51,6 +51,7 @@ class FittedModel:
     _models: list[BinaryModel]
     classes_: Array
     intercept_: Array
+    kernel: Any
     kernel_: Any
     n_features_in_: int
     verbose: int
@@ -165,8 +166,12 @@ class FittedModel:
 
     @property
     def problem(self) -> cp.Problem | list[cp.Problem]:
-        """``cvxpy.Problem`` that was solved, or an equivalent if a route without CVXPY solved it."""
-        return self._each([m.problem.problem for m in self._fitted_models()])
+        """``cvxpy.Problem`` that was solved, or an equivalent with the same solution if CVXPY was not used.
+
+        Its variables and constraints have values and dual variables, except after PEGASOS and for a joint
+        model.
+        """
+        return self._each([m.solved_problem() for m in self._fitted_models()])
 
     @property
     def findings_(self) -> Any:
@@ -272,7 +277,7 @@ class FittedModel:
         if isinstance(self.kernel_, OnRows):
             return self.kernel_.encode(X)
         allow_nan = any(isinstance(m.block, Completes) for m in live(self._models[0].members))
-        with explaining_bad_values(X):
+        with explaining_bad_values(X, precomputed=is_precomputed(self.kernel)):
             return validate_data(
                 self,
                 X,
@@ -306,7 +311,6 @@ class FittedModel:
 
 def _scores_of(binary: BinaryModel, X: Array) -> Array:
     """Return f at these rows, or the scores of the block that scores rows itself."""
-    found = {}
     for name, block, _ in live(binary.members):
         if not isinstance(block, Scores):
             continue
@@ -321,11 +325,7 @@ def _scores_of(binary: BinaryModel, X: Array) -> Array:
                 f"block '{name}': predict must return one finite score for each of the {X.shape[0]} rows, "
                 f"got shape {scores.shape} with {np.count_nonzero(~np.isfinite(scores))} NaN or infinite."
             )
-        found[name] = scores
-    if len(found) > 1:
-        raise InvalidInput(f"blocks {' and '.join(map(repr, found))} both score new rows. Keep one block.")
-    if found:
-        return next(iter(found.values()))
+        return scores
     if not issparse(X) and np.isnan(X).any():
         raise InvalidInput(
             "X contains NaN, and no block of the prior scores such rows. Complete the rows before, or derive "

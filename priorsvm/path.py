@@ -42,7 +42,7 @@ def fit_path(
     _check_values(values)
     tasks = []
     for combination in itertools.product(*values.values()):
-        member = _with_values(clone(model), dict(zip(values, combination, strict=True)))
+        member = with_values(clone(model), dict(zip(values, combination, strict=True)))
         tasks.append((member, make_task(member, X, y, sample_weight, row_parameters)))
     maps = Cache()
     grams = Cache()
@@ -78,7 +78,7 @@ def _check_values(values: Any) -> None:
             )
 
 
-def _with_values(model: Any, combination: dict[str, Any]) -> Any:
+def with_values(model: Any, combination: dict[str, Any]) -> Any:
     """Set these parameters of the model or of its blocks, and return the model."""
     parameters = model.get_params(deep=False)
     prior = as_prior(model.prior)
@@ -115,7 +115,7 @@ def _fit_next(
     for sample, before in zip(task.samples, previous, strict=True):
         if model.preselect:
             sample = support_only(model, task, sample, maps, grams)
-        reusable = before is not None and _differ_in_weights(before.spec, task.spec)
+        reusable = before is not None and differ_in_weights(before.spec, task.spec)
         binary = fit_and_explain(
             task.spec,
             list(task.prior),
@@ -129,7 +129,7 @@ def _fit_next(
     return binaries
 
 
-def _differ_in_weights(a: Spec, b: Spec) -> bool:
+def differ_in_weights(a: Spec, b: Spec) -> bool:
     """Return whether two specifications differ at most in C and tol."""
     return all(
         equal(getattr(a, part), getattr(b, part)) for part in ("norm", "loss", "n_centres", "kernel")

@@ -22,9 +22,10 @@ from ._utils.messages import did_you_mean
 from .errors import InvalidInput, InvalidType, KernelNotPSD, MissingCapability, UnknownParameter
 from .function.factor import require_psd, ways_out
 from .function.scale import Scale
+from .kernels.precomputed import Precomputed
 from .kernels.set_kernel import OnRows, as_sets, takes_sets
 from .knowledge.checks import check_acts
-from .knowledge.traits import Completes, Iterative, OnRowSlack
+from .knowledge.traits import Completes, Iterative, OnRowSlack, Scores
 from .knowledge.worst_case.orbit_loss import OrbitLoss
 from .prior import Member, Prior, as_prior, live
 from .problem.naming import naming
@@ -80,7 +81,8 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
     if issparse(X):
         X = csr_array(X, copy=not X.has_canonical_format)
         X.sum_duplicates()
-    names = getattr(model, "feature_names_in_", None)
+    # Columns of a kernel matrix are samples, not features.
+    names = None if getattr(kernel, "encodes", False) else getattr(model, "feature_names_in_", None)
     seed = _seed(model.random_state)
     missing = None
     for name, block, _ in imputers:
@@ -97,6 +99,7 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
             for sample in samples:
                 block.validate(sample)
     _check_replaced_rows(prior)
+    _check_scores(prior)
     _check_joint(model, prior, samples[0])
     return Task(spec, prior, classes, samples)
 
@@ -149,7 +152,10 @@ def _specification(model: Any, kernel: Any, X: Array, weight: Array | None) -> S
 
 
 def _resolved_kernel(model: Any, kernel: Any, X: Array, weight: Array | None) -> Any:
-    """Return the kernel with numbers for "scale", or None for a linear model."""
+    """Return the kernel with numbers for "scale", or None for a linear model.
+
+    A conditionally positive definite kernel is centred for the 2-norm.
+    """
     from .kernels.resolve import resolve_kernel
     from .kernels.spectrum import Spectral
     from .kernels.standard import Linear
@@ -163,16 +169,18 @@ def _resolved_kernel(model: Any, kernel: Any, X: Array, weight: Array | None) ->
             f"kernel {kernel!r} transforms rows in the units of X, but scale={model.scale!r} changes these "
             "units first. Use scale=None, and divide all of X by one number if X must be smaller."
         )
+    if model.norm == "l2" and model.multi_class == "joint":
+        _check_without_bias(kernel)
     if model.norm != "l2" or kernel.definiteness == "psd":
         return kernel
+    if kernel.definiteness == "cpd":
+        return kernel.centred(X, weight)
     # A repaired kernel can be positive definite on the training rows and fail on the next rows.
     unreliable = isinstance(kernel, Spectral) and kernel.definiteness == "unknown"
-    if kernel.definiteness in ("indefinite", "cpd") or unreliable:
-        is_cpd = kernel.definiteness == "cpd"
-        kind = "only conditionally positive definite" if is_cpd else "not positive definite"
+    if kernel.definiteness == "indefinite" or unreliable:
         raise KernelNotPSD(
-            f"kernel {kernel!r} is {kind}, but norm='l2' requires a positive semidefinite kernel. "
-            f"{ways_out(kernel)}"
+            f"kernel {kernel!r} is not positive definite, but norm='l2' requires a positive semidefinite "
+            f"kernel. {ways_out(kernel)}"
         )
     # A few rows reveal most defects before any expensive work; all rows are checked later.
     counted = X if weight is None else X[weight > 0]
@@ -180,6 +188,15 @@ def _resolved_kernel(model: Any, kernel: Any, X: Array, weight: Array | None) ->
     some = counted[np.linspace(0, len(counted) - 1, count).round().astype(int)]
     require_psd(kernel, np.asarray(kernel(some, some)))
     return kernel
+
+
+def _check_without_bias(kernel: Any) -> None:
+    """Raise MissingCapability if the kernel requires a free bias."""
+    if kernel.needs_bias or kernel.definiteness == "cpd":
+        raise MissingCapability(
+            f"kernel {kernel!r} is conditionally positive definite and requires a free bias, which "
+            "multi_class='joint' does not have. Use multi_class='ovr', or a kernel such as RBF()."
+        )
 
 
 # ---------------------------------------------------------------------- rows
@@ -193,6 +210,8 @@ def _check_data(model: Any, prior: Prior, X: Any, y: Any, allow_nan: bool) -> tu
     if takes_sets(kernel):
         X, width = _rows_of_sets(model, X, prior)
         kernel = OnRows(kernel, width)
+    elif is_precomputed(kernel):
+        _check_precomputed(model, prior)
     elif isinstance(X, (list, np.ndarray)) and len(X) and np.ndim(X[0]) == 2:
         raise InvalidInput(
             f"Found array with dim 3: X[0] has shape {np.shape(X[0])}, but this kernel compares vectors. "
@@ -203,13 +222,16 @@ def _check_data(model: Any, prior: Prior, X: Any, y: Any, allow_nan: bool) -> tu
         _check_sparse(model, prior)
         checks["accept_sparse"] = "csr"
     left_out = next((m.name for m in prior if isinstance(m.block, Completes) and not m.live), None)
-    with explaining_bad_values(X, left_out):
+    with explaining_bad_values(X, left_out, is_precomputed(kernel)):
         finite = "allow-nan" if allow_nan else True
         X, y = validate_data(
             model, X, y, skip_check_array=_is_checked(X, y), ensure_all_finite=finite, **checks
         )
     if width is not None:
         model.n_features_in_ = width  # of one vector, since sets can have any number of vectors
+    if is_precomputed(kernel):
+        kernel = _kernel_of_matrix(X)
+        X = kernel.samples
     return X, y, kernel
 
 
@@ -245,6 +267,36 @@ def _rows_of_sets(model: Any, X: Any, prior: Prior) -> tuple[Array, int]:
                 "d i + j is entry j of vector i."
             )
     return sets.rows(), sets.width
+
+
+def is_precomputed(kernel: Any) -> bool:
+    """Return whether X is the kernel matrix."""
+    return isinstance(kernel, str) and kernel == "precomputed"
+
+
+def _check_precomputed(model: Any, prior: Prior) -> None:
+    """Raise an error if the scaling or a block requires more than a kernel matrix."""
+    if model.scale is not None:
+        raise InvalidInput(
+            f"scale={model.scale!r} applies to features, but with kernel='precomputed' X is the kernel "
+            "matrix. Use scale=None."
+        )
+    for name, block, _ in live(prior):
+        if "precomputed" not in block.accepts:
+            raise MissingCapability(
+                f"block '{name}' requires features or values of f at other points than training rows, which "
+                "kernel='precomputed' does not have. Leave the block out, or use a kernel of the features."
+            )
+
+
+def _kernel_of_matrix(K: Array) -> Precomputed:
+    """Return the kernel between training samples; raise InvalidInput unless the matrix is square."""
+    if K.shape[0] != K.shape[1]:
+        raise InvalidInput(
+            f"X has shape {K.shape}, but kernel='precomputed' requires the square kernel matrix between all "
+            "training samples. Give k(X, X) to fit, and k(X_new, X) to predict."
+        )
+    return Precomputed(K.copy())  # the model keeps it, and the user may overwrite K
 
 
 def _check_sparse(model: Any, prior: Prior) -> None:
@@ -355,6 +407,13 @@ def _check_replaced_rows(prior: Prior) -> None:
         )
 
 
+def _check_scores(prior: Prior) -> None:
+    """Raise InvalidInput if two blocks score new rows."""
+    scoring = [f"'{m.name}'" for m in live(prior) if isinstance(m.block, Scores)]
+    if len(scoring) > 1:
+        raise InvalidInput(f"blocks {' and '.join(scoring)} both score new rows. Keep one block.")
+
+
 def _check_joint(model: Any, prior: Prior, sample: Sample) -> None:
     """Raise an error if parameters or blocks do not fit to ``multi_class``."""
     joint = model.multi_class == "joint"
@@ -386,7 +445,7 @@ def _check_joint(model: Any, prior: Prior, sample: Sample) -> None:
 
 
 @contextmanager
-def explaining_bad_values(X: Any, left_out: str | None = None) -> Iterator[None]:
+def explaining_bad_values(X: Any, left_out: str | None = None, precomputed: bool = False) -> Iterator[None]:
     """Explain errors about missing values, text and dates in X.
 
     Parameters
@@ -395,6 +454,8 @@ def explaining_bad_values(X: Any, left_out: str | None = None) -> Iterator[None]
         The rows that are checked inside the ``with`` statement.
     left_out : str or None
         Name of a block of weight 0 that would otherwise complete missing values.
+    precomputed : bool
+        Whether X contains values of a kernel.
     """
     try:
         yield
@@ -405,6 +466,11 @@ def explaining_bad_values(X: Any, left_out: str | None = None) -> Iterator[None]
                 raise InvalidInput(message) from error
         if "Input X contains NaN" not in str(error):
             raise
+        if precomputed:
+            raise InvalidInput(
+                "Input X contains NaN, but with kernel='precomputed' it is a kernel matrix. Give a finite "
+                "value of the kernel for every pair of samples."
+            ) from error
         if left_out is not None:
             raise InvalidInput(
                 f"Input X contains NaN, and weight 0 leaves out block '{left_out}'. Impute X first, or set "

@@ -12,6 +12,8 @@ import numpy as np
 
 from .._utils.checks import is_number
 from ..errors import InvalidInput, InvalidType
+from ..kernels.base import Kernel
+from ..kernels.centred import Centred
 from ..knowledge.base import Formulas
 from ..solve.model import BinaryModel
 from .plain_text import plain_text
@@ -205,12 +207,21 @@ def _function(binary: BinaryModel) -> list[str]:
             parts.append(r"\varphi_j(x) = k(x, x_j)")
         else:
             equal = "=" if spec.n_centres is None else r"\approx"
-            parts.append(rf"\varphi(x)^\top \varphi(z) {equal} k(x, z)")
+            parts.append(rf"\varphi(x)^\top \varphi(z) {equal} {_product(spec.kernel)}")
+        base = spec.kernel.base if isinstance(spec.kernel, Centred) else spec.kernel
         parts += [
-            rf"{'k = ' if k == 0 else ''}{_text(line)}"
-            for k, line in enumerate(wrap(repr(spec.kernel), WIDTH))
+            rf"{'k = ' if k == 0 else ''}{_text(line)}" for k, line in enumerate(wrap(repr(base), WIDTH))
         ]
+        if isinstance(spec.kernel, Centred):
+            parts.append(rf"z_0 = {_text(spec.kernel.shown_point())}")
     return parts
+
+
+def _product(kernel: Kernel | None) -> str:
+    """Return the inner product of feature vectors, in terms of k."""
+    if isinstance(kernel, Centred):
+        return "k(x, z) - k(x, z_0) - k(z_0, z) + k(z_0, z_0)"
+    return "k(x, z)"
 
 
 def _model_letters(binary: BinaryModel) -> dict[str, str]:

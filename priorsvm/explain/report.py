@@ -68,6 +68,8 @@ class Report:
         Class with y = +1 -> objective of its binary model.
     solves : list of dict
         Solver, status, number of rounds, residuals, seconds and findings of blocks, for each binary model.
+    kernel : str, default=""
+        What was done to the kernel; empty if it was used as given.
 
     See Also
     --------
@@ -92,6 +94,7 @@ class Report:
     rows: list[Row]
     objectives: dict[Any, float]
     solves: list[dict[str, Any]]
+    kernel: str = ""
 
     def __getitem__(self, block: str) -> list[Row]:
         """Return the rows of one block."""
@@ -141,6 +144,8 @@ class Report:
                 f"solve {solve['solve']:.3f} s{_total(solve)}{local}"
             )
             lines += [f"{which}{block}: {finding}" for block, finding in solve["findings"].items()]
+        if self.kernel:
+            lines.append(f"kernel: {self.kernel}")
         return lines
 
     def __str__(self) -> str:
@@ -214,7 +219,15 @@ def report(binaries: Sequence[BinaryModel]) -> Report:
                 "local": _local(binary),
             }
         )
-    return Report(rows, objectives, solves)
+    return Report(rows, objectives, solves, _kernel_note(binaries[0]))
+
+
+def _kernel_note(binary: BinaryModel) -> str:
+    """Return how a conditionally positive definite kernel is used, or an empty text."""
+    kernel = binary.spec.kernel
+    if kernel is None or binary.spec.norm == "l1" or not kernel.needs_bias:
+        return ""
+    return f"{kernel!r}; conditionally positive definite, so the norm of f is a seminorm"
 
 
 def _local(binary: BinaryModel) -> list[str]:

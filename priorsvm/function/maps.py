@@ -61,6 +61,12 @@ class LinearMap:
         coef = c / self.scale.width
         return FittedLinear(float(b - self.scale.shift @ coef), coef, self.scale)
 
+    def coefficients_of(self, f: Any) -> tuple[Array, float]:
+        """Return c and b of a solved function: the inverse of :meth:`fitted`."""
+        if self.scale is None:
+            return f.coef, f.bias
+        return f.coef * self.scale.width, f.bias + float(self.scale.shift @ f.coef)
+
 
 class KernelMap:
     r"""The expansion :math:`\varphi(x) = k(x, Z)`: one coefficient per centre, for the 1-norm (eq. 13)."""
@@ -107,6 +113,23 @@ class KernelMap:
         along = Slopes.of(self.atoms[slopes], c[slopes])
         return FittedKernel(float(b), self.kernel, self.centres[values], c[values], self.scale, along)
 
+    def coefficients_of(self, f: Any) -> tuple[Array, float]:
+        """Return c and b of a solved function over these centres: the inverse of :meth:`fitted`."""
+        place = {row.tobytes(): i for i, row in enumerate(np.ascontiguousarray(self.centres) + 0.0)}
+        c = np.zeros(self.size)
+        np.add.at(c, [place[row.tobytes()] for row in np.ascontiguousarray(f.centres) + 0.0], f.weights)
+        return c, f.bias
+
+    def _products_with(self, f: Any) -> Array:
+        """Return the inner products of a solved function with the atoms of this map."""
+        products = np.empty(self.size)
+        slopes = self.atoms.slopes
+        products[~slopes] = f.value(self.centres[~slopes]) - f.bias
+        if slopes.any():
+            along = self.atoms[slopes]
+            products[slopes] = f.slope(along.points, along.directions)
+        return products
+
 
 class FactorMap(KernelMap):
     r"""Orthonormal features :math:`\varphi(x) = k(x, P) L^{-\top}` with :math:`k(P, P) = L L^\top`.
@@ -141,6 +164,10 @@ class FactorMap(KernelMap):
 
     def fitted(self, c: Array, b: float) -> Fitted:
         return super().fitted(solve_triangular(self.factor, c, lower=True, trans=1, check_finite=False), b)
+
+    def coefficients_of(self, f: Any) -> tuple[Array, float]:
+        products = self._products_with(f)
+        return solve_triangular(self.factor, products, lower=True, check_finite=False), f.bias
 
 
 class ValueMap(KernelMap):
@@ -191,3 +218,6 @@ class ValueMap(KernelMap):
 
     def fitted(self, c: Array, b: float) -> Fitted:
         return super().fitted(self.inverse @ c, b)
+
+    def coefficients_of(self, f: Any) -> tuple[Array, float]:
+        return self._products_with(f), f.bias

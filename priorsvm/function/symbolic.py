@@ -14,7 +14,9 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from .._utils.arrays import Array, as_keys, as_points
+from .._utils.checks import dense_points
 from ..errors import InvalidInput, MissingCapability
+from ..kernels.set_kernel import OnRows
 from .atoms import Atoms
 from .factor import require_norm
 
@@ -137,12 +139,16 @@ class Decision:
         The number of columns of X.
     b : cvxpy.Variable
         The bias, in the units of the model.
+    slack, rows : cvxpy.Variable, ndarray of int
+        The slack of the loss and the rows it belongs to; set by the assembled problem.
     evaluations : list of Evaluation
         What was evaluated, in order.
     products : Products
         Slopes of a linear f that are products in the constraints, without a variable.
     used : set of str
-        What was used besides values: of ``"slope"``, ``"coef"``, ``"kernel"``, ``"length"``.
+        What was used besides values: of ``"slope"``, ``"coef"``, ``"bias"``, ``"kernel"``, ``"length"``.
+
+    Every variable of f has the attribute ``decision``, which is f. :mod:`.rebind` uses it.
     """
 
     def __init__(self, spec: Spec, n_features: int):
@@ -152,6 +158,10 @@ class Decision:
         self.n_features = n_features
         self.coefficients = Coefficients(n_features, spec.norm) if spec.linear else None
         self.b = cp.Variable(name="b")
+        for variable in (self.b, *(self.coefficients.halves if self.coefficients else ())):
+            variable.decision = self
+        self.slack: cp.Variable | None = None
+        self.rows = np.empty(0, int)
         self.evaluations: list[Evaluation] = []
         self.used: set[str] = set()
         self.products = Products()
@@ -241,7 +251,13 @@ class Decision:
 
     @property
     def bias(self) -> cp.Expression:
-        """The bias in the units of X; linear models only."""
+        """The bias: on a linear model f at 0, on a kernel model the constant besides the expansion."""
+        kernel = self.spec.kernel
+        if kernel is not None:
+            if self.norm == "l2" and kernel.needs_bias:
+                raise self._lacks("bias", "its bias has to be free, so use a positive definite kernel")
+            self.used.add("bias")
+            return self.b
         c = self.c
         scale = self.scale
         return self.b if scale is None else self.b - (scale.shift / scale.width) @ c
@@ -252,10 +268,10 @@ class Decision:
         kernel = self.spec.kernel
         if kernel is None:
             raise self._lacks("kernel", "use a kernel other than 'linear'")
+        A = dense_points("f.kernel(A, B)", A)
+        B = dense_points("f.kernel(A, B)", B)
         scale = self.scale
-        if scale is None:
-            return kernel(np.asarray(A, float), np.asarray(B, float))
-        return kernel(scale.points(np.asarray(A, float)), scale.points(np.asarray(B, float)))
+        return kernel(A, B) if scale is None else kernel(scale.points(A), scale.points(B))
 
     @cached_property
     def length(self) -> cp.Variable:
@@ -266,7 +282,9 @@ class Decision:
         kernel = self.spec.kernel
         if kernel is not None and self.norm == "l1":
             require_norm(kernel)
-        return cp.Variable(name="length")
+        length = cp.Variable(name="length")
+        length.decision = self
+        return length
 
     @property
     def has_length(self) -> bool:
@@ -304,14 +322,23 @@ class Decision:
         return MissingCapability(f"it requires f.{what}, which {kind} does not have: {way_out}.")
 
     def _points(self, what: str, Z: Any) -> Any:
-        points = as_points(Z)
+        points: Any = as_points(Z) if self.linear and self.scale is None else dense_points(what, Z)
         if points.ndim != 2 or points.shape[1] != self.n_features:
-            raise InvalidInput(
-                f"{what} takes points of shape (n, {self.n_features}), got shape {points.shape}."
-            )
+            raise InvalidInput(self._wrong_shape(what, points.shape))
         if not _all_finite(points.data if issparse(points) else points):
             raise InvalidInput(f"{what} got NaN or infinity.")
         return points
+
+    def _wrong_shape(self, what: str, shape: tuple[int, ...]) -> str:
+        """Return the message about points that do not have the columns of X."""
+        kernel = self.spec.kernel
+        if not isinstance(kernel, OnRows):
+            return f"{what} takes points of shape (n, {self.n_features}), got shape {shape}."
+        got = kernel.in_words(shape[1]) if len(shape) == 2 else f"shape {shape}"
+        return (
+            f"{what} takes {kernel.in_words(self.n_features)}, the largest size in X, got {got}. Encode "
+            "smaller sets with check_points(name, Z, sample). Larger sets require a set of their size in X."
+        )
 
     def _shared(self, lookup: _Lookup, key: Any, evaluate: Any) -> cp.Expression:
         """Return the variables of rows, and make one variable for the rows that have none yet."""
@@ -356,7 +383,8 @@ class _Lookup:
 
 def _all_finite(array: Array) -> bool:
     """Return whether all entries are finite; a finite sum settles it without a second array."""
-    return bool(np.isfinite(array.sum()) or np.isfinite(array).all())
+    with np.errstate(over="ignore"):  # the padding of sets overflows
+        return bool(np.isfinite(array.sum()) or np.isfinite(array).all())
 
 
 def sparse_if_mostly_zero(matrix: Any) -> Any:
@@ -374,7 +402,9 @@ def sparse_if_mostly_zero(matrix: Any) -> Any:
 def _variable(f: Decision, new: Array) -> cp.Variable:
     import cvxpy as cp
 
-    return cp.Variable(len(new), name=f"f{len(f.evaluations)}")
+    variable = cp.Variable(len(new), name=f"f{len(f.evaluations)}")
+    variable.decision = f
+    return variable
 
 
 def _transposed(matrix: Any, sign: float, dual: Array) -> Array:

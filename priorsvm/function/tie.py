@@ -40,6 +40,8 @@ class Tie:
 
         self.features = features
         self.coefficients = f.coefficients or Coefficients(features.size, f.norm)
+        for half in self.coefficients.halves:
+            half.decision = f
         self.b = f.b
         self.definitions: dict[str, cp.Constraint] = {}
         self.parts: dict[int, tuple[cp.Variable, Any, bool]] = {}
@@ -94,7 +96,7 @@ def feature_map(f: Decision, rows: Array | None, maps: Cache) -> LinearMap | Ker
     Models with the 1-norm expand over ``rows``, models with the 2-norm over all evaluated points and slopes.
     """
     spec = f.spec
-    if spec.kernel is None:
+    if spec.linear:
         return LinearMap(f.n_features, spec.scale)
     if spec.norm == "l1":
         assert rows is not None

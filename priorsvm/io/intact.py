@@ -117,8 +117,8 @@ def _check_training(where: str, sample: Sample, model: PriorSVC) -> None:
         _check_array(f"{where}: X", X.data, (None,))
         _require(X.ndim == 2 and X.shape[0] == n, f"{where}: X has shape {X.shape}")
     else:
-        sets = isinstance(model.kernel_, OnRows)  # a row is as long as the largest set
-        _check_array(f"{where}: X", X, (n, None if sets else model.n_features_in_))
+        encoded = model.kernel_ is not None and model.kernel_.encodes
+        _check_array(f"{where}: X", X, (n, None if encoded else model.n_features_in_))
     for name, kinds in (("y", "f"), ("cost", "f"), ("margin", "f"), ("source", "iu")):
         _check_array(f"{where}: {name}", getattr(sample, name), (n,), kinds)
     _require(bool((np.abs(sample.y) == 1).all()), f"{where}: y has values other than -1 and 1")

@@ -20,6 +20,7 @@ from .._utils.arrays import PAD, Array, to_width
 from ..errors import InvalidInput, InvalidType
 from .algebra import Combination
 from .base import Definiteness, Kernel, require_kernel
+from .centred import Centred, central_row
 
 # Largest memory of intermediate results for pairs of sets.
 BLOCK_BYTES = 2**26
@@ -284,6 +285,8 @@ class OnRows(Combination):
     True
     """
 
+    encodes: bool = True
+
     def __init__(self, kernel: Kernel, width: int) -> None:
         self.kernel = kernel
         self.width = width
@@ -297,6 +300,11 @@ class OnRows(Combination):
 
     def resolved(self, X: Any, weight: Array | None = None) -> Self:
         return type(self)(self.kernel.resolved(self._rows(X, "X"), weight), self.width)
+
+    def centred(self, X: Any, weight: Array | None = None) -> Self:
+        row = central_row(self, X, weight)
+        origin = Sets.of_rows(row[None], self.width)[0]
+        return type(self)(Centred(self.kernel, origin), self.width)
 
     def encode(self, X: Any, name: str = "X", at_least: int = 0) -> Array:
         """Return sets as rows.
@@ -321,6 +329,12 @@ class OnRows(Combination):
                 f"of {self.width}. Use vectors of {self.width} entries."
             )
         return to_width(sets.rows(), at_least)
+
+    def in_words(self, n_columns: int) -> str:
+        """Return what a row of ``n_columns`` numbers contains, for messages."""
+        if n_columns % self.width:
+            return f"rows of {n_columns} numbers"
+        return f"sets of {n_columns // self.width} vectors of length {self.width}"
 
     def _rows(self, X: Any, name: str) -> Any:
         if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != object:

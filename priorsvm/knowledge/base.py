@@ -114,7 +114,7 @@ _TRAITS: dict[str, type] = {
 }
 
 
-_ACCEPTED = ("dense", "sparse", "sets")
+_ACCEPTED = ("dense", "sparse", "sets", "precomputed")
 _PREPARES = ("reweights", "adds", "moves")
 
 
@@ -182,7 +182,8 @@ class Knowledge(Summand):
     Attributes
     ----------
     accepts : frozenset of str
-        What X may be: ``"dense"``, ``"sparse"``, ``"sets"`` (rows that are sets of different sizes).
+        What X may be: ``"dense"``, ``"sparse"``, ``"sets"`` (rows that are sets of different sizes),
+        ``"precomputed"`` (a kernel matrix: the block evaluates f at training rows only).
     prepares : str or None
         What ``prepare`` does: ``"reweights"``, ``"adds"`` or ``"moves"`` rows; None without ``prepare``.
         Blocks that reweight come first, and blocks that move rows take no outer weight.

@@ -12,7 +12,6 @@ from scipy.sparse import issparse
 from .._utils.arrays import Array, as_keys
 from .._utils.checks import is_number
 from ..errors import InvalidInput
-from ..kernels.set_kernel import OnRows
 from ..sample import Sample
 from ..solve.model import BinaryModel
 from .checks import binaries_of, binary_of, check_count, check_window, class_index
@@ -166,9 +165,10 @@ def decision(
 
 
 def _check_plane(model: PriorSVC, training: Sample, features: Any, at: Any) -> Plane:
-    if isinstance(model.kernel_, OnRows):
+    if model.kernel_ is not None and model.kernel_.encodes:
+        samples = "sets of vectors" if model.kernel_.takes_sets else "samples without features"
         raise InvalidInput(
-            "plot.decision draws rows as points, but the kernel of this model compares sets of vectors. Use "
+            f"plot.decision draws rows as points, but the kernel of this model compares {samples}. Use "
             "plot.shares or plot.convergence."
         )
     if issparse(training.X):

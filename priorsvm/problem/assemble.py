@@ -66,7 +66,8 @@ class Compiled:
     constraints : dict of str to cvxpy.Constraint
         Label -> constraint, ``svm.margin`` first. The equations of the tie are not included.
     uses : dict of str to set of str
-        Block -> parts of f that it uses besides values: ``"slope"``, ``"coef"``, ``"kernel"``, ``"length"``.
+        Block -> parts of f that it uses besides values: ``"slope"``, ``"coef"``, ``"bias"``, ``"kernel"``,
+        ``"length"``.
     memo : dict
         Results that a route keeps for the next solve of this problem with other weights.
     """
@@ -89,10 +90,14 @@ class Compiled:
         self.states = dict(states)
         self.members = live(members)
         self.memo: dict[str, Any] = {}
+        self._apart: dict[str, bool] = {}
         self._maps = maps or Cache()
         self.f = Decision(spec, sample.X.shape[1])
         self.active = sample.counted_rows
         self.slack = cp.Variable(len(self.active), nonneg=True, name="xi")
+        self.slack.decision = self.f
+        self.f.slack = self.slack
+        self.f.rows = self.active
         self.has_row_costs = len(self.active) <= PARAMETER_ROWS
         self.costs = cp.Parameter(len(self.active) if self.has_row_costs else (), nonneg=True, name="costs")
         y = sample.y[self.active]
@@ -106,9 +111,35 @@ class Compiled:
         for member in self.members:
             with naming(member.name):
                 self._add(member)
-        for label, constraint in self.constraints.items():
-            constraint.set_label(label)
+        self.constraints["svm.margin"].set_label("svm.margin")
         self.set_weights(spec, members, states, sample)
+
+    def extend(self, member: Member) -> None:
+        """Add the terms of one more block to the problem built so far.
+
+        Raises
+        ------
+        InvalidInput, InvalidType
+            If its terms are not convex; the problem is not changed then.
+        """
+        with naming(member.name):
+            self._add(member)
+        self.members = [*self.members, member]
+        self.states = {**self.states, member.name: None}
+        self.retie()
+        self.set_weights(self.spec, self.members, self.states, self.sample)
+
+    def retie(self) -> None:
+        """Drop everything derived from the terms and from what f was evaluated at."""
+        self.memo.clear()
+        for derived in ("tie", "problem", "untied", "lean"):
+            vars(self).pop(derived, None)
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether :attr:`tie` exists and connects everything that f was evaluated at."""
+        tie = vars(self).get("tie")
+        return tie is not None and len(tie.parts) == len(self.f.evaluations)
 
     @cached_property
     def tie(self) -> Tie:
@@ -172,9 +203,12 @@ class Compiled:
 
         name, block, _ = member
         used = self.f.used
-        self.f.used = self.uses[name] = set()
-        terms = block.build(self.f, self.building(name))
-        self.f.used = used | self.uses[name]
+        self.f.used = set()
+        try:
+            terms = block.build(self.f, self.building(name))
+            uses = self.f.used
+        finally:
+            self.f.used = used | self.f.used
         check_terms(block, terms)
         if not isinstance(block, OnRowSlack) and _uses(terms, self.slack):
             kind = type(block).__name__
@@ -182,10 +216,12 @@ class Compiled:
                 f"build uses view.slack, but {kind} does not derive from OnRowSlack. Write "
                 f"class {kind}(OnRowSlack, Knowledge)."
             )
+        self.uses[name] = uses
         for key, expression in terms.penalties.items():
             self.terms.append(Term(name, key, cp.Parameter(nonneg=True, name=f"{name}.{key}"), expression))
         for label, constraint in terms.constraints.items():
             self.constraints[f"{name}.{label}"] = constraint
+            constraint.set_label(f"{name}.{label}")
 
     def building(self, name: str) -> Building:
         """Return the view of block ``name`` on the problem."""
@@ -224,7 +260,25 @@ class Compiled:
             and all(other[k].only_rows or equal(states.get(k), self.states.get(k)) for k in present)
             and self.sample.same_rows(sample)
             and (self.has_row_costs or np.array_equal(self.sample.cost, sample.cost))
+            and all(self._weights_apart(k, present[k], other[k]) for k in present if weights[k])
         )
+
+    def _weights_apart(self, name: str, block: Knowledge, other: Knowledge) -> bool:
+        """Return whether a block with other weights builds the same terms; the first other value decides."""
+        if equal(vars(block), vars(other)):
+            return True
+        if name not in self._apart:
+            self._apart[name] = equal(self._content(name, block), self._content(name, other))
+        return self._apart[name]
+
+    def _content(self, name: str, block: Knowledge) -> list[Any]:
+        """Return labels and numbers of the terms of a block, and where it evaluates f."""
+        f = Decision(self.spec, self.f.n_features)
+        terms = block.build(f, self.building(name))
+        parts = [*terms.penalties.items(), *terms.constraints.items()]
+        numbers = [(label, [constant.value for constant in part.constants()]) for label, part in parts]
+        at = [(evaluation.atoms.points, evaluation.atoms.directions) for evaluation in f.evaluations]
+        return [numbers, at, [matrix for _, matrix in f.products.parts]]
 
     def jacobians(self) -> dict[int, Any]:
         """Return the known gradients of :attr:`problem`, which CVXPY would derive slowly."""

@@ -116,7 +116,7 @@ def residuals(
     size = unit + abs(float(objective.value))
     violations = [_violation(constraint) for constraint in problem.constraints]
     primal = max([_bound_violation(problem), *violations])
-    if not _is_smooth(problem):
+    if not is_smooth(problem):
         return Residuals(primal, float("nan"), float("nan"), _above_reference(problem) / size)
     gradient = _Gradient(problem, costs or {}, products)
     known, rest = (jacobians or {}).get(id(problem.objective), (None, objective))
@@ -137,7 +137,7 @@ def residuals(
     return Residuals(primal, dual, stationarity, abs(gap - bound_gap) / size)
 
 
-def _is_smooth(problem: cp.Problem) -> bool:
+def is_smooth(problem: cp.Problem) -> bool:
     """Return whether the gradient of the Lagrangian exists: affine constraints in cones with known duals."""
     import cvxpy as cp
 
@@ -148,6 +148,17 @@ def _is_smooth(problem: cp.Problem) -> bool:
     if not all(isinstance(c, cones) and all(a.is_affine() for a in c.args) for c in problem.constraints):
         return False
     return not any(v.attributes[a] for v in problem.variables() for a in ("NSD", "diag", "hermitian"))
+
+
+def lagrangian_gradient(problem: cp.Problem) -> dict[cp.Variable, Array]:
+    """Return the gradient of the Lagrangian at the values and dual variables of a problem, by variable."""
+    gradient = _Gradient(problem, {})
+    gradient.add(problem.objective.expr, np.ones(1))
+    for constraint in problem.constraints:
+        for expression, variable, _ in _lagrangian_parts(constraint):
+            if variable is not None:
+                gradient.add(expression, variable)
+    return gradient.total
 
 
 def _violation(constraint: cp.Constraint) -> float:

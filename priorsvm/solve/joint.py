@@ -71,6 +71,10 @@ class JointModel(BinaryModel):
             self.compiled = JointCompiled(self.loss, self.states["joint"])  # type: ignore[assignment]
         return self.compiled
 
+    def solved_problem(self) -> Any:
+        """Return the ``cvxpy.Problem``; it has no values, because the route does not use it."""
+        return self.problem.problem
+
     def verdict(
         self, name: str, block: Any, sample: Sample, max_cells: int = MAX_CELLS, verbose: int = 0
     ) -> Verdict:

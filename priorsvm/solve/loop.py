@@ -52,75 +52,151 @@ def fit_binary(
     maps, grams : caches of feature maps and kernel matrices, shared with other models.
     before : a similar model, whose assembled problem may be reused.
     """
-    members = list(members)
-    states = _started(members, training)
-    iterative = [m for m in live(members) if isinstance(m.block, Iterative)]
-    if iterative and grams is None:
-        grams = Cache()  # the next round may have the same rows
-    problem = Problem(spec, members, states, training, training, maps or Cache(), grams)
-    problem.max_rounds = max_rounds
-    problem.verbose = verbose
+    problem = first_problem(spec, members, training, max_rounds, verbose, maps, grams)
     if before is not None:
         problem.previous = before.compiled
+    this = Round(problem)
     if required_route(problem) is not None:  # it does all rounds itself
-        return _solve_round(problem, solver, options)[0]
-    refuse_conflicts(spec, members, training, states)
-    with progress(verbose if iterative else 0, desc="rounds") as bar:
-        binary, sample, outcomes = _iterate(problem, solver, options, iterative, bar)
-    warn_of_inaccuracy(outcomes, training)
-    if members:  # the limit on threads takes a small fit a few per cent of its time
-        with single_threaded():
-            binary.findings = _findings(binary, sample)
-    return binary
+        return this.solved(solver, options)
+    refuse_conflicts(spec, problem.members, training, problem.states)
+    with progress(verbose if this.iterative else 0, desc="rounds") as bar:
+        this = _last_round(this, solver, options, bar)
+    return this.finished()
 
 
-def _iterate(
-    problem: Problem,
-    solver: str | Sequence[str],
-    options: dict[str, Any] | None,
-    iterative: Sequence[Member],
-    bar: Any,
-) -> tuple[BinaryModel, Sample, list[Outcome]]:
-    """Solve and refine until no block has a new state; return the last model, its rows and all outcomes."""
-    outcomes: list[Outcome] = []
-    history: list[dict[str, Any]] = []
-    while True:
+def first_problem(
+    spec: Spec,
+    members: Sequence[Member],
+    training: Sample,
+    max_rounds: int = 100,
+    verbose: int = 0,
+    maps: Cache | None = None,
+    grams: Cache | None = None,
+) -> Problem:
+    """Return the problem of the first round; its rows are not prepared yet."""
+    members = list(members)
+    if grams is None and _iterative(members):
+        grams = Cache()  # the next round may have the same rows
+    problem = Problem(spec, members, _started(members, training), training, training, maps or Cache(), grams)
+    problem.max_rounds = max_rounds
+    problem.verbose = verbose
+    return problem
+
+
+class Round:
+    """One round of a fit: a problem, its solution, and the way to the next round.
+
+    Attributes
+    ----------
+    problem : Problem
+        The problem, with its rows prepared.
+    binary : BinaryModel or None
+        The solved model; None before :meth:`solve`.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        history: Sequence[dict[str, Any]] = (),
+        outcomes: Sequence[Outcome] = (),
+    ):
+        """Prepare the rows; ``history`` and ``outcomes`` are those of the rounds before."""
         start = time.perf_counter()
-        try:
-            binary, sample = _solve_round(problem, solver, options)
-        except Infeasible:
-            relaxed = _relaxed(problem)
-            if not relaxed or len(history) >= problem.max_rounds:
-                raise
-            problem = replace(problem, states={**problem.states, **relaxed})
-            continue
-        outcomes.append(binary.outcome)
-        history.append(_entry(binary, len(history) + 1, sample))
-        binary.history = history
-        bar.update()
-        new = {}
-        if iterative:
-            with single_threaded():
-                new = refined(binary, iterative, sample, problem.states)
-        history[-1]["seconds"] = time.perf_counter() - start
-        binary.scores = None
-        if new and len(history) >= problem.max_rounds:
-            _warn_of_last_round(new, history[-1], problem)
-        if not new or len(history) >= problem.max_rounds:
-            return binary, sample, outcomes
-        states = {**problem.states, **new}
-        problem = replace(problem, states=states, previous=binary.compiled)
-
-
-def _solve_round(
-    problem: Problem, solver: str | Sequence[str], options: dict[str, Any] | None
-) -> tuple[BinaryModel, Sample]:
-    """Return the model of one round, and its rows."""
-    with single_threaded():
-        sample = prepare(problem.members, problem.training, problem.states)
+        with single_threaded():
+            sample = prepare(problem.members, problem.training, problem.states)
         _require_two_classes(sample)
-        problem = replace(problem, sample=sample)
-        return BinaryModel.of(problem, solve(problem, solver, options)), sample
+        self.problem = replace(problem, sample=sample)
+        self.iterative = _iterative(problem.members)
+        self.binary: BinaryModel | None = None
+        self._history = list(history)
+        self._outcomes = list(outcomes)
+        self._seconds = time.perf_counter() - start
+
+    def solved(self, solver: str | Sequence[str], options: dict[str, Any] | None) -> BinaryModel:
+        """Return the model that a solver finds."""
+        with single_threaded():
+            return BinaryModel.of(self.problem, solve(self.problem, solver, options))
+
+    def solve(self, solver: str | Sequence[str], options: dict[str, Any] | None) -> BinaryModel:
+        """Solve the problem, and record the model as the result of this round."""
+        start = time.perf_counter()
+        binary = self.solved(solver, options)
+        return self.record(binary, time.perf_counter() - start)
+
+    def record(self, binary: BinaryModel, seconds: float) -> BinaryModel:
+        """Take a solved model as the result of this round."""
+        entry = _entry(binary, len(self._history) + 1, self.problem.sample)
+        entry["seconds"] = self._seconds + seconds
+        binary.history = [*self._history, entry]
+        self.binary = binary
+        return binary
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """The outcomes of all rounds so far."""
+        return self._outcomes if self.binary is None else [*self._outcomes, self.binary.outcome]
+
+    def following(self) -> Round | None:
+        """Return the next round, or None if no block has a new state or the limit is reached."""
+        binary = self.binary
+        assert binary is not None
+        start = time.perf_counter()
+        new = {}
+        if self.iterative:
+            with single_threaded():
+                new = refined(binary, self.iterative, self.problem.sample, self.problem.states)
+        binary.scores = None
+        entry = binary.history[-1]
+        entry["seconds"] += time.perf_counter() - start
+        if not new:
+            return None
+        if len(binary.history) >= self.problem.max_rounds:
+            _warn_of_last_round(new, entry, self.problem)
+            return None
+        states = {**self.problem.states, **new}
+        problem = replace(self.problem, states=states, previous=binary.compiled)
+        return Round(problem, binary.history, self.outcomes)
+
+    def relaxed(self) -> Round | None:
+        """Return this round with weaker states after infeasibility, or None if there are none."""
+        new = _relaxed(self.problem)
+        if not new or len(self._history) >= self.problem.max_rounds:
+            return None
+        problem = replace(self.problem, states={**self.problem.states, **new})
+        return Round(problem, self._history, self._outcomes)
+
+    def finished(self) -> BinaryModel:
+        """Return the model of this round with the findings of its blocks, and warn if it is inaccurate."""
+        binary = self.binary
+        assert binary is not None
+        warn_of_inaccuracy(self.outcomes, self.problem.training)
+        if self.problem.members:  # the limit on threads takes a small fit a few per cent of its time
+            with single_threaded():
+                binary.findings = _findings(binary, self.problem.sample)
+        return binary
+
+
+def _last_round(this: Round, solver: str | Sequence[str], options: dict[str, Any] | None, bar: Any) -> Round:
+    """Solve and refine until no block has a new state, and return the last round."""
+    while True:
+        try:
+            this.solve(solver, options)
+        except Infeasible:
+            weaker = this.relaxed()
+            if weaker is None:
+                raise
+            this = weaker
+            continue
+        bar.update()
+        following = this.following()
+        if following is None:
+            return this
+        this = following
+
+
+def _iterative(members: Sequence[Member]) -> list[Member]:
+    """Return the blocks that refine their states."""
+    return [m for m in live(members) if isinstance(m.block, Iterative)]
 
 
 def _started(members: Sequence[Member], training: Sample) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array
+from .._utils.threads import single_threaded
 from ..errors import InvalidType
 from ..function.fitted import Fitted
 from ..knowledge.base import Knowledge
@@ -16,6 +17,7 @@ from ..knowledge.traits import OnRowSlack
 from ..knowledge.views import MAX_CELLS, Solved, Verdict
 from ..prior import Member, live
 from ..problem.assemble import Compiled, prepare
+from ..problem.lift import lift
 from ..problem.residuals import Residuals
 from ..sample import Sample
 from ..spec import Spec
@@ -111,6 +113,18 @@ class BinaryModel:
         if self.compiled is None:
             self.compiled = Compiled(self.spec, self.members, self.states, self.sample)
         return self.compiled
+
+    def solved_problem(self) -> Any:
+        """Return the ``cvxpy.Problem`` with the values and dual variables of this model.
+
+        A route that works without dual variables of the rows leaves the problem unsolved.
+        """
+        compiled = self.problem
+        problem = compiled.problem
+        if problem.value is None and "svm.margin" in self.duals:
+            with single_threaded():
+                lift(compiled, self.f, self.duals, self.slack(compiled.sample)[compiled.active])
+        return problem
 
     def release(self) -> None:
         """Release the matrices that a route keeps for the next model of a path."""

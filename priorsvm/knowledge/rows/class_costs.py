@@ -49,7 +49,7 @@ class ClassCosts(Knowledge):
     array(['ill'], dtype='<U4')
     """
 
-    accepts: ClassVar[frozenset[str]] = frozenset({"dense", "sparse", "sets"})
+    accepts: ClassVar[frozenset[str]] = frozenset({"dense", "sparse", "sets", "precomputed"})
     prepares: ClassVar[str | None] = "reweights"
     formulas: ClassVar[Formulas] = Formulas(
         latex={"sample": r"\sum_{i} (C_i - C)\, \xi_i<p>"},

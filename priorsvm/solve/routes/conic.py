@@ -75,7 +75,7 @@ class Conic(Route):
         start = time.perf_counter()
         self._run(compiled, options)
         total = time.perf_counter() - start
-        return _solution(problem, self._outcome(compiled, total))
+        return solution_of(problem, self._outcome(compiled, total))
 
     def alternatives(self, problem: Problem) -> str:
         return self._others(problem.compiled)
@@ -190,7 +190,7 @@ class Schur(Conic):
         Direct.of(compiled).solve(self.corner, **arguments)
 
 
-def _solution(problem: Problem, outcome: Outcome) -> Solution:
+def solution_of(problem: Problem, outcome: Outcome) -> Solution:
     """Return the solution which a solver left in the compiled problem."""
     compiled = problem.compiled
     sample = problem.sample

@@ -84,6 +84,8 @@ class RowsProblem:
 
     Attributes
     ----------
+    evaluations : list of Evaluation
+        The evaluations of f that terms or constraints use.
     atoms : Atoms
         All values and slopes of the problem, in the units of X.
     biased : array of bool
@@ -94,9 +96,10 @@ class RowsProblem:
         self.compiled = compiled
         self.spec = compiled.spec
         self._require_rows()
-        evaluations = compiled.f.evaluations
-        self.atoms = _together([evaluation.atoms for evaluation in evaluations])
-        self.biased = np.concatenate([np.full(e.variable.size, e.biased) for e in evaluations])
+        used = {variable.id for variable in compiled.lean.variables()}
+        self.evaluations = [e for e in compiled.f.evaluations if e.variable.id in used]
+        self.atoms = _together([evaluation.atoms for evaluation in self.evaluations])
+        self.biased = np.concatenate([np.full(e.variable.size, e.biased) for e in self.evaluations])
         self._known: dict[int, Any] = {}
         self._K: Array | None = None
         self._Q: tuple[Any, Array] | None = None
@@ -107,7 +110,7 @@ class RowsProblem:
 
         compiled = self.compiled
         for name, used in compiled.uses.items():
-            if used & {"coef", "length"}:
+            if used & {"coef", "bias", "length"}:
                 raise SolverUnsuited(_unsuited(f"block '{name}' uses more of f than values and slopes"))
         linear = (kinds.Inequality, kinds.Equality, kinds.NonNeg, kinds.NonPos, kinds.Zero)
         for label, constraint in compiled.constraints.items():
@@ -168,7 +171,7 @@ class RowsProblem:
 
     def _shape(self, data: Any, columns: Mapping[int, Array]) -> Shape:
         """Return the rows of the data; raise SolverUnsuited if the data are of another shape."""
-        values = np.concatenate([columns[e.variable.id] for e in self.compiled.f.evaluations])
+        values = np.concatenate([columns[e.variable.id] for e in self.evaluations])
         try:
             return Shape.of(data, values, self.biased)
         except OtherShape as error:
@@ -198,7 +201,7 @@ class RowsProblem:
             if constraint.id not in known:
                 known[constraint.id] = self._adjoints(constraint.expr)
         # The gradient of the regulariser by a value of f is the weight of its atom.
-        variables = [evaluation.variable for evaluation in compiled.f.evaluations]
+        variables = [evaluation.variable for evaluation in self.evaluations]
         weights = np.split(nu, np.cumsum([g.size for g in variables])[:-1])
         regulariser = {g: lambda m, w=w: w for g, w in zip(variables, weights, strict=True)}
         slopes = {v: part(one) for v, part in compiled.gradient(regulariser)[0].items()}
