@@ -300,10 +300,10 @@ for name in examples:
     print(f"{name:20s} {kinds.loc[name, 'class']:5s} solved by {took[name]}")
 
 # %% [markdown]
-# A misspelt name, or one that nobody knows, is an error at once.
+# Upper and lower case are equal. A misspelt name is an error at once.
 
 # %%
-_, misspelt = attempt("Clarabel")
+_, misspelt = attempt("Clarabelle")
 print(misspelt)
 
 # %% [markdown]

@@ -162,7 +162,8 @@ def _unknown(name: Any) -> InvalidInput:
         return InvalidInput(f"solver {name!r} cannot be used: {reason}. Use 'auto', or another solver.")
     more = [other for other, route in further_routes().items() if route.installed()]
     known = [*selectable(), *more]
-    meant = did_you_mean(str(name).upper(), [*known, *further_routes()])
+    given = str(name).upper()
+    meant = did_you_mean(given, known) or did_you_mean(given, further_routes())
     return InvalidInput(
         f"solver {name!r} is unknown.{meant} Available: {', '.join(known)}, and any solver of CVXPY that you "
         "install."

@@ -135,6 +135,8 @@ def test_every_selectable_name_is_accepted():
         check_solver("pegasos")
     with pytest.raises(InvalidInput, match="Did you mean 'LIBSVM'"):
         check_solver("LIBSWM")
+    with pytest.raises(InvalidInput, match="Did you mean 'CLARABEL'"):
+        check_solver("clarbel")  # and not CUCLARABEL
 
 
 def test_options_by_name_require_a_list():
