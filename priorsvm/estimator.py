@@ -53,10 +53,11 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         Scaling of the features inside f. Blocks keep the units of X.
     n_centres : int or None, default=None
         Number of centres that f expands over, a Nyström approximation for large data. None: all rows.
-    multi_class : {"ovr", "joint"}, default="ovr"
-        For more than two classes: "ovr" fits one model against the rest for each class. "joint" solves one
-        problem with a decision function for each class. The joint model has no bias; it accepts one
-        :class:`InvariantLoss` and blocks that reweight rows.
+    multi_class : {"ovr", "ovo", "joint"}, default="ovr"
+        For more than two classes: "ovr" fits one model against the rest for each class. "ovo" fits one model
+        for each pair of classes on their rows, as ``sklearn.svm.SVC`` does; a block whose label is neither
+        class is left out of the model. "joint" solves one problem with a decision function for each class.
+        The joint model has no bias; it accepts one :class:`InvariantLoss` and blocks that reweight rows.
     preselect : bool, default=False
         Fit on the support vectors of a first model only. The first model has no blocks, and the base of a
         kernel that transforms rows.
@@ -91,7 +92,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         Names of the features. Exists if X is a DataFrame whose column names are strings.
     intercept_ : ndarray of shape (n_functions,)
         Bias of each decision function: one function for two classes, one per class for more classes or for
-        ``multi_class="joint"``.
+        ``multi_class="joint"``. For more classes and ``multi_class="ovo"``, one per pair (0, 1), (0, 2), ...,
+        (1, 2), ... of ``classes_``, positive for the first class of the pair.
     coef_ : ndarray of shape (n_functions, n_features)
         Weights in the units of X; linear models only. The decision function is
         ``X @ coef_.T + intercept_``.
@@ -110,8 +112,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
     support_ : ndarray of shape (n_support,)
         Indices of the training rows that are support vectors.
     solver_ : str or list of str
-        Solver that solved the problem, in upper case. This and the following attributes are lists, with one
-        entry for each class, for more than two classes and ``multi_class="ovr"``.
+        Solver that solved the problem, in upper case. This and the following attributes are lists for more than
+        two classes, with one entry for each class or pair, unless ``multi_class="joint"``.
     status_ : str or list of str
         Status of the solution, such as "optimal".
     n_rounds_ : int or list of int
@@ -225,7 +227,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         return self
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **rows: Any) -> PriorSVC:
-        """Fit the model, or one model for each class.
+        """Fit the model, or one model for each class or pair of classes.
 
         Parameters
         ----------
@@ -357,7 +359,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n,) or (n, n_classes)
-            One column for each class if there are more than two classes.
+            One column for each class if there are more than two classes. For ``multi_class="ovo"`` the
+            columns contain votes of the models, plus a number within 1/3 that orders equal votes.
 
         Raises
         ------

@@ -118,7 +118,7 @@ def _fit_next(
         reusable = before is not None and differ_in_weights(before.spec, task.spec)
         binary = fit_and_explain(
             task.spec,
-            list(task.prior),
+            task.members(sample),
             sample,
             **solver_arguments(model),
             maps=maps,

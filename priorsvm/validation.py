@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from .function.scale import Scale
 from .kernels.precomputed import Precomputed
 from .kernels.set_kernel import OnRows, as_sets, takes_sets
 from .knowledge.checks import check_acts
+from .knowledge.rows.row_permutations import RowPermutations
 from .knowledge.traits import Completes, Iterative, OnRowSlack, Scores
 from .knowledge.worst_case.orbit_loss import OrbitLoss
 from .prior import Member, Prior, as_prior, live
@@ -55,6 +57,10 @@ class Task:
     prior: Prior
     classes: Array
     samples: list[Sample]
+
+    def members(self, sample: Sample) -> list[Member]:
+        """Return the blocks of one binary model: a block that does not apply has weight 0."""
+        return [m if m.block.applies(sample) else m._replace(weight=0.0) for m in self.prior]
 
 
 def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: dict[str, Any]) -> Task:
@@ -91,14 +97,15 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
             X = missing.X
     spec = _specification(model, kernel, X, weight)
     samples = [
-        Sample.training(X, y, classes, positive, weight, names, seed, spec, missing)
-        for positive in _positive_classes(model, classes)
+        Sample.training(X, y, classes, positive, weight, names, seed, spec, missing, against)
+        for positive, against in _sides(model, classes)
     ]
     for name, block, _ in prior:
         with naming(name):
             for sample in samples:
-                block.validate(sample)
-    _check_replaced_rows(prior)
+                if block.applies(sample):
+                    block.validate(sample)
+    _check_replaced_rows(prior, samples[0])
     _check_scores(prior)
     _check_joint(model, prior, samples[0])
     return Task(spec, prior, classes, samples)
@@ -117,7 +124,7 @@ def check_parameters(model: Any) -> None:
         ("norm", ("l2", "l1")),
         ("loss", ("hinge", "squared_hinge")),
         ("scale", ("standard", "minmax", None)),
-        ("multi_class", ("ovr", "joint")),
+        ("multi_class", ("ovr", "ovo", "joint")),
     ):
         value = getattr(model, name)
         if value not in allowed:
@@ -328,12 +335,16 @@ def _classes(y: Array) -> Array:
     return classes
 
 
-def _positive_classes(model: Any, classes: Array) -> Sequence[Any]:
-    """Return the class that is +1 in each binary model."""
+def _sides(model: Any, classes: Array) -> Sequence[tuple[Any, Any]]:
+    """Return the class that is +1 and the class that is -1 in each binary model; None: all other classes."""
     if model.multi_class == "joint":
-        return ["all classes"]
+        return [("all classes", None)]
     labels = classes.tolist()
-    return labels[1:] if len(labels) == 2 else labels
+    if len(labels) == 2:
+        return [(labels[1], None)]
+    if model.multi_class == "ovo":
+        return list(combinations(labels, 2))
+    return [(label, None) for label in labels]
 
 
 def _row_weights(sample_weight: Any, X: Any, y: Array, classes: Array) -> Array | None:
@@ -391,20 +402,25 @@ def _imputers(prior: Prior) -> list[Member]:
     return imputers
 
 
-def _check_replaced_rows(prior: Prior) -> None:
+def _check_replaced_rows(prior: Prior, sample: Sample) -> None:
     """Raise InvalidInput if two blocks conflict over the training rows."""
     members = live(prior)
-    replacing = [m.name for m in members if m.block.prepares == "moves"]
-    worst_case = [m.name for m in members if isinstance(m.block, OnRowSlack)]
+    replacing = [m for m in members if m.block.prepares == "moves"]
     if len(replacing) > 1:
         raise InvalidInput(
-            f"blocks '{replacing[0]}' and '{replacing[1]}' both replace the training rows. Keep one block."
+            f"blocks '{replacing[0].name}' and '{replacing[1].name}' both replace the training rows. "
+            "Keep one block."
         )
-    if replacing and worst_case:
-        raise InvalidInput(
-            f"block '{replacing[0]}' replaces the training rows, but block '{worst_case[0]}' requires the "
-            "margin in the worst case around the original rows. Keep one block."
-        )
+    worst_case = [m for m in members if isinstance(m.block, OnRowSlack)]
+    for first, second in product(replacing, worst_case):
+        reason = "its points are around the original rows"
+        if isinstance(first.block, RowPermutations):
+            reason = second.block.order_obstacle(sample, first.block.swaps())
+        if reason is not None:
+            raise InvalidInput(
+                f"block '{first.name}' replaces the training rows, but block '{second.name}' requires the "
+                f"margin in the worst case: {reason}. Keep one block."
+            )
 
 
 def _check_scores(prior: Prior) -> None:

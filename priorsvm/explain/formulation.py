@@ -172,7 +172,7 @@ def formulation(binaries: Sequence[BinaryModel]) -> Formulation:
     values = {"C": binaries[0].spec.C}
     for binary in binaries:
         _describe(binary, objective, constraints, values)
-    members = binaries[0].problem.members
+    members = list({m.name: m for binary in binaries for m in binary.problem.members}.values())
     named = {label.partition(".")[0] for label in (*objective, *constraints)}
     for member in members:
         if member.name not in named:
@@ -227,13 +227,13 @@ def _product(kernel: Kernel | None) -> str:
 def _model_letters(binary: BinaryModel) -> dict[str, str]:
     """Return the meanings of the symbols of the SVM."""
     training = binary.training
-    classes = training.classes.tolist()
     signs = _text(", +1 for the class of the model and -1 for all other classes")
-    if training.positive not in classes:  # one model of all classes
+    if training.positive not in training.classes.tolist():  # one model of all classes
         signs = ""
-    elif len(classes) == 2:
-        other = next(label for label in classes if label != training.positive)
-        signs = _text(f", +1 for {training.positive!r} and -1 for {other!r}")
+    elif training.against is not None:
+        signs = _text(", +1 for the first and -1 for the second class of the model")
+    elif training.negative is not None:
+        signs = _text(f", +1 for {training.positive!r} and -1 for {training.negative!r}")
     return {
         "y_i": rf"\text{{the class of row }} i{signs}",
         r"\rho_i": r"\text{the margin of row } i, \text{ 1 by default}",
@@ -276,7 +276,8 @@ def _describe(
     c = "w" if spec.linear else "c"
     power = "" if spec.loss == "hinge" else "^2"
     objective.setdefault("svm.regulariser", rf"\|{c}\|_1" if spec.norm == "l1" else rf"\tfrac12 \|{c}\|^2")
-    objective.setdefault("svm.loss", rf"C \sum_{{i=1}}^{{{binary.training.n_train}}} \xi_i{power}")
+    rows = "i" if binary.training.against is not None else rf"i=1}}^{{{binary.training.n_train}"
+    objective.setdefault("svm.loss", rf"C \sum_{{{rows}}} \xi_i{power}")
     constraints.setdefault("svm.margin", (compiled.margin_latex, len(compiled.active)))
     for name, block, weight in compiled.members:
         block_constraints = {

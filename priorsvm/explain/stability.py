@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array, dense_row, stack
+from ..errors import MissingCapability
 from ..transforms.base import Transform
-from ..transforms.features import FeatureScaling
+from ..transforms.features import FeatureDeletion, FeatureScaling
 
 # Orbits are evaluated in parts of about this many numbers.
 PART = 2**22
@@ -88,14 +89,14 @@ def stability(
     X: Any,
     thetas: Array | None = None,
 ) -> Stability:
-    """Evaluate every transformed copy of every row; for a FeatureScaling, compute the worst copy.
+    """Evaluate every transformed copy of every row; FeatureScaling of a linear f has a closed form.
 
     Parameters
     ----------
     scores : callable
         Rows -> decision function, of shape (n,) or (n, K).
     coef : array or None
-        Coefficients of a linear model; None for a kernel model.
+        Coefficients of the functions whose largest value is the class; None for kernel and one-vs-one models.
     intercept : array
         Intercepts of a linear model.
     transform : Transform
@@ -118,10 +119,14 @@ def stability(
     >>> found.lead, found.kept
     (array([-0.3,  0.5]), array([False,  True]))
     """
-    if isinstance(transform, FeatureScaling):
-        assert coef is not None
+    if isinstance(transform, FeatureScaling) and coef is not None:
         return _under_scaling(coef, intercept, transform, X)
-    s = len(transform.theta_grid() if thetas is None else thetas)
+    if isinstance(transform, FeatureScaling) and not isinstance(transform, FeatureDeletion):
+        raise MissingCapability(
+            "verify(X): the worst factors of FeatureScaling are known if each class has one linear function, "
+            "and a one-vs-one model counts votes. Use multi_class='ovr'."
+        )
+    s = len(thetas) if thetas is not None else transform.orbit(X[:1]).shape[1]
     step = max(1, PART // (X.shape[1] * s))
     parts = [_over_orbit(scores, transform, X[i : i + step], thetas) for i in range(0, X.shape[0], step)]
     lead, points, kept = (

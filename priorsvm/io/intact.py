@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -79,11 +80,11 @@ def _check_classes(binaries: list[BinaryModel], classes: list[Any]) -> None:
     if isinstance(binaries[0], JointModel):
         _require(len(binaries) == 1, f"there are {len(binaries)} models of all classes, expected 1")
         return
-    positives = [binary.training.positive for binary in binaries]
-    expected = classes if len(classes) > 2 else classes[1:]
-    _require(
-        positives == expected, f"the binary models are of the classes {positives}, and classes_ are {classes}"
-    )
+    labels = [binary.training.label for binary in binaries]
+    expected: list[Any] = classes if len(classes) > 2 else classes[1:]
+    if len(classes) > 2 and binaries[0].training.against is not None:
+        expected = list(combinations(classes, 2))
+    _require(labels == expected, f"the binary models are of the classes {labels}, and classes_ are {classes}")
 
 
 def _check_binary(where: str, binary: BinaryModel, model: PriorSVC) -> None:

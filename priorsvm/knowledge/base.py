@@ -213,6 +213,27 @@ class Knowledge(Summand):
         if errors:
             raise TypeError(" ".join(errors))
 
+    def applies(self, sample: Sample) -> bool:
+        """Return whether the block is part of this binary model.
+
+        A one-vs-one model contains two classes. A block whose parameter ``label`` names neither class is
+        left out of the model.
+
+        Parameters
+        ----------
+        sample : Sample
+            Training rows.
+
+        Returns
+        -------
+        bool
+        """
+        label = getattr(self, "label", None)
+        if label is None or sample.against is None:
+            return True
+        labels = label if isinstance(label, (list, tuple, np.ndarray)) else [label]
+        return any(sample.sign(entry) != 0 for entry in labels)
+
     def validate(self, sample: Sample) -> None:
         """Raise InvalidInput for wrong arguments, before any heavy work.
 

@@ -171,7 +171,7 @@ def _check_rows(rows: Any, n: int) -> Array:
 
 
 def _worst_points(binaries: list[BinaryModel], block: Any, rows: Array) -> Array:
-    """Return each training row at the transformation that is worst for the model of its class."""
+    """Return each training row at the transformation that is worst for the models of its class."""
     first = binaries[0]
     if isinstance(first, JointModel):
         loss = first.loss
@@ -181,12 +181,20 @@ def _worst_points(binaries: list[BinaryModel], block: Any, rows: Array) -> Array
         return X[rows]
     loss = block if isinstance(block, InvariantLoss) else InvariantLoss(block.transform)
     points = np.empty((len(rows), first.training.X.shape[1]))
+    lowest = np.full(len(rows), np.inf)
     for binary in binaries:
         sample = binary.sample
-        of_class = np.ones(len(rows), bool) if len(binaries) == 1 else sample.y[rows] > 0
+        of_class = np.ones(len(rows), bool)
+        if len(binaries) > 1:
+            labels = sample.labels[rows]
+            of_class = (labels == sample.positive) | (labels == sample.against)
         if of_class.any():
             at = rows[of_class]
-            points[of_class] = loss.worst_copies(binary.f, sample.X[at], sample.y[at], sample.margin[at])[1]
+            copies = loss.worst_copies(binary.f, sample.X[at], sample.y[at], sample.margin[at])[1]
+            values = sample.y[at] * binary.f.value(copies)
+            lower = values < lowest[of_class]
+            points[np.flatnonzero(of_class)[lower]] = copies[lower]
+            lowest[of_class] = np.minimum(lowest[of_class], values)
     return points
 
 
@@ -230,8 +238,8 @@ def support_trajectories(
         Number of trajectories, in decreasing order of their dual variables.
     shape : tuple of (int, int) or None, default=None
         Height and width of images. None uses the shape of the transform.
-    class_of_interest : class label or None, default=None
-        With more than two classes: the class whose model is drawn.
+    class_of_interest : class label, pair of labels or None, default=None
+        With more than two classes: the class whose model is drawn, or the pair for ``multi_class="ovo"``.
     ax : matplotlib.axes.Axes or None, default=None
         Axes to draw on. None creates a figure.
 

@@ -142,9 +142,9 @@ def _path_text(
     start, end = (_numbers(point, sample.feature_names, differing) for point in path)
     names = " and ".join(dict.fromkeys(f"'{guide.member.name}'" for guide in guides))
     label = sample.positive
-    if len(sample.classes) == 2 and guides[0].requirement.sign < 0:
+    if sample.negative is not None and guides[0].requirement.sign < 0:
         # The user stated the slopes for the score of the other class, and so does the message.
-        label = next(c for c in sample.classes.tolist() if c != sample.positive)
+        label = sample.negative
         upper, lower = lower, upper
         start, end = end, start
     return (
@@ -236,8 +236,9 @@ def conflict_text(members: Sequence[Member], sample: Sample, minimal: bool = Tru
     any_one = "it" if len(_unique(members)) == 1 else "any one"
     restores = f" (removing {any_one} restores feasibility)" if minimal else ""
     function = "decision function"
-    if len(sample.classes) > 2 and np.any(sample.classes == sample.positive):
-        function = f"score of {sample.positive!r} against the other classes"
+    if sample.name:
+        rest = "the other classes" if sample.negative is None else repr(sample.negative)
+        function = f"score of {sample.positive!r} against {rest}"
     return (
         f"No {function} satisfies every hard constraint. These conflict: {_named(members)}{restores}. "
         f"{_way_out(members)}"

@@ -168,6 +168,8 @@ def _first_accurate(problem: Problem, attempts: Iterator[Attempt]) -> Solution:
 
 def _after(solution: Solution, failed: Sequence[str]) -> Solution:
     """Record the solvers that failed first."""
+    if not failed:
+        return solution
     outcome = solution.outcome
     before = dict.fromkeys(name for name in failed if name != outcome.solver)
     solution.outcome = replace(outcome, before=tuple(before))
@@ -241,7 +243,8 @@ def _weighted_attempts(problem: Problem) -> list[Attempt]:
         attempts = [patient]
     if rows > LINEAR_ROWS and features > min(rows, FEATURES):
         attempts.insert(0, Attempt(routes["SPARSE"]))
-    return [attempt for attempt in attempts if attempt.route.obstacle(problem) is None]
+    suited = {route for route in {attempt.route for attempt in attempts} if route.obstacle(problem) is None}
+    return [attempt for attempt in attempts if attempt.route in suited]
 
 
 def _prefers_columns(problem: Problem) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -59,7 +60,7 @@ def fit_binary(
     if required_route(problem) is not None:  # it does all rounds itself
         return this.solved(solver, options)
     refuse_conflicts(spec, problem.members, training, problem.states)
-    with progress(verbose if this.iterative else 0, desc="rounds") as bar:
+    with progress(verbose, desc="rounds") if this.iterative else nullcontext() as bar:
         this = _last_round(this, solver, options, bar)
     return this.finished()
 
@@ -102,8 +103,10 @@ class Round:
     ):
         """Prepare the rows; ``history`` and ``outcomes`` are those of the rounds before."""
         start = time.perf_counter()
-        with single_threaded():
-            sample = prepare(problem.members, problem.training, problem.states)
+        sample = problem.training
+        if problem.members:  # the limit on threads takes a small fit a few per cent of its time
+            with single_threaded():
+                sample = prepare(problem.members, problem.training, problem.states)
         _require_two_classes(sample)
         self.problem = replace(problem, sample=sample)
         self.iterative = _iterative(problem.members)
@@ -170,7 +173,7 @@ class Round:
         binary = self.binary
         assert binary is not None
         warn_of_inaccuracy(self.outcomes, self.problem.training)
-        if self.problem.members:  # the limit on threads takes a small fit a few per cent of its time
+        if self.problem.members:
             with single_threaded():
                 binary.findings = _findings(binary, self.problem.sample)
         return binary
@@ -187,7 +190,8 @@ def _last_round(this: Round, solver: str | Sequence[str], options: dict[str, Any
                 raise
             this = weaker
             continue
-        bar.update()
+        if this.iterative:
+            bar.update()
         following = this.following()
         if following is None:
             return this
@@ -224,8 +228,9 @@ def refuse_conflicts(
 
 def _require_two_classes(sample: Sample) -> None:
     """Raise InvalidInput unless rows of both signs have a positive cost."""
-    others = [c for c in sample.classes.tolist() if c != sample.positive]
-    rest = f"class {others[0]!r}" if len(others) == 1 else f"the classes other than {sample.positive!r}"
+    rest = f"the classes other than {sample.positive!r}"
+    if sample.negative is not None:
+        rest = f"class {sample.negative!r}"
     for sign, what in ((1.0, f"class {sample.positive!r}"), (-1.0, rest)):
         of_class = sample.y == sign
         if not np.any(sample.counted[of_class]):
@@ -351,7 +356,5 @@ def warn_of_inaccuracy(outcomes: Sequence[Outcome], training: Sample) -> None:
 
 
 def of_class(training: Sample) -> str:
-    """Return " for class ..." if there is a model for each class."""
-    classes = training.classes.tolist()
-    positive = training.positive
-    return f" for class {positive!r}" if len(classes) > 2 and positive in classes else ""
+    """Return " for class ..." if there is a model for each class, or for each pair of classes."""
+    return f" for {training.name}" if training.name else ""

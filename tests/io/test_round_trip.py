@@ -104,6 +104,13 @@ MODELS = {
         pd.DataFrame(NEW @ X.T).add_prefix("s"),
     ),
     "three classes": (PriorSVC(ClassCosts({"other": 2}), kernel="rbf"), X, THREE, NEW),
+    "one against one": (
+        PriorSVC(Box({0: (0, 1)}, label="other") + ClassCosts({"other": 2}), kernel="rbf", multi_class="ovo"),
+        X,
+        THREE,
+        NEW,
+    ),
+    "deletions": (PriorSVC(InvariantLoss(FeatureDeletion(1)), kernel="rbf"), X, WORDS, NEW),
     "joint": (PriorSVC(InvariantLoss(STEP), multi_class="joint"), X, THREE, NEW),
     "joint kernel": (PriorSVC(multi_class="joint", kernel="rbf"), X, THREE, NEW),
     "truth values": (PriorSVC(ClassCosts({False: 2.0, True: 3.0})), X, WORDS == "ill", NEW),

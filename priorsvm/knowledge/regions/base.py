@@ -97,6 +97,10 @@ class RegionKnowledge(Iterative, Knowledge):
         """Return the requirements on f, in the user's units."""
         raise NotImplementedError(f"{type(self).__name__} has to define requirements(sample).")
 
+    def _present(self, sample: Sample) -> list[Requirement]:
+        """Return the requirements on classes of this model."""
+        return [requirement for requirement in self.requirements(sample) if requirement.sign != 0]
+
     def validate(self, sample: Sample) -> None:
         check_nonnegative(mu=self.mu)
         check_flag(hard=self.hard)
@@ -110,7 +114,7 @@ class RegionKnowledge(Iterative, Knowledge):
         if isinstance(self.points, bool):
             raise InvalidInput(f"points must be a number, 'grid' or an array of points, got {self.points!r}.")
         given_points(self.points, sample)
-        requirements = self.requirements(sample)
+        requirements = self._present(sample)
         if sample.model is not None:
             self._check_method(requirements, sample, sample.model)
         self._warn_of_rows(requirements, sample)
@@ -168,7 +172,7 @@ class RegionKnowledge(Iterative, Knowledge):
 
     def start(self, sample: Sample) -> Search:
         """Return the requirements and the points of the first problem."""
-        requirements = self.requirements(sample)
+        requirements = self._present(sample)
         linear = sample.model is not None and sample.model.linear
         method = self._method(linear, requirements)
         given = given_points(self.points, sample)
@@ -260,10 +264,10 @@ class RegionKnowledge(Iterative, Knowledge):
         h = "h(x)" if callable(requirement.h) else f"{requirement.h:g}"
         score = sample.positive
         bound = f">= {h}"
-        if requirement.sign < 0 and len(sample.classes) > 2:
+        if requirement.sign < 0 and sample.negative is None:
             bound = f"<= -{h}"
         elif requirement.sign < 0:
-            score = next(c for c in sample.classes.tolist() if c != sample.positive)
+            score = sample.negative
         return f"score of {score!r} {bound} {self.where(requirement.region, sample)}"
 
     def where(self, region: Set, sample: Sample) -> str:

@@ -67,12 +67,11 @@ class VirtualSamples(Knowledge):
         check_nonnegative(cost=self.cost)
 
     def prepare(self, sample: Sample, state: Any) -> Sample:
-        return with_virtual_rows(sample, self.transform, self.cost, np.arange(sample.n_train))
+        return with_virtual_rows(sample, self.transform, self.cost, sample.counted_training)
 
     def verify(self, f: Any, view: Solved) -> Verdict:
-        rows = np.arange(view.sample.n_train)
-        orbit = self.transform.orbit(view.sample.X_train)[:, 1:]
-        return margins_on_orbit(f, view, rows, orbit)
+        orbit = self.transform.orbit(view.sample.X[view.rows])[:, 1:]
+        return margins_on_orbit(f, view, view.rows, orbit)
 
 
 def with_virtual_rows(sample: Sample, transform: Transform, cost: float, rows: Array) -> Sample:

@@ -26,7 +26,7 @@ class VirtualSupportVectors(Iterative, Knowledge):
     Use it instead of ``VirtualSamples`` if there are many rows and few support vectors. The first round
     finds the support vectors. The second round trains on them and their copies; all other rows are left out,
     which is the second sum. It is a heuristic: rows far from the margin are assumed to stay there. Every
-    one-vs-rest problem has its own support vectors.
+    binary problem has its own support vectors.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from ..._utils.parallel import over_rows
 from ...errors import InvalidInput, InvalidType, MissingCapability
 from ...sample import Sample
 from ...transforms.base import Transform
-from ...transforms.features import FeatureScaling
+from ...transforms.features import FeatureDeletion, FeatureScaling
 from ..base import Formulas, Knowledge, Terms
 from ..traits import Iterative, OnRowSlack
 from ..views import Building, Solved, Step, Verdict
@@ -21,7 +21,7 @@ from .orbit_between import check_between, finest_grid, next_between, verify_betw
 from .orbit_columns import OrbitColumns
 from .orbit_loss import OrbitLoss
 from .orbit_search import next_columns, worst_members
-from .worst_features import worst_feature_constraints
+from .worst_features import worst_deletions, worst_feature_constraints
 
 # Up to this many members of orbits a linear model takes all at once, which is cheaper than rounds.
 FEW = 20_000
@@ -48,7 +48,7 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
     ----------
     transform : Transform
         A transformation with a finite orbit. On linear models also :class:`FeatureScaling` or
-        :class:`FeatureDeletion`.
+        :class:`FeatureDeletion`; on kernel models :class:`FeatureDeletion` of up to 4096 sets of features.
     cost : float, callable or None, default=None
         :math:`\Delta(\theta)`, from 0 to 1: the share of the margin required after a transformation. A number
         is the share for the strongest transformations, with a linear decrease from 1. A function maps the
@@ -60,7 +60,8 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
 
         - ``"columns"``: column generation.
         - ``"all"``: all members of all orbits at once.
-        - ``"closed"``: for :class:`FeatureScaling`, a closed form with N x d auxiliary variables.
+        - ``"closed"``: for :class:`FeatureScaling` on linear models, a closed form with N x d auxiliary
+          variables.
         - ``"pegasos"``: for linear models of very many rows, at most ``max_rounds`` passes in small batches
           until the bounds meet to ``tol``. Expect about 1 % accuracy.
         - ``"auto"``: all members, or the closed form, on a linear model up to a size of 20000; else columns.
@@ -178,17 +179,37 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
 
     def _check_features(self, sample: Sample) -> None:
         kind = type(self.transform).__name__
-        if sample.model is not None and not sample.model.linear:
-            raise MissingCapability(
-                f"the worst case of {kind} is known for linear models only. Use kernel='linear'."
-            )
+        if not self._has_closed_form(sample):
+            self._check_deletions(sample)
         for name, given in (("cost", self.cost is not None), ("continuous", self.continuous)):
             if given:
                 raise InvalidInput(f"{name} has no meaning with {kind}. Leave it out.")
-        if self.method == "all":
+        if self.method == "all" and self._has_closed_form(sample):
             raise InvalidInput(
                 f"method='all' requires a finite orbit, and {kind} has none. Use method='auto'."
             )
+
+    def _has_closed_form(self, sample: Sample) -> bool:
+        """Return whether the worst copy of a row is known without a list: scaled features, linear f."""
+        linear = sample.model is None or sample.model.linear
+        return linear and isinstance(self.transform, FeatureScaling)
+
+    def _check_deletions(self, sample: Sample) -> None:
+        """Raise an error unless a kernel model can list all transformations of features."""
+        if not isinstance(self.transform, FeatureDeletion):
+            raise MissingCapability(
+                "FeatureScaling has a continuous range of factors, and the worst factors for a kernel model "
+                "are not known. Use kernel='linear', or FeatureDeletion, which has a finite list."
+            )
+        try:
+            self.transform.deletions(sample.X.shape[1])
+        except InvalidInput as error:
+            raise MissingCapability(
+                f"{error} Or use kernel='linear', where the worst deletion has a closed form."
+            ) from None
+        if self.method == "closed":
+            raise InvalidInput("method='closed' requires a linear model. Use method='auto'.")
+        self._check_centres(sample)
 
     def _check_orbit(self, sample: Sample) -> None:
         if self.method == "closed":
@@ -202,6 +223,11 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
                 "Use SampleCosts(margins=...) to require less of a row."
             )
         self.transform.orbit(sample.X_train[:1])
+        self._check_centres(sample)
+        if self.continuous:
+            check_between(self.transform, sample.X_train)
+
+    def _check_centres(self, sample: Sample) -> None:
         if self._draws_centres(sample) and (self.method == "columns" or self.continuous):
             argument = "continuous=True" if self.continuous else "method='columns'"
             raise InvalidInput(
@@ -209,8 +235,6 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
                 "finds them during the fit. Use method='auto' without continuous, n_centres=None, or "
                 "norm='l1'."
             )
-        if self.continuous:
-            check_between(self.transform, sample.X_train)
 
     def _draws_centres(self, sample: Sample) -> bool:
         spec = sample.model
@@ -270,9 +294,11 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         return np.asarray(1.0 - (1.0 - cost) * np.minimum(strength, 1.0))
 
     def worst_copies(self, f: Any, X: Any, y: Array, rho: Array) -> tuple[Array, Any]:
-        if isinstance(self.transform, FeatureScaling):
+        if not isinstance(self.transform, FeatureScaling):
+            return super().worst_copies(f, X, y, rho)
+        if f.linear:
             return rho, self.transform.worst(X, f.coef, y)
-        return super().worst_copies(f, X, y, rho)
+        return rho, worst_deletions(self.transform, f, X, y)
 
     def finest(self) -> Array:
         """Return parameters between the members of the orbit, on the grid of ``verify()``.
@@ -286,8 +312,8 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
     # ------------------------------------------------------------------ the problem
 
     def has_columns(self, sample: Sample) -> bool:
-        # FeatureScaling has a closed form instead of columns.
-        if not isinstance(self.transform, FeatureScaling):
+        # A closed form replaces the columns.
+        if not self._has_closed_form(sample):
             return True
         if self.method == "auto":
             return sample.X_train.size > FEW
@@ -295,7 +321,10 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
 
     def start(self, sample: Sample) -> OrbitColumns:
         # The first columns are none, or all members of all orbits.
-        if self.theta_grid() is None or self.streamed:
+        unlisted = isinstance(self.transform, FeatureScaling) and not (
+            self.method == "all" or self._draws_centres(sample)
+        )
+        if unlisted or self.streamed:
             return OrbitColumns.empty(sample.X_train)
         columns = self._listed(sample)
         return columns.complete(self.demand) if self._starts_complete(sample, columns) else columns
@@ -303,7 +332,10 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
     def _listed(self, sample: Sample) -> OrbitColumns:
         """Return the state without columns, with all orbits listed."""
         orbit = over_rows(self.transform.orbit, sample.X_train)
-        return OrbitColumns.empty(sample.X_train, orbit, self.theta_grid())
+        grid = self.theta_grid()
+        if grid is None:
+            grid = self.transform.deletions(sample.X.shape[1])
+        return OrbitColumns.empty(sample.X_train, orbit, grid)
 
     def _starts_complete(self, sample: Sample, columns: OrbitColumns) -> bool:
         if self.method != "auto":

@@ -362,7 +362,7 @@ class Trajectories(OnRowSlack, Knowledge):
     def _coarse(self, view: Solved, worst: float, row: int) -> str:
         m, q = view.state.nodes.shape
         sample = view.sample
-        of_class = f" of class {sample.positive!r}" if len(sample.classes) > 2 else ""
+        of_class = f" of {sample.name}" if sample.name else ""
         next_degree = m + 1 if m > 2 else 2
         higher = "" if q > 1 else f"degree={next_degree}, "
         return (

@@ -155,6 +155,15 @@ class UncertainSamples(EllipsoidalKnowledge):
     def spread(self, state: Any) -> Spread:
         return state
 
+    def order_obstacle(self, sample: Sample, swaps: Array) -> str | None:
+        spread = self.start(sample)
+        if self.radius == 0 or all(spread.is_invariant(order) for order in swaps):
+            return None
+        return (
+            "its covariances differ between the rows of a matrix, so the order with the largest margin in "
+            "the worst case is not a linear assignment"
+        )
+
     def words(self) -> str:
         return f"each row keeps its margin with confidence {self.confidence:g}"
 
