@@ -112,8 +112,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
     support_ : ndarray of shape (n_support,)
         Indices of the training rows that are support vectors.
     solver_ : str or list of str
-        Solver that solved the problem, in upper case. This and the following attributes are lists for more than
-        two classes, with one entry for each class or pair, unless ``multi_class="joint"``.
+        Solver that solved the problem, in upper case. This and the following attributes are lists for more
+        than two classes, with one entry for each class or pair, unless ``multi_class="joint"``.
     status_ : str or list of str
         Status of the solution, such as "optimal".
     n_rounds_ : int or list of int
