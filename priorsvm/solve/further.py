@@ -53,7 +53,7 @@ NONLINEAR = ("IPOPT", "UNO")
 OPTIONS = {"CVXOPT": {"kktsolver": "robust"}}
 
 # Residual up to which an answer is accurate: that of the least accurate solver of the table. At the default
-# options of 18 solvers the residuals of small models are at most 1e-3, and the errors of objectives 4e-5.
+# options of 16 solvers the residuals of small models are at most 1e-3, and the errors of objectives 4e-5.
 ACCURACY = max(solver.accuracy for solver in SOLVERS.values())
 
 

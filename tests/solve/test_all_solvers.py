@@ -26,7 +26,7 @@ FAILURES = {
     ("PROXQP", "LP"): "could not confirm",  # "infeasible", for a feasible problem
     ("GLOP", "LP"): "undefined symbol",  # its library clashes with the library of highspy
     ("PDLP", "LP"): "undefined symbol",
-    ("CVXOPT", "SDP batch"): "",  # CVXPY 1.9 passes wrong data for several cones in one constraint
+    ("CVXOPT", "SDP batch"): "",  # with CVXPY 1.9: several cones in one constraint
     ("SDPA", "SDP batch"): "",
 }
 
