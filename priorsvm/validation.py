@@ -32,7 +32,7 @@ from .knowledge.worst_case.orbit_loss import OrbitLoss
 from .prior import Member, Prior, as_prior, live
 from .problem.naming import naming
 from .sample import Sample
-from .solve.registry import check_options, check_solver
+from .solve.registry import canonical, check_options, check_solver
 from .spec import Spec
 
 # A kernel of unknown definiteness is checked on this many rows before any expensive work.
@@ -450,7 +450,7 @@ def _check_joint(model: Any, prior: Prior, sample: Sample) -> None:
             raise InvalidInput(f"multi_class='joint' requires {parameter}={value!r}.")
     if _is_infinite(model.C):
         raise InvalidInput("multi_class='joint' requires a finite C. Use multi_class='ovr'.")
-    if model.solver not in ("auto", "COLUMNS") or model.solver_options:
+    if canonical(model.solver) not in ("auto", "COLUMNS") or model.solver_options:
         raise InvalidInput(
             "multi_class='joint' uses its own solver. Set solver='auto', without solver_options."
         )

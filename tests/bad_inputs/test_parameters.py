@@ -85,14 +85,19 @@ PARAMETERS = [
     svc("a number as kernel", InvalidType, ["kernel is 3", "RBF()", "function of two matrices"], kernel=3),
     svc("a kernel's class", InvalidType, ["the class RBF", "write RBF()"], kernel=RBF),
     svc("gamma below zero", InvalidInput, ["RBF", "gamma is -1", "positive number"], kernel=RBF(-1)),
-    svc("unknown solver", InvalidInput, ["'GUROBI' is unknown", "CLARABEL", "LIBSVM"], solver="GUROBI"),
+    svc(
+        "unknown solver",
+        InvalidInput,
+        ["'GUROBY' is unknown", "Did you mean 'GUROBI'", "LIBSVM"],
+        solver="GUROBY",
+    ),
     *[
         svc(f"a method as solver, {solver}", InvalidInput, ["InvariantLoss(method='pegasos')"], solver=solver)
         for solver in ("PEGASOS", "pegasos", ["PEGASOS"])
     ],
     svc("no solver", InvalidInput, ["empty list", "'auto'"], solver=[]),
     svc("None as solver", InvalidInput, ["solver", "None", "auto"], solver=None),
-    svc("unknown solver in a list", InvalidInput, ["'GUROBI'", "Available"], solver=["CLARABEL", "GUROBI"]),
+    svc("unknown solver in a list", InvalidInput, ["'NONE'", "Available"], solver=["CLARABEL", "NONE"]),
     svc("auto in a list", InvalidInput, ["'auto'", "list"], solver=["auto", "CLARABEL"]),
     svc("a dict as solver", InvalidInput, ["solver", "name", "list"], solver={"CLARABEL": {}}),
     svc("options that are no dict", InvalidInput, ["solver_options", "dict", "list"], solver_options=[1]),
