@@ -62,7 +62,7 @@ class Assembly:
         Penalties of the blocks: ``block``, ``name``, ``parameter`` and ``expression``. The objective contains
         the product of parameter and expression.
     slack : cvxpy.Variable
-        The slack of each row of positive cost.
+        The slack of each row of positive cost; a constant of zeros with ``C=inf``.
 
     See Also
     --------

@@ -38,7 +38,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
     prior : Knowledge, Prior or None, default=None
         A block or a sum of blocks, for example ``ClassCosts("balanced") + 0.5 * VirtualSamples(shift)``.
     C : float, default=1.0
-        Weight of the slacks.
+        Weight of the slacks. Infinity is the hard margin: every row of positive cost has its margin.
     kernel : str, Kernel or callable, default="linear"
         Name of a pairwise kernel of scikit-learn such as "linear", "rbf" or "poly", or a :class:`Kernel`. A
         function of two matrices returns the kernel matrix between their rows. With "precomputed" X is the
@@ -64,7 +64,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         kernel that transforms rows.
     solver : str or list of str, default="auto"
         Name of a solver, which is used without a fallback, or a list of names, tried in order. The command
-        ``priorsvm solvers`` lists the names. If blocks only add or reweight rows, "LIBSVM", "NORMAL" and
+        ``priorsvm solvers`` lists the names. Every solver that CVXPY has installed is a name, such as "MOSEK"
+        or "gurobi", in upper or lower case. If blocks only add or reweight rows, "LIBSVM", "NORMAL" and
         "SPARSE" solve 2-norm models, and "CENTRES" solves 1-norm models. "ROWS" solves 2-norm models whose
         blocks use values of f.
     solver_options : dict or None, default=None
@@ -112,8 +113,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
     support_ : ndarray of shape (n_support,)
         Indices of the training rows that are support vectors.
     solver_ : str or list of str
-        Solver that solved the problem. This and the following attributes are lists for more than two classes,
-        with one entry for each class or pair, unless ``multi_class="joint"``.
+        Solver that solved the problem, in upper case. This and the following attributes are lists for more
+        than two classes, with one entry for each class or pair, unless ``multi_class="joint"``.
     status_ : str or list of str
         Status of the solution, such as "optimal".
     n_rounds_ : int or list of int

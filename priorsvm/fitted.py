@@ -256,24 +256,24 @@ class FittedModel:
 
     def _stability(self, X: Any) -> dict[str, Stability]:
         """Return, for every block with a transform, how stable the class of these rows is."""
-        from .explain.stability import stability
-        from .transforms.base import Transform
+        from .explain.stability import stability_of
+        from .knowledge.by_class import transforms_of
 
-        transforms = {
-            name: (block.transform, block.finest() if getattr(block, "continuous", False) else None)
+        blocks = {
+            name: block
             for binary in self._models
             for name, block, _ in live(binary.members)
-            if isinstance(getattr(block, "transform", None), Transform)
+            if transforms_of(block)
         }
-        if not transforms:
+        if not blocks:
             raise InvalidInput(
                 "verify(X) checks whether transformed rows keep their class, but no block has a transform. "
                 "Call verify() without X."
             )
         coef = self.coef_ if self._linear and not self._one_vs_one else None
         return {
-            name: stability(self._scores, coef, self.intercept_, transform, X, thetas)
-            for name, (transform, thetas) in transforms.items()
+            name: stability_of(block, self._scores, coef, self.intercept_, self.classes_, X)
+            for name, block in blocks.items()
         }
 
     # ------------------------------------------------------------------ scores

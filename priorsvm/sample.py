@@ -134,10 +134,10 @@ class Sample:
     def __len__(self) -> int:
         return len(self.y)
 
-    @property
-    def machine(self) -> NoReturn:
-        """Name of ``model`` in earlier versions; raises AttributeError."""
-        raise AttributeError("'Sample' object has no attribute 'machine'. Use sample.model.")
+    def __getattr__(self, name: str) -> NoReturn:
+        """Raise AttributeError, with the new name of an attribute of earlier versions."""
+        advice = " Use sample.model." if name == "machine" else ""
+        raise AttributeError(f"'Sample' object has no attribute {name!r}.{advice}")
 
     @property
     def negative(self) -> Any:

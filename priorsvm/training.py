@@ -14,6 +14,7 @@ from .problem.collapse import fit_and_explain, warn_of_collapse
 from .sample import Sample
 from .solve.loop import fit_binary, refuse_conflicts
 from .solve.model import BinaryModel
+from .solve.registry import canonical
 from .spec import Spec
 from .validation import Task
 
@@ -65,7 +66,7 @@ def solver_arguments(model: Any) -> dict[str, Any]:
 def support_only(model: Any, task: Task, sample: Sample, maps: Cache, grams: Cache | None) -> Sample:
     """Return the training set with cost 0 at rows that are not support vectors without the blocks."""
     # COLUMNS is for blocks, which this first model does not have.
-    solver = model.solver
+    solver = canonical(model.solver)
     options = model.solver_options
     if not isinstance(solver, str):
         solver = [name for name in solver if name != "COLUMNS"]

@@ -33,7 +33,7 @@ from .prior import Member, Prior, as_prior, live
 from .problem.naming import naming
 from .sample import Sample
 from .solve.methods.passes import check_pass_options
-from .solve.registry import check_options, check_solver
+from .solve.registry import canonical, check_options, check_solver
 from .spec import Spec
 
 # A kernel of unknown definiteness is checked on this many rows before any expensive work.
@@ -117,8 +117,8 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
 
 def check_parameters(model: Any) -> None:
     """Raise InvalidInput if a parameter of PriorSVC has a value that is not allowed."""
-    if not is_number(model.C) or model.C <= 0:
-        raise InvalidInput(f"C must be a positive number, got {model.C!r}.")
+    if not (is_number(model.C) or _is_infinite(model.C)) or model.C <= 0:
+        raise InvalidInput(f"C must be a positive number or infinity, got {model.C!r}.")
     if not is_number(model.tol) or not 0 < model.tol < 1:
         raise InvalidInput(f"tol must be a number between 0 and 1, got {model.tol!r}.")
     for name, allowed in (
@@ -140,6 +140,10 @@ def check_parameters(model: Any) -> None:
         raise InvalidInput("n_centres requires a kernel model: a linear model has no centres.")
     check_solver(model.solver)
     check_options(model.solver, model.solver_options)
+
+
+def _is_infinite(value: Any) -> bool:
+    return isinstance(value, (float, np.floating)) and bool(np.isinf(value))
 
 
 def _is_linear(kernel: Any) -> bool:
@@ -445,9 +449,11 @@ def _check_joint(model: Any, prior: Prior, sample: Sample) -> None:
     for parameter, value in required.items():
         if getattr(model, parameter) != value:
             raise InvalidInput(f"multi_class='joint' requires {parameter}={value!r}.")
+    if _is_infinite(model.C):
+        raise InvalidInput("multi_class='joint' requires a finite C. Use multi_class='ovr'.")
     streamed = any(m.block.streamed for m in losses)
     allowed = ("auto",) if streamed else ("auto", "COLUMNS")
-    if model.solver not in allowed or (model.solver_options and not streamed):
+    if canonical(model.solver) not in allowed or (model.solver_options and not streamed):
         raise InvalidInput(
             "multi_class='joint' uses its own solver. Set solver='auto', without solver_options."
         )

@@ -15,6 +15,7 @@ from ..errors import InvalidInput, InvalidType
 from ..kernels.base import Kernel
 from ..kernels.centred import Centred
 from ..knowledge.base import Formulas
+from ..knowledge.by_class import OfClasses
 from ..solve.model import BinaryModel
 from .plain_text import plain_text
 
@@ -85,7 +86,7 @@ class Formulation:
         lines = [r"\min\quad & " + " \\\\\n& + ".join(terms)]
         for k, (mark, latex) in enumerate(self._rows()):
             lines.append((r"\text{s.t.}\quad " if k == 0 else "") + f"& {_braced(latex, mark)}")
-        numbers = [f"{symbol} = {value:g}" for symbol, value in self.values]
+        numbers = [f"{symbol} = {_figure(value)}" for symbol, value in self.values]
         for k, line in enumerate(_filled([*self.function, *numbers])):
             lines.append((r"\text{with}\quad " if k == 0 else "") + f"& {line}")
         for k, (symbol, meaning) in enumerate(self.letters):
@@ -107,7 +108,7 @@ class Formulation:
         cells[0] = ("min   " + terms[0][1], terms[0][0])
         cells[len(terms)] = ("s.t.  " + rows[0][1], rows[0][0])
         width = min(max(len(formula) for formula, _ in cells), WIDTH)
-        numbers = [f"{plain_text(symbol)} = {value:g}" for symbol, value in self.values]
+        numbers = [f"{plain_text(symbol)} = {plain_text(_figure(value))}" for symbol, value in self.values]
         lines = [f"{formula:<{width}}   {mark}" for formula, mark in cells]
         lines.append(f"with  {', '.join([*map(plain_text, self.function), *numbers])}")
         for k, (symbol, meaning) in enumerate(self.letters):
@@ -133,6 +134,11 @@ class Formulation:
             (f"c_{_part_of(label)}: {label}, {rows} row" + ("s" if rows != 1 else ""), latex)
             for label, latex, rows in self.constraints
         ]
+
+
+def _figure(value: float) -> str:
+    """Return a number in LaTeX."""
+    return r"\infty" if value == np.inf else f"{value:g}"
 
 
 def _part_of(label: str) -> str:
@@ -276,8 +282,9 @@ def _describe(
     c = "w" if spec.linear else "c"
     power = "" if spec.loss == "hinge" else "^2"
     objective.setdefault("svm.regulariser", rf"\|{c}\|_1" if spec.norm == "l1" else rf"\tfrac12 \|{c}\|^2")
-    rows = "i" if binary.training.against is not None else rf"i=1}}^{{{binary.training.n_train}"
-    objective.setdefault("svm.loss", rf"C \sum_{{{rows}}} \xi_i{power}")
+    if not spec.hard:
+        rows = "i" if binary.training.against is not None else rf"i=1}}^{{{binary.training.n_train}"
+        objective.setdefault("svm.loss", rf"C \sum_{{{rows}}} \xi_i{power}")
     constraints.setdefault("svm.margin", (compiled.margin_latex, len(compiled.active)))
     for name, block, weight in compiled.members:
         block_constraints = {
@@ -286,9 +293,12 @@ def _describe(
             if label.startswith(f"{name}.")
         }
         terms = [term.name for term in compiled.terms if term.block == name]
-        prepared = ["sample"] if name in compiled.sample.shares else []
+        prepared = ["sample"] if name in compiled.sample.shares and not spec.hard else []
         formulas = _formulas(name, block, [*prepared, *terms, *block_constraints])
         factor = "" if weight == 1 else f"{weight:g} \\cdot "
+        if isinstance(block, OfClasses) and block.chosen_classes is not None:
+            only = rf"\;({_text(f'rows{block.which_rows()}')})"
+            formulas = {term: latex + only for term, latex in formulas.items()}
         unnamed = rf"J_{{{_text(name)}}}"
         for _ in prepared:
             objective.setdefault(name, factor + formulas.get("sample", unnamed).replace("<p>", power))

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._utils.arrays import Array, dense_row, stack
 from ..errors import MissingCapability
+from ..knowledge.by_class import ByClass, in_order
 from ..transforms.base import Transform
 from ..transforms.features import FeatureDeletion, FeatureScaling
 
@@ -133,6 +134,65 @@ def stability(
         np.concatenate([getattr(part, name) for part in parts]) for name in ("lead", "points", "kept")
     )
     return Stability(lead, points, kept, None if thetas is None else s)
+
+
+def stability_of(
+    block: Any, scores: Callable[[Any], Array], coef: Array | None, intercept: Array, classes: Array, X: Any
+) -> Stability:
+    """Evaluate the transforms of a block; if they differ between classes, by the predicted class of a row.
+
+    Parameters
+    ----------
+    block : Knowledge
+        A block with a transform, or with a dict of class to transform.
+    scores, coef, intercept, X
+        As in :func:`stability`.
+    classes : array
+        All classes, in the order of the scores.
+
+    Returns
+    -------
+    Stability
+        The result. A row of a predicted class without a transform keeps its class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from priorsvm import InvariantLoss, Shift
+    >>> rows, classes = np.array([[-0.2], [0.2], [1.0]]), np.array(["ham", "spam"])
+    >>> block = InvariantLoss(Shift([0.5]), classes="spam")
+    >>> stability_of(block, lambda X: X[:, 0], None, np.zeros(1), classes, rows).lead
+    array([ 0.2, -0.3,  0.5])
+    """
+
+    def under(transform: Transform, rows: Any) -> Stability:
+        thetas = block.finest(transform) if getattr(block, "continuous", False) else None
+        return stability(scores, coef, intercept, transform, rows, thetas)
+
+    if not (isinstance(block, ByClass) and block.by_class):
+        return under(block.transform, X)
+    predicted = classes[_class_scores(scores(X)).argmax(axis=1)]
+    rest = np.flatnonzero(block.transform_of(predicted) < 0)
+    rows = [rest]
+    parts = [_unchanged(scores, X[rest])]
+    for group in block.groups(predicted):
+        rows.append(group.rows)
+        parts.append(under(group.transform, X[group.rows]))
+    lead, kept = (
+        np.concatenate([getattr(part, name) for part in parts])[np.argsort(np.concatenate(rows))]
+        for name in ("lead", "kept")
+    )
+    tried = [part.tried for part in parts if part.tried is not None]
+    points = in_order(rows, [part.points for part in parts])
+    return Stability(lead, points, kept, max(tried, default=None))
+
+
+def _unchanged(scores: Callable[[Any], Array], X: Any) -> Stability:
+    """Return the result for rows that are not transformed."""
+    if X.shape[0] == 0:
+        return Stability(np.empty(0), X, np.ones(0, bool))
+    found = np.sort(_class_scores(scores(X)), axis=1)
+    return Stability(found[:, -1] - found[:, -2], X, np.ones(X.shape[0], bool))
 
 
 def _over_orbit(

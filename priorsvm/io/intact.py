@@ -92,7 +92,8 @@ def _check_binary(where: str, binary: BinaryModel, model: PriorSVC) -> None:
     training = binary.training
     for part, kind in ((spec, Spec), (training, Sample), (binary.outcome, Outcome)):
         _require(isinstance(part, kind), f"{where} has a {type(part).__name__} in place of {kind.__name__}")
-    _require(is_number(spec.C) and 0 < spec.C < np.inf, f"{where} has C={spec.C!r}")
+    _require(is_number(spec.C) or np.inf == spec.C, f"{where} has C={spec.C!r}")
+    _require(spec.C > 0, f"{where} has C={spec.C!r}")
     _check_training(f"{where}, training rows", training, model)
     d = training.X.shape[1]
     if spec.linear:

@@ -12,11 +12,12 @@ from ..explain.verify import verify
 from ..knowledge.regions.search import Search
 from ..knowledge.regions.sets import EllipsoidSet, LevelSet
 from ..knowledge.worst_case.base import WorstCase
-from ..knowledge.worst_case.curves import Curves, points_at
+from ..knowledge.worst_case.curves import Curves
 from ..knowledge.worst_case.ellipsoidal import EllipsoidalKnowledge
 from ..knowledge.worst_case.orbit_columns import OrbitColumns
 from ..knowledge.worst_case.trajectories import Trajectories
 from ..prior import live
+from ..sample import Sample
 from ..solve.model import BinaryModel
 from .geometry import Plane, Window, cut, ellipse, mesh, polygon
 from .style import BEHIND, COLOURS, GREY, HATCHES, MARKERS, cycled, legend_line
@@ -207,18 +208,13 @@ def draw_uncertainty(scene: Scene) -> None:
             scene.handles.append(legend_line(GREY, label, linewidth=0.8))
 
 
-def trajectories_of(block: Trajectories, path: Curves, X: Array, rows: Array, count: int = 61) -> list[Array]:
+def trajectories_of(
+    block: Trajectories, path: Curves, sample: Sample, rows: Array, count: int = 61
+) -> list[Array]:
     """Return trajectories of rows, one (n, count, d) array per parameter; other parameters are central."""
     found = []
     for axis in np.eye(path.nodes.shape[1]):
-        thetas = path.theta(np.linspace(-1.0, 1.0, count)[:, None] * axis)
-        points = [
-            points_at(path.coefficients[rows], theta)
-            if block.transform is None and path.coefficients is not None
-            else block.transform.apply(X[rows], theta)
-            for theta in thetas
-        ]
-        found.append(np.stack(points, axis=1))
+        found.append(block.points(path, sample, rows, np.linspace(-1.0, 1.0, count)[:, None] * axis))
     return found
 
 
@@ -227,12 +223,12 @@ def draw_trajectories(scene: Scene) -> None:
     from matplotlib.collections import LineCollection
 
     binary = scene.binaries[0]
-    X = binary.training.X
     classes = scene.row_classes()
     for name, block, path in active_blocks(binary):
         if isinstance(block, Trajectories) and path is not None:
-            for curves in trajectories_of(block, path, X, np.arange(len(X))):
-                colours = [scene.colour(k) for k in classes]
+            rows = np.flatnonzero(path.moving)
+            for curves in trajectories_of(block, path, binary.training, rows):
+                colours = [scene.colour(k) for k in classes[rows]]
                 lines = LineCollection(
                     list(scene.plane.project(curves)), colors=colours, linewidths=1.0, alpha=0.6, zorder=2.2
                 )

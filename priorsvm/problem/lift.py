@@ -92,7 +92,8 @@ def _other_values(compiled: Compiled, values: Mapping[int, Array], slack: Array)
         if pinned.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
             return None
         slack = compiled.slack.value
-    return {compiled.slack.id: slack, **{v.id: v.value for v in others}}
+    slacks = {v.id: slack for v in compiled.slack.variables()}  # none with a hard margin
+    return {**slacks, **{v.id: v.value for v in others}}
 
 
 def _duals_of_f(compiled: Compiled) -> dict[int, Any]:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import issparse
 
 from .._utils.arrays import Array, stack
 from .._utils.parallel import over_rows
@@ -57,6 +56,8 @@ class JointLoss:
         The label of the constraint.
     active : (n,) array
         The rows with a cost. Columns and all arrays below refer to positions in it.
+    labels : (n,) array
+        The class of each row.
     y : (n,) array
         The position of the class of each row.
     rho : (n,) array
@@ -84,6 +85,7 @@ class JointLoss:
             self.label = f"{member.name}.{self.block.joint_label}"
         self.active = sample.counted_rows
         self.n_moved = len(sample.counted_training)
+        self.labels = sample.labels[self.active[: self.n_moved]]
         self.y = sample.class_positions[self.active]
         self._check_known_classes()
         self._check_two_classes()
@@ -113,11 +115,26 @@ class JointLoss:
         """Return the state without columns; orbits are listed unless the rows are streamed."""
         none = np.empty(0, int)
         X = self.sample.X[self.active[: self.n_moved]]
+        listed = None if self.block.streamed else self.block.listed(X, self.labels)
+        if listed is None:
+            listed = OrbitColumns.empty(X, None, np.zeros((1, self._n_parameters())))
+        return JointColumns(
+            none,
+            X[:0],
+            np.empty(0),
+            listed.thetas,
+            none,
+            listed.orbit,
+            listed.grid,
+            part=listed.part,
+            others=none,
+            idle=none,
+        )
+
+    def _n_parameters(self) -> int:
+        """Return the number of parameters of the transformations that are listed."""
         grid = self.block.theta_grid()
-        listed = grid is not None and not issparse(X) and not self.block.streamed
-        orbit = over_rows(self.block.orbit, X) if listed else None
-        grid = np.zeros((1, 0)) if grid is None else grid
-        return JointColumns(none, X[:0], np.empty(0), grid[:0], none, orbit, grid, others=none, idle=none)
+        return 0 if grid is None else int(grid.shape[-1])
 
     def scalings(self, state: JointColumns) -> Array:
         r"""Return :math:`\Gamma` of every column."""
@@ -143,10 +160,12 @@ class JointLoss:
 
     def worst(self, f: Any, state: OrbitColumns) -> tuple[Array, JointColumns]:
         """Return for each row the slack that its worst transformation and class require, and this column."""
-        parts = [np.arange(self.n_moved)]
+        training = np.arange(self.n_moved)
         if state.orbit is None:
-            parts = np.array_split(parts[0], max(1, -(-self.n_moved // CHUNK)))
-        found = [self.worst_of(f, part, state.orbit) for part in parts]
+            parts = np.array_split(training, max(1, -(-self.n_moved // CHUNK)))
+            found = [self.worst_of(f, part) for part in parts]
+        else:
+            found = [self._worst_listed(f, training, state)]
         if self.n_moved < len(self.active):
             found.append(self.worst_of(f, np.arange(self.n_moved, len(self.active))))
         columns = found[0][1]
@@ -154,69 +173,69 @@ class JointLoss:
             columns = columns.joined(more)
         return np.concatenate([required for required, _ in found]), columns
 
-    def worst_of(self, f: Any, rows: Array, orbit: Array | None = None) -> tuple[Array, JointColumns]:
+    def worst_of(self, f: Any, rows: Array) -> tuple[Array, JointColumns]:
         """Return the slack and the column of some rows: training rows only, or added rows only."""
+        listed = self._listed(rows)
+        if listed is None:
+            return self._worst_unlisted(f, rows, self.sample.X[self.active[rows]])
+        return self._worst_listed(f, rows, listed)
+
+    def _listed(self, rows: Array) -> OrbitColumns | None:
+        """Return the orbits of training rows, or of added rows, which are not transformed."""
         X = self.sample.X[self.active[rows]]
-        grid = self.block.theta_grid()
         if len(rows) and rows[0] >= self.n_moved:
-            q = 0 if grid is None else grid.shape[1]
-            return self._worst_listed(f, rows, X[:, None], np.zeros((1, q)))
-        if grid is None or issparse(X):
-            return self._worst_unlisted(f, rows, X)
-        orbit = self.block.orbit(X) if orbit is None else orbit
-        return self._worst_listed(f, rows, orbit, grid)
+            return OrbitColumns.empty(X, X[:, None], np.zeros((1, self._n_parameters())))
+        return self.block.listed(X, self.labels[rows])
 
     def all_columns(self) -> JointColumns:
         """Return the state with every column of every row, for orbits that are listed."""
         state = self.start()
-        grid: Any = self.block.theta_grid()
-        for other in range(len(self.sample.classes)):
-            rows = np.flatnonzero(self.y[: self.n_moved] != other)
-            state = state.joined(self._against(rows, self._orbits(rows), grid, other))
-            added = self.n_moved + np.flatnonzero(self.y[self.n_moved :] != other)
-            own = self.sample.X[self.active[added]][:, None]
-            state = state.joined(self._against(added, own, grid[:1], other))
+        for rows in (np.arange(self.n_moved), np.arange(self.n_moved, len(self.active))):
+            listed = self._listed(rows) if len(rows) else None
+            if listed is not None:
+                for other in range(len(self.sample.classes)):
+                    state = state.joined(self._against(rows, listed, other))
         return state
 
-    def _orbits(self, rows: Array) -> Array:
-        return self.block.orbit(self.sample.X[self.active[rows]])
-
-    def _against(self, rows: Array, orbit: Array, grid: Any, other: int) -> JointColumns:
-        """Return all members of the orbits of some rows as columns against one class."""
-        n, s, d = orbit.shape
-        of = np.repeat(rows, s)
-        moves = np.tile(np.arange(s), n)
+    def _against(self, rows: Array, listed: OrbitColumns, other: int) -> JointColumns:
+        """Return all members of the orbits of rows of other classes as columns against one class."""
+        assert listed.orbit is not None
+        s = listed.orbit.shape[1]
+        places = np.repeat(np.flatnonzero(self.y[rows] != other), s)
+        moves = np.tile(np.arange(s), len(places) // s)
+        thetas = listed.thetas_of(places, moves)
         return JointColumns(
-            rows=of,
-            points=orbit.reshape(-1, d),
-            demands=self.block.demand(grid)[moves] * self.confusion[self.y[of], other],
-            thetas=grid[moves],
+            rows=rows[places],
+            points=listed.orbit[places, moves],
+            demands=self.block.demand(thetas) * self.confusion[self.y[rows[places]], other],
+            thetas=thetas,
             moves=moves,
-            idle=np.zeros(n * s, int),
-            others=np.full(n * s, other),
+            idle=np.zeros(len(places), int),
+            others=np.full(len(places), other),
         )
 
-    def _worst_listed(self, f: Any, rows: Array, orbit: Array, grid: Array) -> tuple[Array, JointColumns]:
-        """Return the worst columns of rows whose orbits are listed, (n, s, d)."""
-        n, s, d = orbit.shape
+    def _worst_listed(self, f: Any, rows: Array, listed: OrbitColumns) -> tuple[Array, JointColumns]:
+        """Return the worst columns of rows whose orbits are listed."""
+        assert listed.orbit is not None
+        n, s, d = listed.orbit.shape
         y = self.y[rows]
         at = np.arange(n)
-        scores = over_rows(f.value, orbit.reshape(-1, d)).reshape(n, s, -1)
+        scores = over_rows(f.value, listed.orbit.reshape(-1, d)).reshape(n, s, -1)
         lead = scores[at, :, y][:, :, None] - scores
-        share = self.block.demand(grid)
-        demand = share[None, :, None] * self.confusion[y][:, None, :]
+        share = listed.listed_demands(at, self.block.demand)
+        demand = share[:, :, None] * self.confusion[y][:, None, :]
         scaling = demand
         if not self.block.slack_scaled:
-            pairs = self.pair_scaling[y][:, None, :]
-            scaling = self.block.scalings(grid, share)[None, :, None] * pairs
+            factor = listed.listed_demands(at, self.block.scalings_at)
+            scaling = factor[:, :, None] * self.pair_scaling[y][:, None, :]
         required = demand * self.rho[rows][:, None, None] - scaling * lead
         required[at, :, y] = -np.inf
         moves, others = np.unravel_index(np.argmax(required.reshape(n, -1), axis=1), (s, scores.shape[2]))
         found = JointColumns(
             rows=rows,
-            points=orbit[at, moves],
+            points=listed.orbit[at, moves],
             demands=demand[at, moves, others],
-            thetas=grid[moves],
+            thetas=listed.thetas_of(at, moves),
             moves=moves,
             idle=np.zeros(n, int),
             others=others,
@@ -259,7 +278,9 @@ class JointLoss:
             own = X[part]
             if true != other:
                 lead = f.lead(true, other)
-                own = self.block.worst_copies(lead, own, np.ones(len(part)), self.rho[rows[part]])[1]
+                ones = np.ones(len(part))
+                at = rows[part]
+                own = self.block.worst_copies(lead, own, ones, self.rho[at], self.labels[at])[1]
             copies.append(own)
         order = np.argsort(np.argsort(y, kind="stable"), kind="stable")
         return stack(*copies)[order]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._utils.arrays import Array
 from .._utils.cache import Cache
 from .._utils.messages import warn
 from .._utils.progress import progress
@@ -18,7 +19,7 @@ from .._utils.threads import single_threaded
 from ..errors import InaccurateSolution, Infeasible, InvalidInput, InvalidType
 from ..knowledge.base import Knowledge
 from ..knowledge.traits import Iterative
-from ..knowledge.views import Step
+from ..knowledge.views import Solved, Step
 from ..prior import Member, live
 from ..problem.assemble import prepare
 from ..problem.conflicts import refuse_common_points, refuse_conflicting_claims, refuse_contradictions
@@ -293,12 +294,16 @@ def refined(
         entry = binary.history[-1]
         entry.update(lower=base.lower, columns=sum(columns.values()))
         if not unknown:
-            # f is feasible with slacks that cover everything the blocks require.
-            cost = binary.spec.C * sample.cost[base.rows]
-            penalise = binary.spec.penalise
-            missing = cost @ (penalise(np.maximum(needed, 0.0)) - penalise(np.maximum(base.slack, 0.0)))
-            entry["upper"] = base.objective + float(missing)
+            entry["upper"] = base.objective + _missing(binary.spec, sample.cost[base.rows], needed, base)
     return new
+
+
+def _missing(spec: Spec, cost: Array, needed: Array, view: Solved) -> float:
+    """Return the increase of the objective if slacks cover everything the blocks require of f."""
+    if spec.hard:
+        return 0.0 if np.max(needed) <= 10 * spec.tol else np.inf
+    more = spec.weighted_loss(np.maximum(needed, 0.0)) - spec.weighted_loss(np.maximum(view.slack, 0.0))
+    return float(cost @ more)
 
 
 def _checked(step: Any, n_rows: int) -> Step:
@@ -332,7 +337,7 @@ def _warn_of_last_round(new: Mapping[str, Any], entry: Mapping[str, Any], proble
     """Warn that blocks are not fully refined after the last round."""
     names = ", ".join(f"'{name}'" for name in new)
     gap = ""
-    if "upper" in entry:
+    if np.isfinite(entry.get("upper", np.inf)):
         distance = (entry["upper"] - entry["lower"]) / (1.0 + abs(entry["upper"]))
         gap = f" (gap {distance:.1e})"
     warn(

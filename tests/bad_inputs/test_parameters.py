@@ -42,7 +42,7 @@ def test_heavy_work_is_noticed(no_heavy_work, parameters):
 PARAMETERS = [
     *[
         svc(f"C={value!r}", InvalidInput, ["C must be a positive number", f"got {value!r}"], C=value)
-        for value in (0, -1, float("nan"), float("inf"), "a", True, None)
+        for value in (0, -1, float("nan"), float("-inf"), "a", True, None)
     ],
     *[
         svc(f"tol={value!r}", InvalidInput, ["tol", "between 0 and 1", f"got {value!r}"], tol=value)
@@ -85,14 +85,19 @@ PARAMETERS = [
     svc("a number as kernel", InvalidType, ["kernel is 3", "RBF()", "function of two matrices"], kernel=3),
     svc("a kernel's class", InvalidType, ["the class RBF", "write RBF()"], kernel=RBF),
     svc("gamma below zero", InvalidInput, ["RBF", "gamma is -1", "positive number"], kernel=RBF(-1)),
-    svc("unknown solver", InvalidInput, ["'GUROBI' is unknown", "CLARABEL", "LIBSVM"], solver="GUROBI"),
+    svc(
+        "unknown solver",
+        InvalidInput,
+        ["'GUROBY' is unknown", "Did you mean 'GUROBI'", "LIBSVM"],
+        solver="GUROBY",
+    ),
     *[
         svc(f"a method as solver, {solver}", InvalidInput, ["InvariantLoss(method='pegasos')"], solver=solver)
         for solver in ("PEGASOS", "pegasos", ["PEGASOS"])
     ],
     svc("no solver", InvalidInput, ["empty list", "'auto'"], solver=[]),
     svc("None as solver", InvalidInput, ["solver", "None", "auto"], solver=None),
-    svc("unknown solver in a list", InvalidInput, ["'GUROBI'", "Available"], solver=["CLARABEL", "GUROBI"]),
+    svc("unknown solver in a list", InvalidInput, ["'NONE'", "Available"], solver=["CLARABEL", "NONE"]),
     svc("auto in a list", InvalidInput, ["'auto'", "list"], solver=["auto", "CLARABEL"]),
     svc("a dict as solver", InvalidInput, ["solver", "name", "list"], solver={"CLARABEL": {}}),
     svc("options that are no dict", InvalidInput, ["solver_options", "dict", "list"], solver_options=[1]),

@@ -123,6 +123,11 @@ class Transductive(Iterative, Knowledge):
                 "a one-vs-one model contains two classes, and unlabelled rows may have another class. Use "
                 "multi_class='ovr', where every row is of the class or not."
             )
+        if sample.model is not None and sample.model.hard:
+            raise MissingCapability(
+                "label switching raises the cost of the unlabelled rows step by step, which requires a "
+                "finite C, and C is infinite. Use a finite C, or UnlabeledSamples."
+            )
         self._n_positive(sample)
 
     def prepare(self, sample: Sample, state: Labelling | None) -> Sample:

@@ -2,27 +2,29 @@ r"""The invariant loss: the loss of a row is the largest over all its transforme
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..._utils.arrays import Array, stack
-from ..._utils.checks import check_flag, described, is_number
+from ..._utils.checks import check_flag, is_number
 from ..._utils.parallel import over_rows
-from ...errors import InvalidInput, InvalidType, MissingCapability
+from ...errors import InvalidInput, MissingCapability
 from ...sample import Sample
 from ...transforms.base import Transform
 from ...transforms.features import FeatureDeletion, FeatureScaling
 from ..base import Formulas, Knowledge, Terms
+from ..by_class import ByClass, in_order
+from ..checks import cost_at
 from ..traits import Iterative, OnRowSlack
 from ..views import Building, Solved, Step, Verdict
-from .base import WorstCase
+from .base import WorstCase, rows_and_slack
+from .loss_factors import changing_to, checked_factors, factors_of_pairs
 from .orbit_between import check_between, finest_grid, next_between, verify_between
 from .orbit_columns import OrbitColumns
 from .orbit_loss import OrbitLoss
 from .orbit_search import next_columns, worst_members
-from .worst_features import worst_deletions, worst_feature_constraints
+from .worst_features import scaled_rows, worst_deletions, worst_feature_constraints
 
 # Up to this many members of orbits a linear model takes all at once, which is cheaper than rounds.
 FEW = 20_000
@@ -32,7 +34,7 @@ PAIRED = ("confusion", "confusion_scaling")
 METHODS = ("auto", "columns", "all", "closed", "pegasos")
 
 
-class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
+class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
     r"""Worst-case hinge loss over all transformed copies of each training row.
 
     .. math:: \xi_i = \sup_\theta \left[\Delta(\theta)\,\rho_i
@@ -46,20 +48,21 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
 
     Parameters
     ----------
-    transform : Transform
+    transform : Transform or dict of class to Transform
         A transformation with a finite orbit. On linear models also :class:`FeatureScaling` or
         :class:`FeatureDeletion`; on kernel models :class:`FeatureDeletion` of up to 4096 sets of features.
+        With a dict, rows of a class that is not a key are not transformed.
     cost : float, callable or None, default=None
         :math:`\Delta(\theta)`, from 0 to 1: the share of the margin required after a transformation. A number
         is the share for the strongest transformations, with a linear decrease from 1. A function maps the
-        (s, q) parameters to s shares. None means 1 everywhere.
+        (s, q) parameters of a transform to s shares. None means 1 everywhere.
     scaling : {"margin", "slack"}, float or callable, default="margin"
         :math:`\Gamma(\theta)`, the factor on f after a transformation.
 
         - ``"margin"``: :math:`\Gamma = 1`, so that :math:`\Delta` multiplies the margin.
         - ``"slack"``: :math:`\Gamma = \Delta`, so that :math:`\Delta` multiplies the slack.
         - a positive number: the factor for the strongest transformations, with a linear change from 1.
-        - a function: maps the (s, q) parameters to s positive factors.
+        - a function: maps the (s, q) parameters of a transform to s positive factors.
     method : {"auto", "columns", "all", "closed", "pegasos"}, default="auto"
         How the problem is solved.
 
@@ -76,6 +79,9 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
     confusion : dict or None, default=None
         With ``multi_class="joint"``: (class, other class) -> positive factor on :math:`\Delta` for predicting
         the second class instead of the first. A pair that is not listed has the factor 1.
+    classes : class, list of classes or None, default=None
+        Classes whose rows are transformed; None means all classes. Rows of other classes have the hinge
+        loss. Leave it out if ``transform`` is a dict.
     confusion_scaling : dict or None, default=None
         With ``multi_class="joint"``: (class, other class) -> positive factor on :math:`\Gamma`, as
         ``confusion`` has them for :math:`\Delta`. Not with ``scaling="slack"``.
@@ -141,6 +147,7 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         method: str = "auto",
         continuous: bool = False,
         confusion: Any = None,
+        classes: Any = None,
         confusion_scaling: Any = None,
     ):
         self.transform = transform
@@ -149,6 +156,7 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         self.method = method
         self.continuous = continuous
         self.confusion = confusion
+        self.classes = classes
         self.confusion_scaling = confusion_scaling
 
     def __getstate__(self) -> dict[str, Any]:
@@ -172,30 +180,38 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
     @property
     def accepts(self) -> frozenset[str]:  # type: ignore[override]
         """What X may be: sparse for FeatureScaling only."""
-        return frozenset({"dense", "sparse"} if isinstance(self.transform, FeatureScaling) else {"dense"})
+        return frozenset({"dense", "sparse"} if self._scales_features else {"dense"})
+
+    @property
+    def _scales_features(self) -> bool:
+        """Whether the transforms are FeatureScaling, whose orbits cannot be listed."""
+        return all(isinstance(transform, FeatureScaling) for transform in self.transforms)
 
     @property
     def streamed(self) -> bool:
         return self.method == "pegasos"
 
     def validate(self, sample: Sample) -> None:
-        transform = self.transform
-        if not isinstance(transform, Transform):
-            raise InvalidType(
-                f"transform must be a Transform, got {described(transform)}. "
-                "Use FromFunction(function, thetas) for a function."
-            )
+        self.check_transforms(sample)
         if self.method not in METHODS:
             raise InvalidInput(f"method must be one of {', '.join(map(repr, METHODS))}, got {self.method!r}.")
         self._check_scaling()
-        transform.validate(sample.X.shape[1])
+        for transform in self.transforms:
+            transform.validate(sample.X.shape[1])
         check_flag(continuous=self.continuous)
         if self.streamed:
             self._check_streamed(sample)
-        if isinstance(transform, FeatureScaling):
+        scaling = [transform for transform in self.transforms if isinstance(transform, FeatureScaling)]
+        if len(scaling) == len(self.transforms):
             self._check_features(sample)
-        else:
-            self._check_orbit(sample)
+            return
+        if scaling:
+            raise InvalidInput(
+                f"transform mixes {type(scaling[0]).__name__} with transforms that have a finite orbit. Use "
+                "one block for each, such as InvariantLoss(s, classes=0) + InvariantLoss(t, classes=1)."
+            )
+        for transform in self.transforms:
+            self._check_orbit(transform, sample)
 
     def _check_scaling(self) -> None:
         scaling = self.scaling
@@ -212,13 +228,16 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         for name, only in required.items():
             if spec is not None and getattr(spec, name) != only:
                 raise MissingCapability(f"method='pegasos' requires {name}={only!r}. Use method='columns'.")
+        if spec is not None and spec.hard:
+            raise MissingCapability("method='pegasos' requires a finite C. Use method='columns'.")
         if self.continuous:
             raise InvalidInput("method='pegasos' requires continuous=False. Use method='columns'.")
 
     def _check_features(self, sample: Sample) -> None:
-        kind = type(self.transform).__name__
+        kind = type(self.transforms[0]).__name__
         if not self._has_closed_form(sample):
-            self._check_deletions(sample)
+            for transform in self.transforms:
+                self._check_deletions(transform, sample)
         apart = not isinstance(self.scaling, str)
         given_arguments = {"cost": self.cost is not None, "scaling": apart, "continuous": self.continuous}
         for name, given in given_arguments.items():
@@ -232,17 +251,17 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
     def _has_closed_form(self, sample: Sample) -> bool:
         """Return whether the worst copy of a row is known without a list: scaled features, linear f."""
         linear = sample.model is None or sample.model.linear
-        return linear and isinstance(self.transform, FeatureScaling)
+        return linear and self._scales_features
 
-    def _check_deletions(self, sample: Sample) -> None:
+    def _check_deletions(self, transform: Transform, sample: Sample) -> None:
         """Raise an error unless a kernel model can list all transformations of features."""
-        if not isinstance(self.transform, FeatureDeletion):
+        if not isinstance(transform, FeatureDeletion):
             raise MissingCapability(
                 "FeatureScaling has a continuous range of factors, and the worst factors for a kernel model "
                 "are not known. Use kernel='linear', or FeatureDeletion, which has a finite list."
             )
         try:
-            self.transform.deletions(sample.X.shape[1])
+            transform.deletions(sample.X.shape[1])
         except InvalidInput as error:
             raise MissingCapability(
                 f"{error} Or use kernel='linear', where the worst deletion has a closed form."
@@ -250,30 +269,40 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         if self.method == "closed":
             raise InvalidInput("method='closed' requires a linear model. Use method='auto'.")
         self._check_centres(sample)
+        if self.by_class and self._lists_deletions(sample):
+            raise InvalidInput(
+                "method='all' and n_centres list the deletions of all rows, and the block applies to some "
+                "classes only. Use method='auto' and n_centres=None."
+            )
 
-    def _check_orbit(self, sample: Sample) -> None:
+    def _lists_deletions(self, sample: Sample) -> bool:
+        """Return whether a kernel model needs all deletions of features before the first solve."""
+        listing = self.method == "all" or self._draws_centres(sample)
+        return listing and self._scales_features and not self._has_closed_form(sample)
+
+    def _check_orbit(self, transform: Transform, sample: Sample) -> None:
         if self.method == "closed":
             raise InvalidInput(
                 "method='closed' is for FeatureScaling and FeatureDeletion. Use 'columns' or 'all'."
             )
-        grid = self.transform.theta_grid()
-        demand = self.demand(grid)
-        full = float(demand[0])
+        grid = transform.theta_grid()
+        share = self.share(transform, grid)
+        full = float(share[0])
         if full != 1:
             raise InvalidInput(
                 f"cost must be 1 for the row itself, where theta is 0, and it is {full:g}. "
                 "Use SampleCosts(margins=...) to require less of a row."
             )
-        own = float(self.scalings(grid, demand)[0])
+        own = float(self.factor(transform, grid, share)[0])
         if own != 1:
             raise InvalidInput(
                 f"scaling must be 1 for the row itself, where theta is 0, and it is {own:g}. "
                 "Use SampleCosts(costs, margins) for other factors on a row."
             )
-        self.transform.orbit(sample.X_train[:1])
+        transform.orbit(sample.X_train[:1])
         self._check_centres(sample)
         if self.continuous:
-            check_between(self.transform, sample.X_train)
+            check_between(transform, sample.X_train)
 
     def _check_centres(self, sample: Sample) -> None:
         if self._draws_centres(sample) and (self.method == "columns" or self.continuous):
@@ -313,59 +342,149 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         self.confusion_scalings(sample)
 
     def confusions(self, sample: Sample) -> Array:
-        return _factors_of_pairs("confusion", self.confusion, super().confusions(sample), sample)
+        return factors_of_pairs("confusion", self.confusion, super().confusions(sample), sample)
 
     def confusion_scalings(self, sample: Sample) -> Array:
         factors = super().confusion_scalings(sample)
-        return _factors_of_pairs("confusion_scaling", self.confusion_scaling, factors, sample)
+        return factors_of_pairs("confusion_scaling", self.confusion_scaling, factors, sample)
 
     # ------------------------------------------------------------------ the orbit
 
     def theta_grid(self) -> Array | None:
-        return None if isinstance(self.transform, FeatureScaling) else self.transform.theta_grid()
+        # Parameters of the transforms of all classes, one transform after the other.
+        if self._scales_features:
+            return None
+        if not self.by_class:
+            return np.asarray(self.transform.theta_grid())
+        grids = [transform.theta_grid() for transform in self.transforms]
+        found = np.zeros((len(grids) + 1, max(map(len, grids)), sum(grid.shape[1] for grid in grids)))
+        for k, (grid, columns) in enumerate(zip(grids, self.parameter_columns(), strict=True)):
+            found[k, : len(grid), columns] = grid
+        return found
 
     def orbit(self, X: Array) -> Array:
         return np.asarray(self.transform.orbit(X))
 
+    def listed(self, X: Any, labels: Array) -> OrbitColumns | None:
+        if not self.by_class:
+            return super().listed(X, labels)
+        grid = self.theta_grid()
+        if grid is None:
+            return None
+        orbit = np.repeat(X[:, None], grid.shape[1], axis=1)
+        for group in self.groups(labels):
+            found = over_rows(group.transform.orbit, X[group.rows])
+            orbit[group.rows, : found.shape[1]] = found
+        return OrbitColumns.empty(X, orbit, grid, self.transform_of(labels))
+
     def demand(self, thetas: Array) -> Array:
+        found = np.ones(len(thetas))
+        for transform, columns in zip(self.transforms, self.parameter_columns(), strict=True):
+            moved = thetas[:, columns].any(axis=1)
+            found[moved] = self.share(transform, thetas[moved, columns])
+        return found
+
+    def share(self, transform: Transform, thetas: Array) -> Array:
+        """Return the share of the margin required after each transformation by one transform.
+
+        Parameters
+        ----------
+        transform : Transform
+            One of the transforms of the block.
+        thetas : array of shape (s, q)
+            Its parameters.
+
+        Returns
+        -------
+        array of shape (s,)
+        """
         cost = self.cost
         if cost is None:
             return np.ones(len(thetas))
         if callable(cost):
-            return _called("cost", cost, thetas, "number from 0 to 1", lambda v: (v >= 0) & (v <= 1))
+            found = cost_at(cost, thetas)
+            return checked_factors(
+                "cost", found, len(thetas), "number from 0 to 1", (found >= 0) & (found <= 1)
+            )
         if not is_number(cost) or not 0 <= cost <= 1:
             raise InvalidInput(f"cost must be a number from 0 to 1, a function or None, got {cost!r}.")
-        return self._changing_to(cost, thetas)
+        return changing_to(cost, transform, thetas)
 
     def scalings(self, thetas: Array, demands: Array) -> Array:
+        if isinstance(self.scaling, str):
+            return super().scalings(thetas, demands)
+        found = np.ones(len(thetas))
+        for transform, columns in zip(self.transforms, self.parameter_columns(), strict=True):
+            moved = thetas[:, columns].any(axis=1)
+            found[moved] = self.factor(transform, thetas[moved, columns], demands[moved])
+        return found
+
+    def factor(self, transform: Transform, thetas: Array, shares: Array) -> Array:
+        r"""Return :math:`\Gamma` after each transformation by one transform.
+
+        Parameters
+        ----------
+        transform : Transform
+            One of the transforms of the block.
+        thetas : array of shape (s, q)
+            Its parameters.
+        shares : array of shape (s,)
+            :math:`\Delta` of the transformations.
+
+        Returns
+        -------
+        array of shape (s,)
+        """
         scaling = self.scaling
         if isinstance(scaling, str):
-            return super().scalings(thetas, demands)
+            return super().scalings(thetas, shares)
         if callable(scaling):
-            return _called("scaling", scaling, thetas, "positive number", lambda v: (v > 0) & (v < np.inf))
-        return self._changing_to(scaling, thetas)
+            found = cost_at(scaling, thetas, "scaling")
+            return checked_factors(
+                "scaling", found, len(thetas), "positive number", (found > 0) & (found < np.inf)
+            )
+        return changing_to(scaling, transform, thetas)
 
-    def _changing_to(self, end: float, thetas: Array) -> Array:
-        """Return numbers that change linearly from 1 to ``end`` at the strongest transformations."""
-        reach = np.abs(self.transform.theta_grid()).max(axis=0)
-        strength = (np.abs(thetas) / np.where(reach > 0, reach, 1.0)).max(axis=1, initial=0.0)
-        return np.asarray(1.0 - (1.0 - end) * np.minimum(strength, 1.0))
+    def worst_copies(
+        self, f: Any, X: Any, y: Array, rho: Array, labels: Array | None = None
+    ) -> tuple[Array, Any]:
+        if not self.by_class:
+            return self._worst_under(self.transform, f, X, y, rho)
+        assert labels is not None
+        rest = np.flatnonzero(self.transform_of(labels) < 0)
+        rows = [rest]
+        copies = [X[rest]]
+        margins = rho.copy()
+        for group in self.groups(labels):
+            at = group.rows
+            margins[at], points = self._worst_under(group.transform, f, X[at], y[at], rho[at])
+            rows.append(at)
+            copies.append(points)
+        return margins, in_order(rows, copies)
 
-    def worst_copies(self, f: Any, X: Any, y: Array, rho: Array) -> tuple[Array, Any]:
-        if not isinstance(self.transform, FeatureScaling):
-            return super().worst_copies(f, X, y, rho)
-        if f.linear:
-            return rho, self.transform.worst(X, f.coef, y)
-        return rho, worst_deletions(self.transform, f, X, y)
+    def _worst_under(self, transform: Transform, f: Any, X: Any, y: Array, rho: Array) -> tuple[Array, Any]:
+        """Return for each row the margin required at its worst copy under a transform, and this copy."""
+        if isinstance(transform, FeatureScaling) and f.linear:
+            return rho, transform.worst(X, f.coef, y)
+        if isinstance(transform, FeatureDeletion):
+            return rho, worst_deletions(transform, f, X, y)
+        grid = transform.theta_grid()
+        share = self.share(transform, grid)
+        return self.worst_of(f, transform.orbit(X), share, y, rho, self.factor(transform, grid, share))
 
-    def finest(self) -> Array:
+    def finest(self, transform: Transform) -> Array:
         """Return parameters between the members of the orbit, on the grid of ``verify()``.
+
+        Parameters
+        ----------
+        transform : Transform
+            One of the transforms of the block.
 
         Returns
         -------
         array of shape (s, q)
         """
-        return finest_grid(self.transform)
+        return finest_grid(transform)
 
     # ------------------------------------------------------------------ the problem
 
@@ -379,21 +498,13 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
 
     def start(self, sample: Sample) -> OrbitColumns:
         # The first columns are none, or all members of all orbits.
-        unlisted = isinstance(self.transform, FeatureScaling) and not (
-            self.method == "all" or self._draws_centres(sample)
-        )
-        if unlisted or self.streamed:
+        columns = None if self.streamed else self.listed(sample.X_train, sample.labels)
+        if self._lists_deletions(sample) and not self.streamed:
+            orbit = over_rows(self.transform.orbit, sample.X_train)
+            columns = OrbitColumns.empty(sample.X_train, orbit, self.transform.deletions(sample.X.shape[1]))
+        if columns is None:
             return OrbitColumns.empty(sample.X_train)
-        columns = self._listed(sample)
         return columns.complete(self.demand) if self._starts_complete(sample, columns) else columns
-
-    def _listed(self, sample: Sample) -> OrbitColumns:
-        """Return the state without columns, with all orbits listed."""
-        orbit = over_rows(self.transform.orbit, sample.X_train)
-        grid = self.theta_grid()
-        if grid is None:
-            grid = self.transform.deletions(sample.X.shape[1])
-        return OrbitColumns.empty(sample.X_train, orbit, grid)
 
     def _starts_complete(self, sample: Sample, columns: OrbitColumns) -> bool:
         if self.method != "auto":
@@ -409,8 +520,12 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
             return Terms()
         sample = view.sample
         if not self.has_columns(sample):
-            return Terms(constraints=worst_feature_constraints(self.transform, f, view))
-        columns = self._listed(sample).complete(self.demand) if self.streamed else view.state
+            return Terms(constraints=worst_feature_constraints(self.groups(sample.labels), f, view))
+        columns = view.state
+        if self.streamed:
+            listed = self.listed(sample.X_train, sample.labels)
+            assert listed is not None
+            columns = listed.complete(self.demand)
         state, places = columns.of_rows(view.rows, sample.n_train)
         if len(state) == 0:
             return Terms()
@@ -426,7 +541,7 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         if len(view.rows) == 0:
             return None
         if view.settled:
-            return next_between(self, self.transform, f, view) if self.continuous else None
+            return next_between(self, f, view) if self.continuous else None
         if view.sample.model is None or not self.has_columns(view.sample):
             return None
         return next_columns(self, f, view, final=not self.continuous)
@@ -435,7 +550,10 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
 
     def row_duals(self, view: Solved) -> Array:
         if "closed" in view.duals:
-            return np.abs(view.duals["closed"])
+            found = np.zeros(len(view.rows))
+            _, places = rows_and_slack(view, scaled_rows(self.groups(view.sample.labels), view.sample))
+            found[places] = np.abs(view.duals["closed"])
+            return found
         _, places = view.state.of_rows(view.rows, view.sample.n_train)
         duals = np.asarray(view.duals.get(self.column_label, np.empty(0)))
         return np.bincount(places[: len(duals)], np.abs(duals), minlength=len(view.rows))
@@ -461,7 +579,7 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
     def verify(self, f: Any, view: Solved) -> Verdict:
         # Every slack must cover the worst transformation, which is sampled if ``continuous``.
         if self.continuous:
-            return verify_between(self, self.transform, f, view)
+            return verify_between(self, f, view)
         required, found = worst_members(self, f, view)
         text = f"{self.requirement} for every transformation of {len(view.rows)} rows"
         return Verdict.at_points(view.slack - required, found.points, text, view.tol)
@@ -472,42 +590,4 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         return f"{'' if isinstance(self.scaling, str) else 'Gamma '}y f >= Delta rho - xi"
 
     def words(self) -> str:
-        return f"every row keeps its class under {self.transform!r}"
-
-
-def _called(name: str, function: Any, thetas: Array, kind: str, valid: Callable[[Array], Array]) -> Array:
-    """Return what the user's function returns for these parameters, checked."""
-    given = thetas.view()
-    given.flags.writeable = False
-    try:
-        found = np.asarray(function(given), float)
-    except Exception as error:
-        raise InvalidInput(
-            f"{name} was given as a function, and calling it with (s, q) parameters failed: {error!r}"
-        ) from error
-    if found.shape != (len(thetas),) or not valid(found).all():
-        raise InvalidInput(
-            f"{name} must return one {kind} for each of the (s, q) parameters it is given; "
-            f"it returned {found!r}."
-        )
-    return found
-
-
-def _factors_of_pairs(name: str, given: Any, factors: Array, sample: Sample) -> Array:
-    """Return the (K, K) factors with those of a dict of (class, other class) to number filled in."""
-    classes = sample.classes.tolist()
-    given = {} if given is None else given
-    if not isinstance(given, dict):
-        raise InvalidInput(
-            f"{name} must be a dict of (class, other class) to number, got {described(given)}."
-        )
-    for pair, factor in given.items():
-        different = isinstance(pair, tuple) and len(pair) == 2 and pair[0] != pair[1]
-        if not different or not set(pair) <= set(classes):
-            raise InvalidInput(
-                f"{name} has the key {pair!r}. A key is a pair of two different classes of {classes}."
-            )
-        if not is_number(factor) or not 0 < factor < float("inf"):
-            raise InvalidInput(f"{name} of {pair!r} must be a positive number, got {factor!r}.")
-        factors[classes.index(pair[0]), classes.index(pair[1])] = factor
-    return factors
+        return f"every row{self.which_rows()} keeps its class under {self.transform!r}"

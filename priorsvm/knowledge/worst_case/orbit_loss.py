@@ -10,8 +10,10 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ..._utils.arrays import Array
+from ..._utils.parallel import over_rows
 from ...prior import live
 from ...sample import Sample
 from .orbit_columns import OrbitColumns
@@ -49,9 +51,8 @@ class OrbitLoss:
     - COLUMNS uses ``has_columns``, ``columns`` and ``scalings``. The dual variables of the columns are stored
       under ``column_label``, the label of the constraint in ``build``.
     - PEGASOS uses ``worst_members``, if ``streamed`` is true.
-    - The joint model uses ``theta_grid``, ``orbit``, ``demand``, ``scalings``, ``worst_copies``,
-      ``confusions``, ``confusion_scalings`` and ``check_classes``. The dual variables are stored under
-      ``joint_label``.
+    - The joint model uses ``listed``, ``demand``, ``scalings``, ``worst_copies``, ``confusions``,
+      ``confusion_scalings`` and ``check_classes``. The dual variables are stored under ``joint_label``.
 
     Attributes
     ----------
@@ -104,6 +105,26 @@ class OrbitLoss:
         """
         return X[:, None]
 
+    def listed(self, X: Any, labels: Array) -> OrbitColumns | None:
+        """Return the state without columns, with the orbits of all rows listed.
+
+        Parameters
+        ----------
+        X : (n, d) array
+            Rows; sparse if the block accepts sparse rows.
+        labels : (n,) array
+            The user's classes of these rows.
+
+        Returns
+        -------
+        OrbitColumns or None
+            None if the members cannot be listed.
+        """
+        grid = self.theta_grid()
+        if grid is None or issparse(X):
+            return None
+        return OrbitColumns.empty(X, over_rows(self.orbit, X), grid)
+
     def demand(self, thetas: Array) -> Array:
         r"""Return :math:`\Delta`, the share of the margin required after each transformation.
 
@@ -132,6 +153,10 @@ class OrbitLoss:
         """
         return demands if self.slack_scaled else np.ones(len(demands))
 
+    def scalings_at(self, thetas: Array) -> Array:
+        r"""Return :math:`\Gamma` after each transformation, from the parameters alone."""
+        return self.scalings(thetas, self.demand(thetas))
+
     @property
     def slack_scaled(self) -> bool:
         r"""Whether :math:`\Gamma = \Delta`, so that :math:`\Delta` multiplies the slack."""
@@ -143,14 +168,16 @@ class OrbitLoss:
         grid = self.theta_grid()
         if grid is None:
             return True
-        demand = self.demand(grid)
-        return bool((demand == 1).all() and (self.scalings(grid, demand) == 1).all())
+        thetas = grid.reshape(-1, grid.shape[-1])
+        return bool((self.demand(thetas) == 1).all() and (self.scalings_at(thetas) == 1).all())
 
     def shortfall(self, y: Array, rho: Array, demand: Array, values: Array, scaling: Any = 1.0) -> Array:
         r"""Return the slack that points require, from :math:`\Delta`, the values of f and :math:`\Gamma`."""
         return np.asarray(demand * rho - scaling * y * values)
 
-    def worst_copies(self, f: Any, X: Any, y: Array, rho: Array) -> tuple[Array, Any]:
+    def worst_copies(
+        self, f: Any, X: Any, y: Array, rho: Array, labels: Array | None = None
+    ) -> tuple[Array, Any]:
         """Return for each row the margin required at its worst copy, and this copy.
 
         Parameters
@@ -162,6 +189,8 @@ class OrbitLoss:
         y : (n,) array of -1 and +1
         rho : (n,) array
             The margin required of each row itself.
+        labels : (n,) array or None
+            The user's classes of these rows, for a block whose transformations depend on the class.
 
         Returns
         -------
@@ -170,27 +199,34 @@ class OrbitLoss:
         """
         grid = self.theta_grid()
         assert grid is not None
-        found = self._listed_members(f, X, y, rho, grid)
-        return found.margins, found.points
-
-    def worst_members(self, f: Any, X: Any, y: Array, rho: Array) -> Members:
-        """Return the worst member of the orbit of each row; the parameters are those of ``worst_copies``."""
-        grid = self.theta_grid()
-        if grid is not None:
-            return self._listed_members(f, X, y, rho, grid)
-        margins, points = self.worst_copies(f, X, y, rho)
-        return Members(margins, points, np.full(len(y), -1))
-
-    def _listed_members(self, f: Any, X: Any, y: Array, rho: Array, grid: Array) -> Members:
-        n = len(y)
         if len(grid) == 1:
-            return Members(rho, X, np.zeros(n, int))
-        orbit = self.orbit(X)
+            return rho, X
         demand = self.demand(grid)
-        scaling = self.scalings(grid, demand)
-        values = f.value(orbit.reshape(-1, orbit.shape[2])).reshape(n, len(grid))
+        return self.worst_of(f, self.orbit(X), demand, y, rho, self.scalings(grid, demand))
+
+    def worst_of(
+        self, f: Any, orbit: Array, demand: Array, y: Array, rho: Array, scaling: Any = 1.0
+    ) -> tuple[Array, Array]:
+        """Return for each row the margin required at its worst copy, and this copy, of listed copies."""
+        n, s, d = orbit.shape
+        values = f.value(orbit.reshape(-1, d)).reshape(n, s)
         moves = np.argmax(self.shortfall(y[:, None], rho[:, None], demand, values, scaling), axis=1)
-        return Members(demand[moves] * rho, orbit[np.arange(n), moves], moves)
+        return demand[moves] * rho, orbit[np.arange(n), moves]
+
+    def worst_members(self, f: Any, X: Any, y: Array, rho: Array, labels: Array) -> Members:
+        """Return the worst member of the orbit of each row; the parameters are those of ``worst_copies``."""
+        n = len(y)
+        state = self.listed(X, labels)
+        if state is None or state.orbit is None:
+            margins, points = self.worst_copies(f, X, y, rho, labels)
+            return Members(margins, points, np.full(n, -1))
+        rows = np.arange(n)
+        demand = state.listed_demands(rows, self.demand)
+        scaling = state.listed_demands(rows, self.scalings_at)
+        values = f.value(state.orbit.reshape(-1, state.orbit.shape[2])).reshape(n, state.orbit.shape[1])
+        moves = np.argmax(self.shortfall(y[:, None], rho[:, None], demand, values, scaling), axis=1)
+        shares = np.broadcast_to(demand, values.shape)[rows, moves]
+        return Members(shares * rho, state.orbit[rows, moves], moves)
 
     def has_columns(self, sample: Sample) -> bool:
         """Return whether ``build`` adds a constraint for each column, as COLUMNS requires."""

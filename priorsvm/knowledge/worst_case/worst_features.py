@@ -15,39 +15,57 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ..._utils.arrays import Array
-from ...transforms.features import FeatureDeletion, FeatureScaling
+from ...sample import Sample
+from ...transforms.features import FeatureDeletion
+from ..by_class import Group
 from ..views import Building
+from .base import rows_and_slack
 
 # Deletions are listed for so many rows at a time that the list has about this many numbers.
 PART = 2**22
 
 
-def worst_feature_constraints(transform: FeatureScaling, f: Any, view: Building) -> dict[str, Any]:
+def scaled_rows(groups: list[Group], sample: Sample) -> Array:
+    """Return whether each training row has a transform that can change it."""
+    found = np.zeros(sample.n_train, bool)
+    for transform, rows, _ in groups:
+        low, high = transform._factors()
+        found[rows] = transform.k > 0 and low < high
+    return found
+
+
+def worst_feature_constraints(groups: list[Group], f: Any, view: Building) -> dict[str, Any]:
     """Return the constraints of the worst case, with one auxiliary variable for each entry of X."""
     import cvxpy as cp
 
     sample = view.sample
-    rows = view.rows
-    assert rows is not None
+    rows, places = rows_and_slack(view, scaled_rows(groups, sample))
     X = sample.X[rows]
     y = sample.y[rows]
-    low, high = transform._factors()
+    k = np.zeros(sample.n_train)
+    changes = np.zeros((2, sample.n_train))
     n, d = X.shape
+    for transform, of_transform, _ in groups:
+        k[of_transform] = min(transform.k, d)
+        changes[:, of_transform] = 1.0 - np.array(transform._factors())[:, None]
     entries = csr_array(X).tocoo()
     entries.eliminate_zeros()
     row, column = entries.coords
     count = len(row)
-    if count == 0 or transform.k == 0 or low == high:
+    if count == 0:
         return {}
-    signed = csr_array((y[row] * entries.data, (np.arange(count), column)), shape=(count, d))
-    shares = signed @ f.coef
     z = cp.Variable(n, nonneg=True, name="z")
     v = cp.Variable(count, nonneg=True, name="v")
     total = csr_array((np.ones(count), (row, np.arange(count))), shape=(n, count)) @ v
-    loss = min(transform.k, d) * z + total
-    gains = [factor * shares for factor in (1.0 - low, 1.0 - high) if factor != 0]
+    gains = [
+        csr_array((change[row] * y[row] * entries.data, (np.arange(count), column)), shape=(count, d))
+        @ f.coef
+        for change in changes[:, rows]
+        if change.any()
+    ]
     return {
-        "closed": cp.multiply(y, f(X)) - loss >= sample.margin[rows] - view.slack,
+        "closed": cp.multiply(y, f(X)) - cp.multiply(k[rows], z) - total
+        >= sample.margin[rows] - view.slack[places],
         "gains": cp.hstack([z[row] + v] * len(gains)) >= cp.hstack(gains),
     }
 

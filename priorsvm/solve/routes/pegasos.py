@@ -151,7 +151,9 @@ class _Rows(Stream):
         sample = self.sample
         train = rows[rows < sample.n_train]
         rest = rows[rows >= sample.n_train]
-        found = self.block.worst_members(f, sample.X[train], sample.y[train], sample.margin[train])
+        found = self.block.worst_members(
+            f, sample.X[train], sample.y[train], sample.margin[train], sample.labels[train]
+        )
         if len(rest) == 0:
             return train, found
         margins = np.concatenate([found.margins, sample.margin[rest]])

@@ -256,3 +256,42 @@ def test_factors_of_pairs_that_are_refused(block, message):
     with pytest.raises(InvalidInput, match=re.escape(message)) as refused:
         PriorSVC(VirtualSamples(MOVES) + block, multi_class="joint").fit(X, y)
     assert "'invariant_loss'" in str(refused.value)
+
+
+# -------------------------------------------------------------------------------- transforms of classes
+
+
+@BOTH
+@pytest.mark.parametrize("method", ["columns", "pegasos"])
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.InaccurateSolution")
+def test_gamma_with_a_transform_for_each_class(kernel, method):
+    X, y = draw(24, K=3)
+    moves = {0: Shift([0.4, 0.1, 0.0]), 2: Shift([0.0, 0.3, 0.2])}
+    block = InvariantLoss(moves, cost=0.6, scaling=2.0, method=method)
+    options = {"solver_options": {"batch": 8}, "tol": 1e-2} if method == "pegasos" else {"tol": 1e-9}
+    model = PriorSVC(block, C=0.1, kernel=kernel, multi_class="joint", **options).fit(X, y)
+    orbit = np.repeat(X[:, None], 3, axis=1)
+    for label, move in moves.items():
+        orbit[y == label] = move.orbit(X[y == label])
+    delta = np.ones((3, 3, 3))
+    gamma = np.ones((3, 3, 3))
+    delta[1:, [0, 2]] = 0.6
+    gamma[1:, [0, 2]] = 2.0
+    value, _ = all_classes(orbit, y, 0.1, kernel, delta, gamma)
+    assert model.problem.solve(solver="CLARABEL") == pytest.approx(value, rel=1e-4)
+    if method == "columns":
+        assert model.objective_ == pytest.approx(value, rel=1e-6)
+    else:
+        assert model.history_[-1]["lower"] <= value * (1 + 1e-7)
+        assert value * (1 - 1e-7) <= model.objective_ <= 1.1 * value
+
+
+@BOTH
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.InaccurateSolution")
+def test_passes_with_one_class_that_is_transformed(kernel):
+    X, y = draw(60)
+    block = InvariantLoss(MOVES, 0.6, classes=1, method="pegasos")
+    model = PriorSVC(block, C=0.1, kernel=kernel, tol=1e-2).fit(X, y)
+    exact = PriorSVC(InvariantLoss(MOVES, 0.6, classes=1), C=0.1, kernel=kernel, tol=1e-8).fit(X, y)
+    assert model.history_[-1]["lower"] <= exact.objective_ * (1 + 1e-7)
+    assert exact.objective_ * (1 - 1e-7) <= model.objective_ <= 1.02 * exact.objective_
