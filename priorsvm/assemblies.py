@@ -114,9 +114,14 @@ class Assemblies(list[Assembly]):
         PriorSVC
             Fitted model.
         """
-        if problems is not None and len(problems) != len(self):
+        if problems is not None and (not isinstance(problems, Sequence) or len(problems) != len(self)):
+            raise InvalidInput(f"problems must be a list with one problem for each of {len(self)} models.")
+        expected = [(s.positive, s.against) for s in self[0]._task.samples] if self else []
+        trained = [assembly._round.problem.training for assembly in self]
+        if not self or [(s.positive, s.against) for s in trained] != expected:
             raise InvalidInput(
-                f"problems must have one problem for each of {len(self)} models, got {len(problems)}."
+                "the list does not have the assemblies of all models in their order. Use the list which "
+                "assemble() returned, unchanged."
             )
         solved = [None] * len(self) if problems is None else problems
         binaries = [a.finished(problem) for a, problem in zip(self, solved, strict=True)]

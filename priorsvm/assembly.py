@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 # Name of a block of own terms.
 OWN = "own"
 
+# Numbers of assemblies: terms belong to the rounds of one assembly.
+_NUMBERS = itertools.count()
+
 
 class Assembly:
     r"""The problem :math:`J_{SVM} + J_{PK}` of one binary model, as :meth:`PriorSVC.assemble` returns it.
@@ -43,8 +47,9 @@ class Assembly:
 
     Parameters
     ----------
-    model, task, arguments, this
-        What :meth:`PriorSVC.assemble` passes: the model, its checked and unchecked arguments, and a round.
+    model, task, arguments, this, lineage
+        What :meth:`PriorSVC.assemble` passes: the model, its checked and unchecked arguments, a round, and a
+        number that all rounds share.
 
     Attributes
     ----------
@@ -79,7 +84,9 @@ class Assembly:
     array([[1., 3.]])
     """
 
-    def __init__(self, model: Any, task: Task, arguments: tuple[Any, ...], this: Round):
+    def __init__(
+        self, model: Any, task: Task, arguments: tuple[Any, ...], this: Round, lineage: int | None = None
+    ):
         self._model = model
         self._task = task
         self._arguments = arguments
@@ -87,13 +94,17 @@ class Assembly:
         self._seen: Any = None  # the solution of CVXPY that the model of the round is made from
         self._parameters: dict[int, Any] = {}  # and the values of parameters
         self._infeasible = False
+        self._lineage = next(_NUMBERS) if lineage is None else lineage
+        self._returned: list[BinaryModel] = []  # models of classifiers that share the problem
 
     # ------------------------------------------------------------------ the problem
 
     @property
     def _compiled(self) -> Compiled:
         with single_threaded():
-            return self._round.problem.compiled
+            compiled = self._round.problem.compiled
+        compiled.f.lineage = self._lineage
+        return compiled
 
     def _filled(self) -> Compiled:
         """Return the assembled problem, with the values of the solution if there is one."""
@@ -248,17 +259,21 @@ class Assembly:
         """
         _check_terms(penalty, constraints)
         problem = self._round.problem
-        taken = {member.name for member in problem.members}
-        numbers = range(2, len(taken) + 3)
-        name = next(n for n in (OWN, *(f"{OWN}_{k}" for k in numbers)) if n not in taken)
+        name = self._free_name()
         compiled = self._compiled
         kind = OwnTerms
         if _uses_slack(compiled, [penalty, *constraints.values()]):
             kind = OwnTermsOnSlack
-        member = Member(name, kind(penalty, constraints), 1.0)
+        member = Member(name, kind(penalty, constraints, lineage=self._lineage), 1.0)
         compiled.extend(member)
         self._change([*problem.members, member], problem.sample)
         return self
+
+    def _free_name(self) -> str:
+        """Return a name for own terms that no block has."""
+        taken = {member.name for member in self._round.problem.members}
+        names = (OWN, *(f"{OWN}_{k}" for k in range(2, len(taken) + 3)))
+        return next(name for name in names if name not in taken)
 
     def _change(self, members: list[Member], sample: Any) -> None:
         """Record new blocks and rows of the problem, which makes an earlier solution obsolete."""
@@ -269,6 +284,7 @@ class Assembly:
         vars(problem).pop("weighted", None)
         self._round.binary = None
         self._infeasible = False
+        self._release()
         self._remember()
 
     # ------------------------------------------------------------------ solutions
@@ -313,7 +329,8 @@ class Assembly:
         check_options(solver, chosen)
         problem = self._round.problem
         if "compiled" in vars(problem):
-            self._tied()
+            self._tied().require_own_parameters()
+        self._release()
         try:
             binary = self._round.solve(solver, chosen)
         except Infeasible:
@@ -363,7 +380,7 @@ class Assembly:
         if following is None:
             return None
         following.problem.previous = None  # each assembly has a problem of its own
-        return Assembly(self._model, self._task, self._arguments, following)
+        return Assembly(self._model, self._task, self._arguments, following, self._lineage)
 
     def classifier(self, problem: cp.Problem | None = None) -> Any:
         """Return a fitted classifier from the solved variables.
@@ -409,25 +426,41 @@ class Assembly:
 
     def finished(self, problem: Any = None) -> BinaryModel:
         """Return the solved binary model with the findings of its blocks."""
-        self._solved(problem)
-        binary = self._round.finished()
+        this = self._round
+        if problem is None:
+            self._solved()
+        else:
+            this = copy.copy(this)  # the assembly keeps its own solution
+            this.record(*self._adopted(problem))
+        binary = this.finished()
+        if problem is None:
+            self._returned.append(binary)
         warn_of_collapse(binary)
         return binary
 
-    def _solved(self, problem: Any = None) -> None:
-        """Record the solution in the variables of a problem as the model of the round, unless it is that."""
+    def _adopted(self, solved: cp.Problem) -> tuple[BinaryModel, float]:
+        """Return the model of a problem that was solved by hand, and the time this takes."""
+        start = time.perf_counter()
+        with single_threaded():
+            binary = adopted(self._round.problem, solved, self._free_name())
+        return binary, time.perf_counter() - start
+
+    def _release(self) -> None:
+        """Let returned classifiers build a problem of their own, before this problem changes."""
+        for binary in self._returned:
+            binary.compiled = None
+        self._returned.clear()
+
+    def _solved(self) -> None:
+        """Record the solution in the variables of the problem as the model of the round, if it is new."""
         this = self._round
-        if problem is None and _solution_of(this.problem) is self._seen:
+        if _solution_of(this.problem) is self._seen:
             if this.binary is None:
                 raise NotFitted("this assembly is not solved: call solve(), or problem.solve(), first.")
             if not equal(self._parameters, _parameters_of(this.problem)):
                 raise NotFitted("a parameter of the problem has changed since it was solved: solve it again.")
             return
-        start = time.perf_counter()
-        solved = self._tied().problem if problem is None else problem
-        with single_threaded():
-            binary = adopted(this.problem, solved, OWN)
-        this.record(binary, time.perf_counter() - start)
+        this.record(*self._adopted(self._tied().problem))
         self._remember()
 
     def _remember(self) -> None:
@@ -471,8 +504,11 @@ def _check_terms(penalty: Any, constraints: dict[str, Any]) -> None:
             "the penalty of add() contains a cvxpy Parameter. Give the penalty without it, and set its "
             "weight by set(own__mu=...)."
         )
-    trees = [part for part in (penalty, *constraints.values()) if hasattr(part, "variables")]
-    for variable in (v for tree in trees for v in tree.variables()):
+
+
+def _require_continuous(variables: Sequence[cp.Variable]) -> None:
+    """Raise InvalidInput if a variable is integer."""
+    for variable in variables:
         if variable.attributes["boolean"] or variable.attributes["integer"]:
             raise InvalidInput(
                 f"the variable '{variable.name()}' is integer, and the problem must be convex."
@@ -488,11 +524,13 @@ def _with_weight(member: Member, values: dict[str, Any]) -> Member:
             f"block '{member.name}' has no parameter {unknown[0]!r}. Own terms have the parameter 'mu'."
         )
     block = member.block
-    return member._replace(block=type(block)(block.penalty, block.constraints, new.get("mu", block.mu)))
+    mu = new.get("mu", block.mu)
+    return member._replace(block=type(block)(block.penalty, block.constraints, mu, block.lineage))
 
 
 def _uses_slack(compiled: Compiled, parts: Sequence[Any]) -> bool:
     """Return whether own terms contain the slack of the rows."""
     trees = [part(compiled.f) if callable(part) else part for part in parts]
     variables = [v for tree in trees if hasattr(tree, "variables") for v in tree.variables()]
+    _require_continuous(variables)
     return any(v is v.decision.slack for v in variables if hasattr(v, "decision"))

@@ -184,12 +184,50 @@ class TestOwnTerms:
         with pytest.raises(Infeasible, match=r"(?s)'box'.*'own'|'own'.*'box'"):
             assembly.solve()
 
-    def test_expression_of_another_assembly_is_written_anew(self, data):
+    def test_f_of_another_assembly_is_refused(self, data):
         other = PriorSVC(kernel="rbf").assemble(*data)
-        constraint = other.f(Z) >= 2
         assembly = PriorSVC(kernel="rbf").assemble(*data)
-        assembly.add(above=constraint).solve()
-        assert assembly.classifier().decision_function(Z).min() >= 2 - 1e-6
+        with pytest.raises(InvalidInput, match=r"f of another assembly.*f\(Z\)\.value"):
+            assembly.add(near=assembly.f(Z) - other.f(Z) <= 0.01)
+        assert assembly.solve().status == "optimal"
+
+    def test_expressions_and_functions_are_one_term_in_all_rounds(self, data):
+        prior = Box({0: (1.5, 4.0), 1: (-2.0, 0.0)}, label=1, hard=True)
+        found = []
+        for as_function in (False, True):
+            assembly = PriorSVC(prior, kernel="rbf", n_centres=15).assemble(*data)
+            f = assembly.f
+            assembly.add(
+                above=(lambda f: f(Z) >= 0) if as_function else f(Z) >= 0,
+                below=(lambda f: f(Z[:1]) <= 5) if as_function else f(Z[:1]) <= 5,
+            )
+            while assembly is not None:
+                assembly.solve()
+                last, assembly = assembly, assembly.refine()
+            found.append((last.classifier().objective_, last.classifier().n_rounds_))
+        assert found[0] == pytest.approx(found[1], rel=1e-8)
+
+    def test_weight_of_a_penalty_on_the_slack(self, data):
+        for penalty in (None, lambda f: cp.sum_squares(f.slack)):
+            assembly = PriorSVC().assemble(*data)
+            assembly.add(cp.sum_squares(assembly.slack) if penalty is None else penalty)
+            assembly.set(own__mu=5.0).solve()
+            w = cp.Variable(2)
+            b = cp.Variable()
+            xi = cp.Variable(len(data[1]), nonneg=True)
+            sign = np.where(data[1] == 1, 1.0, -1.0)
+            reference = cp.Problem(
+                cp.Minimize(0.5 * cp.sum_squares(w) + cp.sum(xi) + 5 * cp.sum_squares(xi)),
+                [cp.multiply(sign, data[0] @ w + b) >= 1 - xi],
+            )
+            reference.solve(solver="CLARABEL")
+            assert assembly.classifier().objective_ == pytest.approx(reference.value, rel=1e-6)
+
+    def test_infeasible_bound_of_the_slack(self):
+        assembly = PriorSVC().assemble([[0.0], [1.0], [2.0]], [0, 1, 0])
+        assembly.add(cap=assembly.slack <= 0.5)
+        with pytest.raises(Infeasible, match="own"):
+            assembly.solve()
 
     def test_weight(self, data):
         objectives = []
@@ -427,6 +465,32 @@ class TestOwnProblems:
         other.solve()
         np.testing.assert_allclose(other.f.coef.value, coef.value, atol=1e-9)
 
+    def test_changed_problem_leaves_the_assembly_as_it_is(self, data):
+        assembly = PriorSVC().assemble(*data)
+        assembly.solve()
+        before = assembly.classifier()
+        stated = assembly.problem
+        changed = cp.Problem(stated.objective, [*stated.constraints, assembly.f.coef[0] == 5])
+        changed.solve(solver="CLARABEL")
+        assert assembly.classifier(changed).coef_[0, 0] == pytest.approx(5, abs=1e-6)
+        np.testing.assert_allclose(assembly.classifier().coef_, before.coef_)
+
+    def test_without_the_margin(self, data):
+        assembly = PriorSVC(C=3.0).assemble(*data)
+        rest = [c for c in assembly.problem.constraints if c.label != "svm.margin"]
+        changed = cp.Problem(assembly.problem.objective, [*rest, assembly.f.coef[0] == 1])
+        changed.solve(solver="CLARABEL")
+        assert assembly.classifier(changed).objective_ == pytest.approx(changed.value, rel=1e-6)
+
+    def test_classifier_keeps_its_problem(self, data):
+        assembly = PriorSVC(OddnessHint()).assemble(*data)
+        assembly.solve()
+        first = assembly.classifier()
+        objective = first.objective_
+        assembly.set(C=50.0).solve()
+        assert first.problem.value == pytest.approx(objective, rel=1e-7)
+        assert assembly.classifier().problem.value > objective
+
     def test_advice_names_other_solvers(self, data):
         assembly = PriorSVC(kernel="rbf", C=100.0).assemble(*data)
         problem = assembly.problem
@@ -469,8 +533,15 @@ class TestSeveralClasses:
         assert last.classifier().objective_ == pytest.approx(fitted.objective_, rel=1e-9)
         model = last.classifier([assembly.problem for assembly in last])
         assert model.objective_ == pytest.approx(fitted.objective_, rel=1e-7)
-        with pytest.raises(InvalidInput, match="one problem for each of 3 models, got 1"):
-            last.classifier([last[0].problem])
+        for wrong in ([last[0].problem], 5):
+            with pytest.raises(InvalidInput, match="one problem for each of 3 models"):
+                last.classifier(wrong)
+        last.reverse()
+        with pytest.raises(InvalidInput, match="in their order"):
+            last.classifier()
+        del last[0]
+        with pytest.raises(InvalidInput, match="in their order"):
+            last.classifier()
 
 
 class TestRefusals:
@@ -591,10 +662,32 @@ class TestRefusals:
         with pytest.raises(NotFitted, match="a parameter of the problem has changed"):
             assembly.classifier()
         assembly.problem.solve(solver="CLARABEL")
-        with pytest.raises(
-            InvalidInput, match=r"oddness_hint\.mu was changed directly.*set\(oddness_hint__mu"
-        ):
+        with pytest.raises(InvalidInput, match=r"'oddness_hint\.mu' was changed directly.*set\("):
             assembly.classifier()
+        costs = PriorSVC().assemble(*data)
+        costs.problem.param_dict["costs"].value = 10 * np.ones(len(data[1]))
+        with pytest.raises(InvalidInput, match=r"'costs' was changed directly.*set\(C="):
+            costs.solve()
+
+    def test_parameter_without_a_value(self, data):
+        assembly = PriorSVC().assemble(*data)
+        assembly.add(cap=assembly.f.coef <= cp.Parameter(name="limit"))
+        with pytest.raises(InvalidInput, match="'limit' has no value"):
+            assembly.solve()
+
+    def test_integer_problem(self, data):
+        assembly = PriorSVC(norm="l1").assemble(*data)
+        z = cp.Variable(boolean=True)
+        objective = cp.Minimize(assembly.problem.objective.expr + z)
+        changed = cp.Problem(objective, assembly.problem.constraints)
+        changed.solve(solver="HIGHS")
+        with pytest.raises(InvalidInput, match="integer variables"):
+            assembly.classifier(changed)
+
+    def test_options_of_a_derived_solver(self, data):
+        model = PriorSVC(norm="l1", solver="SCIPY", solver_options={"method": "highs"})
+        with pytest.raises(InvalidInput, match="does not take these solver_options"):
+            model.fit(*data)
 
     def test_parameters_of_own_constraints(self, data):
         limit = cp.Parameter(value=0.5)

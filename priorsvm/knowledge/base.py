@@ -345,7 +345,8 @@ class Knowledge(Summand):
     @property
     def may_forbid(self) -> bool:
         """Whether the block can be infeasible: neither a penalty nor the slack of the rows softens it."""
-        return bool(getattr(self, "hard", True)) and not (self.only_rows or isinstance(self, OnRowSlack))
+        softened = isinstance(self, OnRowSlack) and not self.bounds_slack
+        return bool(getattr(self, "hard", True)) and not (self.only_rows or softened)
 
     def aligned(self, parameter: str, sample: Sample) -> Array | None:
         """Return a row parameter as an array; None if it is not set.

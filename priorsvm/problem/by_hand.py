@@ -49,12 +49,7 @@ def adopted(problem: Problem, solved: cp.Problem, own: str) -> BinaryModel:
     """
     compiled = problem.compiled
     _check(compiled, solved)
-    written = compiled.parameter_written_directly()
-    if written is not None:
-        raise InvalidInput(
-            f"the parameter of {written.block}.{written.name} was changed directly, and the block has another "
-            f"value. Use set({written.block}__{written.name}=...)."
-        )
+    compiled.require_own_parameters()
     known = {constraint.id for constraint in solved.constraints}
     for constraint in compiled.constraints.values():
         for variable in constraint.dual_variables if constraint.id not in known else ():
@@ -73,6 +68,8 @@ def _check(compiled: Compiled, solved: Any) -> None:
         raise InvalidType(f"problem must be a cvxpy.Problem, got {type(solved).__name__}.")
     if not isinstance(solved.objective, cp.Minimize):
         raise InvalidInput("problem must be a minimisation, as assembly.problem is.")
+    if solved.is_mixed_integer():
+        raise InvalidInput("the problem has integer variables, and a classifier requires a convex problem.")
     if solved.status is None:
         raise NotFitted("the problem is not solved: call problem.solve() first.")
     if solved.value is None or not np.isfinite(solved.value):
@@ -133,7 +130,8 @@ def _with_own_terms(problem: Problem, solution: Solution, solved: cp.Problem, ow
         **{f"{own}.{label}": constraint for label, constraint in new.items()},
     }
     binary = BinaryModel.of(replace(problem, members=[*problem.members, changes], states=states), solution)
-    if solved.objective is not original.objective:
+    margin = compiled.constraints["svm.margin"].id
+    if solved.objective is not original.objective or margin not in {c.id for c in solved.constraints}:
         remainder = solution.value - binary.objective
         binary.penalties[own, "mu"] = remainder
         weight = cp.Parameter(nonneg=True, value=1.0, name=f"{own}.mu")
