@@ -183,7 +183,8 @@ class Knowledge(Summand):
     ----------
     accepts : frozenset of str
         What X may be: ``"dense"``, ``"sparse"``, ``"sets"`` (rows that are sets of different sizes),
-        ``"precomputed"`` (a kernel matrix: the block evaluates f at training rows only, and uses nothing else of X).
+        ``"precomputed"`` (a kernel matrix: the block evaluates f at training rows only, and uses nothing else
+        of X).
     prepares : str or None
         What ``prepare`` does: ``"reweights"``, ``"adds"`` or ``"moves"`` rows; None without ``prepare``.
         Blocks that reweight come first, and blocks that move rows take no outer weight.

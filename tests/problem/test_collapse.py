@@ -128,7 +128,7 @@ FLAT = [
         lambda mu: (
             InvarianceHint(Shift([1.0, 0.0]), mu=100 * mu) + InvarianceHint(Shift([0.0, 1.0]), mu=100 * mu)
         ),
-        "Lower mu",
+        "lower mu",
     ),
     (lambda mu: TangentPenalty(Shift([1.0, 0.0]), mu), "Lower gamma"),
 ]

@@ -57,7 +57,7 @@ class InvarianceHint(ByClass, Knowledge):
     """
 
     way_out_of_collapse: ClassVar[str | None] = (
-        "Lower mu, use a smaller transformation, or use another kernel."
+        "Make it soft with a lower mu, use a smaller transformation, or use another kernel."
     )
     formulas: ClassVar[Formulas] = Formulas(
         latex={
