@@ -224,8 +224,8 @@ class _Checker:
                 return  # the block has only one form with these parameters
             latex = form.formulas.latex
             forms.append({(label, latex.get(label)): len(c.variables()) for label, c in constraints.items()})
-        soft, hard = forms
-        shared = [key for key in soft.keys() & hard.keys() if soft[key] != hard[key]]
+        soft, rigid = forms
+        shared = [key for key in soft.keys() & rigid.keys() if soft[key] != rigid[key]]
         both = sorted(label for label, formula in shared if formula is not None)
         self.law(
             "soft and hard constraints have formulas of their own",

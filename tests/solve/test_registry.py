@@ -115,7 +115,7 @@ def test_names_of_options_are_checked_before_their_values():
     with pytest.raises(InvalidInput, match="steps must be positive"):
         route.check_options({"steps": 0})
     with pytest.raises(
-        InvalidInput, match="CHECKED does not take these solver_options: stops. It takes: steps"
+        InvalidInput, match=r"CHECKED does not take these solver_options: stops\. It takes: steps"
     ):
         route.check_options({"stops": 3})
 
