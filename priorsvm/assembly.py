@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
 
-from ._utils.cache import Cache
+from ._utils.cache import equal
 from ._utils.threads import single_threaded
 from .errors import Infeasible, InvalidInput, MissingCapability, NotFitted, UnknownParameter
 from .knowledge.own_terms import OwnTerms, OwnTermsOnSlack
@@ -18,12 +18,10 @@ from .prior import Member
 from .problem.assemble import prepare
 from .problem.by_hand import adopted
 from .problem.collapse import warn_of_collapse
-from .solve.auto import required_route
-from .solve.loop import Round, first_problem, refuse_conflicts
+from .solve.loop import Round
 from .solve.model import BinaryModel
 from .solve.registry import check_options, check_solver
 from .solve.solution import Outcome
-from .training import support_only
 from .validation import Task, make_task
 
 if TYPE_CHECKING:
@@ -87,6 +85,7 @@ class Assembly:
         self._arguments = arguments
         self._round = this
         self._seen: Any = None  # the solution of CVXPY that the model of the round is made from
+        self._parameters: dict[int, Any] = {}  # and the values of parameters
         self._infeasible = False
 
     # ------------------------------------------------------------------ the problem
@@ -96,10 +95,21 @@ class Assembly:
         with single_threaded():
             return self._round.problem.compiled
 
+    def _filled(self) -> Compiled:
+        """Return the assembled problem, with the values of the solution if there is one."""
+        if self._round.binary is not None:
+            _ = self.problem
+        return self._compiled
+
     @property
     def f(self) -> Decision:
         """The decision function in affine expressions."""
-        return self._compiled.f
+        return self._filled().f
+
+    @property
+    def regulariser(self) -> cp.Expression:
+        r"""The term :math:`\frac12\|g\|^2` of the objective, or :math:`\|c\|_1` with the 1-norm."""
+        return self._tied().tie.regulariser
 
     @property
     def problem(self) -> cp.Problem:
@@ -108,7 +118,8 @@ class Assembly:
         binary = self._round.binary
         if binary is not None and problem.value is None:
             binary.compiled = self._compiled
-            self._seen = binary.solved_problem().solution
+            binary.solved_problem()
+            self._remember()
         return problem
 
     def _tied(self) -> Compiled:
@@ -121,24 +132,30 @@ class Assembly:
     @property
     def constraints(self) -> dict[str, cp.Constraint]:
         """Constraints by label."""
-        return self._compiled.constraints
+        return self._filled().constraints
 
     @property
     def terms(self) -> list[Term]:
-        """Penalties of the blocks."""
-        return self._compiled.terms
+        """Penalties of the blocks. Change their parameters by :meth:`set` only."""
+        return self._filled().terms
 
     @property
     def slack(self) -> cp.Variable:
         """The slack of each row of positive cost."""
-        return self._compiled.slack
+        return self._filled().slack
 
     def __repr__(self) -> str:
         problem = self._round.problem
         binary = self._round.binary
         state = "not solved" if binary is None else f"{binary.outcome.status} by {binary.outcome.solver}"
         blocks = ", ".join(member.name for member in problem.live) or "no blocks"
-        return f"Assembly({problem.n_rows} rows, {blocks}, {state})"
+        name = f"{problem.training.name}, " if problem.training.name else ""
+        return f"Assembly({name}{problem.n_rows} rows, {blocks}, {state})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "an Assembly cannot be pickled, because it contains a cvxpy.Problem. Pickle classifier()."
+        )
 
     # ------------------------------------------------------------------ changes
 
@@ -173,7 +190,7 @@ class Assembly:
         problem = self._round.problem
         own = {m.name: m for m in problem.members if isinstance(m.block, OwnTerms)}
         others = {key: value for key, value in values.items() if key.partition("__")[0] not in own}
-        model = with_values(clone(self._model), others)
+        model = with_values(clone(self._model), others, "set")
         task = make_task(model, *self._arguments)
         members = [
             *task.members(problem.training),
@@ -229,8 +246,7 @@ class Assembly:
         >>> assembly.solve().status, [label for label in assembly.constraints]
         ('optimal', ['svm.margin', 'own.level'])
         """
-        if penalty is None and not constraints:
-            raise InvalidInput("add() takes a penalty, or constraints by label: add(cap=f(Z) <= 1).")
+        _check_terms(penalty, constraints)
         problem = self._round.problem
         taken = {member.name for member in problem.members}
         numbers = range(2, len(taken) + 3)
@@ -253,7 +269,7 @@ class Assembly:
         vars(problem).pop("weighted", None)
         self._round.binary = None
         self._infeasible = False
-        self._seen = _solution_of(problem)
+        self._remember()
 
     # ------------------------------------------------------------------ solutions
 
@@ -264,9 +280,9 @@ class Assembly:
         ----------
         solver : str, list of str or None, default=None
             Name of a solver or a list of names, as in :class:`PriorSVC`. None: the solver of the model, with
-            its options.
+            its ``solver_options``.
         **options : dict
-            Options of the solver.
+            Options of the solver. The ``solver_options`` of the model do not apply to a solver named here.
 
         Returns
         -------
@@ -304,7 +320,9 @@ class Assembly:
             self._infeasible = True
             raise
         self._infeasible = False
-        self._seen = _solution_of(problem)
+        self._remember()
+        if "compiled" in vars(problem):
+            _ = self.problem  # which writes the values to variables that the user may have
         return binary.outcome
 
     def refine(self) -> Assembly | None:
@@ -387,9 +405,9 @@ class Assembly:
                 "this assembly is the problem of one class or pair. Call classifier() of the list which "
                 "assemble() returned."
             )
-        return _classifier(self._model, self._task, [self._finished(problem)])
+        return classifier_of(self._model, self._task, [self.finished(problem)])
 
-    def _finished(self, problem: Any = None) -> BinaryModel:
+    def finished(self, problem: Any = None) -> BinaryModel:
         """Return the solved binary model with the findings of its blocks."""
         self._solved(problem)
         binary = self._round.finished()
@@ -402,134 +420,23 @@ class Assembly:
         if problem is None and _solution_of(this.problem) is self._seen:
             if this.binary is None:
                 raise NotFitted("this assembly is not solved: call solve(), or problem.solve(), first.")
+            if not equal(self._parameters, _parameters_of(this.problem)):
+                raise NotFitted("a parameter of the problem has changed since it was solved: solve it again.")
             return
         start = time.perf_counter()
         solved = self._tied().problem if problem is None else problem
         with single_threaded():
             binary = adopted(this.problem, solved, OWN)
         this.record(binary, time.perf_counter() - start)
-        self._seen = _solution_of(this.problem)
+        self._remember()
+
+    def _remember(self) -> None:
+        """Remember which solution of CVXPY, and which values of parameters, the model is made from."""
+        self._seen = _solution_of(self._round.problem)
+        self._parameters = _parameters_of(self._round.problem)
 
 
-class Assemblies(list[Assembly]):
-    """The problems of more than two classes: a list with one :class:`Assembly` for each class or pair.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from priorsvm import PriorSVC
-    >>> X, y = load_iris(return_X_y=True)
-    >>> assemblies = PriorSVC().assemble(X, y)
-    >>> [outcome.status for outcome in assemblies.solve()]
-    ['optimal', 'optimal', 'optimal']
-    >>> bool(assemblies.classifier().score(X, y) > 0.9)
-    True
-    """
-
-    def set(self, **values: Any) -> Assemblies:
-        """Set ``C`` and weights in all problems, as :meth:`Assembly.set` does.
-
-        Parameters
-        ----------
-        **values : dict
-            Values by name.
-
-        Returns
-        -------
-        Assemblies
-            This list.
-        """
-        for assembly in self:
-            assembly.set(**values)
-        return self
-
-    def solve(self, solver: Any = None, **options: Any) -> list[Outcome]:
-        """Solve all problems, as :meth:`Assembly.solve` does.
-
-        Parameters
-        ----------
-        solver : str, list of str or None, default=None
-            Name of a solver or a list of names.
-        **options : dict
-            Options of the solver.
-
-        Returns
-        -------
-        list of Outcome
-        """
-        return [assembly.solve(solver, **options) for assembly in self]
-
-    def refine(self) -> Assemblies | None:
-        """Return the next round of all problems, or None if no block of any problem has a new state.
-
-        A problem without a next round remains as it is.
-
-        Returns
-        -------
-        Assemblies or None
-        """
-        following = [assembly.refine() for assembly in self]
-        if all(assembly is None for assembly in following):
-            return None
-        return Assemblies(new or old for new, old in zip(following, self, strict=True))
-
-    def classifier(self, problems: Sequence[cp.Problem] | None = None) -> Any:
-        """Return a fitted classifier from the solved variables of all problems.
-
-        Parameters
-        ----------
-        problems : list of cvxpy.Problem or None, default=None
-            A solved problem for each model, as in :meth:`Assembly.classifier`.
-
-        Returns
-        -------
-        PriorSVC
-            Fitted model.
-        """
-        if problems is not None and len(problems) != len(self):
-            raise InvalidInput(
-                f"problems must have one problem for each of {len(self)} models, got {len(problems)}."
-            )
-        solved = [None] * len(self) if problems is None else problems
-        binaries = [a._finished(problem) for a, problem in zip(self, solved, strict=True)]
-        return _classifier(self[0]._model, self[0]._task, binaries)
-
-
-def assemble(
-    model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: dict[str, Any]
-) -> Assembly | Assemblies:
-    """Return the problem of a model before it is solved; the model is not changed."""
-    model = clone(model)
-    arguments = (X, y, sample_weight, row_parameters)
-    task = make_task(model, *arguments)
-    if model.multi_class == "joint":
-        raise MissingCapability(
-            "assemble() returns binary problems, and multi_class='joint' solves one problem for all classes. "
-            "Use multi_class='ovr' or 'ovo', or fit()."
-        )
-    maps = Cache()
-    grams = Cache()
-    samples = task.samples
-    if model.preselect:
-        samples = [support_only(model, task, sample, maps, grams) for sample in samples]
-    assemblies = []
-    for sample in samples:
-        problem = first_problem(
-            task.spec, task.members(sample), sample, model.max_rounds, model.verbose, maps, grams
-        )
-        route = required_route(problem)
-        if route is not None:
-            name = route.required_by(problem)[0].name
-            raise MissingCapability(
-                f"block '{name}' selects the route {route.name}, which has no problem in CVXPY. Use another "
-                "method of the block, or fit()."
-            )
-        refuse_conflicts(task.spec, problem.members, sample, problem.states)
-        assemblies.append(Assembly(model, task, arguments, Round(problem)))
-    return assemblies[0] if len(assemblies) == 1 else Assemblies(assemblies)
-
-
-def _classifier(model: Any, task: Task, binaries: list[BinaryModel]) -> Any:
+def classifier_of(model: Any, task: Task, binaries: list[BinaryModel]) -> Any:
     fitted = copy.copy(model)
     fitted._store(task, binaries)
     return fitted
@@ -540,6 +447,36 @@ def _solution_of(problem: Problem) -> Any:
     compiled = problem.assembled
     tied = None if compiled is None else vars(compiled).get("problem")
     return None if tied is None else tied.solution
+
+
+def _parameters_of(problem: Problem) -> dict[int, Any]:
+    """Return the values of the parameters of the assembled problem, by id; empty if it is not assembled."""
+    compiled = problem.assembled
+    return {} if compiled is None else {p.id: p.value for p in compiled.untied.parameters()}
+
+
+def _check_terms(penalty: Any, constraints: dict[str, Any]) -> None:
+    """Raise InvalidInput for terms of add() that are no terms, with the way out."""
+    import cvxpy as cp
+
+    if penalty is None and not constraints:
+        raise InvalidInput("add() takes a penalty, or constraints by label: add(cap=f(Z) <= 1).")
+    if isinstance(penalty, (cp.Constraint, list, tuple)):
+        raise InvalidInput("add() takes constraints by label, one for each: add(cap=f(Z) <= 1).")
+    several = [label for label, part in constraints.items() if isinstance(part, (list, tuple))]
+    if several:
+        raise InvalidInput(f"'{several[0]}' of add() is a list. Give each constraint a label of its own.")
+    if hasattr(penalty, "parameters") and penalty.parameters():
+        raise InvalidInput(
+            "the penalty of add() contains a cvxpy Parameter. Give the penalty without it, and set its "
+            "weight by set(own__mu=...)."
+        )
+    trees = [part for part in (penalty, *constraints.values()) if hasattr(part, "variables")]
+    for variable in (v for tree in trees for v in tree.variables()):
+        if variable.attributes["boolean"] or variable.attributes["integer"]:
+            raise InvalidInput(
+                f"the variable '{variable.name()}' is integer, and the problem must be convex."
+            )
 
 
 def _with_weight(member: Member, values: dict[str, Any]) -> Member:

@@ -21,7 +21,8 @@ from .training import train, workers
 from .validation import is_precomputed, make_task, row_keys
 
 if TYPE_CHECKING:
-    from .assembly import Assemblies, Assembly
+    from .assemblies import Assemblies
+    from .assembly import Assembly
 
 
 class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
@@ -303,7 +304,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         >>> assembly.classifier().predict([[2.0]])
         array([1])
         """
-        from .assembly import assemble
+        from .assemblies import assemble
 
         return assemble(self, X, y, sample_weight, rows)
 

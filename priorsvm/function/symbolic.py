@@ -169,6 +169,10 @@ class Decision:
         self._values = _Lookup()
         self._slopes = _Lookup()
 
+    def __repr__(self) -> str:
+        kind = "linear" if self.linear else repr(self.spec.kernel)
+        return f"Decision({kind}, {self.n_features} features)"
+
     @property
     def linear(self) -> bool:
         """Whether f is linear in x."""

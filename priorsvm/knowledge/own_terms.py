@@ -48,6 +48,10 @@ class OwnTerms(Knowledge):
         constraints = {label: _written(part, f) for label, part in (self.constraints or {}).items()}
         return Terms(penalties, constraints)
 
+    def words(self) -> str:
+        labels = ", ".join(self.constraints or {})
+        return f"the constraints {labels} of add()" if labels else ""
+
     def __getstate__(self) -> dict[str, Any]:
         # Expressions of CVXPY and functions cannot be stored in a data-only file.
         state = dict(super().__getstate__())

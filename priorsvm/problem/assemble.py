@@ -258,6 +258,12 @@ class Compiled:
                 value = getattr(member.block, term.name)
                 check_nonnegative(**{term.name: value})
                 term.parameter.value = member.weight * float(value)
+        self._set_values = [float(term.parameter.value) for term in self.terms]
+
+    def parameter_written_directly(self) -> Term | None:
+        """Return a penalty whose parameter does not have the value that was set, or None."""
+        pairs = zip(self.terms, self._set_values, strict=True)
+        return next((term for term, value in pairs if term.parameter.value != value), None)
 
     def accepts(self, members: Sequence[Member], states: Mapping[str, Any], sample: Sample) -> bool:
         """Return whether the problem of other blocks and rows differs from this one in weights alone."""
