@@ -66,6 +66,13 @@ def test_help_imports_nothing_heavy():
     assert done.stdout.endswith("[]\n")
 
 
+@pytest.mark.parametrize("module", ["priorsvm", "priorsvm.cli"])
+def test_both_modules_are_the_command(module):
+    run = [sys.executable, "-m", module, "--version"]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert done.stdout == f"priorsvm {priorsvm.__version__}\n"
+
+
 def test_solvers_tells_what_each_solves(capsys):
     assert cli.main(["solvers"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -183,7 +183,8 @@ class Knowledge(Summand):
     ----------
     accepts : frozenset of str
         What X may be: ``"dense"``, ``"sparse"``, ``"sets"`` (rows that are sets of different sizes),
-        ``"precomputed"`` (a kernel matrix: the block evaluates f at training rows only).
+        ``"precomputed"`` (a kernel matrix: the block evaluates f at training rows only, and uses nothing else
+        of X).
     prepares : str or None
         What ``prepare`` does: ``"reweights"``, ``"adds"`` or ``"moves"`` rows; None without ``prepare``.
         Blocks that reweight come first, and blocks that move rows take no outer weight.
@@ -192,8 +193,8 @@ class Knowledge(Summand):
     formulas : Formulas
         Formulas for ``formulation()``.
     way_out_of_collapse : str or None
-        Advice in the warning CollapsedModel, if the dual variables of the block leave a constant f. None: the
-        warning never names the block.
+        Advice in the warning CollapsedModel, if the constraints or the penalty of the block leave a constant
+        f. None: the warning never names the block.
 
     See Also
     --------
