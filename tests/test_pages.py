@@ -103,7 +103,6 @@ LISTS = [
     "README.md",
     "docs/guide/which_block.md",
     "CHANGELOG.md",
-    
     "docs/drawings/hierarchy.py",
 ]
 
