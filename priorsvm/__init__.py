@@ -27,6 +27,7 @@ _HOME = {
     "Iterative": "knowledge.traits",
     "OnRowSlack": "knowledge.traits",
     "Scores": "knowledge.traits",
+    "AutoWeight": "knowledge.traits",
     "Completes": "knowledge.traits",
     "ClassCosts": "knowledge.rows.class_costs",
     "SampleCosts": "knowledge.rows.sample_costs",

@@ -46,6 +46,7 @@ from .knowledge.rows.transductive import Transductive as Transductive
 from .knowledge.rows.unlabeled_samples import UnlabeledSamples as UnlabeledSamples
 from .knowledge.rows.virtual_samples import VirtualSamples as VirtualSamples
 from .knowledge.rows.virtual_support_vectors import VirtualSupportVectors as VirtualSupportVectors
+from .knowledge.traits import AutoWeight as AutoWeight
 from .knowledge.traits import Completes as Completes
 from .knowledge.traits import Iterative as Iterative
 from .knowledge.traits import OnRowSlack as OnRowSlack

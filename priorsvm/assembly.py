@@ -25,6 +25,7 @@ from .solve.registry import check_options, check_solver
 from .solve.solution import Outcome
 from .training import support_only
 from .validation import Task, make_task
+from .weights import with_weights
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -174,7 +175,7 @@ class Assembly:
         own = {m.name: m for m in problem.members if isinstance(m.block, OwnTerms)}
         others = {key: value for key, value in values.items() if key.partition("__")[0] not in own}
         model = with_values(clone(self._model), others)
-        task = make_task(model, *self._arguments)
+        task = with_weights(model, make_task(model, *self._arguments), self._arguments)
         members = [*task.prior, *(_with_weight(member, values) for member in own.values())]
         sample = prepare(members, problem.training, problem.states)
         compiled = self._compiled
@@ -498,7 +499,7 @@ def assemble(
     """Return the problem of a model before it is solved; the model is not changed."""
     model = clone(model)
     arguments = (X, y, sample_weight, row_parameters)
-    task = make_task(model, *arguments)
+    task = with_weights(model, make_task(model, *arguments), arguments)
     if model.multi_class == "joint":
         raise MissingCapability(
             "assemble() returns binary problems, and multi_class='joint' solves one problem for all classes. "

@@ -19,6 +19,7 @@ from .path import fit_path
 from .prior import as_prior, snake_case
 from .training import train, workers
 from .validation import make_task, row_keys
+from .weights import with_weights
 
 if TYPE_CHECKING:
     from .assembly import Assemblies, Assembly
@@ -254,7 +255,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         >>> PriorSVC(SampleCosts()).fit(X, y, sample_costs__costs=[1, 5, 0]).predict([[2.0]])
         array([1])
         """
-        task = make_task(self, X, y, sample_weight, rows)
+        arguments = (X, y, sample_weight, rows)
+        task = with_weights(self, make_task(self, *arguments), arguments)
         with workers(self.n_jobs):
             binaries = train(self, task)
         self._store(task, binaries)

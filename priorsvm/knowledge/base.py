@@ -149,7 +149,9 @@ def _wrong_declarations(cls: Any) -> list[str]:
         not isinstance(accepts, (set, frozenset)) or not accepts <= set(_ACCEPTED)
     ):
         errors.append(f"accepts of {cls.__name__} must be a set of {_ACCEPTED}, got {accepts!r}.")
-    if cls.prepares not in (None, *_PREPARES):
+    if isinstance(cls.prepares, property):
+        pass
+    elif cls.prepares not in (None, *_PREPARES):
         errors.append(f"prepares of {cls.__name__} must be one of {_PREPARES}, got {cls.prepares!r}.")
     elif cls.prepare is not Knowledge.prepare and cls.prepares is None:
         errors.append(f"{cls.__name__} defines prepare. Set prepares to one of {_PREPARES} in the class.")
@@ -186,6 +188,10 @@ class Knowledge(Summand):
     prepares : str or None
         What ``prepare`` does: ``"reweights"``, ``"adds"`` or ``"moves"`` rows; None without ``prepare``.
         Blocks that reweight come first, and blocks that move rows take no outer weight.
+    builds : bool
+        Whether ``build`` adds terms; a property if that depends on parameters of the block.
+    counts_rows : frozenset of str
+        Names of penalties whose weight is a number of rows, which C multiplies.
     row_params : tuple of str
         Parameters with one entry per training row.
     formulas : Formulas
@@ -202,6 +208,8 @@ class Knowledge(Summand):
 
     accepts: ClassVar[frozenset[str]] = frozenset({"dense"})
     prepares: ClassVar[str | None] = None
+    builds: ClassVar[bool] = True
+    counts_rows: ClassVar[frozenset[str]] = frozenset()
     row_params: ClassVar[tuple[str, ...]] = ()
     formulas: ClassVar[Formulas] = Formulas()
     way_out_of_collapse: ClassVar[str | None] = None
@@ -318,7 +326,7 @@ class Knowledge(Summand):
     @property
     def only_rows(self) -> bool:
         """Whether the block adds, reweights or moves rows, and adds no terms."""
-        return type(self).build is Knowledge.build
+        return type(self).build is Knowledge.build or not self.builds
 
     @property
     def may_forbid(self) -> bool:

@@ -142,6 +142,49 @@ class Scores:
         """
 
 
+class AutoWeight:
+    """Trait of a block whose weight ``mu="auto"`` is chosen by cross-validation.
+
+    Examples
+    --------
+    >>> from priorsvm import AutoWeight, Rule
+    >>> issubclass(Rule, AutoWeight)
+    True
+    """
+
+    mu: Any
+
+    @abstractmethod
+    def needs_weight(self, linear: bool) -> bool:
+        """Return whether ``mu`` has to be chosen; otherwise "auto" is 1.
+
+        Parameters
+        ----------
+        linear : bool
+            Whether f is linear.
+
+        Returns
+        -------
+        bool
+        """
+
+    @abstractmethod
+    def standard_weight(self, rows: int, blocks: int) -> float:
+        """Return the weight that the chosen factor multiplies.
+
+        Parameters
+        ----------
+        rows : int
+            Number of training rows.
+        blocks : int
+            Number of blocks whose weight is chosen.
+
+        Returns
+        -------
+        float
+        """
+
+
 class Completes:
     """Trait of a block that completes missing values of X; one in a prior.
 

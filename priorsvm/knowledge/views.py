@@ -83,6 +83,10 @@ class Solved(Building):
         Most cells in the proof of one region.
     verbose : int
         Whether progress bars are shown.
+    everywhere : bool
+        In ``verify``: whether a block on rows is checked at all points of its regions.
+    new_rows : ndarray or None
+        In ``verify``: rows that are not training rows.
 
     Examples
     --------
@@ -109,6 +113,8 @@ class Solved(Building):
     settled: bool = False
     max_cells: int = MAX_CELLS
     verbose: int = 0
+    everywhere: bool = False
+    new_rows: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@ r"""The base of all region blocks: everywhere on a set of points, f satisfies a 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -15,12 +16,14 @@ from ...errors import AgainstData, FarFromData, InvalidInput
 from ...sample import Sample
 from ...spec import Spec
 from ..base import Formulas, Knowledge, Terms
-from ..traits import Iterative
+from ..checks import check_points
+from ..traits import AutoWeight, Iterative
 from ..views import Building, Solved, Step, Verdict
 from .cuts import Cuts
 from .exact import Exact, exact_constraints
 from .guaranteed import Guaranteed, at_corners
 from .method import Method
+from .on_rows import Pool, points_on_rows
 from .points import Points, at_points, given_points
 from .requirement import Requirement
 from .rows_inside import UNITS, RowsInside, checked_range, leaves_free, names_class, rows_inside
@@ -29,13 +32,21 @@ from .sets import BoxSet, EllipsoidSet, PolyhedronSet, Set
 from .verdict import verdict_on
 from .within import column_name, require_bounded
 
+# What a block means: rows as they occur, all points of its regions, or what its other parameters require.
+HOLDS = ("auto", "rows", "everywhere")
+# Weight of a block on rows, as a number of rows, for many rows and few blocks.
+ROWS = 5.0
 
-class RegionKnowledge(Iterative, Knowledge):
-    r"""Requirements :math:`s_l f(x) \ge 1 - \zeta_l` for all :math:`x \in R_l`, for each region :math:`R_l`.
 
-    :math:`J_{PK} = \mu \sum_l \zeta_l`, or hard: :math:`\zeta = 0`.
+class RegionKnowledge(AutoWeight, Iterative, Knowledge):
+    r"""Requirements :math:`s_l f(x) \ge 1 - \zeta_l` for each region :math:`R_l`.
 
-    Subclasses define the regions (``requirements``). A method imposes them on f. Each has a module:
+    On rows, the requirement applies to M rows as they occur, and a soft block adds these rows:
+    :math:`J_{PK} = \frac{C \mu}{M} \sum_p \zeta_p`. Everywhere, it applies to all :math:`x \in R_l`, with
+    :math:`J_{PK} = C \mu \sum_l \zeta_l`. In both cases ``mu`` is a number of rows. Hard: :math:`\zeta = 0`.
+
+    Subclasses define the regions (``requirements``). Everywhere, a method imposes them on f. Each has a
+    module:
 
     * ``exact``: on a linear model, the least value of f over the region is a constraint;
     * ``points``: the requirement at fixed points;
@@ -80,11 +91,52 @@ class RegionKnowledge(Iterative, Knowledge):
         r"\|g\|_H": r"\text{the norm of } g = f - b",
     }
 
-    mu: float
+    counts_rows: ClassVar[frozenset[str]] = frozenset({"mu", "mu_residual"})
+
+    mu: Any
     hard: bool
     method: str
     points: Any
     max_cells: int
+    holds: str
+    unlabeled: Any
+
+    # ------------------------------------------------------------------ what the block means
+
+    @property
+    def on_rows(self) -> bool:
+        """Whether the block applies to rows as they occur, not to all points of its regions."""
+        if self.holds == "auto":
+            return not self.hard and self.method == "auto"
+        return self.holds == "rows"
+
+    @property
+    def prepares(self) -> str | None:  # type: ignore[override]
+        """Whether the block adds rows."""
+        return None if self.builds else "adds"
+
+    @property
+    def builds(self) -> bool:  # type: ignore[override]
+        """Whether the block adds terms; a soft block on rows adds rows instead."""
+        return self.hard or not self.on_rows
+
+    def applies_to_rows(self, linear: bool) -> bool:
+        """Return whether the block applies to rows as they occur on a linear model, or on a kernel model."""
+        return self.on_rows
+
+    def needs_weight(self, linear: bool) -> bool:
+        return self.applies_to_rows(linear) and not self.hard
+
+    def standard_weight(self, rows: int, blocks: int) -> float:
+        return min(ROWS, rows / 4, rows / blocks)
+
+    def row_requirements(self, sample: Sample) -> list[Requirement]:
+        """Return the requirements of a block on rows: open sides are not closed at the range of the data."""
+        if getattr(self, "within", None) != "data":
+            return self.requirements(sample)
+        literal = copy.copy(self)
+        literal.within = None  # type: ignore[attr-defined]
+        return literal.requirements(sample)
 
     @property
     def formulas(self) -> Formulas:  # type: ignore[override]
@@ -98,8 +150,12 @@ class RegionKnowledge(Iterative, Knowledge):
         raise NotImplementedError(f"{type(self).__name__} has to define requirements(sample).")
 
     def validate(self, sample: Sample) -> None:
-        check_nonnegative(mu=self.mu)
+        if not (isinstance(self.mu, str) and self.mu == "auto"):
+            check_nonnegative(mu=self.mu)
         check_flag(hard=self.hard)
+        if self.holds not in HOLDS:
+            raise InvalidInput(f"holds must be one of {', '.join(map(repr, HOLDS))}, got {self.holds!r}.")
+        self._unlabeled_rows(sample)
         if self.method not in self.methods:
             allowed = ", ".join(map(repr, self.methods))
             raise InvalidInput(f"method must be one of {allowed}, got {self.method!r}.")
@@ -110,10 +166,31 @@ class RegionKnowledge(Iterative, Knowledge):
         if isinstance(self.points, bool):
             raise InvalidInput(f"points must be a number, 'grid' or an array of points, got {self.points!r}.")
         given_points(self.points, sample)
+        if self.on_rows:
+            self._check_on_rows()
+        if self.on_rows and _on_rows(self, sample):
+            self._warn_of_rows(self.row_requirements(sample), sample)
+            return
         requirements = self.requirements(sample)
         if sample.model is not None:
             self._check_method(requirements, sample, sample.model)
         self._warn_of_rows(requirements, sample)
+
+    def _check_on_rows(self) -> None:
+        """Raise InvalidInput if a method is given, which a block on rows does not use."""
+        if self.method != "auto":
+            raise InvalidInput(
+                f"method={self.method!r} is for holds='everywhere', and holds={self.holds!r} is given. Leave "
+                "one of them out."
+            )
+
+    def _unlabeled_rows(self, sample: Sample) -> Array | None:
+        """Return the unlabelled rows as an array, or None."""
+        if self.unlabeled is None:
+            return None
+        if not self.on_rows:
+            raise InvalidInput("unlabeled rows are for holds='rows'. Leave them out, or set holds='rows'.")
+        return check_points("unlabeled", self.unlabeled, sample)
 
     def _check_method(self, requirements: list[Requirement], sample: Sample, spec: Spec) -> None:
         """Raise if the method cannot impose the requirements on this model."""
@@ -160,6 +237,8 @@ class RegionKnowledge(Iterative, Knowledge):
         return kind(self.hard, self.points, self.max_cells, self.max_dimension)
 
     def claims(self, state: Search, linear: bool) -> list[Requirement]:
+        if self.applies_to_rows(linear):
+            return []
         exact = linear and self.method != "points"
         everywhere = self.hard and (exact or self._kind().everywhere)
         return [r for r in state.requirements if not callable(r.h)] if everywhere else []
@@ -168,6 +247,10 @@ class RegionKnowledge(Iterative, Knowledge):
 
     def start(self, sample: Sample) -> Search:
         """Return the requirements and the points of the first problem."""
+        if _on_rows(self, sample):
+            pool = Pool.of(sample, self._unlabeled_rows(sample))
+            requirements = self.row_requirements(sample)
+            return Search(requirements, [self._row_points(r, pool) for r in requirements])
         requirements = self.requirements(sample)
         linear = sample.model is not None and sample.model.linear
         method = self._method(linear, requirements)
@@ -175,23 +258,42 @@ class RegionKnowledge(Iterative, Knowledge):
         points = [self._first_points(method, requirement, given, sample) for requirement in requirements]
         return Search(requirements, points)
 
+    def _row_points(self, requirement: Requirement, pool: Pool) -> Array:
+        """Return the points of a block on rows."""
+        return points_on_rows(requirement.region, pool)
+
     def _first_points(
         self, method: Method, requirement: Requirement, given: Array | None, sample: Sample
     ) -> Array:
         return method.first_points(requirement, given, sample)
 
+    def prepare(self, sample: Sample, state: Search) -> Sample:
+        """Return the rows with the points of a soft block on rows, which share the cost ``mu``."""
+        if self.builds or not state.requirements:
+            return sample
+        count = sum(map(len, state.points))
+        cost = np.full(count, float(self.mu) / count)
+        y = np.concatenate(
+            [np.full(len(p), r.sign) for r, p in zip(state.requirements, state.points, strict=True)]
+        )
+        margin = np.concatenate(
+            [r.threshold(p) for r, p in zip(state.requirements, state.points, strict=True)]
+        )
+        return sample.with_rows(np.vstack(state.points), y, cost, margin)
+
     def build(self, f: Any, view: Building) -> Terms:
         import cvxpy as cp
 
         state: Search = view.state
-        if not state.requirements:
+        if not state.requirements or not self.builds:
             return Terms()
         zeta: Any = (
             np.zeros(len(state.requirements))
             if self.hard
             else cp.Variable(len(state.requirements), nonneg=True, name="zeta")
         )
-        if isinstance(self._method(f.linear, state.requirements), Exact):
+        on_rows = self.applies_to_rows(f.linear)
+        if not on_rows and isinstance(self._method(f.linear, state.requirements), Exact):
             constraints = exact_constraints(f, state.requirements, zeta)
         else:
             constraints = {"points": at_points(f, state, zeta)}
@@ -200,13 +302,15 @@ class RegionKnowledge(Iterative, Knowledge):
         return Terms({} if self.hard else {"mu": cp.sum(zeta)}, constraints)
 
     def refine(self, f: Any, view: Solved) -> Step | None:
-        if not view.state.requirements:
+        if self.applies_to_rows(f.linear) or not view.state.requirements:
             return None
         method = self._method(f.linear, view.state.requirements)
         state = method.settle(f, view) if view.settled else method.refine(f, view)
         return None if state is None else Step(state)
 
     def relax(self, state: Search, sample: Sample) -> Search | None:
+        if _on_rows(self, sample):
+            return None
         return self._method(False, state.requirements).relax(state, sample)
 
     # ------------------------------------------------------------------ the fitted model
@@ -215,6 +319,11 @@ class RegionKnowledge(Iterative, Knowledge):
         state: Search = view.state
         if not state.requirements:
             return Verdict(None, asked="nothing of this class")
+        on_rows = self.applies_to_rows(f.linear)
+        if on_rows and not view.everywhere:
+            return self._verdict_on_rows(f, state, view)
+        if on_rows:
+            state = Search(self.requirements(view.sample), state.points)
         method = self._method(f.linear, state.requirements)
         tol = max(view.tol, method.accepted)
         sample = self._named(view.sample)
@@ -238,6 +347,29 @@ class RegionKnowledge(Iterative, Knowledge):
             violated=sum(v.violated for v in verdicts),
             remarks=self._remarks(f, state.requirements[k], view),
         )
+
+    def _verdict_on_rows(self, f: Any, state: Search, view: Solved) -> Verdict:
+        """Return how many rows inside the regions have the class of the region."""
+        requirements = state.requirements
+        X = self._rows_to_check(view)
+        sample = self._named(view.sample)
+        excess = []
+        inside = []
+        for requirement in requirements:
+            rows = X[requirement.region.contains(X)]
+            inside.append(rows)
+            excess.append(requirement.sign * f.value(rows))
+        asked = self.describe(replace(requirements[0], h=0.0), sample)
+        points = np.vstack(inside)
+        return Verdict.at_points(np.concatenate(excess), points, f"{asked}, at rows", view.tol)
+
+    def _rows_to_check(self, view: Solved) -> Array:
+        """Return new rows if there are some, else the training rows and the unlabelled rows."""
+        if view.new_rows is not None:
+            return view.new_rows
+        unlabeled = self._unlabeled_rows(view.sample)
+        X = view.sample.X_train
+        return X if unlabeled is None else np.vstack([X, unlabeled])
 
     def _remarks(self, f: Any, worst: Requirement, view: Solved) -> tuple[str, ...]:
         """Return the range over which the worst requirement was checked, and counts of rows inside."""
@@ -280,6 +412,11 @@ class RegionKnowledge(Iterative, Knowledge):
         if not columns:
             return "on the range of the data" if region.bounded else "everywhere"
         return f"for {', '.join([*columns, *more])}"
+
+
+def _on_rows(block: RegionKnowledge, sample: Sample) -> bool:
+    """Return whether a block applies to rows as they occur on the model of a sample."""
+    return block.applies_to_rows(sample.model is not None and sample.model.linear)
 
 
 def _with_slack(formula: str, slack: str) -> str:

@@ -40,8 +40,9 @@ class Polyhedron(RegionKnowledge):
         The right-hand sides.
     label : a class or list of classes
         One class for all polyhedra, or one class for each polyhedron.
-    mu : float, default=1.0
-        Weight of the worst violation :math:`\zeta` of each polyhedron.
+    mu : float or "auto", default="auto"
+        Weight of the block, as a number of rows. "auto" chooses it by cross-validation if the block applies to
+        rows, and is 1 everywhere.
     mu_residual : float or None, default=None
         Weight of residuals of the equation, :math:`-z \le B^\top u + s w \le z` in the units of the model.
         The penalty is :math:`\mu_{residual} \sum z`. None means no residuals. With residuals the margin need
@@ -60,6 +61,14 @@ class Polyhedron(RegionKnowledge):
         Points of ``method="points"``, see :class:`Box`.
     max_cells : int, default=1000
         Largest number of cells of ``method="guaranteed"``.
+    holds : {"auto", "rows", "everywhere"}, default="auto"
+        What the block applies to.
+
+        - ``"rows"``: rows as they occur that lie in the region, and near rows moved into it.
+        - ``"everywhere"``: all points of the region.
+        - ``"auto"``: ``"everywhere"`` if the block is hard or ``method`` is given, else ``"rows"``.
+    unlabeled : array-like of shape (m, d) or None, default=None
+        Further rows without a label that a block on rows applies to.
 
     See Also
     --------
@@ -101,13 +110,15 @@ class Polyhedron(RegionKnowledge):
         B: Any,
         d: Any,
         label: Any,
-        mu: float = 1.0,
+        mu: Any = "auto",
         mu_residual: float | None = None,
         hard: bool = False,
         method: str = "auto",
         within: Any = None,
         points: Any = 256,
         max_cells: int = 1000,
+        holds: str = "auto",
+        unlabeled: Any = None,
     ):
         self.B = B
         self.d = d
@@ -119,6 +130,13 @@ class Polyhedron(RegionKnowledge):
         self.within = within
         self.points = points
         self.max_cells = max_cells
+        self.holds = holds
+        self.unlabeled = unlabeled
+
+    @property
+    def on_rows(self) -> bool:
+        """Whether the block applies to rows as they occur: not with residuals of the dual form."""
+        return super().on_rows and not (self.holds == "auto" and self.mu_residual is not None)
 
     def validate(self, sample: Sample) -> None:
         super().validate(sample)

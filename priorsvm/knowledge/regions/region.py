@@ -52,8 +52,9 @@ class Region(RegionKnowledge):
         regular grid of at least 256; both require ``within``. None means 256.
     label : a class
         The class of rows in the region.
-    mu : float, default=1.0
-        Weight of the violations.
+    mu : float or "auto", default="auto"
+        Weight of the block, as a number of rows. "auto" chooses it by cross-validation if the block applies to
+        rows, and is 1 everywhere.
     h : float or callable, default=1.0
         The required value: :math:`f \ge h` for ``classes_[1]``, :math:`-f \ge h` for the other class. A
         function maps points of shape (n, d) to numbers of shape (n,). The margin of a labelled row is 1.
@@ -65,6 +66,14 @@ class Region(RegionKnowledge):
         The part of the space to search. ``"data"`` is the range of the training rows; a dict of column to
         (low, high) replaces it for the columns it names. None is allowed if points are given as an array and
         the method is ``"points"``.
+    holds : {"auto", "rows", "everywhere"}, default="auto"
+        What the block applies to.
+
+        - ``"rows"``: rows as they occur that lie in the region, and near rows moved into it.
+        - ``"everywhere"``: all points of the region.
+        - ``"auto"``: ``"everywhere"`` if the block is hard or ``method`` is given, else ``"rows"``.
+    unlabeled : array-like of shape (m, d) or None, default=None
+        Further rows without a label that a block on rows applies to.
 
     See Also
     --------
@@ -96,11 +105,13 @@ class Region(RegionKnowledge):
         g: Callable[[Array], Array],
         points: Any,
         label: Any,
-        mu: float = 1.0,
+        mu: Any = "auto",
         h: Any = 1.0,
         hard: bool = False,
         method: str = "auto",
         within: Any = None,
+        holds: str = "auto",
+        unlabeled: Any = None,
     ):
         self.g = g
         self.points = points
@@ -110,6 +121,14 @@ class Region(RegionKnowledge):
         self.hard = hard
         self.method = method
         self.within = within
+        self.holds = holds
+        self.unlabeled = unlabeled
+
+    @property
+    def on_rows(self) -> bool:
+        """Whether the block applies to rows as they occur: not if its points are given as an array."""
+        given = not (self.points is None or isinstance(self.points, (int, str, np.integer)))
+        return super().on_rows and not (self.holds == "auto" and given)
 
     letters_of_regions: ClassVar[dict[str, str]] = {
         "s": r"+1 \text{ or } -1, \text{ the class of the region}",

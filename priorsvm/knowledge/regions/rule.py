@@ -36,8 +36,9 @@ class Rule(RegionKnowledge):
         For example ``"glucose >= 126 and bmi >= 30"`` or ``"weight / 2 + age >= 80 or age > 70"``.
     label : a class
         The class of rows for which the text holds.
-    mu : float, default=1.0
-        Weight of the worst violation of each alternative.
+    mu : float or "auto", default="auto"
+        Weight of the block, as a number of rows. "auto" chooses it by cross-validation if the block applies to
+        rows, and is 1 everywhere.
     hard : bool, default=False
         The margin must hold wherever the text does.
     method : {"auto", "cuts", "points", "guaranteed"}, default="auto"
@@ -53,6 +54,14 @@ class Rule(RegionKnowledge):
     columns : list of str or None, default=None
         Names of the columns in the text. None means the names in the DataFrame of ``fit``, or ``x0``, ``x1``,
         ... for an array.
+    holds : {"auto", "rows", "everywhere"}, default="auto"
+        What the block applies to.
+
+        - ``"rows"``: rows as they occur that lie in the region, and near rows moved into it.
+        - ``"everywhere"``: all points of the region.
+        - ``"auto"``: ``"everywhere"`` if the block is hard or ``method`` is given, else ``"rows"``.
+    unlabeled : array-like of shape (m, d) or None, default=None
+        Further rows without a label that a block on rows applies to.
 
     See Also
     --------
@@ -78,13 +87,15 @@ class Rule(RegionKnowledge):
         self,
         text: str,
         label: Any,
-        mu: float = 1.0,
+        mu: Any = "auto",
         hard: bool = False,
         method: str = "auto",
         within: Any = "data",
         points: Any = 256,
         max_cells: int = 1000,
         columns: Any = None,
+        holds: str = "auto",
+        unlabeled: Any = None,
     ):
         self.text = text
         self.label = label
@@ -95,6 +106,8 @@ class Rule(RegionKnowledge):
         self.points = points
         self.max_cells = max_cells
         self.columns = columns
+        self.holds = holds
+        self.unlabeled = unlabeled
 
     def __str__(self) -> str:
         return str(self.text)
