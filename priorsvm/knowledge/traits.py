@@ -153,6 +153,7 @@ class AutoWeight:
     """
 
     mu: Any
+    chosen_weight: Any = None  # a ChosenWeight, once mu="auto" is a number
 
     @abstractmethod
     def needs_weight(self, linear: bool) -> bool:

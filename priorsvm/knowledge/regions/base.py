@@ -64,7 +64,8 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
     way_out_of_collapse: ClassVar[str | None] = "Soften it, shrink its region, or use another kernel."
     # <z> is the place of the slack of a soft block. It is removed for a hard block.
     templates: ClassVar[dict[str, str]] = {
-        "mu": r"\sum_l \zeta_l",
+        "sample": r"\frac{C \mu}{M} \sum_{p=1}^{M} \zeta_p^{<p>},\quad s_p f(x_p) \ge 1 - \zeta_p",
+        "mu": r"C \sum_l \zeta_l",
         "box": r"s_l (w^\top c_l + b) - r_l^\top v \ge 1<z>",
         "size": r"-v \le w \le v",
         "open": r"s_l w_j \ge 0 \text{ or } \le 0 \text{ where } x_j \text{ is unbounded}",
@@ -135,7 +136,7 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         if getattr(self, "within", None) != "data":
             return self.requirements(sample)
         literal = copy.copy(self)
-        literal.within = None  # type: ignore[attr-defined]
+        literal.within = None
         return literal.requirements(sample)
 
     @property
@@ -214,7 +215,7 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
                 FarFromData,
             )
         if found is not None and found.is_against:
-            counts = str(found).removesuffix(f"; {UNITS}")
+            counts = found.counts.removesuffix(f"; {UNITS}")
             warn(
                 f"{self.words()}: {counts}. Check its label and its units. If it overrules these rows on "
                 "purpose, silence this warning.",
@@ -384,8 +385,9 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         return (*remarks, str(inside)) if inside is not None else tuple(remarks)
 
     def findings(self, f: Any, view: Solved) -> RowsInside | None:
-        """Return counts of training rows inside the regions, and of rows inside of another class."""
-        return rows_inside(view.state.requirements, self._named(view.sample))
+        """Return counts of training rows inside the regions, and how the weight was chosen."""
+        found = rows_inside(view.state.requirements, self._named(view.sample))
+        return None if found is None else replace(found, weight=self.chosen_weight)
 
     def describe(self, requirement: Requirement, sample: Sample) -> str:
         """Return a requirement and its region in words."""

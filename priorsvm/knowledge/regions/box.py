@@ -28,8 +28,8 @@ class Box(RegionKnowledge):
     label : a class or list of classes
         One class for all boxes, or one class for each box.
     mu : float or "auto", default="auto"
-        Weight of the block, as a number of rows. "auto" chooses it by cross-validation if the block applies to
-        rows, and is 1 everywhere.
+        Weight of the block, as a number of rows. "auto" is chosen by cross-validation if the block applies
+        to rows, else it is 1.
     hard : bool, default=False
         The margin must hold everywhere in the box.
     method : {"auto", "cuts", "points", "guaranteed"}, default="auto"

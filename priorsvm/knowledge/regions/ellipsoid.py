@@ -35,8 +35,8 @@ class Ellipsoid(RegionKnowledge):
     label : a class
         The class of rows in the ellipsoid.
     mu : float or "auto", default="auto"
-        Weight of the block, as a number of rows. "auto" chooses it by cross-validation if the block applies to
-        rows, and is 1 everywhere.
+        Weight of the block, as a number of rows. "auto" is chosen by cross-validation if the block applies
+        to rows, else it is 1.
     hard : bool, default=False
         The margin must hold everywhere in the ellipsoid.
     method : {"auto", "cuts", "points", "guaranteed"}, default="auto"

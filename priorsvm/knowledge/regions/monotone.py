@@ -39,8 +39,8 @@ class Monotone(RegionKnowledge):
     features : dict
         Maps columns, by name or index, to +1 if f increases in the feature and -1 if f decreases.
     mu : float or "auto", default="auto"
-        Weight of the block, as a number of rows. "auto" chooses it by cross-validation if the block applies to
-        rows, and is 1 everywhere.
+        Weight of the block, as a number of rows. "auto" is chosen by cross-validation if the block applies
+        to rows, else it is 1.
     hard : bool, default=False
         No violation is allowed.
     method : {"auto", "cuts", "points", "guaranteed"}, default="auto"

@@ -161,8 +161,8 @@ def _targets(region: Set, pool: Pool, named: Array, draws: Array) -> Array:
     candidates = _within_data(region, pool).points(CANDIDATES)
     if len(candidates) == 0:
         raise InvalidInput(
-            "no point of the region was found in the range of the data. Give rows inside it as unlabeled=, or "
-            "holds='everywhere' with within=."
+            "no point of the region was found in the range of the data. Give rows inside it as unlabeled=, "
+            "or holds='everywhere' with within=."
         )
     chosen = np.minimum((draws[:, 0] * len(candidates)).astype(int), len(candidates) - 1)
     return candidates[np.ix_(chosen, named)]

@@ -41,8 +41,8 @@ class Polyhedron(RegionKnowledge):
     label : a class or list of classes
         One class for all polyhedra, or one class for each polyhedron.
     mu : float or "auto", default="auto"
-        Weight of the block, as a number of rows. "auto" chooses it by cross-validation if the block applies to
-        rows, and is 1 everywhere.
+        Weight of the block, as a number of rows. "auto" is chosen by cross-validation if the block applies
+        to rows, else it is 1.
     mu_residual : float or None, default=None
         Weight of residuals of the equation, :math:`-z \le B^\top u + s w \le z` in the units of the model.
         The penalty is :math:`\mu_{residual} \sum z`. None means no residuals. With residuals the margin need

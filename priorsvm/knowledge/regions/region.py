@@ -53,8 +53,8 @@ class Region(RegionKnowledge):
     label : a class
         The class of rows in the region.
     mu : float or "auto", default="auto"
-        Weight of the block, as a number of rows. "auto" chooses it by cross-validation if the block applies to
-        rows, and is 1 everywhere.
+        Weight of the block, as a number of rows. "auto" is chosen by cross-validation if the block applies
+        to rows, else it is 1.
     h : float or callable, default=1.0
         The required value: :math:`f \ge h` for ``classes_[1]``, :math:`-f \ge h` for the other class. A
         function maps points of shape (n, d) to numbers of shape (n,). The margin of a labelled row is 1.

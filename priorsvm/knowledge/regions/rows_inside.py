@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,8 @@ class RowsInside:
         The distance of this region from the data, in multiples of the range of the data.
     total : int
         Number of training rows.
+    weight : ChosenWeight or None
+        How the weight of the block was chosen; None if it was given.
 
     Examples
     --------
@@ -55,8 +58,14 @@ class RowsInside:
     beyond: str = ""
     far: float = 0.0
     total: int = 0
+    weight: Any = None
 
     def __str__(self) -> str:
+        return self.counts if self.weight is None else f"{self.counts}; {self.weight}"
+
+    @property
+    def counts(self) -> str:
+        """The counts in words."""
         if self.covers_all:
             return f"all {self.rows} training rows are inside, {self.contrary} of another class; {UNITS}"
         text = "no training row inside"

@@ -37,8 +37,8 @@ class Rule(RegionKnowledge):
     label : a class
         The class of rows for which the text holds.
     mu : float or "auto", default="auto"
-        Weight of the block, as a number of rows. "auto" chooses it by cross-validation if the block applies to
-        rows, and is 1 everywhere.
+        Weight of the block, as a number of rows. "auto" is chosen by cross-validation if the block applies
+        to rows, else it is 1.
     hard : bool, default=False
         The margin must hold wherever the text does.
     method : {"auto", "cuts", "points", "guaranteed"}, default="auto"
