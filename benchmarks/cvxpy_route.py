@@ -79,11 +79,11 @@ def _row(
     P = primal_objective(half, scores, y, bound)
     refuse_trivial(P, half, y, bound)
 
-    outcome = model._models[0].outcome
+    [solve] = model.report_.solves
     D = dual_objective(K, y, balanced(model._models[0].alpha, y, bound), bound)
-    share = outcome.compile_seconds / (outcome.compile_seconds + outcome.solve_seconds)
-    around = 1 - outcome.solve_seconds / model.history_[-1]["seconds"]
-    note = f"{outcome.status}, P−D {(P - D) / P:.0e}; compile {share:.0%}, all but CLARABEL {around:.0%}"
+    share = solve["compile"] / (solve["compile"] + solve["solve"])
+    around = 1 - solve["solve"] / model.history_[-1]["seconds"]
+    note = f"{model.status_}, P−D {(P - D) / P:.0e}; compile {share:.0%}, all but CLARABEL {around:.0%}"
 
     status, beta, b = answer
     gap = None

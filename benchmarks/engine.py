@@ -81,7 +81,7 @@ def linear(quick: bool) -> Iterator[Row]:
 
 def alone(model: PriorSVC) -> float:
     """The share of the solver in a fit, by the clock."""
-    return float(model._models[0].outcome.solve_seconds / model.history_[-1]["seconds"])
+    return float(model.report_.solves[0]["solve"] / model.history_[-1]["seconds"])
 
 
 def _liblinear(X: Array, labels: Array) -> LinearSVC:

@@ -32,8 +32,8 @@ def threes_and_eights(quick: bool) -> tuple[Array, Array, int, float]:
 
 def worst_case(model: PriorSVC, orbit: Array, digit: Array) -> tuple[float, float]:
     """½‖f‖² + C Σ max over the orbit [1 − y f]₊ of the fitted f, and ½‖f‖²."""
-    f = model._models[0].f
-    half = 0.5 * float(f.weights @ model.kernel(f.centres) @ f.weights)
+    weights = model.dual_coef_[0]
+    half = 0.5 * float(weights @ model.kernel(model.centres_) @ weights)
     y = np.where(digit == model.classes_[1], 1.0, -1.0)
     n, s, d = orbit.shape
     scores = model.decision_function(orbit.reshape(n * s, d)).reshape(n, s)

@@ -57,7 +57,7 @@ def engine_rbf(quick: bool) -> Iterator[Row]:
     timing, ours, theirs = interleaved(
         partial(model.fit, X, labels), partial(peer.fit, X, labels), least=least, most=5
     )
-    refuse_trivial(ours.objective_, ours._models[0].regulariser(), y, np.full(n, model.C))
+    refuse_trivial(ours.objective_, ours.report_["svm"][0].contribution, y, np.full(n, model.C))
     gap = same((ours.objective_ - theirs.objective_) / theirs.objective_)
     work = f"RBF, N={n}, hinge, two regions, hints"
     outcome = ours._models[0].outcome

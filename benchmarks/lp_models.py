@@ -61,7 +61,7 @@ def lp_models(quick: bool) -> Iterator[Row]:
         ours = PriorSVC(C=C, kernel=RBF(gamma), norm="l1", solver="CENTRES")
         fits = partial(ours.fit, X, y), partial(dual_by_highs, X, y, gamma, C)
         timing, found, least = interleaved(*fits, least=3, most=9, seconds=10.0)
-        weights = found._models[0].f.weights
+        weights = found.dual_coef_[0]
         refuse_trivial(found.objective_, float(np.abs(weights).sum()), y, np.full(n, C))
         gap = same((found.objective_ - least) / least)
         note = f"{found._models[0].outcome.iterations} steps, {len(weights)} of {n} centres"
@@ -94,7 +94,7 @@ def lp_rules(quick: bool) -> Iterator[Row]:
         refuse_trivial(found.objective_, float(np.abs(weights).sum()), y, np.full(n, C))
         gap = same((found.objective_ - other.objective_) / other.objective_)
         counts = " and ".join(str(np.count_nonzero(c)) for c in (weights, others))
-        note = f"from {found._models[0].outcome.start or 'nowhere'}; {counts} coefficients"
+        note = f"from {found.report_.solves[0]['start'] or 'nowhere'}; {counts} coefficients"
         yield Row.of(
             "engine_lp_rules", f"{name}, N = {n}, norm l1", "HiGHS alone", timing, 0.6, "P", gap, note
         )
@@ -106,5 +106,4 @@ def _left(Z: Array) -> Array:
 
 
 def _coefficients(model: PriorSVC) -> Array:
-    f = model._models[0].f
-    return np.asarray(f.coef if model.kernel == "linear" else f.weights)
+    return np.asarray(model.coef_[0] if model.kernel == "linear" else model.dual_coef_[0])

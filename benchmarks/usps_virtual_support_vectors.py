@@ -76,7 +76,7 @@ def _row(
     errors = int(np.count_nonzero(model.classes_[scores.argmax(axis=1)] != y))
     percent = 100 * errors / len(y)
     support = [int(np.count_nonzero(m.support)) for m in model._models]
-    used = [int(np.count_nonzero(m.sample.cost)) for m in model._models]
+    used = [rounds[-1]["rows"] for rounds in model.history_]
     met = expected is None or abs(percent - expected) <= WITHIN
     cells = (
         name,

@@ -95,6 +95,9 @@ _MODULES = {
     "transforms": "transforms",
 }
 
+# Name of an earlier version -> what to use instead.
+_RENAMED = {"Context": "Use Building in build, and Solved in verify, findings and refine."}
+
 __all__ = ["__version__", *_HOME]
 
 
@@ -103,6 +106,9 @@ def __getattr__(name: str) -> object:
         value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     elif name in _MODULES:
         value = import_module(f"{__name__}.{_MODULES[name]}")
+    elif name in _RENAMED:
+        # "from priorsvm import" would replace the message of an AttributeError.
+        raise ImportError(f"cannot import name {name!r} from 'priorsvm'. {_RENAMED[name]}")
     else:
         raise AttributeError(f"module 'priorsvm' has no attribute {name!r}")
     globals()[name] = value

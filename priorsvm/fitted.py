@@ -310,7 +310,6 @@ class FittedModel:
 
 def _scores_of(binary: BinaryModel, X: Array) -> Array:
     """Return f at these rows, or the scores of the block that scores rows itself."""
-    found = {}
     for name, block, _ in live(binary.members):
         if not isinstance(block, Scores):
             continue
@@ -325,11 +324,7 @@ def _scores_of(binary: BinaryModel, X: Array) -> Array:
                 f"block '{name}': predict must return one finite score for each of the {X.shape[0]} rows, "
                 f"got shape {scores.shape} with {np.count_nonzero(~np.isfinite(scores))} NaN or infinite."
             )
-        found[name] = scores
-    if len(found) > 1:
-        raise InvalidInput(f"blocks {' and '.join(map(repr, found))} both score new rows. Keep one block.")
-    if found:
-        return next(iter(found.values()))
+        return scores
     if not issparse(X) and np.isnan(X).any():
         raise InvalidInput(
             "X contains NaN, and no block of the prior scores such rows. Complete the rows before, or derive "

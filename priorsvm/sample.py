@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -116,6 +116,11 @@ class Sample:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    @property
+    def machine(self) -> NoReturn:
+        """Name of ``model`` in earlier versions; raises AttributeError."""
+        raise AttributeError("'Sample' object has no attribute 'machine'. Use sample.model.")
 
     @property
     def X_train(self) -> Array:

@@ -24,7 +24,7 @@ from .function.factor import require_psd, ways_out
 from .function.scale import Scale
 from .kernels.set_kernel import OnRows, as_sets, takes_sets
 from .knowledge.checks import check_acts
-from .knowledge.traits import Completes, Iterative, OnRowSlack
+from .knowledge.traits import Completes, Iterative, OnRowSlack, Scores
 from .knowledge.worst_case.orbit_loss import OrbitLoss
 from .prior import Member, Prior, as_prior, live
 from .problem.naming import naming
@@ -97,6 +97,7 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
             for sample in samples:
                 block.validate(sample)
     _check_replaced_rows(prior)
+    _check_scores(prior)
     _check_joint(model, prior, samples[0])
     return Task(spec, prior, classes, samples)
 
@@ -353,6 +354,13 @@ def _check_replaced_rows(prior: Prior) -> None:
             f"block '{replacing[0]}' replaces the training rows, but block '{worst_case[0]}' requires the "
             "margin in the worst case around the original rows. Keep one block."
         )
+
+
+def _check_scores(prior: Prior) -> None:
+    """Raise InvalidInput if two blocks score new rows."""
+    scoring = [f"'{m.name}'" for m in live(prior) if isinstance(m.block, Scores)]
+    if len(scoring) > 1:
+        raise InvalidInput(f"blocks {' and '.join(scoring)} both score new rows. Keep one block.")
 
 
 def _check_joint(model: Any, prior: Prior, sample: Sample) -> None:

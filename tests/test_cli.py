@@ -1,6 +1,7 @@
 """The ``priorsvm`` command."""
 
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -176,3 +177,23 @@ def test_demo_works_with_one_draw(tmp_path, capsys):
     assert not re.search(r"\bnan\b", printed)
     assert "is malignant" in printed
     assert (tmp_path / "demo-rule.svg").exists()
+
+
+@pytest.mark.parametrize("arguments", [["blocks"], ["solvers"], ["--help"], []])
+def test_a_pipe_that_closes_early_ends_the_command_without_an_error(arguments):
+    code = f"from priorsvm.cli import main; raise SystemExit(main({arguments!r}))"
+    buffered = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            env=buffered,
+        )
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")

@@ -250,3 +250,13 @@ def test_routes_import_no_block(path):
     blocks = {n.removeprefix("priorsvm.knowledge.") for n in used if n.startswith("priorsvm.knowledge.")}
     assert blocks <= INTERFACES
     assert "priorsvm.knowledge" not in used
+
+
+def test_a_name_of_an_earlier_version_is_explained():
+    with pytest.raises(
+        ImportError, match=r"'Context' from 'priorsvm'\. Use Building in build, and Solved in"
+    ):
+        from priorsvm import Context  # noqa: F401
+    with pytest.raises(ImportError, match="cannot import name 'Contxt'"):
+        from priorsvm import Contxt  # noqa: F401
+    assert not hasattr(priorsvm, "Contxt")

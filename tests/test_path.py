@@ -397,3 +397,47 @@ def test_names_of_a_grid_search_are_understood():
         for name in ("monotonicity_hint__mu", "prior__monotonicity_hint__mu")
     )
     assert [m.objective_ for m in one] == [m.objective_ for m in other]
+
+
+class Bounded(Knowledge):
+    """Values of f up to a bound that depends on the weight."""
+
+    def __init__(self, mu=1.0, where="number"):
+        self.mu = mu
+        self.where = where
+
+    def build(self, f, view):
+        t = cp.Variable(nonneg=True)
+        X = view.sample.X_train
+        if self.where == "number":
+            return Terms({"mu": t}, {"most": cp.sum_squares(f(X)) <= len(X) / (1 + self.mu) + t})
+        if self.where == "point":
+            return Terms({"mu": t}, {"most": cp.sum_squares(f(self.mu * X)) <= 1.0 + t})
+        return Terms({"mu": t}, {f"most{self.mu:g}": f(X) * (1 if self.mu > 1 else -1) <= t})
+
+
+@pytest.mark.parametrize("kernel", ["linear", RBF(0.5)], ids=["linear", "rbf"])
+@pytest.mark.parametrize("where", ["number", "point", "label"])
+def test_a_weight_that_a_constraint_contains_is_compiled_again(where, kernel):
+    X, y = two_classes()
+    model = PriorSVC(Bounded(where=where), kernel=kernel, solver="CLARABEL", tol=1e-8)
+    values = [0.3, 3.0, 5.0]
+    with pytest.warns(Recompiled, match="changes more than weights"):
+        path = model.fit_path(X, y, {"bounded__mu": values})
+    for found, mu in zip(path, values, strict=True):
+        alone = clone(model).set_params(prior=Bounded(mu, where)).fit(X, y)
+        assert found.objective_ == pytest.approx(alone.objective_, rel=1e-6)
+
+
+def test_the_terms_of_a_block_are_compared_once_for_a_path(compiled):
+    X, y = two_classes()
+    builds = []
+
+    class Counted(OddnessHint):
+        def build(self, f, view):
+            builds.append(self.mu)
+            return super().build(f, view)
+
+    PriorSVC(Counted(), solver="CLARABEL").fit_path(X, y, {"counted__mu": [1.0, 2.0, 3.0, 4.0]})
+    assert builds == [1.0, 1.0, 2.0]  # assembled, then compared
+    assert len(compiled) == 1

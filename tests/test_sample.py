@@ -147,3 +147,9 @@ def test_same_rows_up_to_positive_costs(sample):
     assert not sample.with_rows(*rows(1)).same_rows(sample.with_rows(rows(1)[0] + 1, *rows(1)[1:]))
     flipped = Sample.training(sample.X, sample.labels, sample.classes, "a")
     assert not sample.same_rows(flipped)
+
+
+def test_the_old_name_of_the_model_is_explained(sample):
+    with pytest.raises(AttributeError, match=r"no attribute 'machine'\. Use sample\.model"):
+        _ = sample.machine
+    assert not hasattr(sample, "machine")

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from itertools import chain, count, repeat
+from types import SimpleNamespace
 
 import cvxpy as cp
 import numpy as np
@@ -10,11 +11,13 @@ import pytest
 
 from priorsvm import (
     ClassCosts,
+    Completes,
     Formulas,
     Iterative,
     Knowledge,
     OddnessHint,
     SampleCosts,
+    Scores,
     Shift,
     Step,
     Terms,
@@ -439,16 +442,16 @@ class DependsOnTheOrder(Level):
         return Terms({"mu": cp.sum_squares(f(view.sample.X_train[:4]) - 3.0)})
 
 
-class KeepsItsWeight(Knowledge):
-    "Has its weight in a constraint as well, where a path does not see it change."
+class BoundsAnotherNorm(Knowledge):
+    "Has another constraint for large weights, with equal numbers, which a path does not see."
 
     def __init__(self, mu=1.0):
         self.mu = mu
 
     def build(self, f, view):
         t = cp.Variable(nonneg=True)
-        X = view.sample.X_train
-        return Terms({"mu": t}, {"most": cp.sum_squares(f(X)) <= len(X) / (1 + self.mu) + t})
+        size = cp.norm1 if self.mu > 2 else cp.norm2
+        return Terms({"mu": t}, {"most": size(f(view.sample.X_train)) <= 1.0 + t})
 
 
 CONSTRUCTOR = "the constructor stores its arguments and does nothing else"
@@ -497,7 +500,7 @@ MANY = np.zeros(1000)
         (IsNeverAbsent(), "weight 0 disables the block"),
         (AimsHigherFromSomeTimeOn(), "violation does not grow with the weight"),
         (DependsOnTheOrder(), "the order of the rows has no effect"),
-        (KeepsItsWeight(), "a path over a weight is the same as separate fits"),
+        (BoundsAnotherNorm(), "a path over a weight is the same as separate fits"),
         (DependsOnTheModel(), "the linear model is the kernel model with a linear kernel"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Knowledge) else "",
@@ -577,3 +580,30 @@ def test_sameness_of_frames():
     frame = pd.DataFrame({"a": [1.0, 2.0]})
     assert _same(frame, frame.copy())
     assert not _same(frame, frame + 1)
+
+
+class MeanFill(Completes, Knowledge):
+    """Missing values replaced by the means of their columns."""
+
+    def complete(self, X, labels, weight, names=None):
+        return SimpleNamespace(X=np.where(np.isnan(X), np.nanmean(X, axis=0), X))
+
+
+class MeanFillAndScore(Scores, MeanFill):
+    """Means for new rows, too."""
+
+    def start(self, sample):
+        return np.mean(sample.X_train, axis=0)
+
+    def predict(self, f, X, state=None):
+        return f.value(np.where(np.isnan(X), state, X))
+
+
+@pytest.mark.parametrize("block", [MeanFill(), MeanFillAndScore()])
+def test_rows_with_missing_values_are_checked_too(block):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = (X[:, 0] + 0.3 * rng.normal(size=40) > 0).astype(int)
+    whole = check_knowledge(block, X, y)
+    X[::7, 1] = np.nan
+    assert set(whole) - set(check_knowledge(block, X, y)) == {"weight 0 disables the block"}

@@ -8,8 +8,10 @@ from numbers import Integral, Real
 from typing import Any, TypeGuard
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ..errors import InvalidInput
+from .arrays import Array
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -46,6 +48,13 @@ def check_flag(**values: Any) -> None:
     for name, value in values.items():
         if not isinstance(value, (bool, np.bool_)):
             raise InvalidInput(f"{name} must be True or False, got {value!r}.")
+
+
+def dense_points(what: str, Z: Any) -> Array:
+    """Return points as a float array; raise InvalidInput if they are sparse."""
+    if issparse(Z):
+        raise InvalidInput(f"{what} got sparse points, but this model takes dense points. Use Z.toarray().")
+    return np.asarray(Z, float)
 
 
 def described(value: Any) -> str:

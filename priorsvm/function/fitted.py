@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from .._utils.arrays import Array, as_points
+from .._utils.checks import dense_points
 from .atoms import Atoms
 
 if TYPE_CHECKING:
@@ -176,11 +177,11 @@ class FittedKernel(Fitted):
         return max(squared, 0.0)
 
     def _to_inner(self, Z: Any) -> Array:
-        Z = np.asarray(Z, float)
+        Z = dense_points("f", Z)
         return Z if self.scale is None else self.scale.points(Z)
 
     def _directions(self, V: Any) -> Array:
-        V = np.asarray(V, float)
+        V = dense_points("f", V)
         return V if self.scale is None else self.scale.directions(V)
 
     @cached_property

@@ -14,7 +14,9 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from .._utils.arrays import Array, as_keys, as_points
+from .._utils.checks import dense_points
 from ..errors import InvalidInput, MissingCapability
+from ..kernels.set_kernel import OnRows
 from .atoms import Atoms
 from .factor import require_norm
 
@@ -263,10 +265,10 @@ class Decision:
         kernel = self.spec.kernel
         if kernel is None:
             raise self._lacks("kernel", "use a kernel other than 'linear'")
+        A = dense_points("f.kernel(A, B)", A)
+        B = dense_points("f.kernel(A, B)", B)
         scale = self.scale
-        if scale is None:
-            return kernel(np.asarray(A, float), np.asarray(B, float))
-        return kernel(scale.points(np.asarray(A, float)), scale.points(np.asarray(B, float)))
+        return kernel(A, B) if scale is None else kernel(scale.points(A), scale.points(B))
 
     @cached_property
     def length(self) -> cp.Variable:
@@ -317,14 +319,23 @@ class Decision:
         return MissingCapability(f"it requires f.{what}, which {kind} does not have: {way_out}.")
 
     def _points(self, what: str, Z: Any) -> Any:
-        points = as_points(Z)
+        points: Any = as_points(Z) if self.linear and self.scale is None else dense_points(what, Z)
         if points.ndim != 2 or points.shape[1] != self.n_features:
-            raise InvalidInput(
-                f"{what} takes points of shape (n, {self.n_features}), got shape {points.shape}."
-            )
+            raise InvalidInput(self._wrong_shape(what, points.shape))
         if not _all_finite(points.data if issparse(points) else points):
             raise InvalidInput(f"{what} got NaN or infinity.")
         return points
+
+    def _wrong_shape(self, what: str, shape: tuple[int, ...]) -> str:
+        """Return the message about points that do not have the columns of X."""
+        kernel = self.spec.kernel
+        if not isinstance(kernel, OnRows):
+            return f"{what} takes points of shape (n, {self.n_features}), got shape {shape}."
+        got = kernel.in_words(shape[1]) if len(shape) == 2 else f"shape {shape}"
+        return (
+            f"{what} takes {kernel.in_words(self.n_features)}, the largest size in X, got {got}. Encode "
+            "smaller sets with check_points(name, Z, sample). Larger sets require a set of their size in X."
+        )
 
     def _shared(self, lookup: _Lookup, key: Any, evaluate: Any) -> cp.Expression:
         """Return the variables of rows, and make one variable for the rows that have none yet."""
@@ -369,7 +380,8 @@ class _Lookup:
 
 def _all_finite(array: Array) -> bool:
     """Return whether all entries are finite; a finite sum settles it without a second array."""
-    return bool(np.isfinite(array.sum()) or np.isfinite(array).all())
+    with np.errstate(over="ignore"):  # the padding of sets overflows
+        return bool(np.isfinite(array.sum()) or np.isfinite(array).all())
 
 
 def sparse_if_mostly_zero(matrix: Any) -> Any:

@@ -96,7 +96,7 @@ def feature_map(f: Decision, rows: Array | None, maps: Cache) -> LinearMap | Ker
     Models with the 1-norm expand over ``rows``, models with the 2-norm over all evaluated points and slopes.
     """
     spec = f.spec
-    if spec.kernel is None:
+    if spec.linear:
         return LinearMap(f.n_features, spec.scale)
     if spec.norm == "l1":
         assert rows is not None

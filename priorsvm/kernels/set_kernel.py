@@ -322,6 +322,12 @@ class OnRows(Combination):
             )
         return to_width(sets.rows(), at_least)
 
+    def in_words(self, n_columns: int) -> str:
+        """Return what a row of ``n_columns`` numbers contains, for messages."""
+        if n_columns % self.width:
+            return f"rows of {n_columns} numbers"
+        return f"sets of {n_columns // self.width} vectors of length {self.width}"
+
     def _rows(self, X: Any, name: str) -> Any:
         if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != object:
             if X.shape[1] % self.width:

@@ -38,10 +38,10 @@ def check_points(name: str, X: Any, sample: Sample) -> Array:
     """Return points as a finite array with the columns of the training data; raise InvalidInput if wrong."""
     n_features = sample.X.shape[1]
     kernel = None if sample.model is None else sample.model.kernel
-    if isinstance(kernel, OnRows) and not (
-        len(X) and np.ndim(X[0]) == 1
-    ):  # X contains sets, not flattened rows
-        return kernel.encode(X, name, at_least=n_features)
+    if isinstance(kernel, OnRows):
+        flat = len(X) > 0 and np.ndim(X[0]) == 1
+        if not flat:
+            return kernel.encode(X, name, at_least=n_features)
     columns = getattr(X, "columns", None)
     if columns is not None and sample.feature_names is not None:
         given = [str(c) for c in columns]
@@ -56,6 +56,11 @@ def check_points(name: str, X: Any, sample: Sample) -> Array:
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"{name} must be a 2-D array of numbers.") from error
     if points.ndim != 2 or points.shape[1] != n_features:
+        if isinstance(kernel, OnRows):
+            raise InvalidInput(
+                f"{name} has {kernel.in_words(points.shape[-1])} as flat rows, but flat rows of this model "
+                f"are {kernel.in_words(n_features)}. Give a list of (m, {kernel.width}) arrays instead."
+            )
         raise InvalidInput(
             f"{name} has shape {points.shape}, expected (n, {n_features}): "
             "as many columns as the training data."

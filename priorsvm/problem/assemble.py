@@ -90,6 +90,7 @@ class Compiled:
         self.states = dict(states)
         self.members = live(members)
         self.memo: dict[str, Any] = {}
+        self._apart: dict[str, bool] = {}
         self._maps = maps or Cache()
         self.f = Decision(spec, sample.X.shape[1])
         self.active = sample.counted_rows
@@ -260,7 +261,25 @@ class Compiled:
             and all(other[k].only_rows or equal(states.get(k), self.states.get(k)) for k in present)
             and self.sample.same_rows(sample)
             and (self.has_row_costs or np.array_equal(self.sample.cost, sample.cost))
+            and all(self._weights_apart(k, present[k], other[k]) for k in present if weights[k])
         )
+
+    def _weights_apart(self, name: str, block: Knowledge, other: Knowledge) -> bool:
+        """Return whether a block with other weights builds the same terms; the first other value decides."""
+        if equal(vars(block), vars(other)):
+            return True
+        if name not in self._apart:
+            self._apart[name] = equal(self._content(name, block), self._content(name, other))
+        return self._apart[name]
+
+    def _content(self, name: str, block: Knowledge) -> list[Any]:
+        """Return labels and numbers of the terms of a block, and where it evaluates f."""
+        f = Decision(self.spec, self.f.n_features)
+        terms = block.build(f, self.building(name))
+        parts = [*terms.penalties.items(), *terms.constraints.items()]
+        numbers = [(label, [constant.value for constant in part.constants()]) for label, part in parts]
+        at = [(evaluation.atoms.points, evaluation.atoms.directions) for evaluation in f.evaluations]
+        return [numbers, at, [matrix for _, matrix in f.products.parts]]
 
     def jacobians(self) -> dict[int, Any]:
         """Return the known gradients of :attr:`problem`, which CVXPY would derive slowly."""

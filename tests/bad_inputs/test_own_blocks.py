@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from priorsvm import Knowledge, PriorSVC, Scores, Terms
+from priorsvm import Knowledge, Prior, PriorSVC, Scores, Terms
 from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
 from tests.bad_inputs.cases import Case, X, Y, check, parametrize
 
@@ -198,3 +198,13 @@ def test_scores_of_a_block_that_cannot_be_used(score):
     model = PriorSVC(Scoring(score)).fit(X, Y)
     with pytest.raises(InvalidInput, match=r"'scoring'.*predict"):
         model.predict(X)
+
+
+def test_two_blocks_that_score_rows_are_refused_by_fit():
+    first = Scoring(lambda f, X: f.value(X))
+    second = Scoring(lambda f, X: None)
+    message = "blocks 'scoring' and 'other' both score new rows. Keep one block"
+    with pytest.raises(InvalidInput, match=message):
+        PriorSVC(Prior([("scoring", first), ("other", second)])).fit(X, Y)
+    model = PriorSVC(first + 0 * second).fit(X, Y)
+    assert model.predict(X).shape == np.shape(Y)

@@ -1,20 +1,22 @@
 """The solved decision function: values, slopes, curves and norms."""
 
 import numpy as np
+import pytest
+from scipy.sparse import csr_array
 
-from priorsvm import RBF, PriorSVC
+from priorsvm import RBF
+from priorsvm.errors import InvalidInput
+from priorsvm.function.fitted import FittedKernel
 from priorsvm.function.maps import FactorMap, KernelMap
 from tests.function.functions import every_model, every_scale, made
 
 
-def test_fitted_values_come_in_pieces_of_any_size(centres, monkeypatch):
-    y = (centres[:, 0] > 0).astype(int)
-    model = PriorSVC(kernel=RBF(0.5)).fit(centres, y)
-    [binary] = model._models
-    whole = binary.f.value(centres)
-    assert binary.f.value(centres[:0]).shape == (0,)
+def test_fitted_values_come_in_pieces_of_any_size(centres):
+    f = FittedKernel(0.5, RBF(0.5), centres, np.linspace(-1.0, 1.0, 60))
+    whole = RBF(0.5)(centres) @ f.weights + 0.5
+    assert f.value(centres[:0]).shape == (0,)
     many = np.tile(centres, (2000, 1))
-    np.testing.assert_allclose(binary.f.value(many).reshape(2000, 60), np.tile(whole, (2000, 1)), atol=1e-12)
+    np.testing.assert_allclose(f.value(many).reshape(2000, 60), np.tile(whole, (2000, 1)), atol=1e-12)
 
 
 def test_unused_centres_are_dropped(centres):
@@ -55,3 +57,12 @@ def test_values_of_f_with_slopes_come_in_pieces(atoms, new, monkeypatch):
     many = np.tile(new, (2**22 // 12 // len(new) + 1, 1))
     np.testing.assert_allclose(f.value(many)[-len(new) :], by_hand, atol=1e-12)
     assert f.value(np.empty((0, 4))).shape == f.curve(*[np.empty((0, 4))] * 3).shape == (0,)
+
+
+def test_sparse_points_are_refused_by_a_kernel_function():
+    X = np.arange(12.0).reshape(6, 2)
+    f = FittedKernel(0.0, RBF(0.1), X, np.ones(6))
+    Z = csr_array(X)
+    for use in (lambda: f.value(Z), lambda: f.slope(Z, X), lambda: f.slope(X, Z)):
+        with pytest.raises(InvalidInput, match=r"sparse points.*Use Z\.toarray\(\)"):
+            use()

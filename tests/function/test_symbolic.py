@@ -1,10 +1,13 @@
 """The decision function while the problem is built: what is evaluated, shared and spanned."""
 
+import re
+
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from priorsvm import RBF, InvarianceHint, OddnessHint, PriorSVC, Shift
-from priorsvm.errors import KernelNotPSD, MissingCapability
+from priorsvm.errors import InvalidInput, KernelNotPSD, MissingCapability
 from priorsvm.function.maps import FactorMap, KernelMap, LinearMap
 from priorsvm.function.scale import Scale
 from priorsvm.kernels import FromCallable, Pairwise
@@ -114,10 +117,29 @@ def test_points_of_two_blocks_are_shared(centres):
     two = PriorSVC(InvarianceHint(shift) + InvarianceHint(shift).named("again") + OddnessHint()).fit(
         centres, y
     )
-    assert points_of(one._models[0].problem.f) == 180
-    assert points_of(two._models[0].problem.f) == 240
+    values = [[v.size for v in m.problem.variables() if re.fullmatch(r"f\d+", v.name())] for m in (one, two)]
+    assert list(map(sum, values)) == [180, 240]
 
 
 def test_length_requires_a_definite_kernel(centres):
     with pytest.raises(KernelNotPSD, match=r"'sigmoid'.* not known to be positive semidefinite.*no norm"):
         _ = decision(KernelMap(Pairwise("sigmoid"), centres, None), "l1")[0].length
+
+
+@pytest.mark.parametrize("kind", ["kernel", "linear with scale"])
+def test_sparse_points_are_refused_where_they_have_no_meaning(centres, kind):
+    scale = Scale.of("minmax", centres)
+    features = FactorMap(RBF(0.5), centres, None) if kind == "kernel" else LinearMap(4, scale)
+    f, _ = decision(features)
+    Z = csr_array(centres)
+    uses = [lambda: f(Z), lambda: f.span(Z), lambda: f.slope(centres, Z)]
+    if kind == "kernel":
+        uses += [lambda: f.slope(Z, centres), lambda: f.kernel(Z, centres), lambda: f.kernel(centres, Z)]
+    for use in uses:
+        with pytest.raises(InvalidInput, match=r"f.* got sparse points.*dense points\. Use Z\.toarray\(\)"):
+            use()
+
+
+def test_a_linear_f_without_scale_takes_sparse_points(centres):
+    f, _ = decision(LinearMap(4, None))
+    assert f(csr_array(centres)).shape == f.slope(centres, csr_array(centres)).shape == (60,)

@@ -19,6 +19,7 @@ from priorsvm import (
     ClassCosts,
     Ellipsoid,
     InvarianceHint,
+    Knowledge,
     Linear,
     MissingValues,
     NegativeDistance,
@@ -27,6 +28,7 @@ from priorsvm import (
     PriorSVC,
     SampleCosts,
     Shift,
+    Terms,
     Transductive,
     UnlabeledSamples,
     VirtualSamples,
@@ -36,6 +38,7 @@ from priorsvm._utils.arrays import PAD, to_width
 from priorsvm.errors import InvalidInput, InvalidType, KernelNotPSD
 from priorsvm.kernels import OnRows, set_kernel
 from priorsvm.kernels.set_kernel import Sets, as_sets
+from priorsvm.knowledge.checks import check_points
 
 
 def sets_of(sizes, width=2, seed=0, spread=1.0):
@@ -374,3 +377,49 @@ def test_what_else_is_refused():
         model.predict(sets_of([2, 3], width=3))
     with pytest.raises(InvalidInput, match="block 'unlabeled_samples': X has sets of vectors of 3 entries"):
         PriorSVC(UnlabeledSamples(sets_of([2], width=3), [0]), kernel=kernel).fit(X, y)
+
+
+class AtSets(Knowledge):
+    """Values of f at sets of vectors."""
+
+    accepts = frozenset({"dense", "sets"})
+
+    def __init__(self, Z, encode=True):
+        self.Z = Z
+        self.encode = encode
+
+    def build(self, f, view):
+        Z = check_points("Z", self.Z, view.sample) if self.encode else self.Z
+        return Terms(constraints={"above": f(Z) >= -5.0})
+
+
+@pytest.mark.parametrize(
+    ("Z", "encode", "got"),
+    [
+        (sets_of([9, 3]), True, "got sets of 9 vectors of length 2"),
+        (np.array(sets_of([9, 9])).reshape(2, 18), False, "got sets of 9 vectors of length 2"),
+        (np.ones((2, 7)), False, "got rows of 7 numbers"),
+        (np.ones((2, 3, 2)), False, r"got shape \(2, 3, 2\)"),
+    ],
+)
+def test_sets_larger_than_those_of_X_are_described_by_their_vectors(Z, encode, got):
+    X, y = two_classes(20)
+    with pytest.raises(
+        InvalidInput, match=f"takes sets of 6 vectors of length 2, the largest size in X, {got}"
+    ):
+        PriorSVC(AtSets(Z, encode), kernel=Bhattacharyya()).fit(X, y)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_smaller_sets_are_padded():
+    X, y = two_classes(20)
+    assert PriorSVC(AtSets(sets_of([2, 3])), kernel=Bhattacharyya()).fit(X, y).status_ == "optimal"
+
+
+def test_flat_rows_of_another_size_are_described_by_their_vectors():
+    X, y = two_classes(20)
+    message = (
+        r"X has sets of 9 vectors of length 2 as flat rows.*are sets of 6 vectors.*list of \(m, 2\) arrays"
+    )
+    with pytest.raises(InvalidInput, match=message):
+        PriorSVC(UnlabeledSamples(np.ones((2, 18)), [0, 1]), kernel=Bhattacharyya()).fit(X, y)

@@ -177,8 +177,8 @@ def test_every_part_has_a_label():
 
 
 def test_duals_by_label():
-    model = PriorSVC(InvarianceHint(SHIFT, hard=True).named("turn")).fit(X, y)
-    compiled = model._models[0].problem
+    compiled = compiled_of(InvarianceHint(SHIFT, hard=True).named("turn"))
+    compiled.problem.solve(solver="CLARABEL")
     duals = compiled.duals()
     assert list(duals) == ["svm.margin", "turn.equal"]
     assert duals["svm.margin"].shape == (30,)
@@ -298,18 +298,21 @@ def test_a_new_weight_of_a_block_with_a_state_needs_no_new_problem():
 # Costs beyond the rows that are live
 
 
-@pytest.fixture
-def compiles(monkeypatch):
+class Counting(Knowledge):
     """Counts how often a problem is assembled."""
-    counted = []
 
-    class Counting(Compiled):
-        def __init__(self, *arguments):
-            counted.append(self)
-            super().__init__(*arguments)
+    def __init__(self, counted):
+        self.counted = counted
 
-    monkeypatch.setattr("priorsvm.solve.route.Compiled", Counting)
-    return counted
+    def __deepcopy__(self, memo):
+        return self
+
+    def __sklearn_clone__(self):
+        return self  # clones count together
+
+    def build(self, f, view):
+        self.counted.append(view.name)
+        return Terms()
 
 
 COSTLY = 0.5 * ClassCosts({1: 3.0}) + SampleCosts(np.linspace(0.5, 2.0, 30)) + OddnessHint(mu=0.5)
@@ -322,9 +325,8 @@ def test_costs_that_are_constants_give_the_same_answer(monkeypatch, kernel, loss
     live = clone(base).fit(X, y)
     monkeypatch.setattr("priorsvm.problem.assemble.PARAMETER_ROWS", 10)
     fixed = clone(base).fit(X, y)
-    problems = [model._models[0].problem for model in (live, fixed)]
-    assert [problem.has_row_costs for problem in problems] == [True, False]
-    assert [problem.costs.size for problem in problems] == [30, 1]
+    for model, size in ((live, 30), (fixed, 1)):
+        assert {p.name(): p.size for p in model.problem.parameters()}["costs"] == size
     np.testing.assert_allclose(fixed.decision_function(E), live.decision_function(E), atol=1e-6)
     assert fixed.objective_ == pytest.approx(live.objective_, rel=1e-8)
     assert fixed.problem.value == pytest.approx(fixed.objective_, rel=1e-6)
@@ -333,8 +335,9 @@ def test_costs_that_are_constants_give_the_same_answer(monkeypatch, kernel, loss
     )
 
 
-def test_a_path_over_C_keeps_its_problem_where_costs_are_constants(monkeypatch, compiles):
-    base = PriorSVC(COSTLY, tol=1e-8)
+def test_a_path_over_C_keeps_its_problem_where_costs_are_constants(monkeypatch):
+    compiles = []
+    base = PriorSVC(COSTLY + Counting(compiles), tol=1e-8)
     alone = [clone(base).set_params(C=C).fit(X, y) for C in (0.1, 1.0, 10.0)]
     compiles.clear()
     monkeypatch.setattr("priorsvm.problem.assemble.PARAMETER_ROWS", 10)
@@ -345,9 +348,10 @@ def test_a_path_over_C_keeps_its_problem_where_costs_are_constants(monkeypatch, 
         assert model.objective_ == pytest.approx(other.objective_, rel=1e-7)
 
 
-def test_a_path_over_costs_that_are_constants_is_compiled_again_and_right(monkeypatch, compiles):
+def test_a_path_over_costs_that_are_constants_is_compiled_again_and_right(monkeypatch):
+    compiles = []
     values = {"class_costs__weight": [0.25, 0.5, 2.0]}
-    base = PriorSVC(COSTLY, tol=1e-8)
+    base = PriorSVC(COSTLY + Counting(compiles), tol=1e-8)
     kept = base.fit_path(X, y, values)
     assert len(compiles) == 1
     compiles.clear()

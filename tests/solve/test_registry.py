@@ -29,24 +29,63 @@ def test_every_route_solves_and_has_obstacles_of_its_own():
         assert type(route).solve is not Route.solve
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("LIBSVM", 1e-4),
-        ("NORMAL", 1e-4),
-        ("SPARSE", 1e-4),
-        ("ROWS", 1e-6),
-        ("COLUMNS", 1e-5),
-        ("CENTRES", 1e-6),
-        ("CLARABEL", 1e-5),
-        ("SCS", 1e-3),
-        ("PEGASOS", np.inf),
-    ],
-)
-def test_accepted_residuals(name, expected):
-    route = registry()[name]
-    assert route.accuracy(1e-6) == expected
-    assert route.accuracy(1.0) in (1.0, 10.0, np.inf)
+# The residual that each route is accurate up to, at tol=1e-6.
+ACCURACY = {
+    "LIBSVM": 1e-4,
+    "NORMAL": 1e-4,
+    "SPARSE": 1e-4,
+    "ROWS": 1e-6,
+    "COLUMNS": 1e-5,
+    "CENTRES": 1e-6,
+    "PEGASOS": np.inf,
+    "CLARABEL": 1e-5,
+    "HIGHS": 1e-5,
+    "ECOS": 1e-4,
+    "SCS": 1e-3,
+    "OSQP": 1e-3,
+    "PIQP": 1e-5,
+    "QOCO": 1e-5,
+    "SCHUR": 1e-5,
+}
+
+
+def is_derived(route):
+    """Whether a route is made from CVXPY's tables, and so differs between installations."""
+    return bool(route.solves) and route.name not in solvers.SOLVERS
+
+
+def check_accuracies(routes):
+    """Every route of the library is in ACCURACY, and a route made from CVXPY's tables is not trusted more."""
+    for name, route in routes.items():
+        assert route.accuracy(1.0) in (1.0, 10.0, np.inf)
+        if is_derived(route):
+            assert 1e-5 <= route.accuracy(1e-6) <= 1e-2, name
+        else:
+            assert name in ACCURACY, f"Add {name} to ACCURACY, with its residual at tol=1e-6."
+            assert route.accuracy(1e-6) == ACCURACY[name], name
+
+
+def test_accepted_residuals():
+    check_accuracies(registry())
+    assert list(ACCURACY) == [name for name, route in registry().items() if not is_derived(route)]
+
+
+class NewRoute(Route):
+    kind = "new"
+    factor = 1.0
+    floor = 1e-3
+
+
+def test_a_route_without_an_accepted_residual_is_noticed():
+    new = NewRoute()
+    new.name = "NEW"
+    with pytest.raises(AssertionError, match="Add NEW to ACCURACY"):
+        check_accuracies({**registry(), "NEW": new})
+    new.solves = frozenset({"LP"})  # as if derived from CVXPY's tables
+    check_accuracies({"NEW": new})
+    new.floor = np.inf
+    with pytest.raises(AssertionError):
+        check_accuracies({"NEW": new})
 
 
 def test_a_weighted_svm_is_held_to_tol_while_another_route_can_follow():

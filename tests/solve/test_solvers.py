@@ -440,8 +440,7 @@ def test_auto_leaves_wide_machines_to_clarabel(rng):
     """Nearly all of their variables are shared."""
     X = rng.normal(size=(60, 700))
     model = PriorSVC(Box({0: (1, 2)}, label=True)).fit(X, X[:, 0] > 0)
-    problem = model._models[0].problem
-    assert problem.f.n_rows * problem.tie.features.size > auto.SCHUR_NUMBERS["QP"]
+    assert X.size > auto.SCHUR_NUMBERS["QP"]  # values of f times coefficients, without those of the box
     assert model.solver_ == "CLARABEL"
 
 
@@ -482,7 +481,7 @@ def test_auto_leaves_semidefinite_cones_to_clarabel():
 def test_auto_keeps_highs_alone_for_small_linear_programmes():
     X, y = make_classification(330, 5, n_informative=5, n_redundant=0, flip_y=0.1, random_state=0)
     model = PriorSVC(Box({0: (0.0, 0.1)}, label=1), norm="l1").fit(X, y)
-    assert (model.solver_, model._models[0].outcome.start) == ("HIGHS", "")
+    assert (model.solver_, model.report_.solves[0]["start"]) == ("HIGHS", "")
 
 
 def failing(message):
@@ -499,7 +498,7 @@ def test_auto_says_that_schur_had_no_answer(monkeypatch):
     model, X, y = large()
     model.fit(X, y)
     assert model.solver_ == "CLARABEL"
-    assert model._models[0].outcome.before == ("SCHUR",)
+    assert model.report_.solves[0]["before"] == ("SCHUR",)
     assert "CLARABEL after SCHUR failed" in str(model.report_)
     with pytest.raises(SolverFailed, match="SCHUR broke down"):
         model.set_params(solver="SCHUR").fit(X, y)
@@ -509,12 +508,12 @@ def test_auto_says_which_routes_had_no_answer(monkeypatch):
     X, y = make_classification(60, 4, random_state=0)
     monkeypatch.setattr(registry()["LIBSVM"], "solve", failing("Nothing."))
     model = PriorSVC().fit(X, y)
-    assert model._models[0].outcome.before == ("LIBSVM",)
+    assert model.report_.solves[0]["before"] == ("LIBSVM",)
     assert "NORMAL after LIBSVM failed" in str(model.report_)
     monkeypatch.setattr(registry()["NORMAL"], "solve", failing("Nothing."))
-    assert PriorSVC().fit(X, y)._models[0].outcome.before == ("LIBSVM", "NORMAL")
+    assert PriorSVC().fit(X, y).report_.solves[0]["before"] == ("LIBSVM", "NORMAL")
     listed = PriorSVC(solver=["NORMAL", "CLARABEL"]).fit(X, y)
-    assert (listed.solver_, listed._models[0].outcome.before) == ("CLARABEL", ("NORMAL",))
+    assert (listed.solver_, listed.report_.solves[0]["before"]) == ("CLARABEL", ("NORMAL",))
     with pytest.raises(SolverFailed, match="Nothing"):
         PriorSVC(solver="NORMAL").fit(X, y)
 

@@ -136,9 +136,9 @@ def test_auto_reaches_the_optimum_of_highs(case):
     name, prior, parameters, X, y = case
     found = PriorSVC(prior, norm="l1", **parameters).fit(X, y)
     alone = PriorSVC(prior, norm="l1", solver="HIGHS", **parameters).fit(X, y)
-    outcome = found._models[0].outcome
-    assert (found.solver_, outcome.start, outcome.before) == ("HIGHS", "SCHUR", ())
-    assert outcome.residuals.worst < 1e-8
+    [solve] = found.report_.solves
+    assert (found.solver_, solve["start"], solve["before"]) == ("HIGHS", "SCHUR", ())
+    assert solve["residuals"].worst < 1e-8
     # Cuts may go another way, to within what they leave.
     assert found.objective_ == pytest.approx(alone.objective_, rel=1e-4 if name == "cuts" else 1e-9)
 
@@ -152,7 +152,7 @@ def test_coefficients_are_zero_as_with_highs_alone_and_tiny_with_schur():
         for s in ("auto", "HIGHS", "SCHUR")
     }
     coef = {s: fit.coef_[0] for s, fit in fits.items()}
-    assert fits["auto"]._models[0].outcome.start == "SCHUR"
+    assert fits["auto"].report_.solves[0]["start"] == "SCHUR"
     assert np.array_equal(coef["auto"] == 0, coef["HIGHS"] == 0)
     assert 0 < np.count_nonzero(coef["auto"]) < 20
     np.testing.assert_allclose(coef["auto"], coef["HIGHS"], atol=1e-9)
@@ -168,7 +168,7 @@ def test_of_equal_columns_one_has_a_coefficient():
     found, inside = (
         PriorSVC(Monotone({0: +1}), norm="l1", solver=s).fit(twice, y) for s in ("auto", "SCHUR")
     )
-    assert found._models[0].outcome.start == "SCHUR"
+    assert found.report_.solves[0]["start"] == "SCHUR"
     both = (found.coef_[0, :10] != 0) & (found.coef_[0, 10:] != 0)
     assert not both.any()
     assert ((np.abs(inside.coef_[0, :10]) > 1e-3) & (np.abs(inside.coef_[0, 10:]) > 1e-3)).any()
@@ -189,8 +189,8 @@ def test_without_a_corner_highs_starts_on_its_own(monkeypatch):
 
     monkeypatch.setattr(direct, "to_corner", none)
     X, y = rows(300, 5)
-    outcome = PriorSVC(BOX, norm="l1").fit(X, y)._models[0].outcome
-    assert (outcome.solver, outcome.start, outcome.before) == ("HIGHS", "", ("SCHUR",))
+    [solve] = PriorSVC(BOX, norm="l1").fit(X, y).report_.solves
+    assert (solve["solver"], solve["start"], solve["before"]) == ("HIGHS", "", ("SCHUR",))
 
 
 def test_a_programme_without_a_corner_is_an_error():
@@ -214,5 +214,5 @@ def test_contradicting_hard_rules_are_named():
 @pytest.mark.parametrize("solver", ["SCHUR", "HIGHS"])
 def test_a_named_solver_is_that_solver_alone(solver):
     X, y = rows(300, 5)
-    outcome = PriorSVC(BOX, norm="l1", solver=solver).fit(X, y)._models[0].outcome
-    assert (outcome.solver, outcome.start) == (solver, "")
+    [solve] = PriorSVC(BOX, norm="l1", solver=solver).fit(X, y).report_.solves
+    assert (solve["solver"], solve["start"]) == (solver, "")

@@ -110,7 +110,7 @@ def test_same_machine_as_clarabel(name, kind):
     X, y = two_classes()
     ours, theirs = both(PRIORS[name], X, y, **MACHINES[kind])
     assert_same(ours, theirs, X)
-    found = ours._models[0].outcome.residuals
+    found = ours.report_.solves[0]["residuals"]
     assert max(found.primal, found.dual, found.stationarity, found.gap) < 1e-8
 
 
@@ -298,10 +298,10 @@ def test_auto_goes_on_where_it_is_refused_or_given_up(monkeypatch):
     X, y = two_classes(auto.ROWS_FROM)
     slopes = PriorSVC(Monotone({0: 1}, method="points", points=10), kernel=RBF(0.4)).fit(X, y)
     assert slopes.solver_ in ("CLARABEL", "SCHUR")
-    assert slopes._models[0].outcome.before == ()
+    assert slopes.report_.solves[0]["before"] == ()
     monkeypatch.setattr(rows, "optimise", lambda *arguments: None)
     model = PriorSVC(OddnessHint(), kernel=RBF(0.4)).fit(X, y)
-    assert (model.solver_, model._models[0].outcome.before) == ("SCHUR", ("ROWS",))
+    assert (model.solver_, model.report_.solves[0]["before"]) == ("SCHUR", ("ROWS",))
     assert "SCHUR after ROWS failed" in str(model.report_)
     with pytest.raises(SolverFailed, match="ROWS: too many rows change"):
         model.set_params(solver="ROWS").fit(X, y)
