@@ -9,7 +9,7 @@ import numpy as np
 from ..._utils.arrays import Array
 from ...errors import InvalidInput
 from ...sample import Sample
-from ..base import Terms
+from ..base import Formulas, Terms
 from ..hints.monotonicity_hint import directions_of
 from ..views import Building, Solved, Verdict
 from .base import RegionKnowledge
@@ -85,9 +85,8 @@ class Monotone(RegionKnowledge):
 
     max_dimension: ClassVar[int] = 3
     templates: ClassVar[dict[str, str]] = {
-        "mu": r"\sum_l \zeta_l",
+        "mu": r"C \sum_l \zeta_l",
         "slope": r"\sigma_l \rho_l w_l \ge 0<z>",
-        "pairs": r"\sigma_l\, (f(x_p^+) - f(x_p^-)) \ge 0<z>",
         "points": r"\sigma_l \rho_l\, \partial_l f(x_p) \ge 0<z>",
         "corners": r"\sigma_l \rho_l\, \partial_l f(v_p) - \eta_p \|g\|_H \ge 0<z>",
     }
@@ -186,6 +185,29 @@ class Monotone(RegionKnowledge):
         upper = np.vstack([points[: len(points) // 2] for points in state.points])
         asked = f"{self.describe(state.requirements[0], view.sample)}, at pairs of rows"
         return Verdict.at_points(np.concatenate(rises), upper, asked, view.tol)
+
+    @property
+    def formulas(self) -> Formulas:  # type: ignore[override]
+        """Formulas by label: for pairs of rows, with a mean and a slack for each pair."""
+        formulas = super().formulas
+        if not self.on_rows:
+            return formulas
+        slack = "" if self.hard else r"-\zeta_{lp},\; \zeta_{lp} \ge 0"
+        latex = {
+            **formulas.latex,
+            "mu": r"C \sum_l \frac{1}{M} \sum_{p=1}^{M} \zeta_{lp}",
+            "pairs": rf"\sigma_l\, (f(x_{{lp}}^+) - f(x_{{lp}}^-)) \ge {slack or 0}",
+        }
+        letters = {
+            **formulas.letters,
+            r"\zeta_{lp}": r"\text{the slack of pair } p \text{ of column } l",
+            "x_{lp}^+": r"\text{with } x_{lp}^- \text{ a row with two values of column } l, \text{ pair } p \text{ of } M",
+        }
+        return Formulas(latex, letters)
+
+    def findings(self, f: Any, view: Solved) -> Any:
+        """Return how the weight was chosen, or None."""
+        return self.chosen_weight
 
     def describe(self, requirement: Requirement, sample: Sample) -> str:
         label = sample.classes.tolist()[1] if self.label is None else self.label
