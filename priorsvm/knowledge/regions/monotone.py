@@ -201,7 +201,8 @@ class Monotone(RegionKnowledge):
         letters = {
             **formulas.letters,
             r"\zeta_{lp}": r"\text{the slack of pair } p \text{ of column } l",
-            "x_{lp}^+": r"\text{with } x_{lp}^- \text{ a row with two values of column } l, \text{ pair } p \text{ of } M",
+            "x_{lp}^+": r"\text{and } x_{lp}^- \text{ are pair } p \text{ of } M, "
+            r"\text{a row with two values of column } l",
         }
         return Formulas(latex, letters)
 
