@@ -257,7 +257,7 @@ class Compiled:
             with naming(member.name):
                 value = getattr(member.block, term.name)
                 check_nonnegative(**{term.name: value})
-                unit = C if term.name in member.block.counts_rows else 1.0
+                unit = spec.C if term.name in member.block.counts_rows else 1.0
                 term.parameter.value = unit * member.weight * float(value)
 
     def accepts(self, members: Sequence[Member], states: Mapping[str, Any], sample: Sample) -> bool:

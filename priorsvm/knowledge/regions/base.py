@@ -12,7 +12,7 @@ import numpy as np
 from ..._utils.arrays import Array
 from ..._utils.checks import check_flag, check_nonnegative, is_whole
 from ..._utils.messages import warn
-from ...errors import AgainstData, FarFromData, InvalidInput
+from ...errors import AgainstData, FarFromData, InvalidInput, MissingCapability
 from ...sample import Sample
 from ...spec import Spec
 from ..base import Formulas, Knowledge, Terms
@@ -162,6 +162,11 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         if self.holds not in HOLDS:
             raise InvalidInput(f"holds must be one of {', '.join(map(repr, HOLDS))}, got {self.holds!r}.")
         self._unlabeled_rows(sample)
+        if sample.model is not None and sample.model.hard and not self.hard:
+            raise MissingCapability(
+                "the weight of a soft block is a number of rows, which C multiplies, and C is infinite. Use "
+                "hard=True, or a finite C."
+            )
         if self.method not in self.methods:
             allowed = ", ".join(map(repr, self.methods))
             raise InvalidInput(f"method must be one of {allowed}, got {self.method!r}.")
