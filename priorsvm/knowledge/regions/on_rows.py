@@ -41,7 +41,9 @@ class Pool:
     deviation : array of shape (d,)
         Standard deviations, 1 for constant columns.
     correlation : array of shape (d, d)
-        Correlations, shrunk to 0 by their standard error; 0 for columns that do not follow.
+        Correlations, shrunk to 0 by their standard error.
+    follows : array of shape (d,)
+        Mask of the columns that follow a change of other columns.
     keys : array of shape (N,)
         A number for each row that depends on its content alone.
     """
@@ -51,6 +53,7 @@ class Pool:
     high: Array
     deviation: Array
     correlation: Array
+    follows: Array
     keys: Array
 
     @classmethod
@@ -68,8 +71,7 @@ class Pool:
         standard = (X - X.mean(axis=0)) / deviation
         R = standard.T @ standard / len(X)
         R = np.sign(R) * np.maximum(np.abs(R) - 1.0 / np.sqrt(len(X)), 0.0)
-        R[~follows] = 0.0
-        return cls(X, low, high, deviation, R, _keys(X))
+        return cls(X, low, high, deviation, R, follows, _keys(X))
 
 
 def points_on_rows(region: Set, pool: Pool) -> Array:
@@ -185,7 +187,8 @@ def _following(pool: Pool, named: Array, change: Array) -> Array:
     standard = change / pool.deviation[named]
     among = R[np.ix_(named, named)].copy()
     np.fill_diagonal(among, 1.0)
-    weights = np.linalg.lstsq(among, R[np.ix_(named, ~named)], rcond=None)[0]
+    following = np.where(pool.follows[~named], R[np.ix_(named, ~named)], 0.0)
+    weights = np.linalg.lstsq(among, following, rcond=None)[0]
     return np.asarray(np.clip(standard @ weights, -STEP, STEP) * pool.deviation[~named])
 
 
