@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import roc_auc_score
 
 from ._utils.arrays import Array
 from .errors import Infeasible, PriorSVMWarning
@@ -130,9 +129,11 @@ def _score(model: Any, task: Task, arguments: tuple[Any, ...], folds: list[Array
     labels = task.samples[0].labels
     weight = task.samples[0].shares["svm"]
     scores = []
+    bare = copy.copy(model)
+    bare.prior = None  # each fold has a prior of its own
     for test in folds:
         train = np.setdiff1d(counted, test)
-        member = clone(model)
+        member = clone(bare)
         member.n_jobs = None
         member.verbose = 0
         member.prior = _sliced_prior(_weighted(task, factor, {}, len(train)), train, n)
@@ -158,11 +159,18 @@ def _score(model: Any, task: Task, arguments: tuple[Any, ...], folds: list[Array
 def _auc(labels: Array, scores: Array, classes: Array, weight: Array) -> float:
     """Return the area under the ROC curve, the mean over the classes if there are more than two."""
     if scores.ndim == 1:
-        return float(roc_auc_score(labels == classes[1], scores, sample_weight=weight))
+        return weighted_auc(labels == classes[1], scores, weight)
     columns = enumerate(classes.tolist())
-    return float(
-        np.mean([roc_auc_score(labels == c, scores[:, k], sample_weight=weight) for k, c in columns])
-    )
+    return float(np.mean([weighted_auc(labels == c, scores[:, k], weight) for k, c in columns]))
+
+
+def weighted_auc(positive: Array, scores: Array, weight: Array) -> float:
+    """Return the weighted share of pairs of rows that the scores order, ties counted by half."""
+    rank, level = np.unique(scores, return_inverse=True)
+    up = np.bincount(level, weight * positive, len(rank))
+    down = np.bincount(level, weight * ~positive, len(rank))
+    below = np.cumsum(down) - 0.5 * down
+    return float(up @ below / (up.sum() * down.sum()))
 
 
 def _sliced_prior(prior: Prior, rows: Array, n: int) -> Prior:
