@@ -358,7 +358,7 @@ def test_the_way_along_which_f_must_not_fall_joins_regions_of_every_kind(frame, 
     "monotone",
     [
         Monotone({"age": -1}, label="ill", hard=True),  # the other way
-        Monotone({"age": +1}, label="ill"),  # soft
+        Monotone({"age": +1}, label="ill", holds="everywhere"),  # soft
         Monotone({"dose": +1}, label="ill", hard=True),  # another column
         Monotone({"age": +1}, label="ill", hard=True, within={"age": (-3, 0)}),  # ends before the other
         Monotone({"age": +1}, label="ill", hard=True, method="points"),  # at some points only

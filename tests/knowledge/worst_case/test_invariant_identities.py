@@ -406,7 +406,11 @@ def test_with_a_polyhedron_by_cuts_against_a_fine_filling(plane):
     X, y, _, moves = plane
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        prior = InvariantLoss(moves) + Polyhedron(*TRIANGLE, 0, mu=50.0) + ClassCosts({1: 3.0})
+        prior = (
+            InvariantLoss(moves)
+            + Polyhedron(*TRIANGLE, 0, mu=50.0, holds="everywhere")
+            + ClassCosts({1: 3.0})
+        )
         model = PriorSVC(prior, C=C, kernel=RBF(0.4)).fit(X, y)
     expected, _ = literal(plane, filled(41), 50.0)
     assert model.objective_ == pytest.approx(expected, rel=2e-3)

@@ -194,7 +194,7 @@ def test_several_classes():
 @pytest.mark.slow
 def test_cuts_are_added_round_by_round():
     X, y = two_classes()
-    prior = Box({0: (0.0, 1.0)}, 1, mu=20.0)
+    prior = Box({0: (0.0, 1.0)}, 1, mu=20.0, holds="everywhere")
     ours, theirs = both(prior, X, y, kernel=RBF(0.4))
     assert {entry["solver"] for entry in ours.history_} == {"ROWS"}
     assert ours.n_rounds_ > 1
@@ -362,7 +362,7 @@ REFUSALS = [
     ({"norm": "l1"}, OddnessHint(), "it has the 2-norm only, not norm='l1'"),
     ({"n_centres": 5, "kernel": RBF()}, OddnessHint(), "it takes no n_centres"),
     ({}, UncertainSamples(0.01 * np.eye(3)), "block 'uncertain_samples' shares the slack of the rows"),
-    ({}, Box({0: (0, 1)}, 1), "block 'box' uses more of f than values and slopes"),
+    ({}, Box({0: (0, 1)}, 1, holds="everywhere"), "block 'box' uses more of f than values and slopes"),
     (
         {"kernel": RBF()},
         Monotone({0: 1}, method="points", points=10),
