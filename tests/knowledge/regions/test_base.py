@@ -45,14 +45,15 @@ def lattice(low, high, n=101):
 # ---------------------------------------------------------------------- with other blocks
 
 
-def everything():
+def everything(C=1.0):
+    """Return one block of each kind, with the weights of region blocks in the units of the objective."""
     rng = np.random.default_rng(8)
     return (
-        Box(SQUARE, 1, mu=0.5, holds="everywhere")
-        + Polyhedron(*TRIANGLE_ROWS, 1, mu=0.2, holds="everywhere")
+        Box(SQUARE, 1, mu=0.5 / C, holds="everywhere")
+        + Polyhedron(*TRIANGLE_ROWS, 1, mu=0.2 / C, holds="everywhere")
         + Ellipsoid([1.0, -1.0], 0.3, 0, hard=True)
-        + Monotone({0: 1}, mu=0.1, holds="everywhere")
-        + Region(_half_disc, np.array([[1.2, 0.4], [1.5, 0.2]]), 1, mu=0.3)
+        + Monotone({0: 1}, mu=0.1 / C, holds="everywhere")
+        + Region(_half_disc, np.array([[1.2, 0.4], [1.5, 0.2]]), 1, mu=0.3 / C)
         + ClassCosts({0: 2.0})
         + UnlabeledSamples(rng.normal(size=(3, 2)), [0, 1, 1], costs=0.3)
         + 0.5 * VirtualSamples(Shift([0.0, 0.1]))
@@ -69,7 +70,7 @@ def test_all_kinds_in_one_linear_problem(plane, assemble):
     """Compare with the terms of every block written out by hand, on a linear model."""
     X, y = plane
     C = 1.2
-    model = PriorSVC(everything(), C=C, tol=1e-9).fit(X, y)
+    model = PriorSVC(everything(C), C=C, tol=1e-9).fit(X, y)
     s = np.where(y == 1, 1.0, -1.0)
     w, b = cp.Variable(2), cp.Variable()
 

@@ -48,7 +48,7 @@ def test_a_box_is_the_worst_of_its_corners(data, norm, scale, hard):
     stretch, shift = np.array([1.0, 10.0, 0.2]), np.array([0.0, 5.0, -1.0])
     X = X * stretch + shift
     boxes = [(low * stretch + shift, high * stretch + shift) for low, high in (ONE, TWO)]
-    block = Box([bounds(*box) for box in boxes], label=[1, 0], mu=0.7, hard=hard, holds="everywhere")
+    block = Box([bounds(*box) for box in boxes], label=[1, 0], mu=0.7 / 1.5, hard=hard, holds="everywhere")
     model = PriorSVC(block, C=1.5, norm=norm, scale=scale, tol=1e-9).fit(X, y)
     width = {None: 1.0, "standard": X.std(axis=0), "minmax": np.ptp(X, axis=0)}[scale]
     sets = [(corners_of(*box), s, np.inf if hard else 0.7) for box, s in zip(boxes, (1, -1), strict=True)]

@@ -65,8 +65,8 @@ def test_several_of_both_classes_and_ranks(data, norm):
     X, y = data
     other = np.array([0.7, -0.5, 0.5])
     prior = (
-        Ellipsoid(CENTRE, SHAPES["matrix"][0], 1, mu=0.5, holds="everywhere").named("disc")
-        + Ellipsoid(other, 0.4, 0, mu=1.5, holds="everywhere").named("ball")
+        Ellipsoid(CENTRE, SHAPES["matrix"][0], 1, mu=0.5 / 1.3, holds="everywhere").named("disc")
+        + Ellipsoid(other, 0.4, 0, mu=1.5 / 1.3, holds="everywhere").named("ball")
         + Ellipsoid(-other, SHAPES["wide"][0], 0, hard=True).named("firm")
     )
     model = PriorSVC(prior, C=1.3, norm=norm, tol=1e-9).fit(X, y)

@@ -239,7 +239,7 @@ def test_needs_a_label_beyond_two_classes(three):
 
 def test_needs_slopes(falling):
     with pytest.raises(MissingCapability, match="'monotone'"):
-        PriorSVC(Monotone({0: 1}), kernel="laplacian").fit(*falling)
+        PriorSVC(Monotone({0: 1}, holds="everywhere"), kernel="laplacian").fit(*falling)
 
 
 def test_guaranteed_to_three_columns(rng):

@@ -60,7 +60,11 @@ def test_a_single_point_is_a_labelled_sample(data, norm, label, mu):
     X, y = data
     x0, C = np.array([0.4, -0.7, 1.2]) * (1 if label == 0 else -1), 2.0
     point = Polyhedron(
-        np.vstack([np.eye(3), -np.eye(3)]), np.concatenate([x0, -x0]), label=label, mu=mu, holds="everywhere"
+        np.vstack([np.eye(3), -np.eye(3)]),
+        np.concatenate([x0, -x0]),
+        label=label,
+        mu=mu / C,
+        holds="everywhere",
     )
     model = PriorSVC(point, C=C, norm=norm, tol=1e-9).fit(X, y)
     value, w, b = by_corners(X, y, [(x0[None], 1 if label else -1, mu)], C, norm)
@@ -81,8 +85,8 @@ def test_soft_polytopes_of_both_classes_are_the_worst_of_their_corners(data, nor
     X = X * [1.0, 5.0, 0.3] + [2.0, -3.0, 0.0]
     left, right = (Z * [1.0, 5.0, 0.3] + [2.0, -3.0, 0.0] for Z in (LEFT, RIGHT))
     Bs, ds = zip(*(polytope(Z) for Z in (left, right, left[:5])), strict=True)
-    two = Polyhedron(list(Bs[:2]), list(ds[:2]), label=[1, 0], mu=0.8, holds="everywhere").named("two")
-    third = Polyhedron(Bs[2], ds[2], label=0, mu=1.7, holds="everywhere").named("third")
+    two = Polyhedron(list(Bs[:2]), list(ds[:2]), label=[1, 0], mu=0.8 / 1.5, holds="everywhere").named("two")
+    third = Polyhedron(Bs[2], ds[2], label=0, mu=1.7 / 1.5, holds="everywhere").named("third")
     model = PriorSVC(two + third, C=1.5, norm=norm, scale=scale, tol=1e-9).fit(X, y)
     value, w, b = by_corners(X, y, [(left, 1, 0.8), (right, -1, 0.8), (left[:5], -1, 1.7)], 1.5, norm, scale)
     assert model.objective_ == pytest.approx(value, rel=1e-8)
@@ -154,8 +158,8 @@ def test_residuals_as_published(data, norm, mu_residual, scale):
         [s[0] for s in sets],
         [s[1] for s in sets],
         [1, 0],
-        mu=0.6,
-        mu_residual=mu_residual,
+        mu=0.6 / 1.5,
+        mu_residual=mu_residual / 1.5,
         holds="everywhere",
     )
     model = PriorSVC(block, C=1.5, norm=norm, scale=scale, tol=1e-8).fit(X, y)
