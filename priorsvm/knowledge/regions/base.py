@@ -64,7 +64,7 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
     way_out_of_collapse: ClassVar[str | None] = "Soften it, shrink its region, or use another kernel."
     # <z> is the place of the slack of a soft block. It is removed for a hard block.
     templates: ClassVar[dict[str, str]] = {
-        "sample": r"\frac{C \mu}{M} \sum_{p=1}^{M} \zeta_p^{<p>},\quad s_p f(x_p) \ge 1 - \zeta_p",
+        "sample": r"\frac{C \mu}{M} \sum_{p=1}^{M} \zeta_p<p>,\; s_p f(x_p) \ge 1 - \zeta_p,\; \zeta_p \ge 0",
         "mu": r"C \sum_l \zeta_l",
         "box": r"s_l (w^\top c_l + b) - r_l^\top v \ge 1<z>",
         "size": r"-v \le w \le v",
@@ -90,6 +90,9 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         "v_p": r"\text{a corner of the cells that cover region } l",
         r"\eta_p": r"\text{how far } f \text{ of norm 1 can fall around the corner}",
         r"\|g\|_H": r"\text{the norm of } g = f - b",
+        "M": r"\text{the number of rows that the block adds}",
+        "s_p": r"+1 \text{ or } -1, \text{ the class of the region of row } p",
+        r"\zeta_p": r"\text{the slack of added row } p",
     }
 
     counts_rows: ClassVar[frozenset[str]] = frozenset({"mu", "mu_residual"})
@@ -144,7 +147,11 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         """Formulas by label, with a slack if the block is soft."""
         slack = "" if self.hard else r" - \zeta_l,\; \zeta_l \ge 0"
         latex = {name: _with_slack(template, slack) for name, template in self.templates.items()}
-        return Formulas(latex, self.letters_of_regions)
+        return Formulas(latex, self.letters_of_regions, self._numbers())
+
+    def _numbers(self) -> dict[str, str]:
+        """Return the weight of a block that adds rows, whose formula has no penalty to show it."""
+        return {} if self.builds else {r"\mu": "mu"}
 
     def requirements(self, sample: Sample) -> list[Requirement]:
         """Return the requirements on f, in the user's units."""

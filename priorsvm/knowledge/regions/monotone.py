@@ -2,6 +2,7 @@ r"""f increases or decreases in a feature, everywhere in a range."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from ..._utils.arrays import Array
 from ...errors import InvalidInput
 from ...sample import Sample
-from ..base import Terms
+from ..base import Formulas, Terms
 from ..hints.monotonicity_hint import directions_of
 from ..views import Building, Solved, Verdict
 from .base import RegionKnowledge
@@ -27,7 +28,7 @@ ROWS = 30.0
 class Monotone(RegionKnowledge):
     r"""Monotonicity of f in features: the slope of f along a feature has one sign.
 
-    .. math:: J_{PK} = \mu \sum_j \zeta_j, \qquad
+    .. math:: J_{PK} = C \mu \sum_j \zeta_j, \qquad
               \sigma_j\, \rho_j\, \frac{\partial f}{\partial x_j}(x) \ge -\zeta_j \quad\text{for all } x ,
 
     with :math:`\sigma_j = \pm 1` and the range :math:`\rho_j` of the feature in the training rows. So
@@ -85,9 +86,9 @@ class Monotone(RegionKnowledge):
 
     max_dimension: ClassVar[int] = 3
     templates: ClassVar[dict[str, str]] = {
-        "mu": r"\sum_l \zeta_l",
+        "mu": r"C \sum_l \zeta_l",
         "slope": r"\sigma_l \rho_l w_l \ge 0<z>",
-        "pairs": r"\sigma_l\, (f(x_p^+) - f(x_p^-)) \ge 0<z>",
+        "pairs": r"\sigma_l\, (f(x^+_p) - f(x^-_p)) \ge 0",
         "points": r"\sigma_l \rho_l\, \partial_l f(x_p) \ge 0<z>",
         "corners": r"\sigma_l \rho_l\, \partial_l f(v_p) - \eta_p \|g\|_H \ge 0<z>",
     }
@@ -99,6 +100,9 @@ class Monotone(RegionKnowledge):
         "x_p": r"\text{a point of the range}",
         "v_p": r"\text{a corner of the cells that cover the range}",
         "w_l": r"\text{the weight of column } l",
+        "x^+_p": r"\text{and } x^-_p \text{ a row with a higher and with a lower value of column } l",
+        r"\zeta_{lp}": r"\text{the slack of pair } p \text{ of column } l",
+        "M": rf"\text{{the number of pairs of a column, {PAIRS}}}",
     }
 
     def __init__(
@@ -124,6 +128,16 @@ class Monotone(RegionKnowledge):
         self.max_cells = max_cells
         self.holds = holds
         self.unlabeled = unlabeled
+
+    @property
+    def formulas(self) -> Formulas:  # type: ignore[override]
+        """Formulas by label. The slack of a column on rows is the mean over its pairs."""
+        found = super().formulas
+        if self.hard:
+            return found
+        slack = r"\ge -\zeta_{lp},\; \zeta_{lp} \ge 0,\; \zeta_l = \tfrac{1}{M} \sum_p \zeta_{lp}"
+        pairs = self.templates["pairs"].replace(r"\ge 0", slack)
+        return replace(found, latex={**found.latex, "pairs": pairs})
 
     @property
     def builds(self) -> bool:  # type: ignore[override]

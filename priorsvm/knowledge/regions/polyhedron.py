@@ -95,7 +95,7 @@ class Polyhedron(RegionKnowledge):
     methods: ClassVar[Mapping[str, type[Method]]] = {**RegionKnowledge.methods, "kernelised": Kernelised}
     templates: ClassVar[dict[str, str]] = {
         **RegionKnowledge.templates,
-        "mu_residual": r"\sum_l \mathbf{1}^\top z_l",
+        "mu_residual": r"C \sum_l \mathbf{1}^\top z_l",
         "residual": r"-z_l \le B_l^\top u_l + s_l w \le z_l,\; u_l \ge 0",
         "kernel_dual": r"K(X, B_l)\, u_l + s_l (f(X) - b) = 0,\; u_l \ge 0",
         "kernel_residual": r"-z_l \le K(X, B_l)\, u_l + s_l (f(X) - b) \le z_l,\; u_l \ge 0",

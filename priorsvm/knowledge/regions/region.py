@@ -139,22 +139,25 @@ class Region(RegionKnowledge):
         "z_p": r"\text{the slack of point } p",
         r"\zeta": r"\text{the slack of the region}",
         r"\delta": r"\text{tightening added to the points, initially 0}",
+        **{letter: RegionKnowledge.letters_of_regions[letter] for letter in ("M", "s_p", r"\zeta_p")},
     }
 
     @property
     def formulas(self) -> Formulas:  # type: ignore[override]
         """Formulas of the method in use, by label."""
-        if self._kind() is Points:
+        if not self.builds:
+            latex = {"sample": self.templates["sample"].replace(r"\ge 1", r"\ge h(x_p)")}
+        elif self._kind() is Points:
             slack = "" if self.hard else " + z_p"
             signs = r",\; v \ge 0" if self.hard else r",\; v, z_p \ge 0"
             latex = {
-                "mu": r"\sum_p z_p",
+                "mu": r"C \sum_p z_p",
                 "points": rf"s f(x_p) - h(x_p) + v^\top g(x_p){slack} \ge 0{signs}",
             }
         else:
             slack = "" if self.hard else r" + \zeta"
-            latex = {"mu": r"\zeta", "points": rf"s f(x_p) - h(x_p){slack} \ge \delta,\; \delta \ge 0"}
-        return Formulas(latex, self.letters_of_regions)
+            latex = {"mu": r"C \zeta", "points": rf"s f(x_p) - h(x_p){slack} \ge \delta,\; \delta \ge 0"}
+        return Formulas(latex, self.letters_of_regions, self._numbers())
 
     def _kind(self) -> type[Method]:
         given = not (self.points is None or isinstance(self.points, (int, str, np.integer)))
@@ -199,7 +202,7 @@ class Region(RegionKnowledge):
     def build(self, f: Any, view: Building) -> Terms:
         import cvxpy as cp
 
-        if self._kind() is not Points:
+        if self.on_rows or self._kind() is not Points:
             return super().build(f, view)
         [requirement] = view.state.requirements
         [points] = view.state.points

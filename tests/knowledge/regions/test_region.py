@@ -275,7 +275,7 @@ def test_laws_of_the_search():
 )
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_bad_arguments_are_named(plane, arguments, message, kernel):
-    given = {"g": ring, "points": np.zeros((1, 2)), "label": 1, **arguments}
+    given = {"g": ring, "points": np.zeros((1, 2)), "label": 1, "holds": "everywhere", **arguments}
     with pytest.raises(InvalidInput, match="(?s)block 'region'.*" + message):
         PriorSVC(Region(**given), kernel=kernel).fit(*plane)
 

@@ -246,9 +246,9 @@ def test_a_slope_is_not_against_rows():
 
 def test_a_region_without_end_beyond_the_data_may_be_in_other_units():
     with pytest.raises(InvalidInput, match=r"give within=.* beyond these rows: check its units"):
-        fitted(Rule("glucose >= 1300", "ill"), kernel="rbf")
+        fitted(Rule("glucose >= 1300", "ill", holds="everywhere"), kernel="rbf")
     with pytest.raises(InvalidInput, match=r"within='data'[.]$"):
-        fitted(Rule("glucose >= 130", "ill", within=None), kernel="rbf")
+        fitted(Rule("glucose >= 130", "ill", within=None, holds="everywhere"), kernel="rbf")
 
 
 def test_a_fraction_for_a_percentage_is_far():
