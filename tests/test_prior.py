@@ -385,7 +385,7 @@ def test_repr_evaluates_to_an_equal_prior(prior):
 
 
 def test_a_model_prints_its_prior_as_a_sum_and_a_long_one_line_by_line():
-    short = Rule("a > 1", label=1, holds="everywhere") + ClassCosts("balanced")
+    short = Rule("a > 1", label=1) + ClassCosts("balanced")
     assert repr(PriorSVC(short, kernel="rbf")) == (
         "PriorSVC(kernel='rbf',\n         prior=Rule(label=1, text='a > 1') + ClassCosts(costs='balanced'))"
     )

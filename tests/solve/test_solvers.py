@@ -449,7 +449,7 @@ def test_small_costs_are_no_excuse(rng, solver):
     """f = 0 is a fifth worse than a constant, and by absolute tolerances as good."""
     X = rng.normal(size=(60, 3))
     y, best = np.repeat([1, -1], [35, 25]), 50 * 1e-8
-    model = PriorSVC(Monotone({0: 1}, mu=1e-8 / 1e-8, holds="everywhere"), C=1e-8, norm="l1", solver=solver)
+    model = PriorSVC(Monotone({0: 1}, mu=1.0, holds="everywhere"), C=1e-8, norm="l1", solver=solver)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

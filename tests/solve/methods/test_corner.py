@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.optimize import linprog
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 
 from priorsvm import (
@@ -109,14 +110,14 @@ def models():
     yield "hard box", Box({0: (3.0, 4.0)}, label=1, hard=True), {}, X, y
     yield (
         "polyhedron",
-        Polyhedron([[1, 1, 0, 0, 0], [-1, 0, 0, 0, 0]], [1.0, 1.0], label=0, holds="everywhere"),
+        Polyhedron([[1, 1, 0, 0, 0], [-1, 0, 0, 0, 0]], [1.0, 1.0], label=0, mu=0.1, holds="everywhere"),
         {"C": 10.0},
         X,
         y,
     )
-    yield "monotone", Monotone({2: +1}, holds="everywhere"), {"C": 0.05}, X, y
+    yield "monotone", Monotone({2: +1}, mu=20.0, holds="everywhere"), {"C": 0.05}, X, y
     yield "hints", OddnessHint(hard=True) + MonotonicityHint({0: +1}, hard=True), {}, X, y
-    yield "f is zero", BOX, {"C": 1e-4}, X, y
+    yield "f is zero", clone(BOX).set_params(mu=1e4), {"C": 1e-4}, X, y
     one_column = np.linspace(0.01, 0.1, len(X))[:, None, None] * np.diag([1.0, 0, 0, 0, 0])
     yield "errors in one column", UncertainSamples(one_column), {}, X, y
     rbf = {"kernel": RBF(0.2)}
@@ -148,7 +149,7 @@ def test_coefficients_are_zero_as_with_highs_alone_and_tiny_with_schur():
     X, y = rows(400, 15)
     X = np.hstack([X, np.random.default_rng(0).normal(size=(len(X), 5))])
     fits = {
-        s: PriorSVC(Monotone({0: +1}, holds="everywhere", mu=1 / 0.05), norm="l1", C=0.05, solver=s).fit(X, y)
+        s: PriorSVC(Monotone({0: +1}, mu=20.0, holds="everywhere"), norm="l1", C=0.05, solver=s).fit(X, y)
         for s in ("auto", "HIGHS", "SCHUR")
     }
     coef = {s: fit.coef_[0] for s, fit in fits.items()}
