@@ -1,7 +1,7 @@
 """Values of region blocks in files of formats 1 and 2, and the values of the same blocks today.
 
-In formats 1 and 2 a region block holds everywhere, and its weight multiplies its penalty. From format 3 on the
-weight is a number of rows, which C multiplies too. Division by the C of the model keeps the problem as it was.
+In formats 1 and 2 a region block applies everywhere, and its weight multiplies its penalty. From format 3 on
+the weight is a number of rows, which C multiplies too. Division by C keeps the problem as it was.
 """
 
 from __future__ import annotations

@@ -90,6 +90,7 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         "v_p": r"\text{a corner of the cells that cover region } l",
         r"\eta_p": r"\text{how far } f \text{ of norm 1 can fall around the corner}",
         r"\|g\|_H": r"\text{the norm of } g = f - b",
+        r"\mu": r"\text{the weight of the block, in rows}",
         "M": r"\text{the number of rows that the block adds}",
         "s_p": r"+1 \text{ or } -1, \text{ the class of the region of row } p",
         r"\zeta_p": r"\text{the slack of added row } p",

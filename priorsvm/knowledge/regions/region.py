@@ -30,14 +30,14 @@ class Region(RegionKnowledge):
 
     With ``method="points"`` every point has a slack,
 
-    .. math:: J_{PK} = \mu \sum_p z_p, \qquad
+    .. math:: J_{PK} = C \mu \sum_p z_p, \qquad
               s f(x_p) - h(x_p) + v^\top g(x_p) + z_p \ge 0, \quad v, z \ge 0 .
 
     If every point lies inside the region, :math:`v = 0` is optimal and v is left out. The block then equals
-    virtual samples with margin h and cost :math:`\mu`. At points outside the region v relaxes the
+    virtual samples with margin h and cost ``mu``. At points outside the region v relaxes the
     requirement.
 
-    With ``method="cuts"`` the worst violation of the region has a slack: :math:`J_{PK} = \mu \zeta` and
+    With ``method="cuts"`` the worst violation of the region has a slack: :math:`J_{PK} = C \mu \zeta` and
     :math:`s f(x) \ge h(x) - \zeta` for all x of the region within the bounds. A search looks for the worst
     points; it does not prove that none is left. Use the block if no :class:`Rule`, :class:`Box`,
     :class:`Polyhedron` or :class:`Ellipsoid` describes the region.
@@ -139,7 +139,7 @@ class Region(RegionKnowledge):
         "z_p": r"\text{the slack of point } p",
         r"\zeta": r"\text{the slack of the region}",
         r"\delta": r"\text{tightening added to the points, initially 0}",
-        **{letter: RegionKnowledge.letters_of_regions[letter] for letter in ("M", "s_p", r"\zeta_p")},
+        **{letter: RegionKnowledge.letters_of_regions[letter] for letter in (r"\mu", "M", "s_p", r"\zeta_p")},
     }
 
     @property
