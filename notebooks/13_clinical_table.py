@@ -134,8 +134,8 @@ plt.show()
 # %%
 is_large = "radius >= 16 and `concave points` >= 0.05"
 is_small = "radius <= 13 and `concave points` <= 0.03"
-large = Rule(is_large, label="malignant").named("large")
-small = Rule(is_small, label="benign").named("small")
+large = Rule(is_large, label="malignant", holds="everywhere").named("large")
+small = Rule(is_small, label="benign", holds="everywhere").named("small")
 rises = Monotone({"radius": +1, "concave points": +1}, label="malignant", hard=True)
 held = {}
 for name, text in (("large", is_large), ("small", is_small)):
@@ -338,7 +338,9 @@ plt.show()
 # rules say. All weights are 1, and every model is shown at three values of $C$.
 
 # %%
-against = Rule(is_large, label="benign").named("large") + Rule(is_small, label="malignant").named("small")
+against = Rule(is_large, label="benign", holds="everywhere").named("large") + Rule(
+    is_small, label="malignant", holds="everywhere"
+).named("small")
 models = {
     "no rules": costs + MissingValues(),
     "rules": costs + large + small + MissingValues(),

@@ -46,7 +46,8 @@ class Polyhedron(RegionKnowledge):
     mu_residual : float or None, default=None
         Weight of residuals of the equation, :math:`-z \le B^\top u + s w \le z` in the units of the model.
         The penalty is :math:`C \mu_{residual} \sum z`. None means no residuals. With residuals the margin
-        need not hold on the polyhedron even if :math:`\zeta = 0`. For linear models and ``method="kernelised"``.
+        need not hold on the polyhedron even if :math:`\zeta = 0`. For linear models and
+        ``method="kernelised"``.
     hard : bool, default=False
         The margin must hold everywhere in the polyhedron.
     method : {"auto", "cuts", "points", "guaranteed", "kernelised"}, default="auto"
