@@ -209,17 +209,23 @@ class FittedModel:
 
         return formulation(self._fitted_models())
 
-    def verify(self, X: Any = None, *, max_cells: int = MAX_CELLS) -> Verification:
+    def verify(self, X: Any = None, *, max_cells: int = MAX_CELLS, everywhere: bool = False) -> Verification:
         """Return whether f satisfies each block, with the worst point, and whether that is proven or sampled.
+
+        A block on rows, such as a soft rule, is checked at rows: how many rows inside its region have its
+        class.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features), default=None
-            New rows. For every block with a transform, ``verify(X).stability["<block>"]`` contains the share
-            of these rows that keep their class under all transformations, and the worst transformation.
+            New rows. Blocks on rows are checked at these rows. For every block with a transform,
+            ``verify(X).stability["<block>"]`` contains the share of these rows that keep their class under
+            all transformations, and the worst transformation.
         max_cells : int, default=150000
             Limit on the cells of a proof for one region of a kernel model. Beyond the limit, the verdict
             rests on sampled points. ``verbose=1`` shows the progress of a proof.
+        everywhere : bool, default=False
+            Check blocks on rows at all points of their regions, with the worst point, too.
 
         Returns
         -------
@@ -231,7 +237,8 @@ class FittedModel:
         NotFitted
             If ``fit`` was not called.
         InvalidInput
-            If ``max_cells`` is not a whole number of at least 0, or X is given and no block has a transform.
+            If ``max_cells`` is not a whole number of at least 0, or X is given and no block applies to new
+            rows.
 
         Examples
         --------
@@ -244,24 +251,30 @@ class FittedModel:
 
         if not (is_number(max_cells) and max_cells >= 0 and max_cells % 1 == 0):
             raise InvalidInput(f"verify: max_cells must be a whole number of at least 0, got {max_cells!r}.")
-        found = verify(self._fitted_models(), int(max_cells), self.verbose)
-        return found if X is None else found.of_new_rows(self._stability(self._checked_rows(X)))
+        if X is None:
+            return verify(self._fitted_models(), int(max_cells), self.verbose, everywhere)
+        rows = self._checked_rows(X)
+        found = verify(self._models, int(max_cells), self.verbose, everywhere, rows)
+        return found.of_new_rows(self._stability(rows))
 
     def _stability(self, X: Any) -> dict[str, Stability]:
         """Return, for every block with a transform, how stable the class of these rows is."""
         from .explain.stability import stability
         from .transforms.base import Transform
 
+        members = live(self._models[0].members)
         transforms = {
             name: (block.transform, block.finest() if getattr(block, "continuous", False) else None)
-            for name, block, _ in live(self._models[0].members)
+            for name, block, _ in members
             if isinstance(getattr(block, "transform", None), Transform)
         }
-        if not transforms:
+        if not transforms and not any(getattr(m.block, "on_rows", False) for m in members):
             raise InvalidInput(
-                "verify(X) checks whether transformed rows keep their class, but no block has a transform. "
-                "Call verify() without X."
+                "verify(X) checks rules at new rows, and whether transformed rows keep their class, but no "
+                "block has a rule on rows or a transform. Call verify() without X."
             )
+        if not transforms:
+            return {}
         coef = self.coef_ if self._linear else None
         return {
             name: stability(self._scores, coef, self.intercept_, transform, X, thetas)

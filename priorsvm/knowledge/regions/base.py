@@ -64,7 +64,7 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
     way_out_of_collapse: ClassVar[str | None] = "Soften it, shrink its region, or use another kernel."
     # <z> is the place of the slack of a soft block. It is removed for a hard block.
     templates: ClassVar[dict[str, str]] = {
-        "sample": r"\frac{C \mu}{M} \sum_{p=1}^{M} \zeta_p<p>,\; s_p f(x_p) \ge 1 - \zeta_p,\; \zeta_p \ge 0",
+        "sample": r"\frac{C \mu}{M} \sum_{p=1}^{M} \zeta_p<p>",
         "mu": r"C \sum_l \zeta_l",
         "box": r"s_l (w^\top c_l + b) - r_l^\top v \ge 1<z>",
         "size": r"-v \le w \le v",
@@ -78,6 +78,7 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
     letters_of_regions: ClassVar[dict[str, str]] = {
         "s_l": r"+1 \text{ or } -1, \text{ the class of region } l",
         r"\zeta_l": r"\text{the slack of region } l",
+        r"\zeta_p": r"\text{the slack of row } p \text{ in the region, one of } M \text{ added rows}",
         "c_l": r"\text{the centre of region } l",
         "r_l": r"\text{the half-widths of region } l",
         "v": r"\text{variables, upper bounds of the absolute weights}",
@@ -92,8 +93,6 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         r"\|g\|_H": r"\text{the norm of } g = f - b",
         r"\mu": r"\text{the weight of the block, in rows}",
         "M": r"\text{the number of rows that the block adds}",
-        "s_p": r"+1 \text{ or } -1, \text{ the class of the region of row } p",
-        r"\zeta_p": r"\text{the slack of added row } p",
     }
 
     counts_rows: ClassVar[frozenset[str]] = frozenset({"mu", "mu_residual"})

@@ -2,7 +2,6 @@ r"""f increases or decreases in a feature, everywhere in a range."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -88,7 +87,6 @@ class Monotone(RegionKnowledge):
     templates: ClassVar[dict[str, str]] = {
         "mu": r"C \sum_l \zeta_l",
         "slope": r"\sigma_l \rho_l w_l \ge 0<z>",
-        "pairs": r"\sigma_l\, (f(x^+_p) - f(x^-_p)) \ge 0",
         "points": r"\sigma_l \rho_l\, \partial_l f(x_p) \ge 0<z>",
         "corners": r"\sigma_l \rho_l\, \partial_l f(v_p) - \eta_p \|g\|_H \ge 0<z>",
     }
@@ -100,9 +98,6 @@ class Monotone(RegionKnowledge):
         "x_p": r"\text{a point of the range}",
         "v_p": r"\text{a corner of the cells that cover the range}",
         "w_l": r"\text{the weight of column } l",
-        "x^+_p": r"\text{and } x^-_p \text{ a row with a higher and with a lower value of column } l",
-        r"\zeta_{lp}": r"\text{the slack of pair } p \text{ of column } l",
-        "M": rf"\text{{the number of pairs of a column, {PAIRS}}}",
     }
 
     def __init__(
@@ -128,16 +123,6 @@ class Monotone(RegionKnowledge):
         self.max_cells = max_cells
         self.holds = holds
         self.unlabeled = unlabeled
-
-    @property
-    def formulas(self) -> Formulas:  # type: ignore[override]
-        """Formulas by label. The slack of a column on rows is the mean over its pairs."""
-        found = super().formulas
-        if self.hard:
-            return found
-        slack = r"\ge -\zeta_{lp},\; \zeta_{lp} \ge 0,\; \zeta_l = \tfrac{1}{M} \sum_p \zeta_{lp}"
-        pairs = self.templates["pairs"].replace(r"\ge 0", slack)
-        return replace(found, latex={**found.latex, "pairs": pairs})
 
     @property
     def builds(self) -> bool:  # type: ignore[override]
@@ -200,6 +185,30 @@ class Monotone(RegionKnowledge):
         upper = np.vstack([points[: len(points) // 2] for points in state.points])
         asked = f"{self.describe(state.requirements[0], view.sample)}, at pairs of rows"
         return Verdict.at_points(np.concatenate(rises), upper, asked, view.tol)
+
+    @property
+    def formulas(self) -> Formulas:  # type: ignore[override]
+        """Formulas by label. On pairs of rows the slack of a column is a mean; linear models have no pairs."""
+        formulas = super().formulas
+        if not self.on_rows:
+            return formulas
+        mean = r"\zeta_l = \frac{1}{M} \sum_{p=1}^{M} \zeta_{lp}"
+        slack = "" if self.hard else rf"-\zeta_{{lp}},\; \zeta_{{lp}} \ge 0,\; {mean}"
+        latex = {
+            **formulas.latex,
+            "pairs": rf"\sigma_l\, (f(x_{{lp}}^+) - f(x_{{lp}}^-)) \ge {slack or 0}",
+        }
+        letters = {
+            **formulas.letters,
+            r"\zeta_{lp}": r"\text{the slack of pair } p \text{ of column } l",
+            "x_{lp}^+": r"\text{and } x_{lp}^- \text{ are pair } p \text{ of } M, "
+            r"\text{a row with two values of column } l",
+        }
+        return Formulas(latex, letters)
+
+    def findings(self, f: Any, view: Solved) -> Any:
+        """Return how the weight was chosen, or None."""
+        return self.chosen_weight
 
     def describe(self, requirement: Requirement, sample: Sample) -> str:
         label = sample.classes.tolist()[1] if self.label is None else self.label

@@ -139,14 +139,14 @@ class Region(RegionKnowledge):
         "z_p": r"\text{the slack of point } p",
         r"\zeta": r"\text{the slack of the region}",
         r"\delta": r"\text{tightening added to the points, initially 0}",
-        **{letter: RegionKnowledge.letters_of_regions[letter] for letter in (r"\mu", "M", "s_p", r"\zeta_p")},
+        **{letter: RegionKnowledge.letters_of_regions[letter] for letter in (r"\mu", "M", r"\zeta_p")},
     }
 
     @property
     def formulas(self) -> Formulas:  # type: ignore[override]
         """Formulas of the method in use, by label."""
         if not self.builds:
-            latex = {"sample": self.templates["sample"].replace(r"\ge 1", r"\ge h(x_p)")}
+            latex = {"sample": self.templates["sample"]}
         elif self._kind() is Points:
             slack = "" if self.hard else " + z_p"
             signs = r",\; v \ge 0" if self.hard else r",\; v, z_p \ge 0"
