@@ -202,8 +202,21 @@ prior = costs + large + small + rises + MissingValues()
 told = PriorSVC(prior, scale="standard")
 print("blocks:", prior.names)
 
-trust = [0, 1, 5]
-grid = [{"prior__large__weight": [w], "prior__small__weight": [w], "C": strengths} for w in trust]
+
+def trusting(weights, strengths):
+    """Return a grid: both rules have one weight, and C * mu = 1, as mu counts rows of weight C."""
+    return [
+        {
+            **{f"prior__{rule}__weight": [w] for rule in ("large", "small")},
+            **{f"prior__{rule}__mu": [1 / C] for rule in ("large", "small")},
+            "C": [C],
+        }
+        for w in weights
+        for C in strengths
+    ]
+
+
+grid = trusting([0, 1, 5], strengths)
 search = GridSearchCV(told, grid, scoring=scorer, cv=folds).fit(X.loc[clinic], finding[clinic])
 table = pd.DataFrame(search.cv_results_)
 table["cost"] = -table["mean_test_score"]
@@ -352,6 +365,8 @@ for seed in range(1, 13):
     for name, knowledge in models.items():
         for strength in strengths:
             m = PriorSVC(knowledge, C=strength, scale="standard")
+            if name != "no rules":
+                m.set_params(prior__large__mu=1 / strength, prior__small__mu=1 / strength)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CollapsedModel)  # the control leaves a constant f at times
                 said = m.fit(X.loc[train], finding[train]).predict(X.loc[test])
@@ -417,7 +432,7 @@ print(str(twin.verify()).splitlines()[2])
 
 # %%
 misled = PriorSVC(costs + against + MissingValues(), scale="standard")
-both = [{"prior__large__weight": [w], "prior__small__weight": [w], "C": [0.1, 1.0]} for w in (0, 1)]
+both = trusting([0, 1], [0.1, 1.0])
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", CollapsedModel)
     second = GridSearchCV(misled, both, scoring=scorer, cv=folds).fit(X.loc[clinic], finding[clinic])
