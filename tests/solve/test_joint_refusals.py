@@ -38,7 +38,7 @@ OTHERS = {
     "unlabeled_samples": UnlabeledSamples(np.zeros((1, 3)), 1),
     "uncertain_samples": UncertainSamples(0.1),
     "trajectories": Trajectories(Shift([0.1, 0.0, 0.0]), degree=1),
-    "box": Box({0: (0.0, 1.0)}, 1),
+    "box": Box({0: (0.0, 1.0)}, 1, holds="everywhere"),
     "monotonicity_hint": MonotonicityHint({0: 1}, label=1),
     "missing_values": MissingValues(),
 }
