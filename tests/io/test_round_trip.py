@@ -113,6 +113,33 @@ MODELS = {
     "deletions": (PriorSVC(InvariantLoss(FeatureDeletion(1)), kernel="rbf"), X, WORDS, NEW),
     "joint": (PriorSVC(InvariantLoss(STEP), multi_class="joint"), X, THREE, NEW),
     "joint kernel": (PriorSVC(multi_class="joint", kernel="rbf"), X, THREE, NEW),
+    "joint with added rows": (
+        PriorSVC(
+            VirtualSamples(STEP) + UnlabeledSamples([[0.0, 1.0]], "other") + InvariantLoss(STEP, 0.5, 2.0),
+            multi_class="joint",
+        ),
+        X,
+        THREE,
+        NEW,
+    ),
+    "passes with a kernel": (
+        PriorSVC(InvariantLoss(STEP, method="pegasos"), C=0.1, kernel="rbf", tol=0.5),
+        X,
+        WORDS,
+        NEW,
+    ),
+    "joint passes": (
+        PriorSVC(
+            InvariantLoss(STEP, method="pegasos", confusion_scaling={("ill", "well"): 2.0}),
+            multi_class="joint",
+            C=0.1,
+            tol=0.5,
+            scale="standard",
+        ),
+        X,
+        THREE,
+        NEW,
+    ),
     "truth values": (PriorSVC(ClassCosts({False: 2.0, True: 3.0})), X, WORDS == "ill", NEW),
     "sparse": (PriorSVC(ClassCosts({1: 2})), csr_array(X), np.sign(X[:, 0]).astype(int), csr_matrix(NEW)),
     "few centres": (PriorSVC(kernel="rbf", n_centres=5, random_state=3), X, WORDS, NEW),
