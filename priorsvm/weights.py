@@ -17,7 +17,9 @@ from ._utils.arrays import Array
 from .errors import Infeasible, PriorSVMWarning
 from .knowledge.traits import AutoWeight
 from .prior import Prior, live
-from .validation import Task
+from .solve.loop import first_states
+from .training import train
+from .validation import Task, make_task
 
 # Factors on the standard weight, in the order in which ties are decided.
 FACTORS = (1.0, 0.3, 3.0, 0.0)
@@ -75,18 +77,18 @@ def with_weights(model: Any, task: Task, arguments: tuple[Any, ...]) -> Task:
     if chosen:
         folds = list(_folds(task))
         if folds:
-            scores = {a: _score(model, task, arguments, folds, a) for a in FACTORS}
+            scores = _scores(model, task, arguments, folds)
             factor = max(FACTORS, key=lambda a: round(scores[a], 12))
     return replace(task, prior=_weighted(task, factor, scores))
 
 
-def _weighted(task: Task, factor: float, scores: dict[float, float], rows: int | None = None) -> Prior:
+def _weighted(task: Task, factor: float, scores: dict[float, float]) -> Prior:
     """Return the blocks with numbers for ``mu="auto"``."""
     linear = task.spec.linear
     on_rows = [
         m for m in live(task.prior) if isinstance(m.block, AutoWeight) and m.block.needs_weight(linear)
     ]
-    count = int(task.samples[0].counted_training.size) if rows is None else rows
+    count = int(task.samples[0].counted_training.size)
     blocks = []
     for name, block, _ in task.prior:
         if isinstance(block, AutoWeight) and block.mu == "auto":
@@ -121,39 +123,47 @@ def _folds(task: Task) -> Iterator[Array]:
         yield rows[fold == k]
 
 
-def _score(model: Any, task: Task, arguments: tuple[Any, ...], folds: list[Array], factor: float) -> float:
-    """Return the mean AUC of all folds, over classes too if there are more than two."""
-    X, y, sample_weight, rows = arguments
-    n = task.samples[0].n_train
-    counted = task.samples[0].counted_training
+def _scores(
+    model: Any, task: Task, arguments: tuple[Any, ...], folds: list[Array]
+) -> dict[float, float]:
+    """Return the mean AUC of all folds for each factor, over classes too if there are more than two."""
+    X = arguments[0]
     labels = task.samples[0].labels
     weight = task.samples[0].shares["svm"]
-    scores = []
-    bare = copy.copy(model)
-    bare.prior = None  # each fold has a prior of its own
+    scores: dict[float, list[float]] = {factor: [] for factor in FACTORS}
     for test in folds:
-        train = np.setdiff1d(counted, test)
-        member = clone(bare)
-        member.n_jobs = None
-        member.verbose = 0
-        member.prior = _sliced_prior(_weighted(task, factor, {}, len(train)), train, n)
-        given = {key: _sliced(value, train, n) for key, value in rows.items()}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PriorSVMWarning)
             warnings.simplefilter("ignore", ConvergenceWarning)
-            try:
-                member.fit(
-                    _rows(X, train),
-                    _rows(y, train),
-                    None if sample_weight is None else weight[train],
-                    **given,
-                )
-            except Infeasible:
-                scores.append(NO_FIT)
-                continue
-        found = member.decision_function(_rows(X, test))
-        scores.append(_auc(labels[test], found, member.classes_, weight[test]))
-    return float(np.mean(scores))
+            member, part = _without_rows(model, task, arguments, test)
+            # The first states of the blocks do not depend on their weights.
+            states = [first_states(part.members(sample), sample) for sample in part.samples]
+            for factor, found in scores.items():
+                weighted = replace(part, prior=_weighted(part, factor, {}))
+                try:
+                    member._store(weighted, train(member, weighted, states))
+                except Infeasible:
+                    found.append(NO_FIT)
+                    continue
+                values = member.decision_function(_rows(X, test))
+                found.append(_auc(labels[test], values, member.classes_, weight[test]))
+    return {factor: float(np.mean(found)) for factor, found in scores.items()}
+
+
+def _without_rows(model: Any, task: Task, arguments: tuple[Any, ...], test: Array) -> tuple[Any, Task]:
+    """Return a model and its task without the rows of a fold; ``mu="auto"`` stays."""
+    X, y, sample_weight, rows = arguments
+    n = task.samples[0].n_train
+    kept = np.setdiff1d(task.samples[0].counted_training, test)
+    weight = None if sample_weight is None else task.samples[0].shares["svm"][kept]
+    given = {key: _sliced(value, kept, n) for key, value in rows.items()}
+    member = copy.copy(model)
+    member.prior = None
+    member = clone(member)
+    member.n_jobs = None
+    member.verbose = 0
+    member.prior = _sliced_prior(task.prior, kept, n)
+    return member, make_task(member, _rows(X, kept), _rows(y, kept), weight, given)
 
 
 def _auc(labels: Array, scores: Array, classes: Array, weight: Array) -> float:
