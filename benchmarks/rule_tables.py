@@ -1,16 +1,16 @@
 """Tables of the study of rules, with rules that were written before any result was seen.
 
-A rule is *right* if it comes from a textbook: its threshold is a medical limit, a grade, or a statement of the
-domain theory. Where no such limit is known, a random half of the rows takes the place of the textbook. That
-half has no other use. *Weak* rules have the same columns and a threshold in the middle of the data. *Idle*
-rules name a column that is hardly related to the class. *Reversed* rules are right rules with the other class.
+A rule is *right* if it comes from a textbook: its threshold is a medical limit, a grade, or a statement of
+the domain theory. Where no such limit is known, a random half of the rows takes the place of the textbook.
+That half has no other use. *Weak* rules have the same columns and a threshold in the middle of the data.
+*Idle* rules name a column that is hardly related to the class. *Reversed* rules are right rules with the
+other class.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
@@ -88,7 +88,9 @@ def from_textbook(
     middle = [at(rule, float(np.median(values(rule[0])))) for rule in weak or said]
     quartile = 75 if idle[1] == ">=" else 25
     nothing = [at(idle, float(np.percentile(values(idle[0]), quartile)))]
-    return StudyTable(name, X[kept], y[kept], columns, right, middle, nothing, directions, "a half of the rows")
+    return StudyTable(
+        name, X[kept], y[kept], columns, right, middle, nothing, directions, "a half of the rows"
+    )
 
 
 def textbook_threshold(values: Array, y: Array, comparison: str, label: int) -> float:
@@ -282,7 +284,9 @@ def correlated() -> StudyTable:
     rng = np.random.default_rng(1)
     X = np.sqrt(0.5) * (rng.normal(size=(2000, 1)) + rng.normal(size=(2000, 8)))
     y = (X[:, :3].sum(axis=1) + 1.5 * rng.normal(size=2000) > 0).astype(int)
-    return _synthetic("correlated", X, y, [("x0", ">=", 1), ("x1", "<=", 0)], 1.0, {"x0": 1, "x1": 1, "x2": 1})
+    return _synthetic(
+        "correlated", X, y, [("x0", ">=", 1), ("x1", "<=", 0)], 1.0, {"x0": 1, "x1": 1, "x2": 1}
+    )
 
 
 def imbalanced() -> StudyTable:

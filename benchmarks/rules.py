@@ -89,7 +89,7 @@ def covered(rule: Stated, columns: list[str], X: Array) -> Any:
     from priorsvm.knowledge.regions.rule_text import parse_rule
 
     parts = parse_rule(rule.text, columns)
-    return np.any([(X @ part.B.T <= part.d + 1e-12).all(axis=1) for part in parts], axis=0)
+    return np.any([(part.d + 1e-12 >= X @ part.B.T).all(axis=1) for part in parts], axis=0)
 
 
 def added_rows(prior: Any, X: Array, y: Array) -> tuple[Array, Array, Array]:
@@ -174,7 +174,9 @@ class Draw:
             yield "boosting", self.found(trees.fit(self.X, self.y))
 
     def _holds(self, X: Array) -> Array:
-        return np.column_stack([covered(rule, self.study.columns, X) for rule in self.study.right]).astype(float)
+        return np.column_stack([covered(rule, self.study.columns, X) for rule in self.study.right]).astype(
+            float
+        )
 
     def _labelled(self) -> tuple[Array, Array]:
         """Return the training rows, and the unlabelled rows on which the rules agree."""
@@ -204,10 +206,9 @@ def study_table(
         runs: dict[str, list[dict[str, tuple[float, float]]]] = {kernel: [] for kernel in kernels}
         for seed in range(draws):
             draw = Draw(study, n, seed)
-            peers = dict(quietly(lambda: list(draw.of_peers(some))))
+            peers = dict(draw.of_peers(some))
             for kernel in kernels:
-                models = dict(quietly(lambda: list(draw.of_kernel(kernel, some))))
-                runs[kernel].append(models | peers)
+                runs[kernel].append(dict(draw.of_kernel(kernel, some)) | peers)
         found += [_summary(study.name, kernel, n, draws_of) for kernel, draws_of in runs.items()]
     return found
 
@@ -258,7 +259,7 @@ def _timed(work: str, mu: Any, X: Array, y: Array, kernel: str, fits: int, targe
 
 
 def mean_gain(found: Sequence[dict[str, Any]], model: str, n: int) -> tuple[float, float, int] | None:
-    """Return the mean gain over tables and kernels, its standard error over draws, and the number of tables."""
+    """Return the mean gain over tables and kernels, its standard error, and the number of tables."""
     gains = [row["gains"][model] for row in found if row["n"] == n and model in row["gains"]]
     if not gains:
         return None
@@ -349,7 +350,9 @@ def _available(names: Sequence[str]) -> Iterator[tuple[str, StudyTable]]:
             print(f"{name}: skipped, {error}\n")
 
 
-def measured(names: Sequence[str], sizes: Sequence[int], draws: int, models: Sequence[str]) -> list[dict[str, Any]]:
+def measured(
+    names: Sequence[str], sizes: Sequence[int], draws: int, models: Sequence[str]
+) -> list[dict[str, Any]]:
     """Return the results on some tables."""
     found: list[dict[str, Any]] = []
     for name, study in _available(names):
@@ -386,14 +389,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("tables", nargs="*", default=list(ANY), help=f"which tables: {', '.join(ANY)}")
     parser.add_argument("--draws", type=int, default=DRAWS)
     parser.add_argument("--sizes", type=int, nargs="*", default=list(SIZES))
-    parser.add_argument("--pages", action="store_true", help="write the pages from the results, measure nothing")
+    parser.add_argument(
+        "--pages", action="store_true", help="write the pages from the results, measure nothing"
+    )
+    parser.add_argument("--describe", action="store_true", help="write the list of tables")
     parser.add_argument("--save", type=Path, default=EVIDENCE, help="the file of the results")
     parser.add_argument("--speed", action="store_true", help="measure the time of a fit")
     arguments = parser.parse_args(argv)
-    saved: dict[str, Any] = {"gains": [], "speed": []}
+    saved: dict[str, Any] = {"tables": [], "gains": [], "speed": []}
     if arguments.save.exists():
         saved = json.loads(arguments.save.read_text(encoding="utf-8"))
-    if arguments.speed:
+    if arguments.describe:
+        saved["tables"] = [described(study) for _, study in _available(list(ANY))]
+    elif arguments.speed:
         saved["speed"] = [row.cells()[:4] for row in table(speed(False))]
     elif not arguments.pages:
         for n, name in product(arguments.sizes, arguments.tables):
@@ -404,6 +412,27 @@ def main(argv: Sequence[str] | None = None) -> None:
     _save(saved, arguments.save)
 
 
+def described(study: StudyTable) -> list[str]:
+    """Return a table and its right rules as cells."""
+    cells = []
+    for rule in study.right:
+        alternatives = rule.text.count(" or ") + 1
+        text = rule.text if alternatives == 1 else f"one of {alternatives} sequences"
+        cells.append(f"{text}: {rule.label}")
+    size = [str(len(study.y)), str(len(study.columns)), f"{100 * study.y.mean():.0f} %"]
+    return [study.name, *size, study.source, "; ".join(cells)]
+
+
+def _targets_text(rows: Sequence[dict[str, Any]]) -> str:
+    """Format the targets and what was found."""
+    head = ["rules", "rows", "target", "found", ""]
+    lines = [head, ["---"] * len(head)]
+    for row in rows:
+        verdict = "met" if row["met"] else "missed"
+        lines.append([row["model"], str(row["n"]), f"{row['target']:+g}", f"{row['found']:+.2f}", verdict])
+    return _markdown(lines)
+
+
 def _key(row: dict[str, Any]) -> tuple[str, str, int]:
     return row["table"], row["kernel"], row["n"]
 
@@ -412,10 +441,12 @@ def _save(saved: dict[str, Any], path: Path) -> None:
     """Write the results and the tables that the page includes."""
     order = [name.replace("_", " ") for name in (*REAL, *SYNTHETIC)]
     saved["gains"].sort(key=lambda row: (order.index(row["table"]), row["kernel"], row["n"]))
-    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in saved["gains"])
-    speeds = ",\n".join(json.dumps(row, ensure_ascii=False) for row in saved["speed"])
+    parts = []
+    for key, rows in saved.items():
+        lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+        parts.append(f'"{key}": [\n{lines}\n]')
     path.parent.mkdir(exist_ok=True)
-    path.write_text(f'{{"gains": [\n{lines}\n],\n"speed": [\n{speeds}\n]}}\n', encoding="utf-8")
+    path.write_text("{" + ",\n".join(parts) + "}\n", encoding="utf-8")
     for name, text in pages(saved).items():
         (path.parent / f"{name}.md").write_text(text, encoding="utf-8")
 
@@ -430,6 +461,9 @@ def pages(saved: dict[str, Any]) -> dict[str, str]:
     texts["accuracy"] = accuracy(real, ("right", "right, a = 1", "right, unlabelled", "reversed"))
     for n in (20, 80):
         texts[f"tables_{n}"] = by_table(real + synthetic, n, shown)
+    head = ["table", "rows", "columns", "class 1", "thresholds from", "right rules"]
+    texts["described"] = _markdown([head, ["---"] * len(head), *saved["tables"]])
+    texts["targets"] = _targets_text(targets(real))
     head = ["work", "peer", "ratio: median (min–max)", "target"]
     texts["speed"] = _markdown([head, ["---"] * len(head), *saved["speed"]])
     return texts

@@ -123,9 +123,7 @@ def _folds(task: Task) -> Iterator[Array]:
         yield rows[fold == k]
 
 
-def _scores(
-    model: Any, task: Task, arguments: tuple[Any, ...], folds: list[Array]
-) -> dict[float, float]:
+def _scores(model: Any, task: Task, arguments: tuple[Any, ...], folds: list[Array]) -> dict[float, float]:
     """Return the mean AUC of all folds for each factor, over classes too if there are more than two."""
     X = arguments[0]
     labels = task.samples[0].labels

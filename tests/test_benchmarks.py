@@ -343,7 +343,7 @@ def test_a_textbook_threshold_is_the_widest_of_its_precision(benchmarks):
     assert textbook_threshold(values, y, ">=", 1) == 10.0  # 9 of 10
     y[14] = 0
     assert textbook_threshold(values, y, ">=", 1) == 15.0  # 8 of 10 is too few
-    assert textbook_threshold(values, 1 - y, "<=", 1) == 9.0
+    assert textbook_threshold(values, 1 - y, "<=", 1) == 10.0  # 10 of 11
 
 
 def test_rows_added_by_rules_lie_in_their_regions_and_share_the_weight(benchmarks):
