@@ -206,7 +206,7 @@ def _last_round(this: Round, solver: str | Sequence[str], options: dict[str, Any
 
 def _iterative(members: Sequence[Member]) -> list[Member]:
     """Return the blocks that refine their states."""
-    return [m for m in live(members) if isinstance(m.block, Iterative)]
+    return [m for m in live(members) if isinstance(m.block, Iterative) and m.block.refines]
 
 
 def first_states(members: Sequence[Member], training: Sample) -> dict[str, Any]:
