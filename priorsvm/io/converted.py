@@ -64,13 +64,14 @@ def _convert_estimator(estimator: Any, seen: set[int]) -> None:
             model.members = _converted(model.members, model.spec.C, seen)
         return
     parts = {name: _converted(value, 1.0, seen) for name, value in vars(estimator).items()}
-    vars(estimator).update(parts)
+    estimator.__dict__.update(parts)
 
 
 def _converted_block(block: RegionKnowledge, C: float) -> RegionKnowledge:
     """Return a copy of a region block with today's values."""
     converted = copy.copy(block)
-    vars(converted).update(ADDED)
+    for name, value in ADDED.items():
+        setattr(converted, name, value)
     for name in WEIGHTS:
         value = getattr(block, name, None)
         if is_number(value):
