@@ -21,7 +21,8 @@ class UnlabeledSamples(Knowledge):
               \tilde y_j f(\tilde x_j) \ge \mathrm{margins}_j - \tilde\xi_j .
 
     Use it for rows without a measured label whose class can be guessed. Exact for every model.
-    ``ClassCosts`` and ``SampleCosts`` apply to training rows only, not to these rows.
+    ``ClassCosts`` and ``SampleCosts`` apply to training rows only, not to these rows. With
+    ``multi_class="ovo"`` each model has the extra rows of its two classes.
 
     Parameters
     ----------
@@ -71,13 +72,14 @@ class UnlabeledSamples(Knowledge):
         self._rows(sample)
 
     def prepare(self, sample: Sample, state: Any) -> Sample:
-        return sample.with_rows(*self._rows(sample))
+        X, y, costs, margins, labels = self._rows(sample)
+        return sample.with_rows(X, y, costs, margins, labels=labels)
 
     def verify(self, f: Any, view: Solved) -> Verdict:
-        X, y, _, margins = self._rows(view.sample)
+        X, y, _, margins, _ = self._rows(view.sample)
         return Verdict.at_points(y * f.value(X) - margins, X, "the margin at the extra rows", view.tol)
 
-    def _rows(self, sample: Sample) -> tuple[Array, Array, Array, Array]:
+    def _rows(self, sample: Sample) -> tuple[Array, Array, Array, Array, Array]:
         X = check_points("X", self.X, sample)
         labels = np.asarray(self.y)
         if labels.ndim == 0:
@@ -87,8 +89,11 @@ class UnlabeledSamples(Knowledge):
             raise InvalidInput(
                 f"y has shape {labels.shape}, but X has {len(X)} rows. Give one label per row."
             )
-        y = np.array([sample.sign(label) for label in labels.tolist()])
-        return X, y, _per_row("costs", self.costs, len(X)), _per_row("margins", self.margins, len(X))
+        y = np.array([sample.sign(label) for label in labels.tolist()], float)
+        costs = _per_row("costs", self.costs, len(X))
+        margins = _per_row("margins", self.margins, len(X))
+        present = y != 0
+        return X[present], y[present], costs[present], margins[present], labels[present]
 
 
 def _per_row(name: str, value: Any, n: int) -> Array:
