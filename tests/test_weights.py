@@ -110,14 +110,16 @@ def test_equal_scores_mean_the_standard_weight():
     assert found.factor == 1.0
 
 
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
 @pytest.mark.parametrize("seed", range(2))
-def test_more_than_two_classes_have_one_factor_by_the_mean_area(seed):
+def test_more_than_two_classes_have_one_factor_by_the_mean_area(seed, multi_class):
     rng = np.random.default_rng(seed)
     y = np.repeat(["a", "b", "c"], [12, 15, 18])
     X = rng.normal(size=(45, 2)) + np.repeat([[0.0, 0.0], [1.5, 0.0], [0.0, 1.5]], [12, 15, 18], axis=0)
     block = Rule("x0 >= 2", "b")
-    model = PriorSVC(block).fit(X, y)
-    assert_chosen(chosen(model), own_scores(block, X, y, region_weight), 5.0)
+    model = PriorSVC(block, multi_class=multi_class).fit(X, y)
+    scores = own_scores(block, X, y, region_weight, multi_class=multi_class)
+    assert_chosen(chosen(model), scores, 5.0)
     assert len({binary.members[0].block.mu for binary in model._models}) == 1
 
 
