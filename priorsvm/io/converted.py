@@ -70,7 +70,8 @@ def _convert_estimator(estimator: Any, seen: set[int]) -> None:
 def _converted_block(block: RegionKnowledge, C: float) -> RegionKnowledge:
     """Return a copy of a region block with today's values."""
     converted = copy.copy(block)
-    vars(converted).update(ADDED)
+    for name, value in ADDED.items():
+        setattr(converted, name, value)
     for name in WEIGHTS:
         value = getattr(block, name, None)
         if is_number(value):
