@@ -210,6 +210,31 @@ class FittedModel:
 
         return formulation(self._fitted_models())
 
+    def methods_text(self) -> str:
+        """Return a paragraph on the model for a paper: data, model, blocks in words, weights and solver.
+
+        Returns
+        -------
+        str
+            Sentences. Works are cited as ``[@key]``, with the BibTeX keys of the page of references.
+
+        Raises
+        ------
+        NotFitted
+            If ``fit`` was not called.
+
+        Examples
+        --------
+        >>> from priorsvm import ClassCosts, PriorSVC
+        >>> text = PriorSVC(ClassCosts({"ill": 5})).fit([[0.0], [2.0]], ["well", "ill"]).methods_text()
+        >>> "errors cost 5 C on class 'ill' and 1 C on class 'well'" in text
+        True
+        """
+        from .explain.methods import methods_text
+
+        self._fitted_models()
+        return methods_text(self)
+
     def explain(self, X: Any) -> Explanation | Explanations:
         r"""Return why rows have their scores: parts by column, rules, near training rows, smallest changes.
 

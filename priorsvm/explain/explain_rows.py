@@ -71,18 +71,19 @@ def as_rows(model: Any, given: Any) -> tuple[Any, bool]:
 def _frame(model: Any, columns: dict[Any, Any]) -> Any:
     """Return rows given by column, in the order of the columns of the training data."""
     names = getattr(model, "feature_names_in_", None)
-    known = list(range(model.n_features_in_)) if names is None else names.tolist()
+    known: list[Any] = list(range(model.n_features_in_)) if names is None else names.tolist()
     unknown = [key for key in columns if key not in known]
+    if unknown and names is None:
+        raise InvalidInput(f"explain: there is no column {unknown[0]!r}. Fit on a DataFrame to use names.")
     if unknown:
-        way_out = (
-            "Fit on a DataFrame to use names." if names is None else f"The columns are: {', '.join(known)}."
+        meant = did_you_mean(str(unknown[0]), known)
+        raise InvalidInput(
+            f"explain: there is no column {unknown[0]!r}.{meant} The columns are: {', '.join(known)}."
         )
-        meant = did_you_mean(unknown[0], known) if names is not None else ""
-        raise InvalidInput(f"explain: there is no column {unknown[0]!r}.{meant} {way_out}")
     missing = [key for key in known if key not in columns]
     if missing:
         raise InvalidInput(
-            f"explain: the row has no value of column {missing[0]!r}. Give all {len(known)} columns, with NaN "
+            f"explain: the row has no value of column {missing[0]!r}. Give all {len(known)} columns, and NaN "
             "for a missing value if the prior has MissingValues."
         )
     if names is None:
@@ -359,9 +360,9 @@ def _terms(f: FittedKernel, X: Array, at: Array) -> tuple[Array, float]:
     of_row = np.zeros(len(X))
     added = 0.0
     for centre, term in zip(np.ascontiguousarray(f.centres + 0.0), terms, strict=True):
-        i = place.get(centre.tobytes())
-        if i is None:
+        owner = place.get(centre.tobytes())
+        if owner is None:
             added += float(term)
         else:
-            of_row[i] += term
+            of_row[owner] += term
     return of_row, added

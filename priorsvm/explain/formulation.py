@@ -13,8 +13,10 @@ import numpy as np
 from .._utils.checks import is_number
 from ..errors import InvalidInput, InvalidType
 from ..knowledge.base import Formulas
+from ..prior import Member
 from ..solve.model import BinaryModel
 from .plain_text import plain_text
+from .words import in_words, strength
 
 # A longer formula does not widen the column of formulas, and in LaTeX it takes several lines.
 WIDTH = 70
@@ -44,6 +46,8 @@ class Formulation:
         Symbol and value of C and of each weight of a penalty.
     letters : list of (str, str)
         Symbol and meaning, in LaTeX, of each other symbol in the formulas.
+    blocks : list of (str, str)
+        Name of each block, and what it states, as text.
 
     See Also
     --------
@@ -77,6 +81,7 @@ class Formulation:
     function: list[str]
     values: list[tuple[str, float]]
     letters: list[tuple[str, str]] = field(default_factory=list)
+    blocks: list[tuple[str, str]] = field(default_factory=list)
 
     def __str__(self) -> str:
         terms = [_braced(latex, mark) for mark, latex in self._terms()]
@@ -88,6 +93,9 @@ class Formulation:
             lines.append((r"\text{with}\quad " if k == 0 else "") + f"& {line}")
         for k, (symbol, meaning) in enumerate(self.letters):
             lines.append((r"\text{where}\quad " if k == 0 else "") + rf"& {symbol}{{:}}\; {meaning}")
+        blocks = [line for name, words in self.blocks for line in wrap(f"{name}: {words}", WIDTH)]
+        for k, line in enumerate(blocks):
+            lines.append((r"\text{blocks}\quad " if k == 0 else "") + f"& {_text(line)}")
         return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
     def text(self) -> str:
@@ -110,6 +118,8 @@ class Formulation:
         lines.append(f"with  {', '.join([*map(plain_text, self.function), *numbers])}")
         for k, (symbol, meaning) in enumerate(self.letters):
             lines.append(f"{'where' if k == 0 else '     '} {plain_text(symbol)}: {plain_text(meaning)}")
+        for k, (name, words) in enumerate(self.blocks):
+            lines.append(f"{'blocks' if k == 0 else '      '} {name}: {words}")
         return "\n".join(lines)
 
     __repr__ = text
@@ -190,7 +200,14 @@ def formulation(binaries: Sequence[BinaryModel]) -> Formulation:
         _function(binaries[0]),
         list(values.items()),
         _meanings(formulas, letters),
+        [(member.name, _stated(member, binaries[0])) for member in members],
     )
+
+
+def _stated(member: Member, binary: BinaryModel) -> str:
+    """Return what a block states, and how strongly."""
+    how = strength(member, binary.spec.linear)
+    return in_words(member.block, binary.training) + (f" ({'; '.join(how)})" if how else "")
 
 
 def _function(binary: BinaryModel) -> list[str]:

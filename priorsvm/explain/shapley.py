@@ -114,7 +114,7 @@ def of_rbf(f: FittedKernel, x: Array, reference: Array, players: Sequence[Any]) 
     ends = np.vstack([x, reference])
     if f.scale is not None:
         ends = f.scale.points(ends)
-    gamma = gamma_number(f.kernel, f.kernel.gamma)  # type: ignore[attr-defined]
+    gamma = gamma_number(f.kernel, f.kernel.gamma)
     p = len(players)
     nodes, shares = np.polynomial.legendre.leggauss(p // 2 + 1)
     nodes = (nodes + 1) / 2

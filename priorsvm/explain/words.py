@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
 
 from .._utils.arrays import Array
+from .._utils.checks import is_number
 from .._utils.messages import readable
 from ..knowledge.base import Knowledge
 from ..knowledge.hints.invariance_hint import InvarianceHint
@@ -31,11 +33,14 @@ from ..knowledge.worst_case.invariant_loss import InvariantLoss
 from ..knowledge.worst_case.missing_values import MissingValues
 from ..knowledge.worst_case.trajectories import Trajectories
 from ..knowledge.worst_case.uncertain_samples import UncertainSamples
+from ..prior import Member
 from ..sample import Sample
 from ..transforms.base import Composition, Transform, Union
 
 # Number of columns, inequalities or entries that a clause lists.
 MOST_LISTED = 6
+# Number of letters of a parameter.
+LONGEST = 40
 
 
 def in_words(block: Knowledge, sample: Sample) -> str:
@@ -63,7 +68,41 @@ def in_words(block: Knowledge, sample: Sample) -> str:
     for kind, clause in CLAUSES.items():
         if isinstance(block, kind):
             return clause(block, sample)
-    return block.words() or f"the terms of {type(block).__name__}"
+    return block.words() or f"the terms of the block {type(block).__name__} are part of the problem"
+
+
+def strength(member: Member, linear: bool) -> list[str]:
+    """Return how strongly a block is required: hard or soft, where, and with which weights.
+
+    Parameters
+    ----------
+    member : Member
+        A block with its name and outer weight.
+    linear : bool
+        Whether f is linear.
+
+    Returns
+    -------
+    list of str
+    """
+    block = member.block
+    found = []
+    if isinstance(block, RegionKnowledge):
+        rows = block.applies_to_rows(linear)
+        place = "at rows as they occur" if rows else "at all points of the region"
+        if isinstance(block, Monotone):
+            place = "at pairs of rows" if rows else "everywhere in the range of the data"
+        found.append(f"{'hard' if block.hard else 'soft'}, {place}")
+    elif isinstance(getattr(block, "hard", None), bool):
+        found.append("hard" if block.hard else "soft")
+    unit = " rows" if "mu" in block.counts_rows else ""
+    for name in ("mu", "mu_residual", "gamma"):
+        value = getattr(block, name, None)
+        if is_number(value) and not getattr(block, "hard", False):
+            found.append(f"weight {name} = {value:.4g}{unit if name != 'gamma' else ''}")
+    if member.weight != 1:
+        found.append(f"outer weight {member.weight:g}")
+    return found
 
 
 def column_names(sample: Sample) -> list[str]:
@@ -192,7 +231,8 @@ def _permutations(block: Any, sample: Sample) -> str:
 
 
 def _range(values: Array, word: str) -> str:
-    low, high = values.min(), values.max()
+    low = values.min()
+    high = values.max()
     return f"{word} {low:g}" if low == high else f"{word}s from {low:g} to {high:g}"
 
 
@@ -240,7 +280,7 @@ def _invariant_loss(block: Any, sample: Sample) -> str:
 def _own_terms(block: Any, sample: Sample) -> str:
     labels = [f"constraint {label!r}" for label in block.constraints or {}]
     penalty = [] if block.penalty is None else ["a penalty"]
-    return f"{listed([*penalty, *labels])} added to the assembled problem"
+    return f"the problem has {listed([*penalty, *labels])} of its own"
 
 
 def _transform(transform: Any) -> str:
@@ -250,7 +290,8 @@ def _transform(transform: Any) -> str:
         return joint.join(_transform(part) for _, part in transform.transforms)
     if not isinstance(transform, Transform):
         return readable(repr(transform))
-    given = [f"{key}={readable(repr(value))}" for key, value in transform.get_params(deep=False).items()]
+    parameters = transform.get_params(deep=False)
+    given = [f"{key}={shorten(readable(repr(value)), LONGEST)}" for key, value in parameters.items()]
     words = f"{type(transform).__name__}({', '.join(given)})"
     if not transform.finite:
         return words
