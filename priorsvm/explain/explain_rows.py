@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -13,19 +14,20 @@ from scipy.sparse import issparse
 from .._utils.arrays import Array
 from .._utils.messages import did_you_mean
 from ..errors import InvalidInput, MissingCapability
-from ..function.fitted import Fitted, FittedKernel
+from ..function.fitted import Fitted, FittedKernel, FittedLinear
 from ..kernels.set_kernel import OnRows
 from ..knowledge.hints.monotonicity_hint import MonotonicityHint, directions_of
 from ..knowledge.regions.base import RegionKnowledge
 from ..knowledge.regions.monotone import Monotone
 from ..knowledge.traits import Completes, Scores
-from ..prior import Member, live
+from ..prior import Member
 from ..sample import Sample
 from ..solve.model import BinaryModel
+from ..validation import is_precomputed
 from .flips import Search, smallest_changes
 from .row import Explanation, Explanations, Flip, NearRow, Part, RuleAt, largest_first
 from .shapley import Parts, parts_of
-from .words import column_names, in_words
+from .words import block_uses, column_names, in_words
 
 # Number of training rows that an explanation lists.
 NEAR_ROWS = 3
@@ -118,6 +120,34 @@ def _dense(X: Any) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
+class Target:
+    """The score that is explained.
+
+    Attributes
+    ----------
+    binary : BinaryModel
+        Its binary model.
+    f : Fitted
+        Its decision function.
+    column : int or None
+        Its column among the scores of all classes; None for a pair of a one-vs-one model.
+    label : object
+        Class of the score.
+    second : (object, float) or None
+        The class with the next highest score, and this score, if there are more than two classes.
+    against : object or None
+        The other class of a pair.
+    """
+
+    binary: BinaryModel
+    f: Fitted
+    column: int | None
+    label: Any
+    second: tuple[Any, float] | None
+    against: Any
+
+
+@dataclass(frozen=True, eq=False)
 class Explainer:
     """What the explanations of all rows share.
 
@@ -135,6 +165,16 @@ class Explainer:
                 "explain requires rows with one number for each column, and this kernel compares sets of "
                 "vectors. Use a model of rows."
             )
+        if is_precomputed(self.model.kernel):
+            raise MissingCapability(
+                "explain requires the columns of the rows, and kernel='precomputed' has kernel values. Give "
+                "the kernel as a function."
+            )
+        if self.model._one_vs_one and self.scored_by_block:
+            raise MissingCapability(
+                "explain: a block scores rows itself, and a one-vs-one model counts votes. Use "
+                "multi_class='ovr'."
+            )
         X = self.sample.X
         if issparse(X) and X.shape[0] * X.shape[1] > MOST_DENSE:
             raise MissingCapability(
@@ -150,9 +190,9 @@ class Explainer:
         return list(self.model._models)
 
     @cached_property
-    def members(self) -> list[Member]:
-        """The blocks with a weight above 0."""
-        return live(self.binaries[0].members)
+    def uses(self) -> list[tuple[Member, Sample]]:
+        """The blocks, each with the training rows of a binary model that it applies to."""
+        return block_uses((binary.members, binary.training) for binary in self.binaries)
 
     @cached_property
     def sample(self) -> Sample:
@@ -160,14 +200,20 @@ class Explainer:
         return self.binaries[0].training
 
     @cached_property
+    def weights(self) -> Array:
+        """The weights of the training rows in a mean."""
+        weight = self.sample.weights if self.sample.all_weights is None else self.sample.all_weights
+        return np.asarray(weight / weight.sum())
+
+    @cached_property
     def X(self) -> Array:
         """The training rows with a positive weight, as a dense array."""
-        return _dense(self.sample.weighted_rows()[0])
+        return _dense(self.sample.X_train)[self.weights > 0]
 
     @cached_property
     def mean(self) -> Array:
         """The mean of the training rows, by sample weight."""
-        return np.asarray(self.sample.weighted_rows()[1] @ self.X)
+        return np.asarray(self.weights[self.weights > 0] @ self.X)
 
     @cached_property
     def players(self) -> dict[str, list[int]]:
@@ -188,7 +234,8 @@ class Explainer:
     @cached_property
     def scored_by_block(self) -> bool:
         """Whether a block changes the scores of complete rows."""
-        return any(isinstance(m.block, Scores) and not isinstance(m.block, Completes) for m in self.members)
+        blocks = [member.block for member, _ in self.uses]
+        return any(isinstance(block, Scores) and not isinstance(block, Completes) for block in blocks)
 
     def scores(self, X: Array) -> Array:
         """Return the scores of all classes, one column for each; with two classes one column."""
@@ -200,14 +247,27 @@ class Explainer:
         scores = self.scores(X)
         return (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
 
-    def function(self, k: int) -> Fitted:
-        """Return the decision function of score k."""
+    def target(self, scores: Array, chosen: int) -> Target:
+        """Return the score that is explained, from the scores of a row and the index of its class."""
+        classes = self.model.classes_.tolist()
+        if len(scores) == 1:
+            return Target(self.binaries[0], self._lead(), 0, classes[1], None, None)
+        runner_up = int(np.argsort(-scores, kind="stable")[1])
+        second = (classes[runner_up], float(scores[runner_up]))
+        if self.model._one_vs_one:
+            pair = sorted((chosen, runner_up))
+            binary = self.binaries[list(combinations(range(len(classes)), 2)).index((pair[0], pair[1]))]
+            f = binary.f if chosen < runner_up else _negated(binary.f)
+            return Target(binary, f, None, classes[chosen], second, classes[runner_up])
         functions = [f for binary in self.binaries for f in binary.functions]
-        if len(functions) == 2:  # a joint model of two classes
-            joint: Any = self.binaries[0].f
-            lead: Fitted = joint.lead(1, 0)
-            return lead
-        return functions[k]
+        binary = self.binaries[chosen if len(self.binaries) > 1 else 0]
+        return Target(binary, functions[chosen], chosen, classes[chosen], second, None)
+
+    def _lead(self) -> Fitted:
+        """Return the decision function of two classes."""
+        binary: Any = self.binaries[0]
+        f: Fitted = binary.f if len(binary.functions) == 1 else binary.f.lead(1, 0)
+        return f
 
     # ------------------------------------------------------------------ one row
 
@@ -216,63 +276,58 @@ class Explainer:
         scores = self.scores(x[None])[0]
         chosen = int(self.classify(x[None])[0])
         classes = self.model.classes_.tolist()
-        two = len(scores) == 1
-        k = 0 if two else chosen
-        of = 1 if two else chosen
-        completed, share = self._completions(x, k)
+        target = self.target(scores, chosen)
+        completed, share = self._completions(x, target)
         at = share @ completed
-        base, parts = self._parts(completed, share, k)
+        base, score, parts = self._parts(completed, share, target)
         columns = [
             Part(name, self._value(at, c), self._mean(c), float(part), bool(np.isnan(x[c]).any()))
             for (name, c), part in zip(self.players.items(), parts.values, strict=True)
         ]
-        near, added = self._near_rows(at, k)
-        second = None
-        if not two:
-            next_best = int(np.argsort(-scores, kind="stable")[1])
-            second = (classes[next_best], float(scores[next_best]))
+        near, added = self._near_rows(at, target)
         return Explanation(
             label=classes[chosen],
-            score=float(scores[k]),
-            of=classes[of],
+            score=score,
+            of=target.label,
             base=base,
             parts=largest_first(columns),
             method=parts.method,
             error=parts.error,
-            second=second,
+            second=target.second,
+            against=target.against,
             rules=self._rules(at, classes[chosen]),
             rows=near,
             added=added,
             flips=self._flips(x, at, classes, np.argsort(-np.abs(parts.values), kind="stable")),
         )
 
-    def _completions(self, x: Array, k: int) -> tuple[Array, Array]:
+    def _completions(self, x: Array, target: Target) -> tuple[Array, Array]:
         """Return complete rows, and their shares in the score of the row."""
         if not np.isnan(x).any():
             return x[None], np.ones(1)
-        binary = self.binaries[k if len(self.binaries) > 1 else 0]
-        for name, block, _ in self.members:
+        for (name, block, _), _ in self.uses:
             if isinstance(block, Completes) and hasattr(block, "completions"):
-                completed, share = block.completions(binary.f, x[None], binary.states[name])
+                completed, share = block.completions(target.f, x[None], target.binary.states[name])
                 return completed[:, 0], share[:, 0]
         raise MissingCapability(
             "explain: the row has missing values, and the block that scores it has no method completions. "
             "Complete the row before."
         )
 
-    def _parts(self, completed: Array, share: Array, k: int) -> tuple[float, Parts]:
-        """Return the score at the mean, and the mean of the parts over completed rows."""
-        f = None if self.scored_by_block else self.function(k)
+    def _parts(self, completed: Array, share: Array, target: Target) -> tuple[float, float, Parts]:
+        """Return the score at the mean, the score, and the mean of the parts over completed rows."""
+        f = None if self.scored_by_block else target.f
 
         def value(Z: Array) -> Array:
-            return self.scores(Z)[:, k] if f is None else f.value(Z)
+            return self.scores(Z)[:, target.column] if f is None else f.value(Z)
 
         players = list(self.players.values())
         used = share > 0
         found = [parts_of(value, f, row, self.mean, players) for row in completed[used]]
         values = share[used] @ np.array([parts.values for parts in found])
         error = float(share[used] @ np.array([parts.error for parts in found]))
-        return float(value(self.mean[None])[0]), Parts(values, found[0].method, error)
+        score = float(share[used] @ value(completed[used]))
+        return float(value(self.mean[None])[0]), score, Parts(values, found[0].method, error)
 
     def _value(self, row: Array, columns: list[int]) -> Any:
         """Return the value of a column of the user: a number, or the name of a category."""
@@ -290,14 +345,14 @@ class Explainer:
     def _rules(self, at: Array, predicted: Any) -> list[RuleAt]:
         """Return the rules that contain the row, and the monotone columns."""
         found = []
-        for name, block, _ in self.members:
+        for (name, block, _), sample in self.uses:
             if isinstance(block, (Monotone, MonotonicityHint)):
-                found.append(RuleAt(name, in_words(block, self.sample), self._is_monotone(block, at), True))
+                found.append(RuleAt(name, in_words(block, sample), self._is_monotone(block, at), True))
             elif isinstance(block, RegionKnowledge):
-                regions = [requirement.region for requirement in block.row_requirements(self.sample)]
+                regions = [requirement.region for requirement in block.row_requirements(sample)]
                 if any(region.contains(at[None])[0] for region in regions):
                     label = getattr(block, "label", None)
-                    found.append(RuleAt(name, in_words(block, self.sample), bool(label == predicted)))
+                    found.append(RuleAt(name, in_words(block, sample), bool(label == predicted)))
         return found
 
     def _is_monotone(self, block: Monotone | MonotonicityHint, at: Array) -> bool:
@@ -317,7 +372,7 @@ class Explainer:
 
     # ------------------------------------------------------------------ near rows and changes
 
-    def _near_rows(self, at: Array, k: int) -> tuple[list[NearRow], float]:
+    def _near_rows(self, at: Array, target: Target) -> tuple[list[NearRow], float]:
         """Return the training rows with the largest terms, or the nearest support vectors if f is linear."""
         if self.scored_by_block:
             return [], 0.0
@@ -326,11 +381,10 @@ class Explainer:
         X = _dense(sample.X_train)
         ends = (X, at[None]) if scale is None else (scale.points(X), scale.points(at[None]))
         distance = np.linalg.norm(ends[0] - ends[1], axis=1)
-        f = self.function(k)
+        f = target.f
         labels = sample.labels.tolist()
         if not isinstance(f, FittedKernel):
-            binary = self.binaries[k if len(self.binaries) > 1 else 0]
-            support = np.flatnonzero(binary.support[: sample.n_train])
+            support = np.flatnonzero(target.binary.support[: sample.n_train])
             nearest = support[np.argsort(distance[support], kind="stable")][:NEAR_ROWS]
             return [NearRow(int(i), labels[i], float(distance[i]), float("nan")) for i in nearest], 0.0
         terms, added = _terms(f, X, at)
@@ -348,6 +402,15 @@ class Explainer:
             new = self._value(change.row, columns)
             found.append(Flip(names[change.player], self._value(at, columns), new, label, change.size))
         return found
+
+
+def _negated(f: Fitted) -> Fitted:
+    """Return -f."""
+    if isinstance(f, FittedLinear):
+        return replace(f, bias=-f.bias, coef=-f.coef)
+    assert isinstance(f, FittedKernel)
+    slopes = None if f.slopes is None else replace(f.slopes, weights=-f.slopes.weights)
+    return replace(f, bias=-f.bias, weights=-f.weights, slopes=slopes)
 
 
 def _terms(f: FittedKernel, X: Array, at: Array) -> tuple[Array, float]:

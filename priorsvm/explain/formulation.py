@@ -16,10 +16,9 @@ from ..kernels.base import Kernel
 from ..kernels.centred import Centred
 from ..knowledge.base import Formulas
 from ..knowledge.by_class import OfClasses
-from ..prior import Member
 from ..solve.model import BinaryModel
 from .plain_text import plain_text
-from .words import in_words, strength
+from .words import block_uses, in_words, strength
 
 # A longer formula does not widen the column of formulas, and in LaTeX it takes several lines.
 WIDTH = 70
@@ -208,14 +207,17 @@ def formulation(binaries: Sequence[BinaryModel]) -> Formulation:
         _function(binaries[0]),
         list(values.items()),
         _meanings(formulas, letters),
-        [(member.name, _stated(member, binaries[0])) for member in members],
+        _in_words(binaries),
     )
 
 
-def _stated(member: Member, binary: BinaryModel) -> str:
-    """Return what a block states, and how strongly."""
-    how = strength(member, binary.spec.linear)
-    return in_words(member.block, binary.training) + (f" ({'; '.join(how)})" if how else "")
+def _in_words(binaries: Sequence[BinaryModel]) -> list[tuple[str, str]]:
+    """Return the name of each block, what it states, and how strongly."""
+    found = []
+    for member, sample in block_uses((binary.problem.members, binary.training) for binary in binaries):
+        how = strength(member, binaries[0].spec.linear)
+        found.append((member.name, in_words(member.block, sample) + (f" ({'; '.join(how)})" if how else "")))
+    return found
 
 
 def _function(binary: BinaryModel) -> list[str]:

@@ -11,11 +11,12 @@ import numpy as np
 from .._utils.messages import readable
 from ..knowledge.base import Knowledge
 from ..knowledge.traits import Iterative
-from ..prior import Member, live
+from ..prior import Member
+from ..sample import Sample
 from ..solve.model import BinaryModel
 from ..solve.solvers import SOLVERS
 from ..weights import FACTORS
-from .words import in_words, listed, strength
+from .words import block_uses, in_words, listed, strength
 
 # Class of a block -> keys of its works in docs/references.bib.
 REFERENCES = {
@@ -64,14 +65,15 @@ def methods_text(model: Any) -> str:
         Sentences, with works as ``[@key]``, the keys of docs/references.bib.
     """
     binaries = model._models
-    members = live(binaries[0].members)
+    uses = block_uses((binary.members, binary.training) for binary in binaries)
+    members = [member for member, _ in uses]
     sentences = [
-        _data(model, binaries[0]),
-        _classes(model, binaries[0]),
+        _data(model, binaries[0], bool(members)),
+        _classes(model),
         _function(binaries[0]),
         SCALES.get(model.scale, ""),
         _loss(model, binaries[0]),
-        _blocks(members, binaries[0]),
+        _blocks(uses, binaries[0].spec.linear),
         _weights(members),
         _solver(binaries, members),
     ]
@@ -83,29 +85,35 @@ def cited(keys: Iterable[str]) -> str:
     return f"[{'; '.join(f'@{key}' for key in dict.fromkeys(keys))}]"
 
 
-def _data(model: Any, binary: BinaryModel) -> str:
+def _data(model: Any, binary: BinaryModel, knowledge: bool) -> str:
     sample = binary.training
     counts = Counter(sample.labels.tolist())
     classes = listed(f"{counts[label]} of class {label!r}" for label in model.classes_.tolist())
     d = model.n_features_in_
     kind = "A support vector machine"
     keys = ["cortes1995"]
-    if live(binary.members):
+    if knowledge:
         kind += " with prior knowledge"
         keys.append("lauer2008")
-    weighted = ", with sample weights" if np.ptp(sample.shares["svm"][: sample.n_train]) > 0 else ""
+    weights = sample.weights if sample.all_weights is None else sample.all_weights
+    weighted = ", with sample weights" if np.ptp(weights) > 0 else ""
     return (
         f"{kind} {cited(keys)} was trained on {sample.n_train} rows with "
         f"{d} column{'s' if d > 1 else ''} ({classes}){weighted}."
     )
 
 
-def _classes(model: Any, binary: BinaryModel) -> str:
+def _classes(model: Any) -> str:
     K = len(model.classes_)
     if model.multi_class == "joint":
         return f"One problem with a decision function for each of the {K} classes was solved [@crammer2001]."
     if K == 2:
         return ""
+    if model.multi_class == "ovo":
+        return (
+            f"One decision function was trained for each of the {K * (K - 1) // 2} pairs of classes, and the "
+            "class with most votes was predicted."
+        )
     return (
         f"One decision function was trained for each of the {K} classes against all others, "
         "and the class with the highest score was predicted."
@@ -136,26 +144,28 @@ def _loss(model: Any, binary: BinaryModel) -> str:
     of = "of the decision function" if spec.norm == "l2" else "of its coefficients"
     loss = {"hinge": "hinge loss", "squared_hinge": "squared hinge loss"}[spec.loss]
     words = f"Training minimised {half}the {norm} {of} plus the {loss} with C = {spec.C:g}"
+    if spec.hard:
+        words = f"Training minimised {half}the {norm} {of} with a hard margin"
     if model.preselect:
         words += ", on the support vectors of a first model without blocks"
     return f"{words}."
 
 
-def _blocks(members: list[Member], binary: BinaryModel) -> str:
-    if not members:
+def _blocks(uses: list[tuple[Member, Sample]], linear: bool) -> str:
+    if not uses:
         return ""
-    many = f"{len(members)} blocks" if len(members) > 1 else "one block"
+    many = f"{len(uses)} blocks" if len(uses) > 1 else "one block"
     clauses = []
-    for number, member in enumerate(members, 1):
-        how = strength(member, binary.spec.linear)
-        keys = _keys(member.block, binary)
-        clause = f"{in_words(member.block, binary.training)} ({'; '.join([f'block {member.name}', *how])})"
-        mark = f"({number}) " if len(members) > 1 else ""
+    for number, (member, sample) in enumerate(uses, 1):
+        how = strength(member, linear)
+        keys = _keys(member.block, linear)
+        clause = f"{in_words(member.block, sample)} ({'; '.join([f'block {member.name}', *how])})"
+        mark = f"({number}) " if len(uses) > 1 else ""
         clauses.append(mark + clause + (f" {cited(keys)}" if keys else ""))
     return f"Prior knowledge entered the problem as {many}: {'; '.join(clauses)}."
 
 
-def _keys(block: Knowledge, binary: BinaryModel) -> tuple[str, ...]:
+def _keys(block: Knowledge, linear: bool) -> tuple[str, ...]:
     """Return the works of a block."""
     kind = next((c.__name__ for c in type(block).__mro__ if c.__name__ in REFERENCES), None)
     keys = REFERENCES[kind] if kind is not None else ()
@@ -164,7 +174,7 @@ def _keys(block: Knowledge, binary: BinaryModel) -> tuple[str, ...]:
     if getattr(block, "method", None) == "guaranteed":
         keys = (*keys, "aubin2020")
     applies = getattr(block, "applies_to_rows", None)
-    if applies is not None and kind != "Monotone" and applies(binary.spec.linear):
+    if applies is not None and kind != "Monotone" and applies(linear):
         keys = (*keys, *ON_ROWS)
     return keys
 

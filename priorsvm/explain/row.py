@@ -168,6 +168,9 @@ class Explanation:
         Largest standard error of a part; 0 if the parts are exact.
     second : (object, float) or None
         With more than two classes: the class with the next highest score, and this score.
+    against : object or None
+        One-vs-one models: the class that the predicted class is compared with, the next highest. The score
+        is the decision function of the two classes, positive for the predicted class.
     rules : list of RuleAt
         Rules whose region contains the row, and monotone columns.
     rows : list of NearRow
@@ -202,6 +205,7 @@ class Explanation:
     method: str
     error: float
     second: tuple[Any, float] | None
+    against: Any
     rules: list[RuleAt]
     rows: list[NearRow]
     added: float
@@ -239,6 +243,8 @@ class Explanation:
         if self.second is None:
             sign = "positive" if self.score > 0 else "not positive"
             return f"class {self.label!r}: the score of {self.of!r} is {self.score:+.4g}, which is {sign}"
+        if self.against is not None:
+            return f"class {self.label!r}: its score against {self.against!r}, the next, is {self.score:+.4g}"
         other, score = self.second
         return (
             f"class {self.label!r}: its score is {self.score:+.4g}, "

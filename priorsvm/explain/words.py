@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from textwrap import shorten
 from typing import Any
 
@@ -12,6 +12,7 @@ from .._utils.arrays import Array
 from .._utils.checks import is_number
 from .._utils.messages import readable
 from ..knowledge.base import Knowledge
+from ..knowledge.by_class import OfClasses
 from ..knowledge.hints.invariance_hint import InvarianceHint
 from ..knowledge.hints.monotonicity_hint import MonotonicityHint, directions_of
 from ..knowledge.hints.oddness_hint import OddnessHint
@@ -33,7 +34,7 @@ from ..knowledge.worst_case.invariant_loss import InvariantLoss
 from ..knowledge.worst_case.missing_values import MissingValues
 from ..knowledge.worst_case.trajectories import Trajectories
 from ..knowledge.worst_case.uncertain_samples import UncertainSamples
-from ..prior import Member
+from ..prior import Member, live
 from ..sample import Sample
 from ..transforms.base import Composition, Transform, Union
 
@@ -67,8 +68,29 @@ def in_words(block: Knowledge, sample: Sample) -> str:
     """
     for kind, clause in CLAUSES.items():
         if isinstance(block, kind):
-            return clause(block, sample)
+            which = block.which_rows() if isinstance(block, OfClasses) else ""
+            return clause(block, sample) + (f", for rows{which}" if which else "")
     return block.words() or f"the terms of the block {type(block).__name__} are part of the problem"
+
+
+def block_uses(uses: Iterable[tuple[Iterable[Member], Sample]]) -> list[tuple[Member, Sample]]:
+    """Return every block once, with the training rows of the first binary model that it applies to.
+
+    Parameters
+    ----------
+    uses : iterable of (members, Sample)
+        Blocks and training rows of each binary model.
+
+    Returns
+    -------
+    list of (Member, Sample)
+    """
+    found: dict[str, tuple[Member, Sample]] = {}
+    for members, sample in uses:
+        for member in live(members):
+            if member.block.applies(sample):
+                found.setdefault(member.name, (member, sample))
+    return list(found.values())
 
 
 def strength(member: Member, linear: bool) -> list[str]:
@@ -285,6 +307,8 @@ def _own_terms(block: Any, sample: Sample) -> str:
 
 def _transform(transform: Any) -> str:
     """Return a transform with all its parameters, and the ranges of its finite orbit."""
+    if isinstance(transform, Mapping):  # one for each class
+        return listed(f"{_transform(one)} on class {label!r}" for label, one in transform.items())
     if isinstance(transform, (Composition, Union)):
         joint = " @ " if isinstance(transform, Composition) else " | "
         return joint.join(_transform(part) for _, part in transform.transforms)

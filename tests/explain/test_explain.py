@@ -83,6 +83,42 @@ def test_three_classes(kernel, multi_class):
         check_flips(model, X, i, found)
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf", Polynomial(degree=2)])
+def test_one_vs_one_explains_the_pair_of_the_two_best_classes(kernel):
+    iris = load_iris(as_frame=True)
+    X = iris.data.iloc[::3]
+    y = iris.target_names[iris.target][::3]
+    rule = Rule("`petal width (cm)` >= 2", label="virginica", mu=1.0)
+    model = PriorSVC(rule, kernel=kernel, multi_class="ovo").fit(X, y)
+    scores = model.decision_function(X)
+    for i in (3, 20, 40, 49):
+        found = model.explain(X.iloc[i])
+        best, second = np.argsort(-scores[i])[:2]
+        names = model.classes_[[best, second]].tolist()
+        assert [found.label, found.against] == names
+        assert [found.of, found.second[0]] == names
+        pair = next(m for m in model._models if {m.training.positive, m.training.against} == set(names))
+        sign = 1.0 if pair.training.positive == names[0] else -1.0
+        assert_allclose([found.score, total(found)], sign * pair.f.value(X[i : i + 1])[0], atol=1e-9)
+        assert_allclose(found.base, sign * pair.f.value(X.mean().to_frame().T)[0], atol=1e-9)
+        assert f"its score against {names[1]!r}, the next, is" in str(found)
+        assert [r.agrees for r in found.rules] == [True] * int(X["petal width (cm)"].iloc[i] >= 2)
+        check_flips(model, X, i, found)
+    assert "where `petal width (cm)` >= 2, the class is 'virginica'" in model.methods_text()
+    assert "each of the 3 pairs of classes" in model.methods_text()
+
+
+def test_what_cannot_be_explained():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 6))
+    y = np.repeat([0, 1, 2], 10)
+    model = PriorSVC(RowPermutations((3, 2)), multi_class="ovo").fit(X, y)
+    with pytest.raises(MissingCapability, match="a one-vs-one model counts votes"):
+        model.explain(X[0])
+    with pytest.raises(MissingCapability, match=r"kernel='precomputed' has kernel values"):
+        PriorSVC(kernel="precomputed").fit(X @ X.T, y).explain(X @ X.T)
+
+
 def test_a_joint_model_of_two_classes(cancer):
     X, y = cancer
     model = PriorSVC(kernel="rbf", scale="standard", multi_class="joint").fit(X, y)
@@ -353,7 +389,7 @@ def test_missing_values(kernel, average, cancer):
     )
     i = int(np.flatnonzero(holes.isna().any(axis=1))[0])
     found = model.explain(holes.iloc[i])
-    assert found.score == model.decision_function(holes[i : i + 1])[0]
+    assert_allclose(found.score, model.decision_function(holes[i : i + 1])[0], atol=1e-12)
     assert_allclose(total(found), found.score, atol=1e-9)
     missing = [part.column for part in found.parts if part.missing]
     assert sorted(missing) == sorted(holes.columns[holes.iloc[i].isna()])

@@ -169,9 +169,9 @@ def test_own_blocks(table):
     assert "the terms of the block Lasso are part of the problem (block lasso; weight mu = 3)." in text
     assert "few weights are needed (block named" in PriorSVC(Named()).fit(X, y).methods_text()
     assembly = PriorSVC().assemble(X, y)
-    assembly.add("limit", constraints={"small": assembly.f.bias <= 2})
-    text = assembly.classifier().methods_text() if assembly.solve() else ""
-    assert "the problem has constraint 'small' of its own" in text
+    assembly.add(small=assembly.f([[0.0, 0.0]]) <= 2)
+    assembly.solve()
+    assert "the problem has constraint 'small' of its own" in assembly.classifier().methods_text()
 
 
 def test_the_paragraph_on_the_model(table):
@@ -179,8 +179,8 @@ def test_the_paragraph_on_the_model(table):
     text = PriorSVC(kernel=RBF(0.5), C=2.5, scale="standard").fit(X, y).methods_text()
     assert text.startswith(
         "A support vector machine [@cortes1995] was trained on 30 rows with 2 columns (15 of class 'ill' and "
-        "15 of class 'well'). The decision function used the kernel RBF with gamma = 0.5. Columns were scaled "
-        "to mean 0 and standard deviation 1 inside the model. Training minimised half the squared 2-norm of "
+        "15 of class 'well'). The decision function used the kernel RBF with gamma = 0.5. Columns were "
+        "scaled to mean 0 and standard deviation 1 inside the model. Training minimised half the squared 2-norm of "
         "the decision function plus the hinge loss with C = 2.5. The problem was solved with priorsvm "
     )
     assert "by LIBSVM [@chang2011]. Relative residuals of the optimality conditions" in text
