@@ -25,7 +25,7 @@ from ..sample import Sample
 from ..solve.model import BinaryModel
 from ..validation import is_precomputed
 from .flips import Search, smallest_changes
-from .row import Explanation, Explanations, Flip, NearRow, Part, RuleAt, largest_first
+from .row import Explanation, Explanations, Flip, NearRow, Part, RuleAt
 from .shapley import Parts, parts_of
 from .words import block_uses, column_names, in_words
 
@@ -290,7 +290,7 @@ class Explainer:
             score=score,
             of=target.label,
             base=base,
-            parts=largest_first(columns),
+            parts=sorted(columns, key=lambda part: -abs(part.part)),
             method=parts.method,
             error=parts.error,
             second=target.second,

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.arrays import Array
 from .table import html_table, text_table
 
 # Number of parts, rows and changes that are printed.
@@ -292,6 +291,11 @@ class Explanation:
 class Explanations(list[Explanation]):
     """Explanations of several rows; prints as text.
 
+    Parameters
+    ----------
+    found : iterable of Explanation, default=()
+        The explanations.
+
     Examples
     --------
     >>> from priorsvm import PriorSVC
@@ -346,9 +350,3 @@ def _number(value: Any, digits: int = 6) -> str:
     if isinstance(value, str):
         return value
     return "" if np.isnan(value) else f"{value:.{digits}g}"
-
-
-def largest_first(parts: list[Part]) -> list[Part]:
-    """Return parts by falling size; equal sizes keep their order."""
-    order: Array = np.argsort([-abs(p.part) for p in parts], kind="stable")
-    return [parts[i] for i in order]

@@ -180,8 +180,8 @@ def test_the_paragraph_on_the_model(table):
     assert text.startswith(
         "A support vector machine [@cortes1995] was trained on 30 rows with 2 columns (15 of class 'ill' and "
         "15 of class 'well'). The decision function used the kernel RBF with gamma = 0.5. Columns were "
-        "scaled to mean 0 and standard deviation 1 inside the model. Training minimised half the squared 2-norm of "
-        "the decision function plus the hinge loss with C = 2.5. The problem was solved with priorsvm "
+        "scaled to mean 0 and standard deviation 1 inside the model. Training minimised half the squared "
+        "2-norm of the decision function plus the hinge loss with C = 2.5. The problem was solved with "
     )
     assert "by LIBSVM [@chang2011]. Relative residuals of the optimality conditions" in text
     assert "Prior knowledge" not in text
