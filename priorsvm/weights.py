@@ -88,7 +88,7 @@ def _weighted(task: Task, factor: float, scores: dict[float, float]) -> Prior:
     on_rows = [
         m for m in live(task.prior) if isinstance(m.block, AutoWeight) and m.block.needs_weight(linear)
     ]
-    count = int(task.samples[0].counted_training.size)
+    count = int(np.count_nonzero(_row_weights(task)))
     blocks = []
     for name, block, _ in task.prior:
         if isinstance(block, AutoWeight) and block.mu == "auto":
@@ -101,10 +101,15 @@ def _weighted(task: Task, factor: float, scores: dict[float, float]) -> Prior:
     return Prior(blocks, task.prior.weights)
 
 
+def _row_weights(task: Task) -> Array:
+    """Return the weight of each training row; a one-vs-one model has no weight on rows of other classes."""
+    return np.asarray(np.max([sample.shares["svm"] for sample in task.samples], axis=0))
+
+
 def _folds(task: Task) -> Iterator[Array]:
     """Yield the test rows of each fold, which depend on the content of the rows and not on their order."""
     sample = task.samples[0]
-    rows = sample.counted_training
+    rows = np.flatnonzero(_row_weights(task))
     labels = sample.labels[rows]
     counts = [int(np.sum(labels == label)) for label in sample.classes]
     number = min(FOLDS, *counts)
@@ -127,7 +132,7 @@ def _scores(model: Any, task: Task, arguments: tuple[Any, ...], folds: list[Arra
     """Return the mean AUC of all folds for each factor, over classes too if there are more than two."""
     X = arguments[0]
     labels = task.samples[0].labels
-    weight = task.samples[0].shares["svm"]
+    weight = _row_weights(task)
     scores: dict[float, list[float]] = {factor: [] for factor in FACTORS}
     for test in folds:
         with warnings.catch_warnings():
@@ -152,8 +157,9 @@ def _without_rows(model: Any, task: Task, arguments: tuple[Any, ...], test: Arra
     """Return a model and its task without the rows of a fold; ``mu="auto"`` stays."""
     X, y, sample_weight, rows = arguments
     n = task.samples[0].n_train
-    kept = np.setdiff1d(task.samples[0].counted_training, test)
-    weight = None if sample_weight is None else task.samples[0].shares["svm"][kept]
+    weight = _row_weights(task)
+    kept = np.setdiff1d(np.flatnonzero(weight), test)
+    given_weight = None if sample_weight is None else weight[kept]
     given = {key: _sliced(value, kept, n) for key, value in rows.items()}
     member = copy.copy(model)
     member.prior = None
@@ -161,7 +167,7 @@ def _without_rows(model: Any, task: Task, arguments: tuple[Any, ...], test: Arra
     member.n_jobs = None
     member.verbose = 0
     member.prior = _sliced_prior(task.prior, kept, n)
-    return member, make_task(member, _rows(X, kept), _rows(y, kept), weight, given)
+    return member, make_task(member, _rows(X, kept), _rows(y, kept), given_weight, given)
 
 
 def _auc(labels: Array, scores: Array, classes: Array, weight: Array) -> float:

@@ -42,8 +42,8 @@ class Pool:
         Standard deviations, 1 for constant columns.
     correlation : array of shape (d, d)
         Correlations, shrunk to 0 by their standard error.
-    follows : array of shape (d,)
-        Mask of the columns that follow a change of other columns.
+    follows : array of bool of shape (d,)
+        Whether a column follows changes of other columns. A constant column or a column of two values stays.
     keys : array of shape (N,)
         A number for each row that depends on its content alone.
     """
@@ -187,9 +187,9 @@ def _following(pool: Pool, named: Array, change: Array) -> Array:
     standard = change / pool.deviation[named]
     among = R[np.ix_(named, named)].copy()
     np.fill_diagonal(among, 1.0)
-    following = np.where(pool.follows[~named], R[np.ix_(named, ~named)], 0.0)
-    weights = np.linalg.lstsq(among, following, rcond=None)[0]
-    return np.asarray(np.clip(standard @ weights, -STEP, STEP) * pool.deviation[~named])
+    weights = np.linalg.lstsq(among, R[np.ix_(named, ~named)], rcond=None)[0]
+    steps = np.clip(standard @ weights, -STEP, STEP)
+    return np.asarray(steps * pool.deviation[~named] * pool.follows[~named])
 
 
 def _distance(region: Set, pool: Pool) -> Array:
