@@ -251,7 +251,7 @@ def _timed(work: str, mu: Any, X: Array, y: Array, kernel: str, fits: int, targe
         for _ in range(fits):
             peer.fit(X, y)
 
-    timing, _, _ = interleaved(lambda: quietly(model.fit, X, y), of_peer, least=5, most=31, seconds=2.0)
+    timing, _, _ = interleaved(lambda: quietly(model.fit, X, y), of_peer, least=5, most=31, seconds=0.5)
     return Row.of("rules_speed", work, "SVC" if fits == 1 else f"{fits} fits of SVC", timing, target)
 
 
@@ -279,6 +279,8 @@ def overview(found: Sequence[dict[str, Any]]) -> str:
     head = ["model", *(f"n = {n}" for n in sizes)]
     lines = [head, ["---"] * len(head)]
     lines.append(["tables", *(str(len({row["table"] for row in found if row["n"] == n})) for n in sizes)])
+    draws = [sorted({row["draws"] for row in found if row["n"] == n}) for n in sizes]
+    lines.append(["draws of each table", *("–".join(map(str, sorted({d[0], d[-1]}))) for d in draws)])
     plain = [np.mean([row["plain"][0] for row in found if row["n"] == n]) for n in sizes]
     lines.append(["AUC of the plain SVM", *(f"{value:.1f}" for value in plain)])
     for model in MODELS:
