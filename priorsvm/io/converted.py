@@ -64,7 +64,7 @@ def _convert_estimator(estimator: Any, seen: set[int]) -> None:
             model.members = _converted(model.members, _positive(model.spec.C), seen)
         return
     parts = {name: _converted(value, 1.0, seen) for name, value in vars(estimator).items()}
-    vars(estimator).update(parts)
+    estimator.__dict__.update(parts)
 
 
 def _converted_block(block: RegionKnowledge, C: float) -> RegionKnowledge:
