@@ -415,8 +415,10 @@ def _negated(f: Fitted) -> Fitted:
 
 def _terms(f: FittedKernel, X: Array, at: Array) -> tuple[Array, float]:
     """Return what each training row adds to f at a row, and what all further points add."""
-    inner = at[None] if f.scale is None else f.scale.points(at[None])
-    terms = f.weights * f.kernel(f.inner_centres, inner)[:, 0]
+    ends = (f.centres, at[None])
+    if f.scale is not None:
+        ends = (f.scale.points(f.centres), f.scale.points(at[None]))
+    terms = f.weights * f.kernel(*ends)[:, 0]
     place: dict[bytes, int] = {}
     for i, row in enumerate(np.ascontiguousarray(X + 0.0)):
         place.setdefault(row.tobytes(), i)  # equal rows count as the first
