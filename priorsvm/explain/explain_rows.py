@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -218,13 +218,18 @@ class Explainer:
     @cached_property
     def players(self) -> dict[str, list[int]]:
         """The user's columns, with the columns of X of each: several for a column of categories."""
-        names = column_names(self.sample)
-        groups: Mapping[str, Sequence[int]] = getattr(self.sample, "groups", None) or {}
-        owner = {int(j): name for name, columns in groups.items() for j in columns}
-        found: dict[str, list[int]] = {}
-        for j, name in enumerate(names):
-            found.setdefault(owner.get(j, name), []).append(j)
-        return found
+        encoding = getattr(self.sample, "encoding", None)
+        if encoding is None:
+            return {name: [j] for j, name in enumerate(column_names(self.sample))}
+        places = [np.atleast_1d(place).tolist() for place in encoding.places]
+        return dict(zip(encoding.names, places, strict=True))
+
+    @cached_property
+    def categories(self) -> dict[int, list[Any]]:
+        """The first column of X of each column of categories, with its values."""
+        encoding = getattr(self.sample, "encoding", None)
+        groups = [] if encoding is None else encoding.groups
+        return {int(group.members[0]): group.values for group in groups}
 
     @cached_property
     def search(self) -> Search:
@@ -295,7 +300,7 @@ class Explainer:
             error=parts.error,
             second=target.second,
             against=target.against,
-            rules=self._rules(at, classes[chosen]),
+            rules=self._rules(x, at, classes[chosen]),
             rows=near,
             added=added,
             flips=self._flips(x, at, classes, np.argsort(-np.abs(parts.values), kind="stable")),
@@ -331,18 +336,20 @@ class Explainer:
 
     def _value(self, row: Array, columns: list[int]) -> Any:
         """Return the value of a column of the user: a number, or the name of a category."""
-        if len(columns) == 1:
+        values = self.categories.get(columns[0])
+        if values is None:
             return float(row[columns[0]])
-        if np.isnan(row[columns]).any() or not row[columns].any():
-            return "none"
-        return column_names(self.sample)[columns[int(np.argmax(row[columns]))]]
+        if not row[columns].any():
+            return "unknown"
+        value = values[int(np.argmax(row[columns]))]
+        return "missing" if value is None else str(value)
 
     def _mean(self, columns: list[int]) -> float:
-        return float(self.mean[columns[0]]) if len(columns) == 1 else float("nan")
+        return float("nan") if columns[0] in self.categories else float(self.mean[columns[0]])
 
     # ------------------------------------------------------------------ rules
 
-    def _rules(self, at: Array, predicted: Any) -> list[RuleAt]:
+    def _rules(self, x: Array, at: Array, predicted: Any) -> list[RuleAt]:
         """Return the rules that contain the row, and the monotone columns."""
         found = []
         for (name, block, _), sample in self.uses:
@@ -350,7 +357,7 @@ class Explainer:
                 found.append(RuleAt(name, in_words(block, sample), self._is_monotone(block, at), True))
             elif isinstance(block, RegionKnowledge):
                 regions = [requirement.region for requirement in block.row_requirements(sample)]
-                if any(region.contains(at[None])[0] for region in regions):
+                if any(_contains(region, x, at) for region in regions):
                     label = getattr(block, "label", None)
                     found.append(RuleAt(name, in_words(block, sample), bool(label == predicted)))
         return found
@@ -402,6 +409,13 @@ class Explainer:
             new = self._value(change.row, columns)
             found.append(Flip(names[change.player], self._value(at, columns), new, label, change.size))
         return found
+
+
+def _contains(region: Any, x: Array, at: Array) -> bool:
+    """Return whether a region contains a row, with its completed entries and its missing entries."""
+    if hasattr(region, "holds"):  # conditions may be about missing values
+        return bool(region.holds(at[None], np.isnan(x)[None])[0])
+    return bool(region.contains(at[None])[0])
 
 
 def _negated(f: Fitted) -> Fitted:
