@@ -278,9 +278,9 @@ class FittedModel:
         >>> model.explain([4, 2])
         class 'ill': the score of 'ill' is +0.4, which is positive
         column                     value  mean   part
-        mean of the training rows                  +0
-        x0                             4     3   +0.5
-        x1                             2  1.75   -0.1
+        mean of the training rows               +0.05
+        x0                             4     3   +0.4
+        x1                             2  1.75  -0.05
         score                                    +0.4
         ...
         """

@@ -192,9 +192,9 @@ class Explanation:
     >>> X, y = [[0.0, 1.0], [1.0, 0.5], [2.5, 1.5], [4.0, 1.0]], ["healthy", "healthy", "ill", "ill"]
     >>> found = PriorSVC(C=10).fit(X, y).explain([3.5, 1.0])
     >>> found.label, found.of, round(found.score, 3)
-    ('well', 'well', -1.5)
+    ('ill', 'ill', 1.615)
     >>> round(found.base + sum(part.part for part in found.parts), 3)
-    -1.5
+    1.615
     """
 
     label: Any
