@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -218,18 +218,13 @@ class Explainer:
     @cached_property
     def players(self) -> dict[str, list[int]]:
         """The user's columns, with the columns of X of each: several for a column of categories."""
-        encoding = getattr(self.sample, "encoding", None)
-        if encoding is None:
-            return {name: [j] for j, name in enumerate(column_names(self.sample))}
-        places = [np.atleast_1d(place).tolist() for place in encoding.places]
-        return dict(zip(encoding.names, places, strict=True))
-
-    @cached_property
-    def categories(self) -> dict[int, list[Any]]:
-        """The first column of X of each column of categories, with its values."""
-        encoding = getattr(self.sample, "encoding", None)
-        groups = [] if encoding is None else encoding.groups
-        return {int(group.members[0]): group.values for group in groups}
+        names = column_names(self.sample)
+        groups: Mapping[str, Sequence[int]] = getattr(self.sample, "groups", None) or {}
+        owner = {int(j): name for name, columns in groups.items() for j in columns}
+        found: dict[str, list[int]] = {}
+        for j, name in enumerate(names):
+            found.setdefault(owner.get(j, name), []).append(j)
+        return found
 
     @cached_property
     def search(self) -> Search:
@@ -336,16 +331,14 @@ class Explainer:
 
     def _value(self, row: Array, columns: list[int]) -> Any:
         """Return the value of a column of the user: a number, or the name of a category."""
-        values = self.categories.get(columns[0])
-        if values is None:
+        if len(columns) == 1:
             return float(row[columns[0]])
-        if not row[columns].any():
-            return "unknown"
-        value = values[int(np.argmax(row[columns]))]
-        return "missing" if value is None else str(value)
+        if np.isnan(row[columns]).any() or not row[columns].any():
+            return "none"
+        return column_names(self.sample)[columns[int(np.argmax(row[columns]))]]
 
     def _mean(self, columns: list[int]) -> float:
-        return float("nan") if columns[0] in self.categories else float(self.mean[columns[0]])
+        return float(self.mean[columns[0]]) if len(columns) == 1 else float("nan")
 
     # ------------------------------------------------------------------ rules
 
