@@ -273,13 +273,14 @@ class FittedModel:
         Examples
         --------
         >>> from priorsvm import PriorSVC
-        >>> model = PriorSVC(C=10).fit([[0, 1], [1, 3], [5, 1], [6, 2]], ["well", "well", "ill", "ill"])
+        >>> X, y = [[0, 1], [1, 3], [5, 1], [6, 2]], ["healthy", "healthy", "ill", "ill"]
+        >>> model = PriorSVC(C=10).fit(X, y)
         >>> model.explain([4, 2])
         class 'ill': the score of 'ill' is +0.4, which is positive
         column                     value  mean   part
-        mean of the training rows                  +0
-        x0                             4     3   +0.5
-        x1                             2  1.75   -0.1
+        mean of the training rows               +0.05
+        x0                             4     3   +0.4
+        x1                             2  1.75  -0.05
         score                                    +0.4
         ...
         """

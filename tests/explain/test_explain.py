@@ -24,6 +24,8 @@ from priorsvm import (
     Scores,
     Shift,
     VirtualSamples,
+    load,
+    save,
 )
 from priorsvm.errors import AgainstData, InvalidInput, MissingCapability, NotFitted
 from priorsvm.explain.explain_rows import Explainer
@@ -502,3 +504,14 @@ def test_without_pandas_the_message_names_it(monkeypatch, cancer):
         found.to_frame()
     with pytest.raises(ImportError, match="a row given by column names requires pandas"):
         model.explain(dict(X.iloc[0]))
+
+
+def test_a_loaded_model_explains_and_describes_as_before(cancer, tmp_path):
+    X, y = cancer
+    holes = X.mask(np.random.default_rng(0).random(X.shape) < 0.1)
+    model = PriorSVC(MissingValues(confidence=0.6) + Monotone({"mean radius": 1}, label="malignant", mu=1.0))
+    model.fit(holes, y)
+    save(model, tmp_path / "model.skops")
+    twin = load(tmp_path / "model.skops")
+    assert str(twin.explain(holes[:2])) == str(model.explain(holes[:2]))
+    assert twin.methods_text() == model.methods_text()
