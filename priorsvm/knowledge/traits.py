@@ -21,6 +21,8 @@ class Iterative:
     ----------
     exact : bool
         Whether the refinement ends in the global optimum; False for a local search.
+    refines : bool
+        Whether ``refine`` may return a step; False if one solve is enough.
 
     Examples
     --------
@@ -42,6 +44,7 @@ class Iterative:
     """
 
     exact: ClassVar[bool] = True
+    refines: bool = True
 
     @abstractmethod
     def refine(self, f: Fitted, view: Solved) -> Step | None:

@@ -44,6 +44,7 @@ def fit_binary(
     maps: Cache | None = None,
     grams: Cache | None = None,
     before: BinaryModel | None = None,
+    states: dict[str, Any] | None = None,
 ) -> BinaryModel:
     """Fit one binary model.
 
@@ -53,8 +54,9 @@ def fit_binary(
     solver, options, max_rounds, verbose : parameters of ``PriorSVC``.
     maps, grams : caches of feature maps and kernel matrices, shared with other models.
     before : a similar model, whose assembled problem may be reused.
+    states : first states of the blocks, if they are known.
     """
-    problem = first_problem(spec, members, training, max_rounds, verbose, maps, grams)
+    problem = first_problem(spec, members, training, max_rounds, verbose, maps, grams, states)
     if before is not None:
         problem.previous = before.compiled
     this = Round(problem)
@@ -74,12 +76,15 @@ def first_problem(
     verbose: int = 0,
     maps: Cache | None = None,
     grams: Cache | None = None,
+    states: dict[str, Any] | None = None,
 ) -> Problem:
     """Return the problem of the first round; its rows are not prepared yet."""
     members = list(members)
     if grams is None and _iterative(members):
         grams = Cache()  # the next round may have the same rows
-    problem = Problem(spec, members, _started(members, training), training, training, maps or Cache(), grams)
+    if states is None:
+        states = first_states(members, training)
+    problem = Problem(spec, members, states, training, training, maps or Cache(), grams)
     problem.max_rounds = max_rounds
     problem.verbose = verbose
     return problem
@@ -201,10 +206,10 @@ def _last_round(this: Round, solver: str | Sequence[str], options: dict[str, Any
 
 def _iterative(members: Sequence[Member]) -> list[Member]:
     """Return the blocks that refine their states."""
-    return [m for m in live(members) if isinstance(m.block, Iterative)]
+    return [m for m in live(members) if isinstance(m.block, Iterative) and m.block.refines]
 
 
-def _started(members: Sequence[Member], training: Sample) -> dict[str, Any]:
+def first_states(members: Sequence[Member], training: Sample) -> dict[str, Any]:
     """Return the first state of every block."""
     states: dict[str, Any] = {}
     for member in members:
@@ -219,7 +224,7 @@ def refuse_conflicts(
     """Raise Infeasible if hard blocks conflict: on a linear model at common points, solvers find the rest."""
     if not any(m.block.may_forbid for m in live(members)):
         return
-    states = _started(members, training) if states is None else states
+    states = first_states(members, training) if states is None else states
     if spec.linear:
         refuse_common_points(members, states, training, linear=True)
         return

@@ -124,6 +124,11 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         """Whether the block adds terms; a soft block on rows adds rows instead."""
         return self.hard or not self.on_rows
 
+    @property
+    def refines(self) -> bool:  # type: ignore[override]
+        """Whether the points change between rounds; rows that a soft block adds stay."""
+        return self.builds
+
     def applies_to_rows(self, linear: bool) -> bool:
         """Return whether the block applies to rows as they occur on a linear model, or on a kernel model."""
         return self.on_rows

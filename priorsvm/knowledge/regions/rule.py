@@ -3,6 +3,7 @@ r"""The class is known where a text over the columns holds, such as "glucose >= 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -126,7 +127,7 @@ class Rule(RegionKnowledge):
         """Return the set of each alternative of the text."""
         names = self._columns(sample)
         try:
-            regions = [as_set(part.B, part.d) for part in parse_rule(self.text, names)]
+            regions = _sets(self.text, tuple(names))
         except BadRule as error:
             if self.columns is None and sample.feature_names is None:
                 advice = (
@@ -157,7 +158,7 @@ class Rule(RegionKnowledge):
         return names
 
     def where(self, region: Set, sample: Sample) -> str:
-        one_box = isinstance(region, BoxSet) and len(parse_rule(self.text, self._columns(sample))) == 1
+        one_box = isinstance(region, BoxSet) and len(_sets(self.text, tuple(self._columns(sample)))) == 1
         return super().where(region, sample) if one_box else f"where {self.text}"
 
     def _remarks(self, f: Any, worst: Requirement, view: Solved) -> tuple[str, ...]:
@@ -173,6 +174,12 @@ class Rule(RegionKnowledge):
 
     def words(self) -> str:
         return f"{self.text!r} is {self.label!r}"
+
+
+@lru_cache(maxsize=128, typed=True)
+def _sets(text: str, names: tuple[str, ...]) -> tuple[Set | None, ...]:
+    """Return the set of each alternative of a text; a fit with folds reads a text many times."""
+    return tuple(as_set(part.B, part.d) for part in parse_rule(text, list(names)))
 
 
 def as_set(B: Array, d: Array) -> Set | None:

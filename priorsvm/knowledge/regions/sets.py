@@ -118,11 +118,12 @@ class BoxSet(Set):
         left = np.arange(len(X))
         inside = np.zeros(len(X), bool)
         unbounded = np.isinf(self.low) & np.isinf(self.high)
-        # Unbounded columns come last, when few rows are left.
-        for j in np.argsort(unbounded, kind="stable"):
+        for j in np.flatnonzero(~unbounded):
             x = X[left, j]
             slack = tol * (1.0 + np.abs(x))
             left = left[(self.low[j] - slack <= x) & (self.high[j] + slack >= x)]
+        # An unbounded column contains every number; few rows are left.
+        left = left[~np.isnan(X[np.ix_(left, unbounded)]).any(axis=1)]
         inside[left] = True
         return inside
 
