@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,6 +87,10 @@ class Solved(Building):
         In ``verify``: whether a block on rows is checked at all points of its regions.
     new_rows : ndarray or None
         In ``verify``: rows that are not training rows.
+    plain : callable or None
+        In ``cautions``: returns f of the model without blocks, or None if that model is expensive.
+    warnings : tuple of str
+        In ``findings``: texts of the warnings of the block.
 
     Examples
     --------
@@ -115,6 +119,8 @@ class Solved(Building):
     verbose: int = 0
     everywhere: bool = False
     new_rows: Array | None = None
+    plain: Callable[[], Any] | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
