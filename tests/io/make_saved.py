@@ -122,9 +122,9 @@ MOVE = Translation((4, 4))
 STEP = Shift([0.1, 0.0])
 
 CASES = {
-    "linear_rule": (lambda: PriorSVC(Rule(RULE, "well") + ClassCosts({"ill": 2})), plane),
+    "linear_rule": (lambda: PriorSVC(Rule(RULE, "well", holds="everywhere") + ClassCosts({"ill": 2})), plane),
     "rbf_rule_cuts": (
-        lambda: PriorSVC(Rule(RULE, "well", mu=5.0, method="cuts"), kernel=RBF(0.5), C=2),
+        lambda: PriorSVC(Rule(RULE, "well", mu=2.5, method="cuts"), kernel=RBF(0.5), C=2),
         plane,
     ),
     "rbf_box_guaranteed": (
@@ -133,7 +133,9 @@ CASES = {
         ),
         plane,
     ),
-    "rbf_monotone": (lambda: PriorSVC(Monotone({0: -1}, mu=5.0), kernel=RBF(0.3)), plane),
+    "rbf_monotone": (lambda: PriorSVC(Monotone({0: -1}, mu=5.0, holds="everywhere"), kernel=RBF(0.3)), plane),
+    "linear_rule_on_rows": (lambda: PriorSVC(Rule("x0 <= -0.5 or x1 >= 1", "well")), plane),
+    "rbf_monotone_on_rows": (lambda: PriorSVC(Monotone({0: -1}, mu=5.0), kernel=RBF(0.3)), plane),
     "rbf_tangent_penalty": (lambda: PriorSVC(TangentPenalty(STEP, gamma=2.0), kernel=RBF(0.5)), plane),
     "trajectories": (lambda: PriorSVC(Trajectories(TURN), C=5), images),
     "uncertain_samples": (lambda: PriorSVC(UncertainSamples([0.2, 0.1]), kernel=RBF(0.5)), plane),
@@ -141,7 +143,7 @@ CASES = {
     "invariant_loss_columns": (lambda: PriorSVC(InvariantLoss(MOVE), kernel=RBF(0.3), C=5), images),
     "joint": (lambda: PriorSVC(multi_class="joint", kernel=RBF(0.5)), three),
     "three_classes": (
-        lambda: PriorSVC(Rule("x0 >= 1.5 and x1 <= 0.5", "b") + ClassCosts("balanced")),
+        lambda: PriorSVC(Rule("x0 >= 1.5 and x1 <= 0.5", "b", holds="everywhere") + ClassCosts("balanced")),
         three,
     ),
     "scale_standard": (
@@ -179,7 +181,7 @@ CASES = {
         lambda: (
             ClassCosts({"ill": 2.0})
             + 0.5 * Rule(RULE, "well", hard=True).named("expert")
-            + Monotone({0: 1}, label="ill")
+            + Monotone({0: 1}, label="ill", holds="everywhere")
             + InvariantLoss(MOVE)
         ),
         None,

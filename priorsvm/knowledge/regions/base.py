@@ -93,6 +93,8 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         "v_p": r"\text{a corner of the cells that cover region } l",
         r"\eta_p": r"\text{how far } f \text{ of norm 1 can fall around the corner}",
         r"\|g\|_H": r"\text{the norm of } g = f - b",
+        r"\mu": r"\text{the weight of the block, in rows}",
+        "M": r"\text{the number of rows that the block adds}",
     }
 
     counts_rows: ClassVar[frozenset[str]] = frozenset({"mu", "mu_residual"})
@@ -147,7 +149,11 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         """Formulas by label, with a slack if the block is soft."""
         slack = "" if self.hard else r" - \zeta_l,\; \zeta_l \ge 0"
         latex = {name: _with_slack(template, slack) for name, template in self.templates.items()}
-        return Formulas(latex, self.letters_of_regions)
+        return Formulas(latex, self.letters_of_regions, self._numbers())
+
+    def _numbers(self) -> dict[str, str]:
+        """Return the weight of a block that adds rows, whose formula has no penalty to show it."""
+        return {} if self.builds else {r"\mu": "mu"}
 
     def requirements(self, sample: Sample) -> list[Requirement]:
         """Return the requirements on f, in the user's units."""
