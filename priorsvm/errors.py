@@ -167,13 +167,15 @@ class UnsoundMethod(PriorSVMWarning):
 class FarFromData(PriorSVMWarning):
     """Region with a threshold so far from the data that its units may be wrong.
 
-    Issued by ``fit``. Compare the units of the region with the units of ``X``; the message has factors between
-    units that fit.
+    Issued by ``fit``. Compare the units of the region with the units of ``X``. The message lists factors
+    between units that fit.
     """
 
 
 class AgainstData(PriorSVMWarning):
-    """Region whose training rows belong to another class more often than all rows do, or that contains all rows.
+    """Region whose training rows are of another class more often than all rows are.
+
+    A region that contains all rows of all classes is against the data, too.
 
     Issued by ``fit``. Check the label and the units of the region.
     """

@@ -1,4 +1,4 @@
-"""Warnings of blocks after a fit: what a block reports about the fitted f, and a comparison without blocks."""
+"""Warnings of blocks about the fitted f, and a comparison with the model without blocks."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ SHARE = 0.1
 
 
 def opposite_rules(members: Sequence[Member], sample: Sample) -> dict[str, list[Caution]]:
-    """Return a warning for each pair of blocks with opposite signs at common rows, by the name of both blocks.
+    """Return warnings by block name: of pairs of blocks with opposite signs at common rows.
 
     In a model of one class against several, the first block of a pair has the positive class. So each pair is
     reported in one model.

@@ -14,19 +14,20 @@ from ...sample import Sample
 from ..cautions import Caution, names_of, zeroed_columns
 from ..views import Solved
 from .exact import least_value
-from .requirement import STARTS, Requirement
+from .requirement import Requirement
 from .search import Search
 from .within import column_name
 
 # Level of the tests against the training rows.
 LEVEL = 0.05
-# Factors between usual units: mmol/l and mg/dl, inches and cm, pounds and kg, months and years, thousands.
-FACTORS = (10.0, 12.0, 18.0, 2.54, 0.4536, 1000.0)
+# Factors between usual units: mm and cm, months and years, mmol/l and mg/dl of glucose, inches and cm, pounds
+# and kg, shares and per cent, units and thousands.
+FACTORS = (10.0, 12.0, 18.0, 2.54, 0.4536, 100.0, 1000.0)
 # A soft block is outbid if f violates it at more than this share of its places.
 MOST = 0.5
-# Places of a region everywhere, and points of the last search for a violation of a hard block.
+# Places of a region everywhere, and points of the last check of a hard block.
 PLACES = 256
-LAST = 4096
+LAST = 8192
 # Columns of a place in a text.
 NAMED = 5
 
@@ -134,7 +135,7 @@ def _places(requirement: Requirement, points: Array, view: Solved) -> Array:
 
 
 def not_kept(f: Any, state: Search, tol: float, view: Solved, words: str, sample: Sample) -> Caution | None:
-    """Return a warning if a last search finds a place where f violates a hard block."""
+    """Return a warning if f violates a hard block."""
     found = [
         least_excess(f, requirement, points, view.sample.seed)
         for requirement, points in zip(state.requirements, state.points, strict=True)
@@ -156,14 +157,14 @@ def not_kept(f: Any, state: Search, tol: float, view: Solved, words: str, sample
 
 
 def least_excess(f: Any, requirement: Requirement, known: Array, seed: int) -> tuple[float, Array | None]:
-    """Return the least excess that a strict search finds, and its place: in closed form if f is linear."""
+    """Return the least excess that a search finds, and its place: in closed form if f is linear."""
     if f.linear and requirement.exact_on_linear:
         least, where = least_value(f, requirement)
         return float(least - requirement.h), where
     if not requirement.region.bounded:
         return np.inf, None
-    candidates = np.vstack([known, requirement.region.points(LAST, seed + 1)])
-    points = np.vstack([candidates, requirement.lowest(f, candidates, seed + 2, 4 * STARTS)])
+    candidates = np.vstack([known, requirement.region.faces(LAST, seed + 100)])
+    points = np.vstack([candidates, requirement.lowest(f, candidates, seed + 100)])
     excess = requirement.excess(f, points)
     k = int(np.argmin(excess))
     return float(excess[k]), points[k]

@@ -190,7 +190,7 @@ class Monotone(RegionKnowledge):
 
     @property
     def formulas(self) -> Formulas:  # type: ignore[override]
-        """Formulas by label. On pairs of rows the slack of a column is a mean; linear models have no pairs."""
+        """Formulas by label. On pairs of rows the slack of a column is a mean. Linear models have none."""
         formulas = super().formulas
         if not self.on_rows:
             return formulas

@@ -115,11 +115,11 @@ class RowsInside:
             found.append(
                 Caution(
                     FarFromData,
-                    f"{words}: {self.beyond}, {self.far:.1f} times their range away. Check its units. {units}"
+                    f"{words}: {self.beyond}, {self.far:.2g} times their range away. Check its units. {units}"
                     "After a scaler columns have other units: use PriorSVC(scale='standard') instead.",
                 )
             )
-        if self.is_against:
+        if self.is_against and not self.is_far:
             counts = self.counts.removesuffix(f"; {UNITS}")
             share = self.total_contrary / max(self.total, 1)
             against = "" if self.covers_all else f", where {share:.0%} are expected (p = {self.p:.1g})"
@@ -148,7 +148,9 @@ def rows_inside(requirements: Sequence[Requirement], sample: Sample) -> RowsInsi
     checked = [
         r.region for r, of_region in zip(named, inside, strict=True) if all_inside or not of_region.any()
     ]
-    worst = max((_beyond(region, X, sample) for region in checked), key=_Beyond.size, default=_Beyond())
+    worst = max(
+        (_beyond(region, X, sample, all_inside) for region in checked), key=_Beyond.size, default=_Beyond()
+    )
     return replace(
         counts,
         beyond=worst.text,
@@ -199,22 +201,26 @@ class _Beyond:
         Factors between usual units that bring the threshold into the range of the data.
     is_far : bool
         Whether the units of the threshold may be wrong.
+    satisfied : bool
+        Whether all rows satisfy the inequality; otherwise none does.
     """
 
     far: float = 0.0
     text: str = ""
     factors: tuple[float, ...] = ()
     is_far: bool = False
+    satisfied: bool = False
 
     def size(self) -> tuple[bool, float, str]:
         """Return the order of the inequalities: thresholds in other units come first."""
         return self.is_far, self.far, self.text
 
 
-def _beyond(region: Set, X: Array, sample: Sample) -> _Beyond:
+def _beyond(region: Set, X: Array, sample: Sample, all_inside: bool) -> _Beyond:
     """Return the inequality of the region that is farthest from all rows.
 
-    An inequality is far if no row satisfies it, or if all rows satisfy it by a factor of at least 3.
+    An inequality is far if no row satisfies it. If all rows are inside, an inequality that all rows satisfy
+    by a factor of 3 is far if another usual unit brings its threshold into the range of the data.
     """
     bounds = region if isinstance(region, (BoxSet, PolyhedronSet)) else BoxSet(*region.box)
     worst = _Beyond()
@@ -229,7 +235,8 @@ def _beyond(region: Set, X: Array, sample: Sample) -> _Beyond:
         sign = "<=" if first > 0 else ">="  # written with a plus in front
         values = first * (X @ b)
         found = _compared(values, float(first * d), sign, _sum(first * b, sample), len(columns) == 1)
-        worst = max(worst, found, key=_Beyond.size)
+        if found.satisfied == all_inside:
+            worst = max(worst, found, key=_Beyond.size)
     return worst
 
 
@@ -244,12 +251,11 @@ def _compared(values: Array, threshold: float, sign: str, words: str, single: bo
     gap = threshold - high if above else low - threshold
     far = gap / (high - low) if high > low else 0.0
     times = low > 0 and threshold > 0 and (threshold > TIMES * high or threshold < low / TIMES)
+    factors = tuple(unit_factors(threshold, values)) if single and high > low else ()
     satisfied = above == (sign == "<=")
-    is_far = high > low and (times or (far > FAR and not satisfied))
-    if satisfied and not is_far:
-        return _Beyond()
-    factors = tuple(unit_factors(threshold, values)) if single and is_far else ()
-    return _Beyond(far, f"the region has {words} {sign} {threshold:g}, but the data {end}", factors, is_far)
+    is_far = times and bool(factors) if satisfied else high > low and (times or far > FAR)
+    text = f"the region has {words} {sign} {threshold:g}, but the data {end}"
+    return _Beyond(far, text, factors if is_far else (), is_far, satisfied)
 
 
 def _sum(b: Array, sample: Sample) -> str:
