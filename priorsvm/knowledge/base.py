@@ -13,9 +13,8 @@ from .._utils.messages import did_you_mean
 from ..errors import InvalidInput
 from ..prior import Summand
 from ..sample import Sample
-from .cautions import Caution
 from .traits import Completes, Iterative, OnRowSlack, Scores
-from .views import Building, Solved, Verdict
+from .views import Building, Caution, Solved, Verdict
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -9,38 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._utils.arrays import Array
-from ..errors import PriorSVMWarning
 
 if TYPE_CHECKING:
     from ..sample import Sample
-    from .views import Solved
+    from .views import Caution, Solved
 
 # A weight, times the deviation of its column, is zero below this share of the largest weight without blocks.
 ZERO = 1e-3
 # The model without blocks uses a column from this share of its largest weight on.
 USED = 0.05
-
-
-@dataclass(frozen=True)
-class Caution:
-    """A warning of a block: its class and its text.
-
-    Attributes
-    ----------
-    category : type of PriorSVMWarning
-        Class of the warning.
-    text : str
-        What is wrong, with numbers, and what to do.
-
-    Examples
-    --------
-    >>> from priorsvm.errors import Outbid
-    >>> Caution(Outbid, "the data outbid the rule").text
-    'the data outbid the rule'
-    """
-
-    category: type[PriorSVMWarning]
-    text: str
 
 
 @dataclass(frozen=True)
@@ -67,28 +44,29 @@ def texts(cautions: Sequence[Caution]) -> tuple[str, ...]:
     return tuple(caution.text for caution in cautions)
 
 
-def zeroed_columns(f: Any, view: Solved) -> tuple[Array, Array] | None:
+def zeroed_columns(f: Any, view: Solved, used: float = USED) -> tuple[Array, Array] | None:
     """Return the columns whose weight is 0, and those of them that the model without blocks uses most.
 
     The result is None if there are no such columns, or if the block has no active constraint. Weights are
-    compared in standard deviations of the training rows.
+    compared in standard deviations of the training rows; ``used`` is a share of the largest weight.
     """
     active = any(np.abs(dual).max(initial=0.0) > 1e-6 * view.largest for dual in view.duals.values())
     if not f.linear or not active or view.plain is None:
         return None
     deviation = view.sample.weighted_rows()[0].std(axis=0)
     size = np.abs(f.coef) * deviation
-    if size.min(initial=np.inf) > ZERO * size.max(initial=0.0) > 0:
+    if size.min() > ZERO * size.max():  # no weight is zero, and no model without blocks is needed
         return None
     plain = view.plain()
     if plain is None:
         return None
     before = np.abs(plain.coef) * deviation
-    zero = size <= ZERO * before.max(initial=0.0)
-    used = np.flatnonzero(zero & (before >= USED * before.max(initial=0.0)) & (before > 0))
-    if len(used) == 0:
+    most = before.max()
+    zero = size <= ZERO * most
+    main = np.flatnonzero(zero & (before >= used * most) & (before > 0))
+    if len(main) == 0:
         return None
-    return np.flatnonzero(zero), used[np.argsort(-before[used], kind="stable")]
+    return np.flatnonzero(zero), main[np.argsort(-before[main], kind="stable")]
 
 
 def names_of(columns: Array, sample: Sample, most: int = 3) -> str:

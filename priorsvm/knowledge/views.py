@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array, dense_row
+from ..errors import PriorSVMWarning
 from ..sample import Sample
 
 # Most cells in the proof of one region in verify().
@@ -150,6 +151,35 @@ class Step:
     needed_slack: Array | None = None
     columns: int | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Caution:
+    """A warning of a block about the fitted f: what ``cautions`` returns.
+
+    Attributes
+    ----------
+    category : type of PriorSVMWarning
+        Class of the warning.
+    text : str
+        What is wrong, with numbers, and what to do.
+
+    Examples
+    --------
+    A block that warns if f is steep:
+
+    >>> from priorsvm import Caution, Knowledge, Terms
+    >>> from priorsvm.errors import PriorSVMWarning
+    >>> class Gentle(Knowledge):
+    ...     def build(self, f, view):
+    ...         return Terms()
+    ...     def cautions(self, f, view):
+    ...         steep = abs(f.coef).max() > 1
+    ...         return [Caution(PriorSVMWarning, "f is steep. Lower C.")] if steep else []
+    """
+
+    category: type[PriorSVMWarning]
+    text: str
 
 
 @dataclass(frozen=True)

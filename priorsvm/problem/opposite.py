@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from ..errors import OppositeRules
-from ..knowledge.cautions import Caution
+from ..knowledge.views import Caution
 from ..prior import Member
 from ..sample import Sample
 

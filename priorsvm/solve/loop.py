@@ -27,9 +27,9 @@ from ..errors import (
     SolverFailed,
 )
 from ..knowledge.base import Knowledge
-from ..knowledge.cautions import Caution, texts
+from ..knowledge.cautions import texts
 from ..knowledge.traits import Iterative
-from ..knowledge.views import Solved, Step
+from ..knowledge.views import Caution, Solved, Step
 from ..prior import Member, live
 from ..problem.assemble import prepare
 from ..problem.conflicts import refuse_common_points, refuse_conflicting_claims, refuse_contradictions

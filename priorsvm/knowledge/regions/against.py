@@ -11,8 +11,8 @@ from scipy.stats import hypergeom, mannwhitneyu
 from ..._utils.arrays import Array
 from ...errors import DirectionAgainstData, NotKept, Outbid, ZeroedColumns
 from ...sample import Sample
-from ..cautions import Caution, names_of, zeroed_columns
-from ..views import Solved
+from ..cautions import names_of, zeroed_columns
+from ..views import Caution, Solved
 from .exact import least_value
 from .requirement import Requirement
 from .search import Search

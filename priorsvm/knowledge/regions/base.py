@@ -16,10 +16,10 @@ from ...errors import InvalidInput, MissingCapability
 from ...sample import Sample
 from ...spec import Spec
 from ..base import Formulas, Knowledge, Terms
-from ..cautions import Caution, Checked, texts
+from ..cautions import Checked, texts
 from ..checks import check_points
 from ..traits import AutoWeight, Iterative
-from ..views import Building, Solved, Step, Verdict
+from ..views import Building, Caution, Solved, Step, Verdict
 from .against import not_kept, outbid, zeroing
 from .cuts import Cuts
 from .exact import Exact, exact_constraints

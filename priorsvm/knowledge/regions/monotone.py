@@ -10,9 +10,9 @@ from ..._utils.arrays import Array
 from ...errors import InvalidInput, ZeroedColumns
 from ...sample import Sample
 from ..base import Formulas, Terms
-from ..cautions import Caution, Checked, texts
+from ..cautions import Checked, texts
 from ..hints.monotonicity_hint import directions_of
-from ..views import Building, Solved, Verdict
+from ..views import Building, Caution, Solved, Verdict
 from .against import direction_cautions, outbid_at
 from .base import RegionKnowledge
 from .on_rows import Pool, pairs_on_rows

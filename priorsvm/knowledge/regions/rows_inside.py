@@ -11,7 +11,7 @@ import numpy as np
 from ..._utils.arrays import Array
 from ...errors import AgainstData, FarFromData
 from ...sample import Sample
-from ..cautions import Caution
+from ..views import Caution
 from .against import FACTORS, LEVEL, contradiction, unit_factors
 from .requirement import Requirement
 from .sets import BoxSet, LevelSet, PolyhedronSet, Set

@@ -62,9 +62,9 @@ def verdict_on(
         return sampled if found.holds else replace(found, checked=sampled.checked + found.checked)
     limit = view.max_cells
     with progress(view.verbose, total=limit, desc=f"cells of '{view.name}'") as bar:
-        least = proven_minimum(f, requirement, points, limit, bar.update)
-    if least.low >= -tol:
-        return Verdict(True, least.low, least.where, True, least.cells, asked)
-    if least.high - least.low > 2 * CUT:  # max_cells was reached before the bounds met
+        proof = proven_minimum(f, requirement, points, limit, bar.update)
+    if proof.low >= -tol:
+        return Verdict(True, proof.low, proof.where, True, proof.cells, asked)
+    if proof.high - proof.low > 2 * CUT:  # max_cells was reached before the bounds met
         return sampled
-    return replace(sampled, holds=False, worst=least.high, where=least.where, proven=True)
+    return replace(sampled, holds=False, worst=proof.high, where=proof.where, proven=True)
