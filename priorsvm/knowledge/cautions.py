@@ -64,7 +64,7 @@ def zeroed_columns(f: Any, view: Solved, used: float = USED) -> tuple[Array, Arr
     most = before.max()
     zero = size <= ZERO * most
     main = np.flatnonzero(zero & (before >= used * most) & (before > 0))
-    if len(main) == 0:
+    if len(main) == 0 or zero.all():  # CollapsedModel reports a constant f
         return None
     return np.flatnonzero(zero), main[np.argsort(-before[main], kind="stable")]
 
