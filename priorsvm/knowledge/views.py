@@ -176,6 +176,8 @@ class Caution:
     ...     def cautions(self, f, view):
     ...         steep = abs(f.coef).max() > 1
     ...         return [Caution(PriorSVMWarning, "f is steep. Lower C.")] if steep else []
+    >>> Caution(PriorSVMWarning, "f is steep. Lower C.").text
+    'f is steep. Lower C.'
     """
 
     category: type[PriorSVMWarning]

@@ -27,7 +27,6 @@ from ..errors import (
     SolverFailed,
 )
 from ..knowledge.base import Knowledge
-from ..knowledge.cautions import texts
 from ..knowledge.traits import Iterative
 from ..knowledge.views import Caution, Solved, Step
 from ..prior import Member, live
@@ -272,7 +271,7 @@ def _findings(binary: BinaryModel, problem: Problem) -> dict[str, Any]:
         view = replace(binary.view(name, problem.sample), plain=plain)
         with naming(name):
             cautions = [*opposite.get(name, []), *block.cautions(binary.f, view)]
-            found = block.findings(binary.f, replace(view, warnings=texts(cautions)))
+            found = block.findings(binary.f, replace(view, warnings=tuple(c.text for c in cautions)))
         for caution in cautions:
             if caution not in issued:  # a warning about two blocks
                 warn(caution.text, caution.category)

@@ -111,7 +111,7 @@ class RowsInside:
         found = []
         if self.is_far:
             fitting = " or ".join(_factor(a) for a in self.factors[:NAMED])
-            units = f"It is inside the data {fitting}. " if fitting else ""
+            units = f"The threshold {fitting} is inside the data. " if fitting else ""
             found.append(
                 Caution(
                     FarFromData,
