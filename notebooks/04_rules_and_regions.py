@@ -312,8 +312,8 @@ display(peace.report_)
 # %% [markdown]
 # ## Exercises
 #
-# 1. A soft rule costs $\mu$ times its worst violation. From which $\mu$ on is it the same as the hard rule?
-#    (Look at the *price* in the report of the hard one.)
+# 1. A soft rule everywhere costs $C \mu$ times its worst violation. From which $\mu$ on is it the same as
+#    the hard rule? (Look at the *price* in the report of the hard one.)
 # 2. `Rule("glucose >= 126", label="ill", within=None)` says nothing about the bmi. What becomes of the
 #    weight of the bmi on a linear model, even if `mu` is tiny? Why?
 # 3. What is a box that is a single point?

@@ -126,7 +126,8 @@ for name, verdict in verdicts.items():
 #
 # ## What a soft rule costs
 #
-# A soft rule adds $\mu\,\zeta$ to the objective, where $\zeta$ is its worst shortfall. Two soft versions of
+# A soft rule everywhere adds $C \mu\,\zeta$ to the objective, where $\zeta$ is its worst shortfall and here
+# $C = 1$. Two soft versions of
 # *smooth* next to the hard *large*, on a linear model and over a range of $\mu$: the one that contradicts,
 # and the one that says less.
 

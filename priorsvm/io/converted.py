@@ -61,16 +61,17 @@ def _convert_estimator(estimator: Any, seen: set[int]) -> None:
     if isinstance(estimator, PriorSVC):
         estimator.prior = _converted(estimator.prior, _positive(estimator.C), seen)
         for model in getattr(estimator, "_models", []):
-            model.members = _converted(model.members, model.spec.C, seen)
+            model.members = _converted(model.members, _positive(model.spec.C), seen)
         return
     parts = {name: _converted(value, 1.0, seen) for name, value in vars(estimator).items()}
-    vars(estimator).update(parts)
+    estimator.__dict__.update(parts)
 
 
 def _converted_block(block: RegionKnowledge, C: float) -> RegionKnowledge:
     """Return a copy of a region block with today's values."""
     converted = copy.copy(block)
-    vars(converted).update(ADDED)
+    for name, value in ADDED.items():
+        setattr(converted, name, value)
     for name in WEIGHTS:
         value = getattr(block, name, None)
         if is_number(value):
@@ -79,5 +80,5 @@ def _converted_block(block: RegionKnowledge, C: float) -> RegionKnowledge:
 
 
 def _positive(C: Any) -> float:
-    """Return C, or 1 if a model that is not fitted has no valid C."""
+    """Return C, or 1 if C is infinite, or is not valid in a model that is not fitted."""
     return float(C) if is_number(C) and C > 0 else 1.0

@@ -350,7 +350,7 @@ def test_formulas_are_an_object_of_their_own(given):
 def test_symbols_of_a_block_are_explained_if_they_are_used():
     found = of_own(latex={"mu": r"\|w\|^2 + z_p"}, letters={"z_p": r"\text{the slack of point } p", "q": "1"})
     assert found.letters[-1] == ("z_p", r"\text{the slack of point } p")
-    assert found.text().endswith("\n      zₚ: the slack of point p")
+    assert "\n      zₚ: the slack of point p\nblocks own: " in found.text()
 
 
 def test_the_kernel_and_the_numbers_are_shown():
@@ -359,7 +359,8 @@ def test_the_kernel_and_the_numbers_are_shown():
     assert r"k = \mathrm{RBF(gamma=0.25)}" in str(found)
     lines = found.text().splitlines()
     assert "with  f(x) = c' φ(x) + b, φ(x)' φ(z) = k(x, z), k = RBF(gamma=0.25), C = 3" in lines
-    assert lines[-1] == "      Cᵢ: C times the cost of row i"
+    assert lines[-2] == "      Cᵢ: C times the cost of row i"
+    assert lines[-1] == "blocks class_costs: errors cost 1 C on class 0 and 2 C on class 1"
     assert repr(found) == found.text()
 
 

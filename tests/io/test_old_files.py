@@ -138,7 +138,7 @@ def test_a_refit_of_a_copy_solves_the_same_problem(key, loaded):
 
 @each(TRAINED)
 def test_region_blocks_apply_everywhere_with_weights_in_rows(key, loaded):
-    """Compare the parameters of the loaded block with the parameters in make_saved2.py."""
+    """Compare the parameters of the loaded block with the parameters in make_saved.py."""
     model = last_step(loaded)
     for block in (as_prior(model.prior).blocks[0][1], model._models[0].members[0].block):
         assert block.holds == "everywhere"

@@ -105,7 +105,11 @@ MODELS = {
     ),
     "three classes": (PriorSVC(ClassCosts({"other": 2}), kernel="rbf"), X, THREE, NEW),
     "one against one": (
-        PriorSVC(Box({0: (0, 1)}, label="other") + ClassCosts({"other": 2}), kernel="rbf", multi_class="ovo"),
+        PriorSVC(
+            Box({0: (0, 1)}, label="other", holds="everywhere") + ClassCosts({"other": 2}),
+            kernel="rbf",
+            multi_class="ovo",
+        ),
         X,
         THREE,
         NEW,
@@ -162,6 +166,15 @@ MODELS = {
         FRAME,
         WORDS,
         FRAME - 0.2,
+    ),
+    "rule on rows": (PriorSVC(Rule("glucose >= 1 or bmi >= 1", "ill")), FRAME, WORDS, FRAME - 0.2),
+    "unlabelled rows": (PriorSVC(Box({0: (1, None)}, "ill", unlabeled=NEW), kernel="rbf"), X, WORDS, NEW),
+    "monotone on rows": (PriorSVC(Monotone({0: -1}), kernel="rbf"), X, WORDS, NEW),
+    "hard on rows": (
+        PriorSVC(Box({0: (2, 3)}, "ill", hard=True, holds="rows"), kernel="rbf"),
+        X,
+        WORDS,
+        NEW,
     ),
     "cuts": (PriorSVC(Box({0: (1, None)}, "ill", holds="everywhere"), kernel="rbf"), X, WORDS, NEW),
     "guaranteed": (

@@ -32,7 +32,7 @@ from .rows_inside import checked_range, leaves_free, names_class, rows_inside
 from .search import Search
 from .sets import BoxSet, EllipsoidSet, PolyhedronSet, Set
 from .verdict import verdict_on
-from .within import column_name, require_bounded
+from .within import bounds_of, column_name, require_bounded
 
 # What a block means: rows as they occur, all points of its regions, or what its other parameters require.
 HOLDS = ("auto", "rows", "everywhere")
@@ -138,11 +138,14 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
 
     def row_requirements(self, sample: Sample) -> list[Requirement]:
         """Return the requirements of a block on rows: open sides are not closed at the range of the data."""
-        if getattr(self, "within", None) != "data":
-            return self._present(sample)
-        literal = copy.copy(self)
-        literal.within = None
-        return literal._present(sample)
+        within = getattr(self, "within", None)
+        literal: Any = copy.copy(self)
+        if isinstance(within, dict):
+            given = bounds_of(within, self._named(sample), "within")
+            literal.within = dict(enumerate(zip(given.low, given.high, strict=True)))
+        elif within == "data":
+            literal.within = None
+        return list(literal._present(sample))
 
     @property
     def formulas(self) -> Formulas:  # type: ignore[override]

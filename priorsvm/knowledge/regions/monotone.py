@@ -190,7 +190,7 @@ class Monotone(RegionKnowledge):
 
     @property
     def formulas(self) -> Formulas:  # type: ignore[override]
-        """Formulas by label. On pairs of rows the slack of a column is a mean. Linear models have none."""
+        """Formulas by label. On pairs of rows, the slack of a column is a mean over its pairs."""
         formulas = super().formulas
         if not self.on_rows:
             return formulas

@@ -41,7 +41,9 @@ class Pool:
     deviation : array of shape (d,)
         Standard deviations, 1 for constant columns.
     correlation : array of shape (d, d)
-        Correlations, shrunk to 0 by their standard error; 0 for columns that do not follow.
+        Correlations, shrunk to 0 by their standard error.
+    follows : array of bool of shape (d,)
+        Whether a column follows changes of other columns. A constant column or a column of two values stays.
     keys : array of shape (N,)
         A number for each row that depends on its content alone.
     """
@@ -51,6 +53,7 @@ class Pool:
     high: Array
     deviation: Array
     correlation: Array
+    follows: Array
     keys: Array
 
     @classmethod
@@ -68,8 +71,7 @@ class Pool:
         standard = (X - X.mean(axis=0)) / deviation
         R = standard.T @ standard / len(X)
         R = np.sign(R) * np.maximum(np.abs(R) - 1.0 / np.sqrt(len(X)), 0.0)
-        R[~follows] = 0.0
-        return cls(X, low, high, deviation, R, _keys(X))
+        return cls(X, low, high, deviation, R, follows, _keys(X))
 
 
 def points_on_rows(region: Set, pool: Pool) -> Array:
@@ -186,7 +188,8 @@ def _following(pool: Pool, named: Array, change: Array) -> Array:
     among = R[np.ix_(named, named)].copy()
     np.fill_diagonal(among, 1.0)
     weights = np.linalg.lstsq(among, R[np.ix_(named, ~named)], rcond=None)[0]
-    return np.asarray(np.clip(standard @ weights, -STEP, STEP) * pool.deviation[~named])
+    steps = np.clip(standard @ weights, -STEP, STEP)
+    return np.asarray(steps * pool.deviation[~named] * pool.follows[~named])
 
 
 def _distance(region: Set, pool: Pool) -> Array:
