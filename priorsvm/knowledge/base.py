@@ -14,7 +14,7 @@ from ..errors import InvalidInput
 from ..prior import Summand
 from ..sample import Sample
 from .traits import Completes, Iterative, OnRowSlack, Scores
-from .views import Building, Solved, Verdict
+from .views import Building, Caution, Solved, Verdict
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -326,6 +326,37 @@ class Knowledge(Summand):
         Returns
         -------
         object or None
+        """
+        return None
+
+    def cautions(self, f: Fitted, view: Solved) -> list[Caution]:
+        """Return warnings about the fitted f, which ``fit`` issues.
+
+        Parameters
+        ----------
+        f : Fitted
+            The solved decision function.
+        view : Solved
+            The solved model. ``view.plain()`` is f of the model without blocks.
+
+        Returns
+        -------
+        list of Caution
+        """
+        return []
+
+    def row_classes(self, sample: Sample) -> Array | None:
+        """Return the sign that a soft block assigns to each training row, to find blocks of opposite signs.
+
+        Parameters
+        ----------
+        sample : Sample
+            Training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_train,) or None
+            +1, -1, or 0 for rows without a sign; None for a block that assigns no signs.
         """
         return None
 
