@@ -50,6 +50,11 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         :math:`C \sum_i \xi_i` or :math:`C \sum_i \xi_i^2`.
     scale : {"standard", "minmax"} or None, default=None
         Scaling of the features inside f. Blocks keep the units of X.
+    categories : {"auto"} or None, default="auto"
+        Columns of a DataFrame with categories. "auto" encodes every column of dtype category or with texts:
+        one 0/1 column for each value, inside f, so that blocks use the columns and values of X. ``scale``
+        leaves these columns as they are. A missing value is a value of its own. A value that no training row
+        has becomes zeros, with the warning :class:`~priorsvm.errors.UnknownCategory`. None refuses texts.
     n_centres : int or None, default=None
         Number of centres that f expands over, a Nyström approximation for large data. None: all rows.
     multi_class : {"ovr", "joint"}, default="ovr"
@@ -89,9 +94,11 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
     intercept_ : ndarray of shape (n_functions,)
         Bias of each decision function: one function for two classes, one per class for more classes or for
         ``multi_class="joint"``.
-    coef_ : ndarray of shape (n_functions, n_features)
+    coef_ : ndarray of shape (n_functions, n_encoded)
         Weights in the units of X; linear models only. The decision function is
-        ``X @ coef_.T + intercept_``.
+        ``X @ coef_.T + intercept_``, with encoded columns if X has categories.
+    encoded_names_ : ndarray of shape (n_encoded,)
+        Names of the columns of ``coef_``: of X, and ``<column>=<value>`` for columns with categories.
     kernel_ : Kernel or None
         Kernel with all its parameters as numbers; None for a linear model.
     centres_ : ndarray of shape (n_centres, n_features)
@@ -144,6 +151,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
     True
     """
 
+    categories: Any = "auto"  # for models of earlier files
+
     def __init__(
         self,
         prior: Any = None,
@@ -153,6 +162,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         norm: str = "l2",
         loss: str = "hinge",
         scale: str | None = None,
+        categories: Any = "auto",
         n_centres: int | None = None,
         multi_class: str = "ovr",
         preselect: bool = False,
@@ -170,6 +180,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         self.norm = norm
         self.loss = loss
         self.scale = scale
+        self.categories = categories
         self.n_centres = n_centres
         self.multi_class = multi_class
         self.preselect = preselect

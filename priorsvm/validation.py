@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
@@ -19,6 +19,7 @@ from ._utils.arrays import Array
 from ._utils.checks import is_number, is_whole
 from ._utils.foreign import check_sample_weight
 from ._utils.messages import did_you_mean
+from .encoding import Encoding
 from .errors import InvalidInput, InvalidType, KernelNotPSD, MissingCapability, UnknownParameter
 from .function.factor import require_psd, ways_out
 from .function.scale import Scale
@@ -48,12 +49,14 @@ class Task:
     prior : the blocks, with the row parameters given to ``fit``.
     classes : the labels in y, sorted.
     samples : one training set for each binary model, or one in total for ``multi_class="joint"``.
+    encoding : how columns with categories were encoded, or None.
     """
 
     spec: Spec
     prior: Prior
     classes: Array
     samples: list[Sample]
+    encoding: Encoding | None = None
 
 
 def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: dict[str, Any]) -> Task:
@@ -74,24 +77,27 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
     for name, block, _ in prior:
         check_acts(name, block)
     imputers = _imputers(prior)
-    X, y, kernel = _check_data(model, prior, X, y, allow_nan=bool(imputers))
+    encoding = _encoding(model, X)
+    X, y, kernel = _check_data(model, prior, X, y, bool(imputers), encoding)
     classes = _classes(y)
     weight = _row_weights(sample_weight, X, y, classes)
     if issparse(X):
         X = csr_array(X, copy=not X.has_canonical_format)
         X.sum_duplicates()
-    names = getattr(model, "feature_names_in_", None)
+    names = getattr(model, "feature_names_in_", None) if encoding is None else encoding.encoded_names
     seed = _seed(model.random_state)
     missing = None
     for name, block, _ in imputers:
         with naming(name):
             missing = block.complete(X, y, np.ones(len(X)) if weight is None else weight, names)
             X = missing.X
-    spec = _specification(model, kernel, X, weight)
+    spec = _specification(model, kernel, X, weight, encoding)
     samples = [
-        Sample.training(X, y, classes, positive, weight, names, seed, spec, missing)
+        Sample.training(X, y, classes, positive, weight, names, seed, spec, missing, encoding)
         for positive in _positive_classes(model, classes)
     ]
+    if encoding is not None:
+        _check_transforms(prior, spec, samples[0], encoding)
     for name, block, _ in prior:
         with naming(name):
             for sample in samples:
@@ -99,7 +105,7 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
     _check_replaced_rows(prior)
     _check_scores(prior)
     _check_joint(model, prior, samples[0])
-    return Task(spec, prior, classes, samples)
+    return Task(spec, prior, classes, samples, encoding)
 
 
 # ---------------------------------------------------------------------- parameters
@@ -120,6 +126,8 @@ def check_parameters(model: Any) -> None:
         value = getattr(model, name)
         if value not in allowed:
             raise InvalidInput(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
+    if not isinstance(model.categories, Encoding) and model.categories not in ("auto", None):
+        raise InvalidInput(f"categories must be 'auto' or None, got {model.categories!r}.")
     for name in ("max_rounds", "n_centres"):
         count = getattr(model, name)
         if name == "n_centres" and count is None:
@@ -142,8 +150,10 @@ def _seed(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
-def _specification(model: Any, kernel: Any, X: Array, weight: Array | None) -> Spec:
-    scale = Scale.of(model.scale, X, weight)
+def _specification(
+    model: Any, kernel: Any, X: Array, weight: Array | None, encoding: Encoding | None
+) -> Spec:
+    scale = Scale.of(model.scale, X, weight, None if encoding is None else encoding.in_group)
     scaled = X if scale is None else scale.points(X)
     resolved = _resolved_kernel(model, kernel, scaled, weight)
     return Spec(float(model.C), resolved, model.norm, model.loss, scale, model.n_centres, float(model.tol))
@@ -186,7 +196,18 @@ def _resolved_kernel(model: Any, kernel: Any, X: Array, weight: Array | None) ->
 # ---------------------------------------------------------------------- rows
 
 
-def _check_data(model: Any, prior: Prior, X: Any, y: Any, allow_nan: bool) -> tuple[Any, Array, Any]:
+def _encoding(model: Any, X: Any) -> Encoding | None:
+    """Return how columns with categories are encoded, or None; the folds of a fit share its encoding."""
+    if isinstance(model.categories, Encoding):
+        return model.categories
+    if model.categories is None or takes_sets(model.kernel):
+        return None
+    return Encoding.of(X)
+
+
+def _check_data(
+    model: Any, prior: Prior, X: Any, y: Any, allow_nan: bool, encoding: Encoding | None
+) -> tuple[Any, Array, Any]:
     """Return X and y as arrays, and the kernel between rows of X."""
     kernel = model.kernel
     width = None
@@ -206,6 +227,10 @@ def _check_data(model: Any, prior: Prior, X: Any, y: Any, allow_nan: bool) -> tu
     left_out = next((m.name for m in prior if isinstance(m.block, Completes) and not m.live), None)
     with explaining_bad_values(X, left_out):
         finite = "allow-nan" if allow_nan else True
+        if encoding is not None:
+            validate_data(model, X, y, skip_check_array=True)  # names and number of the columns
+            X, y = check_X_y(encoding.encode(X), y, ensure_all_finite=finite, **checks)
+            return X, y, kernel
         X, y = validate_data(
             model, X, y, skip_check_array=_is_checked(X, y), ensure_all_finite=finite, **checks
         )
@@ -354,6 +379,35 @@ def _check_replaced_rows(prior: Prior) -> None:
             f"block '{replacing[0]}' replaces the training rows, but block '{worst_case[0]}' requires the "
             "margin in the worst case around the original rows. Keep one block."
         )
+
+
+def _check_transforms(prior: Prior, spec: Spec, sample: Sample, encoding: Encoding) -> None:
+    """Raise InvalidInput if a transform of a block or of the kernel changes a column with categories."""
+    from .transforms.base import Transform
+
+    found = [(f"block '{name}'", getattr(block, "transform", None)) for name, block, _ in live(prior)]
+    if spec.kernel is not None:
+        found += [(f"kernel {spec.kernel!r}", value) for value in spec.kernel.get_params().values()]
+    for where, transform in found:
+        if not isinstance(transform, Transform):
+            continue
+        columns = f"the model has {encoding.width} columns, those of encoded_names_"
+        if not transform.finite:
+            raise InvalidInput(
+                f"{where}: {transform!r} can change any column, and columns with categories have no values in "
+                "between. Leave it out, or encode the columns as numbers first."
+            )
+        try:
+            orbits = transform.orbit(sample.X_train[:20])
+        except InvalidInput as error:
+            raise InvalidInput(f"{where}: {error} With categories, {columns}.") from error
+        changed = (orbits != orbits[:, :1]).any(axis=(0, 1)) & encoding.in_group
+        if changed.any():
+            name = encoding.encoded_names[int(np.argmax(changed))]
+            raise InvalidInput(
+                f"{where}: {transform!r} changes the column {name!r}, whose values are categories. Use a transform "
+                f"that leaves it as it is; {columns}."
+            )
 
 
 def _check_scores(prior: Prior) -> None:

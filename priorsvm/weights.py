@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 
 from ._utils.arrays import Array
-from .errors import Infeasible, PriorSVMWarning
+from .errors import BadRule, Infeasible, PriorSVMWarning
 from .knowledge.traits import AutoWeight
 from .prior import Prior, live
 from .validation import Task
@@ -135,6 +135,8 @@ def _score(model: Any, task: Task, arguments: tuple[Any, ...], folds: list[Array
         member = clone(model)
         member.n_jobs = None
         member.verbose = 0
+        if task.encoding is not None:
+            member.categories = task.encoding  # a fold may lack a value that a rule names
         member.prior = _sliced_prior(_weighted(task, factor, {}, len(train)), train, n)
         given = {key: _sliced(value, train, n) for key, value in rows.items()}
         with warnings.catch_warnings():
@@ -147,7 +149,7 @@ def _score(model: Any, task: Task, arguments: tuple[Any, ...], folds: list[Array
                     None if sample_weight is None else weight[train],
                     **given,
                 )
-            except Infeasible:
+            except (Infeasible, BadRule):  # a fold may lack all rows of a rule
                 scores.append(NO_FIT)
                 continue
         found = member.decision_function(_rows(X, test))

@@ -118,7 +118,8 @@ def _check_training(where: str, sample: Sample, model: PriorSVC) -> None:
         _require(X.ndim == 2 and X.shape[0] == n, f"{where}: X has shape {X.shape}")
     else:
         sets = isinstance(model.kernel_, OnRows)  # a row is as long as the largest set
-        _check_array(f"{where}: X", X, (n, None if sets else model.n_features_in_))
+        width = model.n_features_in_ if sample.encoding is None else sample.encoding.width
+        _check_array(f"{where}: X", X, (n, None if sets else width))
     for name, kinds in (("y", "f"), ("cost", "f"), ("margin", "f"), ("source", "iu")):
         _check_array(f"{where}: {name}", getattr(sample, name), (n,), kinds)
     _require(bool((np.abs(sample.y) == 1).all()), f"{where}: y has values other than -1 and 1")
