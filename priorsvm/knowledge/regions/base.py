@@ -21,6 +21,7 @@ from ..traits import AutoWeight, Iterative
 from ..views import Building, Solved, Step, Verdict
 from .cuts import Cuts
 from .exact import Exact, exact_constraints
+from .groups import on_values
 from .guaranteed import Guaranteed, at_corners
 from .method import Method
 from .on_rows import Pool, points_on_rows
@@ -147,6 +148,10 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         latex = {name: _with_slack(template, slack) for name, template in self.templates.items()}
         return Formulas(latex, self.letters_of_regions)
 
+    def everywhere(self, sample: Sample) -> list[Requirement]:
+        """Return the requirements at all points that have one value of each column with categories."""
+        return on_values(self.requirements(sample), sample)
+
     def requirements(self, sample: Sample) -> list[Requirement]:
         """Return the requirements on f, in the user's units."""
         raise NotImplementedError(f"{type(self).__name__} has to define requirements(sample).")
@@ -173,7 +178,7 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         if self.on_rows and _on_rows(self, sample):
             self._warn_of_rows(self.row_requirements(sample), sample)
             return
-        requirements = self.requirements(sample)
+        requirements = self.everywhere(sample)
         if sample.model is not None:
             self._check_method(requirements, sample, sample.model)
         self._warn_of_rows(requirements, sample)
@@ -253,7 +258,7 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
             pool = Pool.of(sample, self._unlabeled_rows(sample))
             requirements = self.row_requirements(sample)
             return Search(requirements, [self._row_points(r, pool) for r in requirements])
-        requirements = self.requirements(sample)
+        requirements = self.everywhere(sample)
         linear = sample.model is not None and sample.model.linear
         method = self._method(linear, requirements)
         given = given_points(self.points, sample)
@@ -325,7 +330,14 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         if on_rows and not view.everywhere:
             return self._verdict_on_rows(f, state, view)
         if on_rows:
-            state = Search(self.requirements(view.sample), state.points)
+            try:
+                requirements = self.everywhere(view.sample)
+            except InvalidInput as error:  # conditions that have no meaning everywhere
+                verdict = self._verdict_on_rows(f, state, view)
+                reason = str(error).partition(":\n")[0]
+                return replace(verdict, remarks=(f"checked at rows only: {reason}",))
+            points = np.vstack([view.sample.X[:0], *state.points])
+            state = Search(requirements, [points[r.region.contains(points)] for r in requirements])
         method = self._method(f.linear, state.requirements)
         tol = max(view.tol, method.accepted)
         sample = self._named(view.sample)

@@ -252,7 +252,7 @@ def negated(node: Any) -> Any:
 def alternatives(node: Any, error: Callable[[str, int], BadRule]) -> list[list[Condition]]:
     """Return lists of conditions: the tree holds where all conditions of a list hold."""
     _check_number(node, error)
-    return _alternatives(node)
+    return list(map(_merged, _alternatives(node)))
 
 
 def _check_number(node: Any, error: Callable[[str, int], BadRule]) -> int:
@@ -276,6 +276,24 @@ def _alternatives(node: Any) -> list[list[Condition]]:
     if isinstance(node, All):
         return [list(chain(*choice)) for choice in product(*map(_alternatives, node.parts))]
     return [[node]]
+
+
+def _merged(conditions: Sequence[Condition]) -> list[Condition]:
+    """Return the conditions with one condition for each column with categories."""
+    groups: dict[int, OneOf] = {}
+    others: list[Condition] = []
+    for condition in conditions:
+        if not isinstance(condition, OneOf):
+            others.append(condition)
+            continue
+        key = int(condition.members[0])
+        before = groups.get(key, condition)
+        groups[key] = replace(
+            condition,
+            allowed=condition.allowed & before.allowed,
+            unknown=condition.unknown and before.unknown,
+        )
+    return [*others, *groups.values()]
 
 
 # ---------------------------------------------------------------------- arithmetic

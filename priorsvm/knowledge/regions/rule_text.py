@@ -22,6 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 from unicodedata import normalize
 
@@ -128,28 +129,40 @@ class ParsedRule:
         A strict inequality becomes its closure. Of a column with categories, the values that are not allowed
         are at most 0, and the only allowed value is at least 1.
         """
-        found = []
-        for conditions in self.alternatives:
-            sums = [row for condition in conditions for row in self._rows(condition)]
-            rows = np.array(sums).reshape(len(sums), self._width + 1)
-            # + 0.0 turns -0.0 into 0.0.
-            found.append(Inequalities(rows[:, :-1] + 0.0, 0.0 - rows[:, -1]))
-        return found
+        for condition in chain(*self.alternatives):
+            self._check_linear(condition)
+        return [Inequalities(*linear_hull(conditions, self._width)) for conditions in self.alternatives]
 
-    def _rows(self, condition: Condition) -> list[Array]:
-        """Return the sums that are at most zero where a condition holds."""
+    def _check_linear(self, condition: Condition) -> None:
+        """Raise BadRule unless a condition describes a closed set with linear sides."""
+        if isinstance(condition, OneOf):
+            return
         if isinstance(condition, Gap):
             raise self._text.error(_GAP + _ROWS, condition.at)
-        if isinstance(condition, OneOf):
-            return rows_of_values(condition)
-        expression = condition.expression
-        if isinstance(expression, Curved):
-            raise self._text.error(expression.reason + _ROWS, expression.at)
-        if isinstance(condition, AtMost):
-            return [expression.sum]
-        if not condition.equal:
+        if isinstance(condition.expression, Curved):
+            raise self._text.error(condition.expression.reason + _ROWS, condition.expression.at)
+        if isinstance(condition, Zero) and not condition.equal:
             raise self._text.error(_CLOSED + _ROWS, condition.at)
-        return [expression.sum, -expression.sum]
+
+
+def linear_hull(conditions: Sequence[Condition], width: int) -> tuple[Array, Array]:
+    """Return B and d of the linear conditions and of the allowed values; other conditions are left out."""
+    sums: list[Array] = []
+    for condition in conditions:
+        if isinstance(condition, OneOf):
+            sums += rows_of_values(condition)
+        elif not isinstance(condition, Gap) and isinstance(condition.expression, Affine):
+            sums += _closed_rows(condition)
+    rows = np.array(sums).reshape(len(sums), width + 1)
+    # + 0.0 turns -0.0 into 0.0.
+    return rows[:, :-1] + 0.0, 0.0 - rows[:, -1]
+
+
+def _closed_rows(condition: Any) -> list[Array]:
+    """Return the sums that are at most zero in the closure of a linear condition."""
+    if isinstance(condition, AtMost):
+        return [condition.expression.sum]
+    return [condition.expression.sum, -condition.expression.sum] if condition.equal else []
 
 
 def rows_of_values(condition: OneOf) -> list[Array]:
