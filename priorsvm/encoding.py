@@ -161,7 +161,29 @@ class Encoding:
             )
         return codes
 
-    def in_words(self, point: Array, chosen: Array | None = None) -> list[str]:
+    def set_value(self, row: Array, name: Any, value: Any) -> bool:
+        """Set a value of a column with categories in an encoded row; return False for another column.
+
+        Raises
+        ------
+        InvalidInput
+            The value is not among the values of the column.
+        """
+        for group in self.groups:
+            if name not in (self.names[group.column], group.column):
+                continue
+            if value not in group.values:
+                raise InvalidInput(
+                    f"column {self.names[group.column]!r} has the values "
+                    f"{', '.join(map(repr, group.values))}, got {value!r}."
+                )
+            row[group.members] = np.arange(len(group.values)) == group.values.index(value)
+            return True
+        return False
+
+    def in_words(
+        self, point: Array, chosen: Array | None = None, sign: str = " ", form: str = "g"
+    ) -> list[str]:
         """Return the values of an encoded point, by column; a group has the value of its largest entry.
 
         Parameters
@@ -170,17 +192,21 @@ class Encoding:
             The point.
         chosen : array of int or None, default=None
             Encoded columns to describe; None for all.
+        sign : str, default=" "
+            The sign between a name and a value.
+        form : str, default="g"
+            The format of numbers.
         """
         shown = np.arange(self.width) if chosen is None else np.asarray(chosen, int)
         groups = {group.column: group for group in self.groups}
         words = []
         for j, place in enumerate(self.places):
             if j not in groups and place in shown:
-                words.append(f"{self.names[j]} {point[place] + 0.0:g}")
+                words.append(f"{self.names[j]}{sign}{point[place] + 0.0:{form}}")
             elif j in groups and np.isin(groups[j].members, shown).any():
                 values = point[groups[j].members]
                 value = _text(groups[j].values[int(np.argmax(values))]) if values.any() else "unknown"
-                words.append(f"{self.names[j]} {value}")
+                words.append(f"{self.names[j]}{sign}{value}")
         return words
 
 
@@ -233,7 +259,9 @@ def _values(column: Any) -> list[Any]:
     if str(column.dtype) == "category":
         values = [plain(value) for value in column.cat.categories.tolist()]
     else:
-        values = sorted({value for value in found if value is not None}, key=lambda v: (isinstance(v, str), v))
+        values = sorted(
+            {value for value in found if value is not None}, key=lambda v: (isinstance(v, str), v)
+        )
     return [*values, None] if None in found else values
 
 

@@ -378,9 +378,9 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         return Verdict.at_points(np.concatenate(excess), points, f"{asked}, at rows", view.tol)
 
     def _rows_to_check(self, view: Solved) -> Array:
-        """Return new rows if there are some, else the training rows and the unlabelled rows."""
+        """Return new rows without missing values, or the training rows and the unlabelled rows."""
         if view.new_rows is not None:
-            return view.new_rows
+            return view.new_rows[~np.isnan(view.new_rows).any(axis=1)]
         unlabeled = self._unlabeled_rows(view.sample)
         X = view.sample.X_train
         return X if unlabeled is None else np.vstack([X, unlabeled])

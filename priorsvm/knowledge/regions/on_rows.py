@@ -210,7 +210,9 @@ def _moved_by_trials(region: Set, pool: Pool, rows: Array, inside: Array, repeat
     for trial in range(TRIALS):
         if len(waiting) == 0:
             break
-        draws = _uniform(pool.keys[waiting], max(int(numbers.sum()), 1) + len(groups), repeat * TRIALS + trial)
+        draws = _uniform(
+            pool.keys[waiting], max(int(numbers.sum()), 1) + len(groups), repeat * TRIALS + trial
+        )
         X = pool.X[waiting].copy()
         gaps = region.gaps_of(X) & ~named if isinstance(region, RowSet) else np.isnan(X)
         if numbers.any():

@@ -39,7 +39,11 @@ class Affine:
     def column(self) -> int | None:
         """The index of the column, if the sum is one column and nothing else."""
         (used,) = np.nonzero(self.sum)
-        return int(used[0]) if len(used) == 1 and used[0] < len(self.sum) - 1 and self.sum[used[0]] == 1 else None
+        return (
+            int(used[0])
+            if len(used) == 1 and used[0] < len(self.sum) - 1 and self.sum[used[0]] == 1
+            else None
+        )
 
     def value(self, X: Array) -> Array:
         """Return the value at each row."""
@@ -126,7 +130,7 @@ class AtMost:
 
     def holds(self, X: Array, gaps: Array) -> Array:
         """Return a mask of the rows for which the condition holds."""
-        slack = ROUNDING * self.expression.size(X)
+        slack = _slack(self.expression, X)
         value = self.expression.value(X)
         return np.asarray(value < -slack if self.strict else value <= slack)
 
@@ -149,7 +153,7 @@ class Zero:
 
     def holds(self, X: Array, gaps: Array) -> Array:
         """Return a mask of the rows for which the condition holds."""
-        zero = np.abs(self.expression.value(X)) <= ROUNDING * self.expression.size(X)
+        zero = np.abs(self.expression.value(X)) <= _slack(self.expression, X)
         return np.asarray(zero == self.equal)
 
     def named(self) -> Array:
@@ -215,6 +219,12 @@ class Gap:
     def named(self) -> Array:
         """Return a mask of the columns."""
         return np.arange(self.width) == self.column
+
+
+def _slack(expression: Expression, X: Array) -> Array:
+    """Return how far rounding may change the values of an expression; 0 where they are not finite."""
+    size = expression.size(X)
+    return np.where(np.isfinite(size), ROUNDING * size, 0.0)
 
 
 Condition = AtMost | Zero | OneOf | Gap

@@ -326,7 +326,9 @@ class _Parser:
         if sign := self._take(*MISSING):
             return self._missing(left, sign)
         follower = self.tokens[self.position + 1] if self.token.kind != "end" else self.token
-        opposite = self.token.word == "not" and self.token.kind == "sign" and follower.word in ("in", "between")
+        opposite = (
+            self.token.word == "not" and self.token.kind == "sign" and follower.word in ("in", "between")
+        )
         if opposite:
             self.position += 1
         if sign := self._take("between"):
@@ -538,7 +540,9 @@ class _Parser:
         if token.kind == "percent":
             raise self.text.error(_ALONE, token.at)
         if token.kind == "text":
-            raise self.text.error("a text can only be compared with a column: write column names in backticks", token.at)
+            raise self.text.error(
+                "a text can only be compared with a column: write column names in backticks", token.at
+            )
         if token.kind in ("sign", "end"):
             raise self._unexpected("a number or a column is missing here")
         if token.kind == "number":
@@ -554,7 +558,9 @@ class _Parser:
     def _column(self, token: Token) -> Affine:
         number = self.columns.count(token.word)
         if number > 1:
-            raise self.text.error(f"{number} columns are named {token.word!r}: rename them in the data", token.at)
+            raise self.text.error(
+                f"{number} columns are named {token.word!r}: rename them in the data", token.at
+            )
         if number == 0:
             raise self._unknown_column()
         column = self.columns.index(token.word)
@@ -630,7 +636,9 @@ class _Parser:
         if value.word in self.columns:
             reason = f"a text cannot be used here: write the column in backticks, `{value.word}`"
         elif isinstance(other, Affine) and other.column is not None:
-            reason = "this column contains numbers: compare it with a number, and write column names in backticks"
+            reason = (
+                "this column contains numbers: compare it with a number, and write column names in backticks"
+            )
         else:
             reason = "a text can only be compared with a column: write column names in backticks"
         return self.text.error(reason, value.at)

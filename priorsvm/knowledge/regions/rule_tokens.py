@@ -132,7 +132,9 @@ def _with_signs_for_words(tokens: list[Token], columns: Sequence[str]) -> list[T
     while i < len(tokens):
         begin = i + (lower[i] == "is" and "is" not in names)
         words = next((w for w in phrases if tuple(lower[begin : begin + len(w)]) == w), ())
-        missing = next((w for w in MISSING if lower[i] == "is" and lower[i : i + w.count(" ") + 1] == w.split()), "")
+        missing = next(
+            (w for w in MISSING if lower[i] == "is" and lower[i : i + w.count(" ") + 1] == w.split()), ""
+        )
         if missing:
             found.append(Token("sign", missing, tokens[i].at))
             i += missing.count(" ") + 1
