@@ -1,7 +1,7 @@
 """One-hot encoding of columns with categories, inside the model.
 
-A column of dtype category, or with texts, becomes one 0/1 column for each of its values. The columns of one such
-column are a *group*: exactly one of them is 1 in a row, or none if the value is unknown.
+A column of dtype category, or with texts, becomes one 0/1 column for each of its values. These 0/1 columns
+are a *group*: in each row exactly one of them is 1, or none if the value is unknown.
 """
 
 from __future__ import annotations
@@ -145,6 +145,12 @@ class Encoding:
             encoded[np.flatnonzero(known), groups[j].members[codes[known]]] = 1.0
         return encoded
 
+    def without_groups(self, X: Any) -> Any:
+        """Return the columns of numbers of rows that are not encoded."""
+        groups = {group.column for group in self.groups}
+        kept = [j for j in range(len(self.names)) if j not in groups]
+        return X.iloc[:, kept] if is_frame(X) else np.asarray(X, dtype=object)[:, kept]
+
     def _codes(self, column: list[Any], group: Group, what: str) -> Array:
         """Return the position of each value in its group, -1 for values that are not known."""
         place = {value: k for k, value in enumerate(group.values)}
@@ -247,8 +253,8 @@ def _has_texts(column: Any) -> bool:
         )
     if len(texts) > MAX_VALUES:
         raise InvalidInput(
-            f"column {column.name!r} has {len(texts)} different texts, which looks like an identifier. Leave the "
-            "column out, or use column.astype('category') to encode every value."
+            f"column {column.name!r} has {len(texts)} different texts, which looks like an identifier. Leave "
+            "the column out, or use column.astype('category') to encode every value."
         )
     return True
 
@@ -271,8 +277,8 @@ def _numbers(column: list[Any], name: str, what: str) -> Array:
         return np.array([np.nan if plain(value) is None else value for value in column], float)
     except (TypeError, ValueError) as error:
         raise InvalidInput(
-            f"{what} contains a value that is not a number in column {name!r}, where the training rows have numbers: "
-            f"{error}."
+            f"{what} contains a value that is not a number in column {name!r}, where the training rows have "
+            f"numbers: {error}."
         ) from error
 
 

@@ -181,8 +181,8 @@ class AgainstData(PriorSVMWarning):
 class UnknownCategory(PriorSVMWarning):
     """Value of a column with categories that no training row has.
 
-    Issued by ``predict`` and by blocks with further rows. The value is encoded as zeros. Check its spelling, or
-    list it in a column of dtype category before ``fit``.
+    Issued by ``predict`` and by blocks with further rows. The value is encoded as zeros. Check its spelling,
+    or list it in a column of dtype category before ``fit``.
     """
 
 

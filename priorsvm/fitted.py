@@ -88,8 +88,8 @@ class FittedModel:
     def encoded_names_(self) -> Array:
         """Names of the columns that f depends on, as in ``coef_``.
 
-        A column with categories has one name for each of its values, such as ``sex=female``. Without a DataFrame the
-        names are ``x0``, ``x1`` and so on.
+        A column with categories has one name for each of its values, such as ``sex=female``. Without a
+        DataFrame the names are ``x0``, ``x1`` and so on.
         """
         training = self._fitted_models()[0].training
         if training.feature_names is not None:
@@ -305,7 +305,7 @@ class FittedModel:
         if encoding is not None:
             validate_data(self, X, reset=False, skip_check_array=True)
             finite = "allow-nan" if allow_nan else True
-            with explaining_bad_values(X):
+            with explaining_bad_values(encoding.without_groups(X)):
                 return check_array(encoding.encode(X), ensure_all_finite=finite, input_name="X")
         with explaining_bad_values(X):
             return validate_data(

@@ -225,7 +225,7 @@ def _check_data(
         _check_sparse(model, prior)
         checks["accept_sparse"] = "csr"
     left_out = next((m.name for m in prior if isinstance(m.block, Completes) and not m.live), None)
-    with explaining_bad_values(X, left_out):
+    with explaining_bad_values(X if encoding is None else encoding.without_groups(X), left_out):
         finite = "allow-nan" if allow_nan else True
         if encoding is not None:
             validate_data(model, X, y, skip_check_array=True)  # names and number of the columns
@@ -394,8 +394,8 @@ def _check_transforms(prior: Prior, spec: Spec, sample: Sample, encoding: Encodi
         columns = f"the model has {encoding.width} columns, those of encoded_names_"
         if not transform.finite:
             raise InvalidInput(
-                f"{where}: {transform!r} can change any column, and columns with categories have no values in "
-                "between. Leave it out, or encode the columns as numbers first."
+                f"{where}: {transform!r} can change any column, and columns with categories have no values "
+                "in between. Leave it out, or encode the columns as numbers first."
             )
         try:
             orbits = transform.orbit(sample.X_train[:20])
@@ -405,8 +405,8 @@ def _check_transforms(prior: Prior, spec: Spec, sample: Sample, encoding: Encodi
         if changed.any():
             name = encoding.encoded_names[int(np.argmax(changed))]
             raise InvalidInput(
-                f"{where}: {transform!r} changes the column {name!r}, whose values are categories. Use a transform "
-                f"that leaves it as it is; {columns}."
+                f"{where}: {transform!r} changes the column {name!r}, whose values are categories. Use a "
+                f"transform that leaves it as it is; {columns}."
             )
 
 

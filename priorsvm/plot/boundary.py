@@ -198,7 +198,7 @@ def _column(training: Sample, key: Any, argument: str) -> int:
 
 
 def _fixed_values(training: Sample, at: Any) -> Array:
-    """Return a value for every feature, the median unless ``at`` has one; of categories, the most frequent."""
+    """Return a value for every feature: of ``at``, or the median, or the most frequent category."""
     row = np.median(training.X, axis=0)
     d = len(row)
     encoding = training.encoding

@@ -149,7 +149,7 @@ def directions_of(features: Any, sample: Sample) -> dict[int, int]:
         named = [j for j in found if sample.encoding.in_group[j]]
         if named:
             raise InvalidInput(
-                f"column {sample.encoding.encoded_names[named[0]]!r} is a value of a category, which cannot rise or "
-                "fall. Use a Rule for this value."
+                f"column {sample.encoding.encoded_names[named[0]]!r} is a value of a category, which cannot "
+                "rise or fall. Use a Rule for this value."
             )
     return dict(zip(found, map(int, features.values()), strict=True))

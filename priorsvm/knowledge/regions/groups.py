@@ -60,8 +60,8 @@ def _allowed(region: Set, members: Array, encoding: Encoding, column: int) -> Ar
     allowed = allowed_values(region, members)
     if not allowed.any():
         raise InvalidInput(
-            f"the region contains no value of column {encoding.names[column]!r}. A row has exactly one value: "
-            "restrict one value to (1, 1), or some values to (0, 0)."
+            f"the region contains no value of column {encoding.names[column]!r}. A row has exactly one "
+            "value: restrict one value to (1, 1), or some values to (0, 0)."
         )
     return np.flatnonzero(allowed)
 
@@ -93,8 +93,8 @@ def _combinations(
         names = ", ".join(repr(encoding.names[group.column]) for group in encoding.groups)
         raise InvalidInput(
             f"the region has {count} combinations of values of {names}, and a kernel model allows "
-            f"{MAX_COMBINATIONS} with holds='everywhere'. Restrict these columns in the rule, use holds='rows', or "
-            "a linear model."
+            f"{MAX_COMBINATIONS} with holds='everywhere'. Restrict these columns in the rule, use "
+            "holds='rows', or a linear model."
         )
     parts: list[BoxSet | PolyhedronSet] = []
     for choice in itertools.product(*values):

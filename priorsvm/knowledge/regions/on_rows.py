@@ -118,8 +118,8 @@ def points_on_rows(region: Set, pool: Pool) -> Array:
     points = np.vstack([move(region, pool, nearest, inside, repeat) for repeat in range(repeats)])
     if len(points) == 0:
         raise BadRule(
-            "no row satisfies the rule, and none was found with other values of its columns. Correct the rule, or give "
-            "rows that satisfy it as unlabeled=."
+            "no row satisfies the rule, and none was found with other values of its columns. Correct the "
+            "rule, or give rows that satisfy it as unlabeled=."
         )
     return points
 
@@ -196,8 +196,8 @@ def _needs_trials(region: Set, pool: Pool) -> bool:
 def _moved_by_trials(region: Set, pool: Pool, rows: Array, inside: Array, repeat: int) -> Array:
     """Return rows inside the region, and rows moved by draws until the region contains them.
 
-    Numbers are drawn in the hull of the region. A column with categories takes an allowed value. Rows for which no
-    trial succeeds are left out.
+    Numbers are drawn in the hull of the region. A column with categories takes an allowed value. Rows for
+    which no trial succeeds are left out.
     """
     hull = region.hull if isinstance(region, RowSet) else region
     kept = region.kept() if isinstance(region, RowSet) else np.zeros(pool.X.shape[1], bool)

@@ -14,10 +14,11 @@ from ...sample import Sample
 from ..views import Solved
 from .base import RegionKnowledge
 from .on_rows import Pool
+from .parsed_rule import ParsedRule, Table, linear_hull
 from .requirement import Requirement
 from .row_set import RowSet, is_closed
 from .rule_conditions import Affine, AtMost, Condition
-from .rule_text import ParsedRule, Table, linear_hull, parse
+from .rule_text import parse
 from .sets import BoxSet, Set, polyhedron
 from .within import close_all, part_of_space
 

@@ -1,7 +1,8 @@
 """Conditions of a rule: sums, products and comparisons of columns, their negation, and their alternatives.
 
-A text is parsed into a tree of :class:`All` and :class:`Some` over four kinds of conditions. Every condition has a
-negation, so ``not`` is applied while the tree is built. The alternatives of the tree are lists of conditions.
+A text is parsed into a tree of :class:`All` and :class:`Some` over four kinds of conditions. Every condition
+has a negation, so ``not`` is applied while the tree is built. The alternatives of the tree are lists of
+conditions.
 """
 
 from __future__ import annotations

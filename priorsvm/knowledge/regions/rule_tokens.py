@@ -12,8 +12,8 @@ from ...errors import BadRule
 MAX_DEPTH = 50
 MAX_LENGTH = 200_000
 
-# A name has ASCII letters, digits and underscores, and beyond ASCII all characters except blanks and these signs:
-# \w lacks the vowel signs of scripts. One class of characters keeps the search linear.
+# A name has ASCII letters, digits and underscores, and beyond ASCII all characters except blanks and these
+# signs: \w lacks the vowel signs of scripts. One class of characters keeps the search linear.
 NAME = r"(?![0-9]) [^\x00-/:-@\[-^`{-\x7f\s≤≥≠−]+"
 _NUMBER = r"(?: [0-9]+ (?:_[0-9]+)* (?:\.[0-9]*)? | \.[0-9]+ ) (?: [eE][+-]?[0-9]+ )?"
 _TOKEN = re.compile(
