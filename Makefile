@@ -9,7 +9,7 @@ PAGES := $(patsubst notebooks/%.py,docs/_notebooks/%.ipynb,$(wildcard notebooks/
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check lint docs notebooks bench clean
+.PHONY: help demo test solvers check lint docs notebooks bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +19,12 @@ demo: $(RUN) ## plain SVM against SVMs that know more, on real digits, in under 
 
 test: $(DEV) ## every test, the slow ones and the notebooks included
 	$(BIN)/pytest -n 2
+
+# In an environment of its own: other tests list the installed solvers.
+solvers: ## further solvers of CVXPY, as many as pip installs, in an environment of their own
+	@test -x $(VENV)-solvers/bin/python || $(PYTHON) -m venv $(VENV)-solvers
+	@$(VENV)-solvers/bin/python -m pip install --quiet --disable-pip-version-check -e ".[solvers-all]" "pytest>=8.0" "pytest-xdist>=3.6"
+	$(VENV)-solvers/bin/python -m pytest -n 2 tests/solve/test_all_solvers.py
 
 check: lint ## lint and the quick tests, in under three minutes
 	$(BIN)/pytest -n 2 -m "not slow"
@@ -44,14 +50,14 @@ bench: $(DEV) ## speed as ratios to peers measured in the same run
 	$(BIN)/python -m benchmarks
 
 clean: ## remove whatever the other targets made
-	rm -rf $(VENV) docs/_build docs/_notebooks docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-solvers docs/_build docs/_notebooks docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -f priorsvm-demo.png priorsvm-demo-rule.png
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Two BLAS pools on two cores slow each other down.
-test check docs notebooks: export OPENBLAS_NUM_THREADS = 1
-test check docs notebooks: export OMP_NUM_THREADS = 1
-test check docs notebooks: export MPLBACKEND = Agg
+test solvers check docs notebooks: export OPENBLAS_NUM_THREADS = 1
+test solvers check docs notebooks: export OMP_NUM_THREADS = 1
+test solvers check docs notebooks: export MPLBACKEND = Agg
 
 $(RUN): pyproject.toml | $(BIN)/python
 	@echo "Installing priorsvm in $(VENV) ..."

@@ -49,11 +49,12 @@ COLOURS = [BLUE, RED, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black", GREY]
 # %% [markdown]
 # ## Who takes what
 #
-# `solvers()` is the table of the solvers that the library knows. We draw it as it stands there, so that it is
-# the one of your version and of your model.
+# `solvers()` is a table of all solvers. We draw those that the library has measured. Every other solver of
+# CVXPY is a name for `solver=`, too, once it is installed.
 
 # %%
-SOLVERS, CLASSES = solvers(), ("LP", "QP", "SOCP", "SDP", "EXP")
+SOLVERS = {solver: facts for solver, facts in solvers().items() if facts.measured}
+CLASSES = ("LP", "QP", "SOCP", "SDP", "EXP")
 figure, axes = plt.subplots(figsize=(8, 0.5 * len(SOLVERS) + 1.2))
 for row, facts in enumerate(SOLVERS.values()):
     for column, kind in enumerate(CLASSES):
@@ -299,10 +300,10 @@ for name in examples:
     print(f"{name:20s} {kinds.loc[name, 'class']:5s} solved by {took[name]}")
 
 # %% [markdown]
-# A misspelt name, or one that nobody knows, is an error at once.
+# Upper and lower case are equal. A misspelt name is an error at once.
 
 # %%
-_, misspelt = attempt("Clarabel")
+_, misspelt = attempt("Clarabelle")
 print(misspelt)
 
 # %% [markdown]

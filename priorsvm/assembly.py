@@ -63,7 +63,7 @@ class Assembly:
         Penalties of the blocks: ``block``, ``name``, ``parameter`` and ``expression``. The objective contains
         the product of parameter and expression.
     slack : cvxpy.Variable
-        The slack of each row of positive cost.
+        The slack of each row of positive cost; a constant of zeros with ``C=inf``.
 
     See Also
     --------
@@ -176,7 +176,10 @@ class Assembly:
         others = {key: value for key, value in values.items() if key.partition("__")[0] not in own}
         model = with_values(clone(self._model), others)
         task = with_weights(model, make_task(model, *self._arguments), self._arguments)
-        members = [*task.prior, *(_with_weight(member, values) for member in own.values())]
+        members = [
+            *task.members(problem.training),
+            *(_with_weight(member, values) for member in own.values()),
+        ]
         sample = prepare(members, problem.training, problem.states)
         compiled = self._compiled
         if not (
@@ -382,8 +385,8 @@ class Assembly:
         """
         if len(self._task.classes) > 2:
             raise MissingCapability(
-                "this assembly is the problem of one class. Call classifier() of the list which assemble() "
-                "returned."
+                "this assembly is the problem of one class or pair. Call classifier() of the list which "
+                "assemble() returned."
             )
         return _classifier(self._model, self._task, [self._finished(problem)])
 
@@ -410,7 +413,7 @@ class Assembly:
 
 
 class Assemblies(list[Assembly]):
-    """The problems of more than two classes: a list with one :class:`Assembly` for each class.
+    """The problems of more than two classes: a list with one :class:`Assembly` for each class or pair.
 
     Examples
     --------
@@ -477,7 +480,7 @@ class Assemblies(list[Assembly]):
         Parameters
         ----------
         problems : list of cvxpy.Problem or None, default=None
-            A solved problem for each class, as in :meth:`Assembly.classifier`.
+            A solved problem for each model, as in :meth:`Assembly.classifier`.
 
         Returns
         -------
@@ -486,7 +489,7 @@ class Assemblies(list[Assembly]):
         """
         if problems is not None and len(problems) != len(self):
             raise InvalidInput(
-                f"problems must have one problem for each of {len(self)} classes, got {len(problems)}."
+                f"problems must have one problem for each of {len(self)} models, got {len(problems)}."
             )
         solved = [None] * len(self) if problems is None else problems
         binaries = [a._finished(problem) for a, problem in zip(self, solved, strict=True)]
@@ -503,7 +506,7 @@ def assemble(
     if model.multi_class == "joint":
         raise MissingCapability(
             "assemble() returns binary problems, and multi_class='joint' solves one problem for all classes. "
-            "Use multi_class='ovr', or fit()."
+            "Use multi_class='ovr' or 'ovo', or fit()."
         )
     maps = Cache()
     grams = Cache()
@@ -513,7 +516,7 @@ def assemble(
     assemblies = []
     for sample in samples:
         problem = first_problem(
-            task.spec, list(task.prior), sample, model.max_rounds, model.verbose, maps, grams
+            task.spec, task.members(sample), sample, model.max_rounds, model.verbose, maps, grams
         )
         route = required_route(problem)
         if route is not None:

@@ -18,7 +18,7 @@ from .knowledge.traits import Completes
 from .path import fit_path
 from .prior import as_prior, snake_case
 from .training import train, workers
-from .validation import make_task, row_keys
+from .validation import is_precomputed, make_task, row_keys
 from .weights import with_weights
 
 if TYPE_CHECKING:
@@ -39,13 +39,15 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
     prior : Knowledge, Prior or None, default=None
         A block or a sum of blocks, for example ``ClassCosts("balanced") + 0.5 * VirtualSamples(shift)``.
     C : float, default=1.0
-        Weight of the slacks.
+        Weight of the slacks. Infinity is the hard margin: every row of positive cost has its margin.
     kernel : str, Kernel or callable, default="linear"
         Name of a pairwise kernel of scikit-learn such as "linear", "rbf" or "poly", or a :class:`Kernel`. A
-        function of two matrices returns the kernel matrix between their rows.
+        function of two matrices returns the kernel matrix between their rows. With "precomputed" X is the
+        kernel matrix, and blocks that require features are refused.
     norm : {"l2", "l1"}, default="l2"
-        Regulariser: :math:`\frac12\|f\|^2`, or the 1-norm of the coefficients. With the 1-norm the problem is
-        a linear programme, and any kernel is allowed.
+        Regulariser: :math:`\frac12\|f\|^2`, or the 1-norm of the coefficients. The 2-norm requires a positive
+        definite or conditionally positive definite kernel. With the 1-norm the problem is a linear programme,
+        and any kernel is allowed.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         :math:`C \sum_i \xi_i` or :math:`C \sum_i \xi_i^2`.
     scale : {"standard", "minmax"} or None, default=None
@@ -57,16 +59,18 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         has becomes zeros, with the warning :class:`~priorsvm.errors.UnknownCategory`. None refuses texts.
     n_centres : int or None, default=None
         Number of centres that f expands over, a Nyström approximation for large data. None: all rows.
-    multi_class : {"ovr", "joint"}, default="ovr"
-        For more than two classes: "ovr" fits one model against the rest for each class. "joint" solves one
-        problem with a decision function for each class. The joint model has no bias; it accepts one
-        :class:`InvariantLoss` and blocks that reweight rows.
+    multi_class : {"ovr", "ovo", "joint"}, default="ovr"
+        For more than two classes: "ovr" fits one model against the rest for each class. "ovo" fits one model
+        for each pair of classes on their rows, as ``sklearn.svm.SVC`` does; a block whose label is neither
+        class is left out of the model. "joint" solves one problem with a decision function for each class.
+        The joint model has no bias; it accepts one :class:`InvariantLoss` and blocks that reweight rows.
     preselect : bool, default=False
         Fit on the support vectors of a first model only. The first model has no blocks, and the base of a
         kernel that transforms rows.
     solver : str or list of str, default="auto"
         Name of a solver, which is used without a fallback, or a list of names, tried in order. The command
-        ``priorsvm solvers`` lists the names. If blocks only add or reweight rows, "LIBSVM", "NORMAL" and
+        ``priorsvm solvers`` lists the names. Every solver that CVXPY has installed is a name, such as "MOSEK"
+        or "gurobi", in upper or lower case. If blocks only add or reweight rows, "LIBSVM", "NORMAL" and
         "SPARSE" solve 2-norm models, and "CENTRES" solves 1-norm models. "ROWS" solves 2-norm models whose
         blocks use values of f.
     solver_options : dict or None, default=None
@@ -88,22 +92,26 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
         Labels. With two classes, +1 is ``classes_[1]``.
     n_features_in_ : int
-        Number of features; with a kernel between sets of vectors, the length of one vector.
+        Number of features; with a kernel between sets of vectors, the length of one vector; with
+        ``kernel="precomputed"``, the number of training rows.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features. Exists if X is a DataFrame whose column names are strings.
     intercept_ : ndarray of shape (n_functions,)
         Bias of each decision function: one function for two classes, one per class for more classes or for
-        ``multi_class="joint"``.
+        ``multi_class="joint"``. For more classes and ``multi_class="ovo"``, one per pair (0, 1), (0, 2), ...,
+        (1, 2), ... of ``classes_``, positive for the first class of the pair.
     coef_ : ndarray of shape (n_functions, n_encoded)
         Weights in the units of X; linear models only. The decision function is
         ``X @ coef_.T + intercept_``, with encoded columns if X has categories.
     encoded_names_ : ndarray of shape (n_encoded,)
         Names of the columns of ``coef_``: of X, and ``<column>=<value>`` for columns with categories.
     kernel_ : Kernel or None
-        Kernel with all its parameters as numbers; None for a linear model.
+        Kernel with all its parameters as numbers; None for a linear model. With the 2-norm, a conditionally
+        positive definite kernel is centred at a training row.
     centres_ : ndarray of shape (n_centres, n_features)
         Points that f expands over; kernel models only. Without ``scale`` and slopes, the decision function is
-        ``kernel_(X, centres_) @ dual_coef_.T + intercept_``.
+        ``kernel_(X, centres_) @ dual_coef_.T + intercept_``. With ``kernel="precomputed"`` they are indices
+        of training rows, shape (n_centres, 1).
     dual_coef_ : ndarray of shape (n_functions, n_centres)
         Coefficients of ``centres_``; kernel models only.
     slopes_ : tuple of three ndarrays
@@ -112,8 +120,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
     support_ : ndarray of shape (n_support,)
         Indices of the training rows that are support vectors.
     solver_ : str or list of str
-        Solver that solved the problem. This and the following attributes are lists, with one entry for each
-        class, for more than two classes and ``multi_class="ovr"``.
+        Solver that solved the problem, in upper case. This and the following attributes are lists for more
+        than two classes, with one entry for each class or pair, unless ``multi_class="joint"``.
     status_ : str or list of str
         Status of the solution, such as "optimal".
     n_rounds_ : int or list of int
@@ -149,6 +157,13 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
     >>> model = PriorSVC(ClassCosts({0: 5}), kernel="rbf", scale="standard").fit(X, y)
     >>> bool(model.score(X, y) > 0.97)
     True
+
+    Columns with categories are encoded inside the model:
+
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"age": [40.0, 50.0, 60.0], "sex": ["f", "m", "f"]})
+    >>> PriorSVC().fit(table, ["well", "well", "ill"]).encoded_names_
+    array(['age', 'sex=f', 'sex=m'], dtype=object)
     """
 
     categories: Any = "auto"  # for models of earlier files
@@ -231,13 +246,14 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         return self
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **rows: Any) -> PriorSVC:
-        """Fit the model, or one model for each class.
+        """Fit the model, or one model for each class or pair of classes.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features)
             Training rows. A linear model also accepts a sparse matrix. A kernel between sets of vectors
-            requires a list of (m, d) arrays or an (n, m, d) array.
+            requires a list of (m, d) arrays or an (n, m, d) array. ``kernel="precomputed"`` requires the
+            (n, n) kernel matrix, and new rows are their (m, n) kernel values with the training rows.
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), default=None
@@ -363,7 +379,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n,) or (n, n_classes)
-            One column for each class if there are more than two classes.
+            One column for each class if there are more than two classes. For ``multi_class="ovo"`` the
+            columns contain votes of the models, plus a number within 1/3 that orders equal votes.
 
         Raises
         ------
@@ -423,6 +440,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         except (TypeError, ValueError):  # fit raises the error
             return tags
         tags.input_tags.sparse = isinstance(self.kernel, str) and self.kernel == "linear"
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
         tags.input_tags.three_d_array = takes_sets(self.kernel)
         tags.input_tags.two_d_array = not takes_sets(self.kernel)
         tags.input_tags.allow_nan = any(isinstance(member.block, Completes) for member in prior)

@@ -18,7 +18,8 @@ from .knowledge.traits import Completes, Scores
 from .knowledge.views import MAX_CELLS
 from .prior import live
 from .problem.naming import naming
-from .validation import Task, explaining_bad_values
+from .validation import Task, explaining_bad_values, is_precomputed
+from .voting import class_scores
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -51,6 +52,7 @@ class FittedModel:
     _models: list[BinaryModel]
     classes_: Array
     intercept_: Array
+    kernel: Any
     kernel_: Any
     n_features_in_: int
     verbose: int
@@ -68,8 +70,13 @@ class FittedModel:
         return self._models
 
     def _each(self, values: list[Any]) -> Any:
-        """Return the only value, or the list of values with one for each class."""
+        """Return the only value, or the list of values with one for each class or pair of classes."""
         return values[0] if len(values) == 1 else values
+
+    @property
+    def _one_vs_one(self) -> bool:
+        """Whether there is a model for each pair of classes."""
+        return self._models[0].training.against is not None
 
     # ------------------------------------------------------------------ the decision function
 
@@ -140,7 +147,7 @@ class FittedModel:
 
     @property
     def support_(self) -> Array:
-        """Indices of the training rows that are support vectors of at least one class."""
+        """Indices of the training rows that are support vectors of at least one binary model."""
         return np.flatnonzero(
             np.any([m.support[: m.training.n_train] for m in self._fitted_models()], axis=0)
         )
@@ -149,29 +156,29 @@ class FittedModel:
 
     @property
     def solver_(self) -> Any:
-        """Name of the solver that solved the problem; a list for more than two classes."""
+        """Name of the solver that solved the problem; a list for several binary models."""
         return self._each([m.outcome.solver for m in self._fitted_models()])
 
     @property
     def status_(self) -> Any:
-        """Status of the solution, such as "optimal"; a list for more than two classes."""
+        """Status of the solution, such as "optimal"; a list for several binary models."""
         return self._each([m.outcome.status for m in self._fitted_models()])
 
     @property
     def n_rounds_(self) -> Any:
-        """Number of rounds of iterative blocks; a list for more than two classes."""
+        """Number of rounds of iterative blocks; a list for several binary models."""
         return self._each([len(m.history) for m in self._fitted_models()])
 
     @property
     def objective_(self) -> Any:
-        """Value of the objective, computed from f; a list for more than two classes."""
+        """Value of the objective, computed from f; a list for several binary models."""
         return self._each([m.objective for m in self._fitted_models()])
 
     @property
     def history_(self) -> Any:
         """List with a dict for each round: objective, gap, rows, solver, seconds.
 
-        For more than two classes, a list of these lists.
+        For several binary models, a list of these lists.
         """
         return self._each([m.history for m in self._fitted_models()])
 
@@ -186,7 +193,7 @@ class FittedModel:
 
     @property
     def findings_(self) -> Any:
-        """Dict from block name to the findings of the block; a list for more than two classes."""
+        """Dict from block name to the findings of the block; a list for several binary models."""
         return self._each([Findings(m.findings) for m in self._fitted_models()])
 
     @property
@@ -271,26 +278,25 @@ class FittedModel:
 
     def _stability(self, X: Any) -> dict[str, Stability]:
         """Return, for every block with a transform, how stable the class of these rows is."""
-        from .explain.stability import stability
-        from .transforms.base import Transform
+        from .explain.stability import stability_of
+        from .knowledge.by_class import transforms_of
 
-        members = live(self._models[0].members)
-        transforms = {
-            name: (block.transform, block.finest() if getattr(block, "continuous", False) else None)
-            for name, block, _ in members
-            if isinstance(getattr(block, "transform", None), Transform)
+        blocks = {
+            name: block
+            for binary in self._models
+            for name, block, _ in live(binary.members)
+            if transforms_of(block)
         }
-        if not transforms and not any(getattr(m.block, "on_rows", False) for m in members):
+        on_rows = any(getattr(m.block, "on_rows", False) for m in live(self._models[0].members))
+        if not blocks and not on_rows:
             raise InvalidInput(
                 "verify(X) checks rules at new rows, and whether transformed rows keep their class, but no "
                 "block has a rule on rows or a transform. Call verify() without X."
             )
-        if not transforms:
-            return {}
-        coef = self.coef_ if self._linear else None
+        coef = self.coef_ if self._linear and not self._one_vs_one else None
         return {
-            name: stability(self._scores, coef, self.intercept_, transform, X, thetas)
-            for name, (transform, thetas) in transforms.items()
+            name: stability_of(block, self._scores, coef, self.intercept_, self.classes_, X)
+            for name, block in blocks.items()
         }
 
     # ------------------------------------------------------------------ scores
@@ -307,7 +313,7 @@ class FittedModel:
             finite = "allow-nan" if allow_nan else True
             with explaining_bad_values(encoding.without_groups(X)):
                 return check_array(encoding.encode(X), ensure_all_finite=finite, input_name="X")
-        with explaining_bad_values(X):
+        with explaining_bad_values(X, precomputed=is_precomputed(self.kernel)):
             return validate_data(
                 self,
                 X,
@@ -321,7 +327,9 @@ class FittedModel:
         """Return f at checked rows: (n,) for two classes, (n, n_classes) for more."""
         scores = self._shared_scores(X)
         if scores is None:
-            scores = np.column_stack([_scores_of(binary, X) for binary in self._models])
+            scores = np.column_stack([scores_of(binary, X) for binary in self._models])
+        if self._one_vs_one:
+            return class_scores(scores, len(self.classes_))
         if scores.shape[1] == 2:  # a joint model of two classes
             scores = scores[:, [1]] - scores[:, [0]]
         return scores[:, 0] if scores.shape[1] == 1 else scores
@@ -339,7 +347,7 @@ class FittedModel:
         return whole.expansion(X) + self.intercept_
 
 
-def _scores_of(binary: BinaryModel, X: Array) -> Array:
+def scores_of(binary: BinaryModel, X: Array) -> Array:
     """Return f at these rows, or the scores of the block that scores rows itself."""
     for name, block, _ in live(binary.members):
         if not isinstance(block, Scores):

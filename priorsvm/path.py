@@ -120,7 +120,7 @@ def _fit_next(
         reusable = before is not None and differ_in_weights(before.spec, task.spec)
         binary = fit_and_explain(
             task.spec,
-            list(task.prior),
+            task.members(sample),
             sample,
             **solver_arguments(model),
             maps=maps,
@@ -134,13 +134,15 @@ def _fit_next(
 def differ_in_weights(a: Spec, b: Spec) -> bool:
     """Return whether two specifications differ at most in C and tol."""
     return all(
-        equal(getattr(a, part), getattr(b, part)) for part in ("norm", "loss", "n_centres", "kernel")
+        equal(getattr(a, part), getattr(b, part)) for part in ("hard", "norm", "loss", "n_centres", "kernel")
     ) and equal(a.scale and vars(a.scale), b.scale and vars(b.scale))
 
 
 def _is_recompiled(before: BinaryModel | None, binary: BinaryModel) -> bool:
     """Return whether a problem was assembled although the step before assembled one, too."""
     if before is None or binary.compiled in (None, before.compiled):
+        return False
+    if before.spec.hard != binary.spec.hard:  # a hard margin is another problem
         return False
     # Refinement replaces the first problem, so there is nothing to reuse after several rounds.
     return len(before.history) == len(binary.history) == 1

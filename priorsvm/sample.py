@@ -37,7 +37,7 @@ class Sample:
     labels : array of shape (n_train,)
         The user's class labels of the training rows.
     classes : array
-        All classes: two, or more in a one-vs-rest model.
+        All classes of the training data, also in a model of two of them.
     positive : object
         The class with y = +1.
     feature_names : array of shape (d,) or None, default=None
@@ -50,6 +50,11 @@ class Sample:
         Kernel, norm, loss and scale of the model.
     missing : object or None, default=None
         Completion of missing values by a block. ``X`` has its completed rows.
+    against : object or None, default=None
+        The class with y = -1 in a one-vs-one model, where rows of further classes have cost 0. None: all
+        other classes have y = -1.
+    all_weights : array of shape (n_train,) or None, default=None
+        Sample weights of a one-vs-one model before the rows of further classes were left out.
     encoding : Encoding or None, default=None
         How columns with categories became columns of ``X``; None without such columns.
     """
@@ -68,6 +73,8 @@ class Sample:
     shares: dict[str, Array] = field(default_factory=dict)
     model: Spec | None = None
     missing: Any = None
+    against: Any = None
+    all_weights: Array | None = None
     encoding: Encoding | None = None
 
     @classmethod
@@ -82,13 +89,14 @@ class Sample:
         seed: int = 0,
         model: Spec | None = None,
         missing: Any = None,
+        against: Any = None,
         encoding: Encoding | None = None,
     ) -> Sample:
-        """Return the training rows with the class ``positive`` against all other classes.
+        """Return the training rows with the class ``positive`` against one class, or against all others.
 
         Parameters
         ----------
-        X, labels, classes, positive, feature_names, seed, model, missing, encoding
+        X, labels, classes, positive, feature_names, seed, model, missing, against, encoding
             Attributes of the sample.
         cost : array of shape (n,) or None, default=None
             Sample weights; None is 1 for each row.
@@ -102,6 +110,10 @@ class Sample:
         cost = np.ones(n) if cost is None else np.asarray(cost, float)
         y = np.where(labels == positive, 1.0, -1.0)
         rows = np.arange(n)
+        all_weights = None
+        if against is not None:
+            all_weights = cost
+            cost = np.where((labels == positive) | (labels == against), cost, 0.0)
         return cls(
             X,
             y,
@@ -117,16 +129,39 @@ class Sample:
             {"svm": cost},
             model,
             missing,
+            against,
+            all_weights,
             encoding,
         )
 
     def __len__(self) -> int:
         return len(self.y)
 
+    def __getattr__(self, name: str) -> NoReturn:
+        """Raise AttributeError, with the new name of an attribute of earlier versions."""
+        advice = " Use sample.model." if name == "machine" else ""
+        raise AttributeError(f"'Sample' object has no attribute {name!r}.{advice}")
+
     @property
-    def machine(self) -> NoReturn:
-        """Name of ``model`` in earlier versions; raises AttributeError."""
-        raise AttributeError("'Sample' object has no attribute 'machine'. Use sample.model.")
+    def negative(self) -> Any:
+        """The class with y = -1; None if these are several classes."""
+        if self.against is not None:
+            return self.against
+        others = [label for label in self.classes.tolist() if label != self.positive]
+        return others[0] if len(others) == 1 else None
+
+    @property
+    def label(self) -> Any:
+        """The label of the model in reports: ``positive``, or (``positive``, ``against``)."""
+        return self.positive if self.against is None else (self.positive, self.against)
+
+    @property
+    def name(self) -> str:
+        """The model in messages, such as "class 'a'"; empty if it is the only model."""
+        if self.against is not None:
+            return f"class {self.positive!r} against {self.against!r}"
+        several = len(self.classes) > 2 and self.positive in self.classes.tolist()
+        return f"class {self.positive!r}" if several else ""
 
     @property
     def X_train(self) -> Array:
@@ -153,13 +188,18 @@ class Sample:
         """Indices of the training rows that are part of the loss."""
         return np.flatnonzero(self.counted[: self.n_train])
 
+    @property
+    def weights(self) -> Array:
+        """Sample weights of the training rows; 0 for rows that the model leaves out."""
+        return self.shares["svm"][: self.n_train]
+
     def weighted_rows(self) -> tuple[Array, Array]:
         """Return the training rows with positive sample weight, and their weights in a mean."""
-        weight = self.shares["svm"][: self.n_train]
+        weight = self.weights
         return self.X_train[weight > 0], weight[weight > 0] / weight.sum()
 
     def sign(self, label: Any) -> float:
-        """Return +1 for the positive class and -1 for another class.
+        """Return +1 for the positive class, -1 for another class, and 0 for a class that is left out.
 
         Parameters
         ----------
@@ -169,7 +209,7 @@ class Sample:
         Returns
         -------
         float
-            +1.0 or -1.0.
+            +1.0 or -1.0, or 0.0 for a class that a one-vs-one model leaves out.
 
         Raises
         ------
@@ -181,9 +221,11 @@ class Sample:
             meant = did_you_mean(label, [c for c in classes if isinstance(c, str)])
             raise InvalidInput(
                 f"label {label!r} is not among the classes of the training data: "
-                f"{', '.join(map(repr, classes))}.{meant}"
+                f"{', '.join(map(repr, classes))}.{meant}{_renamed(classes)}"
             )
-        return 1.0 if label == self.positive else -1.0
+        if label == self.positive:
+            return 1.0
+        return -1.0 if self.against is None or label == self.against else 0.0
 
     def column(self, key: Any) -> int:
         """Return the index of a column.
@@ -360,3 +402,18 @@ class Sample:
             and np.array_equal(self.counted, other.counted)
             and same(self.X, other.X)
         )
+
+
+def _renamed(classes: list[Any]) -> str:
+    """Return advice for labels 0 and 1, which may be made by a wrapper of scikit-learn."""
+    if classes != [0, 1]:
+        return ""
+    return (
+        " If they are not your labels: OneVsOneClassifier and OneVsRestClassifier rename classes to 0 and 1. "
+        "Use PriorSVC(multi_class='ovo') or 'ovr' instead."
+    )
+
+
+def label_text(label: Any) -> str:
+    """Return the label of a model in a table: a class, or "a against b"."""
+    return " against ".join(map(str, label)) if isinstance(label, tuple) else str(label)

@@ -23,7 +23,7 @@ class Spec:
     Attributes
     ----------
     C : float
-        Weight of the loss.
+        Weight of the loss; infinity means a hard margin.
     kernel : Kernel or None
         None for a linear model.
     norm : str
@@ -51,11 +51,21 @@ class Spec:
         """Whether f is linear in x."""
         return self.kernel is None
 
+    @property
+    def hard(self) -> bool:
+        """Whether every row of positive cost has its margin: all slacks are 0."""
+        return bool(np.inf == self.C)
+
     def penalise(self, slack: Any) -> Any:
         r"""Return :math:`\xi`, or :math:`\xi^2` for the squared hinge."""
         return slack if self.loss == "hinge" else slack**2
 
+    def weighted_loss(self, slack: Array) -> Array:
+        r"""Return :math:`C \xi` or :math:`C \xi^2`; with a hard margin 0, as slacks are rounding errors."""
+        return np.zeros(len(slack)) if self.hard else np.asarray(self.C * self.penalise(slack))
+
     def negligible_dual(self, cost: Array, largest: float) -> Array:
         """Return for rows of these costs the number up to which a dual variable counts as zero."""
-        bound = self.C * cost if self.loss == "hinge" else np.full(len(cost), np.inf)
+        bounded = self.loss == "hinge" and not self.hard
+        bound = self.C * cost if bounded else np.full(len(cost), np.inf)
         return np.asarray(NEGLIGIBLE_DUAL * np.minimum(bound, largest))

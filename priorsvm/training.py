@@ -1,4 +1,4 @@
-"""From a task to fitted models: one per class, or one for all classes, in this process or in several."""
+"""From a task to fitted models: one per class or pair, or one for all classes, in one process or several."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from .problem.collapse import fit_and_explain, warn_of_collapse
 from .sample import Sample
 from .solve.loop import fit_binary, refuse_conflicts
 from .solve.model import BinaryModel
+from .solve.registry import canonical
 from .spec import Spec
 from .validation import Task
 
@@ -26,7 +27,7 @@ def workers(n_jobs: int | None) -> AbstractContextManager[Any]:
 
 
 def train(model: Any, task: Task) -> list[BinaryModel]:
-    """Return the fitted model of each class, or one fitted model of all classes."""
+    """Return the fitted model of each class or pair of classes, or one fitted model of all classes."""
     if model.multi_class == "joint":
         return [_train_joint(model, task)]
     several = len(task.samples) > 1
@@ -37,14 +38,14 @@ def train(model: Any, task: Task) -> list[BinaryModel]:
         samples = [support_only(model, task, sample, maps, grams) for sample in samples]
     if several:  # conflicts of a later class are found before the first class is fitted
         for sample in samples:
-            refuse_conflicts(task.spec, list(task.prior), sample)
+            refuse_conflicts(task.spec, task.members(sample), sample)
     if several and model.n_jobs not in (None, 1):
         return _train_in_processes(model, task, samples)
     if several:
         samples = progress(model.verbose, samples, desc="classes")
     arguments = solver_arguments(model)
     binaries = [
-        fit_and_explain(task.spec, list(task.prior), sample, **arguments, maps=maps, grams=grams)
+        fit_and_explain(task.spec, task.members(sample), sample, **arguments, maps=maps, grams=grams)
         for sample in samples
     ]
     for binary in binaries:
@@ -65,7 +66,7 @@ def solver_arguments(model: Any) -> dict[str, Any]:
 def support_only(model: Any, task: Task, sample: Sample, maps: Cache, grams: Cache | None) -> Sample:
     """Return the training set with cost 0 at rows that are not support vectors without the blocks."""
     # COLUMNS is for blocks, which this first model does not have.
-    solver = model.solver
+    solver = canonical(model.solver)
     options = model.solver_options
     if not isinstance(solver, str):
         solver = [name for name in solver if name != "COLUMNS"]
@@ -110,7 +111,9 @@ def _train_in_processes(model: Any, task: Task, samples: list[Sample]) -> list[B
     from joblib import Parallel, delayed
 
     arguments = solver_arguments(model)
-    jobs = (delayed(_fit_and_record)(task.spec, list(task.prior), sample, **arguments) for sample in samples)
+    jobs = (
+        delayed(_fit_and_record)(task.spec, task.members(sample), sample, **arguments) for sample in samples
+    )
     binaries = []
     for binary, caught in Parallel(n_jobs=model.n_jobs, verbose=10 * model.verbose)(jobs):
         for message, category in caught:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -23,14 +24,16 @@ from .encoding import Encoding
 from .errors import InvalidInput, InvalidType, KernelNotPSD, MissingCapability, UnknownParameter
 from .function.factor import require_psd, ways_out
 from .function.scale import Scale
+from .kernels.precomputed import Precomputed
 from .kernels.set_kernel import OnRows, as_sets, takes_sets
 from .knowledge.checks import check_acts
+from .knowledge.rows.row_permutations import RowPermutations
 from .knowledge.traits import Completes, Iterative, OnRowSlack, Scores
 from .knowledge.worst_case.orbit_loss import OrbitLoss
 from .prior import Member, Prior, as_prior, live
 from .problem.naming import naming
 from .sample import Sample
-from .solve.registry import check_options, check_solver
+from .solve.registry import canonical, check_options, check_solver
 from .spec import Spec
 
 # A kernel of unknown definiteness is checked on this many rows before any expensive work.
@@ -58,6 +61,10 @@ class Task:
     samples: list[Sample]
     encoding: Encoding | None = None
 
+    def members(self, sample: Sample) -> list[Member]:
+        """Return the blocks of one binary model: a block that does not apply has weight 0."""
+        return [m if m.block.applies(sample) else m._replace(weight=0.0) for m in self.prior]
+
 
 def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: dict[str, Any]) -> Task:
     """Return the task of one fit, after all checks that need neither a kernel matrix nor a solver.
@@ -84,7 +91,10 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
     if issparse(X):
         X = csr_array(X, copy=not X.has_canonical_format)
         X.sum_duplicates()
-    names = getattr(model, "feature_names_in_", None) if encoding is None else encoding.encoded_names
+    # Columns of a kernel matrix are samples, not features.
+    names = None if getattr(kernel, "encodes", False) else getattr(model, "feature_names_in_", None)
+    if encoding is not None:
+        names = encoding.encoded_names
     seed = _seed(model.random_state)
     missing = None
     for name, block, _ in imputers:
@@ -93,16 +103,17 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
             X = missing.X
     spec = _specification(model, kernel, X, weight, encoding)
     samples = [
-        Sample.training(X, y, classes, positive, weight, names, seed, spec, missing, encoding)
-        for positive in _positive_classes(model, classes)
+        Sample.training(X, y, classes, positive, weight, names, seed, spec, missing, against, encoding)
+        for positive, against in _sides(model, classes)
     ]
     if encoding is not None:
         _check_transforms(prior, spec, samples[0], encoding)
     for name, block, _ in prior:
         with naming(name):
             for sample in samples:
-                block.validate(sample)
-    _check_replaced_rows(prior)
+                if block.applies(sample):
+                    block.validate(sample)
+    _check_replaced_rows(prior, samples[0])
     _check_scores(prior)
     _check_joint(model, prior, samples[0])
     return Task(spec, prior, classes, samples, encoding)
@@ -113,15 +124,15 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
 
 def check_parameters(model: Any) -> None:
     """Raise InvalidInput if a parameter of PriorSVC has a value that is not allowed."""
-    if not is_number(model.C) or model.C <= 0:
-        raise InvalidInput(f"C must be a positive number, got {model.C!r}.")
+    if not (is_number(model.C) or _is_infinite(model.C)) or model.C <= 0:
+        raise InvalidInput(f"C must be a positive number or infinity, got {model.C!r}.")
     if not is_number(model.tol) or not 0 < model.tol < 1:
         raise InvalidInput(f"tol must be a number between 0 and 1, got {model.tol!r}.")
     for name, allowed in (
         ("norm", ("l2", "l1")),
         ("loss", ("hinge", "squared_hinge")),
         ("scale", ("standard", "minmax", None)),
-        ("multi_class", ("ovr", "joint")),
+        ("multi_class", ("ovr", "ovo", "joint")),
     ):
         value = getattr(model, name)
         if value not in allowed:
@@ -138,6 +149,10 @@ def check_parameters(model: Any) -> None:
         raise InvalidInput("n_centres requires a kernel model: a linear model has no centres.")
     check_solver(model.solver)
     check_options(model.solver, model.solver_options)
+
+
+def _is_infinite(value: Any) -> bool:
+    return isinstance(value, (float, np.floating)) and bool(np.isinf(value))
 
 
 def _is_linear(kernel: Any) -> bool:
@@ -160,7 +175,10 @@ def _specification(
 
 
 def _resolved_kernel(model: Any, kernel: Any, X: Array, weight: Array | None) -> Any:
-    """Return the kernel with numbers for "scale", or None for a linear model."""
+    """Return the kernel with numbers for "scale", or None for a linear model.
+
+    A conditionally positive definite kernel is centred for the 2-norm.
+    """
     from .kernels.resolve import resolve_kernel
     from .kernels.spectrum import Spectral
     from .kernels.standard import Linear
@@ -174,16 +192,18 @@ def _resolved_kernel(model: Any, kernel: Any, X: Array, weight: Array | None) ->
             f"kernel {kernel!r} transforms rows in the units of X, but scale={model.scale!r} changes these "
             "units first. Use scale=None, and divide all of X by one number if X must be smaller."
         )
+    if model.norm == "l2" and model.multi_class == "joint":
+        _check_without_bias(kernel)
     if model.norm != "l2" or kernel.definiteness == "psd":
         return kernel
+    if kernel.definiteness == "cpd":
+        return kernel.centred(X, weight)
     # A repaired kernel can be positive definite on the training rows and fail on the next rows.
     unreliable = isinstance(kernel, Spectral) and kernel.definiteness == "unknown"
-    if kernel.definiteness in ("indefinite", "cpd") or unreliable:
-        is_cpd = kernel.definiteness == "cpd"
-        kind = "only conditionally positive definite" if is_cpd else "not positive definite"
+    if kernel.definiteness == "indefinite" or unreliable:
         raise KernelNotPSD(
-            f"kernel {kernel!r} is {kind}, but norm='l2' requires a positive semidefinite kernel. "
-            f"{ways_out(kernel)}"
+            f"kernel {kernel!r} is not positive definite, but norm='l2' requires a positive semidefinite "
+            f"kernel. {ways_out(kernel)}"
         )
     # A few rows reveal most defects before any expensive work; all rows are checked later.
     counted = X if weight is None else X[weight > 0]
@@ -191,6 +211,15 @@ def _resolved_kernel(model: Any, kernel: Any, X: Array, weight: Array | None) ->
     some = counted[np.linspace(0, len(counted) - 1, count).round().astype(int)]
     require_psd(kernel, np.asarray(kernel(some, some)))
     return kernel
+
+
+def _check_without_bias(kernel: Any) -> None:
+    """Raise MissingCapability if the kernel requires a free bias."""
+    if kernel.needs_bias or kernel.definiteness == "cpd":
+        raise MissingCapability(
+            f"kernel {kernel!r} is conditionally positive definite and requires a free bias, which "
+            "multi_class='joint' does not have. Use multi_class='ovr', or a kernel such as RBF()."
+        )
 
 
 # ---------------------------------------------------------------------- rows
@@ -215,6 +244,8 @@ def _check_data(
     if takes_sets(kernel):
         X, width = _rows_of_sets(model, X, prior)
         kernel = OnRows(kernel, width)
+    elif is_precomputed(kernel):
+        _check_precomputed(model, prior)
     elif isinstance(X, (list, np.ndarray)) and len(X) and np.ndim(X[0]) == 2:
         raise InvalidInput(
             f"Found array with dim 3: X[0] has shape {np.shape(X[0])}, but this kernel compares vectors. "
@@ -225,7 +256,8 @@ def _check_data(
         _check_sparse(model, prior)
         checks["accept_sparse"] = "csr"
     left_out = next((m.name for m in prior if isinstance(m.block, Completes) and not m.live), None)
-    with explaining_bad_values(X if encoding is None else encoding.without_groups(X), left_out):
+    numbers = X if encoding is None else encoding.without_groups(X)
+    with explaining_bad_values(numbers, left_out, is_precomputed(kernel)):
         finite = "allow-nan" if allow_nan else True
         if encoding is not None:
             validate_data(model, X, y, skip_check_array=True)  # names and number of the columns
@@ -236,6 +268,9 @@ def _check_data(
         )
     if width is not None:
         model.n_features_in_ = width  # of one vector, since sets can have any number of vectors
+    if is_precomputed(kernel):
+        kernel = _kernel_of_matrix(X)
+        X = kernel.samples
     return X, y, kernel
 
 
@@ -273,6 +308,36 @@ def _rows_of_sets(model: Any, X: Any, prior: Prior) -> tuple[Array, int]:
     return sets.rows(), sets.width
 
 
+def is_precomputed(kernel: Any) -> bool:
+    """Return whether X is the kernel matrix."""
+    return isinstance(kernel, str) and kernel == "precomputed"
+
+
+def _check_precomputed(model: Any, prior: Prior) -> None:
+    """Raise an error if the scaling or a block requires more than a kernel matrix."""
+    if model.scale is not None:
+        raise InvalidInput(
+            f"scale={model.scale!r} applies to features, but with kernel='precomputed' X is the kernel "
+            "matrix. Use scale=None."
+        )
+    for name, block, _ in live(prior):
+        if "precomputed" not in block.accepts:
+            raise MissingCapability(
+                f"block '{name}' requires features or values of f at other points than training rows, which "
+                "kernel='precomputed' does not have. Leave the block out, or use a kernel of the features."
+            )
+
+
+def _kernel_of_matrix(K: Array) -> Precomputed:
+    """Return the kernel between training samples; raise InvalidInput unless the matrix is square."""
+    if K.shape[0] != K.shape[1]:
+        raise InvalidInput(
+            f"X has shape {K.shape}, but kernel='precomputed' requires the square kernel matrix between all "
+            "training samples. Give k(X, X) to fit, and k(X_new, X) to predict."
+        )
+    return Precomputed(K.copy())  # the model keeps it, and the user may overwrite K
+
+
 def _check_sparse(model: Any, prior: Prior) -> None:
     """Raise InvalidType if the kernel, the scaling or a block requires dense rows."""
     if not _is_linear(model.kernel):
@@ -302,12 +367,16 @@ def _classes(y: Array) -> Array:
     return classes
 
 
-def _positive_classes(model: Any, classes: Array) -> Sequence[Any]:
-    """Return the class that is +1 in each binary model."""
+def _sides(model: Any, classes: Array) -> Sequence[tuple[Any, Any]]:
+    """Return the class that is +1 and the class that is -1 in each binary model; None: all other classes."""
     if model.multi_class == "joint":
-        return ["all classes"]
+        return [("all classes", None)]
     labels = classes.tolist()
-    return labels[1:] if len(labels) == 2 else labels
+    if len(labels) == 2:
+        return [(labels[1], None)]
+    if model.multi_class == "ovo":
+        return list(combinations(labels, 2))
+    return [(label, None) for label in labels]
 
 
 def _row_weights(sample_weight: Any, X: Any, y: Array, classes: Array) -> Array | None:
@@ -365,20 +434,25 @@ def _imputers(prior: Prior) -> list[Member]:
     return imputers
 
 
-def _check_replaced_rows(prior: Prior) -> None:
+def _check_replaced_rows(prior: Prior, sample: Sample) -> None:
     """Raise InvalidInput if two blocks conflict over the training rows."""
     members = live(prior)
-    replacing = [m.name for m in members if m.block.prepares == "moves"]
-    worst_case = [m.name for m in members if isinstance(m.block, OnRowSlack)]
+    replacing = [m for m in members if m.block.prepares == "moves"]
     if len(replacing) > 1:
         raise InvalidInput(
-            f"blocks '{replacing[0]}' and '{replacing[1]}' both replace the training rows. Keep one block."
+            f"blocks '{replacing[0].name}' and '{replacing[1].name}' both replace the training rows. "
+            "Keep one block."
         )
-    if replacing and worst_case:
-        raise InvalidInput(
-            f"block '{replacing[0]}' replaces the training rows, but block '{worst_case[0]}' requires the "
-            "margin in the worst case around the original rows. Keep one block."
-        )
+    worst_case = [m for m in members if isinstance(m.block, OnRowSlack)]
+    for first, second in product(replacing, worst_case):
+        reason = "its points are around the original rows"
+        if isinstance(first.block, RowPermutations):
+            reason = second.block.order_obstacle(sample, first.block.swaps())
+        if reason is not None:
+            raise InvalidInput(
+                f"block '{first.name}' replaces the training rows, but block '{second.name}' requires the "
+                f"margin in the worst case: {reason}. Keep one block."
+            )
 
 
 def _check_transforms(prior: Prior, spec: Spec, sample: Sample, encoding: Encoding) -> None:
@@ -431,7 +505,9 @@ def _check_joint(model: Any, prior: Prior, sample: Sample) -> None:
     for parameter, value in required.items():
         if getattr(model, parameter) != value:
             raise InvalidInput(f"multi_class='joint' requires {parameter}={value!r}.")
-    if model.solver not in ("auto", "COLUMNS") or model.solver_options:
+    if _is_infinite(model.C):
+        raise InvalidInput("multi_class='joint' requires a finite C. Use multi_class='ovr'.")
+    if canonical(model.solver) not in ("auto", "COLUMNS") or model.solver_options:
         raise InvalidInput(
             "multi_class='joint' uses its own solver. Set solver='auto', without solver_options."
         )
@@ -448,7 +524,7 @@ def _check_joint(model: Any, prior: Prior, sample: Sample) -> None:
 
 
 @contextmanager
-def explaining_bad_values(X: Any, left_out: str | None = None) -> Iterator[None]:
+def explaining_bad_values(X: Any, left_out: str | None = None, precomputed: bool = False) -> Iterator[None]:
     """Explain errors about missing values, text and dates in X.
 
     Parameters
@@ -457,6 +533,8 @@ def explaining_bad_values(X: Any, left_out: str | None = None) -> Iterator[None]
         The rows that are checked inside the ``with`` statement.
     left_out : str or None
         Name of a block of weight 0 that would otherwise complete missing values.
+    precomputed : bool
+        Whether X contains values of a kernel.
     """
     try:
         yield
@@ -467,6 +545,11 @@ def explaining_bad_values(X: Any, left_out: str | None = None) -> Iterator[None]
                 raise InvalidInput(message) from error
         if "Input X contains NaN" not in str(error):
             raise
+        if precomputed:
+            raise InvalidInput(
+                "Input X contains NaN, but with kernel='precomputed' it is a kernel matrix. Give a finite "
+                "value of the kernel for every pair of samples."
+            ) from error
         if left_out is not None:
             raise InvalidInput(
                 f"Input X contains NaN, and weight 0 leaves out block '{left_out}'. Impute X first, or set "

@@ -412,7 +412,7 @@ class TestSeveralClasses:
         assert last.classifier().objective_ == pytest.approx(fitted.objective_, rel=1e-9)
         model = last.classifier([assembly.problem for assembly in last])
         assert model.objective_ == pytest.approx(fitted.objective_, rel=1e-7)
-        with pytest.raises(InvalidInput, match="one problem for each of 3 classes, got 1"):
+        with pytest.raises(InvalidInput, match="one problem for each of 3 models, got 1"):
             last.classifier([last[0].problem])
 
 

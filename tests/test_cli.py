@@ -87,6 +87,19 @@ def test_solvers_says_how_to_get_what_is_missing(capsys, monkeypatch):
     assert "Not installed: HIGHS, PIQP, QOCO. To add: pip install highspy piqp qoco" in printed
 
 
+def test_solvers_lists_further_solvers_in_full_once_installed(capsys, monkeypatch):
+    monkeypatch.setattr(solvers, "available", lambda: frozenset({"CLARABEL", "SCIPY"}))
+    cli.main(["solvers"])
+    printed = capsys.readouterr().out
+    assert re.search(r"^SCIPY +yes +yes +no +at the default options of CVXPY$", printed, re.MULTILINE)
+    other = re.search(
+        r"^Other solvers of CVXPY, with the package for pip install: (.*)$", printed, re.MULTILINE
+    )
+    assert {"MOSEK (mosek)", "GUROBI (gurobipy)", "SDPA (sdpa-python)"} <= set(other[1].split(", "))
+    assert "SCIPY" not in other[1]
+    assert "COSMO" not in printed
+
+
 def test_solvers_with_nothing_missing_says_so_by_silence(capsys, monkeypatch):
     monkeypatch.setattr(solvers, "installed", lambda: tuple(solvers.SOLVERS))
     cli.main(["solvers"])

@@ -166,6 +166,12 @@ def test_progress_is_shown_on_request_only(capsys):
     assert shown.out == ""
 
 
+def test_a_model_of_one_round_shows_no_bar(capsys):
+    PriorSVC(ClassCosts("balanced"), kernel="rbf", verbose=1).fit(*two_classes())
+    shown = capsys.readouterr()
+    assert shown.out == shown.err == ""
+
+
 def test_draws_come_from_random_state():
     X, y = two_classes()
 
@@ -523,9 +529,8 @@ def test_a_block_of_weight_zero_does_not_score():
 
 def test_two_blocks_cannot_both_score():
     X, y = two_classes()
-    model = PriorSVC(Bonus(1.0) + Bonus(2.0).named("other")).fit(X, y)
     with pytest.raises(InvalidInput, match=r"'bonus' and 'other' both score.*Keep one"):
-        model.predict(X)
+        PriorSVC(Bonus(1.0) + Bonus(2.0).named("other")).fit(X, y)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", lambda A, B: (1 + A @ B.T) ** 2])

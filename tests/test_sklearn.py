@@ -60,7 +60,7 @@ def three_classes(n=60):
 # -------------------------------------------------------------------------------- scikit-learn's checks
 
 
-@parametrize_with_checks([PriorSVC(), PriorSVC(kernel="rbf")])
+@parametrize_with_checks([PriorSVC(), PriorSVC(kernel="rbf"), PriorSVC(multi_class="ovo")])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

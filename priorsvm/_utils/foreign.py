@@ -6,6 +6,7 @@ gives the same result. CVXPY is imported on first use, because a standard kernel
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -219,6 +220,47 @@ def _beyond_cpp(expression: Any) -> bool:
     if expression.ndim > 2 or (supported is not None and not supported()):
         return True
     return any(_beyond_cpp(argument) for argument in expression.args)
+
+
+def solver_interfaces() -> dict[str, list[Any]]:
+    """Return CVXPY's interfaces to each solver of convex problems, installed or not: conic, for QPs, or both.
+
+    Without the private tables, return the installed solvers, each without an interface.
+    """
+    tables = [
+        private("cvxpy.reductions.solvers.defines", name) for name in ("SOLVER_MAP_CONIC", "SOLVER_MAP_QP")
+    ]
+    if any(table is None for table in tables):
+        import cvxpy as cp
+
+        return {name: [] for name in cp.installed_solvers()}
+    names = dict.fromkeys(name for table in tables for name in table)
+    return {name: [table[name] for table in tables if name in table] for name in names}
+
+
+@contextmanager
+def dropped_errors() -> Iterator[list[BaseException]]:
+    """Collect the exceptions which CVXPY's interface to a solver catches and drops, in order.
+
+    Some interfaces report a missing licence as a failure without a reason. Tracing is slow: use it only to
+    explain a failure.
+    """
+    found: list[BaseException] = []
+
+    def in_interface(frame: Any, event: str, argument: Any) -> Any:
+        if event == "exception":
+            found.append(argument[1])
+        return in_interface
+
+    def trace(frame: Any, event: str, argument: Any) -> Any:
+        return in_interface if frame.f_code.co_name == "solve_via_data" else None
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield found
+    finally:
+        sys.settrace(before)
 
 
 @contextmanager

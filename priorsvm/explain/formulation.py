@@ -12,7 +12,10 @@ import numpy as np
 
 from .._utils.checks import is_number
 from ..errors import InvalidInput, InvalidType
+from ..kernels.base import Kernel
+from ..kernels.centred import Centred
 from ..knowledge.base import Formulas
+from ..knowledge.by_class import OfClasses
 from ..solve.model import BinaryModel
 from .plain_text import plain_text
 
@@ -83,7 +86,7 @@ class Formulation:
         lines = [r"\min\quad & " + " \\\\\n& + ".join(terms)]
         for k, (mark, latex) in enumerate(self._rows()):
             lines.append((r"\text{s.t.}\quad " if k == 0 else "") + f"& {_braced(latex, mark)}")
-        numbers = [f"{symbol} = {value:g}" for symbol, value in self.values]
+        numbers = [f"{symbol} = {_figure(value)}" for symbol, value in self.values]
         for k, line in enumerate(_filled([*self.function, *numbers])):
             lines.append((r"\text{with}\quad " if k == 0 else "") + f"& {line}")
         for k, (symbol, meaning) in enumerate(self.letters):
@@ -105,7 +108,7 @@ class Formulation:
         cells[0] = ("min   " + terms[0][1], terms[0][0])
         cells[len(terms)] = ("s.t.  " + rows[0][1], rows[0][0])
         width = min(max(len(formula) for formula, _ in cells), WIDTH)
-        numbers = [f"{plain_text(symbol)} = {value:g}" for symbol, value in self.values]
+        numbers = [f"{plain_text(symbol)} = {plain_text(_figure(value))}" for symbol, value in self.values]
         lines = [f"{formula:<{width}}   {mark}" for formula, mark in cells]
         lines.append(f"with  {', '.join([*map(plain_text, self.function), *numbers])}")
         for k, (symbol, meaning) in enumerate(self.letters):
@@ -131,6 +134,11 @@ class Formulation:
             (f"c_{_part_of(label)}: {label}, {rows} row" + ("s" if rows != 1 else ""), latex)
             for label, latex, rows in self.constraints
         ]
+
+
+def _figure(value: float) -> str:
+    """Return a number in LaTeX."""
+    return r"\infty" if value == np.inf else f"{value:g}"
 
 
 def _part_of(label: str) -> str:
@@ -170,7 +178,7 @@ def formulation(binaries: Sequence[BinaryModel]) -> Formulation:
     values = {"C": binaries[0].spec.C}
     for binary in binaries:
         _describe(binary, objective, constraints, values)
-    members = binaries[0].problem.members
+    members = list({m.name: m for binary in binaries for m in binary.problem.members}.values())
     named = {label.partition(".")[0] for label in (*objective, *constraints)}
     for member in members:
         if member.name not in named:
@@ -205,24 +213,33 @@ def _function(binary: BinaryModel) -> list[str]:
             parts.append(r"\varphi_j(x) = k(x, x_j)")
         else:
             equal = "=" if spec.n_centres is None else r"\approx"
-            parts.append(rf"\varphi(x)^\top \varphi(z) {equal} k(x, z)")
+            parts.append(rf"\varphi(x)^\top \varphi(z) {equal} {_product(spec.kernel)}")
+        base = spec.kernel.base if isinstance(spec.kernel, Centred) else spec.kernel
         parts += [
-            rf"{'k = ' if k == 0 else ''}{_text(line)}"
-            for k, line in enumerate(wrap(repr(spec.kernel), WIDTH))
+            rf"{'k = ' if k == 0 else ''}{_text(line)}" for k, line in enumerate(wrap(repr(base), WIDTH))
         ]
+        if isinstance(spec.kernel, Centred):
+            parts.append(rf"z_0 = {_text(spec.kernel.shown_point())}")
     return parts
+
+
+def _product(kernel: Kernel | None) -> str:
+    """Return the inner product of feature vectors, in terms of k."""
+    if isinstance(kernel, Centred):
+        return "k(x, z) - k(x, z_0) - k(z_0, z) + k(z_0, z_0)"
+    return "k(x, z)"
 
 
 def _model_letters(binary: BinaryModel) -> dict[str, str]:
     """Return the meanings of the symbols of the SVM."""
     training = binary.training
-    classes = training.classes.tolist()
     signs = _text(", +1 for the class of the model and -1 for all other classes")
-    if training.positive not in classes:  # one model of all classes
+    if training.positive not in training.classes.tolist():  # one model of all classes
         signs = ""
-    elif len(classes) == 2:
-        other = next(label for label in classes if label != training.positive)
-        signs = _text(f", +1 for {training.positive!r} and -1 for {other!r}")
+    elif training.against is not None:
+        signs = _text(", +1 for the first and -1 for the second class of the model")
+    elif training.negative is not None:
+        signs = _text(f", +1 for {training.positive!r} and -1 for {training.negative!r}")
     return {
         "y_i": rf"\text{{the class of row }} i{signs}",
         r"\rho_i": r"\text{the margin of row } i, \text{ 1 by default}",
@@ -265,7 +282,9 @@ def _describe(
     c = "w" if spec.linear else "c"
     power = "" if spec.loss == "hinge" else "^2"
     objective.setdefault("svm.regulariser", rf"\|{c}\|_1" if spec.norm == "l1" else rf"\tfrac12 \|{c}\|^2")
-    objective.setdefault("svm.loss", rf"C \sum_{{i=1}}^{{{binary.training.n_train}}} \xi_i{power}")
+    if not spec.hard:
+        rows = "i" if binary.training.against is not None else rf"i=1}}^{{{binary.training.n_train}"
+        objective.setdefault("svm.loss", rf"C \sum_{{{rows}}} \xi_i{power}")
     constraints.setdefault("svm.margin", (compiled.margin_latex, len(compiled.active)))
     for name, block, weight in compiled.members:
         block_constraints = {
@@ -274,9 +293,12 @@ def _describe(
             if label.startswith(f"{name}.")
         }
         terms = [term.name for term in compiled.terms if term.block == name]
-        prepared = ["sample"] if name in compiled.sample.shares else []
+        prepared = ["sample"] if name in compiled.sample.shares and not spec.hard else []
         formulas = _formulas(name, block, [*prepared, *terms, *block_constraints])
         factor = "" if weight == 1 else f"{weight:g} \\cdot "
+        if isinstance(block, OfClasses) and block.chosen_classes is not None:
+            only = rf"\;({_text(f'rows{block.which_rows()}')})"
+            formulas = {term: latex + only for term, latex in formulas.items()}
         unnamed = rf"J_{{{_text(name)}}}"
         for _ in prepared:
             objective.setdefault(name, factor + formulas.get("sample", unnamed).replace("<p>", power))

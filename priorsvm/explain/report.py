@@ -3,7 +3,7 @@ r"""Report of a fitted model: the contribution of each term, and how the problem
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -12,9 +12,13 @@ import numpy as np
 from .._utils.arrays import Array
 from ..knowledge.traits import Iterative
 from ..prior import live
+from ..sample import label_text
 from ..solve.model import BinaryModel
 from ..spec import NEGLIGIBLE_DUAL
 from .table import html_table, text_table
+
+# Up to this many models without a block are listed by name.
+LISTED = 5
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,7 @@ class Row:
     Attributes
     ----------
     label : object
-        Class with y = +1.
+        Class with y = +1; in a one-vs-one model the pair (class with y = +1, class with y = -1).
     block : str
         Name of the block, or "svm".
     term : str
@@ -65,9 +69,13 @@ class Report:
     rows : list of Row
         Terms and constraints. The contributions of a binary model add up to its objective.
     objectives : dict
-        Class with y = +1 -> objective of its binary model.
+        Label of a binary model, as in its rows -> its objective.
     solves : list of dict
         Solver, status, number of rounds, residuals, seconds and findings of blocks, for each binary model.
+    kernel : str, default=""
+        What was done to the kernel; empty if it was used as given.
+    inactive : dict of str to list
+        Name of a block -> labels of the one-vs-one models without a class that the block names.
 
     See Also
     --------
@@ -92,6 +100,8 @@ class Report:
     rows: list[Row]
     objectives: dict[Any, float]
     solves: list[dict[str, Any]]
+    kernel: str = ""
+    inactive: dict[str, list[Any]] = field(default_factory=dict)
 
     def __getitem__(self, block: str) -> list[Row]:
         """Return the rows of one block."""
@@ -113,7 +123,7 @@ class Report:
             total = self.objectives[row.label]
             cells.append(
                 [
-                    *([str(row.label)] if many else []),
+                    *([label_text(row.label)] if many else []),
                     row.block,
                     row.term,
                     f"{row.weight:g}",
@@ -130,7 +140,7 @@ class Report:
     def _footer(self) -> list[str]:
         lines = []
         for solve in self.solves:
-            which = f"class {solve['label']}: " if len(self.solves) > 1 else ""
+            which = f"class {label_text(solve['label'])}: " if len(self.solves) > 1 else ""
             rounds = f"{solve['rounds']} round" + ("s" if solve["rounds"] > 1 else "")
             start = f" from the solution of {solve['start']}" if solve["start"] else ""
             failed = f" after {' and '.join(solve['before'])} failed" if solve["before"] else ""
@@ -141,6 +151,13 @@ class Report:
                 f"solve {solve['solve']:.3f} s{_total(solve)}{local}"
             )
             lines += [f"{which}{block}: {finding}" for block, finding in solve["findings"].items()]
+        if self.kernel:
+            lines.append(f"kernel: {self.kernel}")
+        for block, labels in self.inactive.items():
+            models = ", ".join(map(label_text, labels))
+            if len(labels) > LISTED:
+                models = f"{len(labels)} of {len(self.solves)} models"
+            lines.append(f"{block}: inactive in {models}, without a class that it names")
         return lines
 
     def __str__(self) -> str:
@@ -170,7 +187,7 @@ class Report:
             raise ImportError("to_frame requires the package pandas: pip install pandas.") from error
 
         frame = pd.DataFrame([vars(row) for row in self.rows]).rename(columns={"label": "class"})
-        totals = frame["class"].map(self.objectives)
+        totals = pd.Series([self.objectives[row.label] for row in self.rows], dtype=float)
         frame.insert(4, "share", frame["contribution"] / totals.where(totals != 0))
         figures = ["rows", "active", "slack", "price"]  # a penalty has no rows
         frame[figures] = frame[figures].where(frame["rows"] > 0)
@@ -193,7 +210,7 @@ def report(binaries: Sequence[BinaryModel]) -> Report:
     objectives: dict[Any, float] = {}
     solves: list[dict[str, Any]] = []
     for binary in binaries:
-        label = binary.training.positive
+        label = binary.training.label
         contributions = binary.contributions()
         objectives[label] = sum(contributions.values())
         rows += _rows(binary, label, contributions)
@@ -214,7 +231,26 @@ def report(binaries: Sequence[BinaryModel]) -> Report:
                 "local": _local(binary),
             }
         )
-    return Report(rows, objectives, solves)
+    return Report(rows, objectives, solves, _kernel_note(binaries[0]), _inactive(binaries))
+
+
+def _kernel_note(binary: BinaryModel) -> str:
+    """Return how a conditionally positive definite kernel is used, or an empty text."""
+    kernel = binary.spec.kernel
+    if kernel is None or binary.spec.norm == "l1" or not kernel.needs_bias:
+        return ""
+    return f"{kernel!r}; conditionally positive definite, so the norm of f is a seminorm"
+
+
+def _inactive(binaries: Sequence[BinaryModel]) -> dict[str, list[Any]]:
+    """Return the one-vs-one models that leave a block out, by block name."""
+    found: dict[str, list[Any]] = {}
+    active = {member.name for binary in binaries for member in live(binary.members)}
+    for binary in binaries:
+        for member in binary.members:
+            if member.name in active and not member.block.applies(binary.training):
+                found.setdefault(member.name, []).append(binary.training.label)
+    return found
 
 
 def _local(binary: BinaryModel) -> list[str]:

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array, dense_row, stack
+from ..errors import MissingCapability
+from ..knowledge.by_class import ByClass, in_order
 from ..transforms.base import Transform
-from ..transforms.features import FeatureScaling
+from ..transforms.features import FeatureDeletion, FeatureScaling
 
 # Orbits are evaluated in parts of about this many numbers.
 PART = 2**22
@@ -88,14 +90,14 @@ def stability(
     X: Any,
     thetas: Array | None = None,
 ) -> Stability:
-    """Evaluate every transformed copy of every row; for a FeatureScaling, compute the worst copy.
+    """Evaluate every transformed copy of every row; FeatureScaling of a linear f has a closed form.
 
     Parameters
     ----------
     scores : callable
         Rows -> decision function, of shape (n,) or (n, K).
     coef : array or None
-        Coefficients of a linear model; None for a kernel model.
+        Coefficients of the functions whose largest value is the class; None for kernel and one-vs-one models.
     intercept : array
         Intercepts of a linear model.
     transform : Transform
@@ -118,16 +120,79 @@ def stability(
     >>> found.lead, found.kept
     (array([-0.3,  0.5]), array([False,  True]))
     """
-    if isinstance(transform, FeatureScaling):
-        assert coef is not None
+    if isinstance(transform, FeatureScaling) and coef is not None:
         return _under_scaling(coef, intercept, transform, X)
-    s = len(transform.theta_grid() if thetas is None else thetas)
+    if isinstance(transform, FeatureScaling) and not isinstance(transform, FeatureDeletion):
+        raise MissingCapability(
+            "verify(X): the worst factors of FeatureScaling are known if each class has one linear function, "
+            "and a one-vs-one model counts votes. Use multi_class='ovr'."
+        )
+    s = len(thetas) if thetas is not None else transform.orbit(X[:1]).shape[1]
     step = max(1, PART // (X.shape[1] * s))
     parts = [_over_orbit(scores, transform, X[i : i + step], thetas) for i in range(0, X.shape[0], step)]
     lead, points, kept = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("lead", "points", "kept")
     )
     return Stability(lead, points, kept, None if thetas is None else s)
+
+
+def stability_of(
+    block: Any, scores: Callable[[Any], Array], coef: Array | None, intercept: Array, classes: Array, X: Any
+) -> Stability:
+    """Evaluate the transforms of a block; if they differ between classes, by the predicted class of a row.
+
+    Parameters
+    ----------
+    block : Knowledge
+        A block with a transform, or with a dict of class to transform.
+    scores, coef, intercept, X
+        As in :func:`stability`.
+    classes : array
+        All classes, in the order of the scores.
+
+    Returns
+    -------
+    Stability
+        The result. A row of a predicted class without a transform keeps its class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from priorsvm import InvariantLoss, Shift
+    >>> rows, classes = np.array([[-0.2], [0.2], [1.0]]), np.array(["ham", "spam"])
+    >>> block = InvariantLoss(Shift([0.5]), classes="spam")
+    >>> stability_of(block, lambda X: X[:, 0], None, np.zeros(1), classes, rows).lead
+    array([ 0.2, -0.3,  0.5])
+    """
+
+    def under(transform: Transform, rows: Any) -> Stability:
+        thetas = block.finest(transform) if getattr(block, "continuous", False) else None
+        return stability(scores, coef, intercept, transform, rows, thetas)
+
+    if not (isinstance(block, ByClass) and block.by_class):
+        return under(block.transform, X)
+    predicted = classes[_class_scores(scores(X)).argmax(axis=1)]
+    rest = np.flatnonzero(block.transform_of(predicted) < 0)
+    rows = [rest]
+    parts = [_unchanged(scores, X[rest])]
+    for group in block.groups(predicted):
+        rows.append(group.rows)
+        parts.append(under(group.transform, X[group.rows]))
+    lead, kept = (
+        np.concatenate([getattr(part, name) for part in parts])[np.argsort(np.concatenate(rows))]
+        for name in ("lead", "kept")
+    )
+    tried = [part.tried for part in parts if part.tried is not None]
+    points = in_order(rows, [part.points for part in parts])
+    return Stability(lead, points, kept, max(tried, default=None))
+
+
+def _unchanged(scores: Callable[[Any], Array], X: Any) -> Stability:
+    """Return the result for rows that are not transformed."""
+    if X.shape[0] == 0:
+        return Stability(np.empty(0), X, np.ones(0, bool))
+    found = np.sort(_class_scores(scores(X)), axis=1)
+    return Stability(found[:, -1] - found[:, -2], X, np.ones(X.shape[0], bool))
 
 
 def _over_orbit(

@@ -15,6 +15,7 @@ from .._utils.threads import single_threaded
 from ..knowledge.views import MAX_CELLS, Verdict
 from ..prior import live
 from ..problem.naming import naming
+from ..sample import label_text
 from ..solve.model import BinaryModel
 from .stability import Stability
 from .table import html_table, text_table
@@ -31,7 +32,7 @@ class Check:
     verdict : Verdict
         Whether the block holds.
     label : object, default=None
-        Class with y = +1.
+        Class with y = +1; in a one-vs-one model the pair (class with y = +1, class with y = -1).
 
     Examples
     --------
@@ -111,7 +112,7 @@ class Verification:
         rows = []
         for check in self.checks:
             result = ["-", "-", "-"] if check.verdict.holds is None else _result(check.verdict)
-            label = [str(check.label)] if many else []
+            label = [label_text(check.label)] if many else []
             rows.append([*label, check.block, check.verdict.asked, *result])
         return head, rows
 
@@ -151,11 +152,11 @@ class Verification:
 
     def _notes(self) -> list[str]:
         many = len({check.label for check in self.checks}) > 1
-        notes = [
-            f"{f'class {check.label}: ' if many else ''}{check.block}: {'; '.join(check.verdict.remarks)}"
-            for check in self.checks
-            if check.verdict.remarks
-        ]
+        notes = []
+        for check in self.checks:
+            if check.verdict.remarks:
+                which = f"class {label_text(check.label)}: " if many else ""
+                notes.append(f"{which}{check.block}: {'; '.join(check.verdict.remarks)}")
         for name, found in self.stability.items():
             changed = ", ".join(map(str, found.changed[:5].tolist()))
             notes.append(f"{name}: {found}" + (f"; worst rows: {changed}" if changed else ""))
@@ -220,5 +221,5 @@ def verify(
                 verdict = binary.verdict(name, block, binary.sample, max_cells, verbose, everywhere, new_rows)
             if new_rows is None:
                 binary.verdicts[key] = binary.f, verdict
-        checks.append(Check(name, verdict, binary.sample.positive))
+        checks.append(Check(name, verdict, binary.training.label))
     return Verification(checks)

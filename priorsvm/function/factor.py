@@ -62,22 +62,42 @@ def _lengths(diagonal: Array) -> Array:
     return np.where(lengths > 0, lengths, 1.0)
 
 
+def is_symmetric(K: Array) -> bool:
+    """Return whether a matrix is symmetric up to rounding."""
+    return np.allclose(K, K.T, atol=1e-8 * float(np.abs(K).max(initial=0.0)))
+
+
+def is_psd(K: Array) -> bool:
+    """Return whether a symmetric matrix is positive semidefinite up to rounding."""
+    try:
+        np.linalg.cholesky(K + 1e-8 * float(np.abs(K).max(initial=0.0)) * np.eye(len(K)))
+    except np.linalg.LinAlgError:
+        return not K.any()
+    return True
+
+
+def is_cpd(K: Array) -> bool:
+    """Return whether a symmetric matrix is conditionally positive semidefinite up to rounding."""
+    # Coefficients that sum to zero give the same quadratic form if a row is the origin.
+    return is_psd(K - K[:, :1] - K[:1] + K[0, 0])
+
+
 def require_psd(kernel: Kernel, K: Array) -> None:
     """Raise KernelNotPSD if the matrix of a kernel of unknown definiteness is not positive semidefinite."""
     if kernel.definiteness == "psd" or len(K) == 0:
         return
-    size = float(np.abs(K).max())
     way_out = f"norm='l2' requires that. {ways_out(kernel)}"
-    if not np.allclose(K, K.T, atol=1e-8 * size):
+    if not is_symmetric(K):
         raise KernelNotPSD(f"kernel {kernel!r} is not symmetric, and {way_out}")
-    try:
-        np.linalg.cholesky(K + 1e-8 * size * np.eye(len(K)))
-    except np.linalg.LinAlgError as error:
+    if not is_psd(K):
         lowest = float(np.linalg.eigvalsh(K).min())
+        claim = ""
+        if is_cpd(K):
+            claim = " If it is conditionally positive definite, use a Kernel whose definiteness is 'cpd'."
         raise KernelNotPSD(
             f"kernel {kernel!r} is not positive semidefinite on {len(K)} rows (lowest "
-            f"eigenvalue {lowest:.2g}), and {way_out}"
-        ) from error
+            f"eigenvalue {lowest:.2g}), and {way_out}{claim}"
+        )
 
 
 def require_norm(kernel: Kernel) -> None:

@@ -252,7 +252,10 @@ class Decision:
     @property
     def bias(self) -> cp.Expression:
         """The bias: on a linear model f at 0, on a kernel model the constant besides the expansion."""
-        if not self.linear:
+        kernel = self.spec.kernel
+        if kernel is not None:
+            if self.norm == "l2" and kernel.needs_bias:
+                raise self._lacks("bias", "its bias has to be free, so use a positive definite kernel")
             self.used.add("bias")
             return self.b
         c = self.c

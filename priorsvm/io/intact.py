@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -79,11 +80,11 @@ def _check_classes(binaries: list[BinaryModel], classes: list[Any]) -> None:
     if isinstance(binaries[0], JointModel):
         _require(len(binaries) == 1, f"there are {len(binaries)} models of all classes, expected 1")
         return
-    positives = [binary.training.positive for binary in binaries]
-    expected = classes if len(classes) > 2 else classes[1:]
-    _require(
-        positives == expected, f"the binary models are of the classes {positives}, and classes_ are {classes}"
-    )
+    labels = [binary.training.label for binary in binaries]
+    expected: list[Any] = classes if len(classes) > 2 else classes[1:]
+    if len(classes) > 2 and binaries[0].training.against is not None:
+        expected = list(combinations(classes, 2))
+    _require(labels == expected, f"the binary models are of the classes {labels}, and classes_ are {classes}")
 
 
 def _check_binary(where: str, binary: BinaryModel, model: PriorSVC) -> None:
@@ -91,7 +92,8 @@ def _check_binary(where: str, binary: BinaryModel, model: PriorSVC) -> None:
     training = binary.training
     for part, kind in ((spec, Spec), (training, Sample), (binary.outcome, Outcome)):
         _require(isinstance(part, kind), f"{where} has a {type(part).__name__} in place of {kind.__name__}")
-    _require(is_number(spec.C) and 0 < spec.C < np.inf, f"{where} has C={spec.C!r}")
+    _require(is_number(spec.C) or np.inf == spec.C, f"{where} has C={spec.C!r}")
+    _require(spec.C > 0, f"{where} has C={spec.C!r}")
     _check_training(f"{where}, training rows", training, model)
     d = training.X.shape[1]
     if spec.linear:
@@ -117,9 +119,9 @@ def _check_training(where: str, sample: Sample, model: PriorSVC) -> None:
         _check_array(f"{where}: X", X.data, (None,))
         _require(X.ndim == 2 and X.shape[0] == n, f"{where}: X has shape {X.shape}")
     else:
-        sets = isinstance(model.kernel_, OnRows)  # a row is as long as the largest set
+        encoded = model.kernel_ is not None and model.kernel_.encodes
         width = model.n_features_in_ if sample.encoding is None else sample.encoding.width
-        _check_array(f"{where}: X", X, (n, None if sets else width))
+        _check_array(f"{where}: X", X, (n, None if encoded else width))
     for name, kinds in (("y", "f"), ("cost", "f"), ("margin", "f"), ("source", "iu")):
         _check_array(f"{where}: {name}", getattr(sample, name), (n,), kinds)
     _require(bool((np.abs(sample.y) == 1).all()), f"{where}: y has values other than -1 and 1")

@@ -30,6 +30,10 @@ class Combination(Kernel):
         return any(part.takes_sets for part in self._parts())
 
     @property
+    def encodes(self) -> bool:  # type: ignore[override]
+        return any(part.encodes for part in self._parts())
+
+    @property
     def depends_on(self) -> Dependence:
         dependences = {part.depends_on for part in self._parts()}
         if "entries" in dependences:
@@ -45,6 +49,10 @@ class Combination(Kernel):
         return all(part.has_slope for part in self._parts())
 
     @property
+    def has_slope_everywhere(self) -> bool:
+        return all(part.has_slope_everywhere for part in self._parts())
+
+    @property
     def has_slope_slope(self) -> bool:
         return all(part.has_slope_slope for part in self._parts())
 
@@ -55,6 +63,10 @@ class Combination(Kernel):
     @property
     def has_derivative_bound(self) -> bool:
         return all(part.has_derivative_bound for part in self._parts())
+
+    @property
+    def needs_bias(self) -> bool:
+        return any(part.needs_bias for part in self._parts())
 
     @property
     def whole(self) -> bool:

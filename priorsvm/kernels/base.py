@@ -74,6 +74,9 @@ class Kernel(BaseEstimator):
     # True if a sample is a set of vectors instead of a row.
     takes_sets: bool = False
 
+    # True if the rows of a model encode its samples, so that they have other columns than X.
+    encodes: bool = False
+
     def __call__(self, A: ArrayLike, B: ArrayLike | None = None) -> Array:
         """Return the matrix of :math:`k(a_i, b_j)`.
 
@@ -292,6 +295,11 @@ class Kernel(BaseEstimator):
         return type(self)._slope is not Kernel._slope
 
     @property
+    def has_slope_everywhere(self) -> bool:
+        """Whether :meth:`slope` is a derivative at all rows, equal rows included."""
+        return self.has_slope
+
+    @property
     def has_slope_slope(self) -> bool:
         """Whether :meth:`slope_slope` is available, which requires a symmetric kernel."""
         return type(self)._slope_slope is not Kernel._slope_slope
@@ -305,6 +313,11 @@ class Kernel(BaseEstimator):
     def has_derivative_bound(self) -> bool:
         """Whether :meth:`derivative_bound` is available."""
         return type(self)._derivative_bound is not Kernel._derivative_bound
+
+    @property
+    def needs_bias(self) -> bool:
+        """Whether the kernel is well defined only for models whose bias is free."""
+        return False
 
     @property
     def whole(self) -> bool:
@@ -331,6 +344,25 @@ class Kernel(BaseEstimator):
         self._check()
         return clone(self)
 
+    def centred(self, X: ArrayLike, weight: Array | None = None) -> Kernel:
+        """Return the kernel with the origin of its feature space at a training row.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Training rows.
+        weight : array of shape (n,) or None, default=None
+            Number of times each row counts; None means once.
+
+        Returns
+        -------
+        Centred
+            Positive definite if this kernel is conditionally positive definite.
+        """
+        from . import Centred
+
+        return Centred(self).resolved(X, weight)
+
     def libsvm_params(self) -> dict[str, Any] | None:
         """Return the keyword arguments of ``sklearn.svm.SVC`` for which LIBSVM computes this kernel.
 
@@ -344,7 +376,7 @@ class Kernel(BaseEstimator):
     def __repr__(self) -> str:
         return readable(super().__repr__())
 
-    # Sum, Product and Scaled derive from Kernel, so the operators take them from the package.
+    # Sum, Product and Scaled derive from Kernel, as Centred does, so methods take them from the package.
 
     def __add__(self, other: object) -> Kernel:
         from . import Sum

@@ -137,7 +137,7 @@ def resolve_kernel(
     """
     if isinstance(kernel, str):
         if kernel not in NAMED:
-            hint = " Give a function of two matrices, or a Kernel." if kernel == "precomputed" else ""
+            hint = " Only PriorSVC accepts a kernel matrix." if kernel == "precomputed" else ""
             raise InvalidInput(f"Unknown kernel {kernel!r}; {one_of(NAMED, kernel)}{hint}")
         kernel = NAMED[kernel]()
     elif isinstance(kernel, type) and issubclass(kernel, Kernel):

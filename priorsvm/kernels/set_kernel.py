@@ -20,6 +20,7 @@ from .._utils.arrays import PAD, Array, to_width
 from ..errors import InvalidInput, InvalidType
 from .algebra import Combination
 from .base import Definiteness, Kernel, require_kernel
+from .centred import Centred, central_row
 
 # Largest memory of intermediate results for pairs of sets.
 BLOCK_BYTES = 2**26
@@ -284,6 +285,8 @@ class OnRows(Combination):
     True
     """
 
+    encodes: bool = True
+
     def __init__(self, kernel: Kernel, width: int) -> None:
         self.kernel = kernel
         self.width = width
@@ -297,6 +300,11 @@ class OnRows(Combination):
 
     def resolved(self, X: Any, weight: Array | None = None) -> Self:
         return type(self)(self.kernel.resolved(self._rows(X, "X"), weight), self.width)
+
+    def centred(self, X: Any, weight: Array | None = None) -> Self:
+        row = central_row(self, X, weight)
+        origin = Sets.of_rows(row[None], self.width)[0]
+        return type(self)(Centred(self.kernel, origin), self.width)
 
     def encode(self, X: Any, name: str = "X", at_least: int = 0) -> Array:
         """Return sets as rows.

@@ -319,8 +319,9 @@ class RBF(WithGamma):
 class NegativeDistance(Kernel):
     r"""Negative power of the distance, :math:`k(x, z) = -\|x - z\|^p` with :math:`0 < p \le 2`.
 
-    It is conditionally positive definite, which suffices for models whose coefficients sum to zero. It has no
-    width to tune. p = 2 gives a linear decision function.
+    It is conditionally positive definite, which suffices for models whose coefficients sum to zero. The free
+    bias of :class:`PriorSVC` ensures that, so both norms accept the kernel. It has no width to tune. p = 2
+    gives a linear decision function.
 
     Parameters
     ----------
@@ -330,11 +331,13 @@ class NegativeDistance(Kernel):
     See Also
     --------
     RBF : Gaussian kernel, which is positive definite.
+    Centred : Positive definite kernel of the same model.
 
     Notes
     -----
     The slope is :math:`-p \|z - b\|^{p-2} (z - b)^\top v`. At z = b the slope is 0 for p > 1. For p ≤ 1 the
-    kernel has no derivative at z = b, and 0 is returned, the limit of central differences.
+    kernel has no derivative at z = b, and 0 is returned, the limit of central differences. Models of the
+    2-norm then refuse blocks on slopes.
 
     Distances are computed from differences of rows instead of inner products. Between two equal rows inner
     products would give the square root of a rounding error, about 1e-8.
@@ -356,6 +359,11 @@ class NegativeDistance(Kernel):
 
     def __init__(self, power: float = 1.0) -> None:
         self.power = power
+
+    @property
+    def has_slope_everywhere(self) -> bool:
+        self._check()
+        return self.power > 1
 
     def _check(self) -> None:
         self._expect(is_number(self.power) and 0 < self.power <= 2, "power", self.power, "a number in (0, 2]")

@@ -63,13 +63,19 @@ class TangentDistance(TangentKernel):
 
     .. math:: d^2(x, z) = \min_{a, b} \|x + L_x a - z - L_z b\|^2 + \rho (\|a\|^2 + \|b\|^2) .
 
-    With one side one row is transformed, and :math:`d^2` is the mean over both choices of the row:
+    With one side one row is transformed. If ``symmetric=False``, it is the second row, the centre of an
+    expansion of f,
+
+    .. math:: d^2(x, z) = \min_b \|x - z - L_z b\|^2 + \rho \|b\|^2 ,
+
+    and otherwise :math:`d^2` is the mean over both choices of the row:
 
     .. math:: d^2(x, z) = \tfrac12 \min_a \bigl(\|x + L_x a - z\|^2 + \rho \|a\|^2\bigr)
                         + \tfrac12 \min_b \bigl(\|x - z - L_z b\|^2 + \rho \|b\|^2\bigr) .
 
-    It is symmetric but not positive definite, since d is not a metric. Use ``norm="l1"``, or ``norm="l2"``
-    with ``psd``. New rows are transformed too.
+    The kernel is not positive definite, since d is not a metric. Use ``norm="l1"``, or ``norm="l2"`` with
+    ``psd``, which uses the mean of both orders of a kernel that is not symmetric. New rows are transformed
+    too, except with ``symmetric=False``.
 
     Parameters
     ----------
@@ -88,10 +94,14 @@ class TangentDistance(TangentKernel):
         form, which is about twenty times faster.
     psd : {"clip", "shift"} or None, default=None
         Correction to a positive definite kernel; see :class:`Spectral`.
+    symmetric : bool, default=True
+        False transforms the second row only, as in eq. (27) of Lauer & Bloch 2008, and requires ``sides=1``.
+        New rows then need no tangents.
 
     See Also
     --------
-    TangentVector : One-sided kernel with a Gaussian spread along the tangents.
+    TangentVector : One-sided kernel with a Gaussian spread t along the tangents. It is this kernel with
+        ``sides=1``, ``symmetric=False`` and :math:`\rho = 1 / (2 \gamma t^2)`.
     TangentInvariant : Positive definite kernel, invariant along tangents of the training rows.
     Jitter : Kernel at the best of finitely many transformations.
 
@@ -121,6 +131,7 @@ class TangentDistance(TangentKernel):
     array([[0.985, 0.368]])
     """
 
+    # Files of earlier versions do not contain the attribute.
     symmetric: bool = True
 
     def __init__(
@@ -131,6 +142,7 @@ class TangentDistance(TangentKernel):
         ridge: float = 0.0,
         bounds: float | Sequence[tuple[float, float]] | None = None,
         psd: str | None = None,
+        symmetric: bool = True,
     ) -> None:
         self.gamma = gamma
         self.transform = transform
@@ -138,13 +150,22 @@ class TangentDistance(TangentKernel):
         self.ridge = ridge
         self.bounds = bounds
         self.psd = psd
+        self.symmetric = symmetric
 
     def _check(self) -> None:
         super()._check()
         self._expect(self.sides in (1, 2), "sides", self.sides, "1 or 2")
         self._expect(is_number(self.ridge) and self.ridge >= 0, "ridge", self.ridge, "a nonnegative number")
+        self._expect(isinstance(self.symmetric, bool), "symmetric", self.symmetric, "True or False")
+        if not self.symmetric and self.sides == 2:
+            raise InvalidInput(
+                "TangentDistance: symmetric=False requires sides=1; with two sides the distance is symmetric."
+            )
 
     def _raw(self, A: Array, B: Array) -> Array:
+        if not self.symmetric:
+            fixed = np.empty((0, *A.shape))
+            return self._gaussian(self._squared(B, self._tangents(B), A, fixed).T)
         first = self._tangents(A)
         second = first if B is A else self._tangents(B)
         if self.sides == 2:

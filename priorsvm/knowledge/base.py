@@ -114,7 +114,7 @@ _TRAITS: dict[str, type] = {
 }
 
 
-_ACCEPTED = ("dense", "sparse", "sets")
+_ACCEPTED = ("dense", "sparse", "sets", "precomputed")
 _PREPARES = ("reweights", "adds", "moves")
 
 
@@ -184,7 +184,8 @@ class Knowledge(Summand):
     Attributes
     ----------
     accepts : frozenset of str
-        What X may be: ``"dense"``, ``"sparse"``, ``"sets"`` (rows that are sets of different sizes).
+        What X may be: ``"dense"``, ``"sparse"``, ``"sets"`` (rows that are sets of different sizes),
+        ``"precomputed"`` (a kernel matrix: the block evaluates f at training rows only).
     prepares : str or None
         What ``prepare`` does: ``"reweights"``, ``"adds"`` or ``"moves"`` rows; None without ``prepare``.
         Blocks that reweight come first, and blocks that move rows take no outer weight.
@@ -219,6 +220,27 @@ class Knowledge(Summand):
         errors = [*_removed_names(cls), *_missing_traits(cls), *_wrong_declarations(cls)]
         if errors:
             raise TypeError(" ".join(errors))
+
+    def applies(self, sample: Sample) -> bool:
+        """Return whether the block is part of this binary model.
+
+        A one-vs-one model contains two classes. A block whose parameter ``label`` names neither class is
+        left out of the model.
+
+        Parameters
+        ----------
+        sample : Sample
+            Training rows.
+
+        Returns
+        -------
+        bool
+        """
+        label = getattr(self, "label", None)
+        if label is None or sample.against is None:
+            return True
+        labels = label if isinstance(label, (list, tuple, np.ndarray)) else [label]
+        return any(sample.sign(entry) != 0 for entry in labels)
 
     def validate(self, sample: Sample) -> None:
         """Raise InvalidInput for wrong arguments, before any heavy work.

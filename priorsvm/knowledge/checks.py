@@ -19,19 +19,13 @@ from .base import Knowledge
 EFFECTS = ("build", "prepare", "predict", "complete")
 
 
-def check_transform(transform: Any) -> None:
+def check_transform(transform: Any, name: str = "transform") -> None:
     """Raise InvalidType unless ``transform`` is a Transform."""
     if not isinstance(transform, Transform):
         raise InvalidType(
-            f"transform must be a Transform, got {described(transform)}. "
+            f"{name} must be a Transform, got {described(transform)}. "
             "FromFunction(function, thetas) makes one of a function."
         )
-
-
-def check_orbit(transform: Any, sample: Sample) -> None:
-    """Raise unless ``transform`` is a Transform with a finite orbit for rows of this width."""
-    check_transform(transform)
-    transform.orbit(sample.X_train[:1])
 
 
 def check_points(name: str, X: Any, sample: Sample) -> Array:
@@ -71,6 +65,18 @@ def check_points(name: str, X: Any, sample: Sample) -> Array:
     if not np.isfinite(points).all():
         raise InvalidInput(f"{name} contains NaN or infinity.")
     return points
+
+
+def cost_at(cost: Any, thetas: Array) -> Array:
+    """Return the numbers that the user's function ``cost`` returns for parameters of transformations."""
+    given = thetas.view()
+    given.flags.writeable = False
+    try:
+        return np.asarray(cost(given), float)
+    except Exception as error:
+        raise InvalidInput(
+            f"cost was given as a function, and calling it with (s, q) parameters failed: {error!r}"
+        ) from error
 
 
 def check_acts(name: str, block: Knowledge) -> None:

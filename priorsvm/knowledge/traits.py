@@ -112,6 +112,26 @@ class OnRowSlack:
         """
         return np.zeros(len(view.rows))
 
+    def order_obstacle(self, sample: Sample, swaps: Array) -> str | None:
+        r"""Return why the decrease of y f in the worst case depends on the order of columns, or None.
+
+        A block that rearranges the columns of each row finds the order with the largest y f at the row. This
+        order is also the best in the worst case if the decrease is equal for all orders.
+
+        Parameters
+        ----------
+        sample : Sample
+            Training rows.
+        swaps : ndarray of shape (k, d)
+            Orders of the columns that generate all orders in question.
+
+        Returns
+        -------
+        str or None
+            The reason for a message; None if the decrease is equal for all orders.
+        """
+        return "the order with the largest margin in the worst case is not a linear assignment"
+
 
 class Scores:
     """Trait of a block that changes the scores of new rows; one in a prior.

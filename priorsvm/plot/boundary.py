@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from .._utils.arrays import Array, as_keys
 from .._utils.checks import is_number
 from ..errors import InvalidInput
-from ..kernels.set_kernel import OnRows
+from ..fitted import scores_of
 from ..sample import Sample
 from ..solve.model import BinaryModel
 from .checks import binaries_of, binary_of, check_count, check_window, class_index
@@ -98,8 +98,9 @@ def decision(
         Values of the other features, by index or name. Features without a value are at the median of the
         training rows. The figure is then a slice: it shows sections of f and of regions, and projections of
         rows, ellipses and marks.
-    class_of_interest : class label or None, default=None
-        With more than two classes: draw the model of this class alone, with its margins.
+    class_of_interest : class label, pair of labels or None, default=None
+        With more than two classes: draw the model of this class alone, with its margins. For
+        ``multi_class="ovo"`` give a pair of classes.
     extent : tuple of (float, float, float, float) or None, default=None
         Left, right, bottom and top. None includes everything that is drawn.
     grid_resolution : int, default=150
@@ -166,9 +167,10 @@ def decision(
 
 
 def _check_plane(model: PriorSVC, training: Sample, features: Any, at: Any) -> Plane:
-    if isinstance(model.kernel_, OnRows):
+    if model.kernel_ is not None and model.kernel_.encodes:
+        samples = "sets of vectors" if model.kernel_.takes_sets else "samples without features"
         raise InvalidInput(
-            "plot.decision draws rows as points, but the kernel of this model compares sets of vectors. Use "
+            f"plot.decision draws rows as points, but the kernel of this model compares {samples}. Use "
             "plot.shares or plot.convergence."
         )
     if issparse(training.X):
@@ -347,7 +349,9 @@ def _draw_scores(
     from sklearn.inspection import DecisionBoundaryDisplay
 
     a, b, points = mesh(window, resolution)
-    scores = model._scores(scene.plane.lift(points))
+    rows = scene.plane.lift(points)
+    one_pair = class_of_interest is not None and model._one_vs_one
+    scores = scores_of(scene.binaries[0], rows) if one_pair else model._scores(rows)
     names = [wrapped(_name(scene.binaries[0].training, j), NAME_LENGTH) for j in scene.plane.columns]
     for sides, f in _two_sided(scene, model, class_of_interest, scores):
         display = DecisionBoundaryDisplay(
@@ -367,6 +371,9 @@ def _two_sided(
     scene: Scene, model: PriorSVC, class_of_interest: Any, scores: Array
 ) -> list[tuple[list[int | None], Array]]:
     """Return functions whose sign separates one class from all others, and the classes they shade."""
+    binary = scene.binaries[0]
+    if class_of_interest is not None and binary.training.against is not None:
+        return [([scene.side(binary, -1.0), scene.side(binary, 1.0)], scores)]
     if scores.ndim == 1:
         sign = 1.0 if class_of_interest in (None, scene.classes[1]) else -1.0
         return [([0, 1] if sign > 0 else [1, 0], sign * scores)]

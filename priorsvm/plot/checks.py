@@ -32,8 +32,10 @@ def binaries_of(function: str, model: Any) -> list[BinaryModel]:
 
 
 def binary_of(function: str, model: PriorSVC, label: Any) -> BinaryModel:
-    """Return the binary model of one class against all other classes, or the only binary model."""
+    """Return the binary model of a class or of a pair of classes, or the only binary model."""
     binaries = binaries_of(function, model)
+    if model._one_vs_one:
+        return _model_of_pair(function, model, label)
     if label is not None:
         place = class_index(function, model, label)
         return binaries[0 if len(binaries) == 1 else place]
@@ -43,6 +45,19 @@ def binary_of(function: str, model: PriorSVC, label: Any) -> BinaryModel:
             "class with class_of_interest."
         )
     return binaries[0]
+
+
+def _model_of_pair(function: str, model: PriorSVC, pair: Any) -> BinaryModel:
+    """Return the model of two classes, which may be given in either order."""
+    classes = model.classes_.tolist()
+    given = list(pair) if isinstance(pair, (tuple, list)) else []
+    for binary in model._models:
+        if len(given) == 2 and set(given) == set(binary.training.label):
+            return binary
+    raise InvalidInput(
+        f"plot.{function}: each pair of the classes {classes} has its own model. Choose a pair with "
+        f"class_of_interest, for example ({classes[0]!r}, {classes[1]!r}); got {pair!r}."
+    )
 
 
 def class_index(function: str, model: PriorSVC, label: Any) -> int:

@@ -45,8 +45,8 @@ def path(
         ``"weights"``: the weights of a linear model, of the scaled features if the model has ``scale``.
         ``"shares"``: the terms of the objective. ``"score"``: the score alone. None means ``"weights"`` for
         linear models and ``"shares"`` for kernel models.
-    class_of_interest : class label or None, default=None
-        With more than two classes: the class whose model is drawn.
+    class_of_interest : class label, pair of labels or None, default=None
+        With more than two classes: the class whose model is drawn, or the pair for ``multi_class="ovo"``.
     ax : matplotlib.axes.Axes or None, default=None
         Axes to draw on. None creates a figure.
 

@@ -12,11 +12,12 @@ from ..explain.verify import verify
 from ..knowledge.regions.search import Search
 from ..knowledge.regions.sets import EllipsoidSet, LevelSet
 from ..knowledge.worst_case.base import WorstCase
-from ..knowledge.worst_case.curves import Curves, points_at
+from ..knowledge.worst_case.curves import Curves
 from ..knowledge.worst_case.ellipsoidal import EllipsoidalKnowledge
 from ..knowledge.worst_case.orbit_columns import OrbitColumns
 from ..knowledge.worst_case.trajectories import Trajectories
 from ..prior import live
+from ..sample import Sample
 from ..solve.model import BinaryModel
 from .geometry import Plane, Window, cut, ellipse, mesh, polygon
 from .style import BEHIND, COLOURS, GREY, HATCHES, MARKERS, cycled, legend_line
@@ -53,10 +54,8 @@ class Scene:
         # The joint model of all classes has no positive class.
         if binary.training.positive not in self.classes:
             return None
-        positive = self.classes.index(binary.training.positive)
-        if sign > 0:
-            return positive
-        return 1 - positive if len(self.classes) == 2 else None
+        label = binary.training.positive if sign > 0 else binary.training.negative
+        return None if label is None else self.classes.index(label)
 
     def shown(self, binary: BinaryModel, sign: float) -> bool:
         """Return whether a side is drawn: one class, or all other classes in a figure of one class."""
@@ -86,17 +85,20 @@ def active_blocks(binary: BinaryModel) -> list[tuple[str, Any, Any]]:
 
 
 def required_regions(scene: Scene) -> list[tuple[str, bool, int | None, Any]]:
-    """Return block name, hardness, class and set of every region with a required class."""
-    found = []
+    """Return block name, hardness, class and set of every region with a required class, each region once."""
+    found: dict[tuple[str, int | None, int], tuple[str, bool, int | None, Any]] = {}
     for binary in scene.binaries:
         for name, block, state in active_blocks(binary):
-            if isinstance(state, Search):
-                found += [
-                    (name, block.hard, scene.side(binary, requirement.sign), requirement.region)
-                    for requirement in state.requirements
-                    if requirement.direction is None and scene.shown(binary, requirement.sign)
-                ]
-    return found
+            if not isinstance(state, Search):
+                continue
+            for sign in (-1.0, 1.0):
+                of_sign = [r.region for r in state.requirements if r.direction is None and r.sign == sign]
+                side = scene.side(binary, sign)
+                if not scene.shown(binary, sign):
+                    continue
+                for k, region in enumerate(of_sign):  # all pairs with a class have its regions
+                    found.setdefault((name, side, k), (name, block.hard, side, region))
+    return list(found.values())
 
 
 def draw_regions(scene: Scene, window: Window, resolution: int) -> None:
@@ -206,18 +208,13 @@ def draw_uncertainty(scene: Scene) -> None:
             scene.handles.append(legend_line(GREY, label, linewidth=0.8))
 
 
-def trajectories_of(block: Trajectories, path: Curves, X: Array, rows: Array, count: int = 61) -> list[Array]:
+def trajectories_of(
+    block: Trajectories, path: Curves, sample: Sample, rows: Array, count: int = 61
+) -> list[Array]:
     """Return trajectories of rows, one (n, count, d) array per parameter; other parameters are central."""
     found = []
     for axis in np.eye(path.nodes.shape[1]):
-        thetas = path.theta(np.linspace(-1.0, 1.0, count)[:, None] * axis)
-        points = [
-            points_at(path.coefficients[rows], theta)
-            if block.transform is None and path.coefficients is not None
-            else block.transform.apply(X[rows], theta)
-            for theta in thetas
-        ]
-        found.append(np.stack(points, axis=1))
+        found.append(block.points(path, sample, rows, np.linspace(-1.0, 1.0, count)[:, None] * axis))
     return found
 
 
@@ -226,12 +223,12 @@ def draw_trajectories(scene: Scene) -> None:
     from matplotlib.collections import LineCollection
 
     binary = scene.binaries[0]
-    X = binary.training.X
     classes = scene.row_classes()
     for name, block, path in active_blocks(binary):
         if isinstance(block, Trajectories) and path is not None:
-            for curves in trajectories_of(block, path, X, np.arange(len(X))):
-                colours = [scene.colour(k) for k in classes]
+            rows = np.flatnonzero(path.moving)
+            for curves in trajectories_of(block, path, binary.training, rows):
+                colours = [scene.colour(k) for k in classes[rows]]
                 lines = LineCollection(
                     list(scene.plane.project(curves)), colors=colours, linewidths=1.0, alpha=0.6, zorder=2.2
                 )
@@ -296,28 +293,31 @@ def draw_diamonds(ax: Axes, points: Array) -> Any:
 
 def draw_added_rows(scene: Scene) -> None:
     """Draw virtual rows small and hollow, unlabelled rows half filled, with the marker of their class."""
+    found: dict[tuple[str, int | None, bool], list[Array]] = {}
     for binary in scene.binaries:
         sample = binary.sample
         added = np.arange(len(sample)) >= sample.n_train
         for name, share in sample.shares.items():
             for sign in (-1.0, 1.0):
-                side = scene.side(binary, sign)
                 rows = added & (share != 0) & (sample.y == sign)
-                if not rows.any() or not scene.shown(binary, sign):
-                    continue
-                virtual = bool((sample.source[rows] >= 0).all())
-                [marks] = scene.ax.plot(
-                    *scene.plane.project(sample.X[rows]).T,
-                    linestyle="none",
-                    marker=scene.marker(side),
-                    color=scene.colour(side),
-                    markersize=4.0 if virtual else 6.0,
-                    markeredgewidth=0.7,
-                    fillstyle="none" if virtual else "left",
-                    label=f"{name}: {scene.name(side)}",
-                    zorder=2.4,
-                )
-                scene.handles.append(marks)
+                if rows.any() and scene.shown(binary, sign):
+                    virtual = bool((sample.source[rows] >= 0).all())
+                    key = (name, scene.side(binary, sign), virtual)
+                    found.setdefault(key, []).append(scene.plane.project(sample.X[rows]))
+    for (name, side, virtual), parts in found.items():
+        points = parts[0] if len(parts) == 1 else np.unique(np.vstack(parts), axis=0)
+        [marks] = scene.ax.plot(
+            *points.T,
+            linestyle="none",
+            marker=scene.marker(side),
+            color=scene.colour(side),
+            markersize=4.0 if virtual else 6.0,
+            markeredgewidth=0.7,
+            fillstyle="none" if virtual else "left",
+            label=f"{name}: {scene.name(side)}",
+            zorder=2.4,
+        )
+        scene.handles.append(marks)
 
 
 # ---------------------------------------------------------------------- verified or violated

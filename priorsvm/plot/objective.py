@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..explain.report import Report
+from ..sample import label_text
 from .checks import binaries_of, binary_of
 from .style import COLOURS, HATCHES, LINES, MARKERS, axes_or_new, cycled, plot_function
 
@@ -72,7 +73,7 @@ def shares(model_or_report: Any, *, ax: Axes | None = None) -> Axes:
                 values[term],
                 height=height,
                 edgecolor="white",
-                label=f"class {label}" if many and place == 0 else None,
+                label=f"class {label_text(label)}" if many and place == 0 else None,
                 **_bar_style(term, k, many),
             )
             percent = f"{100 * values[term] / total:.1f} %" if total else ""
@@ -108,9 +109,9 @@ def convergence(model: Any, *, class_of_interest: Any = None, ax: Axes | None = 
     ----------
     model : PriorSVC
         A fitted model.
-    class_of_interest : class label or None, default=None
-        With more than two classes: draw the model of this class, with its bounds. None draws the objectives
-        of all classes.
+    class_of_interest : class label, pair of labels or None, default=None
+        With more than two classes: draw the model of this class, with its bounds, or of the pair for
+        ``multi_class="ovo"``. None draws the objectives of all models.
     ax : matplotlib.axes.Axes or None, default=None
         Axes to draw on. None creates a figure.
 
@@ -140,7 +141,7 @@ def convergence(model: Any, *, class_of_interest: Any = None, ax: Axes | None = 
     ax = axes_or_new(ax)
     one = len(binaries) == 1
     for k, binary in enumerate(binaries):
-        label = "objective" if one else f"class {binary.training.positive}"
+        label = "objective" if one else f"class {label_text(binary.training.label)}"
         _draw_history(ax, binary.history, "objective", label, k, cycled(LINES, k), 2.5)
         if one:
             _draw_history(ax, binary.history, "lower", "lower bound", 2, LINES[1], 1.5)

@@ -9,10 +9,10 @@ from scipy.sparse import issparse
 
 from .._utils.arrays import Array
 from ..errors import InvalidInput
+from ..knowledge.by_class import transforms_of
 from ..knowledge.worst_case.invariant_loss import InvariantLoss
 from ..knowledge.worst_case.trajectories import Trajectories
 from ..solve.joint import JointModel
-from ..transforms.base import Transform
 from .boundary import decision
 from .checks import binaries_of, binary_of, check_count, check_images
 from .geometry import window_around
@@ -96,12 +96,16 @@ def worst_moves(
     training = binaries[0].training
     if issparse(training.X):
         raise InvalidInput("plot.worst_moves requires dense rows, but the model was fitted on sparse rows.")
-    shape = _image_shape("worst_moves", name, member.transform, shape, training.X.shape[1])
+    shape = _image_shape("worst_moves", name, member, shape, training.X.shape[1])
     check_images("worst_moves", training.X[:1], shape)
     check_count("worst_moves", "count", count)
-    chosen = np.arange(training.n_train) if rows is None else _check_rows(rows, training.n_train)
+    loss = _loss_of(member)
+    if rows is None:
+        chosen = np.flatnonzero(loss.transform_of(training.labels) >= 0)
+    else:
+        chosen = _check_rows(rows, training.n_train)
     batches = np.array_split(chosen, -(-len(chosen) // BATCH))
-    worst = np.vstack([_worst_points(binaries, member, batch) for batch in batches])
+    worst = np.vstack([_worst_points(binaries, loss, batch) for batch in batches])
     before = _margins(model, training.X[chosen], training.labels[chosen])
     after = _margins(model, worst, training.labels[chosen])
     order = np.arange(len(chosen))
@@ -121,11 +125,7 @@ def worst_moves(
 
 
 def _block_with_transform(binary: BinaryModel, block: str | None) -> tuple[str, Any]:
-    candidates = {
-        name: member
-        for name, member, _ in active_blocks(binary)
-        if isinstance(getattr(member, "transform", None), Transform)
-    }
+    candidates = {name: member for name, member, _ in active_blocks(binary) if transforms_of(member)}
     kind = "a block with a transform, such as InvariantLoss"
     return _choose_block("worst_moves", binary, candidates, block, kind)
 
@@ -143,11 +143,11 @@ def _choose_block(
     raise InvalidInput(f"plot.{function} requires {condition}{kind}. Blocks of this model: {blocks}.")
 
 
-def _image_shape(function: str, name: str, transform: Any, shape: Any, d: int) -> Any:
-    """Return the given shape, or the shape of the transform."""
+def _image_shape(function: str, name: str, block: Any, shape: Any, d: int) -> Any:
+    """Return the given shape, or the shape of a transform of the block."""
     if shape is not None:
         return shape
-    arguments = [] if transform is None else list(transform.get_params().items())
+    arguments = [pair for transform in transforms_of(block) for pair in transform.get_params().items()]
     for key, value in arguments:
         if key.split("__")[-1] == "shape" and value is not None:
             return value
@@ -170,23 +170,39 @@ def _check_rows(rows: Any, n: int) -> Array:
     return chosen
 
 
-def _worst_points(binaries: list[BinaryModel], block: Any, rows: Array) -> Array:
-    """Return each training row at the transformation that is worst for the model of its class."""
+def _loss_of(block: Any) -> InvariantLoss:
+    """Return a loss with the transforms of a block."""
+    if isinstance(block, InvariantLoss):
+        return block
+    return InvariantLoss(block.transform, classes=getattr(block, "classes", None))
+
+
+def _worst_points(binaries: list[BinaryModel], loss: InvariantLoss, rows: Array) -> Array:
+    """Return each training row at the transformation that is worst for the models of its class."""
     first = binaries[0]
     if isinstance(first, JointModel):
-        loss = first.loss
-        _, found = loss.worst(first.f, first.states["joint"])
+        joint = first.loss
+        _, found = joint.worst(first.f, first.states["joint"])
         X = first.training.X.copy()
-        X[loss.active[found.rows]] = found.points
+        X[joint.active[found.rows]] = found.points
         return X[rows]
-    loss = block if isinstance(block, InvariantLoss) else InvariantLoss(block.transform)
     points = np.empty((len(rows), first.training.X.shape[1]))
+    lowest = np.full(len(rows), np.inf)
     for binary in binaries:
         sample = binary.sample
-        of_class = np.ones(len(rows), bool) if len(binaries) == 1 else sample.y[rows] > 0
+        of_class = np.ones(len(rows), bool)
+        if len(binaries) > 1:
+            labels = sample.labels[rows]
+            of_class = (labels == sample.positive) | (labels == sample.against)
         if of_class.any():
             at = rows[of_class]
-            points[of_class] = loss.worst_copies(binary.f, sample.X[at], sample.y[at], sample.margin[at])[1]
+            copies = loss.worst_copies(
+                binary.f, sample.X[at], sample.y[at], sample.margin[at], sample.labels[at]
+            )[1]
+            values = sample.y[at] * binary.f.value(copies)
+            lower = values < lowest[of_class]
+            points[np.flatnonzero(of_class)[lower]] = copies[lower]
+            lowest[of_class] = np.minimum(lowest[of_class], values)
     return points
 
 
@@ -230,8 +246,8 @@ def support_trajectories(
         Number of trajectories, in decreasing order of their dual variables.
     shape : tuple of (int, int) or None, default=None
         Height and width of images. None uses the shape of the transform.
-    class_of_interest : class label or None, default=None
-        With more than two classes: the class whose model is drawn.
+    class_of_interest : class label, pair of labels or None, default=None
+        With more than two classes: the class whose model is drawn, or the pair for ``multi_class="ovo"``.
     ax : matplotlib.axes.Axes or None, default=None
         Axes to draw on. None creates a figure.
 
@@ -272,6 +288,7 @@ def support_trajectories(
     binary = binary_of("support_trajectories", model, class_of_interest)
     worst = binary.findings[name]
     active = worst.support & np.isfinite(worst.points).all(axis=1)
+    active &= binary.states[name].moving[worst.rows]
     if not active.any():
         raise InvalidInput(
             f"plot.support_trajectories: no trajectory of block '{name}' has a positive dual variable."
@@ -281,7 +298,7 @@ def support_trajectories(
     active_points = [np.flatnonzero(active & (worst.rows == row)) for row in rows]
     if binary.training.X.shape[1] == 2 and shape is None:
         return _draw_curves(model, binary, name, member, rows, active_points, class_of_interest, ax)
-    shape = _image_shape("support_trajectories", name, member.transform, shape, binary.training.X.shape[1])
+    shape = _image_shape("support_trajectories", name, member, shape, binary.training.X.shape[1])
     return _draw_image_lines(binary, name, member, rows, active_points, shape, ax)
 
 
@@ -297,7 +314,7 @@ def _draw_curves(
 ) -> Axes:
     worst = binary.findings[name]
     X = binary.training.X
-    curves = trajectories_of(block, binary.states[name], X, rows)
+    curves = trajectories_of(block, binary.states[name], binary.training, rows)
     chosen = np.concatenate(active_points)
     drawn = np.vstack([X, worst.points[chosen], *(c.reshape(-1, 2) for c in curves)])
     ax = decision(
@@ -344,10 +361,11 @@ def _draw_image_lines(
     cells = []
     titles = []
     framed = []
-    curves = trajectories_of(block, path, binary.training.X, rows, count=POINTS)[0]
+    curves = trajectories_of(block, path, binary.training, rows, count=POINTS)[0]
     axis = np.eye(path.nodes.shape[1])[0]
-    thetas = path.theta(np.linspace(-1.0, 1.0, POINTS)[:, None] * axis)
+    u = np.linspace(-1.0, 1.0, POINTS)[:, None] * axis
     for line, (row, active) in enumerate(zip(rows, active_points, strict=True)):
+        thetas = path.theta(u, row)
         for column, theta in enumerate(thetas):
             points.append(curves[line, column])
             cells.append((line, column))

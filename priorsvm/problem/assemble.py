@@ -73,7 +73,8 @@ class Compiled:
     """
 
     function_latex = r"f(x) = {0}^\top {1} + b"
-    margin_latex = r"y_i f(x_i) \ge \rho_i - \xi_i,\; \xi_i \ge 0 \text{ for all rows, added ones too}"
+    soft_margin = r"y_i f(x_i) \ge \rho_i - \xi_i,\; \xi_i \ge 0 \text{ for all rows, added ones too}"
+    hard_margin = r"y_i f(x_i) \ge \rho_i,\; \xi_i = 0 \text{ for all rows, added ones too}"
 
     def __init__(
         self,
@@ -94,7 +95,9 @@ class Compiled:
         self._maps = maps or Cache()
         self.f = Decision(spec, sample.X.shape[1])
         self.active = sample.counted_rows
-        self.slack = cp.Variable(len(self.active), nonneg=True, name="xi")
+        self.slack: Any = cp.Variable(len(self.active), nonneg=True, name="xi")
+        if spec.hard:
+            self.slack = cp.Constant(np.zeros(len(self.active)))
         self.slack.decision = self.f
         self.f.slack = self.slack
         self.f.rows = self.active
@@ -113,6 +116,11 @@ class Compiled:
                 self._add(member)
         self.constraints["svm.margin"].set_label("svm.margin")
         self.set_weights(spec, members, states, sample)
+
+    @property
+    def margin_latex(self) -> str:
+        """LaTeX of the margins."""
+        return self.hard_margin if self.spec.hard else self.soft_margin
 
     def extend(self, member: Member) -> None:
         """Add the terms of one more block to the problem built so far.
@@ -175,6 +183,8 @@ class Compiled:
         """The loss of the rows: C times costs times slacks or squared slacks."""
         import cvxpy as cp
 
+        if self.spec.hard:
+            return cp.Constant(0.0)
         penalised = self.slack if self.spec.loss == "hinge" else cp.square(self.slack)
         if self.has_row_costs:
             return self.costs @ penalised
@@ -210,7 +220,7 @@ class Compiled:
         finally:
             self.f.used = used | self.f.used
         check_terms(block, terms)
-        if not isinstance(block, OnRowSlack) and _uses(terms, self.slack):
+        if not (self.spec.hard or isinstance(block, OnRowSlack)) and _uses(terms, self.slack):
             kind = type(block).__name__
             raise InvalidInput(
                 f"build uses view.slack, but {kind} does not derive from OnRowSlack. Write "
@@ -238,16 +248,16 @@ class Compiled:
         blocks = {member.name: member for member in members}
         self.states = dict(states)
         self.spec = spec
-        C = spec.C
         self.sample = sample
         self.members = [blocks[member.name] for member in self.members]
-        self.costs.value = C * sample.cost[self.active] if self.has_row_costs else C
+        if not spec.hard:
+            self.costs.value = spec.C * sample.cost[self.active] if self.has_row_costs else spec.C
         for term in self.terms:
             member = blocks[term.block]
             with naming(member.name):
                 value = getattr(member.block, term.name)
                 check_nonnegative(**{term.name: value})
-                unit = C if term.name in member.block.counts_rows else 1.0
+                unit = spec.C if term.name in member.block.counts_rows else 1.0
                 term.parameter.value = unit * member.weight * float(value)
 
     def accepts(self, members: Sequence[Member], states: Mapping[str, Any], sample: Sample) -> bool:
@@ -298,18 +308,22 @@ class Compiled:
         if not isinstance(self.values, cp.Variable):
             return {}
         y = self.sample.y[self.active]
-        margin = {self.slack: lambda m: -m, self.values: lambda m: -y * m}
+        margin = {self.values: lambda m: -y * m}
+        if not self.spec.hard:
+            margin[self.slack] = lambda m: -m
         return {self.constraints["svm.margin"].id: margin}
 
     def gradient(self, regulariser: Mapping[cp.Variable, Any]) -> tuple[dict[cp.Variable, Any], Any]:
         """Return the gradient of the regulariser and the loss, and the penalties as an expression or None."""
         import cvxpy as cp
 
-        cost = self.cost_of_slack
-        slope = cost if self.spec.loss == "hinge" else 2.0 * cost * self.slack.value
         penalties = None
         if self.terms:
             penalties = sum((t.parameter * t.expression for t in self.terms), cp.Constant(0.0))
+        if self.spec.hard:
+            return dict(regulariser), penalties
+        cost = self.cost_of_slack
+        slope = cost if self.spec.loss == "hinge" else 2.0 * cost * self.slack.value
         return {**regulariser, self.slack: lambda m: slope}, penalties
 
     @property
@@ -317,10 +331,16 @@ class Compiled:
         """The factor of each slack, or of its square, in the objective."""
         return np.asarray(self.spec.C * self.sample.cost[self.active])
 
+    @property
+    def may_be_infeasible(self) -> bool:
+        """Whether the margins are hard, or a block is."""
+        return self.spec.hard or any(member.block.may_forbid for member in self.members)
+
     def units(self) -> tuple[float, dict[cp.Variable, float]]:
         """Return the unit of gaps, and the unit of the gradient along the slack, for small costs."""
         cost = self.cost_of_slack
-        return unit_of(cost, self.sample.y[self.active]), {self.slack: float(cost.max())}
+        units = {} if self.spec.hard else {self.slack: float(cost.max())}
+        return unit_of(cost, self.sample.y[self.active]), units
 
     def penalties(self) -> dict[tuple[str, str], float]:
         """Return the contribution of each penalty to the objective, by block and name."""

@@ -12,7 +12,7 @@ from ..errors import InvalidInput, InvalidType, NotFitted, SolverFailed
 from ..knowledge.own_terms import NOT_STORED, OwnTerms
 from ..prior import Member
 from ..solve.model import BinaryModel
-from ..solve.registry import registry
+from ..solve.registry import find_route
 from ..solve.route import Problem
 from ..solve.routes.conic import solution_of
 from ..solve.solution import Outcome, Solution, judge
@@ -94,7 +94,7 @@ def _outcome(compiled: Compiled, solved: cp.Problem) -> Outcome:
     name = str(stats.solver_name) if stats is not None else "CVXPY"
     unit, costs = compiled.units()
     found = residuals(solved, compiled.jacobians(), unit, {**costs, compiled.f.b: unit}, compiled.products())
-    route = registry().get(name)
+    route = find_route(name)
     accepted = ACCURACY if route is None else route.accuracy(compiled.spec.tol)
     status, remark = judge(name, solved.status, found, accepted, scaled=compiled.spec.scale is not None)
     seconds = float(getattr(stats, "solve_time", None) or 0.0)

@@ -67,7 +67,7 @@ def _block_warning(binary: BinaryModel) -> str | None:
         return None
     duals = {m.name: sum(float(np.abs(d).sum()) for d in binary.duals_of(m.name).values()) for m in members}
     name, block, _ = max(members, key=lambda m: duals[m.name])
-    values = binary.values(binary.training.X)
+    values = binary.values(binary.training.X)[binary.training.weights > 0]
     spread = float(np.ptp(values))
     one_sign = len(binary.functions) == 1 and bool(np.all(values > 0) or np.all(values < 0))
     # A soft block, or rows that overlap, can leave a nearly constant f for a rare class.
@@ -90,9 +90,10 @@ def _block_warning(binary: BinaryModel) -> str | None:
 
 def _has_rare_class(binary: BinaryModel, costs: Sequence[Member]) -> bool:
     """Return whether one of two classes has few rows, and no block balances the costs."""
-    positive = np.mean(binary.training.y_train > 0)
+    training = binary.training
+    positive = np.mean(training.y_train[training.weights > 0] > 0)
     return (
-        len(binary.training.classes) == 2
+        training.negative is not None
         and bool(min(positive, 1 - positive) < RARE)
         and not any(isinstance(m.block, ClassCosts) for m in costs)
     )
@@ -100,7 +101,7 @@ def _has_rare_class(binary: BinaryModel, costs: Sequence[Member]) -> bool:
 
 def _is_constant(binary: BinaryModel) -> bool:
     """Return whether f has one sign and nearly one value at all training rows."""
-    X = binary.training.X
+    X = binary.training.weighted_rows()[0]
     few = X[np.linspace(0, X.shape[0] - 1, min(X.shape[0], FEW)).astype(int)]
     return all(np.ptp(v) < CONSTANT and np.all(v > 0) == np.any(v > 0) for v in map(binary.f.value, (few, X)))
 
@@ -117,24 +118,22 @@ def _is_constant_without(binary: BinaryModel, kept: Sequence[Member]) -> bool:
 def _class_warning(binary: BinaryModel, costs: Sequence[Member], others: bool) -> str:
     """Return the warning that no f of this kind is better than a constant, with advice."""
     sample = binary.training
-    classes = sample.classes.tolist()
     positive = np.asarray(sample.positive).item()
-    several = len(classes) > 2
-    rest = "another class" if several else repr(next(c for c in classes if c != positive))
-    values = binary.f.value(sample.X)
-    function = f"f for class {positive!r}" if several else "f"
+    rest = "another class" if sample.negative is None else repr(sample.negative)
+    values = binary.f.value(sample.weighted_rows()[0])
     without = ", and is constant without any block" if others else ""
     text = (
-        f"{function} is constant (it varies by {np.ptp(values):.0e} over the training rows, and all rows are "
-        f"classified as {repr(positive) if values[0] > 0 else rest}){without}. "
+        f"f{of_class(sample)} is constant (it varies by {np.ptp(values):.0e} over the training rows, and "
+        f"all rows are classified as {repr(positive) if values[0] > 0 else rest}){without}. "
     )
     if not _has_rare_class(binary, costs):
         return (
             f"{text}No f of this kind separates the classes at C={binary.spec.C:g}: use another kernel, "
             "or a larger C."
         )
-    n = sample.n_train
-    number = int(np.sum(sample.y_train > 0))
+    signs = sample.y_train[sample.weights > 0]
+    n = len(signs)
+    number = int(np.sum(signs > 0))
     rare = repr(positive)
     if 2 * number >= n:
         number = n - number

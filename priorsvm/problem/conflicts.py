@@ -142,9 +142,9 @@ def _path_text(
     start, end = (_numbers(point, sample, differing) for point in path)
     names = " and ".join(dict.fromkeys(f"'{guide.member.name}'" for guide in guides))
     label = sample.positive
-    if len(sample.classes) == 2 and guides[0].requirement.sign < 0:
+    if sample.negative is not None and guides[0].requirement.sign < 0:
         # The user stated the slopes for the score of the other class, and so does the message.
-        label = next(c for c in sample.classes.tolist() if c != sample.positive)
+        label = sample.negative
         upper, lower = lower, upper
         start, end = end, start
     return (
@@ -238,8 +238,9 @@ def conflict_text(members: Sequence[Member], sample: Sample, minimal: bool = Tru
     any_one = "it" if len(_unique(members)) == 1 else "any one"
     restores = f" (removing {any_one} restores feasibility)" if minimal else ""
     function = "decision function"
-    if len(sample.classes) > 2 and np.any(sample.classes == sample.positive):
-        function = f"score of {sample.positive!r} against the other classes"
+    if sample.name:
+        rest = "the other classes" if sample.negative is None else repr(sample.negative)
+        function = f"score of {sample.positive!r} against {rest}"
     return (
         f"No {function} satisfies every hard constraint. These conflict: {_named(members)}{restores}. "
         f"{_way_out(members)}"
@@ -292,6 +293,8 @@ def _restored_values(compiled: Compiled) -> Iterator[None]:
 def _conflict_error(
     compiled: Compiled, infeasible: Callable[[cp.Problem], bool], least: Callable[[cp.Problem, float], float]
 ) -> Infeasible | None:
+    if compiled.spec.hard and infeasible(_margins_alone(compiled)):
+        return Infeasible(_not_separable_text(compiled))
     blocks = conflict(compiled, infeasible)
     if not blocks:
         return beyond_reach(compiled, least)
@@ -301,6 +304,8 @@ def _conflict_error(
     except Infeasible as error:
         return error  # its message names a point
     text = conflict_text(members, compiled.sample)
+    if compiled.spec.hard:
+        text += " With C=inf the margins of all rows are hard constraints too: use a finite C."
     if compiled.spec.linear:
         return Infeasible(text + _linear_advice(compiled, members))
     constraints = _by_block(compiled)
@@ -308,6 +313,30 @@ def _conflict_error(
         return Infeasible(text)
     limited = beyond_reach(compiled, least)
     return limited or Infeasible(text.replace("constraint.", "constraint, up to rounding.", 1))
+
+
+def _margins_alone(compiled: Compiled) -> cp.Problem:
+    """Return the problem whose constraints are the margins of the rows."""
+    import cvxpy as cp
+
+    margins = [compiled.constraints["svm.margin"], *compiled.tie.definitions.values()]
+    return cp.Problem(cp.Minimize(0), margins)
+
+
+def _not_separable_text(compiled: Compiled) -> str:
+    """Return the message that no f has the margins that C=inf requires."""
+    sample = compiled.sample
+    adding = [f"'{m.name}'" for m in compiled.members if m.block.prepares == "adds"]
+    added = f", the rows of {' and '.join(adding)} included" if adding else ""
+    function = "linear f" if compiled.spec.linear else f"f of the kernel {compiled.spec.kernel!r}"
+    several = len(sample.classes) > 2
+    positive = np.asarray(sample.positive).item()
+    which = f"class {positive!r} and the other classes" if several else "the classes"
+    kernel = ", or a kernel" if compiled.spec.linear else ""
+    return (
+        f"C=inf requires the margin of every row of positive cost{added}, and no {function} has it: "
+        f"{which} are not separable. Use a finite C{kernel}."
+    )
 
 
 def _linear_advice(compiled: Compiled, members: Sequence[Member]) -> str:
@@ -381,8 +410,8 @@ def beyond_reach(compiled: Compiled, least: Callable[[cp.Problem, float], float]
         return None
     t = cp.Variable(nonneg=True)
     relaxed = _relaxed_constraints(compiled, t)
-    slack = compiled.slack.id  # the slack satisfies all margins, unless a block limits it
-    if any(slack in {v.id for v in c.variables()} for parts in relaxed.values() for c in parts):
+    slack = {v.id for v in compiled.slack.variables()}  # it satisfies all margins, unless a block limits it
+    if any(slack & {v.id for v in c.variables()} for parts in relaxed.values() for c in parts):
         return None
     limit = _largest_norm(compiled)
     tie = Tie(compiled.f, _factor_map(compiled), unit=limit)

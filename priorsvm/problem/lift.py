@@ -7,6 +7,7 @@ variables and constraints of the problem, so that its value and its expressions 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +39,6 @@ def lift(compiled: Compiled, f: Fitted, duals: Mapping[str, Any], slack: Array) 
         The slack of each row of the loss.
     """
     import cvxpy as cp
-    from cvxpy.reductions.solution import Solution
 
     values = _values_of_f(compiled, f)
     others = _other_values(compiled, values, slack)
@@ -55,7 +55,8 @@ def lift(compiled: Compiled, f: Fitted, duals: Mapping[str, Any], slack: Array) 
         for variable, part in zip(constraint.dual_variables, parts, strict=False):
             if part is not None:
                 variable.save_value(np.reshape(part, variable.shape, order="F"))
-    problem.unpack(Solution(cp.OPTIMAL, None, shaped, _duals_of_f(compiled), {}))
+    solution = {"status": cp.OPTIMAL, "opt_val": None, "primal_vars": shaped, "attr": {}}
+    problem.unpack(SimpleNamespace(**solution, dual_vars=_duals_of_f(compiled)))
 
 
 def _values_of_f(compiled: Compiled, f: Fitted) -> dict[int, Array]:
@@ -92,7 +93,8 @@ def _other_values(compiled: Compiled, values: Mapping[int, Array], slack: Array)
         if pinned.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
             return None
         slack = compiled.slack.value
-    return {compiled.slack.id: slack, **{v.id: v.value for v in others}}
+    slacks = {v.id: slack for v in compiled.slack.variables()}  # none with a hard margin
+    return {**slacks, **{v.id: v.value for v in others}}
 
 
 def _duals_of_f(compiled: Compiled) -> dict[int, Any]:

@@ -14,7 +14,7 @@ from ..problem.conflicts import conflict_error
 from . import solvers
 from .classes import class_of
 from .feasibility import is_infeasible, least
-from .registry import options_by_name, registry
+from .registry import canonical, find_route, options_by_name, registry
 from .route import Problem, Route
 from .routes.conic import Schur
 from .routes.libsvm import STALLED
@@ -76,6 +76,9 @@ def solve(problem: Problem, solver: str | Sequence[str], options: dict[str, Any]
     SolverFailed
         If no route has an answer.
     """
+    if options and options_by_name(solver, options):
+        options = {canonical(name): group for name, group in options.items()}
+    solver = canonical(solver)
     try:
         solution = _solve(problem, solver, options or {})
     except SolverFailed as failure:
@@ -93,10 +96,11 @@ def solve(problem: Problem, solver: str | Sequence[str], options: dict[str, Any]
 def _conflict(problem: Problem, solver: str | Sequence[str]) -> Infeasible | None:
     """Return an error that names the conflicting blocks if a certifying solver is allowed."""
     names = [solver] if isinstance(solver, str) else solver
-    if not any(name == "auto" or registry()[name].certifies for name in names):
+    routes = [find_route(name) for name in names]
+    if names != ["auto"] and not any(route.certifies for route in routes if route is not None):
         return None
     compiled = problem.assembled
-    if compiled is None or not any(m.block.may_forbid for m in compiled.members):
+    if compiled is None or not compiled.may_be_infeasible:
         return None
     return conflict_error(compiled, is_infeasible, least)
 
@@ -133,7 +137,8 @@ def _solve(problem: Problem, solver: str | Sequence[str], options: dict[str, Any
 
 
 def _named(problem: Problem, name: str, options: dict[str, Any]) -> Solution:
-    route = registry()[name]
+    route = find_route(name)
+    assert route is not None, name
     route.require_installed()
     route.require_suited(problem)
     return route.run(problem, options)
@@ -163,6 +168,8 @@ def _first_accurate(problem: Problem, attempts: Iterator[Attempt]) -> Solution:
 
 def _after(solution: Solution, failed: Sequence[str]) -> Solution:
     """Record the solvers that failed first."""
+    if not failed:
+        return solution
     outcome = solution.outcome
     before = dict.fromkeys(name for name in failed if name != outcome.solver)
     solution.outcome = replace(outcome, before=tuple(before))
@@ -236,7 +243,8 @@ def _weighted_attempts(problem: Problem) -> list[Attempt]:
         attempts = [patient]
     if rows > LINEAR_ROWS and features > min(rows, FEATURES):
         attempts.insert(0, Attempt(routes["SPARSE"]))
-    return [attempt for attempt in attempts if attempt.route.obstacle(problem) is None]
+    suited = {route for route in {attempt.route for attempt in attempts} if route.obstacle(problem) is None}
+    return [attempt for attempt in attempts if attempt.route in suited]
 
 
 def _prefers_columns(problem: Problem) -> bool:

@@ -27,7 +27,8 @@ def largest(classes: Sequence[str]) -> str:
 
 def classes_of(compiled: Compiled) -> dict[str, str]:
     """Return the class of the terms of each block, and under "svm" the class of the model without blocks."""
-    svm = "LP" if compiled.spec.norm == "l1" and compiled.spec.loss == "hinge" else "QP"
+    linear_loss = compiled.spec.loss == "hinge" or compiled.spec.hard
+    svm = "LP" if compiled.spec.norm == "l1" and linear_loss else "QP"
     classes = {"svm": svm}
     for member in compiled.members:
         expressions = [term.expression for term in compiled.terms if term.block == member.name]

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import issparse
 
 from .._utils.arrays import Array, stack
 from .._utils.parallel import over_rows
@@ -56,6 +55,8 @@ class JointLoss:
         The label of the constraint.
     active : (n,) array
         The rows with a cost. Columns and all arrays below refer to positions in it.
+    labels : (n,) array
+        The class of each row.
     y : (n,) array
         The position of the class of each row.
     rho : (n,) array
@@ -78,7 +79,8 @@ class JointLoss:
             self.name = member.name
             self.label = f"{member.name}.{self.block.joint_label}"
         self.active = sample.counted_rows
-        self.y = np.searchsorted(sample.classes, sample.labels)[self.active]
+        self.labels = sample.labels[self.active]
+        self.y = np.searchsorted(sample.classes, self.labels)
         self._check_two_classes()
         self.rho = sample.margin[self.active]
         self.bound = spec.C * sample.cost[self.active]
@@ -97,10 +99,18 @@ class JointLoss:
         """Return the state without columns."""
         none = np.empty(0, int)
         X = self.sample.X[self.active]
-        grid = self.block.theta_grid()
-        orbit = None if grid is None or issparse(X) else over_rows(self.block.orbit, X)
-        grid = np.zeros((1, 0)) if grid is None else grid
-        return JointColumns(none, X[:0], np.empty(0), grid[:0], none, orbit, grid, others=none, idle=none)
+        listed = self.block.listed(X, self.labels)
+        grid: Any = np.zeros((1, 0))
+        orbit = None
+        part = None
+        if listed is not None:
+            orbit = listed.orbit
+            grid = listed.grid
+            part = listed.part
+        thetas = np.empty((0, grid.shape[-1]))
+        return JointColumns(
+            none, X[:0], np.empty(0), thetas, none, orbit, grid, part=part, others=none, idle=none
+        )
 
     def shortfall(self, demand: Array, rho: Array, lead: Array) -> Array:
         """Return the slack required where the true class leads by ``lead``."""
@@ -130,7 +140,8 @@ class JointLoss:
         rows = np.arange(n)
         scores = over_rows(f.value, state.orbit.reshape(-1, d)).reshape(n, s, K)
         lead = scores[rows, :, self.y][:, :, None] - scores
-        demand = self.block.demand(state.grid)[None, :, None] * self.confusion[self.y][:, None, :]
+        shares = state.listed_demands(rows, self.block.demand)
+        demand = shares[:, :, None] * self.confusion[self.y][:, None, :]
         required = self.shortfall(demand, self.rho[:, None, None], lead)
         required[rows, :, self.y] = -np.inf
         moves, others = np.unravel_index(np.argmax(required.reshape(n, -1), axis=1), (s, K))
@@ -138,7 +149,7 @@ class JointLoss:
             rows=rows,
             points=state.orbit[rows, moves],
             demands=demand[rows, moves, others],
-            thetas=state.grid[moves],
+            thetas=state.thetas_of(rows, moves),
             moves=moves,
             idle=np.zeros(n, int),
             others=others,
@@ -178,9 +189,9 @@ class JointLoss:
             part = np.flatnonzero(self.y == true)
             rows = X[part]
             if true != other:
-                rows = self.block.worst_copies(f.lead(true, other), rows, np.ones(len(part)), self.rho[part])[
-                    1
-                ]
+                lead = f.lead(true, other)
+                ones = np.ones(len(part))
+                _, rows = self.block.worst_copies(lead, rows, ones, self.rho[part], self.labels[part])
             copies.append(rows)
         order = np.argsort(np.argsort(self.y, kind="stable"), kind="stable")
         return stack(*copies)[order]

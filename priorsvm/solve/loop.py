@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._utils.arrays import Array
 from .._utils.cache import Cache
 from .._utils.messages import warn
 from .._utils.progress import progress
@@ -17,7 +19,7 @@ from .._utils.threads import single_threaded
 from ..errors import InaccurateSolution, Infeasible, InvalidInput, InvalidType
 from ..knowledge.base import Knowledge
 from ..knowledge.traits import Iterative
-from ..knowledge.views import Step
+from ..knowledge.views import Solved, Step
 from ..prior import Member, live
 from ..problem.assemble import prepare
 from ..problem.conflicts import refuse_common_points, refuse_conflicting_claims, refuse_contradictions
@@ -59,7 +61,7 @@ def fit_binary(
     if required_route(problem) is not None:  # it does all rounds itself
         return this.solved(solver, options)
     refuse_conflicts(spec, problem.members, training, problem.states)
-    with progress(verbose if this.iterative else 0, desc="rounds") as bar:
+    with progress(verbose, desc="rounds") if this.iterative else nullcontext() as bar:
         this = _last_round(this, solver, options, bar)
     return this.finished()
 
@@ -102,8 +104,10 @@ class Round:
     ):
         """Prepare the rows; ``history`` and ``outcomes`` are those of the rounds before."""
         start = time.perf_counter()
-        with single_threaded():
-            sample = prepare(problem.members, problem.training, problem.states)
+        sample = problem.training
+        if problem.members:  # the limit on threads takes a small fit a few per cent of its time
+            with single_threaded():
+                sample = prepare(problem.members, problem.training, problem.states)
         _require_two_classes(sample)
         self.problem = replace(problem, sample=sample)
         self.iterative = _iterative(problem.members)
@@ -170,7 +174,7 @@ class Round:
         binary = self.binary
         assert binary is not None
         warn_of_inaccuracy(self.outcomes, self.problem.training)
-        if self.problem.members:  # the limit on threads takes a small fit a few per cent of its time
+        if self.problem.members:
             with single_threaded():
                 binary.findings = _findings(binary, self.problem.sample)
         return binary
@@ -187,7 +191,8 @@ def _last_round(this: Round, solver: str | Sequence[str], options: dict[str, Any
                 raise
             this = weaker
             continue
-        bar.update()
+        if this.iterative:
+            bar.update()
         following = this.following()
         if following is None:
             return this
@@ -224,8 +229,9 @@ def refuse_conflicts(
 
 def _require_two_classes(sample: Sample) -> None:
     """Raise InvalidInput unless rows of both signs have a positive cost."""
-    others = [c for c in sample.classes.tolist() if c != sample.positive]
-    rest = f"class {others[0]!r}" if len(others) == 1 else f"the classes other than {sample.positive!r}"
+    rest = f"the classes other than {sample.positive!r}"
+    if sample.negative is not None:
+        rest = f"class {sample.negative!r}"
     for sign, what in ((1.0, f"class {sample.positive!r}"), (-1.0, rest)):
         of_class = sample.y == sign
         if not np.any(sample.counted[of_class]):
@@ -288,12 +294,16 @@ def refined(
         entry = binary.history[-1]
         entry.update(lower=base.lower, columns=sum(columns.values()))
         if not unknown:
-            # f is feasible with slacks that cover everything the blocks require.
-            cost = binary.spec.C * sample.cost[base.rows]
-            penalise = binary.spec.penalise
-            missing = cost @ (penalise(np.maximum(needed, 0.0)) - penalise(np.maximum(base.slack, 0.0)))
-            entry["upper"] = base.objective + float(missing)
+            entry["upper"] = base.objective + _missing(binary.spec, sample.cost[base.rows], needed, base)
     return new
+
+
+def _missing(spec: Spec, cost: Array, needed: Array, view: Solved) -> float:
+    """Return the increase of the objective if slacks cover everything the blocks require of f."""
+    if spec.hard:
+        return 0.0 if np.max(needed) <= 10 * spec.tol else np.inf
+    more = spec.weighted_loss(np.maximum(needed, 0.0)) - spec.weighted_loss(np.maximum(view.slack, 0.0))
+    return float(cost @ more)
 
 
 def _checked(step: Any, n_rows: int) -> Step:
@@ -327,7 +337,7 @@ def _warn_of_last_round(new: Mapping[str, Any], entry: Mapping[str, Any], proble
     """Warn that blocks are not fully refined after the last round."""
     names = ", ".join(f"'{name}'" for name in new)
     gap = ""
-    if "upper" in entry:
+    if np.isfinite(entry.get("upper", np.inf)):
         distance = (entry["upper"] - entry["lower"]) / (1.0 + abs(entry["upper"]))
         gap = f" (gap {distance:.1e})"
     warn(
@@ -351,7 +361,5 @@ def warn_of_inaccuracy(outcomes: Sequence[Outcome], training: Sample) -> None:
 
 
 def of_class(training: Sample) -> str:
-    """Return " for class ..." if there is a model for each class."""
-    classes = training.classes.tolist()
-    positive = training.positive
-    return f" for class {positive!r}" if len(classes) > 2 and positive in classes else ""
+    """Return " for class ..." if there is a model for each class, or for each pair of classes."""
+    return f" for {training.name}" if training.name else ""

@@ -146,7 +146,7 @@ class BinaryModel:
     def contributions(self) -> dict[tuple[str, str], float]:
         """Return the contribution of each (block, term) to the objective."""
         sample = self.sample
-        loss = self.spec.C * self.spec.penalise(self.slack(sample))
+        loss = self.spec.weighted_loss(self.slack(sample))
         parts = {("svm", "regulariser"): self.regulariser()}
         for name, share in sample.shares.items():
             parts[name, "loss" if name == "svm" else "sample"] = float(share @ loss)

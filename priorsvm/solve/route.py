@@ -46,7 +46,7 @@ class Problem:
         """The blocks of positive weight."""
         return live(self.members)
 
-    @property
+    @cached_property
     def n_rows(self) -> int:
         """The number of rows of positive cost."""
         return int(self.sample.counted.sum())

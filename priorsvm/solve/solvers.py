@@ -32,6 +32,7 @@ class Solver:
     package : what pip calls it.
     warm_start : whether CVXPY may keep what the solver computed for earlier weights.
     retries : whether a breakdown is followed by a run at the solver's own tolerances.
+    measured : whether the facts were measured; otherwise they are derived from CVXPY.
     """
 
     solves: frozenset[str]
@@ -43,6 +44,7 @@ class Solver:
     package: str = ""
     warm_start: bool = True
     retries: bool = False
+    measured: bool = True
 
 
 def _tight(*names: str, digits: float = 1e-8, **more: Any) -> Callable[[float], dict[str, Any]]:
@@ -113,12 +115,17 @@ SOLVERS: dict[str, Solver] = {
 
 
 @lru_cache(maxsize=1)
-def installed() -> tuple[str, ...]:
-    """Return the names of the solvers in the table that are installed."""
+def available() -> frozenset[str]:
+    """Return the names of all installed solvers of CVXPY."""
     import cvxpy as cp
 
-    available = set(cp.installed_solvers())
-    return tuple(name for name in SOLVERS if name in available or name == "SCHUR")
+    return frozenset(cp.installed_solvers())
+
+
+@lru_cache(maxsize=1)
+def installed() -> tuple[str, ...]:
+    """Return the names of the solvers in the table that are installed."""
+    return tuple(name for name in SOLVERS if name in available() or name == "SCHUR")
 
 
 def able(problem_class: str) -> list[str]:

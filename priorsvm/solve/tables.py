@@ -9,12 +9,15 @@ import numpy as np
 from ..explain.table import text_table
 from .auto import chosen_for
 from .classes import CLASSES
-from .registry import registry
+from .further import PACKAGES
+from .registry import further_routes, registry
 from .route import Route
 
 
 def text() -> str:
     """Return what ``priorsvm solvers`` prints."""
+    further = further_routes()
+    listed = {**registry(), **{name: route for name, route in further.items() if route.installed()}}
     head = ["solver", "installed", *CLASSES, "certifies infeasible", "note"]
     rows = [
         [
@@ -24,7 +27,7 @@ def text() -> str:
             "yes" if route.certifies else "no",
             route.note if route.solves else f"{route.kind}: {route.note}",
         ]
-        for name, route in registry().items()
+        for name, route in listed.items()
     ]
     parts = [text_table(head, rows), "solver='auto' uses the first that applies:"]
     parts.append("\n".join(f"  {name}: {problems}" for name, problems in chosen_for().items()))
@@ -32,11 +35,15 @@ def text() -> str:
     if missing:
         names = ", ".join(route.name for route in missing)
         parts.append(f"Not installed: {names}. To add: pip install {' '.join(r.package for r in missing)}")
+    more = [route for name, route in further.items() if name not in listed and route.package]
+    if more:
+        names = ", ".join(f"{route.name} ({route.package})" for route in more)
+        parts.append(f"Other solvers of CVXPY, with the package for pip install: {names}")
     return "\n\n".join(parts)
 
 
 def markdown() -> dict[str, str]:
-    """Return the tables of the guide by name: all routes, and the choice of ``solver="auto"``."""
+    """Return the tables of the guide by name: all routes, ``solver="auto"``, packages of further solvers."""
     routes = [
         [
             name,
@@ -50,7 +57,12 @@ def markdown() -> dict[str, str]:
     ]
     head = ["route", "solves", "certifies", "accurate up to", "comes with", "remark"]
     chosen = [[problems, name] for name, problems in chosen_for().items()]
-    return {"routes": _table(head, routes), "auto": _table(["problem", "route"], chosen)}
+    packages = [[name, f"`pip install {package}`"] for name, package in PACKAGES.items()]
+    return {
+        "routes": _table(head, routes),
+        "auto": _table(["problem", "route"], chosen),
+        "further": _table(["solver", "to install"], packages),
+    }
 
 
 def updated(page: str) -> str:

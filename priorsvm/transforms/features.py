@@ -1,7 +1,9 @@
-"""Transforms that change a few features of a row, in too many combinations to list."""
+"""Transforms that change a few features of a row, in combinations that are often too many to list."""
 
 from __future__ import annotations
 
+from itertools import combinations
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,8 @@ Indices = NDArray[np.intp]
 
 # Gains below this value count as 0, so that the largest gain of a row can be a divisor.
 TINY = 1e-300
+# Largest number of deletions that are listed for a row.
+LISTED = 4096
 
 
 class FeatureScaling(Transform):
@@ -188,7 +192,9 @@ class FeatureDeletion(FeatureScaling):
     .. math:: T_\theta x = x \circ (1 + \theta), \qquad \theta \in \{-1, 0\}^d, \quad \|\theta\|_0 \le k
 
     It is :class:`FeatureScaling` with ``low=0`` and ``high=1``. Use it if features can be missing or
-    removed on purpose at prediction time, such as words in spam filters.
+    removed on purpose at prediction time, such as words in spam filters. Unlike scalings, deletions can be
+    listed. A row of d features has :math:`\sum_{j \le k} \binom{d}{j}` of them, and up to 4096 are listed: by
+    :meth:`orbit`, for blocks that use orbits and for kernel models.
 
     Parameters
     ----------
@@ -215,6 +221,64 @@ class FeatureDeletion(FeatureScaling):
 
     def _factors(self) -> tuple[float, float]:
         return 0.0, 1.0
+
+    def deletions(self, d: int) -> Array:
+        r"""Return the parameters of all deletions.
+
+        Parameters
+        ----------
+        d : int
+            Number of features.
+
+        Returns
+        -------
+        ndarray of shape (s, d)
+            -1 for a deleted feature and 0 for a kept feature, the row without a deletion first.
+
+        Raises
+        ------
+        InvalidInput
+            If there are more than 4096 deletions.
+
+        Examples
+        --------
+        >>> FeatureDeletion(k=1).deletions(2)
+        array([[ 0.,  0.], [-1.,  0.], [ 0., -1.]])
+        """
+        self.validate(d)
+        most = min(self.k, d)
+        count = sum(comb(d, j) for j in range(most + 1))
+        if count > LISTED:
+            raise InvalidInput(
+                f"FeatureDeletion: {count} ways to delete up to k={self.k} of {d} features are too many to "
+                f"list. At most {LISTED} are listed: use a smaller k, or fewer features."
+            )
+        chosen = [subset for j in range(most + 1) for subset in combinations(range(d), j)]
+        thetas = np.zeros((count, d))
+        for theta, subset in zip(thetas, chosen, strict=True):
+            theta[list(subset)] = -1.0
+        return thetas
+
+    def orbit(self, X: ArrayLike) -> Array:
+        """Return every row with each set of up to k features deleted.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows to transform.
+
+        Returns
+        -------
+        ndarray of shape (n, s, d)
+            The orbits; ``orbit(X)[:, 0]`` is equal to X.
+
+        Examples
+        --------
+        >>> FeatureDeletion(k=1).orbit([[4.0, 1.0]])
+        array([[[4., 1.], [0., 1.], [4., 0.]]])
+        """
+        rows = self._check_rows(X)
+        return rows[:, None] * (1.0 + self.deletions(rows.shape[1]))
 
 
 def _largest(gains: Array, ends: Indices, k: int) -> Indices:

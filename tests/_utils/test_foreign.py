@@ -1,5 +1,6 @@
 """Private interfaces of scikit-learn and CVXPY: without them, the public fallback gives the same answer."""
 
+import contextlib
 import re
 import sys
 from importlib import import_module
@@ -20,11 +21,16 @@ from priorsvm._utils.foreign import (
     affine_jacobian,
     check_sample_weight,
     check_svc_options,
+    dropped_errors,
     fit_libsvm,
     private,
+    solver_interfaces,
 )
-from priorsvm.errors import InvalidInput
+from priorsvm.errors import InvalidInput, SolverFailed
 from priorsvm.problem.residuals import adjoints
+from priorsvm.solve import further
+from priorsvm.solve.classes import CLASSES
+from priorsvm.solve.registry import further_routes
 
 OPTIONS = {"cache_size": 100, "max_iter": 100_000, "shrinking": True}
 
@@ -53,6 +59,8 @@ def test_this_version_has_the_private_interfaces():
         ("sklearn.svm._libsvm", "set_verbosity_wrap"),
         ("cvxpy.cvxcore.python.canonInterface", "get_problem_matrix"),
         ("cvxpy.lin_ops.lin_op", "CONSTANT_ID"),
+        ("cvxpy.reductions.solvers.defines", "SOLVER_MAP_CONIC"),
+        ("cvxpy.reductions.solvers.defines", "SOLVER_MAP_QP"),
     ]:
         assert private(module, name) is not None
 
@@ -334,6 +342,52 @@ def test_schur_finds_the_interface_of_clarabel_elsewhere(monkeypatch, without):
     values = [problem.solve(solver=module.SCHUR()) for module in (before, again)]
     assert values[0] == pytest.approx(values[1], rel=1e-12)
     assert values[0] == pytest.approx(problem.solve(solver="CLARABEL"), rel=1e-6)
+
+
+def test_interfaces_of_solvers():
+    interfaces = solver_interfaces()
+    assert {len(found) for found in interfaces.values()} == {1, 2}
+    assert set(interfaces) >= {"CLARABEL", "OSQP", "SCIPY", "MOSEK", "GUROBI"}
+    assert len(interfaces["GUROBI"]) == 2
+
+
+def test_names_of_solvers_without_the_tables_of_cvxpy(rows, without):
+    X, y = rows
+    model = PriorSVC(norm="l1", solver="SCIPY").fit(X, y)
+    without("cvxpy.reductions.solvers.defines")
+    assert solver_interfaces() == {name: [] for name in cp.installed_solvers()}
+    further.facts.cache_clear()
+    further_routes.cache_clear()
+    try:
+        assert further_routes()["SCIPY"].solves == set(CLASSES)
+        again = PriorSVC(norm="l1", solver="SCIPY").fit(X, y)
+        with pytest.raises(
+            SolverFailed, match="SCIPY broke down: The solver SCIPY cannot solve this problem"
+        ):
+            PriorSVC(solver="SCIPY").fit(X, y)
+    finally:
+        further.facts.cache_clear()
+        further_routes.cache_clear()
+    assert again.solver_ == "SCIPY"
+    assert again.objective_ == pytest.approx(model.objective_, rel=1e-12)
+
+
+def test_errors_which_an_interface_drops_are_collected():
+    def solve_via_data():
+        try:
+            raise KeyError("first")
+        except KeyError:
+            pass
+        with contextlib.suppress(ValueError):
+            float("word")
+
+    before = sys.gettrace()
+    with dropped_errors() as errors:
+        solve_via_data()
+        with contextlib.suppress(OSError):
+            raise OSError
+    assert [type(error) for error in errors] == [KeyError, ValueError]
+    assert sys.gettrace() is before
 
 
 # ---------------------------------------------------------------------- what is imported

@@ -7,15 +7,27 @@ from priorsvm import (
     RBF,
     Box,
     ClassCosts,
+    InvariantLoss,
+    MissingValues,
+    Monotone,
     NegativeDistance,
     OddnessHint,
+    Polyhedron,
     Polynomial,
     Prior,
     PriorSVC,
+    RowPermutations,
     SampleCosts,
+    Shift,
+    TangentPenalty,
+    Transductive,
+    UncertainSamples,
     UnlabeledSamples,
+    VirtualSamples,
 )
-from priorsvm.errors import InvalidInput, InvalidType, KernelNotPSD
+from priorsvm.errors import InvalidInput, InvalidType, KernelNotPSD, MissingCapability
+from priorsvm.kernels import Centred
+from priorsvm.prior import snake_case
 from tests.bad_inputs.cases import Case, HeavyWork, X, Y, check, parametrize, svc
 
 
@@ -30,7 +42,7 @@ def test_heavy_work_is_noticed(no_heavy_work, parameters):
 PARAMETERS = [
     *[
         svc(f"C={value!r}", InvalidInput, ["C must be a positive number", f"got {value!r}"], C=value)
-        for value in (0, -1, float("nan"), float("inf"), "a", True, None)
+        for value in (0, -1, float("nan"), float("-inf"), "a", True, None)
     ],
     *[
         svc(f"tol={value!r}", InvalidInput, ["tol", "between 0 and 1", f"got {value!r}"], tol=value)
@@ -68,25 +80,24 @@ PARAMETERS = [
     svc("unknown norm", InvalidInput, ["norm", "'l2', 'l1'", "'l3'"], norm="l3"),
     svc("unknown loss", InvalidInput, ["loss", "'hinge', 'squared_hinge'", "'log'"], loss="log"),
     svc("unknown scale", InvalidInput, ["scale", "'standard', 'minmax', None", "'robust'"], scale="robust"),
-    svc("unknown multi_class", InvalidInput, ["multi_class", "'ovr'", "'ovo'"], multi_class="ovo"),
+    svc("unknown multi_class", InvalidInput, ["multi_class", "'ovr'", "'ovo'", "'ova'"], multi_class="ova"),
     svc("unknown kernel", InvalidInput, ["kernel 'rfb'", "'linear'", "Did you mean 'rbf'?"], kernel="rfb"),
-    svc(
-        "precomputed kernel",
-        InvalidInput,
-        ["'precomputed'", "function of two matrices"],
-        kernel="precomputed",
-    ),
     svc("a number as kernel", InvalidType, ["kernel is 3", "RBF()", "function of two matrices"], kernel=3),
     svc("a kernel's class", InvalidType, ["the class RBF", "write RBF()"], kernel=RBF),
     svc("gamma below zero", InvalidInput, ["RBF", "gamma is -1", "positive number"], kernel=RBF(-1)),
-    svc("unknown solver", InvalidInput, ["'GUROBI' is unknown", "CLARABEL", "LIBSVM"], solver="GUROBI"),
+    svc(
+        "unknown solver",
+        InvalidInput,
+        ["'GUROBY' is unknown", "Did you mean 'GUROBI'", "LIBSVM"],
+        solver="GUROBY",
+    ),
     *[
         svc(f"a method as solver, {solver}", InvalidInput, ["InvariantLoss(method='pegasos')"], solver=solver)
         for solver in ("PEGASOS", "pegasos", ["PEGASOS"])
     ],
     svc("no solver", InvalidInput, ["empty list", "'auto'"], solver=[]),
     svc("None as solver", InvalidInput, ["solver", "None", "auto"], solver=None),
-    svc("unknown solver in a list", InvalidInput, ["'GUROBI'", "Available"], solver=["CLARABEL", "GUROBI"]),
+    svc("unknown solver in a list", InvalidInput, ["'NONE'", "Available"], solver=["CLARABEL", "NONE"]),
     svc("auto in a list", InvalidInput, ["'auto'", "list"], solver=["auto", "CLARABEL"]),
     svc("a dict as solver", InvalidInput, ["solver", "name", "list"], solver={"CLARABEL": {}}),
     svc("options that are no dict", InvalidInput, ["solver_options", "dict", "list"], solver_options=[1]),
@@ -96,11 +107,63 @@ PARAMETERS = [
 
 KERNELS = [
     svc(
-        "a kernel that is only cpd",
-        KernelNotPSD,
-        ["NegativeDistance()", "conditionally", "norm='l1'"],
+        "a kernel that is only cpd, without a bias",
+        MissingCapability,
+        ["NegativeDistance()", "conditionally", "multi_class='joint'", "multi_class='ovr'"],
         kernel=NegativeDistance(),
+        multi_class="joint",
     ),
+    svc(
+        "a centred kernel without a bias",
+        MissingCapability,
+        ["Centred(NegativeDistance(), point=[0., 0.])", "multi_class='ovr'"],
+        kernel=Centred(NegativeDistance(), [0.0, 0.0]),
+        multi_class="joint",
+    ),
+    svc(
+        "a centred kernel at a point of another width",
+        InvalidInput,
+        ["2 columns", "point", "3"],
+        kernel=Centred(NegativeDistance(), [0.0, 0.0, 0.0]),
+    )._replace(late=True),
+    Case(
+        "slopes of a kernel without them where rows are equal",
+        MissingCapability,
+        ["block 'monotone'", "NegativeDistance()", "where two rows are equal", "norm='l1'"],
+        Monotone({0: 1}),
+        parameters={"kernel": NegativeDistance()},
+        late=True,
+    ),
+    Case(
+        "slopes that f expands over",
+        MissingCapability,
+        ["block 'tangent_penalty'", "NegativeDistance(power=1.5)", "slope_slope"],
+        TangentPenalty(Shift([1.0, 0.0]), 1.0),
+        parameters={"kernel": NegativeDistance(1.5)},
+        late=True,
+    ),
+    Case(
+        "uncertain rows without second derivatives",
+        MissingCapability,
+        ["block 'uncertain_samples'", "NegativeDistance(power=1.5)"],
+        UncertainSamples(0.1),
+        parameters={"kernel": NegativeDistance(1.5)},
+        late=True,
+    ),
+    Case(
+        "the published kernel form of a polyhedron and a cpd kernel",
+        MissingCapability,
+        ["block 'polyhedron'", "method='kernelised'", "free bias", "method='cuts'"],
+        Polyhedron([[1.0, 0.0]], [0.0], 1, method="kernelised"),
+        parameters={"kernel": NegativeDistance()},
+        late=True,
+    ),
+    svc(
+        "a function that is cpd",
+        KernelNotPSD,
+        ["norm='l1'", "definiteness is 'cpd'"],
+        kernel=lambda A, B: -np.linalg.norm(A[:, None] - B, axis=2),
+    )._replace(late=True),
     svc("sigmoid", KernelNotPSD, ["sigmoid", "norm='l2'", "norm='l1'"], kernel="sigmoid"),
     svc(
         "a polynomial that is not PSD",
@@ -151,7 +214,56 @@ KERNELS = [
     ],
 ]
 
-CASES = [*PARAMETERS, *KERNELS]
+GRAM = X @ X.T
+
+NEED_FEATURES = [
+    Box({0: (0, 1)}, 1),
+    InvariantLoss(Shift([1.0, 0.0])),
+    MissingValues(),
+    Monotone({0: 1}),
+    OddnessHint(),
+    RowPermutations(shape=(2, 1)),
+    TangentPenalty(Shift([1.0, 0.0]), 1.0),
+    Transductive(X[:3]),
+    UncertainSamples(0.1),
+    UnlabeledSamples(X[:3], Y[:3]),
+    VirtualSamples(Shift([1.0, 0.0])),
+]
+
+
+def precomputed(name, error, words, K, prior=None, **parameters):
+    """Return the case of a bad kernel matrix."""
+    return Case(f"precomputed, {name}", error, words, prior, K, Y, {"kernel": "precomputed", **parameters})
+
+
+PRECOMPUTED = [
+    precomputed("not square", InvalidInput, ["(30, 29)", "square", "k(X_new, X)"], GRAM[:, 1:]),
+    precomputed("scaled", InvalidInput, ["scale='minmax'", "scale=None"], GRAM, scale="minmax"),
+    precomputed("NaN", InvalidInput, ["contains NaN", "kernel matrix"], GRAM * np.nan),
+    precomputed("indefinite", KernelNotPSD, ["not positive definite", "norm='l1'"], -GRAM),
+    precomputed("not symmetric", KernelNotPSD, ["not symmetric", "norm='l1'"], np.triu(GRAM))._replace(
+        late=True
+    ),
+    precomputed(
+        "cpd without a bias",
+        MissingCapability,
+        ["conditionally", "multi_class='ovr'"],
+        NegativeDistance()(X),
+        multi_class="joint",
+    ),
+    *[
+        precomputed(
+            type(block).__name__,
+            MissingCapability,
+            [f"block '{snake_case(type(block).__name__)}'", "kernel='precomputed'", "Leave the block out"],
+            GRAM,
+            ClassCosts("balanced") + block,
+        )
+        for block in NEED_FEATURES
+    ],
+]
+
+CASES = [*PARAMETERS, *KERNELS, *PRECOMPUTED]
 
 
 @parametrize(CASES)

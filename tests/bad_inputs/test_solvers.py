@@ -6,8 +6,17 @@ import cvxpy as cp
 import pytest
 
 from priorsvm import Kernel, Knowledge, OddnessHint, PriorSVC, Shift, Terms, VirtualSupportVectors
-from priorsvm.errors import InvalidInput, SolverFailed, SolverNotInstalled, SolverUnsuited, TooLarge
+from priorsvm._utils import foreign
+from priorsvm.errors import (
+    Infeasible,
+    InvalidInput,
+    SolverFailed,
+    SolverNotInstalled,
+    SolverUnsuited,
+    TooLarge,
+)
 from priorsvm.solve import solvers
+from priorsvm.solve.routes import derived
 from tests.bad_inputs.cases import WORDS, HeavyWork, X, Y
 
 SHIFT = Shift([0.1, 0.0])
@@ -94,6 +103,145 @@ def test_a_list_of_solvers_reports_every_error():
 
 def test_a_list_of_solvers_may_end_with_libsvm():
     assert PriorSVC(solver=["HIGHS", "LIBSVM"]).fit(X, Y).solver_ == "LIBSVM"
+
+
+# -------------------------------------------------------------------------------- further solvers of CVXPY
+
+
+@pytest.mark.parametrize(
+    ("solver", "package"),
+    [
+        ("MOSEK", "pip install mosek"),
+        ("gurobi", "pip install gurobipy"),
+        ("Copt", "pip install coptpy"),
+        ("XPRESS", "pip install xpress"),
+        ("CVXOPT", "pip install cvxopt"),
+        ("DAQP", "pip install daqp"),
+        ("PROXQP", "pip install proxsuite"),
+        ("SDPA", "pip install sdpa-python"),
+        ("SCIP", "pip install pyscipopt"),
+        ("COSMO", "see the page on solvers of CVXPY"),
+    ],
+)
+def test_a_further_solver_that_is_not_installed(monkeypatch, no_heavy_work, solver, package):
+    monkeypatch.setattr(solvers, "available", lambda: frozenset({"CLARABEL"}))
+    with pytest.raises(SolverNotInstalled, match=f"^solver {solver.upper()} is not installed: {package}\\. "):
+        PriorSVC(solver=solver).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("solver", "reason"),
+    [
+        ("CBC", "CVXPY returns no dual variables"),
+        ("glpk_mi", "CVXPY returns no dual variables"),
+        ("IPOPT", "nonlinear problems only"),
+        ("uno", "nonlinear problems only"),
+    ],
+)
+def test_a_solver_of_cvxpy_that_cannot_be_used(no_heavy_work, solver, reason):
+    with pytest.raises(InvalidInput, match=f"solver '{solver}' cannot be used: .*{reason}"):
+        PriorSVC(solver=solver).fit(X, Y)
+
+
+def test_a_further_solver_for_another_class():
+    with pytest.raises(SolverUnsuited, match="SCIPY cannot solve this QP: the 2-norm model has a quadratic"):
+        PriorSVC(solver="scipy").fit(X, Y)
+
+
+class LicenceError(Exception):
+    """Exception of a commercial solver."""
+
+
+@pytest.fixture
+def interface():
+    """CVXPY's interface to SciPy, which takes the place of a commercial solver."""
+    return type(foreign.solver_interfaces()["SCIPY"][0])
+
+
+def test_a_missing_licence_is_reported_in_the_words_of_the_solver(monkeypatch, interface):
+    def refuse(*_, **__):
+        raise LicenceError("License cannot be located")
+
+    monkeypatch.setattr(interface, "solve_via_data", refuse)
+    with pytest.raises(SolverFailed, match=r"SCIPY broke down: License cannot be located\. Try another"):
+        PriorSVC(solver="SCIPY", norm="l1").fit(X, Y)
+    assert PriorSVC(solver=["SCIPY", "HIGHS"], norm="l1").fit(X, Y).solver_ == "HIGHS"
+
+
+@pytest.mark.parametrize("patience", [10.0, -1.0], ids=["repeated", "too slow to repeat"])
+def test_a_reason_which_cvxpy_drops(monkeypatch, interface, patience):
+    calls = []
+
+    def fail():
+        raise LicenceError("Model too large for size-limited license")
+
+    def solve_via_data(self, *_, **__):
+        calls.append(1)
+        try:
+            fail()
+        except LicenceError:
+            raise cp.SolverError("Solver 'SCIPY' failed. Try another solver, or use verbose.") from None
+
+    monkeypatch.setattr(interface, "solve_via_data", solve_via_data)
+    monkeypatch.setattr(derived, "REPEAT_SECONDS", patience)
+    with pytest.raises(SolverFailed) as caught:
+        PriorSVC(solver="SCIPY", norm="l1").fit(X, Y)
+    words = "Model too large for size-limited license."
+    assert (words in str(caught.value)) == (len(calls) == 2) == (patience > 0)
+
+
+def test_an_answer_without_dual_variables(monkeypatch, interface):
+    original = interface.invert
+
+    def invert(self, solution, inverse_data):
+        found = original(self, solution, inverse_data)
+        found.dual_vars = {}
+        return found
+
+    monkeypatch.setattr(interface, "invert", invert)
+    with pytest.raises(
+        SolverFailed, match="SCIPY returned no dual variables, so its answer cannot be judged"
+    ):
+        PriorSVC(solver="SCIPY", norm="l1").fit(X, Y)
+
+
+def test_dual_variables_of_a_wrong_sign(monkeypatch, interface):
+    original = interface.invert
+
+    def invert(self, solution, inverse_data):
+        found = original(self, solution, inverse_data)
+        found.dual_vars = {key: -value for key, value in found.dual_vars.items()}
+        return found
+
+    monkeypatch.setattr(interface, "invert", invert)
+    with pytest.raises(SolverFailed, match="SCIPY reported 'optimal', but the residuals"):
+        PriorSVC(solver="SCIPY", norm="l1").fit(X, Y)
+
+
+def test_infeasible_of_a_further_solver_is_confirmed(monkeypatch):
+    class Value(Knowledge):
+        """f(0) = value, hard."""
+
+        hard = True
+
+        def __init__(self, value):
+            self.value = value
+
+        def build(self, f, view):
+            return Terms(constraints={"value": f([[0.0] * X.shape[1]]) == self.value})
+
+    both = Value(1.0).named("one") + Value(2.0).named("two")
+    with pytest.raises(Infeasible, match="'one' and 'two'"):
+        PriorSVC(both, solver="SCIPY", norm="l1").fit(X, Y)
+
+    def lost(problem, name, **_):
+        problem._status = "infeasible" if name == "SCIPY" else "optimal"
+
+    monkeypatch.setattr(solvers, "run", lost)
+    with pytest.raises(
+        SolverFailed, match="SCIPY reported 'infeasible', and another solver could not confirm"
+    ):
+        PriorSVC(Value(1.0), solver="SCIPY", norm="l1").fit(X, Y)
 
 
 # -------------------------------------------------------------------------------- memory

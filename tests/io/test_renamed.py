@@ -64,7 +64,8 @@ def test_every_attribute_without_a_default_is_in_a_file_of_format_1(name):
     if is_dataclass(kind):
         required = [f.name for f in fields(kind) if f.default is MISSING]
     elif issubclass(kind, BaseEstimator):
-        required = kind._get_param_names()
+        # An attribute of the class is the default of a parameter that older files do not contain.
+        required = [name for name in kind._get_param_names() if not hasattr(kind, name)]
     names = renamed.ATTRIBUTES.get(name, {})
     known = {names.get(attribute, attribute) for attribute in OLD_ATTRIBUTES[name]}
     assert set(required) <= known, f"an attribute of {name} changed: see priorsvm/io/renamed.py"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import SVC
 
 from priorsvm import (
     RBF,
@@ -28,7 +29,7 @@ from priorsvm import (
     Translation,
     VirtualSamples,
 )
-from priorsvm.errors import InvalidInput, InvalidType, KernelNotPSD
+from priorsvm.errors import InvalidInput, InvalidType
 from priorsvm.kernels import Pairwise, transformed
 
 SHAPE, D = (5, 4), 20
@@ -430,11 +431,14 @@ def test_scaled_columns_are_rejected_since_transformations_are_in_the_units_of_x
         PriorSVC(kernel=kernel, scale=scale).fit(X, y)
 
 
-def test_a_conditionally_definite_base_is_for_the_1_norm():
+def test_a_conditionally_definite_base_serves_both_norms():
     X, y = labelled()
     kernel = HaarIntegration(NegativeDistance(), Translation(SHAPE))
-    with pytest.raises(KernelNotPSD, match=r"only conditionally positive definite.*norm='l1'"):
-        PriorSVC(kernel=kernel).fit(X, y)
+    model = PriorSVC(kernel=kernel, C=2.0).fit(X, y)
+    reference = SVC(kernel="precomputed", C=2.0, tol=1e-10).fit(kernel(X), y)
+    np.testing.assert_allclose(
+        model.decision_function(X), reference.decision_function(kernel(X)), rtol=1e-5, atol=1e-6
+    )
     assert PriorSVC(kernel=kernel, norm="l1", C=10.0).fit(X, y).score(X, y) > 0.8
 
 

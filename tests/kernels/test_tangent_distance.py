@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
@@ -11,7 +12,7 @@ from sklearn.svm import SVC
 
 from priorsvm import Box, ClassCosts, FeatureDeletion, PriorSVC, Shift
 from priorsvm.errors import InvalidInput, InvalidType, KernelNotPSD
-from priorsvm.kernels import RBF, TangentDistance
+from priorsvm.kernels import RBF, TangentDistance, TangentVector
 from priorsvm.kernels import tangent_distance as module
 from priorsvm.transforms import Transform
 
@@ -80,6 +81,40 @@ def test_with_bounds_it_is_bounded_least_squares_pair_by_pair(sides, ridge, step
     kernel = TangentDistance(0.1, transform, sides, ridge, bounds=BOUNDS.T.tolist())
     np.testing.assert_allclose(-np.log(kernel(A, B)) / 0.1, by_loop(A, B, sides, ridge, BOUNDS), rtol=1e-9)
     np.testing.assert_array_equal(kernel(A), kernel(A).T)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+@pytest.mark.parametrize("bounds", [None, BOUNDS], ids=["free", "bounds"])
+def test_the_one_sided_distance_transforms_the_second_row_only(ridge, bounds):
+    given = None if bounds is None else bounds.T.tolist()
+    kernel = TangentDistance(0.1, transform, 1, ridge, given, symmetric=False)
+    for rows in (B, A):
+        M = transform.tangents(rows)
+        expected = [[least(t.T, x - z, ridge, bounds) for z, t in zip(rows, M, strict=True)] for x in A]
+        np.testing.assert_allclose(-np.log(kernel(A, rows)) / 0.1, expected, rtol=1e-9, atol=1e-11)
+    mean = TangentDistance(0.1, transform, 1, ridge, given)
+    one, other = kernel(A, B), kernel(B, A).T
+    assert np.abs(one - other).max() > 1e-3 * one.max()
+    np.testing.assert_allclose(np.sqrt(one * other), mean(A, B), rtol=1e-9)
+    assert (kernel.symmetric, mean.symmetric) == (False, True)
+
+
+def test_the_one_sided_distance_with_a_ridge_is_the_tangent_vector_kernel():
+    kernel = TangentDistance(0.1, transform, 1, ridge=1 / (2 * 0.1 * 0.7**2), symmetric=False)
+    np.testing.assert_allclose(kernel(A, B), TangentVector(0.1, transform, spread=0.7)(A, B), rtol=1e-10)
+
+
+def test_new_rows_of_the_one_sided_distance_have_no_tangents():
+    class Counted(Along):
+        """Records the rows whose tangents are computed."""
+
+        def tangents(self, X):
+            seen.append(len(X))
+            return super().tangents(X)
+
+    seen = []
+    TangentDistance(0.1, Counted(maps), 1, symmetric=False)(A, B)
+    assert seen == [len(B)]
 
 
 def test_bounds_are_active_for_some_pairs_and_scipy_is_not_needed(monkeypatch):
@@ -172,6 +207,8 @@ def test_words_for_gamma_mean_what_they_mean_in_rbf():
     [
         ({"gamma": -1.0}, InvalidInput, "TangentDistance: gamma is -1.0; expected a positive number"),
         ({"sides": 3}, InvalidInput, "TangentDistance: sides is 3; expected 1 or 2"),
+        ({"symmetric": None}, InvalidInput, "symmetric is None; expected True or False"),
+        ({"symmetric": False}, InvalidInput, "TangentDistance: symmetric=False requires sides=1"),
         ({"ridge": -1.0}, InvalidInput, "TangentDistance: ridge is -1.0; expected a nonnegative number"),
         (
             {"bounds": -1.0},
@@ -223,9 +260,23 @@ def test_with_a_region_and_costs(sides, norm, psd):
     assert model.score(X, y) > 0.9
 
 
+@pytest.mark.parametrize("bounds", [None, 0.3])
+def test_the_1_norm_with_the_one_sided_distance_is_a_linear_programme(bounds):
+    kernel = TangentDistance(0.5, turn, 1, bounds=bounds, symmetric=False)
+    model = PriorSVC(kernel=kernel, norm="l1", C=2.0).fit(X, y)
+    K = kernel(X)
+    beta, b = cp.Variable(len(X)), cp.Variable()
+    loss = cp.norm1(beta) + 2.0 * cp.sum(cp.pos(1 - cp.multiply(y, K @ beta + b)))
+    optimum = cp.Problem(cp.Minimize(loss)).solve(solver=cp.CLARABEL)
+    np.testing.assert_allclose(model.objective_, optimum, rtol=1e-6)
+    by_hand = kernel(Z, model.centres_) @ model.dual_coef_[0] + model.intercept_
+    np.testing.assert_allclose(model.decision_function(Z), by_hand, atol=1e-12)
+
+
+@pytest.mark.parametrize("sides", [{}, {"sides": 1, "symmetric": False}], ids=["two", "one"])
 @pytest.mark.parametrize("psd", ["clip", "shift"])
-def test_the_2_norm_with_costs_is_the_svm_on_the_corrected_matrix(psd):
-    kernel = TangentDistance(0.5, turn, psd=psd)
+def test_the_2_norm_with_costs_is_the_svm_on_the_corrected_matrix(psd, sides):
+    kernel = TangentDistance(0.5, turn, **sides, psd=psd)
     model = PriorSVC(ClassCosts({1: 2.0}), kernel=kernel).fit(X, y)
     known = kernel.resolved(X)
     reference = SVC(kernel="precomputed", class_weight={1: 2.0}, tol=1e-10).fit(known(X), y)

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from priorsvm import (
     Box,
     FeatureDeletion,
+    FeatureScaling,
     FromFunction,
     InvariantLoss,
     MissingValues,
@@ -139,7 +140,7 @@ def test_what_kinds_of_rows_are_refused(draw):
         joint(InvariantLoss(MOVES)).fit(csr_array(X), y)
     with pytest.raises(InvalidType, match="sparse X requires a linear model"):
         joint(kernel="rbf").fit(csr_array(X), y)
-    with pytest.raises(MissingCapability, match=r"FeatureDeletion.*linear models only"):
-        joint(InvariantLoss(FeatureDeletion(1)), kernel="rbf").fit(X, y)
-    with pytest.raises(InvalidInput, match="multi_class must be one of 'ovr', 'joint', got 'ovo'"):
-        PriorSVC(multi_class="ovo").fit(X, y)
+    with pytest.raises(MissingCapability, match=r"FeatureScaling has a continuous range of factors"):
+        joint(InvariantLoss(FeatureScaling(1)), kernel="rbf").fit(X, y)
+    with pytest.raises(InvalidInput, match="multi_class must be one of 'ovr', 'ovo', 'joint', got 'all'"):
+        PriorSVC(multi_class="all").fit(X, y)

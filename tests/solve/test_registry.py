@@ -8,9 +8,17 @@ import pytest
 
 import priorsvm
 from priorsvm.errors import InvalidInput
-from priorsvm.solve import solvers
+from priorsvm.solve import further, solvers
 from priorsvm.solve.classes import CLASSES
-from priorsvm.solve.registry import check_options, check_solver, registry, selectable
+from priorsvm.solve.registry import (
+    canonical,
+    check_options,
+    check_solver,
+    find_route,
+    further_routes,
+    registry,
+    selectable,
+)
 from priorsvm.solve.route import Route
 
 
@@ -95,19 +103,19 @@ def test_a_weighted_svm_is_held_to_tol_while_another_route_can_follow():
 
 def test_solvers_are_the_routes_of_whole_classes():
     known = priorsvm.solvers()
-    assert list(known) == list(solvers.SOLVERS)
+    assert [name for name, facts in known.items() if facts.measured] == list(solvers.SOLVERS)
+    assert [name for name, facts in known.items() if not facts.measured] == list(further_routes())
     for name, facts in known.items():
-        route = registry()[name]
-        assert facts.installed == (name in solvers.installed())
+        route = find_route(name)
+        assert facts.installed == (name in {*solvers.available(), "SCHUR"})
         assert set(facts.solves) == route.solves
         assert (facts.certifies, facts.accuracy) == (route.certifies, route.accuracy(0.0))
 
 
 def test_installed_solvers_of_a_class_are_those_that_auto_can_use():
     for problem_class in CLASSES:
-        able = [
-            n for n, facts in priorsvm.solvers().items() if facts.installed and problem_class in facts.solves
-        ]
+        measured = {n: facts for n, facts in priorsvm.solvers().items() if facts.measured}
+        able = [n for n, facts in measured.items() if facts.installed and problem_class in facts.solves]
         assert able == solvers.able(problem_class)
 
 
@@ -115,6 +123,8 @@ def test_what_pip_calls_a_solver():
     assert priorsvm.solvers()["HIGHS"].package == "highspy"
     assert priorsvm.solvers()["QOCO"].package == "qoco"
     assert priorsvm.solvers()["SCHUR"].package == "priorsvm"
+    assert priorsvm.solvers()["GUROBI"].package == "gurobipy"
+    assert priorsvm.solvers()["SDPA"].package == "sdpa-python"
 
 
 def test_every_selectable_name_is_accepted():
@@ -125,6 +135,8 @@ def test_every_selectable_name_is_accepted():
         check_solver("pegasos")
     with pytest.raises(InvalidInput, match="Did you mean 'LIBSVM'"):
         check_solver("LIBSWM")
+    with pytest.raises(InvalidInput, match="Did you mean 'CLARABEL'"):
+        check_solver("clarbel")  # and not CUCLARABEL
 
 
 def test_options_by_name_require_a_list():
@@ -133,11 +145,115 @@ def test_options_by_name_require_a_list():
         check_options("auto", {"ROWS": {}})
 
 
-def test_the_registry_does_not_import_cvxpy():
+def test_options_by_name_in_any_case():
+    check_options(["libsvm", "Scs"], {"scs": {"eps_abs": 1e-9}})
+    check_options(["CLARABEL"], {"clarabel": {"max_iter": 9}})
+    with pytest.raises(InvalidInput, match="require a list of solvers"):
+        check_options("auto", {"clarabel": {}})
+    with pytest.raises(InvalidInput, match="options of SCS are given twice"):
+        check_options(["SCS", "ECOS"], {"scs": {}, "SCS": {}})
+    with pytest.raises(InvalidInput, match="'ecos' must be a solver of the list"):
+        check_options(["SCS", "CLARABEL"], {"ecos": {}})
 
-    code = (
-        "import sys; from priorsvm.solve.registry import registry; registry(); print('cvxpy' in sys.modules)"
-    )
+
+def test_an_option_may_have_the_name_of_a_solver():
+    """GLPK has an option ``glpk``, and solvers may have options such as ``rows``."""
+    check_options("GLPK", {"glpk": {"msg_lev": "GLP_MSG_OFF"}})
+    check_options("PROXQP", {"sparse": True, "rows": 3})
+    with pytest.raises(InvalidInput, match="require a list of solvers"):
+        check_options("SCIPY", {"glpk": {}})
+
+
+def test_names_in_any_case():
+    assert canonical("Auto") == "auto"
+    assert canonical("clarabel") == canonical("Clarabel") == "CLARABEL"
+    assert canonical(["libsvm", "scipy"]) == ["LIBSVM", "SCIPY"]
+    for solver in ("AUTO", "libsvm", "Ecos_bb", ["scipy", "Clarabel"]):
+        check_solver(solver)
+    with pytest.raises(InvalidInput, match="'auto' cannot be part of a list"):
+        check_solver(["Auto", "SCS"])
+
+
+def test_the_further_solvers_are_all_others_of_cvxpy():
+    import cvxpy as cp
+
+    assert not set(further_routes()) & set(registry())
+    known = {*registry(), *further_routes(), *further.NONLINEAR, *further.WITHOUT_DUALS}
+    assert set(cp.installed_solvers()) <= known
+    assert {"SCIPY", "ECOS_BB"} <= set(further_routes())
+    assert not set(further_routes()) & {"CBC", "GLPK_MI", "IPOPT", "UNO"}
+
+
+@pytest.mark.parametrize(
+    ("name", "solves"),
+    [
+        ("SCIPY", {"LP"}),
+        ("GLPK", {"LP"}),
+        ("DAQP", {"LP", "QP"}),
+        ("PROXQP", {"LP", "QP"}),
+        ("GUROBI", {"LP", "QP", "SOCP"}),
+        ("ECOS_BB", {"LP", "QP", "SOCP", "EXP"}),
+        ("CVXOPT", {"LP", "QP", "SOCP", "SDP"}),
+        ("SDPA", {"LP", "QP", "SOCP", "SDP"}),
+        ("COPT", {"LP", "QP"}),
+        ("SCIP", {"LP"}),
+        ("XPRESS", {"LP", "QP"}),
+    ],
+)
+def test_problem_classes_of_further_solvers(name, solves):
+    assert further_routes()[name].solves == solves
+
+
+def test_derived_classes_of_known_solvers_contain_the_measured_ones():
+    from priorsvm._utils.foreign import solver_interfaces
+
+    interfaces = solver_interfaces()
+    for name in set(solvers.SOLVERS) - {"SCHUR"}:
+        derived = further.classes(interfaces[name])
+        assert derived == solvers.SOLVERS[name].solves or name == "HIGHS"
+    assert further.classes(interfaces["HIGHS"]) == {"LP", "QP"}
+
+
+def test_facts_of_further_solvers():
+    for route in further_routes().values():
+        assert not route.certifies
+        assert route.accuracy(1e-6) == 1e-3
+        assert route.note
+        assert route.takes is None
+
+
+def test_a_further_solver_is_reported_by_its_name():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    y = X[:, 0] > 0.1
+    model = priorsvm.PriorSVC(solver="scipy", norm="l1").fit(X, y)
+    right = priorsvm.PriorSVC(solver="HIGHS", norm="l1").fit(X, y)
+    assert model.solver_ == "SCIPY"
+    assert model.solver == "scipy"
+    assert model.objective_ == pytest.approx(right.objective_, rel=1e-9)
+    listed = priorsvm.PriorSVC(solver=["scipy", "Clarabel"], solver_options={"clarabel": {"max_iter": 60}})
+    assert listed.fit(X, y).solver_ == "CLARABEL"
+
+
+def test_options_of_a_further_solver_are_passed_on():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    model = priorsvm.PriorSVC(solver="SCIPY", norm="l1")
+    model.set_params(solver_options={"scipy_options": {"method": "highs-ipm"}}).fit(X, X[:, 0] > 0.1)
+    assert model.status_ == "optimal"
+    model.set_params(solver_options={"scipy_options": {"method": "nonsense"}})
+    with pytest.raises(InvalidInput, match="SCIPY does not take these solver_options"):
+        model.fit(X, X[:, 0] > 0.1)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from priorsvm.solve.registry import registry; registry()",
+        "from priorsvm import PriorSVC; PriorSVC(kernel='rbf').fit([[0.0], [1.0]], [0, 1])",
+        "from priorsvm import PriorSVC; PriorSVC(solver='libsvm').fit([[0.0], [1.0]], [0, 1])",
+    ],
+)
+def test_the_registry_does_not_import_cvxpy(code):
+    code = f"import sys; {code}; print('cvxpy' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )

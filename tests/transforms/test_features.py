@@ -81,11 +81,34 @@ def test_apply_multiplies():
         FeatureScaling(1).apply([[2.0, 3.0]], 0.5)
 
 
-def test_feature_transforms_have_no_orbit_and_no_tangents():
-    with pytest.raises(InvalidInput, match="FeatureDeletion has no finite orbit"):
-        FeatureDeletion(1).orbit([[1.0, 2.0]])
+def test_feature_transforms_have_no_grid_and_no_tangents():
+    with pytest.raises(InvalidInput, match="FeatureScaling has no finite orbit"):
+        FeatureScaling(1).orbit([[1.0, 2.0]])
+    with pytest.raises(
+        InvalidInput, match="FeatureDeletion has no finite orbit"
+    ):  # without the width of rows
+        FeatureDeletion(1).theta_grid()
     with pytest.raises(InvalidInput, match="discrete"):
         FeatureScaling(1).tangents([[1.0, 2.0]])
+
+
+@pytest.mark.parametrize(("k", "d", "count"), [(0, 3, 1), (1, 3, 4), (2, 4, 11), (9, 5, 32), (2, 90, 4096)])
+def test_deletions_are_all_small_subsets_once(k, d, count):
+    thetas = FeatureDeletion(k).deletions(d)
+    assert thetas.shape == (count, d)
+    assert not thetas[0].any()
+    assert set(np.unique(thetas)) <= {-1.0, 0.0}
+    assert (thetas < 0).sum(axis=1).max() == min(k, d)
+    assert len(np.unique(thetas, axis=0)) == count
+
+
+def test_the_orbit_of_a_deletion_has_zeros():
+    orbit = FeatureDeletion(2).orbit([[1.0, 2.0, 3.0]])
+    np.testing.assert_array_equal(
+        orbit[0], [[1, 2, 3], [0, 2, 3], [1, 0, 3], [1, 2, 0], [0, 0, 3], [0, 2, 0], [1, 0, 0]]
+    )
+    with pytest.raises(InvalidInput, match="4187 ways to delete up to k=2 of 91 features are too many"):
+        FeatureDeletion(2).orbit(np.ones((1, 91)))
 
 
 @pytest.mark.parametrize(

@@ -10,28 +10,33 @@ from ..._utils.arrays import Array
 from ..._utils.checks import check_flag, check_nonnegative
 from ...sample import Sample
 from ..base import Formulas, Knowledge, Terms
-from ..checks import check_orbit
+from ..by_class import ByClass
 from ..views import Building, Solved, Verdict
 
 
-class InvarianceHint(Knowledge):
+class InvarianceHint(ByClass, Knowledge):
     r"""Squared differences of f along the orbits of the training rows.
 
     .. math:: J_{PK} = \frac{\mu}{M} \sum_{i, \theta} \big(f(T_\theta x_i) - f(x_i)\big)^2
               \quad\text{or, hard,}\quad f(T_\theta x_i) = f(x_i) ,
 
-    over the M pairs of a training row and a member of its orbit, each weighted by ``sample_weight``. Use it
-    if a transformation changes f little; labels are not used. For a finite group G and an invariant kernel,
-    the hard form equals ``VirtualSamples`` at :math:`C/|G|`.
+    over the M pairs of a training row and a member of its orbit, each weighted by ``sample_weight``. The
+    mean over the orbit of a row is taken first, then the mean over the rows with a transform. Use it if a
+    transformation changes f little; signs are not used. For a finite group G and an invariant kernel, the
+    hard form equals ``VirtualSamples`` at :math:`C/|G|`.
 
     Parameters
     ----------
-    transform : Transform
-        Every member of its orbit except the identity is compared with the row.
+    transform : Transform or dict of class to Transform
+        Every member of its orbit except the identity is compared with the row. With a dict, rows of a class
+        that is not a key are left out.
     mu : float, default=1.0
         Weight of the mean squared difference.
     hard : bool, default=False
         Equality instead of a penalty.
+    classes : class, list of classes or None, default=None
+        Classes whose rows are compared with their copies; None means all classes. The mean is over these
+        rows.
 
     See Also
     --------
@@ -62,13 +67,14 @@ class InvarianceHint(Knowledge):
         },
     )
 
-    def __init__(self, transform: Any, mu: float = 1.0, hard: bool = False):
+    def __init__(self, transform: Any, mu: float = 1.0, hard: bool = False, classes: Any = None):
         self.transform = transform
         self.mu = mu
         self.hard = hard
+        self.classes = classes
 
     def validate(self, sample: Sample) -> None:
-        check_orbit(self.transform, sample)
+        self.check_orbits(sample)
         check_nonnegative(mu=self.mu)
         check_flag(hard=self.hard)
 
@@ -89,9 +95,16 @@ class InvarianceHint(Knowledge):
 
     def _pairs(self, sample: Sample) -> tuple[Array, Array, Array]:
         """Return rows, transformed rows, and the weight of each pair in the mean."""
-        rows, share = sample.weighted_rows()
-        orbit = self.transform.orbit(rows)[:, 1:]
-        size = orbit.shape[1]
-        X = np.repeat(rows, size, axis=0)
-        TX = orbit.reshape(-1, rows.shape[1])
-        return X, TX, np.repeat(share, size) / max(size, 1)
+        weight = sample.shares["svm"][: sample.n_train]
+        rows = np.flatnonzero((weight > 0) & (self.transform_of(sample.labels) >= 0))
+        d = sample.X.shape[1]
+        X = [np.empty((0, d))]
+        TX = [np.empty((0, d))]
+        share = [np.empty(0)]
+        for group, orbit in self.copies(sample.labels[rows], sample.X[rows]):
+            size = orbit.shape[1]
+            at = rows[group.rows]
+            X.append(np.repeat(sample.X[at], size, axis=0))
+            TX.append(orbit.reshape(-1, d))
+            share.append(np.repeat(weight[at] / weight[rows].sum(), size) / max(size, 1))
+        return np.vstack(X), np.vstack(TX), np.concatenate(share)

@@ -98,7 +98,7 @@ class MonotonicityHint(Knowledge):
         X, share = sample.weighted_rows()
         d = sample.X.shape[1]
         sign = 1.0 if self.label is None else sample.sign(self.label)
-        if len(sample.classes) > 2 and sign < 0:  # the score of another class
+        if sample.negative is None and sign < 0:  # the score of another class
             return np.empty((0, d)), np.empty((0, d))
         rng = np.random.default_rng(sample.seed)
         mean = share @ X

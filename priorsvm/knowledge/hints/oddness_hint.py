@@ -60,7 +60,7 @@ class OddnessHint(Knowledge):
     def validate(self, sample: Sample) -> None:
         check_nonnegative(mu=self.mu)
         check_flag(hard=self.hard)
-        if len(sample.classes) > 2:
+        if sample.negative is None:
             raise InvalidInput(
                 f"oddness requires two classes, got {len(sample.classes)}: a score of one class against the "
                 "rest is not odd. Remove the block."

@@ -83,7 +83,7 @@ class TangentPenalty(Knowledge):
         import cvxpy as cp
 
         sample = view.sample
-        Z, V = tangent_atoms(self.transform, sample.X_train, sample.shares["svm"][: sample.n_train])
+        Z, V = tangent_atoms(self.transform, sample.X_train, sample.weights)
         if len(Z) == 0:  # the transform has no parameters
             return Terms()
         return Terms(penalties={"gamma": 0.5 * cp.sum_squares(f.slope(Z, V))})

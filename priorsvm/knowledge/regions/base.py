@@ -12,7 +12,7 @@ import numpy as np
 from ..._utils.arrays import Array
 from ..._utils.checks import check_flag, check_nonnegative, is_whole
 from ..._utils.messages import warn
-from ...errors import AgainstData, FarFromData, InvalidInput
+from ...errors import AgainstData, FarFromData, InvalidInput, MissingCapability
 from ...sample import Sample
 from ...spec import Spec
 from ..base import Formulas, Knowledge, Terms
@@ -136,10 +136,10 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
     def row_requirements(self, sample: Sample) -> list[Requirement]:
         """Return the requirements of a block on rows: open sides are not closed at the range of the data."""
         if getattr(self, "within", None) != "data":
-            return self.requirements(sample)
+            return self._present(sample)
         literal = copy.copy(self)
         literal.within = None
-        return literal.requirements(sample)
+        return literal._present(sample)
 
     @property
     def formulas(self) -> Formulas:  # type: ignore[override]
@@ -150,11 +150,15 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
 
     def everywhere(self, sample: Sample) -> list[Requirement]:
         """Return the requirements at all points that have one value of each column with categories."""
-        return on_values(self.requirements(sample), sample)
+        return on_values(self._present(sample), sample)
 
     def requirements(self, sample: Sample) -> list[Requirement]:
         """Return the requirements on f, in the user's units."""
         raise NotImplementedError(f"{type(self).__name__} has to define requirements(sample).")
+
+    def _present(self, sample: Sample) -> list[Requirement]:
+        """Return the requirements on classes of this model."""
+        return [requirement for requirement in self.requirements(sample) if requirement.sign != 0]
 
     def validate(self, sample: Sample) -> None:
         if not (isinstance(self.mu, str) and self.mu == "auto"):
@@ -163,6 +167,11 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         if self.holds not in HOLDS:
             raise InvalidInput(f"holds must be one of {', '.join(map(repr, HOLDS))}, got {self.holds!r}.")
         self._unlabeled_rows(sample)
+        if sample.model is not None and sample.model.hard and not self.hard:
+            raise MissingCapability(
+                "the weight of a soft block is a number of rows, which C multiplies, and C is infinite. Use "
+                "hard=True, or a finite C."
+            )
         if self.method not in self.methods:
             allowed = ", ".join(map(repr, self.methods))
             raise InvalidInput(f"method must be one of {allowed}, got {self.method!r}.")
@@ -407,10 +416,10 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         h = "h(x)" if callable(requirement.h) else f"{requirement.h:g}"
         score = sample.positive
         bound = f">= {h}"
-        if requirement.sign < 0 and len(sample.classes) > 2:
+        if requirement.sign < 0 and sample.negative is None:
             bound = f"<= -{h}"
         elif requirement.sign < 0:
-            score = next(c for c in sample.classes.tolist() if c != sample.positive)
+            score = sample.negative
         return f"score of {score!r} {bound} {self.where(requirement.region, sample)}"
 
     def where(self, region: Set, sample: Sample) -> str:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from ..._utils.arrays import Array
 from ..._utils.messages import warn
-from ...errors import UnsoundMethod
+from ...errors import MissingCapability, UnsoundMethod
 from .exact import in_model_units
 from .method import Method
 from .requirement import Requirement
@@ -21,6 +21,13 @@ class Kernelised(Method):
 
     needs_bounds: ClassVar[bool] = False
     everywhere: ClassVar[bool] = False
+
+    def check(self, requirement: Requirement, kernel: Any) -> None:
+        if kernel is not None and kernel.needs_bias:
+            raise MissingCapability(
+                f"method='kernelised' constrains the bias, but {kernel!r} is conditionally positive definite "
+                "and requires a free bias. Use method='cuts', or a kernel such as RBF()."
+            )
 
 
 def warn_unsound() -> None:

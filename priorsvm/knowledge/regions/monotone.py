@@ -136,7 +136,7 @@ class Monotone(RegionKnowledge):
         return ROWS
 
     def row_requirements(self, sample: Sample) -> list[Requirement]:
-        return self.requirements(sample)
+        return self._present(sample)
 
     def requirements(self, sample: Sample) -> list[Requirement]:
         directions = directions_of(self.features, sample)
@@ -149,7 +149,7 @@ class Monotone(RegionKnowledge):
         spread = np.ptp(sample.weighted_rows()[0], axis=0)
         spread = np.where(spread > 0, spread, 1.0)
         low, high = box_within(self.within, sample)
-        if len(sample.classes) > 2 and sign < 0:  # the score of another class
+        if sample.negative is None and sign < 0:  # the score of another class
             return []
         slopes = np.eye(len(low)) * spread
         return [

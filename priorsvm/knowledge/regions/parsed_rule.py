@@ -102,9 +102,10 @@ def linear_hull(conditions: Sequence[Condition], width: int) -> tuple[Array, Arr
 
 def _closed_rows(condition: Any) -> list[Array]:
     """Return the sums that are at most zero in the closure of a linear condition."""
+    expression: Array = condition.expression.sum
     if isinstance(condition, AtMost):
-        return [condition.expression.sum]
-    return [condition.expression.sum, -condition.expression.sum] if condition.equal else []
+        return [expression]
+    return [expression, -expression] if condition.equal else []
 
 
 def rows_of_values(condition: OneOf) -> list[Array]:

@@ -188,7 +188,7 @@ class Polyhedron(RegionKnowledge):
             if self.hard
             else cp.Variable(len(requirements), nonneg=True, name="zeta")
         )
-        X = view.sample.X_train
+        X = view.sample.weighted_rows()[0]
         signs = np.array([requirement.sign for requirement in requirements])
         penalties: dict[str, Any] = {} if self.hard else {"mu": cp.sum(zeta)}
         residual = None

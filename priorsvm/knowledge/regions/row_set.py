@@ -47,12 +47,12 @@ class RowSet(Set):
 
     @property
     def box(self) -> tuple[Array, Array]:
-        return self.hull.box  # type: ignore[no-any-return]
+        return self.hull.box
 
     @property
     def inequalities(self) -> tuple[Array, Array]:
         """B and d of the closure of the linear conditions."""
-        return self.hull.inequalities  # type: ignore[no-any-return]
+        return self.hull.inequalities
 
     def contains(self, X: Array, tol: float = 1e-9) -> Array:
         return self.holds(X, self.gaps_of(X))
@@ -75,7 +75,7 @@ class RowSet(Set):
         return gaps
 
     def lowest(self, w: Array) -> tuple[float, Array]:
-        return self.hull.lowest(w)  # type: ignore[no-any-return]
+        return self.hull.lowest(w)
 
     def closed(self) -> RowSet:
         """Return the set with the borders of strict comparisons."""

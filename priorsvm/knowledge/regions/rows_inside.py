@@ -107,12 +107,12 @@ def rows_inside(requirements: Sequence[Requirement], sample: Sample) -> RowsInsi
 
 def names_class(requirement: Requirement, sample: Sample) -> bool:
     """Return whether a requirement is about values of f and determines the class of rows in its region."""
-    return requirement.direction is None and (requirement.sign > 0 or len(sample.classes) == 2)
+    return requirement.direction is None and (requirement.sign > 0 or sample.negative is not None)
 
 
 def _rows(sample: Sample) -> tuple[Array, Array]:
     """Return the training rows of positive weight, and their signs."""
-    return sample.weighted_rows()[0], sample.y_train[sample.shares["svm"][: sample.n_train] > 0]
+    return sample.weighted_rows()[0], sample.y_train[sample.weights > 0]
 
 
 def _beyond(region: Set, X: Array, sample: Sample) -> tuple[float, str]:

@@ -29,16 +29,19 @@ class Rule(RegionKnowledge):
     .. math:: J_{PK} = \mu \sum_l \zeta_l, \qquad s f(x) \ge 1 - \zeta_l
               \quad\text{wherever alternative } l \text{ of the text holds.}
 
-    The text contains linear inequalities in the units of the columns. Comparisons may have sums and multiples
-    of columns on both sides, and strict comparisons include their border. ``and``, ``or``, brackets and
-    ``x between 1 and 2`` combine them. A column whose name is not a Python name is written in backticks. Each
-    alternative of ``or`` becomes a :class:`Box` or a :class:`Polyhedron`, with their formulas. Use it for
-    rules of thumb in the words of the data.
+    The text contains comparisons in the units of the columns, combined by ``and``, ``or``, ``not`` and
+    brackets. A column with categories is compared with its values: ``sex == 'female'``,
+    ``pain in ('typical', 'none')``. ``bmi > 90%`` is a quantile of the training rows, and ``x is missing`` a
+    missing value. On rows, products, ratios and powers of columns are allowed, and a strict comparison
+    excludes its border. Everywhere, comparisons are linear and include their border. A column whose name is
+    not a Python name is written in backticks. Each alternative of ``or`` is a region of its own. Use a rule
+    for rules of thumb in the words of the data.
 
     Parameters
     ----------
     text : str
-        For example ``"glucose >= 126 and bmi >= 30"`` or ``"weight / 2 + age >= 80 or age > 70"``.
+        For example ``"glucose >= 126 and bmi >= 30"``, ``"sex == 'male' and 50 <= age < 60"`` or
+        ``"weight / height ** 2 > 30 or age > 90%"``.
     label : a class
         The class of rows for which the text holds.
     mu : float or "auto", default="auto"
@@ -86,6 +89,13 @@ class Rule(RegionKnowledge):
     >>> model = PriorSVC(rule).fit(X, ["well", "ill", "well"])
     >>> model.predict(pd.DataFrame({"age": [65.0], "bmi": [24.0]}))
     array(['ill'], dtype='<U4')
+
+    Categories, with a rule over rows as they occur:
+
+    >>> X["sex"] = ["male", "female", "male"]
+    >>> rule = Rule("sex == 'male' and not age < 45", label="ill", mu=2)
+    >>> print(PriorSVC(rule).fit(X, ["well", "ill", "well"]).findings_["rule"])
+    1 training row inside, 1 of another class
     """
 
     def __init__(
@@ -140,7 +150,7 @@ class Rule(RegionKnowledge):
         if limits:
             self._closed([getattr(region, "hull", region) for region in regions], sample)
             regions = [_row_set([*conditions, *limits], sample) for conditions in alternatives]
-        return [Requirement(region, sign) for region in regions]
+        return [Requirement(region, sign) for region in regions if sign != 0]
 
     def _limits(self, sample: Sample) -> list[Condition]:
         """Return the ends that a dict ``within`` gives, as conditions on rows."""
@@ -161,7 +171,7 @@ class Rule(RegionKnowledge):
 
     def _parsed(self, sample: Sample) -> ParsedRule:
         """Return the conditions of the text, with the quantiles of the training rows."""
-        return self._pointed(lambda: parse(self.text, self._table(sample)), sample)  # type: ignore[no-any-return]
+        return self._pointed(lambda: parse(self.text, self._table(sample)), sample)
 
     def _pointed(self, read: Any, sample: Sample) -> Any:
         """Return what a function reads from the text, with advice about names if it fails."""
@@ -193,8 +203,7 @@ class Rule(RegionKnowledge):
         X = sample.weighted_rows()[0]
         missing = getattr(sample.missing, "missing", None)
         if missing is not None:  # completed values do not count
-            weight = sample.shares["svm"][: sample.n_train]
-            X = np.where(missing[weight > 0], np.nan, X)
+            X = np.where(missing[sample.weights > 0], np.nan, X)
 
         def quantile(column: int, share: float) -> float:
             return float(np.nanquantile(X[:, column], share))

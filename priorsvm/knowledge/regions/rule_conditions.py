@@ -323,5 +323,6 @@ def added(parts: Sequence[Expression], factors: Sequence[float]) -> Expression:
     """Return a sum of multiples of expressions."""
     curved = [part for part in parts if isinstance(part, Curved)]
     if not curved:
-        return Affine(np.sum([f * part.sum for f, part in zip(factors, parts, strict=True)], axis=0))
+        sums = [f * part.sum for f, part in zip(factors, parts, strict=True) if isinstance(part, Affine)]
+        return Affine(np.sum(sums, axis=0))
     return Curved("sum", tuple(parts), tuple(factors), curved[0].at, curved[0].reason)

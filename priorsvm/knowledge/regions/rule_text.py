@@ -263,7 +263,7 @@ class _Parser:
         if not self._take(close):
             raise self._unexpected(f"a comma or '{close}' is expected here")
         equal = Token("sign", "=", sign.at)
-        parts = [self._compared(left, equal, value) for value in values]
+        parts: list[Any] = [self._compared(left, equal, value) for value in values]
         if isinstance(left, _Words):
             allowed = np.any([part.allowed for part in parts], axis=0)
             return self._one_of(left, allowed, False)
@@ -379,7 +379,7 @@ class _Parser:
         while sign := self._take("*", "/"):
             at = self.token.at
             factor = self._factor()
-            if sign.word == "/" and factor.is_number and factor.sum[-1] == 0:
+            if sign.word == "/" and isinstance(factor, Affine) and _is_zero(factor):
                 raise self.text.error("this divisor is zero", at)
             if first is None and isinstance(term, Affine):
                 product = _linear_product(term, sign.word, factor)
@@ -541,6 +541,10 @@ class _Parser:
             c for c in self.columns if len(c) >= len(word) and text.startswith(c, at) and spelled(c) != c
         ]
         return max(found, key=len, default="")
+
+
+def _is_zero(number: Affine) -> bool:
+    return not number.sum.any()
 
 
 def _linear_product(term: Affine, sign: str, factor: Expression) -> Affine | None:

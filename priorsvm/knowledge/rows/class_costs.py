@@ -20,7 +20,7 @@ class ClassCosts(Knowledge):
 
     Use it if errors on one class are more expensive, or if one class is rare. Exact for every model: the
     block only reweights rows. Virtual rows inherit the cost of their training row. With more than two
-    classes, each row keeps the cost of its own class in every one-vs-rest problem.
+    classes, each row keeps the cost of its own class in every one-vs-rest or one-vs-one problem.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class ClassCosts(Knowledge):
     array(['ill'], dtype='<U4')
     """
 
-    accepts: ClassVar[frozenset[str]] = frozenset({"dense", "sparse", "sets"})
+    accepts: ClassVar[frozenset[str]] = frozenset({"dense", "sparse", "sets", "precomputed"})
     prepares: ClassVar[str | None] = "reweights"
     formulas: ClassVar[Formulas] = Formulas(
         latex={"sample": r"\sum_{i} (C_i - C)\, \xi_i<p>"},
@@ -79,7 +79,7 @@ class ClassCosts(Knowledge):
         """Return the factor of each class."""
         if isinstance(self.costs, str):
             # Counts of weights, so that a weight of 2 equals a repeated row.
-            weight = sample.shares["svm"][: sample.n_train]
+            weight = sample.weights if sample.all_weights is None else sample.all_weights
             counts = np.array([weight[sample.labels == k].sum() for k in sample.classes])
             counts[counts == 0] = np.inf  # a class without weight has no cost
             if self.costs == "balanced":

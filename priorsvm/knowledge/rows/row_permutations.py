@@ -85,8 +85,12 @@ class RowPermutations(Iterative, Scores, Knowledge):
     -----
     Linear models only. Training matrices are permuted; rows added by other blocks are not. A column means a
     place in the arrangement: column ``d j + l`` is entry l of the row in place j. ``within="data"`` is the
-    range of X as given. Worst-case blocks refer to the given rows and cannot be combined with this block.
-    With more than two classes, every one-vs-rest problem has its own arrangement.
+    range of X as given. With more than two classes, every binary problem has its own arrangement.
+
+    :class:`UncertainSamples` may be added if its covariances are equal for all rows of a matrix and do not
+    change with their order. The worst case then is :math:`\gamma \|A_i^\top w\|` below f in every order, and
+    the best order is the linear assignment above. With other worst-case blocks the best order is not a linear
+    assignment, and they are refused.
 
     References
     ----------
@@ -141,16 +145,36 @@ class RowPermutations(Iterative, Scores, Knowledge):
                 "kernel='linear', or a kernel between sets of vectors: Bhattacharyya() or PrincipalAngles()."
             )
 
+    def swaps(self) -> Array:
+        """Return the orders of columns that exchange two neighbouring rows of a matrix.
+
+        Returns
+        -------
+        ndarray of shape (m - 1, m d)
+            One order for each pair of neighbours. They generate all orders of the rows.
+
+        Examples
+        --------
+        >>> RowPermutations((3, 1)).swaps()
+        array([[1, 0, 2], [0, 2, 1]])
+        """
+        columns = np.arange(self.shape[0] * self.shape[1]).reshape(self.shape)
+        found = np.tile(columns, (self.shape[0] - 1, 1, 1))
+        for j in range(len(found)):
+            found[j, [j, j + 1]] = columns[[j + 1, j]]
+        return found.reshape(len(found), -1)
+
     def start(self, sample: Sample) -> Arrangement:
         Z = sample.X_train.reshape(-1, *self.shape)
         if self.initial == "given":
-            return self._arranged(Z, np.tile(np.arange(self.shape[0]), (len(Z), 1)))
-        return self._arranged(Z, np.array([np.lexsort(z.T[::-1]) for z in Z]))
+            return self._arranged(Z, np.tile(np.arange(self.shape[0]), (len(Z), 1)), sample)
+        return self._arranged(Z, np.array([np.lexsort(z.T[::-1]) for z in Z]), sample)
 
-    def _arranged(self, Z: Array, order: Array) -> Arrangement:
+    def _arranged(self, Z: Array, order: Array, sample: Sample) -> Arrangement:
         if self.rho == 0:
             return Arrangement(order, np.zeros(self.shape), float("nan"))
-        centre, radius = enclosing_ball(permuted(Z, order).reshape(len(Z), -1))
+        counted = sample.weights > 0
+        centre, radius = enclosing_ball(permuted(Z, order)[counted].reshape(counted.sum(), -1))
         return Arrangement(order, centre.reshape(self.shape), radius)
 
     def prepare(self, sample: Sample, state: Arrangement) -> Sample:
@@ -161,12 +185,15 @@ class RowPermutations(Iterative, Scores, Knowledge):
         if view.settled:
             return None
         Z = view.sample.X_train.reshape(-1, *self.shape)
-        orders = self._best_orders(f, Z, view.sample.y_train, view.state)
-        rearranged = int((orders != np.arange(self.shape[0])).any(axis=1).sum())
+        counted = view.sample.weights > 0
+        current = np.tile(np.arange(self.shape[0]), (len(Z), 1))
+        orders = current.copy()
+        orders[counted] = self._best_orders(f, Z[counted], view.sample.y_train[counted], view.state)
+        rearranged = int((orders != current).any(axis=1).sum())
         notes = {"rearranged": rearranged}
         if rearranged == 0:
             return Step(notes=notes)
-        arranged = self._arranged(permuted(Z, orders), np.tile(np.arange(self.shape[0]), (len(Z), 1)))
+        arranged = self._arranged(permuted(Z, orders), current, view.sample)
         order = np.take_along_axis(view.state.order, orders, axis=1)
         return Step(replace(arranged, order=order), notes=notes)
 

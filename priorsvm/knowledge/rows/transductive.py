@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._utils.arrays import Array
 from ..._utils.checks import check_nonnegative
-from ...errors import InvalidInput
+from ...errors import InvalidInput, MissingCapability
 from ...sample import Sample
 from ..base import Formulas, Knowledge
 from ..checks import check_points
@@ -74,7 +74,8 @@ class Transductive(Iterative, Knowledge):
     n_positive : int, dict or None, default=None
         Number of rows of X per class, such as ``{"ill": 10}``. With two classes the count of one class is
         enough; with more, the dict needs every class. An int counts ``classes_[1]``. None uses the shares of
-        the training data. ``findings_`` reports the counts.
+        the training data. ``findings_`` reports the counts. Not for ``multi_class="ovo"``, where an
+        unlabelled row may have neither class of a model.
     cost : float, default=1.0
         Factor on C of an unlabelled row.
 
@@ -117,6 +118,16 @@ class Transductive(Iterative, Knowledge):
     def validate(self, sample: Sample) -> None:
         check_points("X", self.X, sample)
         check_nonnegative(cost=self.cost)
+        if sample.against is not None:
+            raise MissingCapability(
+                "a one-vs-one model contains two classes, and unlabelled rows may have another class. Use "
+                "multi_class='ovr', where every row is of the class or not."
+            )
+        if sample.model is not None and sample.model.hard:
+            raise MissingCapability(
+                "label switching raises the cost of the unlabelled rows step by step, which requires a "
+                "finite C, and C is infinite. Use a finite C, or UnlabeledSamples."
+            )
         self._n_positive(sample)
 
     def prepare(self, sample: Sample, state: Labelling | None) -> Sample:
@@ -148,10 +159,9 @@ class Transductive(Iterative, Knowledge):
             return None
         sample = view.sample
         m = len(view.state.y)
-        classes = sample.classes.tolist()
         number = int(np.sum(view.state.y > 0))
         positive = np.asarray(sample.positive).item()  # 1 reads better than np.int64(1)
-        rest = "otherwise" if len(classes) > 2 else repr(next(c for c in classes if c != positive))
+        rest = "otherwise" if sample.negative is None else repr(sample.negative)
         return f"{number} of {m} rows labelled {positive!r}, {m - number} labelled {rest}"
 
     def _first(self, scores: Array, n_positive: int) -> Labelling:
@@ -166,7 +176,7 @@ class Transductive(Iterative, Knowledge):
         m = len(self.X)
         number = self.n_positive
         if number is None:
-            weight = sample.shares["svm"][: sample.n_train]
+            weight = sample.weights
             return round(m * float(weight @ (sample.y_train > 0) / weight.sum()))
         if isinstance(number, dict):
             for label in number:

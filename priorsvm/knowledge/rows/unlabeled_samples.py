@@ -21,7 +21,8 @@ class UnlabeledSamples(Knowledge):
               \tilde y_j f(\tilde x_j) \ge \mathrm{margins}_j - \tilde\xi_j .
 
     Use it for rows without a measured label whose class can be guessed. Exact for every model.
-    ``ClassCosts`` and ``SampleCosts`` apply to training rows only, not to these rows.
+    ``ClassCosts`` and ``SampleCosts`` apply to training rows only, not to these rows. With
+    ``multi_class="ovo"`` each model has the extra rows of its two classes.
 
     Parameters
     ----------
@@ -87,8 +88,11 @@ class UnlabeledSamples(Knowledge):
             raise InvalidInput(
                 f"y has shape {labels.shape}, but X has {len(X)} rows. Give one label per row."
             )
-        y = np.array([sample.sign(label) for label in labels.tolist()])
-        return X, y, _per_row("costs", self.costs, len(X)), _per_row("margins", self.margins, len(X))
+        y = np.array([sample.sign(label) for label in labels.tolist()], float)
+        costs = _per_row("costs", self.costs, len(X))
+        margins = _per_row("margins", self.margins, len(X))
+        present = y != 0
+        return X[present], y[present], costs[present], margins[present]
 
 
 def _per_row(name: str, value: Any, n: int) -> Array:

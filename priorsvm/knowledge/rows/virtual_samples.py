@@ -7,18 +7,21 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..._utils.arrays import Array
-from ..._utils.checks import check_nonnegative
+from ..._utils.checks import check_nonnegative, is_number
+from ...errors import InvalidInput
 from ...sample import Sample
-from ...transforms.base import Transform
+from ...transforms.features import FeatureDeletion
 from ..base import Formulas, Knowledge
-from ..checks import check_orbit
+from ..by_class import ByClass, Group
+from ..checks import cost_at
 from ..views import Solved, Verdict
 
 
-class VirtualSamples(Knowledge):
+class VirtualSamples(ByClass, Knowledge):
     r"""Transformed copies of every training row.
 
-    .. math:: J_{PK} = C\,\mathrm{cost} \sum_i \mathrm{cost}_i \sum_{\theta \ne 0} \tilde\xi_{i\theta}, \qquad
+    .. math:: J_{PK} = C \sum_i \mathrm{cost}_i
+              \sum_{\theta \ne 0} \mathrm{cost}(\theta)\, \tilde\xi_{i\theta}, \qquad
               y_i f(T_\theta x_i) \ge \rho_i - \tilde\xi_{i\theta} .
 
     Use it if a transformation does not change the class. The loss is a sum over the orbit; ``InvariantLoss``
@@ -27,10 +30,15 @@ class VirtualSamples(Knowledge):
 
     Parameters
     ----------
-    transform : Transform
-        Every member of its orbit except the identity is added.
-    cost : float, default=1.0
-        Factor on the cost of the original; below 1 for transformations that are only roughly right.
+    transform : Transform or dict of class to Transform
+        Every member of its orbit except the identity is added. With a dict, rows of a class that is not a
+        key have no copies.
+    cost : float, array or callable, default=1.0
+        Factor on the cost of the original; below 1 for transformations that are only roughly right. An
+        array has one factor for each copy, in the order of ``transform.theta_grid()[1:]``. A function maps
+        the (s, q) parameters of the copies to s factors.
+    classes : class, list of classes or None, default=None
+        Classes whose rows have copies; None means all classes. Leave it out if ``transform`` is a dict.
 
     See Also
     --------
@@ -58,40 +66,78 @@ class VirtualSamples(Knowledge):
         },
     )
 
-    def __init__(self, transform: Any, cost: float = 1.0):
+    def __init__(self, transform: Any, cost: Any = 1.0, classes: Any = None):
         self.transform = transform
         self.cost = cost
+        self.classes = classes
 
     def validate(self, sample: Sample) -> None:
-        check_orbit(self.transform, sample)
-        check_nonnegative(cost=self.cost)
+        self.check_orbits(sample)
+        for group in self.groups(sample.labels):
+            cost_of_copies(self.cost, group, sample.X.shape[1])
 
     def prepare(self, sample: Sample, state: Any) -> Sample:
-        return with_virtual_rows(sample, self.transform, self.cost, np.arange(sample.n_train))
+        return with_virtual_rows(sample, self, sample.counted_training)
 
     def verify(self, f: Any, view: Solved) -> Verdict:
-        rows = np.arange(view.sample.n_train)
-        orbit = self.transform.orbit(view.sample.X_train)[:, 1:]
-        return margins_on_orbit(f, view, rows, orbit)
+        return margins_of_copies(self, f, view, view.rows)
 
 
-def with_virtual_rows(sample: Sample, transform: Transform, cost: float, rows: Array) -> Sample:
-    """Append the orbits of ``rows``, without the rows themselves."""
-    orbit = transform.orbit(sample.X[rows])[:, 1:]
-    source = np.repeat(rows, orbit.shape[1])
-    return sample.with_rows(
-        orbit.reshape(-1, sample.X.shape[1]),
-        sample.y[source],
-        cost * sample.cost[source],
-        sample.margin[source],
-        source,
-    )
+def cost_of_copies(cost: Any, group: Group, d: int) -> Array:
+    """Return the factor of each copy of rows of length d; raise InvalidInput unless all are at least 0."""
+    transform = group.transform
+    listed_by_width = isinstance(transform, FeatureDeletion)
+    thetas = (transform.deletions(d) if listed_by_width else transform.theta_grid())[1:]
+    count = len(thetas)
+    listed = isinstance(cost, (list, tuple, np.ndarray)) or hasattr(cost, "__array__")
+    if not (callable(cost) or (listed and not is_number(cost))):
+        check_nonnegative(cost=cost)
+        return np.full(count, float(cost))
+    source = "the array cost"
+    if callable(cost):
+        source = "the result of the function cost"
+        cost = cost_at(cost, thetas)
+    try:
+        found = np.asarray(cost, float)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(f"{source} must contain numbers, got {cost!r}.") from error
+    if found.shape != (count,):
+        raise InvalidInput(
+            f"{source} has shape {found.shape}, expected ({count},): one factor for each of the {count} "
+            f"copies of a row by {group.transform!r}."
+        )
+    valid = np.isfinite(found) & (found >= 0)
+    if not valid.all():
+        raise InvalidInput(f"{source} contains {found[~valid][0]:g}. Every factor must be at least 0.")
+    return found
 
 
-def margins_on_orbit(f: Any, view: Solved, rows: Array, orbit: Array) -> Verdict:
-    """Return the verdict on the margins of all transformed copies."""
+def with_virtual_rows(sample: Sample, block: Any, rows: Array) -> Sample:
+    """Append the orbits of training rows, without the rows themselves."""
+    before = sample
+    for group, orbit in block.copies(before.labels[rows], before.X[rows]):
+        size = orbit.shape[1]
+        source = np.repeat(rows[group.rows], size)
+        factor = np.tile(cost_of_copies(block.cost, group, before.X.shape[1]), len(group.rows))
+        sample = sample.with_rows(
+            orbit.reshape(-1, before.X.shape[1]),
+            before.y[source],
+            factor * before.cost[source],
+            before.margin[source],
+            source,
+        )
+    return sample
+
+
+def margins_of_copies(block: Any, f: Any, view: Solved, rows: Array) -> Verdict:
+    """Return the verdict on the margins of all transformed copies of training rows."""
     sample = view.sample
-    source = np.repeat(rows, orbit.shape[1])
-    points = orbit.reshape(-1, sample.X.shape[1])
-    excess = sample.y[source] * f.value(points) - sample.margin[source]
-    return Verdict.at_points(excess, points, "the margin at the transformed rows", view.tol)
+    source = [np.empty(0, int)]
+    points = [sample.X[:0]]
+    for group, orbit in block.copies(sample.labels[rows], sample.X[rows]):
+        source.append(np.repeat(rows[group.rows], orbit.shape[1]))
+        points.append(orbit.reshape(-1, sample.X.shape[1]))
+    of = np.concatenate(source)
+    Z = np.vstack(points)
+    excess = sample.y[of] * f.value(Z) - sample.margin[of]
+    return Verdict.at_points(excess, Z, "the margin at the transformed rows", view.tol)

@@ -8,32 +8,37 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..._utils.arrays import Array
-from ..._utils.checks import check_nonnegative
 from ...sample import Sample
 from ..base import Formulas, Knowledge
-from ..checks import check_orbit
+from ..by_class import ByClass
 from ..traits import Iterative
 from ..views import Solved, Step, Verdict
-from .virtual_samples import margins_on_orbit, with_virtual_rows
+from .virtual_samples import cost_of_copies, margins_of_copies, with_virtual_rows
 
 
-class VirtualSupportVectors(Iterative, Knowledge):
+class VirtualSupportVectors(ByClass, Iterative, Knowledge):
     r"""Transformed copies of the support vectors, in a second round of training.
 
-    .. math:: J_{PK} = C\,\mathrm{cost} \sum_{i \in SV} \mathrm{cost}_i
-              \sum_{\theta \ne 0} \tilde\xi_{i\theta} - C \sum_{i \notin SV} \mathrm{cost}_i\, \xi_i .
+    .. math:: J_{PK} = C \sum_{i \in SV} \mathrm{cost}_i
+              \sum_{\theta \ne 0} \mathrm{cost}(\theta)\, \tilde\xi_{i\theta}
+              - C \sum_{i \notin SV} \mathrm{cost}_i\, \xi_i .
 
     Use it instead of ``VirtualSamples`` if there are many rows and few support vectors. The first round
     finds the support vectors. The second round trains on them and their copies; all other rows are left out,
     which is the second sum. It is a heuristic: rows far from the margin are assumed to stay there. Every
-    one-vs-rest problem has its own support vectors.
+    binary problem has its own support vectors.
 
     Parameters
     ----------
-    transform : Transform
-        Every member of its orbit except the identity is added.
-    cost : float, default=1.0
-        Factor on the cost of the original.
+    transform : Transform or dict of class to Transform
+        Every member of its orbit except the identity is added. With a dict, support vectors of a class that
+        is not a key have no copies.
+    cost : float, array or callable, default=1.0
+        Factor on the cost of the original: a number, one number for each copy, or a function of the (s, q)
+        parameters of the copies, as in :class:`VirtualSamples`.
+    classes : class, list of classes or None, default=None
+        Classes whose support vectors have copies; None means all classes. Support vectors of other classes
+        are kept without copies.
 
     See Also
     --------
@@ -64,13 +69,15 @@ class VirtualSupportVectors(Iterative, Knowledge):
         },
     )
 
-    def __init__(self, transform: Any, cost: float = 1.0):
+    def __init__(self, transform: Any, cost: Any = 1.0, classes: Any = None):
         self.transform = transform
         self.cost = cost
+        self.classes = classes
 
     def validate(self, sample: Sample) -> None:
-        check_orbit(self.transform, sample)
-        check_nonnegative(cost=self.cost)
+        self.check_orbits(sample)
+        for group in self.groups(sample.labels):
+            cost_of_copies(self.cost, group, sample.X.shape[1])
 
     def prepare(self, sample: Sample, state: Array | None) -> Sample:
         if state is None:
@@ -78,7 +85,7 @@ class VirtualSupportVectors(Iterative, Knowledge):
         # Copies that another block made of a row are left out with it, in either order of the blocks.
         left_out = (sample.source >= 0) & ~np.isin(sample.source, state)
         kept = replace(sample, cost=np.where(left_out, 0.0, sample.cost))
-        return with_virtual_rows(kept, self.transform, self.cost, state)
+        return with_virtual_rows(kept, self, state)
 
     def refine(self, f: Any, view: Solved) -> Step | None:
         if view.state is not None:
@@ -89,5 +96,4 @@ class VirtualSupportVectors(Iterative, Knowledge):
     def verify(self, f: Any, view: Solved) -> Verdict:
         if view.state is None:  # max_rounds=1: there was no second round
             return Verdict(None, asked="the margin at the transformed rows")
-        orbit = self.transform.orbit(view.sample.X[view.state])[:, 1:]
-        return margins_on_orbit(f, view, view.state, orbit)
+        return margins_of_copies(self, f, view, view.state)

@@ -3,6 +3,7 @@ r"""Curves :math:`\theta \mapsto T_\theta x_i` of the training rows."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.stats.qmc import Sobol
@@ -18,9 +19,9 @@ class Curves:
 
     Attributes
     ----------
-    low : array of shape (q,)
-        Parameters at u = -1.
-    high : array of shape (q,)
+    low : array of shape (q,), or (p, q) with ``part``
+        Parameters at u = -1, for each range.
+    high : array of the shape of ``low``
         Parameters at u = 1.
     nodes : array of shape (m, q)
         The u at which f is evaluated.
@@ -28,6 +29,8 @@ class Curves:
         The transformed training rows at the nodes.
     coefficients : array of shape (n, r + 1, d) or None
         Coefficients of polynomial curves; None for the curves of the transform.
+    part : array of shape (n,) or None
+        Range of each training row, -1 for a row without a curve; None if all rows have the same range.
     """
 
     low: Array
@@ -35,11 +38,22 @@ class Curves:
     nodes: Array
     points: Array
     coefficients: Array | None = None
+    part: Array | None = None
 
-    def theta(self, u: Array) -> Array:
-        """Return the parameters at u, of shape (k, q)."""
-        middle = (self.low + self.high) / 2
-        half = (self.high - self.low) / 2
+    @property
+    def moving(self) -> Array:
+        """Whether each training row has a curve."""
+        return np.ones(len(self.points), bool) if self.part is None else self.part >= 0
+
+    def theta(self, u: Array, row: Any = None) -> Array:
+        """Return the parameters at u, of shape (k, q), on the curve of a row, or of a row for each u."""
+        low = self.low
+        high = self.high
+        if self.part is not None:
+            low = low[self.part[row]]
+            high = high[self.part[row]]
+        middle = (low + high) / 2
+        half = (high - low) / 2
         return np.where(np.isinf(u), u, middle + half * np.where(np.isinf(u), 0.0, u))
 
     def basis(self, u: Array) -> Array:

@@ -76,17 +76,19 @@ class EllipsoidalKnowledge(OnRowSlack, Knowledge):
             )
         check_flag(guarantee=self.guarantee)
         kernel = sample.model.kernel if sample.model is not None else None
-        if kernel is None:
+        if kernel is None or self.radius == 0:  # without ellipsoids no slope and no bound is used
             return
         if self.guarantee and not (kernel.has_derivative_bound and kernel.definiteness == "psd"):
             raise MissingCapability(
                 f"guarantee=True requires a kernel with a bound on changes of f, such as RBF or Polynomial; "
                 f"{kernel!r} has none. Use guarantee=False, which is a first-order approximation."
             )
-        if not self.guarantee and not (kernel.has_slope and kernel.has_curve):
+        # Either second derivative makes the slopes continuous, also at the centres of f.
+        if not self.guarantee and not (kernel.has_slope and (kernel.has_curve or kernel.has_slope_slope)):
             raise MissingCapability(
                 f"a kernel with second derivatives is required, and {kernel!r} has none. Use RBF or "
-                "Polynomial, or a linear model."
+                "Polynomial, or a linear model. With distribution='gaussian' and confidence=0.5 the radius "
+                "is 0, and every kernel is accepted."
             )
 
     def build(self, f: Any, view: Building) -> Terms:
@@ -149,6 +151,8 @@ class EllipsoidalKnowledge(OnRowSlack, Knowledge):
         y = sample.y[rows]
         factors = spread.owner[rows]
         least = sample.margin[rows] - view.slack[places]
+        if self.radius == 0:
+            return Verdict.at_points(y * f.value(X) - least, X, asked, view.tol)
         if len(rows) == 0 or f.linear:
             lowest, points = self._steepest(f, X, spread, factors, y)
             return Verdict.at_points(lowest - least, points, asked, view.tol)

@@ -9,19 +9,21 @@ import numpy as np
 from ..._utils.arrays import Array, stack
 from ..._utils.checks import check_flag, described, is_number
 from ..._utils.parallel import over_rows
-from ...errors import InvalidInput, InvalidType, MissingCapability
+from ...errors import InvalidInput, MissingCapability
 from ...sample import Sample
 from ...transforms.base import Transform
-from ...transforms.features import FeatureScaling
+from ...transforms.features import FeatureDeletion, FeatureScaling
 from ..base import Formulas, Knowledge, Terms
+from ..by_class import ByClass, in_order
+from ..checks import cost_at
 from ..traits import Iterative, OnRowSlack
 from ..views import Building, Solved, Step, Verdict
-from .base import WorstCase
+from .base import WorstCase, rows_and_slack
 from .orbit_between import check_between, finest_grid, next_between, verify_between
 from .orbit_columns import OrbitColumns
 from .orbit_loss import OrbitLoss
 from .orbit_search import next_columns, worst_members
-from .worst_features import worst_feature_constraints
+from .worst_features import scaled_rows, worst_deletions, worst_feature_constraints
 
 # Up to this many members of orbits a linear model takes all at once, which is cheaper than rounds.
 FEW = 20_000
@@ -32,7 +34,7 @@ CHOICES = {
 }
 
 
-class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
+class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
     r"""Worst-case hinge loss over all transformed copies of each training row.
 
     .. math:: \xi_i = \sup_\theta \left[\Delta(\theta)\,\rho_i - y_i f(T_\theta x_i)\right]_+
@@ -46,13 +48,14 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
 
     Parameters
     ----------
-    transform : Transform
+    transform : Transform or dict of class to Transform
         A transformation with a finite orbit. On linear models also :class:`FeatureScaling` or
-        :class:`FeatureDeletion`.
+        :class:`FeatureDeletion`; on kernel models :class:`FeatureDeletion` of up to 4096 sets of features.
+        With a dict, rows of a class that is not a key are not transformed.
     cost : float, callable or None, default=None
         :math:`\Delta(\theta)`, from 0 to 1: the share of the margin required after a transformation. A number
         is the share for the strongest transformations, with a linear decrease from 1. A function maps the
-        (s, q) parameters to s shares. None means 1 everywhere.
+        (s, q) parameters of a transform to s shares. None means 1 everywhere.
     scaling : {"margin", "slack"}, default="margin"
         Whether :math:`\Delta` multiplies the margin or the slack.
     method : {"auto", "columns", "all", "closed", "pegasos"}, default="auto"
@@ -60,7 +63,8 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
 
         - ``"columns"``: column generation.
         - ``"all"``: all members of all orbits at once.
-        - ``"closed"``: for :class:`FeatureScaling`, a closed form with N x d auxiliary variables.
+        - ``"closed"``: for :class:`FeatureScaling` on linear models, a closed form with N x d auxiliary
+          variables.
         - ``"pegasos"``: for linear models of very many rows, at most ``max_rounds`` passes in small batches
           until the bounds meet to ``tol``. Expect about 1 % accuracy.
         - ``"auto"``: all members, or the closed form, on a linear model up to a size of 20000; else columns.
@@ -70,6 +74,9 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
     confusion : dict or None, default=None
         With ``multi_class="joint"``: (class, other class) -> positive factor on :math:`\Delta` for predicting
         the second class instead of the first. A pair that is not listed has the factor 1.
+    classes : class, list of classes or None, default=None
+        Classes whose rows are transformed; None means all classes. Rows of other classes have the hinge
+        loss. Leave it out if ``transform`` is a dict.
 
     See Also
     --------
@@ -125,6 +132,7 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         method: str = "auto",
         continuous: bool = False,
         confusion: Any = None,
+        classes: Any = None,
     ):
         self.transform = transform
         self.cost = cost
@@ -132,38 +140,47 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         self.method = method
         self.continuous = continuous
         self.confusion = confusion
+        self.classes = classes
 
     # ------------------------------------------------------------------ arguments
 
     @property
     def accepts(self) -> frozenset[str]:  # type: ignore[override]
         """What X may be: sparse for FeatureScaling only."""
-        return frozenset({"dense", "sparse"} if isinstance(self.transform, FeatureScaling) else {"dense"})
+        return frozenset({"dense", "sparse"} if self._scales_features else {"dense"})
+
+    @property
+    def _scales_features(self) -> bool:
+        """Whether the transforms are FeatureScaling, whose orbits cannot be listed."""
+        return all(isinstance(transform, FeatureScaling) for transform in self.transforms)
 
     @property
     def streamed(self) -> bool:
         return self.method == "pegasos"
 
     def validate(self, sample: Sample) -> None:
-        transform = self.transform
-        if not isinstance(transform, Transform):
-            raise InvalidType(
-                f"transform must be a Transform, got {described(transform)}. "
-                "Use FromFunction(function, thetas) for a function."
-            )
+        self.check_transforms(sample)
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise InvalidInput(
                     f"{name} must be one of {', '.join(map(repr, allowed))}, got {getattr(self, name)!r}."
                 )
-        transform.validate(sample.X.shape[1])
+        for transform in self.transforms:
+            transform.validate(sample.X.shape[1])
         check_flag(continuous=self.continuous)
         if self.streamed:
             self._check_streamed(sample)
-        if isinstance(transform, FeatureScaling):
+        scaling = [transform for transform in self.transforms if isinstance(transform, FeatureScaling)]
+        if len(scaling) == len(self.transforms):
             self._check_features(sample)
-        else:
-            self._check_orbit(sample)
+            return
+        if scaling:
+            raise InvalidInput(
+                f"transform mixes {type(scaling[0]).__name__} with transforms that have a finite orbit. Use "
+                "one block for each, such as InvariantLoss(s, classes=0) + InvariantLoss(t, classes=1)."
+            )
+        for transform in self.transforms:
+            self._check_orbit(transform, sample)
 
     def _check_streamed(self, sample: Sample) -> None:
         spec = sample.model
@@ -172,36 +189,74 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
                 "method='pegasos' requires a linear model with norm='l2' and loss='hinge'. "
                 "Use method='columns'."
             )
+        if spec is not None and spec.hard:
+            raise MissingCapability("method='pegasos' requires a finite C. Use method='columns'.")
         for name, only in (("scaling", "margin"), ("continuous", False)):
             if getattr(self, name) != only:
                 raise InvalidInput(f"method='pegasos' requires {name}={only!r}. Use method='columns'.")
 
     def _check_features(self, sample: Sample) -> None:
-        kind = type(self.transform).__name__
-        if sample.model is not None and not sample.model.linear:
-            raise MissingCapability(
-                f"the worst case of {kind} is known for linear models only. Use kernel='linear'."
-            )
+        kind = type(self.transforms[0]).__name__
+        if not self._has_closed_form(sample):
+            for transform in self.transforms:
+                self._check_deletions(transform, sample)
         for name, given in (("cost", self.cost is not None), ("continuous", self.continuous)):
             if given:
                 raise InvalidInput(f"{name} has no meaning with {kind}. Leave it out.")
-        if self.method == "all":
+        if self.method == "all" and self._has_closed_form(sample):
             raise InvalidInput(
                 f"method='all' requires a finite orbit, and {kind} has none. Use method='auto'."
             )
 
-    def _check_orbit(self, sample: Sample) -> None:
+    def _has_closed_form(self, sample: Sample) -> bool:
+        """Return whether the worst copy of a row is known without a list: scaled features, linear f."""
+        linear = sample.model is None or sample.model.linear
+        return linear and self._scales_features
+
+    def _check_deletions(self, transform: Transform, sample: Sample) -> None:
+        """Raise an error unless a kernel model can list all transformations of features."""
+        if not isinstance(transform, FeatureDeletion):
+            raise MissingCapability(
+                "FeatureScaling has a continuous range of factors, and the worst factors for a kernel model "
+                "are not known. Use kernel='linear', or FeatureDeletion, which has a finite list."
+            )
+        try:
+            transform.deletions(sample.X.shape[1])
+        except InvalidInput as error:
+            raise MissingCapability(
+                f"{error} Or use kernel='linear', where the worst deletion has a closed form."
+            ) from None
+        if self.method == "closed":
+            raise InvalidInput("method='closed' requires a linear model. Use method='auto'.")
+        self._check_centres(sample)
+        if self.by_class and self._lists_deletions(sample):
+            raise InvalidInput(
+                "method='all' and n_centres list the deletions of all rows, and the block applies to some "
+                "classes only. Use method='auto' and n_centres=None."
+            )
+
+    def _lists_deletions(self, sample: Sample) -> bool:
+        """Return whether a kernel model needs all deletions of features before the first solve."""
+        listing = self.method == "all" or self._draws_centres(sample)
+        return listing and self._scales_features and not self._has_closed_form(sample)
+
+    def _check_orbit(self, transform: Transform, sample: Sample) -> None:
         if self.method == "closed":
             raise InvalidInput(
                 "method='closed' is for FeatureScaling and FeatureDeletion. Use 'columns' or 'all'."
             )
-        full = float(self.demand(self.transform.theta_grid())[0])
+        full = float(self.share(transform, transform.theta_grid())[0])
         if full != 1:
             raise InvalidInput(
                 f"cost must be 1 for the row itself, where theta is 0, and it is {full:g}. "
                 "Use SampleCosts(margins=...) to require less of a row."
             )
-        self.transform.orbit(sample.X_train[:1])
+        transform.orbit(sample.X_train[:1])
+        self._check_centres(sample)
+        if self.continuous:
+            check_between(transform, sample.X_train)
+
+    def _check_centres(self, sample: Sample) -> None:
         if self._draws_centres(sample) and (self.method == "columns" or self.continuous):
             argument = "continuous=True" if self.continuous else "method='columns'"
             raise InvalidInput(
@@ -209,8 +264,6 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
                 "finds them during the fit. Use method='auto' without continuous, n_centres=None, or "
                 "norm='l1'."
             )
-        if self.continuous:
-            check_between(self.transform, sample.X_train)
 
     def _draws_centres(self, sample: Sample) -> bool:
         spec = sample.model
@@ -252,42 +305,108 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
     # ------------------------------------------------------------------ the orbit
 
     def theta_grid(self) -> Array | None:
-        return None if isinstance(self.transform, FeatureScaling) else self.transform.theta_grid()
+        # Parameters of the transforms of all classes, one transform after the other.
+        if self._scales_features:
+            return None
+        if not self.by_class:
+            return np.asarray(self.transform.theta_grid())
+        grids = [transform.theta_grid() for transform in self.transforms]
+        found = np.zeros((len(grids) + 1, max(map(len, grids)), sum(grid.shape[1] for grid in grids)))
+        for k, (grid, columns) in enumerate(zip(grids, self.parameter_columns(), strict=True)):
+            found[k, : len(grid), columns] = grid
+        return found
 
     def orbit(self, X: Array) -> Array:
         return np.asarray(self.transform.orbit(X))
 
+    def listed(self, X: Any, labels: Array) -> OrbitColumns | None:
+        if not self.by_class:
+            return super().listed(X, labels)
+        grid = self.theta_grid()
+        if grid is None:
+            return None
+        orbit = np.repeat(X[:, None], grid.shape[1], axis=1)
+        for group in self.groups(labels):
+            found = over_rows(group.transform.orbit, X[group.rows])
+            orbit[group.rows, : found.shape[1]] = found
+        return OrbitColumns.empty(X, orbit, grid, self.transform_of(labels))
+
     def demand(self, thetas: Array) -> Array:
+        found = np.ones(len(thetas))
+        for transform, columns in zip(self.transforms, self.parameter_columns(), strict=True):
+            moved = thetas[:, columns].any(axis=1)
+            found[moved] = self.share(transform, thetas[moved, columns])
+        return found
+
+    def share(self, transform: Transform, thetas: Array) -> Array:
+        """Return the share of the margin required after each transformation by one transform.
+
+        Parameters
+        ----------
+        transform : Transform
+            One of the transforms of the block.
+        thetas : array of shape (s, q)
+            Its parameters.
+
+        Returns
+        -------
+        array of shape (s,)
+        """
         cost = self.cost
         if cost is None:
             return np.ones(len(thetas))
         if callable(cost):
-            return _called(cost, thetas)
+            return _checked_shares(cost_at(cost, thetas), len(thetas))
         if not is_number(cost) or not 0 <= cost <= 1:
             raise InvalidInput(f"cost must be a number from 0 to 1, a function or None, got {cost!r}.")
-        reach = np.abs(self.transform.theta_grid()).max(axis=0)
+        reach = np.abs(transform.theta_grid()).max(axis=0)
         strength = (np.abs(thetas) / np.where(reach > 0, reach, 1.0)).max(axis=1, initial=0.0)
         return np.asarray(1.0 - (1.0 - cost) * np.minimum(strength, 1.0))
 
-    def worst_copies(self, f: Any, X: Any, y: Array, rho: Array) -> tuple[Array, Any]:
-        if isinstance(self.transform, FeatureScaling):
-            return rho, self.transform.worst(X, f.coef, y)
-        return super().worst_copies(f, X, y, rho)
+    def worst_copies(
+        self, f: Any, X: Any, y: Array, rho: Array, labels: Array | None = None
+    ) -> tuple[Array, Any]:
+        if not self.by_class:
+            return self._worst_under(self.transform, f, X, y, rho)
+        assert labels is not None
+        rest = np.flatnonzero(self.transform_of(labels) < 0)
+        rows = [rest]
+        copies = [X[rest]]
+        margins = rho.copy()
+        for group in self.groups(labels):
+            at = group.rows
+            margins[at], points = self._worst_under(group.transform, f, X[at], y[at], rho[at])
+            rows.append(at)
+            copies.append(points)
+        return margins, in_order(rows, copies)
 
-    def finest(self) -> Array:
+    def _worst_under(self, transform: Transform, f: Any, X: Any, y: Array, rho: Array) -> tuple[Array, Any]:
+        """Return for each row the margin required at its worst copy under a transform, and this copy."""
+        if isinstance(transform, FeatureScaling) and f.linear:
+            return rho, transform.worst(X, f.coef, y)
+        if isinstance(transform, FeatureDeletion):
+            return rho, worst_deletions(transform, f, X, y)
+        return self.worst_of(f, transform.orbit(X), self.share(transform, transform.theta_grid()), y, rho)
+
+    def finest(self, transform: Transform) -> Array:
         """Return parameters between the members of the orbit, on the grid of ``verify()``.
+
+        Parameters
+        ----------
+        transform : Transform
+            One of the transforms of the block.
 
         Returns
         -------
         array of shape (s, q)
         """
-        return finest_grid(self.transform)
+        return finest_grid(transform)
 
     # ------------------------------------------------------------------ the problem
 
     def has_columns(self, sample: Sample) -> bool:
-        # FeatureScaling has a closed form instead of columns.
-        if not isinstance(self.transform, FeatureScaling):
+        # A closed form replaces the columns.
+        if not self._has_closed_form(sample):
             return True
         if self.method == "auto":
             return sample.X_train.size > FEW
@@ -295,15 +414,13 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
 
     def start(self, sample: Sample) -> OrbitColumns:
         # The first columns are none, or all members of all orbits.
-        if self.theta_grid() is None or self.streamed:
+        columns = None if self.streamed else self.listed(sample.X_train, sample.labels)
+        if self._lists_deletions(sample) and not self.streamed:
+            orbit = over_rows(self.transform.orbit, sample.X_train)
+            columns = OrbitColumns.empty(sample.X_train, orbit, self.transform.deletions(sample.X.shape[1]))
+        if columns is None:
             return OrbitColumns.empty(sample.X_train)
-        columns = self._listed(sample)
         return columns.complete(self.demand) if self._starts_complete(sample, columns) else columns
-
-    def _listed(self, sample: Sample) -> OrbitColumns:
-        """Return the state without columns, with all orbits listed."""
-        orbit = over_rows(self.transform.orbit, sample.X_train)
-        return OrbitColumns.empty(sample.X_train, orbit, self.theta_grid())
 
     def _starts_complete(self, sample: Sample, columns: OrbitColumns) -> bool:
         if self.method != "auto":
@@ -319,8 +436,12 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
             return Terms()
         sample = view.sample
         if not self.has_columns(sample):
-            return Terms(constraints=worst_feature_constraints(self.transform, f, view))
-        columns = self._listed(sample).complete(self.demand) if self.streamed else view.state
+            return Terms(constraints=worst_feature_constraints(self.groups(sample.labels), f, view))
+        columns = view.state
+        if self.streamed:
+            listed = self.listed(sample.X_train, sample.labels)
+            assert listed is not None
+            columns = listed.complete(self.demand)
         state, places = columns.of_rows(view.rows, sample.n_train)
         if len(state) == 0:
             return Terms()
@@ -337,7 +458,7 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
         if len(view.rows) == 0:
             return None
         if view.settled:
-            return next_between(self, self.transform, f, view) if self.continuous else None
+            return next_between(self, f, view) if self.continuous else None
         if view.sample.model is None or not self.has_columns(view.sample):
             return None
         return next_columns(self, f, view, final=not self.continuous)
@@ -346,7 +467,10 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
 
     def row_duals(self, view: Solved) -> Array:
         if "closed" in view.duals:
-            return np.abs(view.duals["closed"])
+            found = np.zeros(len(view.rows))
+            _, places = rows_and_slack(view, scaled_rows(self.groups(view.sample.labels), view.sample))
+            found[places] = np.abs(view.duals["closed"])
+            return found
         _, places = view.state.of_rows(view.rows, view.sample.n_train)
         duals = np.asarray(view.duals.get(self.column_label, np.empty(0)))
         return np.bincount(places[: len(duals)], np.abs(duals), minlength=len(view.rows))
@@ -373,26 +497,18 @@ class InvariantLoss(OrbitLoss, Iterative, OnRowSlack, Knowledge):
     def verify(self, f: Any, view: Solved) -> Verdict:
         # Every slack must cover the worst transformation, which is sampled if ``continuous``.
         if self.continuous:
-            return verify_between(self, self.transform, f, view)
+            return verify_between(self, f, view)
         required, found = worst_members(self, f, view)
         text = f"y f >= Delta rho - xi for every transformation of {len(view.rows)} rows"
         return Verdict.at_points(view.slack - required, found.points, text, view.tol)
 
     def words(self) -> str:
-        return f"every row keeps its class under {self.transform!r}"
+        return f"every row{self.which_rows()} keeps its class under {self.transform!r}"
 
 
-def _called(cost: Any, thetas: Array) -> Array:
-    """Return what the user's function returns for these parameters, checked."""
-    given = thetas.view()
-    given.flags.writeable = False
-    try:
-        found = np.asarray(cost(given), float)
-    except Exception as error:
-        raise InvalidInput(
-            f"cost was given as a function, and calling it with (s, q) parameters failed: {error!r}"
-        ) from error
-    if found.shape != (len(thetas),) or not ((found >= 0) & (found <= 1)).all():
+def _checked_shares(found: Array, count: int) -> Array:
+    """Return the result of the function ``cost``; raise InvalidInput if it is wrong."""
+    if found.shape != (count,) or not ((found >= 0) & (found <= 1)).all():
         raise InvalidInput(
             "cost must return one number from 0 to 1 for each of the (s, q) parameters it is given; "
             f"it returned {found!r}."

@@ -2,7 +2,7 @@ r"""Rows with missing entries."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -171,10 +171,16 @@ class MissingValues(Completes, Scores, EllipsoidalKnowledge):
         return Completed(full, missing, gaussians, shares, spread)
 
     def start(self, sample: Sample) -> Completed | None:
-        return sample.missing
+        if sample.missing is None or sample.against is None:
+            return sample.missing
+        pair = {label: sample.missing.gaussians[label] for label in (sample.positive, sample.against)}
+        return replace(sample.missing, gaussians=pair)
 
     def spread(self, state: Any) -> Spread:
         return state.spread
+
+    def order_obstacle(self, sample: Sample, swaps: Array) -> str | None:
+        return "its Gaussians describe columns, and the order of the columns is unknown"
 
     def predict(self, f: Any, X: Array, state: Any = None) -> Array | None:
         incomplete = np.isnan(X).any(axis=1)

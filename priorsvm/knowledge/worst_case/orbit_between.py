@@ -11,9 +11,9 @@ from ..._utils.arrays import Array
 from ..._utils.parallel import over_rows
 from ...errors import InvalidInput
 from ...transforms.base import Transform
+from ..by_class import Group
 from ..views import Solved, Step, Verdict
 from .orbit_columns import OrbitColumns
-from .orbit_loss import OrbitLoss
 from .orbit_search import Shortage
 
 # Points from one member of an orbit to the next: in a fit, and in the finer grid of verify().
@@ -89,18 +89,25 @@ def check_between(transform: Transform, X: Array) -> None:
         ) from error
 
 
-def next_between(loss: OrbitLoss, transform: Transform, f: Any, view: Solved) -> Step:
+def next_between(loss: Any, f: Any, view: Solved) -> Step:
     """Return the columns with the worst points between members added; no state if none is violated."""
-    thetas, neighbours = grid_between(transform)
-    required = _slacks(loss, transform, f, view, thetas)
-    top, estimate = _parabola_tops(thetas, neighbours, required)
+    n = len(view.rows)
+    worst = view.slack.copy()  # of rows without a transform
+    estimate = view.slack.copy()
+    top = np.zeros((n, loss.theta_grid().shape[-1]))
+    best = top.copy()
+    for group in loss.groups(view.sample.labels[view.rows]):
+        at = group.rows
+        thetas, neighbours = grid_between(group.transform)
+        required = _slacks(loss, group, f, view, thetas)
+        worst[at] = required.max(axis=1)
+        top[at, group.columns], estimate[at] = _parabola_tops(thetas, neighbours, required)
+        best[at, group.columns] = thetas[np.argmax(required, axis=1)]
     negligible = Shortage.of(view, estimate).negligible
     near = np.flatnonzero(estimate - view.slack > negligible)
     # A top is an estimate, so f is evaluated there and at the best point of the grid. The worse one is added.
-    at_top, slack_at_top = _transformed(loss, transform, f, view, near, top[near])
-    best = thetas[np.argmax(required[near], axis=1)]
-    on_grid, slack_on_grid = _transformed(loss, transform, f, view, near, best)
-    worst = required.max(axis=1)
+    at_top, slack_at_top = _transformed(loss, f, view, near, top[near])
+    on_grid, slack_on_grid = _transformed(loss, f, view, near, best[near])
     worst[near] = np.maximum(slack_at_top, slack_on_grid)
     shortage = Shortage.of(view, worst)
     violated = worst[near] - view.slack[near] > negligible
@@ -112,43 +119,51 @@ def next_between(loss: OrbitLoss, transform: Transform, f: Any, view: Solved) ->
     return Step(new, needed_slack=worst)
 
 
-def verify_between(loss: OrbitLoss, transform: Transform, f: Any, view: Solved) -> Verdict:
+def verify_between(loss: Any, f: Any, view: Solved) -> Verdict:
     """Return whether the slack of every row covers the points of the finest grid."""
     rows = view.rows
     assert rows is not None
-    thetas = finest_grid(transform)
-    excess = view.slack[:, None] - _slacks(loss, transform, f, view, thetas)
-    i, k = np.unravel_index(int(np.argmin(excess)), excess.shape)
     tol = max(TOLERANCE, view.tol)
     text = f"y f >= Delta rho - xi for transformations between members too, of {len(rows)} rows, to {tol:g}"
-    where = transform.apply(view.sample.X[rows[[i]]], thetas[k])[0]
-    violated = int(np.sum(excess < -tol))
-    return Verdict(violated == 0, float(excess.min()), where, False, excess.size, text, violated)
+    found = Verdict(None, np.inf, None, False, 0, text)
+    for group in loss.groups(view.sample.labels[rows]):
+        thetas = finest_grid(group.transform)
+        excess = view.slack[group.rows, None] - _slacks(loss, group, f, view, thetas)
+        i, k = np.unravel_index(int(np.argmin(excess)), excess.shape)
+        violated = found.violated + int(np.sum(excess < -tol))
+        checked = found.checked + excess.size
+        worst = found.worst
+        where = found.where
+        if excess[i, k] < worst:
+            worst = float(excess[i, k])
+            where = group.transform.apply(view.sample.X[rows[group.rows[[i]]]], thetas[k])[0]
+        found = Verdict(violated == 0, worst, where, False, checked, text, violated)
+    return found if found.checked else Verdict(None, asked=text)
 
 
-def _slacks(loss: OrbitLoss, transform: Transform, f: Any, view: Solved, thetas: Array) -> Array:
-    """Return the slack that each transformation of each row with a cost requires, (n, k)."""
+def _slacks(loss: Any, group: Group, f: Any, view: Solved, thetas: Array) -> Array:
+    """Return the slack that each transformation of each row of a group requires, (n, k)."""
     sample = view.sample
-    rows = view.rows
+    rows = view.rows[group.rows]
     y = sample.y[rows, None]
     rho = sample.margin[rows, None]
-    values = over_rows(partial(_values, f, transform, thetas), sample.X[rows])
-    return loss.shortfall(y, rho, loss.demand(thetas), values)
+    values = over_rows(partial(_values, f, group.transform, thetas), sample.X[rows])
+    found: Array = loss.shortfall(y, rho, loss.share(group.transform, thetas), values)
+    return found
 
 
 def _values(f: Any, transform: Transform, thetas: Array, X: Array) -> Array:
     return np.column_stack([f.value(transform.apply(X, theta)) for theta in thetas])
 
 
-def _transformed(
-    loss: OrbitLoss, transform: Transform, f: Any, view: Solved, which: Array, thetas: Array
-) -> tuple[OrbitColumns, Array]:
+def _transformed(loss: Any, f: Any, view: Solved, which: Array, thetas: Array) -> tuple[OrbitColumns, Array]:
     """Return some rows, each transformed by its own parameter, and the slack required there."""
     sample = view.sample
     rows = view.rows[which]
-    points = np.empty((len(rows), sample.X.shape[1]))
-    for k, theta in enumerate(thetas):
-        points[k] = transform.apply(sample.X[rows[[k]]], theta)[0]
+    points = sample.X[rows].copy()
+    for transform, of_transform, columns in loss.groups(sample.labels[rows]):
+        for k in of_transform:
+            points[k] = transform.apply(sample.X[rows[[k]]], thetas[k, columns])[0]
     demand = loss.demand(thetas)
     required = loss.shortfall(sample.y[rows], sample.margin[rows], demand, f.value(points))
     return OrbitColumns(rows, points, demand, thetas, np.full(len(rows), -1)), required

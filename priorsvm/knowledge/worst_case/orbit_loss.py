@@ -10,8 +10,10 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ..._utils.arrays import Array
+from ..._utils.parallel import over_rows
 from ...prior import live
 from ...sample import Sample
 from .orbit_columns import OrbitColumns
@@ -30,8 +32,8 @@ class OrbitLoss:
     - COLUMNS uses ``has_columns``, ``columns`` and ``scaling``. The dual variables of the columns are stored
       under ``column_label``, the label of the constraint in ``build``.
     - PEGASOS uses ``worst_copies``, if ``streamed`` is true.
-    - The joint model uses ``theta_grid``, ``orbit``, ``demand``, ``worst_copies``, ``scaling``,
-      ``confusions`` and ``check_classes``. The dual variables are stored under ``joint_label``.
+    - The joint model uses ``listed``, ``demand``, ``worst_copies``, ``scaling``, ``confusions`` and
+      ``check_classes``. The dual variables are stored under ``joint_label``.
 
     Attributes
     ----------
@@ -83,6 +85,26 @@ class OrbitLoss:
         """
         return X[:, None]
 
+    def listed(self, X: Any, labels: Array) -> OrbitColumns | None:
+        """Return the state without columns, with the orbits of all rows listed.
+
+        Parameters
+        ----------
+        X : (n, d) array
+            Rows; sparse if the block accepts sparse rows.
+        labels : (n,) array
+            The user's classes of these rows.
+
+        Returns
+        -------
+        OrbitColumns or None
+            None if the members cannot be listed.
+        """
+        grid = self.theta_grid()
+        if grid is None or issparse(X):
+            return None
+        return OrbitColumns.empty(X, over_rows(self.orbit, X), grid)
+
     def demand(self, thetas: Array) -> Array:
         r"""Return :math:`\Delta`, the share of the margin required after each transformation.
 
@@ -102,7 +124,9 @@ class OrbitLoss:
             return np.asarray(demand * (rho - y * values))
         return np.asarray(demand * rho - y * values)
 
-    def worst_copies(self, f: Any, X: Any, y: Array, rho: Array) -> tuple[Array, Any]:
+    def worst_copies(
+        self, f: Any, X: Any, y: Array, rho: Array, labels: Array | None = None
+    ) -> tuple[Array, Any]:
         """Return for each row the margin required at its worst copy, and this copy.
 
         Parameters
@@ -114,6 +138,8 @@ class OrbitLoss:
         y : (n,) array of -1 and +1
         rho : (n,) array
             The margin required of each row itself.
+        labels : (n,) array or None
+            The user's classes of these rows, for a block whose transformations depend on the class.
 
         Returns
         -------
@@ -124,9 +150,11 @@ class OrbitLoss:
         assert grid is not None
         if len(grid) == 1:
             return rho, X
-        orbit = self.orbit(X)
+        return self.worst_of(f, self.orbit(X), self.demand(grid), y, rho)
+
+    def worst_of(self, f: Any, orbit: Array, demand: Array, y: Array, rho: Array) -> tuple[Array, Array]:
+        """Return for each row the margin required at its worst copy, and this copy, of listed copies."""
         n, s, d = orbit.shape
-        demand = self.demand(grid)
         values = f.value(orbit.reshape(-1, d)).reshape(n, s)
         moves = np.argmax(self.shortfall(y[:, None], rho[:, None], demand, values), axis=1)
         return demand[moves] * rho, orbit[np.arange(n), moves]

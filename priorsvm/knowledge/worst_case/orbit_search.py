@@ -42,6 +42,8 @@ class Shortage:
         """Return the shortage if the slacks must be as required."""
         spec = view.sample.model
         assert spec is not None
+        if spec.hard:  # there is no slack: every row must have its margin at every member
+            return cls(float(np.max(required - view.slack)), view.tol, 0.1 * view.tol)
         cost = spec.C * view.sample.cost[view.rows]
         present = spec.penalise(np.maximum(view.slack, 0.0))
         missing = cost @ np.maximum(spec.penalise(np.maximum(required, 0.0)) - present, 0.0)
@@ -65,7 +67,7 @@ def _worst_unlisted(loss: OrbitLoss, f: Any, view: Solved) -> tuple[Array, Orbit
     rows = view.rows
     assert rows is not None
     found = [
-        loss.worst_copies(f, sample.X[part], sample.y[part], sample.margin[part])
+        loss.worst_copies(f, sample.X[part], sample.y[part], sample.margin[part], sample.labels[part])
         for part in np.array_split(rows, -(-len(rows) // CHUNK))
     ]
     margins = np.concatenate([margin for margin, _ in found])
@@ -85,7 +87,7 @@ def _listed_slacks(loss: OrbitLoss, f: Any, view: Solved) -> Array:
         values = f.value(orbit[rows].reshape(-1, orbit.shape[2])).reshape(len(y), -1)
     else:
         values = view.scores[rows]
-    return loss.shortfall(y, rho, loss.demand(view.state.grid), values)
+    return loss.shortfall(y, rho, view.state.listed_demands(rows, loss.demand), values)
 
 
 def next_columns(loss: OrbitLoss, f: Any, view: Solved, final: bool = True) -> Step:

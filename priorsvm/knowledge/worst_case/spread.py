@@ -13,6 +13,8 @@ from ...function.memory import refuse_beyond_memory
 
 # Relative size below which an eigenvalue of a covariance counts as rounding.
 _RANK = 1e-13
+# Relative difference up to which two covariances are equal.
+EQUAL = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +86,15 @@ class Spread:
     def start(self) -> Array:
         """Index of the first direction of each factor."""
         return np.concatenate([[0], np.cumsum(self.rank)[:-1]])
+
+    def is_invariant(self, order: Array) -> bool:
+        """Return whether every covariance stays the same if its columns are rearranged."""
+        for first, rank in zip(self.start, self.rank, strict=True):
+            A = self.directions[first : first + rank]
+            S = A.T @ A
+            if np.abs(S[np.ix_(order, order)] - S).max(initial=0.0) > EQUAL * np.abs(S).max(initial=0.0):
+                return False
+        return True
 
     def by_rank(self, factors: Array) -> dict[int, tuple[Array, Array]]:
         """Return rank -> positions in ``factors`` with this rank, and their directions, (n, rank, d)."""

@@ -11,11 +11,12 @@ from ..._utils.arrays import Array
 from ...errors import InvalidInput
 from ...sample import Sample
 from ..base import called
+from ..by_class import OfClasses
 from .ellipsoidal import EllipsoidalKnowledge
 from .spread import NotPSD, Spread, correlations
 
 
-class UncertainSamples(EllipsoidalKnowledge):
+class UncertainSamples(OfClasses, EllipsoidalKnowledge):
     r"""Margin of each training row for all values within its measurement error.
 
     .. math:: y_i f(x_i) - \gamma \|A_i^\top w\| \ge \rho_i - \xi_i, \qquad
@@ -48,6 +49,8 @@ class UncertainSamples(EllipsoidalKnowledge):
         For kernel models: a bound that always holds, instead of the first-order approximation.
     factor : array, callable or None, default=None
         Factors A instead of ``covariance``, of shape (d, k), or (n, d, k) per row.
+    classes : class, list of classes or None, default=None
+        Classes whose rows are uncertain; None means all classes. Rows of other classes are certain.
 
     See Also
     --------
@@ -79,15 +82,18 @@ class UncertainSamples(EllipsoidalKnowledge):
         distribution: str = "gaussian",
         guarantee: bool = False,
         factor: Any = None,
+        classes: Any = None,
     ):
         self.covariance = covariance
         self.confidence = confidence
         self.distribution = distribution
         self.guarantee = guarantee
         self.factor = factor
+        self.classes = classes
 
     def validate(self, sample: Sample) -> None:
         super().validate(sample)
+        self.check_chosen_classes(sample)
         if (self.covariance is None) == (self.factor is None):
             raise InvalidInput(
                 "exactly one of covariance and factor is required. Give it to the constructor, or to fit as "
@@ -102,6 +108,7 @@ class UncertainSamples(EllipsoidalKnowledge):
             owner = np.zeros(sample.n_train, int)
         else:
             distinct, owner = _distinct(array)
+        owner = np.where(self.applies_to(sample.labels), owner, -1)
         if self.factor is not None:
             return Spread.of_factors(distinct, owner)
         if distinct.ndim == 2:
@@ -155,8 +162,17 @@ class UncertainSamples(EllipsoidalKnowledge):
     def spread(self, state: Any) -> Spread:
         return state
 
+    def order_obstacle(self, sample: Sample, swaps: Array) -> str | None:
+        spread = self.start(sample)
+        if self.radius == 0 or all(spread.is_invariant(order) for order in swaps):
+            return None
+        return (
+            "its covariances differ between the rows of a matrix, so the order with the largest margin in "
+            "the worst case is not a linear assignment"
+        )
+
     def words(self) -> str:
-        return f"each row keeps its margin with confidence {self.confidence:g}"
+        return f"each row{self.which_rows()} keeps its margin with confidence {self.confidence:g}"
 
 
 def _finite_array(name: str, value: Any) -> Array:

@@ -108,11 +108,11 @@ class Shape:
         x[self.values] = v
         shortfall = (self.sign * (self.dual.target - self.R @ v))[:k]
         sigma = np.where(slacks.equation, shortfall, np.maximum(shortfall, 0.0)) / -slacks.coefficient
-        column = d.private[slacks.slack]
         in_equation = slacks.soft & slacks.equation
         in_inequality = slacks.soft & ~slacks.equation
-        x[column[in_equation]] = sigma[in_equation]
-        np.maximum.at(x, column[in_inequality], sigma[in_inequality])  # a shared slack serves all its rows
+        x[d.private[slacks.slack[in_equation]]] = sigma[in_equation]
+        column = d.private[slacks.slack[in_inequality]]
+        np.maximum.at(x, column, sigma[in_inequality])  # a shared slack serves all its rows
         z[slacks.rows] = (self.sign * a)[:k]
         gradient = d.p_all * x + d.q_all + d.A.T @ z
         bounded = np.flatnonzero(d.bound_row >= 0)
@@ -152,11 +152,16 @@ class _Slacks:
         rows = np.flatnonzero(d.has_values)
         slack, coefficient = d.slacks(rows)
         soft = slack >= 0
-        at = np.maximum(slack, 0)
-        cost = np.where(soft, d.q[at], 0.0)
-        curvature = np.where(soft, d.p[at] / coefficient**2, 0.0)
-        shared = soft & (np.bincount(at[soft], minlength=len(d.q))[at] > 1)
-        nonnegative = d.bound_row[at] >= 0
+
+        def of_row(values: Array) -> Array:
+            found = np.zeros(len(rows), values.dtype)
+            found[soft] = values[slack[soft]]
+            return found
+
+        cost = of_row(d.q)
+        curvature = np.where(soft, of_row(d.p) / coefficient**2, 0.0)
+        shared = of_row(np.bincount(slack[soft], minlength=len(d.q))) > 1
+        nonnegative = soft & (of_row(d.bound_row) >= 0)
         return cls(d, rows, slack, coefficient, soft, rows < d.zero, cost, curvature, shared, nonnegative)
 
     def check(self) -> None:

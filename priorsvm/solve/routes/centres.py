@@ -47,6 +47,8 @@ class Centres(Route):
             return "it has the hinge only, not loss='squared_hinge'"
         if issparse(problem.sample.X):
             return "it takes no sparse X"
+        if problem.spec.hard:
+            return "it requires a finite C"
         return None
 
     def solve(self, problem: Problem, options: dict[str, Any]) -> Solution:

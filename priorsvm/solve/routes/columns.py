@@ -73,6 +73,8 @@ class Columns(Route):
         spec = problem.spec
         if spec.norm != "l2" or spec.loss != "hinge" or spec.n_centres is not None:
             return "it requires norm='l2', loss='hinge' and n_centres=None"
+        if spec.hard:
+            return "it requires a finite C"
         return None
 
     def solve(self, problem: Problem, options: dict[str, Any]) -> Solution:

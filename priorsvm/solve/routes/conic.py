@@ -22,7 +22,7 @@ from ..classes import class_of, classes_of
 from ..feasibility import is_infeasible, least
 from ..route import Problem, Route
 from ..solution import Outcome, Solution, flat
-from ..solvers import SOLVERS, quiet
+from ..solvers import SOLVERS, Solver, quiet
 
 _CONES = {
     "QP": "a quadratic objective",
@@ -35,8 +35,8 @@ _CONES = {
 class Conic(Route):
     """Route through one solver of CVXPY."""
 
-    def __init__(self, name: str):
-        facts = SOLVERS[name]
+    def __init__(self, name: str, facts: Solver | None = None):
+        facts = facts or SOLVERS[name]
         self.facts = facts
         self.name = name
         self.solves = facts.solves
@@ -123,6 +123,11 @@ class Conic(Route):
         seconds = float(getattr(stats, "solve_time", None) or max(total - compiling, 0.0))
         if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE, cp.USER_LIMIT) or problem.value is None:
             raise self._no_answer(compiled)
+        if any(c.size and not flat(c.dual_value).size for c in compiled.constraints.values()):
+            raise SolverFailed(
+                f"{self.name} returned no dual variables, so its answer cannot be judged. Try another solver "
+                f"({self._others(compiled)})."
+            )
         unit, costs = compiled.units()
         found = residuals(
             problem, compiled.jacobians(), unit, {**costs, compiled.f.b: unit}, compiled.products()
@@ -134,14 +139,15 @@ class Conic(Route):
         import cvxpy as cp
 
         status = compiled.problem.status
-        if status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE) and not self.certifies:
+        unproven = self.facts.measured and not self.certifies
+        if status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE) and unproven:
             return SolverFailed(
                 f"{self.name} reported '{status}', which it cannot certify. Use a solver that certifies "
                 f"infeasibility: {', '.join(solvers.certifying())}."
             )
         # If no block forbids anything, the problem is feasible, and numbers of very different size mislead
         # the solver.
-        if status == cp.INFEASIBLE and any(m.block.may_forbid for m in compiled.members):
+        if status == cp.INFEASIBLE and compiled.may_be_infeasible:
             conflict = conflict_error(compiled, is_infeasible, least)
             return conflict or SolverFailed(
                 f"{self.name} reported '{status}', and another solver could not confirm it."
@@ -212,7 +218,9 @@ def solution_of(problem: Problem, outcome: Outcome) -> Solution:
 
 
 def _hard_blocks(compiled: Compiled) -> str:
-    """Return advice for blocks that may contradict each other."""
+    """Return advice for hard margins, or for blocks that may contradict each other."""
+    if compiled.spec.hard:
+        return " With C=inf the margins of all rows are hard constraints: use a finite C."
     names = [f"'{m.name}'" for m in compiled.members if getattr(m.block, "hard", False)]
     if len(names) < 2:
         return ""

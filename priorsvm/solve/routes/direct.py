@@ -7,6 +7,7 @@ data as matrices, and writes the solution to the variables and constraints of th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -69,7 +70,7 @@ class Direct:
                 total += variable.size
         q = np.concatenate([data["c"], np.zeros(total - n)])
         P = _widened(data.get("P", (n, n)), total, total)
-        q, P = with_costs(compiled, columns[compiled.slack.id], q, P)
+        q, P = with_costs(compiled, columns, q, P)
         c = columns[halves[0].id]
         energy = None
         if f.norm == "l2":
@@ -171,8 +172,11 @@ def _widened(matrix: Any, rows: int, columns: int) -> Any:
     return sparse.csr_array((M.data, (M.row, M.col)), (rows, columns))
 
 
-def with_costs(compiled: Compiled, slack: Array, q: Array, P: Any) -> tuple[Array, Any]:
-    """Return the linear and quadratic costs with the costs of the slacks, whose columns are ``slack``."""
+def with_costs(compiled: Compiled, columns: Mapping[int, Array], q: Array, P: Any) -> tuple[Array, Any]:
+    """Return the linear and quadratic costs with the costs of the slacks, by the columns of variables."""
+    if compiled.spec.hard:
+        return q, P
+    slack = columns[compiled.slack.id]
     cost = compiled.cost_of_slack
     if compiled.spec.loss == "hinge":
         q = q.copy()

@@ -183,7 +183,9 @@ class _Streamed:
         train = rows[rows < sample.n_train]
         rest = rows[rows >= sample.n_train]
         f = self.features.fitted(w, 0.0)  # the bias has no effect on which copy is worst
-        margins, points = self.block.worst_copies(f, sample.X[train], sample.y[train], sample.margin[train])
+        margins, points = self.block.worst_copies(
+            f, sample.X[train], sample.y[train], sample.margin[train], sample.labels[train]
+        )
         if len(rest):
             points = stack(points, sample.X[rest])
             margins = np.concatenate([margins, sample.margin[rest]])

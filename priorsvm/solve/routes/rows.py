@@ -166,7 +166,7 @@ class RowsProblem:
         n = len(data["c"])
         P = coo_array(data.get("P", (n, n)))
         P = csr_array((P.data, (P.row, P.col)), (n, n))
-        q, P = with_costs(self.compiled, columns[self.compiled.slack.id], np.asarray(data["c"], float), P)
+        q, P = with_costs(self.compiled, columns, np.asarray(data["c"], float), P)
         return {**data, "c": q, "P": P}
 
     def _shape(self, data: Any, columns: Mapping[int, Array]) -> Shape:

@@ -28,6 +28,8 @@ class WeightedRoute(Route):
             reason = "it has the 2-norm only, not norm='l1'"
         if reason is None and problem.spec.n_centres is not None:
             reason = "it takes no n_centres"
+        if reason is None and problem.spec.hard:
+            reason = "it requires a finite C"
         return reason
 
     def solve(self, problem: Problem, options: dict[str, Any]) -> Solution:

@@ -16,6 +16,9 @@ from priorsvm import (
     Bhattacharyya,
     Box,
     ClassCosts,
+    FeatureDeletion,
+    InvariantLoss,
+    MissingValues,
     Polyhedron,
     PriorSVC,
     RowPermutations,
@@ -288,6 +291,62 @@ def test_laws_hold():
     check_knowledge(RowPermutations((3, 2), rho=0.5, initial="sorted"), flat(Z), y, kernels=("linear",))
 
 
+# -------------------------------------------------------------------------------- uncertain rows
+
+
+def mixed(spread):
+    """The same covariance for all rows of a 3 x 2 matrix, also between different rows."""
+    S = np.array([[0.3, 0.1], [0.1, 0.2]])
+    return spread * (np.kron(np.eye(3), S) + np.kron(np.ones((3, 3)), np.array([[0.2, 0.0], [0.0, 0.1]])))
+
+
+@pytest.mark.parametrize("scale", [None, "standard"])
+@pytest.mark.parametrize(
+    "errors",
+    [
+        UncertainSamples(0.2),
+        UncertainSamples([0.1, 0.3] * 3, confidence=0.95),
+        UncertainSamples(mixed(0.1)),
+        UncertainSamples(lambda X, y: np.array([mixed(0.05 if label else 0.1) for label in y])),
+    ],
+    ids=["one number", "by column", "full", "by sample"],
+)
+def test_orders_of_uncertain_rows_are_best_in_the_worst_case(errors, scale):
+    Z, y = messy(24, m=3)
+    model = PriorSVC(RowPermutations((3, 2)) + errors, scale=scale).fit(flat(Z), y)
+    order = model.findings_["row_permutations"].order
+    objectives = [entry["objective"] for entry in model.history_]
+    assert len(objectives) > 1
+    assert np.all(np.diff(objectives) <= 1e-6)
+    # In this order the model is the model of uncertain rows.
+    arranged = flat(permuted(Z, order))
+    if scale is None:
+        alone = PriorSVC(errors).fit(arranged, y)
+        np.testing.assert_allclose(model.coef_, alone.coef_, rtol=0, atol=1e-5)
+    # No other order of a matrix has a larger margin in its worst case, by enumeration of all orders.
+    w = model.coef_[0]
+    spread = errors.start(model._models[0].training)
+    for z, best, label, owner in zip(Z, order, y, spread.owner, strict=True):
+        [(_, [directions])] = spread.by_rank(np.array([owner])).values()
+        margins = {}
+        for rows in permutations(range(3)):
+            moved = directions.reshape(-1, 3, 2)[:, rows].reshape(-1, 6)
+            nominal = (2 * label - 1) * (w @ z[list(rows)].ravel())
+            margins[rows] = nominal - errors.radius * np.linalg.norm(moved @ w)
+        assert margins[tuple(best.tolist())] >= max(margins.values()) - 1e-6
+
+
+def test_rows_of_weight_zero_do_not_change_the_ball():
+    Z, y = aligned(30, m=3)
+    Z[-5:] += 50.0
+    weight = np.r_[np.ones(len(Z) - 5), np.zeros(5)]
+    block = RowPermutations((3, 2), rho=0.5)
+    given = PriorSVC(block, C=0.2).fit(flat(Z), y, sample_weight=weight)
+    without = PriorSVC(block, C=0.2).fit(flat(Z[:-5]), y[:-5])
+    np.testing.assert_allclose(given.coef_, without.coef_, rtol=0, atol=1e-8)
+    assert given.findings_["row_permutations"].radius == without.findings_["row_permutations"].radius
+
+
 # -------------------------------------------------------------------------------- what is refused
 
 
@@ -305,10 +364,29 @@ def test_laws_hold():
         (0.5 * RowPermutations((4, 2)), {}, InvalidInput, "an outer weight cannot scale"),
         (RowPermutations((4, 2)), {"multi_class": "joint"}, MissingCapability, "multi_class='joint'"),
         (
-            RowPermutations((4, 2)) + UncertainSamples(0.1 * np.eye(8)),
+            RowPermutations((4, 2)) + UncertainSamples(np.diag([0.1, 0.2, 0.1, 0.2, 0.1, 0.2, 0.1, 0.1])),
             {},
             InvalidInput,
-            "'row_permutations' replaces the training rows, but block 'uncertain_samples'",
+            "'row_permutations' replaces the training rows, but block 'uncertain_samples' .*worst case: its "
+            "covariances differ between the rows of a matrix",
+        ),
+        (
+            RowPermutations((4, 2)) + UncertainSamples(factor=np.ones((8, 1)) * np.arange(8)[:, None]),
+            {},
+            InvalidInput,
+            "not a linear assignment. Keep one block",
+        ),
+        (
+            RowPermutations((4, 2)) + InvariantLoss(FeatureDeletion(1)),
+            {},
+            InvalidInput,
+            "'invariant_loss' requires the margin in the worst case: .*not a linear assignment",
+        ),
+        (
+            MissingValues() + RowPermutations((4, 2)),
+            {},
+            InvalidInput,
+            "'missing_values' .*: its Gaussians describe columns, and the order of the columns is unknown",
         ),
         (RowPermutations((4, 2)) + RowPermutations((2, 4)), {}, InvalidInput, "replace the training rows"),
     ],

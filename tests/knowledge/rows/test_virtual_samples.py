@@ -143,11 +143,64 @@ def test_verify_looks_at_every_copy(data):
         (VirtualSamples(Shift([1.0])), InvalidInput, "Shift: vector has 1 entries, but X has 3 columns"),
         (VirtualSamples(Shift(STEP), cost=-1), InvalidInput, "cost must be a nonnegative number, got -1"),
         (VirtualSamples(Shift(STEP), cost="1"), InvalidInput, "cost must be a nonnegative number, got '1'"),
+        (VirtualSamples(Shift(STEP), cost=None), InvalidInput, "cost must be a nonnegative number, got None"),
+        (
+            VirtualSamples(Shift(STEP), cost=[1.0]),
+            InvalidInput,
+            r"the array cost has shape \(1,\), expected \(2,\): one factor for each of the 2 copies",
+        ),
+        (VirtualSamples(Shift(STEP), cost=[1.0, -0.5]), InvalidInput, "the array cost contains -0.5"),
+        (VirtualSamples(Shift(STEP), cost=np.array([1.0, np.nan])), InvalidInput, "contains nan"),
+        (VirtualSamples(Shift(STEP), cost=[[1.0], [2.0, 3.0]]), InvalidInput, "cost must contain numbers"),
+        (VirtualSamples(Shift(STEP), cost=lambda t: 1 / 0), InvalidInput, "failed: ZeroDivisionError"),
+        (VirtualSamples(Shift(STEP), cost=lambda t: 1.0), InvalidInput, r"the function cost has shape \(\)"),
+        (VirtualSamples(Shift(STEP), cost=lambda t: -t[:, 0]), InvalidInput, "function cost contains -1"),
+        (
+            VirtualSamples({0: Shift(STEP), 1: Shift(STEP, steps=5)}, cost=[1.0, 1.0]),
+            InvalidInput,
+            r"expected \(4,\)",
+        ),
     ],
 )
 def test_bad_arguments_are_named(data, block, error, message):
     with pytest.raises(error, match=message):
         PriorSVC(block).fit(*data)
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [
+        [0.2, 0.9, 0.0, 1.5],
+        (0.2, 0.9, 0.0, 1.5),
+        np.array([0.2, 0.9, 0.0, 1.5]),
+        lambda theta: np.array([0.2, 0.9, 0.0, 1.5])[np.searchsorted([-1.0, -0.5, 0.5, 1.0], theta[:, 0])],
+    ],
+    ids=["list", "tuple", "array", "function"],
+)
+def test_each_copy_has_its_cost(data, new, kernel, svc, cost):
+    X, y = data
+    transform = Shift(STEP, steps=5)
+    model = PriorSVC(VirtualSamples(transform, cost=cost), C=2.0, kernel=kernel).fit(X, y)
+    rows = np.vstack([X + theta * STEP for theta in transform.theta_grid()[:, 0]])
+    weight = np.repeat([1.0, 0.2, 0.9, 0.0, 1.5], 80)
+    labels = np.tile(y, 5)
+    kept = weight > 0  # SVC with a precomputed matrix does not support weights of 0
+    reference = svc(rows[kept], labels[kept], new, C=2.0, weight=weight[kept])
+    np.testing.assert_allclose(model.decision_function(new), reference, atol=1e-6)
+    assert np.abs(reference - svc(rows, labels, new, C=2.0)).max() > 0.02
+
+
+def test_a_cost_is_called_with_the_parameters_of_the_transform_of_the_class(data):
+    X, y = data
+    seen = []
+
+    def cost(theta):
+        seen.append(theta.shape)
+        return np.full(len(theta), 0.5)
+
+    moves = {0: Shift(STEP), 1: Shift(STEP) @ Shift(STEP[::-1])}
+    PriorSVC(VirtualSamples(moves, cost=cost)).fit(X, y)
+    assert set(seen) == {(2, 1), (8, 2)}
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from sklearn.svm import SVC
 from priorsvm import (
     RBF,
     ClassCosts,
+    Jitter,
     MissingValues,
     Polyhedron,
     PriorSVC,
@@ -545,6 +546,46 @@ def test_kernels_that_cannot_are_named(gaps):
         PriorSVC(MissingValues(), kernel="laplacian").fit(*gaps)
     with pytest.raises(MissingCapability, match="'missing_values': guarantee=True requires"):
         PriorSVC(MissingValues(guarantee=True), kernel="laplacian").fit(*gaps)
+
+
+def manhattan(A, B):
+    return np.exp(-0.3 * np.abs(A[:, None] - B[None]).sum(axis=2))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "norm"),
+    [
+        ("laplacian", "l2"),
+        (manhattan, "l2"),
+        (Jitter(RBF(0.5), Shift([0.1, 0.0, 0.0])), "l1"),
+        (Jitter(RBF(0.5), Shift([0.1, 0.0, 0.0]), psd="clip"), "l2"),
+    ],
+    ids=["laplacian", "function", "jitter", "repaired jitter"],
+)
+@pytest.mark.parametrize("guarantee", [False, True])
+def test_without_ellipsoids_kernels_need_no_slopes(gaps, asked, kernel, norm, guarantee):
+    X, y = gaps
+    block = MissingValues(confidence=0.5, guarantee=guarantee)
+    model = PriorSVC(block, kernel=kernel, norm=norm).fit(X, y)
+    full = model._models[0].training.X
+    plain = PriorSVC(kernel=kernel, norm=norm).fit(full, y)
+    np.testing.assert_array_equal(full[~np.isnan(X)], X[~np.isnan(X)])
+    assert model.objective_ == pytest.approx(plain.objective_, rel=1e-6)
+    if norm == "l2":  # the 1-norm has several solutions
+        np.testing.assert_allclose(
+            model.decision_function(full), plain.decision_function(full), rtol=0, atol=1e-5
+        )
+    verdict = model.verify()["missing_values"]
+    assert verdict.holds
+    assert verdict.proven
+    assert model.predict(asked).shape == (len(asked),)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.6])
+def test_without_gaussians_one_half_is_not_the_row_alone(gaps, confidence):
+    block = MissingValues(confidence=confidence, distribution="any")
+    with pytest.raises(MissingCapability, match=r"'gaussian' and confidence=0\.5 the radius is 0"):
+        PriorSVC(block, kernel="laplacian").fit(*gaps)
 
 
 # ---------------------------------------------------------------------- scikit-learn

@@ -12,6 +12,8 @@ from priorsvm import (
     Linear,
     Polynomial,
     PriorSVC,
+    Shift,
+    TangentInvariant,
     UncertainSamples,
 )
 
@@ -175,3 +177,65 @@ def test_verify_detects_a_changed_kernel_expansion(few, factors, guarantee):
     verdict = model.verify()["uncertain_samples"]
     assert verdict.holds is False
     assert verdict.worst < -0.01
+
+
+# ---------------------------------------------------------------------- kernels with first derivatives
+
+
+def tangent_kernel(X, gamma):
+    """The matrix of the invariant RBF kernel between any rows, from its formula with dense inverses."""
+    step = np.array([0.3, 1.0, 0.0])
+
+    def slopes(A, B):  # of k(a, b) by a, along the step
+        return -2 * WIDTH * ((A[:, None] - B[None]) @ step) * rbf_kernel(A, B, gamma=WIDTH)
+
+    apart = (X[:, None] - X[None]) @ step
+    both = (2 * WIDTH * step @ step - 4 * WIDTH**2 * apart**2) * rbf_kernel(X, gamma=WIDTH)
+    inverse = np.linalg.inv(np.eye(len(X)) / gamma + both)
+    return lambda A, B: rbf_kernel(A, B, gamma=WIDTH) - slopes(X, A).T @ inverse @ slopes(X, B)
+
+
+@pytest.mark.parametrize("kind", ["l2", "l1"])
+def test_a_tangent_invariant_kernel_by_differences_of_its_formula(few, new, factors, kind):
+    X, y = few
+    A = 0.5 * factors
+    kernel = TangentInvariant(RBF(WIDTH), Shift([0.3, 1.0, 0.0]), gamma=0.5)
+    machine = {"kernel": kernel, "C": 2.0, "norm": kind, "solver_options": FEWER}
+    model = PriorSVC(UncertainSamples(factor=A), **machine).fit(X, y)
+    k = tangent_kernel(X, 0.5)
+    K = k(X, X)
+    size, vectors = np.linalg.eigh(K)
+    weights = cp.Variable(len(y))
+    energy = cp.norm1(weights)
+    if kind == "l2":
+        energy = 0.5 * cp.sum_squares((vectors * np.sqrt(np.maximum(size, 0))).T @ weights)
+    b, xi, h = cp.Variable(), cp.Variable(len(y), nonneg=True), 1e-5
+    constraints = []
+    for i, s in enumerate(signs(y)):
+        ahead, behind = (k(X[i] + step * A[i].T, X) for step in (h, -h))
+        fall = GAMMA * cp.norm((ahead - behind) / (2 * h) @ weights)
+        constraints.append(s * (K[i] @ weights + b) - fall >= 1 - xi[i])
+    value = cp.Problem(cp.Minimize(energy + 2.0 * cp.sum(xi)), constraints).solve("CLARABEL")
+    assert model.objective_ == pytest.approx(value, rel=1e-7)
+    np.testing.assert_allclose(
+        model.decision_function(new), k(new, X) @ weights.value + b.value, rtol=0, atol=1e-4
+    )
+    f = model._models[0].f
+    V = A[:, :, 0]
+    difference = (f.value(X + h * V) - f.value(X - h * V)) / (2 * h)
+    np.testing.assert_allclose(f.slope(X, V), difference, rtol=0, atol=1e-8)
+    assert model.verify()["uncertain_samples"].checked == 65 * len(X)
+
+
+def test_a_guarantee_with_a_tangent_invariant_kernel(few, factors):
+    X, y = few
+    kernel = TangentInvariant(RBF(WIDTH), Shift([0.3, 1.0, 0.0]), gamma=0.5)
+    block = UncertainSamples(factor=0.2 * factors, guarantee=True)
+    model = PriorSVC(block, kernel=kernel).fit(X, y)
+    slack = model._models[0].view("uncertain_samples", model._models[0].sample).slack
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        z = rng.normal(size=(len(X), 3))
+        z *= GAMMA / np.linalg.norm(z, axis=1, keepdims=True)
+        points = X + np.einsum("ndk,nk->nd", 0.2 * factors, z)
+        assert np.all(signs(y) * model.decision_function(points) >= 1 - slack - 1e-6)

@@ -5,14 +5,20 @@ import warnings
 import cvxpy as cp
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from priorsvm import (
+    RBF,
     FeatureDeletion,
     FeatureScaling,
+    FromFunction,
+    InvarianceHint,
     InvariantLoss,
     PriorSVC,
+    VirtualSamples,
+    VirtualSupportVectors,
 )
-from priorsvm.errors import MissingCapability
+from priorsvm.errors import InvalidInput, MissingCapability
 
 SHARP = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
 
@@ -102,7 +108,158 @@ def test_a_pooled_sum_is_something_else(few):
     assert abs(wrong - ours) > 0.1 * ours
 
 
-def test_few_features_need_a_linear_machine(few):
-    X, y = few
-    with pytest.raises(MissingCapability, match=r"FeatureDeletion is known for linear models only"):
-        PriorSVC(InvariantLoss(FeatureDeletion(1)), kernel="rbf").fit(X, y)
+# ---------------------------------------------------------------------- kernel models
+
+
+def deleted(X, *theta):
+    return X * (1.0 + np.array(theta))
+
+
+@pytest.fixture(scope="module")
+def bent():
+    """Two classes in four columns, the first of which is not needed."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(40, 4)) + 0.5
+    y = (X[:, 1] + X[:, 2] + 0.5 * X[:, 3] ** 2 > 1.8).astype(int)
+    X[:, 1:] += 1.5 * y[:, None]
+    return X, y
+
+
+def subsets(k, d):
+    """All sets of up to k of d columns, from the binary digits of numbers."""
+    masks = (np.arange(2**d)[:, None] >> np.arange(d)) & 1
+    return masks[masks.sum(axis=1) <= k].astype(float)
+
+
+def own_deletions(X, y, k, gamma, C, loss):
+    """min |f|^2/2 + C sum of the largest loss over all deletions, over the span of all deleted rows."""
+    keep = 1.0 - subsets(k, X.shape[1])
+    orbit = X[:, None] * keep
+    n, s, d = orbit.shape
+    points, place = np.unique(orbit.reshape(-1, d), axis=0, return_inverse=True)
+    K = np.exp(-gamma * ((points[:, None] - points[None]) ** 2).sum(axis=2))
+    size, vectors = np.linalg.eigh(K)
+    used = size > 1e-12
+    c, b, xi = cp.Variable(used.sum()), cp.Variable(), cp.Variable(n, nonneg=True)
+    values = (vectors[:, used] * np.sqrt(size[used])) @ c + b
+    margins = cp.multiply(np.repeat(signs(y), s), values[place.ravel()])
+    penalty = cp.sum(xi) if loss == "hinge" else cp.sum_squares(xi)
+    problem = cp.Problem(
+        cp.Minimize(0.5 * cp.sum_squares(c) + C * penalty), [margins >= 1 - xi[np.repeat(np.arange(n), s)]]
+    )
+    return problem.solve(solver="CLARABEL", **SHARP)
+
+
+@pytest.mark.parametrize("method", ["auto", "columns", "all"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("k", [1, 2])
+def test_deletions_on_a_kernel_by_all_subsets(bent, k, loss, method):
+    X, y = bent
+    block = InvariantLoss(FeatureDeletion(k), method=method)
+    model = PriorSVC(block, kernel=RBF(0.2), C=2.0, loss=loss, tol=1e-8).fit(X, y)
+    assert model.objective_ == pytest.approx(own_deletions(X, y, k, 0.2, 2.0, loss), rel=1e-6)
+    verdict = model.verify()["invariant_loss"]
+    assert verdict.holds
+    assert verdict.proven
+    # No deletion of a row needs more slack than the row has.
+    binary = model._models[0]
+    slack = binary.view("invariant_loss", binary.sample).slack
+    orbit = X[:, None] * (1.0 - subsets(k, 4))
+    values = signs(y)[:, None] * model.decision_function(orbit.reshape(-1, 4)).reshape(len(X), -1)
+    assert np.all(values >= 1 - slack[:, None] - 1e-5)
+    moved = model.findings_["invariant_loss"].points
+    gone = (moved == 0).sum(axis=1)
+    assert gone.max() == k
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        {},
+        {"solver": "CLARABEL"},
+        {"norm": "l1"},
+        {"scale": "standard"},
+        {"n_centres": 30},
+        {"multi_class": "joint"},
+        {"multi_class": "ovo"},
+        {"kernel": "laplacian"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("scaling", ["margin", "slack"])
+def test_deletions_are_the_orbit_of_a_function(bent, machine, scaling):
+    X, y = bent
+    if "multi_class" in machine:
+        y = y + (X[:, 0] > 1)
+    listed = FromFunction(deleted, thetas=-subsets(2, 4)[1:])
+    machine = {"kernel": RBF(0.2), "C": 2.0, "tol": 1e-7, **machine}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some leave a constant
+        models = [
+            PriorSVC(InvariantLoss(transform, scaling=scaling), **machine).fit(X, y)
+            for transform in (FeatureDeletion(2), listed)
+        ]
+    np.testing.assert_allclose(*(np.sum(m.objective_) for m in models), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["linear", RBF(0.2)], ids=str)
+@pytest.mark.parametrize(
+    "block", [VirtualSamples, VirtualSupportVectors, InvarianceHint], ids=lambda block: block.__name__
+)
+def test_blocks_on_orbits_take_deletions(bent, block, kernel):
+    X, y = bent
+    listed = FromFunction(deleted, thetas=-subsets(2, 4)[1:])
+    ours, other = (PriorSVC(block(t), kernel=kernel).fit(X, y) for t in (FeatureDeletion(2), listed))
+    assert ours.objective_ == pytest.approx(other.objective_, rel=1e-6)
+    [found], [expected] = (m.verify(X).stability.values() for m in (ours, other))
+    assert_allclose(found.lead, expected.lead, rtol=0, atol=1e-3)
+
+
+def test_verify_finds_the_deletions_that_change_the_class(bent):
+    X, y = bent
+    model = PriorSVC(InvariantLoss(FeatureDeletion(2)), kernel=RBF(0.2), C=2.0).fit(X, y)
+    found = model.verify(X).stability["invariant_loss"]
+    orbit = X[:, None] * (1.0 - subsets(2, 4))
+    signed = np.sign(model.decision_function(X))[:, None] * model.decision_function(
+        orbit.reshape(-1, 4)
+    ).reshape(len(X), -1)
+    np.testing.assert_allclose(found.lead, signed.min(axis=1), rtol=0, atol=1e-12)
+
+
+def test_long_lists_of_deletions_are_refused(few):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 50))
+    message = "20876 ways to delete up to k=3 of 50 features.* At most 4096 are listed: use a smaller k"
+    with pytest.raises(MissingCapability, match=f"'invariant_loss': .*{message}.*kernel='linear', where"):
+        PriorSVC(InvariantLoss(FeatureDeletion(3)), kernel="rbf").fit(X, few[1])
+    for block in (VirtualSamples, VirtualSupportVectors, InvarianceHint):
+        with pytest.raises(InvalidInput, match=message):
+            PriorSVC(block(FeatureDeletion(3))).fit(X, few[1])
+
+
+@pytest.mark.parametrize(
+    ("block", "error", "message"),
+    [
+        (
+            InvariantLoss(FeatureScaling(1)),
+            MissingCapability,
+            "FeatureScaling has a continuous range of factors, .* kernel model.*kernel='linear'",
+        ),
+        (
+            InvariantLoss(FeatureDeletion(1), method="closed"),
+            InvalidInput,
+            "method='closed' requires a linear model",
+        ),
+        (InvariantLoss(FeatureDeletion(1), method="pegasos"), MissingCapability, "requires a linear model"),
+        (InvariantLoss(FeatureDeletion(1), cost=0.5), InvalidInput, "cost has no meaning"),
+        (InvariantLoss(FeatureDeletion(1), continuous=True), InvalidInput, "continuous has no meaning"),
+    ],
+)
+def test_what_kernel_models_refuse(few, block, error, message):
+    with pytest.raises(error, match=message):
+        PriorSVC(block, kernel="rbf").fit(*few)
+
+
+def test_nystroem_needs_the_list_before_the_fit(few):
+    with pytest.raises(InvalidInput, match=r"n_centres draws the centres .*method='columns'"):
+        PriorSVC(InvariantLoss(FeatureDeletion(1), method="columns"), kernel="rbf", n_centres=5).fit(*few)
