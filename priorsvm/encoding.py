@@ -70,7 +70,10 @@ class Encoding:
         for j, dtype in enumerate(X.dtypes):
             if str(dtype) == "category" or _has_texts(X.iloc[:, j]):
                 values[j] = _values(X.iloc[:, j])
-        return cls._with_values([str(name) for name in X.columns], values) if values else None
+        names = X.columns.tolist()
+        if not all(isinstance(name, str) for name in names):
+            names = [f"x{j}" for j in range(len(names))]
+        return cls._with_values(names, values) if values else None
 
     @classmethod
     def _with_values(cls, names: list[str], values: dict[int, list[Any]]) -> Encoding:

@@ -1,6 +1,7 @@
 """Columns with categories: their encoding inside the model, and everything that uses it."""
 
 import warnings
+from datetime import date
 
 import numpy as np
 import pytest
@@ -109,6 +110,12 @@ def test_categories_of_numbers_and_of_truth_values():
     encoding = Encoding.of(X)
     assert encoding.encoded_names.tolist() == ["grade=1", "grade=2", "grade=3", "flag=False", "flag=True"]
     np.testing.assert_array_equal(encoding.encode(X)[0], [0, 0, 1, 0, 1])
+
+
+def test_columns_without_names_are_numbered():
+    X = pd.DataFrame([[1.0, "a"], [2.0, "b"], [3.0, "a"]])
+    model = PriorSVC(Rule("x1 == 'a'", 1, mu=1)).fit(X, [0, 1, 0])
+    assert model.encoded_names_.tolist() == ["x0", "x1=a", "x1=b"]
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
@@ -385,6 +392,9 @@ def test_refusals(data):
         1,
         188,
     )
+    dates = X.assign(day=[date(2020, 1, 1 + i % 28) for i in range(90)])
+    with pytest.raises(InvalidInput, match="X contains dates in column 'day'"):
+        PriorSVC().fit(dates, y)
     typo = X.assign(age=["?", *X.age[1:].astype(str)])
     with pytest.raises(InvalidInput, match=r"column 'age': most of its values are numbers, but one is '\?'"):
         PriorSVC().fit(typo, y)

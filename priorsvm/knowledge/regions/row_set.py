@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._utils.arrays import Array, as_keys
 from ...sample import Sample
+from .parsed_rule import linear_hull
 from .rule_conditions import AtMost, Condition, Curved, Gap, OneOf
 from .sets import Set
 
@@ -23,7 +24,7 @@ class RowSet(Set):
     Attributes
     ----------
     hull : BoxSet or PolyhedronSet
-        The closure of the linear conditions.
+        The closure of the linear conditions on numbers.
     conditions : list of conditions
     known : array of shape (m, d)
         Completed training rows that have missing values.
@@ -51,8 +52,10 @@ class RowSet(Set):
 
     @property
     def inequalities(self) -> tuple[Array, Array]:
-        """B and d of the closure of the linear conditions."""
-        return self.hull.inequalities
+        """B and d of the closure of the linear conditions, and of the allowed values of categories."""
+        B, d = self.hull.inequalities
+        values, ends = linear_hull([c for c in self.conditions if isinstance(c, OneOf)], B.shape[1])
+        return np.vstack([B, values]), np.concatenate([d, ends])
 
     def contains(self, X: Array, tol: float = 1e-9) -> Array:
         return self.holds(X, self.gaps_of(X))

@@ -121,6 +121,7 @@ def _beyond(region: Set, X: Array, sample: Sample) -> tuple[float, str]:
     The distance is in multiples of the range of the left-hand side. The result is (0, "") if every inequality
     holds for some row.
     """
+    region = getattr(region, "hull", region)
     bounds = region if isinstance(region, (BoxSet, PolyhedronSet)) else BoxSet(*region.box)
     worst = (0.0, "")
     for b, d in zip(*bounds.inequalities, strict=True):

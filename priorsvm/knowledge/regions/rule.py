@@ -17,7 +17,7 @@ from .on_rows import Pool
 from .parsed_rule import ParsedRule, Table, linear_hull
 from .requirement import Requirement
 from .row_set import RowSet, is_closed
-from .rule_conditions import Affine, AtMost, Condition
+from .rule_conditions import Affine, AtMost, Condition, OneOf
 from .rule_text import parse
 from .sets import BoxSet, Set, polyhedron
 from .within import close_all, part_of_space
@@ -251,9 +251,12 @@ class Rule(RegionKnowledge):
 
 def _row_set(conditions: Sequence[Condition], sample: Sample) -> Set | None:
     """Return the rows for which all conditions hold; None if no row can satisfy them."""
-    hull = as_set(*linear_hull(conditions, sample.X.shape[1]))
-    if hull is None or all(map(is_closed, conditions)):
-        return hull
+    width = sample.X.shape[1]
+    region = as_set(*linear_hull(conditions, width))
+    if region is None or all(map(is_closed, conditions)):
+        return region
+    hull = as_set(*linear_hull([c for c in conditions if not isinstance(c, OneOf)], width))
+    assert hull is not None
     return RowSet.of(hull, conditions, sample)
 
 

@@ -335,6 +335,26 @@ def test_points_of_a_value_without_rows(sample):
     assert all(row.tobytes() in rows for row in np.ascontiguousarray(points[:, others]))
 
 
+def test_points_of_sums_and_of_a_value_without_rows(sample):
+    text = "`chest pain` == 'other' and weight - age > 60"
+    (requirement,) = Rule(text, "ill").row_requirements(sample)
+    points = points_on_rows(requirement.region, pool_of(sample))
+    assert len(points) >= 50
+    assert requirement.region.closed().contains(points).all()
+    B, d = requirement.region.inequalities
+    assert (points @ B.T <= d + 1e-9).all()
+    assert len(B) == 1 + 4
+
+
+def test_a_function_on_rows_sets_whole_groups(sample):
+    block = Region(lambda X: 60 - X[:, 0], None, "ill", within="data")
+    (requirement,) = block.row_requirements(sample)
+    points = points_on_rows(requirement.region, pool_of(sample))
+    assert (points[:, 0] >= 60 - 1e-9).all()
+    for group in sample.encoding.groups:
+        np.testing.assert_array_equal(points[:, group.members].sum(axis=1), 1.0)
+
+
 def test_points_do_not_depend_on_the_order_of_rows():
     order = np.random.default_rng(5).permutation(len(FRAME))
     texts = ["sex == 'male' and weight / height ** 2 > 30", "not (sex == 'female' or age > 50)"]
