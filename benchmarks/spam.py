@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
+from scipy.stats import binomtest
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import normalize
 
@@ -203,11 +204,42 @@ def _whole_inboxes(boxes: list[tuple[csr_array, Array]], n: int, k: int) -> list
     )  # fmt: skip
     some: list[Move] = [None, FeatureDeletion(k), FeatureScaling(k, *INBOX_FACTORS[0])]
     found = np.zeros((len(some), len(PAIRS), 2))
+    right: list[list[Array]] = []
     for m, move in enumerate(some):
         models = [fitted(move, 10.0, X[:n], y[:n], LOOSE) for X, y in boxes]
         found[m] = [scores(models[a], *boxes[b]) for a, b in PAIRS]
+        right.append([models[a].predict(boxes[b][0]) == boxes[b][1] for a, b in PAIRS])
         less = [paired(found[m, :, w] - found[0, :, w], better=1) if m else "" for w in (0, 1)]
         table.row(called(move), spread(found[m, :, 0]), spread(found[m, :, 1]), *less)
+    return [*table.end(), *_mcnemar_tests(some, right)]
+
+
+def mcnemar(first: Array, second: Array) -> tuple[int, int, float]:
+    """Return on how many rows only the first and only the second classifier is right, and the p-value.
+
+    The test is exact and two-sided: under the null hypothesis the rows on which one classifier is right are
+    divided like tosses of a fair coin.
+    """
+    only_first = int(np.sum(first & ~second))
+    only_second = int(np.sum(second & ~first))
+    if only_first + only_second == 0:
+        return 0, 0, 1.0
+    return only_first, only_second, float(binomtest(only_first, only_first + only_second).pvalue)
+
+
+def _mcnemar_tests(moves: list[Move], right: list[list[Array]]) -> list[dict[str, Any]]:
+    """Compare the predictions for every mail with those of the hinge, in each direction."""
+    table = Table(
+        "McNemar's test of the models above against the hinge: mails that only the hinge gets right : mails "
+        "that only the other model gets right, and the exact two-sided p-value",
+        "train, test", *(called(move) for move in moves[1:]),
+    )  # fmt: skip
+    for pair, (a, b) in enumerate(PAIRS):
+        cells = []
+        for m in range(1, len(moves)):
+            hinge, other, p = mcnemar(right[0][pair], right[m][pair])
+            cells.append(f"{hinge} : {other}, p = {p:.1e}")
+        table.row(f"{INBOXES[a]}, {INBOXES[b]}", *cells)
     return table.end()
 
 

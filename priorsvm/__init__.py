@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 _HOME = {
     "PriorSVC": "estimator",
     "Assembly": "assembly",
+    "Explanation": "explain.row",
     "Prior": "prior",
     "Knowledge": "knowledge.base",
     "Terms": "knowledge.base",

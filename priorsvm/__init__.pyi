@@ -9,6 +9,7 @@ from .assembly import Assembly as Assembly
 from .datasets import load_mnist as load_mnist
 from .datasets import load_usps as load_usps
 from .estimator import PriorSVC as PriorSVC
+from .explain.row import Explanation as Explanation
 from .io import persist as persist
 from .io.persist import load as load
 from .io.persist import save as save

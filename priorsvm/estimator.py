@@ -63,7 +63,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         For more than two classes: "ovr" fits one model against the rest for each class. "ovo" fits one model
         for each pair of classes on their rows, as ``sklearn.svm.SVC`` does; a block whose label is neither
         class is left out of the model. "joint" solves one problem with a decision function for each class.
-        The joint model has no bias; it accepts one :class:`InvariantLoss` and blocks that reweight rows.
+        The joint model has no bias; it accepts one :class:`InvariantLoss` and blocks that add or reweight
+        rows in one round.
     preselect : bool, default=False
         Fit on the support vectors of a first model only. The first model has no blocks, and the base of a
         kernel that transforms rows.

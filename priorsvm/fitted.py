@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from .explain.formulation import Formulation
     from .explain.report import Report
+    from .explain.row import Explanation, Explanations
     from .explain.stability import Stability
     from .explain.verify import Verification
     from .solve.model import BinaryModel
@@ -227,6 +228,79 @@ class FittedModel:
         from .explain.formulation import formulation
 
         return formulation(self._fitted_models())
+
+    def methods_text(self) -> str:
+        """Return a paragraph on the model for a paper: data, model, blocks in words, weights and solver.
+
+        Returns
+        -------
+        str
+            Sentences. Works are cited as ``[@key]``, with the BibTeX keys of the page of references.
+
+        Raises
+        ------
+        NotFitted
+            If ``fit`` was not called.
+
+        Examples
+        --------
+        >>> from priorsvm import ClassCosts, PriorSVC
+        >>> text = PriorSVC(ClassCosts({"ill": 5})).fit([[0.0], [2.0]], ["well", "ill"]).methods_text()
+        >>> "errors cost 5 C on class 'ill' and 1 C on class 'well'" in text
+        True
+        """
+        from .explain.methods import methods_text
+
+        self._fitted_models()
+        return methods_text(self)
+
+    def explain(self, X: Any) -> Explanation | Explanations:
+        r"""Return why rows have their scores: parts by column, rules, near training rows, smallest changes.
+
+        The parts of a score are differences from the score at the mean of the training rows, and add up
+        exactly. On a linear model the part of column j is :math:`w_j (x_j - \bar x_j)`. On a kernel model it
+        is the Shapley value of the column: the mean effect of replacing the mean by the value of the row,
+        over all orders of the columns. Shapley values are exact for RBF kernels and for at most 12 columns,
+        otherwise they are estimated from sampled orders.
+
+        Parameters
+        ----------
+        X : dict, Series, DataFrame or array-like of shape (d,) or (n, d)
+            One row, by column name or as an array of shape (d,), or several rows.
+
+        Returns
+        -------
+        Explanation or list of Explanation
+            One explanation for a single row, and a list if X has two dimensions.
+
+        Raises
+        ------
+        NotFitted
+            If ``fit`` was not called.
+        InvalidInput
+            If a column is unknown or missing.
+        MissingCapability
+            If the kernel compares sets of vectors.
+
+        Examples
+        --------
+        >>> from priorsvm import PriorSVC
+        >>> model = PriorSVC(C=10).fit([[0, 1], [1, 3], [5, 1], [6, 2]], ["well", "well", "ill", "ill"])
+        >>> model.explain([4, 2])
+        class 'ill': the score of 'ill' is +0.4, which is positive
+        column                     value  mean   part
+        mean of the training rows                  +0
+        x0                             4     3   +0.5
+        x1                             2  1.75   -0.1
+        score                                    +0.4
+        ...
+        """
+        from .explain.explain_rows import as_rows, explain_rows
+
+        self._fitted_models()
+        rows, single = as_rows(self, X)
+        found = explain_rows(self, self._checked_rows(rows))
+        return found[0] if single else found
 
     def verify(self, X: Any = None, *, max_cells: int = MAX_CELLS, everywhere: bool = False) -> Verification:
         """Return whether f satisfies each block, with the worst point, and whether that is proven or sampled.

@@ -57,6 +57,8 @@ class Sample:
         Sample weights of a one-vs-one model before the rows of further classes were left out.
     encoding : Encoding or None, default=None
         How columns with categories became columns of ``X``; None without such columns.
+    added_labels : array of shape (n - n_train,) or None, default=None
+        Class labels of the added rows, as objects. None for a row without a label, and if no row has one.
     """
 
     X: Array
@@ -76,6 +78,7 @@ class Sample:
     against: Any = None
     all_weights: Array | None = None
     encoding: Encoding | None = None
+    added_labels: Array | None = None
 
     @classmethod
     def training(
@@ -187,6 +190,20 @@ class Sample:
     def counted_training(self) -> Array:
         """Indices of the training rows that are part of the loss."""
         return np.flatnonzero(self.counted[: self.n_train])
+
+    @property
+    def class_positions(self) -> Array:
+        """Position of the class of each row among ``classes``; -1 for an added row without a class.
+
+        An added row has the class that its block gave, or the class of its training row.
+        """
+        training = np.searchsorted(self.classes, self.labels)
+        source = self.source[self.n_train :]
+        added = np.where(source >= 0, training[source], -1)
+        if self.added_labels is not None:
+            given = np.flatnonzero([label is not None for label in self.added_labels])
+            added[given] = np.searchsorted(self.classes, np.array(self.added_labels[given].tolist()))
+        return np.concatenate([training, added])
 
     @property
     def weights(self) -> Array:
@@ -333,7 +350,13 @@ class Sample:
         return replace(self, X=np.vstack([X, self.X[self.n_train :]]))
 
     def with_rows(
-        self, X: Array, y: Array, cost: Array, margin: Array, source: Array | None = None
+        self,
+        X: Array,
+        y: Array,
+        cost: Array,
+        margin: Array,
+        source: Array | None = None,
+        labels: Array | None = None,
     ) -> Sample:
         """Append rows that are not training rows.
 
@@ -343,6 +366,8 @@ class Sample:
             Rows, signs, costs and margins.
         source : array or None, default=None
             Index of the training row that each row was made from; None is -1 for each row.
+        labels : array or None, default=None
+            Class labels of rows that were not made from training rows. ``multi_class="joint"`` requires them.
 
         Returns
         -------
@@ -350,6 +375,11 @@ class Sample:
             The longer copy.
         """
         source = np.full(len(X), -1) if source is None else source
+        added = self.added_labels
+        if added is not None or labels is not None:
+            before = np.full(len(self) - self.n_train, None) if added is None else added
+            new = np.full(len(X), None) if labels is None else np.array(labels, object)
+            added = np.concatenate([before, new])
         return replace(
             self,
             X=np.vstack([to_width(self.X, X.shape[1]), X]),  # a set may be larger than all training sets
@@ -357,6 +387,7 @@ class Sample:
             cost=np.concatenate([self.cost, cost]),
             margin=np.concatenate([self.margin, margin]),
             source=np.concatenate([self.source, source]),
+            added_labels=added,
         )
 
     def changed_by(self, name: str, after: Sample, weight: float) -> Sample:

@@ -101,7 +101,9 @@ def _without_transforms(spec: Spec) -> Spec:
 def _train_joint(model: Any, task: Task) -> BinaryModel:
     from .solve.joint import fit_joint
 
-    binary = fit_joint(task.spec, list(task.prior), task.samples[0], model.max_rounds, model.verbose)
+    members = list(task.prior)
+    options = model.solver_options
+    binary = fit_joint(task.spec, members, task.samples[0], model.max_rounds, model.verbose, options)
     warn_of_collapse(binary)
     return binary
 

@@ -33,6 +33,7 @@ from .knowledge.worst_case.orbit_loss import OrbitLoss
 from .prior import Member, Prior, as_prior, live
 from .problem.naming import naming
 from .sample import Sample
+from .solve.methods.passes import check_pass_options
 from .solve.registry import canonical, check_options, check_solver
 from .spec import Spec
 
@@ -507,17 +508,21 @@ def _check_joint(model: Any, prior: Prior, sample: Sample) -> None:
             raise InvalidInput(f"multi_class='joint' requires {parameter}={value!r}.")
     if _is_infinite(model.C):
         raise InvalidInput("multi_class='joint' requires a finite C. Use multi_class='ovr'.")
-    if canonical(model.solver) not in ("auto", "COLUMNS") or model.solver_options:
+    streamed = any(m.block.streamed for m in losses)
+    allowed = ("auto",) if streamed else ("auto", "COLUMNS")
+    if canonical(model.solver) not in allowed or (model.solver_options and not streamed):
         raise InvalidInput(
             "multi_class='joint' uses its own solver. Set solver='auto', without solver_options."
         )
     for name, block, _ in members:
-        reweights = block.only_rows and block.prepares != "adds" and not isinstance(block, Iterative)
-        if not reweights and name not in [m.name for m in losses[:1]]:
+        only_rows = block.only_rows and not isinstance(block, Iterative)
+        if not only_rows and name not in [m.name for m in losses[:1]]:
             raise MissingCapability(
-                f"block '{name}': multi_class='joint' accepts one InvariantLoss and blocks that reweight "
-                "rows. Use multi_class='ovr'."
+                f"block '{name}': multi_class='joint' accepts one InvariantLoss and blocks that add or "
+                "reweight rows in one round. Use multi_class='ovr'."
             )
+    if streamed:
+        check_pass_options(model.solver_options or {}, linear=sample.model is None or sample.model.linear)
 
 
 # ---------------------------------------------------------------------- values that are not numbers

@@ -87,7 +87,7 @@ def _weighted(task: Task, factor: float, scores: dict[float, float], rows: int |
     on_rows = [
         m for m in live(task.prior) if isinstance(m.block, AutoWeight) and m.block.needs_weight(linear)
     ]
-    count = int(task.samples[0].counted_training.size) if rows is None else rows
+    count = int(np.count_nonzero(_row_weights(task))) if rows is None else rows
     blocks = []
     for name, block, _ in task.prior:
         if isinstance(block, AutoWeight) and block.mu == "auto":
@@ -100,10 +100,15 @@ def _weighted(task: Task, factor: float, scores: dict[float, float], rows: int |
     return Prior(blocks, task.prior.weights)
 
 
+def _row_weights(task: Task) -> Array:
+    """Return the weight of each training row; a one-vs-one model has no weight on rows of other classes."""
+    return np.asarray(np.max([sample.shares["svm"] for sample in task.samples], axis=0))
+
+
 def _folds(task: Task) -> Iterator[Array]:
     """Yield the test rows of each fold, which depend on the content of the rows and not on their order."""
     sample = task.samples[0]
-    rows = sample.counted_training
+    rows = np.flatnonzero(_row_weights(task))
     labels = sample.labels[rows]
     counts = [int(np.sum(labels == label)) for label in sample.classes]
     number = min(FOLDS, *counts)
@@ -126,9 +131,9 @@ def _score(model: Any, task: Task, arguments: tuple[Any, ...], folds: list[Array
     """Return the mean AUC of all folds, over classes too if there are more than two."""
     X, y, sample_weight, rows = arguments
     n = task.samples[0].n_train
-    counted = task.samples[0].counted_training
     labels = task.samples[0].labels
-    weight = task.samples[0].shares["svm"]
+    weight = _row_weights(task)
+    counted = np.flatnonzero(weight)
     scores = []
     for test in folds:
         train = np.setdiff1d(counted, test)

@@ -1,6 +1,7 @@
 """The speed table runs, and so do the reproductions of published figures."""
 
 from itertools import combinations
+from math import comb
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -223,6 +224,21 @@ def test_inboxes_run_in_all_six_directions(benchmarks):
     assert all(60 < a <= 100 for a in accuracy)
     loose = [row for row in rows if "objective less" in row]
     assert all(0 <= float(row["objective less"]) < 1e-2 for row in loose)
+    tests = [row for row in rows if "deletion, k = 2" in row]
+    assert len(tests) == 6
+    assert all(0 <= float(row["deletion, k = 2"].split("p = ")[1]) <= 1 for row in tests)
+
+
+def test_mcnemars_test_is_a_binomial_test_of_the_rows_that_differ(benchmarks):
+    from benchmarks.spam import mcnemar
+
+    first = np.array([True] * 12 + [False] * 8)
+    second = np.array([True] * 9 + [False] * 3 + [True] * 8)
+    only_first, only_second, p = mcnemar(first, second)
+    assert (only_first, only_second) == (3, 8)
+    tail = sum(comb(11, k) for k in range(4)) / 2**11
+    assert p == pytest.approx(2 * tail, rel=1e-12)
+    assert mcnemar(first, first) == (0, 0, 1.0)
 
 
 @pytest.mark.data

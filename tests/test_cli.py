@@ -128,7 +128,9 @@ def test_blocks_lists_every_public_block_kernel_and_transform_once(capsys):
     public = [getattr(priorsvm, name) for name in priorsvm.__all__]
     kinds = {value.__name__ for value in public if inspect.isclass(value) and issubclass(value, bases)}
     assert sorted(listed) == sorted(kinds - {"Knowledge", "Kernel", "Spectral", "Transform"})
-    assert re.search(r"^  VirtualSamples\(transform, cost=1\.0\)\n      \w", printed, re.MULTILINE)
+    assert re.search(
+        r"^  VirtualSamples\(transform, cost=1\.0, classes=None\)\n      \w", printed, re.MULTILINE
+    )
     for names in sections.values():
         assert not [line for line in names.values() if set("\\`") & set(line)], "mathematics is text"
 

@@ -669,8 +669,8 @@ def test_the_tol_of_libsvm_can_be_an_option():
 
 def test_formulation_of_a_soft_region_has_its_slack_where_it_belongs():
     X, y = two_classes()
-    text = str(PriorSVC(Box({0: (1.0, 2.0)}, 1)).fit(X, y).formulation())
-    assert r"\sum_l \zeta_l}_" in text
+    text = str(PriorSVC(Box({0: (1.0, 2.0)}, 1, holds="everywhere")).fit(X, y).formulation())
+    assert r"C \sum_l \zeta_l}_" in text
     assert r"-v \le w \le v}_" in text
     assert r"\ge 1 - \zeta_l" in text
     assert r"\zeta" not in str(PriorSVC(Box({0: (1.0, 2.0)}, 1, hard=True)).fit(X, y).formulation())

@@ -153,3 +153,16 @@ def test_the_old_name_of_the_model_is_explained(sample):
     with pytest.raises(AttributeError, match=r"no attribute 'machine'\. Use sample\.model"):
         _ = sample.machine
     assert not hasattr(sample, "machine")
+
+
+def test_classes_of_added_rows():
+    labels = np.array(["b", "a", "b", "c"])
+    sample = Sample.training(np.zeros((4, 2)), labels, np.array(["a", "b", "c"]), "a")
+    assert sample.class_positions.tolist() == [1, 0, 1, 2]
+    one = (np.zeros((2, 2)), np.ones(2), np.ones(2), np.ones(2))
+    copies = sample.with_rows(*one, source=np.array([3, 1]))
+    assert copies.added_labels is None
+    assert copies.class_positions.tolist() == [1, 0, 1, 2, 2, 0]
+    longer = copies.with_rows(*one, labels=np.array(["c", "b"])).with_rows(*one)
+    assert longer.class_positions.tolist() == [1, 0, 1, 2, 2, 0, 2, 1, -1, -1]
+    assert longer.added_labels.tolist() == [None, None, "c", "b", None, None]

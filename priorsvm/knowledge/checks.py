@@ -67,15 +67,15 @@ def check_points(name: str, X: Any, sample: Sample) -> Array:
     return points
 
 
-def cost_at(cost: Any, thetas: Array) -> Array:
-    """Return the numbers that the user's function ``cost`` returns for parameters of transformations."""
+def cost_at(cost: Any, thetas: Array, name: str = "cost") -> Array:
+    """Return the numbers that a function of the user returns for parameters of transformations."""
     given = thetas.view()
     given.flags.writeable = False
     try:
         return np.asarray(cost(given), float)
     except Exception as error:
         raise InvalidInput(
-            f"cost was given as a function, and calling it with (s, q) parameters failed: {error!r}"
+            f"{name} was given as a function, and calling it with (s, q) parameters failed: {error!r}"
         ) from error
 
 

@@ -12,7 +12,9 @@ from ..errors import InvalidInput
 from ..knowledge.by_class import transforms_of
 from ..knowledge.worst_case.invariant_loss import InvariantLoss
 from ..knowledge.worst_case.trajectories import Trajectories
+from ..prior import Member
 from ..solve.joint import JointModel
+from ..solve.joint_loss import JointLoss
 from .boundary import decision
 from .checks import binaries_of, binary_of, check_count, check_images
 from .geometry import window_around
@@ -181,10 +183,10 @@ def _worst_points(binaries: list[BinaryModel], loss: InvariantLoss, rows: Array)
     """Return each training row at the transformation that is worst for the models of its class."""
     first = binaries[0]
     if isinstance(first, JointModel):
-        joint = first.loss
-        _, found = joint.worst(first.f, first.states["joint"])
+        joint = JointLoss(first.spec, [Member("transformations", loss, 1.0)], first.training)
+        _, found = joint.worst(first.f, joint.start())
         X = first.training.X.copy()
-        X[joint.active[found.rows]] = found.points
+        X[joint.active] = found.points
         return X[rows]
     points = np.empty((len(rows), first.training.X.shape[1]))
     lowest = np.full(len(rows), np.inf)

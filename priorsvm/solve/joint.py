@@ -1,11 +1,11 @@
 r"""One model of all classes: a function for each class, and a loss over transformations and other classes.
 
 .. math:: \min_{f_1..f_K,\,\xi}\; \tfrac12 \sum_k \|f_k\|^2 + \sum_i C_i \xi_i \quad\text{s.t.}\quad
-          f_{y_i}(T_\theta x_i) - f_k(T_\theta x_i) \ge \Delta(y_i, k, \theta)\,\rho_i - \xi_i
-          \quad\text{for all } \theta,\; k \ne y_i ,
+          \Gamma(y_i, k, \theta) \left(f_{y_i}(T_\theta x_i) - f_k(T_\theta x_i)\right)
+          \ge \Delta(y_i, k, \theta)\,\rho_i - \xi_i \quad\text{for all } \theta,\; k \ne y_i .
 
-or with slack scaling :math:`\Delta\,(\rho_i - f_{y_i} + f_k) \le \xi_i`. There is no bias. The problem is
-solved by column generation.
+There is no bias. The problem is solved by column generation, or in passes through the rows. Rows that blocks
+add have a slack of their own and are not transformed.
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ from ..sample import Sample
 from ..spec import NEGLIGIBLE_DUAL, Spec
 from .joint_function import JointFunction
 from .joint_loss import JointColumns, JointLoss
+from .joint_passes import JointStream
 from .joint_problem import JointCompiled, solve_restricted
 from .loop import warn_of_inaccuracy
+from .methods.passes import run_passes, warn_of_gap
 from .model import BinaryModel
 from .routes.columns import Columns
 from .solution import Outcome, judge
@@ -66,9 +68,18 @@ class JointModel(BinaryModel):
 
     @property
     def problem(self) -> Any:
-        """The restricted problem of the last round in CVXPY."""
+        """The restricted problem of the last round in CVXPY.
+
+        After passes through the rows it has all columns. If orbits cannot be listed, it has the worst
+        columns at f, and its optimum is a lower bound.
+        """
         if self.compiled is None:
-            self.compiled = JointCompiled(self.loss, self.states["joint"])  # type: ignore[assignment]
+            loss = self.loss
+            columns = self.states["joint"]
+            if loss.block.streamed:
+                listed = loss.block.theta_grid() is not None
+                columns = loss.all_columns() if listed else loss.worst(self.f, columns)[1]
+            self.compiled = JointCompiled(loss, columns)  # type: ignore[assignment]
         return self.compiled
 
     def solved_problem(self) -> Any:
@@ -86,25 +97,44 @@ class JointModel(BinaryModel):
         new_rows: Array | None = None,
     ) -> Verdict:
         """Return whether f satisfies a block, to the tolerance of the solver."""
+        tol = max(10 * self.spec.tol, 1e-5)
+        loss = self.loss
+        if block.prepares == "adds":
+            own = np.flatnonzero(loss.sample.shares[name][loss.active] > 0)
+            own = own[own >= loss.n_moved]
+            if len(own) == 0:
+                return Verdict(None, asked="nothing: no added row has a cost")
+            required, found = loss.worst_of(self.f, own)
+            return Verdict.at_points(-required, found.points, "f_y - f_k >= Delta rho at the added rows", tol)
         if not isinstance(block, OrbitLoss):
             return Verdict(None, asked="nothing of f's values")
-        loss = self.loss
         required, found = loss.worst(self.f, self.states["joint"])
+        moved = np.arange(loss.n_moved)
         text = (
-            f"f_y - f_k >= Delta rho - xi for every transformation of {len(loss.active)} rows "
+            f"f_y - f_k >= Delta rho - xi for every transformation of {len(moved)} rows "
             "and every other class k"
         )
-        tol = max(10 * self.spec.tol, 1e-5)
         assert self.shared_slack is not None
-        return Verdict.at_points(self.shared_slack[loss.active] - required, found.points, text, tol)
+        excess = (self.shared_slack[loss.active] - required)[moved]
+        return Verdict.at_points(excess, found.points[moved], text, tol)
 
 
 def fit_joint(
-    spec: Spec, members: Sequence[Member], training: Sample, max_rounds: int, verbose: int
+    spec: Spec,
+    members: Sequence[Member],
+    training: Sample,
+    max_rounds: int,
+    verbose: int,
+    options: dict[str, Any] | None = None,
 ) -> JointModel:
-    """Solve restricted problems until the bounds meet to ``spec.tol``, at most ``max_rounds`` times."""
+    """Solve restricted problems until the bounds meet to ``spec.tol``, at most ``max_rounds`` times.
+
+    A loss that is streamed is solved in passes through the rows, with these ``options``.
+    """
     members = list(members)
     loss = JointLoss(spec, members, prepare(members, training, {}))
+    if loss.block.streamed:
+        return _fit_in_passes(loss, members, training, max_rounds, verbose, options or {})
     began = time.perf_counter()
     with single_threaded(), progress(verbose, desc="rounds") as bar:
         found = _generate_columns(loss, max_rounds, bar)
@@ -123,6 +153,40 @@ def fit_joint(
     binary = _joint_model(loss, members, training, found, outcome)
     warn_of_inaccuracy([outcome], training)
     return binary
+
+
+def _fit_in_passes(
+    loss: JointLoss,
+    members: list[Member],
+    training: Sample,
+    passes: int,
+    verbose: int,
+    options: dict[str, Any],
+) -> JointModel:
+    """Run passes through the rows until the bounds meet to ``spec.tol``, at most ``passes`` times."""
+    spec = loss.spec
+    began = time.perf_counter()
+    with single_threaded(), progress(verbose, desc="passes") as bar:
+        found = run_passes(JointStream(loss, options), options, passes, bar)
+    last = found.history[-1]
+    assert loss.name is not None
+    warn_of_gap(loss.name, last, passes, spec, options)
+    residuals = Residuals(0.0, 0.0, 0.0, last["gap"])
+    alpha = found.alpha
+    return JointModel(
+        f=found.f,
+        spec=spec,
+        members=members,
+        training=training,
+        states={**dict.fromkeys((m.name for m in members), None), "joint": loss.start()},
+        alpha=alpha,
+        support=alpha > spec.negligible_dual(loss.sample.cost, float(alpha.max(initial=0.0))),
+        duals={f"{loss.name}.worst": alpha[loss.active[: loss.n_moved]]},
+        penalties={},
+        outcome=Outcome("PEGASOS", last["status"], residuals, 0.0, time.perf_counter() - began),
+        history=found.history,
+        shared_slack=found.slack,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +255,7 @@ def _joint_model(
     alpha[loss.active] = of_row
     slack[loss.active] = found.slack
     support = alpha > loss.spec.negligible_dual(sample.cost, float(of_row.max(initial=0.0)))
+    moved = state.rows < loss.n_moved  # the columns of the loss; the others are added rows
     binary = JointModel(
         f=found.f,  # type: ignore[arg-type]
         spec=loss.spec,
@@ -199,7 +264,7 @@ def _joint_model(
         states={**dict.fromkeys((m.name for m in members), None), "joint": state},
         alpha=alpha,
         support=support,
-        duals={loss.label: found.alpha},
+        duals={loss.label: found.alpha if loss.name is None else found.alpha[moved]},
         penalties={},
         outcome=outcome,
         history=found.history,
@@ -207,7 +272,8 @@ def _joint_model(
     )
     if loss.name is not None:
         view = Solved(loss.name, sample, largest=float(found.alpha.max(initial=0.0)))
+        state = state.pick(moved)
         thetas = state.thetas if state.thetas.shape[1] else None
-        worst = WorstCase.of(view, loss.active[state.rows], state.points, found.alpha, thetas)
+        worst = WorstCase.of(view, loss.active[state.rows], state.points, found.alpha[moved], thetas)
         binary.findings = {loss.name: worst}
     return binary

@@ -30,6 +30,12 @@ class JointFunction:
     points: Any
     weights: Array
 
+    @classmethod
+    def linear(cls, spec: Spec, coefficients: Array) -> JointFunction:
+        """Return linear functions of these (K, d) coefficients, in the units of the model."""
+        points = coefficients if spec.scale is None else coefficients * spec.scale.width + spec.scale.shift
+        return cls(spec, points, np.eye(len(coefficients)))
+
     @cached_property
     def functions(self) -> list[Fitted]:
         """The function of each class."""
@@ -69,4 +75,6 @@ class JointFunction:
 
     def norm(self, kind: str) -> float:
         """Return the norm of all functions together."""
+        if kind == "l2" and self.spec.kernel is not None:
+            return float(np.sqrt(max(np.sum(self.weights * self.value(self.points)), 0.0)))
         return float(np.linalg.norm([f.norm(kind) for f in self.functions]))

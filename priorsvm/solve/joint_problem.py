@@ -32,12 +32,8 @@ def solve_restricted(loss: JointLoss, state: JointColumns) -> tuple[JointFunctio
         K = spec.kernel(Z)
         require_psd(spec.kernel, K)
     Q = K * (signs @ signs.T)
-    delta = loss.rho[state.rows]
-    share = None
-    if loss.block.scaling == "slack":
-        share = 1.0 / state.demands
-    else:
-        delta = state.demands * delta
+    share = 1.0 / loss.scalings(state)
+    delta = state.demands * share * loss.rho[state.rows]
     try:
         alpha = solve_grouped(Q, delta, state.rows, loss.bound, None, share, min(1e-9, 1e-2 * spec.tol)).alpha
     except SolverFailed:  # Clarabel is slower and more robust
@@ -58,6 +54,8 @@ class JointCompiled:
 
         plain = r"f_{y_i}(x_i) - f_k(x_i) \ge \rho_i - \xi_i,\; \xi_i \ge 0 \text{ for all } k \ne y_i"
         self.margin_latex = plain if loss.name is None else r"\xi_i \ge 0"
+        if loss.name is not None and loss.n_moved < len(loss.active):
+            self.margin_latex = r"\xi_i \ge 0 \text{ for all rows; added rows are not transformed}"
         spec = loss.spec
         self.members = loss.members
         self.sample = loss.sample
@@ -71,12 +69,8 @@ class JointCompiled:
         lead = cp.sum(cp.multiply(features.rows(state.points) @ c, loss.signs(state)), axis=1)
         rho = loss.rho[state.rows]
         xi = slack[state.rows]
-        if loss.block.scaling == "slack":
-            self.factor = state.demands
-            margins = cp.multiply(state.demands, rho - lead) <= xi
-        else:
-            self.factor = np.ones(len(state))
-            margins = lead >= state.demands * rho - xi
+        self.scaling = loss.scalings(state)
+        margins = cp.multiply(self.scaling, lead) >= state.demands * rho - xi
         margins.set_label(loss.label)
         self.constraints = {loss.label: margins}
         self.problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(c) + loss.bound @ slack), [margins])
@@ -92,4 +86,4 @@ class JointCompiled:
         [margins] = self.constraints.values()
         if margins.dual_value is None:
             raise SolverFailed(f"CLARABEL ended with status '{self.problem.status}'. Use a smaller C.")
-        return np.asarray(np.abs(margins.dual_value) * self.factor)
+        return np.asarray(np.abs(margins.dual_value) * self.scaling)

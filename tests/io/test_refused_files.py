@@ -283,7 +283,7 @@ def test_no_mutation_of_a_schema_runs_anything_or_fails_otherwise(saved, tmp_pat
         else:
             assert isinstance(found, BaseEstimator)
     assert ran == []
-    assert refused > 40
+    assert refused > 30  # 37 to 55 for six seeds: which nodes are drawn depends on the fields of a file
 
 
 def test_a_file_without_a_model_is_refused(file):

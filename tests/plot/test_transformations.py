@@ -75,6 +75,23 @@ def test_worst_moves_of_many_classes(multi_class):
     assert_allclose(drawn, expected)
 
 
+@pytest.mark.parametrize("block", ["invariant_loss", "virtual_samples"])
+@pytest.mark.parametrize("method", ["columns", "pegasos"])
+def test_worst_moves_beside_added_rows(method, block):
+    X, y = load_digits(n_class=3, return_X_y=True)
+    X, y = X[:45] / 16, y[:45]
+    shift = Translation((8, 8))
+    prior = VirtualSamples(shift) + InvariantLoss(shift, method=method)
+    model = PriorSVC(prior, C=0.1, kernel=RBF(0.05), multi_class="joint", tol=0.1).fit(X, y)
+    ax = plot.worst_moves(model, block=block, rows=np.arange(6))
+    orbit = shift.orbit(X[:6])
+    drawn = np.array([image.get_array() for image in ax.images[6:]]).reshape(6, -1)
+    scores = model.decision_function(orbit.reshape(-1, 64)).reshape(6, -1, 3)
+    own = np.take_along_axis(scores, y[:6, None, None], axis=2)[..., 0]
+    rivals = np.where(np.arange(3) == y[:6, None, None], -np.inf, scores).max(axis=2)
+    assert_allclose(drawn, orbit[np.arange(6), (own - rivals).argmin(axis=1)])
+
+
 def test_worst_moves_of_deleted_pixels(zeros_and_ones):
     X, y = zeros_and_ones
     model = PriorSVC(InvariantLoss(FeatureDeletion(3)), C=1).fit(X, y)

@@ -31,7 +31,7 @@ from .rows_inside import UNITS, RowsInside, checked_range, leaves_free, names_cl
 from .search import Search
 from .sets import BoxSet, EllipsoidSet, PolyhedronSet, Set
 from .verdict import verdict_on
-from .within import column_name, require_bounded
+from .within import bounds_of, column_name, require_bounded
 
 # What a block means: rows as they occur, all points of its regions, or what its other parameters require.
 HOLDS = ("auto", "rows", "everywhere")
@@ -92,6 +92,8 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         "v_p": r"\text{a corner of the cells that cover region } l",
         r"\eta_p": r"\text{how far } f \text{ of norm 1 can fall around the corner}",
         r"\|g\|_H": r"\text{the norm of } g = f - b",
+        r"\mu": r"\text{the weight of the block, in rows}",
+        "M": r"\text{the number of rows that the block adds}",
     }
 
     counts_rows: ClassVar[frozenset[str]] = frozenset({"mu", "mu_residual"})
@@ -135,18 +137,25 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
 
     def row_requirements(self, sample: Sample) -> list[Requirement]:
         """Return the requirements of a block on rows: open sides are not closed at the range of the data."""
-        if getattr(self, "within", None) != "data":
-            return self._present(sample)
-        literal = copy.copy(self)
-        literal.within = None
-        return literal._present(sample)
+        within = getattr(self, "within", None)
+        literal: Any = copy.copy(self)
+        if isinstance(within, dict):
+            given = bounds_of(within, self._named(sample), "within")
+            literal.within = dict(enumerate(zip(given.low, given.high, strict=True)))
+        elif within == "data":
+            literal.within = None
+        return list(literal._present(sample))
 
     @property
     def formulas(self) -> Formulas:  # type: ignore[override]
         """Formulas by label, with a slack if the block is soft."""
         slack = "" if self.hard else r" - \zeta_l,\; \zeta_l \ge 0"
         latex = {name: _with_slack(template, slack) for name, template in self.templates.items()}
-        return Formulas(latex, self.letters_of_regions)
+        return Formulas(latex, self.letters_of_regions, self._numbers())
+
+    def _numbers(self) -> dict[str, str]:
+        """Return the weight of a block that adds rows, whose formula has no penalty to show it."""
+        return {} if self.builds else {r"\mu": "mu"}
 
     def everywhere(self, sample: Sample) -> list[Requirement]:
         """Return the requirements at all points that have one value of each column with categories."""

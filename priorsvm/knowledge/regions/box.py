@@ -14,7 +14,7 @@ from .within import bounds_of, close_all, signs_of
 class Box(RegionKnowledge):
     r"""Rows whose values lie in a box belong to a class.
 
-    .. math:: J_{PK} = \mu \sum_l \zeta_l, \qquad
+    .. math:: J_{PK} = C \mu \sum_l \zeta_l, \qquad
               s_l (w^\top c_l + b) - r_l^\top |w| \ge 1 - \zeta_l ,
 
     with the centre :math:`c_l` and the half-widths :math:`r_l` of box l. On a linear model this is exact and

@@ -20,7 +20,7 @@ class Ellipsoid(RegionKnowledge):
 
     The ellipsoid contains the points :math:`c + Az` with :math:`\|z\| \le 1`.
 
-    .. math:: J_{PK} = \mu\,\zeta, \qquad s f(c) - \|A^\top w\| \ge 1 - \zeta ,
+    .. math:: J_{PK} = C \mu\,\zeta, \qquad s f(c) - \|A^\top w\| \ge 1 - \zeta ,
 
     which is exact on a linear model and adds one second-order cone. On a kernel model the block requires
     :math:`s f(x) \ge 1 - \zeta` for all x of the ellipsoid, with the accuracy of ``method``. Use it if the

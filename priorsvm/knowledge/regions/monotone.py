@@ -27,7 +27,7 @@ ROWS = 30.0
 class Monotone(RegionKnowledge):
     r"""Monotonicity of f in features: the slope of f along a feature has one sign.
 
-    .. math:: J_{PK} = \mu \sum_j \zeta_j, \qquad
+    .. math:: J_{PK} = C \mu \sum_j \zeta_j, \qquad
               \sigma_j\, \rho_j\, \frac{\partial f}{\partial x_j}(x) \ge -\zeta_j \quad\text{for all } x ,
 
     with :math:`\sigma_j = \pm 1` and the range :math:`\rho_j` of the feature in the training rows. So
@@ -188,14 +188,14 @@ class Monotone(RegionKnowledge):
 
     @property
     def formulas(self) -> Formulas:  # type: ignore[override]
-        """Formulas by label: for pairs of rows, with a mean and a slack for each pair."""
+        """Formulas by label. On pairs of rows, the slack of a column is a mean over its pairs."""
         formulas = super().formulas
         if not self.on_rows:
             return formulas
-        slack = "" if self.hard else r"-\zeta_{lp},\; \zeta_{lp} \ge 0"
+        mean = r"\zeta_l = \frac{1}{M} \sum_{p=1}^{M} \zeta_{lp}"
+        slack = "" if self.hard else rf"-\zeta_{{lp}},\; \zeta_{{lp}} \ge 0,\; {mean}"
         latex = {
             **formulas.latex,
-            "mu": r"C \sum_l \frac{1}{M} \sum_{p=1}^{M} \zeta_{lp}",
             "pairs": rf"\sigma_l\, (f(x_{{lp}}^+) - f(x_{{lp}}^-)) \ge {slack or 0}",
         }
         letters = {

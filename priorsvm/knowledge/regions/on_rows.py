@@ -45,7 +45,9 @@ class Pool:
     deviation : array of shape (d,)
         Standard deviations, 1 for constant columns.
     correlation : array of shape (d, d)
-        Correlations, shrunk to 0 by their standard error; 0 for columns that do not follow.
+        Correlations, shrunk to 0 by their standard error.
+    follows : array of bool of shape (d,)
+        Whether a column follows changes of other columns. A constant column or a column of two values stays.
     keys : array of shape (N,)
         A number for each row that depends on its content alone.
     groups : list of arrays of int
@@ -57,6 +59,7 @@ class Pool:
     high: Array
     deviation: Array
     correlation: Array
+    follows: Array
     keys: Array
     groups: list[Array]
 
@@ -78,9 +81,7 @@ class Pool:
         groups = [] if sample.encoding is None else [group.members for group in sample.encoding.groups]
         for members in groups:
             follows[members] = False
-        R[~follows] = 0.0
-        R[:, ~follows] = 0.0
-        return cls(X, low, high, deviation, R, _keys(X), groups)
+        return cls(X, low, high, deviation, R, follows, _keys(X), groups)
 
     def in_group(self) -> Array:
         """Return a mask of the columns that belong to a group."""
@@ -268,7 +269,8 @@ def _following(pool: Pool, named: Array, change: Array) -> Array:
     among = R[np.ix_(named, named)].copy()
     np.fill_diagonal(among, 1.0)
     weights = np.linalg.lstsq(among, R[np.ix_(named, ~named)], rcond=None)[0]
-    return np.asarray(np.clip(standard @ weights, -STEP, STEP) * pool.deviation[~named])
+    steps = np.clip(standard @ weights, -STEP, STEP)
+    return np.asarray(steps * pool.deviation[~named] * pool.follows[~named])
 
 
 def _distance(region: Set, pool: Pool) -> Array:

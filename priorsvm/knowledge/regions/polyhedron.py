@@ -27,7 +27,7 @@ class Polyhedron(RegionKnowledge):
     On a linear model the block is exact, by duality: :math:`s f(x) \ge 1 - \zeta` on the whole polyhedron if
     and only if there is a :math:`u \ge 0` with
 
-    .. math:: B^\top u + s w = 0, \qquad d^\top u - s b + 1 \le \zeta, \qquad J_{PK} = \mu\,\zeta .
+    .. math:: B^\top u + s w = 0, \qquad d^\top u - s b + 1 \le \zeta, \qquad J_{PK} = C \mu\,\zeta .
 
     On a kernel model the block requires :math:`s f(x) \ge 1 - \zeta` for all x of the polyhedron, with the
     accuracy of ``method``. Use it if the class is known where linear inequalities hold.
@@ -45,8 +45,9 @@ class Polyhedron(RegionKnowledge):
         to rows, else it is 1.
     mu_residual : float or None, default=None
         Weight of residuals of the equation, :math:`-z \le B^\top u + s w \le z` in the units of the model.
-        The penalty is :math:`\mu_{residual} \sum z`. None means no residuals. With residuals the margin need
-        not hold on the polyhedron even if :math:`\zeta = 0`. For linear models and ``method="kernelised"``.
+        The penalty is :math:`C \mu_{residual} \sum z`. None means no residuals. With residuals the margin
+        need not hold on the polyhedron even if :math:`\zeta = 0`. For linear models and
+        ``method="kernelised"``.
     hard : bool, default=False
         The margin must hold everywhere in the polyhedron.
     method : {"auto", "cuts", "points", "guaranteed", "kernelised"}, default="auto"
@@ -95,7 +96,7 @@ class Polyhedron(RegionKnowledge):
     methods: ClassVar[Mapping[str, type[Method]]] = {**RegionKnowledge.methods, "kernelised": Kernelised}
     templates: ClassVar[dict[str, str]] = {
         **RegionKnowledge.templates,
-        "mu_residual": r"\sum_l \mathbf{1}^\top z_l",
+        "mu_residual": r"C \sum_l \mathbf{1}^\top z_l",
         "residual": r"-z_l \le B_l^\top u_l + s_l w \le z_l,\; u_l \ge 0",
         "kernel_dual": r"K(X, B_l)\, u_l + s_l (f(X) - b) = 0,\; u_l \ge 0",
         "kernel_residual": r"-z_l \le K(X, B_l)\, u_l + s_l (f(X) - b) \le z_l,\; u_l \ge 0",

@@ -30,14 +30,14 @@ class Region(RegionKnowledge):
 
     With ``method="points"`` every point has a slack,
 
-    .. math:: J_{PK} = \mu \sum_p z_p, \qquad
+    .. math:: J_{PK} = C \mu \sum_p z_p, \qquad
               s f(x_p) - h(x_p) + v^\top g(x_p) + z_p \ge 0, \quad v, z \ge 0 .
 
     If every point lies inside the region, :math:`v = 0` is optimal and v is left out. The block then equals
-    virtual samples with margin h and cost :math:`\mu`. At points outside the region v relaxes the
+    virtual samples with margin h and cost ``mu``. At points outside the region v relaxes the
     requirement.
 
-    With ``method="cuts"`` the worst violation of the region has a slack: :math:`J_{PK} = \mu \zeta` and
+    With ``method="cuts"`` the worst violation of the region has a slack: :math:`J_{PK} = C \mu \zeta` and
     :math:`s f(x) \ge h(x) - \zeta` for all x of the region within the bounds. A search looks for the worst
     points; it does not prove that none is left. Use the block if no :class:`Rule`, :class:`Box`,
     :class:`Polyhedron` or :class:`Ellipsoid` describes the region.
@@ -139,22 +139,25 @@ class Region(RegionKnowledge):
         "z_p": r"\text{the slack of point } p",
         r"\zeta": r"\text{the slack of the region}",
         r"\delta": r"\text{tightening added to the points, initially 0}",
+        **{letter: RegionKnowledge.letters_of_regions[letter] for letter in (r"\mu", "M", r"\zeta_p")},
     }
 
     @property
     def formulas(self) -> Formulas:  # type: ignore[override]
         """Formulas of the method in use, by label."""
-        if self._kind() is Points:
+        if not self.builds:
+            latex = {"sample": self.templates["sample"]}
+        elif self._kind() is Points:
             slack = "" if self.hard else " + z_p"
             signs = r",\; v \ge 0" if self.hard else r",\; v, z_p \ge 0"
             latex = {
-                "mu": r"\sum_p z_p",
+                "mu": r"C \sum_p z_p",
                 "points": rf"s f(x_p) - h(x_p) + v^\top g(x_p){slack} \ge 0{signs}",
             }
         else:
             slack = "" if self.hard else r" + \zeta"
-            latex = {"mu": r"\zeta", "points": rf"s f(x_p) - h(x_p){slack} \ge \delta,\; \delta \ge 0"}
-        return Formulas(latex, self.letters_of_regions)
+            latex = {"mu": r"C \zeta", "points": rf"s f(x_p) - h(x_p){slack} \ge \delta,\; \delta \ge 0"}
+        return Formulas(latex, self.letters_of_regions, self._numbers())
 
     def _kind(self) -> type[Method]:
         given = not (self.points is None or isinstance(self.points, (int, str, np.integer)))
@@ -199,7 +202,7 @@ class Region(RegionKnowledge):
     def build(self, f: Any, view: Building) -> Terms:
         import cvxpy as cp
 
-        if self._kind() is not Points:
+        if self.on_rows or self._kind() is not Points:
             return super().build(f, view)
         [requirement] = view.state.requirements
         [points] = view.state.points

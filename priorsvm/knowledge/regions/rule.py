@@ -26,7 +26,7 @@ from .within import close_all, part_of_space
 class Rule(RegionKnowledge):
     r"""Rows for which a text over the columns holds belong to a class.
 
-    .. math:: J_{PK} = \mu \sum_l \zeta_l, \qquad s f(x) \ge 1 - \zeta_l
+    .. math:: J_{PK} = C \mu \sum_l \zeta_l, \qquad s f(x) \ge 1 - \zeta_l
               \quad\text{wherever alternative } l \text{ of the text holds.}
 
     The text contains comparisons in the units of the columns, combined by ``and``, ``or``, ``not`` and

@@ -72,13 +72,14 @@ class UnlabeledSamples(Knowledge):
         self._rows(sample)
 
     def prepare(self, sample: Sample, state: Any) -> Sample:
-        return sample.with_rows(*self._rows(sample))
+        X, y, costs, margins, labels = self._rows(sample)
+        return sample.with_rows(X, y, costs, margins, labels=labels)
 
     def verify(self, f: Any, view: Solved) -> Verdict:
-        X, y, _, margins = self._rows(view.sample)
+        X, y, _, margins, _ = self._rows(view.sample)
         return Verdict.at_points(y * f.value(X) - margins, X, "the margin at the extra rows", view.tol)
 
-    def _rows(self, sample: Sample) -> tuple[Array, Array, Array, Array]:
+    def _rows(self, sample: Sample) -> tuple[Array, Array, Array, Array, Array]:
         X = check_points("X", self.X, sample)
         labels = np.asarray(self.y)
         if labels.ndim == 0:
@@ -92,7 +93,7 @@ class UnlabeledSamples(Knowledge):
         costs = _per_row("costs", self.costs, len(X))
         margins = _per_row("margins", self.margins, len(X))
         present = y != 0
-        return X[present], y[present], costs[present], margins[present]
+        return X[present], y[present], costs[present], margins[present], labels[present]
 
 
 def _per_row(name: str, value: Any, n: int) -> Array:

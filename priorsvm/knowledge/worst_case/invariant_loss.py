@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..._utils.arrays import Array, stack
-from ..._utils.checks import check_flag, described, is_number
+from ..._utils.checks import check_flag, is_number
 from ..._utils.parallel import over_rows
 from ...errors import InvalidInput, MissingCapability
 from ...sample import Sample
@@ -19,6 +19,7 @@ from ..checks import cost_at
 from ..traits import Iterative, OnRowSlack
 from ..views import Building, Solved, Step, Verdict
 from .base import WorstCase, rows_and_slack
+from .loss_factors import changing_to, checked_factors, factors_of_pairs
 from .orbit_between import check_between, finest_grid, next_between, verify_between
 from .orbit_columns import OrbitColumns
 from .orbit_loss import OrbitLoss
@@ -28,19 +29,18 @@ from .worst_features import scaled_rows, worst_deletions, worst_feature_constrai
 # Up to this many members of orbits a linear model takes all at once, which is cheaper than rounds.
 FEW = 20_000
 
-CHOICES = {
-    "scaling": ("margin", "slack"),
-    "method": ("auto", "columns", "all", "closed", "pegasos"),
-}
+# Arguments that are dicts of (class, other class) to number.
+PAIRED = ("confusion", "confusion_scaling")
+METHODS = ("auto", "columns", "all", "closed", "pegasos")
 
 
 class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
     r"""Worst-case hinge loss over all transformed copies of each training row.
 
-    .. math:: \xi_i = \sup_\theta \left[\Delta(\theta)\,\rho_i - y_i f(T_\theta x_i)\right]_+
-              \quad\text{or}\quad \sup_\theta \Delta(\theta) \left[\rho_i - y_i f(T_\theta x_i)\right]_+ ,
+    .. math:: \xi_i = \sup_\theta \left[\Delta(\theta)\,\rho_i
+              - \Gamma(\theta)\, y_i f(T_\theta x_i)\right]_+
 
-    the first with ``scaling="margin"``, the second with ``"slack"``. Use it if the class of a row is the
+    with :math:`\Delta` from ``cost`` and :math:`\Gamma` from ``scaling``. Use it if the class of a row is the
     same under every transformation. :class:`VirtualSamples` sums the loss over the orbit of a row, and this
     block takes the largest. So a row counts once, and few members of few orbits are active. Column
     generation finds them: solve the problem, search the worst members, add them, and repeat until the
@@ -56,8 +56,13 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
         :math:`\Delta(\theta)`, from 0 to 1: the share of the margin required after a transformation. A number
         is the share for the strongest transformations, with a linear decrease from 1. A function maps the
         (s, q) parameters of a transform to s shares. None means 1 everywhere.
-    scaling : {"margin", "slack"}, default="margin"
-        Whether :math:`\Delta` multiplies the margin or the slack.
+    scaling : {"margin", "slack"}, float or callable, default="margin"
+        :math:`\Gamma(\theta)`, the factor on f after a transformation.
+
+        - ``"margin"``: :math:`\Gamma = 1`, so that :math:`\Delta` multiplies the margin.
+        - ``"slack"``: :math:`\Gamma = \Delta`, so that :math:`\Delta` multiplies the slack.
+        - a positive number: the factor for the strongest transformations, with a linear change from 1.
+        - a function: maps the (s, q) parameters of a transform to s positive factors.
     method : {"auto", "columns", "all", "closed", "pegasos"}, default="auto"
         How the problem is solved.
 
@@ -65,8 +70,8 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
         - ``"all"``: all members of all orbits at once.
         - ``"closed"``: for :class:`FeatureScaling` on linear models, a closed form with N x d auxiliary
           variables.
-        - ``"pegasos"``: for linear models of very many rows, at most ``max_rounds`` passes in small batches
-          until the bounds meet to ``tol``. Expect about 1 % accuracy.
+        - ``"pegasos"``: for very many rows, at most ``max_rounds`` passes in small batches until the bounds
+          meet to ``tol``. Expect about 1 % accuracy. A kernel model keeps a limited number of centres.
         - ``"auto"``: all members, or the closed form, on a linear model up to a size of 20000; else columns.
     continuous : bool, default=False
         Whether transformations between the members of the orbit count too. Once no member is violated, the
@@ -77,6 +82,9 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
     classes : class, list of classes or None, default=None
         Classes whose rows are transformed; None means all classes. Rows of other classes have the hinge
         loss. Leave it out if ``transform`` is a dict.
+    confusion_scaling : dict or None, default=None
+        With ``multi_class="joint"``: (class, other class) -> positive factor on :math:`\Gamma`, as
+        ``confusion`` has them for :math:`\Delta`. Not with ``scaling="slack"``.
 
     See Also
     --------
@@ -98,6 +106,7 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
     [[1.0, -0.5]]
     """
 
+    confusion_scaling: Any = None  # older files do not contain it
     way_out_of_collapse: ClassVar[str | None] = (
         "Transformed rows of both classes overlap too much: allow fewer or smaller transformations."
     )
@@ -107,10 +116,14 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
             r" \text{ for the transformations found}",
             "scaled": r"\Delta(\theta) (\rho_i - y_i f(T_\theta x_i)) \le \xi_i"
             r" \text{ for the transformations found}",
+            "apart": r"\Gamma(\theta)\, y_i f(T_\theta x_i) \ge \Delta(\theta)\,\rho_i - \xi_i"
+            r" \text{ for the transformations found}",
             "joint": r"f_{y_i}(T_\theta x_i) - f_k(T_\theta x_i) \ge \Delta(y_i, k, \theta)\,\rho_i - \xi_i"
             r" \text{ for the transformations and classes found}",
             "joint_slack": r"\Delta(y_i, k, \theta) (\rho_i - f_{y_i}(T_\theta x_i) + f_k(T_\theta x_i))"
             r" \le \xi_i \text{ for the transformations and classes found}",
+            "joint_apart": r"\Gamma(y_i, k, \theta) (f_{y_i}(T_\theta x_i) - f_k(T_\theta x_i))"
+            r" \ge \Delta(y_i, k, \theta)\,\rho_i - \xi_i \text{ for the transformations and classes found}",
             "closed": r"y_i f(x_i) - k z_i - \textstyle\sum_j v_{ij} \ge \rho_i - \xi_i",
             "gains": r"z_i + v_{ij} \ge \max((1 - l)\, y_i x_{ij} w_j,\; (1 - u)\, y_i x_{ij} w_j)",
         },
@@ -118,6 +131,8 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
             r"T_\theta": r"\text{the transformation with parameters } \theta",
             r"\Delta(\theta)": r"\text{the share of the margin required after this transformation}",
             r"\Delta(y_i, k, \theta)": r"\text{this share, times the cost of predicting } k \text{ for } y_i",
+            r"\Gamma(\theta)": r"\text{the factor on } f \text{ after this transformation}",
+            r"\Gamma(y_i, k, \theta)": r"\text{this factor, times the factor of } k \text{ for } y_i",
             "k": r"\text{the number of entries that may change at once}",
             "z_i": r"\text{with } v_{ij} \text{ the dual variables of the choice of entries}",
             "l": r"\text{with } u \text{ the range of the factors on an entry}",
@@ -128,11 +143,12 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
         self,
         transform: Any,
         cost: Any = None,
-        scaling: str = "margin",
+        scaling: Any = "margin",
         method: str = "auto",
         continuous: bool = False,
         confusion: Any = None,
         classes: Any = None,
+        confusion_scaling: Any = None,
     ):
         self.transform = transform
         self.cost = cost
@@ -141,6 +157,23 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
         self.continuous = continuous
         self.confusion = confusion
         self.classes = classes
+        self.confusion_scaling = confusion_scaling
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Keys of skops files are strings and numbers, and the keys of these dicts are pairs.
+        state = dict(super().__getstate__())
+        for name in PAIRED:
+            if isinstance(state.get(name), dict):
+                state[name] = {"pairs": list(state[name].items())}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        given = dict(state)
+        for name in PAIRED:
+            saved = given.get(name)
+            if isinstance(saved, dict) and list(saved) == ["pairs"]:
+                given[name] = dict(saved["pairs"])
+        super().__setstate__(given)
 
     # ------------------------------------------------------------------ arguments
 
@@ -160,11 +193,9 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
 
     def validate(self, sample: Sample) -> None:
         self.check_transforms(sample)
-        for name, allowed in CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise InvalidInput(
-                    f"{name} must be one of {', '.join(map(repr, allowed))}, got {getattr(self, name)!r}."
-                )
+        if self.method not in METHODS:
+            raise InvalidInput(f"method must be one of {', '.join(map(repr, METHODS))}, got {self.method!r}.")
+        self._check_scaling()
         for transform in self.transforms:
             transform.validate(sample.X.shape[1])
         check_flag(continuous=self.continuous)
@@ -182,25 +213,34 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
         for transform in self.transforms:
             self._check_orbit(transform, sample)
 
+    def _check_scaling(self) -> None:
+        scaling = self.scaling
+        word = isinstance(scaling, str) and scaling in self.column_labels
+        number = is_number(scaling) and 0 < scaling < float("inf")
+        if not word and not number and not callable(scaling):
+            raise InvalidInput(
+                f"scaling must be one of 'margin', 'slack', a positive number or a function, got {scaling!r}."
+            )
+
     def _check_streamed(self, sample: Sample) -> None:
         spec = sample.model
-        if spec is not None and (not spec.linear or spec.norm != "l2" or spec.loss != "hinge"):
-            raise MissingCapability(
-                "method='pegasos' requires a linear model with norm='l2' and loss='hinge'. "
-                "Use method='columns'."
-            )
+        required = {"norm": "l2", "loss": "hinge", "n_centres": None}
+        for name, only in required.items():
+            if spec is not None and getattr(spec, name) != only:
+                raise MissingCapability(f"method='pegasos' requires {name}={only!r}. Use method='columns'.")
         if spec is not None and spec.hard:
             raise MissingCapability("method='pegasos' requires a finite C. Use method='columns'.")
-        for name, only in (("scaling", "margin"), ("continuous", False)):
-            if getattr(self, name) != only:
-                raise InvalidInput(f"method='pegasos' requires {name}={only!r}. Use method='columns'.")
+        if self.continuous:
+            raise InvalidInput("method='pegasos' requires continuous=False. Use method='columns'.")
 
     def _check_features(self, sample: Sample) -> None:
         kind = type(self.transforms[0]).__name__
         if not self._has_closed_form(sample):
             for transform in self.transforms:
                 self._check_deletions(transform, sample)
-        for name, given in (("cost", self.cost is not None), ("continuous", self.continuous)):
+        apart = not isinstance(self.scaling, str)
+        given_arguments = {"cost": self.cost is not None, "scaling": apart, "continuous": self.continuous}
+        for name, given in given_arguments.items():
             if given:
                 raise InvalidInput(f"{name} has no meaning with {kind}. Leave it out.")
         if self.method == "all" and self._has_closed_form(sample):
@@ -245,11 +285,19 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
             raise InvalidInput(
                 "method='closed' is for FeatureScaling and FeatureDeletion. Use 'columns' or 'all'."
             )
-        full = float(self.share(transform, transform.theta_grid())[0])
+        grid = transform.theta_grid()
+        share = self.share(transform, grid)
+        full = float(share[0])
         if full != 1:
             raise InvalidInput(
                 f"cost must be 1 for the row itself, where theta is 0, and it is {full:g}. "
                 "Use SampleCosts(margins=...) to require less of a row."
+            )
+        own = float(self.factor(transform, grid, share)[0])
+        if own != 1:
+            raise InvalidInput(
+                f"scaling must be 1 for the row itself, where theta is 0, and it is {own:g}. "
+                "Use SampleCosts(costs, margins) for other factors on a row."
             )
         transform.orbit(sample.X_train[:1])
         self._check_centres(sample)
@@ -271,36 +319,34 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
 
     def check_classes(self, sample: Sample, joint: bool) -> None:
         if not joint:
-            if self.confusion is not None:
-                raise InvalidInput("confusion requires multi_class='joint'.")
+            for name in PAIRED:
+                if getattr(self, name) is not None:
+                    raise InvalidInput(f"{name} requires multi_class='joint'.")
+            # With other factors on f the worst transformation depends on the bias.
+            if self.streamed and self.scaling != "margin":
+                raise InvalidInput("method='pegasos' requires scaling='margin'. Use method='columns'.")
             return
-        if self.method not in ("auto", "columns"):
+        if self.method not in ("auto", "columns", "pegasos"):
             raise InvalidInput(
-                f"multi_class='joint' supports column generation only, not {self.method!r}. "
-                "Use method='columns'."
+                f"multi_class='joint' supports column generation and passes only, not {self.method!r}. "
+                "Use method='columns' or 'pegasos'."
             )
         if self.continuous:
             raise InvalidInput("multi_class='joint' does not support continuous=True. Leave it out.")
+        if self.slack_scaled and self.confusion_scaling is not None:
+            raise InvalidInput(
+                "confusion_scaling has no effect with scaling='slack', where Gamma is Delta. Leave it out, "
+                "or use scaling='margin'."
+            )
         self.confusions(sample)
+        self.confusion_scalings(sample)
 
     def confusions(self, sample: Sample) -> Array:
-        classes = sample.classes.tolist()
-        factors = super().confusions(sample)
-        given = {} if self.confusion is None else self.confusion
-        if not isinstance(given, dict):
-            raise InvalidInput(
-                f"confusion must be a dict of (class, other class) to number, got {described(given)}."
-            )
-        for pair, factor in given.items():
-            different = isinstance(pair, tuple) and len(pair) == 2 and pair[0] != pair[1]
-            if not different or not set(pair) <= set(classes):
-                raise InvalidInput(
-                    f"confusion has the key {pair!r}. A key is a pair of two different classes of {classes}."
-                )
-            if not is_number(factor) or not 0 < factor < float("inf"):
-                raise InvalidInput(f"confusion of {pair!r} must be a positive number, got {factor!r}.")
-            factors[classes.index(pair[0]), classes.index(pair[1])] = factor
-        return factors
+        return factors_of_pairs("confusion", self.confusion, super().confusions(sample), sample)
+
+    def confusion_scalings(self, sample: Sample) -> Array:
+        factors = super().confusion_scalings(sample)
+        return factors_of_pairs("confusion_scaling", self.confusion_scaling, factors, sample)
 
     # ------------------------------------------------------------------ the orbit
 
@@ -356,12 +402,48 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
         if cost is None:
             return np.ones(len(thetas))
         if callable(cost):
-            return _checked_shares(cost_at(cost, thetas), len(thetas))
+            found = cost_at(cost, thetas)
+            return checked_factors(
+                "cost", found, len(thetas), "number from 0 to 1", (found >= 0) & (found <= 1)
+            )
         if not is_number(cost) or not 0 <= cost <= 1:
             raise InvalidInput(f"cost must be a number from 0 to 1, a function or None, got {cost!r}.")
-        reach = np.abs(transform.theta_grid()).max(axis=0)
-        strength = (np.abs(thetas) / np.where(reach > 0, reach, 1.0)).max(axis=1, initial=0.0)
-        return np.asarray(1.0 - (1.0 - cost) * np.minimum(strength, 1.0))
+        return changing_to(cost, transform, thetas)
+
+    def scalings(self, thetas: Array, demands: Array) -> Array:
+        if isinstance(self.scaling, str):
+            return super().scalings(thetas, demands)
+        found = np.ones(len(thetas))
+        for transform, columns in zip(self.transforms, self.parameter_columns(), strict=True):
+            moved = thetas[:, columns].any(axis=1)
+            found[moved] = self.factor(transform, thetas[moved, columns], demands[moved])
+        return found
+
+    def factor(self, transform: Transform, thetas: Array, shares: Array) -> Array:
+        r"""Return :math:`\Gamma` after each transformation by one transform.
+
+        Parameters
+        ----------
+        transform : Transform
+            One of the transforms of the block.
+        thetas : array of shape (s, q)
+            Its parameters.
+        shares : array of shape (s,)
+            :math:`\Delta` of the transformations.
+
+        Returns
+        -------
+        array of shape (s,)
+        """
+        scaling = self.scaling
+        if isinstance(scaling, str):
+            return super().scalings(thetas, shares)
+        if callable(scaling):
+            found = cost_at(scaling, thetas, "scaling")
+            return checked_factors(
+                "scaling", found, len(thetas), "positive number", (found > 0) & (found < np.inf)
+            )
+        return changing_to(scaling, transform, thetas)
 
     def worst_copies(
         self, f: Any, X: Any, y: Array, rho: Array, labels: Array | None = None
@@ -386,7 +468,9 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
             return rho, transform.worst(X, f.coef, y)
         if isinstance(transform, FeatureDeletion):
             return rho, worst_deletions(transform, f, X, y)
-        return self.worst_of(f, transform.orbit(X), self.share(transform, transform.theta_grid()), y, rho)
+        grid = transform.theta_grid()
+        share = self.share(transform, grid)
+        return self.worst_of(f, transform.orbit(X), share, y, rho, self.factor(transform, grid, share))
 
     def finest(self, transform: Transform) -> Array:
         """Return parameters between the members of the orbit, on the grid of ``verify()``.
@@ -448,10 +532,9 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
         y = sample.y[state.rows]
         rho = sample.margin[state.rows]
         xi = view.slack[places]
-        if self.scaling == "slack":
-            scaled = cp.multiply(state.demands * y, f(state.points)) >= state.demands * rho - xi
-            return Terms(constraints={"scaled": scaled})
-        return Terms(constraints={"columns": cp.multiply(y, f(state.points)) >= state.demands * rho - xi})
+        scaling = self.scalings(state.thetas, state.demands)
+        margins = cp.multiply(scaling * y, f(state.points)) >= state.demands * rho - xi
+        return Terms(constraints={self.column_label: margins})
 
     def refine(self, f: Any, view: Solved) -> Step | None:
         # Violated members of the orbits are added first, then violated points between members.
@@ -483,8 +566,7 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
         assert rows is not None
         state, _ = view.state.of_rows(rows, view.sample.n_train)
         duals = np.abs(view.duals.get(self.column_label, np.empty(0)))
-        if self.scaling == "slack":  # f has the factor Delta in the constraint
-            duals = duals * state.demands
+        duals = duals * self.scalings(state.thetas, state.demands)[: len(duals)]  # the factor of f
         q = state.thetas.shape[1]
         return WorstCase.of(
             view,
@@ -499,18 +581,13 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
         if self.continuous:
             return verify_between(self, f, view)
         required, found = worst_members(self, f, view)
-        text = f"y f >= Delta rho - xi for every transformation of {len(view.rows)} rows"
+        text = f"{self.requirement} for every transformation of {len(view.rows)} rows"
         return Verdict.at_points(view.slack - required, found.points, text, view.tol)
+
+    @property
+    def requirement(self) -> str:
+        """The constraint in plain text, for ``verify()``."""
+        return f"{'' if isinstance(self.scaling, str) else 'Gamma '}y f >= Delta rho - xi"
 
     def words(self) -> str:
         return f"every row{self.which_rows()} keeps its class under {self.transform!r}"
-
-
-def _checked_shares(found: Array, count: int) -> Array:
-    """Return the result of the function ``cost``; raise InvalidInput if it is wrong."""
-    if found.shape != (count,) or not ((found >= 0) & (found <= 1)).all():
-        raise InvalidInput(
-            "cost must return one number from 0 to 1 for each of the (s, q) parameters it is given; "
-            f"it returned {found!r}."
-        )
-    return found

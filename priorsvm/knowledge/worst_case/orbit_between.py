@@ -148,7 +148,8 @@ def _slacks(loss: Any, group: Group, f: Any, view: Solved, thetas: Array) -> Arr
     y = sample.y[rows, None]
     rho = sample.margin[rows, None]
     values = over_rows(partial(_values, f, group.transform, thetas), sample.X[rows])
-    found: Array = loss.shortfall(y, rho, loss.share(group.transform, thetas), values)
+    share = loss.share(group.transform, thetas)
+    found: Array = loss.shortfall(y, rho, share, values, loss.factor(group.transform, thetas, share))
     return found
 
 
@@ -165,7 +166,8 @@ def _transformed(loss: Any, f: Any, view: Solved, which: Array, thetas: Array) -
         for k in of_transform:
             points[k] = transform.apply(sample.X[rows[[k]]], thetas[k, columns])[0]
     demand = loss.demand(thetas)
-    required = loss.shortfall(sample.y[rows], sample.margin[rows], demand, f.value(points))
+    scaling = loss.scalings(thetas, demand)
+    required = loss.shortfall(sample.y[rows], sample.margin[rows], demand, f.value(points), scaling)
     return OrbitColumns(rows, points, demand, thetas, np.full(len(rows), -1)), required
 
 

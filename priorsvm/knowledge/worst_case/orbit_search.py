@@ -11,12 +11,10 @@ from ..._utils.arrays import Array, as_keys, stack
 from ...spec import NEGLIGIBLE_DUAL
 from ..views import Solved, Step
 from .orbit_columns import OrbitColumns
-from .orbit_loss import OrbitLoss
+from .orbit_loss import CHUNK, OrbitLoss
 
 # A round may add this many columns even if few columns are active: small problems are solved quickly.
 MIN_NEW = 30
-# Orbits that are not stored are searched in chunks of this many rows.
-CHUNK = 1000
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,9 @@ def _listed_slacks(loss: OrbitLoss, f: Any, view: Solved) -> Array:
         values = f.value(orbit[rows].reshape(-1, orbit.shape[2])).reshape(len(y), -1)
     else:
         values = view.scores[rows]
-    return loss.shortfall(y, rho, view.state.listed_demands(rows, loss.demand), values)
+    state: OrbitColumns = view.state
+    demand = state.listed_demands(rows, loss.demand)
+    return loss.shortfall(y, rho, demand, values, state.listed_demands(rows, loss.scalings_at))
 
 
 def next_columns(loss: OrbitLoss, f: Any, view: Solved, final: bool = True) -> Step:

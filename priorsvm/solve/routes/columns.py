@@ -122,7 +122,7 @@ class _Dual:
     share : (m,) array, g, its coefficient in the bound of its group.
     bound : (n,) array, C of every group.
     kept : (m,) array, whether it is in the first solve; rows that were inactive are left out.
-    used_columns : mask or slice, the columns that are variables.
+    used_columns : mask, the columns that are variables.
     features : LinearMap, the map to the units of the model.
     middle : (d,) array or 0, subtracted from the points of a linear model.
     K : kernel matrix, between these points or between all members of all orbits.
@@ -138,7 +138,7 @@ class _Dual:
     share: Array
     bound: Array
     kept: Array
-    used_columns: Any
+    used_columns: Array
     features: LinearMap
     middle: Any
     K: Array
@@ -153,17 +153,14 @@ class _Dual:
         points = stack(sample.X[active], columns.points)
         demand = np.concatenate([np.ones(len(active)), columns.demands])
         moves = np.concatenate([np.zeros(len(active), int), columns.moves])
-        delta = demand * sample.margin[rows]
-        share = np.ones(len(rows))
-        used_columns: Any = slice(None)
-        if block.scaling == "slack":
-            positive = demand > 0  # a transformation without a cost constrains nothing
-            used_columns = columns.demands > 0
-            rows = rows[positive]
-            points = points[positive]
-            moves = moves[positive]
-            delta = sample.margin[rows]
-            share = 1.0 / demand[positive]
+        column_scaling = block.scalings(columns.thetas, columns.demands)
+        scaling = np.concatenate([np.ones(len(active)), column_scaling])
+        positive = scaling > 0  # with slack scaling a transformation of cost 0 constrains nothing
+        rows = rows[positive]
+        points = points[positive]
+        moves = moves[positive]
+        share = 1.0 / scaling[positive]
+        delta = demand[positive] * share * sample.margin[rows]
         y = sample.y[rows]
         position = np.full(len(sample), -1)
         position[active] = np.arange(len(active))
@@ -190,7 +187,7 @@ class _Dual:
             share=share,
             bound=spec.C * sample.cost[active],
             kept=_first_points(y, active, columns, sample),
-            used_columns=used_columns,
+            used_columns=column_scaling > 0,
             features=features,
             middle=middle,
             K=K,

@@ -503,8 +503,8 @@ def test_columns_of_groups_do_not_follow(sample):
     pool = pool_of(sample)
     mask = pool.in_group()
     assert mask.sum() == 3 + 4 + 3
-    assert not pool.correlation[mask].any()
-    assert not pool.correlation[:, mask].any()
+    assert not pool.follows[mask].any()
+    assert pool.follows.any()
 
 
 def test_verify_checks_a_rule_without_a_meaning_everywhere_at_rows():

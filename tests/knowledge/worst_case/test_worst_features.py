@@ -250,7 +250,6 @@ def test_long_lists_of_deletions_are_refused(few):
             InvalidInput,
             "method='closed' requires a linear model",
         ),
-        (InvariantLoss(FeatureDeletion(1), method="pegasos"), MissingCapability, "requires a linear model"),
         (InvariantLoss(FeatureDeletion(1), cost=0.5), InvalidInput, "cost has no meaning"),
         (InvariantLoss(FeatureDeletion(1), continuous=True), InvalidInput, "continuous has no meaning"),
     ],

@@ -425,16 +425,22 @@ def test_accuracy_is_that_of_the_exact_machine(sparse):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"kernel": "rbf"}, MissingCapability, "linear model with norm='l2' and loss='hinge'"),
+        ({"kernel": "rbf", "n_centres": 5}, MissingCapability, "requires n_centres=None"),
         ({"norm": "l1"}, MissingCapability, "norm='l2'"),
         ({"loss": "squared_hinge"}, MissingCapability, "loss='hinge'"),
         ({"solver": "CLARABEL"}, SolverUnsuited, "solver='CLARABEL'"),
         ({"solver": ["CLARABEL", "SCS"]}, SolverUnsuited, "solver=['CLARABEL', 'SCS']"),
-        ({"solver_options": {"max_iter": 5}}, InvalidInput, "solver_options: max_iter. It accepts: batch."),
+        (
+            {"solver_options": {"max_iter": 5}},
+            InvalidInput,
+            "solver_options: max_iter. It accepts: batch, budget.",
+        ),
         ({"solver_options": {"batch": 1}}, InvalidInput, "batch must be a whole number of at least 2, got 1"),
         ({"solver_options": {"batch": 2.5}}, InvalidInput, "got 2.5"),
         ({"solver_options": {"batch": True}}, InvalidInput, "got True"),
         ({"solver_options": {"batch": "all"}}, InvalidInput, "got 'all'"),
+        ({"solver_options": {"budget": 9}}, InvalidInput, "budget limits the centres of a kernel model"),
+        ({"solver_options": {"budget": 1}, "kernel": "rbf"}, InvalidInput, "budget must be a whole number"),
     ],
     ids=str,
 )
@@ -442,7 +448,7 @@ def test_parameters_that_are_refused(parameters, error, message):
     X, y = draw()
     with pytest.raises(error, match=re.escape(message)) as refused:
         streamed(**parameters).fit(X, y)
-    assert re.search("pegasos|batch", str(refused.value), re.IGNORECASE)
+    assert re.search("pegasos|batch|budget", str(refused.value), re.IGNORECASE)
 
 
 @pytest.mark.parametrize(
@@ -466,7 +472,7 @@ def test_losses_that_are_refused(block, message):
 @pytest.mark.parametrize(
     ("other", "name"),
     [
-        (Box({0: (0.0, 1.0)}, 1), "box"),
+        (Box({0: (0.0, 1.0)}, 1, holds="everywhere"), "box"),
         (Transductive(np.ones((3, 4))), "transductive"),
         (InvariantLoss(MOVES).named("second"), "second"),
         (InvariantLoss(MOVES, method="pegasos").named("second"), "second"),
@@ -481,7 +487,9 @@ def test_other_blocks_are_refused_by_name(other, name):
 
 def test_other_blocks_of_weight_zero_are_not_there():
     X, y = draw()
-    model = streamed(prior=0 * Box({0: (0.0, 1.0)}, 1), tol=0.2, max_rounds=1000).fit(X, y)
+    model = streamed(prior=0 * Box({0: (0.0, 1.0)}, 1, holds="everywhere"), tol=0.2, max_rounds=1000).fit(
+        X, y
+    )
     assert_array_equal(model.coef_, streamed(tol=0.2, max_rounds=1000).fit(X, y).coef_)
 
 
