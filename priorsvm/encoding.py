@@ -19,6 +19,8 @@ from .errors import InvalidInput, UnknownCategory
 MAX_VALUES = 100
 # The name of missing values among the encoded columns.
 MISSING = "missing"
+# The name of a value that no training row has.
+UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +192,14 @@ class Encoding:
             return True
         return False
 
+    def value(self, row: Array, place: int) -> str | None:
+        """Return the value of a column with categories as text; None if ``place`` is a column of numbers."""
+        for group in self.groups:
+            if place in group.members:
+                values = row[group.members]
+                return _text(group.values[int(np.argmax(values))]) if values.any() else UNKNOWN
+        return None
+
     def in_words(
         self, point: Array, chosen: Array | None = None, sign: str = " ", form: str = "g"
     ) -> list[str]:
@@ -213,9 +223,7 @@ class Encoding:
             if j not in groups and place in shown:
                 words.append(f"{self.names[j]}{sign}{point[place] + 0.0:{form}}")
             elif j in groups and np.isin(groups[j].members, shown).any():
-                values = point[groups[j].members]
-                value = _text(groups[j].values[int(np.argmax(values))]) if values.any() else "unknown"
-                words.append(f"{self.names[j]}{sign}{value}")
+                words.append(f"{self.names[j]}{sign}{self.value(point, int(groups[j].members[0]))}")
         return words
 
 
