@@ -252,8 +252,8 @@ def _has_texts(column: Any) -> bool:
     if getattr(column.dtype, "kind", "O") != "O" or str(column.dtype) == "category":
         return False
     texts = {value for value in column.tolist() if isinstance(value, str)}
-    numerals = [text for text in texts if _is_numeral(text)]
-    commas = [text for text in texts if _is_numeral(text.replace(",", ".", 1))]
+    numerals = [text for text in texts if is_numeral(text)]
+    commas = [text for text in texts if is_numeral(text.replace(",", ".", 1))]
     if len(numerals) == len(texts) or len(commas) == len(texts):
         return False  # numbers as texts
     if len(commas) > len(texts) / 2:
@@ -293,7 +293,8 @@ def _numbers(column: list[Any], name: str, what: str) -> Array:
         ) from error
 
 
-def _is_numeral(text: str) -> bool:
+def is_numeral(text: str) -> bool:
+    """Return whether a text is a number."""
     try:
         float(text)
     except ValueError:

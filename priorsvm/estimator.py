@@ -252,7 +252,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            Training rows. A linear model also accepts a sparse matrix. A kernel between sets of vectors
+            Training rows. A DataFrame may have columns with categories. A linear model also accepts a sparse
+            matrix. A kernel between sets of vectors
             requires a list of (m, d) arrays or an (n, m, d) array. ``kernel="precomputed"`` requires the
             (n, n) kernel matrix, and new rows are their (m, n) kernel values with the training rows.
         y : array-like of shape (n,)

@@ -20,7 +20,7 @@ from ._utils.arrays import Array
 from ._utils.checks import is_number, is_whole
 from ._utils.foreign import check_sample_weight
 from ._utils.messages import did_you_mean
-from .encoding import Encoding
+from .encoding import Encoding, is_numeral
 from .errors import InvalidInput, InvalidType, KernelNotPSD, MissingCapability, UnknownParameter
 from .function.factor import require_psd, ways_out
 from .function.scale import Scale
@@ -579,17 +579,9 @@ def _first_bad_cell(X: Any) -> str | None:
                     f"X contains dates in {place}: could not convert {value!s} to a number. Use numbers, for "
                     "example the days since the first date."
                 )
-            if isinstance(value, str) and not _is_numeral(value):
+            if isinstance(value, str) and not is_numeral(value):
                 advice = "Encode the column first, for example with scikit-learn's OneHotEncoder."
-                if _is_numeral(value.replace(",", ".", 1)):
+                if is_numeral(value.replace(",", ".", 1)):
                     advice = "For a decimal comma, use pandas.read_csv(..., decimal=',')."
                 return f"X contains text in {place}: could not convert string to float: {value!r}. {advice}"
     return None
-
-
-def _is_numeral(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
