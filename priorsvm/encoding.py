@@ -136,16 +136,15 @@ class Encoding:
         ndarray of shape (n, width)
             NaN stays in columns of numbers.
         """
-        frame = is_frame(X)
-        cells = None if frame else np.asarray(X, dtype=object)
+        cells = None if is_frame(X) else np.asarray(X, dtype=object)
         encoded = np.zeros((len(X), self.width))
         groups = {group.column: group for group in self.groups}
         for j, place in enumerate(self.places):
-            column = X.iloc[:, j].tolist() if cells is None else cells[:, j].tolist()
+            column = X.iloc[:, j] if cells is None else cells[:, j]
             if j not in groups:
                 encoded[:, place] = _numbers(column, self.names[j], what)
                 continue
-            codes = self._codes(column, groups[j], what)
+            codes = self._codes(column.tolist(), groups[j], what)
             known = codes >= 0
             encoded[np.flatnonzero(known), groups[j].members[codes[known]]] = 1.0
         return encoded
@@ -282,10 +281,12 @@ def _values(column: Any) -> list[Any]:
     return [*values, None] if None in found else values
 
 
-def _numbers(column: list[Any], name: str, what: str) -> Array:
+def _numbers(column: Any, name: str, what: str) -> Array:
     """Return a column of numbers, with NaN for missing values."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
+        return np.asarray(column, float)
     try:
-        return np.array([np.nan if plain(value) is None else value for value in column], float)
+        return np.array([np.nan if plain(value) is None else value for value in column.tolist()], float)
     except (TypeError, ValueError) as error:
         raise InvalidInput(
             f"{what} contains a value that is not a number in column {name!r}, where the training rows have "
