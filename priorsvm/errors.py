@@ -216,6 +216,14 @@ class NotKept(PriorSVMWarning):
     """
 
 
+class UnknownCategory(PriorSVMWarning):
+    """Value of a column with categories that no training row has.
+
+    Issued by ``predict`` and by blocks with further rows. The value is encoded as zeros. Check its spelling,
+    or list it in a column of dtype category before ``fit``.
+    """
+
+
 class CoarsePolynomial(PriorSVMWarning):
     """Polynomial that differs from the decision function along a trajectory.
 

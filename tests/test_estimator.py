@@ -698,7 +698,7 @@ def test_words_in_x_are_answered_with_what_to_do():
 def test_what_is_no_number_in_a_table_is_named_with_its_column(column, message):
     frame = pd.DataFrame({"age": [30.0, 40.0], "use": column})
     with pytest.raises(InvalidInput, match=message):
-        PriorSVC().fit(frame, [0, 1])
+        PriorSVC(categories=None).fit(frame, [0, 1])
     model = PriorSVC().fit(pd.DataFrame({"age": [30.0, 40.0], "use": [1.0, 2.0]}), [0, 1])
     with pytest.raises(InvalidInput, match=message):
         model.predict(frame)

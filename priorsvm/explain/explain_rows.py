@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -218,13 +218,13 @@ class Explainer:
     @cached_property
     def players(self) -> dict[str, list[int]]:
         """The user's columns, with the columns of X of each: several for a column of categories."""
-        names = column_names(self.sample)
-        groups: Mapping[str, Sequence[int]] = getattr(self.sample, "groups", None) or {}
-        owner = {int(j): name for name, columns in groups.items() for j in columns}
-        found: dict[str, list[int]] = {}
-        for j, name in enumerate(names):
-            found.setdefault(owner.get(j, name), []).append(j)
-        return found
+        encoding = self.sample.encoding
+        if encoding is None:
+            return {name: [j] for j, name in enumerate(column_names(self.sample))}
+        return {
+            name: np.atleast_1d(place).tolist()
+            for name, place in zip(encoding.names, encoding.places, strict=True)
+        }
 
     @cached_property
     def search(self) -> Search:
@@ -331,11 +331,9 @@ class Explainer:
 
     def _value(self, row: Array, columns: list[int]) -> Any:
         """Return the value of a column of the user: a number, or the name of a category."""
-        if len(columns) == 1:
-            return float(row[columns[0]])
-        if np.isnan(row[columns]).any() or not row[columns].any():
-            return "none"
-        return column_names(self.sample)[columns[int(np.argmax(row[columns]))]]
+        encoding = self.sample.encoding
+        value = None if encoding is None else encoding.value(row, columns[0])
+        return float(row[columns[0]]) if value is None else value
 
     def _mean(self, columns: list[int]) -> float:
         return float(self.mean[columns[0]]) if len(columns) == 1 else float("nan")

@@ -23,6 +23,7 @@ from ..views import Building, Caution, Solved, Step, Verdict
 from .against import not_kept, outbid, zeroing
 from .cuts import Cuts
 from .exact import Exact, exact_constraints
+from .groups import on_values
 from .guaranteed import Guaranteed, at_corners
 from .method import Method
 from .on_rows import Pool, points_on_rows
@@ -163,6 +164,10 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         """Return the weight of a block that adds rows, whose formula has no penalty to show it."""
         return {} if self.builds else {r"\mu": "mu"}
 
+    def everywhere(self, sample: Sample) -> list[Requirement]:
+        """Return the requirements at all points that have one value of each column with categories."""
+        return on_values(self._present(sample), sample)
+
     def requirements(self, sample: Sample) -> list[Requirement]:
         """Return the requirements on f, in the user's units."""
         raise NotImplementedError(f"{type(self).__name__} has to define requirements(sample).")
@@ -198,7 +203,7 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         if self.on_rows and _on_rows(self, sample):
             self._warn_of_rows(self.row_requirements(sample), sample)
             return
-        requirements = self._present(sample)
+        requirements = self.everywhere(sample)
         if sample.model is not None:
             self._check_method(requirements, sample, sample.model)
         self._warn_of_rows(requirements, sample)
@@ -271,7 +276,7 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
             pool = Pool.of(sample, self._unlabeled_rows(sample))
             requirements = self.row_requirements(sample)
             return Search(requirements, [self._row_points(r, pool) for r in requirements])
-        requirements = self._present(sample)
+        requirements = self.everywhere(sample)
         linear = sample.model is not None and sample.model.linear
         method = self._method(linear, requirements)
         given = given_points(self.points, sample)
@@ -343,7 +348,14 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         if on_rows and not view.everywhere:
             return self._verdict_on_rows(f, state, view)
         if on_rows:
-            state = Search(self._present(view.sample), state.points)
+            try:
+                requirements = self.everywhere(view.sample)
+            except InvalidInput as error:  # conditions that have no meaning everywhere
+                verdict = self._verdict_on_rows(f, state, view)
+                reason = str(error).partition(":\n")[0]
+                return replace(verdict, remarks=(f"checked at rows only: {reason}",))
+            points = np.vstack([view.sample.X[:0], *state.points])
+            state = Search(requirements, [points[r.region.contains(points)] for r in requirements])
         method = self._method(f.linear, state.requirements)
         tol = max(view.tol, method.accepted)
         sample = self._named(view.sample)
@@ -384,9 +396,9 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         return Verdict.at_points(np.concatenate(excess), points, f"{asked}, at rows", view.tol)
 
     def _rows_to_check(self, view: Solved) -> Array:
-        """Return new rows if there are some, else the training rows and the unlabelled rows."""
+        """Return new rows without missing values, or the training rows and the unlabelled rows."""
         if view.new_rows is not None:
-            return view.new_rows
+            return view.new_rows[~np.isnan(view.new_rows).any(axis=1)]
         unlabeled = self._unlabeled_rows(view.sample)
         X = view.sample.X_train
         return X if unlabeled is None else np.vstack([X, unlabeled])

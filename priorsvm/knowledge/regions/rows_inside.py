@@ -222,11 +222,12 @@ def _beyond(region: Set, X: Array, sample: Sample, all_inside: bool) -> _Beyond:
     An inequality is far if no row satisfies it. If all rows are inside, an inequality that all rows satisfy
     by a factor of 3 is far if another usual unit brings its threshold into the range of the data.
     """
+    region = getattr(region, "hull", region)
     bounds = region if isinstance(region, (BoxSet, PolyhedronSet)) else BoxSet(*region.box)
     worst = _Beyond()
     for b, d in zip(*bounds.inequalities, strict=True):
         columns = np.flatnonzero(b)
-        if len(columns) == 0:
+        if len(columns) == 0 or _in_group(sample)[columns].any():
             continue
         first = np.sign(b[columns[0]])
         if len(columns) == 1:  # written without a factor
@@ -274,7 +275,7 @@ def checked_range(region: Set, sample: Sample, word: str = "any ") -> str:
         columns = np.flatnonzero(np.isfinite(low) | np.isfinite(high))
         word = ""
     elif isinstance(region, (BoxSet, PolyhedronSet)):
-        columns = np.flatnonzero(leaves_free(region, sample) & ~_oblique(region))
+        columns = np.flatnonzero(leaves_free(region, sample) & ~_oblique(region) & ~_in_group(sample))
     else:
         return ""
     parts = [
@@ -295,6 +296,11 @@ def leaves_free(region: Set, sample: Sample) -> Array:
     rounding = 1e-9 * np.maximum(np.abs(least), np.abs(most))  # of the box around a polyhedron
     of_data = (np.abs(low - least) <= rounding) & (np.abs(high - most) <= rounding)
     return np.asarray(of_data | (np.isinf(low) & np.isinf(high)))
+
+
+def _in_group(sample: Sample) -> Array:
+    """Return a mask of the encoded columns of columns with categories."""
+    return np.zeros(sample.X.shape[1], bool) if sample.encoding is None else sample.encoding.in_group
 
 
 def _range(low: float, high: float) -> str:
