@@ -22,7 +22,8 @@ from .validation import is_precomputed, make_task, row_keys
 from .weights import with_weights
 
 if TYPE_CHECKING:
-    from .assembly import Assemblies, Assembly
+    from .assemblies import Assemblies
+    from .assembly import Assembly
 
 
 class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
@@ -324,7 +325,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         >>> assembly.classifier().predict([[2.0]])
         array([1])
         """
-        from .assembly import assemble
+        from .assemblies import assemble
 
         return assemble(self, X, y, sample_weight, rows)
 

@@ -71,8 +71,8 @@ class Report:
     objectives : dict
         Label of a binary model, as in its rows -> its objective.
     solves : list of dict
-        Solver, status, number of rounds, residuals, seconds, findings and warnings of blocks, for each binary
-        model.
+        Solver, status, number of rounds, iterations of the last round (None if the solver does not report
+        them), residuals, seconds, findings and warnings of blocks, for each binary model.
     kernel : str, default=""
         What was done to the kernel; empty if it was used as given.
     inactive : dict of str to list
@@ -225,6 +225,7 @@ def report(binaries: Sequence[BinaryModel]) -> Report:
                 "before": outcome.before,
                 "status": outcome.status,
                 "rounds": len(binary.history),
+                "iterations": outcome.iterations,
                 "residuals": binary.certificate(),
                 "compile": outcome.compile_seconds,
                 "solve": outcome.solve_seconds,

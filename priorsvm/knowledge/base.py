@@ -185,7 +185,8 @@ class Knowledge(Summand):
     ----------
     accepts : frozenset of str
         What X may be: ``"dense"``, ``"sparse"``, ``"sets"`` (rows that are sets of different sizes),
-        ``"precomputed"`` (a kernel matrix: the block evaluates f at training rows only).
+        ``"precomputed"`` (a kernel matrix: the block evaluates f at training rows only, and uses nothing else
+        of X).
     prepares : str or None
         What ``prepare`` does: ``"reweights"``, ``"adds"`` or ``"moves"`` rows; None without ``prepare``.
         Blocks that reweight come first, and blocks that move rows take no outer weight.
@@ -198,8 +199,8 @@ class Knowledge(Summand):
     formulas : Formulas
         Formulas for ``formulation()``.
     way_out_of_collapse : str or None
-        Advice in the warning CollapsedModel, if the dual variables of the block leave a constant f. None: the
-        warning never names the block.
+        Advice in the warning CollapsedModel, if the constraints or the penalty of the block leave a constant
+        f. None: the warning never names the block.
 
     See Also
     --------
@@ -384,7 +385,8 @@ class Knowledge(Summand):
     @property
     def may_forbid(self) -> bool:
         """Whether the block can be infeasible: neither a penalty nor the slack of the rows softens it."""
-        return bool(getattr(self, "hard", True)) and not (self.only_rows or isinstance(self, OnRowSlack))
+        softened = isinstance(self, OnRowSlack) and not self.bounds_slack
+        return bool(getattr(self, "hard", True)) and not (self.only_rows or softened)
 
     def aligned(self, parameter: str, sample: Sample) -> Array | None:
         """Return a row parameter as an array; None if it is not set.
