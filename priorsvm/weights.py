@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ._utils.arrays import Array
-from .errors import Infeasible, PriorSVMWarning
+from .errors import BadRule, Infeasible, PriorSVMWarning
 from .knowledge.traits import AutoWeight
 from .prior import Prior, live
 from .solve.loop import first_states
@@ -138,9 +138,14 @@ def _scores(model: Any, task: Task, arguments: tuple[Any, ...], folds: list[Arra
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PriorSVMWarning)
             warnings.simplefilter("ignore", ConvergenceWarning)
-            member, part = _without_rows(model, task, arguments, test)
-            # The first states of the blocks do not depend on their weights.
-            states = [first_states(part.members(sample), sample) for sample in part.samples]
+            try:
+                member, part = _without_rows(model, task, arguments, test)
+                # The first states of the blocks do not depend on their weights.
+                states = [first_states(part.members(sample), sample) for sample in part.samples]
+            except BadRule:  # a fold may lack all rows of a rule
+                for found in scores.values():
+                    found.append(NO_FIT)
+                continue
             for factor, found in scores.items():
                 weighted = replace(part, prior=_weighted(part, factor, {}))
                 try:
@@ -166,6 +171,8 @@ def _without_rows(model: Any, task: Task, arguments: tuple[Any, ...], test: Arra
     member = clone(member)
     member.n_jobs = None
     member.verbose = 0
+    if task.encoding is not None:
+        member.categories = task.encoding  # a fold may lack a value that a rule names
     member.prior = _sliced_prior(task.prior, kept, n)
     return member, make_task(member, _rows(X, kept), _rows(y, kept), given_weight, given)
 

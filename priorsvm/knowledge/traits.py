@@ -91,6 +91,8 @@ class OnRowSlack:
     ----------
     way_out_of_collapse : str
         Advice if the block leaves a constant f.
+    bounds_slack : bool
+        Whether a constraint bounds the slack from above, so that the block can be infeasible.
 
     Examples
     --------
@@ -100,6 +102,7 @@ class OnRowSlack:
     """
 
     way_out_of_collapse: ClassVar[str | None] = "Make its sets of points smaller, or use another kernel."
+    bounds_slack: ClassVar[bool] = False
 
     def row_duals(self, view: Solved) -> Array:
         """Return the dual variable of each row's slack in this block.

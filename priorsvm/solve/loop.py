@@ -6,24 +6,34 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
 from .._utils.arrays import Array
 from .._utils.cache import Cache
-from .._utils.messages import warn
+from .._utils.messages import collecting, warn
 from .._utils.progress import progress
 from .._utils.threads import single_threaded
-from ..errors import InaccurateSolution, Infeasible, InvalidInput, InvalidType
+from ..errors import (
+    InaccurateSolution,
+    Infeasible,
+    InvalidInput,
+    InvalidType,
+    PriorSVMWarning,
+    SolverFailed,
+)
 from ..knowledge.base import Knowledge
 from ..knowledge.traits import Iterative
-from ..knowledge.views import Solved, Step
+from ..knowledge.views import Caution, Solved, Step
 from ..prior import Member, live
 from ..problem.assemble import prepare
 from ..problem.conflicts import refuse_common_points, refuse_conflicting_claims, refuse_contradictions
 from ..problem.naming import naming
+from ..problem.opposite import opposite_rules
 from ..sample import Sample
 from ..spec import Spec
 from .auto import required_route, solve
@@ -31,6 +41,9 @@ from .feasibility import is_infeasible
 from .model import BinaryModel
 from .route import Problem
 from .solution import Outcome
+
+# Up to this many entries of X, warnings of blocks compare with a linear model without blocks.
+MAX_PLAIN = 200_000
 
 
 def fit_binary(
@@ -181,7 +194,7 @@ class Round:
         warn_of_inaccuracy(self.outcomes, self.problem.training)
         if self.problem.members:
             with single_threaded():
-                binary.findings = _findings(binary, self.problem.sample)
+                binary.findings = _findings(binary, self.problem)
         return binary
 
 
@@ -245,16 +258,51 @@ def _require_two_classes(sample: Sample) -> None:
             raise InvalidInput(f"{cause} no cost to {what}: two classes are needed.")
 
 
-def _findings(binary: BinaryModel, sample: Sample) -> dict[str, Any]:
-    """Return the findings of the blocks on the fitted f."""
+def _findings(binary: BinaryModel, problem: Problem) -> dict[str, Any]:
+    """Return the findings of the blocks on the fitted f, and issue the warnings of the blocks."""
+    members = live(binary.members)
+    opposite = opposite_rules(members, problem.training)
     findings = {}
-    for name, block, _ in live(binary.members):
-        if type(block).findings is not Knowledge.findings:
-            with naming(name):
-                found = block.findings(binary.f, binary.view(name, sample))
-            if found is not None:
-                findings[name] = found
+    issued: set[Caution] = set()
+
+    @cache
+    def plain() -> Any:
+        return _without_blocks(problem)
+
+    for name, block, _ in members:
+        own = type(block)
+        if own.findings is Knowledge.findings and own.cautions is Knowledge.cautions:
+            continue
+        view = replace(binary.view(name, problem.sample), plain=plain)
+        with naming(name):
+            cautions = [*opposite.get(name, []), *block.cautions(binary.f, view)]
+            found = block.findings(binary.f, replace(view, warnings=tuple(c.text for c in cautions)))
+        for caution in cautions:
+            if caution not in issued:  # a warning about two blocks
+                warn(caution.text, caution.category)
+        issued.update(cautions)
+        if found is not None:
+            findings[name] = found
     return findings
+
+
+def _without_blocks(problem: Problem) -> Any:
+    """Return f of a linear model with the costs of the rows alone; None if it is large or has no solution."""
+    training = problem.training
+    if not problem.spec.linear or issparse(training.X) or training.X.size > MAX_PLAIN:
+        return None
+    kept = [member for member in problem.live if changes_costs(member)]
+    try:
+        with collecting(PriorSVMWarning):
+            return fit_binary(problem.spec, kept, training).f
+    except (Infeasible, SolverFailed):
+        return None
+
+
+def changes_costs(member: Member) -> bool:
+    """Return whether the block changes costs of rows and does nothing else."""
+    block = member.block
+    return block.only_rows and not (block.prepares == "adds" or isinstance(block, Iterative))
 
 
 def _entry(binary: BinaryModel, number: int, sample: Sample) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Write one saved model for each kind of state that a file can contain.
 
-Run ``python tests/io/make_saved.py FOLDER``, or ``FOLDER regions`` for region blocks of format 2. FOLDER receives ``<case>.skops.xz`` for each case and
-``values.json`` with rows and the values of the decision function at these rows. ``types.txt`` receives the
+Run ``python tests/io/make_saved.py FOLDER``, or ``FOLDER regions`` for region blocks of format 2. FOLDER
+receives ``<case>.skops.xz`` for each case and ``values.json`` with rows and the values of the decision
+function at these rows. ``types.txt`` receives the
 names and attributes of the classes that a file can contain. ``priorsvm.save`` does not compress. The
 compression by xz keeps the repository small and is undone before ``priorsvm.load``.
 
@@ -41,8 +42,8 @@ from priorsvm import (
     OddnessHint,
     Polyhedron,
     PriorSVC,
-    Region,
     Reflection,
+    Region,
     Rotation,
     RowPermutations,
     Rule,
@@ -192,8 +193,8 @@ CASES = {
 }
 
 
-# Region blocks as of format 2, without ``holds`` and with weights that are not numbers of rows. The last version
-# before format 3 has written them to ``saved2``. Today's version makes other models of them.
+# Region blocks as of format 2, without ``holds`` and with weights that are not numbers of rows. The last
+# version before format 3 has written them to ``saved2``. Today's version makes other models of them.
 SIDES = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
 ENDS = [-0.5, 1.5, 0.5, 0.5]
 BOX = {0: (-1.5, -0.5), 1: (-0.5, 0.5)}

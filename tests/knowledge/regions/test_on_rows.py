@@ -520,7 +520,7 @@ def test_laws(few, name, given):
     block = {**blocks(**given), "monotone": Monotone({0: 1}, **given)}[name]
     passed = check_knowledge(block, *few)
     assert "weight 0 disables the block" in passed
-    assert ("mu='auto' can be chosen" in passed) == ("mu" not in given and "hard" not in given)
+    assert ("mu='auto' can be chosen" in passed) == ("mu" not in given)
 
 
 def test_fits_without_warnings():
