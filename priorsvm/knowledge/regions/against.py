@@ -3,6 +3,7 @@ r"""Checks of region blocks: against the training rows before a fit, and against
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ LAST = 8192
 NAMED = 5
 
 
+@lru_cache(maxsize=256)  # a fit compares the same counts several times
 def contradiction(rows: int, contrary: int, total: int, total_contrary: int) -> float:
     """Return the one-sided p value of so many rows of another class inside a region, by the base rate.
 
