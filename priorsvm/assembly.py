@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .solve.route import Problem
 
 # Name of a block of own terms.
-OWN = "own"
+NAME_OF_TERMS = "own"
 
 # Numbers of assemblies: terms belong to the rounds of one assembly.
 _NUMBERS = itertools.count()
@@ -273,7 +273,7 @@ class Assembly:
     def _free_name(self) -> str:
         """Return a name for own terms that no block has."""
         taken = {member.name for member in self._round.problem.members}
-        names = (OWN, *(f"{OWN}_{k}" for k in range(2, len(taken) + 3)))
+        names = (NAME_OF_TERMS, *(f"{NAME_OF_TERMS}_{k}" for k in range(2, len(taken) + 3)))
         return next(name for name in names if name not in taken)
 
     def _change(self, members: list[Member], sample: Any) -> None:
@@ -490,7 +490,7 @@ def _parameters_of(problem: Problem) -> dict[int, Any]:
 
 
 def _check_terms(penalty: Any, constraints: dict[str, Any]) -> None:
-    """Raise InvalidInput for terms of add() that are no terms, with the way out."""
+    """Raise InvalidInput for wrong terms of add(), with the way out."""
     import cvxpy as cp
 
     if penalty is None and not constraints:
