@@ -77,7 +77,7 @@ def linear(quick: bool) -> Iterator[Row]:
                 raise ArithmeticError(f"ours is {gap:.1e} above the objective that LIBLINEAR reached")
         else:
             gap, what = same(ours.history_[-1]["gap"]), "P−D"
-        steps = ours._models[0].outcome.iterations
+        steps = ours.report_.solves[0]["iterations"]
         note = f"{ours.solver_}, {steps} steps; all but that {1 - alone(ours):.0%}"
         work = f"linear {n} × {d}, {name}: fit"
         yield Row.of("engine_linear", work, "LinearSVC, tol 1e-6", timing, target, what, gap, note)
@@ -146,7 +146,7 @@ def _both(
     w, y = ours.coef_[0], np.where(labels == ours.classes_[1], 1.0, -1.0)
     refuse_trivial(ours.objective_, 0.5 * float(w @ w), y, np.full(len(y), ours.C))
     gap = same((ours.objective_ - value) / value)
-    note = f"{ours._models[0].outcome.iterations} steps"
+    note = f"{ours.report_.solves[0]['iterations']} steps"
     yield Row.of(name, f"{work}: fit", peer_name, timing, target, "P", gap, note)
     timing, answer, value = interleaved(
         partial(solve, *data, tol=TOLERANCE), peer, least=1, most=5, seconds=20

@@ -64,7 +64,7 @@ def lp_models(quick: bool) -> Iterator[Row]:
         weights = found.dual_coef_[0]
         refuse_trivial(found.objective_, float(np.abs(weights).sum()), y, np.full(n, C))
         gap = same((found.objective_ - least) / least)
-        note = f"{found._models[0].outcome.iterations} steps, {len(weights)} of {n} centres"
+        note = f"{found.report_.solves[0]['iterations']} steps, {len(weights)} of {n} centres"
         work = f"{name}, N = {n}, RBF, C = {C:g}, norm l1"
         yield Row.of("engine_lp", work, "HiGHS, dual simplex", timing, 0.5, "P", gap, note)
 

@@ -44,6 +44,6 @@ def engine_sparse(quick: bool) -> Iterator[Row]:
         timing, found, other = interleaved(*fits, least=3, most=9, seconds=15.0)
         refuse_trivial(found.objective_, float(np.abs(found.coef_).sum()), y, np.full(n, C))
         gap = same((found.objective_ - other.objective_) / other.objective_)
-        note = f"{found.solver_}, {found._models[0].outcome.iterations} steps"
+        note = f"{found.solver_}, {found.report_.solves[0]['iterations']} steps"
         work = f"{n} sparse rows of {10 * n} columns, C = {C:g}"
         yield Row.of("engine_sparse", work, "LIBSVM, precomputed", timing, 0.3, "P", gap, note)

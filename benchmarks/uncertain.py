@@ -121,9 +121,9 @@ def _against_direct(
     w, y = ours.coef_[0], np.where(labels == ours.classes_[1], 1.0, -1.0)
     refuse_trivial(ours.objective_, 0.5 * float(w @ w), y, np.full(len(y), ours.C))
     gap = same((ours.objective_ - value) / value)
-    outcome = ours._models[0].outcome
-    share = 1 - outcome.solve_seconds / float(np.median(timing.ours))
-    note = f"{outcome.iterations} steps; all but CLARABEL {share:.0%}"
+    [solved] = ours.report_.solves
+    share = 1 - solved["solve"] / float(np.median(timing.ours))
+    note = f"{solved['iterations']} steps; all but CLARABEL {share:.0%}"
     return Row.of(name, f"{work}: fit", "CLARABEL, own matrices", timing, target, "P", gap, note)
 
 

@@ -24,6 +24,7 @@ _HOME = {
     "Building": "knowledge.views",
     "Solved": "knowledge.views",
     "Step": "knowledge.views",
+    "Caution": "knowledge.views",
     "Verdict": "knowledge.views",
     "Iterative": "knowledge.traits",
     "OnRowSlack": "knowledge.traits",

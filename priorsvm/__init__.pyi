@@ -53,6 +53,7 @@ from .knowledge.traits import Iterative as Iterative
 from .knowledge.traits import OnRowSlack as OnRowSlack
 from .knowledge.traits import Scores as Scores
 from .knowledge.views import Building as Building
+from .knowledge.views import Caution as Caution
 from .knowledge.views import Solved as Solved
 from .knowledge.views import Step as Step
 from .knowledge.views import Verdict as Verdict

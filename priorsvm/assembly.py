@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
 
-from ._utils.cache import Cache
+from ._utils.cache import equal
 from ._utils.threads import single_threaded
 from .errors import Infeasible, InvalidInput, MissingCapability, NotFitted, UnknownParameter
 from .knowledge.own_terms import OwnTerms, OwnTermsOnSlack
@@ -18,12 +19,10 @@ from .prior import Member
 from .problem.assemble import prepare
 from .problem.by_hand import adopted
 from .problem.collapse import warn_of_collapse
-from .solve.auto import required_route
-from .solve.loop import Round, first_problem, refuse_conflicts
+from .solve.loop import Round
 from .solve.model import BinaryModel
 from .solve.registry import check_options, check_solver
 from .solve.solution import Outcome
-from .training import support_only
 from .validation import Task, make_task
 from .weights import with_weights
 
@@ -37,6 +36,9 @@ if TYPE_CHECKING:
 # Name of a block of own terms.
 OWN = "own"
 
+# Numbers of assemblies: terms belong to the rounds of one assembly.
+_NUMBERS = itertools.count()
+
 
 class Assembly:
     r"""The problem :math:`J_{SVM} + J_{PK}` of one binary model, as :meth:`PriorSVC.assemble` returns it.
@@ -46,8 +48,9 @@ class Assembly:
 
     Parameters
     ----------
-    model, task, arguments, this
-        What :meth:`PriorSVC.assemble` passes: the model, its checked and unchecked arguments, and a round.
+    model, task, arguments, this, lineage
+        What :meth:`PriorSVC.assemble` passes: the model, its checked and unchecked arguments, a round, and a
+        number that all rounds share.
 
     Attributes
     ----------
@@ -82,25 +85,43 @@ class Assembly:
     array([[1., 3.]])
     """
 
-    def __init__(self, model: Any, task: Task, arguments: tuple[Any, ...], this: Round):
+    def __init__(
+        self, model: Any, task: Task, arguments: tuple[Any, ...], this: Round, lineage: int | None = None
+    ):
         self._model = model
         self._task = task
         self._arguments = arguments
         self._round = this
         self._seen: Any = None  # the solution of CVXPY that the model of the round is made from
+        self._parameters: dict[int, Any] = {}  # and the values of parameters
         self._infeasible = False
+        self._lineage = next(_NUMBERS) if lineage is None else lineage
+        self._returned: list[BinaryModel] = []  # models of classifiers that share the problem
 
     # ------------------------------------------------------------------ the problem
 
     @property
     def _compiled(self) -> Compiled:
         with single_threaded():
-            return self._round.problem.compiled
+            compiled = self._round.problem.compiled
+        compiled.f.lineage = self._lineage
+        return compiled
+
+    def _filled(self) -> Compiled:
+        """Return the assembled problem, with the values of the solution if there is one."""
+        if self._round.binary is not None:
+            _ = self.problem
+        return self._compiled
 
     @property
     def f(self) -> Decision:
         """The decision function in affine expressions."""
-        return self._compiled.f
+        return self._filled().f
+
+    @property
+    def regulariser(self) -> cp.Expression:
+        r"""The term :math:`\frac12\|g\|^2` of the objective, or :math:`\|c\|_1` with the 1-norm."""
+        return self._tied().tie.regulariser
 
     @property
     def problem(self) -> cp.Problem:
@@ -109,7 +130,8 @@ class Assembly:
         binary = self._round.binary
         if binary is not None and problem.value is None:
             binary.compiled = self._compiled
-            self._seen = binary.solved_problem().solution
+            binary.solved_problem()
+            self._remember()
         return problem
 
     def _tied(self) -> Compiled:
@@ -122,24 +144,30 @@ class Assembly:
     @property
     def constraints(self) -> dict[str, cp.Constraint]:
         """Constraints by label."""
-        return self._compiled.constraints
+        return self._filled().constraints
 
     @property
     def terms(self) -> list[Term]:
-        """Penalties of the blocks."""
-        return self._compiled.terms
+        """Penalties of the blocks. Change their parameters by :meth:`set` only."""
+        return self._filled().terms
 
     @property
     def slack(self) -> cp.Variable:
         """The slack of each row of positive cost."""
-        return self._compiled.slack
+        return self._filled().slack
 
     def __repr__(self) -> str:
         problem = self._round.problem
         binary = self._round.binary
         state = "not solved" if binary is None else f"{binary.outcome.status} by {binary.outcome.solver}"
         blocks = ", ".join(member.name for member in problem.live) or "no blocks"
-        return f"Assembly({problem.n_rows} rows, {blocks}, {state})"
+        name = f"{problem.training.name}, " if problem.training.name else ""
+        return f"Assembly({name}{problem.n_rows} rows, {blocks}, {state})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "an Assembly cannot be pickled, because it contains a cvxpy.Problem. Pickle classifier()."
+        )
 
     # ------------------------------------------------------------------ changes
 
@@ -174,7 +202,7 @@ class Assembly:
         problem = self._round.problem
         own = {m.name: m for m in problem.members if isinstance(m.block, OwnTerms)}
         others = {key: value for key, value in values.items() if key.partition("__")[0] not in own}
-        model = with_values(clone(self._model), others)
+        model = with_values(clone(self._model), others, "set")
         task = with_weights(model, make_task(model, *self._arguments), self._arguments)
         members = [
             *task.members(problem.training),
@@ -230,20 +258,23 @@ class Assembly:
         >>> assembly.solve().status, [label for label in assembly.constraints]
         ('optimal', ['svm.margin', 'own.level'])
         """
-        if penalty is None and not constraints:
-            raise InvalidInput("add() takes a penalty, or constraints by label: add(cap=f(Z) <= 1).")
+        _check_terms(penalty, constraints)
         problem = self._round.problem
-        taken = {member.name for member in problem.members}
-        numbers = range(2, len(taken) + 3)
-        name = next(n for n in (OWN, *(f"{OWN}_{k}" for k in numbers)) if n not in taken)
+        name = self._free_name()
         compiled = self._compiled
         kind = OwnTerms
         if _uses_slack(compiled, [penalty, *constraints.values()]):
             kind = OwnTermsOnSlack
-        member = Member(name, kind(penalty, constraints), 1.0)
+        member = Member(name, kind(penalty, constraints, lineage=self._lineage), 1.0)
         compiled.extend(member)
         self._change([*problem.members, member], problem.sample)
         return self
+
+    def _free_name(self) -> str:
+        """Return a name for own terms that no block has."""
+        taken = {member.name for member in self._round.problem.members}
+        names = (OWN, *(f"{OWN}_{k}" for k in range(2, len(taken) + 3)))
+        return next(name for name in names if name not in taken)
 
     def _change(self, members: list[Member], sample: Any) -> None:
         """Record new blocks and rows of the problem, which makes an earlier solution obsolete."""
@@ -254,7 +285,8 @@ class Assembly:
         vars(problem).pop("weighted", None)
         self._round.binary = None
         self._infeasible = False
-        self._seen = _solution_of(problem)
+        self._release()
+        self._remember()
 
     # ------------------------------------------------------------------ solutions
 
@@ -265,9 +297,9 @@ class Assembly:
         ----------
         solver : str, list of str or None, default=None
             Name of a solver or a list of names, as in :class:`PriorSVC`. None: the solver of the model, with
-            its options.
+            its ``solver_options``.
         **options : dict
-            Options of the solver.
+            Options of the solver. The ``solver_options`` of the model do not apply to a solver named here.
 
         Returns
         -------
@@ -298,14 +330,17 @@ class Assembly:
         check_options(solver, chosen)
         problem = self._round.problem
         if "compiled" in vars(problem):
-            self._tied()
+            self._tied().require_own_parameters()
+        self._release()
         try:
             binary = self._round.solve(solver, chosen)
         except Infeasible:
             self._infeasible = True
             raise
         self._infeasible = False
-        self._seen = _solution_of(problem)
+        self._remember()
+        if "compiled" in vars(problem):
+            _ = self.problem  # which writes the values to variables that the user may have
         return binary.outcome
 
     def refine(self) -> Assembly | None:
@@ -346,7 +381,7 @@ class Assembly:
         if following is None:
             return None
         following.problem.previous = None  # each assembly has a problem of its own
-        return Assembly(self._model, self._task, self._arguments, following)
+        return Assembly(self._model, self._task, self._arguments, following, self._lineage)
 
     def classifier(self, problem: cp.Problem | None = None) -> Any:
         """Return a fitted classifier from the solved variables.
@@ -388,149 +423,54 @@ class Assembly:
                 "this assembly is the problem of one class or pair. Call classifier() of the list which "
                 "assemble() returned."
             )
-        return _classifier(self._model, self._task, [self._finished(problem)])
+        return classifier_of(self._model, self._task, [self.finished(problem)])
 
-    def _finished(self, problem: Any = None) -> BinaryModel:
+    def finished(self, problem: Any = None) -> BinaryModel:
         """Return the solved binary model with the findings of its blocks."""
-        self._solved(problem)
-        binary = self._round.finished()
+        this = self._round
+        if problem is None:
+            self._solved()
+        else:
+            this = copy.copy(this)  # the assembly keeps its own solution
+            this.record(*self._adopted(problem))
+        binary = this.finished()
+        if problem is None:
+            self._returned.append(binary)
         warn_of_collapse(binary)
         return binary
 
-    def _solved(self, problem: Any = None) -> None:
-        """Record the solution in the variables of a problem as the model of the round, unless it is that."""
+    def _adopted(self, solved: cp.Problem) -> tuple[BinaryModel, float]:
+        """Return the model of a problem that was solved by hand, and the time this takes."""
+        start = time.perf_counter()
+        with single_threaded():
+            binary = adopted(self._round.problem, solved, self._free_name())
+        return binary, time.perf_counter() - start
+
+    def _release(self) -> None:
+        """Let returned classifiers build a problem of their own, before this problem changes."""
+        for binary in self._returned:
+            binary.compiled = None
+        self._returned.clear()
+
+    def _solved(self) -> None:
+        """Record the solution in the variables of the problem as the model of the round, if it is new."""
         this = self._round
-        if problem is None and _solution_of(this.problem) is self._seen:
+        if _solution_of(this.problem) is self._seen:
             if this.binary is None:
                 raise NotFitted("this assembly is not solved: call solve(), or problem.solve(), first.")
+            if not equal(self._parameters, _parameters_of(this.problem)):
+                raise NotFitted("a parameter of the problem has changed since it was solved: solve it again.")
             return
-        start = time.perf_counter()
-        solved = self._tied().problem if problem is None else problem
-        with single_threaded():
-            binary = adopted(this.problem, solved, OWN)
-        this.record(binary, time.perf_counter() - start)
-        self._seen = _solution_of(this.problem)
+        this.record(*self._adopted(self._tied().problem))
+        self._remember()
+
+    def _remember(self) -> None:
+        """Remember which solution of CVXPY, and which values of parameters, the model is made from."""
+        self._seen = _solution_of(self._round.problem)
+        self._parameters = _parameters_of(self._round.problem)
 
 
-class Assemblies(list[Assembly]):
-    """The problems of more than two classes: a list with one :class:`Assembly` for each class or pair.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from priorsvm import PriorSVC
-    >>> X, y = load_iris(return_X_y=True)
-    >>> assemblies = PriorSVC().assemble(X, y)
-    >>> [outcome.status for outcome in assemblies.solve()]
-    ['optimal', 'optimal', 'optimal']
-    >>> bool(assemblies.classifier().score(X, y) > 0.9)
-    True
-    """
-
-    def set(self, **values: Any) -> Assemblies:
-        """Set ``C`` and weights in all problems, as :meth:`Assembly.set` does.
-
-        Parameters
-        ----------
-        **values : dict
-            Values by name.
-
-        Returns
-        -------
-        Assemblies
-            This list.
-        """
-        for assembly in self:
-            assembly.set(**values)
-        return self
-
-    def solve(self, solver: Any = None, **options: Any) -> list[Outcome]:
-        """Solve all problems, as :meth:`Assembly.solve` does.
-
-        Parameters
-        ----------
-        solver : str, list of str or None, default=None
-            Name of a solver or a list of names.
-        **options : dict
-            Options of the solver.
-
-        Returns
-        -------
-        list of Outcome
-        """
-        return [assembly.solve(solver, **options) for assembly in self]
-
-    def refine(self) -> Assemblies | None:
-        """Return the next round of all problems, or None if no block of any problem has a new state.
-
-        A problem without a next round remains as it is.
-
-        Returns
-        -------
-        Assemblies or None
-        """
-        following = [assembly.refine() for assembly in self]
-        if all(assembly is None for assembly in following):
-            return None
-        return Assemblies(new or old for new, old in zip(following, self, strict=True))
-
-    def classifier(self, problems: Sequence[cp.Problem] | None = None) -> Any:
-        """Return a fitted classifier from the solved variables of all problems.
-
-        Parameters
-        ----------
-        problems : list of cvxpy.Problem or None, default=None
-            A solved problem for each model, as in :meth:`Assembly.classifier`.
-
-        Returns
-        -------
-        PriorSVC
-            Fitted model.
-        """
-        if problems is not None and len(problems) != len(self):
-            raise InvalidInput(
-                f"problems must have one problem for each of {len(self)} models, got {len(problems)}."
-            )
-        solved = [None] * len(self) if problems is None else problems
-        binaries = [a._finished(problem) for a, problem in zip(self, solved, strict=True)]
-        return _classifier(self[0]._model, self[0]._task, binaries)
-
-
-def assemble(
-    model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: dict[str, Any]
-) -> Assembly | Assemblies:
-    """Return the problem of a model before it is solved; the model is not changed."""
-    model = clone(model)
-    arguments = (X, y, sample_weight, row_parameters)
-    task = with_weights(model, make_task(model, *arguments), arguments)
-    if model.multi_class == "joint":
-        raise MissingCapability(
-            "assemble() returns binary problems, and multi_class='joint' solves one problem for all classes. "
-            "Use multi_class='ovr' or 'ovo', or fit()."
-        )
-    maps = Cache()
-    grams = Cache()
-    samples = task.samples
-    if model.preselect:
-        samples = [support_only(model, task, sample, maps, grams) for sample in samples]
-    assemblies = []
-    for sample in samples:
-        problem = first_problem(
-            task.spec, task.members(sample), sample, model.max_rounds, model.verbose, maps, grams
-        )
-        route = required_route(problem)
-        if route is not None:
-            name = route.required_by(problem)[0].name
-            raise MissingCapability(
-                f"block '{name}' selects the route {route.name}, which has no problem in CVXPY. Use another "
-                "method of the block, or fit()."
-            )
-        refuse_conflicts(task.spec, problem.members, sample, problem.states)
-        assemblies.append(Assembly(model, task, arguments, Round(problem)))
-    return assemblies[0] if len(assemblies) == 1 else Assemblies(assemblies)
-
-
-def _classifier(model: Any, task: Task, binaries: list[BinaryModel]) -> Any:
+def classifier_of(model: Any, task: Task, binaries: list[BinaryModel]) -> Any:
     fitted = copy.copy(model)
     fitted._store(task, binaries)
     return fitted
@@ -543,6 +483,39 @@ def _solution_of(problem: Problem) -> Any:
     return None if tied is None else tied.solution
 
 
+def _parameters_of(problem: Problem) -> dict[int, Any]:
+    """Return the values of the parameters of the assembled problem, by id; empty if it is not assembled."""
+    compiled = problem.assembled
+    return {} if compiled is None else {p.id: p.value for p in compiled.untied.parameters()}
+
+
+def _check_terms(penalty: Any, constraints: dict[str, Any]) -> None:
+    """Raise InvalidInput for terms of add() that are no terms, with the way out."""
+    import cvxpy as cp
+
+    if penalty is None and not constraints:
+        raise InvalidInput("add() takes a penalty, or constraints by label: add(cap=f(Z) <= 1).")
+    if isinstance(penalty, (cp.Constraint, list, tuple)):
+        raise InvalidInput("add() takes constraints by label, one for each: add(cap=f(Z) <= 1).")
+    several = [label for label, part in constraints.items() if isinstance(part, (list, tuple))]
+    if several:
+        raise InvalidInput(f"'{several[0]}' of add() is a list. Give each constraint a label of its own.")
+    if hasattr(penalty, "parameters") and penalty.parameters():
+        raise InvalidInput(
+            "the penalty of add() contains a cvxpy Parameter. Give the penalty without it, and set its "
+            "weight by set(own__mu=...)."
+        )
+
+
+def _require_continuous(variables: Sequence[cp.Variable]) -> None:
+    """Raise InvalidInput if a variable is integer."""
+    for variable in variables:
+        if variable.attributes["boolean"] or variable.attributes["integer"]:
+            raise InvalidInput(
+                f"the variable '{variable.name()}' is integer, and the problem must be convex."
+            )
+
+
 def _with_weight(member: Member, values: dict[str, Any]) -> Member:
     """Return own terms with their new weight."""
     new = {k.partition("__")[2]: v for k, v in values.items() if k.partition("__")[0] == member.name}
@@ -552,11 +525,13 @@ def _with_weight(member: Member, values: dict[str, Any]) -> Member:
             f"block '{member.name}' has no parameter {unknown[0]!r}. Own terms have the parameter 'mu'."
         )
     block = member.block
-    return member._replace(block=type(block)(block.penalty, block.constraints, new.get("mu", block.mu)))
+    mu = new.get("mu", block.mu)
+    return member._replace(block=type(block)(block.penalty, block.constraints, mu, block.lineage))
 
 
 def _uses_slack(compiled: Compiled, parts: Sequence[Any]) -> bool:
     """Return whether own terms contain the slack of the rows."""
     trees = [part(compiled.f) if callable(part) else part for part in parts]
     variables = [v for tree in trees if hasattr(tree, "variables") for v in tree.variables()]
+    _require_continuous(variables)
     return any(v is v.decision.slack for v in variables if hasattr(v, "decision"))

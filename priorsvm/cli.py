@@ -275,3 +275,7 @@ def _first_line(docstring: str) -> str:
     line = docstring.partition("\n")[0]
     line = re.sub(r":math:`([^`]*)`", lambda found: plain_text(found[1]), line)
     return re.sub(r"(?::\w+:)?`+([^`]*)`+", r"\1", line)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

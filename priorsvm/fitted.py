@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ._utils.arrays import Array
 from ._utils.checks import is_number
@@ -93,6 +93,18 @@ class FittedModel:
         return np.vstack([f.coef for m in self._models for f in m.functions if isinstance(f, FittedLinear)])
 
     @property
+    def encoded_names_(self) -> Array:
+        """Names of the columns that f depends on, as in ``coef_``.
+
+        A column with categories has one name for each of its values, such as ``sex=female``. Without a
+        DataFrame the names are ``x0``, ``x1`` and so on.
+        """
+        training = self._fitted_models()[0].training
+        if training.feature_names is not None:
+            return training.feature_names
+        return np.array([f"x{j}" for j in range(training.X.shape[1])], dtype=object)
+
+    @property
     def centres_(self) -> Array:
         """Points that f expands over; kernel models only."""
         return np.unique(np.vstack([f.centres + 0.0 for f in self._expansions()]), axis=0)
@@ -116,7 +128,7 @@ class FittedModel:
         ``kernel_.slope(points, directions, X).T @ coefficients.T``.
         """
         parts = [f.slopes for f in self._expansions()]
-        empty = np.empty((0, self.n_features_in_))
+        empty = np.empty((0, self._models[0].training.X.shape[1]))
         points = np.vstack([empty, *(part.points for part in parts if part is not None)])
         directions = np.vstack([empty, *(part.directions for part in parts if part is not None)])
         coefficients = np.zeros((len(parts), len(points)))
@@ -273,13 +285,14 @@ class FittedModel:
         Examples
         --------
         >>> from priorsvm import PriorSVC
-        >>> model = PriorSVC(C=10).fit([[0, 1], [1, 3], [5, 1], [6, 2]], ["well", "well", "ill", "ill"])
+        >>> X, y = [[0, 1], [1, 3], [5, 1], [6, 2]], ["healthy", "healthy", "ill", "ill"]
+        >>> model = PriorSVC(C=10).fit(X, y)
         >>> model.explain([4, 2])
         class 'ill': the score of 'ill' is +0.4, which is positive
         column                     value  mean   part
-        mean of the training rows                  +0
-        x0                             4     3   +0.5
-        x1                             2  1.75   -0.1
+        mean of the training rows               +0.05
+        x0                             4     3   +0.4
+        x1                             2  1.75  -0.05
         score                                    +0.4
         ...
         """
@@ -369,6 +382,12 @@ class FittedModel:
         if isinstance(self.kernel_, OnRows):
             return self.kernel_.encode(X)
         allow_nan = any(isinstance(m.block, Completes) for m in live(self._models[0].members))
+        encoding = self._models[0].training.encoding
+        if encoding is not None:
+            validate_data(self, X, reset=False, skip_check_array=True)
+            finite = "allow-nan" if allow_nan else True
+            with explaining_bad_values(encoding.without_groups(X)):
+                return check_array(encoding.encode(X), ensure_all_finite=finite, input_name="X")
         with explaining_bad_values(X, precomputed=is_precomputed(self.kernel)):
             return validate_data(
                 self,

@@ -80,7 +80,7 @@ def _check_values(values: Any) -> None:
             )
 
 
-def with_values(model: Any, combination: dict[str, Any]) -> Any:
+def with_values(model: Any, combination: dict[str, Any], caller: str = "fit_path") -> Any:
     """Set these parameters of the model or of its blocks, and return the model."""
     parameters = model.get_params(deep=False)
     prior = as_prior(model.prior)
@@ -93,7 +93,7 @@ def with_values(model: Any, combination: dict[str, Any]) -> Any:
         if "__" not in key or key not in known:
             options = sorted([*parameters, *(k for k in known if "__" in k)])
             raise UnknownParameter(
-                f"fit_path: unknown parameter {key!r}.{did_you_mean(key, options)} "
+                f"{caller}: unknown parameter {key!r}.{did_you_mean(key, options)} "
                 f"The parameters are: {', '.join(options)}."
             )
         prior.set_params(**{key: value})

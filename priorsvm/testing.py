@@ -178,6 +178,7 @@ class _Checker:
             self.check_prepare(training, member.block, states[self.name])
             sample = prepare([member], training, states)
             self.check_build(task.spec, sample, member.block, states)
+            self.check_labels(task.spec, training, member.block)
             compiled = Compiled(task.spec, [member], states, sample)
             known = {constraint.label for constraint in compiled.problem.constraints}
             missing = set(compiled.constraints) - known
@@ -219,6 +220,31 @@ class _Checker:
         for name, penalty in terms.penalties.items():
             low = _infimum(penalty, rows)
             self.law("penalties are nonnegative", low > -1e-6, f"{name} can be {low:g}.")
+
+    def check_labels(self, spec: Spec, training: Sample, block: Knowledge) -> None:
+        """Check that a formula is the formula of one constraint, if the block has a soft and a hard form."""
+        if "hard" not in block.get_params(deep=False):
+            return
+        forms = []
+        for hard in (False, True):
+            form = clone(block).set_params(hard=hard)
+            try:
+                form.validate(training)
+                state = form.start(training)
+                plain = Compiled(spec, [], {self.name: state}, form.prepare(training, state))
+                constraints = form.build(plain.f, plain.building(self.name)).constraints
+            except PriorSVMError:
+                return  # the block has only one form with these parameters
+            latex = form.formulas.latex
+            forms.append({(label, latex.get(label)): len(c.variables()) for label, c in constraints.items()})
+        soft, rigid = forms
+        shared = [key for key in soft.keys() & rigid.keys() if soft[key] != rigid[key]]
+        both = sorted(label for label, formula in shared if formula is not None)
+        self.law(
+            "soft and hard constraints have formulas of their own",
+            not both,
+            f"Give {both} another label in the soft form, with its own formula.",
+        )
 
     def check_weights_apart(self, plain: Compiled, block: Knowledge, terms: Terms) -> None:
         """Check that a penalty does not contain the parameter that weights it, which would count twice."""

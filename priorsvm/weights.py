@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import roc_auc_score
 
 from ._utils.arrays import Array
-from .errors import Infeasible, PriorSVMWarning
+from .errors import BadRule, Infeasible, PriorSVMWarning
 from .knowledge.traits import AutoWeight
 from .prior import Prior, live
-from .validation import Task
+from .solve.loop import first_states
+from .training import train
+from .validation import Task, make_task
 
 # Factors on the standard weight, in the order in which ties are decided.
 FACTORS = (1.0, 0.3, 3.0, 0.0)
@@ -76,18 +77,18 @@ def with_weights(model: Any, task: Task, arguments: tuple[Any, ...]) -> Task:
     if chosen:
         folds = list(_folds(task))
         if folds:
-            scores = {a: _score(model, task, arguments, folds, a) for a in FACTORS}
+            scores = _scores(model, task, arguments, folds)
             factor = max(FACTORS, key=lambda a: round(scores[a], 12))
     return replace(task, prior=_weighted(task, factor, scores))
 
 
-def _weighted(task: Task, factor: float, scores: dict[float, float], rows: int | None = None) -> Prior:
+def _weighted(task: Task, factor: float, scores: dict[float, float]) -> Prior:
     """Return the blocks with numbers for ``mu="auto"``."""
     linear = task.spec.linear
     on_rows = [
         m for m in live(task.prior) if isinstance(m.block, AutoWeight) and m.block.needs_weight(linear)
     ]
-    count = int(np.count_nonzero(_row_weights(task))) if rows is None else rows
+    count = int(np.count_nonzero(_row_weights(task)))
     blocks = []
     for name, block, _ in task.prior:
         if isinstance(block, AutoWeight) and block.mu == "auto":
@@ -127,47 +128,70 @@ def _folds(task: Task) -> Iterator[Array]:
         yield rows[fold == k]
 
 
-def _score(model: Any, task: Task, arguments: tuple[Any, ...], folds: list[Array], factor: float) -> float:
-    """Return the mean AUC of all folds, over classes too if there are more than two."""
-    X, y, sample_weight, rows = arguments
-    n = task.samples[0].n_train
+def _scores(model: Any, task: Task, arguments: tuple[Any, ...], folds: list[Array]) -> dict[float, float]:
+    """Return the mean AUC of all folds for each factor, over classes too if there are more than two."""
+    X = arguments[0]
     labels = task.samples[0].labels
     weight = _row_weights(task)
-    counted = np.flatnonzero(weight)
-    scores = []
+    scores: dict[float, list[float]] = {factor: [] for factor in FACTORS}
     for test in folds:
-        train = np.setdiff1d(counted, test)
-        member = clone(model)
-        member.n_jobs = None
-        member.verbose = 0
-        member.prior = _sliced_prior(_weighted(task, factor, {}, len(train)), train, n)
-        given = {key: _sliced(value, train, n) for key, value in rows.items()}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PriorSVMWarning)
             warnings.simplefilter("ignore", ConvergenceWarning)
             try:
-                member.fit(
-                    _rows(X, train),
-                    _rows(y, train),
-                    None if sample_weight is None else weight[train],
-                    **given,
-                )
-            except Infeasible:
-                scores.append(NO_FIT)
+                member, part = _without_rows(model, task, arguments, test)
+                # The first states of the blocks do not depend on their weights.
+                states = [first_states(part.members(sample), sample) for sample in part.samples]
+            except BadRule:  # a fold may lack all rows of a rule
+                for found in scores.values():
+                    found.append(NO_FIT)
                 continue
-        found = member.decision_function(_rows(X, test))
-        scores.append(_auc(labels[test], found, member.classes_, weight[test]))
-    return float(np.mean(scores))
+            for factor, found in scores.items():
+                weighted = replace(part, prior=_weighted(part, factor, {}))
+                try:
+                    member._store(weighted, train(member, weighted, states))
+                except Infeasible:
+                    found.append(NO_FIT)
+                    continue
+                values = member.decision_function(_rows(X, test))
+                found.append(_auc(labels[test], values, member.classes_, weight[test]))
+    return {factor: float(np.mean(found)) for factor, found in scores.items()}
+
+
+def _without_rows(model: Any, task: Task, arguments: tuple[Any, ...], test: Array) -> tuple[Any, Task]:
+    """Return a model and its task without the rows of a fold; ``mu="auto"`` stays."""
+    X, y, sample_weight, rows = arguments
+    n = task.samples[0].n_train
+    weight = _row_weights(task)
+    kept = np.setdiff1d(np.flatnonzero(weight), test)
+    given_weight = None if sample_weight is None else weight[kept]
+    given = {key: _sliced(value, kept, n) for key, value in rows.items()}
+    member = copy.copy(model)
+    member.prior = None
+    member = clone(member)
+    member.n_jobs = None
+    member.verbose = 0
+    if task.encoding is not None:
+        member.categories = task.encoding  # a fold may lack a value that a rule names
+    member.prior = _sliced_prior(task.prior, kept, n)
+    return member, make_task(member, _rows(X, kept), _rows(y, kept), given_weight, given)
 
 
 def _auc(labels: Array, scores: Array, classes: Array, weight: Array) -> float:
     """Return the area under the ROC curve, the mean over the classes if there are more than two."""
     if scores.ndim == 1:
-        return float(roc_auc_score(labels == classes[1], scores, sample_weight=weight))
+        return weighted_auc(labels == classes[1], scores, weight)
     columns = enumerate(classes.tolist())
-    return float(
-        np.mean([roc_auc_score(labels == c, scores[:, k], sample_weight=weight) for k, c in columns])
-    )
+    return float(np.mean([weighted_auc(labels == c, scores[:, k], weight) for k, c in columns]))
+
+
+def weighted_auc(positive: Array, scores: Array, weight: Array) -> float:
+    """Return the weighted share of pairs of rows that the scores order, ties counted by half."""
+    rank, level = np.unique(scores, return_inverse=True)
+    up = np.bincount(level, weight * positive, len(rank))
+    down = np.bincount(level, weight * ~positive, len(rank))
+    below = np.cumsum(down) - 0.5 * down
+    return float(up @ below / (up.sum() * down.sum()))
 
 
 def _sliced_prior(prior: Prior, rows: Array, n: int) -> Prior:

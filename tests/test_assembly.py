@@ -8,6 +8,7 @@ import pytest
 from sklearn.datasets import load_iris, make_moons
 
 from priorsvm import (
+    RBF,
     Box,
     ClassCosts,
     InvarianceHint,
@@ -183,12 +184,50 @@ class TestOwnTerms:
         with pytest.raises(Infeasible, match=r"(?s)'box'.*'own'|'own'.*'box'"):
             assembly.solve()
 
-    def test_expression_of_another_assembly_is_written_anew(self, data):
+    def test_f_of_another_assembly_is_refused(self, data):
         other = PriorSVC(kernel="rbf").assemble(*data)
-        constraint = other.f(Z) >= 2
         assembly = PriorSVC(kernel="rbf").assemble(*data)
-        assembly.add(above=constraint).solve()
-        assert assembly.classifier().decision_function(Z).min() >= 2 - 1e-6
+        with pytest.raises(InvalidInput, match=r"f of another assembly.*f\(Z\)\.value"):
+            assembly.add(near=assembly.f(Z) - other.f(Z) <= 0.01)
+        assert assembly.solve().status == "optimal"
+
+    def test_expressions_and_functions_are_one_term_in_all_rounds(self, data):
+        prior = Box({0: (1.5, 4.0), 1: (-2.0, 0.0)}, label=1, hard=True)
+        found = []
+        for as_function in (False, True):
+            assembly = PriorSVC(prior, kernel="rbf", n_centres=15).assemble(*data)
+            f = assembly.f
+            assembly.add(
+                above=(lambda f: f(Z) >= 0) if as_function else f(Z) >= 0,
+                below=(lambda f: f(Z[:1]) <= 5) if as_function else f(Z[:1]) <= 5,
+            )
+            while assembly is not None:
+                assembly.solve()
+                last, assembly = assembly, assembly.refine()
+            found.append((last.classifier().objective_, last.classifier().n_rounds_))
+        assert found[0] == pytest.approx(found[1], rel=1e-8)
+
+    def test_weight_of_a_penalty_on_the_slack(self, data):
+        for penalty in (None, lambda f: cp.sum_squares(f.slack)):
+            assembly = PriorSVC().assemble(*data)
+            assembly.add(cp.sum_squares(assembly.slack) if penalty is None else penalty)
+            assembly.set(own__mu=5.0).solve()
+            w = cp.Variable(2)
+            b = cp.Variable()
+            xi = cp.Variable(len(data[1]), nonneg=True)
+            sign = np.where(data[1] == 1, 1.0, -1.0)
+            reference = cp.Problem(
+                cp.Minimize(0.5 * cp.sum_squares(w) + cp.sum(xi) + 5 * cp.sum_squares(xi)),
+                [cp.multiply(sign, data[0] @ w + b) >= 1 - xi],
+            )
+            reference.solve(solver="CLARABEL")
+            assert assembly.classifier().objective_ == pytest.approx(reference.value, rel=1e-6)
+
+    def test_infeasible_bound_of_the_slack(self):
+        assembly = PriorSVC().assemble([[0.0], [1.0], [2.0]], [0, 1, 0])
+        assembly.add(cap=assembly.slack <= 0.5)
+        with pytest.raises(Infeasible, match="own"):
+            assembly.solve()
 
     def test_weight(self, data):
         objectives = []
@@ -387,7 +426,89 @@ class TestSolutions:
         assert repr(assembly) == "Assembly(120 rows, oddness_hint, optimal by CLARABEL)"
 
 
+class TestOwnProblems:
+    """Problems that the user states with the parts of an assembly."""
+
+    @pytest.mark.parametrize("gamma", [0.05, 5.0])
+    def test_regulariser_of_a_kernel_model(self, gamma):
+        X, y = make_moons(50, noise=0.2, random_state=1)
+        sign = np.where(y == 1, 1.0, -1.0)
+        K = np.exp(-gamma * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+        size, directions = np.linalg.eigh(K)
+        Phi = directions[:, size > 1e-11] * np.sqrt(size[size > 1e-11])
+        c = cp.Variable(Phi.shape[1])
+        b = cp.Variable()
+        loss = cp.sum(cp.logistic(-cp.multiply(sign, Phi @ c + b)))
+        reference = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(c) + loss))
+        reference.solve(solver="CLARABEL")
+        assembly = PriorSVC(kernel=RBF(gamma)).assemble(X, y)
+        values = assembly.f(X)
+        own = cp.sum(cp.logistic(-cp.multiply(sign, values)))
+        problem = cp.Problem(cp.Minimize(assembly.regulariser + own), assembly.problem.constraints)
+        problem.solve(solver="CLARABEL")
+        assert problem.value == pytest.approx(reference.value, rel=1e-6)
+        model = assembly.classifier(problem)
+        np.testing.assert_allclose(model.decision_function(X), (Phi @ c + b).value, atol=1e-4)
+        text = repr(model.formulation())
+        assert "own.mu" in text
+        assert "not computed" in str(model.report_)
+
+    def test_values_after_any_route(self, data):
+        assembly = PriorSVC().assemble(*data)
+        problem = assembly.problem
+        coef = assembly.f.coef
+        assert assembly.solve().solver == "LIBSVM"
+        np.testing.assert_allclose(coef.value, assembly.classifier().coef_[0], atol=1e-9)
+        assert problem.value == pytest.approx(assembly.classifier().objective_, rel=1e-9)
+        assert PriorSVC().assemble(*data).f.coef.value is None
+        other = PriorSVC().assemble(*data)
+        other.solve()
+        np.testing.assert_allclose(other.f.coef.value, coef.value, atol=1e-9)
+
+    def test_changed_problem_leaves_the_assembly_as_it_is(self, data):
+        assembly = PriorSVC().assemble(*data)
+        assembly.solve()
+        before = assembly.classifier()
+        stated = assembly.problem
+        changed = cp.Problem(stated.objective, [*stated.constraints, assembly.f.coef[0] == 5])
+        changed.solve(solver="CLARABEL")
+        assert assembly.classifier(changed).coef_[0, 0] == pytest.approx(5, abs=1e-6)
+        np.testing.assert_allclose(assembly.classifier().coef_, before.coef_)
+
+    def test_without_the_margin(self, data):
+        assembly = PriorSVC(C=3.0).assemble(*data)
+        rest = [c for c in assembly.problem.constraints if c.label != "svm.margin"]
+        changed = cp.Problem(assembly.problem.objective, [*rest, assembly.f.coef[0] == 1])
+        changed.solve(solver="CLARABEL")
+        assert assembly.classifier(changed).objective_ == pytest.approx(changed.value, rel=1e-6)
+
+    def test_classifier_keeps_its_problem(self, data):
+        assembly = PriorSVC(OddnessHint()).assemble(*data)
+        assembly.solve()
+        first = assembly.classifier()
+        objective = first.objective_
+        assembly.set(C=50.0).solve()
+        assert first.problem.value == pytest.approx(objective, rel=1e-7)
+        assert assembly.classifier().problem.value > objective
+
+    def test_advice_names_other_solvers(self, data):
+        assembly = PriorSVC(kernel="rbf", C=100.0).assemble(*data)
+        problem = assembly.problem
+        problem.solve(solver="CLARABEL")
+        problem.var_dict["b"].value = problem.var_dict["b"].value + 3.0
+        with pytest.raises(SolverFailed, match=r"another solver \((?!.*CLARABEL)"):
+            assembly.classifier()
+
+
 class TestSeveralClasses:
+    def test_names_and_own_terms(self):
+        X, y = load_iris(return_X_y=True)
+        assemblies = PriorSVC(multi_class="ovo").assemble(X, y)
+        names = [repr(assembly).partition(",")[0] for assembly in assemblies]
+        assert len(set(names)) == 3
+        assemblies.add(cap=lambda f: f.coef <= 0.5).solve()
+        assert assemblies.classifier().coef_.max() <= 0.5 + 1e-7
+
     def test_list(self):
         X, y = load_iris(return_X_y=True)
         assemblies = PriorSVC(kernel="rbf").assemble(X, y)
@@ -412,8 +533,15 @@ class TestSeveralClasses:
         assert last.classifier().objective_ == pytest.approx(fitted.objective_, rel=1e-9)
         model = last.classifier([assembly.problem for assembly in last])
         assert model.objective_ == pytest.approx(fitted.objective_, rel=1e-7)
-        with pytest.raises(InvalidInput, match="one problem for each of 3 models, got 1"):
-            last.classifier([last[0].problem])
+        for wrong in ([last[0].problem], 5):
+            with pytest.raises(InvalidInput, match="one problem for each of 3 models"):
+                last.classifier(wrong)
+        last.reverse()
+        with pytest.raises(InvalidInput, match="in their order"):
+            last.classifier()
+        del last[0]
+        with pytest.raises(InvalidInput, match="in their order"):
+            last.classifier()
 
 
 class TestRefusals:
@@ -497,6 +625,10 @@ class TestRefusals:
             (lambda a: a.add(penalty=-cp.sum_squares(a.f(Z))), r"block 'own'.*not convex"),
             (lambda a: a.add(penalty=a.f(Z)), r"block 'own'.*scalar"),
             (lambda a: a.add(penalty=3), r"block 'own'.*scalar cvxpy expression"),
+            (lambda a: a.add(a.f(Z) <= 1), r"constraints by label.*add\(cap="),
+            (lambda a: a.add(cap=[a.f(Z) <= 1, a.f(Z) >= 0]), r"'cap' of add\(\) is a list"),
+            (lambda a: a.add(cap=a.f(Z) <= cp.Variable(boolean=True)), "is integer"),
+            (lambda a: a.add(cp.Parameter() * cp.sum(a.f(Z))), r"set\(own__mu="),
             (lambda a: a.add(cap=cp.sum_squares(a.f(Z)) >= 1), r"block 'own'.*'cap' is not convex"),
             (lambda a: a.add(cap=True), r"block 'own'.*'cap' is a bool"),
             (lambda a: a.add(cap=lambda f: 1), r"block 'own'.*'cap' is a int"),
@@ -517,11 +649,65 @@ class TestRefusals:
 
     def test_unknown_weights(self, data):
         assembly = PriorSVC(OddnessHint()).assemble(*data)
-        with pytest.raises(UnknownParameter, match=r"oddness_hint__my.*oddness_hint__mu"):
+        with pytest.raises(UnknownParameter, match=r"^set: .*oddness_hint__my.*oddness_hint__mu"):
             assembly.set(oddness_hint__my=1.0)
         assembly.add(cap=assembly.f.coef <= 1)
         with pytest.raises(UnknownParameter, match="'own' has no parameter 'nu'"):
             assembly.set(own__nu=1.0)
+
+    def test_parameters_written_directly(self, data):
+        assembly = PriorSVC(OddnessHint(), kernel="rbf").assemble(*data)
+        assembly.solve("CLARABEL")
+        assembly.terms[0].parameter.value = 50.0
+        with pytest.raises(NotFitted, match="a parameter of the problem has changed"):
+            assembly.classifier()
+        assembly.problem.solve(solver="CLARABEL")
+        with pytest.raises(InvalidInput, match=r"'oddness_hint\.mu' was changed directly.*set\("):
+            assembly.classifier()
+        costs = PriorSVC().assemble(*data)
+        costs.problem.param_dict["costs"].value = 10 * np.ones(len(data[1]))
+        with pytest.raises(InvalidInput, match=r"'costs' was changed directly.*set\(C="):
+            costs.solve()
+
+    def test_parameter_without_a_value(self, data):
+        assembly = PriorSVC().assemble(*data)
+        assembly.add(cap=assembly.f.coef <= cp.Parameter(name="limit"))
+        with pytest.raises(InvalidInput, match="'limit' has no value"):
+            assembly.solve()
+
+    def test_integer_problem(self, data):
+        assembly = PriorSVC(norm="l1").assemble(*data)
+        z = cp.Variable(boolean=True)
+        objective = cp.Minimize(assembly.problem.objective.expr + z)
+        changed = cp.Problem(objective, assembly.problem.constraints)
+        changed.solve(solver="HIGHS")
+        with pytest.raises(InvalidInput, match="integer variables"):
+            assembly.classifier(changed)
+
+    def test_options_of_a_derived_solver(self, data):
+        model = PriorSVC(norm="l1", solver="SCIPY", solver_options={"method": "highs"})
+        with pytest.raises(InvalidInput, match="does not take these solver_options"):
+            model.fit(*data)
+
+    def test_parameters_of_own_constraints(self, data):
+        limit = cp.Parameter(value=0.5)
+        assembly = PriorSVC().assemble(*data)
+        assembly.add(cap=assembly.f.coef <= limit).solve()
+        limit.value = 0.1
+        with pytest.raises(NotFitted, match="solve it again"):
+            assembly.classifier()
+        assembly.solve()
+        assert assembly.classifier().coef_.max() <= 0.1 + 1e-7
+
+    def test_not_pickled(self, data):
+        with pytest.raises(TypeError, match=r"Pickle classifier\(\)"):
+            pickle.dumps(PriorSVC().assemble(*data))
+
+    def test_conflict_of_own_constraints_names_their_labels(self, data):
+        assembly = PriorSVC().assemble(*data)
+        assembly.add(up=assembly.f.bias >= 1, down=assembly.f.bias <= 0)
+        with pytest.raises(Infeasible, match="constraints up, down of"):
+            assembly.solve()
 
     def test_coefficients_of_a_kernel_model(self, data):
         assembly = PriorSVC(kernel="rbf").assemble(*data)

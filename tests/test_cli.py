@@ -66,6 +66,13 @@ def test_help_imports_nothing_heavy():
     assert done.stdout.endswith("[]\n")
 
 
+@pytest.mark.parametrize("module", ["priorsvm", "priorsvm.cli"])
+def test_both_modules_are_the_command(module):
+    run = [sys.executable, "-m", module, "--version"]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert done.stdout == f"priorsvm {priorsvm.__version__}\n"
+
+
 def test_solvers_tells_what_each_solves(capsys):
     assert cli.main(["solvers"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -128,9 +135,8 @@ def test_blocks_lists_every_public_block_kernel_and_transform_once(capsys):
     public = [getattr(priorsvm, name) for name in priorsvm.__all__]
     kinds = {value.__name__ for value in public if inspect.isclass(value) and issubclass(value, bases)}
     assert sorted(listed) == sorted(kinds - {"Knowledge", "Kernel", "Spectral", "Transform"})
-    assert re.search(
-        r"^  VirtualSamples\(transform, cost=1\.0, classes=None\)\n      \w", printed, re.MULTILINE
-    )
+    line = r"^  VirtualSamples\(transform, cost=1\.0, classes=None\)\n      \w"
+    assert re.search(line, printed, re.MULTILINE)
     for names in sections.values():
         assert not [line for line in names.values() if set("\\`") & set(line)], "mathematics is text"
 

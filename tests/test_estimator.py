@@ -679,7 +679,8 @@ def test_formulation_of_a_soft_region_has_its_slack_where_it_belongs():
 def test_formulation_gives_the_numbers_of_its_letters():
     X, y = two_classes()
     text = str(PriorSVC(UncertainSamples(0.1, confidence=0.9)).fit(X, y).formulation())
-    assert r"\gamma_{\mathrm{uncertain\_samples}} = 1.28155" in text
+    assert r",\; \gamma = 1.28155" in text
+    assert r"y_i f(x_i) - \gamma\, t_i" in text
 
 
 def test_words_in_x_are_answered_with_what_to_do():
@@ -698,7 +699,7 @@ def test_words_in_x_are_answered_with_what_to_do():
 def test_what_is_no_number_in_a_table_is_named_with_its_column(column, message):
     frame = pd.DataFrame({"age": [30.0, 40.0], "use": column})
     with pytest.raises(InvalidInput, match=message):
-        PriorSVC().fit(frame, [0, 1])
+        PriorSVC(categories=None).fit(frame, [0, 1])
     model = PriorSVC().fit(pd.DataFrame({"age": [30.0, 40.0], "use": [1.0, 2.0]}), [0, 1])
     with pytest.raises(InvalidInput, match=message):
         model.predict(frame)

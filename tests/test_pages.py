@@ -87,6 +87,48 @@ def test_calls_in_sentences_have_parameters_that_there_are(page):
                 assert given <= known, f"{code}: there is no {', '.join(given - known)}"
 
 
+def public_blocks():
+    public_classes = [value for name in priorsvm.__all__ if inspect.isclass(value := getattr(priorsvm, name))]
+    return sorted(
+        kind.__name__ for kind in public_classes if issubclass(kind, Knowledge) and kind is not Knowledge
+    )
+
+
+def missing_in(text, names):
+    """Return the names that are not a word of a text."""
+    return [name for name in names if not re.search(rf"\b{name}\b", text)]
+
+
+LISTS = [
+    "README.md",
+    "docs/guide/which_block.md",
+    "CHANGELOG.md",
+    "docs/drawings/hierarchy.py",
+]
+
+
+@pytest.mark.parametrize("pattern", LISTS)
+def test_every_public_block_is_listed(pattern):
+    text = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob(pattern))
+    if pattern in ("README.md", "docs/guide/which_block.md"):
+        text = "\n".join(line for line in text.splitlines() if line.startswith("|"))
+    missing = missing_in(text, public_blocks())
+    assert not missing, f"Add {', '.join(missing)} to {pattern}."
+
+
+def test_every_public_block_has_a_page():
+    lists = {"which_block.md", "own_block.md", "wrong.md"}
+    pages = [path for path in (ROOT / "docs/guide").glob("*.md") if path.name not in lists]
+    missing = missing_in("".join(path.read_text(encoding="utf-8") for path in pages), public_blocks())
+    assert not missing, f"Add {', '.join(missing)} to a page of docs/guide."
+
+
+def test_missing_names_are_noticed():
+    assert missing_in("| `Box` | `Rules` |", ["Box", "Rule"]) == ["Rule"]
+    assert {"Box", "InvarianceHint"} <= set(public_blocks())
+    assert not {"Knowledge", "PriorSVC", "RBF"} & set(public_blocks())
+
+
 def test_the_reading_of_pages():
     page = "One `f(a=1)`.\n```python\n`no`\n```\n| `x.y`, `z` | `w` |\n"
     assert inline_code(page) == ["f(a=1)", "x.y", "z", "w"]

@@ -20,12 +20,19 @@ RESULTS = (
     "priorsvm.explain.table",
     "priorsvm.explain.verify",
 )
+# Checks for blocks of users.
+CHECKS = "priorsvm.knowledge.checks"
 HANDED_OUT = (Formulation, Report)
 
 
 def public_names():
     """Full name -> class or function, of all that ``import priorsvm`` offers."""
-    modules = ["priorsvm", *(f"priorsvm.{name}" for name in sorted(priorsvm._MODULES.values())), *RESULTS]
+    modules = [
+        "priorsvm",
+        *(f"priorsvm.{name}" for name in sorted(priorsvm._MODULES.values())),
+        CHECKS,
+        *RESULTS,
+    ]
     found = {}
     for module in map(import_module, modules):
         listed = getattr(module, "__all__", None)
@@ -75,8 +82,13 @@ def examples(text):
 
 def test_there_are_names_to_look_at():
     assert len(NAMES) > 70
-    for known in ("priorsvm.estimator.PriorSVC", "priorsvm.io.persist.save", "priorsvm.kernels.algebra.Sum"):
-        assert known in NAMES
+    for known in (
+        "estimator.PriorSVC",
+        "io.persist.save",
+        "kernels.algebra.Sum",
+        "knowledge.checks.check_points",
+    ):
+        assert f"priorsvm.{known}" in NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)

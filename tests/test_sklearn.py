@@ -424,6 +424,7 @@ def test_every_parameter_is_stored_untouched():
         "norm": "l1",
         "loss": "squared_hinge",
         "scale": "minmax",
+        "categories": None,
         "n_centres": 7,
         "multi_class": "ovr",
         "preselect": True,

@@ -454,7 +454,39 @@ class BoundsAnotherNorm(Knowledge):
         return Terms({"mu": t}, {"most": size(f(view.sample.X_train)) <= 1.0 + t})
 
 
+class AtLeast(Knowledge):
+    "f is at least 0.5 at the first rows: lawful, with a formula for each form."
+
+    formulas = Formulas({"mu": r"\sum_p s_p", "level": r"f(x_p) \ge 0.5", "soft": r"f(x_p) \ge 0.5 - s_p"})
+    soft = "soft"
+
+    def __init__(self, mu=1.0, hard=False):
+        self.mu = mu
+        self.hard = hard
+
+    def build(self, f, view):
+        value = f(view.sample.X_train[view.sample.y_train > 0][:3])
+        if self.hard:
+            return Terms(constraints={"level": value >= 0.5})
+        s = cp.Variable(3, nonneg=True)
+        return Terms({"mu": cp.sum(s)}, {self.soft: value + s >= 0.5})
+
+
+class OneLabelForTwoForms(AtLeast):
+    "Has a slack in the soft form, which its formula does not show."
+
+    formulas = Formulas({"mu": r"\sum_p s_p", "level": r"f(x_p) \ge 0.5"})
+    soft = "level"
+
+
+class WithoutAFormula(OneLabelForTwoForms):
+    "Has one label and no formula of it."
+
+    formulas = Formulas()
+
+
 CONSTRUCTOR = "the constructor stores its arguments and does nothing else"
+FORMS = "soft and hard constraints have formulas of their own"
 COPIES = "clone and pickle keep the parameters"
 MANY = np.zeros(1000)
 
@@ -496,6 +528,8 @@ MANY = np.zeros(1000)
         (Tampers(), "the answer satisfies KKT"),
         (ChangesItsStateInPlace(), "contributions sum to the objective"),
         (WritesAnotherTerm(), "formulation() can be written"),
+        (OneLabelForTwoForms(), FORMS),
+        (OneLabelForTwoForms(hard=True), FORMS),
         (NeverEnds(), "refinement ends in a fixed point"),
         (IsNeverAbsent(), "weight 0 disables the block"),
         (AimsHigherFromSomeTimeOn(), "violation does not grow with the weight"),
@@ -532,9 +566,16 @@ def test_every_law_has_a_block_that_breaks_it():
             "constraints are convex",
             "CLARABEL and HIGHS agree",
             "refinement ends in a fixed point",
+            FORMS,
         }
     )
     assert broken == known
+
+
+@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize("kind", [AtLeast, WithoutAFormula])
+def test_soft_and_hard_forms_with_formulas_of_their_own_are_lawful(kind, hard):
+    assert FORMS in check_knowledge(kind(hard=hard), X, y, kernels=("linear",))
 
 
 def test_law_broken_is_an_assertion():

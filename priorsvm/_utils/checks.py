@@ -37,14 +37,42 @@ def is_whole(value: object) -> TypeGuard[int]:
 
 
 def check_nonnegative(**values: Any) -> None:
-    """Raise InvalidInput unless every value is a finite number of at least 0."""
+    """Raise InvalidInput unless every value is a finite number of at least 0.
+
+    Parameters
+    ----------
+    **values : object
+        Name of a parameter and its value.
+
+    Examples
+    --------
+    >>> from priorsvm.knowledge.checks import check_nonnegative
+    >>> check_nonnegative(mu=-1.0)
+    Traceback (most recent call last):
+        ...
+    priorsvm.errors.InvalidInput: mu must be a nonnegative number, got -1.0.
+    """
     for name, value in values.items():
         if not is_number(value) or value < 0:
             raise InvalidInput(f"{name} must be a nonnegative number, got {value!r}.")
 
 
 def check_flag(**values: Any) -> None:
-    """Raise InvalidInput unless every value is True or False."""
+    """Raise InvalidInput unless every value is True or False.
+
+    Parameters
+    ----------
+    **values : object
+        Name of a parameter and its value.
+
+    Examples
+    --------
+    >>> from priorsvm.knowledge.checks import check_flag
+    >>> check_flag(hard="no")
+    Traceback (most recent call last):
+        ...
+    priorsvm.errors.InvalidInput: hard must be True or False, got 'no'.
+    """
     for name, value in values.items():
         if not isinstance(value, (bool, np.bool_)):
             raise InvalidInput(f"{name} must be True or False, got {value!r}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -218,13 +218,13 @@ class Explainer:
     @cached_property
     def players(self) -> dict[str, list[int]]:
         """The user's columns, with the columns of X of each: several for a column of categories."""
-        names = column_names(self.sample)
-        groups: Mapping[str, Sequence[int]] = getattr(self.sample, "groups", None) or {}
-        owner = {int(j): name for name, columns in groups.items() for j in columns}
-        found: dict[str, list[int]] = {}
-        for j, name in enumerate(names):
-            found.setdefault(owner.get(j, name), []).append(j)
-        return found
+        encoding = self.sample.encoding
+        if encoding is None:
+            return {name: [j] for j, name in enumerate(column_names(self.sample))}
+        return {
+            name: np.atleast_1d(place).tolist()
+            for name, place in zip(encoding.names, encoding.places, strict=True)
+        }
 
     @cached_property
     def search(self) -> Search:
@@ -295,7 +295,7 @@ class Explainer:
             error=parts.error,
             second=target.second,
             against=target.against,
-            rules=self._rules(at, classes[chosen]),
+            rules=self._rules(x, at, classes[chosen]),
             rows=near,
             added=added,
             flips=self._flips(x, at, classes, np.argsort(-np.abs(parts.values), kind="stable")),
@@ -331,18 +331,16 @@ class Explainer:
 
     def _value(self, row: Array, columns: list[int]) -> Any:
         """Return the value of a column of the user: a number, or the name of a category."""
-        if len(columns) == 1:
-            return float(row[columns[0]])
-        if np.isnan(row[columns]).any() or not row[columns].any():
-            return "none"
-        return column_names(self.sample)[columns[int(np.argmax(row[columns]))]]
+        encoding = self.sample.encoding
+        value = None if encoding is None else encoding.value(row, columns[0])
+        return float(row[columns[0]]) if value is None else value
 
     def _mean(self, columns: list[int]) -> float:
         return float(self.mean[columns[0]]) if len(columns) == 1 else float("nan")
 
     # ------------------------------------------------------------------ rules
 
-    def _rules(self, at: Array, predicted: Any) -> list[RuleAt]:
+    def _rules(self, x: Array, at: Array, predicted: Any) -> list[RuleAt]:
         """Return the rules that contain the row, and the monotone columns."""
         found = []
         for (name, block, _), sample in self.uses:
@@ -350,7 +348,7 @@ class Explainer:
                 found.append(RuleAt(name, in_words(block, sample), self._is_monotone(block, at), True))
             elif isinstance(block, RegionKnowledge):
                 regions = [requirement.region for requirement in block.row_requirements(sample)]
-                if any(region.contains(at[None])[0] for region in regions):
+                if any(_contains(region, x, at) for region in regions):
                     label = getattr(block, "label", None)
                     found.append(RuleAt(name, in_words(block, sample), bool(label == predicted)))
         return found
@@ -404,6 +402,13 @@ class Explainer:
         return found
 
 
+def _contains(region: Any, x: Array, at: Array) -> bool:
+    """Return whether a region contains a row, with its completed entries and its missing entries."""
+    if hasattr(region, "holds"):  # conditions may be about missing values
+        return bool(region.holds(at[None], np.isnan(x)[None])[0])
+    return bool(region.contains(at[None])[0])
+
+
 def _negated(f: Fitted) -> Fitted:
     """Return -f."""
     if isinstance(f, FittedLinear):
@@ -415,8 +420,10 @@ def _negated(f: Fitted) -> Fitted:
 
 def _terms(f: FittedKernel, X: Array, at: Array) -> tuple[Array, float]:
     """Return what each training row adds to f at a row, and what all further points add."""
-    inner = at[None] if f.scale is None else f.scale.points(at[None])
-    terms = f.weights * f.kernel(f.inner_centres, inner)[:, 0]
+    ends = (f.centres, at[None])
+    if f.scale is not None:
+        ends = (f.scale.points(f.centres), f.scale.points(at[None]))
+    terms = f.weights * f.kernel(*ends)[:, 0]
     place: dict[bytes, int] = {}
     for i, row in enumerate(np.ascontiguousarray(X + 0.0)):
         place.setdefault(row.tobytes(), i)  # equal rows count as the first

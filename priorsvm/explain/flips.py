@@ -25,7 +25,7 @@ MOST_WHOLE = 1000
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """Where changed values of the columns may lie.
+    """Ranges and kinds of the columns, which limit changed values.
 
     Attributes
     ----------

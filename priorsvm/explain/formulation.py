@@ -16,12 +16,19 @@ from ..kernels.base import Kernel
 from ..kernels.centred import Centred
 from ..knowledge.base import Formulas
 from ..knowledge.by_class import OfClasses
+from ..prior import Member
 from ..solve.model import BinaryModel
 from .plain_text import plain_text
 from .words import block_uses, in_words, strength
 
 # A longer formula does not widen the column of formulas, and in LaTeX it takes several lines.
 WIDTH = 70
+
+# Words inside a formula.
+WORDS = r"\\(?:text|mathrm)\{[^{}]*\}"
+
+# Symbols of every model, which are not letters of a block.
+TAKEN = frozenset("Cfwcbxk") | {"y_i", "x_i", "x_j", "z_0", r"\rho_i", r"\xi_i", r"\varphi"}
 
 ESCAPED = {letter: f"\\{letter}" for letter in "_&%#${} "} | {
     "\\": r"\backslash ",
@@ -185,9 +192,10 @@ def formulation(binaries: Sequence[BinaryModel]) -> Formulation:
     objective: dict[str, str] = {}
     constraints: dict[str, tuple[str, int]] = {}
     values = {"C": binaries[0].spec.C}
-    for binary in binaries:
-        _describe(binary, objective, constraints, values)
     members = list({m.name: m for binary in binaries for m in binary.problem.members}.values())
+    symbols = _number_symbols(members)
+    for binary in binaries:
+        _describe(binary, objective, constraints, values, symbols)
     named = {label.partition(".")[0] for label in (*objective, *constraints)}
     for member in members:
         if member.name not in named:
@@ -198,9 +206,10 @@ def formulation(binaries: Sequence[BinaryModel]) -> Formulation:
         name: [latex for label, latex in written if label.partition(".")[0] == name]
         for name in ["svm", *(member.name for member in members)]
     }
-    letters = {"svm": _model_letters(binaries[0])} | {
-        m.name: _written(m.name, m.block, "letters") for m in members
-    }
+    letters = {"svm": _model_letters(binaries[0])}
+    for name, block, _ in members:
+        meanings = _written(name, block, "letters").items()
+        letters[name] = {_replaced(a, symbols[name]): _replaced(b, symbols[name]) for a, b in meanings}
     return Formulation(
         list(objective.items()),
         rows,
@@ -284,9 +293,41 @@ def _meanings(
 
 def contains_symbol(symbol: str, formula: str) -> bool:
     """Return whether a formula contains a symbol with its index, outside of words."""
-    words = re.sub(r"\\(?:text|mathrm)\{[^{}]*\}", " ", formula)
+    if re.search(WORDS, symbol):  # a letter with the name of its block
+        return symbol in formula
+    return re.search(_pattern(symbol), re.sub(WORDS, " ", formula)) is not None
+
+
+def _replaced(formula: str, symbols: Mapping[str, str]) -> str:
+    """Return a formula with the symbols of letters in place of the letters, outside of words."""
+    if not symbols:
+        return formula
+    pattern = "|".join([WORDS, *map(_pattern, symbols)])
+    return re.sub(pattern, lambda found: symbols.get(found[0], found[0]), formula)
+
+
+def _pattern(symbol: str) -> str:
     end = "(?![A-Za-z_])" if symbol[-1].isalpha() else ""
-    return re.search(rf"(?<![A-Za-z\\]){re.escape(symbol)}{end}", words) is not None
+    return rf"(?<![A-Za-z\\]){re.escape(symbol)}{end}"
+
+
+def _number_symbols(members: Sequence[Member]) -> dict[str, dict[str, str]]:
+    """Return, by block, the symbol of each letter with a number.
+
+    The symbol is the letter, with the name of the block if the model or another block has the letter too.
+    """
+    letters = {
+        name: {*_written(name, block, "letters"), *_written(name, block, "numbers")}
+        for name, block, _ in members
+    }
+    found = {}
+    for name, block, _ in members:
+        taken = TAKEN.union(*(letters[other] for other in letters if other != name))
+        found[name] = {
+            letter: rf"{letter}_{{{_text(name)}}}" if letter in taken else letter
+            for letter in _written(name, block, "numbers")
+        }
+    return found
 
 
 def _describe(
@@ -294,6 +335,7 @@ def _describe(
     objective: dict[str, str],
     constraints: dict[str, tuple[str, int]],
     values: dict[str, float],
+    symbols: Mapping[str, Mapping[str, str]],
 ) -> None:
     """Add the terms and constraints of one binary model that are not there yet."""
     spec = binary.spec
@@ -313,7 +355,8 @@ def _describe(
         }
         terms = [term.name for term in compiled.terms if term.block == name]
         prepared = ["sample"] if name in compiled.sample.shares and not spec.hard else []
-        formulas = _formulas(name, block, [*prepared, *terms, *block_constraints])
+        given = _formulas(name, block, [*prepared, *terms, *block_constraints])
+        formulas = {term: _replaced(latex, symbols[name]) for term, latex in given.items()}
         factor = "" if weight == 1 else f"{weight:g} \\cdot "
         if isinstance(block, OfClasses) and block.chosen_classes is not None:
             only = rf"\;({_text(f'rows{block.which_rows()}')})"
@@ -321,8 +364,8 @@ def _describe(
         unnamed = rf"J_{{{_text(name)}}}"
         for _ in prepared:
             objective.setdefault(name, factor + formulas.get("sample", unnamed).replace("<p>", power))
-        for symbol, attribute in _written(name, block, "numbers").items():
-            values[rf"{symbol}_{{{_text(name)}}}"] = _number(name, block, attribute)
+        for letter, attribute in _written(name, block, "numbers").items():
+            values[symbols[name][letter]] = _number(name, block, attribute)
         for term in terms:
             letter = {"mu": r"\mu", "mu_residual": r"\mu'", "gamma": r"\gamma"}.get(term, _text(term))
             symbol = rf"{letter}_{{{_text(name)}}}"

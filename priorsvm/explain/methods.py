@@ -46,8 +46,8 @@ REFERENCES = {
 ON_ROWS = ("mangasarian2008",)
 
 SCALES = {
-    "standard": "Columns were scaled to mean 0 and standard deviation 1 inside the model.",
-    "minmax": "Columns were scaled to the range from 0 to 1 inside the model.",
+    "standard": "were scaled to mean 0 and standard deviation 1 inside the model.",
+    "minmax": "were scaled to the range from 0 to 1 inside the model.",
 }
 
 
@@ -71,7 +71,7 @@ def methods_text(model: Any) -> str:
         _data(model, binaries[0], bool(members)),
         _classes(model),
         _function(binaries[0]),
-        SCALES.get(model.scale, ""),
+        _columns(model, binaries[0]),
         _loss(model, binaries[0]),
         _blocks(uses, binaries[0].spec.linear),
         _weights(members),
@@ -135,6 +135,14 @@ def _function(binary: BinaryModel) -> str:
 
 def _value(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else readable(repr(value))
+
+
+def _columns(model: Any, binary: BinaryModel) -> str:
+    encoded = getattr(binary.training, "encoding", None) is not None
+    sentences = ["Every value of a column with categories became a 0/1 column."] if encoded else []
+    if model.scale is not None:
+        sentences.append(f"{'Columns of numbers' if encoded else 'Columns'} {SCALES[model.scale]}")
+    return " ".join(sentences)
 
 
 def _loss(model: Any, binary: BinaryModel) -> str:
@@ -223,6 +231,6 @@ def _solver(binaries: list[BinaryModel], members: list[Member]) -> str:
 def _route(name: str) -> str:
     if name == "LIBSVM":
         return "LIBSVM [@chang2011]"
-    if name in SOLVERS:
+    if name in SOLVERS and SOLVERS[name].package != "priorsvm":
         return f"{name} through CVXPY [@diamond2016]"
     return f"its own solver {name}"

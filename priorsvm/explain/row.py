@@ -188,12 +188,13 @@ class Explanation:
 
     Examples
     --------
-    >>> from priorsvm import PriorSVC, Rule
-    >>> X, y = [[0.0, 1.0], [1.0, 0.5], [2.5, 1.5], [4.0, 1.0]], ["well", "well", "ill", "ill"]
-    >>> model = PriorSVC(Rule("x0 >= 3", label="ill", hard=True)).fit(X, y)
-    >>> found = model.explain([3.5, 1.0])
-    >>> found.label, round(found.score, 3), round(found.base + sum(p.part for p in found.parts), 3)
-    ('ill', 1.667, 1.667)
+    >>> from priorsvm import PriorSVC
+    >>> X, y = [[0.0, 1.0], [1.0, 0.5], [2.5, 1.5], [4.0, 1.0]], ["healthy", "healthy", "ill", "ill"]
+    >>> found = PriorSVC(C=10).fit(X, y).explain([3.5, 1.0])
+    >>> found.label, found.of, round(found.score, 3)
+    ('ill', 'ill', 1.615)
+    >>> round(found.base + sum(part.part for part in found.parts), 3)
+    1.615
     """
 
     label: Any

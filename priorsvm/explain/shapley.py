@@ -112,15 +112,16 @@ def of_rbf(f: FittedKernel, x: Array, reference: Array, players: Sequence[Any]) 
     Parts
     """
     ends = np.vstack([x, reference])
+    centres = f.centres
     if f.scale is not None:
         ends = f.scale.points(ends)
+        centres = f.scale.points(centres)
     gamma = gamma_number(f.kernel, f.kernel.gamma)
     p = len(players)
     nodes, shares = np.polynomial.legendre.leggauss(p // 2 + 1)
     nodes = (nodes + 1) / 2
     shares = shares / 2
     parts = np.zeros(p)
-    centres = f.inner_centres
     step = max(1, _BLOCK // max(1, p))
     for start in range(0, len(centres), step):
         Z = centres[start : start + step]

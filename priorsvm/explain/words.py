@@ -117,11 +117,11 @@ def strength(member: Member, linear: bool) -> list[str]:
         found.append(f"{'hard' if block.hard else 'soft'}, {place}")
     elif isinstance(getattr(block, "hard", None), bool):
         found.append("hard" if block.hard else "soft")
-    unit = " rows" if "mu" in block.counts_rows else ""
     for name in ("mu", "mu_residual", "gamma"):
         value = getattr(block, name, None)
         if is_number(value) and not getattr(block, "hard", False):
-            found.append(f"weight {name} = {value:.4g}{unit if name != 'gamma' else ''}")
+            unit = (" row" if value == 1 else " rows") if name in block.counts_rows else ""
+            found.append(f"weight {name} = {value:.4g}{unit}")
     if member.weight != 1:
         found.append(f"outer weight {member.weight:g}")
     return found
@@ -221,7 +221,7 @@ def _monotone(block: Any, sample: Sample) -> str:
 
 def _class_costs(block: Any, sample: Sample) -> str:
     costs = zip(sample.classes.tolist(), block.factors(sample), strict=True)
-    how = f" ({block.costs})" if isinstance(block.costs, str) else ""
+    how = f", by the rule {block.costs!r}" if isinstance(block.costs, str) else ""
     return f"errors cost {listed(f'{cost:.4g} C on class {label!r}' for label, cost in costs)}{how}"
 
 
@@ -233,7 +233,10 @@ def _sample_costs(block: Any, sample: Sample) -> str:
 
 def _unlabeled(block: Any, sample: Sample) -> str:
     costs = np.ravel(np.asarray(block.costs, float))
-    return f"{len(block.X)} further rows have assumed labels, with {_range(costs, 'cost')} times C"
+    rows = "1 further row has an assumed label"
+    if len(block.X) > 1:
+        rows = f"{len(block.X)} further rows have assumed labels"
+    return f"{rows}, with {_range(costs, 'cost')} times C"
 
 
 def _transductive(block: Any, sample: Sample) -> str:
@@ -278,11 +281,11 @@ def _tangents(block: Any, sample: Sample) -> str:
 
 
 def _uncertain(block: Any, sample: Sample) -> str:
-    return f"measurement errors are known, and {block.words()} ({_distribution(block)})"
+    return f"measurement errors are known, and {block.words()}, for {_distribution(block)}"
 
 
 def _missing(block: Any, sample: Sample) -> str:
-    return f"{block.words()} ({_distribution(block)})"
+    return f"{block.words()}, for {_distribution(block)}"
 
 
 def _distribution(block: Any) -> str:
@@ -310,7 +313,7 @@ def _transform(transform: Any) -> str:
     if isinstance(transform, Mapping):  # one for each class
         return listed(f"{_transform(one)} on class {label!r}" for label, one in transform.items())
     if isinstance(transform, (Composition, Union)):
-        joint = " @ " if isinstance(transform, Composition) else " | "
+        joint = " after " if isinstance(transform, Composition) else " or "
         return joint.join(_transform(part) for _, part in transform.transforms)
     if not isinstance(transform, Transform):
         return readable(repr(transform))
@@ -321,7 +324,7 @@ def _transform(transform: Any) -> str:
         return words
     grid = transform.theta_grid()
     ranges = [f"[{low:g}, {high:g}]" for low, high in zip(grid.min(axis=0), grid.max(axis=0), strict=True)]
-    return f"{words} with parameters in {' x '.join(_first(ranges))} ({len(grid)} transformations)"
+    return f"{words} with parameters in {' x '.join(_first(ranges))}, {len(grid)} transformations"
 
 
 def _first(parts: list[str]) -> list[str]:

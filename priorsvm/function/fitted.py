@@ -147,7 +147,7 @@ class FittedKernel(Fitted):
         # kernels that process all centres again for each block.
         step = max(1, 2 ** (26 if self.kernel.whole else 22) // max(1, len(self.weights)))
         starts = range(0, len(rows[0]), step)
-        parts = [matrix(*(r[i : i + step] for r in rows), self.inner_centres) @ self.weights for i in starts]
+        parts = [matrix(*(r[i : i + step] for r in rows), self._inner) @ self.weights for i in starts]
         return np.concatenate(parts) if parts else np.empty(0)
 
     @cached_property
@@ -157,7 +157,7 @@ class FittedKernel(Fitted):
         Rounding errors of :math:`w^\top K w` are at most :math:`|w_i| |w_j| \max_i K_{ii}` for each term.
         They are added, as large weights can cancel.
         """
-        parts = [(self.weights, Atoms(self.inner_centres))]
+        parts = [(self.weights, Atoms(self._inner))]
         if self.slopes is not None:
             parts.append((self.slopes.weights, self.slopes.atoms(self.scale)))
         sizes = [np.abs(w).sum() * math.sqrt(a.diag(self.kernel).max()) for w, a in parts if len(w)]
@@ -171,7 +171,7 @@ class FittedKernel(Fitted):
     @cached_property
     def _squared(self) -> float:
         """The squared norm of g: values at the centres and slopes, times their weights."""
-        squared = float(self.weights @ self._unbiased(self.inner_centres))
+        squared = float(self.weights @ self._unbiased(self._inner))
         if self.slopes is not None:
             squared += float(self.slopes.weights @ self.slope(self.slopes.points, self.slopes.directions))
         return max(squared, 0.0)
@@ -185,6 +185,5 @@ class FittedKernel(Fitted):
         return V if self.scale is None else self.scale.directions(V)
 
     @cached_property
-    def inner_centres(self) -> Array:
-        """The centres in the units of the model."""
+    def _inner(self) -> Array:
         return self._to_inner(self.centres)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .symbolic import Decision
 
 
-def rebound(tree: Any, f: Decision) -> Any:
+def rebound(tree: Any, f: Decision, lineage: int | None = None) -> Any:
     """Return an expression or a constraint with the variables of f.
 
     Parameters
@@ -28,6 +28,8 @@ def rebound(tree: Any, f: Decision) -> Any:
         It may contain variables of other decision functions and variables that belong to none.
     f : Decision
         What ``tree`` uses of f is added to ``f.used``.
+    lineage : int or None, default=None
+        Number of the assembly. Variables of a decision function with another number are refused.
 
     Raises
     ------
@@ -38,6 +40,11 @@ def rebound(tree: Any, f: Decision) -> Any:
     for variable in tree.variables():
         source = getattr(variable, "decision", None)
         if source is not None:
+            if source is not f and (lineage is None or source.lineage != lineage):
+                raise InvalidInput(
+                    "a term uses f of another assembly. Use f of this assembly, or numbers such as "
+                    "other.f(Z).value."
+                )
             counterpart = _counterpart(variable, source, f)
             if counterpart is not variable:
                 replacements[variable.id] = counterpart
@@ -60,7 +67,7 @@ def _counterpart(variable: cp.Variable, source: Decision, f: Decision) -> Any:
         return _slack(source, f)
     if variable is source.b:
         f.used.add("bias")
-        return f.b
+        return f.b if f.linear else f.bias
     if source.has_length and variable is source.length:
         return f.length
     for evaluation in source.evaluations:

@@ -141,6 +141,8 @@ class Decision:
         The bias, in the units of the model.
     slack, rows : cvxpy.Variable, ndarray of int
         The slack of the loss and the rows it belongs to; set by the assembled problem.
+    lineage : int or None
+        Number of the assembly whose rounds share their terms; None without one.
     evaluations : list of Evaluation
         What was evaluated, in order.
     products : Products
@@ -162,12 +164,17 @@ class Decision:
             variable.decision = self
         self.slack: cp.Variable | None = None
         self.rows = np.empty(0, int)
+        self.lineage: int | None = None
         self.evaluations: list[Evaluation] = []
         self.used: set[str] = set()
         self.products = Products()
         self._spanned: list[Atoms] = []  # what a kernel model expands over, in order
         self._values = _Lookup()
         self._slopes = _Lookup()
+
+    def __repr__(self) -> str:
+        kind = "linear" if self.linear else repr(self.spec.kernel)
+        return f"Decision({kind}, {self.n_features} features)"
 
     @property
     def linear(self) -> bool:
@@ -353,7 +360,13 @@ class Decision:
             lookup.variables.append(evaluation.variable)
         if len(new) == key.shape[0]:
             return lookup.variables[-1]
-        return cp.hstack(lookup.variables)[positions]
+        # Only variables with one of these rows: the expression depends on nothing else.
+        ends = np.cumsum([variable.size for variable in lookup.variables])
+        of = np.searchsorted(ends, positions, side="right")
+        used, place = np.unique(of, return_inverse=True)
+        starts = np.cumsum([0, *(lookup.variables[k].size for k in used[:-1])])
+        within = positions - (ends[of] - [lookup.variables[k].size for k in of])
+        return cp.hstack([lookup.variables[k] for k in used])[starts[place] + within]
 
 
 class _Lookup:

@@ -14,7 +14,7 @@ from ..errors import InvalidInput
 from ..prior import Summand
 from ..sample import Sample
 from .traits import Completes, Iterative, OnRowSlack, Scores
-from .views import Building, Solved, Verdict
+from .views import Building, Caution, Solved, Verdict
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -185,7 +185,8 @@ class Knowledge(Summand):
     ----------
     accepts : frozenset of str
         What X may be: ``"dense"``, ``"sparse"``, ``"sets"`` (rows that are sets of different sizes),
-        ``"precomputed"`` (a kernel matrix: the block evaluates f at training rows only).
+        ``"precomputed"`` (a kernel matrix: the block evaluates f at training rows only, and uses nothing else
+        of X).
     prepares : str or None
         What ``prepare`` does: ``"reweights"``, ``"adds"`` or ``"moves"`` rows; None without ``prepare``.
         Blocks that reweight come first, and blocks that move rows take no outer weight.
@@ -198,8 +199,8 @@ class Knowledge(Summand):
     formulas : Formulas
         Formulas for ``formulation()``.
     way_out_of_collapse : str or None
-        Advice in the warning CollapsedModel, if the dual variables of the block leave a constant f. None: the
-        warning never names the block.
+        Advice in the warning CollapsedModel, if the constraints or the penalty of the block leave a constant
+        f. None: the warning never names the block.
 
     See Also
     --------
@@ -329,6 +330,37 @@ class Knowledge(Summand):
         """
         return None
 
+    def cautions(self, f: Fitted, view: Solved) -> list[Caution]:
+        """Return warnings about the fitted f, which ``fit`` issues.
+
+        Parameters
+        ----------
+        f : Fitted
+            The solved decision function.
+        view : Solved
+            The solved model. ``view.plain()`` is f of the model without blocks.
+
+        Returns
+        -------
+        list of Caution
+        """
+        return []
+
+    def row_classes(self, sample: Sample) -> Array | None:
+        """Return the sign that a soft block assigns to each training row, to find blocks of opposite signs.
+
+        Parameters
+        ----------
+        sample : Sample
+            Training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_train,) or None
+            +1, -1, or 0 for rows without a sign; None for a block that assigns no signs.
+        """
+        return None
+
     def claims(self, state: Any, linear: bool) -> list[Any]:
         """Return requirements on f that hold at every point of a set, to find conflicts before a solve.
 
@@ -353,7 +385,8 @@ class Knowledge(Summand):
     @property
     def may_forbid(self) -> bool:
         """Whether the block can be infeasible: neither a penalty nor the slack of the rows softens it."""
-        return bool(getattr(self, "hard", True)) and not (self.only_rows or isinstance(self, OnRowSlack))
+        softened = isinstance(self, OnRowSlack) and not self.bounds_slack
+        return bool(getattr(self, "hard", True)) and not (self.only_rows or softened)
 
     def aligned(self, parameter: str, sample: Sample) -> Array | None:
         """Return a row parameter as an array; None if it is not set.

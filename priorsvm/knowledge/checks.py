@@ -1,4 +1,7 @@
-"""Checks of arguments that several blocks take."""
+"""Checks of arguments that several blocks take.
+
+The names of ``__all__`` are public, for ``validate`` of blocks of your own.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array
-from .._utils.checks import described
+from .._utils.checks import check_flag, check_nonnegative, described
 from .._utils.messages import did_you_mean
 from ..errors import InvalidInput, InvalidType
 from ..kernels.set_kernel import OnRows
 from ..sample import Sample
 from ..transforms.base import Transform
 from .base import Knowledge
+
+__all__ = ["check_flag", "check_nonnegative", "check_points"]
 
 # A block without any of these methods leaves every model as it is.
 EFFECTS = ("build", "prepare", "predict", "complete")
@@ -29,7 +34,43 @@ def check_transform(transform: Any, name: str = "transform") -> None:
 
 
 def check_points(name: str, X: Any, sample: Sample) -> Array:
-    """Return points as a finite array with the columns of the training data; raise InvalidInput if wrong."""
+    """Return points as a finite array with the columns of the training data.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter, for messages.
+    X : array-like of shape (m, d)
+        The points, in the units of the training data. Sets of rows, if the kernel of the model is of sets.
+    sample : Sample
+        The rows, as ``validate`` receives them.
+
+    Returns
+    -------
+    ndarray of shape (m, d)
+        The points.
+
+    Raises
+    ------
+    InvalidInput
+        If ``X`` is not such an array. The message names the parameter.
+
+    Examples
+    --------
+    >>> from priorsvm import Knowledge, PriorSVC, Terms
+    >>> from priorsvm.knowledge.checks import check_points
+    >>> class Zero(Knowledge):
+    ...     def __init__(self, points):
+    ...         self.points = points
+    ...     def validate(self, sample):
+    ...         check_points("points", self.points, sample)
+    ...     def build(self, f, view):
+    ...         return Terms(constraints={"zero": f(self.points) == 0})
+    >>> PriorSVC(Zero([["a", "b"]])).fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
+    Traceback (most recent call last):
+        ...
+    priorsvm.errors.InvalidInput: block 'zero': points must be a 2-D array of numbers.
+    """
     n_features = sample.X.shape[1]
     kernel = None if sample.model is None else sample.model.kernel
     if isinstance(kernel, OnRows):
@@ -37,14 +78,17 @@ def check_points(name: str, X: Any, sample: Sample) -> Array:
         if not flat:
             return kernel.encode(X, name, at_least=n_features)
     columns = getattr(X, "columns", None)
+    encoding = sample.encoding
     if columns is not None and sample.feature_names is not None:
         given = [str(c) for c in columns]
-        known = sample.feature_names.tolist()
+        known = sample.feature_names.tolist() if encoding is None else encoding.names
         if given != known:
             raise InvalidInput(
                 f"{name} has the columns {', '.join(given)}, but the training data has {', '.join(known)}, "
                 "in this order."
             )
+    if encoding is not None and (columns is not None or np.shape(X)[1:] == (len(encoding.names),)):
+        X = encoding.encode(X, name)
     try:
         points = np.asarray(X, float)
     except (TypeError, ValueError, OverflowError) as error:

@@ -29,14 +29,23 @@ class OwnTerms(Knowledge):
         Label -> convex constraint.
     mu : float, default=1.0
         Weight of the penalty.
+    lineage : int or None, default=None
+        Number of the assembly that the terms belong to. Expressions may use f of its rounds only.
     """
 
     accepts = frozenset({"dense", "sparse", "sets"})
 
-    def __init__(self, penalty: Any = None, constraints: Mapping[str, Any] | None = None, mu: float = 1.0):
+    def __init__(
+        self,
+        penalty: Any = None,
+        constraints: Mapping[str, Any] | None = None,
+        mu: float = 1.0,
+        lineage: int | None = None,
+    ):
         self.penalty = penalty
         self.constraints = constraints
         self.mu = mu
+        self.lineage = lineage
 
     @property
     def hard(self) -> bool:
@@ -44,9 +53,24 @@ class OwnTerms(Knowledge):
         return bool(self.constraints)
 
     def build(self, f: Decision, view: Building) -> Terms:
-        penalties = {} if self.penalty is None else {"mu": _written(self.penalty, f)}
-        constraints = {label: _written(part, f) for label, part in (self.constraints or {}).items()}
+        penalties = {} if self.penalty is None else {"mu": self._written(self.penalty, f)}
+        constraints = {label: self._written(part, f) for label, part in (self.constraints or {}).items()}
         return Terms(penalties, constraints)
+
+    def _written(self, part: Any, f: Decision) -> Any:
+        """Return a penalty or a constraint with the variables of f."""
+        if isinstance(part, str) and part == NOT_STORED:
+            raise MissingCapability(
+                "its terms are not stored in files and pickles. Assemble the problem again, and add the "
+                "terms."
+            )
+        if callable(part):
+            part = part(f)
+        return rebound(part, f, self.lineage) if hasattr(part, "variables") else part
+
+    def words(self) -> str:
+        labels = ", ".join(self.constraints or {})
+        return f"the constraints {labels} of add()" if labels else ""
 
     def __getstate__(self) -> dict[str, Any]:
         # Expressions of CVXPY and functions cannot be stored in a data-only file.
@@ -58,19 +82,10 @@ class OwnTerms(Knowledge):
 
 
 class OwnTermsOnSlack(OnRowSlack, OwnTerms):
-    """Own terms that use the slack of the rows."""
+    """Own terms that use the slack of the rows, and may bound it."""
+
+    bounds_slack = True
 
 
 # What a file contains instead of a penalty or a constraint.
 NOT_STORED = "not stored"
-
-
-def _written(part: Any, f: Decision) -> Any:
-    """Return a penalty or a constraint with the variables of f."""
-    if isinstance(part, str) and part == NOT_STORED:
-        raise MissingCapability(
-            "its terms are not stored in files and pickles. Assemble the problem again, and add the terms."
-        )
-    if callable(part):
-        part = part(f)
-    return rebound(part, f) if hasattr(part, "variables") else part

@@ -21,6 +21,8 @@ class Iterative:
     ----------
     exact : bool
         Whether the refinement ends in the global optimum; False for a local search.
+    refines : bool
+        Whether ``refine`` may return a step; False if one solve is enough.
 
     Examples
     --------
@@ -42,6 +44,7 @@ class Iterative:
     """
 
     exact: ClassVar[bool] = True
+    refines: bool = True
 
     @abstractmethod
     def refine(self, f: Fitted, view: Solved) -> Step | None:
@@ -88,6 +91,8 @@ class OnRowSlack:
     ----------
     way_out_of_collapse : str
         Advice if the block leaves a constant f.
+    bounds_slack : bool
+        Whether a constraint bounds the slack from above, so that the block can be infeasible.
 
     Examples
     --------
@@ -97,6 +102,7 @@ class OnRowSlack:
     """
 
     way_out_of_collapse: ClassVar[str | None] = "Make its sets of points smaller, or use another kernel."
+    bounds_slack: ClassVar[bool] = False
 
     def row_duals(self, view: Solved) -> Array:
         """Return the dual variable of each row's slack in this block.

@@ -259,6 +259,24 @@ class Compiled:
                 check_nonnegative(**{term.name: value})
                 unit = spec.C if term.name in member.block.counts_rows else 1.0
                 term.parameter.value = unit * member.weight * float(value)
+        self._set_values = {name: parameter.value for name, parameter in self._parameters().items()}
+
+    def _parameters(self) -> dict[str, cp.Parameter]:
+        """Return the parameters of the problem by the name of what they depend on."""
+        named = {f"{term.block}__{term.name}": term.parameter for term in self.terms}
+        return named if self.spec.hard else {"C": self.costs, **named}
+
+    def require_own_parameters(self) -> None:
+        """Raise InvalidInput if a parameter has another value than the one set, or none."""
+        for name, parameter in self._parameters().items():
+            if not np.array_equal(parameter.value, self._set_values[name]):
+                raise InvalidInput(
+                    f"the parameter '{parameter.name()}' was changed directly, and the model has another "
+                    f"value. Use set({name}=...)."
+                )
+        for parameter in self.untied.parameters():
+            if parameter.value is None:
+                raise InvalidInput(f"the parameter '{parameter.name()}' has no value.")
 
     def accepts(self, members: Sequence[Member], states: Mapping[str, Any], sample: Sample) -> bool:
         """Return whether the problem of other blocks and rows differs from this one in weights alone."""
@@ -285,6 +303,8 @@ class Compiled:
     def _content(self, name: str, block: Knowledge) -> list[Any]:
         """Return labels and numbers of the terms of a block, and where it evaluates f."""
         f = Decision(self.spec, self.f.n_features)
+        f.slack = self.f.slack
+        f.rows = self.f.rows
         terms = block.build(f, self.building(name))
         parts = [*terms.penalties.items(), *terms.constraints.items()]
         numbers = [(label, [constant.value for constant in part.constants()]) for label, part in parts]

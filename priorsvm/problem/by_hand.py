@@ -11,12 +11,14 @@ import numpy as np
 from ..errors import InvalidInput, InvalidType, NotFitted, SolverFailed
 from ..knowledge.own_terms import NOT_STORED, OwnTerms
 from ..prior import Member
+from ..solve.classes import class_of
 from ..solve.model import BinaryModel
 from ..solve.registry import find_route
 from ..solve.route import Problem
 from ..solve.routes.conic import solution_of
 from ..solve.solution import Outcome, Solution, judge
-from .assemble import Compiled
+from ..solve.solvers import able
+from .assemble import Compiled, Term
 from .residuals import residuals
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ def adopted(problem: Problem, solved: cp.Problem, own: str) -> BinaryModel:
     """
     compiled = problem.compiled
     _check(compiled, solved)
+    compiled.require_own_parameters()
     known = {constraint.id for constraint in solved.constraints}
     for constraint in compiled.constraints.values():
         for variable in constraint.dual_variables if constraint.id not in known else ():
@@ -65,6 +68,8 @@ def _check(compiled: Compiled, solved: Any) -> None:
         raise InvalidType(f"problem must be a cvxpy.Problem, got {type(solved).__name__}.")
     if not isinstance(solved.objective, cp.Minimize):
         raise InvalidInput("problem must be a minimisation, as assembly.problem is.")
+    if solved.is_mixed_integer():
+        raise InvalidInput("the problem has integer variables, and a classifier requires a convex problem.")
     if solved.status is None:
         raise NotFitted("the problem is not solved: call problem.solve() first.")
     if solved.value is None or not np.isfinite(solved.value):
@@ -96,7 +101,8 @@ def _outcome(compiled: Compiled, solved: cp.Problem) -> Outcome:
     found = residuals(solved, compiled.jacobians(), unit, {**costs, compiled.f.b: unit}, compiled.products())
     route = find_route(name)
     accepted = ACCURACY if route is None else route.accuracy(compiled.spec.tol)
-    status, remark = judge(name, solved.status, found, accepted, scaled=compiled.spec.scale is not None)
+    others = ", ".join(other for other in able(class_of(compiled)) if other != name)
+    status, remark = judge(name, solved.status, found, accepted, others, compiled.spec.scale is not None)
     seconds = float(getattr(stats, "solve_time", None) or 0.0)
     steps = getattr(stats, "num_iters", None)
     return Outcome(name, status, found, float(solved.compilation_time or 0.0), seconds, steps, remark=remark)
@@ -104,6 +110,8 @@ def _outcome(compiled: Compiled, solved: cp.Problem) -> Outcome:
 
 def _with_own_terms(problem: Problem, solution: Solution, solved: cp.Problem, own: str) -> BinaryModel:
     """Return the model with one more block: the terms of ``solved`` that the problem does not have."""
+    import cvxpy as cp
+
     compiled = problem.compiled
     original = compiled.problem
     present = {constraint.id for constraint in original.constraints}
@@ -111,12 +119,21 @@ def _with_own_terms(problem: Problem, solution: Solution, solved: cp.Problem, ow
     new = {c.label or f"constraint_{k}": c for k, c in enumerate(added, 1)}
     solution.value = float(solved.value)
     solution.duals.update({f"{own}.{label}": c.dual_value for label, c in new.items()})
-    solution.compiled = copy.copy(compiled)
-    vars(solution.compiled)["problem"] = solved
     # The changes are not known term by term, so the problem cannot be assembled again.
     changes = Member(own, OwnTerms(NOT_STORED, new), 1.0)
     states = {**problem.states, own: None}
+    solution.compiled = copy.copy(compiled)
+    vars(solution.compiled)["problem"] = solved
+    solution.compiled.members = [*compiled.members, changes]
+    solution.compiled.constraints = {
+        **compiled.constraints,
+        **{f"{own}.{label}": constraint for label, constraint in new.items()},
+    }
     binary = BinaryModel.of(replace(problem, members=[*problem.members, changes], states=states), solution)
-    if solved.objective is not original.objective:
-        binary.penalties[own, "mu"] = solution.value - binary.objective
+    margin = compiled.constraints["svm.margin"].id
+    if solved.objective is not original.objective or margin not in {c.id for c in solved.constraints}:
+        remainder = solution.value - binary.objective
+        binary.penalties[own, "mu"] = remainder
+        weight = cp.Parameter(nonneg=True, value=1.0, name=f"{own}.mu")
+        solution.compiled.terms = [*compiled.terms, Term(own, "mu", weight, cp.Constant(remainder))]
     return binary

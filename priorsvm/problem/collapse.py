@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from .._utils.arrays import Array
 from .._utils.messages import collecting, warn
 from ..errors import CollapsedModel, PriorSVMWarning, SolverFailed
 from ..knowledge.rows.class_costs import ClassCosts
-from ..knowledge.traits import Iterative
 from ..prior import Member, live
-from ..solve.loop import fit_binary, of_class
+from ..solve.loop import changes_costs, fit_binary, of_class
 from ..solve.model import BinaryModel
 
 # An f that varies less over the training rows is constant; nearly constant, if it also has one sign.
@@ -30,12 +30,13 @@ def fit_and_explain(*arguments: Any, **keywords: Any) -> BinaryModel:
     """Return :func:`fit_binary`, with a warning that names the cause if f is constant.
 
     If f is constant without the blocks too, the classes are the cause. Otherwise the cause is the block with
-    the largest dual variables. Without a cause there is no warning, as for a small C.
+    the largest dual variables, or else the block without whose penalty f is not constant. Without a cause
+    there is no warning, as for a small C.
     """
     binary = fit_binary(*arguments, **keywords)
-    warning = _block_warning(binary)
+    warning = _block_warning(binary) or _penalty_warning(binary)
     members = live(binary.members)
-    costs = [m for m in members if _changes_costs(m)]
+    costs = [m for m in members if changes_costs(m)]
     others = len(costs) < len(members)
     if warning or (_has_rare_class(binary, costs) and _is_constant(binary)):
         few = binary.training.n_train <= MAX_ROWS
@@ -53,37 +54,66 @@ def warn_of_collapse(binary: BinaryModel) -> None:
         warn(warning, CollapsedModel)
 
 
-def _changes_costs(member: Member) -> bool:
-    """Return whether the block changes costs of rows and does nothing else."""
-    block = member.block
-    return block.only_rows and not (block.prepares == "adds" or isinstance(block, Iterative))
-
-
 def _block_warning(binary: BinaryModel) -> str | None:
-    """Return the warning for the block that leaves a constant f, or None."""
+    """Return the warning for the block whose dual variables leave a constant f, or None."""
     members = [m for m in live(binary.members) if m.block.way_out_of_collapse is not None]
-    approximate = binary.outcome.solver == "PEGASOS"
-    if not members or (approximate and binary.outcome.residuals.gap > binary.spec.tol):
+    if not members or (_is_approximate(binary) and binary.outcome.residuals.gap > binary.spec.tol):
         return None
     duals = {m.name: sum(float(np.abs(d).sum()) for d in binary.duals_of(m.name).values()) for m in members}
-    name, block, _ = max(members, key=lambda m: duals[m.name])
-    values = binary.values(binary.training.X)[binary.training.weights > 0]
+    member = max(members, key=lambda m: duals[m.name])
+    values = _values(binary)
     spread = float(np.ptp(values))
     one_sign = len(binary.functions) == 1 and bool(np.all(values > 0) or np.all(values < 0))
     # A soft block, or rows that overlap, can leave a nearly constant f for a rare class.
-    nearly = getattr(block, "hard", False) and one_sign and spread < NEARLY_CONSTANT
-    if duals[name] <= 1e-3 * (1.0 + float(binary.alpha.sum())) or not (spread < CONSTANT or nearly):
+    nearly = getattr(member.block, "hard", False) and one_sign and spread < NEARLY_CONSTANT
+    if duals[member.name] <= 1e-3 * (1.0 + float(binary.alpha.sum())) or not (spread < CONSTANT or nearly):
         return None
+    return _named(binary, member, spread)
+
+
+def _penalty_warning(binary: BinaryModel) -> str | None:
+    """Return the warning for the block without whose penalty f is not constant, or None.
+
+    A penalty has no dual variables, so that models without the blocks are fitted: one block after the other
+    is left out, until f varies.
+    """
+    penalised = {name for name, _ in binary.penalties}
+    kept = live(binary.members)
+    suspects = [m for m in kept if m.name in penalised and m.block.way_out_of_collapse is not None]
+    if not suspects or binary.training.n_train > MAX_ROWS:
+        return None
+    spread = float(np.ptp(_values(binary)))
+    if spread >= CONSTANT:
+        return None
+    for suspect in suspects:
+        kept = [m for m in kept if m is not suspect]
+        without = _fit_with(binary, kept)
+        if without is not None and np.ptp(_values(without)) >= CONSTANT:
+            return _named(binary, suspect, spread)
+    return None
+
+
+def _is_approximate(binary: BinaryModel) -> bool:
+    return binary.outcome.solver == "PEGASOS"
+
+
+def _values(binary: BinaryModel) -> Array:
+    """Return f at the training rows of positive weight."""
+    return binary.values(binary.training.X)[binary.training.weights > 0]
+
+
+def _named(binary: BinaryModel, member: Member, spread: float) -> str:
+    """Return the warning that names a block."""
     constant = "constant"
     where = "the training rows"
     if spread >= CONSTANT:
         constant = "nearly constant"
         where = "the training rows, with one sign"
-    way_out = block.way_out_of_collapse
-    if approximate:
+    way_out = member.block.way_out_of_collapse
+    if _is_approximate(binary):
         way_out += f" Or f = 0 is within tol={binary.spec.tol:g} already: lower tol and raise max_rounds."
     return (
-        f"block '{name}' leaves a {constant} f{of_class(binary.training)} (it varies by {spread:.0e} "
+        f"block '{member.name}' leaves a {constant} f{of_class(binary.training)} (it varies by {spread:.0e} "
         f"over {where}). {way_out}"
     )
 
@@ -108,11 +138,17 @@ def _is_constant(binary: BinaryModel) -> bool:
 
 def _is_constant_without(binary: BinaryModel, kept: Sequence[Member]) -> bool:
     """Return whether f is constant in a model with these blocks alone; False if no solver succeeds."""
+    without = _fit_with(binary, kept)
+    return without is not None and _is_constant(without)
+
+
+def _fit_with(binary: BinaryModel, kept: Sequence[Member]) -> BinaryModel | None:
+    """Return the model with these blocks alone, or None if no solver succeeds."""
     try:
         with collecting(PriorSVMWarning):
-            return _is_constant(fit_binary(binary.spec, kept, binary.training))
+            return fit_binary(binary.spec, kept, binary.training)
     except SolverFailed:
-        return False
+        return None
 
 
 def _class_warning(binary: BinaryModel, costs: Sequence[Member], others: bool) -> str:

@@ -64,10 +64,10 @@ class Residuals:
         return max(r for r in (self.primal, self.dual, self.stationarity, self.gap) if not np.isnan(r))
 
     def __str__(self) -> str:
-        return (
-            f"primal {self.primal:.1e}, dual {self.dual:.1e}, "
-            f"stationarity {self.stationarity:.1e}, gap {self.gap:.1e}"
-        )
+        names = ("primal", "dual", "stationarity", "gap")
+        values = {name: getattr(self, name) for name in names}
+        parts = [f"{name} {'not computed' if np.isnan(v) else f'{v:.1e}'}" for name, v in values.items()]
+        return ", ".join(parts)
 
 
 def unit_of(bound: Array, y: Array) -> float:

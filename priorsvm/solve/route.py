@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, final
 
 from .._utils.cache import Cache
 from ..errors import InvalidInput, SolverUnsuited
@@ -87,7 +87,8 @@ class Route:
     solves : problem classes; empty if the route solves one kind of problem only.
     kind : that kind of problem.
     certifies : whether "infeasible" is a proof.
-    factor, floor : an answer is accurate up to a residual of max(factor * tol, floor).
+    factor, floor : an answer is accurate up to a residual of max(factor * tol, floor). The factor is
+        1 or 10, or inf if the route reports a gap instead.
     takes : names of its ``solver_options``, or None if they are not known.
     package : what pip calls it.
     note : remark for the tables.
@@ -138,17 +139,21 @@ class Route:
         """Return the message for a problem which the route cannot solve."""
         return f"{self.name} cannot solve this problem: {reason}. Use solver='auto'."
 
+    @final
     def check_options(self, options: Mapping[str, Any]) -> None:
-        """Raise InvalidInput if an option is not one of the route's."""
+        """Raise InvalidInput if an option is not one of the route's, or has a wrong value."""
         unknown = sorted(set(options) - set(self.takes or ()))
-        if self.takes is None or not unknown:
-            return
-        if not self.takes:
-            raise InvalidInput(f"{self.name} takes no solver_options, got {', '.join(unknown)}.")
-        raise InvalidInput(
-            f"{self.name} does not take these solver_options: {', '.join(unknown)}. "
-            f"It takes: {', '.join(self.takes)}."
-        )
+        if self.takes is not None and unknown:
+            if not self.takes:
+                raise InvalidInput(f"{self.name} takes no solver_options, got {', '.join(unknown)}.")
+            raise InvalidInput(
+                f"{self.name} does not take these solver_options: {', '.join(unknown)}. "
+                f"It takes: {', '.join(self.takes)}."
+            )
+        self.check_values(options)
+
+    def check_values(self, options: Mapping[str, Any]) -> None:
+        """Raise InvalidInput if an option has a wrong value; their names are checked already."""
 
     def run(self, problem: Problem, options: dict[str, Any] | None = None, final: bool = True) -> Solution:
         """Return the judged solution of a problem without obstacle.

@@ -4,8 +4,18 @@ import re
 
 import cvxpy as cp
 import pytest
+from scipy.sparse import csr_array
 
-from priorsvm import Kernel, Knowledge, OddnessHint, PriorSVC, Shift, Terms, VirtualSupportVectors
+from priorsvm import (
+    InvariantLoss,
+    Kernel,
+    Knowledge,
+    OddnessHint,
+    PriorSVC,
+    Shift,
+    Terms,
+    VirtualSupportVectors,
+)
 from priorsvm._utils import foreign
 from priorsvm.errors import (
     Infeasible,
@@ -16,6 +26,7 @@ from priorsvm.errors import (
     TooLarge,
 )
 from priorsvm.solve import solvers
+from priorsvm.solve.registry import registry, selectable
 from priorsvm.solve.routes import derived
 from tests.bad_inputs.cases import WORDS, HeavyWork, X, Y
 
@@ -74,13 +85,29 @@ def test_the_package_of_a_solver_that_is_not_installed(monkeypatch):
         PriorSVC(solver="HIGHS", norm="l1").fit(X, Y)
 
 
-# QOCO is not listed: it ignores unknown options.
-@pytest.mark.parametrize("solver", ["LIBSVM", "CLARABEL", "ECOS", "SCS", "PIQP", "OSQP", "HIGHS"])
+# Kind of problem of a route -> a model that it solves.
+OF_KIND = {
+    "": {"norm": "l1"},
+    "weighted SVM": {},
+    "1-norm SVM": {"norm": "l1", "kernel": "rbf"},
+    "rows of f": {"kernel": "rbf"},
+    "InvariantLoss": {"prior": InvariantLoss(SHIFT)},
+}
+
+
+# QOCO ignores unknown options, and PEGASOS is selected by its block.
+@pytest.mark.parametrize("solver", [name for name in selectable() if name not in ("auto", "QOCO")])
 def test_unknown_options_of_a_solver(solver):
-    pytest.importorskip({"HIGHS": "highspy", "LIBSVM": "sklearn"}.get(solver, solver.lower()))
-    norm = "l1" if solver == "HIGHS" else "l2"
-    with pytest.raises(InvalidInput, match=f"{solver} does not take these solver_options.*nonsense"):
-        PriorSVC(solver=solver, norm=norm, solver_options={"nonsense": 3}).fit(X, Y)
+    route = registry()[solver]
+    if not route.installed():
+        pytest.skip(f"{solver} is not installed")
+    assert route.kind in OF_KIND, f"Add {route.kind!r} to OF_KIND, with a model that {solver} solves."
+    model = PriorSVC(solver=solver, solver_options={"nonsense": 3}, **OF_KIND[route.kind])
+    rows = csr_array(X) if solver == "SPARSE" else X
+    with pytest.raises(
+        InvalidInput, match=f"{solver} (does not take these|takes no) solver_options.*nonsense"
+    ):
+        model.fit(rows, Y)
 
 
 def test_an_option_of_a_value_that_libsvm_does_not_take():

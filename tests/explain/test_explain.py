@@ -24,9 +24,10 @@ from priorsvm import (
     Scores,
     Shift,
     VirtualSamples,
+    load,
+    save,
 )
 from priorsvm.errors import AgainstData, InvalidInput, MissingCapability, NotFitted
-from priorsvm.explain.explain_rows import Explainer
 
 
 @pytest.fixture(scope="module")
@@ -441,30 +442,29 @@ def test_a_block_that_scores_rows():
 # -------------------------------------------------------------------------------- groups of columns
 
 
-def test_columns_of_a_group_are_one_part(cancer):
+def test_columns_of_a_group_are_one_part():
     rng = np.random.default_rng(0)
-    category = rng.integers(3, size=60)
-    X = np.column_stack([rng.normal(size=60), np.eye(3)[category], rng.normal(size=60)])
-    y = (X[:, 0] + 2 * (category == 1) + 0.3 * rng.normal(size=60) > 0.8).astype(int)
+    kind = rng.choice(["a", "b", "c"], size=60)
+    X = pd.DataFrame({"u": rng.normal(size=60), "kind": kind, "v": rng.normal(size=60)})
+    y = (X["u"] + 2 * (kind == "b") + 0.3 * rng.normal(size=60) > 0.8).astype(int)
+    flipped = 0
     for kernel in ("linear", "rbf"):
-        model = PriorSVC(kernel=kernel, C=10.0).fit(X, y)
-        explainer = Explainer(model)
-        object.__setattr__(explainer.sample, "groups", {"kind": [1, 2, 3]})
-        i = int(np.flatnonzero((model.predict(X) == 1) & (category == 1))[0])
-        found = explainer.explain(X[i])
-        assert {part.column for part in found.parts} == {"x0", "kind", "x4"}
-        assert_allclose(total(found), found.score, atol=1e-9)
-        assert part_of(found, "kind").value == "x2"
-        if kernel == "linear":
-            alone = PriorSVC(C=10.0).fit(X, y).explain(X[i])
-            expected = sum(part_of(alone, column).part for column in ("x1", "x2", "x3"))
-            assert_allclose(part_of(found, "kind").part, expected, atol=1e-6)
-        for flip in found.flips:
-            if flip.column == "kind":
-                changed = X[i].copy()
-                changed[1:4] = 0.0
-                changed[int(flip.new[1:])] = 1.0
-                assert model.predict([changed])[0] == flip.label == 0
+        model = PriorSVC(Rule("kind == 'b'", 1, mu=1), kernel=kernel, C=10.0).fit(X, y)
+        for i in np.flatnonzero((model.predict(X) == 1) & (kind == "b")).tolist():
+            found = model.explain(X.iloc[i])
+            assert {part.column for part in found.parts} == {"u", "kind", "v"}
+            assert_allclose(total(found), model.decision_function(X.iloc[[i]])[0], atol=1e-9)
+            assert part_of(found, "kind").value == "b"
+            assert [rule.block for rule in found.rules] == ["rule"]
+            if kernel == "linear":
+                row = (kind[i] == np.array(["a", "b", "c"])).astype(float)
+                mean = np.array([np.mean(kind == value) for value in ("a", "b", "c")])
+                assert_allclose(part_of(found, "kind").part, model.coef_[0, 1:4] @ (row - mean), atol=1e-9)
+            for flip in found.flips:
+                if flip.column == "kind":
+                    flipped += 1
+                    assert model.predict(X.iloc[[i]].assign(kind=flip.new))[0] == flip.label == 0
+    assert flipped > 0
 
 
 # -------------------------------------------------------------------------------- what is printed
@@ -502,3 +502,14 @@ def test_without_pandas_the_message_names_it(monkeypatch, cancer):
         found.to_frame()
     with pytest.raises(ImportError, match="a row given by column names requires pandas"):
         model.explain(dict(X.iloc[0]))
+
+
+def test_a_loaded_model_explains_and_describes_as_before(cancer, tmp_path):
+    X, y = cancer
+    holes = X.mask(np.random.default_rng(0).random(X.shape) < 0.1)
+    model = PriorSVC(MissingValues(confidence=0.6) + Monotone({"mean radius": 1}, label="malignant", mu=1.0))
+    model.fit(holes, y)
+    save(model, tmp_path / "model.skops")
+    twin = load(tmp_path / "model.skops")
+    assert str(twin.explain(holes[:2])) == str(model.explain(holes[:2]))
+    assert twin.methods_text() == model.methods_text()

@@ -353,6 +353,53 @@ def test_symbols_of_a_block_are_explained_if_they_are_used():
     assert "\n      zₚ: the slack of point p\nblocks own: " in found.text()
 
 
+def numbered(letter):
+    """Return a block whose formula has a letter with a number."""
+
+    class Numbered(Knowledge):
+        formulas = Formulas(
+            latex={"level": rf"f(z) \le {letter} + {letter}_2 \text{{ if {letter} }}"},
+            letters={letter: rf"\text{{the level, }} {letter} > 0"},
+            numbers={letter: "value"},
+        )
+
+        def __init__(self, value):
+            self.value = value
+
+        def build(self, f, view):
+            return Terms(constraints={"level": f([[0.0, 0.0]]) <= self.value})
+
+    return Numbered
+
+
+def test_a_number_has_the_letter_of_the_formula():
+    X, y = [[0.0, 1.0], [1.0, 0.0]], [0, 1]
+    found = PriorSVC(numbered("v")(3.0)).fit(X, y).formulation()
+    assert ("v", 3.0) in found.values
+    assert ("numbered.level", r"f(z) \le v + v_2 \text{ if v }", 1) in found.constraints
+    assert ("v", r"\text{the level, } v > 0") in found.letters
+
+
+def test_a_letter_of_two_blocks_has_their_names_in_the_formulas_too():
+    X, y = [[0.0, 1.0], [1.0, 0.0]], [0, 1]
+    prior = numbered("v")(3.0).named("high") + numbered("v")(4.0).named("higher")
+    found = PriorSVC(prior).fit(X, y).formulation()
+    for name, value in (("high", 3.0), ("higher", 4.0)):
+        symbol = rf"v_{{\mathrm{{{name}}}}}"
+        assert (symbol, value) in found.values
+        assert (f"{name}.level", rf"f(z) \le {symbol} + v_2 \text{{ if v }}", 1) in found.constraints
+        assert (symbol, rf"\text{{the level, }} {symbol} > 0") in found.letters
+    assert "v" not in dict(found.values)
+
+
+@pytest.mark.parametrize("letter", ["C", r"\rho_i"])
+def test_a_letter_of_the_model_has_the_name_of_the_block(letter):
+    X, y = [[0.0, 1.0], [1.0, 0.0]], [0, 1]
+    found = PriorSVC(numbered(letter)(3.0), C=7.0).fit(X, y).formulation()
+    assert dict(found.values)["C"] == 7.0
+    assert dict(found.values)[rf"{letter}_{{\mathrm{{numbered}}}}"] == 3.0
+
+
 def test_the_kernel_and_the_numbers_are_shown():
     X, y = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]), [0, 0, 1, 1]
     found = PriorSVC(ClassCosts({1: 2.0}), kernel=RBF(gamma=0.25), C=3.0).fit(X, y).formulation()

@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+import priorsvm
 from priorsvm import (
     RBF,
     Bhattacharyya,
@@ -63,6 +64,7 @@ from priorsvm import (
 )
 from priorsvm.errors import BadFile, InvalidType
 from priorsvm.io.persist import TRUSTED
+from priorsvm.prior import as_prior
 
 skops = pytest.importorskip("skops.io")
 
@@ -103,6 +105,7 @@ MODELS = {
         WORDS,
         pd.DataFrame(NEW @ X.T).add_prefix("s"),
     ),
+    "costs of rows": (PriorSVC(SampleCosts(np.linspace(0.5, 2.0, len(X)))), X, WORDS, NEW),
     "three classes": (PriorSVC(ClassCosts({"other": 2}), kernel="rbf"), X, THREE, NEW),
     "one against one": (
         PriorSVC(
@@ -254,6 +257,14 @@ def answers(model, rows):
         "intercept": model.intercept_,
         "names": list(getattr(model, "feature_names_in_", [])),
     }
+
+
+def test_every_public_block_is_in_a_saved_model():
+    public = [getattr(priorsvm, name) for name in priorsvm.__all__]
+    blocks = {kind for kind in public if isinstance(kind, type) and issubclass(kind, priorsvm.Knowledge)}
+    saved = {type(member.block) for model, *_ in MODELS.values() for member in as_prior(model.prior)}
+    missing = sorted(kind.__name__ for kind in blocks - saved - {priorsvm.Knowledge})
+    assert not missing, f"Add {', '.join(missing)} to MODELS of this file."
 
 
 @pytest.mark.parametrize("name", MODELS)

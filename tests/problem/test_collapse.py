@@ -5,7 +5,18 @@ import warnings
 import numpy as np
 import pytest
 
-from priorsvm import RBF, Box, ClassCosts, PriorSVC, UncertainSamples
+from priorsvm import (
+    RBF,
+    Box,
+    ClassCosts,
+    InvarianceHint,
+    Knowledge,
+    PriorSVC,
+    Shift,
+    TangentPenalty,
+    Terms,
+    UncertainSamples,
+)
 from priorsvm.errors import CollapsedModel
 from priorsvm.problem.collapse import MAX_ROWS
 
@@ -89,3 +100,79 @@ def test_no_second_machine_is_fitted_for_many_rows(rare, monkeypatch):
     (message,) = said(PriorSVC(UncertainSamples(1e-6)), *rare)
     assert message.startswith("block 'uncertain_samples'")
     assert MAX_ROWS > 299
+
+
+class Smooth(Knowledge):
+    """The slopes of f are small at some points."""
+
+    way_out_of_collapse = "Lower mu."
+
+    def __init__(self, mu=1.0):
+        self.mu = mu
+
+    def build(self, f, view):
+        import cvxpy as cp
+
+        X = view.sample.X_train
+        slopes = cp.hstack([f.slope(X, np.tile(e, (len(X), 1))) for e in np.eye(X.shape[1])])
+        return Terms({"mu": cp.sum_squares(slopes)})
+
+
+@pytest.fixture(scope="module")
+def separable():
+    X = np.random.default_rng(1).normal(size=(30, 2))
+    return X, np.where(X[:, 0] > 0, 1, 0)
+
+
+FLAT = [
+    (Smooth, "Lower mu"),
+    (
+        lambda mu: (
+            InvarianceHint(Shift([1.0, 0.0]), mu=100 * mu) + InvarianceHint(Shift([0.0, 1.0]), mu=100 * mu)
+        ),
+        "lower mu",
+    ),
+    (lambda mu: TangentPenalty(Shift([1.0, 0.0]), mu), "Lower gamma"),
+]
+
+
+@pytest.mark.parametrize(("make", "advice"), FLAT)
+def test_a_penalty_that_leaves_a_constant_f_is_named(separable, make, advice):
+    X, y = separable
+    model = PriorSVC(make(1e4))
+    (message,) = said(model, X, y)
+    assert np.ptp(model.decision_function(X)) < 1e-3
+    assert message.startswith("block '")
+    assert "leaves a constant f" in message
+    assert advice in message
+    assert said(PriorSVC(make(1e-3)), X, y) == []
+
+
+def test_of_two_penalties_the_one_that_flattens_f_is_named(separable):
+    strong = Smooth(1e4).named("strong")
+    weak = Smooth(1e-6).named("weak")
+    for prior in (strong + weak, weak + strong):
+        (message,) = said(PriorSVC(prior), *separable)
+        assert message.startswith("block 'strong'")
+    (message,) = said(PriorSVC(strong + Smooth(1e4).named("second")), *separable)
+    assert message.startswith("block 'second'")
+
+
+def test_a_penalty_is_not_named_for_an_f_that_a_small_C_leaves(separable):
+    assert said(PriorSVC(Smooth(1.0), C=1e-6), *separable) == []
+
+
+def test_a_penalty_is_not_named_for_a_rare_class(rare):
+    (message,) = said(PriorSVC(Smooth(1e-3)), *rare)
+    assert "ClassCosts('balanced')" in message
+    assert "without any block" in message
+
+
+def test_a_penalty_without_advice_is_not_named(separable, monkeypatch):
+    monkeypatch.setattr(Smooth, "way_out_of_collapse", None)
+    assert said(PriorSVC(Smooth(1e4)), *separable) == []
+
+
+def test_no_model_without_a_penalty_is_fitted_for_many_rows(separable, monkeypatch):
+    monkeypatch.setattr("priorsvm.problem.collapse.MAX_ROWS", 29)
+    assert said(PriorSVC(Smooth(1e4)), *separable) == []

@@ -27,6 +27,8 @@ from priorsvm import (
     save,
 )
 from priorsvm.errors import Infeasible, InvalidInput, MissingCapability, SolverUnsuited
+from priorsvm.solve.registry import registry
+from priorsvm.solve.routes.weighted_route import WeightedRoute
 
 SHIFT = Shift([0.5, 0.2])
 
@@ -316,7 +318,7 @@ def test_blocks_that_conflict_with_the_margins_are_named(apart, block, name):
         PriorSVC(block, C=np.inf).fit(*apart)
 
 
-@pytest.mark.parametrize("solver", ["LIBSVM", "NORMAL", "SPARSE"])
+@pytest.mark.parametrize("solver", [n for n, r in registry().items() if isinstance(r, WeightedRoute)])
 def test_routes_of_finite_costs(apart, solver):
     with pytest.raises(SolverUnsuited, match="requires a finite C"):
         PriorSVC(C=np.inf, solver=solver).fit(*apart)

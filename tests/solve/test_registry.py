@@ -65,7 +65,7 @@ def is_derived(route):
 def check_accuracies(routes):
     """Every route of the library is in ACCURACY, and a route made from CVXPY's tables is not trusted more."""
     for name, route in routes.items():
-        assert route.accuracy(1.0) in (1.0, 10.0, np.inf)
+        assert route.accuracy(1.0) in (1.0, 10.0, np.inf), f"{name}: factor must be 1, 10 or inf."
         if is_derived(route):
             assert 1e-5 <= route.accuracy(1e-6) <= 1e-2, name
         else:
@@ -75,7 +75,8 @@ def check_accuracies(routes):
 
 def test_accepted_residuals():
     check_accuracies(registry())
-    assert list(ACCURACY) == [name for name, route in registry().items() if not is_derived(route)]
+    own = [name for name, route in registry().items() if not is_derived(route)]
+    assert list(ACCURACY) == own, f"ACCURACY has another order than registry(), which is {own}."
 
 
 class NewRoute(Route):
@@ -88,12 +89,43 @@ def test_a_route_without_an_accepted_residual_is_noticed():
     new = NewRoute()
     new.name = "NEW"
     with pytest.raises(AssertionError, match="Add NEW to ACCURACY"):
-        check_accuracies({**registry(), "NEW": new})
+        check_accuracies({"NEW": new})
     new.solves = frozenset({"LP"})  # as if derived from CVXPY's tables
     check_accuracies({"NEW": new})
-    new.floor = np.inf
-    with pytest.raises(AssertionError):
+    new.floor = 0.1
+    with pytest.raises(AssertionError, match="NEW"):
         check_accuracies({"NEW": new})
+    new.factor = 2.0
+    with pytest.raises(AssertionError, match="NEW: factor must be 1, 10 or inf"):
+        check_accuracies({"NEW": new})
+
+
+class CheckedRoute(NewRoute):
+    name = "CHECKED"
+    takes = ("steps",)
+
+    def check_values(self, options):
+        if options.get("steps", 1) < 1:
+            raise InvalidInput("steps must be positive.")
+
+
+def test_names_of_options_are_checked_before_their_values():
+    route = CheckedRoute()
+    route.check_options({"steps": 3})
+    with pytest.raises(InvalidInput, match="steps must be positive"):
+        route.check_options({"steps": 0})
+    with pytest.raises(
+        InvalidInput, match=r"CHECKED does not take these solver_options: stops\. It takes: steps"
+    ):
+        route.check_options({"stops": 3})
+
+
+def test_every_route_refuses_unknown_options():
+    for name, route in registry().items():
+        assert type(route).check_options is Route.check_options, f"{name}: override check_values instead."
+        if route.takes is not None:
+            with pytest.raises(InvalidInput, match=f"{name} .*nonsense"):
+                route.check_options({"nonsense": 1})
 
 
 def test_a_weighted_svm_is_held_to_tol_while_another_route_can_follow():

@@ -56,6 +56,9 @@ class InvarianceHint(ByClass, Knowledge):
     np.True_
     """
 
+    way_out_of_collapse: ClassVar[str | None] = (
+        "Make it soft with a lower mu, use a smaller transformation, or use another kernel."
+    )
     formulas: ClassVar[Formulas] = Formulas(
         latex={
             "mu": r"\frac{1}{M} \sum_{i,\theta} \big(f(T_\theta x_i) - f(x_i)\big)^2",
@@ -95,7 +98,7 @@ class InvarianceHint(ByClass, Knowledge):
 
     def _pairs(self, sample: Sample) -> tuple[Array, Array, Array]:
         """Return rows, transformed rows, and the weight of each pair in the mean."""
-        weight = sample.shares["svm"][: sample.n_train]
+        weight = sample.weights
         rows = np.flatnonzero((weight > 0) & (self.transform_of(sample.labels) >= 0))
         d = sample.X.shape[1]
         X = [np.empty((0, d))]

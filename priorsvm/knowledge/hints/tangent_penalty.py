@@ -56,6 +56,9 @@ class TangentPenalty(Knowledge):
     array([[ 1.95, -0.05]])
     """
 
+    way_out_of_collapse: ClassVar[str | None] = (
+        "Lower gamma, use a transform with fewer parameters, or use another kernel."
+    )
     formulas: ClassVar[Formulas] = Formulas(
         latex={
             "gamma": r"\tfrac12 \sum_{i,k} \big(\nabla f(x_i)^\top v_{ik}\big)^2",

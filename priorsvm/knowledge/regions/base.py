@@ -12,21 +12,24 @@ import numpy as np
 from ..._utils.arrays import Array
 from ..._utils.checks import check_flag, check_nonnegative, is_whole
 from ..._utils.messages import warn
-from ...errors import AgainstData, FarFromData, InvalidInput, MissingCapability
+from ...errors import InvalidInput, MissingCapability
 from ...sample import Sample
 from ...spec import Spec
 from ..base import Formulas, Knowledge, Terms
+from ..cautions import Checked, texts
 from ..checks import check_points
 from ..traits import AutoWeight, Iterative
-from ..views import Building, Solved, Step, Verdict
+from ..views import Building, Caution, Solved, Step, Verdict
+from .against import not_kept, outbid, zeroing
 from .cuts import Cuts
 from .exact import Exact, exact_constraints
+from .groups import on_values
 from .guaranteed import Guaranteed, at_corners
 from .method import Method
 from .on_rows import Pool, points_on_rows
 from .points import Points, at_points, given_points
 from .requirement import Requirement
-from .rows_inside import UNITS, RowsInside, checked_range, leaves_free, names_class, rows_inside
+from .rows_inside import checked_range, leaves_free, names_class, rows_inside
 from .search import Search
 from .sets import BoxSet, EllipsoidSet, PolyhedronSet, Set
 from .verdict import verdict_on
@@ -124,6 +127,11 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         """Whether the block adds terms; a soft block on rows adds rows instead."""
         return self.hard or not self.on_rows
 
+    @property
+    def refines(self) -> bool:  # type: ignore[override]
+        """Whether the points change between rounds; rows that a soft block adds stay."""
+        return self.builds
+
     def applies_to_rows(self, linear: bool) -> bool:
         """Return whether the block applies to rows as they occur on a linear model, or on a kernel model."""
         return self.on_rows
@@ -155,6 +163,10 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
     def _numbers(self) -> dict[str, str]:
         """Return the weight of a block that adds rows, whose formula has no penalty to show it."""
         return {} if self.builds else {r"\mu": "mu"}
+
+    def everywhere(self, sample: Sample) -> list[Requirement]:
+        """Return the requirements at all points that have one value of each column with categories."""
+        return on_values(self._present(sample), sample)
 
     def requirements(self, sample: Sample) -> list[Requirement]:
         """Return the requirements on f, in the user's units."""
@@ -191,7 +203,7 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         if self.on_rows and _on_rows(self, sample):
             self._warn_of_rows(self.row_requirements(sample), sample)
             return
-        requirements = self._present(sample)
+        requirements = self.everywhere(sample)
         if sample.model is not None:
             self._check_method(requirements, sample, sample.model)
         self._warn_of_rows(requirements, sample)
@@ -223,23 +235,16 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
                 spec.kernel._require("slope")
 
     def _warn_of_rows(self, requirements: list[Requirement], sample: Sample) -> None:
-        """Warn of a region that contradicts its training rows, or may have other units."""
+        """Warn of a block that contradicts the training rows, or may have other units."""
+        for caution in self._data_cautions(requirements, sample):
+            warn(caution.text, caution.category)
+
+    def _data_cautions(self, requirements: list[Requirement], sample: Sample) -> list[Caution]:
+        """Return warnings about the training rows: another class, or other units."""
         if not all(requirement.region.exact for requirement in requirements):
-            return
+            return []
         found = rows_inside(requirements, self._named(sample))
-        if found is not None and found.is_far:
-            warn(
-                f"{self.words()}: {found.beyond}, {found.far:.0f} times their range away. Check its units. "
-                "After a scaler columns have other units: use PriorSVC(scale='standard') instead.",
-                FarFromData,
-            )
-        if found is not None and found.is_against:
-            counts = found.counts.removesuffix(f"; {UNITS}")
-            warn(
-                f"{self.words()}: {counts}. Check its label and its units. If it overrules these rows on "
-                "purpose, silence this warning.",
-                AgainstData,
-            )
+        return [] if found is None else found.cautions(self.words())
 
     def _named(self, sample: Sample) -> Sample:
         """Return the sample with the block's own names of the columns."""
@@ -271,7 +276,7 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
             pool = Pool.of(sample, self._unlabeled_rows(sample))
             requirements = self.row_requirements(sample)
             return Search(requirements, [self._row_points(r, pool) for r in requirements])
-        requirements = self._present(sample)
+        requirements = self.everywhere(sample)
         linear = sample.model is not None and sample.model.linear
         method = self._method(linear, requirements)
         given = given_points(self.points, sample)
@@ -343,7 +348,14 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         if on_rows and not view.everywhere:
             return self._verdict_on_rows(f, state, view)
         if on_rows:
-            state = Search(self._present(view.sample), state.points)
+            try:
+                requirements = self.everywhere(view.sample)
+            except InvalidInput as error:  # conditions that have no meaning everywhere
+                verdict = self._verdict_on_rows(f, state, view)
+                reason = str(error).partition(":\n")[0]
+                return replace(verdict, remarks=(f"checked at rows only: {reason}",))
+            points = np.vstack([view.sample.X[:0], *state.points])
+            state = Search(requirements, [points[r.region.contains(points)] for r in requirements])
         method = self._method(f.linear, state.requirements)
         tol = max(view.tol, method.accepted)
         sample = self._named(view.sample)
@@ -384,9 +396,9 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         return Verdict.at_points(np.concatenate(excess), points, f"{asked}, at rows", view.tol)
 
     def _rows_to_check(self, view: Solved) -> Array:
-        """Return new rows if there are some, else the training rows and the unlabelled rows."""
+        """Return new rows without missing values, or the training rows and the unlabelled rows."""
         if view.new_rows is not None:
-            return view.new_rows
+            return view.new_rows[~np.isnan(view.new_rows).any(axis=1)]
         unlabeled = self._unlabeled_rows(view.sample)
         X = view.sample.X_train
         return X if unlabeled is None else np.vstack([X, unlabeled])
@@ -400,13 +412,49 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         if not constant and (slope or names_class(worst, sample)):
             over = checked_range(worst.region, sample, "" if slope else "any ")
         remarks = [f"checked for {over}"] if over else []
-        inside = self.findings(f, view)
-        return (*remarks, str(inside)) if inside is not None else tuple(remarks)
+        inside = str(self.findings(f, view) or "")
+        return (*remarks, inside) if inside else tuple(remarks)
 
-    def findings(self, f: Any, view: Solved) -> RowsInside | None:
-        """Return counts of training rows inside the regions, and how the weight was chosen."""
-        found = rows_inside(view.state.requirements, self._named(view.sample))
-        return None if found is None else replace(found, weight=self.chosen_weight)
+    def findings(self, f: Any, view: Solved) -> Any:
+        """Return counts of training rows inside the regions, the choice of the weight, and all warnings."""
+        requirements = view.state.requirements
+        found = rows_inside(requirements, self._named(view.sample))
+        if found is None:
+            return Checked(self.chosen_weight, view.warnings) if view.warnings else None
+        warnings = texts(self._data_cautions(requirements, view.sample)) + view.warnings
+        return replace(found, weight=self.chosen_weight, warnings=warnings)
+
+    def cautions(self, f: Any, view: Solved) -> list[Caution]:
+        """Return warnings that a hard block is violated, a soft block is outbid, or weights are zero."""
+        state: Search = view.state
+        if not state.requirements:
+            return []
+        on_rows = self.applies_to_rows(f.linear)
+        sample = self._named(view.sample)
+        method = self._method(f.linear, state.requirements)
+        found: list[Caution | None] = []
+        if self.hard and not on_rows and method.everywhere:
+            tol = max(10 * view.tol, 1e-5, method.accepted)
+            found.append(not_kept(f, state, tol, view, self.words(), sample))
+        elif not self.hard and not self._data_cautions(state.requirements, view.sample):
+            found.append(self._outbid(f, view))
+        if not on_rows:
+            found.append(zeroing(f, view, self.words(), sample))
+        return [caution for caution in found if caution is not None]
+
+    def _outbid(self, f: Any, view: Solved) -> Caution | None:
+        """Return a warning if f violates the block at most of its places."""
+        on_rows = self.applies_to_rows(f.linear)
+        return outbid(f, view.state, on_rows, view, self.words(), self.chosen_weight)
+
+    def row_classes(self, sample: Sample) -> Array | None:
+        if self.hard:
+            return None
+        requirements = [r for r in self.row_requirements(sample) if r.region.exact and r.direction is None]
+        counted = sample.weights > 0
+        signs = [r.sign * (r.region.contains(sample.X_train) & counted) for r in requirements]
+        total = np.sum(signs, axis=0) if signs else None
+        return None if total is None else np.sign(total)
 
     def describe(self, requirement: Requirement, sample: Sample) -> str:
         """Return a requirement and its region in words."""

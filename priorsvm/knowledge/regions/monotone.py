@@ -7,11 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..._utils.arrays import Array
-from ...errors import InvalidInput
+from ...errors import InvalidInput, ZeroedColumns
 from ...sample import Sample
 from ..base import Formulas, Terms
+from ..cautions import Checked, texts
 from ..hints.monotonicity_hint import directions_of
-from ..views import Building, Solved, Verdict
+from ..views import Building, Caution, Solved, Verdict
+from .against import direction_cautions, outbid_at
 from .base import RegionKnowledge
 from .on_rows import Pool, pairs_on_rows
 from .requirement import Requirement
@@ -206,9 +208,27 @@ class Monotone(RegionKnowledge):
         }
         return Formulas(latex, letters)
 
-    def findings(self, f: Any, view: Solved) -> Any:
-        """Return how the weight was chosen, or None."""
-        return self.chosen_weight
+    def findings(self, f: Any, view: Solved) -> Checked | None:
+        """Return how the weight was chosen, and the warnings; None if there is neither."""
+        warnings = texts(self._data_cautions(view.state.requirements, view.sample)) + view.warnings
+        found = Checked(self.chosen_weight, warnings)
+        return None if found == Checked() else found
+
+    def cautions(self, f: Any, view: Solved) -> list[Caution]:
+        # A sign that is fixed against the data has weight 0: the check of the directions reports it.
+        return [caution for caution in super().cautions(f, view) if caution.category is not ZeroedColumns]
+
+    def _data_cautions(self, requirements: list[Requirement], sample: Sample) -> list[Caution]:
+        return direction_cautions(requirements, sample, self.words())
+
+    def _outbid(self, f: Any, view: Solved) -> Caution | None:
+        state: Search = view.state
+        if not self.applies_to_rows(f.linear):
+            return super()._outbid(f, view)
+        rises = np.concatenate(
+            [_rise(r, f.value, points) for r, points in zip(state.requirements, state.points, strict=True)]
+        )
+        return outbid_at(int(np.sum(rises < -view.tol)), len(rises), self.words(), self.chosen_weight)
 
     def describe(self, requirement: Requirement, sample: Sample) -> str:
         label = sample.classes.tolist()[1] if self.label is None else self.label

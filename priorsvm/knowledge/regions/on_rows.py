@@ -14,8 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._utils.arrays import Array
-from ...errors import InvalidInput
+from ...errors import BadRule, InvalidInput
 from ...sample import Sample
+from .groups import allowed_values
+from .row_set import RowSet, is_linear
 from .sets import BoxSet, EllipsoidSet, LevelSet, PolyhedronSet, Set
 
 # Rows of the pool that become points: a third, within these limits, repeated to at least POINTS.
@@ -26,6 +28,8 @@ POINTS = 50
 STEP = 2.0
 # Points of a region without a closed form that rows can move to.
 CANDIDATES = 256
+# Draws for each row until a condition holds that has no convex set of numbers.
+TRIALS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +50,8 @@ class Pool:
         Whether a column follows changes of other columns. A constant column or a column of two values stays.
     keys : array of shape (N,)
         A number for each row that depends on its content alone.
+    groups : list of arrays of int
+        The encoded columns of each column with categories.
     """
 
     X: Array
@@ -55,6 +61,7 @@ class Pool:
     correlation: Array
     follows: Array
     keys: Array
+    groups: list[Array]
 
     @classmethod
     def of(cls, sample: Sample, unlabeled: Array | None) -> Pool:
@@ -71,7 +78,17 @@ class Pool:
         standard = (X - X.mean(axis=0)) / deviation
         R = standard.T @ standard / len(X)
         R = np.sign(R) * np.maximum(np.abs(R) - 1.0 / np.sqrt(len(X)), 0.0)
-        return cls(X, low, high, deviation, R, follows, _keys(X))
+        groups = [] if sample.encoding is None else [group.members for group in sample.encoding.groups]
+        for members in groups:
+            follows[members] = False
+        return cls(X, low, high, deviation, R, follows, _keys(X), groups)
+
+    def in_group(self) -> Array:
+        """Return a mask of the columns that belong to a group."""
+        mask = np.zeros(self.X.shape[1], bool)
+        for members in self.groups:
+            mask[members] = True
+        return mask
 
 
 def points_on_rows(region: Set, pool: Pool) -> Array:
@@ -87,13 +104,25 @@ def points_on_rows(region: Set, pool: Pool) -> Array:
     Returns
     -------
     array of shape (M, d)
+
+    Raises
+    ------
+    BadRule
+        No row of the pool lies in the region, and none can be moved into it.
     """
     inside = region.contains(pool.X)
     distance = np.where(inside, 0.0, _distance(region, pool))
     count = min(len(pool.X), MOST, max(FEWEST, -(-len(pool.X) // 3)))
     nearest = np.lexsort([pool.keys, distance])[:count]
     repeats = -(-POINTS // count)
-    return np.vstack([_moved(region, pool, nearest, inside, repeat) for repeat in range(repeats)])
+    move = _moved_by_trials if _needs_trials(region, pool) else _moved
+    points = np.vstack([move(region, pool, nearest, inside, repeat) for repeat in range(repeats)])
+    if len(points) == 0:
+        raise BadRule(
+            "no row satisfies the rule, and none was found with other values of its columns. Correct the "
+            "rule, or give rows that satisfy it as unlabeled=."
+        )
+    return points
 
 
 def pairs_on_rows(column: int, pool: Pool, count: int) -> Array:
@@ -132,6 +161,8 @@ def pairs_on_rows(column: int, pool: Pool, count: int) -> Array:
 
 def named_columns(region: Set) -> Array:
     """Return a mask of the columns that a region restricts."""
+    if isinstance(region, RowSet):
+        return region.named()
     if isinstance(region, PolyhedronSet):
         return np.asarray(region.B.any(axis=0))
     if isinstance(region, BoxSet):
@@ -141,6 +172,8 @@ def named_columns(region: Set) -> Array:
 
 def _moved(region: Set, pool: Pool, rows: Array, inside: Array, repeat: int) -> Array:
     """Return rows of the pool, moved into the region if they are outside."""
+    if isinstance(region, RowSet):
+        region = region.hull
     X = pool.X[rows].copy()
     outside = np.flatnonzero(~inside[rows])
     if len(outside) == 0:
@@ -152,6 +185,54 @@ def _moved(region: Set, pool: Pool, rows: Array, inside: Array, repeat: int) -> 
     X[np.ix_(outside, named)] = targets
     X[np.ix_(outside, ~named)] += _following(pool, named, change)
     return X
+
+
+def _needs_trials(region: Set, pool: Pool) -> bool:
+    """Return whether a region has conditions beyond a convex set of numbers."""
+    if isinstance(region, RowSet):
+        return not all(is_linear(condition) for condition in region.conditions)
+    return bool((named_columns(region) & pool.in_group()).any())
+
+
+def _moved_by_trials(region: Set, pool: Pool, rows: Array, inside: Array, repeat: int) -> Array:
+    """Return rows inside the region, and rows moved by draws until the region contains them.
+
+    Numbers are drawn in the hull of the region. A column with categories takes an allowed value. Rows for
+    which no trial succeeds are left out.
+    """
+    hull = region.hull if isinstance(region, RowSet) else region
+    kept = region.kept() if isinstance(region, RowSet) else np.zeros(pool.X.shape[1], bool)
+    named = named_columns(region) & ~kept
+    in_group = pool.in_group()
+    numbers = named & ~in_group
+    groups = [members for members in pool.groups if named[members].any()]
+    waiting = rows[~inside[rows]]
+    found = [pool.X[rows[inside[rows]]]]
+    for trial in range(TRIALS):
+        if len(waiting) == 0:
+            break
+        draws = _uniform(
+            pool.keys[waiting], max(int(numbers.sum()), 1) + len(groups), repeat * TRIALS + trial
+        )
+        X = pool.X[waiting].copy()
+        gaps = region.gaps_of(X) & ~named if isinstance(region, RowSet) else np.isnan(X)
+        if numbers.any():
+            targets = _targets(hull, pool, numbers, draws[:, : int(numbers.sum())])
+            X[:, ~named] += _following(pool, numbers, targets - X[:, numbers])[:, ~named[~numbers]]
+            X[:, numbers] = targets
+        for k, members in enumerate(groups):
+            values = np.flatnonzero(_allowed(region, members))
+            chosen = values[(draws[:, -1 - k] * len(values)).astype(int)]
+            X[:, members] = np.eye(len(members))[chosen]
+        holds = region.closed().holds(X, gaps) if isinstance(region, RowSet) else region.contains(X)
+        found.append(X[holds])
+        waiting = waiting[~holds]
+    return np.vstack(found)
+
+
+def _allowed(region: Set, members: Array) -> Array:
+    """Return a mask of the values of a group that a region allows."""
+    return region.allowed(members) if isinstance(region, RowSet) else allowed_values(region, members)
 
 
 def _targets(region: Set, pool: Pool, named: Array, draws: Array) -> Array:
@@ -195,6 +276,8 @@ def _following(pool: Pool, named: Array, change: Array) -> Array:
 def _distance(region: Set, pool: Pool) -> Array:
     """Return how far each row is from a region, in standard deviations."""
     X = pool.X
+    if isinstance(region, RowSet):
+        return np.maximum(_distance(region.hull, pool), 0.0) + region.violated(X)
     if isinstance(region, BoxSet):
         off = (X - np.clip(X, region.low, region.high)) / pool.deviation
         return np.asarray(np.sqrt((off**2).sum(axis=1)))

@@ -20,7 +20,6 @@ from .cuts import Cuts
 from .method import Method
 from .points import Points, given_points
 from .requirement import Requirement
-from .rows_inside import RowsInside
 from .sets import LevelSet
 from .within import box_within, require_bounded
 
@@ -225,7 +224,7 @@ class Region(RegionKnowledge):
         inside = replace(view.state, points=[points[requirement.region.contains(points)]])
         return super().verify(f, replace(view, state=inside))
 
-    def findings(self, f: Any, view: Solved) -> RowsInside | None:
+    def findings(self, f: Any, view: Solved) -> Any:
         try:
             return super().findings(f, view)
         except (InvalidInput, ArithmeticError, LookupError):  # g need not be defined at every row

@@ -104,7 +104,7 @@ class Conic(Route):
                 f"{self.name} broke down: {reason} Try another solver ({self._others(compiled)})"
                 f"{_scaling(compiled)}.{_hard_blocks(compiled)}"
             ) from error
-        except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
             if not options:
                 raise
             raise InvalidInput(

@@ -51,7 +51,7 @@ class Derived(Conic):
             raise cp.SolverError(_words(reason)) from error
         except Exception as error:
             given = arguments.keys() - self.facts.options(compiled.spec.tol).keys()
-            if given and isinstance(error, (TypeError, ValueError)):
+            if given and isinstance(error, (TypeError, ValueError, KeyError, AttributeError)):
                 raise  # about an option
             raise cp.SolverError(_words(error)) from error
 

@@ -64,7 +64,7 @@ class Pegasos(Route):
         if reason is not None:
             raise InvalidInput(reason)
 
-    def check_options(self, options: Mapping[str, Any]) -> None:
+    def check_values(self, options: Mapping[str, Any]) -> None:
         check_pass_options(options, linear=False)
 
     def solve(self, problem: Problem, options: dict[str, Any]) -> Solution:

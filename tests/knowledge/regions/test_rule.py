@@ -136,16 +136,24 @@ def test_without_a_data_frame_columns_are_numbered(patients):
         ("age + dose > 50 and age + dose < 40", "conditions contradict each other"),
         ("age > ", "missing here"),
         ("body mass > 3", "must be in backticks"),
-        ("age * dose > 3", "add a column that contains the product"),
         ("", "a rule must be a text such as"),
         (None, "a rule must be a text such as"),
-        ("age != 3", "closed region"),
     ],
 )
 @pytest.mark.parametrize("kernel", ["linear", RBF(0.5)])
 def test_texts_that_cannot_be_meant(patients, text, message, kernel):
     with pytest.raises(InvalidInput, match="(?s)block 'rule'.*" + message):
         PriorSVC(Rule(text, "yes"), kernel=kernel).fit(*patients)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("age * dose > 3", "add a column that contains the product"), ("age != 3", "closed region")],
+)
+@pytest.mark.parametrize("kernel", ["linear", RBF(0.5)])
+def test_conditions_without_a_meaning_everywhere(patients, text, message, kernel):
+    with pytest.raises(InvalidInput, match=f"(?s)block 'rule'.*{message}.*or use holds='rows'"):
+        PriorSVC(Rule(text, "yes", hard=True), kernel=kernel).fit(*patients)
 
 
 def test_within_that_leaves_nothing_names_the_rule(patients):
