@@ -237,7 +237,7 @@ def test_which_blocks_count_and_which_get_a_weight():
         Rule(RULE, 1)
         + Rule("x1 >= 1", 1, mu=2.0).named("given")
         + Box({0: (0.5, 0.6), 1: (0.5, 0.6)}, 1, hard=True).named("hard")
-        + Rule("x2 >= 2", 1, holds="everywhere").named("everywhere")
+        + Rule("x2 >= 0.5", 1, holds="everywhere").named("everywhere")
         + 0 * Rule("x1 >= 0", 0).named("absent")
     )
     model = PriorSVC(prior).fit(X, y)

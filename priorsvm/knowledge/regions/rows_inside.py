@@ -62,9 +62,9 @@ class RowsInside:
     --------
     >>> from priorsvm import Box, PriorSVC
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
-    >>> print(PriorSVC(Box({0: (1, 3)}, label=1)).fit(X, y).findings_["box"])
+    >>> print(PriorSVC(Box({0: (1, 3)}, label=1, mu=1.0)).fit(X, y).findings_["box"])
     3 training rows inside, 1 of another class
-    >>> print(PriorSVC(Box({0: (4, 5)}, label=1)).fit(X, y).findings_["box"])
+    >>> print(PriorSVC(Box({0: (4, 5)}, label=1, mu=1.0)).fit(X, y).findings_["box"])
     no training row inside: the region has column 0 >= 4, but the data end at 3
     """
 

@@ -226,6 +226,7 @@ def test_within_data_leaves_closed_sides_alone(data):
     assert model.objective_ == pytest.approx(value, rel=1e-7)
 
 
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.FarFromData")
 def test_a_polyhedron_beyond_the_data_stays_whole(data):
     X, y = data
     far = X.max() + 5.0
