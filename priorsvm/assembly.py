@@ -164,7 +164,7 @@ class Assembly:
         name = f"{problem.training.name}, " if problem.training.name else ""
         return f"Assembly({name}{problem.n_rows} rows, {blocks}, {state})"
 
-    def __reduce__(self) -> Any:
+    def __getstate__(self) -> Any:
         raise TypeError(
             "an Assembly cannot be pickled, because it contains a cvxpy.Problem. Pickle classifier()."
         )

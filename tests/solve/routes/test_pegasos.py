@@ -433,7 +433,7 @@ def test_accuracy_is_that_of_the_exact_machine(sparse):
         (
             {"solver_options": {"max_iter": 5}},
             InvalidInput,
-            "solver_options: max_iter. It accepts: batch, budget.",
+            "solver_options: max_iter. It takes: batch, budget.",
         ),
         ({"solver_options": {"batch": 1}}, InvalidInput, "batch must be a whole number of at least 2, got 1"),
         ({"solver_options": {"batch": 2.5}}, InvalidInput, "got 2.5"),
