@@ -150,7 +150,7 @@ class EllipsoidalKnowledge(OnRowSlack, Knowledge):
         sample = view.sample
         spread = self.spread(view.state)
         rows, places = rows_and_slack(view, spread.uncertain)
-        asked = f"y f(x) >= rho - xi on {len(rows)} ellipsoids"
+        asked = f"y f(x) >= rho - xi on {len(rows)} {'ellipsoids' if self.radius else 'rows'}"
         X = sample.X[rows]
         y = sample.y[rows]
         factors = spread.owner[rows]
