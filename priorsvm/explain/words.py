@@ -322,7 +322,10 @@ def _transform(transform: Any) -> str:
     words = f"{type(transform).__name__}({', '.join(given)})"
     if not transform.finite:
         return words
-    grid = transform.theta_grid()
+    try:
+        grid = transform.theta_grid()
+    except NotImplementedError:  # a transform of a user that has tangents only
+        return words
     ranges = [f"[{low:g}, {high:g}]" for low, high in zip(grid.min(axis=0), grid.max(axis=0), strict=True)]
     return f"{words} with parameters in {' x '.join(_first(ranges))}, {len(grid)} transformations"
 

@@ -38,7 +38,13 @@ from priorsvm.plot.style import COLOURS
 
 from .artists import BLUE, VERMILION, labelled, legend, places, regions, same_points, turned
 
-pytestmark = pytest.mark.filterwarnings("error")
+pytestmark = [
+    pytest.mark.filterwarnings("error"),
+    *(
+        pytest.mark.filterwarnings(f"ignore::priorsvm.errors.{name}")
+        for name in ("AgainstData", "FarFromData", "Outbid", "ZeroedColumns")
+    ),
+]
 
 
 TRIANGLE = np.array([[2.0, 2.0], [4.0, 2.0], [2.0, 5.0]])

@@ -20,7 +20,13 @@ from priorsvm import (
 
 from .artists import labelled, legend
 
-pytestmark = pytest.mark.filterwarnings("error")
+pytestmark = [
+    pytest.mark.filterwarnings("error"),
+    *(
+        pytest.mark.filterwarnings(f"ignore::priorsvm.errors.{name}")
+        for name in ("AgainstData", "FarFromData", "Outbid", "ZeroedColumns")
+    ),
+]
 
 
 def test_convergence_draws_the_history(zeros_and_ones):

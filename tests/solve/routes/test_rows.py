@@ -34,6 +34,7 @@ from priorsvm.errors import (
     Infeasible,
     InvalidInput,
     KernelNotPSD,
+    Outbid,
     PriorSVMError,
     SolverFailed,
     SolverUnsuited,
@@ -423,6 +424,7 @@ def test_a_path_assembles_once_and_equals_its_fits(monkeypatch):
     values = {"monotonicity_hint__mu": [0.0, 10.0], "C": [0.01, 100.0]}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", Outbid)
         models = base.fit_path(X, y, values)
     assert len(made) == 1
     for model in models:
