@@ -87,13 +87,13 @@ class Group(NamedTuple):
         The transform of these rows.
     rows : array of int
         Positions of the rows.
-    columns : slice
-        Columns of the transform in the parameters of all transforms.
+    place : int
+        Position of the transform in ``ByClass.transforms``.
     """
 
     transform: Transform
     rows: Array
-    columns: slice
+    place: int
 
 
 class ByClass(OfClasses):
@@ -195,10 +195,7 @@ class ByClass(OfClasses):
         """
         of_row = self.transform_of(labels)
         found = [
-            Group(transform, np.flatnonzero(of_row == k), columns)
-            for k, (transform, columns) in enumerate(
-                zip(self.transforms, self.parameter_columns(), strict=True)
-            )
+            Group(transform, np.flatnonzero(of_row == k), k) for k, transform in enumerate(self.transforms)
         ]
         return [group for group in found if len(group.rows)]
 

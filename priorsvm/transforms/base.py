@@ -185,6 +185,26 @@ class Transform(BaseEstimator):
         identity = (0.0,) * grid.shape[1]
         return np.array(list(dict.fromkeys([identity, *map(tuple, grid.tolist())])))
 
+    def parameters(self, d: int) -> Array:
+        """Return the parameters of the finite orbit of rows of d features.
+
+        Parameters
+        ----------
+        d : int
+            Number of features.
+
+        Returns
+        -------
+        ndarray of shape (s, q)
+            One θ per row, the identity first; equal to :meth:`theta_grid` unless the list depends on d.
+
+        Raises
+        ------
+        InvalidInput
+            If the transform has no finite orbit.
+        """
+        return self.theta_grid()
+
     def span(self) -> list[tuple[float, float]]:
         """Return the range of each parameter, over which T_θ x is continuous in θ.
 

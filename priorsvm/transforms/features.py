@@ -222,7 +222,7 @@ class FeatureDeletion(FeatureScaling):
     def _factors(self) -> tuple[float, float]:
         return 0.0, 1.0
 
-    def deletions(self, d: int) -> Array:
+    def parameters(self, d: int) -> Array:
         r"""Return the parameters of all deletions.
 
         Parameters
@@ -242,7 +242,7 @@ class FeatureDeletion(FeatureScaling):
 
         Examples
         --------
-        >>> FeatureDeletion(k=1).deletions(2)
+        >>> FeatureDeletion(k=1).parameters(2)
         array([[ 0.,  0.], [-1.,  0.], [ 0., -1.]])
         """
         self.validate(d)
@@ -278,7 +278,7 @@ class FeatureDeletion(FeatureScaling):
         array([[[4., 1.], [0., 1.], [4., 0.]]])
         """
         rows = self._check_rows(X)
-        return rows[:, None] * (1.0 + self.deletions(rows.shape[1]))
+        return rows[:, None] * (1.0 + self.parameters(rows.shape[1]))
 
 
 def _largest(gains: Array, ends: Indices, k: int) -> Indices:

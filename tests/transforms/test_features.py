@@ -94,7 +94,7 @@ def test_feature_transforms_have_no_grid_and_no_tangents():
 
 @pytest.mark.parametrize(("k", "d", "count"), [(0, 3, 1), (1, 3, 4), (2, 4, 11), (9, 5, 32), (2, 90, 4096)])
 def test_deletions_are_all_small_subsets_once(k, d, count):
-    thetas = FeatureDeletion(k).deletions(d)
+    thetas = FeatureDeletion(k).parameters(d)
     assert thetas.shape == (count, d)
     assert not thetas[0].any()
     assert set(np.unique(thetas)) <= {-1.0, 0.0}

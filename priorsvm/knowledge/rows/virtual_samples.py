@@ -10,7 +10,6 @@ from ..._utils.arrays import Array
 from ..._utils.checks import check_nonnegative, is_number
 from ...errors import InvalidInput
 from ...sample import Sample
-from ...transforms.features import FeatureDeletion
 from ..base import Formulas, Knowledge
 from ..by_class import ByClass, Group
 from ..checks import cost_at
@@ -85,9 +84,7 @@ class VirtualSamples(ByClass, Knowledge):
 
 def cost_of_copies(cost: Any, group: Group, d: int) -> Array:
     """Return the factor of each copy of rows of length d; raise InvalidInput unless all are at least 0."""
-    transform = group.transform
-    listed_by_width = isinstance(transform, FeatureDeletion)
-    thetas = (transform.deletions(d) if listed_by_width else transform.theta_grid())[1:]
+    thetas = group.transform.parameters(d)[1:]
     count = len(thetas)
     listed = isinstance(cost, (list, tuple, np.ndarray)) or hasattr(cost, "__array__")
     if not (callable(cost) or (listed and not is_number(cost))):

@@ -261,7 +261,7 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
                 "are not known. Use kernel='linear', or FeatureDeletion, which has a finite list."
             )
         try:
-            transform.deletions(sample.X.shape[1])
+            transform.parameters(sample.X.shape[1])
         except InvalidInput as error:
             raise MissingCapability(
                 f"{error} Or use kernel='linear', where the worst deletion has a closed form."
@@ -501,7 +501,7 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
         columns = None if self.streamed else self.listed(sample.X_train, sample.labels)
         if self._lists_deletions(sample) and not self.streamed:
             orbit = over_rows(self.transform.orbit, sample.X_train)
-            columns = OrbitColumns.empty(sample.X_train, orbit, self.transform.deletions(sample.X.shape[1]))
+            columns = OrbitColumns.empty(sample.X_train, orbit, self.transform.parameters(sample.X.shape[1]))
         if columns is None:
             return OrbitColumns.empty(sample.X_train)
         return columns.complete(self.demand) if self._starts_complete(sample, columns) else columns

@@ -96,13 +96,15 @@ def next_between(loss: Any, f: Any, view: Solved) -> Step:
     estimate = view.slack.copy()
     top = np.zeros((n, loss.theta_grid().shape[-1]))
     best = top.copy()
+    columns_of = loss.parameter_columns()
     for group in loss.groups(view.sample.labels[view.rows]):
         at = group.rows
+        columns = columns_of[group.place]
         thetas, neighbours = grid_between(group.transform)
         required = _slacks(loss, group, f, view, thetas)
         worst[at] = required.max(axis=1)
-        top[at, group.columns], estimate[at] = _parabola_tops(thetas, neighbours, required)
-        best[at, group.columns] = thetas[np.argmax(required, axis=1)]
+        top[at, columns], estimate[at] = _parabola_tops(thetas, neighbours, required)
+        best[at, columns] = thetas[np.argmax(required, axis=1)]
     negligible = Shortage.of(view, estimate).negligible
     near = np.flatnonzero(estimate - view.slack > negligible)
     # A top is an estimate, so f is evaluated there and at the best point of the grid. The worse one is added.

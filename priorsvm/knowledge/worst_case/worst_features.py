@@ -72,7 +72,7 @@ def worst_feature_constraints(groups: list[Group], f: Any, view: Building) -> di
 
 def worst_deletions(transform: FeatureDeletion, f: Any, X: Array, y: Array) -> Array:
     """Return every row with the deletion of the smallest y f, by evaluating f at all deletions."""
-    kept = 1.0 + transform.deletions(X.shape[1])
+    kept = 1.0 + transform.parameters(X.shape[1])
     s, d = kept.shape
     step = max(1, PART // kept.size)
     worst = X.copy()
