@@ -41,7 +41,8 @@ from priorsvm import (
 )
 from priorsvm.errors import PriorSVMError
 from priorsvm.knowledge.base import Knowledge
-from priorsvm.prior import as_prior
+from priorsvm.knowledge.regions.base import RegionKnowledge
+from priorsvm.prior import Prior, as_prior
 from priorsvm.problem.assemble import Compiled, prepare
 from priorsvm.validation import make_task
 
@@ -60,12 +61,21 @@ def composition(seed: int) -> tuple[PriorSVC, Array, Array]:
         prior = sum(blocks[1:], blocks[0])
         if any(isinstance(member.block, Completes) for member in prior):
             X[rng.random(X.shape) < 0.1] = np.nan
-        model = PriorSVC(prior, **_parameters(rng))
+        parameters = _parameters(rng)
+        model = PriorSVC(_weighed(prior, parameters["C"]), **parameters)
         try:
             make_task(model, X, y, None, {})
         except (PriorSVMError, ValueError):
             continue
         return model, X, y
+
+
+def _weighed(prior: Prior, C: float) -> Prior:
+    """The same sum, where the weights of regions are drawn in the units of the objective, not in rows."""
+    for _, block, _ in prior:
+        if isinstance(block, RegionKnowledge) and not block.hard:
+            block.set_params(mu=block.mu / C)
+    return prior
 
 
 def problem(model: PriorSVC, X: Array, y: Array) -> Compiled:
@@ -120,7 +130,12 @@ def _soft(rng: Draw) -> dict[str, Any]:
 def _region_of(rng: Draw) -> dict[str, Any]:
     """The same, and how kernel models are to keep to it."""
     method = ["auto", "auto", "points", "guaranteed"][rng.integers(4)]
-    return {**_soft(rng), "method": method, "points": 20 if method == "points" else 256}
+    return {
+        **_soft(rng),
+        "holds": "everywhere",
+        "method": method,
+        "points": 20 if method == "points" else 256,
+    }
 
 
 def _box(rng: Draw, X: Array) -> dict[int, tuple[float, float]]:

@@ -48,7 +48,11 @@ def knowledge(X: Array, labels: Array, boxes: int = 10) -> Any:
     chosen = rng.choice(len(X), boxes, replace=False)
     low, high = (X[chosen] + sign * rng.uniform(0, 0.3, (boxes, X.shape[1])) for sign in (-1, 1))
     bounds = [dict(enumerate(zip(*ends, strict=True))) for ends in zip(low, high, strict=True)]
-    return ClassCosts({1: 2.0}) + Box(bounds, labels[chosen].tolist()) + Monotone({0: 1})
+    return (
+        ClassCosts({1: 2.0})
+        + Box(bounds, labels[chosen].tolist(), holds="everywhere")
+        + Monotone({0: 1}, holds="everywhere")
+    )
 
 
 def linear(quick: bool) -> Iterator[Row]:

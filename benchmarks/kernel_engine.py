@@ -42,7 +42,7 @@ def _problem(n: int) -> tuple[PriorSVC, Array, Array]:
     for label in (0, 1):
         middle = X[labels == label][3]
         points = middle + 0.5 * rng.normal(size=(few, 20))
-        balls.append(Region(Ball(tuple(middle), 10.0), points, label).named(f"ball_{label}"))
+        balls.append(Region(Ball(tuple(middle), 10.0), points, label, mu=0.1).named(f"ball_{label}"))
     prior = balls[0] + balls[1] + MonotonicityHint({0: 1, 1: -1}, mu=10.0, pairs=few // 2)
     return PriorSVC(prior, C=10.0, kernel=RBF(1.0 / (20 * X.var()))), X, labels
 

@@ -20,6 +20,7 @@ from .reproduction import Table
 PUBLISHED = (89.66, 98.5)
 SIDE = 0.5
 WIDTHS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+C = 1000.0
 
 
 def grid(ticks: Any) -> Array:
@@ -36,7 +37,7 @@ def knowledge() -> dict[str, Any]:
     square = grid(np.linspace(0, SIDE, 10))
     corners = SIDE * np.array([[0.0, 0.0], [1.0, 0.0]])
     points = [
-        (name, Region(_everywhere, square + corner, white, mu=1e3, h=0.0))
+        (name, Region(_everywhere, square + corner, white, mu=1e3 / C, h=0.0))
         for name, corner, white in zip(("white", "black"), corners, (True, False), strict=True)
     ]
     B = np.vstack([np.eye(2), -np.eye(2)])
@@ -46,10 +47,10 @@ def knowledge() -> dict[str, Any]:
     return {
         "none": None,
         "f ≥ 0 at points": Prior(points),
-        "f ≥ 1, cuts": Box(boxes, colours, mu=1e3),
+        "f ≥ 1, cuts": Box(boxes, colours, mu=1e3 / C, holds="everywhere"),
         **{
             f"kernelised, mu={mu:g}": Polyhedron(
-                [B, B], sides, colours, mu=mu, mu_residual=mu, method="kernelised"
+                [B, B], sides, colours, mu=mu / C, mu_residual=mu / C, method="kernelised"
             )
             for mu in (1e-2, 1.0, 1e3)
         },
@@ -65,7 +66,7 @@ def checkerboard(quick: bool) -> list[dict[str, Any]]:
     y, truth = is_white(X), is_white(T)
     priors = knowledge()
     table = Table(
-        f"Checkerboard, 16 points, C = 1000: per cent right of {len(T)}; always one colour: "
+        f"Checkerboard, 16 points, C = {C:g}: per cent right of {len(T)}; always one colour: "
         f"{100 * max(truth.mean(), 1 - truth.mean()):.1f}. "
         f"Published: {PUBLISHED[0]} without, {PUBLISHED[1]} with",
         "norm, solver", "gamma", *priors,
@@ -76,7 +77,7 @@ def checkerboard(quick: bool) -> list[dict[str, Any]]:
             for prior in priors.values():
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", PriorSVMWarning)  # the kernelised form says what it is
-                    model = PriorSVC(prior, C=1e3, norm=norm, solver=solver, kernel=RBF(gamma)).fit(X, y)
+                    model = PriorSVC(prior, C=C, norm=norm, solver=solver, kernel=RBF(gamma)).fit(X, y)
                 cells.append(round(100 * float(np.mean(model.predict(T) == truth)), 1))
             table.row(f"{norm}, {solver}", gamma, *cells)
     return table.end()

@@ -97,13 +97,15 @@ def promoters(quick: bool) -> list[dict[str, Any]]:
     y = data["y"]
     X = (data["seq"][:, :, None] == np.arange(4)).reshape(len(y), -1).astype(float)
     cube = dict.fromkeys(range(X.shape[1]), (0.0, 1.0))
-    rules = Box(contact_rules(data), label=1, within=cube)
+    rules = Box(contact_rules(data), label=1, within=cube, holds="everywhere")
     nu, step = (NU[1:3], 26) if quick else (NU, 1)
 
     def fits(X: Array, y: Array) -> list[PriorSVC]:
         plain = PriorSVC(norm="l1", solver="HIGHS").fit_path(X, y, {"C": nu})
-        told = PriorSVC(rules, norm="l1", solver="HIGHS").fit_path(X, y, {"C": nu, "box__mu": MU})
-        return plain + told
+        model = PriorSVC(rules, norm="l1", solver="HIGHS")
+        # MU are weights in the objective, and box__mu is a number of rows of weight C.
+        told = [model.fit_path(X, y, {"C": [C], "box__mu": [mu / C for mu in MU]}) for C in nu]
+        return plain + [fitted for path in told for fitted in path]
 
     errors = left_out_errors(fits, X, y, step)
     without, told = errors[: len(nu)], errors[len(nu) :].reshape(len(nu), len(MU))

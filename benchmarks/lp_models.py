@@ -77,11 +77,11 @@ def lp_rules(quick: bool) -> Iterator[Row]:
     at = X[:: len(X) // 100]
     rbf = {"kernel": RBF(gamma), "C": C}
     made = (
-        ("linear, box", Box(box, label=1.0), {"C": C}, 10_000 // share),
-        ("linear, monotone", Monotone({0: +1}), {"C": C}, 10_000 // share),
-        ("RBF, box of 256 points", Box(box, label=1.0, method="points"), rbf, 500 // share),
-        ("RBF, box by cuts", Box(box, label=1.0), rbf, 500 // share),
-        ("RBF, region of points", Region(_left, at, label=1.0), rbf, 1000 // share),
+        ("linear, box", Box(box, label=1.0, mu=1 / C, holds="everywhere"), {"C": C}, 10_000 // share),
+        ("linear, monotone", Monotone({0: +1}, mu=1 / C, holds="everywhere"), {"C": C}, 10_000 // share),
+        ("RBF, box of 256 points", Box(box, label=1.0, mu=1 / C, method="points"), rbf, 500 // share),
+        ("RBF, box by cuts", Box(box, label=1.0, mu=1 / C, holds="everywhere"), rbf, 500 // share),
+        ("RBF, region of points", Region(_left, at, label=1.0, mu=1 / C), rbf, 1000 // share),
     )
     for name, prior, parameters, n in made:
         X, y, *_ = overlapping(n)

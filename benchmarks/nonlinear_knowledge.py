@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from priorsvm import RBF, Prior, PriorSVC, Region
+from priorsvm.prior import as_prior
 
 from .linear_knowledge_sets import wpbc
 from .measure import Array
@@ -83,7 +84,14 @@ def prognosis(quick: bool) -> list[dict[str, Any]]:
 
 
 def _paths(estimators: list[PriorSVC], C: Sequence[float], X: Any, y: Array) -> list[PriorSVC]:
-    return [model for estimator in estimators for model in estimator.fit_path(X, y, {"C": C})]
+    """Every estimator at every C, with one weight of the regions in the objective: mu = 1 / C rows."""
+    fitted = []
+    for estimator in estimators:
+        names = as_prior(estimator.prior).names
+        for value in C:
+            mu = {f"{name}__mu": [1.0 / value] for name in names}
+            fitted += estimator.fit_path(X, y, {"C": [value], **mu})
+    return fitted
 
 
 def spiral() -> tuple[Array, Array]:
@@ -106,7 +114,7 @@ def off_other_arm(X: Array) -> Array:
     return off_arm(-X)
 
 
-def arms(mu: float = 1.0) -> Prior:
+def arms(mu: float) -> Prior:
     """f >= 1 along the one arm, f <= -1 along the other, at the points of a square lattice."""
     ticks = np.arange(-6.75, 7, 0.25)
     lattice = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
@@ -128,7 +136,7 @@ def spirals(quick: bool) -> list[dict[str, Any]]:
             right = np.zeros(2)
             for k in range(1 if quick else 10):
                 train, test = fold != k, fold == k
-                for column, prior in enumerate((None, arms())):
+                for column, prior in enumerate((None, arms(mu=1.0 / 100.0))):
                     estimator = PriorSVC(prior, C=100.0, norm=norm, solver="CLARABEL", kernel=RBF(gamma))
                     model = estimator.fit(X[train], y[train])
                     right[column] += np.sum(model.predict(X[test]) == y[test])

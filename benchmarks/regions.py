@@ -46,7 +46,7 @@ def kernelised(quick: bool) -> Iterator[Row]:
     B = np.vstack([np.eye(5), -np.eye(5)])
     sides = [np.repeat([2.0, -1.0], 5), np.repeat([-1.0, 2.0], 5)]  # [1, 2]⁵ and [-2, -1]⁵
     signs = (1.0, -1.0)
-    sets = Polyhedron([B, B], sides, [1, 0], mu=mu, mu_residual=mu_residual, method="kernelised")
+    sets = Polyhedron([B, B], sides, [1, 0], mu=mu / C, mu_residual=mu_residual / C, method="kernelised")
     for solver in ("HIGHS", "CLARABEL"):
         model = PriorSVC(sets, C=C, norm="l1", kernel=RBF(gamma), solver=solver)
         write = partial(_written_out, X, y, RBF(gamma), B, sides, signs, (C, mu, mu_residual))
@@ -110,7 +110,9 @@ def boxes(quick: bool) -> Iterator[Row]:
     chosen = rng.choice(n, count, replace=False)
     low, high = X[chosen] - rng.uniform(0, 0.3, (count, d)), X[chosen] + rng.uniform(0, 0.3, (count, d))
     bounds = [dict(enumerate(zip(*ends, strict=True))) for ends in zip(low, high, strict=True)]
-    model = PriorSVC(Box(bounds, labels[chosen].tolist(), mu=mu), C=C, solver="CLARABEL")
+    model = PriorSVC(
+        Box(bounds, labels[chosen].tolist(), mu=mu / C, holds="everywhere"), C=C, solver="CLARABEL"
+    )
     write = partial(_one_by_one, X, y, low, high, y[chosen], C, mu)
 
     ours, peer = model.fit(X, labels), _solved(write, "CLARABEL")

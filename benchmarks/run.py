@@ -38,6 +38,7 @@ ROWS = {
     "engine_linear": "engine.linear",
     "engine_uncertain": "engine.uncertain",
     "engine_trajectories": "engine.trajectories",
+    "rules_speed": "rules.speed",
 }
 # These print tables of their own: scaling after the rows, published figures only when named.
 REPRODUCTIONS = {
@@ -56,6 +57,7 @@ REPRODUCTIONS = {
     "campaign": "campaign.campaign",
     "spam_inboxes": "spam.inboxes",
     "spambase": "spam.spambase",
+    "rules": "rules.rules",
 }
 
 

@@ -56,7 +56,10 @@ def with_regions(solver: str, n: int) -> Task:
     """A small box around the middle of each class, and pairs along which f rises."""
     X, y = rows(n, 5)
     middles = [X[y == k].mean(axis=0) for k in (0, 1)]
-    boxes = [Box({j: (v - 0.3, v + 0.3) for j, v in enumerate(m)}, label=k) for k, m in enumerate(middles)]
+    boxes = [
+        Box({j: (v - 0.3, v + 0.3) for j, v in enumerate(m)}, label=k, holds="everywhere")
+        for k, m in enumerate(middles)
+    ]
     prior = boxes[0] + boxes[1] + MonotonicityHint({0: 1})
     return PriorSVC(prior, kernel=RBF(0.1), solver=solver), X, y
 

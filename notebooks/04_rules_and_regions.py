@@ -304,7 +304,7 @@ print(message)
 # cost.
 
 # %%
-soft_coach = Rule("bmi <= 22", label="healthy", mu=2.0).named("coach")
+soft_coach = Rule("bmi <= 22", label="healthy", mu=2.0, holds="everywhere").named("coach")
 peace = PriorSVC(doctor + soft_coach, kernel="rbf", scale="standard").fit(X, y)
 display(peace.verify())
 display(peace.report_)
@@ -312,8 +312,8 @@ display(peace.report_)
 # %% [markdown]
 # ## Exercises
 #
-# 1. A soft rule costs $\mu$ times its worst violation. From which $\mu$ on is it the same as the hard rule?
-#    (Look at the *price* in the report of the hard one.)
+# 1. A soft rule everywhere costs $C \mu$ times its worst violation. From which $\mu$ on is it the same as
+#    the hard rule? (Look at the *price* in the report of the hard one.)
 # 2. `Rule("glucose >= 126", label="ill", within=None)` says nothing about the bmi. What becomes of the
 #    weight of the bmi on a linear model, even if `mu` is tiny? Why?
 # 3. What is a box that is a single point?
@@ -325,7 +325,7 @@ display(peace.report_)
 
 # %%
 price = bent["told"].report_["rule"][0].price
-soft = Rule("glucose >= 126 and bmi >= 30", label="ill", within=reach)
+soft = Rule("glucose >= 126 and bmi >= 30", label="ill", within=reach, holds="everywhere")
 path = PriorSVC(soft, kernel="rbf", scale="standard").fit_path(
     X, y, {"rule__mu": [0.5 * price, 0.9 * price, 1.1 * price]}
 )
@@ -339,7 +339,7 @@ print(f"price {price:.3f}; short by", np.round(short, 4), "for 0.5, 0.9 and 1.1 
 
 # %%
 for within in ("data", None):
-    high = Rule("glucose >= 126", label="ill", mu=0.001, within=within)
+    high = Rule("glucose >= 126", label="ill", mu=0.001, within=within, holds="everywhere")
     literal = PriorSVC(high, scale="standard").fit(X, y)
     print(f"within={within!r}: weights {np.abs(literal.coef_[0]).round(4)}")
 
@@ -348,7 +348,7 @@ for within in ("data", None):
 
 # %%
 spot = {"glucose": (130, 130), "bmi": (32, 32)}
-as_rule = PriorSVC(Box(spot, label="ill", mu=2.0), C=1.0).fit(X, y)
+as_rule = PriorSVC(Box(spot, label="ill", mu=2.0, holds="everywhere"), C=1.0).fit(X, y)
 more, labels = pd.concat([X, pd.DataFrame({"glucose": [130.0], "bmi": [32.0]})]), [*y, "ill"]
 as_row = PriorSVC(C=1.0).fit(more, labels, sample_weight=np.r_[np.ones(n), 2.0])
 print("as a rule:", as_rule.coef_[0], "\nas a row: ", as_row.coef_[0])

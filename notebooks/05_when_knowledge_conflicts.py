@@ -92,8 +92,8 @@ print(message)
 # leave one out, needs no picture.
 
 # %%
-soft_smooth = Rule("texture <= 20", label="benign", mu=3.0).named("smooth")
-soft_large = Rule("area >= 1000", label="malignant", mu=3.0).named("large")
+soft_smooth = Rule("texture <= 20", label="benign", mu=3.0, holds="everywhere").named("smooth")
+soft_large = Rule("area >= 1000", label="malignant", mu=3.0, holds="everywhere").named("large")
 less = Rule("texture <= 20 and area <= 800", label="benign", hard=True).named("smooth")
 peace = {
     "'smooth' is soft": large + soft_smooth,
@@ -126,7 +126,8 @@ for name, verdict in verdicts.items():
 #
 # ## What a soft rule costs
 #
-# A soft rule adds $\mu\,\zeta$ to the objective, where $\zeta$ is its worst shortfall. Two soft versions of
+# A soft rule everywhere adds $C \mu\,\zeta$ to the objective, where $\zeta$ is its worst shortfall and here
+# $C = 1$. Two soft versions of
 # *smooth* next to the hard *large*, on a linear model and over a range of $\mu$: the one that contradicts,
 # and the one that says less.
 
@@ -135,7 +136,7 @@ mus = np.logspace(-1, 3, 17)
 texts = {"contradicts": "texture <= 20", "says less": "texture <= 20 and area <= 800"}
 objectives, shortfalls = {}, {}
 for name, text in texts.items():
-    prior = large + Rule(text, label="benign").named("smooth")
+    prior = large + Rule(text, label="benign", holds="everywhere").named("smooth")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CollapsedModel)  # we come to that
         path = PriorSVC(prior, scale="standard").fit_path(X, y, {"smooth__mu": mus})
@@ -179,7 +180,7 @@ print(f"price of the hard rule that says less: {price:.2f}")
 # %%
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    heavy = Rule("texture <= 20", label="benign", mu=1000.0).named("smooth")
+    heavy = Rule("texture <= 20", label="benign", mu=1000.0, holds="everywhere").named("smooth")
     collapsed = PriorSVC(large + heavy, scale="standard").fit(X, y)
 print(caught[0].category.__name__ + ":", caught[0].message)
 print("weights:", np.abs(collapsed.coef_[0]).round(6), " bias:", collapsed.intercept_.round(6))
@@ -307,7 +308,7 @@ for seed in range(10):
 
     row = [error(PriorSVC(scale="standard"))]
     for name, (text, label) in claims.items():
-        told = PriorSVC(Rule(text, label=label, mu=3.0).named("rule"), scale="standard")
+        told = PriorSVC(Rule(text, label=label, mu=3.0, holds="everywhere").named("rule"), scale="standard")
         search = GridSearchCV(told, {"prior__rule__weight": weights}, cv=StratifiedKFold(4))
         row += [error(told), error(search)]
         chosen[name].append(search.best_params_["prior__rule__weight"])
@@ -422,8 +423,8 @@ print("gap   0:", touching[-40:])
 # %%
 shares = []
 for mu in (1.0, 30.0):
-    both = Rule("area >= 1000", label="malignant", mu=mu).named("large") + Rule(
-        "texture <= 20", label="benign", mu=31.0 - mu
+    both = Rule("area >= 1000", label="malignant", mu=mu, holds="everywhere").named("large") + Rule(
+        "texture <= 20", label="benign", mu=31.0 - mu, holds="everywhere"
     ).named("smooth")
     checked = PriorSVC(both, kernel="rbf", scale="standard").fit(X, y).verify()
     shares.append([-checked[name].worst for name in ("large", "smooth")])

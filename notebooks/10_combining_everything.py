@@ -104,8 +104,10 @@ def study(seed):
         "trust": SampleCosts(np.where(second_hand, 0.2, 1.0)),
         "rarity": ClassCosts("balanced"),
         "guesses": UnlabeledSamples(new, np.where(new["dents"] >= dented, "malignant", "benign"), costs=0.1),
-        "big": Rule(f"area >= {largest_benign} and dents >= {dented}", label="malignant"),
-        "small": Rule(f"area <= {smallest_malignant} and dents <= {dented}", label="benign"),
+        "big": Rule(f"area >= {largest_benign} and dents >= {dented}", label="malignant", holds="everywhere"),
+        "small": Rule(
+            f"area <= {smallest_malignant} and dents <= {dented}", label="benign", holds="everywhere"
+        ),
         "moves": VirtualSamples(Shift(0.1 * past.std().to_numpy())),
     }
     return train, written, {name: block.named(name) for name, block in knowledge.items()}, test
@@ -184,7 +186,7 @@ review = {
         {"norm": "l1", "kernel": "rbf"},
     ),
     "KBLP, linear": (
-        Polyhedron(B, d, label="malignant"),
+        Polyhedron(B, d, label="malignant", holds="everywhere"),
         r"\mu \zeta",
         r"B^\top u + w = 0,\; d^\top u - b + 1 \le \zeta,\; u \ge 0",
         {"norm": "l1"},
@@ -527,7 +529,7 @@ wide = []
 for seed in range(20):
     train_, written_, known_, test_ = study(seed)
     broad = {
-        name: Rule(known_[name][name].text.split(" and ")[0], label=label).named(name)
+        name: Rule(known_[name][name].text.split(" and ")[0], label=label, holds="everywhere").named(name)
         for name, label in (("big", "malignant"), ("small", "benign"))
     }
     wide.append(test_error((train_, written_, known_ | broad, test_), ["big", "small"]))

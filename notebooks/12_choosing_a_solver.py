@@ -99,7 +99,7 @@ rows = np.random.default_rng(0).permutation(len(cancer.target))[:80]
 X = cancer.data.iloc[rows, :5].rename(columns=lambda name: name.removeprefix("mean "))
 y = np.where(cancer.target.iloc[rows] == 1, "benign", "malignant")
 
-rule = Rule("radius >= 18", label="malignant")
+rule = Rule("radius >= 18", label="malignant", holds="everywhere")
 hint = MonotonicityHint({"radius": +1}, label="malignant")
 errors = UncertainSamples(0.2 * X.std().to_numpy())
 drift = Shift(0.5 * X.std().to_numpy() * np.array([0, 0, 0, 0, 1.0]))
@@ -338,7 +338,7 @@ trouble = []
 for power in powers:
     units = 10.0 ** np.linspace(power, -power, X.shape[1])
     Z = X * units
-    wide = Rule(f"radius >= {18 * 10**power}", label="malignant")
+    wide = Rule(f"radius >= {18 * 10**power}", label="malignant", holds="everywhere")
     for solver in able("QP"):
         for scale in (None, "standard"):
             model, said = attempt(solver, Z, prior=wide, scale=scale)

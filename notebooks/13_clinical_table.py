@@ -134,8 +134,8 @@ plt.show()
 # %%
 is_large = "radius >= 16 and `concave points` >= 0.05"
 is_small = "radius <= 13 and `concave points` <= 0.03"
-large = Rule(is_large, label="malignant").named("large")
-small = Rule(is_small, label="benign").named("small")
+large = Rule(is_large, label="malignant", holds="everywhere").named("large")
+small = Rule(is_small, label="benign", holds="everywhere").named("small")
 rises = Monotone({"radius": +1, "concave points": +1}, label="malignant", hard=True)
 held = {}
 for name, text in (("large", is_large), ("small", is_small)):
@@ -202,8 +202,21 @@ prior = costs + large + small + rises + MissingValues()
 told = PriorSVC(prior, scale="standard")
 print("blocks:", prior.names)
 
-trust = [0, 1, 5]
-grid = [{"prior__large__weight": [w], "prior__small__weight": [w], "C": strengths} for w in trust]
+
+def trusting(weights, strengths):
+    """Return a grid: both rules have one weight, and C * mu = 1, as mu counts rows of weight C."""
+    return [
+        {
+            **{f"prior__{rule}__weight": [w] for rule in ("large", "small")},
+            **{f"prior__{rule}__mu": [1 / C] for rule in ("large", "small")},
+            "C": [C],
+        }
+        for w in weights
+        for C in strengths
+    ]
+
+
+grid = trusting([0, 1, 5], strengths)
 search = GridSearchCV(told, grid, scoring=scorer, cv=folds).fit(X.loc[clinic], finding[clinic])
 table = pd.DataFrame(search.cv_results_)
 table["cost"] = -table["mean_test_score"]
@@ -338,7 +351,9 @@ plt.show()
 # rules say. All weights are 1, and every model is shown at three values of $C$.
 
 # %%
-against = Rule(is_large, label="benign").named("large") + Rule(is_small, label="malignant").named("small")
+against = Rule(is_large, label="benign", holds="everywhere").named("large") + Rule(
+    is_small, label="malignant", holds="everywhere"
+).named("small")
 models = {
     "no rules": costs + MissingValues(),
     "rules": costs + large + small + MissingValues(),
@@ -350,6 +365,8 @@ for seed in range(1, 13):
     for name, knowledge in models.items():
         for strength in strengths:
             m = PriorSVC(knowledge, C=strength, scale="standard")
+            if name != "no rules":
+                m.set_params(prior__large__mu=1 / strength, prior__small__mu=1 / strength)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CollapsedModel)  # the control leaves a constant f at times
                 said = m.fit(X.loc[train], finding[train]).predict(X.loc[test])
@@ -415,7 +432,7 @@ print(str(twin.verify()).splitlines()[2])
 
 # %%
 misled = PriorSVC(costs + against + MissingValues(), scale="standard")
-both = [{"prior__large__weight": [w], "prior__small__weight": [w], "C": [0.1, 1.0]} for w in (0, 1)]
+both = trusting([0, 1], [0.1, 1.0])
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", CollapsedModel)
     second = GridSearchCV(misled, both, scoring=scorer, cv=folds).fit(X.loc[clinic], finding[clinic])

@@ -9,6 +9,7 @@ from .assembly import Assembly as Assembly
 from .datasets import load_mnist as load_mnist
 from .datasets import load_usps as load_usps
 from .estimator import PriorSVC as PriorSVC
+from .explain.row import Explanation as Explanation
 from .io import persist as persist
 from .io.persist import load as load
 from .io.persist import save as save
@@ -46,11 +47,13 @@ from .knowledge.rows.transductive import Transductive as Transductive
 from .knowledge.rows.unlabeled_samples import UnlabeledSamples as UnlabeledSamples
 from .knowledge.rows.virtual_samples import VirtualSamples as VirtualSamples
 from .knowledge.rows.virtual_support_vectors import VirtualSupportVectors as VirtualSupportVectors
+from .knowledge.traits import AutoWeight as AutoWeight
 from .knowledge.traits import Completes as Completes
 from .knowledge.traits import Iterative as Iterative
 from .knowledge.traits import OnRowSlack as OnRowSlack
 from .knowledge.traits import Scores as Scores
 from .knowledge.views import Building as Building
+from .knowledge.views import Caution as Caution
 from .knowledge.views import Solved as Solved
 from .knowledge.views import Step as Step
 from .knowledge.views import Verdict as Verdict

@@ -15,6 +15,7 @@ from .solve.loop import Round, first_problem, refuse_conflicts
 from .solve.solution import Outcome
 from .training import support_only
 from .validation import make_task
+from .weights import with_weights
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -134,7 +135,7 @@ def assemble(
     """Return the problem of a model before it is solved; the model is not changed."""
     model = clone(model)
     arguments = (X, y, sample_weight, row_parameters)
-    task = make_task(model, *arguments)
+    task = with_weights(model, make_task(model, *arguments), arguments)
     if model.multi_class == "joint":
         raise MissingCapability(
             "assemble() returns binary problems, and multi_class='joint' solves one problem for all classes. "

@@ -24,6 +24,7 @@ from .solve.model import BinaryModel
 from .solve.registry import check_options, check_solver
 from .solve.solution import Outcome
 from .validation import Task, make_task
+from .weights import with_weights
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -202,7 +203,7 @@ class Assembly:
         own = {m.name: m for m in problem.members if isinstance(m.block, OwnTerms)}
         others = {key: value for key, value in values.items() if key.partition("__")[0] not in own}
         model = with_values(clone(self._model), others, "set")
-        task = make_task(model, *self._arguments)
+        task = with_weights(model, make_task(model, *self._arguments), self._arguments)
         members = [
             *task.members(problem.training),
             *(_with_weight(member, values) for member in own.values()),

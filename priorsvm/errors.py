@@ -165,16 +165,62 @@ class UnsoundMethod(PriorSVMWarning):
 
 
 class FarFromData(PriorSVMWarning):
-    """Region that is far from all training rows.
+    """Region with a threshold so far from the data that its units may be wrong.
 
-    Issued by ``fit``. Compare the units of the region with the units of ``X``.
+    Issued by ``fit``. Compare the units of the region with the units of ``X``. The message lists factors
+    between units that fit.
     """
 
 
 class AgainstData(PriorSVMWarning):
-    """Region whose training rows are mostly of another class, or that contains all rows of all classes.
+    """Region whose training rows are of another class more often than all rows are.
+
+    A region that contains all rows of all classes is against the data, too.
 
     Issued by ``fit``. Check the label and the units of the region.
+    """
+
+
+class DirectionAgainstData(PriorSVMWarning):
+    """Direction of a monotone feature that the classes of the training rows contradict.
+
+    Issued by ``fit``. Check the sign of the feature and the label.
+    """
+
+
+class OppositeRules(PriorSVMWarning):
+    """Two soft blocks that assign common training rows to different classes.
+
+    Issued by ``fit``. Narrow one of the regions, or compare the weights of the blocks.
+    """
+
+
+class Outbid(PriorSVMWarning):
+    """Soft block that the fitted model violates at most of its places.
+
+    Issued by ``fit``. Raise the weight of the block, or remove the block.
+    """
+
+
+class ZeroedColumns(PriorSVMWarning):
+    """Block that sets weights to 0 which a model without blocks uses.
+
+    Issued by ``fit`` for linear models. Use ``holds="rows"`` for a rule, or a lower ``confidence``.
+    """
+
+
+class NotKept(PriorSVMWarning):
+    """Hard block that the fitted model violates.
+
+    Issued by ``fit``. Use ``method="guaranteed"``, more ``max_rounds``, or a smaller region.
+    """
+
+
+class UnknownCategory(PriorSVMWarning):
+    """Value of a column with categories that no training row has.
+
+    Issued by ``predict`` and by blocks with further rows. The value is encoded as zeros. Check its spelling,
+    or list it in a column of dtype category before ``fit``.
     """
 
 

@@ -19,6 +19,7 @@ from .path import fit_path
 from .prior import as_prior, snake_case
 from .training import train, workers
 from .validation import is_precomputed, make_task, row_keys
+from .weights import with_weights
 
 if TYPE_CHECKING:
     from .assemblies import Assemblies
@@ -52,6 +53,11 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         :math:`C \sum_i \xi_i` or :math:`C \sum_i \xi_i^2`.
     scale : {"standard", "minmax"} or None, default=None
         Scaling of the features inside f. Blocks keep the units of X.
+    categories : {"auto"} or None, default="auto"
+        Columns of a DataFrame with categories. "auto" encodes every column of dtype category or with texts:
+        one 0/1 column for each value, inside f, so that blocks use the columns and values of X. ``scale``
+        leaves these columns as they are. A missing value is a value of its own. A value that no training row
+        has becomes zeros, with the warning :class:`~priorsvm.errors.UnknownCategory`. None refuses texts.
     n_centres : int or None, default=None
         Number of centres that f expands over, a Nyström approximation for large data. None: all rows.
     multi_class : {"ovr", "ovo", "joint"}, default="ovr"
@@ -96,9 +102,11 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         Bias of each decision function: one function for two classes, one per class for more classes or for
         ``multi_class="joint"``. For more classes and ``multi_class="ovo"``, one per pair (0, 1), (0, 2), ...,
         (1, 2), ... of ``classes_``, positive for the first class of the pair.
-    coef_ : ndarray of shape (n_functions, n_features)
+    coef_ : ndarray of shape (n_functions, n_encoded)
         Weights in the units of X; linear models only. The decision function is
-        ``X @ coef_.T + intercept_``.
+        ``X @ coef_.T + intercept_``, with encoded columns if X has categories.
+    encoded_names_ : ndarray of shape (n_encoded,)
+        Names of the columns of ``coef_``: of X, and ``<column>=<value>`` for columns with categories.
     kernel_ : Kernel or None
         Kernel with all its parameters as numbers; None for a linear model. With the 2-norm, a conditionally
         positive definite kernel is centred at a training row.
@@ -151,7 +159,16 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
     >>> model = PriorSVC(ClassCosts({0: 5}), kernel="rbf", scale="standard").fit(X, y)
     >>> bool(model.score(X, y) > 0.97)
     True
+
+    Columns with categories are encoded inside the model:
+
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"age": [40.0, 50.0, 60.0], "sex": ["f", "m", "f"]})
+    >>> PriorSVC().fit(table, ["well", "well", "ill"]).encoded_names_
+    array(['age', 'sex=f', 'sex=m'], dtype=object)
     """
+
+    categories: Any = "auto"  # for models of earlier files
 
     def __init__(
         self,
@@ -162,6 +179,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         norm: str = "l2",
         loss: str = "hinge",
         scale: str | None = None,
+        categories: Any = "auto",
         n_centres: int | None = None,
         multi_class: str = "ovr",
         preselect: bool = False,
@@ -179,6 +197,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         self.norm = norm
         self.loss = loss
         self.scale = scale
+        self.categories = categories
         self.n_centres = n_centres
         self.multi_class = multi_class
         self.preselect = preselect
@@ -234,7 +253,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            Training rows. A linear model also accepts a sparse matrix. A kernel between sets of vectors
+            Training rows. A DataFrame may have columns with categories. A linear model also accepts a sparse
+            matrix. A kernel between sets of vectors
             requires a list of (m, d) arrays or an (n, m, d) array. ``kernel="precomputed"`` requires the
             (n, n) kernel matrix, and new rows are their (m, n) kernel values with the training rows.
         y : array-like of shape (n,)
@@ -265,7 +285,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         >>> PriorSVC(SampleCosts()).fit(X, y, sample_costs__costs=[1, 5, 0]).predict([[2.0]])
         array([1])
         """
-        task = make_task(self, X, y, sample_weight, rows)
+        arguments = (X, y, sample_weight, rows)
+        task = with_weights(self, make_task(self, *arguments), arguments)
         with workers(self.n_jobs):
             binaries = train(self, task)
         self._store(task, binaries)
@@ -287,7 +308,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         Raises
         ------
         MissingCapability
-            For ``multi_class="joint"`` and blocks with ``method="pegasos"``, which have no such problem.
+            For ``multi_class="joint"`` and ``InvariantLoss(method="pegasos")``, which have no such problem.
 
         See Also
         --------

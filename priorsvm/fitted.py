@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ._utils.arrays import Array
 from ._utils.checks import is_number
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from .explain.formulation import Formulation
     from .explain.report import Report
+    from .explain.row import Explanation, Explanations
     from .explain.stability import Stability
     from .explain.verify import Verification
     from .solve.model import BinaryModel
@@ -92,6 +93,18 @@ class FittedModel:
         return np.vstack([f.coef for m in self._models for f in m.functions if isinstance(f, FittedLinear)])
 
     @property
+    def encoded_names_(self) -> Array:
+        """Names of the columns that f depends on, as in ``coef_``.
+
+        A column with categories has one name for each of its values, such as ``sex=female``. Without a
+        DataFrame the names are ``x0``, ``x1`` and so on.
+        """
+        training = self._fitted_models()[0].training
+        if training.feature_names is not None:
+            return training.feature_names
+        return np.array([f"x{j}" for j in range(training.X.shape[1])], dtype=object)
+
+    @property
     def centres_(self) -> Array:
         """Points that f expands over; kernel models only."""
         return np.unique(np.vstack([f.centres + 0.0 for f in self._expansions()]), axis=0)
@@ -115,7 +128,7 @@ class FittedModel:
         ``kernel_.slope(points, directions, X).T @ coefficients.T``.
         """
         parts = [f.slopes for f in self._expansions()]
-        empty = np.empty((0, self.n_features_in_))
+        empty = np.empty((0, self._models[0].training.X.shape[1]))
         points = np.vstack([empty, *(part.points for part in parts if part is not None)])
         directions = np.vstack([empty, *(part.directions for part in parts if part is not None)])
         coefficients = np.zeros((len(parts), len(points)))
@@ -216,17 +229,97 @@ class FittedModel:
 
         return formulation(self._fitted_models())
 
-    def verify(self, X: Any = None, *, max_cells: int = MAX_CELLS) -> Verification:
+    def methods_text(self) -> str:
+        """Return a paragraph on the model for a paper: data, model, blocks in words, weights and solver.
+
+        Returns
+        -------
+        str
+            Sentences. Works are cited as ``[@key]``, with the BibTeX keys of the page of references.
+
+        Raises
+        ------
+        NotFitted
+            If ``fit`` was not called.
+
+        Examples
+        --------
+        >>> from priorsvm import ClassCosts, PriorSVC
+        >>> text = PriorSVC(ClassCosts({"ill": 5})).fit([[0.0], [2.0]], ["well", "ill"]).methods_text()
+        >>> "errors cost 5 C on class 'ill' and 1 C on class 'well'" in text
+        True
+        """
+        from .explain.methods import methods_text
+
+        self._fitted_models()
+        return methods_text(self)
+
+    def explain(self, X: Any) -> Explanation | Explanations:
+        r"""Return why rows have their scores: parts by column, rules, near training rows, smallest changes.
+
+        The parts of a score are differences from the score at the mean of the training rows, and add up
+        exactly. On a linear model the part of column j is :math:`w_j (x_j - \bar x_j)`. On a kernel model it
+        is the Shapley value of the column: the mean effect of replacing the mean by the value of the row,
+        over all orders of the columns. Shapley values are exact for RBF kernels and for at most 12 columns,
+        otherwise they are estimated from sampled orders.
+
+        Parameters
+        ----------
+        X : dict, Series, DataFrame or array-like of shape (d,) or (n, d)
+            One row, by column name or as an array of shape (d,), or several rows.
+
+        Returns
+        -------
+        Explanation or list of Explanation
+            One explanation for a single row, and a list if X has two dimensions.
+
+        Raises
+        ------
+        NotFitted
+            If ``fit`` was not called.
+        InvalidInput
+            If a column is unknown or missing.
+        MissingCapability
+            If the kernel compares sets of vectors.
+
+        Examples
+        --------
+        >>> from priorsvm import PriorSVC
+        >>> X, y = [[0, 1], [1, 3], [5, 1], [6, 2]], ["healthy", "healthy", "ill", "ill"]
+        >>> model = PriorSVC(C=10).fit(X, y)
+        >>> model.explain([4, 2])
+        class 'ill': the score of 'ill' is +0.4, which is positive
+        column                     value  mean   part
+        mean of the training rows               +0.05
+        x0                             4     3   +0.4
+        x1                             2  1.75  -0.05
+        score                                    +0.4
+        ...
+        """
+        from .explain.explain_rows import as_rows, explain_rows
+
+        self._fitted_models()
+        rows, single = as_rows(self, X)
+        found = explain_rows(self, self._checked_rows(rows))
+        return found[0] if single else found
+
+    def verify(self, X: Any = None, *, max_cells: int = MAX_CELLS, everywhere: bool = False) -> Verification:
         """Return whether f satisfies each block, with the worst point, and whether that is proven or sampled.
+
+        A block on rows, such as a soft rule, is checked at rows: how many rows inside its region have its
+        class.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features), default=None
-            New rows. For every block with a transform, ``verify(X).stability["<block>"]`` contains the share
-            of these rows that keep their class under all transformations, and the worst transformation.
+            New rows. Blocks on rows are checked at these rows. For every block with a transform,
+            ``verify(X).stability["<block>"]`` contains the share of these rows that keep their class under
+            all transformations, and the worst transformation.
         max_cells : int, default=150000
             Limit on the cells of a proof for one region of a kernel model. Beyond the limit, the verdict
             rests on sampled points. ``verbose=1`` shows the progress of a proof.
+        everywhere : bool, default=False
+            Check blocks on rows at all points of their regions, with the worst point, too.
 
         Returns
         -------
@@ -238,7 +331,8 @@ class FittedModel:
         NotFitted
             If ``fit`` was not called.
         InvalidInput
-            If ``max_cells`` is not a whole number of at least 0, or X is given and no block has a transform.
+            If ``max_cells`` is not a whole number of at least 0, or X is given and no block applies to new
+            rows.
 
         Examples
         --------
@@ -251,8 +345,11 @@ class FittedModel:
 
         if not (is_number(max_cells) and max_cells >= 0 and max_cells % 1 == 0):
             raise InvalidInput(f"verify: max_cells must be a whole number of at least 0, got {max_cells!r}.")
-        found = verify(self._fitted_models(), int(max_cells), self.verbose)
-        return found if X is None else found.of_new_rows(self._stability(self._checked_rows(X)))
+        if X is None:
+            return verify(self._fitted_models(), int(max_cells), self.verbose, everywhere)
+        rows = self._checked_rows(X)
+        found = verify(self._models, int(max_cells), self.verbose, everywhere, rows)
+        return found.of_new_rows(self._stability(rows))
 
     def _stability(self, X: Any) -> dict[str, Stability]:
         """Return, for every block with a transform, how stable the class of these rows is."""
@@ -265,10 +362,11 @@ class FittedModel:
             for name, block, _ in live(binary.members)
             if transforms_of(block)
         }
-        if not blocks:
+        on_rows = any(getattr(m.block, "on_rows", False) for m in live(self._models[0].members))
+        if not blocks and not on_rows:
             raise InvalidInput(
-                "verify(X) checks whether transformed rows keep their class, but no block has a transform. "
-                "Call verify() without X."
+                "verify(X) checks rules at new rows, and whether transformed rows keep their class, but no "
+                "block has a rule on rows or a transform. Call verify() without X."
             )
         coef = self.coef_ if self._linear and not self._one_vs_one else None
         return {
@@ -284,6 +382,12 @@ class FittedModel:
         if isinstance(self.kernel_, OnRows):
             return self.kernel_.encode(X)
         allow_nan = any(isinstance(m.block, Completes) for m in live(self._models[0].members))
+        encoding = self._models[0].training.encoding
+        if encoding is not None:
+            validate_data(self, X, reset=False, skip_check_array=True)
+            finite = "allow-nan" if allow_nan else True
+            with explaining_bad_values(encoding.without_groups(X)):
+                return check_array(encoding.encode(X), ensure_all_finite=finite, input_name="X")
         with explaining_bad_values(X, precomputed=is_precomputed(self.kernel)):
             return validate_data(
                 self,

@@ -18,6 +18,7 @@ from .solve.model import BinaryModel
 from .spec import Spec
 from .training import solver_arguments, support_only, train
 from .validation import Task, make_task
+from .weights import with_weights
 
 # Parameters that end so, and C, are weights: a new value does not change the compiled problem.
 WEIGHTS = ("__weight", "__mu")
@@ -43,7 +44,8 @@ def fit_path(
     tasks = []
     for combination in itertools.product(*values.values()):
         member = with_values(clone(model), dict(zip(values, combination, strict=True)))
-        tasks.append((member, make_task(member, X, y, sample_weight, row_parameters)))
+        arguments = (X, y, sample_weight, row_parameters)
+        tasks.append((member, with_weights(member, make_task(member, *arguments), arguments)))
     maps = Cache()
     grams = Cache()
     recompiled = False

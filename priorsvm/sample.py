@@ -12,6 +12,7 @@ from ._utils.messages import did_you_mean
 from .errors import InvalidInput, InvalidType
 
 if TYPE_CHECKING:
+    from .encoding import Encoding
     from .spec import Spec
 
 
@@ -54,6 +55,8 @@ class Sample:
         other classes have y = -1.
     all_weights : array of shape (n_train,) or None, default=None
         Sample weights of a one-vs-one model before the rows of further classes were left out.
+    encoding : Encoding or None, default=None
+        How columns with categories became columns of ``X``; None without such columns.
     added_labels : array of shape (n - n_train,) or None, default=None
         Class labels of the added rows, as objects. None for a row without a label, and if no row has one.
     """
@@ -74,6 +77,7 @@ class Sample:
     missing: Any = None
     against: Any = None
     all_weights: Array | None = None
+    encoding: Encoding | None = None
     added_labels: Array | None = None
 
     @classmethod
@@ -89,12 +93,13 @@ class Sample:
         model: Spec | None = None,
         missing: Any = None,
         against: Any = None,
+        encoding: Encoding | None = None,
     ) -> Sample:
         """Return the training rows with the class ``positive`` against one class, or against all others.
 
         Parameters
         ----------
-        X, labels, classes, positive, feature_names, seed, model, missing, against
+        X, labels, classes, positive, feature_names, seed, model, missing, against, encoding
             Attributes of the sample.
         cost : array of shape (n,) or None, default=None
             Sample weights; None is 1 for each row.
@@ -129,6 +134,7 @@ class Sample:
             missing,
             against,
             all_weights,
+            encoding,
         )
 
     def __len__(self) -> int:
@@ -254,8 +260,10 @@ class Sample:
         Raises
         ------
         InvalidInput
-            The column does not exist.
+            The column does not exist, or has categories.
         """
+        if self.encoding is not None:
+            return self._encoded_column(key, self.encoding)
         d = self.X.shape[1]
         if isinstance(key, str):
             names = [] if self.feature_names is None else self.feature_names.tolist()
@@ -266,6 +274,33 @@ class Sample:
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool) and 0 <= key < d:
             return int(key)
         raise InvalidInput(f"there is no column {key!r}: give a name, or an index from 0 to {d - 1}.")
+
+    def _encoded_column(self, key: Any, encoding: Encoding) -> int:
+        """Return the position of a column of numbers, or of an encoded column by its name."""
+        names = encoding.encoded_names.tolist()
+        if isinstance(key, str) and key in names:
+            return int(names.index(key))
+        known = encoding.names
+        if isinstance(key, str) and key not in known:
+            raise InvalidInput(
+                f"there is no column {key!r}.{did_you_mean(key, [*known, *names])} "
+                f"The columns are: {', '.join(known)}."
+            )
+        if not isinstance(key, str):
+            whole = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
+            if not whole or not 0 <= key < len(known):
+                raise InvalidInput(
+                    f"there is no column {key!r}: give a name, or an index from 0 to {len(known) - 1}."
+                )
+        column = known.index(key) if isinstance(key, str) else int(key)
+        place = encoding.places[column]
+        if isinstance(place, (int, np.integer)):
+            return int(place)
+        members = [names[j] for j in place.tolist()]
+        raise InvalidInput(
+            f"column {known[column]!r} has categories, and this block requires a number. Use a Rule such as "
+            f"\"{known[column]} == '...'\", or name one of its values: {', '.join(members)}."
+        )
 
     def with_factor(self, factor: Array) -> Sample:
         """Multiply the cost of each training row.

@@ -17,7 +17,7 @@ from .errors import Infeasible, InvalidInput, MissingCapability, PriorSVMError, 
 from .estimator import PriorSVC
 from .knowledge.base import Knowledge, Terms
 from .knowledge.checks import check_acts
-from .knowledge.traits import Iterative, OnRowSlack
+from .knowledge.traits import AutoWeight, Iterative, OnRowSlack
 from .prior import as_prior
 from .problem.assemble import Compiled, prepare
 from .problem.residuals import residuals
@@ -84,6 +84,7 @@ def check_knowledge(
     checker.check_does_something()
     checker.check_constructor_and_copies()
     for kernel in kernels:
+        checker.choose_weight(block, kernel)
         checker.check_unsolved(kernel)
         model = checker.check_solved(kernel, lp="linear" not in kernels or kernel == "linear")
         values_only = not any(binary.problem.f.used for binary in model._models)
@@ -154,8 +155,20 @@ class _Checker:
             except Exception as error:
                 raise LawBroken(f"block '{self.name}' breaks the law '{law}'. {how}: {error!r}") from error
             self.law(law, _same(vars(copy), vars(self.block)), how)
-        self.before = vars(copy)
+        self.given = vars(copy)
+        self.before = self.given
         self.law("repr names the class", type(self.block).__name__ in repr(self.block))
+
+    def choose_weight(self, block: Knowledge, kernel: Any) -> None:
+        """Use the standard weight of ``mu="auto"`` from here on, because laws compare equal weights."""
+        if not isinstance(block, AutoWeight) or block.mu != "auto":
+            return
+        model = self.fit(block, "mu='auto' can be chosen", kernel=kernel)
+        self.law("fit leaves the block as it was", _same(vars(block), self.given))
+        linear = model._models[0].problem.f.linear
+        mu = block.standard_weight(len(self.y), 1) if block.needs_weight(linear) else 1.0
+        self.block = clone(block).set_params(mu=mu)
+        self.before = vars(clone(self.block))
 
     def check_unsolved(self, kernel: Any) -> None:
         task = make_task(PriorSVC(self.block, kernel=kernel), self.X, self.y, None, self.rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -26,14 +27,28 @@ def workers(n_jobs: int | None) -> AbstractContextManager[Any]:
     return nullcontext() if n_jobs is None else parallel_config(n_jobs=n_jobs)
 
 
-def train(model: Any, task: Task) -> list[BinaryModel]:
-    """Return the fitted model of each class or pair of classes, or one fitted model of all classes."""
+def train(model: Any, task: Task, states: Sequence[dict[str, Any]] | None = None) -> list[BinaryModel]:
+    """Return the fitted model of each class or pair of classes, or one fitted model of all classes.
+
+    Parameters
+    ----------
+    model : PriorSVC
+        Its parameters.
+    task : Task
+        Its checked arguments.
+    states : list of dict or None, default=None
+        First states of the blocks of each model, if they are known. The joint model and models of
+        preselected rows do not use them.
+    """
     if model.multi_class == "joint":
         return [_train_joint(model, task)]
     several = len(task.samples) > 1
     maps = Cache()
     grams = Cache() if several else None
     samples = task.samples
+    first: Sequence[dict[str, Any] | None] = [None] * len(samples)
+    if states is not None and not model.preselect:
+        first = states
     if model.preselect:
         samples = [support_only(model, task, sample, maps, grams) for sample in samples]
     if several:  # conflicts of a later class are found before the first class is fitted
@@ -45,8 +60,10 @@ def train(model: Any, task: Task) -> list[BinaryModel]:
         samples = progress(model.verbose, samples, desc="classes")
     arguments = solver_arguments(model)
     binaries = [
-        fit_and_explain(task.spec, task.members(sample), sample, **arguments, maps=maps, grams=grams)
-        for sample in samples
+        fit_and_explain(
+            task.spec, task.members(sample), sample, **arguments, maps=maps, grams=grams, states=known
+        )
+        for sample, known in zip(samples, first, strict=True)
     ]
     for binary in binaries:
         binary.release()

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
@@ -20,6 +20,7 @@ from ._utils.arrays import Array
 from ._utils.checks import is_number, is_whole
 from ._utils.foreign import check_sample_weight
 from ._utils.messages import did_you_mean
+from .encoding import Encoding, is_numeral
 from .errors import InvalidInput, InvalidType, KernelNotPSD, MissingCapability, UnknownParameter
 from .function.factor import require_psd, ways_out
 from .function.scale import Scale
@@ -52,12 +53,14 @@ class Task:
     prior : the blocks, with the row parameters given to ``fit``.
     classes : the labels in y, sorted.
     samples : one training set for each binary model, or one in total for ``multi_class="joint"``.
+    encoding : how columns with categories were encoded, or None.
     """
 
     spec: Spec
     prior: Prior
     classes: Array
     samples: list[Sample]
+    encoding: Encoding | None = None
 
     def members(self, sample: Sample) -> list[Member]:
         """Return the blocks of one binary model: a block that does not apply has weight 0."""
@@ -82,7 +85,8 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
     for name, block, _ in prior:
         check_acts(name, block)
     imputers = _imputers(prior)
-    X, y, kernel = _check_data(model, prior, X, y, allow_nan=bool(imputers))
+    encoding = _encoding(model, X)
+    X, y, kernel = _check_data(model, prior, X, y, bool(imputers), encoding)
     classes = _classes(y)
     weight = _row_weights(sample_weight, X, y, classes)
     if issparse(X):
@@ -90,17 +94,21 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
         X.sum_duplicates()
     # Columns of a kernel matrix are samples, not features.
     names = None if getattr(kernel, "encodes", False) else getattr(model, "feature_names_in_", None)
+    if encoding is not None:
+        names = encoding.encoded_names
     seed = _seed(model.random_state)
     missing = None
     for name, block, _ in imputers:
         with naming(name):
             missing = block.complete(X, y, np.ones(len(X)) if weight is None else weight, names)
             X = missing.X
-    spec = _specification(model, kernel, X, weight)
+    spec = _specification(model, kernel, X, weight, encoding)
     samples = [
-        Sample.training(X, y, classes, positive, weight, names, seed, spec, missing, against)
+        Sample.training(X, y, classes, positive, weight, names, seed, spec, missing, against, encoding)
         for positive, against in _sides(model, classes)
     ]
+    if encoding is not None:
+        _check_transforms(prior, spec, samples[0], encoding)
     for name, block, _ in prior:
         with naming(name):
             for sample in samples:
@@ -109,7 +117,7 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
     _check_replaced_rows(prior, samples[0])
     _check_scores(prior)
     _check_joint(model, prior, samples[0])
-    return Task(spec, prior, classes, samples)
+    return Task(spec, prior, classes, samples, encoding)
 
 
 # ---------------------------------------------------------------------- parameters
@@ -130,6 +138,8 @@ def check_parameters(model: Any) -> None:
         value = getattr(model, name)
         if value not in allowed:
             raise InvalidInput(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
+    if not isinstance(model.categories, Encoding) and model.categories not in ("auto", None):
+        raise InvalidInput(f"categories must be 'auto' or None, got {model.categories!r}.")
     for name in ("max_rounds", "n_centres"):
         count = getattr(model, name)
         if name == "n_centres" and count is None:
@@ -156,8 +166,10 @@ def _seed(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
-def _specification(model: Any, kernel: Any, X: Array, weight: Array | None) -> Spec:
-    scale = Scale.of(model.scale, X, weight)
+def _specification(
+    model: Any, kernel: Any, X: Array, weight: Array | None, encoding: Encoding | None
+) -> Spec:
+    scale = Scale.of(model.scale, X, weight, None if encoding is None else encoding.in_group)
     scaled = X if scale is None else scale.points(X)
     resolved = _resolved_kernel(model, kernel, scaled, weight)
     return Spec(float(model.C), resolved, model.norm, model.loss, scale, model.n_centres, float(model.tol))
@@ -214,7 +226,18 @@ def _check_without_bias(kernel: Any) -> None:
 # ---------------------------------------------------------------------- rows
 
 
-def _check_data(model: Any, prior: Prior, X: Any, y: Any, allow_nan: bool) -> tuple[Any, Array, Any]:
+def _encoding(model: Any, X: Any) -> Encoding | None:
+    """Return how columns with categories are encoded, or None; the folds of a fit share its encoding."""
+    if isinstance(model.categories, Encoding):
+        return model.categories
+    if model.categories is None or takes_sets(model.kernel):
+        return None
+    return Encoding.of(X)
+
+
+def _check_data(
+    model: Any, prior: Prior, X: Any, y: Any, allow_nan: bool, encoding: Encoding | None
+) -> tuple[Any, Array, Any]:
     """Return X and y as arrays, and the kernel between rows of X."""
     kernel = model.kernel
     width = None
@@ -234,8 +257,13 @@ def _check_data(model: Any, prior: Prior, X: Any, y: Any, allow_nan: bool) -> tu
         _check_sparse(model, prior)
         checks["accept_sparse"] = "csr"
     left_out = next((m.name for m in prior if isinstance(m.block, Completes) and not m.live), None)
-    with explaining_bad_values(X, left_out, is_precomputed(kernel)):
+    numbers = X if encoding is None else encoding.without_groups(X)
+    with explaining_bad_values(numbers, left_out, is_precomputed(kernel)):
         finite = "allow-nan" if allow_nan else True
+        if encoding is not None:
+            validate_data(model, X, y, skip_check_array=True)  # names and number of the columns
+            X, y = check_X_y(encoding.encode(X), y, ensure_all_finite=finite, **checks)
+            return X, y, kernel
         X, y = validate_data(
             model, X, y, skip_check_array=_is_checked(X, y), ensure_all_finite=finite, **checks
         )
@@ -428,6 +456,35 @@ def _check_replaced_rows(prior: Prior, sample: Sample) -> None:
             )
 
 
+def _check_transforms(prior: Prior, spec: Spec, sample: Sample, encoding: Encoding) -> None:
+    """Raise InvalidInput if a transform of a block or of the kernel changes a column with categories."""
+    from .transforms.base import Transform
+
+    found = [(f"block '{name}'", getattr(block, "transform", None)) for name, block, _ in live(prior)]
+    if spec.kernel is not None:
+        found += [(f"kernel {spec.kernel!r}", value) for value in spec.kernel.get_params().values()]
+    for where, transform in found:
+        if not isinstance(transform, Transform):
+            continue
+        columns = f"the model has {encoding.width} columns, those of encoded_names_"
+        if not transform.finite:
+            raise InvalidInput(
+                f"{where}: {transform!r} can change any column, and columns with categories have no values "
+                "in between. Leave it out, or encode the columns as numbers first."
+            )
+        try:
+            orbits = transform.orbit(sample.X_train[:20])
+        except InvalidInput as error:
+            raise InvalidInput(f"{where}: {error} With categories, {columns}.") from error
+        changed = (orbits != orbits[:, :1]).any(axis=(0, 1)) & encoding.in_group
+        if changed.any():
+            name = encoding.encoded_names[int(np.argmax(changed))]
+            raise InvalidInput(
+                f"{where}: {transform!r} changes the column {name!r}, whose values are categories. Use a "
+                f"transform that leaves it as it is; {columns}."
+            )
+
+
 def _check_scores(prior: Prior) -> None:
     """Raise InvalidInput if two blocks score new rows."""
     scoring = [f"'{m.name}'" for m in live(prior) if isinstance(m.block, Scores)]
@@ -522,17 +579,9 @@ def _first_bad_cell(X: Any) -> str | None:
                     f"X contains dates in {place}: could not convert {value!s} to a number. Use numbers, for "
                     "example the days since the first date."
                 )
-            if isinstance(value, str) and not _is_numeral(value):
+            if isinstance(value, str) and not is_numeral(value):
                 advice = "Encode the column first, for example with scikit-learn's OneHotEncoder."
-                if _is_numeral(value.replace(",", ".", 1)):
+                if is_numeral(value.replace(",", ".", 1)):
                     advice = "For a decimal comma, use pandas.read_csv(..., decimal=',')."
                 return f"X contains text in {place}: could not convert string to float: {value!r}. {advice}"
     return None
-
-
-def _is_numeral(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

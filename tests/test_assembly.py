@@ -135,7 +135,7 @@ class TestOwnTerms:
         )
 
     def test_labels_in_report_and_problem(self, data):
-        assembly = with_above(PriorSVC(Box({0: (1, 2)}, label=1)).assemble(*data))
+        assembly = with_above(PriorSVC(Box({0: (1, 2)}, label=1, holds="everywhere")).assemble(*data))
         assembly.solve()
         assert [c.label for c in assembly.problem.constraints if c.label.startswith("own.")] == [
             "own.above",
@@ -259,13 +259,13 @@ class TestFiles:
 
 class TestRounds:
     CASES = {
-        "box, rbf": (Box({0: (1.5, 2.5), 1: (-0.5, 0.5)}, label=1), {"kernel": "rbf"}),
+        "box, rbf": (Box({0: (1.5, 2.5), 1: (-0.5, 0.5)}, label=1, holds="everywhere"), {"kernel": "rbf"}),
         "hard box, rbf": (Box({0: (1.5, 2.5), 1: (-0.5, 0.5)}, label=1, hard=True), {"kernel": "rbf"}),
         "invariant loss": (InvariantLoss(SHIFT), {}),
         "invariant loss, rbf": (InvariantLoss(SHIFT), {"kernel": "rbf"}),
         "virtual support vectors": (VirtualSupportVectors(SHIFT), {"kernel": "rbf"}),
         "transductive": (Transductive(np.random.default_rng(0).normal(size=(20, 2))), {}),
-        "monotone": (Monotone({1: -1}), {"kernel": "rbf"}),
+        "monotone": (Monotone({1: -1}, holds="everywhere"), {"kernel": "rbf"}),
         "no block": (None, {"kernel": "rbf"}),
     }
 

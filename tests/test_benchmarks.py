@@ -315,3 +315,70 @@ def test_reduction_and_support_vectors_leave_the_error_of_haar_integration_as_it
     assert models["HI, IR"]["train / HI"] < 0.8
     errors = {row["moves"]: row for row in rows if row["table"] == "errors"}
     assert all(row["best on test"] <= row["cross-validated"] for row in errors.values())
+
+
+def test_rules_are_studied_on_a_real_and_a_synthetic_table(benchmarks, capsys):
+    rows = benchmarks.main(["rules", "--quick"])
+    gains = [row for row in rows if "gains" in row]
+    assert [(row["table"], row["kernel"], row["n"]) for row in gains] == [
+        (table, kernel, 20) for table in ("diabetes", "suppressor") for kernel in ("linear", "rbf")
+    ]
+    for row in gains:
+        assert 50 < row["plain"][0] <= 100
+        # Each gain has a standard error, and a rule with its own rows helps other models too.
+        assert {"right", "reversed", "logistic, rows", "boosting"} <= set(row["gains"])
+    fits = [row for row in rows if "ratio" in row]
+    assert all(0 < row["low"] <= row["ratio"] <= row["high"] for row in fits)
+    printed = capsys.readouterr().out
+    assert "right, n = 20" in printed
+    assert "| AUC of the plain SVM |" in printed
+
+
+def test_a_textbook_threshold_is_the_widest_of_its_precision(benchmarks):
+    from benchmarks.rule_tables import textbook_threshold
+
+    values = np.arange(20.0)
+    y = (values >= 10).astype(int)
+    y[12] = 0
+    assert textbook_threshold(values, y, ">=", 1) == 10.0  # 9 of 10
+    y[14] = 0
+    assert textbook_threshold(values, y, ">=", 1) == 15.0  # 8 of 10 is too few
+    assert textbook_threshold(values, 1 - y, "<=", 1) == 10.0  # 10 of 11
+
+
+def test_rows_added_by_rules_lie_in_their_regions_and_share_the_weight(benchmarks):
+    from benchmarks.rule_tables import suppressor
+    from benchmarks.rules import added_rows, blocks, covered
+
+    study = suppressor()
+    X, y = study.X[:30], study.y[:30]
+    rows, labels, weights = added_rows(blocks(study.right, study.columns, 5.0), X, y)
+    np.testing.assert_array_equal(rows[:30], X)
+    first, second = study.right
+    own = np.where(labels[30:] == first.label, covered(first, study.columns, rows[30:]), False)
+    other = np.where(labels[30:] == second.label, covered(second, study.columns, rows[30:]), False)
+    assert np.all(own | other)
+    assert weights[30:][labels[30:] == 1].sum() == pytest.approx(5.0)
+    assert weights[30:][labels[30:] == 0].sum() == pytest.approx(5.0)
+
+
+def test_the_page_on_rules_includes_what_was_measured(benchmarks):
+    import json
+
+    from benchmarks.rules import EVIDENCE, pages
+
+    saved = json.loads(EVIDENCE.read_text(encoding="utf-8"))
+    for name, text in pages(saved).items():
+        assert (EVIDENCE.parent / f"{name}.md").read_text(encoding="utf-8") == text
+
+
+@pytest.mark.data
+def test_every_rule_of_the_study_can_be_read(benchmarks):
+    from benchmarks.rule_tables import ANY
+    from benchmarks.rules import covered
+
+    for make in ANY.values():
+        study = make()
+        assert set(study.directions) <= set(study.columns)
+        for rules in study.rules.values():
+            assert all(covered(rule, study.columns, study.X).any() for rule in rules)

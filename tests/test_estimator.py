@@ -669,8 +669,8 @@ def test_the_tol_of_libsvm_can_be_an_option():
 
 def test_formulation_of_a_soft_region_has_its_slack_where_it_belongs():
     X, y = two_classes()
-    text = str(PriorSVC(Box({0: (1.0, 2.0)}, 1)).fit(X, y).formulation())
-    assert r"\sum_l \zeta_l}_" in text
+    text = str(PriorSVC(Box({0: (1.0, 2.0)}, 1, holds="everywhere")).fit(X, y).formulation())
+    assert r"C \sum_l \zeta_l}_" in text
     assert r"-v \le w \le v}_" in text
     assert r"\ge 1 - \zeta_l" in text
     assert r"\zeta" not in str(PriorSVC(Box({0: (1.0, 2.0)}, 1, hard=True)).fit(X, y).formulation())
@@ -699,7 +699,7 @@ def test_words_in_x_are_answered_with_what_to_do():
 def test_what_is_no_number_in_a_table_is_named_with_its_column(column, message):
     frame = pd.DataFrame({"age": [30.0, 40.0], "use": column})
     with pytest.raises(InvalidInput, match=message):
-        PriorSVC().fit(frame, [0, 1])
+        PriorSVC(categories=None).fit(frame, [0, 1])
     model = PriorSVC().fit(pd.DataFrame({"age": [30.0, 40.0], "use": [1.0, 2.0]}), [0, 1])
     with pytest.raises(InvalidInput, match=message):
         model.predict(frame)

@@ -139,7 +139,7 @@ def test_scores_are_votes_and_bounded_sums(K):
 def test_two_classes_are_one_model(three):
     X, y = three
     two = y != "c"
-    prior = Box({0: (2, 3)}, label="b") + ClassCosts({"a": 2.0})
+    prior = Box({0: (2, 3)}, label="b", holds="everywhere") + ClassCosts({"a": 2.0})
     one, other = (PriorSVC(prior, multi_class=m).fit(X[two], y[two]) for m in ("ovo", "ovr"))
     assert_array_equal(one.coef_, other.coef_)
     assert_array_equal(one.intercept_, other.intercept_)
@@ -163,7 +163,12 @@ def without(prior, pair):
         labels = getattr(block, "label", None)
         if isinstance(labels, list):
             kept = [k for k, label in enumerate(labels) if label in pair]
-            block = Box([block.bounds[k] for k in kept], [labels[k] for k in kept], within=block.within)
+            block = Box(
+                [block.bounds[k] for k in kept],
+                [labels[k] for k in kept],
+                within=block.within,
+                holds="everywhere",
+            )
         if labels is None or not set(np.ravel(labels).tolist()).isdisjoint(pair):
             blocks.append((name, block))
     return Prior(blocks)
@@ -176,12 +181,24 @@ def cost_of(block, kept):
 EVERYWHERE = {0: (-2.0, 4.0), 1: (-2.0, 4.0)}
 COMPOSITIONS = {
     "rules": (
-        Rule("x0 >= 2 and x1 <= 0", label="b", within=EVERYWHERE)
+        Rule("x0 >= 2 and x1 <= 0", label="b", within=EVERYWHERE, holds="everywhere")
         + Polyhedron(np.array([[0.0, -1.0]]), [-3.0], label="c", hard=True, within=EVERYWHERE),
         {},
     ),
     "list of labels": (
-        Prior([("box", Box([{0: (3, 4)}, {1: (3, 4)}, {0: (-2, -1)}], ["b", "c", "a"], within=EVERYWHERE))]),
+        Prior(
+            [
+                (
+                    "box",
+                    Box(
+                        [{0: (3, 4)}, {1: (3, 4)}, {0: (-2, -1)}],
+                        ["b", "c", "a"],
+                        within=EVERYWHERE,
+                        holds="everywhere",
+                    ),
+                )
+            ]
+        ),
         {},
     ),
     "rule on a kernel": (
@@ -189,7 +206,8 @@ COMPOSITIONS = {
         {"kernel": RBF(0.4)},
     ),
     "monotone": (
-        Monotone({1: 1}, label="c", within=EVERYWHERE) + MonotonicityHint({0: -1}, label="a", mu=5.0),
+        Monotone({1: 1}, label="c", within=EVERYWHERE, holds="everywhere")
+        + MonotonicityHint({0: -1}, label="a", mu=5.0),
         {},
     ),
     "oddness": (Prior([("odd", OddnessHint(mu=2.0))]), {}),
@@ -266,7 +284,7 @@ def test_missing_values_are_completed_by_the_classes_of_a_pair(three):
 def test_a_block_of_another_class_is_left_out_and_the_report_says_so(three, recwarn):
     X, y = three
     # All of these rows contradict a rule for class c in the pair of a and b.
-    rule = Rule("x1 <= 1", label="c", within=EVERYWHERE).named("low")
+    rule = Rule("x1 <= 1", label="c", within=EVERYWHERE, holds="everywhere").named("low")
     model = ovo(rule).fit(X, y)
     plain = ovo().fit(X, y)
     assert_allclose(model.coef_[0], plain.coef_[0], rtol=0, atol=1e-6)
@@ -282,7 +300,9 @@ def test_a_block_of_another_class_is_left_out_and_the_report_says_so(three, recw
 
 def test_long_lists_of_inactive_models_are_counted():
     X, y = load_digits(n_class=5, return_X_y=True)
-    model = ovo(Box({20: (14, 16)}, label=3) + 0 * Box({21: (0, 1)}, label=2)).fit(X[:100], y[:100])
+    model = ovo(
+        Box({20: (14, 16)}, label=3, holds="everywhere") + 0 * Box({21: (0, 1)}, label=2, holds="everywhere")
+    ).fit(X[:100], y[:100])
     assert len(model.report_.inactive["box"]) == 6
     assert "box: inactive in 6 of 10 models, without a class that it names" in str(model.report_)
     assert list(model.report_.inactive) == ["box"]  # weight 0 leaves the other block out of all models
@@ -309,7 +329,11 @@ def test_blocks_of_users_with_a_label_are_left_out_too(three):
 
 
 def test_labels_that_do_not_exist_are_named(three):
-    for block in (Box({0: (0, 1)}, label="d"), MonotonicityHint({0: 1}, label="d"), ClassCosts({"d": 2})):
+    for block in (
+        Box({0: (0, 1)}, label="d", holds="everywhere"),
+        MonotonicityHint({0: 1}, label="d"),
+        ClassCosts({"d": 2}),
+    ):
         with pytest.raises(InvalidInput, match=r"label 'd' is not among the classes .*: 'a', 'b', 'c'"):
             ovo(block).fit(*three)
     with pytest.raises(InvalidInput, match="label is required with 3 classes"):
@@ -383,7 +407,11 @@ def test_support_vectors_are_rows_of_the_training_data(three):
 @pytest.mark.parametrize("scale", [None, "standard"])
 def test_saved_models_predict_the_same(three, scale, tmp_path):
     X, y = three
-    prior = Box({0: (3, 4)}, label="b") + ClassCosts({"c": 2.0}) + InvarianceHint(Shift([0.1, 0.0]))
+    prior = (
+        Box({0: (3, 4)}, label="b", holds="everywhere")
+        + ClassCosts({"c": 2.0})
+        + InvarianceHint(Shift([0.1, 0.0]))
+    )
     model = ovo(prior, scale=scale).fit(X, y)
     save(model, tmp_path / "model.skops")
     for other in (load(tmp_path / "model.skops"), pickle.loads(pickle.dumps(model))):
@@ -404,10 +432,10 @@ def test_a_file_whose_pairs_do_not_fit_is_refused(three, tmp_path):
 
 def test_a_path_equals_its_fits(three):
     X, y = three
-    prior = Box({0: (3, 4)}, label="b").named("rule")
+    prior = Box({0: (3, 4)}, label="b", holds="everywhere").named("rule")
     models = ovo(prior).fit_path(X, y, {"C": [0.5, 2.0], "rule__mu": [1.0, 5.0]})
     for model, (C, mu) in zip(models, [(0.5, 1.0), (0.5, 5.0), (2.0, 1.0), (2.0, 5.0)], strict=True):
-        alone = ovo(Box({0: (3, 4)}, label="b", mu=mu), C=C).fit(X, y)
+        alone = ovo(Box({0: (3, 4)}, label="b", mu=mu, holds="everywhere"), C=C).fit(X, y)
         assert_allclose(model.coef_, alone.coef_, rtol=0, atol=1e-5)
     mixed = PriorSVC().fit_path(X, y, {"multi_class": ["ovr", "ovo"]})
     assert_allclose(mixed[1].coef_, ovo().fit(X, y).coef_, rtol=0, atol=1e-6)
@@ -415,7 +443,7 @@ def test_a_path_equals_its_fits(three):
 
 def test_assembled_problems_are_those_of_the_pairs(three):
     X, y = three
-    prior = Box({0: (3, 4)}, label="b").named("rule")
+    prior = Box({0: (3, 4)}, label="b", holds="everywhere").named("rule")
     assemblies = ovo(prior).assemble(X, y)
     assert len(assemblies) == 3
     assert [any(label.startswith("rule.") for label in a.constraints) for a in assemblies] == [
@@ -425,7 +453,7 @@ def test_assembled_problems_are_those_of_the_pairs(three):
     ]
     assemblies.set(C=2.0, rule__mu=3.0).solve()
     model = assemblies.classifier()
-    alone = ovo(Box({0: (3, 4)}, label="b", mu=3.0), C=2.0).fit(X, y)
+    alone = ovo(Box({0: (3, 4)}, label="b", mu=3.0, holds="everywhere"), C=2.0).fit(X, y)
     assert_allclose(model.coef_, alone.coef_, rtol=0, atol=1e-5)
     assert_array_equal(model.predict(X), alone.predict(X))
     with pytest.raises(MissingCapability, match="one class or pair"):
@@ -434,7 +462,7 @@ def test_assembled_problems_are_those_of_the_pairs(three):
 
 def test_processes_return_the_same_models(three):
     X, y = three
-    prior = Box({0: (3, 4)}, label="b")
+    prior = Box({0: (3, 4)}, label="b", holds="everywhere")
     one, two = (ovo(prior, n_jobs=n).fit(X, y) for n in (None, 2))
     assert_allclose(one.coef_, two.coef_, rtol=0, atol=1e-9)
 
@@ -456,7 +484,7 @@ def test_sparse_rows(three):
 
 def test_a_grid_search_compares_both_kinds(three):
     grid = {"multi_class": ["ovr", "ovo"], "prior__box__mu": [0.1, 1.0]}
-    search = GridSearchCV(PriorSVC(Box({0: (3, 4)}, label="b")), grid, cv=3).fit(*three)
+    search = GridSearchCV(PriorSVC(Box({0: (3, 4)}, label="b", holds="everywhere")), grid, cv=3).fit(*three)
     assert search.best_params_["multi_class"] in ("ovr", "ovo")
 
 
@@ -491,7 +519,7 @@ def texts(ax):
 
 def test_figures_of_all_classes_and_of_a_pair(three):
     X, y = three
-    prior = Box({0: (3, 4)}, label="b").named("rule") + VirtualSamples(Shift([0.1, 0.0]))
+    prior = Box({0: (3, 4)}, label="b", holds="everywhere").named("rule") + VirtualSamples(Shift([0.1, 0.0]))
     model = ovo(prior).fit(X, y)
     whole = texts(plot.decision(model))
     assert len(whole) == len(set(whole))

@@ -96,7 +96,7 @@ def test_the_watch_sees_every_compilation(compiled):
     assert len(compiled) == 2
 
 
-REGION = Box({0: (1.0, 2.0)}, label=1).named("region")
+REGION = Box({0: (1.0, 2.0)}, label=1, holds="everywhere").named("region")
 DRIFT = InvarianceHint(Shift([0.0, 0.5])).named("drift")
 PATHS = {
     "C, LIBSVM": (PriorSVC(), {"C": [0.01, 1.0, 100.0]}),
@@ -279,7 +279,11 @@ def disc(X):
 @pytest.mark.parametrize("h", [1.0, disc], ids=["a number", "a function"])
 def test_a_region_of_a_function_keeps_its_compiled_problem(h):
     X, y = two_classes()
-    model = PriorSVC(Region(disc, points=20, within="data", label=1, h=h), kernel=RBF(0.5), solver="CLARABEL")
+    model = PriorSVC(
+        Region(disc, points=20, within="data", label=1, h=h, holds="everywhere"),
+        kernel=RBF(0.5),
+        solver="CLARABEL",
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error", Recompiled)
         assert_same_as_separate_fits(model, {"C": [0.1, 1.0, 10.0]}, X, y)

@@ -295,12 +295,12 @@ def rises(**settings):
 # name -> model and data. The name starts with the kind of the model.
 CASES = {
     # Monotone: its points have to be in the span of f.
-    "rbf_monotone_cuts_soft": (lambda: rbf(rises(mu=1.0, method="cuts"), tol=1e-9), plane),
+    "rbf_monotone_cuts_soft": (lambda: rbf(rises(mu=0.2, method="cuts"), tol=1e-9), plane),
     "rbf_monotone_cuts_hard": (
         lambda: rbf(rises(hard=True, method="cuts"), kernel=RBF(1.0), tol=1e-9),
         plane,
     ),
-    "rbf_monotone_points_soft": (lambda: rbf(rises(mu=1.0, method="points", points=25), tol=1e-9), plane),
+    "rbf_monotone_points_soft": (lambda: rbf(rises(mu=0.2, method="points", points=25), tol=1e-9), plane),
     "rbf_monotone_points_hard": (lambda: rbf(rises(hard=True, method="points", points=25), tol=1e-9), plane),
     "rbf_monotone_grid_clarabel": (
         lambda: rbf(rises(hard=True, method="points", points="grid"), **TIGHT),
@@ -320,15 +320,15 @@ CASES = {
         ),
         plane,
     ),
-    "rbf_monotone_many": (lambda: rbf(rises(mu=5.0, method="points", points=20)), many),
+    "rbf_monotone_many": (lambda: rbf(rises(mu=1.0, method="points", points=20)), many),
     "polynomial_monotone": (
         lambda: PriorSVC(rises(hard=True), kernel=Polynomial(3, 1.0, 1.0), tol=1e-9),
         plane,
     ),
-    "l1_monotone": (lambda: l1(rises(mu=1.0, method="points", points=25)), plane),
+    "l1_monotone": (lambda: l1(rises(mu=0.2, method="points", points=25)), plane),
     "nystroem_monotone": (lambda: nystroem(rises(hard=True, method="points", points=25)), plane),
     "linear_monotone_hard": (lambda: linear(Monotone({1: 1}, hard=True)), plane),
-    "linear_monotone_soft": (lambda: linear(Monotone({1: 1}, mu=0.3)), plane),
+    "linear_monotone_soft": (lambda: linear(Monotone({1: 1}, mu=0.15, holds="everywhere")), plane),
     # MonotonicityHint.
     "rbf_monotonicity_hint_soft": (lambda: rbf(MonotonicityHint({0: 1}, mu=20.0, pairs=30), tol=1e-9), plane),
     "rbf_monotonicity_hint_hard": (
@@ -398,21 +398,21 @@ CASES = {
         images,
     ),
     # Regions.
-    "linear_rule": (lambda: linear(Rule(RULE, 0, mu=4.0)), plane),
+    "linear_rule": (lambda: linear(Rule(RULE, 0, mu=2.0, holds="everywhere")), plane),
     "linear_rule_hard": (lambda: linear(Rule("x0 >= 0.5 and x1 >= 0", 1, hard=True)), plane),
-    "linear_box": (lambda: linear(Box(SQUARE, 0, mu=4.0)), plane),
-    "linear_polyhedron": (lambda: linear(Polyhedron(SIDES, LIMITS, 0, mu=4.0)), plane),
-    "linear_ellipsoid": (lambda: linear(Ellipsoid([0.4, -0.3], 0.25, 0, mu=4.0)), plane),
-    "linear_region": (lambda: linear(Region(disc, DISC, 0, mu=2.0)), plane),
-    "l1_rule": (lambda: l1(Rule(RULE, 0, mu=4.0, method="points", points=25)), plane),
-    "rbf_rule_cuts": (lambda: rbf(Rule(RULE, 0, mu=4.0, method="cuts"), tol=1e-9), plane),
+    "linear_box": (lambda: linear(Box(SQUARE, 0, mu=2.0, holds="everywhere")), plane),
+    "linear_polyhedron": (lambda: linear(Polyhedron(SIDES, LIMITS, 0, mu=2.0, holds="everywhere")), plane),
+    "linear_ellipsoid": (lambda: linear(Ellipsoid([0.4, -0.3], 0.25, 0, mu=2.0, holds="everywhere")), plane),
+    "linear_region": (lambda: linear(Region(disc, DISC, 0, mu=1.0)), plane),
+    "l1_rule": (lambda: l1(Rule(RULE, 0, mu=0.8, method="points", points=25)), plane),
+    "rbf_rule_cuts": (lambda: rbf(Rule(RULE, 0, mu=0.8, method="cuts"), tol=1e-9), plane),
     "rbf_box_cuts_hard": (
         lambda: rbf(Box({0: (-0.5, 0.5), 1: (-0.9, 0.9)}, 0, hard=True, method="cuts"), tol=1e-9),
         plane,
     ),
     "rbf_box_points": (lambda: rbf(Box(SQUARE, 0, hard=True, method="points", points=25)), plane),
     "rbf_box_guaranteed": (
-        lambda: PriorSVC(Box(SQUARE, 0, mu=3.0, method="guaranteed"), C=2.0, kernel=RBF(0.5)),
+        lambda: PriorSVC(Box(SQUARE, 0, mu=1.5, method="guaranteed"), C=2.0, kernel=RBF(0.5)),
         plane,
     ),
     "rbf_polyhedron_guaranteed": (
@@ -420,17 +420,20 @@ CASES = {
         plane,
     ),
     "rbf_polyhedron_kernelised": (
-        lambda: rbf(Polyhedron(SIDES, LIMITS, 0, mu=2.0, mu_residual=1.0, method="kernelised")),
+        lambda: rbf(Polyhedron(SIDES, LIMITS, 0, mu=0.4, mu_residual=0.2, method="kernelised")),
         plane,
     ),
-    "rbf_ellipsoid_cuts": (lambda: rbf(Ellipsoid([0.4, -0.3], 0.25, 0, mu=4.0), tol=1e-9), plane),
-    "rbf_region_array": (lambda: rbf(Region(disc, DISC, 0, mu=2.0)), plane),
+    "rbf_ellipsoid_cuts": (
+        lambda: rbf(Ellipsoid([0.4, -0.3], 0.25, 0, mu=0.8, holds="everywhere"), tol=1e-9),
+        plane,
+    ),
+    "rbf_region_array": (lambda: rbf(Region(disc, DISC, 0, mu=0.4)), plane),
     "rbf_region_points": (
         lambda: rbf(Region(disc, 25, 0, hard=True, method="points", within={0: (0.0, 0.8), 1: (-0.8, 0.2)})),
         plane,
     ),
-    "nystroem_box": (lambda: nystroem(Box(SQUARE, 0, mu=4.0, method="points", points=25)), plane),
-    "rbf_box_many": (lambda: rbf(Box(SQUARE, 0, mu=4.0, method="points", points=25)), many),
+    "nystroem_box": (lambda: nystroem(Box(SQUARE, 0, mu=0.8, method="points", points=25)), plane),
+    "rbf_box_many": (lambda: rbf(Box(SQUARE, 0, mu=0.8, method="points", points=25)), many),
     # Blocks that add or reweight rows.
     "rbf_plain": (lambda: rbf(), plane),
     "linear_class_costs": (lambda: linear(ClassCosts({1: 3.0})), plane),
@@ -453,12 +456,14 @@ CASES = {
     # Squared hinge, several classes, several blocks.
     "linear_squared_hinge": (lambda: linear(loss="squared_hinge"), plane),
     "rbf_squared_hinge_box": (
-        lambda: rbf(Box(SQUARE, 0, mu=4.0, method="points", points=25), loss="squared_hinge"),
+        lambda: rbf(Box(SQUARE, 0, mu=0.8, method="points", points=25), loss="squared_hinge"),
         plane,
     ),
     "rbf_squared_hinge_many": (lambda: rbf(InvarianceHint(STEP, mu=30.0), loss="squared_hinge"), many),
     "linear_three_classes": (
-        lambda: linear(Rule("x0 >= 1.5 and x1 <= 0.5", "c", mu=3.0) + ClassCosts("balanced")),
+        lambda: linear(
+            Rule("x0 >= 1.5 and x1 <= 0.5", "c", mu=1.5, holds="everywhere") + ClassCosts("balanced")
+        ),
         three,
     ),
     "rbf_three_classes": (
@@ -470,7 +475,7 @@ CASES = {
     "rbf_joint": (lambda: rbf(ClassCosts("balanced"), multi_class="joint", tol=1e-9), three),
     "rbf_monotone_and_box": (
         lambda: rbf(
-            rises(mu=2.0, method="points", points=9) + Box(SQUARE, 0, mu=4.0, method="points", points=9),
+            rises(mu=0.4, method="points", points=9) + Box(SQUARE, 0, mu=0.8, method="points", points=9),
             kernel=RBF(4.0),
         ),
         plane,
@@ -486,7 +491,7 @@ CASES = {
     ),
     "rbf_uncertain_and_monotone": (
         lambda: rbf(
-            UncertainSamples([0.1, 0.15], confidence=0.7) + rises(mu=2.0, method="points", points=25)
+            UncertainSamples([0.1, 0.15], confidence=0.7) + rises(mu=0.4, method="points", points=25)
         ),
         plane,
     ),
@@ -498,7 +503,7 @@ CASES = {
         lambda: linear(
             ClassCosts("balanced")
             + UncertainSamples([0.1, 0.05])
-            + Rule(RULE, 0, mu=2.0)
+            + Rule(RULE, 0, mu=1.0, holds="everywhere")
             + 0.5 * VirtualSamples(STEP)
             + MonotonicityHint({0: 1}, mu=5.0, pairs=10)
             + UnlabeledSamples(NEW, [1, 1, 0, 1, 0], costs=0.5),
@@ -508,17 +513,20 @@ CASES = {
     ),
     "linear_l1_several": (
         lambda: linear(
-            Rule(RULE, 0, mu=2.0) + Monotone({1: -1}, hard=True) + ClassCosts({1: 2.0}), norm="l1"
+            Rule(RULE, 0, mu=1.0, holds="everywhere") + Monotone({1: -1}, hard=True) + ClassCosts({1: 2.0}),
+            norm="l1",
         ),
         plane,
     ),
     # Larger models, which take other routes.
     "rbf_uncertain_samples_many": (lambda: rbf(UncertainSamples([0.05, 0.1], confidence=0.7)), many),
     "rbf_monotone_box_many": (
-        lambda: rbf(rises(mu=5.0, method="points", points=64) + Box(SQUARE, 0, method="points", points=64)),
+        lambda: rbf(
+            rises(mu=1.0, method="points", points=64) + Box(SQUARE, 0, method="points", points=64, mu=0.2)
+        ),
         many,
     ),
-    "l1_rule_many": (lambda: l1(Rule(RULE, 0, mu=4.0, method="points", points=150)), many),
+    "l1_rule_many": (lambda: l1(Rule(RULE, 0, mu=0.8, method="points", points=150)), many),
     "linear_virtual_samples_many": (lambda: linear(VirtualSamples(SWING)), many),
     "linear_invariance_hint_many": (lambda: linear(InvarianceHint(SWING, mu=30.0)), many),
 }

@@ -14,9 +14,14 @@ from priorsvm.explain.formulation import Formulation
 from priorsvm.explain.report import Report
 
 # What the results that a fitted model hands out are made of.
+RESULTS = (
+    "priorsvm.explain.row",
+    "priorsvm.explain.stability",
+    "priorsvm.explain.table",
+    "priorsvm.explain.verify",
+)
 # Checks for blocks of users.
 CHECKS = "priorsvm.knowledge.checks"
-RESULTS = ("priorsvm.explain.verify", "priorsvm.explain.stability", "priorsvm.explain.table")
 HANDED_OUT = (Formulation, Report)
 
 
@@ -150,7 +155,16 @@ METHODS = {
 
 
 def test_there_are_methods_to_look_at():
-    assert {"fit", "fit_path", "formulation", "predict", "set_params", "verify"} <= METHODS.keys()
+    assert {
+        "explain",
+        "fit",
+        "fit_path",
+        "formulation",
+        "methods_text",
+        "predict",
+        "set_params",
+        "verify",
+    } <= METHODS.keys()
 
 
 @pytest.mark.parametrize("method", METHODS)

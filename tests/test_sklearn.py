@@ -13,9 +13,10 @@ from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris, make_classification
-from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_validate
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -30,13 +31,16 @@ from priorsvm import (
     Polynomial,
     Prior,
     PriorSVC,
+    Rule,
     SampleCosts,
     Shift,
     Transductive,
+    UncertainSamples,
     UnlabeledSamples,
     VirtualSamples,
     VirtualSupportVectors,
 )
+from priorsvm.errors import InvalidInput
 
 ROUTING = pytest.mark.parametrize("routing", [False, True], ids=["routing off", "routing on"])
 
@@ -242,6 +246,66 @@ def test_calibration_and_column_transformers_take_it():
     assert np.corrcoef(scores, chances[:, 1])[0, 1] > 0.9
 
 
+def by_hand(model, X, y, rows, weight=None, cv=3):
+    """Platt's method on each fold, as CalibratedClassifierCV does it, with sliced row parameters."""
+    chances = []
+    for train, test in StratifiedKFold(cv).split(X, y):
+        given = {key: value[train] for key, value in rows.items()}
+        part = None if weight is None else weight[train]
+        fitted = clone(model).fit(X[train], y[train], sample_weight=part, **given)
+        sigmoid = CalibratedClassifierCV(FrozenEstimator(fitted))
+        sigmoid.fit(X[test], y[test], sample_weight=None if weight is None else weight[test])
+        chances.append(sigmoid.predict_proba(X))
+    return np.mean(chances, axis=0)
+
+
+@ROUTING
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.filterwarnings("ignore:Since FrozenEstimator:UserWarning")
+def test_calibration_slices_row_parameters(routing, weighted):
+    X, y = two_classes(90)
+    rng = np.random.default_rng(0)
+    costs = rng.uniform(0.1, 1.0, 90)
+    errors = rng.uniform(0.001, 0.1, (90, X.shape[1]))[:, :, None] * np.eye(X.shape[1])
+    weight = rng.uniform(0.5, 2.0, 90) if weighted else None
+    model = PriorSVC(SampleCosts() + UncertainSamples(confidence=0.7))
+    rows = {"sample_costs__costs": costs, "uncertain_samples__covariance": errors}
+    expected = by_hand(model, X, y, rows, weight)
+    with config(routing):
+        routed = model.set_fit_request(sample_weight=True) if routing and weighted else model
+        calibrated = CalibratedClassifierCV(routed, cv=3)
+        given = rows if weight is None else {**rows, "sample_weight": weight}
+        calibrated.fit(X, y, **given)
+    assert_allclose(calibrated.predict_proba(X), expected, atol=1e-4)
+    plain = CalibratedClassifierCV(PriorSVC(), cv=3).fit(X, y).predict_proba(X)
+    assert np.abs(plain - expected).max() > 1e-2
+
+
+@ROUTING
+def test_calibration_of_one_model_and_in_a_pipeline(routing):
+    X, y = two_classes(90)
+    costs = np.random.default_rng(0).uniform(0.1, 1.0, 90)
+    with config(routing):
+        one = CalibratedClassifierCV(PriorSVC(SampleCosts()), cv=3, ensemble=False)
+        one.fit(X, y, sample_costs__costs=costs)
+        [fitted] = one.calibrated_classifiers_
+        assert_allclose(fitted.estimator.coef_, PriorSVC(SampleCosts(costs)).fit(X, y).coef_, atol=1e-6)
+        pipe = CalibratedClassifierCV(make_pipeline(StandardScaler(), PriorSVC(SampleCosts())), cv=3)
+        key = "sample_costs__costs" if routing else "priorsvc__sample_costs__costs"
+        pipe.fit(X, y, **{key: costs})
+    assert pipe.predict_proba(X).shape == (90, 2)
+
+
+def test_calibration_of_rules_chosen_weights_and_classes():
+    X, y = load_iris(return_X_y=True)
+    rule = Rule("x3 >= 2", label=2)
+    chances = CalibratedClassifierCV(PriorSVC(rule), cv=3).fit(X, y).predict_proba(X)
+    assert_allclose(chances.sum(axis=1), 1.0)
+    assert (chances.argmax(axis=1) == y).mean() > 0.8
+    with pytest.raises(InvalidInput, match="there are 100 training rows"):
+        CalibratedClassifierCV(PriorSVC(SampleCosts(np.ones(150))), cv=3).fit(X, y)
+
+
 # -------------------------------------------------------------------------------- copies
 
 BLOCKS = {
@@ -360,6 +424,7 @@ def test_every_parameter_is_stored_untouched():
         "norm": "l1",
         "loss": "squared_hinge",
         "scale": "minmax",
+        "categories": None,
         "n_centres": 7,
         "multi_class": "ovr",
         "preselect": True,

@@ -19,6 +19,7 @@ from ..knowledge.by_class import OfClasses
 from ..prior import Member
 from ..solve.model import BinaryModel
 from .plain_text import plain_text
+from .words import block_uses, in_words, strength
 
 # A longer formula does not widen the column of formulas, and in LaTeX it takes several lines.
 WIDTH = 70
@@ -54,6 +55,8 @@ class Formulation:
         Symbol and value of C and of each weight of a penalty.
     letters : list of (str, str)
         Symbol and meaning, in LaTeX, of each other symbol in the formulas.
+    blocks : list of (str, str)
+        Name of each block, and what it states, as text.
 
     See Also
     --------
@@ -87,6 +90,7 @@ class Formulation:
     function: list[str]
     values: list[tuple[str, float]]
     letters: list[tuple[str, str]] = field(default_factory=list)
+    blocks: list[tuple[str, str]] = field(default_factory=list)
 
     def __str__(self) -> str:
         terms = [_braced(latex, mark) for mark, latex in self._terms()]
@@ -98,6 +102,9 @@ class Formulation:
             lines.append((r"\text{with}\quad " if k == 0 else "") + f"& {line}")
         for k, (symbol, meaning) in enumerate(self.letters):
             lines.append((r"\text{where}\quad " if k == 0 else "") + rf"& {symbol}{{:}}\; {meaning}")
+        blocks = [line for name, words in self.blocks for line in wrap(f"{name}: {words}", WIDTH)]
+        for k, line in enumerate(blocks):
+            lines.append((r"\text{blocks}\quad " if k == 0 else "") + f"& {_text(line)}")
         return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
     def text(self) -> str:
@@ -120,6 +127,8 @@ class Formulation:
         lines.append(f"with  {', '.join([*map(plain_text, self.function), *numbers])}")
         for k, (symbol, meaning) in enumerate(self.letters):
             lines.append(f"{'where' if k == 0 else '     '} {plain_text(symbol)}: {plain_text(meaning)}")
+        for k, (name, words) in enumerate(self.blocks):
+            lines.append(f"{'blocks' if k == 0 else '      '} {name}: {words}")
         return "\n".join(lines)
 
     __repr__ = text
@@ -207,7 +216,17 @@ def formulation(binaries: Sequence[BinaryModel]) -> Formulation:
         _function(binaries[0]),
         list(values.items()),
         _meanings(formulas, letters),
+        _in_words(binaries),
     )
+
+
+def _in_words(binaries: Sequence[BinaryModel]) -> list[tuple[str, str]]:
+    """Return the name of each block, what it states, and how strongly."""
+    found = []
+    for member, sample in block_uses((binary.problem.members, binary.training) for binary in binaries):
+        how = strength(member, binaries[0].spec.linear)
+        found.append((member.name, in_words(member.block, sample) + (f" ({'; '.join(how)})" if how else "")))
+    return found
 
 
 def _function(binary: BinaryModel) -> list[str]:

@@ -72,7 +72,7 @@ class Report:
         Label of a binary model, as in its rows -> its objective.
     solves : list of dict
         Solver, status, number of rounds, iterations of the last round (None if the solver does not report
-        them), residuals, seconds and findings of blocks, for each binary model.
+        them), residuals, seconds, findings and warnings of blocks, for each binary model.
     kernel : str, default=""
         What was done to the kernel; empty if it was used as given.
     inactive : dict of str to list
@@ -151,7 +151,8 @@ class Report:
                 f"{solve['status']} in {rounds}, {solve['residuals']}, compile {solve['compile']:.3f} s, "
                 f"solve {solve['solve']:.3f} s{_total(solve)}{local}"
             )
-            lines += [f"{which}{block}: {finding}" for block, finding in solve["findings"].items()]
+            lines += [f"{which}{block}: {finding}" for block, finding in solve["findings"].items() if finding]
+            lines += [f"{which}{block}: {text}" for block, text in solve["warnings"]]
         if self.kernel:
             lines.append(f"kernel: {self.kernel}")
         for block, labels in self.inactive.items():
@@ -230,6 +231,11 @@ def report(binaries: Sequence[BinaryModel]) -> Report:
                 "solve": outcome.solve_seconds,
                 "seconds": sum(entry["seconds"] for entry in binary.history),
                 "findings": {block: str(finding) for block, finding in binary.findings.items()},
+                "warnings": [
+                    (block, text)
+                    for block, finding in binary.findings.items()
+                    for text in getattr(finding, "warnings", ())
+                ],
                 "local": _local(binary),
             }
         )

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._utils.arrays import Array
 from .._utils.progress import progress
 from .._utils.threads import single_threaded
 from ..knowledge.views import MAX_CELLS, Verdict
@@ -177,7 +178,13 @@ def _result(verdict: Verdict) -> list[str]:
     return ["yes" if verdict.holds else "no", f"{verdict.worst:+.3g}", checked]
 
 
-def verify(binaries: Sequence[BinaryModel], max_cells: int = MAX_CELLS, verbose: int = 0) -> Verification:
+def verify(
+    binaries: Sequence[BinaryModel],
+    max_cells: int = MAX_CELLS,
+    verbose: int = 0,
+    everywhere: bool = False,
+    new_rows: Array | None = None,
+) -> Verification:
     """Verify every block of every binary model.
 
     Parameters
@@ -188,6 +195,10 @@ def verify(binaries: Sequence[BinaryModel], max_cells: int = MAX_CELLS, verbose:
         Largest number of cells in the proof for one region of a kernel model.
     verbose : int, default=0
         1 shows progress bars.
+    everywhere : bool, default=False
+        Check blocks on rows at all points of their regions.
+    new_rows : ndarray or None, default=None
+        Rows to check blocks on rows at, in place of the training rows.
 
     Returns
     -------
@@ -203,10 +214,12 @@ def verify(binaries: Sequence[BinaryModel], max_cells: int = MAX_CELLS, verbose:
     blocks = [(m, name, block) for m in binaries for name, block, _ in live(m.members)]
     checks = []
     for binary, name, block in progress(verbose, blocks, desc="blocks verified"):
-        f, verdict = binary.verdicts.get((name, max_cells), (None, None))
-        if verdict is None or f is not binary.f:
+        key = (name, max_cells, everywhere)
+        f, verdict = binary.verdicts.get(key, (None, None))
+        if verdict is None or f is not binary.f or new_rows is not None:
             with naming(name), single_threaded():
-                verdict = binary.verdict(name, block, binary.sample, max_cells, verbose)
-            binary.verdicts[name, max_cells] = binary.f, verdict
+                verdict = binary.verdict(name, block, binary.sample, max_cells, verbose, everywhere, new_rows)
+            if new_rows is None:
+                binary.verdicts[key] = binary.f, verdict
         checks.append(Check(name, verdict, binary.training.label))
     return Verification(checks)

@@ -18,8 +18,13 @@ class Scale:
     width: Array
 
     @classmethod
-    def of(cls, kind: str | None, X: Array, weight: Array | None = None) -> Scale | None:
-        """Return the scaling ``"standard"`` or ``"minmax"`` of the rows with a positive weight."""
+    def of(
+        cls, kind: str | None, X: Array, weight: Array | None = None, fixed: Array | None = None
+    ) -> Scale | None:
+        """Return the scaling ``"standard"`` or ``"minmax"`` of the rows with a positive weight.
+
+        Columns of the mask ``fixed``, those of categories, keep their values.
+        """
         if kind is None:
             return None
         if weight is not None:
@@ -35,7 +40,11 @@ class Scale:
             raise InvalidInput(f"scale must be 'standard', 'minmax' or None, got {kind!r}.")
         # A constant feature must not be divided by almost zero.
         constant = width <= 10 * np.finfo(float).eps * np.abs(X).max(axis=0)
-        return cls(shift, np.where(constant, 1.0, width))
+        width = np.where(constant, 1.0, width)
+        if fixed is not None:
+            shift = np.where(fixed, 0.0, shift)
+            width = np.where(fixed, 1.0, width)
+        return cls(shift, width)
 
     def points(self, Z: Array) -> Array:
         """Return points in the units of the model."""

@@ -11,6 +11,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
 from .._utils.checks import is_number
+from ..encoding import Encoding
 from ..estimator import PriorSVC
 from ..function.fitted import FittedKernel, FittedLinear
 from ..function.scale import Scale
@@ -115,12 +116,15 @@ def _check_training(where: str, sample: Sample, model: PriorSVC) -> None:
     n = sample.n_train
     X = sample.X
     _require(isinstance(n, int) and n > 1, f"{where}: n_train is {n!r}")
+    encoding = sample.encoding
+    _require(encoding is None or isinstance(encoding, Encoding), f"{where}: encoding is a {type(encoding)}")
     if issparse(X):
         _check_array(f"{where}: X", X.data, (None,))
         _require(X.ndim == 2 and X.shape[0] == n, f"{where}: X has shape {X.shape}")
     else:
         encoded = model.kernel_ is not None and model.kernel_.encodes
-        _check_array(f"{where}: X", X, (n, None if encoded else model.n_features_in_))
+        width = model.n_features_in_ if encoding is None else encoding.width
+        _check_array(f"{where}: X", X, (n, None if encoded else width))
     for name, kinds in (("y", "f"), ("cost", "f"), ("margin", "f"), ("source", "iu")):
         _check_array(f"{where}: {name}", getattr(sample, name), (n,), kinds)
     _require(bool((np.abs(sample.y) == 1).all()), f"{where}: y has values other than -1 and 1")

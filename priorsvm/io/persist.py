@@ -27,12 +27,13 @@ import priorsvm
 from .._utils.messages import warn
 from ..errors import BadFile, InvalidInput, InvalidType, OtherVersion, SkopsNotInstalled
 from ..prior import Prior
+from .converted import convert
 from .intact import Inconsistent, check_intact
 from .renamed import upgrade
 from .schema import find_defect
 from .trusted import PLACES, TRUSTED, USER_PLACES, name_of
 
-FORMAT = 2
+FORMAT = 3
 """Version of the format that :func:`save` writes. :func:`load` reads this and all earlier versions."""
 
 _HEADER = "priorsvm.json"
@@ -151,7 +152,10 @@ def load(path: str | os.PathLike[str], trusted: Iterable[type | Callable[..., An
     names = _names(trusted)
     data = Path(path).read_bytes()
     try:
-        model = skops.loads(_check(data, path, names), trusted=[*TRUSTED, *names])
+        version, data = _check(data, path, names)
+        model = skops.loads(data, trusted=[*TRUSTED, *names])
+        if version < 3:
+            model = convert(model)
         check_intact(model)
     except Inconsistent as error:
         raise BadFile(f"{path} contains a model whose parts do not fit together: {error}.") from error
@@ -213,8 +217,8 @@ def _names(trusted: Iterable[type | Callable[..., Any] | str]) -> set[str]:
     return names
 
 
-def _check(data: bytes, path: Any, names: set[str]) -> bytes:
-    """Return a file's data in today's format; raise BadFile if :func:`save` did not write the file."""
+def _check(data: bytes, path: Any, names: set[str]) -> tuple[int, bytes]:
+    """Return a file's format, and its data with today's names; raise BadFile if ``save`` did not write it."""
     with ZipFile(io.BytesIO(data)) as archive:
         version = _check_header(archive, path)
         schema = json.loads(archive.read(_SCHEMA))
@@ -224,7 +228,7 @@ def _check(data: bytes, path: Any, names: set[str]) -> bytes:
     defect = find_defect(schema, _all_places(names))
     if defect:
         raise BadFile(f"{path} was not written by priorsvm.save: {defect}.")
-    return data
+    return version, data
 
 
 def _all_places(names: set[str]) -> dict[str, set[str]]:

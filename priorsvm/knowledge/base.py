@@ -14,7 +14,7 @@ from ..errors import InvalidInput
 from ..prior import Summand
 from ..sample import Sample
 from .traits import Completes, Iterative, OnRowSlack, Scores
-from .views import Building, Solved, Verdict
+from .views import Building, Caution, Solved, Verdict
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -149,7 +149,9 @@ def _wrong_declarations(cls: Any) -> list[str]:
         not isinstance(accepts, (set, frozenset)) or not accepts <= set(_ACCEPTED)
     ):
         errors.append(f"accepts of {cls.__name__} must be a set of {_ACCEPTED}, got {accepts!r}.")
-    if cls.prepares not in (None, *_PREPARES):
+    if isinstance(cls.prepares, property):
+        pass
+    elif cls.prepares not in (None, *_PREPARES):
         errors.append(f"prepares of {cls.__name__} must be one of {_PREPARES}, got {cls.prepares!r}.")
     elif cls.prepare is not Knowledge.prepare and cls.prepares is None:
         errors.append(f"{cls.__name__} defines prepare. Set prepares to one of {_PREPARES} in the class.")
@@ -188,6 +190,10 @@ class Knowledge(Summand):
     prepares : str or None
         What ``prepare`` does: ``"reweights"``, ``"adds"`` or ``"moves"`` rows; None without ``prepare``.
         Blocks that reweight come first, and blocks that move rows take no outer weight.
+    builds : bool
+        Whether ``build`` adds terms; a property if that depends on parameters of the block.
+    counts_rows : frozenset of str
+        Names of penalties whose weight is a number of rows, which C multiplies.
     row_params : tuple of str
         Parameters with one entry per training row.
     formulas : Formulas
@@ -204,6 +210,8 @@ class Knowledge(Summand):
 
     accepts: ClassVar[frozenset[str]] = frozenset({"dense"})
     prepares: ClassVar[str | None] = None
+    builds: ClassVar[bool] = True
+    counts_rows: ClassVar[frozenset[str]] = frozenset()
     row_params: ClassVar[tuple[str, ...]] = ()
     formulas: ClassVar[Formulas] = Formulas()
     way_out_of_collapse: ClassVar[str | None] = None
@@ -322,6 +330,37 @@ class Knowledge(Summand):
         """
         return None
 
+    def cautions(self, f: Fitted, view: Solved) -> list[Caution]:
+        """Return warnings about the fitted f, which ``fit`` issues.
+
+        Parameters
+        ----------
+        f : Fitted
+            The solved decision function.
+        view : Solved
+            The solved model. ``view.plain()`` is f of the model without blocks.
+
+        Returns
+        -------
+        list of Caution
+        """
+        return []
+
+    def row_classes(self, sample: Sample) -> Array | None:
+        """Return the sign that a soft block assigns to each training row, to find blocks of opposite signs.
+
+        Parameters
+        ----------
+        sample : Sample
+            Training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_train,) or None
+            +1, -1, or 0 for rows without a sign; None for a block that assigns no signs.
+        """
+        return None
+
     def claims(self, state: Any, linear: bool) -> list[Any]:
         """Return requirements on f that hold at every point of a set, to find conflicts before a solve.
 
@@ -341,7 +380,7 @@ class Knowledge(Summand):
     @property
     def only_rows(self) -> bool:
         """Whether the block adds, reweights or moves rows, and adds no terms."""
-        return type(self).build is Knowledge.build
+        return type(self).build is Knowledge.build or not self.builds
 
     @property
     def may_forbid(self) -> bool:

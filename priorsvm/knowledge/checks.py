@@ -78,14 +78,17 @@ def check_points(name: str, X: Any, sample: Sample) -> Array:
         if not flat:
             return kernel.encode(X, name, at_least=n_features)
     columns = getattr(X, "columns", None)
+    encoding = sample.encoding
     if columns is not None and sample.feature_names is not None:
         given = [str(c) for c in columns]
-        known = sample.feature_names.tolist()
+        known = sample.feature_names.tolist() if encoding is None else encoding.names
         if given != known:
             raise InvalidInput(
                 f"{name} has the columns {', '.join(given)}, but the training data has {', '.join(known)}, "
                 "in this order."
             )
+    if encoding is not None and (columns is not None or np.shape(X)[1:] == (len(encoding.names),)):
+        X = encoding.encode(X, name)
     try:
         points = np.asarray(X, float)
     except (TypeError, ValueError, OverflowError) as error:

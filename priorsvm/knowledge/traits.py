@@ -21,6 +21,8 @@ class Iterative:
     ----------
     exact : bool
         Whether the refinement ends in the global optimum; False for a local search.
+    refines : bool
+        Whether ``refine`` may return a step; False if one solve is enough.
 
     Examples
     --------
@@ -42,6 +44,7 @@ class Iterative:
     """
 
     exact: ClassVar[bool] = True
+    refines: bool = True
 
     @abstractmethod
     def refine(self, f: Fitted, view: Solved) -> Step | None:
@@ -162,6 +165,50 @@ class Scores:
         Returns
         -------
         ndarray of shape (n,) or None
+        """
+
+
+class AutoWeight:
+    """Trait of a block whose weight ``mu="auto"`` is chosen by cross-validation.
+
+    Examples
+    --------
+    >>> from priorsvm import AutoWeight, Rule
+    >>> issubclass(Rule, AutoWeight)
+    True
+    """
+
+    mu: Any
+    chosen_weight: Any = None  # a ChosenWeight, once mu="auto" is a number
+
+    @abstractmethod
+    def needs_weight(self, linear: bool) -> bool:
+        """Return whether ``mu`` has to be chosen; otherwise "auto" is 1.
+
+        Parameters
+        ----------
+        linear : bool
+            Whether f is linear.
+
+        Returns
+        -------
+        bool
+        """
+
+    @abstractmethod
+    def standard_weight(self, rows: int, blocks: int) -> float:
+        """Return the weight that the chosen factor multiplies.
+
+        Parameters
+        ----------
+        rows : int
+            Number of training rows.
+        blocks : int
+            Number of blocks whose weight is chosen.
+
+        Returns
+        -------
+        float
         """
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .._utils.arrays import Array, dense_row
+from ..errors import PriorSVMWarning
 from ..sample import Sample
 
 # Most cells in the proof of one region in verify().
@@ -83,6 +84,14 @@ class Solved(Building):
         Most cells in the proof of one region.
     verbose : int
         Whether progress bars are shown.
+    everywhere : bool
+        In ``verify``: whether a block on rows is checked at all points of its regions.
+    new_rows : ndarray or None
+        In ``verify``: rows that are not training rows.
+    plain : callable or None
+        In ``cautions``: returns f of the model without blocks, or None if that model is expensive.
+    warnings : tuple of str
+        In ``findings``: texts of the warnings of the block.
 
     Examples
     --------
@@ -109,6 +118,10 @@ class Solved(Building):
     settled: bool = False
     max_cells: int = MAX_CELLS
     verbose: int = 0
+    everywhere: bool = False
+    new_rows: Array | None = None
+    plain: Callable[[], Any] | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +151,37 @@ class Step:
     needed_slack: Array | None = None
     columns: int | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Caution:
+    """A warning of a block about the fitted f: what ``cautions`` returns.
+
+    Attributes
+    ----------
+    category : type of PriorSVMWarning
+        Class of the warning.
+    text : str
+        What is wrong, with numbers, and what to do.
+
+    Examples
+    --------
+    A block that warns if f is steep:
+
+    >>> from priorsvm import Caution, Knowledge, Terms
+    >>> from priorsvm.errors import PriorSVMWarning
+    >>> class Gentle(Knowledge):
+    ...     def build(self, f, view):
+    ...         return Terms()
+    ...     def cautions(self, f, view):
+    ...         steep = abs(f.coef).max() > 1
+    ...         return [Caution(PriorSVMWarning, "f is steep. Lower C.")] if steep else []
+    >>> Caution(PriorSVMWarning, "f is steep. Lower C.").text
+    'f is steep. Lower C.'
+    """
+
+    category: type[PriorSVMWarning]
+    text: str
 
 
 @dataclass(frozen=True)

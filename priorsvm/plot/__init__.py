@@ -5,6 +5,7 @@ imported at the first figure. No function shows a figure, so any backend works.
 """
 
 from .boundary import decision
+from .explanation import explain
 from .fit_path import path
 from .image_grid import images
 from .kernel_values import kernel
@@ -14,6 +15,7 @@ from .transformations import support_trajectories, worst_moves
 __all__ = [
     "convergence",
     "decision",
+    "explain",
     "images",
     "kernel",
     "path",

@@ -200,9 +200,13 @@ def _column(training: Sample, key: Any, argument: str) -> int:
 
 
 def _fixed_values(training: Sample, at: Any) -> Array:
-    """Return a value for every feature, the median unless ``at`` has one."""
+    """Return a value for every feature: of ``at``, or the median, or the most frequent category."""
     row = np.median(training.X, axis=0)
     d = len(row)
+    encoding = training.encoding
+    for group in [] if encoding is None else encoding.groups:
+        counts = training.X_train[:, group.members].sum(axis=0)
+        row[group.members] = np.arange(len(counts)) == np.argmax(counts)
     if at is None:
         return row
     # A pandas Series.
@@ -210,6 +214,8 @@ def _fixed_values(training: Sample, at: Any) -> Array:
         at = at.to_dict()
     if isinstance(at, Mapping):
         for key, value in at.items():
+            if encoding is not None and encoding.set_value(row, key, value):
+                continue
             if not is_number(value):
                 raise InvalidInput(f"plot.decision: at[{key!r}] must be a finite number, got {value!r}.")
             row[_column(training, key, "at")] = value
@@ -422,9 +428,11 @@ def _draw_legend(scene: Scene, training: Sample, place: bool | str) -> None:
     others = scene.plane.others
     title = None
     if len(others):
-        values = [f"{_name(training, j)} = {scene.plane.at[j]:.3g}" for j in others[:3]]
-        more = f" and {len(others) - 3} more" if len(others) > 3 else ""
-        title = f"slice at {', '.join(values)}{more};\nrows projected"
+        values = [f"{_name(training, j)} = {scene.plane.at[j]:.3g}" for j in others]
+        if training.encoding is not None:
+            values = training.encoding.in_words(scene.plane.at, others, " = ", ".3g")
+        more = f" and {len(values) - 3} more" if len(values) > 3 else ""
+        title = f"slice at {', '.join(values[:3])}{more};\nrows projected"
     if isinstance(place, str):
         scene.ax.legend(
             handles=scene.handles, title=title, loc=place, fontsize="small", title_fontsize="small"

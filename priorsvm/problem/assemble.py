@@ -257,7 +257,8 @@ class Compiled:
             with naming(member.name):
                 value = getattr(member.block, term.name)
                 check_nonnegative(**{term.name: value})
-                term.parameter.value = member.weight * float(value)
+                unit = spec.C if term.name in member.block.counts_rows else 1.0
+                term.parameter.value = unit * member.weight * float(value)
         self._set_values = {name: parameter.value for name, parameter in self._parameters().items()}
 
     def _parameters(self) -> dict[str, cp.Parameter]:

@@ -11,9 +11,8 @@ from .._utils.arrays import Array
 from .._utils.messages import collecting, warn
 from ..errors import CollapsedModel, PriorSVMWarning, SolverFailed
 from ..knowledge.rows.class_costs import ClassCosts
-from ..knowledge.traits import Iterative
 from ..prior import Member, live
-from ..solve.loop import fit_binary, of_class
+from ..solve.loop import changes_costs, fit_binary, of_class
 from ..solve.model import BinaryModel
 
 # An f that varies less over the training rows is constant; nearly constant, if it also has one sign.
@@ -37,7 +36,7 @@ def fit_and_explain(*arguments: Any, **keywords: Any) -> BinaryModel:
     binary = fit_binary(*arguments, **keywords)
     warning = _block_warning(binary) or _penalty_warning(binary)
     members = live(binary.members)
-    costs = [m for m in members if _changes_costs(m)]
+    costs = [m for m in members if changes_costs(m)]
     others = len(costs) < len(members)
     if warning or (_has_rare_class(binary, costs) and _is_constant(binary)):
         few = binary.training.n_train <= MAX_ROWS
@@ -53,12 +52,6 @@ def warn_of_collapse(binary: BinaryModel) -> None:
     warning = _block_warning(binary)
     if warning:
         warn(warning, CollapsedModel)
-
-
-def _changes_costs(member: Member) -> bool:
-    """Return whether the block changes costs of rows and does nothing else."""
-    block = member.block
-    return block.only_rows and not (block.prepares == "adds" or isinstance(block, Iterative))
 
 
 def _block_warning(binary: BinaryModel) -> str | None:

@@ -108,7 +108,7 @@ def _common_place(upper: Requirement, lower: Requirement, sample: Sample) -> str
             " They meet at their borders only, which belong to both (< and > mean <= and >=): leave a gap "
             "between them."
         )
-    return f"Both apply to the point {_numbers(point, sample.feature_names)}.{border}"
+    return f"Both apply to the point {_numbers(point, sample)}.{border}"
 
 
 def _path_down(
@@ -139,7 +139,7 @@ def _path_text(
     upper: Claim, lower: Claim, guides: list[Claim], path: tuple[Array, Array], sample: Sample
 ) -> str:
     differing = np.flatnonzero(path[0] != path[1])
-    start, end = (_numbers(point, sample.feature_names, differing) for point in path)
+    start, end = (_numbers(point, sample, differing) for point in path)
     names = " and ".join(dict.fromkeys(f"'{guide.member.name}'" for guide in guides))
     label = sample.positive
     if sample.negative is not None and guides[0].requirement.sign < 0:
@@ -219,12 +219,14 @@ def _built_constraints(
 # ---------------------------------------------------------------------- messages
 
 
-def _numbers(point: Array, columns: Any, chosen: Sequence[int] | Array | None = None) -> str:
+def _numbers(point: Array, sample: Sample, chosen: Array | None = None) -> str:
     """Return a point as text, or its values in the chosen columns."""
     names = [f"column {j} " if chosen is not None else "" for j in range(len(point))]
-    if columns is not None:
-        names = [f"{name} " for name in columns]
+    if sample.feature_names is not None:
+        names = [f"{name} " for name in sample.feature_names]
     shown = [f"{names[j]}{point[j] + 0.0:g}" for j in (range(len(point)) if chosen is None else chosen)]
+    if sample.encoding is not None:
+        shown = sample.encoding.in_words(point, chosen)
     return f"({', '.join(shown[:8])}{', ...' if len(shown) > 8 else ''})"
 
 

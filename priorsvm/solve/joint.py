@@ -87,7 +87,14 @@ class JointModel(BinaryModel):
         return self.problem.problem
 
     def verdict(
-        self, name: str, block: Any, sample: Sample, max_cells: int = MAX_CELLS, verbose: int = 0
+        self,
+        name: str,
+        block: Any,
+        sample: Sample,
+        max_cells: int = MAX_CELLS,
+        verbose: int = 0,
+        everywhere: bool = False,
+        new_rows: Array | None = None,
     ) -> Verdict:
         """Return whether f satisfies a block, to the tolerance of the solver."""
         tol = max(10 * self.spec.tol, 1e-5)

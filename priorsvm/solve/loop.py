@@ -6,24 +6,34 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
 from .._utils.arrays import Array
 from .._utils.cache import Cache
-from .._utils.messages import warn
+from .._utils.messages import collecting, warn
 from .._utils.progress import progress
 from .._utils.threads import single_threaded
-from ..errors import InaccurateSolution, Infeasible, InvalidInput, InvalidType
+from ..errors import (
+    InaccurateSolution,
+    Infeasible,
+    InvalidInput,
+    InvalidType,
+    PriorSVMWarning,
+    SolverFailed,
+)
 from ..knowledge.base import Knowledge
 from ..knowledge.traits import Iterative
-from ..knowledge.views import Solved, Step
+from ..knowledge.views import Caution, Solved, Step
 from ..prior import Member, live
 from ..problem.assemble import prepare
 from ..problem.conflicts import refuse_common_points, refuse_conflicting_claims, refuse_contradictions
 from ..problem.naming import naming
+from ..problem.opposite import opposite_rules
 from ..sample import Sample
 from ..spec import Spec
 from .auto import required_route, solve
@@ -31,6 +41,9 @@ from .feasibility import is_infeasible
 from .model import BinaryModel
 from .route import Problem
 from .solution import Outcome
+
+# Up to this many entries of X, warnings of blocks compare with a linear model without blocks.
+MAX_PLAIN = 200_000
 
 
 def fit_binary(
@@ -44,6 +57,7 @@ def fit_binary(
     maps: Cache | None = None,
     grams: Cache | None = None,
     before: BinaryModel | None = None,
+    states: dict[str, Any] | None = None,
 ) -> BinaryModel:
     """Fit one binary model.
 
@@ -53,8 +67,9 @@ def fit_binary(
     solver, options, max_rounds, verbose : parameters of ``PriorSVC``.
     maps, grams : caches of feature maps and kernel matrices, shared with other models.
     before : a similar model, whose assembled problem may be reused.
+    states : first states of the blocks, if they are known.
     """
-    problem = first_problem(spec, members, training, max_rounds, verbose, maps, grams)
+    problem = first_problem(spec, members, training, max_rounds, verbose, maps, grams, states)
     if before is not None:
         problem.previous = before.compiled
     this = Round(problem)
@@ -74,12 +89,15 @@ def first_problem(
     verbose: int = 0,
     maps: Cache | None = None,
     grams: Cache | None = None,
+    states: dict[str, Any] | None = None,
 ) -> Problem:
     """Return the problem of the first round; its rows are not prepared yet."""
     members = list(members)
     if grams is None and _iterative(members):
         grams = Cache()  # the next round may have the same rows
-    problem = Problem(spec, members, _started(members, training), training, training, maps or Cache(), grams)
+    if states is None:
+        states = first_states(members, training)
+    problem = Problem(spec, members, states, training, training, maps or Cache(), grams)
     problem.max_rounds = max_rounds
     problem.verbose = verbose
     return problem
@@ -176,7 +194,7 @@ class Round:
         warn_of_inaccuracy(self.outcomes, self.problem.training)
         if self.problem.members:
             with single_threaded():
-                binary.findings = _findings(binary, self.problem.sample)
+                binary.findings = _findings(binary, self.problem)
         return binary
 
 
@@ -201,10 +219,10 @@ def _last_round(this: Round, solver: str | Sequence[str], options: dict[str, Any
 
 def _iterative(members: Sequence[Member]) -> list[Member]:
     """Return the blocks that refine their states."""
-    return [m for m in live(members) if isinstance(m.block, Iterative)]
+    return [m for m in live(members) if isinstance(m.block, Iterative) and m.block.refines]
 
 
-def _started(members: Sequence[Member], training: Sample) -> dict[str, Any]:
+def first_states(members: Sequence[Member], training: Sample) -> dict[str, Any]:
     """Return the first state of every block."""
     states: dict[str, Any] = {}
     for member in members:
@@ -219,7 +237,7 @@ def refuse_conflicts(
     """Raise Infeasible if hard blocks conflict: on a linear model at common points, solvers find the rest."""
     if not any(m.block.may_forbid for m in live(members)):
         return
-    states = _started(members, training) if states is None else states
+    states = first_states(members, training) if states is None else states
     if spec.linear:
         refuse_common_points(members, states, training, linear=True)
         return
@@ -240,16 +258,51 @@ def _require_two_classes(sample: Sample) -> None:
             raise InvalidInput(f"{cause} no cost to {what}: two classes are needed.")
 
 
-def _findings(binary: BinaryModel, sample: Sample) -> dict[str, Any]:
-    """Return the findings of the blocks on the fitted f."""
+def _findings(binary: BinaryModel, problem: Problem) -> dict[str, Any]:
+    """Return the findings of the blocks on the fitted f, and issue the warnings of the blocks."""
+    members = live(binary.members)
+    opposite = opposite_rules(members, problem.training)
     findings = {}
-    for name, block, _ in live(binary.members):
-        if type(block).findings is not Knowledge.findings:
-            with naming(name):
-                found = block.findings(binary.f, binary.view(name, sample))
-            if found is not None:
-                findings[name] = found
+    issued: set[Caution] = set()
+
+    @cache
+    def plain() -> Any:
+        return _without_blocks(problem)
+
+    for name, block, _ in members:
+        own = type(block)
+        if own.findings is Knowledge.findings and own.cautions is Knowledge.cautions:
+            continue
+        view = replace(binary.view(name, problem.sample), plain=plain)
+        with naming(name):
+            cautions = [*opposite.get(name, []), *block.cautions(binary.f, view)]
+            found = block.findings(binary.f, replace(view, warnings=tuple(c.text for c in cautions)))
+        for caution in cautions:
+            if caution not in issued:  # a warning about two blocks
+                warn(caution.text, caution.category)
+        issued.update(cautions)
+        if found is not None:
+            findings[name] = found
     return findings
+
+
+def _without_blocks(problem: Problem) -> Any:
+    """Return f of a linear model with the costs of the rows alone; None if it is large or has no solution."""
+    training = problem.training
+    if not problem.spec.linear or issparse(training.X) or training.X.size > MAX_PLAIN:
+        return None
+    kept = [member for member in problem.live if changes_costs(member)]
+    try:
+        with collecting(PriorSVMWarning):
+            return fit_binary(problem.spec, kept, training).f
+    except (Infeasible, SolverFailed):
+        return None
+
+
+def changes_costs(member: Member) -> bool:
+    """Return whether the block changes costs of rows and does nothing else."""
+    block = member.block
+    return block.only_rows and not (block.prepares == "adds" or isinstance(block, Iterative))
 
 
 def _entry(binary: BinaryModel, number: int, sample: Sample) -> dict[str, Any]:

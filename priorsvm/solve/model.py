@@ -46,7 +46,8 @@ class BinaryModel:
     findings : block name -> findings of the block.
     scores : f at all members of the orbits of an invariant loss, during the fit.
     shared_slack : the slack of every row if blocks share it, because f alone does not determine it.
-    verdicts : (block, most cells) -> f and the result of ``verify``: a proof can take longer than a fit.
+    verdicts : (block, most cells, everywhere) -> f and the result of ``verify``, which can take longer than
+        a fit.
     """
 
     f: Fitted
@@ -65,7 +66,7 @@ class BinaryModel:
     shared_slack: Array | None = None
     scores: Array | None = None
     compiled: Compiled | None = None
-    verdicts: dict[tuple[str, int], tuple[Fitted, Verdict]] = field(default_factory=dict)
+    verdicts: dict[tuple[str, int, bool], tuple[Fitted, Verdict]] = field(default_factory=dict)
     _values: tuple[Fitted, Array, Array] | None = None
 
     @classmethod
@@ -202,11 +203,19 @@ class BinaryModel:
         return [self.f]
 
     def verdict(
-        self, name: str, block: Knowledge, sample: Sample, max_cells: int = MAX_CELLS, verbose: int = 0
+        self,
+        name: str,
+        block: Knowledge,
+        sample: Sample,
+        max_cells: int = MAX_CELLS,
+        verbose: int = 0,
+        everywhere: bool = False,
+        new_rows: Array | None = None,
     ) -> Verdict:
         """Return whether f satisfies a block, at the tolerance of an accurate answer."""
         view = self.view(name, sample, tol=max(10 * self.spec.tol, 1e-5))
-        verdict = block.verify(self.f, replace(view, max_cells=max_cells, verbose=verbose))
+        view = replace(view, max_cells=max_cells, verbose=verbose, everywhere=everywhere, new_rows=new_rows)
+        verdict = block.verify(self.f, view)
         if not isinstance(verdict, Verdict):
             raise InvalidType(f"block '{name}': verify must return a Verdict, got {type(verdict).__name__}.")
         return verdict

@@ -130,7 +130,7 @@ KERNELS = [
         "slopes of a kernel without them where rows are equal",
         MissingCapability,
         ["block 'monotone'", "NegativeDistance()", "where two rows are equal", "norm='l1'"],
-        Monotone({0: 1}),
+        Monotone({0: 1}, holds="everywhere"),
         parameters={"kernel": NegativeDistance()},
         late=True,
     ),

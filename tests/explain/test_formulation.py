@@ -216,7 +216,11 @@ def written(kind):
     """Return all formulas of a kind of block, and its letters."""
     if kind is Region:
         both = (True, False)
-        blocks = [Region(None, 9, 1, hard=hard, method=m) for hard in both for m in ("cuts", "points")]
+        blocks = [
+            Region(None, 9, 1, hard=hard, method=m, holds="everywhere")
+            for hard in both
+            for m in ("cuts", "points")
+        ]
         return [f for block in blocks for f in block.formulas.latex.values()], kind.letters_of_regions
     if issubclass(kind, RegionKnowledge):
         return kind.templates.values(), kind.letters_of_regions
@@ -235,7 +239,7 @@ def test_a_block_explains_the_symbols_of_all_its_formulas(kind):
 
 def test_a_symbol_with_two_meanings_is_explained_for_each_block():
     X, y = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]), [0, 0, 1, 1]
-    box = Box({0: (1.5, 2.5)}, label=1).named("a_box")
+    box = Box({0: (1.5, 2.5)}, label=1, holds="everywhere").named("a_box")
     found = PriorSVC(box + Region(lambda P: P[:, 0] - 1, X, label=0)).fit(X, y).formulation()
     assert [meaning for symbol, meaning in found.letters if symbol == "v"] == [
         r"\text{variables, upper bounds of the absolute weights}\text{ (}\mathrm{a\_box}\text{)}",
@@ -262,7 +266,7 @@ def test_the_positive_class_is_named(labels, found):
 def test_lines_are_not_too_long_for_a_page():
     turns = FromFunction(np.add, thetas=list(range(9)))
     X, y = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]), [0, 0, 1, 1]
-    prior = sum([Rule("x0 >= 3", label=1).named(f"rule_number_{k}") for k in range(9)])
+    prior = sum([Rule("x0 >= 3", label=1, holds="everywhere").named(f"rule_number_{k}") for k in range(9)])
     found = PriorSVC(prior, kernel=HaarIntegration(RBF(0.5), turns), max_rounds=1).fit(X, y).formulation()
     for line in str(found).splitlines()[1:-1]:
         for part in line.split(r"\\ &"):
@@ -346,7 +350,7 @@ def test_formulas_are_an_object_of_their_own(given):
 def test_symbols_of_a_block_are_explained_if_they_are_used():
     found = of_own(latex={"mu": r"\|w\|^2 + z_p"}, letters={"z_p": r"\text{the slack of point } p", "q": "1"})
     assert found.letters[-1] == ("z_p", r"\text{the slack of point } p")
-    assert found.text().endswith("\n      zₚ: the slack of point p")
+    assert "\n      zₚ: the slack of point p\nblocks own: " in found.text()
 
 
 def numbered(letter):
@@ -402,13 +406,16 @@ def test_the_kernel_and_the_numbers_are_shown():
     assert r"k = \mathrm{RBF(gamma=0.25)}" in str(found)
     lines = found.text().splitlines()
     assert "with  f(x) = c' φ(x) + b, φ(x)' φ(z) = k(x, z), k = RBF(gamma=0.25), C = 3" in lines
-    assert lines[-1] == "      Cᵢ: C times the cost of row i"
+    assert lines[-2] == "      Cᵢ: C times the cost of row i"
+    assert lines[-1] == "blocks class_costs: errors cost 1 C on class 0 and 2 C on class 1"
     assert repr(found) == found.text()
 
 
 def test_names_with_underscores_stay_names():
     X, y = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]), [0, 0, 1, 1]
-    prior = Rule("x0 >= 3", label=1, columns=["x0", "x1"]).named("a_rule") + MonotonicityHint({0: 1})
+    prior = Rule("x0 >= 3", label=1, columns=["x0", "x1"], holds="everywhere").named(
+        "a_rule"
+    ) + MonotonicityHint({0: 1})
     found = PriorSVC(prior, C=3.0).fit(X, y).formulation()
     assert r"J_{PK}{:}\;\mathrm{a\_rule.mu}" in str(found)
     assert "J_PK: a_rule.mu" in found.text()

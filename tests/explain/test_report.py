@@ -76,7 +76,7 @@ def test_the_rows_are_in_the_order_of_the_blocks(model):
 
 @pytest.mark.filterwarnings("ignore::priorsvm.errors.FarFromData")
 def test_remarks_are_escaped_in_a_notebook():
-    beyond = Box({0: (-9.0, -8.0)}, 1, mu=1e-3)
+    beyond = Box({0: (-9.0, -8.0)}, 1, mu=1e-3, holds="everywhere")
     found = PriorSVC(beyond).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).verify()
     assert "column 0 <= -8, but the data begin at 0" in str(found)
     assert "column 0 &lt;= -8" in found._repr_html_()

@@ -17,7 +17,7 @@ class CountedBox(Box):
 
 def test_verdicts_are_kept_until_the_next_fit():
     X, y = np.array([[0.0, 0.0], [1.0, 1.0], [0.2, 0.1]]), [0, 1, 0]
-    model = PriorSVC(CountedBox({0: (2, 3)}, label=1), kernel=RBF(1.0)).fit(X, y)
+    model = PriorSVC(CountedBox({0: (2, 3)}, label=1, holds="everywhere"), kernel=RBF(1.0)).fit(X, y)
     first = model.verify()["counted_box"]
     before = CountedBox.calls
     assert model.verify()["counted_box"] is first

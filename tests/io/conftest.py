@@ -20,7 +20,12 @@ def content(tmp_path_factory):
     X = rng.normal(size=(30, 2))
     y = np.where(X[:, 0] + 0.4 * rng.normal(size=30) > 0, "ill", "well")
     path = tmp_path_factory.mktemp("saved") / "model.skops"
-    save(PriorSVC(ClassCosts({"ill": 2}) + Box({0: (1, None)}, "ill"), kernel="rbf").fit(X, y), path)
+    save(
+        PriorSVC(ClassCosts({"ill": 2}) + Box({0: (1, None)}, "ill", holds="everywhere"), kernel="rbf").fit(
+            X, y
+        ),
+        path,
+    )
     return path.read_bytes()
 
 

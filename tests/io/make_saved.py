@@ -1,7 +1,8 @@
 """Write one saved model for each kind of state that a file can contain.
 
-Run ``python tests/io/make_saved.py FOLDER``. FOLDER receives ``<case>.skops.xz`` for each case and
-``values.json`` with rows and the values of the decision function at these rows. ``types.txt`` receives the
+Run ``python tests/io/make_saved.py FOLDER``, or ``FOLDER regions`` for region blocks of format 2. FOLDER
+receives ``<case>.skops.xz`` for each case and ``values.json`` with rows and the values of the decision
+function at these rows. ``types.txt`` receives the
 names and attributes of the classes that a file can contain. ``priorsvm.save`` does not compress. The
 compression by xz keeps the repository small and is undone before ``priorsvm.load``.
 
@@ -29,6 +30,7 @@ from priorsvm import (
     RBF,
     Box,
     ClassCosts,
+    Ellipsoid,
     HaarIntegration,
     InvarianceHint,
     InvariantLoss,
@@ -38,8 +40,10 @@ from priorsvm import (
     MissingValues,
     Monotone,
     OddnessHint,
+    Polyhedron,
     PriorSVC,
     Reflection,
+    Region,
     Rotation,
     RowPermutations,
     Rule,
@@ -122,9 +126,9 @@ MOVE = Translation((4, 4))
 STEP = Shift([0.1, 0.0])
 
 CASES = {
-    "linear_rule": (lambda: PriorSVC(Rule(RULE, "well") + ClassCosts({"ill": 2})), plane),
+    "linear_rule": (lambda: PriorSVC(Rule(RULE, "well", holds="everywhere") + ClassCosts({"ill": 2})), plane),
     "rbf_rule_cuts": (
-        lambda: PriorSVC(Rule(RULE, "well", mu=5.0, method="cuts"), kernel=RBF(0.5), C=2),
+        lambda: PriorSVC(Rule(RULE, "well", mu=2.5, method="cuts"), kernel=RBF(0.5), C=2),
         plane,
     ),
     "rbf_box_guaranteed": (
@@ -133,7 +137,9 @@ CASES = {
         ),
         plane,
     ),
-    "rbf_monotone": (lambda: PriorSVC(Monotone({0: -1}, mu=5.0), kernel=RBF(0.3)), plane),
+    "rbf_monotone": (lambda: PriorSVC(Monotone({0: -1}, mu=5.0, holds="everywhere"), kernel=RBF(0.3)), plane),
+    "linear_rule_on_rows": (lambda: PriorSVC(Rule("x0 <= -0.5 or x1 >= 1", "well")), plane),
+    "rbf_monotone_on_rows": (lambda: PriorSVC(Monotone({0: -1}, mu=5.0), kernel=RBF(0.3)), plane),
     "rbf_tangent_penalty": (lambda: PriorSVC(TangentPenalty(STEP, gamma=2.0), kernel=RBF(0.5)), plane),
     "trajectories": (lambda: PriorSVC(Trajectories(TURN), C=5), images),
     "uncertain_samples": (lambda: PriorSVC(UncertainSamples([0.2, 0.1]), kernel=RBF(0.5)), plane),
@@ -141,7 +147,7 @@ CASES = {
     "invariant_loss_columns": (lambda: PriorSVC(InvariantLoss(MOVE), kernel=RBF(0.3), C=5), images),
     "joint": (lambda: PriorSVC(multi_class="joint", kernel=RBF(0.5)), three),
     "three_classes": (
-        lambda: PriorSVC(Rule("x0 >= 1.5 and x1 <= 0.5", "b") + ClassCosts("balanced")),
+        lambda: PriorSVC(Rule("x0 >= 1.5 and x1 <= 0.5", "b", holds="everywhere") + ClassCosts("balanced")),
         three,
     ),
     "scale_standard": (
@@ -179,9 +185,45 @@ CASES = {
         lambda: (
             ClassCosts({"ill": 2.0})
             + 0.5 * Rule(RULE, "well", hard=True).named("expert")
-            + Monotone({0: 1}, label="ill")
+            + Monotone({0: 1}, label="ill", holds="everywhere")
             + InvariantLoss(MOVE)
         ),
+        None,
+    ),
+}
+
+
+# Region blocks as of format 2, without ``holds`` and with weights that are not numbers of rows. The last
+# version before format 3 has written them to ``saved2``. Today's version makes other models of them.
+SIDES = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
+ENDS = [-0.5, 1.5, 0.5, 0.5]
+BOX = {0: (-1.5, -0.5), 1: (-0.5, 0.5)}
+POINTS = np.array([[0.5, 0.5], [1.0, 0.2], [0.2, 1.0]])
+WIDE = {"kernel": RBF(0.3), "C": 4.0}
+RESIDUALS = Polyhedron(SIDES, ENDS, "well", mu=0.6, mu_residual=0.2)
+REGIONS_OF_FORMAT_2 = {
+    "rule_soft": (lambda: PriorSVC(Rule(f"{RULE} or x0 <= -2", "well", mu=0.6), C=3.0), plane),
+    "rule_hard": (lambda: PriorSVC(Rule(RULE, "well", hard=True), **WIDE), plane),
+    "box_soft": (lambda: PriorSVC(0.5 * Box(BOX, "well", mu=2.0) + ClassCosts({"ill": 2}), C=0.25), plane),
+    "box_hard": (lambda: PriorSVC(Box(BOX, "well", hard=True), C=3.0, scale="standard"), plane),
+    "polyhedron_residuals": (lambda: PriorSVC(RESIDUALS, C=3.0), plane),
+    "polyhedron_hard": (
+        lambda: PriorSVC(Polyhedron(SIDES, ENDS, "well", hard=True, method="points", points=16), **WIDE),
+        plane,
+    ),
+    "ellipsoid_soft": (lambda: PriorSVC(Ellipsoid([-1.0, 0.0], 0.5, "well"), **WIDE), plane),
+    "ellipsoid_hard": (lambda: PriorSVC(Ellipsoid([-1.0, 0.0], 0.5, "well", hard=True), C=3.0), plane),
+    "region_soft": (lambda: PriorSVC(Region(np.negative, POINTS, "ill", mu=2.0), **WIDE), plane),
+    "region_hard": (lambda: PriorSVC(Region(np.negative, POINTS, "ill", hard=True), C=3.0), plane),
+    "monotone_soft": (lambda: PriorSVC(Monotone({0: -1}, mu=0.5), **WIDE), plane),
+    "monotone_hard": (lambda: PriorSVC(Monotone({0: -1}, hard=True), C=3.0), plane),
+    "three_classes_soft": (lambda: PriorSVC(Rule("x0 >= 1.5 and x1 <= 0.5", "b", mu=3.0), C=2.0), three),
+    "pipeline_rule": (
+        lambda: make_pipeline(StandardScaler(), PriorSVC(Rule("x0 <= -0.5", "well"), C=5.0)),
+        plane,
+    ),
+    "unfitted_prior": (
+        lambda: 0.5 * Rule(RULE, "well").named("expert") + Monotone({0: 1}, label="ill", mu=3.0),
         None,
     ),
 }
@@ -244,13 +286,13 @@ def public_parts():
     return {f"{kind.__module__}.{kind.__name__}" for kind in parts}
 
 
-def main(folder):
+def main(folder, cases):
     """Fit every case, save each model, and record values of each decision function."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     recorded = {}
     types = public_parts()
-    for name, (make, data) in CASES.items():
+    for name, (make, data) in cases.items():
         model = make()
         if data is None:
             recorded[name] = {"names": model.names}
@@ -258,6 +300,8 @@ def main(folder):
             X, y = data()
             model.fit(X, y)
             recorded[name] = record(model, X)
+            if cases is REGIONS_OF_FORMAT_2:
+                recorded[name]["training"] = {"X": X.tolist(), "y": y.tolist()}
         path = folder / f"{name}.skops.xz"
         types |= write(model, path)
         print(f"{path.stat().st_size:7d} bytes  {name}")
@@ -267,6 +311,6 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: python tests/io/make_saved.py FOLDER")
-    main(sys.argv[1])
+    if len(sys.argv) < 2 or sys.argv[2:] not in ([], ["regions"]):
+        sys.exit("usage: python tests/io/make_saved.py FOLDER [regions]")
+    main(sys.argv[1], REGIONS_OF_FORMAT_2 if sys.argv[2:] else CASES)

@@ -108,7 +108,11 @@ MODELS = {
     "costs of rows": (PriorSVC(SampleCosts(np.linspace(0.5, 2.0, len(X)))), X, WORDS, NEW),
     "three classes": (PriorSVC(ClassCosts({"other": 2}), kernel="rbf"), X, THREE, NEW),
     "one against one": (
-        PriorSVC(Box({0: (0, 1)}, label="other") + ClassCosts({"other": 2}), kernel="rbf", multi_class="ovo"),
+        PriorSVC(
+            Box({0: (0, 1)}, label="other", holds="everywhere") + ClassCosts({"other": 2}),
+            kernel="rbf",
+            multi_class="ovo",
+        ),
         X,
         THREE,
         NEW,
@@ -151,8 +155,8 @@ MODELS = {
     "named and weighted": (
         PriorSVC(
             ClassCosts("balanced")
-            + 0.5 * Box({"glucose": (1, None)}, "ill").named("high")
-            + Polyhedron([[1.0, 0.0]], [-1.0], "well").named("low")
+            + 0.5 * Box({"glucose": (1, None)}, "ill", holds="everywhere").named("high")
+            + Polyhedron([[1.0, 0.0]], [-1.0], "well", holds="everywhere").named("low")
             + 0 * OddnessHint(),
             scale="standard",
         ),
@@ -160,15 +164,29 @@ MODELS = {
         WORDS,
         FRAME + 0.3,
     ),
-    "rule": (PriorSVC(Rule("glucose >= 1 and bmi >= 0", "ill")), FRAME, WORDS, FRAME - 0.2),
-    "cuts": (PriorSVC(Box({0: (1, None)}, "ill"), kernel="rbf"), X, WORDS, NEW),
+    "rule": (
+        PriorSVC(Rule("glucose >= 1 and bmi >= 0", "ill", holds="everywhere")),
+        FRAME,
+        WORDS,
+        FRAME - 0.2,
+    ),
+    "rule on rows": (PriorSVC(Rule("glucose >= 1 or bmi >= 1", "ill")), FRAME, WORDS, FRAME - 0.2),
+    "unlabelled rows": (PriorSVC(Box({0: (1, None)}, "ill", unlabeled=NEW), kernel="rbf"), X, WORDS, NEW),
+    "monotone on rows": (PriorSVC(Monotone({0: -1}), kernel="rbf"), X, WORDS, NEW),
+    "hard on rows": (
+        PriorSVC(Box({0: (2, 3)}, "ill", hard=True, holds="rows"), kernel="rbf"),
+        X,
+        WORDS,
+        NEW,
+    ),
+    "cuts": (PriorSVC(Box({0: (1, None)}, "ill", holds="everywhere"), kernel="rbf"), X, WORDS, NEW),
     "guaranteed": (
         PriorSVC(Box({0: (1, 2), 1: (0, 1)}, "ill", method="guaranteed"), kernel="rbf"),
         X,
         WORDS,
         NEW,
     ),
-    "ellipsoid": (PriorSVC(Ellipsoid([2, 0], 0.1 * np.eye(2), "ill")), X, WORDS, NEW),
+    "ellipsoid": (PriorSVC(Ellipsoid([2, 0], 0.1 * np.eye(2), "ill", holds="everywhere")), X, WORDS, NEW),
     "monotone": (PriorSVC(Monotone({0: -1}, method="points"), kernel="rbf"), X, WORDS, NEW),
     "ufunc": (PriorSVC(Region(np.negative, X[:4], "ill")), X, WORDS, NEW),
     "uncertain": (PriorSVC(UncertainSamples(0.1 * np.eye(2)), kernel="rbf"), X, WORDS, NEW),
@@ -311,11 +329,16 @@ def test_a_model_saved_twice_is_the_same(saved, tmp_path):
 @pytest.mark.parametrize(
     "thing",
     [
-        PriorSVC(Rule("a > 1", 1) + 0.5 * ClassCosts({0: 1}), kernel=RBF() + Linear(), random_state=3),
-        0.5 * Box({"a": (None, 2.0), 1: (0, 1)}, "ill").named("slim") + SampleCosts(np.ones(3)),
+        PriorSVC(
+            Rule("a > 1", 1, holds="everywhere") + 0.5 * ClassCosts({0: 1}),
+            kernel=RBF() + Linear(),
+            random_state=3,
+        ),
+        0.5 * Box({"a": (None, 2.0), 1: (0, 1)}, "ill", holds="everywhere").named("slim")
+        + SampleCosts(np.ones(3)),
         ClassCosts("balanced"),
         ClassCosts({True: 1, False: 2}),
-        Box({np.int64(1): (0, np.float64(1))}, True),
+        Box({np.int64(1): (0, np.float64(1))}, True, holds="everywhere"),
         2 * RBF(0.1) * Linear(),
         (STEP | Shift([1.0, 0.0])) @ STEP,
         FromFunction(np.add, [0.1, 0.2]),

@@ -267,7 +267,9 @@ def test_the_1_norm_uses_the_kernel_as_it_is():
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0])
-@pytest.mark.parametrize("block", [Monotone({0: 1}), UncertainSamples(0.1)], ids=lambda b: type(b).__name__)
+@pytest.mark.parametrize(
+    "block", [Monotone({0: 1}, holds="everywhere"), UncertainSamples(0.1)], ids=lambda b: type(b).__name__
+)
 def test_blocks_on_slopes_are_refused_without_a_derivative_at_equal_rows(block, power):
     with pytest.raises(MissingCapability, match=r"block '(monotone|uncertain_samples)'.*NegativeDistance"):
         PriorSVC(block, kernel=NegativeDistance(power)).fit(X, Y)

@@ -347,7 +347,8 @@ def test_blocks_obey_their_laws_on_sets(block, kernel):
 
 
 @pytest.mark.parametrize(
-    ("block", "name"), [(Box({0: (1, 2)}, 1), "box"), (VirtualSamples(Shift([0.1])), "virtual_samples")]
+    ("block", "name"),
+    [(Box({0: (1, 2)}, 1, holds="everywhere"), "box"), (VirtualSamples(Shift([0.1])), "virtual_samples")],
 )
 def test_blocks_on_columns_are_refused_for_sets_of_different_sizes(block, name):
     X, y = two_classes()

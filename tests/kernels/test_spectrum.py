@@ -165,7 +165,7 @@ def test_the_2_norm_names_every_way_out(kernel, way_out):
 
 
 def test_where_the_shift_is_not_enough_clip_is_named():
-    block = Box({0: (-3.0, 3.0), 1: (2.0, 3.0)}, 1, mu=0.1)
+    block = Box({0: (-3.0, 3.0), 1: (2.0, 3.0)}, 1, mu=0.1, holds="everywhere")
     with pytest.raises(
         KernelNotPSD, match=r"norm='l1', which accepts any kernel, or psd='clip' in the kernel"
     ):

@@ -117,8 +117,8 @@ def test_contours_outside_of_the_figure_are_not_in_the_legend(clouds):
 def test_blocks_can_be_omitted(clouds):
     prior = (
         VirtualSamples(Shift([0.0, 1.0]))
-        + Box({0: (5, 6)}, label=1)
-        + 0 * Box({0: (7, 8)}, label=1).named("idle")
+        + Box({0: (5, 6)}, label=1, holds="everywhere")
+        + 0 * Box({0: (7, 8)}, label=1, holds="everywhere").named("idle")
     )
     model = PriorSVC(prior).fit(*clouds)
     ax = plot.decision(model, blocks=False, verify=False)
@@ -130,7 +130,9 @@ def test_blocks_can_be_omitted(clouds):
 def test_a_legend_of_long_names_fits_into_the_figure():
     X, y = load_iris(return_X_y=True, as_frame=True)
     names = [f"{name} as measured in the field by the first of two people" for name in X.columns]
-    model = PriorSVC(Box({names[2]: (5.5, 7.0)}, label=2), scale="standard").fit(X.set_axis(names, axis=1), y)
+    model = PriorSVC(Box({names[2]: (5.5, 7.0)}, label=2, holds="everywhere"), scale="standard").fit(
+        X.set_axis(names, axis=1), y
+    )
     ax = plot.decision(model, features=(2, 3))
     ax.figure.canvas.draw()
     whole = ax.figure.bbox

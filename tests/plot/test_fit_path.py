@@ -35,7 +35,9 @@ def test_a_path_of_kernel_models_shows_terms_of_the_objective():
     X, y = load_iris(return_X_y=True)
     X, y = X[50:, 2:], y[50:]
     values = [0.1, 1.0]
-    models = PriorSVC(Box({0: (6, 7)}, label=2), kernel=RBF(1.0)).fit_path(X, y, {"box__mu": values})
+    models = PriorSVC(Box({0: (6, 7)}, label=2, holds="everywhere"), kernel=RBF(1.0)).fit_path(
+        X, y, {"box__mu": values}
+    )
     ax = plot.path(models, values)
     lines = {line.get_label(): line.get_ydata() for line in ax.lines}
     assert_allclose(lines.pop("objective"), [m.objective_ for m in models])

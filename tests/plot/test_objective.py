@@ -20,7 +20,13 @@ from priorsvm import (
 
 from .artists import labelled, legend
 
-pytestmark = pytest.mark.filterwarnings("error")
+pytestmark = [
+    pytest.mark.filterwarnings("error"),
+    *(
+        pytest.mark.filterwarnings(f"ignore::priorsvm.errors.{name}")
+        for name in ("AgainstData", "FarFromData", "Outbid", "ZeroedColumns")
+    ),
+]
 
 
 def test_convergence_draws_the_history(zeros_and_ones):
@@ -69,7 +75,9 @@ def test_the_only_round_is_round_one(clouds):
 def test_shares_add_up_to_the_objective(clouds):
     X, y = clouds
     prior = (
-        VirtualSamples(Shift([0.0, 1.0])) + Box({0: (5, 6)}, label=0, mu=0.3) + SampleCosts(np.full(24, 0.5))
+        VirtualSamples(Shift([0.0, 1.0]))
+        + Box({0: (5, 6)}, label=0, mu=0.3, holds="everywhere")
+        + SampleCosts(np.full(24, 0.5))
     )
     model = PriorSVC(prior).fit(X, y)
     ax = plot.shares(model)

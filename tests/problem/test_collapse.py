@@ -39,7 +39,9 @@ def said(model, X, y):
     return [str(w.message) for w in caught if w.category is CollapsedModel]
 
 
-@pytest.mark.parametrize("loose", [None, UncertainSamples(1e-6), Box({0: (2, 3), 1: (2, 3)}, "high", mu=0.1)])
+@pytest.mark.parametrize(
+    "loose", [None, UncertainSamples(1e-6), Box({0: (2, 3), 1: (2, 3)}, "high", mu=0.1, holds="everywhere")]
+)
 def test_a_rare_class_is_named_and_no_block_blamed(rare, loose):
     model = PriorSVC(loose)
     (message,) = said(model, *rare)

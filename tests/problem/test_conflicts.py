@@ -184,9 +184,11 @@ def test_softening_any_named_block_restores_the_fit(frame):
     assert "'age >= 0.5 and dose >= 0' is 'ill'" in message
     assert "removing any one restores feasibility" in message
     for name in ("old", "mild"):
-        PriorSVC(prior.__sklearn_clone__().set_params(**{f"{name}__hard": False})).fit(X, y)
+        PriorSVC(
+            prior.__sklearn_clone__().set_params(**{f"{name}__hard": False, f"{name}__holds": "everywhere"})
+        ).fit(X, y)
     with pytest.raises(Infeasible):
-        PriorSVC(prior.__sklearn_clone__().set_params(young__hard=False)).fit(X, y)
+        PriorSVC(prior.__sklearn_clone__().set_params(young__hard=False, young__holds="everywhere")).fit(X, y)
 
 
 def test_one_block_can_contradict_itself(frame):
@@ -267,7 +269,7 @@ def test_only_hard_opposite_regions_of_some_weight_are_opposed(frame, how):
     X, y = frame
     first, second = BLOCKS["box"](0.0, "ill"), BLOCKS["box"](0.5, "ill" if how == "same class" else "well")
     if how == "soft":
-        second.set_params(hard=False)
+        second.set_params(hard=False, holds="everywhere")
     prior = first.named("first") + (0 if how == "weight" else 1) * second.named("second")
     assert isinstance(PriorSVC(prior, kernel=RBF(0.5)).fit(X, y), PriorSVC)
 
@@ -358,7 +360,7 @@ def test_the_way_along_which_f_must_not_fall_joins_regions_of_every_kind(frame, 
     "monotone",
     [
         Monotone({"age": -1}, label="ill", hard=True),  # the other way
-        Monotone({"age": +1}, label="ill"),  # soft
+        Monotone({"age": +1}, label="ill", holds="everywhere"),  # soft
         Monotone({"dose": +1}, label="ill", hard=True),  # another column
         Monotone({"age": +1}, label="ill", hard=True, within={"age": (-3, 0)}),  # ends before the other
         Monotone({"age": +1}, label="ill", hard=True, method="points"),  # at some points only

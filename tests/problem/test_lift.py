@@ -29,9 +29,9 @@ MODELS = {
 PRIORS = {
     "none": None,
     "costs": ClassCosts({0: 3}),
-    "box": Box({0: (1.5, 2.5), 1: (-0.5, 0.5)}, label=1),
+    "box": Box({0: (1.5, 2.5), 1: (-0.5, 0.5)}, label=1, holds="everywhere"),
     "orbit": InvariantLoss(Shift([[0.05, 0.0], [0.0, 0.05]])),
-    "monotone": Monotone({0: 1}),
+    "monotone": Monotone({0: 1}, holds="everywhere"),
     "odd": OddnessHint(),
     "uncertain": UncertainSamples(0.1),
 }

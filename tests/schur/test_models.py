@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from priorsvm import Box, ClassCosts, MonotonicityHint, PriorSVC, UncertainSamples
 from priorsvm.errors import Infeasible, InvalidInput, SolverFailed
 
-PRIOR = ClassCosts({1: 2.0}) + Box({0: (1.0, 2.0)}, 1) + MonotonicityHint({1: 1})
+PRIOR = ClassCosts({1: 2.0}) + Box({0: (1.0, 2.0)}, 1, holds="everywhere") + MonotonicityHint({1: 1})
 
 
 @pytest.fixture(scope="module")

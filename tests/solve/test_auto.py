@@ -58,7 +58,10 @@ def test_many_rows_of_a_kernel_model_end_the_plan(monkeypatch):
         ({"kernel": RBF(1.0), "loss": "squared_hinge", "n": 120}, ["ROWS"]),
         ({"prior": InvariantLoss(Shift([0.1, 0.0, 0.0])), "kernel": RBF(1.0)}, ["COLUMNS", "CLARABEL"]),
         ({"prior": OddnessHint()}, ["CLARABEL", "SCHUR", "ECOS"]),
-        ({"prior": Box({0: (1, 2)}, label=1), "norm": "l1"}, ["HIGHS", "CLARABEL", "SCHUR", "ECOS"]),
+        (
+            {"prior": Box({0: (1, 2)}, label=1, mu=1.0, holds="everywhere"), "norm": "l1"},
+            ["HIGHS", "CLARABEL", "SCHUR", "ECOS"],
+        ),
     ],
     ids=str,
 )
@@ -69,7 +72,7 @@ def test_the_plan_begins_with(given, expected):
 
 def test_large_linear_programmes_start_with_schur(monkeypatch):
     monkeypatch.setitem(auto.SCHUR_NUMBERS, "LP", 0)
-    attempts = auto.plan(problem(Box({0: (1, 2)}, label=1), norm="l1"), {})
+    attempts = auto.plan(problem(Box({0: (1, 2)}, label=1, mu=1.0, holds="everywhere"), norm="l1"), {})
     assert names(attempts) == ["SCHUR", "HIGHS", "CLARABEL", "ECOS"]
 
 

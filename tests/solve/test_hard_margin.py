@@ -169,13 +169,12 @@ def test_a_hard_box(apart):
     np.testing.assert_allclose(model.coef_[0], w, atol=1e-5)
 
 
-def test_a_soft_box_keeps_its_own_weight(apart):
-    X, y = apart
-    # The margin of the rows is hard and the box is not, so its penalty is finite.
-    model = PriorSVC(Box({0: (3.0, 5.0), 1: (2.0, 4.0)}, label=0, mu=0.5), C=np.inf)
-    with pytest.warns(Warning, match="training rows inside"):
-        model.fit(X, y)
-    assert (model.score(X, y), np.isfinite(model.objective_)) == (1.0, True)
+@pytest.mark.parametrize("holds", ["auto", "rows", "everywhere"])
+def test_a_soft_box_is_refused(apart, holds):
+    """Its weight is a number of rows, which C multiplies."""
+    box = Box({0: (3.0, 5.0), 1: (2.0, 4.0)}, label=0, mu=0.5, holds=holds)
+    with pytest.raises(MissingCapability, match=r"block 'box'.*C is infinite\. Use hard=True"):
+        PriorSVC(box, C=np.inf).fit(*apart)
 
 
 def test_a_hard_monotone(apart):

@@ -35,7 +35,7 @@ def joint(prior=None, **parameters):
 OTHERS = {
     "uncertain_samples": UncertainSamples(0.1),
     "trajectories": Trajectories(Shift([0.1, 0.0, 0.0]), degree=1),
-    "box": Box({0: (0.0, 1.0)}, 1),
+    "box": Box({0: (0.0, 1.0)}, 1, holds="everywhere"),
     "monotonicity_hint": MonotonicityHint({0: 1}, label=1),
     "missing_values": MissingValues(),
 }

@@ -90,10 +90,12 @@ CASES = {
     "OddnessHint": Case(OddnessHint(mu=2.0), "QP", "QP"),
     "MonotonicityHint": Case(MonotonicityHint({2: -1}, hard=True, pairs=8), "QP", "LP"),
     "TangentPenalty": Case(TangentPenalty(MOVE), "QP", "QP"),
-    "Polyhedron": Case(Polyhedron(WEDGE, [-1.0, 2.0, -1.0], label=1), "QP", "LP"),
-    "Box": Case(Box({0: (0.0, 2.0), 1: (-2.0, 0.0)}, label=1, mu=3.0), "QP", "LP"),
-    "Ellipsoid": Case(Ellipsoid([0.5, -0.5, 0.0, 0.0], 0.5 * np.eye(4), label=1), "SOCP", "SOCP"),
-    "Rule": Case(Rule("x0 >= 1 and x1 <= -0.5", label=1), "QP", "LP"),
+    "Polyhedron": Case(Polyhedron(WEDGE, [-1.0, 2.0, -1.0], label=1, holds="everywhere"), "QP", "LP"),
+    "Box": Case(Box({0: (0.0, 2.0), 1: (-2.0, 0.0)}, label=1, mu=3.0, holds="everywhere"), "QP", "LP"),
+    "Ellipsoid": Case(
+        Ellipsoid([0.5, -0.5, 0.0, 0.0], 0.5 * np.eye(4), label=1, holds="everywhere"), "SOCP", "SOCP"
+    ),
+    "Rule": Case(Rule("x0 >= 1 and x1 <= -0.5", label=1, holds="everywhere"), "QP", "LP"),
     "Region": Case(Region(lambda Z: 0.2 - np.abs(Z[:, 0] - 1.0), NEW, 1, mu=2.0), "QP", "LP"),
     "Monotone": Case(Monotone({2: -1}, hard=True), "QP", "LP"),
     "UncertainSamples": Case(UncertainSamples(0.05), "SOCP", "SOCP"),

@@ -177,7 +177,7 @@ def test_classify(build, expected):
 
 
 def test_auto_takes_highs_for_lp_and_clarabel_for_the_rest(data):
-    assert PriorSVC(Box({0: (2, 3)}, label=1), norm="l1").fit(*data).solver_ == "HIGHS"
+    assert PriorSVC(Box({0: (2, 3)}, label=1, holds="everywhere"), norm="l1").fit(*data).solver_ == "HIGHS"
     assert PriorSVC(OddnessHint()).fit(*data).solver_ == "CLARABEL"
     assert PriorSVC(NormPenalty()).fit(*data).solver_ == "CLARABEL"
 
@@ -439,7 +439,7 @@ def test_auto_counts_the_directions_of_ellipsoids():
 def test_auto_leaves_wide_machines_to_clarabel(rng):
     """Nearly all of their variables are shared."""
     X = rng.normal(size=(60, 700))
-    model = PriorSVC(Box({0: (1, 2)}, label=True)).fit(X, X[:, 0] > 0)
+    model = PriorSVC(Box({0: (1, 2)}, label=True, holds="everywhere")).fit(X, X[:, 0] > 0)
     assert X.size > auto.SCHUR_NUMBERS["QP"]  # values of f times coefficients, without those of the box
     assert model.solver_ == "CLARABEL"
 
@@ -449,7 +449,7 @@ def test_small_costs_are_no_excuse(rng, solver):
     """f = 0 is a fifth worse than a constant, and by absolute tolerances as good."""
     X = rng.normal(size=(60, 3))
     y, best = np.repeat([1, -1], [35, 25]), 50 * 1e-8
-    model = PriorSVC(Monotone({0: 1}, mu=1e-8), C=1e-8, norm="l1", solver=solver)
+    model = PriorSVC(Monotone({0: 1}, mu=1.0, holds="everywhere"), C=1e-8, norm="l1", solver=solver)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -480,7 +480,7 @@ def test_auto_leaves_semidefinite_cones_to_clarabel():
 
 def test_auto_keeps_highs_alone_for_small_linear_programmes():
     X, y = make_classification(330, 5, n_informative=5, n_redundant=0, flip_y=0.1, random_state=0)
-    model = PriorSVC(Box({0: (0.0, 0.1)}, label=1), norm="l1").fit(X, y)
+    model = PriorSVC(Box({0: (0.0, 0.1)}, label=1, holds="everywhere"), norm="l1").fit(X, y)
     assert (model.solver_, model.report_.solves[0]["start"]) == ("HIGHS", "")
 
 

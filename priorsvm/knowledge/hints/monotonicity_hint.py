@@ -144,4 +144,12 @@ def directions_of(features: Any, sample: Sample) -> dict[int, int]:
     for column, direction in features.items():
         if direction not in (1, -1):
             raise InvalidInput(f"the direction of column {column!r} must be +1 or -1, got {direction!r}.")
-    return dict(zip(columns(features, "features", sample), map(int, features.values()), strict=True))
+    found = columns(features, "features", sample)
+    if sample.encoding is not None:
+        named = [j for j in found if sample.encoding.in_group[j]]
+        if named:
+            raise InvalidInput(
+                f"column {sample.encoding.encoded_names[named[0]]!r} is a value of a category, which cannot "
+                "rise or fall. Use a Rule for this value."
+            )
+    return dict(zip(found, map(int, features.values()), strict=True))

@@ -2,6 +2,7 @@ r"""The base of all region blocks: everywhere on a set of points, f satisfies a 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -11,31 +12,44 @@ import numpy as np
 from ..._utils.arrays import Array
 from ..._utils.checks import check_flag, check_nonnegative, is_whole
 from ..._utils.messages import warn
-from ...errors import AgainstData, FarFromData, InvalidInput
+from ...errors import InvalidInput, MissingCapability
 from ...sample import Sample
 from ...spec import Spec
 from ..base import Formulas, Knowledge, Terms
-from ..traits import Iterative
-from ..views import Building, Solved, Step, Verdict
+from ..cautions import Checked, texts
+from ..checks import check_points
+from ..traits import AutoWeight, Iterative
+from ..views import Building, Caution, Solved, Step, Verdict
+from .against import not_kept, outbid, zeroing
 from .cuts import Cuts
 from .exact import Exact, exact_constraints
+from .groups import on_values
 from .guaranteed import Guaranteed, at_corners
 from .method import Method
+from .on_rows import Pool, points_on_rows
 from .points import Points, at_points, given_points
 from .requirement import Requirement
-from .rows_inside import UNITS, RowsInside, checked_range, leaves_free, names_class, rows_inside
+from .rows_inside import checked_range, leaves_free, names_class, rows_inside
 from .search import Search
 from .sets import BoxSet, EllipsoidSet, PolyhedronSet, Set
 from .verdict import verdict_on
-from .within import column_name, require_bounded
+from .within import bounds_of, column_name, require_bounded
+
+# What a block means: rows as they occur, all points of its regions, or what its other parameters require.
+HOLDS = ("auto", "rows", "everywhere")
+# Weight of a block on rows, as a number of rows, for many rows and few blocks.
+ROWS = 5.0
 
 
-class RegionKnowledge(Iterative, Knowledge):
-    r"""Requirements :math:`s_l f(x) \ge 1 - \zeta_l` for all :math:`x \in R_l`, for each region :math:`R_l`.
+class RegionKnowledge(AutoWeight, Iterative, Knowledge):
+    r"""Requirements :math:`s_l f(x) \ge 1 - \zeta_l` for each region :math:`R_l`.
 
-    :math:`J_{PK} = \mu \sum_l \zeta_l`, or hard: :math:`\zeta = 0`.
+    On rows, the requirement applies to M rows as they occur, and a soft block adds these rows:
+    :math:`J_{PK} = \frac{C \mu}{M} \sum_p \zeta_p`. Everywhere, it applies to all :math:`x \in R_l`, with
+    :math:`J_{PK} = C \mu \sum_l \zeta_l`. In both cases ``mu`` is a number of rows. Hard: :math:`\zeta = 0`.
 
-    Subclasses define the regions (``requirements``). A method imposes them on f. Each has a module:
+    Subclasses define the regions (``requirements``). Everywhere, a method imposes them on f. Each has a
+    module:
 
     * ``exact``: on a linear model, the least value of f over the region is a constraint;
     * ``points``: the requirement at fixed points;
@@ -53,7 +67,8 @@ class RegionKnowledge(Iterative, Knowledge):
     way_out_of_collapse: ClassVar[str | None] = "Soften it, shrink its region, or use another kernel."
     # <z> is the place of the slack of a soft block. It is removed for a hard block.
     templates: ClassVar[dict[str, str]] = {
-        "mu": r"\sum_l \zeta_l",
+        "sample": r"\frac{C \mu}{M} \sum_{p=1}^{M} \zeta_p<p>",
+        "mu": r"C \sum_l \zeta_l",
         "box": r"s_l (w^\top c_l + b) - r_l^\top v \ge 1<z>",
         "size": r"-v \le w \le v",
         "open": r"s_l w_j \ge 0 \text{ or } \le 0 \text{ where } x_j \text{ is unbounded}",
@@ -66,6 +81,7 @@ class RegionKnowledge(Iterative, Knowledge):
     letters_of_regions: ClassVar[dict[str, str]] = {
         "s_l": r"+1 \text{ or } -1, \text{ the class of region } l",
         r"\zeta_l": r"\text{the slack of region } l",
+        r"\zeta_p": r"\text{the slack of row } p \text{ in the region, one of } M \text{ added rows}",
         "c_l": r"\text{the centre of region } l",
         "r_l": r"\text{the half-widths of region } l",
         "v": r"\text{variables, upper bounds of the absolute weights}",
@@ -78,20 +94,79 @@ class RegionKnowledge(Iterative, Knowledge):
         "v_p": r"\text{a corner of the cells that cover region } l",
         r"\eta_p": r"\text{how far } f \text{ of norm 1 can fall around the corner}",
         r"\|g\|_H": r"\text{the norm of } g = f - b",
+        r"\mu": r"\text{the weight of the block, in rows}",
+        "M": r"\text{the number of rows that the block adds}",
     }
 
-    mu: float
+    counts_rows: ClassVar[frozenset[str]] = frozenset({"mu", "mu_residual"})
+
+    mu: Any
     hard: bool
     method: str
     points: Any
     max_cells: int
+    holds: str
+    unlabeled: Any
+
+    # ------------------------------------------------------------------ what the block means
+
+    @property
+    def on_rows(self) -> bool:
+        """Whether the block applies to rows as they occur, not to all points of its regions."""
+        if self.holds == "auto":
+            return not self.hard and self.method == "auto"
+        return self.holds == "rows"
+
+    @property
+    def prepares(self) -> str | None:  # type: ignore[override]
+        """Whether the block adds rows."""
+        return None if self.builds else "adds"
+
+    @property
+    def builds(self) -> bool:  # type: ignore[override]
+        """Whether the block adds terms; a soft block on rows adds rows instead."""
+        return self.hard or not self.on_rows
+
+    @property
+    def refines(self) -> bool:  # type: ignore[override]
+        """Whether the points change between rounds; rows that a soft block adds stay."""
+        return self.builds
+
+    def applies_to_rows(self, linear: bool) -> bool:
+        """Return whether the block applies to rows as they occur on a linear model, or on a kernel model."""
+        return self.on_rows
+
+    def needs_weight(self, linear: bool) -> bool:
+        return self.applies_to_rows(linear) and not self.hard
+
+    def standard_weight(self, rows: int, blocks: int) -> float:
+        return min(ROWS, rows / 4, rows / blocks)
+
+    def row_requirements(self, sample: Sample) -> list[Requirement]:
+        """Return the requirements of a block on rows: open sides are not closed at the range of the data."""
+        within = getattr(self, "within", None)
+        literal: Any = copy.copy(self)
+        if isinstance(within, dict):
+            given = bounds_of(within, self._named(sample), "within")
+            literal.within = dict(enumerate(zip(given.low, given.high, strict=True)))
+        elif within == "data":
+            literal.within = None
+        return list(literal._present(sample))
 
     @property
     def formulas(self) -> Formulas:  # type: ignore[override]
         """Formulas by label, with a slack if the block is soft."""
         slack = "" if self.hard else r" - \zeta_l,\; \zeta_l \ge 0"
         latex = {name: _with_slack(template, slack) for name, template in self.templates.items()}
-        return Formulas(latex, self.letters_of_regions)
+        return Formulas(latex, self.letters_of_regions, self._numbers())
+
+    def _numbers(self) -> dict[str, str]:
+        """Return the weight of a block that adds rows, whose formula has no penalty to show it."""
+        return {} if self.builds else {r"\mu": "mu"}
+
+    def everywhere(self, sample: Sample) -> list[Requirement]:
+        """Return the requirements at all points that have one value of each column with categories."""
+        return on_values(self._present(sample), sample)
 
     def requirements(self, sample: Sample) -> list[Requirement]:
         """Return the requirements on f, in the user's units."""
@@ -102,8 +177,17 @@ class RegionKnowledge(Iterative, Knowledge):
         return [requirement for requirement in self.requirements(sample) if requirement.sign != 0]
 
     def validate(self, sample: Sample) -> None:
-        check_nonnegative(mu=self.mu)
+        if not (isinstance(self.mu, str) and self.mu == "auto"):
+            check_nonnegative(mu=self.mu)
         check_flag(hard=self.hard)
+        if self.holds not in HOLDS:
+            raise InvalidInput(f"holds must be one of {', '.join(map(repr, HOLDS))}, got {self.holds!r}.")
+        self._unlabeled_rows(sample)
+        if sample.model is not None and sample.model.hard and not self.hard:
+            raise MissingCapability(
+                "the weight of a soft block is a number of rows, which C multiplies, and C is infinite. Use "
+                "hard=True, or a finite C."
+            )
         if self.method not in self.methods:
             allowed = ", ".join(map(repr, self.methods))
             raise InvalidInput(f"method must be one of {allowed}, got {self.method!r}.")
@@ -114,10 +198,31 @@ class RegionKnowledge(Iterative, Knowledge):
         if isinstance(self.points, bool):
             raise InvalidInput(f"points must be a number, 'grid' or an array of points, got {self.points!r}.")
         given_points(self.points, sample)
-        requirements = self._present(sample)
+        if self.on_rows:
+            self._check_on_rows()
+        if self.on_rows and _on_rows(self, sample):
+            self._warn_of_rows(self.row_requirements(sample), sample)
+            return
+        requirements = self.everywhere(sample)
         if sample.model is not None:
             self._check_method(requirements, sample, sample.model)
         self._warn_of_rows(requirements, sample)
+
+    def _check_on_rows(self) -> None:
+        """Raise InvalidInput if a method is given, which a block on rows does not use."""
+        if self.method != "auto":
+            raise InvalidInput(
+                f"method={self.method!r} is for holds='everywhere', and holds={self.holds!r} is given. Leave "
+                "one of them out."
+            )
+
+    def _unlabeled_rows(self, sample: Sample) -> Array | None:
+        """Return the unlabelled rows as an array, or None."""
+        if self.unlabeled is None:
+            return None
+        if not self.on_rows:
+            raise InvalidInput("unlabeled rows are for holds='rows'. Leave them out, or set holds='rows'.")
+        return check_points("unlabeled", self.unlabeled, sample)
 
     def _check_method(self, requirements: list[Requirement], sample: Sample, spec: Spec) -> None:
         """Raise if the method cannot impose the requirements on this model."""
@@ -130,23 +235,16 @@ class RegionKnowledge(Iterative, Knowledge):
                 spec.kernel._require("slope")
 
     def _warn_of_rows(self, requirements: list[Requirement], sample: Sample) -> None:
-        """Warn of a region that contradicts its training rows, or may have other units."""
+        """Warn of a block that contradicts the training rows, or may have other units."""
+        for caution in self._data_cautions(requirements, sample):
+            warn(caution.text, caution.category)
+
+    def _data_cautions(self, requirements: list[Requirement], sample: Sample) -> list[Caution]:
+        """Return warnings about the training rows: another class, or other units."""
         if not all(requirement.region.exact for requirement in requirements):
-            return
+            return []
         found = rows_inside(requirements, self._named(sample))
-        if found is not None and found.is_far:
-            warn(
-                f"{self.words()}: {found.beyond}, {found.far:.0f} times their range away. Check its units. "
-                "After a scaler columns have other units: use PriorSVC(scale='standard') instead.",
-                FarFromData,
-            )
-        if found is not None and found.is_against:
-            counts = str(found).removesuffix(f"; {UNITS}")
-            warn(
-                f"{self.words()}: {counts}. Check its label and its units. If it overrules these rows on "
-                "purpose, silence this warning.",
-                AgainstData,
-            )
+        return [] if found is None else found.cautions(self.words())
 
     def _named(self, sample: Sample) -> Sample:
         """Return the sample with the block's own names of the columns."""
@@ -164,6 +262,8 @@ class RegionKnowledge(Iterative, Knowledge):
         return kind(self.hard, self.points, self.max_cells, self.max_dimension)
 
     def claims(self, state: Search, linear: bool) -> list[Requirement]:
+        if self.applies_to_rows(linear):
+            return []
         exact = linear and self.method != "points"
         everywhere = self.hard and (exact or self._kind().everywhere)
         return [r for r in state.requirements if not callable(r.h)] if everywhere else []
@@ -172,30 +272,53 @@ class RegionKnowledge(Iterative, Knowledge):
 
     def start(self, sample: Sample) -> Search:
         """Return the requirements and the points of the first problem."""
-        requirements = self._present(sample)
+        if _on_rows(self, sample):
+            pool = Pool.of(sample, self._unlabeled_rows(sample))
+            requirements = self.row_requirements(sample)
+            return Search(requirements, [self._row_points(r, pool) for r in requirements])
+        requirements = self.everywhere(sample)
         linear = sample.model is not None and sample.model.linear
         method = self._method(linear, requirements)
         given = given_points(self.points, sample)
         points = [self._first_points(method, requirement, given, sample) for requirement in requirements]
         return Search(requirements, points)
 
+    def _row_points(self, requirement: Requirement, pool: Pool) -> Array:
+        """Return the points of a block on rows."""
+        return points_on_rows(requirement.region, pool)
+
     def _first_points(
         self, method: Method, requirement: Requirement, given: Array | None, sample: Sample
     ) -> Array:
         return method.first_points(requirement, given, sample)
 
+    def prepare(self, sample: Sample, state: Search) -> Sample:
+        """Return the rows with the points of a soft block on rows, which share the cost ``mu``."""
+        if self.builds or not state.requirements:
+            return sample
+        count = sum(map(len, state.points))
+        cost = np.full(count, float(self.mu) / count)
+        y = np.concatenate(
+            [np.full(len(p), r.sign) for r, p in zip(state.requirements, state.points, strict=True)]
+        )
+        margin = np.concatenate(
+            [r.threshold(p) for r, p in zip(state.requirements, state.points, strict=True)]
+        )
+        return sample.with_rows(np.vstack(state.points), y, cost, margin)
+
     def build(self, f: Any, view: Building) -> Terms:
         import cvxpy as cp
 
         state: Search = view.state
-        if not state.requirements:
+        if not state.requirements or not self.builds:
             return Terms()
         zeta: Any = (
             np.zeros(len(state.requirements))
             if self.hard
             else cp.Variable(len(state.requirements), nonneg=True, name="zeta")
         )
-        if isinstance(self._method(f.linear, state.requirements), Exact):
+        on_rows = self.applies_to_rows(f.linear)
+        if not on_rows and isinstance(self._method(f.linear, state.requirements), Exact):
             constraints = exact_constraints(f, state.requirements, zeta)
         else:
             constraints = {"points": at_points(f, state, zeta)}
@@ -204,13 +327,15 @@ class RegionKnowledge(Iterative, Knowledge):
         return Terms({} if self.hard else {"mu": cp.sum(zeta)}, constraints)
 
     def refine(self, f: Any, view: Solved) -> Step | None:
-        if not view.state.requirements:
+        if self.applies_to_rows(f.linear) or not view.state.requirements:
             return None
         method = self._method(f.linear, view.state.requirements)
         state = method.settle(f, view) if view.settled else method.refine(f, view)
         return None if state is None else Step(state)
 
     def relax(self, state: Search, sample: Sample) -> Search | None:
+        if _on_rows(self, sample):
+            return None
         return self._method(False, state.requirements).relax(state, sample)
 
     # ------------------------------------------------------------------ the fitted model
@@ -219,6 +344,18 @@ class RegionKnowledge(Iterative, Knowledge):
         state: Search = view.state
         if not state.requirements:
             return Verdict(None, asked="nothing of this class")
+        on_rows = self.applies_to_rows(f.linear)
+        if on_rows and not view.everywhere:
+            return self._verdict_on_rows(f, state, view)
+        if on_rows:
+            try:
+                requirements = self.everywhere(view.sample)
+            except InvalidInput as error:  # conditions that have no meaning everywhere
+                verdict = self._verdict_on_rows(f, state, view)
+                reason = str(error).partition(":\n")[0]
+                return replace(verdict, remarks=(f"checked at rows only: {reason}",))
+            points = np.vstack([view.sample.X[:0], *state.points])
+            state = Search(requirements, [points[r.region.contains(points)] for r in requirements])
         method = self._method(f.linear, state.requirements)
         tol = max(view.tol, method.accepted)
         sample = self._named(view.sample)
@@ -243,6 +380,29 @@ class RegionKnowledge(Iterative, Knowledge):
             remarks=self._remarks(f, state.requirements[k], view),
         )
 
+    def _verdict_on_rows(self, f: Any, state: Search, view: Solved) -> Verdict:
+        """Return how many rows inside the regions have the class of the region."""
+        requirements = state.requirements
+        X = self._rows_to_check(view)
+        sample = self._named(view.sample)
+        excess = []
+        inside = []
+        for requirement in requirements:
+            rows = X[requirement.region.contains(X)]
+            inside.append(rows)
+            excess.append(requirement.sign * f.value(rows))
+        asked = self.describe(replace(requirements[0], h=0.0), sample)
+        points = np.vstack(inside)
+        return Verdict.at_points(np.concatenate(excess), points, f"{asked}, at rows", view.tol)
+
+    def _rows_to_check(self, view: Solved) -> Array:
+        """Return new rows without missing values, or the training rows and the unlabelled rows."""
+        if view.new_rows is not None:
+            return view.new_rows[~np.isnan(view.new_rows).any(axis=1)]
+        unlabeled = self._unlabeled_rows(view.sample)
+        X = view.sample.X_train
+        return X if unlabeled is None else np.vstack([X, unlabeled])
+
     def _remarks(self, f: Any, worst: Requirement, view: Solved) -> tuple[str, ...]:
         """Return the range over which the worst requirement was checked, and counts of rows inside."""
         sample = self._named(view.sample)
@@ -252,12 +412,49 @@ class RegionKnowledge(Iterative, Knowledge):
         if not constant and (slope or names_class(worst, sample)):
             over = checked_range(worst.region, sample, "" if slope else "any ")
         remarks = [f"checked for {over}"] if over else []
-        inside = self.findings(f, view)
-        return (*remarks, str(inside)) if inside is not None else tuple(remarks)
+        inside = str(self.findings(f, view) or "")
+        return (*remarks, inside) if inside else tuple(remarks)
 
-    def findings(self, f: Any, view: Solved) -> RowsInside | None:
-        """Return counts of training rows inside the regions, and of rows inside of another class."""
-        return rows_inside(view.state.requirements, self._named(view.sample))
+    def findings(self, f: Any, view: Solved) -> Any:
+        """Return counts of training rows inside the regions, the choice of the weight, and all warnings."""
+        requirements = view.state.requirements
+        found = rows_inside(requirements, self._named(view.sample))
+        if found is None:
+            return Checked(self.chosen_weight, view.warnings) if view.warnings else None
+        warnings = texts(self._data_cautions(requirements, view.sample)) + view.warnings
+        return replace(found, weight=self.chosen_weight, warnings=warnings)
+
+    def cautions(self, f: Any, view: Solved) -> list[Caution]:
+        """Return warnings that a hard block is violated, a soft block is outbid, or weights are zero."""
+        state: Search = view.state
+        if not state.requirements:
+            return []
+        on_rows = self.applies_to_rows(f.linear)
+        sample = self._named(view.sample)
+        method = self._method(f.linear, state.requirements)
+        found: list[Caution | None] = []
+        if self.hard and not on_rows and method.everywhere:
+            tol = max(10 * view.tol, 1e-5, method.accepted)
+            found.append(not_kept(f, state, tol, view, self.words(), sample))
+        elif not self.hard and not self._data_cautions(state.requirements, view.sample):
+            found.append(self._outbid(f, view))
+        if not on_rows:
+            found.append(zeroing(f, view, self.words(), sample))
+        return [caution for caution in found if caution is not None]
+
+    def _outbid(self, f: Any, view: Solved) -> Caution | None:
+        """Return a warning if f violates the block at most of its places."""
+        on_rows = self.applies_to_rows(f.linear)
+        return outbid(f, view.state, on_rows, view, self.words(), self.chosen_weight)
+
+    def row_classes(self, sample: Sample) -> Array | None:
+        if self.hard:
+            return None
+        requirements = [r for r in self.row_requirements(sample) if r.region.exact and r.direction is None]
+        counted = sample.weights > 0
+        signs = [r.sign * (r.region.contains(sample.X_train) & counted) for r in requirements]
+        total = np.sum(signs, axis=0) if signs else None
+        return None if total is None else np.sign(total)
 
     def describe(self, requirement: Requirement, sample: Sample) -> str:
         """Return a requirement and its region in words."""
@@ -284,6 +481,11 @@ class RegionKnowledge(Iterative, Knowledge):
         if not columns:
             return "on the range of the data" if region.bounded else "everywhere"
         return f"for {', '.join([*columns, *more])}"
+
+
+def _on_rows(block: RegionKnowledge, sample: Sample) -> bool:
+    """Return whether a block applies to rows as they occur on the model of a sample."""
+    return block.applies_to_rows(sample.model is not None and sample.model.linear)
 
 
 def _with_slack(formula: str, slack: str) -> str:

@@ -14,7 +14,7 @@ from .within import bounds_of, close_all, signs_of
 class Box(RegionKnowledge):
     r"""Rows whose values lie in a box belong to a class.
 
-    .. math:: J_{PK} = \mu \sum_l \zeta_l, \qquad
+    .. math:: J_{PK} = C \mu \sum_l \zeta_l, \qquad
               s_l (w^\top c_l + b) - r_l^\top |w| \ge 1 - \zeta_l ,
 
     with the centre :math:`c_l` and the half-widths :math:`r_l` of box l. On a linear model this is exact and
@@ -27,8 +27,9 @@ class Box(RegionKnowledge):
         Maps columns, by name or index, to (low, high); an end None is open. A list describes several boxes.
     label : a class or list of classes
         One class for all boxes, or one class for each box.
-    mu : float, default=1.0
-        Weight of the worst violation of each box.
+    mu : float or "auto", default="auto"
+        Weight of the block, as a number of rows. "auto" is chosen by cross-validation if the block applies
+        to rows, else it is 1.
     hard : bool, default=False
         The margin must hold everywhere in the box.
     method : {"auto", "cuts", "points", "guaranteed"}, default="auto"
@@ -51,6 +52,14 @@ class Box(RegionKnowledge):
         points, or an array of points. Given points outside the box are ignored.
     max_cells : int, default=1000
         Largest number of cells of ``method="guaranteed"``.
+    holds : {"auto", "rows", "everywhere"}, default="auto"
+        What the block applies to.
+
+        - ``"rows"``: rows as they occur that lie in the region, and near rows moved into it.
+        - ``"everywhere"``: all points of the region.
+        - ``"auto"``: ``"everywhere"`` if the block is hard or ``method`` is given, else ``"rows"``.
+    unlabeled : array-like of shape (m, d) or None, default=None
+        Further rows without a label that a block on rows applies to.
 
     See Also
     --------
@@ -75,12 +84,14 @@ class Box(RegionKnowledge):
         self,
         bounds: Any,
         label: Any,
-        mu: float = 1.0,
+        mu: Any = "auto",
         hard: bool = False,
         method: str = "auto",
         within: Any = "data",
         points: Any = 256,
         max_cells: int = 1000,
+        holds: str = "auto",
+        unlabeled: Any = None,
     ):
         self.bounds = bounds
         self.label = label
@@ -90,6 +101,8 @@ class Box(RegionKnowledge):
         self.within = within
         self.points = points
         self.max_cells = max_cells
+        self.holds = holds
+        self.unlabeled = unlabeled
 
     def requirements(self, sample: Sample) -> list[Requirement]:
         given = self.bounds if isinstance(self.bounds, (list, tuple)) else [self.bounds]

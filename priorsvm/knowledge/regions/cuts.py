@@ -19,6 +19,8 @@ from .search import Search
 SOFT = 10
 # A larger violation is reduced by more points, not by lifting the requirement at the points.
 LIFTABLE = 3e-3
+# Most strict searches after the cuts have settled, each of which takes seconds.
+STRICT = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +46,7 @@ class Cuts(Method):
         tol = max(view.tol, CUT)
         gain = view.objective - state.bound  # NaN in the first round, so that both comparisons are False
         stable = gain <= 1e-3 * abs(view.objective)
-        provable = [
-            len(size_of(requirement.region)) < 4 and has_bound(requirement, f, self.max_dimension)
-            for requirement in state.requirements
-        ]
+        provable = self._provable(f, state)
         for effort in self._efforts(state, provable, stable):
             found = [
                 self._search(f, requirement, known, view.sample.seed, effort, proof, tol)
@@ -62,6 +61,32 @@ class Cuts(Method):
                     return None
                 return replace(lifted, points=[part.points for part in found])
         return None
+
+    def settle(self, f: Any, view: Solved) -> Search | None:
+        """Return the state with violations that a strict search finds; None if soft or proven."""
+        state: Search = view.state
+        if not self.hard or state.searches >= STRICT:
+            return None
+        tol = max(view.tol, self.accepted)
+        points = []
+        for requirement, known, proof in zip(
+            state.requirements, state.points, self._provable(f, state), strict=True
+        ):
+            new = known[:0]
+            if not proof:
+                found = requirement.lowest_on_faces(f, known, view.sample.seed + state.searches)
+                new = distinct(found[requirement.excess(f, found) < -tol], known, requirement.region)
+            points.append(np.vstack([known, new]))
+        if all(len(more) == len(known) for more, known in zip(points, state.points, strict=True)):
+            return None
+        return replace(state, points=points, searches=state.searches + 1)
+
+    def _provable(self, f: Any, state: Search) -> list[bool]:
+        """Return for each requirement whether cells prove its least value at little expense."""
+        return [
+            len(size_of(requirement.region)) < 4 and has_bound(requirement, f, self.max_dimension)
+            for requirement in state.requirements
+        ]
 
     @staticmethod
     def _efforts(state: Search, provable: Sequence[bool], stable: bool) -> tuple[int, ...]:

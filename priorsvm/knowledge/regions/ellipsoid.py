@@ -20,7 +20,7 @@ class Ellipsoid(RegionKnowledge):
 
     The ellipsoid contains the points :math:`c + Az` with :math:`\|z\| \le 1`.
 
-    .. math:: J_{PK} = \mu\,\zeta, \qquad s f(c) - \|A^\top w\| \ge 1 - \zeta ,
+    .. math:: J_{PK} = C \mu\,\zeta, \qquad s f(c) - \|A^\top w\| \ge 1 - \zeta ,
 
     which is exact on a linear model and adds one second-order cone. On a kernel model the block requires
     :math:`s f(x) \ge 1 - \zeta` for all x of the ellipsoid, with the accuracy of ``method``. Use it if the
@@ -34,8 +34,9 @@ class Ellipsoid(RegionKnowledge):
         A radius, the semi-axes along the columns, or the matrix A.
     label : a class
         The class of rows in the ellipsoid.
-    mu : float, default=1.0
-        Weight of the worst violation.
+    mu : float or "auto", default="auto"
+        Weight of the block, as a number of rows. "auto" is chosen by cross-validation if the block applies
+        to rows, else it is 1.
     hard : bool, default=False
         The margin must hold everywhere in the ellipsoid.
     method : {"auto", "cuts", "points", "guaranteed"}, default="auto"
@@ -44,6 +45,14 @@ class Ellipsoid(RegionKnowledge):
         Points of ``method="points"``, see :class:`Box`.
     max_cells : int, default=1000
         Largest number of cells of ``method="guaranteed"``.
+    holds : {"auto", "rows", "everywhere"}, default="auto"
+        What the block applies to.
+
+        - ``"rows"``: rows as they occur that lie in the region, and near rows moved into it.
+        - ``"everywhere"``: all points of the region.
+        - ``"auto"``: ``"everywhere"`` if the block is hard or ``method`` is given, else ``"rows"``.
+    unlabeled : array-like of shape (m, d) or None, default=None
+        Further rows without a label that a block on rows applies to.
 
     See Also
     --------
@@ -68,11 +77,13 @@ class Ellipsoid(RegionKnowledge):
         centre: Any,
         shape: Any,
         label: Any,
-        mu: float = 1.0,
+        mu: Any = "auto",
         hard: bool = False,
         method: str = "auto",
         points: Any = 256,
         max_cells: int = 1000,
+        holds: str = "auto",
+        unlabeled: Any = None,
     ):
         self.centre = centre
         self.shape = shape
@@ -82,6 +93,8 @@ class Ellipsoid(RegionKnowledge):
         self.method = method
         self.points = points
         self.max_cells = max_cells
+        self.holds = holds
+        self.unlabeled = unlabeled
 
     def requirements(self, sample: Sample) -> list[Requirement]:
         centre = self._centre(sample)

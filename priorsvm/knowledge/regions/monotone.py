@@ -6,19 +6,30 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...errors import InvalidInput
+from ..._utils.arrays import Array
+from ...errors import InvalidInput, ZeroedColumns
 from ...sample import Sample
+from ..base import Formulas, Terms
+from ..cautions import Checked, texts
 from ..hints.monotonicity_hint import directions_of
+from ..views import Building, Caution, Solved, Verdict
+from .against import direction_cautions, outbid_at
 from .base import RegionKnowledge
+from .on_rows import Pool, pairs_on_rows
 from .requirement import Requirement
+from .search import Search
 from .sets import BoxSet
 from .within import box_within
+
+# Pairs of rows for each feature, and their weight as a number of rows.
+PAIRS = 60
+ROWS = 30.0
 
 
 class Monotone(RegionKnowledge):
     r"""Monotonicity of f in features: the slope of f along a feature has one sign.
 
-    .. math:: J_{PK} = \mu \sum_j \zeta_j, \qquad
+    .. math:: J_{PK} = C \mu \sum_j \zeta_j, \qquad
               \sigma_j\, \rho_j\, \frac{\partial f}{\partial x_j}(x) \ge -\zeta_j \quad\text{for all } x ,
 
     with :math:`\sigma_j = \pm 1` and the range :math:`\rho_j` of the feature in the training rows. So
@@ -29,8 +40,9 @@ class Monotone(RegionKnowledge):
     ----------
     features : dict
         Maps columns, by name or index, to +1 if f increases in the feature and -1 if f decreases.
-    mu : float, default=1.0
-        Weight of the worst violation of each feature.
+    mu : float or "auto", default="auto"
+        Weight of the block, as a number of rows. "auto" is chosen by cross-validation if the block applies
+        to rows, else it is 1.
     hard : bool, default=False
         No violation is allowed.
     method : {"auto", "cuts", "points", "guaranteed"}, default="auto"
@@ -46,6 +58,14 @@ class Monotone(RegionKnowledge):
         Points of ``method="points"``, see :class:`Box`.
     max_cells : int, default=1000
         Largest number of cells of ``method="guaranteed"``.
+    holds : {"auto", "rows", "everywhere"}, default="auto"
+        What the block applies to.
+
+        - ``"rows"``: rows as they occur that lie in the region, and near rows moved into it.
+        - ``"everywhere"``: all points of the region.
+        - ``"auto"``: ``"everywhere"`` if the block is hard or ``method`` is given, else ``"rows"``.
+    unlabeled : array-like of shape (m, d) or None, default=None
+        Further rows without a label that a block on rows applies to.
 
     See Also
     --------
@@ -67,7 +87,7 @@ class Monotone(RegionKnowledge):
 
     max_dimension: ClassVar[int] = 3
     templates: ClassVar[dict[str, str]] = {
-        "mu": r"\sum_l \zeta_l",
+        "mu": r"C \sum_l \zeta_l",
         "slope": r"\sigma_l \rho_l w_l \ge 0<z>",
         "points": r"\sigma_l \rho_l\, \partial_l f(x_p) \ge 0<z>",
         "corners": r"\sigma_l \rho_l\, \partial_l f(v_p) - \eta_p \|g\|_H \ge 0<z>",
@@ -85,13 +105,15 @@ class Monotone(RegionKnowledge):
     def __init__(
         self,
         features: Any,
-        mu: float = 1.0,
+        mu: Any = "auto",
         hard: bool = False,
         method: str = "auto",
         label: Any = None,
         within: Any = "data",
         points: Any = 256,
         max_cells: int = 1000,
+        holds: str = "auto",
+        unlabeled: Any = None,
     ):
         self.features = features
         self.mu = mu
@@ -101,6 +123,22 @@ class Monotone(RegionKnowledge):
         self.within = within
         self.points = points
         self.max_cells = max_cells
+        self.holds = holds
+        self.unlabeled = unlabeled
+
+    @property
+    def builds(self) -> bool:  # type: ignore[override]
+        """Whether the block adds terms: always, for pairs of rows too."""
+        return True
+
+    def applies_to_rows(self, linear: bool) -> bool:
+        return self.on_rows and not linear  # on a linear model the sign of a weight is exact
+
+    def standard_weight(self, rows: int, blocks: int) -> float:
+        return ROWS
+
+    def row_requirements(self, sample: Sample) -> list[Requirement]:
+        return self._present(sample)
 
     def requirements(self, sample: Sample) -> list[Requirement]:
         directions = directions_of(self.features, sample)
@@ -121,6 +159,77 @@ class Monotone(RegionKnowledge):
             for j, direction in directions.items()
         ]
 
+    def _row_points(self, requirement: Requirement, pool: Pool) -> Array:
+        """Return upper rows, then lower rows: pairs of equal rows with two values of the column."""
+        assert requirement.direction is not None
+        return pairs_on_rows(int(np.argmax(np.abs(requirement.direction))), pool, PAIRS)
+
+    def build(self, f: Any, view: Building) -> Terms:
+        if not self.applies_to_rows(f.linear):
+            return super().build(f, view)
+        import cvxpy as cp
+
+        rises = [
+            _rise(r, f, points) for r, points in zip(view.state.requirements, view.state.points, strict=True)
+        ]
+        if not rises:
+            return Terms()
+        rise = cp.hstack(rises)
+        if self.hard:
+            return Terms(constraints={"pairs": rise >= 0})
+        zeta = cp.Variable(rise.size, nonneg=True, name="zeta")
+        return Terms({"mu": cp.sum(zeta) / PAIRS}, {"pairs": rise >= -zeta})
+
+    def _verdict_on_rows(self, f: Any, state: Search, view: Solved) -> Verdict:
+        rises = [
+            _rise(r, f.value, points) for r, points in zip(state.requirements, state.points, strict=True)
+        ]
+        upper = np.vstack([points[: len(points) // 2] for points in state.points])
+        asked = f"{self.describe(state.requirements[0], view.sample)}, at pairs of rows"
+        return Verdict.at_points(np.concatenate(rises), upper, asked, view.tol)
+
+    @property
+    def formulas(self) -> Formulas:  # type: ignore[override]
+        """Formulas by label. On pairs of rows, the slack of a column is a mean over its pairs."""
+        formulas = super().formulas
+        if not self.on_rows:
+            return formulas
+        mean = r"\zeta_l = \frac{1}{M} \sum_{p=1}^{M} \zeta_{lp}"
+        slack = "" if self.hard else rf"-\zeta_{{lp}},\; \zeta_{{lp}} \ge 0,\; {mean}"
+        latex = {
+            **formulas.latex,
+            "pairs": rf"\sigma_l\, (f(x_{{lp}}^+) - f(x_{{lp}}^-)) \ge {slack or 0}",
+        }
+        letters = {
+            **formulas.letters,
+            r"\zeta_{lp}": r"\text{the slack of pair } p \text{ of column } l",
+            "x_{lp}^+": r"\text{and } x_{lp}^- \text{ are pair } p \text{ of } M, "
+            r"\text{a row with two values of column } l",
+        }
+        return Formulas(latex, letters)
+
+    def findings(self, f: Any, view: Solved) -> Checked | None:
+        """Return how the weight was chosen, and the warnings; None if there is neither."""
+        warnings = texts(self._data_cautions(view.state.requirements, view.sample)) + view.warnings
+        found = Checked(self.chosen_weight, warnings)
+        return None if found == Checked() else found
+
+    def cautions(self, f: Any, view: Solved) -> list[Caution]:
+        # A sign that is fixed against the data has weight 0: the check of the directions reports it.
+        return [caution for caution in super().cautions(f, view) if caution.category is not ZeroedColumns]
+
+    def _data_cautions(self, requirements: list[Requirement], sample: Sample) -> list[Caution]:
+        return direction_cautions(requirements, sample, self.words())
+
+    def _outbid(self, f: Any, view: Solved) -> Caution | None:
+        state: Search = view.state
+        if not self.applies_to_rows(f.linear):
+            return super()._outbid(f, view)
+        rises = np.concatenate(
+            [_rise(r, f.value, points) for r, points in zip(state.requirements, state.points, strict=True)]
+        )
+        return outbid_at(int(np.sum(rises < -view.tol)), len(rises), self.words(), self.chosen_weight)
+
     def describe(self, requirement: Requirement, sample: Sample) -> str:
         label = sample.classes.tolist()[1] if self.label is None else self.label
         return f"score of {label!r} to rise as {self._changes()}"
@@ -131,3 +240,11 @@ class Monotone(RegionKnowledge):
 
     def _changes(self) -> str:
         return ", ".join(f"{column} {'rises' if up > 0 else 'falls'}" for column, up in self.features.items())
+
+
+def _rise(requirement: Requirement, f: Any, points: Array) -> Any:
+    """Return how much f rises, in the direction required, from lower rows to upper rows."""
+    assert requirement.direction is not None
+    half = len(points) // 2
+    sign = requirement.sign * np.sign(requirement.direction.sum())
+    return sign * (f(points[:half]) - f(points[half:]))

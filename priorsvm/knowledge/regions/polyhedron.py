@@ -27,7 +27,7 @@ class Polyhedron(RegionKnowledge):
     On a linear model the block is exact, by duality: :math:`s f(x) \ge 1 - \zeta` on the whole polyhedron if
     and only if there is a :math:`u \ge 0` with
 
-    .. math:: B^\top u + s w = 0, \qquad d^\top u - s b + 1 \le \zeta, \qquad J_{PK} = \mu\,\zeta .
+    .. math:: B^\top u + s w = 0, \qquad d^\top u - s b + 1 \le \zeta, \qquad J_{PK} = C \mu\,\zeta .
 
     On a kernel model the block requires :math:`s f(x) \ge 1 - \zeta` for all x of the polyhedron, with the
     accuracy of ``method``. Use it if the class is known where linear inequalities hold.
@@ -40,12 +40,14 @@ class Polyhedron(RegionKnowledge):
         The right-hand sides.
     label : a class or list of classes
         One class for all polyhedra, or one class for each polyhedron.
-    mu : float, default=1.0
-        Weight of the worst violation :math:`\zeta` of each polyhedron.
+    mu : float or "auto", default="auto"
+        Weight of the block, as a number of rows. "auto" is chosen by cross-validation if the block applies
+        to rows, else it is 1.
     mu_residual : float or None, default=None
         Weight of residuals of the equation, :math:`-z \le B^\top u + s w \le z` in the units of the model.
-        The penalty is :math:`\mu_{residual} \sum z`. None means no residuals. With residuals the margin need
-        not hold on the polyhedron even if :math:`\zeta = 0`. For linear models and ``method="kernelised"``.
+        The penalty is :math:`C \mu_{residual} \sum z`. None means no residuals. With residuals the margin
+        need not hold on the polyhedron even if :math:`\zeta = 0`. For linear models and
+        ``method="kernelised"``.
     hard : bool, default=False
         The margin must hold everywhere in the polyhedron.
     method : {"auto", "cuts", "points", "guaranteed", "kernelised"}, default="auto"
@@ -60,6 +62,14 @@ class Polyhedron(RegionKnowledge):
         Points of ``method="points"``, see :class:`Box`.
     max_cells : int, default=1000
         Largest number of cells of ``method="guaranteed"``.
+    holds : {"auto", "rows", "everywhere"}, default="auto"
+        What the block applies to.
+
+        - ``"rows"``: rows as they occur that lie in the region, and near rows moved into it.
+        - ``"everywhere"``: all points of the region.
+        - ``"auto"``: ``"everywhere"`` if the block is hard or ``method`` is given, else ``"rows"``.
+    unlabeled : array-like of shape (m, d) or None, default=None
+        Further rows without a label that a block on rows applies to.
 
     See Also
     --------
@@ -86,7 +96,7 @@ class Polyhedron(RegionKnowledge):
     methods: ClassVar[Mapping[str, type[Method]]] = {**RegionKnowledge.methods, "kernelised": Kernelised}
     templates: ClassVar[dict[str, str]] = {
         **RegionKnowledge.templates,
-        "mu_residual": r"\sum_l \mathbf{1}^\top z_l",
+        "mu_residual": r"C \sum_l \mathbf{1}^\top z_l",
         "residual": r"-z_l \le B_l^\top u_l + s_l w \le z_l,\; u_l \ge 0",
         "kernel_dual": r"K(X, B_l)\, u_l + s_l (f(X) - b) = 0,\; u_l \ge 0",
         "kernel_residual": r"-z_l \le K(X, B_l)\, u_l + s_l (f(X) - b) \le z_l,\; u_l \ge 0",
@@ -101,13 +111,15 @@ class Polyhedron(RegionKnowledge):
         B: Any,
         d: Any,
         label: Any,
-        mu: float = 1.0,
+        mu: Any = "auto",
         mu_residual: float | None = None,
         hard: bool = False,
         method: str = "auto",
         within: Any = None,
         points: Any = 256,
         max_cells: int = 1000,
+        holds: str = "auto",
+        unlabeled: Any = None,
     ):
         self.B = B
         self.d = d
@@ -119,6 +131,13 @@ class Polyhedron(RegionKnowledge):
         self.within = within
         self.points = points
         self.max_cells = max_cells
+        self.holds = holds
+        self.unlabeled = unlabeled
+
+    @property
+    def on_rows(self) -> bool:
+        """Whether the block applies to rows as they occur: not with residuals of the dual form."""
+        return super().on_rows and not (self.holds == "auto" and self.mu_residual is not None)
 
     def validate(self, sample: Sample) -> None:
         super().validate(sample)

@@ -20,7 +20,6 @@ from .cuts import Cuts
 from .method import Method
 from .points import Points, given_points
 from .requirement import Requirement
-from .rows_inside import RowsInside
 from .sets import LevelSet
 from .within import box_within, require_bounded
 
@@ -30,14 +29,14 @@ class Region(RegionKnowledge):
 
     With ``method="points"`` every point has a slack,
 
-    .. math:: J_{PK} = \mu \sum_p z_p, \qquad
+    .. math:: J_{PK} = C \mu \sum_p z_p, \qquad
               s f(x_p) - h(x_p) + v^\top g(x_p) + z_p \ge 0, \quad v, z \ge 0 .
 
     If every point lies inside the region, :math:`v = 0` is optimal and v is left out. The block then equals
-    virtual samples with margin h and cost :math:`\mu`. At points outside the region v relaxes the
+    virtual samples with margin h and cost ``mu``. At points outside the region v relaxes the
     requirement.
 
-    With ``method="cuts"`` the worst violation of the region has a slack: :math:`J_{PK} = \mu \zeta` and
+    With ``method="cuts"`` the worst violation of the region has a slack: :math:`J_{PK} = C \mu \zeta` and
     :math:`s f(x) \ge h(x) - \zeta` for all x of the region within the bounds. A search looks for the worst
     points; it does not prove that none is left. Use the block if no :class:`Rule`, :class:`Box`,
     :class:`Polyhedron` or :class:`Ellipsoid` describes the region.
@@ -52,8 +51,9 @@ class Region(RegionKnowledge):
         regular grid of at least 256; both require ``within``. None means 256.
     label : a class
         The class of rows in the region.
-    mu : float, default=1.0
-        Weight of the violations.
+    mu : float or "auto", default="auto"
+        Weight of the block, as a number of rows. "auto" is chosen by cross-validation if the block applies
+        to rows, else it is 1.
     h : float or callable, default=1.0
         The required value: :math:`f \ge h` for ``classes_[1]``, :math:`-f \ge h` for the other class. A
         function maps points of shape (n, d) to numbers of shape (n,). The margin of a labelled row is 1.
@@ -65,6 +65,14 @@ class Region(RegionKnowledge):
         The part of the space to search. ``"data"`` is the range of the training rows; a dict of column to
         (low, high) replaces it for the columns it names. None is allowed if points are given as an array and
         the method is ``"points"``.
+    holds : {"auto", "rows", "everywhere"}, default="auto"
+        What the block applies to.
+
+        - ``"rows"``: rows as they occur that lie in the region, and near rows moved into it.
+        - ``"everywhere"``: all points of the region.
+        - ``"auto"``: ``"everywhere"`` if the block is hard or ``method`` is given, else ``"rows"``.
+    unlabeled : array-like of shape (m, d) or None, default=None
+        Further rows without a label that a block on rows applies to.
 
     See Also
     --------
@@ -96,11 +104,13 @@ class Region(RegionKnowledge):
         g: Callable[[Array], Array],
         points: Any,
         label: Any,
-        mu: float = 1.0,
+        mu: Any = "auto",
         h: Any = 1.0,
         hard: bool = False,
         method: str = "auto",
         within: Any = None,
+        holds: str = "auto",
+        unlabeled: Any = None,
     ):
         self.g = g
         self.points = points
@@ -110,6 +120,14 @@ class Region(RegionKnowledge):
         self.hard = hard
         self.method = method
         self.within = within
+        self.holds = holds
+        self.unlabeled = unlabeled
+
+    @property
+    def on_rows(self) -> bool:
+        """Whether the block applies to rows as they occur: not if its points are given as an array."""
+        given = not (self.points is None or isinstance(self.points, (int, str, np.integer)))
+        return super().on_rows and not (self.holds == "auto" and given)
 
     letters_of_regions: ClassVar[dict[str, str]] = {
         "s": r"+1 \text{ or } -1, \text{ the class of the region}",
@@ -120,22 +138,25 @@ class Region(RegionKnowledge):
         "z_p": r"\text{the slack of point } p",
         r"\zeta": r"\text{the slack of the region}",
         r"\delta": r"\text{tightening added to the points, initially 0}",
+        **{letter: RegionKnowledge.letters_of_regions[letter] for letter in (r"\mu", "M", r"\zeta_p")},
     }
 
     @property
     def formulas(self) -> Formulas:  # type: ignore[override]
         """Formulas of the method in use, by label."""
-        if self._kind() is Points:
+        if not self.builds:
+            latex = {"sample": self.templates["sample"]}
+        elif self._kind() is Points:
             slack = "" if self.hard else " + z_p"
             signs = r",\; v \ge 0" if self.hard else r",\; v, z_p \ge 0"
             latex = {
-                "mu": r"\sum_p z_p",
+                "mu": r"C \sum_p z_p",
                 "points": rf"s f(x_p) - h(x_p) + v^\top g(x_p){slack} \ge 0{signs}",
             }
         else:
             slack = "" if self.hard else r" + \zeta"
-            latex = {"mu": r"\zeta", "points": rf"s f(x_p) - h(x_p){slack} \ge \delta,\; \delta \ge 0"}
-        return Formulas(latex, self.letters_of_regions)
+            latex = {"mu": r"C \zeta", "points": rf"s f(x_p) - h(x_p){slack} \ge \delta,\; \delta \ge 0"}
+        return Formulas(latex, self.letters_of_regions, self._numbers())
 
     def _kind(self) -> type[Method]:
         given = not (self.points is None or isinstance(self.points, (int, str, np.integer)))
@@ -180,7 +201,7 @@ class Region(RegionKnowledge):
     def build(self, f: Any, view: Building) -> Terms:
         import cvxpy as cp
 
-        if self._kind() is not Points:
+        if self.on_rows or self._kind() is not Points:
             return super().build(f, view)
         [requirement] = view.state.requirements
         [points] = view.state.points
@@ -203,7 +224,7 @@ class Region(RegionKnowledge):
         inside = replace(view.state, points=[points[requirement.region.contains(points)]])
         return super().verify(f, replace(view, state=inside))
 
-    def findings(self, f: Any, view: Solved) -> RowsInside | None:
+    def findings(self, f: Any, view: Solved) -> Any:
         try:
             return super().findings(f, view)
         except (InvalidInput, ArithmeticError, LookupError):  # g need not be defined at every row

@@ -14,6 +14,8 @@ from .sets import Set
 # The search for the lowest points: candidates, and how many of them local descent starts from.
 CANDIDATES = 256
 STARTS = 16
+# Candidates of a strict search.
+FACES = 8192
 # Cuts ignore violations below this size, or below the tolerance of the fit if that is larger.
 CUT = 1e-4
 
@@ -74,6 +76,18 @@ class Requirement:
         order = candidates[np.argsort(self.excess(f, candidates))]
         spread = distinct(order, known[:0], self.region, apart=0.1, limit=2 * starts)
         ends = self.region.minima(lambda Z: self.excess(f, Z), self._gradient(f), spread[:starts])
+        return np.vstack([ends, spread])
+
+    def lowest_on_faces(self, f: Any, known: Array, seed: int) -> Array:
+        """Return points of low excess by a strict search, from many points on the faces of the region.
+
+        On a kernel model f is flat far from its centres, and most points of low excess lie there. Starts that
+        are far apart reach narrow minima, too.
+        """
+        candidates = np.vstack([self.region.faces(FACES, seed), known])
+        order = candidates[np.argsort(self.excess(f, candidates))]
+        spread = distinct(order, known[:0], self.region, apart=0.2, limit=2 * STARTS)
+        ends = self.region.minima(lambda Z: self.excess(f, Z), self._gradient(f), spread)
         return np.vstack([ends, spread])
 
     def _gradient(self, f: Any) -> Callable[[Array], Array]:

@@ -3,19 +3,25 @@ r"""Counts of training rows inside a region, by class, and regions beyond the da
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ..._utils.arrays import Array
+from ...errors import AgainstData, FarFromData
 from ...sample import Sample
+from ..views import Caution
+from .against import FACTORS, LEVEL, contradiction, unit_factors
 from .requirement import Requirement
 from .sets import BoxSet, LevelSet, PolyhedronSet, Set
 from .within import column_name
 
 # A region farther from the data than so many times their range probably has other units.
-FAR = 2.0
-# A region contradicts the data if so many rows inside, and three quarters, have another class.
+FAR = 0.5
+# So does a threshold that differs from all values by this factor.
+TIMES = 3.0
+# A region of all rows contradicts the data if so many of them have another class.
 AGAINST = 5
 # Columns named in a text; further columns are counted.
 NAMED = 3
@@ -39,14 +45,26 @@ class RowsInside:
         The distance of this region from the data, in multiples of the range of the data.
     total : int
         Number of training rows.
+    weight : ChosenWeight or None
+        How the weight of the block was chosen; None if it was given.
+    total_contrary : int
+        Number of training rows of another class than the regions, inside or not.
+    p : float
+        Probability of so many contrary rows inside if the regions did not depend on the class.
+    factors : tuple of float
+        Factors between usual units that bring the threshold of this region into the range of the data.
+    is_far : bool
+        Whether the threshold is so far from the data that its units may be wrong.
+    warnings : tuple of str
+        Texts of the warnings of the block.
 
     Examples
     --------
     >>> from priorsvm import Box, PriorSVC
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
-    >>> print(PriorSVC(Box({0: (1, 3)}, label=1)).fit(X, y).findings_["box"])
+    >>> print(PriorSVC(Box({0: (1, 3)}, label=1, mu=1.0)).fit(X, y).findings_["box"])
     3 training rows inside, 1 of another class
-    >>> print(PriorSVC(Box({0: (4, 5)}, label=1)).fit(X, y).findings_["box"])
+    >>> print(PriorSVC(Box({0: (4, 5)}, label=1, mu=1.0)).fit(X, y).findings_["box"])
     no training row inside: the region has column 0 >= 4, but the data end at 3
     """
 
@@ -55,8 +73,19 @@ class RowsInside:
     beyond: str = ""
     far: float = 0.0
     total: int = 0
+    weight: Any = None
+    total_contrary: int = 0
+    p: float = 1.0
+    factors: tuple[float, ...] = ()
+    is_far: bool = False
+    warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        return self.counts if self.weight is None else f"{self.counts}; {self.weight}"
+
+    @property
+    def counts(self) -> str:
+        """The counts in words."""
         if self.covers_all:
             return f"all {self.rows} training rows are inside, {self.contrary} of another class; {UNITS}"
         text = "no training row inside"
@@ -74,13 +103,34 @@ class RowsInside:
 
     @property
     def is_against(self) -> bool:
-        """Whether most rows inside have another class, or all rows of all classes are inside."""
-        return self.covers_all or self.contrary >= max(AGAINST, 0.75 * self.rows)
+        """Whether rows inside have another class more often than all rows, or all rows are inside."""
+        return self.covers_all or self.p < LEVEL
 
-    @property
-    def is_far(self) -> bool:
-        """Whether a region is so far from the data that its units may be wrong."""
-        return self.far > FAR
+    def cautions(self, words: str) -> list[Caution]:
+        """Return the warnings about a block that is described by some words."""
+        found = []
+        if self.is_far:
+            fitting = " or ".join(_factor(a) for a in self.factors[:NAMED])
+            units = f"The threshold {fitting} is inside the data. " if fitting else ""
+            found.append(
+                Caution(
+                    FarFromData,
+                    f"{words}: {self.beyond}, {self.far:.2g} times their range away. Check its units. {units}"
+                    "After a scaler columns have other units: use PriorSVC(scale='standard') instead.",
+                )
+            )
+        if self.is_against and not self.is_far:
+            counts = self.counts.removesuffix(f"; {UNITS}")
+            share = self.total_contrary / max(self.total, 1)
+            against = "" if self.covers_all else f", where {share:.0%} are expected (p = {self.p:.1g})"
+            found.append(
+                Caution(
+                    AgainstData,
+                    f"{words}: {counts}{against}. Check its label and its units. If it overrules these rows "
+                    "on purpose, silence this warning.",
+                )
+            )
+        return found
 
 
 def rows_inside(requirements: Sequence[Requirement], sample: Sample) -> RowsInside | None:
@@ -90,10 +140,36 @@ def rows_inside(requirements: Sequence[Requirement], sample: Sample) -> RowsInsi
         return None
     X, y = _rows(sample)
     inside = np.array([requirement.region.contains(X) for requirement in named])
-    contrary = inside & (y != np.array([[requirement.sign] for requirement in named]))
-    empty = [requirement.region for requirement, rows in zip(named, inside, strict=True) if not rows.any()]
-    far, beyond = max((_beyond(region, X, sample) for region in empty), default=(0.0, ""))
-    return RowsInside(int(inside.any(axis=0).sum()), int(contrary.any(axis=0).sum()), beyond, far, len(X))
+    signs = np.array([requirement.sign for requirement in named])
+    contrary = inside & (y != signs[:, None])
+    rows = int(inside.any(axis=0).sum())
+    counts = RowsInside(rows, int(contrary.any(axis=0).sum()), total=len(X))
+    all_inside = counts.covers_all
+    checked = [
+        r.region for r, of_region in zip(named, inside, strict=True) if all_inside or not of_region.any()
+    ]
+    worst = max(
+        (_beyond(region, X, sample, all_inside) for region in checked), key=_Beyond.size, default=_Beyond()
+    )
+    return replace(
+        counts,
+        beyond=worst.text,
+        far=worst.far,
+        total_contrary=int((y[:, None] != signs).all(axis=1).sum()),
+        p=_p_value(inside, signs, y),
+        factors=worst.factors,
+        is_far=worst.is_far,
+    )
+
+
+def _p_value(inside: Array, signs: Array, y: Array) -> float:
+    """Return the p value of the contrary rows, for the class with the smaller one if the regions have two."""
+    found = []
+    for sign in np.unique(signs):
+        rows = inside[signs == sign].any(axis=0)
+        other = y != sign
+        found.append(contradiction(int(rows.sum()), int((rows & other).sum()), len(y), int(other.sum())))
+    return min(1.0, min(found) * len(found))
 
 
 def names_class(requirement: Requirement, sample: Sample) -> bool:
@@ -106,30 +182,81 @@ def _rows(sample: Sample) -> tuple[Array, Array]:
     return sample.weighted_rows()[0], sample.y_train[sample.weights > 0]
 
 
-def _beyond(region: Set, X: Array, sample: Sample) -> tuple[float, str]:
-    """Return how far all rows are from satisfying an inequality of the region, and the inequality in words.
+def _factor(factor: float) -> str:
+    """Return a factor between units in words."""
+    return f"times {factor:g}" if factor in FACTORS else f"divided by {1 / factor:g}"
 
-    The distance is in multiples of the range of the left-hand side. The result is (0, "") if every inequality
-    holds for some row.
+
+@dataclass(frozen=True)
+class _Beyond:
+    """The inequality of a region that is farthest from the data.
+
+    Attributes
+    ----------
+    far : float
+        Distance from the data to the threshold, in multiples of the range of the left-hand side.
+    text : str
+        The inequality in words; empty if some row satisfies every inequality.
+    factors : tuple of float
+        Factors between usual units that bring the threshold into the range of the data.
+    is_far : bool
+        Whether the units of the threshold may be wrong.
+    satisfied : bool
+        Whether all rows satisfy the inequality; otherwise none does.
     """
+
+    far: float = 0.0
+    text: str = ""
+    factors: tuple[float, ...] = ()
+    is_far: bool = False
+    satisfied: bool = False
+
+    def size(self) -> tuple[bool, float, str]:
+        """Return the order of the inequalities: thresholds in other units come first."""
+        return self.is_far, self.far, self.text
+
+
+def _beyond(region: Set, X: Array, sample: Sample, all_inside: bool) -> _Beyond:
+    """Return the inequality of the region that is farthest from all rows.
+
+    An inequality is far if no row satisfies it. If all rows are inside, an inequality that all rows satisfy
+    by a factor of 3 is far if another usual unit brings its threshold into the range of the data.
+    """
+    region = getattr(region, "hull", region)
     bounds = region if isinstance(region, (BoxSet, PolyhedronSet)) else BoxSet(*region.box)
-    worst = (0.0, "")
+    worst = _Beyond()
     for b, d in zip(*bounds.inequalities, strict=True):
         columns = np.flatnonzero(b)
-        if len(columns) == 0:
+        if len(columns) == 0 or _in_group(sample)[columns].any():
             continue
-        first = b[columns[0]]
+        first = np.sign(b[columns[0]])
         if len(columns) == 1:  # written without a factor
-            d = d / abs(first)
-            b = b / abs(first)
-        values = X @ b
-        if values.min() > d:
-            far = float((values.min() - d) / np.ptp(values)) if np.ptp(values) > 0 else 0.0
-            text = f"<= {d:g}, but the data begin at {values.min():.4g}"
-            if first < 0:  # written with a plus in front
-                text = f">= {-d:g}, but the data end at {-values.min():.4g}"
-            worst = max(worst, (far, f"the region has {_sum(np.sign(first) * b, sample)} {text}"))
+            d = d / abs(b[columns[0]])
+            b = b / abs(b[columns[0]])
+        sign = "<=" if first > 0 else ">="  # written with a plus in front
+        values = first * (X @ b)
+        found = _compared(values, float(first * d), sign, _sum(first * b, sample), len(columns) == 1)
+        if found.satisfied == all_inside:
+            worst = max(worst, found, key=_Beyond.size)
     return worst
+
+
+def _compared(values: Array, threshold: float, sign: str, words: str, single: bool) -> _Beyond:
+    """Return how far the inequality ``values <= threshold``, or ``>=``, is from the values."""
+    low = float(values.min())
+    high = float(values.max())
+    above = threshold > high
+    if low <= threshold <= high:
+        return _Beyond()
+    end = f"end at {high:.4g}" if above else f"begin at {low:.4g}"
+    gap = threshold - high if above else low - threshold
+    far = gap / (high - low) if high > low else 0.0
+    times = low > 0 and threshold > 0 and (threshold > TIMES * high or threshold < low / TIMES)
+    factors = tuple(unit_factors(threshold, values)) if single and high > low else ()
+    satisfied = above == (sign == "<=")
+    is_far = times and bool(factors) if satisfied else high > low and (times or far > FAR)
+    text = f"the region has {words} {sign} {threshold:g}, but the data {end}"
+    return _Beyond(far, text, factors if is_far else (), is_far, satisfied)
 
 
 def _sum(b: Array, sample: Sample) -> str:
@@ -148,7 +275,7 @@ def checked_range(region: Set, sample: Sample, word: str = "any ") -> str:
         columns = np.flatnonzero(np.isfinite(low) | np.isfinite(high))
         word = ""
     elif isinstance(region, (BoxSet, PolyhedronSet)):
-        columns = np.flatnonzero(leaves_free(region, sample) & ~_oblique(region))
+        columns = np.flatnonzero(leaves_free(region, sample) & ~_oblique(region) & ~_in_group(sample))
     else:
         return ""
     parts = [
@@ -169,6 +296,11 @@ def leaves_free(region: Set, sample: Sample) -> Array:
     rounding = 1e-9 * np.maximum(np.abs(least), np.abs(most))  # of the box around a polyhedron
     of_data = (np.abs(low - least) <= rounding) & (np.abs(high - most) <= rounding)
     return np.asarray(of_data | (np.isinf(low) & np.isinf(high)))
+
+
+def _in_group(sample: Sample) -> Array:
+    """Return a mask of the encoded columns of columns with categories."""
+    return np.zeros(sample.X.shape[1], bool) if sample.encoding is None else sample.encoding.in_group
 
 
 def _range(low: float, high: float) -> str:

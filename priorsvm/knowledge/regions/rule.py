@@ -2,6 +2,7 @@ r"""The class is known where a text over the columns holds, such as "glucose >= 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,32 +13,40 @@ from ...errors import BadRule, InvalidInput
 from ...sample import Sample
 from ..views import Solved
 from .base import RegionKnowledge
+from .on_rows import Pool
+from .parsed_rule import ParsedRule, Table, linear_hull
 from .requirement import Requirement
-from .rule_text import parse_rule
+from .row_set import RowSet, is_closed
+from .rule_conditions import Affine, AtMost, Condition, OneOf
+from .rule_text import parse
 from .sets import BoxSet, Set, polyhedron
-from .within import close_all
+from .within import close_all, part_of_space
 
 
 class Rule(RegionKnowledge):
     r"""Rows for which a text over the columns holds belong to a class.
 
-    .. math:: J_{PK} = \mu \sum_l \zeta_l, \qquad s f(x) \ge 1 - \zeta_l
+    .. math:: J_{PK} = C \mu \sum_l \zeta_l, \qquad s f(x) \ge 1 - \zeta_l
               \quad\text{wherever alternative } l \text{ of the text holds.}
 
-    The text contains linear inequalities in the units of the columns. Comparisons may have sums and multiples
-    of columns on both sides, and strict comparisons include their border. ``and``, ``or``, brackets and
-    ``x between 1 and 2`` combine them. A column whose name is not a Python name is written in backticks. Each
-    alternative of ``or`` becomes a :class:`Box` or a :class:`Polyhedron`, with their formulas. Use it for
-    rules of thumb in the words of the data.
+    The text contains comparisons in the units of the columns, combined by ``and``, ``or``, ``not`` and
+    brackets. A column with categories is compared with its values: ``sex == 'female'``,
+    ``pain in ('typical', 'none')``. ``bmi > 90%`` is a quantile of the training rows, and ``x is missing`` a
+    missing value. On rows, products, ratios and powers of columns are allowed, and a strict comparison
+    excludes its border. Everywhere, comparisons are linear and include their border. A column whose name is
+    not a Python name is written in backticks. Each alternative of ``or`` is a region of its own. Use a rule
+    for rules of thumb in the words of the data.
 
     Parameters
     ----------
     text : str
-        For example ``"glucose >= 126 and bmi >= 30"`` or ``"weight / 2 + age >= 80 or age > 70"``.
+        For example ``"glucose >= 126 and bmi >= 30"``, ``"sex == 'male' and 50 <= age < 60"`` or
+        ``"weight / height ** 2 > 30 or age > 90%"``.
     label : a class
         The class of rows for which the text holds.
-    mu : float, default=1.0
-        Weight of the worst violation of each alternative.
+    mu : float or "auto", default="auto"
+        Weight of the block, as a number of rows. "auto" is chosen by cross-validation if the block applies
+        to rows, else it is 1.
     hard : bool, default=False
         The margin must hold wherever the text does.
     method : {"auto", "cuts", "points", "guaranteed"}, default="auto"
@@ -53,6 +62,14 @@ class Rule(RegionKnowledge):
     columns : list of str or None, default=None
         Names of the columns in the text. None means the names in the DataFrame of ``fit``, or ``x0``, ``x1``,
         ... for an array.
+    holds : {"auto", "rows", "everywhere"}, default="auto"
+        What the block applies to.
+
+        - ``"rows"``: rows as they occur that lie in the region, and near rows moved into it.
+        - ``"everywhere"``: all points of the region.
+        - ``"auto"``: ``"everywhere"`` if the block is hard or ``method`` is given, else ``"rows"``.
+    unlabeled : array-like of shape (m, d) or None, default=None
+        Further rows without a label that a block on rows applies to.
 
     See Also
     --------
@@ -72,19 +89,28 @@ class Rule(RegionKnowledge):
     >>> model = PriorSVC(rule).fit(X, ["well", "ill", "well"])
     >>> model.predict(pd.DataFrame({"age": [65.0], "bmi": [24.0]}))
     array(['ill'], dtype='<U4')
+
+    Categories, with a rule over rows as they occur:
+
+    >>> X["sex"] = ["male", "female", "male"]
+    >>> rule = Rule("sex == 'male' and not age < 45", label="ill", mu=2)
+    >>> print(PriorSVC(rule).fit(X, ["well", "ill", "well"]).findings_["rule"])
+    1 training row inside, 1 of another class
     """
 
     def __init__(
         self,
         text: str,
         label: Any,
-        mu: float = 1.0,
+        mu: Any = "auto",
         hard: bool = False,
         method: str = "auto",
         within: Any = "data",
         points: Any = 256,
         max_cells: int = 1000,
         columns: Any = None,
+        holds: str = "auto",
+        unlabeled: Any = None,
     ):
         self.text = text
         self.label = label
@@ -95,25 +121,62 @@ class Rule(RegionKnowledge):
         self.points = points
         self.max_cells = max_cells
         self.columns = columns
+        self.holds = holds
+        self.unlabeled = unlabeled
 
     def __str__(self) -> str:
         return str(self.text)
 
     def requirements(self, sample: Sample) -> list[Requirement]:
         sign = sample.sign(self.label)
-        regions = self._regions(sample)
+        parsed = self._parsed(sample)
+        regions = [as_set(part.B, part.d) for part in self._pointed(parsed.inequalities, sample)]
+        return [Requirement(region, sign) for region in self._closed(self._nonempty(regions), sample)]
+
+    def _closed(self, regions: list[Set], sample: Sample) -> list[Set]:
+        """Return the regions restricted by ``within``; raise InvalidInput if nothing is left of one."""
         try:
-            closed = close_all(regions, self.within, self._named(sample))
+            return close_all(regions, self.within, self._named(sample))
         except InvalidInput as error:
             error.args = (f"{self.text!r}: {error}",)
             raise
-        return [Requirement(region, sign) for region in closed]
 
-    def _regions(self, sample: Sample) -> list[Set]:
-        """Return the set of each alternative of the text."""
-        names = self._columns(sample)
+    def row_requirements(self, sample: Sample) -> list[Requirement]:
+        """Return the rows for which each alternative holds: strict comparisons exclude their border."""
+        sign = sample.sign(self.label)
+        alternatives = self._parsed(sample).alternatives
+        regions = self._nonempty([_row_set(conditions, sample) for conditions in alternatives])
+        limits = self._limits(sample)
+        if limits:
+            self._closed([getattr(region, "hull", region) for region in regions], sample)
+            regions = [_row_set([*conditions, *limits], sample) for conditions in alternatives]
+        return [Requirement(region, sign) for region in regions if sign != 0]
+
+    def _limits(self, sample: Sample) -> list[Condition]:
+        """Return the ends that a dict ``within`` gives, as conditions on rows."""
+        if self.within is None or self.within == "data":
+            return []
+        low, high, given_low, given_high = part_of_space(self.within, self._named(sample))
+        eye = np.eye(len(low) + 1)
+        below = [AtMost(Affine(eye[j] - high[j] * eye[-1]), False, 0) for j in np.flatnonzero(given_high)]
+        above = [AtMost(Affine(low[j] * eye[-1] - eye[j]), False, 0) for j in np.flatnonzero(given_low)]
+        return [*below, *above]
+
+    def _row_points(self, requirement: Requirement, pool: Pool) -> Array:
         try:
-            regions = [as_set(part.B, part.d) for part in parse_rule(self.text, names)]
+            return super()._row_points(requirement, pool)
+        except BadRule as error:
+            error.args = (f"{self.text!r}: {error}",)
+            raise
+
+    def _parsed(self, sample: Sample) -> ParsedRule:
+        """Return the conditions of the text, with the quantiles of the training rows."""
+        return self._pointed(lambda: parse(self.text, self._table(sample)), sample)
+
+    def _pointed(self, read: Any, sample: Sample) -> Any:
+        """Return what a function reads from the text, with advice about names if it fails."""
+        try:
+            return read()
         except BadRule as error:
             if self.columns is None and sample.feature_names is None:
                 advice = (
@@ -123,6 +186,9 @@ class Rule(RegionKnowledge):
                 )
                 error.args = (f"{error}\n{advice}",)
             raise
+
+    def _nonempty(self, regions: list[Any]) -> list[Any]:
+        """Return the regions; raise BadRule if one of them is empty."""
         for k, region in enumerate(regions, 1):
             if region is None:
                 which = "" if len(regions) == 1 else f" in alternative {k}"
@@ -130,13 +196,30 @@ class Rule(RegionKnowledge):
                     f"no row can satisfy {self.text!r}: its conditions contradict each other{which}. "
                     "Correct a limit, or use 'or' instead of 'and'."
                 )
-        return [region for region in regions if region is not None]
+        return regions
+
+    def _table(self, sample: Sample) -> Table:
+        """Return the columns that the text can name."""
+        X = sample.weighted_rows()[0]
+        missing = getattr(sample.missing, "missing", None)
+        if missing is not None:  # completed values do not count
+            X = np.where(missing[sample.weights > 0], np.nan, X)
+
+        def quantile(column: int, share: float) -> float:
+            return float(np.nanquantile(X[:, column], share))
+
+        encoding = sample.encoding
+        if encoding is None:
+            return replace(Table.of_numbers(self._columns(sample)), quantile=quantile)
+        values = {group.column: group.values for group in encoding.groups}
+        return Table(self._columns(sample), encoding.places, values, encoding.width, quantile)
 
     def _columns(self, sample: Sample) -> list[str]:
         """Return the names of the columns in the text."""
-        d = sample.X.shape[1]
+        encoding = sample.encoding
+        d = sample.X.shape[1] if encoding is None else len(encoding.names)
         if self.columns is None:
-            named = sample.feature_names
+            named = sample.feature_names if encoding is None else encoding.names
             return [f"x{j}" for j in range(d)] if named is None else [str(name) for name in named]
         names = [self.columns] if isinstance(self.columns, str) else list(self.columns)
         if len(names) != d or not all(isinstance(name, str) for name in names):
@@ -144,7 +227,9 @@ class Rule(RegionKnowledge):
         return names
 
     def where(self, region: Set, sample: Sample) -> str:
-        one_box = isinstance(region, BoxSet) and len(parse_rule(self.text, self._columns(sample))) == 1
+        if sample.encoding is not None:
+            return f"where {self.text}"
+        one_box = isinstance(region, BoxSet) and len(self._parsed(sample).alternatives) == 1
         return super().where(region, sample) if one_box else f"where {self.text}"
 
     def _remarks(self, f: Any, worst: Requirement, view: Solved) -> tuple[str, ...]:
@@ -156,10 +241,23 @@ class Rule(RegionKnowledge):
         return (f"the worst is alternative {which} of {len(requirements)}", *remarks)
 
     def _named(self, sample: Sample) -> Sample:
+        if sample.encoding is not None:
+            return sample
         return replace(sample, feature_names=np.array(self._columns(sample), object))
 
     def words(self) -> str:
         return f"{self.text!r} is {self.label!r}"
+
+
+def _row_set(conditions: Sequence[Condition], sample: Sample) -> Set | None:
+    """Return the rows for which all conditions hold; None if no row can satisfy them."""
+    width = sample.X.shape[1]
+    region = as_set(*linear_hull(conditions, width))
+    if region is None or all(map(is_closed, conditions)):
+        return region
+    hull = as_set(*linear_hull([c for c in conditions if not isinstance(c, OneOf)], width))
+    assert hull is not None
+    return RowSet.of(hull, conditions, sample)
 
 
 def as_set(B: Array, d: Array) -> Set | None:

@@ -1,85 +1,63 @@
-"""Parser of rules such as "glucose >= 126 and bmi >= 30" into linear inequalities.
+"""Parser of rules such as "glucose >= 126 and sex == 'female'" into conditions on columns.
 
 The grammar, one method of the parser per line::
 
-    any         all or all or ...
+    some        all or all or ...
     all         condition and condition and ...
-    condition   (any) | comparison
-    comparison  sum < sum <= ... | sum between sum and sum; words such as "at least" count as signs
+    condition   not condition | (some) | comparison
+    comparison  side < side <= ... | side [not] between side and side | side [not] in (value, ...)
+                | side is [not] missing; words such as "at least" count as signs
+    side        'text' | 90% | sum; a column with categories stands alone
     sum         term + term - ...
     term        factor * factor / ...
-    factor      -factor | (sum) | number | column
+    factor      -factor | power
+    power       operand ** number
+    operand     (sum) | number | column
 
-A sum is one vector: the coefficients of the columns, then the constant. A comparison becomes sums that are at
-most zero. A text is never evaluated as code.
+A text is parsed once, in a time linear in its length, and is never evaluated as code.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain, product
-from typing import NamedTuple
-from unicodedata import category, east_asian_width, normalize
+from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 
 from ..._utils.arrays import Array
 from ..._utils.messages import closest
 from ...errors import BadRule
-
-MAX_ALTERNATIVES = 1000
-MAX_DEPTH = 50
-
-# Beyond ASCII, all characters except these signs may be part of a name: \w lacks the vowel signs of scripts.
-_NAME = r"(?![0-9]) (?: \w | [^\x00-\x7f\s≤≥≠−] )+"
-_TOKEN = re.compile(
-    rf"""\s*(?:
-        (?P<number> (?: [0-9]+ (?:_[0-9]+)* (?:\.[0-9]*)? | \.[0-9]+ ) (?: [eE][+-]?[0-9]+ )? (?![\w.]) )
-      | (?P<name> {_NAME} )
-      | ` (?P<quoted> [^`]* ) `
-      | (?P<sign> [<>=!:]= | <> | => | =< | \*\* | // | && | \|\|
-                | \.?[0-9][\w.]* | '[^']*'? | "[^"]*"? | . )  # rejected by the parser
-    )""",
-    re.VERBOSE | re.DOTALL,
+from .parsed_rule import Inequalities, ParsedRule, Table
+from .rule_conditions import (
+    Affine,
+    All,
+    AtMost,
+    Condition,
+    Curved,
+    Expression,
+    Gap,
+    OneOf,
+    Some,
+    Zero,
+    added,
+    alternatives,
+    joined,
+    negated,
+    scaled,
 )
-_WORDS = ("and", "or", "between")
-_COMPARISONS = ("<", ">", "=")
-_SIGNS = (*_COMPARISONS, *"+-*/()", *_WORDS)
-# A strict inequality means its closure.
-_SAME = {"<=": "<", "≤": "<", ">=": ">", "≥": ">", "==": "=", "−": "-"}
-# Words for comparisons, the longest first. "is" may precede each, and "between".
-_THAN = {
-    **dict.fromkeys(("more", "greater", "higher", "larger"), ">"),
-    **dict.fromkeys(("less", "fewer", "lower", "smaller"), "<"),
-}
-_PHRASES: dict[tuple[str, ...], str] = {
-    **{(word, "than", "or", "equal", "to"): sign for word, sign in _THAN.items()},
-    **{(word, "than"): sign for word, sign in _THAN.items()},
-    ("at", "least"): ">",
-    ("above",): ">",
-    ("over",): ">",
-    ("at", "most"): "<",
-    ("below",): "<",
-    ("under",): "<",
-    ("equal", "to"): "=",
-    ("equals",): "=",
-}
+from .rule_tokens import COMPARISONS, MISSING, SIGNS, Text, Token, quote, spelled
 
-_CLOSED = "'not equal' cannot be used: a rule describes a closed region, such as 'a <= 1 or a >= 2'"
 _POWER = "a rule is linear in the columns: add a column that contains the power"
+_PRODUCT = "a rule is linear in the columns: add a column that contains the product"
+_RATIO = "a rule is linear in the columns: divide by numbers only"
 _REFUSED = {
-    "!=": _CLOSED,
-    "≠": _CLOSED,
-    "<>": _CLOSED,
-    "not": "'not' cannot be used: reverse the comparison, 'a < 1' instead of 'not a >= 1'",
-    "in": "'in' cannot be used: write 'a = 1 or a = 2', or 'a between 1 and 2'",
-    "is": "'is' cannot be used: write '=', or words such as 'is at least' and 'is below'",
-    "true": "a rule compares numbers: write 1 for true",
-    "false": "a rule compares numbers: write 0 for false",
-    "**": _POWER,
-    "^": _POWER,
+    "in": "'in' requires a list in brackets, such as a in (1, 2)",
+    "is": "'is' cannot be used: write '=', 'is missing', or words such as 'is at least' and 'is below'",
+    "^": "'^' cannot be used: write a power as a ** 2",
+    "//": "'//' cannot be used: write '/'",
     "&": "'&' cannot be used: write 'and'",
     "&&": "'&&' cannot be used: write 'and'",
     "|": "'|' cannot be used: write 'or'",
@@ -89,29 +67,33 @@ _REFUSED = {
     ",": "a comma cannot be used: write a decimal point in numbers, and join comparisons by 'and' or 'or'",
     ";": "a semicolon cannot be used: join comparisons by 'and' or 'or'",
     "`": "this backtick is not closed: write backticks on both sides of a column",
+    "%": "'%' cannot be used here: a quantile is a number and '%', such as a > 90%",
 }
+_LOGIC = {"true": 1.0, "false": 0.0}
+_ALONE = "a percentage is a quantile of one column: compare the column itself with it, such as a > 90%"
 
 
-@dataclass(frozen=True, eq=False)
-class Inequalities:
-    """The inequalities ``B x <= d`` of one alternative of a rule."""
-
-    B: Array
-    d: Array
+def parse(text: Any, table: Table) -> ParsedRule:
+    """Return the conditions of a rule; raise BadRule with a caret at the place of an error."""
+    if not isinstance(text, str) or not text.strip():
+        raise BadRule(f"a rule must be a text such as 'age >= 50 and bmi >= 30', got {text!r}.")
+    with np.errstate(all="ignore"):  # the parser rejects numbers that are not finite
+        parser = _Parser(text, table)
+        return ParsedRule(parser.text, table.width, alternatives(parser.rule(), parser.text.error))
 
 
 def parse_rule(text: str, columns: Sequence[str]) -> list[Inequalities]:
-    """Return the linear inequalities of a rule.
+    """Return the linear inequalities of a rule over columns of numbers.
 
     Parameters
     ----------
     text : str
-        Comparisons of sums and multiples of columns, joined by ``and``, ``or`` and brackets. Comparisons are
-        ``<``, ``<=``, ``>``, ``>=``, ``=``, ``≤``, ``≥``, ``==``, chains of them, and ``x between 1 and 2``.
-        Words such as ``at least``, ``at most``, ``above``, ``below``, ``more than`` and ``less than`` count
-        as comparisons, unless a word is part of a column's name. Strict comparisons mean their closure. A
-        column is written in backticks if its name is ``and``, ``or`` or ``between``, or contains more than
-        letters, digits and underscores.
+        Comparisons of sums and multiples of columns, joined by ``and``, ``or``, ``not`` and brackets.
+        Comparisons are ``<``, ``<=``, ``>``, ``>=``, ``=``, ``≤``, ``≥``, ``==``, chains of them,
+        ``x between 1 and 2`` and ``x in (1, 2)``. Words such as ``at least``, ``at most``, ``above``,
+        ``below``, ``more than`` and ``less than`` count as comparisons, unless a word is part of a column's
+        name. Strict comparisons mean their closure. A column is written in backticks if its name is ``and``,
+        ``or``, ``not`` or ``between``, or contains more than letters, digits and underscores.
     columns : sequence of str
         Names of the columns, in order.
 
@@ -140,104 +122,56 @@ def parse_rule(text: str, columns: Sequence[str]) -> list[Inequalities]:
       age >= 50 and wieght > 80
                     ^
     """
-    if not isinstance(text, str) or not text.strip():
-        raise BadRule(f"a rule must be a text such as 'age >= 50 and bmi >= 30', got {text!r}.")
-    with np.errstate(all="ignore"):  # the parser rejects numbers that are not finite
-        alternatives = [np.array(sums) for sums in _Parser(text, columns).rule()]
-    # + 0.0 turns -0.0 into 0.0.
-    return [Inequalities(sums[:, :-1] + 0.0, 0.0 - sums[:, -1]) for sums in alternatives]
+    return parse(text, Table.of_numbers(columns)).inequalities()
 
 
-class _Token(NamedTuple):
-    kind: str
+@dataclass(frozen=True)
+class _Value:
+    """A text in quotes."""
+
     word: str
     at: int
 
 
-class _Parser:
-    """Recursive descent from left to right; a sum is the vector (coefficients, constant)."""
+@dataclass(frozen=True)
+class _Share:
+    """A quantile."""
 
-    def __init__(self, text: str, columns: Sequence[str]):
-        # Accented letters have several spellings in Unicode.
-        self.text = normalize("NFC", text).rstrip()
-        self.columns = [normalize("NFC", str(column)) for column in columns]
-        self.tokens = self._tokens()
-        self.conditions = self._brackets_around_conditions()
+    share: float
+    at: int
+
+
+@dataclass(frozen=True)
+class _Words:
+    """A column with categories, by its position in the table."""
+
+    column: int
+    at: int
+
+
+class _Parser:
+    """Recursive descent from left to right."""
+
+    def __init__(self, text: str, table: Table):
+        self.table = table
+        self.columns = [normalize("NFC", name) for name in table.names]
+        self.text = Text(text, self.columns)
+        self.tokens = self.text.tokens
         self.position = 0
 
-    def rule(self) -> list[list[Array]]:
-        """Return, for each alternative, the sums that have to be at most zero."""
-        alternatives = self._any()
+    def rule(self) -> Any:
+        """Return the tree of conditions."""
+        tree = self._some()
         if self.token.kind != "end":
             raise self._unexpected("the comparison is complete: 'and' or 'or' is expected here")
-        return alternatives
-
-    # Tokens
-
-    def _tokens(self) -> list[_Token]:
-        tokens = []
-        for match in _TOKEN.finditer(self.text):
-            kind = str(match.lastgroup)
-            word = match[kind]
-            at = match.start(kind)
-            if kind == "name" and word.lower() in _WORDS:
-                kind = "sign"
-                word = word.lower()
-            elif kind == "sign":
-                word = _SAME.get(word, word)
-            elif kind == "quoted":
-                at -= 1  # the caret goes under the backtick
-            tokens.append(_Token(kind, word, at))
-        return [*self._with_signs_for_words(tokens), _Token("end", "", len(self.text))]
-
-    def _with_signs_for_words(self, tokens: list[_Token]) -> list[_Token]:
-        """Replace words such as ``at least`` by signs, unless a word is part of a column's name."""
-        names = {word for column in self.columns for word in re.findall(r"\w+", column.lower())}
-        phrases = {words: sign for words, sign in _PHRASES.items() if names.isdisjoint(words)}
-        lower = ["" if token.kind == "quoted" else token.word.lower() for token in tokens]
-        found: list[_Token] = []
-        i = 0
-        while i < len(tokens):
-            begin = i + (lower[i] == "is" and "is" not in names)
-            words = next((w for w in phrases if tuple(lower[begin : begin + len(w)]) == w), ())
-            if words:
-                found.append(_Token("sign", phrases[words], tokens[i].at))
-                i = begin + len(words)
-            else:
-                i += begin > i and lower[begin : begin + 1] == ["between"]
-                found.append(tokens[i])
-                i += 1
-        return found
-
-    def _brackets_around_conditions(self) -> set[int]:
-        """Return the positions of opening brackets around conditions; other brackets are around sums."""
-        found: set[int] = set()
-        opened: list[int] = []
-        for kind, word, at in self.tokens:
-            if kind != "sign":
-                continue
-            if word == "(":
-                opened.append(at)
-                if len(opened) > MAX_DEPTH:
-                    raise self._error(
-                        f"brackets can be nested at most {MAX_DEPTH} deep: simplify the rule", at
-                    )
-            elif word == ")":
-                if not opened:
-                    raise self._error("this bracket has no opening bracket: add '(' or remove it", at)
-                opened.pop()
-            elif word in (*_COMPARISONS, *_WORDS):
-                found.update(opened)
-        if opened:
-            raise self._error("this bracket is not closed: add ')'", opened[-1])
-        return found
+        return tree
 
     @property
-    def token(self) -> _Token:
+    def token(self) -> Token:
         """The next token."""
         return self.tokens[self.position]
 
-    def _take(self, *words: str) -> _Token | None:
+    def _take(self, *words: str) -> Token | None:
         """Return the next token and go on, if it is one of these signs; else return None."""
         token = self.token
         if token.kind != "sign" or token.word not in words:
@@ -247,135 +181,296 @@ class _Parser:
 
     # Logic
 
-    def _any(self) -> list[list[Array]]:
-        alternatives = self._all()
-        while self._take("or"):
-            at = self.token.at
-            alternatives += self._all()
-            self._check_number(len(alternatives), at)
-        return alternatives
+    def _some(self) -> Any:
+        return self._list("or", Some, self._all)
 
-    def _all(self) -> list[list[Array]]:
-        parts: list[list[list[Array]]] = []
-        number = 1
-        while not parts or self._take("and"):
-            at = self.token.at
-            parts.append(self._condition())
-            number *= len(parts[-1])
-            self._check_number(number, at)
-        return [list(chain(*choice)) for choice in product(*parts)]
+    def _all(self) -> Any:
+        return self._list("and", All, self._condition)
 
-    def _check_number(self, number: int, at: int) -> None:
-        if number > MAX_ALTERNATIVES:
-            raise self._error(
-                f"from here on the rule has more than {MAX_ALTERNATIVES} alternatives: use several rules", at
-            )
+    def _list(self, word: str, kind: Any, part: Callable[[], Any]) -> Any:
+        parts: list[Any] = []
+        places: list[int] = []
+        while not parts or self._take(word):
+            places.append(self.token.at)
+            parts.append(part())
+        return joined(kind, parts, places)
 
-    def _condition(self) -> list[list[Array]]:
-        if self.token.at not in self.conditions:
-            return [self._comparison()]
+    def _condition(self) -> Any:
+        opposite = False
+        while self._take("not"):
+            opposite = not opposite
+        condition = self._in_brackets() if self.token.at in self.text.conditions else self._comparison()
+        return negated(condition) if opposite else condition
+
+    def _in_brackets(self) -> Any:
         self._take("(")
-        inside = self._any()
+        inside = self._some()
         if not self._take(")"):
             raise self._unexpected("'and', 'or' or a closing bracket is expected here")
         return inside
 
-    def _comparison(self) -> list[Array]:
-        left = self._sum()
-        if between := self._take("between"):
-            low = self._sum()
-            if not self._take("and"):
-                raise self._unexpected("'between' requires a second end, as in 'a between 1 and 2'")
-            high = self._sum()
-            return [self._difference(low, left, between.at), self._difference(left, high, between.at)]
+    # Comparisons
+
+    def _comparison(self) -> Any:
+        left = self._side()
+        if sign := self._take(*MISSING):
+            return self._missing(left, sign)
+        follower = self.tokens[self.position + 1] if self.token.kind != "end" else self.token
+        opposite = (
+            self.token.word == "not" and self.token.kind == "sign" and follower.word in ("in", "between")
+        )
+        if opposite:
+            self.position += 1
+        if sign := self._take("between"):
+            found = self._between(left, sign)
+        elif sign := self._take("in"):
+            found = self._in(left, sign)
+        else:
+            return self._chain(left)
+        return negated(found) if opposite else found
+
+    def _chain(self, left: Any) -> Any:
         parts = []
-        while sign := self._take(*_COMPARISONS):
-            right = self._sum()
-            if sign.word in "<=":
-                parts.append(self._difference(left, right, sign.at))
-            if sign.word in ">=":
-                parts.append(self._difference(right, left, sign.at))
+        places = []
+        while sign := self._take(*COMPARISONS):
+            right = self._side()
+            parts.append(self._compared(left, sign, right))
+            places.append(sign.at)
             left = right
         if not parts:
             raise self._unexpected("a comparison by <, <=, >, >=, = or 'between' is missing here")
-        return parts
+        return joined(All, parts, places)
 
-    def _difference(self, small: Array, large: Array, at: int) -> Array:
-        """Return the sum that is at most zero where ``small <= large``."""
-        difference = self._finite(small - large, at)
-        if _is_number(difference):
-            raise self._error("this comparison depends on no column: remove it", at)
-        return difference
+    def _between(self, left: Any, sign: Token) -> Any:
+        low = self._side()
+        if not self._take("and"):
+            raise self._unexpected("'between' requires a second end, as in 'a between 1 and 2'")
+        high = self._side()
+        parts = [
+            self._compared(low, Token("sign", "<=", sign.at), left),
+            self._compared(left, Token("sign", "<=", sign.at), high),
+        ]
+        return All(tuple(parts), (sign.at, sign.at))
+
+    def _in(self, left: Any, sign: Token) -> Any:
+        close = ")" if self._take("(") else "]"
+        self._take("[")
+        values = [self._side()]
+        while self._take(","):
+            if self.token.word == close:  # a comma at the end of the list
+                break
+            values.append(self._side())
+        if not self._take(close):
+            raise self._unexpected(f"a comma or '{close}' is expected here")
+        equal = Token("sign", "=", sign.at)
+        parts: list[Any] = [self._compared(left, equal, value) for value in values]
+        if isinstance(left, _Words):
+            allowed = np.any([part.allowed for part in parts], axis=0)
+            return self._one_of(left, allowed, False)
+        return joined(Some, parts, [sign.at] * len(parts))
+
+    def _missing(self, left: Any, sign: Token) -> Any:
+        if isinstance(left, _Words):
+            values = self.table.values[left.column]
+            found: Any = self._one_of(left, np.array([value is None for value in values], bool), False)
+        elif isinstance(left, Affine) and left.column is not None:
+            found = Gap(left.column, True, self.table.width, sign.at)
+        else:
+            raise self.text.error("'missing' is for one column: write the column alone before it", sign.at)
+        return found if sign.word == "is missing" else negated(found)
+
+    def _compared(self, left: Any, sign: Token, right: Any) -> Condition:
+        """Return the condition of two sides and a sign."""
+        if isinstance(right, _Words) and not isinstance(left, _Words):
+            left, right = right, left
+        if isinstance(left, _Words):
+            return self._compared_with_value(left, sign, right)
+        for one, other in ((left, right), (right, left)):
+            if isinstance(one, _Value):
+                raise self._not_a_value(one, other)
+        small = self._resolved(left, right)
+        large = self._resolved(right, left)
+        if sign.word in (">", ">="):
+            small, large = large, small
+        difference = added([small, large], [1.0, -1.0])
+        self._finite(difference, sign.at)
+        if difference.is_number:
+            raise self.text.error("this comparison depends on no column: remove it", sign.at)
+        if sign.word in ("=", "!="):
+            return Zero(difference, sign.word == "=", sign.at)
+        return AtMost(difference, sign.word in ("<", ">"), sign.at)
+
+    def _compared_with_value(self, left: _Words, sign: Token, right: Any) -> Condition:
+        """Return the condition of a column with categories and a value."""
+        name = quote(self.columns[left.column])
+        if sign.word not in ("=", "!="):
+            raise self.text.error(f"column {name} has categories: use ==, != or 'in'", sign.at)
+        if isinstance(right, _Words) or not (isinstance(right, _Value) or getattr(right, "is_number", False)):
+            at = right.at if isinstance(right, (_Words, _Share)) else sign.at
+            raise self.text.error(f"column {name} has categories: compare it with one of its values", at)
+        values = self.table.values[left.column]
+        allowed = np.array([_is_value(value, right) for value in values], bool)
+        if not allowed.any():
+            raise self._unknown_value(left, right, sign)
+        found = self._one_of(left, allowed, False)
+        return found if sign.word == "=" else found.negated()
+
+    def _one_of(self, left: _Words, allowed: Array, unknown: bool) -> OneOf:
+        members = np.asarray(self.table.places[left.column], int)
+        return OneOf(members, allowed, unknown, self.table.width, left.at)
+
+    def _resolved(self, side: Any, other: Any) -> Expression:
+        """Return a side with a number for a quantile of the other side."""
+        if not isinstance(side, _Share):
+            return side
+        column = other.column if isinstance(other, Affine) else None
+        if column is None:
+            raise self.text.error(_ALONE, side.at)
+        if self.table.quantile is None:
+            raise self.text.error("a quantile requires training rows: write a number", side.at)
+        return self._number(self.table.quantile(column, side.share))
 
     # Sums
 
-    def _sum(self) -> Array:
+    def _side(self) -> Any:
+        token = self.token
+        if token.kind == "text":
+            self.position += 1
+            return _Value(normalize("NFC", token.word[1:-1]), token.at)
+        if token.kind == "percent":
+            self.position += 1
+            share = float(token.word.rstrip("% ")) / 100
+            if share > 1:
+                raise self.text.error("a quantile is at most 100%", token.at)
+            return _Share(share, token.at)
+        if token.kind in ("name", "quoted") and self.columns.count(token.word) == 1:
+            column = self.columns.index(token.word)
+            if column in self.table.values:
+                self.position += 1
+                return _Words(column, token.at)
+        return self._sum()
+
+    def _sum(self) -> Expression:
         total = self._term()
+        curved: list[Expression] = []
+        factors: list[float] = []
+        if isinstance(total, Curved):
+            curved.append(total)
+            factors.append(1.0)
+            total = self._number(0.0)
         while sign := self._take("+", "-"):
             term = self._term()
-            total = self._finite(total + term if sign.word == "+" else total - term, sign.at)
-        return total
+            factor = 1.0 if sign.word == "+" else -1.0
+            if isinstance(term, Curved):
+                curved.append(term)
+                factors.append(factor)
+            else:
+                total = Affine(total.sum + factor * term.sum)
+                self._finite(total, sign.at)
+        return added([total, *curved], [1.0, *factors]) if curved else total
 
-    def _term(self) -> Array:
+    def _term(self) -> Expression:
         term = self._factor()
+        factors: list[Expression] = []
+        powers: list[float] = []
+        first: tuple[int, str] | None = None
+        if isinstance(term, Curved):
+            first = (term.at, term.reason)
         while sign := self._take("*", "/"):
             at = self.token.at
             factor = self._factor()
-            if sign.word == "/":
-                if not _is_number(factor):
-                    raise self._error("a rule is linear in the columns: divide by numbers only", at)
-                if factor[-1] == 0:
-                    raise self._error("this divisor is zero", at)
-                term = term / factor[-1]
-            elif _is_number(factor):
-                term = term * factor[-1]
-            elif _is_number(term):
-                term = term[-1] * factor
-            else:
-                raise self._error(
-                    "a rule is linear in the columns: add a column that contains the product", sign.at
-                )
-            self._finite(term, sign.at)
-        return term
+            if sign.word == "/" and isinstance(factor, Affine) and _is_zero(factor):
+                raise self.text.error("this divisor is zero", at)
+            if first is None and isinstance(term, Affine):
+                product = _linear_product(term, sign.word, factor)
+                if product is not None:
+                    self._finite(product, sign.at)
+                    term = product
+                    continue
+                first = (sign.at, _PRODUCT) if sign.word == "*" else (at, _RATIO)
+            factors.append(factor)
+            powers.append(1.0 if sign.word == "*" else -1.0)
+        if first is None or not factors:
+            return term
+        return Curved("product", (term, *factors), (1.0, *powers), *first)
 
-    def _factor(self) -> Array:
+    def _factor(self) -> Expression:
         negative = False
         while sign := self._take("+", "-"):
             negative ^= sign.word == "-"
-        factor = self._operand()
-        return -factor if negative else factor
+        factor = self._power()
+        return scaled(factor, -1.0) if negative else factor
 
-    def _operand(self) -> Array:
+    def _power(self) -> Expression:
+        base = self._operand()
+        sign = self._take("**")
+        if sign is None:
+            return base
+        at = self.token.at
+        negative = bool(self._take("-"))
+        exponent = self._operand()
+        if not exponent.is_number:
+            raise self.text.error("an exponent must be a number", at)
+        power = -exponent.sum[-1] if negative else exponent.sum[-1]
+        if base.is_number:
+            number = self._number(np.power(base.sum[-1], power))
+            self._finite(number, sign.at)
+            return number
+        return base if power == 1.0 else Curved("power", (base,), (float(power),), sign.at, _POWER)
+
+    def _operand(self) -> Any:
         token = self.token
-        if token.at in self.conditions:
-            raise self._error("a number or a column is expected here, not a condition", token.at)
+        if token.at in self.text.conditions:
+            raise self.text.error("a number or a column is expected here, not a condition", token.at)
         if self._take("("):
             inside = self._sum()
             if not self._take(")"):
                 raise self._unexpected("a closing bracket, or a sign such as +, is expected here")
             return inside
+        if token.kind == "percent":
+            raise self.text.error(_ALONE, token.at)
+        if token.kind == "text":
+            raise self.text.error(
+                "a text can only be compared with a column: write column names in backticks", token.at
+            )
         if token.kind in ("sign", "end"):
             raise self._unexpected("a number or a column is missing here")
-        operand = np.zeros(len(self.columns) + 1)
         if token.kind == "number":
-            operand[-1] = float(token.word)
+            operand = self._number(float(token.word))
+        elif token.word.lower() in _LOGIC and token.kind == "name" and token.word not in self.columns:
+            operand = self._number(_LOGIC[token.word.lower()])
         else:
-            operand[self._column(token)] = 1.0
+            operand = self._column(token)
         self.position += 1
-        return self._finite(operand, token.at)
+        self._finite(operand, token.at)
+        return operand
 
-    def _column(self, token: _Token) -> int:
+    def _column(self, token: Token) -> Affine:
         number = self.columns.count(token.word)
         if number > 1:
-            raise self._error(f"{number} columns are named {token.word!r}: rename them in the data", token.at)
+            raise self.text.error(
+                f"{number} columns are named {token.word!r}: rename them in the data", token.at
+            )
         if number == 0:
             raise self._unknown_column()
-        return self.columns.index(token.word)
+        column = self.columns.index(token.word)
+        if column in self.table.values:
+            raise self.text.error(
+                f"column {quote(token.word)} has categories: use ==, != or 'in', without arithmetic",
+                token.at,
+            )
+        vector = np.zeros(self.table.width + 1)
+        vector[self.table.places[column]] = 1.0
+        return Affine(vector)
 
-    def _finite(self, value: Array, at: int) -> Array:
-        if not np.isfinite(value).all():
-            raise self._error("this number is too large", at)
-        return value
+    def _number(self, value: float) -> Affine:
+        vector = np.zeros(self.table.width + 1)
+        vector[-1] = value
+        return Affine(vector)
+
+    def _finite(self, value: Expression, at: int) -> None:
+        if isinstance(value, Affine) and not np.isfinite(value.sum).all():
+            raise self.text.error("this number is too large", at)
 
     # Errors
 
@@ -385,15 +480,15 @@ class _Parser:
         if kind in ("sign", "name"):
             if column := self._unquoted_column():
                 reason = f"the column `{column}` must be in backticks"
-            elif word.lower() in _REFUSED:
+            elif word.lower() in _REFUSED and not (kind == "sign" and word in SIGNS):
                 reason = _REFUSED[word.lower()]
             elif word[0] in "'\"":
-                reason = "a rule compares numbers, not texts; write column names in backticks"
+                reason = "this quote is not closed: write quotes on both sides of a text"
             elif re.match(r"\.?[0-9]", word):
-                reason = f"{_quote(word)} is not a number (write a product as 2 * a)"
-            elif kind == "sign" and word not in _SIGNS:
+                reason = f"{quote(word)} is not a number (write a product as 2 * a)"
+            elif kind == "sign" and word not in (*SIGNS, *MISSING, "in"):
                 reason = f"{word!r} cannot be used outside backticks"
-        return self._error(reason, at)
+        return self.text.error(reason, at)
 
     def _unknown_column(self) -> BadRule:
         """Return the error of the next token, an unknown name."""
@@ -401,61 +496,71 @@ class _Parser:
         following = self.tokens[self.position + 1]
         if (following.kind, following.word) == ("sign", "("):
             return self._unexpected(
-                f"functions such as {_quote(name)} cannot be used: add a column with the values"
+                f"functions such as {quote(name)} cannot be used: add a column with the values"
             )
-        if (meant := closest(name, self.columns)) is not None:
-            hint = f"did you mean {_spelled(meant)}?"
+        if any(name == value for values in self.table.values.values() for value in values):
+            hint = f"a value is written in quotes: '{name}'"
+        elif (meant := closest(name, self.columns)) is not None:
+            hint = f"did you mean {spelled(meant)}?"
         else:
-            listed = [*map(_spelled, self.columns[:10]), *["…"] * (len(self.columns) > 10)]
+            listed = [*map(spelled, self.columns[:10]), *["…"] * (len(self.columns) > 10)]
             hint = f"the columns are {', '.join(listed)}"
-        return self._unexpected(f"there is no column {_quote(name)} ({hint})")
+        return self._unexpected(f"there is no column {quote(name)} ({hint})")
+
+    def _unknown_value(self, left: _Words, right: Any, sign: Token) -> BadRule:
+        """Return the error of a value that no training row has."""
+        values = [value for value in self.table.values[left.column] if value is not None]
+        given = right.word if isinstance(right, _Value) else f"{right.sum[-1]:g}"
+        listed = [*map(repr, values[:10]), *["…"] * (len(values) > 10)]
+        hint = f"the values are {', '.join(listed)}"
+        if (meant := closest(given, [str(value) for value in values])) is not None:
+            hint = f"did you mean {meant!r}?"
+        return self.text.error(
+            f"no training row has {quote(given)} in column {quote(self.columns[left.column])} ({hint}). "
+            "A pandas column of dtype category can list values that do not occur",
+            right.at if isinstance(right, _Value) else sign.at,
+        )
+
+    def _not_a_value(self, value: _Value, other: Any) -> BadRule:
+        """Return the error of a text that is not compared with a column of categories."""
+        if value.word in self.columns:
+            reason = f"a text cannot be used here: write the column in backticks, `{value.word}`"
+        elif isinstance(other, Affine) and other.column is not None:
+            reason = (
+                "this column contains numbers: compare it with a number, and write column names in backticks"
+            )
+        else:
+            reason = "a text can only be compared with a column: write column names in backticks"
+        return self.text.error(reason, value.at)
 
     def _unquoted_column(self) -> str:
         """Return the column that is written here without its backticks, or an empty text."""
         _, word, at = self.token
+        text = self.text.text
         found = [
-            c
-            for c in self.columns
-            if len(c) >= len(word) and self.text.startswith(c, at) and _spelled(c) != c
+            c for c in self.columns if len(c) >= len(word) and text.startswith(c, at) and spelled(c) != c
         ]
         return max(found, key=len, default="")
 
-    def _error(self, what: str, at: int) -> BadRule:
-        """Return the error with the line of the text and a caret under the position."""
-        before = _printable(self.text[:at].rpartition("\n")[2])
-        after = _printable(self.text[at:].partition("\n")[0])
-        # A long line is cut on both sides of the position.
-        before = before if len(before) <= 60 else "…" + before[-60:]
-        after = after if len(after) <= 60 else after[:60] + "…"
-        return BadRule(f"{_printable(what)}:\n  {before}{after}\n  {' ' * _width(before)}^")
+
+def _is_zero(number: Affine) -> bool:
+    return not number.sum.any()
 
 
-def _is_number(value: Array) -> bool:
-    return not value[:-1].any()
+def _linear_product(term: Affine, sign: str, factor: Expression) -> Affine | None:
+    """Return a product or a quotient that is linear in the columns, else None."""
+    if isinstance(factor, Curved):
+        return None
+    if sign == "/":
+        return Affine(term.sum / factor.sum[-1]) if factor.is_number else None
+    if factor.is_number:
+        return Affine(term.sum * factor.sum[-1])
+    return Affine(term.sum[-1] * factor.sum) if term.is_number else None
 
 
-def _spelled(column: str) -> str:
-    """Return the name of a column as it is written in a rule."""
-    plain = re.fullmatch(_NAME, column, re.VERBOSE) and column.lower() not in _WORDS
-    return column if plain else f"`{column}`"
-
-
-def _quote(name: str) -> str:
-    return repr(name if len(name) <= 60 else name[:60] + "…")
-
-
-def _printable(line: str) -> str:
-    """Replace every invisible character of a line by a visible character."""
-    visible = []
-    for c in line:
-        if not c.isprintable():
-            c = " " if c.isspace() else "\ufffd"
-        visible.append(c)
-    return "".join(visible)
-
-
-def _width(line: str) -> int:
-    """Count the places that a line takes on a screen."""
-    marks = sum(category(c) in ("Mn", "Me") for c in line)
-    wide = sum(east_asian_width(c) in "WF" and category(c) not in ("Mn", "Me") for c in line)
-    return len(line) - marks + wide
+def _is_value(value: Any, given: Any) -> bool:
+    """Return whether a text or a number in a rule is a value of a column."""
+    if isinstance(given, _Value):
+        return isinstance(value, str) and normalize("NFC", value) == given.word
+    is_number = isinstance(value, (int, float, np.integer, np.floating, np.bool_))
+    return is_number and float(value) == given.sum[-1]

@@ -31,6 +31,8 @@ class Search:
         Norm of f at that objective.
     reached : float
         Objective when the covers were last refined.
+    searches : int
+        Number of strict searches that have found a violation.
     """
 
     requirements: list[Requirement]
@@ -41,6 +43,7 @@ class Search:
     bound: float = float("nan")
     length: float = float("nan")
     reached: float = float("inf")
+    searches: int = 0
 
     @property
     def corners(self) -> list[tuple[Cover, Array]]:

@@ -53,6 +53,10 @@ class Set(ABC):
         inside = low + _sobol(n, len(low), seed) * (high - low)
         return inside[self.contains(inside)]
 
+    def faces(self, n: int, seed: int = 0) -> Array:
+        """Return about n points of the set, many of them on its border."""
+        return self.points(n, seed)
+
     def grid(self, n: int) -> Array:
         """Return the points inside the set, of a regular grid of at least n points over its box."""
         low, high = self.box
@@ -118,11 +122,12 @@ class BoxSet(Set):
         left = np.arange(len(X))
         inside = np.zeros(len(X), bool)
         unbounded = np.isinf(self.low) & np.isinf(self.high)
-        # Unbounded columns come last, when few rows are left.
-        for j in np.argsort(unbounded, kind="stable"):
+        for j in np.flatnonzero(~unbounded):
             x = X[left, j]
             slack = tol * (1.0 + np.abs(x))
             left = left[(self.low[j] - slack <= x) & (self.high[j] + slack >= x)]
+        # An unbounded column contains every number; few rows are left.
+        left = left[~np.isnan(X[np.ix_(left, unbounded)]).any(axis=1)]
         inside[left] = True
         return inside
 
@@ -164,6 +169,13 @@ class BoxSet(Set):
             corners = np.random.default_rng(seed).integers(0, 2, size=(min(n, 64), d)).astype(float)
         cube = np.vstack([np.full((1, d), 0.5), corners, _sobol(n, d, seed)])
         return np.unique(self.low + cube * (self.high - self.low), axis=0)
+
+    def faces(self, n: int, seed: int = 0) -> Array:
+        """Return n points of a Sobol sequence, each moved to the nearer end in about half of its columns."""
+        d = len(self.low)
+        cube = _sobol(n, 2 * d, seed)
+        place = np.where(cube[:, d:] < 0.5, np.round(cube[:, :d]), cube[:, :d])
+        return np.asarray(self.low + place * (self.high - self.low))
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,12 +55,16 @@ def verdict_on(
     points = np.vstack([known, drawn, requirement.lowest(f, known, 1, 4 * STARTS)])
     sampled = Verdict.at_points(requirement.excess(f, points), points, asked, tol, False)
     if not has_bound(requirement, f, max_dimension):
-        return sampled
+        if not sampled.holds:
+            return sampled
+        strict = requirement.lowest_on_faces(f, known, 1)
+        found = Verdict.at_points(requirement.excess(f, strict), strict, asked, tol, False)
+        return sampled if found.holds else replace(found, checked=sampled.checked + found.checked)
     limit = view.max_cells
     with progress(view.verbose, total=limit, desc=f"cells of '{view.name}'") as bar:
-        found = proven_minimum(f, requirement, points, limit, bar.update)
-    if found.low >= -tol:
-        return Verdict(True, found.low, found.where, True, found.cells, asked)
-    if found.high - found.low > 2 * CUT:  # max_cells was reached before the bounds met
+        proof = proven_minimum(f, requirement, points, limit, bar.update)
+    if proof.low >= -tol:
+        return Verdict(True, proof.low, proof.where, True, proof.cells, asked)
+    if proof.high - proof.low > 2 * CUT:  # max_cells was reached before the bounds met
         return sampled
-    return replace(sampled, holds=False, worst=found.high, where=found.where, proven=True)
+    return replace(sampled, holds=False, worst=proof.high, where=proof.where, proven=True)

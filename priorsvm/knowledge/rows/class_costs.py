@@ -70,13 +70,29 @@ class ClassCosts(Knowledge):
         super().__setstate__({**state, "costs": dict(costs) if isinstance(costs, list) else costs})
 
     def validate(self, sample: Sample) -> None:
-        self._factors(sample)
+        self.factors(sample)
 
     def prepare(self, sample: Sample, state: Any) -> Sample:
-        return sample.with_factor(self._factors(sample)[np.searchsorted(sample.classes, sample.labels)])
+        return sample.with_factor(self.factors(sample)[np.searchsorted(sample.classes, sample.labels)])
 
-    def _factors(self, sample: Sample) -> Array:
-        """Return the factor of each class."""
+    def factors(self, sample: Sample) -> Array:
+        """Return the factor of each class.
+
+        Parameters
+        ----------
+        sample : Sample
+            Training rows.
+
+        Returns
+        -------
+        array of shape (n_classes,)
+            Factors in the order of ``sample.classes``.
+
+        Raises
+        ------
+        InvalidInput
+            A cost is not a nonnegative number, or its class does not exist.
+        """
         if isinstance(self.costs, str):
             # Counts of weights, so that a weight of 2 equals a repeated row.
             weight = sample.weights if sample.all_weights is None else sample.all_weights

@@ -51,6 +51,8 @@ class WorstCase:
     errors : (n,) array or None
         For trajectories: the largest distance between f and its polynomial, for each training row. It is NaN
         for a row without a cost.
+    warnings : tuple of str
+        Texts of the warnings of the block.
 
     See Also
     --------
@@ -70,6 +72,7 @@ class WorstCase:
     support: Array
     thetas: Array | None = None
     errors: Array | None = None
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def of(

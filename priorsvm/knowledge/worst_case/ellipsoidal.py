@@ -2,6 +2,7 @@ r"""Base class of the blocks in which each row is an ellipsoid."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import sqrt
 from typing import Any, ClassVar
 
@@ -10,16 +11,19 @@ from scipy.stats import norm
 
 from ..._utils.arrays import Array
 from ..._utils.checks import check_flag, is_number
-from ...errors import InvalidInput, MissingCapability
+from ...errors import InvalidInput, MissingCapability, ZeroedColumns
 from ...sample import Sample
 from ..base import Formulas, Knowledge, Terms
+from ..cautions import names_of, zeroed_columns
 from ..traits import OnRowSlack
-from ..views import Building, Solved, Verdict
+from ..views import Building, Caution, Solved, Verdict
 from .base import WorstCase, rows_and_slack
 from .spread import Spread
 
 # Points per ellipsoid that verify() samples.
 _SAMPLED = 64
+# A weight is main from this share of the largest weight in the model without blocks on.
+MAIN = 0.5
 
 
 class EllipsoidalKnowledge(OnRowSlack, Knowledge):
@@ -196,12 +200,28 @@ class EllipsoidalKnowledge(OnRowSlack, Knowledge):
         else:
             worst = X + y[:, None] * self._displaced(view, spread, factors, f.linear)
             duals = view.duals["margin"]
-        return WorstCase.of(
+        found = WorstCase.of(
             view,
             np.concatenate([view.rows, rows]),
             np.vstack([points, worst]),
             np.concatenate([weights, np.abs(duals)]),
         )
+        return replace(found, warnings=view.warnings)
+
+    def cautions(self, f: Any, view: Solved) -> list[Caution]:
+        """Return a warning if the ellipsoids set a main weight to 0, compared with a model without blocks."""
+        found = zeroed_columns(f, view, MAIN)
+        if found is None:
+            return []
+        zero, main = found
+        return [
+            Caution(
+                ZeroedColumns,
+                f"block '{view.name}' sets {len(zero)} of {len(f.coef)} weights to 0, among them of "
+                f"{names_of(main, view.sample)}, with a large weight in the model without blocks. Check that "
+                f"errors are in the units of X, or lower confidence={self.confidence:g}, for example to 0.7.",
+            )
+        ]
 
     def _displaced(self, view: Solved, spread: Spread, factors: Array, linear: bool) -> Array:
         r"""Return the displacements :math:`A v / a` of the active points, with dual variables v of the cones.

@@ -188,16 +188,36 @@ class MissingValues(Completes, Scores, EllipsoidalKnowledge):
             return None
         scores = np.empty(len(X))
         scores[~incomplete] = f.value(X[~incomplete])
-        rows = X[incomplete]
-        gaussians = state.gaussians
-        by_class = np.array([f.value(g.completed(rows)) for g in gaussians.values()])
-        if self.average is False or (self.average is None and len(gaussians) == 2):
-            largest = np.argmax(np.abs(by_class), axis=0)
-            scores[incomplete] = by_class[largest, np.arange(len(rows))]
-        else:
-            log_odds = [np.log(state.shares[c]) + g.log_density(rows) for c, g in gaussians.items()]
-            scores[incomplete] = (softmax(log_odds, axis=0) * by_class).sum(axis=0)
+        completed, share = self.completions(f, X[incomplete], state)
+        by_class = np.array([f.value(rows) for rows in completed])
+        scores[incomplete] = (share * by_class).sum(axis=0)
         return scores
+
+    def completions(self, f: Any, X: Array, state: Completed) -> tuple[Array, Array]:
+        """Return the rows completed under each class, and their shares in the score.
+
+        Parameters
+        ----------
+        f : Fitted
+            The solved decision function.
+        X : array of shape (n, d)
+            Rows with NaN for missing entries.
+        state : Completed
+            State of the block.
+
+        Returns
+        -------
+        (array of shape (n_classes, n, d), array of shape (n_classes, n))
+            Completed rows and shares. The score of a row is the mean of f with these shares.
+        """
+        gaussians = state.gaussians
+        completed = np.array([g.completed(X) for g in gaussians.values()])
+        if self.average is False or (self.average is None and len(gaussians) == 2):
+            by_class = np.array([f.value(rows) for rows in completed])
+            largest = np.argmax(np.abs(by_class), axis=0)
+            return completed, (np.arange(len(gaussians))[:, None] == largest).astype(float)
+        log_odds = [np.log(state.shares[c]) + g.log_density(X) for c, g in gaussians.items()]
+        return completed, softmax(log_odds, axis=0)
 
     def words(self) -> str:
         return f"each row with missing entries keeps its margin with confidence {self.confidence:g}"

@@ -41,10 +41,10 @@ class Shape:
 
     def block(self, label, **parameters):
         if self.name == "box":
-            return Box({j: (LOW[j], HIGH[j]) for j in (0, 1)}, label, **parameters)
+            return Box({j: (LOW[j], HIGH[j]) for j in (0, 1)}, label, **parameters, holds="everywhere")
         if self.name == "triangle":
-            return Polyhedron(*inequalities(TRIANGLE), label, **parameters)
-        return Ellipsoid(CENTRE, MATRIX, label, **parameters)
+            return Polyhedron(*inequalities(TRIANGLE), label, **parameters, holds="everywhere")
+        return Ellipsoid(CENTRE, MATRIX, label, **parameters, holds="everywhere")
 
     def points(self, n=161):
         if self.name == "box":

@@ -45,14 +45,15 @@ def lattice(low, high, n=101):
 # ---------------------------------------------------------------------- with other blocks
 
 
-def everything():
+def everything(C=1.0):
+    """Return one block of each kind, with the weights of region blocks in the units of the objective."""
     rng = np.random.default_rng(8)
     return (
-        Box(SQUARE, 1, mu=0.5)
-        + Polyhedron(*TRIANGLE_ROWS, 1, mu=0.2)
+        Box(SQUARE, 1, mu=0.5 / C, holds="everywhere")
+        + Polyhedron(*TRIANGLE_ROWS, 1, mu=0.2 / C, holds="everywhere")
         + Ellipsoid([1.0, -1.0], 0.3, 0, hard=True)
-        + Monotone({0: 1}, mu=0.1)
-        + Region(_half_disc, np.array([[1.2, 0.4], [1.5, 0.2]]), 1, mu=0.3)
+        + Monotone({0: 1}, mu=0.1 / C, holds="everywhere")
+        + Region(_half_disc, np.array([[1.2, 0.4], [1.5, 0.2]]), 1, mu=0.3 / C)
         + ClassCosts({0: 2.0})
         + UnlabeledSamples(rng.normal(size=(3, 2)), [0, 1, 1], costs=0.3)
         + 0.5 * VirtualSamples(Shift([0.0, 0.1]))
@@ -69,7 +70,7 @@ def test_all_kinds_in_one_linear_problem(plane, assemble):
     """Compare with the terms of every block written out by hand, on a linear model."""
     X, y = plane
     C = 1.2
-    model = PriorSVC(everything(), C=C, tol=1e-9).fit(X, y)
+    model = PriorSVC(everything(C), C=C, tol=1e-9).fit(X, y)
     s = np.where(y == 1, 1.0, -1.0)
     w, b = cp.Variable(2), cp.Variable()
 
@@ -124,7 +125,7 @@ def test_report_formulation_and_verdicts_of_all_kinds(plane, kernel):
 @pytest.mark.parametrize("kernel", ["linear", RBF(GAMMA)])
 def test_a_path_over_mu_is_separate_fits(plane, kernel):
     X, y = plane
-    prior = Box(SQUARE, 1) + Ellipsoid([1.0, -1.0], 0.3, 0)
+    prior = Box(SQUARE, 1, holds="everywhere") + Ellipsoid([1.0, -1.0], 0.3, 0, holds="everywhere")
     values = [0.01, 3.0]
     models = PriorSVC(prior, kernel=kernel).fit_path(X, y, {"box__mu": values})
     for mu, model in zip(values, models, strict=True):
@@ -136,13 +137,15 @@ def test_a_path_over_mu_is_separate_fits(plane, kernel):
 def test_grid_search_over_mu(plane):
     X, y = plane
     search = GridSearchCV(
-        PriorSVC(Box(SQUARE, 1) + ClassCosts("balanced")),
+        PriorSVC(Box(SQUARE, 1, holds="everywhere") + ClassCosts("balanced")),
         {"prior__box__mu": [0.0, 1.0], "C": [1.0, 3.0]},
         cv=2,
     ).fit(X, y)
     assert search.best_params_.keys() == {"prior__box__mu", "C"}
     assert len(search.cv_results_["params"]) == 4
-    other = GridSearchCV(PriorSVC(Box(SQUARE, 1)), {"prior__mu": [0.1, 1.0]}, cv=2).fit(X, y)
+    other = GridSearchCV(PriorSVC(Box(SQUARE, 1, holds="everywhere")), {"prior__mu": [0.1, 1.0]}, cv=2).fit(
+        X, y
+    )
     assert other.best_estimator_.prior.mu in (0.1, 1.0)
 
 
@@ -169,15 +172,17 @@ def test_rules_and_boxes_agree_on_kernel_models(plane):
 
 def test_a_lone_block_has_a_name_too(data):
     X, y = data
-    search = GridSearchCV(PriorSVC(Rule("x0 >= 1", 1)), {"prior__rule__mu": [0.0, 0.1]}, cv=2).fit(X, y)
+    search = GridSearchCV(
+        PriorSVC(Rule("x0 >= 1", 1, holds="everywhere")), {"prior__rule__mu": [0.0, 0.1]}, cv=2
+    ).fit(X, y)
     assert set(search.best_params_) == {"prior__rule__mu"}
-    assert PriorSVC(Rule("x0 >= 1", 1)).set_params(prior__mu=3.0).prior.mu == 3.0
+    assert PriorSVC(Rule("x0 >= 1", 1, holds="everywhere")).set_params(prior__mu=3.0).prior.mu == 3.0
 
 
 def test_formulas_of_hard_blocks_have_no_slack(data):
     X, y = data
     hard = PriorSVC(Box({0: (1, 2)}, 1, hard=True)).fit(X, y)
-    soft = PriorSVC(Box({0: (1, 2)}, 1)).fit(X, y)
+    soft = PriorSVC(Box({0: (1, 2)}, 1, holds="everywhere")).fit(X, y)
     assert r"\zeta" not in str(hard.formulation())
     assert r"\zeta_l \ge 0" in str(soft.formulation())
 
@@ -299,11 +304,14 @@ def test_bad_arguments_are_named(plane, kind, arguments, message, kernel):
     ("block", "message"),
     [
         (
-            Box({0: (0, None)}, 1, within=None),
+            Box({0: (0, None)}, 1, within=None, holds="everywhere"),
             r"unbounded in column 0 \(from 0 to inf\).*range from.*within='data'",
         ),
-        (Polyhedron([[1.0, 0.0]], [1.0], 1), "unbounded in column 0.*within='data'"),
-        (Polyhedron(*TRIANGLE_ROWS, 1, mu_residual=1.0), "mu_residual requires a linear model"),
+        (Polyhedron([[1.0, 0.0]], [1.0], 1, holds="everywhere"), "unbounded in column 0.*within='data'"),
+        (
+            Polyhedron(*TRIANGLE_ROWS, 1, mu_residual=1.0, holds="everywhere"),
+            "mu_residual requires a linear model",
+        ),
         (
             Box({0: (0, 1)}, 1, method="points", points=[[9.0, 9.0]]),
             "none of the points given lies in the region",
@@ -319,13 +327,16 @@ def test_what_a_kernel_model_cannot_do(plane, block, message):
 @pytest.mark.parametrize(
     ("block", "message"),
     [
-        (Box([], 1), "empty list"),
-        (Box({0: (1, 2), "a": (5, 6)}, 1), "bounds contains column 'a' twice"),
-        (Box({0: (1, 2)}, 1, within={1: (0, 1), "b": (0, 2)}), "within contains column 'b' twice"),
-        (Monotone({0: 1, "a": -1}), "features contains column 'a' twice"),
-        (Polyhedron([np.eye(3), np.eye(3)], 3, 1), "d must be a list too"),
-        (Rule("x0 >= 1", 1), "there is no column 'x0'"),
-        (Rule("a >= 1", 1, columns=["a", "b"]), "columns must be 3 names"),
+        (Box([], 1, holds="everywhere"), "empty list"),
+        (Box({0: (1, 2), "a": (5, 6)}, 1, holds="everywhere"), "bounds contains column 'a' twice"),
+        (
+            Box({0: (1, 2)}, 1, within={1: (0, 1), "b": (0, 2)}, holds="everywhere"),
+            "within contains column 'b' twice",
+        ),
+        (Monotone({0: 1, "a": -1}, holds="everywhere"), "features contains column 'a' twice"),
+        (Polyhedron([np.eye(3), np.eye(3)], 3, 1, holds="everywhere"), "d must be a list too"),
+        (Rule("x0 >= 1", 1, holds="everywhere"), "there is no column 'x0'"),
+        (Rule("a >= 1", 1, columns=["a", "b"], holds="everywhere"), "columns must be 3 names"),
     ],
 )
 def test_slips_are_named(data, block, message):

@@ -48,7 +48,7 @@ def test_a_box_is_the_worst_of_its_corners(data, norm, scale, hard):
     stretch, shift = np.array([1.0, 10.0, 0.2]), np.array([0.0, 5.0, -1.0])
     X = X * stretch + shift
     boxes = [(low * stretch + shift, high * stretch + shift) for low, high in (ONE, TWO)]
-    block = Box([bounds(*box) for box in boxes], label=[1, 0], mu=0.7, hard=hard)
+    block = Box([bounds(*box) for box in boxes], label=[1, 0], mu=0.7 / 1.5, hard=hard, holds="everywhere")
     model = PriorSVC(block, C=1.5, norm=norm, scale=scale, tol=1e-9).fit(X, y)
     width = {None: 1.0, "standard": X.std(axis=0), "minmax": np.ptp(X, axis=0)}[scale]
     sets = [(corners_of(*box), s, np.inf if hard else 0.7) for box, s in zip(boxes, (1, -1), strict=True)]
@@ -77,8 +77,8 @@ def test_box_is_the_polyhedron(data, hard):
     X, y = data
     low, high = np.array([0.0, -0.2, -0.2]), np.array([0.4, 0.2, 0.2])
     B, d = np.vstack([np.eye(3), -np.eye(3)]), np.concatenate([high, -low])
-    box = PriorSVC(Box(bounds(low, high), 1, mu=0.9, hard=hard), tol=1e-9).fit(X, y)
-    polyhedron = PriorSVC(Polyhedron(B, d, 1, mu=0.9, hard=hard), tol=1e-9).fit(X, y)
+    box = PriorSVC(Box(bounds(low, high), 1, mu=0.9, hard=hard, holds="everywhere"), tol=1e-9).fit(X, y)
+    polyhedron = PriorSVC(Polyhedron(B, d, 1, mu=0.9, hard=hard, holds="everywhere"), tol=1e-9).fit(X, y)
     assert box.objective_ == pytest.approx(polyhedron.objective_, rel=1e-9)
     np.testing.assert_allclose(box.coef_, polyhedron.coef_, atol=1e-6)
 
@@ -95,7 +95,9 @@ def test_box_is_the_polyhedron(data, hard):
 @pytest.mark.parametrize("scale", [None, "standard"])
 def test_open_sides_fix_signs_of_weights(data, label, sides, corner, signs, hard, scale):
     X, y = data
-    model = PriorSVC(Box(sides, label, mu=0.4, hard=hard, within=None), scale=scale).fit(X, y)
+    model = PriorSVC(Box(sides, label, mu=0.4, hard=hard, within=None, holds="everywhere"), scale=scale).fit(
+        X, y
+    )
     s, mu = (1 if label else -1), np.inf if hard else 0.4
     width = 1.0 if scale is None else X.std(axis=0)
     value, w, _ = by_corners(
@@ -105,14 +107,20 @@ def test_open_sides_fix_signs_of_weights(data, label, sides, corner, signs, hard
     np.testing.assert_allclose(model.coef_[0], w, atol=1e-5)
     rows = np.array([[-1.0 if label else 1.0, 0, 0], [0, 1.0, 0]])
     ends = [-0.5 if label else 0.2, 1.0]
-    same = PriorSVC(Polyhedron(rows, ends, label, mu=0.4, hard=hard), scale=scale).fit(X, y)
+    same = PriorSVC(Polyhedron(rows, ends, label, mu=0.4, hard=hard, holds="everywhere"), scale=scale).fit(
+        X, y
+    )
     assert model.objective_ == pytest.approx(same.objective_, rel=1e-6)
 
 
 def test_several_boxes_open_on_different_sides(data):
     X, y = data
     block = Box(
-        [{0: (None, -1.0), 1: (-1, 1)}, {2: (2.0, None), 0: (0, 1)}], label=[0, 1], mu=0.5, within=None
+        [{0: (None, -1.0), 1: (-1, 1)}, {2: (2.0, None), 0: (0, 1)}],
+        label=[0, 1],
+        mu=0.5,
+        within=None,
+        holds="everywhere",
     )
     model = PriorSVC(block).fit(X, y)
     # the first leaves column 0 open below and 2 on both sides, the second 2 above and 1 on both sides
@@ -127,12 +135,19 @@ def test_several_boxes_open_on_different_sides(data):
 def test_within_closes_the_open_sides(data, hard):
     X, y = data
     mu = np.inf if hard else 0.5
-    model = PriorSVC(Box({0: (None, 0.0)}, 0, mu=0.5, hard=hard)).fit(X, y)
+    model = PriorSVC(Box({0: (None, 0.0)}, 0, mu=0.5, hard=hard, holds="everywhere")).fit(X, y)
     low, high = X.min(axis=0), np.array([0.0, *X.max(axis=0)[1:]])
     value, w, _ = by_corners(X, y, [(corners_of(low, high), -1, mu)])
     assert model.objective_ == pytest.approx(value, rel=1e-7)
     np.testing.assert_allclose(model.coef_[0], w, atol=1e-5)
-    given = Box({0: (None, 0.0)}, 0, mu=0.5, hard=hard, within={0: (-2, 9), 1: (-1, np.inf), 2: (-1, 1)})
+    given = Box(
+        {0: (None, 0.0)},
+        0,
+        mu=0.5,
+        hard=hard,
+        within={0: (-2, 9), 1: (-1, np.inf), 2: (-1, 1)},
+        holds="everywhere",
+    )
     model = PriorSVC(given).fit(X, y)
     corners = np.array([[a, -1.0, c] for a in (-2.0, 0.0) for c in (-1.0, 1.0)])
     value, w, _ = by_corners(X, y, [(corners, -1, mu)], sides=[(1, -1)])  # column 1 has no upper end
@@ -142,7 +157,9 @@ def test_within_closes_the_open_sides(data, hard):
 
 def test_what_within_does_not_name_is_the_range_of_the_data(data):
     X, y = data
-    model = PriorSVC(Box({0: (None, 0.0)}, 0, mu=0.5, within={0: (-2, None), 1: (None, 1.0)})).fit(X, y)
+    model = PriorSVC(
+        Box({0: (None, 0.0)}, 0, mu=0.5, within={0: (-2, None), 1: (None, 1.0)}, holds="everywhere")
+    ).fit(X, y)
     low, high = np.array([-2.0, *X.min(axis=0)[1:]]), np.array([0.0, 1.0, X[:, 2].max()])
     value, w, _ = by_corners(X, y, [(corners_of(low, high), -1, 0.5)])
     assert model.objective_ == pytest.approx(value, rel=1e-7)
@@ -166,7 +183,7 @@ def test_a_box_beyond_the_data_stays_whole(data):
 def test_a_degenerate_box_is_a_point(data):
     X, y = data
     x0 = np.array([-1.0, 0.5, 0.25])
-    model = PriorSVC(Box(bounds(x0, x0), 1, mu=0.6), tol=1e-9).fit(X, y)
+    model = PriorSVC(Box(bounds(x0, x0), 1, mu=0.6, holds="everywhere"), tol=1e-9).fit(X, y)
     value, w, _ = by_corners(X, y, [(x0[None], 1, 0.6)])
     assert model.objective_ == pytest.approx(value, rel=1e-9)
     np.testing.assert_allclose(model.coef_[0], w, atol=1e-6)
@@ -175,14 +192,16 @@ def test_a_degenerate_box_is_a_point(data):
 def test_columns_by_name(data):
     X, y = data
     frame = pd.DataFrame(X, columns=["age", "body mass", "dose"])
-    named = PriorSVC(Box({"age": (-1, 0), "body mass": (None, 1)}, 1, mu=0.7)).fit(frame, y)
-    numbered = PriorSVC(Box({0: (-1, 0), 1: (None, 1)}, 1, mu=0.7)).fit(X, y)
+    named = PriorSVC(Box({"age": (-1, 0), "body mass": (None, 1)}, 1, mu=0.7, holds="everywhere")).fit(
+        frame, y
+    )
+    numbered = PriorSVC(Box({0: (-1, 0), 1: (None, 1)}, 1, mu=0.7, holds="everywhere")).fit(X, y)
     np.testing.assert_allclose(named.coef_, numbered.coef_, atol=1e-8)
 
 
 def test_verify_is_exact_and_names_the_worst_corner(data):
     X, y = data
-    model = PriorSVC(Box([bounds(*ONE), bounds(*TWO)], [1, 0], mu=0.01)).fit(X, y)
+    model = PriorSVC(Box([bounds(*ONE), bounds(*TWO)], [1, 0], mu=0.01, holds="everywhere")).fit(X, y)
     w, b = model.coef_[0], model.intercept_[0]
     corners = np.vstack([corners_of(*ONE), corners_of(*TWO)])
     excess = np.repeat([1, -1], 8) * (corners @ w + b) - 1
@@ -196,7 +215,7 @@ def test_verify_is_exact_and_names_the_worst_corner(data):
 def test_multi_class(three):
     X, y = three
     low, high = np.array([2.0, 2.0]), np.array([3.0, 4.0])
-    model = PriorSVC(Box(bounds(low, high), "b", mu=1.3), C=0.7).fit(X, y)
+    model = PriorSVC(Box(bounds(low, high), "b", mu=1.3 / 0.7, holds="everywhere"), C=0.7).fit(X, y)
     for k, name in enumerate("abc"):
         value, w, _ = by_corners(
             X, (y == name).astype(int), [(corners_of(low, high), 1 if name == "b" else -1, 1.3)], 0.7
@@ -208,8 +227,8 @@ def test_multi_class(three):
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_the_outer_weight_multiplies_mu(data, loss):
     X, y = data
-    outer = PriorSVC(3 * Box(bounds(*ONE), 1, mu=0.2), loss=loss, tol=1e-9).fit(X, y)
-    inner = PriorSVC(Box(bounds(*ONE), 1, mu=0.6), loss=loss, tol=1e-9).fit(X, y)
+    outer = PriorSVC(3 * Box(bounds(*ONE), 1, mu=0.2, holds="everywhere"), loss=loss, tol=1e-9).fit(X, y)
+    inner = PriorSVC(Box(bounds(*ONE), 1, mu=0.6, holds="everywhere"), loss=loss, tol=1e-9).fit(X, y)
     assert outer.objective_ == pytest.approx(inner.objective_, rel=1e-9)
     absent = PriorSVC(0 * Box(bounds(*ONE), 1, hard=True), loss=loss, solver="CLARABEL").fit(X, y)
     plain = PriorSVC(loss=loss, solver="CLARABEL").fit(X, y)
@@ -229,8 +248,8 @@ def test_ten_columns_need_no_thousand_corners(rng):
 @pytest.mark.parametrize(
     "block",
     [
-        Box({0: (-1.0, 0.0), 1: (0.0, 1.0)}, label=1),
-        Box([{0: (1.0, 2.0)}, {0: (-2.0, -1.5)}], label=[0, 1], mu=3.0),
+        Box({0: (-1.0, 0.0), 1: (0.0, 1.0)}, label=1, holds="everywhere"),
+        Box([{0: (1.0, 2.0)}, {0: (-2.0, -1.5)}], label=[0, 1], mu=3.0, holds="everywhere"),
         Box({0: (0.5, 1.0), 1: (-0.5, 0.5)}, label=0, hard=True),
     ],
     ids=["soft", "two", "hard"],

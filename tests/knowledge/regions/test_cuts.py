@@ -68,14 +68,14 @@ def own_optimum(X, y, regions, C, mu, gamma=GAMMA, hard=False):
 @pytest.mark.parametrize("hard", [False, True])
 def test_cuts_reach_the_optimum_of_a_fine_grid(plane, square, shape, hard):
     X, y = plane
-    model = PriorSVC(shape.block(1, mu=0.8, hard=hard), kernel=RBF(GAMMA), C=1.5).fit(X, y)
+    model = PriorSVC(shape.block(1, mu=0.8 / 1.5, hard=hard), kernel=RBF(GAMMA), C=1.5).fit(X, y)
     value = own_optimum(X, y, [(shape.points(25), 1)], 1.5, 0.8, hard=hard)
     assert model.objective_ == pytest.approx(value, rel=1e-3)
 
 
 def test_several_regions_of_both_classes_have_slacks_of_their_own(plane, square):
     X, y = plane
-    block = Box([SQUARE, {0: (0.5, 1.0), 1: (0.0, 0.5)}], label=[1, 0], mu=0.7)
+    block = Box([SQUARE, {0: (0.5, 1.0), 1: (0.0, 0.5)}], label=[1, 0], mu=0.7 / 1.5, holds="everywhere")
     model = PriorSVC(block, kernel=RBF(GAMMA), C=1.5).fit(X, y)
     regions = [(square.points(25), 1), (lattice([0.5, 0.0], [1.0, 0.5], 25), -1)]
     assert model.objective_ == pytest.approx(own_optimum(X, y, regions, 1.5, 0.7), rel=1e-3)
@@ -123,7 +123,7 @@ def test_a_soft_region_is_held_to_what_its_cuts_stop_at():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 3))
     y = np.sign(X[:, 0] + 0.5 * X[:, 1] + 0.3 * rng.normal(size=120))
-    soft = Box({0: (1, 2)}, label=1.0, mu=5)
+    soft = Box({0: (1, 2)}, label=1.0, mu=5, holds="everywhere")
     model = PriorSVC(soft, kernel="rbf").fit(X, y)
     found = model.verify()["box"]
     assert found.holds

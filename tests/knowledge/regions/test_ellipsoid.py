@@ -51,7 +51,9 @@ def test_own_second_order_cone(data, shape, hard, scale):
         given, A = given * stretch, A * stretch[:, None]
     else:
         given = A = A * stretch[:, None]
-    model = PriorSVC(Ellipsoid(centre, given, 1, mu=0.8, hard=hard), scale=scale, tol=1e-9).fit(X, y)
+    model = PriorSVC(
+        Ellipsoid(centre, given, 1, mu=0.8, hard=hard, holds="everywhere"), scale=scale, tol=1e-9
+    ).fit(X, y)
     width = {None: 1.0, "standard": X.std(axis=0), "minmax": np.ptp(X, axis=0)}[scale]
     value, w, _ = own_socp(X, y, [(centre, A, 1, np.inf if hard else 0.8)], width=width)
     assert model.objective_ == pytest.approx(value, rel=1e-7)
@@ -63,8 +65,8 @@ def test_several_of_both_classes_and_ranks(data, norm):
     X, y = data
     other = np.array([0.7, -0.5, 0.5])
     prior = (
-        Ellipsoid(CENTRE, SHAPES["matrix"][0], 1, mu=0.5).named("disc")
-        + Ellipsoid(other, 0.4, 0, mu=1.5).named("ball")
+        Ellipsoid(CENTRE, SHAPES["matrix"][0], 1, mu=0.5 / 1.3, holds="everywhere").named("disc")
+        + Ellipsoid(other, 0.4, 0, mu=1.5 / 1.3, holds="everywhere").named("ball")
         + Ellipsoid(-other, SHAPES["wide"][0], 0, hard=True).named("firm")
     )
     model = PriorSVC(prior, C=1.3, norm=norm, tol=1e-9).fit(X, y)
@@ -92,7 +94,7 @@ def test_hard_holds_on_a_sampled_surface_and_touches_it(data, rng, label):
 def test_radius_zero_is_a_point(data):
     X, y = data
     value, w, _ = own_socp(X, y, [(CENTRE, np.zeros((3, 1)), 1, 0.6)])
-    model = PriorSVC(Ellipsoid(CENTRE, 0.0, 1, mu=0.6), tol=1e-9).fit(X, y)
+    model = PriorSVC(Ellipsoid(CENTRE, 0.0, 1, mu=0.6, holds="everywhere"), tol=1e-9).fit(X, y)
     assert model.objective_ == pytest.approx(value, rel=1e-9)
     np.testing.assert_allclose(model.coef_[0], w, atol=1e-6)
 
@@ -100,7 +102,7 @@ def test_radius_zero_is_a_point(data):
 def test_verify_is_the_closed_form(data):
     X, y = data
     A = SHAPES["matrix"][1]
-    model = PriorSVC(Ellipsoid(CENTRE, A, 1, mu=0.01)).fit(X, y)
+    model = PriorSVC(Ellipsoid(CENTRE, A, 1, mu=0.01, holds="everywhere")).fit(X, y)
     w, b = model.coef_[0], model.intercept_[0]
     verdict = model.verify()["ellipsoid"]
     least = w @ CENTRE + b - np.linalg.norm(A.T @ w)
@@ -127,7 +129,7 @@ def test_multi_class(three):
 @pytest.mark.parametrize(
     "block",
     [
-        Ellipsoid([-0.5, 0.5], 0.4, label=1),
+        Ellipsoid([-0.5, 0.5], 0.4, label=1, holds="everywhere"),
         Ellipsoid([0.6, 0.0], [0.4, 0.2], label=0, hard=True),
     ],
     ids=["soft", "hard"],
@@ -142,9 +144,9 @@ def test_ellipsoids_of_too_many_columns(data, seed):
     X, y = data
     g = np.random.default_rng(seed)
     centre, A = g.normal(size=3), g.normal(size=(3, 5))
-    wide = PriorSVC(Ellipsoid(centre, A, 1, mu=2.0), loss="squared_hinge").fit(X, y)
+    wide = PriorSVC(Ellipsoid(centre, A, 1, mu=2.0, holds="everywhere"), loss="squared_hinge").fit(X, y)
     root = np.linalg.cholesky(A @ A.T)
-    thin = PriorSVC(Ellipsoid(centre, root, 1, mu=2.0), loss="squared_hinge").fit(X, y)
+    thin = PriorSVC(Ellipsoid(centre, root, 1, mu=2.0, holds="everywhere"), loss="squared_hinge").fit(X, y)
     assert wide.objective_ == pytest.approx(thin.objective_, rel=1e-6)
 
 

@@ -28,7 +28,7 @@ def test_linear_functions_are_least_in_a_corner(sign):
 def test_strips_in_three_columns(seed):
     a, b, c = np.random.default_rng(seed).normal(size=3).round(3)
     text = f"{a}*x0 + {b}*x1 + {c}*x2 between 0.5 and 1.3"
-    assert PriorSVC(Rule(text, 1)).fit(X, y).verify()["rule"].proven
+    assert PriorSVC(Rule(text, 1, holds="everywhere")).fit(X, y).verify()["rule"].proven
 
 
 @pytest.mark.parametrize("unit", [1e-12, 1e-8, 1.0, 1e8])
@@ -48,7 +48,7 @@ def test_a_solver_that_is_wrong_makes_no_conflict():
 def test_rows_of_no_weight_do_not_stretch_the_data():
     more, labels = np.vstack([X, [[0, 0, -40]]]), np.append(y, 1)
     weight = np.append(np.ones(30), 0.0)
-    for block in (Rule("x0 >= 0.5", 1, hard=True), Monotone({1: -1}, mu=3.0)):
+    for block in (Rule("x0 >= 0.5", 1, hard=True), Monotone({1: -1}, mu=3.0, holds="everywhere")):
         plain = PriorSVC(block).fit(X, y)
         padded = PriorSVC(block).fit(more, labels, sample_weight=weight)
         np.testing.assert_allclose(padded.coef_, plain.coef_, atol=1e-6)

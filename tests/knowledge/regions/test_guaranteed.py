@@ -24,11 +24,13 @@ def random_case(rng, d):
     u = rng.uniform(-1, 1, size=(100_000, d))
     if kind == "box":
         half = size * rng.uniform(0.5, 1, size=d)
-        block = Box({j: (centre[j] - half[j], centre[j] + half[j]) for j in range(d)}, label)
+        block = Box(
+            {j: (centre[j] - half[j], centre[j] + half[j]) for j in range(d)}, label, holds="everywhere"
+        )
         Z = centre + u * half
     elif kind == "ellipsoid":
         A = size * rng.normal(size=(d, d)) / np.sqrt(d)
-        block = Ellipsoid(centre, A, label)
+        block = Ellipsoid(centre, A, label, holds="everywhere")
         u = rng.normal(size=u.shape)
         Z = (
             centre
@@ -39,7 +41,7 @@ def random_case(rng, d):
             np.vstack([-np.eye(d), np.ones((1, d))]),
             np.concatenate([-centre, [centre.sum() + size]]),
         )
-        block = Polyhedron(rows, ends, label)
+        block = Polyhedron(rows, ends, label, holds="everywhere")
         Z = centre + size * rng.dirichlet(np.ones(d + 1), size=len(u))[:, :d]
     return X, y, block.set_params(hard=hard, method="guaranteed"), label, Z
 
@@ -161,9 +163,9 @@ def test_several_guarantees_warn_once_each_at_most():
     s = (Z[:, 0] + 0.5 * Z[:, 1] ** 2 > 0.3).astype(int)
     how = {"hard": True, "method": "guaranteed", "max_cells": 60}
     prior = (
-        Polyhedron(B, d, 1, **how)
-        + Box({0: (-3, -2), 1: (-1, 1)}, 0, **how)
-        + Ellipsoid([0, -2], 0.4, 0, **how)
+        Polyhedron(B, d, 1, **how, holds="everywhere")
+        + Box({0: (-3, -2), 1: (-1, 1)}, 0, **how, holds="everywhere")
+        + Ellipsoid([0, -2], 0.4, 0, **how, holds="everywhere")
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

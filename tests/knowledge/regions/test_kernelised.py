@@ -48,10 +48,12 @@ def eqs_50_to_52(X, y, B, d, sign, C, mu, mu_residual, hard):
 @pytest.mark.parametrize(("mu_residual", "hard"), [(None, True), (None, False), (0.01, False), (1.0, False)])
 def test_kernelised_is_the_published_programme(xor, label, mu_residual, hard):
     X, y = xor
-    block = Polyhedron(*SQUARE, label=label, mu=0.5, mu_residual=mu_residual, hard=hard, method="kernelised")
+    C = 2.0
+    residual = None if mu_residual is None else mu_residual / C
+    block = Polyhedron(*SQUARE, label, mu=0.5 / C, mu_residual=residual, hard=hard, method="kernelised")
     with pytest.warns(UnsoundMethod, match="coefficients, not the points"):
-        model = PriorSVC(block, C=2.0, kernel=Polynomial(2, gamma=1.0, coef0=1.0)).fit(X, y)
-    value = eqs_50_to_52(X, y, *SQUARE, 1 if label else -1, 2.0, 0.5, mu_residual, hard)
+        model = PriorSVC(block, C=C, kernel=Polynomial(2, gamma=1.0, coef0=1.0)).fit(X, y)
+    value = eqs_50_to_52(X, y, *SQUARE, 1 if label else -1, C, 0.5, mu_residual, hard)
     assert model.objective_ == pytest.approx(value, rel=1e-6)
 
 

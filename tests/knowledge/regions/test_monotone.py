@@ -48,7 +48,10 @@ def test_linear_models_fix_the_sign_of_a_weight(falling, signs, mu, scale, norm)
     X, y = falling
     hard = np.isinf(mu)
     model = PriorSVC(
-        Monotone(signs, mu=1.0 if hard else mu, hard=hard), scale=scale, norm=norm, tol=1e-9
+        Monotone(signs, mu=1.0 if hard else mu, hard=hard, holds="everywhere"),
+        scale=scale,
+        norm=norm,
+        tol=1e-9,
     ).fit(X, y)
     value, w = signed(X, y, signs, mu, X.std(axis=0) if scale else 1.0, norm)
     assert model.objective_ == pytest.approx(value, rel=1e-8)
@@ -91,7 +94,7 @@ def test_one_column_everywhere(bumpy, method, sign):
 
 def test_soft_pays_for_the_steepest_fall(bumpy):
     X, y = bumpy
-    model = PriorSVC(Monotone({0: 1}, mu=0.2), kernel=RBF(2.0), C=1.0).fit(X, y)
+    model = PriorSVC(Monotone({0: 1}, mu=0.2, holds="everywhere"), kernel=RBF(2.0), C=1.0).fit(X, y)
     Z = np.linspace(X.min(), X.max(), 401)[:, None]
     centres = np.vstack([X, Z[::4]])
     values, vectors = np.linalg.eigh(rbf_kernel(centres, gamma=2.0))
@@ -177,7 +180,7 @@ def test_other_classes_of_a_kernel_model_do_not_change(three, method, hard):
     X, y = three
     X = X[:, :2]
     plain = PriorSVC(kernel=RBF(0.3), C=0.1, solver="CLARABEL").fit(X, y)
-    block = Monotone({0: 1}, hard=hard, mu=1e-3, label="b", method=method, max_cells=4000)
+    block = Monotone({0: 1}, hard=hard, mu=1e-2, label="b", method=method, max_cells=4000)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # what a guarantee costs
         model = PriorSVC(block, kernel=RBF(0.3), C=0.1).fit(X, y)
@@ -196,12 +199,12 @@ def test_columns_by_name(falling):
 
 def test_verify(falling, bumpy):
     X, y = falling
-    model = PriorSVC(Monotone({0: 1}, mu=1e-3)).fit(X, y)
+    model = PriorSVC(Monotone({0: 1}, mu=1e-3, holds="everywhere")).fit(X, y)
     verdict = model.verify()["monotone"]
     assert verdict.worst == pytest.approx(np.ptp(X[:, 0]) * model.coef_[0, 0])
     assert (verdict.holds, verdict.proven) == (False, True)
     X, y = bumpy
-    model = PriorSVC(Monotone({0: 1}, mu=1e-3), kernel=RBF(2.0)).fit(X, y)
+    model = PriorSVC(Monotone({0: 1}, mu=1e-3, holds="everywhere"), kernel=RBF(2.0)).fit(X, y)
     verdict = model.verify()["monotone"]
     slopes = np.ptp(X) * rises(model, np.linspace(X.min(), X.max(), 5001)[:, None], 0, 1e-6)
     assert verdict.worst == pytest.approx(slopes.min(), abs=1e-3)
@@ -236,7 +239,7 @@ def test_needs_a_label_beyond_two_classes(three):
 
 def test_needs_slopes(falling):
     with pytest.raises(MissingCapability, match="'monotone'"):
-        PriorSVC(Monotone({0: 1}), kernel="laplacian").fit(*falling)
+        PriorSVC(Monotone({0: 1}, holds="everywhere"), kernel="laplacian").fit(*falling)
 
 
 def test_guaranteed_to_three_columns(rng):
@@ -247,7 +250,7 @@ def test_guaranteed_to_three_columns(rng):
 
 def test_laws():
     assert "weight 0 disables the block" in check_knowledge(
-        Monotone({0: -1, 1: 1}, mu=2.0), kernels=("linear",)
+        Monotone({0: -1, 1: 1}, mu=2.0, holds="everywhere"), kernels=("linear",)
     )
 
 
@@ -258,5 +261,5 @@ def test_laws_of_kernel_models(hard):
     X = rng.normal(size=(20, 1))
     y = (np.abs(X[:, 0]) > 0.6).astype(int)
     assert "weight 0 disables the block" in check_knowledge(
-        Monotone({0: 1}, hard=hard), X, y, kernels=("rbf",)
+        Monotone({0: 1}, hard=hard, holds="everywhere"), X, y, kernels=("rbf",)
     )

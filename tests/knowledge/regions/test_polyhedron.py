@@ -59,7 +59,13 @@ BETWEEN = corners_of(3, centre=(0.2, 0.0, 0.0), size=0.1)
 def test_a_single_point_is_a_labelled_sample(data, norm, label, mu):
     X, y = data
     x0, C = np.array([0.4, -0.7, 1.2]) * (1 if label == 0 else -1), 2.0
-    point = Polyhedron(np.vstack([np.eye(3), -np.eye(3)]), np.concatenate([x0, -x0]), label=label, mu=mu)
+    point = Polyhedron(
+        np.vstack([np.eye(3), -np.eye(3)]),
+        np.concatenate([x0, -x0]),
+        label=label,
+        mu=mu / C,
+        holds="everywhere",
+    )
     model = PriorSVC(point, C=C, norm=norm, tol=1e-9).fit(X, y)
     value, w, b = by_corners(X, y, [(x0[None], 1 if label else -1, mu)], C, norm)
     assert model.objective_ == pytest.approx(value, rel=1e-9)
@@ -79,8 +85,8 @@ def test_soft_polytopes_of_both_classes_are_the_worst_of_their_corners(data, nor
     X = X * [1.0, 5.0, 0.3] + [2.0, -3.0, 0.0]
     left, right = (Z * [1.0, 5.0, 0.3] + [2.0, -3.0, 0.0] for Z in (LEFT, RIGHT))
     Bs, ds = zip(*(polytope(Z) for Z in (left, right, left[:5])), strict=True)
-    two = Polyhedron(list(Bs[:2]), list(ds[:2]), label=[1, 0], mu=0.8).named("two")
-    third = Polyhedron(Bs[2], ds[2], label=0, mu=1.7).named("third")
+    two = Polyhedron(list(Bs[:2]), list(ds[:2]), label=[1, 0], mu=0.8 / 1.5, holds="everywhere").named("two")
+    third = Polyhedron(Bs[2], ds[2], label=0, mu=1.7 / 1.5, holds="everywhere").named("third")
     model = PriorSVC(two + third, C=1.5, norm=norm, scale=scale, tol=1e-9).fit(X, y)
     value, w, b = by_corners(X, y, [(left, 1, 0.8), (right, -1, 0.8), (left[:5], -1, 1.7)], 1.5, norm, scale)
     assert model.objective_ == pytest.approx(value, rel=1e-8)
@@ -115,11 +121,11 @@ def test_a_large_mu_is_hard_and_mu_zero_is_plain(data):
     hard, plain = PriorSVC(Polyhedron(B, d, 1, hard=True)).fit(X, y), PriorSVC(solver="CLARABEL").fit(X, y)
     for norm in ("l2", "l1"):
         objective = PriorSVC(Polyhedron(B, d, 1, hard=True), norm=norm).fit(X, y).objective_
-        soft = PriorSVC(Polyhedron(B, d, 1, mu=1e4), norm=norm).fit(X, y)
+        soft = PriorSVC(Polyhedron(B, d, 1, mu=1e4, holds="everywhere"), norm=norm).fit(X, y)
         assert soft.objective_ == pytest.approx(objective, rel=1e-7)  # an exact penalty
-    soft = PriorSVC(Polyhedron(B, d, 1, mu=1e4)).fit(X, y)
+    soft = PriorSVC(Polyhedron(B, d, 1, mu=1e4, holds="everywhere")).fit(X, y)
     np.testing.assert_allclose(soft.coef_, hard.coef_, atol=1e-5)
-    none = PriorSVC(Polyhedron(B, d, 1, mu=0.0)).fit(X, y)
+    none = PriorSVC(Polyhedron(B, d, 1, mu=0.0, holds="everywhere")).fit(X, y)
     np.testing.assert_allclose(none.coef_, plain.coef_, atol=1e-5)
 
 
@@ -148,7 +154,14 @@ def eq_52(X, y, sets, mu, mu_residual, C, norm, scale=None):
 def test_residuals_as_published(data, norm, mu_residual, scale):
     X, y = data
     sets = [(*polytope(LEFT), 1.0), (*polytope(RIGHT), -1.0)]
-    block = Polyhedron([s[0] for s in sets], [s[1] for s in sets], [1, 0], mu=0.6, mu_residual=mu_residual)
+    block = Polyhedron(
+        [s[0] for s in sets],
+        [s[1] for s in sets],
+        [1, 0],
+        mu=0.6 / 1.5,
+        mu_residual=mu_residual / 1.5,
+        holds="everywhere",
+    )
     model = PriorSVC(block, C=1.5, norm=norm, scale=scale, tol=1e-8).fit(X, y)
     assert model.objective_ == pytest.approx(eq_52(X, y, sets, 0.6, mu_residual, 1.5, norm, scale), rel=1e-7)
 
@@ -157,7 +170,7 @@ def test_residuals_let_the_margin_go(data):
     """With zeta = 0 f is below 1 on the set, and verify() reports it."""
     X, y = data
     B, d = polytope(LEFT)
-    model = PriorSVC(Polyhedron(B, d, 1, mu=100.0, mu_residual=0.1)).fit(X, y)
+    model = PriorSVC(Polyhedron(B, d, 1, mu=100.0, mu_residual=0.1, holds="everywhere")).fit(X, y)
     [term] = [row for row in model.report_["polyhedron"] if row.term == "mu"]
     assert term.contribution < 1e-5
     least = lowest(B, d, model.coef_[0], model.intercept_[0], 1)
@@ -173,11 +186,11 @@ def test_an_unbounded_set_silences_the_columns_it_leaves_open(data):
     row, limit = [[-1.0, 0.0, 0.0]], [-1.0]
     plain = PriorSVC().fit(X, y).coef_[0]
     assert np.abs(plain[1:]).min() > 0.02
-    literal = PriorSVC(Polyhedron(row, limit, label=1, mu=1e-3)).fit(X, y)
+    literal = PriorSVC(Polyhedron(row, limit, label=1, mu=1e-3, holds="everywhere")).fit(X, y)
     np.testing.assert_allclose(literal.coef_[0, 1:], 0.0, atol=1e-7)
     assert literal.coef_[0, 0] > 0.1
     with pytest.warns(CollapsedModel, match="'polyhedron'.*constant"):
-        turned = PriorSVC(Polyhedron(row, limit, label=0, mu=1e-3)).fit(X, y)
+        turned = PriorSVC(Polyhedron(row, limit, label=0, mu=1e-3, holds="everywhere")).fit(X, y)
     np.testing.assert_allclose(
         turned.coef_[0], 0.0, atol=1e-6
     )  # and the sign of column 0 is against the data
@@ -194,7 +207,9 @@ def test_within_closes_the_open_sides(data, hard):
         ({0: (None, 4.0), 1: (-1.0, 1.0), 2: (-0.5, 2.0)}, ([1.0, -1.0, -0.5], [4.0, 1.0, 2.0])),
     ):
         corners = np.array(np.meshgrid(*zip(a, b, strict=True))).reshape(3, -1).T
-        model = PriorSVC(Polyhedron(row, limit, 1, mu=0.5, hard=hard, within=within)).fit(X, y)
+        model = PriorSVC(Polyhedron(row, limit, 1, mu=0.5, hard=hard, within=within, holds="everywhere")).fit(
+            X, y
+        )
         value, w, _ = by_corners(X, y, [(corners, 1, mu)])
         assert model.objective_ == pytest.approx(value, rel=1e-7)
         np.testing.assert_allclose(model.coef_[0], w, atol=1e-4)
@@ -206,11 +221,12 @@ def test_within_data_leaves_closed_sides_alone(data):
     X, y = data
     corners = corners_of(5, centre=(X[:, 0].max(), 0.0, 0.0), size=1.0)
     B, d = polytope(corners)
-    model = PriorSVC(Polyhedron(B, d, 0, mu=2.0, within="data")).fit(X, y)
+    model = PriorSVC(Polyhedron(B, d, 0, mu=2.0, within="data", holds="everywhere")).fit(X, y)
     value, _, _ = by_corners(X, y, [(corners, -1, 2.0)])
     assert model.objective_ == pytest.approx(value, rel=1e-7)
 
 
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.FarFromData")
 def test_a_polyhedron_beyond_the_data_stays_whole(data):
     X, y = data
     far = X.max() + 5.0
@@ -232,7 +248,9 @@ def test_an_empty_polyhedron_is_an_error(data, kernel, hard, monkeypatch):
         raise AssertionError("solved before it was checked")
 
     monkeypatch.setattr(cp.Problem, "solve", unused)
-    empty = Polyhedron([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]], [0.0, -1.0], label=1, hard=hard)
+    empty = Polyhedron(
+        [[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]], [0.0, -1.0], label=1, hard=hard, holds="everywhere"
+    )
     with pytest.raises(InvalidInput, match=r"block 'polyhedron'.*is empty.*[Cc]heck the signs of B and d"):
         PriorSVC(empty, kernel=kernel).fit(*data)
 
@@ -284,7 +302,9 @@ def test_kernelised_on_a_linear_model_is_exact(data):
 def test_verify_on_a_linear_model_is_a_linear_programme(data):
     X, y = data
     sets = [polytope(LEFT), polytope(RIGHT)]
-    model = PriorSVC(Polyhedron([s[0] for s in sets], [s[1] for s in sets], [1, 0], mu=0.05)).fit(X, y)
+    model = PriorSVC(
+        Polyhedron([s[0] for s in sets], [s[1] for s in sets], [1, 0], mu=0.05, holds="everywhere")
+    ).fit(X, y)
     w, b = model.coef_[0], model.intercept_[0]
     excess = [lowest(*s, w, b, sign) - 1 for s, sign in zip(sets, (1, -1), strict=True)]
     verdict = model.verify()["polyhedron"]
@@ -314,9 +334,9 @@ WEDGE = [[1.0, 0.0], [-1.0, -1.0], [-1.0, 1.0]], [-0.5, 1.5, 1.5]
 @pytest.mark.parametrize(
     "block",
     [
-        Polyhedron(*WEDGE, label=1),
+        Polyhedron(*WEDGE, label=1, holds="everywhere"),
         Polyhedron(*WEDGE, label=0, hard=True),
-        Polyhedron([[1.0, 1.0]], [-1.0], label=1, mu=5.0, within="data"),
+        Polyhedron([[1.0, 1.0]], [-1.0], label=1, mu=5.0, within="data", holds="everywhere"),
     ],
     ids=["soft", "hard", "half-space"],
 )
@@ -325,5 +345,5 @@ def test_laws(block, few):
 
 
 def test_laws_of_the_residuals():
-    block = Polyhedron(*polytope(LEFT), label=1, mu_residual=0.3)
+    block = Polyhedron(*polytope(LEFT), label=1, mu_residual=0.3, holds="everywhere")
     assert "CLARABEL and HIGHS agree" in check_knowledge(block, kernels=("linear",))

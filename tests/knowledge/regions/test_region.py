@@ -59,7 +59,7 @@ def test_points_inside_are_samples_with_margins_h(data, rng, norm, label):
     P = rng.uniform(-1, 1, size=(400, 3))
     P = P[ball(P) <= 0][:25]
     sign, C, mu = 1 if label else -1, 1.5, 0.4
-    model = PriorSVC(Region(ball, P, label, mu=mu, h=rising), C=C, norm=norm, tol=1e-9).fit(X, y)
+    model = PriorSVC(Region(ball, P, label, mu=mu / C, h=rising), C=C, norm=norm, tol=1e-9).fit(X, y)
     value, v = eq_55(X, y, P, ball(P)[:, None], rising(P), sign, mu, C, norm)
     assert model.objective_ == pytest.approx(value, rel=1e-8)
     without, _ = eq_55(X, y, P, ball(P)[:, None], rising(P), sign, mu, C, norm, with_v=False)
@@ -170,7 +170,9 @@ def test_cuts_hold_between_points(plane, kernel, label, h):
 @pytest.mark.parametrize("h", [1.0, rising])
 def test_soft_cuts_pay_for_the_worst_point(plane, h):
     X, y = plane
-    model = PriorSVC(Region(ring, None, 1, mu=0.8, h=h, within=BOUNDS), kernel=RBF(0.7), C=1.5).fit(X, y)
+    model = PriorSVC(
+        Region(ring, None, 1, mu=0.8 / 1.5, h=h, within=BOUNDS, holds="everywhere"), kernel=RBF(0.7), C=1.5
+    ).fit(X, y)
     Z = dense(61)
     centres = np.vstack([X, Z[::3]])
     values, vectors = np.linalg.eigh(rbf_kernel(centres, gamma=0.7))
@@ -210,7 +212,9 @@ def test_within_data_is_the_range_of_the_rows(plane):
 
 def test_verify_is_sampled_and_reports_the_worst_point(plane):
     X, y = plane
-    model = PriorSVC(Region(ring, None, 1, mu=1e-3, within=BOUNDS), kernel=RBF(0.7)).fit(X, y)
+    model = PriorSVC(Region(ring, None, 1, mu=1e-3, within=BOUNDS, holds="everywhere"), kernel=RBF(0.7)).fit(
+        X, y
+    )
     verdict = model.verify()["region"]
     least = model.decision_function(dense(501)).min() - 1
     assert (verdict.holds, verdict.proven) == (False, False)
@@ -238,7 +242,7 @@ def test_laws_of_the_search():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(24, 1))
     y = (X[:, 0] + 0.4 * rng.normal(size=24) > 0.4).astype(int)
-    block = Region(ball, None, 1, within={0: (-1, 1)})
+    block = Region(ball, None, 1, within={0: (-1, 1)}, holds="everywhere")
     assert "weight 0 disables the block" in check_knowledge(block, X, y)
 
 
@@ -271,7 +275,7 @@ def test_laws_of_the_search():
 )
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_bad_arguments_are_named(plane, arguments, message, kernel):
-    given = {"g": ring, "points": np.zeros((1, 2)), "label": 1, **arguments}
+    given = {"g": ring, "points": np.zeros((1, 2)), "label": 1, "holds": "everywhere", **arguments}
     with pytest.raises(InvalidInput, match="(?s)block 'region'.*" + message):
         PriorSVC(Region(**given), kernel=kernel).fit(*plane)
 

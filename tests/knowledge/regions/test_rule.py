@@ -47,14 +47,14 @@ def corners_of(*sides):
 def test_a_rule_over_single_columns_is_a_box_in_their_units(patients, hard):
     X, y = patients
     low, high = X.min().to_numpy(), X.max().to_numpy()
-    rule = Rule("age >= 60 and `body mass` < 25", "yes", mu=0.7, hard=hard)
+    rule = Rule("age >= 60 and `body mass` < 25", "yes", mu=0.7, hard=hard, holds="everywhere")
     model = PriorSVC(rule, scale="standard", tol=1e-9).fit(X, y)
     corners = corners_of((60, high[0]), (low[1], 25), (low[2], high[2]))
     assert model.objective_ == pytest.approx(
         by_corners(X, y, [(corners, 1, np.inf if hard else 0.7)]), rel=1e-8
     )
     box = PriorSVC(
-        Box({"age": (60, None), "body mass": (None, 25)}, "yes", mu=0.7, hard=hard),
+        Box({"age": (60, None), "body mass": (None, 25)}, "yes", mu=0.7, hard=hard, holds="everywhere"),
         scale="standard",
         tol=1e-9,
     ).fit(X, y)
@@ -64,21 +64,23 @@ def test_a_rule_over_single_columns_is_a_box_in_their_units(patients, hard):
 def test_a_rule_over_sums_is_a_polyhedron(patients):
     X, y = patients
     limits = {"age": (20, 80), "body mass": (18, 40), "dose": (0, 1)}
-    rule = Rule("age + 2 * `body mass` <= 90 and dose >= 0.5", "yes", mu=0.9, within=limits)
+    rule = Rule(
+        "age + 2 * `body mass` <= 90 and dose >= 0.5", "yes", mu=0.9, within=limits, holds="everywhere"
+    )
     model = PriorSVC(rule, scale="standard", tol=1e-9).fit(X, y)
     plane = np.array([[20, 18], [54, 18], [20, 35]])  # age + 2 mass <= 90 above (20, 18)
     corners = np.vstack([np.column_stack([plane, np.full(3, dose)]) for dose in (0.5, 1.0)])
     assert model.objective_ == pytest.approx(by_corners(X, y, [(corners, 1, 0.9)]), rel=1e-8)
     B = np.vstack([[1, 2, 0], [0, 0, -1], np.eye(3), -np.eye(3)])
     d = np.array([90, -0.5, 80, 40, 1, -20, -18, 0])
-    same = PriorSVC(Polyhedron(B, d, "yes", mu=0.9), scale="standard", tol=1e-9).fit(X, y)
+    same = PriorSVC(Polyhedron(B, d, "yes", mu=0.9, holds="everywhere"), scale="standard", tol=1e-9).fit(X, y)
     assert model.objective_ == pytest.approx(same.objective_, rel=1e-8)
 
 
 def test_or_makes_several_regions_each_with_its_own_slack(patients):
     X, y = patients
     low, high = X.min().to_numpy(), X.max().to_numpy()
-    rule = Rule("age < 30 or (dose between 0.2 and 0.4 and age > 70)", "no", mu=0.6)
+    rule = Rule("age < 30 or (dose between 0.2 and 0.4 and age > 70)", "no", mu=0.6, holds="everywhere")
     model = PriorSVC(rule, scale="standard", tol=1e-9).fit(X, y)
     young = corners_of((low[0], 30), (low[1], high[1]), (low[2], high[2]))
     old = corners_of((70, high[0]), (low[1], high[1]), (0.2, 0.4))
@@ -88,9 +90,11 @@ def test_or_makes_several_regions_each_with_its_own_slack(patients):
 
 def test_without_within_unnamed_columns_lose_their_weight(patients):
     X, y = patients
-    literal = PriorSVC(Rule("age >= 60", "yes", mu=1e-3, within=None), scale="standard").fit(X, y)
+    literal = PriorSVC(
+        Rule("age >= 60", "yes", mu=1e-3, within=None, holds="everywhere"), scale="standard"
+    ).fit(X, y)
     np.testing.assert_allclose(literal.coef_[0, 1:], 0.0, atol=1e-7)
-    closed = PriorSVC(Rule("age >= 60", "yes", mu=1e-3), scale="standard").fit(X, y)
+    closed = PriorSVC(Rule("age >= 60", "yes", mu=1e-3, holds="everywhere"), scale="standard").fit(X, y)
     assert abs(closed.coef_[0, 1]) > 0.01
 
 
@@ -103,7 +107,7 @@ def test_a_rule_beyond_the_data_stays_whole(patients):
 
 def test_the_text_comes_back():
     text = "age >= 50 and `body mass` > 30"
-    rule = Rule(text, "yes")
+    rule = Rule(text, "yes", holds="everywhere")
     assert str(rule) == text
     assert text in repr(rule)
     assert rule.words() == f"{text!r} is 'yes'"
@@ -113,8 +117,12 @@ def test_without_a_data_frame_columns_are_numbered(patients):
     X, y = patients
     with pytest.raises(InvalidInput, match=r"(?s)'rule'.*there is no column 'age'.*x0, x1, x2"):
         PriorSVC(Rule("age > 50", "yes")).fit(X.to_numpy(), y)
-    numbered = PriorSVC(Rule("x0 > 60 and x1 <= 25", "yes"), scale="standard").fit(X.to_numpy(), y)
-    named = PriorSVC(Rule("age > 60 and `body mass` <= 25", "yes"), scale="standard").fit(X, y)
+    numbered = PriorSVC(Rule("x0 > 60 and x1 <= 25", "yes", holds="everywhere"), scale="standard").fit(
+        X.to_numpy(), y
+    )
+    named = PriorSVC(Rule("age > 60 and `body mass` <= 25", "yes", holds="everywhere"), scale="standard").fit(
+        X, y
+    )
     np.testing.assert_allclose(numbered.coef_, named.coef_, atol=1e-8)
 
 
@@ -128,10 +136,8 @@ def test_without_a_data_frame_columns_are_numbered(patients):
         ("age + dose > 50 and age + dose < 40", "conditions contradict each other"),
         ("age > ", "missing here"),
         ("body mass > 3", "must be in backticks"),
-        ("age * dose > 3", "add a column that contains the product"),
         ("", "a rule must be a text such as"),
         (None, "a rule must be a text such as"),
-        ("age != 3", "closed region"),
     ],
 )
 @pytest.mark.parametrize("kernel", ["linear", RBF(0.5)])
@@ -140,8 +146,18 @@ def test_texts_that_cannot_be_meant(patients, text, message, kernel):
         PriorSVC(Rule(text, "yes"), kernel=kernel).fit(*patients)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("age * dose > 3", "add a column that contains the product"), ("age != 3", "closed region")],
+)
+@pytest.mark.parametrize("kernel", ["linear", RBF(0.5)])
+def test_conditions_without_a_meaning_everywhere(patients, text, message, kernel):
+    with pytest.raises(InvalidInput, match=f"(?s)block 'rule'.*{message}.*or use holds='rows'"):
+        PriorSVC(Rule(text, "yes", hard=True), kernel=kernel).fit(*patients)
+
+
 def test_within_that_leaves_nothing_names_the_rule(patients):
-    rule = Rule("age >= 60", "yes", within={"age": (20, 50)})
+    rule = Rule("age >= 60", "yes", within={"age": (20, 50)}, holds="everywhere")
     with pytest.raises(InvalidInput, match=r"'age >= 60'.*within leaves nothing.*column 'age'"):
         PriorSVC(rule).fit(*patients)
 
@@ -178,13 +194,13 @@ def test_multi_class_gives_the_region_to_its_class(three):
 
 def test_laws():
     assert "weight 0 disables the block" in check_knowledge(
-        Rule("x0 + x1 <= -1 and x2 <= 1", 1), kernels=("linear",)
+        Rule("x0 + x1 <= -1 and x2 <= 1", 1, holds="everywhere"), kernels=("linear",)
     )
 
 
 def test_the_message_explains_how_to_keep_names_with_a_scaler():
     frame = pd.DataFrame({"age": [30.0, 40.0, 50.0, 60.0]})
-    pipe = make_pipeline(StandardScaler(), PriorSVC(Rule("age >= 55", label=1)))
+    pipe = make_pipeline(StandardScaler(), PriorSVC(Rule("age >= 55", label=1, holds="everywhere")))
     with pytest.raises(BadRule, match=r"An array has no names.*scale='standard'\) instead of a scaler"):
         pipe.fit(frame, [0, 0, 1, 1])
 
@@ -197,5 +213,5 @@ def test_rules_on_arrays(data):
     plain = PriorSVC(Rule("x0 >= 1", 1, hard=True)).fit(X, y)
     np.testing.assert_allclose(named.coef_, plain.coef_)
     assert "radius from 1 to" in named.verify()["rule"].asked
-    sums = PriorSVC(Rule("radius + b >= 1", 1, columns=["radius", "b", "c"])).fit(X, y)
+    sums = PriorSVC(Rule("radius + b >= 1", 1, columns=["radius", "b", "c"], holds="everywhere")).fit(X, y)
     assert "where radius + b >= 1" in sums.verify()["rule"].asked

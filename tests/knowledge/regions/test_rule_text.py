@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from priorsvm.errors import InvalidInput
-from priorsvm.knowledge.regions.rule_text import MAX_ALTERNATIVES, MAX_DEPTH, BadRule, parse_rule
+from priorsvm.knowledge.regions.rule_conditions import MAX_ALTERNATIVES
+from priorsvm.knowledge.regions.rule_text import BadRule, parse_rule
+from priorsvm.knowledge.regions.rule_tokens import MAX_DEPTH
 
 # The inequalities of the first table are about a and b, those of the second about these.
 ODD = ["blood pressure", "class", "größe", "体重", "2nd", "OR", "வயது"]
@@ -90,6 +92,18 @@ GOOD = [
     ),
     ("((a + 1) < 2)", [([[1, 0]], [1])]),
     ("(a + 1) * 2 < 2 and (b < 1)", [([[2, 0], [0, 1]], [0, 1])]),
+    # Negation, and lists
+    ("not a > 1", [([[1, 0]], [1])]),
+    ("not not a > 1", [([[-1, 0]], [-1])]),
+    ("a > 1 and NOT (b > 2)", [([[-1, 0], [0, 1]], [-1, 2])]),
+    ("not (a > 1 and b > 2)", [([[1, 0]], [1]), ([[0, 1]], [2])]),
+    ("not (a > 1 or b > 2)", [([[1, 0], [0, 1]], [1, 2])]),
+    ("not a > 1 and b > 2", [([[1, 0], [0, -1]], [1, -2])]),
+    ("a not between 1 and 2", [([[1, 0]], [1]), ([[-1, 0]], [-2])]),
+    ("a in (1, 2)", [([[1, 0], [-1, 0]], [1, -1]), ([[1, 0], [-1, 0]], [2, -2])]),
+    ("not a != 3", [([[1, 0], [-1, 0]], [3, -3])]),
+    ("a = True", [([[1, 0], [-1, 0]], [1, -1])]),
+    ("False = a", [([[-1, 0], [1, 0]], [0, 0])]),
     # Layout and spelling
     ("  a<1 and b<2 ", [([[1, 0], [0, 1]], [1, 2])]),
     ("a < 1\n  and b\t<\r\n2\n", [([[1, 0], [0, 1]], [1, 2])]),
@@ -115,10 +129,9 @@ BAD = [
     ("a ¦!= 3", "closed region"),
     ("a ¦≠ 3", "closed region"),
     ("b > 1 and (a ¦<> 3)", "closed region"),
-    ("¦not a > 1", "'not' cannot be used"),
-    ("a > 1 and ¦NOT (b > 2)", "'not' cannot be used"),
-    ("a ¦not between 1 and 2", "'not' cannot be used"),
-    ("a ¦in (1, 2)", "'in' cannot be used"),
+    ("not a ¦= 3", "closed region"),
+    ("a not ¦in (1, 2)", "closed region"),
+    ("a ¦is missing", "a region has no missing values, or use holds='rows'"),
     ("a ¦is 3", "'is' cannot be used: write '='"),
     ("a ¦is not above 3", "'is' cannot be used"),
     ("a ¦at the least 3", "a comparison"),
@@ -128,7 +141,8 @@ BAD = [
     ("a¦*b > 1", "linear in the columns: add a column that contains the product"),
     ("(a + 1) ¦* (2 - a) > 1", "add a column that contains the product"),
     ("a ¦** 2 > 1", "linear in the columns: add a column that contains the power"),
-    ("2¦^a > 1", "add a column that contains the power"),
+    ("2¦^a > 1", "'^' cannot be used: write a power as a ** 2"),
+    ("a¦//2 > 1", "'//' cannot be used: write '/'"),
     ("1 / ¦a > 1", "linear in the columns: divide by numbers only"),
     ("¦log(a) > 1", "functions such as 'log' cannot be used"),
     ("a > 1 and ¦`log`(a) > 1", "functions such as 'log' cannot be used"),
@@ -141,11 +155,9 @@ BAD = [
     ("1e308 * a ¦> -1e308 * a", "number is too large"),
     ("a > ¦nan", "no column 'nan'"),
     ("a > ¦inf", "no column 'inf'"),
-    ("a = ¦True", "write 1 for true"),
-    ("¦False = a", "write 0 for false"),
-    ("a = ¦'x'", "compares numbers, not texts"),
+    ("a = ¦'x'", "this column contains numbers"),
     ('¦"a b" = 1', "write column names in backticks"),
-    ("a = ¦'x", "compares numbers, not texts"),
+    ("a = ¦'x", "this quote is not closed"),
     ("¦2a > 3", "'2a' is not a number (write a product as 2 * a)"),
     ("a > ¦0x10", "'0x10' is not a number"),
     ("a > ¦1.2.3", "'1.2.3' is not a number"),

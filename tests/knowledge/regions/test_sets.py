@@ -236,3 +236,9 @@ def test_factors_of_rows_do_not_matter(factor):
     least, where = linear_minimum(np.array([1e-11, 2e-11]), square.B, square.d)
     assert least == pytest.approx(-3e-11)
     np.testing.assert_allclose(where, [-1, -1])
+
+
+def test_a_missing_value_is_in_no_box():
+    X = np.array([[0.0, 1.0, 5.0], [0.0, np.nan, 5.0], [np.nan, 1.0, 5.0], [3.0, 1.0, -np.inf]])
+    box = BoxSet(np.array([-1.0, -np.inf, -np.inf]), np.array([4.0, np.inf, np.inf]))
+    assert box.contains(X).tolist() == [True, False, False, True]

@@ -389,7 +389,7 @@ def test_with_a_polyhedron_costs_and_rbf_written_out(plane, mu):
     X, y, _, moves = plane
     inside = filled(6)
     expected, violation = literal(plane, inside, mu)
-    region = Polyhedron(*TRIANGLE, 0, mu=mu, method="points", points=inside)
+    region = Polyhedron(*TRIANGLE, 0, mu=mu / C, method="points", points=inside)
     prior = InvariantLoss(moves, method="columns") + region + ClassCosts({1: 3.0})
     model = PriorSVC(prior, C=C, kernel=RBF(0.4), tol=1e-8).fit(X, y)
     assert model.objective_ == pytest.approx(expected, rel=1e-7)
@@ -406,7 +406,11 @@ def test_with_a_polyhedron_by_cuts_against_a_fine_filling(plane):
     X, y, _, moves = plane
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        prior = InvariantLoss(moves) + Polyhedron(*TRIANGLE, 0, mu=50.0) + ClassCosts({1: 3.0})
+        prior = (
+            InvariantLoss(moves)
+            + Polyhedron(*TRIANGLE, 0, mu=50.0 / C, holds="everywhere")
+            + ClassCosts({1: 3.0})
+        )
         model = PriorSVC(prior, C=C, kernel=RBF(0.4)).fit(X, y)
     expected, _ = literal(plane, filled(41), 50.0)
     assert model.objective_ == pytest.approx(expected, rel=2e-3)

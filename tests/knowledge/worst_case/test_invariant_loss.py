@@ -170,7 +170,7 @@ def test_a_row_without_cost_asks_nothing(few, kernel, new):
 def test_with_a_polyhedron_costs_and_rbf(few):
     X, y = few
     B, d = np.vstack([np.eye(3), -np.eye(3)]), np.array([2.5, 2.5, 1.0, -1.5, -1.5, 1.0])
-    prior = InvariantLoss(MOVES) + Polyhedron(B, d, 0) + ClassCosts({1: 3.0})
+    prior = InvariantLoss(MOVES) + Polyhedron(B, d, 0, mu=0.5, holds="everywhere") + ClassCosts({1: 3.0})
     model = PriorSVC(prior, kernel=RBF(0.4), C=2.0).fit(X, y)
     assert model.solver_ == "CLARABEL"
     assert model.verify()["invariant_loss"].holds

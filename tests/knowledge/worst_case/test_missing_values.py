@@ -447,7 +447,7 @@ def test_gamma_scale_and_scale_see_completed_rows(gaps):
         ClassCosts({1: 3.0}),
         SampleCosts(np.linspace(0.5, 2.0, 80), np.linspace(0.8, 1.2, 80)),
         VirtualSamples(Shift([0.25, 0.0, -0.125]), cost=0.5),
-        Polyhedron([[1.0, 0.0, 0.0]], [-1.0], label=0),
+        Polyhedron([[1.0, 0.0, 0.0]], [-1.0], label=0, holds="everywhere"),
         Trajectories(Shift([0.1, 0.0, 0.1]), degree=1),
         ClassCosts("balanced") + VirtualSamples(Shift([0.25, 0.0, 0.0])),
     ],

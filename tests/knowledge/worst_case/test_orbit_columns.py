@@ -171,7 +171,7 @@ def test_the_route_of_columns_says_what_it_cannot(few):
     X, y = few
     with pytest.raises(SolverUnsuited, match="one InvariantLoss"):
         PriorSVC(solver="COLUMNS").fit(X, y)
-    prior = InvariantLoss(MOVES) + Polyhedron(np.eye(3), -3 * np.ones(3), 1)
+    prior = InvariantLoss(MOVES) + Polyhedron(np.eye(3), -3 * np.ones(3), 1, holds="everywhere")
     with pytest.raises(SolverUnsuited, match="'polyhedron' does more than add or reweight rows"):
         PriorSVC(prior, solver="COLUMNS").fit(X, y)
     with pytest.raises(SolverUnsuited, match="requires norm='l2', loss='hinge'"):

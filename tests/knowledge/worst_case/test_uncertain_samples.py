@@ -1,5 +1,7 @@
 """UncertainSamples of linear models: cones written out, other blocks, other solvers."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -17,6 +19,7 @@ from priorsvm import (
     VirtualSamples,
     VirtualSupportVectors,
 )
+from priorsvm.errors import ZeroedColumns
 
 from .uncertain_problems import (
     DIGITS,
@@ -72,6 +75,26 @@ def test_confidence_in_standard_deviations():
     for k in (0.5, 0.6, 0.9, 0.999, 1 - 1e-9):
         assert UncertainSamples(1.0, k).radius == norm.ppf(k)
         assert UncertainSamples(1.0, k, "any").radius == pytest.approx(np.sqrt(k / (1 - k)), rel=1e-14)
+
+
+@pytest.mark.parametrize(("confidence", "warns"), [(0.9, True), (0.55, False)])
+def test_a_best_column_with_weight_zero_is_warned_of(confidence, warns):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    X[:, 1] = X[:, 0] + 0.5 * X[:, 1]
+    y = (X[:, 0] + 0.3 * rng.normal(size=80) > 0).astype(int)
+    plain = PriorSVC(scale="standard").fit(X, y)
+    assert np.argmax(np.abs(plain.coef_[0])) == 0
+    block = UncertainSamples({0: 0.8}, confidence)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ZeroedColumns)
+        model = PriorSVC(block, scale="standard").fit(X, y)
+    messages = [str(w.message) for w in caught if w.category is ZeroedColumns]
+    assert len(messages) == warns == (abs(model.coef_[0, 0]) < 1e-4)
+    assert model.findings_["uncertain_samples"].warnings == tuple(messages)
+    if warns:
+        assert "weights to 0, among them of column 0" in messages[0]
+        assert "lower confidence=0.9" in messages[0]
 
 
 @pytest.mark.slow

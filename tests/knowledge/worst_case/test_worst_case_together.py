@@ -62,7 +62,7 @@ def everything():
     return (
         UncertainSamples(COVARIANCE)
         + Trajectories(TURNS)
-        + Polyhedron(B, D, label=1, mu=0.7)
+        + Polyhedron(B, D, label=1, mu=0.35, holds="everywhere")
         + ClassCosts({0: 1.0, 1: 3.0})
     )
 
@@ -204,7 +204,7 @@ def test_the_formulation_has_all_of_them(data):
     text = str(told).replace(r", \\ & ", r",\; ")  # long lines are broken
     assert Trajectories.formulas.latex["cone"] in text
     assert UncertainSamples.formulas.latex["margin"] in text
-    assert r"\mu_{\mathrm{polyhedron}} = 0.7" in text
+    assert r"\mu_{\mathrm{polyhedron}} = 0.35" in text
     assert r"J_{\mathrm{" not in text
 
 
@@ -214,7 +214,7 @@ def test_on_a_kernel_machine_too(data):
     prior = (
         UncertainSamples(0.1 * COVARIANCE)
         + Trajectories(TURNS)
-        + Polyhedron(B, D, label=1, mu=0.7)
+        + Polyhedron(B, D, label=1, mu=0.35, holds="everywhere")
         + ClassCosts({0: 1.0, 1: 3.0})
     )
     model = PriorSVC(prior, C=2.0, kernel=RBF(gamma=0.2)).fit(X, y)
@@ -241,7 +241,12 @@ def test_with_missing_values(data):
     gaps = np.random.default_rng(1).uniform(size=X.shape) < 0.15
     gaps[:, 0] = False
     holes = np.where(gaps, np.nan, X)
-    prior = MissingValues() + Trajectories(TURNS) + Polyhedron(B, D, label=1, mu=0.7) + ClassCosts({1: 3.0})
+    prior = (
+        MissingValues()
+        + Trajectories(TURNS)
+        + Polyhedron(B, D, label=1, mu=0.35, holds="everywhere")
+        + ClassCosts({1: 3.0})
+    )
     model = PriorSVC(prior, C=2.0, tol=1e-9).fit(holes, y)
     completed = MissingValues().complete(holes, y, np.ones(40))
     full, gaussians = completed.X, completed.gaussians
@@ -330,13 +335,15 @@ def test_boxes_around_rows_are_shifted_rows(apart):
 
 
 def test_soft_regions_instead_of_rows_are_uncertain_rows(data):
-    """mu = C and no row of its own: the same slack by another name."""
+    """mu = 1 and no row of its own: the same slack by another name."""
     X, y = data
     uncertain = np.arange(40) >= 34
     A = np.linalg.cholesky(COVARIANCE)
     factors = np.where(uncertain[:, None, None], A, 0.0)
     rows = PriorSVC(UncertainSamples(factor=factors), C=2.0, tol=1e-9).fit(X, y)
-    regions = summed(Ellipsoid(X[i], GAMMA * A, int(y[i]), mu=2.0) for i in np.flatnonzero(uncertain))
+    regions = summed(
+        Ellipsoid(X[i], GAMMA * A, int(y[i]), mu=1.0, holds="everywhere") for i in np.flatnonzero(uncertain)
+    )
     model = PriorSVC(regions, C=2.0, tol=1e-9).fit(X[~uncertain], y[~uncertain])
     assert model.objective_ == pytest.approx(rows.objective_, rel=1e-9)
     np.testing.assert_allclose(model.coef_, rows.coef_, atol=1e-6)
@@ -349,7 +356,7 @@ def test_soft_segments_instead_of_rows_are_straight_trajectories(data):
     path = np.stack([X, np.where(moving[:, None], step, 0.0)], axis=1)
     rows = PriorSVC(Trajectories(span=(-1, 1), coefficients=path), C=2.0, tol=1e-9).fit(X, y)
     bounds = [{j: (x[j] - step[j], x[j] + step[j]) for j in range(3)} for x in X[moving]]
-    box = Box(bounds, y[moving].tolist(), mu=2.0)
+    box = Box(bounds, y[moving].tolist(), mu=1.0, holds="everywhere")
     model = PriorSVC(box, C=2.0, tol=1e-9).fit(X[~moving], y[~moving])
     assert model.objective_ == pytest.approx(rows.objective_, rel=1e-9)
     np.testing.assert_allclose(model.coef_, rows.coef_, atol=1e-6)

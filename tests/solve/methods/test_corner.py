@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.optimize import linprog
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 
 from priorsvm import (
@@ -27,7 +28,7 @@ from priorsvm.solve import auto
 from priorsvm.solve.methods.corner import nonnegativity_rows, to_corner
 from priorsvm.solve.routes import direct
 
-BOX = Box({0: (1.0, 2.0), 1: (0.0, 1.0)}, label=1)
+BOX = Box({0: (1.0, 2.0), 1: (0.0, 1.0)}, label=1, holds="everywhere")
 
 
 @pytest.fixture
@@ -109,19 +110,19 @@ def models():
     yield "hard box", Box({0: (3.0, 4.0)}, label=1, hard=True), {}, X, y
     yield (
         "polyhedron",
-        Polyhedron([[1, 1, 0, 0, 0], [-1, 0, 0, 0, 0]], [1.0, 1.0], label=0),
+        Polyhedron([[1, 1, 0, 0, 0], [-1, 0, 0, 0, 0]], [1.0, 1.0], label=0, mu=0.1, holds="everywhere"),
         {"C": 10.0},
         X,
         y,
     )
-    yield "monotone", Monotone({2: +1}), {"C": 0.05}, X, y
+    yield "monotone", Monotone({2: +1}, mu=20.0, holds="everywhere"), {"C": 0.05}, X, y
     yield "hints", OddnessHint(hard=True) + MonotonicityHint({0: +1}, hard=True), {}, X, y
-    yield "f is zero", BOX, {"C": 1e-4}, X, y
+    yield "f is zero", clone(BOX).set_params(mu=1e4), {"C": 1e-4}, X, y
     one_column = np.linspace(0.01, 0.1, len(X))[:, None, None] * np.diag([1.0, 0, 0, 0, 0])
     yield "errors in one column", UncertainSamples(one_column), {}, X, y
     rbf = {"kernel": RBF(0.2)}
     yield "points in a box", Box({0: (1.0, 2.0)}, label=1, method="points", points=60), rbf, X, y
-    yield "cuts", Box({0: (1.0, 2.0), 1: (0.0, 1.0)}, label=1), rbf, X[:80], y[:80]
+    yield "cuts", Box({0: (1.0, 2.0), 1: (0.0, 1.0)}, label=1, holds="everywhere"), rbf, X[:80], y[:80]
     yield "points of a region", Region(lambda Z: Z[:, :1] - 1.0, given, label=0), rbf, X, y
     sides = [[1.0, 0, 0, 0, 0], [-1.0, 0, 0, 0, 0]]
     yield "kernelised", Polyhedron(sides, [2.0, -1.0], label=1, method="kernelised"), rbf, X[:60], y[:60]
@@ -148,7 +149,7 @@ def test_coefficients_are_zero_as_with_highs_alone_and_tiny_with_schur():
     X, y = rows(400, 15)
     X = np.hstack([X, np.random.default_rng(0).normal(size=(len(X), 5))])
     fits = {
-        s: PriorSVC(Monotone({0: +1}), norm="l1", C=0.05, solver=s).fit(X, y)
+        s: PriorSVC(Monotone({0: +1}, mu=20.0, holds="everywhere"), norm="l1", C=0.05, solver=s).fit(X, y)
         for s in ("auto", "HIGHS", "SCHUR")
     }
     coef = {s: fit.coef_[0] for s, fit in fits.items()}
@@ -166,7 +167,8 @@ def test_of_equal_columns_one_has_a_coefficient():
     X, y = rows(300, 10)
     twice = np.hstack([X, X])
     found, inside = (
-        PriorSVC(Monotone({0: +1}), norm="l1", solver=s).fit(twice, y) for s in ("auto", "SCHUR")
+        PriorSVC(Monotone({0: +1}, holds="everywhere"), norm="l1", solver=s).fit(twice, y)
+        for s in ("auto", "SCHUR")
     )
     assert found.report_.solves[0]["start"] == "SCHUR"
     both = (found.coef_[0, :10] != 0) & (found.coef_[0, 10:] != 0)

@@ -175,7 +175,7 @@ def test_named_it_solves_only_what_it_can():
         ({"norm": "l2"}, "it has the 1-norm only"),
         ({"norm": "l1", "loss": "squared_hinge"}, "it has the hinge only"),
         (
-            {"norm": "l1", "prior": Box({0: (2, 3)}, label=1)},
+            {"norm": "l1", "prior": Box({0: (2, 3)}, label=1, holds="everywhere")},
             "block 'box' does more than add or reweight rows",
         ),
     ):

@@ -132,7 +132,7 @@ PRIORS = {
     "oddness": OddnessHint(mu=2.0),
     "hard oddness": OddnessHint(hard=True),
     "order": MonotonicityHint({0: 1}, pairs=15),
-    "slopes": Monotone({1: -1}, mu=3.0),
+    "slopes": Monotone({1: -1}, mu=3.0, holds="everywhere"),
     "tangents": TangentPenalty(Shift([[0.1, 0.0]]), gamma=0.5),
     "uncertain": UncertainSamples(0.02 * np.eye(2), confidence=0.8),
     "box": Box({0: (0.5, 1.0), 1: (-0.5, 0.0)}, 1, hard=True, method="points", points=20),

@@ -472,7 +472,7 @@ def test_losses_that_are_refused(block, message):
 @pytest.mark.parametrize(
     ("other", "name"),
     [
-        (Box({0: (0.0, 1.0)}, 1), "box"),
+        (Box({0: (0.0, 1.0)}, 1, holds="everywhere"), "box"),
         (Transductive(np.ones((3, 4))), "transductive"),
         (InvariantLoss(MOVES).named("second"), "second"),
         (InvariantLoss(MOVES, method="pegasos").named("second"), "second"),
@@ -487,7 +487,9 @@ def test_other_blocks_are_refused_by_name(other, name):
 
 def test_other_blocks_of_weight_zero_are_not_there():
     X, y = draw()
-    model = streamed(prior=0 * Box({0: (0.0, 1.0)}, 1), tol=0.2, max_rounds=1000).fit(X, y)
+    model = streamed(prior=0 * Box({0: (0.0, 1.0)}, 1, holds="everywhere"), tol=0.2, max_rounds=1000).fit(
+        X, y
+    )
     assert_array_equal(model.coef_, streamed(tol=0.2, max_rounds=1000).fit(X, y).coef_)
 
 

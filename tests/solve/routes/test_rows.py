@@ -34,6 +34,7 @@ from priorsvm.errors import (
     Infeasible,
     InvalidInput,
     KernelNotPSD,
+    Outbid,
     PriorSVMError,
     SolverFailed,
     SolverUnsuited,
@@ -59,29 +60,36 @@ def ball(X):
 
 
 POINTS = 1.0 + 0.5 * np.random.default_rng(3).normal(size=(8, 3))
-PRIORS = {
-    "margins": SampleCosts(np.linspace(0.1, 2, 60), margins=np.linspace(0.5, 1.5, 60)),
-    "costs": ClassCosts({1: 3.0}) + UnlabeledSamples(POINTS, 1, costs=0.3, margins=2.0),
-    "region": Region(ball, POINTS, 1, mu=0.3),
-    "region, another h": Region(ball, POINTS, 0, mu=2.0, h=0.3),
-    "hard region": Region(ball, POINTS, 1, hard=True),
-    "monotonicity": MonotonicityHint({0: 1, 1: -1}, mu=10.0, pairs=10),
-    "hard monotonicity": MonotonicityHint({0: 1}, hard=True, pairs=10),
-    "invariance": InvarianceHint(Shift([0.3, 0.0, 0.0]), mu=5.0),
-    "oddness": OddnessHint(mu=4.0),
-    "virtual": VirtualSamples(Shift([0.1, 0.2, 0.0])) + OddnessHint(),
-    "hints": 0.5 * InvarianceHint(Shift([0.0, 0.3, 0.0])) + MonotonicityHint({2: 1}, pairs=12),
-    "all": Region(ball, POINTS, 1, mu=0.5)
-    + OddnessHint()
-    + MonotonicityHint({1: 1}, pairs=9)
-    + ClassCosts({0: 2}),
-    "no weight": InvarianceHint(Shift([0.3, 0.0, 0.0]), mu=0.0)
-    + Region(ball, POINTS, 1, mu=0.0)
-    + OddnessHint(),
-    "box at points": Box({0: (0.5, 1.0), 1: (0.0, 1.0)}, 1, mu=2.0, method="points", points=10),
-    "two boxes": Box({0: (0.5, 1.0)}, 1, mu=2.0, method="points", points=10).named("one")
-    + Box({1: (0.5, 1.5)}, 0, mu=0.2, method="points", points=10).named("two"),
-}
+
+
+def priors(C=2.0):
+    """Return priors for a model of weight C, with the weights of regions in the units of the objective."""
+    return {
+        "margins": SampleCosts(np.linspace(0.1, 2, 60), margins=np.linspace(0.5, 1.5, 60)),
+        "costs": ClassCosts({1: 3.0}) + UnlabeledSamples(POINTS, 1, costs=0.3, margins=2.0),
+        "region": Region(ball, POINTS, 1, mu=0.3 / C),
+        "region, another h": Region(ball, POINTS, 0, mu=2.0 / C, h=0.3),
+        "hard region": Region(ball, POINTS, 1, hard=True),
+        "monotonicity": MonotonicityHint({0: 1, 1: -1}, mu=10.0, pairs=10),
+        "hard monotonicity": MonotonicityHint({0: 1}, hard=True, pairs=10),
+        "invariance": InvarianceHint(Shift([0.3, 0.0, 0.0]), mu=5.0),
+        "oddness": OddnessHint(mu=4.0),
+        "virtual": VirtualSamples(Shift([0.1, 0.2, 0.0])) + OddnessHint(),
+        "hints": 0.5 * InvarianceHint(Shift([0.0, 0.3, 0.0])) + MonotonicityHint({2: 1}, pairs=12),
+        "all": Region(ball, POINTS, 1, mu=0.5 / C)
+        + OddnessHint()
+        + MonotonicityHint({1: 1}, pairs=9)
+        + ClassCosts({0: 2}),
+        "no weight": InvarianceHint(Shift([0.3, 0.0, 0.0]), mu=0.0)
+        + Region(ball, POINTS, 1, mu=0.0)
+        + OddnessHint(),
+        "box at points": Box({0: (0.5, 1.0), 1: (0.0, 1.0)}, 1, mu=2.0 / C, method="points", points=10),
+        "two boxes": Box({0: (0.5, 1.0)}, 1, mu=2.0 / C, method="points", points=10).named("one")
+        + Box({1: (0.5, 1.5)}, 0, mu=0.2 / C, method="points", points=10).named("two"),
+    }
+
+
+PRIORS = priors()
 MACHINES = {
     "rbf": {"kernel": RBF(0.4)},
     "squared hinge": {"kernel": RBF(0.4), "loss": "squared_hinge"},
@@ -185,7 +193,7 @@ def test_several_classes():
     X, y = make_classification(
         90, 3, n_informative=3, n_redundant=0, n_clusters_per_class=1, n_classes=3, random_state=0
     )
-    prior = Region(ball, POINTS, 1) + InvarianceHint(Shift([0.1, 0.0, 0.0]))
+    prior = Region(ball, POINTS, 1, mu=0.5) + InvarianceHint(Shift([0.1, 0.0, 0.0]))
     ours, theirs = both(prior, X, y, kernel=RBF(0.4))
     assert ours.solver_ == ["ROWS"] * 3
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-5)
@@ -194,7 +202,7 @@ def test_several_classes():
 @pytest.mark.slow
 def test_cuts_are_added_round_by_round():
     X, y = two_classes()
-    prior = Box({0: (0.0, 1.0)}, 1, mu=20.0)
+    prior = Box({0: (0.0, 1.0)}, 1, mu=10.0, holds="everywhere")
     ours, theirs = both(prior, X, y, kernel=RBF(0.4))
     assert {entry["solver"] for entry in ours.history_} == {"ROWS"}
     assert ours.n_rounds_ > 1
@@ -210,7 +218,7 @@ def test_extreme_costs(name, C):
     X, y = two_classes()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ours, theirs = both(PRIORS[name], X, y, kernel=RBF(0.4), C=C)
+        ours, theirs = both(priors(C)[name], X, y, kernel=RBF(0.4), C=C)
     np.testing.assert_allclose(ours.objective_, theirs.objective_, rtol=1e-6)
 
 
@@ -218,7 +226,7 @@ def test_extreme_costs(name, C):
 def test_equal_rows(kind):
     X, y = two_classes(30)
     X, y = np.vstack([X, X, X[:5]]), np.concatenate([y, y, 1 - y[:5]])
-    prior = Region(ball, np.vstack([POINTS, POINTS]), 1, mu=0.5) + OddnessHint()
+    prior = Region(ball, np.vstack([POINTS, POINTS]), 1, mu=0.25) + OddnessHint()
     assert_same(*both(prior, X, y, **MACHINES[kind]), X)
 
 
@@ -362,7 +370,7 @@ REFUSALS = [
     ({"norm": "l1"}, OddnessHint(), "it has the 2-norm only, not norm='l1'"),
     ({"n_centres": 5, "kernel": RBF()}, OddnessHint(), "it takes no n_centres"),
     ({}, UncertainSamples(0.01 * np.eye(3)), "block 'uncertain_samples' shares the slack of the rows"),
-    ({}, Box({0: (0, 1)}, 1), "block 'box' uses more of f than values and slopes"),
+    ({}, Box({0: (0, 1)}, 1, holds="everywhere"), "block 'box' uses more of f than values and slopes"),
     (
         {"kernel": RBF()},
         Monotone({0: 1}, method="points", points=10),
@@ -416,6 +424,7 @@ def test_a_path_assembles_once_and_equals_its_fits(monkeypatch):
     values = {"monotonicity_hint__mu": [0.0, 10.0], "C": [0.01, 100.0]}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", Outbid)
         models = base.fit_path(X, y, values)
     assert len(made) == 1
     for model in models:

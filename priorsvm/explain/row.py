@@ -1,0 +1,353 @@
+"""Explanation of the score of one row: its parts, rules, near training rows and smallest changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from .table import html_table, text_table
+
+# Number of parts, rows and changes that are printed.
+SHOWN_PARTS = 15
+SHOWN_CHANGES = 3
+
+
+@dataclass(frozen=True)
+class Part:
+    """Part of a score that one column contributes.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column.
+    value : object
+        Value of the row: a number, or the category of a column of categories.
+    mean : float
+        Mean of the training rows; NaN for a column of categories.
+    part : float
+        Part of the score. All parts and ``base`` add up to the score.
+    missing : bool, default=False
+        Whether the value is missing in the row and was completed.
+
+    Examples
+    --------
+    >>> from priorsvm import PriorSVC
+    >>> [part] = PriorSVC().fit([[0.0], [2.0]], [0, 1]).explain([3.0]).parts
+    >>> part.column, part.value, part.mean, round(part.part, 6)
+    ('x0', 3.0, 1.0, 2.0)
+    """
+
+    column: str
+    value: Any
+    mean: float
+    part: float
+    missing: bool = False
+
+
+@dataclass(frozen=True)
+class RuleAt:
+    """A block that applies to the row.
+
+    Attributes
+    ----------
+    block : str
+        Name of the block.
+    words : str
+        What the block states.
+    agrees : bool
+        Whether the class of the rule is predicted, or the score is monotone along the columns from this row.
+    monotone : bool, default=False
+        Whether the block is about monotone columns.
+
+    Examples
+    --------
+    >>> from priorsvm import Box, PriorSVC
+    >>> model = PriorSVC(Box({0: (2, 3)}, label=1, hard=True)).fit([[0.0], [1.0]], [0, 1])
+    >>> model.explain([2.5]).rules
+    [RuleAt(block='box', words='where 2 <= x0 <= 3, the class is 1', agrees=True, monotone=False)]
+    """
+
+    block: str
+    words: str
+    agrees: bool
+    monotone: bool = False
+
+    def __str__(self) -> str:
+        if self.monotone:
+            found = "From this row it does" if self.agrees else "From this row it does not always"
+        else:
+            found = "The prediction agrees" if self.agrees else "The prediction disagrees"
+        return f"{self.block}: {self.words}. {found}."
+
+
+@dataclass(frozen=True)
+class NearRow:
+    """A training row near the explained row.
+
+    Attributes
+    ----------
+    row : int
+        Position in the training data.
+    label : object
+        Class of the training row.
+    distance : float
+        Distance from the explained row in the units of the model, which ``scale`` sets.
+    part : float
+        What the training row adds to the score of a kernel model; NaN for a linear model.
+
+    Examples
+    --------
+    >>> from priorsvm import PriorSVC
+    >>> PriorSVC().fit([[0.0], [2.0]], [0, 1]).explain([3.0]).rows[0]
+    NearRow(row=1, label=1, distance=1.0, part=nan)
+    """
+
+    row: int
+    label: Any
+    distance: float
+    part: float
+
+
+@dataclass(frozen=True)
+class Flip:
+    """A change of one column that changes the predicted class.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column.
+    value : object
+        Value of the row.
+    new : object
+        Value with another class, rounded away from ``value`` to about 1/10000 of the range of the column.
+    label : object
+        Class with the new value, as ``predict`` returns it.
+    size : float
+        Size of the change, in standard deviations of the training rows.
+
+    Examples
+    --------
+    >>> from priorsvm import PriorSVC
+    >>> [flip] = PriorSVC().fit([[0.0], [2.5], [4.0]], [0, 1, 1]).explain([3.0]).flips
+    >>> flip.column, flip.value, flip.new, flip.label
+    ('x0', 3.0, 1.25, 0)
+    """
+
+    column: str
+    value: Any
+    new: Any
+    label: Any
+    size: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Explanation of the score of one row; prints as text.
+
+    Attributes
+    ----------
+    label : object
+        Predicted class.
+    score : float
+        Score that is explained. With two classes it is ``decision_function``, the score of the second class;
+        with more classes, the score of the predicted class.
+    of : object
+        Class of the score.
+    base : float
+        Score at the mean of the training rows.
+    parts : list of Part
+        Parts of the score by column, the largest first. ``base`` and the parts add up to ``score``.
+    method : str
+        How the parts were computed.
+    error : float
+        Largest standard error of a part; 0 if the parts are exact.
+    second : (object, float) or None
+        With more than two classes: the class with the next highest score, and this score.
+    against : object or None
+        One-vs-one models: the class that the predicted class is compared with, the next highest. The score
+        is the decision function of the two classes, positive for the predicted class.
+    rules : list of RuleAt
+        Rules whose region contains the row, and monotone columns.
+    rows : list of NearRow
+        Kernel models: training rows that add most to the score. Linear models: nearest support vectors.
+    added : float
+        What points that are not training rows, such as points of rules, add to the score of a kernel model.
+    flips : list of Flip
+        Smallest change of each column that changes the class, within the range of the training rows, as
+        ``predict`` confirms. The smallest change of all columns comes first. If there are more than 1000
+        columns, those with the 1000 largest parts are searched.
+
+    See Also
+    --------
+    PriorSVC.explain : Explain rows with a fitted model.
+    priorsvm.plot.explain : Draw the parts.
+
+    Examples
+    --------
+    >>> from priorsvm import PriorSVC
+    >>> X, y = [[0.0, 1.0], [1.0, 0.5], [2.5, 1.5], [4.0, 1.0]], ["healthy", "healthy", "ill", "ill"]
+    >>> found = PriorSVC(C=10).fit(X, y).explain([3.5, 1.0])
+    >>> found.label, found.of, round(found.score, 3)
+    ('ill', 'ill', 1.615)
+    >>> round(found.base + sum(part.part for part in found.parts), 3)
+    1.615
+    """
+
+    label: Any
+    score: float
+    of: Any
+    base: float
+    parts: list[Part]
+    method: str
+    error: float
+    second: tuple[Any, float] | None
+    against: Any
+    rules: list[RuleAt]
+    rows: list[NearRow]
+    added: float
+    flips: list[Flip]
+
+    def __str__(self) -> str:
+        return "\n".join([self._head(), text_table(*self._cells()), *self._notes()])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
+        return f"<p>{escape(self._head())}</p>{html_table(*self._cells())}{notes}"
+
+    def to_frame(self) -> Any:
+        """Return the parts as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each column, the largest part first. ``attrs`` has label, score and base.
+
+        Raises
+        ------
+        ImportError
+            The package pandas is not installed.
+        """
+        frame = _pandas().DataFrame([vars(part) for part in self.parts])
+        frame.attrs.update(label=self.label, score=self.score, base=self.base)
+        return frame
+
+    # ------------------------------------------------------------------ text
+
+    def _head(self) -> str:
+        if self.second is None:
+            sign = "positive" if self.score > 0 else "not positive"
+            return f"class {self.label!r}: the score of {self.of!r} is {self.score:+.4g}, which is {sign}"
+        if self.against is not None:
+            return f"class {self.label!r}: its score against {self.against!r}, the next, is {self.score:+.4g}"
+        other, score = self.second
+        return (
+            f"class {self.label!r}: its score is {self.score:+.4g}, "
+            f"and the next is {other!r} with {score:+.4g}"
+        )
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        shown = self.parts if len(self.parts) <= SHOWN_PARTS else self.parts[: SHOWN_PARTS - 1]
+        rows = [["mean of the training rows", "", "", f"{self.base:+.4g}"]]
+        rows += [[p.column, _value(p), _number(p.mean, 4), f"{p.part:+.4g}"] for p in shown]
+        rest = self.parts[len(shown) :]
+        if rest:
+            rows.append([f"{len(rest)} more columns", "", "", f"{sum(p.part for p in rest):+.4g}"])
+        rows.append(["score", "", "", f"{self.score:+.4g}"])
+        return ["column", "value", "mean", "part"], rows
+
+    def _notes(self) -> list[str]:
+        notes = [f"parts: {self.method}."]
+        missing = [p.column for p in self.parts if p.missing]
+        if missing:
+            notes.append(f"missing and completed: {', '.join(missing)}.")
+        notes += [str(rule) for rule in self.rules]
+        if self.rows:
+            notes.append(self._carriers())
+        return [*notes, self._changes()]
+
+    def _carriers(self) -> str:
+        if np.isnan(self.rows[0].part):
+            near = [f"{r.row} (class {r.label!r}, distance {r.distance:.3g})" for r in self.rows]
+            return f"nearest support vectors: rows {', '.join(near)}."
+        near = [f"{r.row} (class {r.label!r}) adds {r.part:+.3g}" for r in self.rows]
+        points = f"; points of blocks add {self.added:+.3g}" if self.added else ""
+        return f"training rows with the largest terms of the score: {', '.join(near)}{points}."
+
+    def _changes(self) -> str:
+        if not self.flips:
+            return "No change of one column within the range of the training rows changes the class."
+        changes = [
+            f"{f.column} from {_number(f.value)} to {_number(f.new)} gives {f.label!r}"
+            for f in self.flips[:SHOWN_CHANGES]
+        ]
+        return f"smallest change of one column: {'; or '.join(changes)}."
+
+
+class Explanations(list[Explanation]):
+    """Explanations of several rows; prints as text.
+
+    Parameters
+    ----------
+    found : iterable of Explanation, default=()
+        The explanations.
+
+    Examples
+    --------
+    >>> from priorsvm import PriorSVC
+    >>> found = PriorSVC().fit([[0.0], [2.0]], [0, 1]).explain([[3.0], [0.5]])
+    >>> [one.label for one in found]
+    [1, 0]
+    """
+
+    def __init__(self, found: Iterable[Explanation] = ()):
+        super().__init__(found)
+
+    def __str__(self) -> str:
+        return "\n\n".join(f"row {i}\n{found}" for i, found in enumerate(self))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<h4>row {i}</h4>{found._repr_html_()}" for i, found in enumerate(self))
+
+    def to_frame(self) -> Any:
+        """Return the parts of all rows as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One line for each row and column: ``row`` is the position of the row.
+
+        Raises
+        ------
+        ImportError
+            The package pandas is not installed.
+        """
+        frames = [found.to_frame().assign(row=i, label=found.label) for i, found in enumerate(self)]
+        for frame in frames:
+            frame.attrs = {}
+        return _pandas().concat(frames, ignore_index=True)
+
+
+def _pandas() -> Any:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError("to_frame requires the package pandas: pip install pandas.") from error
+    return pd
+
+
+def _value(part: Part) -> str:
+    return f"missing, {_number(part.value)}" if part.missing else _number(part.value)
+
+
+def _number(value: Any, digits: int = 6) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if np.isnan(value) else f"{value:.{digits}g}"

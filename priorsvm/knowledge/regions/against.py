@@ -1,0 +1,185 @@
+r"""Checks of region blocks: against the training rows before a fit, and against the fitted f after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from scipy.stats import hypergeom, mannwhitneyu
+
+from ..._utils.arrays import Array
+from ...errors import DirectionAgainstData, NotKept, Outbid, ZeroedColumns
+from ...sample import Sample
+from ..cautions import names_of, zeroed_columns
+from ..views import Caution, Solved
+from .exact import least_value
+from .requirement import Requirement
+from .search import Search
+from .within import column_name
+
+# Level of the tests against the training rows.
+LEVEL = 0.05
+# Factors between usual units: mm and cm, months and years, mmol/l and mg/dl of glucose, inches and cm, pounds
+# and kg, shares and per cent, units and thousands.
+FACTORS = (10.0, 12.0, 18.0, 2.54, 0.4536, 100.0, 1000.0)
+# A soft block is outbid if f violates it at more than this share of its places.
+MOST = 0.5
+# Places of a region everywhere, and points of the last check of a hard block.
+PLACES = 256
+LAST = 8192
+# Columns of a place in a text.
+NAMED = 5
+
+
+@lru_cache(maxsize=256)  # a fit compares the same counts several times
+def contradiction(rows: int, contrary: int, total: int, total_contrary: int) -> float:
+    """Return the one-sided p value of so many rows of another class inside a region, by the base rate.
+
+    Under the hypothesis that the region does not depend on the class, their number is hypergeometric.
+
+    Parameters
+    ----------
+    rows, contrary : int
+        Number of rows inside, and of rows inside that have another class.
+    total, total_contrary : int
+        The same numbers for all rows.
+    """
+    return float(hypergeom.sf(contrary - 1, total, total_contrary, rows))
+
+
+def direction_cautions(requirements: Sequence[Requirement], sample: Sample, words: str) -> list[Caution]:
+    """Return a warning for each feature whose direction the classes of the training rows contradict.
+
+    The test of Mann and Whitney compares the values of the feature in both classes, one-sided.
+    """
+    X = sample.weighted_rows()[0]
+    y = sample.y_train[sample.weights > 0]
+    found = []
+    for requirement in requirements:
+        assert requirement.direction is not None
+        j = int(np.argmax(np.abs(requirement.direction)))
+        sign = requirement.sign * np.sign(requirement.direction[j])
+        known = ~np.isnan(X[:, j])
+        values = sign * X[known, j]
+        upper = values[y[known] > 0]
+        lower = values[y[known] < 0]
+        if len(upper) == 0 or len(lower) == 0 or np.ptp(values) == 0:
+            continue
+        p = float(mannwhitneyu(upper, lower, alternative="less").pvalue)
+        if p < LEVEL:
+            column = column_name(j, sample, quoted=False)
+            found.append(
+                Caution(
+                    DirectionAgainstData,
+                    f"{words}: the training rows of this class have {'lower' if sign > 0 else 'higher'} "
+                    f"values of {column} (median {np.median(sign * upper):.4g}) than the remaining rows "
+                    f"({np.median(sign * lower):.4g}, p = {p:.1g}). Check the direction and the label. If "
+                    "other columns explain the difference, silence this warning.",
+                )
+            )
+    return found
+
+
+def unit_factors(threshold: float, values: Array) -> list[float]:
+    """Return the factors between usual units that bring a threshold into the range of values.
+
+    The factor whose threshold is nearest to the median comes first.
+    """
+    factors = [*FACTORS, *(1.0 / factor for factor in FACTORS)]
+    inside = [a for a in factors if values.min() < a * threshold < values.max()]
+    return sorted(inside, key=lambda a: abs(a * threshold - float(np.median(values))))
+
+
+def outbid(f: Any, state: Search, on_rows: bool, view: Solved, words: str, weight: Any) -> Caution | None:
+    """Return a warning if f violates a soft block at most of its places.
+
+    A place of a region is violated if f has the sign of another class there. The places of a block on rows
+    are its points; the places of a region everywhere are drawn in it.
+    """
+    violated = 0
+    count = 0
+    for requirement, points in zip(state.requirements, state.points, strict=True):
+        places = points if on_rows else _places(requirement, points, view)
+        if len(places) == 0:
+            continue
+        excess = requirement.value(f, places)
+        if requirement.direction is not None or callable(requirement.h):
+            excess = excess - requirement.threshold(places)
+        violated += int(np.sum(excess < -view.tol))
+        count += len(places)
+    return outbid_at(violated, count, words, weight)
+
+
+def outbid_at(violated: int, count: int, words: str, weight: Any) -> Caution | None:
+    """Return a warning if a soft block is violated at most of some places."""
+    if violated <= MOST * count:
+        return None
+    advice = "Raise its weight mu, or remove it."
+    if weight is not None:
+        advice = f"mu='auto' chose {weight.mu:.3g} rows by cross-validation. Give a larger mu to overrule."
+    return Caution(
+        Outbid,
+        f"{words}: the training rows outbid it at {violated / count:.0%} of its {count} places. {advice}",
+    )
+
+
+def _places(requirement: Requirement, points: Array, view: Solved) -> Array:
+    """Return places of a region everywhere: drawn points, or training rows inside an open region."""
+    region = requirement.region
+    if not region.exact:
+        return points[region.contains(points)] if len(points) else points
+    if region.bounded:
+        return region.points(PLACES, view.sample.seed)
+    X = view.sample.weighted_rows()[0]
+    return X[region.contains(X)]
+
+
+def not_kept(f: Any, state: Search, tol: float, view: Solved, words: str, sample: Sample) -> Caution | None:
+    """Return a warning if f violates a hard block."""
+    found = [
+        least_excess(f, requirement, points, view.sample.seed)
+        for requirement, points in zip(state.requirements, state.points, strict=True)
+    ]
+    excess, where = min(found, key=lambda pair: pair[0])
+    if excess >= -tol:
+        return None
+    place = "at every row"  # the slope of a linear f is constant
+    if where is not None:
+        parts = [
+            f"{column_name(j, sample, quoted=False)} {value:.4g}" for j, value in enumerate(where[:NAMED])
+        ]
+        place = f"at ({', '.join(parts)}{', ...' if len(where) > NAMED else ''})"
+    return Caution(
+        NotKept,
+        f"{words}: the hard block is violated by {-excess:.1e} {place}. Raise max_rounds, use "
+        "method='guaranteed' if the columns are few, or a smaller region.",
+    )
+
+
+def least_excess(f: Any, requirement: Requirement, known: Array, seed: int) -> tuple[float, Array | None]:
+    """Return the least excess that a search finds, and its place: in closed form if f is linear."""
+    if f.linear and requirement.exact_on_linear:
+        least, where = least_value(f, requirement)
+        return float(least - requirement.h), where
+    if not requirement.region.bounded:
+        return np.inf, None
+    candidates = np.vstack([known, requirement.region.faces(LAST, seed + 100)])
+    points = np.vstack([candidates, requirement.lowest(f, candidates, seed + 100)])
+    excess = requirement.excess(f, points)
+    k = int(np.argmin(excess))
+    return float(excess[k]), points[k]
+
+
+def zeroing(f: Any, view: Solved, words: str, sample: Sample) -> Caution | None:
+    """Return a warning if a block everywhere sets weights to 0 that a model without blocks uses."""
+    found = zeroed_columns(f, view)
+    if found is None:
+        return None
+    zero, used = found
+    return Caution(
+        ZeroedColumns,
+        f"{words}: the block sets {len(zero)} of {len(f.coef)} weights to 0, among them of "
+        f"{names_of(used, sample)}, which the model without blocks uses. holds='rows' avoids it.",
+    )

@@ -1,0 +1,114 @@
+"""The parts of the score of one row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InvalidInput, InvalidType
+from ..explain.row import Explanation, Explanations, Part
+from .checks import check_count
+from .style import BEHIND, COLOURS, GREY, HATCHES, axes_or_new, plot_function, wrapped
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Letters of a label of a bar.
+LABEL_WIDTH = 34
+
+
+@plot_function
+def explain(explanation: Any, *, count: int = 10, ax: Axes | None = None) -> Axes:
+    """Draw the parts of the score of a row as a waterfall, from the mean of the training rows to the score.
+
+    Every bar starts where the bar above it ends. Parts that raise the score are plain, parts that lower it
+    are hatched. The dashed line is the decision boundary: with two classes, a score of 0.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        Result of ``model.explain(row)``.
+    count : int, default=10
+        Number of columns with a bar of their own, the largest parts. One more bar has the sum of the rest.
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on. None creates a figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the bars.
+
+    See Also
+    --------
+    decision : Draw the decision function over two columns.
+
+    Examples
+    --------
+    >>> from priorsvm import PriorSVC, plot
+    >>> model = PriorSVC().fit([[0.0, 1.0], [2.0, 1.5]], ["well", "ill"])
+    >>> ax = plot.explain(model.explain([3.0, 1.0]))
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['mean of the training rows', 'x0 = 3', 'x1 = 1', 'score']
+    """
+    found = _single(explanation)
+    check_count("explain", "count", count)
+    shown = found.parts if len(found.parts) <= count + 1 else found.parts[:count]
+    rest = found.parts[len(shown) :]
+    steps = [(_label(part), part.part) for part in shown]
+    if rest:
+        steps.append((f"{len(rest)} more columns", float(sum(part.part for part in rest))))
+    ax = axes_or_new(ax, figsize=(6.4, 1.6 + 0.32 * (len(steps) + 2)))
+    ends = found.base + np.cumsum([0.0, *(step for _, step in steps)])
+    ax.axvline(found.base, color=GREY, linewidth=0.8, linestyle=":")
+    for place, (_, step) in enumerate(steps, 1):
+        up = step >= 0
+        bar = ax.barh(
+            place,
+            step,
+            left=ends[place - 1],
+            height=0.7,
+            color=COLOURS[0] if up else COLOURS[1],
+            edgecolor="white",
+            hatch="" if up else HATCHES[0],
+        )
+        ax.bar_label(bar, labels=[f"{step:+.3g}"], padding=3, fontsize="small", bbox=BEHIND)
+        ax.plot([ends[place]] * 2, [place, place + 1], color=GREY, linewidth=0.8)
+    for place, value in ((0, found.base), (len(steps) + 1, found.score)):
+        ax.plot([value], [place], marker="D", color="black", markersize=6)
+        ax.annotate(
+            f"{value:+.3g}", (value, place), (8, 0), textcoords="offset points", va="center", fontsize="small"
+        )
+    if found.second is None:
+        ax.axvline(0.0, color="black", linewidth=1.0, linestyle="--")
+    labels = ["mean of the training rows", *(label for label, _ in steps), "score"]
+    ax.set_yticks(range(len(labels)), [wrapped(label, LABEL_WIDTH) for label in labels])
+    ax.invert_yaxis()
+    ax.use_sticky_edges = False  # room for the labels at both ends
+    ax.margins(x=0.15)
+    ax.set_xlabel(f"score of {found.of!r}")
+    ax.set_title(f"class {found.label!r}", fontsize="medium")
+    for label in ax.get_yticklabels():
+        label.set_parse_math(False)
+    return ax
+
+
+def _single(explanation: Any) -> Explanation:
+    """Return the explanation of one row."""
+    if isinstance(explanation, Explanation):
+        return explanation
+    if isinstance(explanation, Explanations) and len(explanation) == 1:
+        return explanation[0]
+    if isinstance(explanation, Explanations):
+        raise InvalidInput(
+            f"plot.explain draws one row, and {len(explanation)} rows are explained. Give one of them, for "
+            "example explanations[0]."
+        )
+    raise InvalidType(
+        f"plot.explain requires an Explanation, got {type(explanation).__name__}. Use model.explain(row)."
+    )
+
+
+def _label(part: Part) -> str:
+    value = part.value if isinstance(part.value, str) else f"{part.value:.4g}"
+    return f"{part.column} = {value}" + (" (missing)" if part.missing else "")

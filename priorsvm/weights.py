@@ -1,0 +1,220 @@
+r"""Choice of ``mu="auto"``: one factor for all blocks on rows, by cross-validated AUC."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from ._utils.arrays import Array
+from .errors import BadRule, Infeasible, PriorSVMWarning
+from .knowledge.traits import AutoWeight
+from .prior import Prior, live
+from .solve.loop import first_states
+from .training import train
+from .validation import Task, make_task
+
+# Factors on the standard weight, in the order in which ties are decided.
+FACTORS = (1.0, 0.3, 3.0, 0.0)
+FOLDS = 5
+# With more rows the factor is 1 without validation.
+MOST_ROWS = 1000
+# The score of a fold that cannot be fitted.
+NO_FIT = 0.5
+
+
+@dataclass(frozen=True)
+class ChosenWeight:
+    """How ``mu="auto"`` of a block was chosen.
+
+    Attributes
+    ----------
+    mu : float
+        The weight, as a number of rows.
+    factor : float
+        The factor on the standard weight.
+    scores : dict of float to float
+        Factor -> cross-validated AUC; empty if there was no validation.
+    """
+
+    mu: float
+    factor: float
+    scores: dict[float, float]
+
+    def __str__(self) -> str:
+        text = f"mu = {self.mu:.3g} rows"
+        if not self.scores:
+            return text
+        found = ", ".join(f"{score:.3f} with {factor:g}" for factor, score in sorted(self.scores.items()))
+        return f"{text}, the standard weight times {self.factor:g}; cross-validated AUC {found}"
+
+
+def with_weights(model: Any, task: Task, arguments: tuple[Any, ...]) -> Task:
+    """Return the task with numbers for ``mu="auto"``.
+
+    Parameters
+    ----------
+    model : PriorSVC
+        The model.
+    task : Task
+        Its checked arguments.
+    arguments : tuple
+        X, y, sample_weight and the dict of row parameters, as given to ``fit``.
+    """
+    auto = [m for m in task.prior if isinstance(m.block, AutoWeight) and m.block.mu == "auto"]
+    if not auto:
+        return task
+    chosen = [m for m in live(auto) if m.block.needs_weight(task.spec.linear)]
+    factor = 1.0
+    scores: dict[float, float] = {}
+    if chosen:
+        folds = list(_folds(task))
+        if folds:
+            scores = _scores(model, task, arguments, folds)
+            factor = max(FACTORS, key=lambda a: round(scores[a], 12))
+    return replace(task, prior=_weighted(task, factor, scores))
+
+
+def _weighted(task: Task, factor: float, scores: dict[float, float]) -> Prior:
+    """Return the blocks with numbers for ``mu="auto"``."""
+    linear = task.spec.linear
+    on_rows = [
+        m for m in live(task.prior) if isinstance(m.block, AutoWeight) and m.block.needs_weight(linear)
+    ]
+    count = int(np.count_nonzero(_row_weights(task)))
+    blocks = []
+    for name, block, _ in task.prior:
+        if isinstance(block, AutoWeight) and block.mu == "auto":
+            block = copy.copy(block)
+            block.mu = 1.0
+            if name in {m.name for m in on_rows}:
+                block.mu = factor * block.standard_weight(count, len(on_rows))
+                block.chosen_weight = ChosenWeight(block.mu, factor, scores)
+        blocks.append((name, block))
+    return Prior(blocks, task.prior.weights)
+
+
+def _row_weights(task: Task) -> Array:
+    """Return the weight of each training row; a one-vs-one model has no weight on rows of other classes."""
+    return np.asarray(np.max([sample.shares["svm"] for sample in task.samples], axis=0))
+
+
+def _folds(task: Task) -> Iterator[Array]:
+    """Yield the test rows of each fold, which depend on the content of the rows and not on their order."""
+    sample = task.samples[0]
+    rows = np.flatnonzero(_row_weights(task))
+    labels = sample.labels[rows]
+    counts = [int(np.sum(labels == label)) for label in sample.classes]
+    number = min(FOLDS, *counts)
+    if number < 2 or len(rows) > MOST_ROWS:
+        return
+    X = np.ascontiguousarray(sample.X_train[rows] + 0.0)
+    keys = np.array([hashlib.blake2b(row.tobytes(), digest_size=8).hexdigest() for row in X])
+    fold = np.empty(len(rows), int)
+    start = 0
+    for label in sample.classes:
+        of_class = np.flatnonzero(labels == label)
+        order = of_class[np.argsort(keys[of_class], kind="stable")]
+        fold[order] = (start + np.arange(len(order))) % number
+        start += len(order)
+    for k in range(number):
+        yield rows[fold == k]
+
+
+def _scores(model: Any, task: Task, arguments: tuple[Any, ...], folds: list[Array]) -> dict[float, float]:
+    """Return the mean AUC of all folds for each factor, over classes too if there are more than two."""
+    X = arguments[0]
+    labels = task.samples[0].labels
+    weight = _row_weights(task)
+    scores: dict[float, list[float]] = {factor: [] for factor in FACTORS}
+    for test in folds:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PriorSVMWarning)
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            try:
+                member, part = _without_rows(model, task, arguments, test)
+                # The first states of the blocks do not depend on their weights.
+                states = [first_states(part.members(sample), sample) for sample in part.samples]
+            except BadRule:  # a fold may lack all rows of a rule
+                for found in scores.values():
+                    found.append(NO_FIT)
+                continue
+            for factor, found in scores.items():
+                weighted = replace(part, prior=_weighted(part, factor, {}))
+                try:
+                    member._store(weighted, train(member, weighted, states))
+                except Infeasible:
+                    found.append(NO_FIT)
+                    continue
+                values = member.decision_function(_rows(X, test))
+                found.append(_auc(labels[test], values, member.classes_, weight[test]))
+    return {factor: float(np.mean(found)) for factor, found in scores.items()}
+
+
+def _without_rows(model: Any, task: Task, arguments: tuple[Any, ...], test: Array) -> tuple[Any, Task]:
+    """Return a model and its task without the rows of a fold; ``mu="auto"`` stays."""
+    X, y, sample_weight, rows = arguments
+    n = task.samples[0].n_train
+    weight = _row_weights(task)
+    kept = np.setdiff1d(np.flatnonzero(weight), test)
+    given_weight = None if sample_weight is None else weight[kept]
+    given = {key: _sliced(value, kept, n) for key, value in rows.items()}
+    member = copy.copy(model)
+    member.prior = None
+    member = clone(member)
+    member.n_jobs = None
+    member.verbose = 0
+    if task.encoding is not None:
+        member.categories = task.encoding  # a fold may lack a value that a rule names
+    member.prior = _sliced_prior(task.prior, kept, n)
+    return member, make_task(member, _rows(X, kept), _rows(y, kept), given_weight, given)
+
+
+def _auc(labels: Array, scores: Array, classes: Array, weight: Array) -> float:
+    """Return the area under the ROC curve, the mean over the classes if there are more than two."""
+    if scores.ndim == 1:
+        return weighted_auc(labels == classes[1], scores, weight)
+    columns = enumerate(classes.tolist())
+    return float(np.mean([weighted_auc(labels == c, scores[:, k], weight) for k, c in columns]))
+
+
+def weighted_auc(positive: Array, scores: Array, weight: Array) -> float:
+    """Return the weighted share of pairs of rows that the scores order, ties counted by half."""
+    rank, level = np.unique(scores, return_inverse=True)
+    up = np.bincount(level, weight * positive, len(rank))
+    down = np.bincount(level, weight * ~positive, len(rank))
+    below = np.cumsum(down) - 0.5 * down
+    return float(up @ below / (up.sum() * down.sum()))
+
+
+def _sliced_prior(prior: Prior, rows: Array, n: int) -> Prior:
+    """Return the blocks with the entries of some rows in parameters that have one entry per row."""
+    blocks = []
+    for name, block, _ in prior:
+        if block.row_params:
+            block = copy.copy(block)
+            for parameter in block.row_params:
+                setattr(block, parameter, _sliced(getattr(block, parameter), rows, n))
+        blocks.append((name, block))
+    return Prior(blocks, prior.weights)
+
+
+def _sliced(value: Any, rows: Array, n: int) -> Any:
+    """Return the entries of some rows of a row parameter; other values stay."""
+    if value is None or callable(value) or np.ndim(value) == 0 or len(value) != n:
+        return value
+    return _rows(value, rows)
+
+
+def _rows(X: Any, rows: Array) -> Any:
+    """Return some rows of a DataFrame, an array, a sparse matrix or a list."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return [X[i] for i in rows] if isinstance(X, (list, tuple)) else X[rows]

@@ -1,0 +1,294 @@
+"""The choice of mu="auto" by cross-validation."""
+
+import hashlib
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+
+import priorsvm
+from priorsvm import RBF, Box, Monotone, PriorSVC, Rule, SampleCosts, weights
+from priorsvm.errors import Infeasible
+from priorsvm.training import train
+
+pytestmark = pytest.mark.filterwarnings("ignore::priorsvm.errors.AgainstData")
+
+FACTORS = [1.0, 0.3, 3.0, 0.0]
+RULE = "x0 >= 0.8"
+
+
+def table(n=40, seed=0):
+    """Return rows of two overlapping classes in three columns."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y = (X[:, 0] + 0.7 * X[:, 1] + 0.8 * rng.normal(size=n) > 0).astype(int)
+    return X, y
+
+
+def chosen(model, position=0):
+    return model._models[0].members[position].block.chosen_weight
+
+
+def own_folds(X, y, k=5):
+    """Return the fold of each row: round the classes in turn, each in the order of digests of its rows."""
+    digests = np.array([hashlib.blake2b(row.tobytes(), digest_size=8).hexdigest() for row in X + 0.0])
+    fold = np.zeros(len(y), int)
+    place = 0
+    for label in np.unique(y):
+        for i in sorted(np.flatnonzero(y == label), key=lambda i: digests[i]):
+            fold[i] = place % k
+            place += 1
+    return fold
+
+
+def own_scores(block, X, y, kappa, k=5, weight=None, **parameters):
+    """Return the mean AUC of k folds for each factor, with mu = factor * kappa(training rows)."""
+    fold = own_folds(X, y, k)
+    scores = {}
+    for factor in FACTORS:
+        found = []
+        for test in range(k):
+            train = fold != test
+            mu = factor * kappa(train.sum())
+            given = None if weight is None else weight[train]
+            model = PriorSVC(clone(block).set_params(mu=mu), **parameters).fit(X[train], y[train], given)
+            f = model.decision_function(X[~train])
+            share = None if weight is None else weight[~train]
+            if f.ndim == 1:
+                found.append(roc_auc_score(y[~train], f, sample_weight=share))
+            else:
+                areas = [roc_auc_score(y[~train] == c, f[:, j]) for j, c in enumerate(model.classes_)]
+                found.append(np.mean(areas))
+        scores[factor] = np.mean(found)
+    return scores
+
+
+def region_weight(n):
+    return min(5.0, n / 4, n)
+
+
+def assert_chosen(found, scores, mu):
+    assert found.scores == pytest.approx(scores, abs=1e-9)
+    best = max(scores.values())
+    assert found.factor == next(a for a in FACTORS if scores[a] >= best - 1e-12)
+    assert found.mu == pytest.approx(found.factor * mu)
+
+
+# ---------------------------------------------------------------------- the choice
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("label", [0, 1])
+def test_the_factor_is_the_best_of_a_cross_validation(seed, label):
+    X, y = table(seed=seed)
+    block = Rule(RULE, label)
+    model = PriorSVC(block, C=2.0).fit(X, y)
+    assert_chosen(chosen(model), own_scores(block, X, y, region_weight, C=2.0), 5.0)
+    fixed = PriorSVC(Rule(RULE, label, mu=chosen(model).mu), C=2.0).fit(X, y)
+    assert model.objective_ == pytest.approx(fixed.objective_, rel=1e-9)
+    assert block.mu == "auto"
+
+
+def test_a_kernel_model_and_pairs_of_rows():
+    X, y = table(30)
+    block = Monotone({0: 1})
+    model = PriorSVC(block, kernel=RBF(0.5), C=3.0).fit(X, y)
+    assert_chosen(chosen(model), own_scores(block, X, y, lambda n: 30.0, kernel=RBF(0.5), C=3.0), 30.0)
+
+
+def test_reversed_rules_are_given_up():
+    X, y = table(60, seed=4)
+    assert chosen(PriorSVC(Rule("x0 >= 0.3", 0)).fit(X, y)).factor == 0.0
+
+
+def test_equal_scores_mean_the_standard_weight():
+    """The classes are separable in every fold, with every factor."""
+    X = np.linspace(-1, 1, 24)[:, None]
+    y = (X[:, 0] > 0).astype(int)
+    found = chosen(PriorSVC(Rule("x0 >= 0.5", 1)).fit(X, y))
+    assert set(found.scores.values()) == {1.0}
+    assert found.factor == 1.0
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+@pytest.mark.parametrize("seed", range(2))
+def test_more_than_two_classes_have_one_factor_by_the_mean_area(seed, multi_class):
+    rng = np.random.default_rng(seed)
+    y = np.repeat(["a", "b", "c"], [12, 15, 18])
+    X = rng.normal(size=(45, 2)) + np.repeat([[0.0, 0.0], [1.5, 0.0], [0.0, 1.5]], [12, 15, 18], axis=0)
+    block = Rule("x0 >= 2", "b")
+    model = PriorSVC(block, multi_class=multi_class).fit(X, y)
+    scores = own_scores(block, X, y, region_weight, multi_class=multi_class)
+    assert_chosen(chosen(model), scores, 5.0)
+    assert len({binary.members[0].block.mu for binary in model._models}) == 1
+
+
+def test_sample_weights_count_in_folds_and_areas():
+    X, y = table(50, seed=3)
+    weight = np.random.default_rng(1).uniform(0.2, 3.0, size=50)
+    block = Rule(RULE, 1)
+    model = PriorSVC(block).fit(X, y, weight)
+    assert_chosen(chosen(model), own_scores(block, X, y, region_weight, weight=weight), 5.0)
+
+
+def test_rows_of_weight_zero_are_in_no_fold():
+    X, y = table(50, seed=5)
+    weight = np.where(np.arange(50) % 4 == 0, 0.0, 1.0)
+    kept = weight > 0
+    with_zeros = PriorSVC(Rule(RULE, 1)).fit(X, y, weight)
+    alone = PriorSVC(Rule(RULE, 1)).fit(X[kept], y[kept])
+    assert chosen(with_zeros).scores == pytest.approx(chosen(alone).scores)
+
+
+@pytest.mark.parametrize("where", ["constructor", "fit"])
+def test_row_parameters_are_cut_to_the_folds(where):
+    X, y = table(40, seed=6)
+    costs = np.random.default_rng(2).uniform(0.1, 4.0, size=40)
+    rule = Rule(RULE, 1)
+    if where == "constructor":
+        model = PriorSVC(SampleCosts(costs) + rule).fit(X, y)
+    else:
+        model = PriorSVC(SampleCosts() + rule).fit(X, y, sample_costs__costs=costs)
+    fold = own_folds(X, y)
+    for factor, score in chosen(model, 1).scores.items():
+        areas = []
+        for k in range(5):
+            train = fold != k
+            prior = SampleCosts(costs[train]) + Rule(RULE, 1, mu=factor * 5.0)
+            f = PriorSVC(prior).fit(X[train], y[train]).decision_function(X[~train])
+            areas.append(roc_auc_score(y[~train], f))
+        assert score == pytest.approx(np.mean(areas), abs=1e-9)
+
+
+def test_data_frames_and_lists_are_cut_too():
+    pd = pytest.importorskip("pandas")
+    X, y = table()
+    array = PriorSVC(Rule(RULE, 1)).fit(X, y)
+    frame = PriorSVC(Rule(RULE, 1)).fit(pd.DataFrame(X, columns=["x0", "x1", "x2"]), pd.Series(y))
+    lists = PriorSVC(Rule(RULE, 1)).fit(X.tolist(), y.tolist())
+    assert chosen(array) == chosen(frame) == chosen(lists)
+
+
+def test_a_fold_that_is_infeasible_counts_one_half(monkeypatch):
+    X, y = table()
+    folds = own_folds(X, y)
+
+    def refuse_one_fold(model, task, states):
+        rows = task.samples[0].X_train
+        if not (rows[:, None] == X[folds == 2]).all(axis=2).any():
+            raise Infeasible("no f satisfies it")
+        return train(model, task, states)
+
+    plain = chosen(PriorSVC(Rule(RULE, 1)).fit(X, y)).scores
+    monkeypatch.setattr("priorsvm.weights.train", refuse_one_fold)
+    found = chosen(PriorSVC(Rule(RULE, 1)).fit(X, y)).scores
+    monkeypatch.undo()
+    for factor in FACTORS:
+        model = PriorSVC(Rule(RULE, 1, mu=factor * 5.0)).fit(X[folds != 2], y[folds != 2])
+        area = roc_auc_score(y[folds == 2], model.decision_function(X[folds == 2]))
+        assert found[factor] == pytest.approx(plain[factor] + (0.5 - area) / 5, abs=1e-9)
+
+
+# ---------------------------------------------------------------------- without a cross-validation
+
+
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.CollapsedModel")
+@pytest.mark.parametrize(("few", "folds"), [(1, 0), (2, 2), (3, 3), (9, 5)])
+def test_there_are_as_many_folds_as_rows_of_the_smallest_class(few, folds):
+    X, y = table(40)
+    keep = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:few]]
+    model = PriorSVC(Rule(RULE, 1)).fit(X[keep], y[keep])
+    found = chosen(model)
+    if folds == 0:
+        assert found.scores == {}
+        assert found.factor == 1.0
+        assert found.mu == region_weight(len(keep))
+    else:
+        expected = own_scores(Rule(RULE, 1), X[keep], y[keep], region_weight, k=folds)
+        assert found.scores == pytest.approx(expected, abs=1e-9)
+
+
+def test_many_rows_have_the_standard_weight():
+    X, y = table(1001)
+    assert chosen(PriorSVC(Rule(RULE, 1)).fit(X, y)) == weights.ChosenWeight(5.0, 1.0, {})
+    assert chosen(PriorSVC(Rule(RULE, 1)).fit(X[:60], y[:60])).scores
+
+
+@pytest.mark.parametrize(("n", "mu"), [(8, 2.0), (12, 3.0), (40, 5.0)])
+def test_the_standard_weight_of_one_rule(n, mu):
+    X, y = table(n)
+    found = chosen(PriorSVC(Rule(RULE, 1)).fit(X, y))
+    assert found.mu == pytest.approx(found.factor * mu)
+
+
+def test_many_rules_share_the_rows():
+    X, y = table(40)
+    rules = sum([Rule(f"x0 >= {0.01 * k}", 1).named(f"rule_{k}") for k in range(1, 20)], Rule(RULE, 1))
+    model = PriorSVC(rules).fit(X, y)
+    mus = {member.block.mu for member in model._models[0].members}
+    assert mus == {chosen(model).factor * 40 / 20}
+
+
+def test_which_blocks_count_and_which_get_a_weight():
+    """Blocks that are hard, everywhere or of weight 0 do not count; a given mu counts and stays."""
+    X, y = table(12)
+    prior = (
+        Rule(RULE, 1)
+        + Rule("x1 >= 1", 1, mu=2.0).named("given")
+        + Box({0: (0.5, 0.6), 1: (0.5, 0.6)}, 1, hard=True).named("hard")
+        + Rule("x2 >= 0.5", 1, holds="everywhere").named("everywhere")
+        + 0 * Rule("x1 >= 0", 0).named("absent")
+    )
+    model = PriorSVC(prior).fit(X, y)
+    block = {member.name: member.block for member in model._models[0].members}
+    assert block["rule"].mu == pytest.approx(chosen(model).factor * min(5, 12 / 4, 12 / 2))
+    assert block["given"].mu == 2.0
+    assert block["everywhere"].mu == 1.0
+    assert block["given"].chosen_weight is None
+    assert block["everywhere"].chosen_weight is None
+
+
+def test_outer_weights_multiply_the_chosen_weight():
+    X, y = table(40, seed=1)
+    model = PriorSVC(2 * Rule(RULE, 1)).fit(X, y)
+    same = PriorSVC(Rule(RULE, 1, mu=2 * chosen(model).mu)).fit(X, y)
+    assert model.objective_ == pytest.approx(same.objective_, rel=1e-9)
+
+
+# ---------------------------------------------------------------------- where it is seen
+
+
+def test_the_choice_is_in_the_findings_and_in_files(tmp_path):
+    pytest.importorskip("skops")
+    X, y = table()
+    model = PriorSVC(Rule(RULE, 1) + Monotone({1: 1}), kernel=RBF(0.3)).fit(X, y)
+    assert model.findings_["rule"].weight == chosen(model)
+    assert "cross-validated AUC" in str(model.findings_["rule"])
+    priorsvm.save(model, tmp_path / "model.skops")
+    again = priorsvm.load(tmp_path / "model.skops")
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    assert chosen(again) == chosen(model)
+    assert chosen(again, 1) == chosen(model, 1)
+    assert again.findings_["rule"] == model.findings_["rule"]
+    assert again.objective_ == model.objective_
+    assert str(again.verify()) == str(model.verify())
+    assert again.prior["rule"].mu == "auto"
+    assert clone(again).fit(X, y).objective_ == pytest.approx(model.objective_, rel=1e-6)
+
+
+def test_a_path_chooses_for_each_combination():
+    X, y = table(40, seed=2)
+    rule = Rule(RULE, 1)
+    costs = [0.01, 10.0]
+    path = PriorSVC(rule).fit_path(X, y, {"C": costs})
+    for C, member in zip(costs, path, strict=True):
+        alone = PriorSVC(rule, C=C).fit(X, y)
+        assert chosen(member) == chosen(alone)
+        np.testing.assert_allclose(member.decision_function(X), alone.decision_function(X), atol=2e-3)
+
+
+def test_fits_are_deterministic():
+    X, y = table()
+    one, other = (chosen(PriorSVC(Rule(RULE, 1), kernel="rbf").fit(X, y)) for _ in range(2))
+    assert one == other
