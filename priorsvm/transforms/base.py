@@ -186,7 +186,7 @@ class Transform(BaseEstimator):
         return np.array(list(dict.fromkeys([identity, *map(tuple, grid.tolist())])))
 
     def parameters(self, d: int) -> Array:
-        """Return the parameters of the finite orbit of rows of d features.
+        """Return the parameters of the finite orbit of rows of d features, the identity first.
 
         Parameters
         ----------
@@ -196,12 +196,7 @@ class Transform(BaseEstimator):
         Returns
         -------
         ndarray of shape (s, q)
-            One θ per row, the identity first; equal to :meth:`theta_grid` unless the list depends on d.
-
-        Raises
-        ------
-        InvalidInput
-            If the transform has no finite orbit.
+            One θ per row; equal to :meth:`theta_grid` unless the list depends on d.
         """
         return self.theta_grid()
 
