@@ -244,11 +244,17 @@ def _function(binary: BinaryModel) -> list[str]:
             parts.append(rf"\varphi(x)^\top \varphi(z) {equal} {_product(spec.kernel)}")
         base = spec.kernel.base if isinstance(spec.kernel, Centred) else spec.kernel
         parts += [
-            rf"{'k = ' if k == 0 else ''}{_text(line)}" for k, line in enumerate(wrap(repr(base), WIDTH))
+            rf"{'k = ' if k == 0 else ''}{_text(line)}"
+            for k, line in enumerate(wrap(_rounded(repr(base)), WIDTH))
         ]
         if isinstance(spec.kernel, Centred):
             parts.append(rf"z_0 = {_text(spec.kernel.shown_point())}")
     return parts
+
+
+def _rounded(text: str) -> str:
+    """Return a text with decimal numbers of at most six digits."""
+    return re.sub(r"\d+\.\d{6,}(e[+-]?\d+)?", lambda number: f"{float(number[0]):.6g}", text)
 
 
 def _product(kernel: Kernel | None) -> str:

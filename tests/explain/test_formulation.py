@@ -442,3 +442,11 @@ def test_names_with_underscores_stay_names():
 )
 def test_latex_in_plain_text(latex, text):
     assert plain_text(latex) == text
+
+
+def test_numbers_of_a_kernel_are_rounded():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    text = str(PriorSVC(kernel="rbf").fit(X, X[:, 0] > 0).formulation())
+    gamma = re.search(r"gamma=([0-9.e-]+)", text)[1]
+    assert len(gamma) <= 8
+    assert float(gamma) == pytest.approx(1 / (3 * X.var()), rel=1e-5)
