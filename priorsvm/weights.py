@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ._utils.arrays import Array
+from ._utils.cache import Cache
 from .errors import BadRule, Infeasible, PriorSVMWarning
 from .knowledge.traits import AutoWeight
 from .prior import Prior, live
@@ -28,6 +29,8 @@ FOLDS = 5
 MOST_ROWS = 1000
 # The score of a fold that cannot be fitted.
 NO_FIT = 0.5
+# Values of f that agree to so many decimals are ties: a constant f has an area of one half, up to rounding.
+DECIMALS = 9
 
 
 @dataclass(frozen=True)
@@ -146,15 +149,19 @@ def _scores(model: Any, task: Task, arguments: tuple[Any, ...], folds: list[Arra
                 for found in scores.values():
                     found.append(NO_FIT)
                 continue
+            grams = Cache()
+            rows = None
             for factor, found in scores.items():
                 weighted = replace(part, prior=_weighted(part, factor, {}))
                 try:
-                    member._store(weighted, train(member, weighted, states))
+                    binaries = train(member, weighted, states, grams, explained=False)
                 except Infeasible:
                     found.append(NO_FIT)
                     continue
-                values = member.decision_function(_rows(X, test))
-                found.append(_auc(labels[test], values, member.classes_, weight[test]))
+                member._store(weighted, binaries)
+                if rows is None:
+                    rows = member._checked_rows(_rows(X, test))
+                found.append(_auc(labels[test], member._scores(rows), member.classes_, weight[test]))
     return {factor: float(np.mean(found)) for factor, found in scores.items()}
 
 
@@ -179,6 +186,7 @@ def _without_rows(model: Any, task: Task, arguments: tuple[Any, ...], test: Arra
 
 def _auc(labels: Array, scores: Array, classes: Array, weight: Array) -> float:
     """Return the area under the ROC curve, the mean over the classes if there are more than two."""
+    scores = np.round(scores, DECIMALS)
     if scores.ndim == 1:
         return weighted_auc(labels == classes[1], scores, weight)
     columns = enumerate(classes.tolist())
