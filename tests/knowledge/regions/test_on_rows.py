@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import load_wine
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 
@@ -326,6 +327,25 @@ def test_no_weight_of_a_column_that_the_rule_does_not_name_is_zero():
     assert np.abs(fitted(rules, X, y, scale="standard").coef_).min() > 1e-6
     everywhere = Rule("x0 >= 1", 1, hard=True)
     assert (np.abs(fitted(everywhere, X, y, scale="standard").coef_[0, 1:]) < 1e-6).any()
+
+
+@pytest.mark.parametrize("n", [20, 40, 80])
+@pytest.mark.parametrize("grower", [0, 1, 2])
+def test_default_rules_use_all_columns_of_a_real_table(n, grower):
+    """Wine has 13 columns: a column that the plain model uses keeps a weight, with two rules on others."""
+    X, labels = load_wine(return_X_y=True)
+    y = (labels == grower).astype(int)
+    order = np.random.default_rng(grower).permutation(len(y))[:n]
+    high, low = np.quantile(X[:, [0, 6]], 0.8, axis=0)
+    rules = Rule(f"x0 >= {high:.4g}", 1).named("one") + Rule(f"x6 <= {low:.4g}", 0).named("two")
+    plain = np.abs(fitted(None, X[order], y[order], scale="standard").coef_[0])
+    model = fitted(rules, X[order], y[order], scale="standard")
+    used = plain > 1e-3 * plain.max()
+    used[[0, 6]] = False
+    weights = np.abs(model.coef_[0])
+    assert used.sum() >= 9
+    assert weights[used].min() > 1e-6 * weights.max()
+    assert not any("weights" in text for found in model.findings_.values() for text in found.warnings)
 
 
 # ---------------------------------------------------------------------- what the parameters mean
