@@ -11,14 +11,17 @@
 # ---
 
 # %% [markdown]
-# # How do you tell an SVM a rule?
+# # How does a rule hold everywhere?
 #
-# "Whoever has a glucose of 126 or more and a bmi of 30 or more is ill." A rule of that kind speaks about a
-# whole part of the space, also where there is not a single row of data. An SVM only listens to rows. What
-# has to be added to its problem, so that it keeps to the rule *everywhere* in that part?
+# "A glucose of 126 or more and a bmi of 30 or more means ill." This rule is about a whole part of the space,
+# also where there is not a single row of data. The problem of an SVM contains rows only. What has to be added,
+# so that the rule holds *everywhere* in that part?
 #
 # For a linear model the answer is a piece of duality that fits on one line. For a kernel model it is
 # harder, and one published answer is wrong. We do both.
+#
+# A soft rule applies to rows as they occur, by default: that is lesson 13. This lesson is about
+# `holds="everywhere"`, which is the default of hard rules.
 
 # %%
 import warnings
