@@ -24,6 +24,7 @@
 
 # %%
 import tempfile
+import textwrap
 import warnings
 from pathlib import Path
 
@@ -134,6 +135,7 @@ display(model.report_)
 # The picture is a slice through the model: triglycerides and HDL, with the other columns at their median,
 # or at their most frequent value. Half-filled marks are the copies. Numbers mark the worst place of each
 # rule.
+# Some copies have negative triglycerides: columns that follow are not limited to the range of the data.
 
 # %%
 figure, axes = plt.subplots(figsize=(8, 7.6), layout="constrained")
@@ -288,7 +290,7 @@ print(f"{flip.column} = {flip.new}: {model.predict(changed)[0]}")
 # was evaluated is for you to add.
 
 # %%
-print(model.methods_text())
+print(textwrap.fill(model.methods_text(), 100))
 
 # %% [markdown]
 # ## Keep the model
