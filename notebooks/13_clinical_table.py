@@ -56,6 +56,9 @@ BLUE, RED, GREY = "#0072B2", "#D55E00", "0.4"
 # The table is rewritten as a form that is filled in by hand. The body mass index becomes the class of the
 # World Health Organization, in words. For one patient in ten it is not recorded. The logarithm of the
 # triglycerides becomes mg/dl. Sex is coded in the source without a legend, so its values are A and B here.
+#
+# Words need no preparation: `PriorSVC` encodes them, and a gap in a column of words is a value of its
+# own. For gaps in numbers add the block `MissingValues()`, which is the subject of lesson 6.
 
 # %%
 source, progress = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
