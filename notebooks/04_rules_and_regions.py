@@ -11,14 +11,17 @@
 # ---
 
 # %% [markdown]
-# # How do you tell an SVM a rule?
+# # How does a rule hold everywhere?
 #
-# "Whoever has a glucose of 126 or more and a bmi of 30 or more is ill." A rule of that kind speaks about a
-# whole part of the space, also where there is not a single row of data. An SVM only listens to rows. What
-# has to be added to its problem, so that it keeps to the rule *everywhere* in that part?
+# "A glucose of 126 or more and a bmi of 30 or more means ill." This rule is about a whole part of the
+# space, also where there is not a single row of data. The problem of an SVM contains rows only. What has
+# to be added, so that the rule holds *everywhere* in that part?
 #
 # For a linear model the answer is a piece of duality that fits on one line. For a kernel model it is
 # harder, and one published answer is wrong. We do both.
+#
+# A soft rule applies to rows as they occur, by default: that is lesson 13. This lesson is about
+# `holds="everywhere"`, which is the default of hard rules.
 
 # %%
 import warnings
@@ -31,7 +34,11 @@ from IPython.display import display
 from matplotlib.patches import Polygon
 
 from priorsvm import RBF, Box, Monotone, MonotonicityHint, Polyhedron, Polynomial, PriorSVC, Rule
-from priorsvm.errors import Infeasible, UnsoundMethod
+from priorsvm.errors import AgainstData, Infeasible, Outbid, UnsoundMethod, ZeroedColumns
+
+# Some rules below contradict rows on purpose, and some of them set weights to 0: that is the subject.
+for category in (AgainstData, Outbid, ZeroedColumns):
+    warnings.simplefilter("ignore", category)
 
 BLUE, RED, GREY = "#0072B2", "#D55E00", "0.4"
 
@@ -176,9 +183,9 @@ print("u =", np.maximum(u.value, 0).round(4), "  worst point:", block.verify()["
 # %% [markdown]
 # ## A box needs no dual
 #
-# The least value of $w^\top x$ on a box with centre $c$ and half-widths $r$ can be written down: go from the
-# centre to the bad end in every column. It is $w^\top c - r^\top |w|$. `Box` and rules about single columns
-# use that; the answer is the same.
+# The least value of $w^\top x$ on a box with centre $c$ and half-widths $r$ can be written down: go from
+# the centre to the bad end in every column. It is $w^\top c - r^\top |w|$. `Box` and rules about single
+# columns use that; the answer is the same.
 
 # %%
 box = Box({"glucose": (126, 140), "bmi": (30, 36)}, label="ill", hard=True)

@@ -33,7 +33,10 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
 from priorsvm import MissingValues, PriorSVC, UncertainSamples
-from priorsvm.errors import CollapsedModel
+from priorsvm.errors import CollapsedModel, ZeroedColumns
+
+# With large errors weights become 0, with a warning. Here that is intended.
+warnings.simplefilter("ignore", ZeroedColumns)
 
 BLUE, RED, GREY = "#0072B2", "#D55E00", "0.4"
 

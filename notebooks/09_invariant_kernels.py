@@ -20,6 +20,7 @@
 
 # %%
 import time
+import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -50,7 +51,10 @@ from priorsvm import (
     Translation,
     VirtualSamples,
 )
-from priorsvm.errors import KernelNotPSD
+from priorsvm.errors import FarFromData, KernelNotPSD
+
+# A box below is far from the data on purpose.
+warnings.simplefilter("ignore", FarFromData)
 
 BLUE, RED = "#0072B2", "#D55E00"
 SIDES = LinearSegmentedColormap.from_list("sides", [BLUE, "white", RED])

@@ -53,10 +53,20 @@ from priorsvm import (
     VirtualSupportVectors,
     plot,
 )
-from priorsvm.errors import AgainstData, CollapsedModel, InvalidInput, KernelNotPSD, UnsoundMethod
+from priorsvm.errors import (
+    AgainstData,
+    CollapsedModel,
+    InvalidInput,
+    KernelNotPSD,
+    Outbid,
+    UnsoundMethod,
+    ZeroedColumns,
+)
 
 # Some rules below contradict rows on purpose.
 warnings.simplefilter("ignore", AgainstData)
+warnings.simplefilter("ignore", Outbid)
+warnings.simplefilter("ignore", ZeroedColumns)
 
 BLUE, RED = "#0072B2", "#D55E00"
 

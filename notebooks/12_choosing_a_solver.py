@@ -41,7 +41,20 @@ from priorsvm import (
     UncertainSamples,
     solvers,
 )
-from priorsvm.errors import InaccurateSolution, Infeasible, PriorSVMError, SolverUnsuited
+from priorsvm.errors import (
+    AgainstData,
+    FarFromData,
+    InaccurateSolution,
+    Infeasible,
+    Outbid,
+    PriorSVMError,
+    SolverUnsuited,
+    ZeroedColumns,
+)
+
+# This lesson is about solvers: the checks of rules against the data are silenced.
+for category in (AgainstData, FarFromData, Outbid, ZeroedColumns):
+    warnings.simplefilter("ignore", category)
 
 BLUE, RED, GREY = "#0072B2", "#D55E00", "0.4"
 COLOURS = [BLUE, RED, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black", GREY]

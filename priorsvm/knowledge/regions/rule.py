@@ -264,7 +264,7 @@ def as_set(B: Array, d: Array) -> Set | None:
     """Return a box if every inequality has one column, else a polyhedron; None if the set is empty."""
     if np.all(np.count_nonzero(B, axis=1) == 1):
         column = np.argmax(B != 0, axis=1)
-        end = d / B[np.arange(len(B)), column]
+        end = d / B[np.arange(len(B)), column] + 0.0  # no negative zero in messages
         upper = B[np.arange(len(B)), column] > 0
         low = np.full(B.shape[1], -np.inf)
         high = np.full(B.shape[1], np.inf)

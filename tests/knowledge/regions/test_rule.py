@@ -215,3 +215,10 @@ def test_rules_on_arrays(data):
     assert "radius from 1 to" in named.verify()["rule"].asked
     sums = PriorSVC(Rule("radius + b >= 1", 1, columns=["radius", "b", "c"], holds="everywhere")).fit(X, y)
     assert "where radius + b >= 1" in sums.verify()["rule"].asked
+
+
+def test_texts_have_no_negative_zero():
+    X = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 1.0], [3.0, 3.0]])
+    rule = Rule("x0 >= 0 and x1 <= 2", label=1, mu=1.0)
+    model = PriorSVC(rule).fit(X, [0, 1, 1, 0])
+    assert "x0 from 0 to inf" in str(model.verify())
