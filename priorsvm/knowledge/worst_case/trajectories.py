@@ -153,7 +153,7 @@ class Trajectories(ByClass, OnRowSlack, Knowledge):
             self.check_transforms(sample)
         for transform in self.transforms:
             _check_curve(transform, sample)
-        if isinstance(self.coefficients, str) and not self._named:
+        if not self._named and (self.coefficients is None or np.isscalar(self.coefficients)):
             raise InvalidInput(
                 "coefficients must be 'interpolate', 'taylor', an array or a function of (X, y), "
                 f"got {self.coefficients!r}."

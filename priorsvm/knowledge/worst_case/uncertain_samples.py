@@ -191,8 +191,9 @@ def _finite_array(name: str, value: Any) -> Array:
         raise InvalidInput(f"{name} must be numbers, got {value!r}.")
     if not np.isfinite(array).all():
         at = ", ".join(map(str, np.argwhere(~np.isfinite(array))[0]))
+        where = f", first at [{at}]" if at else ""
         raise InvalidInput(
-            f"{name} contains NaN or infinity, first at [{at}]. Use MissingValues for missing entries, "
+            f"{name} contains NaN or infinity{where}. Use MissingValues for missing entries, "
             "and set their errors to 0."
         )
     return array
