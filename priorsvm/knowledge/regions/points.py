@@ -47,7 +47,7 @@ def given_points(points: Any, sample: Sample) -> Array | None:
     if np.isscalar(points):
         if isinstance(points, str) and points == "grid":
             return None
-        raise InvalidInput(f"points must be a whole number, 'grid' or an array of points, got {points!r}.")
+        raise InvalidInput(f"points must be a number, 'grid' or an array of points, got {points!r}.")
     return check_points("points", points, sample)
 
 

@@ -100,7 +100,11 @@ class UncertainSamples(OfClasses, EllipsoidalKnowledge):
     def validate(self, sample: Sample) -> None:
         super().validate(sample)
         self.check_chosen_classes(sample)
-        if (self.covariance is None) == (self.factor is None):
+        if self.covariance is not None and self.factor is not None:
+            raise InvalidInput(
+                "exactly one of covariance and factor is required, and both are given. Leave one of them out."
+            )
+        if self.covariance is None and self.factor is None:
             raise InvalidInput(
                 "exactly one of covariance and factor is required. Give it to the constructor, or to fit as "
                 "<block>__covariance."
