@@ -577,7 +577,7 @@ def _check_curve(transform: Transform, sample: Sample) -> None:
     """Raise InvalidInput unless the transform has a trajectory for rows of this width."""
     transform.validate(sample.X.shape[1])
     if transform.n_parameters == 0:
-        raise InvalidInput(f"{transform!r} has no parameters, and rows no trajectory. Give it parameters.")
+        raise InvalidInput(f"{transform!r} has no parameters, so it has no trajectory. Give it parameters.")
     # Raises for discrete transforms, and for curves that do not contain x.
     transform.tangents(sample.X_train[:1])
     if isinstance(transform, Union):
