@@ -233,7 +233,7 @@ class Sample:
         InvalidInput
             The label is not among the classes.
         """
-        if np.ndim(label) > 0 or not np.any(self.classes == label):
+        if not self._has_class(label):
             classes = self.classes.tolist()
             meant = did_you_mean(label, [c for c in classes if isinstance(c, str)])
             raise InvalidInput(
@@ -243,6 +243,13 @@ class Sample:
         if label == self.positive:
             return 1.0
         return -1.0 if self.against is None or label == self.against else 0.0
+
+    def _has_class(self, label: Any) -> bool:
+        """Return whether a value of any type is a class of the training data."""
+        try:
+            return np.ndim(label) == 0 and bool(np.any(self.classes == label))
+        except (TypeError, ValueError):  # pandas.NA, or lists of different lengths
+            return False
 
     def column(self, key: Any) -> int:
         """Return the index of a column.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Collection
 from numbers import Integral, Real
 from typing import Any, TypeGuard
 
@@ -76,6 +77,32 @@ def check_flag(**values: Any) -> None:
     for name, value in values.items():
         if not isinstance(value, (bool, np.bool_)):
             raise InvalidInput(f"{name} must be True or False, got {value!r}.")
+
+
+def check_choice(name: str, value: Any, allowed: Collection[str]) -> None:
+    """Raise InvalidInput unless a value is one of several texts.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter.
+    value : object
+        Its value, of any type.
+    allowed : collection of str
+        The texts.
+
+    Examples
+    --------
+    >>> check_choice("initial", "sortd", ("given", "sorted"))
+    Traceback (most recent call last):
+        ...
+    priorsvm.errors.InvalidInput: initial must be 'given' or 'sorted', got 'sortd'.
+    """
+    if isinstance(value, str) and value in allowed:
+        return
+    listed = list(map(repr, allowed))
+    words = " or ".join(listed) if len(listed) == 2 else f"one of {', '.join(listed)}"
+    raise InvalidInput(f"{name} must be {words}, got {value!r}.")
 
 
 def dense_points(what: str, Z: Any) -> Array:

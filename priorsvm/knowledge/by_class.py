@@ -34,7 +34,8 @@ class OfClasses:
             return None
         if isinstance(classes, (set, frozenset)):
             return sorted(classes, key=repr)
-        return [classes] if np.ndim(classes) == 0 else list(classes)
+        several = isinstance(classes, (list, tuple)) or np.ndim(classes) > 0
+        return list(classes) if several else [classes]
 
     def check_chosen_classes(self, sample: Sample) -> None:
         """Raise InvalidInput unless ``classes`` is a class of the training data, or a list of some classes.

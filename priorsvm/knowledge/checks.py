@@ -12,7 +12,7 @@ import numpy as np
 from .._utils.arrays import Array
 from .._utils.checks import check_flag, check_nonnegative, described
 from .._utils.messages import did_you_mean
-from ..errors import InvalidInput, InvalidType
+from ..errors import InvalidInput, InvalidType, PriorSVMError
 from ..kernels.set_kernel import OnRows
 from ..sample import Sample
 from ..transforms.base import Transform
@@ -87,10 +87,12 @@ def check_points(name: str, X: Any, sample: Sample) -> Array:
                 f"{name} has the columns {', '.join(given)}, but the training data has {', '.join(known)}, "
                 "in this order."
             )
-    if encoding is not None and (columns is not None or np.shape(X)[1:] == (len(encoding.names),)):
-        X = encoding.encode(X, name)
     try:
+        if encoding is not None and (columns is not None or np.shape(X)[1:] == (len(encoding.names),)):
+            X = encoding.encode(X, name)
         points = np.asarray(X, float)
+    except PriorSVMError:
+        raise
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"{name} must be a 2-D array of numbers.") from error
     if points.ndim != 2 or points.shape[1] != n_features:

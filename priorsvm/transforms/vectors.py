@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._utils.arrays import Array
-from ..errors import InvalidInput, InvalidType
+from ..errors import InvalidInput, InvalidType, PriorSVMError
 from .base import Transform, cross_grid, symmetric_values
 
 
@@ -181,7 +181,15 @@ class FromFunction(Transform):
         name = self._function_name
         argument = float(theta[0]) if np.ndim(self.thetas) == 1 else theta
         # A copy, since the function may modify its argument.
-        moved = np.asarray(self.function(X.copy(), argument))
+        try:
+            moved = np.asarray(self.function(X.copy(), argument))
+        except PriorSVMError:
+            raise
+        except Exception as error:  # a function of the user
+            raise InvalidInput(
+                f"FromFunction: {name}(X, theta) failed on an array of shape {X.shape} at theta={argument}: "
+                f"{error!r}"
+            ) from error
         if moved.shape != X.shape or moved.dtype.kind not in "biuf":
             raise InvalidInput(
                 f"FromFunction: {name}(X, theta) must return numbers of shape {X.shape}, the shape of X. At "

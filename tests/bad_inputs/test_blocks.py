@@ -1,24 +1,44 @@
-"""Bad parameters of the library's blocks."""
+"""Bad parameters of blocks on rows and of hints, and a case for every block of the library.
+
+``test_regions.py`` and ``test_worst_case.py`` have the other blocks.
+"""
+
+from collections import Counter
 
 import numpy as np
+import pytest
 
 from priorsvm import (
     ClassCosts,
+    FeatureDeletion,
+    FromFunction,
     InvarianceHint,
     MonotonicityHint,
     OddnessHint,
+    Reflection,
+    RowPermutations,
     SampleCosts,
     Shift,
+    TangentPenalty,
     Transductive,
     Translation,
     UnlabeledSamples,
     VirtualSamples,
+    VirtualSupportVectors,
 )
-from priorsvm.errors import InvalidInput, InvalidType
+from priorsvm.cli import list_kinds
+from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
+from priorsvm.knowledge.base import Knowledge
+from tests.bad_inputs import test_regions, test_worst_case
 from tests.bad_inputs.cases import FRAME, WORDS, Case, X, check, parametrize
 
 SHIFT = Shift([0.1, 0.0])
 EMPTY = np.empty((0, 2))
+
+
+def turned(Z, theta):
+    raise KeyError("angle")
+
 
 CASES = [
     Case("an unknown class", InvalidInput, ["'class_costs'", "'ill'", "0, 1"], ClassCosts({"ill": 2.0})),
@@ -207,6 +227,126 @@ CASES = [
         VirtualSamples(SHIFT, -1),
     ),
     Case(
+        "virtual support vectors of a class of transforms",
+        InvalidType,
+        ["'virtual_support_vectors'", "the class Shift", "write Shift("],
+        VirtualSupportVectors(Shift),
+    ),
+    Case(
+        "costs of copies that are not there",
+        InvalidInput,
+        ["'virtual_support_vectors'", "cost", "(3,)", "expected (2,)"],
+        VirtualSupportVectors(SHIFT, cost=[1, 2, 3]),
+    ),
+    Case(
+        "a function of costs below zero",
+        InvalidInput,
+        ["'virtual_support_vectors'", "the function cost contains -1", "at least 0"],
+        VirtualSupportVectors(SHIFT, cost=lambda thetas: -np.ones(len(thetas))),
+    ),
+    Case(
+        "a function of costs that fails",
+        InvalidInput,
+        ["'virtual_support_vectors'", "cost was given as a function", "ZeroDivisionError"],
+        VirtualSupportVectors(SHIFT, cost=lambda thetas: 1 / 0),
+    ),
+    Case(
+        "copies of an unknown class",
+        InvalidInput,
+        ["'virtual_support_vectors'", "label 7", "0, 1"],
+        VirtualSupportVectors({7: SHIFT}),
+    ),
+    Case(
+        "classes of copies twice",
+        InvalidInput,
+        ["'virtual_support_vectors'", "dict of class to transform, and classes is given too"],
+        VirtualSupportVectors({0: SHIFT}, classes=0),
+    ),
+    Case(
+        "classes as lists of different lengths",
+        InvalidInput,
+        ["'virtual_support_vectors'", "label [0, 1]", "0, 1"],
+        VirtualSupportVectors(SHIFT, classes=[[0, 1], [0]]),
+    ),
+    Case(
+        "labels as lists of different lengths",
+        InvalidInput,
+        ["'unlabeled_samples'", "y must be a label", "[[0, 1], [0]]"],
+        UnlabeledSamples(X[:2], [[0, 1], [0]]),
+    ),
+    Case(
+        "a transform that fails",
+        InvalidInput,
+        ["'virtual_samples'", "turned(X, theta) failed", "(1, 2)", "theta=2.0", "KeyError('angle')"],
+        VirtualSamples(FromFunction(turned, [2.0])),
+    ),
+    Case(
+        "matrices of another size",
+        InvalidInput,
+        ["'row_permutations'", "shape (2, 2) has 4 entries", "2 columns"],
+        RowPermutations((2, 2)),
+    ),
+    Case(
+        "a number as shape of matrices",
+        InvalidInput,
+        ["'row_permutations'", "(rows, columns)", "got 2"],
+        RowPermutations(2),
+    ),
+    Case("rho below zero", InvalidInput, ["'row_permutations'", "rho", "-1"], RowPermutations((2, 1), -1)),
+    Case(
+        "an array of first orders",
+        InvalidInput,
+        ["'row_permutations'", "initial must be 'given' or 'sorted'", "array([0, 1])"],
+        RowPermutations((2, 1), initial=np.arange(2)),
+    ),
+    Case(
+        "orders on a kernel model",
+        MissingCapability,
+        ["'row_permutations'", "linear model is required", "Bhattacharyya()"],
+        RowPermutations((2, 1)),
+        parameters={"kernel": "rbf"},
+    ),
+    Case(
+        "two blocks of orders",
+        InvalidInput,
+        ["'row_permutations' and 'again'", "Keep one block"],
+        RowPermutations((2, 1)) + RowPermutations((2, 1)).named("again"),
+    ),
+    Case(
+        "tangents of a dict",
+        InvalidType,
+        ["'tangent_penalty'", "must be a Transform, got dict"],
+        TangentPenalty({0: SHIFT}),
+    ),
+    Case(
+        "tangents of a reflection",
+        InvalidInput,
+        ["'tangent_penalty'", "discrete and has no tangents", "InvarianceHint"],
+        TangentPenalty(Reflection(axis=1, shape=(1, 2))),
+    ),
+    Case(
+        "tangents of deletions",
+        InvalidInput,
+        ["'tangent_penalty'", "discrete and has no tangents"],
+        TangentPenalty(FeatureDeletion(1)),
+    ),
+    Case("gamma a word", InvalidInput, ["'tangent_penalty'", "gamma", "'x'"], TangentPenalty(SHIFT, "x")),
+    Case("gamma NaN", InvalidInput, ["'tangent_penalty'", "gamma", "nan"], TangentPenalty(SHIFT, np.nan)),
+    Case(
+        "tangents of images of another size",
+        InvalidInput,
+        ["'tangent_penalty'", "16 pixels", "2 columns"],
+        TangentPenalty(Translation((4, 4))),
+    ),
+    Case(
+        "tangents on a kernel without derivatives",
+        MissingCapability,
+        ["'tangent_penalty'", "f.slope", "RBF or Polynomial"],
+        TangentPenalty(SHIFT),
+        parameters={"kernel": lambda A, B: A @ B.T},
+        late=True,
+    ),
+    Case(
         "mu below zero",
         InvalidInput,
         ["'invariance_hint'", "mu must be a nonnegative number", "got -1"],
@@ -248,6 +388,15 @@ CASES = [
         MonotonicityHint({0: 1}, pairs=0),
     ),
     Case(
+        "pairs a flag", InvalidInput, ["pairs", "whole number", "True"], MonotonicityHint({0: 1}, pairs=True)
+    ),
+    Case(
+        "too many pairs",
+        InvalidInput,
+        ["'monotonicity_hint'", "pairs must be at most 1000000"],
+        MonotonicityHint({0: 1}, pairs=10**400),
+    ),
+    Case(
         "a score without its class",
         InvalidInput,
         ["'monotonicity_hint'", "3 classes", "label="],
@@ -274,3 +423,44 @@ CASES = [
 @parametrize(CASES)
 def test_bad_block(case, request):
     check(case, request)
+
+
+def public_blocks():
+    """Return name -> class of the blocks that ``priorsvm blocks`` lists."""
+    kinds = [kind for names in list_kinds().values() for kind in names.items()]
+    return {name: kind for name, kind in kinds if issubclass(kind, Knowledge)}
+
+
+def kinds_of(prior):
+    """Return the classes of the blocks of a case, whose sum may be wrong."""
+    blocks = [prior] if isinstance(prior, Knowledge) else [block for _, block in prior.blocks]
+    return {type(block) for block in blocks}
+
+
+def number_of_cases(tables):
+    """Return class -> number of cases in which it occurs."""
+    return Counter(kind for table in tables for case in table for kind in kinds_of(case.prior))
+
+
+TABLES = (CASES, test_regions.CASES, test_worst_case.CASES)
+
+
+@pytest.mark.parametrize("name", public_blocks())
+def test_every_block_has_two_cases(name):
+    found = number_of_cases(TABLES)[public_blocks()[name]]
+    assert found >= 2, (
+        f"{name} has {found} cases of bad parameters. Add some to test_blocks.py, test_regions.py or "
+        "test_worst_case.py of this folder: wrong types, shapes, NaN, unknown columns or classes."
+    )
+
+
+def test_missing_cases_are_noticed():
+    assert {"Box", "ClassCosts", "Trajectories"} <= set(public_blocks())
+    assert not {"Knowledge", "RBF", "Shift"} & set(public_blocks())
+    one = Case("one", InvalidInput, [], ClassCosts({}) + ClassCosts({}).named("again") + OddnessHint())
+    assert number_of_cases([[one], [one]]) == {ClassCosts: 2, OddnessHint: 2}
+
+
+def test_names_of_cases_differ_between_tables():
+    names = Counter(case.name for table in TABLES for case in table)
+    assert max(names.values()) == 1

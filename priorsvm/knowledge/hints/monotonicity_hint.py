@@ -7,12 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..._utils.arrays import Array
-from ..._utils.checks import check_flag, check_nonnegative
+from ..._utils.checks import check_flag, check_nonnegative, is_whole
 from ...errors import InvalidInput
 from ...sample import Sample
 from ..base import Formulas, Knowledge, Terms
 from ..regions.within import columns
 from ..views import Building, Solved, Verdict
+
+# Largest number of pairs per feature.
+MOST_PAIRS = 1_000_000
 
 
 class MonotonicityHint(Knowledge):
@@ -83,8 +86,10 @@ class MonotonicityHint(Knowledge):
         check_nonnegative(mu=self.mu)
         check_flag(hard=self.hard)
         directions_of(self.features, sample)
-        if not isinstance(self.pairs, (int, np.integer)) or self.pairs < 1:
+        if not is_whole(self.pairs) or self.pairs < 1:
             raise InvalidInput(f"pairs must be a whole number of at least 1, got {self.pairs!r}.")
+        if self.pairs > MOST_PAIRS:
+            raise InvalidInput(f"pairs must be at most {MOST_PAIRS}. Give fewer pairs.")
         if self.label is not None:
             sample.sign(self.label)
         elif len(sample.classes) > 2:

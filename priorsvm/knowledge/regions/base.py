@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..._utils.arrays import Array
-from ..._utils.checks import check_flag, check_nonnegative, is_whole
+from ..._utils.checks import check_choice, check_flag, check_nonnegative, is_whole
 from ..._utils.messages import warn
 from ...errors import InvalidInput, MissingCapability
 from ...sample import Sample
@@ -37,6 +37,8 @@ from .within import bounds_of, column_name, require_bounded
 
 # What a block means: rows as they occur, all points of its regions, or what its other parameters require.
 HOLDS = ("auto", "rows", "everywhere")
+# Largest number of points that are drawn.
+MOST_POINTS = 1_000_000
 # Weight of a block on rows, as a number of rows, for many rows and few blocks.
 ROWS = 5.0
 
@@ -149,7 +151,7 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         if isinstance(within, dict):
             given = bounds_of(within, self._named(sample), "within")
             literal.within = dict(enumerate(zip(given.low, given.high, strict=True)))
-        elif within == "data":
+        elif isinstance(within, str) and within == "data":
             literal.within = None
         return list(literal._present(sample))
 
@@ -180,23 +182,20 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         if not (isinstance(self.mu, str) and self.mu == "auto"):
             check_nonnegative(mu=self.mu)
         check_flag(hard=self.hard)
-        if self.holds not in HOLDS:
-            raise InvalidInput(f"holds must be one of {', '.join(map(repr, HOLDS))}, got {self.holds!r}.")
+        check_choice("holds", self.holds, HOLDS)
+        check_choice("method", self.method, self.methods)
         self._unlabeled_rows(sample)
         if sample.model is not None and sample.model.hard and not self.hard:
             raise MissingCapability(
                 "the weight of a soft block is a number of rows, which C multiplies, and C is infinite. Use "
                 "hard=True, or a finite C."
             )
-        if self.method not in self.methods:
-            allowed = ", ".join(map(repr, self.methods))
-            raise InvalidInput(f"method must be one of {allowed}, got {self.method!r}.")
         if not is_whole(self.max_cells) or self.max_cells < 1:
             raise InvalidInput(f"max_cells must be a whole number of at least 1, got {self.max_cells!r}.")
         if is_whole(self.points) and self.points < 1:
             raise InvalidInput(f"points must be a whole number of at least 1, got {self.points!r}.")
-        if isinstance(self.points, bool):
-            raise InvalidInput(f"points must be a number, 'grid' or an array of points, got {self.points!r}.")
+        if is_whole(self.points) and self.points > MOST_POINTS:
+            raise InvalidInput(f"points must be at most {MOST_POINTS}. Give fewer points.")
         given_points(self.points, sample)
         if self.on_rows:
             self._check_on_rows()

@@ -110,7 +110,16 @@ class Ellipsoid(RegionKnowledge):
                     f"{', '.join(map(str, sample.feature_names))}. Give one entry for each column."
                 )
             centre = centre.reindex(sample.feature_names)
-        return check_points("centre", np.asarray(centre)[None], sample)[0]
+        d = sample.X.shape[1] if sample.encoding is None else len(sample.encoding.names)
+        try:
+            entries = np.asarray(centre, None if sample.encoding is not None else float)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidInput(f"centre must be {d} numbers, one for each column, got {centre!r}.") from error
+        if entries.shape not in ((d,), (sample.X.shape[1],)):
+            raise InvalidInput(
+                f"centre has shape {entries.shape}, expected ({d},): one entry for each column."
+            )
+        return check_points("centre", entries[None], sample)[0]
 
     def _shape(self, d: int) -> Array:
         """Return the matrix A, without redundant columns."""
@@ -125,8 +134,10 @@ class Ellipsoid(RegionKnowledge):
                     f"got {self.shape!r}."
                 )
             A = np.diag(np.broadcast_to(A, (d,)))
-        if A.ndim != 2 or A.shape[0] != d or A.shape[1] == 0 or not np.isfinite(A).all():
-            raise InvalidInput(f"shape has shape {A.shape}, expected ({d}, k) and finite numbers.")
+        if A.ndim != 2 or A.shape[0] != d or A.shape[1] == 0:
+            raise InvalidInput(f"shape has shape {A.shape}, expected ({d}, k): one row for each column of X.")
+        if not np.isfinite(A).all():
+            raise InvalidInput("shape contains NaN or infinity. Give finite numbers.")
         if A.shape[1] == 1:
             return A
         # Redundant columns would make the cone degenerate.

@@ -206,7 +206,10 @@ def _moved_by_trials(region: Set, pool: Pool, rows: Array, inside: Array, repeat
     in_group = pool.in_group()
     numbers = named & ~in_group
     groups = [members for members in pool.groups if named[members].any()]
+    possible = [np.flatnonzero(_allowed(region, members)) for members in groups]
     waiting = rows[~inside[rows]]
+    if not all(map(len, possible)):  # no value of a column with categories lies in the region
+        waiting = waiting[:0]
     found = [pool.X[rows[inside[rows]]]]
     for trial in range(TRIALS):
         if len(waiting) == 0:
@@ -220,8 +223,7 @@ def _moved_by_trials(region: Set, pool: Pool, rows: Array, inside: Array, repeat
             targets = _targets(hull, pool, numbers, draws[:, : int(numbers.sum())])
             X[:, ~named] += _following(pool, numbers, targets - X[:, numbers])[:, ~named[~numbers]]
             X[:, numbers] = targets
-        for k, members in enumerate(groups):
-            values = np.flatnonzero(_allowed(region, members))
+        for k, (members, values) in enumerate(zip(groups, possible, strict=True)):
             chosen = values[(draws[:, -1 - k] * len(values)).astype(int)]
             X[:, members] = np.eye(len(members))[chosen]
         holds = region.closed().holds(X, gaps) if isinstance(region, RowSet) else region.contains(X)

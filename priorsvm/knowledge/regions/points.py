@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..._utils.arrays import Array
+from ..._utils.checks import is_whole
 from ...errors import InvalidInput
 from ...sample import Sample
 from ..checks import check_points
@@ -41,10 +42,10 @@ class Points(Method):
 
 def given_points(points: Any, sample: Sample) -> Array | None:
     """Return the points of the user as an array, or None if points have to be drawn."""
-    if points is None or isinstance(points, (int, np.integer)):
+    if points is None or is_whole(points):
         return None
-    if isinstance(points, str):
-        if points == "grid":
+    if np.isscalar(points):
+        if isinstance(points, str) and points == "grid":
             return None
         raise InvalidInput(f"points must be a number, 'grid' or an array of points, got {points!r}.")
     return check_points("points", points, sample)

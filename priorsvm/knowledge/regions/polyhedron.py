@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..._utils.arrays import Array
 from ..._utils.checks import check_nonnegative
 from ...errors import InvalidInput
 from ...sample import Sample
@@ -209,17 +210,18 @@ class Polyhedron(RegionKnowledge):
 
 def _polyhedron(B: Any, d: Any, sample: Sample) -> PolyhedronSet:
     """Return the set {x : Bx <= d}; raise if it is empty or not a set of numbers."""
-    try:
-        B = np.asarray(B, float)
-        d = np.asarray(d, float)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidInput("B and d must be numbers.") from error
+    B = _numbers("B", B)
+    d = _numbers("d", d)
     if B.ndim != 2 or B.shape[1] != sample.X.shape[1] or d.shape != B.shape[:1] or len(B) == 0:
         raise InvalidInput(
             f"B has shape {B.shape} and d {d.shape}; expected (m, {sample.X.shape[1]}) and (m,), m >= 1."
         )
-    if not (np.isfinite(B).all() and np.isfinite(d).all()):
-        raise InvalidInput("B and d must be finite numbers.")
+    for name, array in (("B", B), ("d", d)):
+        if not np.isfinite(array).all():
+            raise InvalidInput(
+                f"{name} contains NaN or infinity. Give finite numbers, and leave out inequalities without a "
+                "limit."
+            )
     region = polyhedron(B, d)
     if region.empty:
         raise InvalidInput(
@@ -227,3 +229,10 @@ def _polyhedron(B: Any, d: Any, sample: Sample) -> PolyhedronSet:
             "Check the signs of B and d."
         )
     return region
+
+
+def _numbers(name: str, value: Any) -> Array:
+    try:
+        return np.asarray(value, float)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(f"{name} must be an array of numbers, got {value!r}.") from error

@@ -238,6 +238,8 @@ class Region(RegionKnowledge):
 class Columns:
     """The function g of the user, with checks of the shape it returns."""
 
+    returns: ClassVar[str] = "(n, q) or (n,)"
+
     name: str
     function: Callable[[Array], Array]
 
@@ -248,13 +250,13 @@ class Columns:
     def _values(self, X: Array) -> Array:
         try:
             values = np.asarray(self.function(X.copy()), float)  # the function may write into its argument
-        except (TypeError, ValueError, OverflowError) as error:
+        except Exception as error:  # a function of the user
             raise InvalidInput(
-                f"{self.name} failed on an array of shape {X.shape}, all points at once: {error}"
+                f"{self.name} failed on an array of shape {X.shape}, all points at once: {error!r}"
             ) from error
         if values.ndim not in (1, 2) or len(values) != len(X):
             raise InvalidInput(
-                f"{self.name} is called with all points at once, (n, d), and must return (n, q) or (n,) "
+                f"{self.name} is called with all points at once, (n, d), and must return {self.returns} "
                 f"numbers. For shape {X.shape} it returned shape {values.shape}."
             )
         if np.isnan(values).any():
@@ -264,6 +266,8 @@ class Columns:
 
 class Column(Columns):
     """The function h of the user, which returns one number for each point."""
+
+    returns: ClassVar[str] = "(n,)"
 
     def __call__(self, X: Array) -> Array:
         values = self._values(X)

@@ -154,7 +154,7 @@ class Rule(RegionKnowledge):
 
     def _limits(self, sample: Sample) -> list[Condition]:
         """Return the ends that a dict ``within`` gives, as conditions on rows."""
-        if self.within is None or self.within == "data":
+        if self.within is None or (isinstance(self.within, str) and self.within == "data"):
             return []
         low, high, given_low, given_high = part_of_space(self.within, self._named(sample))
         eye = np.eye(len(low) + 1)
@@ -221,7 +221,10 @@ class Rule(RegionKnowledge):
         if self.columns is None:
             named = sample.feature_names if encoding is None else encoding.names
             return [f"x{j}" for j in range(d)] if named is None else [str(name) for name in named]
-        names = [self.columns] if isinstance(self.columns, str) else list(self.columns)
+        try:
+            names = [self.columns] if isinstance(self.columns, str) else list(self.columns)
+        except TypeError:  # not a list
+            names = []
         if len(names) != d or not all(isinstance(name, str) for name in names):
             raise InvalidInput(f"columns must be {d} names, one for each column, got {self.columns!r}.")
         return names

@@ -91,6 +91,8 @@ def part_of_space(within: Any, sample: Sample) -> tuple[Array, Array, Array, Arr
 
 def box_within(within: Any, sample: Sample) -> tuple[Array, Array]:
     """Return the box that ``within`` describes, for a block that applies to all of it."""
+    if within is None:
+        raise InvalidInput("within must be 'data' or a dict of column to (low, high), got None.")
     low, high, *_ = part_of_space(within, sample)
     if np.any(low > high):
         j = int(np.argmax(low > high))
@@ -107,19 +109,20 @@ def bounds_of(bounds: Any, sample: Sample, what: str = "bounds") -> BoxSet:
     d = sample.X.shape[1]
     low = np.full(d, -np.inf)
     high = np.full(d, np.inf)
+    whose = "the bounds" if what == "bounds" else f"{what}: the bounds"
     for j, (column, pair) in zip(columns(bounds, what, sample), bounds.items(), strict=True):
         try:
             a, b = pair
             a = -np.inf if a is None else float(a)
             b = np.inf if b is None else float(b)
         except (TypeError, ValueError, OverflowError) as error:
-            raise InvalidInput(
-                f"the {what} of column {column!r} must be (low, high), got {pair!r}."
-            ) from error
+            raise InvalidInput(f"{whose} of column {column!r} must be (low, high), got {pair!r}.") from error
         if math.isnan(a) or math.isnan(b) or a == np.inf or b == -np.inf or isinstance(pair, str):
-            raise InvalidInput(f"the {what} of column {column!r} must be numbers or None, got {pair!r}.")
+            raise InvalidInput(f"{whose} of column {column!r} must be numbers or None, got {pair!r}.")
         if a > b:
-            raise InvalidInput(f"the {what} of column {column!r} are empty: {a:g} is above {b:g}.")
+            raise InvalidInput(
+                f"{whose} of column {column!r} are empty: {a:g} is above {b:g}. Exchange the two numbers."
+            )
         low[j] = a
         high[j] = b
     return BoxSet(low, high)
@@ -138,7 +141,8 @@ def columns(keys: Any, what: str, sample: Sample) -> list[int]:
 
 def signs_of(label: Any, count: int, sample: Sample) -> Array:
     """Return +1 or -1 for each of ``count`` regions, from one label for all or one for each."""
-    labels = list(label) if isinstance(label, (list, tuple, np.ndarray)) else [label]
+    several = isinstance(label, (list, tuple)) or (isinstance(label, np.ndarray) and label.ndim > 0)
+    labels = list(label) if several else [label]
     if len(labels) not in (1, count):
         raise InvalidInput(
             f"there are {count} regions and {len(labels)} labels. Give one label for each, or one for all."

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from ..._utils.arrays import Array
-from ..._utils.checks import check_nonnegative
+from ..._utils.checks import check_choice, check_nonnegative
 from ...errors import InvalidInput, MissingCapability
 from ...sample import Sample
 from ..base import Formulas, Knowledge
@@ -137,8 +137,7 @@ class RowPermutations(Iterative, Scores, Knowledge):
                 "Give the (rows, columns) of the matrices, each flattened row by row."
             )
         check_nonnegative(rho=self.rho)
-        if self.initial not in ("given", "sorted"):
-            raise InvalidInput(f"initial must be 'given' or 'sorted', got {self.initial!r}.")
+        check_choice("initial", self.initial, ("given", "sorted"))
         if sample.model is not None and not sample.model.linear:
             raise MissingCapability(
                 f"a linear model is required, but the kernel is {sample.model.kernel!r}. Use "

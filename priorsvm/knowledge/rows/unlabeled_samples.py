@@ -81,7 +81,10 @@ class UnlabeledSamples(Knowledge):
 
     def _rows(self, sample: Sample) -> tuple[Array, Array, Array, Array, Array]:
         X = check_points("X", self.X, sample)
-        labels = np.asarray(self.y)
+        try:
+            labels = np.asarray(self.y)
+        except ValueError as error:  # lists of different lengths
+            raise InvalidInput(f"y must be a label, or one label per row of X, got {self.y!r}.") from error
         if labels.ndim == 0:
             sample.sign(self.y)
             labels = np.full(len(X), self.y)

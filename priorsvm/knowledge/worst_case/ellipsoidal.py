@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import norm
 
 from ..._utils.arrays import Array
-from ..._utils.checks import check_flag, is_number
+from ..._utils.checks import check_choice, check_flag, is_number
 from ...errors import InvalidInput, MissingCapability, ZeroedColumns
 from ...sample import Sample
 from ..base import Formulas, Knowledge, Terms
@@ -68,8 +68,7 @@ class EllipsoidalKnowledge(OnRowSlack, Knowledge):
         return sqrt(self.confidence / (1.0 - self.confidence))
 
     def validate(self, sample: Sample) -> None:
-        if self.distribution not in ("gaussian", "any"):
-            raise InvalidInput(f"distribution must be 'gaussian' or 'any', got {self.distribution!r}.")
+        check_choice("distribution", self.distribution, ("gaussian", "any"))
         if not is_number(self.confidence):
             raise InvalidInput(f"confidence must be a number, got {self.confidence!r}.")
         if not 0.5 <= self.confidence < 1.0:

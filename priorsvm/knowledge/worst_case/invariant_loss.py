@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..._utils.arrays import Array, stack
-from ..._utils.checks import check_flag, is_number
+from ..._utils.checks import check_choice, check_flag, is_number
 from ..._utils.parallel import over_rows
 from ...errors import InvalidInput, MissingCapability
 from ...sample import Sample
@@ -193,8 +193,7 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
 
     def validate(self, sample: Sample) -> None:
         self.check_transforms(sample)
-        if self.method not in METHODS:
-            raise InvalidInput(f"method must be one of {', '.join(map(repr, METHODS))}, got {self.method!r}.")
+        check_choice("method", self.method, METHODS)
         self._check_scaling()
         for transform in self.transforms:
             transform.validate(sample.X.shape[1])

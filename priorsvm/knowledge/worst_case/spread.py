@@ -99,7 +99,9 @@ class Spread:
     def by_rank(self, factors: Array) -> dict[int, tuple[Array, Array]]:
         """Return rank -> positions in ``factors`` with this rank, and their directions, (n, rank, d)."""
         ranks = self.rank[factors]
-        found = {}
+        found: dict[int, tuple[Array, Array]] = {}
+        if len(ranks) == 0:
+            return found
         if len(ranks) == len(self.rank) and np.ptp(ranks) == 0 and (np.diff(factors) == 1).all():
             k = int(ranks[0])  # all factors in order: a view is enough
             return {k: (np.arange(len(ranks)), self.directions.reshape(len(ranks), k, -1))}

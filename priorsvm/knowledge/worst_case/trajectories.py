@@ -153,7 +153,7 @@ class Trajectories(ByClass, OnRowSlack, Knowledge):
             self.check_transforms(sample)
         for transform in self.transforms:
             _check_curve(transform, sample)
-        if isinstance(self.coefficients, str) and not self._named:
+        if not self._named and (self.coefficients is None or np.isscalar(self.coefficients)):
             raise InvalidInput(
                 "coefficients must be 'interpolate', 'taylor', an array or a function of (X, y), "
                 f"got {self.coefficients!r}."
@@ -576,6 +576,8 @@ class Trajectories(ByClass, OnRowSlack, Knowledge):
 def _check_curve(transform: Transform, sample: Sample) -> None:
     """Raise InvalidInput unless the transform has a trajectory for rows of this width."""
     transform.validate(sample.X.shape[1])
+    if transform.n_parameters == 0:
+        raise InvalidInput(f"{transform!r} has no parameters, so it has no trajectory. Give it parameters.")
     # Raises for discrete transforms, and for curves that do not contain x.
     transform.tangents(sample.X_train[:1])
     if isinstance(transform, Union):

@@ -100,7 +100,11 @@ class UncertainSamples(OfClasses, EllipsoidalKnowledge):
     def validate(self, sample: Sample) -> None:
         super().validate(sample)
         self.check_chosen_classes(sample)
-        if (self.covariance is None) == (self.factor is None):
+        if self.covariance is not None and self.factor is not None:
+            raise InvalidInput(
+                "exactly one of covariance and factor is required, and both are given. Leave one of them out."
+            )
+        if self.covariance is None and self.factor is None:
             raise InvalidInput(
                 "exactly one of covariance and factor is required. Give it to the constructor, or to fit as "
                 "<block>__covariance."
@@ -191,8 +195,9 @@ def _finite_array(name: str, value: Any) -> Array:
         raise InvalidInput(f"{name} must be numbers, got {value!r}.")
     if not np.isfinite(array).all():
         at = ", ".join(map(str, np.argwhere(~np.isfinite(array))[0]))
+        where = f", first at [{at}]" if at else ""
         raise InvalidInput(
-            f"{name} contains NaN or infinity, first at [{at}]. Use MissingValues for missing entries, "
+            f"{name} contains NaN or infinity{where}. Use MissingValues for missing entries, "
             "and set their errors to 0."
         )
     return array

@@ -128,6 +128,11 @@ def test_without_gaps_it_is_the_plain_machine(data, new, kernel):
     np.testing.assert_array_equal(model.decision_function(new), plain.decision_function(new))
 
 
+def test_without_gaps_there_is_nothing_to_verify(data):
+    verdict = PriorSVC(MissingValues()).fit(*data).verify()["missing_values"]
+    assert (verdict.holds, verdict.checked) == (None, 0)
+
+
 def test_gaps_can_come_after_the_fit(data, asked):
     model = PriorSVC(MissingValues()).fit(*data)
     gaussians, _, _ = own_completion(*data)

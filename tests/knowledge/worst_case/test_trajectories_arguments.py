@@ -86,7 +86,7 @@ BAD = {
         r"span must be \(low, high\) with low < high for each of the 2 parameters",
     ),
     "unknown span": (good(span="all"), InvalidInput, r"span must be 'transform', 'line' or \(low, high\)"),
-    "no range": (Trajectories(FromFunction(turn, [])), InvalidInput, r"span must be \(low, high\)"),
+    "no range": (Trajectories(FromFunction(turn, [])), InvalidInput, "has no parameters"),
     "unknown word": (
         good(coefficients="chebyshev"),
         InvalidInput,
