@@ -175,7 +175,7 @@ def judged(
     dual = float(margin @ alpha) - dual_half
     if squared:
         positive = bound > 0
-        dual -= 0.25 * float(alpha[positive] ** 2 @ (1.0 / bound[positive]))
+        dual -= 0.25 * float(alpha[positive] @ (alpha[positive] / bound[positive]))
     balance = abs(float(alpha @ y)) / max(float(alpha.sum()), 1e-300)
     size = abs(primal) + unit_of(bound, y)
     return primal, Residuals(0.0, 0.0, balance, abs(primal - dual) / size)

@@ -31,6 +31,7 @@ from ...prior import Member
 from ...problem.residuals import Residuals
 from ...sample import Sample
 from ...spec import Spec
+from ..methods.bias import best_bias
 from ..methods.passes import BATCH, Direction, Passes, Stream, check_pass_options, run_passes, warn_of_gap
 from ..route import Problem, Route
 from ..solution import Outcome, Solution
@@ -160,21 +161,3 @@ class _Rows(Stream):
         points = stack(found.points, sample.X[rest])
         moves = np.concatenate([found.moves, np.zeros(len(rest), int)])
         return np.concatenate([train, rest]), Members(margins, points, moves)
-
-
-def best_bias(required: Array, y: Array, C: Array) -> tuple[float, Array]:
-    r"""Return the b of least :math:`\sum_i C_i [r_i - y_i b]_+`, and the dual variables there.
-
-    The slope of the sum starts at minus the cost of class +1 and grows by C at each :math:`b = y_i r_i`.
-    Where it changes sign, the rows with their kink there take the rest of the balance.
-    """
-    kinks = y * required
-    order = np.argsort(kinks, kind="stable")
-    slope = np.cumsum(C[order]) - C[y > 0].sum()
-    b = float(kinks[order[min(int(np.searchsorted(slope, 0.0)), len(order) - 1)]])
-    a = np.where((required > y * b) & (kinks != b), C, 0.0)
-    left = -float(y @ a)
-    there = np.flatnonzero((kinks == b) & (y * left > 0))
-    before = np.cumsum(C[there]) - C[there]
-    a[there] = np.clip(abs(left) - before, 0.0, C[there])
-    return b, a

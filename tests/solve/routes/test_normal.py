@@ -96,6 +96,12 @@ def test_costs_beyond_all_numbers_are_an_error():
     assert np.isfinite(model.decision_function(X)).all()
 
 
+def test_tiny_costs_of_the_squared_hinge_have_a_gap():
+    X, y, _ = rows(60, 3)
+    model = PriorSVC(C=1e-300, loss="squared_hinge", solver="NORMAL").fit(X, y)
+    assert np.isfinite(model.decision_function(X)).all()
+
+
 @pytest.mark.parametrize("C", 10.0 ** np.arange(-3, 7))
 def test_gap_is_certified_for_any_cost(C):
     X, y, s = rows(310, 4)

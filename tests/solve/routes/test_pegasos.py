@@ -33,7 +33,7 @@ from priorsvm.errors import (
     SolverUnsuited,
 )
 from priorsvm.prior import as_prior
-from priorsvm.solve.routes.pegasos import best_bias
+from priorsvm.solve.methods.bias import best_bias
 
 MOVES = Shift([[0.3, 0.1, 0.0, 0.0], [0.0, 0.2, 0.2, 0.0]])
 ROUGH = pytest.mark.filterwarnings("ignore::priorsvm.errors.InaccurateSolution")
