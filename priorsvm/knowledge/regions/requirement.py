@@ -2,13 +2,13 @@ r"""Requirements :math:`s\,Lf(x) \ge h(x)` on a set of points: their values, gra
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..._utils.arrays import Array
+from .descent import Differentiable
 from .sets import Set
 
 # The search for the lowest points: candidates, and how many of them local descent starts from.
@@ -75,7 +75,7 @@ class Requirement:
         # Starts are kept apart from each other, or all of them would lie in one basin.
         order = candidates[np.argsort(self.excess(f, candidates))]
         spread = distinct(order, known[:0], self.region, apart=0.1, limit=2 * starts)
-        ends = self.region.minima(lambda Z: self.excess(f, Z), self._gradient(f), spread[:starts])
+        ends = self.region.minima(self.differentiable(f), spread[:starts])
         return np.vstack([ends, spread])
 
     def lowest_on_faces(self, f: Any, known: Array, seed: int) -> Array:
@@ -87,29 +87,30 @@ class Requirement:
         candidates = np.vstack([self.region.faces(FACES, seed), known])
         order = candidates[np.argsort(self.excess(f, candidates))]
         spread = distinct(order, known[:0], self.region, apart=0.2, limit=2 * STARTS)
-        ends = self.region.minima(lambda Z: self.excess(f, Z), self._gradient(f), spread)
+        ends = self.region.minima(self.differentiable(f), spread)
         return np.vstack([ends, spread])
 
-    def _gradient(self, f: Any) -> Callable[[Array], Array]:
-        """Return the gradient of the excess, by differences where f or h has no derivative."""
+    def differentiable(self, f: Any) -> Differentiable:
+        """Return the excess and its gradient, by differences where f or h has no derivative."""
         capable = f.linear or (f.kernel.has_slope if self.direction is None else f.kernel.has_curve)
         if callable(self.h) or not capable:
             step = 1e-6 * size_of(self.region)
 
-            def differences(Z: Array) -> Array:
+            def differences(Z: Array) -> tuple[Array, Array]:
                 shifted = np.concatenate([Z[:, None] + np.diag(step), Z[:, None] - np.diag(step)])
                 up, down = self.excess(f, shifted.reshape(-1, Z.shape[1])).reshape(2, len(Z), -1)
-                return (up - down) / (2 * step)
+                return self.excess(f, Z), (up - down) / (2 * step)
 
             return differences
 
-        def gradient(Z: Array) -> Array:
-            rows = np.repeat(Z, Z.shape[1], axis=0)
-            axes = np.tile(np.eye(Z.shape[1]), (len(Z), 1))
-            slopes = f.slope(rows, axes) if self.direction is None else f.curve(rows, axes, self.along(rows))
-            return self.sign * slopes.reshape(Z.shape)
+        def derivatives(Z: Array) -> tuple[Array, Array]:
+            if self.direction is None:
+                values, gradients = f.values_and_gradients(Z)
+            else:
+                values, gradients = f.slopes_and_gradients(Z, self.along(Z))
+            return self.sign * values - self.threshold(Z), self.sign * gradients
 
-        return gradient
+        return derivatives
 
     @property
     def exact_on_linear(self) -> bool:
