@@ -35,8 +35,9 @@ class Kernel(BaseEstimator):
     A kernel of your own defines ``_matrix(A, B)``, which receives checked float arrays of equal width. All
     other hooks are optional: ``_diag``, the derivatives ``_slope``, ``_slope_slope`` and ``_curve``, and
     ``_derivative_bound`` of a positive definite kernel. ``_values_and_gradients`` and
-    ``_slopes_and_gradients`` save time if one matrix gives the derivatives in all columns. ``_check`` checks the parameters, ``_rows`` converts
-    samples that are not rows of a matrix, and ``definiteness`` states the definiteness.
+    ``_slopes_and_gradients`` save time if one matrix gives the derivatives in all columns. ``_check``
+    checks the parameters, ``_rows`` converts samples that are not rows of a matrix, and ``definiteness``
+    states the definiteness.
 
     See Also
     --------

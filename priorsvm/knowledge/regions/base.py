@@ -18,8 +18,8 @@ from ...spec import Spec
 from ..base import Formulas, Knowledge, Terms
 from ..cautions import Checked, texts
 from ..checks import check_points
-from ..traits import AutoWeight, Iterative
-from ..views import Building, Caution, Solved, Step, Verdict
+from ..traits import AtPoints, AutoWeight, Iterative
+from ..views import Building, Caution, PointTerms, Solved, Step, Verdict
 from .against import not_kept, outbid, zeroing
 from .cuts import Cuts
 from .exact import Exact, exact_constraints
@@ -27,7 +27,7 @@ from .groups import on_values
 from .guaranteed import Guaranteed, at_corners
 from .method import Method
 from .on_rows import Pool, points_on_rows
-from .points import Points, at_points, given_points
+from .points import Points, at_points, given_points, point_terms
 from .requirement import Requirement
 from .rows_inside import checked_range, leaves_free, names_class, rows_inside
 from .search import Search
@@ -41,7 +41,7 @@ HOLDS = ("auto", "rows", "everywhere")
 ROWS = 5.0
 
 
-class RegionKnowledge(AutoWeight, Iterative, Knowledge):
+class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
     r"""Requirements :math:`s_l f(x) \ge 1 - \zeta_l` for each region :math:`R_l`.
 
     On rows, the requirement applies to M rows as they occur, and a soft block adds these rows:
@@ -325,6 +325,12 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
             if any(chosen.any() for _, chosen in state.corners):
                 constraints["corners"] = at_corners(f, state, zeta)
         return Terms({} if self.hard else {"mu": cp.sum(zeta)}, constraints)
+
+    def at_points(self, state: Search, linear: bool) -> PointTerms | None:
+        slopes = any(requirement.direction is not None for requirement in state.requirements)
+        if linear or self.applies_to_rows(linear) or slopes or state.corners or not state.requirements:
+            return None
+        return point_terms(state, None if self.hard else float(self.mu))
 
     def refine(self, f: Any, view: Solved) -> Step | None:
         if self.applies_to_rows(f.linear) or not view.state.requirements:
