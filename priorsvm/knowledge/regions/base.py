@@ -75,7 +75,7 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
         "dual": r"B_l^\top u_l + s_l w = 0,\; u_l \ge 0",
         "value": r"s_l b - d_l^\top u_l \ge 1<z>",
         "cone": r"s_l f(c_l) - \|A_l^\top w\| \ge 1<z>",
-        "points": r"s_l f(x_p) \ge 1 + \delta_l<z>,\; \delta_l \ge 0",
+        "points": r"s_l f(x_p) \ge 1 + \delta_p<z>,\; \delta_p \ge 0",
         "corners": r"s_l f(v_p) - \eta_p \|g\|_H \ge 1<z>",
     }
     letters_of_regions: ClassVar[dict[str, str]] = {
@@ -90,7 +90,7 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
         "z_l": r"\text{variables, the residuals}",
         "A_l": r"\text{the shape of the ellipsoid } \{c_l + A_l z : \|z\| \le 1\}",
         "x_p": r"\text{a point of region } l",
-        r"\delta_l": r"\text{tightening added to the points, initially 0}",
+        r"\delta_p": r"\text{tightening added at the point, initially 0}",
         "v_p": r"\text{a corner of the cells that cover region } l",
         r"\eta_p": r"\text{how far } f \text{ of norm 1 can fall around the corner}",
         r"\|g\|_H": r"\text{the norm of } g = f - b",

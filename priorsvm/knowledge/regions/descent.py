@@ -23,7 +23,7 @@ ARRIVED = 1e-7
 CYCLES = 100
 
 
-def descend(function: Differentiable, project: Projection, starts: Array) -> Array:
+def descend(function: Differentiable, project: Projection, starts: Array, steps: int = STEPS) -> Array:
     """Apply projected gradient descent with Barzilai-Borwein steps, from all starts at once.
 
     The columns have size one. A step that does not decrease the function enough is repeated with a quarter of
@@ -36,7 +36,7 @@ def descend(function: Differentiable, project: Projection, starts: Array) -> Arr
     value, gradient = function(z)
     step = 0.1 / (np.linalg.norm(gradient, axis=1, keepdims=True) + 1e-12)
     moving = np.arange(len(starts))
-    for _ in range(STEPS):
+    for _ in range(steps):
         new = project(z - step * gradient)
         moved = new - z
         left = np.abs(moved).max(axis=1) >= ARRIVED

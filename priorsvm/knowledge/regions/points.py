@@ -52,7 +52,7 @@ def given_points(points: Any, sample: Sample) -> Array | None:
 
 
 def at_points(f: Any, state: Search, zeta: Any) -> Any:
-    r"""Return :math:`s_l f(x_p) \ge h(x_p) + \delta_l - \zeta_l` for the points of all regions."""
+    r"""Return :math:`s_l f(x_p) \ge h(x_p) + \delta_p - \zeta_l` for the points of all regions."""
     rows = [
         (requirement.expression(f, points), target)
         for requirement, points, target in zip(state.requirements, state.points, targets(state), strict=True)
@@ -61,8 +61,8 @@ def at_points(f: Any, state: Search, zeta: Any) -> Any:
 
 
 def targets(state: Search) -> list[Array]:
-    r"""Return :math:`h(x_p) + \delta_l` for the points of each region."""
-    lifts = state.lift or (0.0,) * len(state.requirements)
+    r"""Return :math:`h(x_p) + \delta_p` for the points of each region."""
+    lifts: Any = state.lift or (0.0,) * len(state.requirements)
     return [
         requirement.threshold(points) + lift
         for requirement, points, lift in zip(state.requirements, state.points, lifts, strict=True)

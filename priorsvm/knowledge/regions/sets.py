@@ -15,7 +15,7 @@ from scipy.stats import norm, qmc
 
 from ..._utils.arrays import Array
 from ...errors import InvalidInput, SolverFailed
-from .descent import Differentiable, descend, onto_halfspaces
+from .descent import STEPS, Differentiable, descend, onto_halfspaces
 
 Function = Callable[[Array], Array]
 
@@ -74,7 +74,7 @@ class Set(ABC):
         points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(low))
         return points[self.contains(points)]
 
-    def minima(self, function: Differentiable, starts: Array) -> Array:
+    def minima(self, function: Differentiable, starts: Array, steps: int = STEPS) -> Array:
         """Return the points of the set where local descent of a function ends, one for each start."""
         low, high = self.box
         width = np.where(high > low, high - low, 1.0)
@@ -145,12 +145,12 @@ class BoxSet(Set):
         used = w != 0
         return float(w[used] @ corner[used]), corner
 
-    def minima(self, function: Differentiable, starts: Array) -> Array:
+    def minima(self, function: Differentiable, starts: Array, steps: int = STEPS) -> Array:
         """Return the ends of local descent, from all starts at once."""
         low = self.low
         width = self.high - self.low
         inner = (starts - low) / np.where(width > 0, width, 1.0)
-        return low + width * descend(_affine(function, low, np.diag(width)), _onto_unit_cube, inner)
+        return low + width * descend(_affine(function, low, np.diag(width)), _onto_unit_cube, inner, steps)
 
     def points(self, n: int, seed: int = 0) -> Array:
         """Return a Sobol sequence, the centre, and the corners; a selection of corners beyond 6 columns."""
@@ -230,7 +230,7 @@ class PolyhedronSet(Set):
         share = rng.dirichlet(np.full(len(self._vertices), 0.5), size=max(n - len(inside), 0))
         return np.vstack([self._vertices, inside, share @ self._vertices])
 
-    def minima(self, function: Differentiable, starts: Array) -> Array:
+    def minima(self, function: Differentiable, starts: Array, steps: int = STEPS) -> Array:
         """Return the ends of local descent, from all starts at once; the lowest ends are polished."""
         low, high = self.box
         width = np.where(high > low, high - low, 1.0)
@@ -238,13 +238,13 @@ class PolyhedronSet(Set):
         used = size > 0
         B = (self.B * width)[used] / size[used, None]
         d = (self.d - self.B @ low)[used] / size[used]
-        inner = descend(
-            _affine(function, low, np.diag(width)), partial(onto_halfspaces, B, d), (starts - low) / width
-        )
-        ends = low + inner * width
-        best = np.argsort(function(ends)[0], kind="stable")[:POLISHED]
-        found = np.vstack([ends, super().minima(function, ends[best])])
-        return found[self.contains(found, 1e-7)]
+        inner = (starts - low) / width
+        scaled = _affine(function, low, np.diag(width))
+        ends = low + width * descend(scaled, partial(onto_halfspaces, B, d), inner, steps)
+        if steps == STEPS:
+            best = np.argsort(function(ends)[0], kind="stable")[:POLISHED]
+            ends = np.vstack([ends, super().minima(function, ends[best])])
+        return ends[self.contains(ends, 1e-7)]
 
     def _constraints(self, low: Array, width: Array) -> list[Any]:
         return [LinearConstraint(self.B * width, -np.inf, self.d - self.B @ low)]
@@ -340,10 +340,10 @@ class EllipsoidSet(Set):
         z = np.vstack([np.zeros((1, k)), directions, directions * cube[:, k:] ** (1 / k)])
         return self.centre + z @ self.A.T
 
-    def minima(self, function: Differentiable, starts: Array) -> Array:
+    def minima(self, function: Differentiable, starts: Array, steps: int = STEPS) -> Array:
         """Return the ends of local descent in z, inside the unit ball, from all starts at once."""
         inner = (starts - self.centre) @ self._inverse.T
-        ends = descend(_affine(function, self.centre, self.A), _onto_unit_ball, inner)
+        ends = descend(_affine(function, self.centre, self.A), _onto_unit_ball, inner, steps)
         return self.centre + ends @ self.A.T
 
 

@@ -1,4 +1,4 @@
-"""Rows of the round before: its kernel matrix grows, and its dual variables are the start of the next round."""
+"""Rows of the round before: their kernel matrix grows, and their dual variables are a start."""
 
 from __future__ import annotations
 

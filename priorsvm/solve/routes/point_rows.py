@@ -91,9 +91,14 @@ def _states_points(block: Knowledge) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Margins first, then the points of all blocks."""
+    """Margins first, then the points of all blocks.
+
+    Margins are in the order of their content. Equal rows in any order then give equal numbers, and the search
+    for points finds equal points.
+    """
 
     weighted: Weighted
+    order: Array
     points: Array
     dual: RowDual
     diagonal: Array
@@ -101,11 +106,12 @@ class _Rows:
     @classmethod
     def of(cls, weighted: Weighted, parts: list[tuple[PointTerms, float]]) -> _Rows:
         n = len(weighted)
-        signs = np.concatenate([weighted.y, *(terms.sign for terms, _ in parts)])
-        targets = np.concatenate([weighted.margin, *(terms.target for terms, _ in parts)])
+        order = np.lexsort((weighted.margin, weighted.bound, weighted.y, *weighted.X.T))
+        signs = np.concatenate([weighted.y[order], *(terms.sign for terms, _ in parts)])
+        targets = np.concatenate([weighted.margin[order], *(terms.target for terms, _ in parts)])
         bound = np.full(len(signs), np.inf)
         if not weighted.squared:
-            bound[:n] = weighted.bound
+            bound[:n] = weighted.bound[order]
         limits: list[float] = []
         columns: list[Array] = []
         start = n
@@ -123,8 +129,9 @@ class _Rows:
         lower = np.where(signs < 0, signed, 0.0)
         upper = np.where(signs > 0, signed, 0.0)
         dual = RowDual(signs * targets, lower, upper, np.ones(len(signs)), sums, np.array(limits))
-        diagonal = 0.5 / weighted.bound if weighted.squared else np.zeros(n)
-        return cls(weighted, np.vstack([weighted.X, *(terms.points for terms, _ in parts)]), dual, diagonal)
+        diagonal = 0.5 / weighted.bound[order] if weighted.squared else np.zeros(n)
+        points = np.vstack([weighted.X[order], *(terms.points for terms, _ in parts)])
+        return cls(weighted, order, points, dual, diagonal)
 
     @property
     def diagonal_entries(self) -> tuple[Array, Array]:
@@ -146,7 +153,7 @@ class _Rows:
         values = g + found.bias
         signs = np.where(dual.upper > 0, 1.0, -1.0)
         short = np.maximum(signs * (dual.target - values), 0.0)
-        loss = w.bound @ (short[:n] ** 2 if w.squared else short[:n])
+        loss = w.bound[self.order] @ (short[:n] ** 2 if w.squared else short[:n])
         has = dual.sum_weight != 0
         slacks = np.where(has, short[:, None], 0.0).max(axis=0, initial=0.0)
         hard = short[n:][~has[n:].any(axis=1)]
@@ -161,9 +168,12 @@ class _Rows:
             "ROWS", "optimal", Residuals(violation, 0.0, balance, gap), 0.0, seconds, found.steps
         )
         alpha = np.zeros(w.size)
-        alpha[w.active] = np.abs(a[:n])
+        alpha[w.active[self.order]] = np.abs(a[:n])
         assert spec.kernel is not None
         f = KernelMap(spec.kernel.double, Atoms(self.points), spec.scale).fitted(a, found.bias)
-        at_rows = values[:n] if len(w.active) == w.size else None
+        at_rows = None
+        if len(w.active) == w.size:
+            at_rows = np.empty(n)
+            at_rows[self.order] = values[:n]
         duals: dict[str, Any] = {"svm.margin": alpha[w.active]}
         return Solution(f, alpha, alpha > 0, outcome, duals, value=value, values=at_rows)
