@@ -20,7 +20,7 @@ SOFT = 10
 # A larger violation is reduced by more points, not by raising the requirement at the points.
 LIFTABLE = 3e-3
 # New points are so far from each other, in parts of the size of the region.
-APART = 0.02
+APART = 0.005
 # Points with a larger excess leave the problem, and points beyond so many for each active point.
 FAR = 0.3
 ACTIVE = 1e-5
