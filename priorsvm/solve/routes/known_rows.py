@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._utils.arrays import Array
 from ...function.atoms import Atoms
+from ...kernels.base import Kernel
 from ...spec import Spec
 from ..methods.active import RowDual
 from ..weighted import gram
@@ -40,7 +41,7 @@ class KnownRows:
     def keys(contents: Iterable[Hashable]) -> list[Hashable]:
         """Return a key for each row: its content, and the number of rows before it of equal content."""
         counts: Counter[Hashable] = Counter()
-        keys = []
+        keys: list[Hashable] = []
         for content in contents:
             keys.append((content, counts[content]))
             counts[content] += 1
@@ -61,9 +62,7 @@ class KnownRows:
         kernel = spec.kernel.double
         inner = atoms.scaled(spec.scale)
         if before is None:
-            if atoms.directions is None:
-                return gram(kernel, np.ascontiguousarray(inner.points))
-            return inner.products(kernel, inner)
+            return _products(kernel, inner)
         place = {label: k for k, label in enumerate(before.atoms.labels())}
         old = np.array([place.get(label, -1) for label in atoms.labels()])
         known = np.flatnonzero(old >= 0)
@@ -74,9 +73,12 @@ class KnownRows:
             columns = inner.products(kernel, inner[new])
             K[:, new] = columns
             K[new] = columns.T
-            K[np.ix_(new, new)] = (
-                gram(kernel, np.ascontiguousarray(inner.points[new]))
-                if (atoms.directions is None)
-                else inner[new].products(kernel, inner[new])
-            )
+            K[np.ix_(new, new)] = _products(kernel, inner[new])
         return K
+
+
+def _products(kernel: Kernel, atoms: Atoms) -> Array:
+    """Return the symmetric matrix of inner products between atoms."""
+    if atoms.directions is None:
+        return gram(kernel, np.ascontiguousarray(atoms.points))
+    return atoms.products(kernel, atoms)
