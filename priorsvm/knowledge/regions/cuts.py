@@ -19,6 +19,9 @@ from .search import Search
 SOFT = 10
 # A larger violation is reduced by more points, not by raising the requirement at the points.
 LIFTABLE = 3e-3
+# A hard block ends if so many strict searches in a row find nothing. Their seeds differ by this number.
+SEARCHES = 2
+SEEDS = 1000
 # New points are so far from each other, in parts of the size of the region.
 APART = 0.005
 # Points with a larger excess leave the problem, and points beyond so many for each active point.
@@ -79,17 +82,21 @@ class Cuts(Method):
         if not self.hard:
             return None
         tol = max(view.tol, self.accepted)
-        found = []
-        for k, proof in enumerate(self._provable(f, state)):
-            known = state.points[k]
-            points = known[:0]
-            if not proof:
-                seed = view.sample.seed + state.searches
-                points = state.requirements[k].lowest_on_faces(f, known, seed)
-            found.append(self._violated(f, state, k, points, tol))
-        if not any(len(part.new) for part in found):
-            return None
-        return self._extended(replace(state, searches=state.searches + 1), found, True)
+        provable = self._provable(f, state)
+        first = view.sample.seed + state.searches
+        for seed in range(first, first + SEARCHES * SEEDS, SEEDS):
+            found = [self._search_strictly(f, state, k, seed, proof, tol) for k, proof in enumerate(provable)]
+            if any(len(part.new) for part in found):
+                return self._extended(replace(state, searches=state.searches + 1), found, True)
+        return None
+
+    def _search_strictly(
+        self, f: Any, state: Search, k: int, seed: int, provable: bool, tol: float
+    ) -> _Found:
+        """Return points of requirement k that a strict search finds violated; none if it is proven."""
+        known = state.points[k]
+        points = known[:0] if provable else state.requirements[k].lowest_on_faces(f, known, seed)
+        return self._violated(f, state, k, points, tol)
 
     def _provable(self, f: Any, state: Search) -> list[bool]:
         """Return for each requirement whether cells prove its least value at little expense."""
