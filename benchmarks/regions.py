@@ -8,8 +8,9 @@ from functools import partial
 import cvxpy as cp
 import numpy as np
 from sklearn.datasets import make_classification
+from sklearn.svm import SVC
 
-from priorsvm import RBF, Box, Polyhedron, PriorSVC
+from priorsvm import RBF, Box, Monotone, Polyhedron, PriorSVC
 from priorsvm.problem.assemble import Compiled
 from priorsvm.validation import make_task
 
@@ -172,6 +173,46 @@ def cuts(quick: bool) -> Iterator[Row]:
         )
         ratio, work = used / side**2, f"cuts, hard, on a square, RBF γ={gamma:g}"
         yield Row("cuts", work, "points of a regular grid", ratio, ratio, ratio, 0.1, "", None, note)
+
+
+# ------------------------------------------------------------------ blocks everywhere against a plain SVC
+
+
+def everywhere(quick: bool) -> Iterator[Row]:
+    """Return fits of a rule or a direction that hold everywhere on an RBF model, against ``SVC.fit``."""
+    for n, d in ((200, 8),) if quick else ((100, 4), (200, 8), (400, 13), (800, 8)):
+        X, labels = make_classification(
+            n, d, n_informative=min(d, 6), n_redundant=0, flip_y=0.05, random_state=1
+        )
+        X = (X - X.mean(axis=0)) / X.std(axis=0)
+        correlation = [np.corrcoef(column, labels)[0, 1] for column in X.T]
+        best = np.argsort(-np.abs(correlation))[:2]
+        bounds = {int(j): _upper_quarter(X[:, j], correlation[j]) for j in best}
+        blocks = {
+            "soft rule": (Box(bounds, 1, mu=10.0, holds="everywhere"), 30.0),
+            "hard rule": (Box(bounds, 1, hard=True), 200.0),
+        }
+        if n == 100:  # a direction compiles every round
+            rises = {int(best[0]): int(np.sign(correlation[best[0]]))}
+            blocks["soft direction"] = Monotone(rises, mu=10.0, holds="everywhere"), 60.0
+            blocks["hard direction"] = Monotone(rises, hard=True), 300.0
+        for kind, (block, target) in blocks.items():
+            model = PriorSVC(block, C=10.0, kernel=RBF(1.0 / d))
+            svc = SVC(C=10.0, gamma=1.0 / d)
+            timing, ours, _ = interleaved(
+                partial(quietly, model.fit, X, labels), partial(svc.fit, X, labels), least=1, most=3
+            )
+            worst = ours.verify().checks[0].verdict.worst
+            note = f"{ours.n_rounds_} rounds, worst {worst:+.0e}, objective {ours.objective_:.6g}"
+            yield Row.of("everywhere", f"{kind}, RBF, {n} x {d}", "SVC.fit", timing, target, "", None, note)
+
+
+def _upper_quarter(column: Array, correlation: float) -> tuple[float, float]:
+    """Return the quarter of a column in which the second class is most frequent."""
+    low, high = np.quantile(column, [0.25, 0.75])
+    if correlation > 0:
+        return float(high), float(column.max())
+    return float(column.min()), float(low)
 
 
 def _solved(write: Callable[[], cp.Problem], solver: str) -> cp.Problem:

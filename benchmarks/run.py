@@ -26,6 +26,7 @@ ROWS = {
     "kernelised": "regions.kernelised",
     "boxes": "regions.boxes",
     "cuts": "regions.cuts",
+    "everywhere": "regions.everywhere",
     "cones": "uncertain.cones",
     "trajectories": "uncertain.trajectories",
     "invariant": "invariant.invariant",

@@ -70,8 +70,8 @@ class Pin(NamedTuple):
 # 1e-6: cuts. Their search ends by a tolerance, and its last points depend on rounding.
 # Other versions of Clarabel, HiGHS or scikit-learn may change the digits after the ninth.
 PINS = {
-    "rbf_monotone_cuts_soft": Pin(29.27433936725, rel=1e-06, solver="CLARABEL", rounds=5, centres=46),
-    "rbf_monotone_cuts_hard": Pin(36.21067443492, rel=1e-06, solver="CLARABEL", rounds=6, centres=57),
+    "rbf_monotone_cuts_soft": Pin(29.2744498587, rel=1e-06, solver="CLARABEL", rounds=4, centres=46),
+    "rbf_monotone_cuts_hard": Pin(36.2105235103, rel=1e-06, solver="CLARABEL", rounds=6, centres=57),
     "rbf_monotone_points_soft": Pin(28.69618047099, solver="CLARABEL", centres=67),
     "rbf_monotone_points_hard": Pin(29.47567160979, solver="CLARABEL", centres=67),
     "rbf_monotone_grid_clarabel": Pin(30.22906591692, rel=1e-08, solver="CLARABEL"),
@@ -130,13 +130,13 @@ PINS = {
     "linear_ellipsoid": Pin(26.57358661213, solver="CLARABEL"),
     "linear_region": Pin(31.23313294828, solver="CLARABEL"),
     "l1_rule": Pin(50.79081175688, solver="HIGHS", centres=7),
-    "rbf_rule_cuts": Pin(44.10684959802, rel=1e-06, solver="CLARABEL", rounds=5, centres=62),
-    "rbf_box_cuts_hard": Pin(58.6926627074, rel=1e-06, solver="CLARABEL", rounds=6, centres=65),
+    "rbf_rule_cuts": Pin(44.1070588035, rel=1e-06, solver="CLARABEL", rounds=5, centres=63),
+    "rbf_box_cuts_hard": Pin(58.6759545848, rel=1e-06, solver="CLARABEL", rounds=6, centres=66),
     "rbf_box_points": Pin(39.79096100722, solver="CLARABEL", centres=60),
     "rbf_box_guaranteed": Pin(24.95276792431, rel=1e-08, solver="CLARABEL", rounds=2, centres=39),
     "rbf_polyhedron_guaranteed": Pin(17.1076642346, rel=1e-08, solver="CLARABEL", rounds=3, centres=38),
     "rbf_polyhedron_kernelised": Pin(39.96072756872, solver="CLARABEL"),
-    "rbf_ellipsoid_cuts": Pin(34.65072424447, rel=1e-06, solver="CLARABEL", rounds=4, centres=45),
+    "rbf_ellipsoid_cuts": Pin(34.6509261880, rel=1e-06, solver="CLARABEL", rounds=4, centres=45),
     "rbf_region_array": Pin(37.89578019208, solver="CLARABEL", centres=36),
     "rbf_region_points": Pin(44.53285574608, solver="CLARABEL", centres=55),
     "nystroem_box": Pin(35.7212778562, solver="CLARABEL", centres=12),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -72,3 +73,9 @@ def to_width(rows: Array, width: int) -> Array:
     """Pad rows that contain sets of vectors to at least ``width`` columns."""
     missing = max(width - rows.shape[1], 0)
     return np.pad(rows, ((0, 0), (0, missing)), constant_values=PAD) if missing else rows
+
+
+def unit_directions(Z: Array) -> Iterator[Array]:
+    """Yield for each column of Z its unit vector, repeated for every row."""
+    for unit in np.eye(Z.shape[1]):
+        yield np.broadcast_to(unit, Z.shape)

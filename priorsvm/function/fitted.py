@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .._utils.arrays import Array, as_points
+from .._utils.arrays import Array, as_points, unit_directions
 from .._utils.checks import dense_points
 from .atoms import Atoms
 
@@ -44,6 +44,14 @@ class Fitted(ABC):
         r"""Return the second derivatives :math:`u_i^\top \nabla^2 f(z_i)\, v_i`, one for each row."""
 
     @abstractmethod
+    def values_and_gradients(self, Z: Any) -> tuple[Array, Array]:
+        """Return the values of f at the rows of Z, and its gradients there."""
+
+    @abstractmethod
+    def slopes_and_gradients(self, Z: Any, V: Any) -> tuple[Array, Array]:
+        r"""Return the slopes :math:`\nabla f(z_i)^\top v_i`, and their gradients in :math:`z_i`."""
+
+    @abstractmethod
     def norm(self, kind: str) -> float:
         r"""Return :math:`\|g\|_H` for ``"l2"``, :math:`\|c\|_1` for ``"l1"``, in the units of the model."""
 
@@ -66,6 +74,12 @@ class FittedLinear(Fitted):
 
     def curve(self, Z: Any, U: Any, V: Any) -> Array:
         return np.zeros(len(Z))
+
+    def values_and_gradients(self, Z: Any) -> tuple[Array, Array]:
+        return self.value(Z), np.broadcast_to(self.coef, np.shape(Z))
+
+    def slopes_and_gradients(self, Z: Any, V: Any) -> tuple[Array, Array]:
+        return self.slope(Z, V), np.zeros(np.shape(Z))
 
     def norm(self, kind: str) -> float:
         inner = self.coef if self.scale is None else self.coef * self.scale.width
@@ -130,6 +144,33 @@ class FittedKernel(Fitted):
         h = 1e-5 * (1.0 + np.linalg.norm(Z, axis=1, keepdims=True)) / np.where(size > 0, size, 1.0)
         ahead, behind = (self._of_slopes(Atoms(Z + step * U, V)) for step in (h, -h))
         return curve + (ahead - behind) / (2 * h[:, 0])
+
+    def values_and_gradients(self, Z: Any) -> tuple[Array, Array]:
+        if self.slopes is not None:
+            columns = [self.slope(Z, E) for E in unit_directions(Z)]
+            return self.value(Z), np.column_stack(columns)
+        values, gradients = self._pairs_in_blocks(self.kernel.values_and_gradients, self._to_inner(Z))
+        return values + self.bias, self._directions(gradients)
+
+    def slopes_and_gradients(self, Z: Any, V: Any) -> tuple[Array, Array]:
+        if self.slopes is not None:
+            columns = [self.curve(Z, E, V) for E in unit_directions(Z)]
+            return self.slope(Z, V), np.column_stack(columns)
+        inner = self._to_inner(Z)
+        slopes, gradients = self._pairs_in_blocks(
+            self.kernel.slopes_and_gradients, inner, self._directions(V)
+        )
+        return slopes, self._directions(gradients)
+
+    def _pairs_in_blocks(
+        self, pairs: Callable[..., tuple[Array, Array]], *rows: Array
+    ) -> tuple[Array, Array]:
+        """Return ``pairs(*rows, centres, weights)``, by blocks of rows."""
+        step = max(1, 2**22 // max(1, len(self.weights)))
+        starts = range(0, max(1, len(rows[0])), step)
+        parts = [pairs(*(r[i : i + step] for r in rows), self._inner, self.weights) for i in starts]
+        first, second = zip(*parts, strict=True)
+        return np.concatenate(first), np.concatenate(second)
 
     def _of_slopes(self, atoms: Atoms) -> Array:
         """Return the contribution of the slopes to values or slopes of f, by blocks of rows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import Any, Self
 
@@ -212,6 +212,12 @@ class Sum(_KernelList):
     def _curve(self, Z: Array, U: Array, V: Array, B: Array) -> Array:
         return reduce(np.add, (k._curve(Z, U, V, B) for k in self._parts()))
 
+    def _values_and_gradients(self, Z: Array, B: Array, W: Array) -> tuple[Array, Array]:
+        return _totals(k._values_and_gradients(Z, B, W) for k in self._parts())
+
+    def _slopes_and_gradients(self, Z: Array, V: Array, B: Array, w: Array) -> tuple[Array, Array]:
+        return _totals(k._slopes_and_gradients(Z, V, B, w) for k in self._parts())
+
     def _derivative_bound(self, order: int, reach: Array) -> Array:
         # The squared norm of a linear combination of functions k_x is linear in k.
         return reduce(np.hypot, (k._derivative_bound(order, reach) for k in self._parts()))
@@ -259,6 +265,17 @@ class Product(_KernelList):
 
     def _matrix(self, A: Array, B: Array) -> Array:
         return reduce(np.multiply, (k._matrix(A, B) for k in self._parts()))
+
+    def _values_and_gradients(self, Z: Array, B: Array, W: Array) -> tuple[Array, Array]:
+        parts = self._parts()
+        matrices = [k._matrix(Z, B) for k in parts]
+        values = np.zeros(len(Z))
+        gradients = np.zeros(Z.shape)
+        for i, k in enumerate(parts):
+            rest = reduce(np.multiply, (K for j, K in enumerate(matrices) if j != i), W)
+            values, gradient = k._values_and_gradients(Z, B, rest)
+            gradients += gradient
+        return values, gradients
 
     def _diag(self, A: Array) -> Array:
         return reduce(np.multiply, (k._diag(A) for k in self._parts()))
@@ -416,6 +433,12 @@ class Scaled(Combination):
     def _curve(self, Z: Array, U: Array, V: Array, B: Array) -> Array:
         return self.factor * self.kernel._curve(Z, U, V, B)
 
+    def _values_and_gradients(self, Z: Array, B: Array, W: Array) -> tuple[Array, Array]:
+        return self.kernel._values_and_gradients(Z, B, self.factor * W)
+
+    def _slopes_and_gradients(self, Z: Array, V: Array, B: Array, w: Array) -> tuple[Array, Array]:
+        return self.kernel._slopes_and_gradients(Z, V, B, self.factor * w)
+
     def _derivative_bound(self, order: int, reach: Array) -> Array:
         return math.sqrt(self.factor) * self.kernel._derivative_bound(order, reach)
 
@@ -424,6 +447,12 @@ class Scaled(Combination):
 
     def __repr__(self) -> str:
         return f"{self.factor!r} * {_as_factor(self.kernel)}"
+
+
+def _totals(pairs: Iterable[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Return the sums of the first entries and of the second entries of pairs."""
+    first, second = zip(*pairs, strict=True)
+    return sum(first), sum(second)
 
 
 def _snake_case(kernel: Kernel) -> str:

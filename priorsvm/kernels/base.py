@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import gen_batches
 
-from .._utils.arrays import Array
+from .._utils.arrays import Array, unit_directions
 from .._utils.messages import did_you_mean, readable
 from ..errors import InvalidInput, InvalidType, MissingCapability
 
@@ -34,8 +34,10 @@ class Kernel(BaseEstimator):
 
     A kernel of your own defines ``_matrix(A, B)``, which receives checked float arrays of equal width. All
     other hooks are optional: ``_diag``, the derivatives ``_slope``, ``_slope_slope`` and ``_curve``, and
-    ``_derivative_bound`` of a positive definite kernel. ``_check`` checks the parameters, ``_rows`` converts
-    samples that are not rows of a matrix, and ``definiteness`` states the definiteness.
+    ``_derivative_bound`` of a positive definite kernel. ``_values_and_gradients`` and
+    ``_slopes_and_gradients`` save time if one matrix gives the derivatives in all columns. ``_check``
+    checks the parameters, ``_rows`` converts samples that are not rows of a matrix, and ``definiteness``
+    states the definiteness.
 
     See Also
     --------
@@ -197,6 +199,70 @@ class Kernel(BaseEstimator):
         V = self._directions(V, "V", Z, "Z")
         B = self._like(B, "B", Z, "Z")
         return self._curve(Z, U, V, B) if len(Z) and len(B) else np.zeros((len(Z), len(B)))
+
+    def values_and_gradients(self, Z: ArrayLike, B: ArrayLike, weights: ArrayLike) -> tuple[Array, Array]:
+        r"""Return the values and gradients of :math:`g(z) = \sum_j w_j k(z, b_j)`.
+
+        Parameters
+        ----------
+        Z : array of shape (n, d)
+            Points at which g is evaluated.
+        B : array of shape (m, d)
+            Second arguments.
+        weights : array of shape (m,)
+            The weights w.
+
+        Returns
+        -------
+        values : array of shape (n,)
+        gradients : array of shape (n, d)
+
+        Raises
+        ------
+        MissingCapability
+            If the kernel has no derivative.
+        """
+        self._check()
+        self._require("slope")
+        Z = self._rows(Z, "Z")
+        B = self._like(B, "B", Z, "Z")
+        if not (len(Z) and len(B)):
+            return np.zeros(len(Z)), np.zeros(Z.shape)
+        return self._values_and_gradients(Z, B, np.asarray(weights, float)[None])
+
+    def slopes_and_gradients(
+        self, Z: ArrayLike, V: ArrayLike, B: ArrayLike, weights: ArrayLike
+    ) -> tuple[Array, Array]:
+        r"""Return the slopes :math:`\nabla g(z_i)^\top v_i` of the sum g, and their gradients in z.
+
+        Parameters
+        ----------
+        Z, V : arrays of shape (n, d)
+            Points, and the direction at each point.
+        B : array of shape (m, d)
+            Second arguments.
+        weights : array of shape (m,)
+            The weights w of :math:`g(z) = \sum_j w_j k(z, b_j)`.
+
+        Returns
+        -------
+        slopes : array of shape (n,)
+        gradients : array of shape (n, d)
+
+        Raises
+        ------
+        MissingCapability
+            If the kernel has no second derivative.
+        """
+        self._check()
+        self._require("slope")
+        self._require("curve")
+        Z = self._rows(Z, "Z")
+        V = self._directions(V, "V", Z, "Z")
+        B = self._like(B, "B", Z, "Z")
+        if not (len(Z) and len(B)):
+            return np.zeros(len(Z)), np.zeros(Z.shape)
+        return self._slopes_and_gradients(Z, V, B, np.asarray(weights, float))
 
     def derivative_bound(self, order: int, reach: ArrayLike) -> Array:
         r"""Return upper bounds on the norm of derivatives of :math:`k_x = k(x, \cdot)`.
@@ -421,6 +487,20 @@ class Kernel(BaseEstimator):
 
     def _curve(self, Z: Array, U: Array, V: Array, B: Array) -> Array:
         raise NotImplementedError
+
+    def _values_and_gradients(self, Z: Array, B: Array, W: Array) -> tuple[Array, Array]:
+        """Return the row sums of W times the matrix, and of W times its derivatives in each column of Z.
+
+        W has the shape (n, m) or (1, m). This fallback computes a matrix for each column.
+        """
+        values = (self._matrix(Z, B) * W).sum(axis=1)
+        columns = [(self._slope(Z, E, B) * W).sum(axis=1) for E in unit_directions(Z)]
+        return values, np.column_stack(columns)
+
+    def _slopes_and_gradients(self, Z: Array, V: Array, B: Array, w: Array) -> tuple[Array, Array]:
+        """Return slopes and their gradients; this fallback computes a matrix for each column."""
+        columns = [self._curve(Z, E, V, B) @ w for E in unit_directions(Z)]
+        return self._slope(Z, V, B) @ w, np.column_stack(columns)
 
     def _derivative_bound(self, order: int, reach: Array) -> Array:
         raise NotImplementedError

@@ -61,6 +61,13 @@ class Linear(Kernel):
     def _curve(self, Z: Array, U: Array, V: Array, B: Array) -> Array:
         return np.zeros((len(Z), len(B)))
 
+    def _values_and_gradients(self, Z: Array, B: Array, W: Array) -> tuple[Array, Array]:
+        gradients = np.broadcast_to(W @ B, Z.shape)
+        return _inner(Z, gradients), gradients
+
+    def _slopes_and_gradients(self, Z: Array, V: Array, B: Array, w: Array) -> tuple[Array, Array]:
+        return V @ (w @ B), np.zeros(Z.shape)
+
     def _derivative_bound(self, order: int, reach: Array) -> Array:
         return np.full(len(reach), 1.0 if order == 1 else 0.0)
 
@@ -182,6 +189,19 @@ class Polynomial(WithGamma):
         gamma = gamma_number(self, self.gamma)
         t = self._base(Z @ B.T)
         return p * (p - 1) * gamma**2 * t ** max(p - 2, 0) * (U @ B.T) * (V @ B.T)
+
+    def _values_and_gradients(self, Z: Array, B: Array, W: Array) -> tuple[Array, Array]:
+        p = self.degree
+        t = self._base(Z @ B.T)
+        weighted = W * t ** (p - 1)
+        return _inner(weighted, t), p * gamma_number(self, self.gamma) * (weighted @ B)
+
+    def _slopes_and_gradients(self, Z: Array, V: Array, B: Array, w: Array) -> tuple[Array, Array]:
+        p = self.degree
+        gamma = gamma_number(self, self.gamma)
+        t = self._base(Z @ B.T)
+        along = p * gamma * w * (V @ B.T)
+        return _inner(along, t ** (p - 1)), (p - 1) * gamma * ((along * t ** max(p - 2, 0)) @ B)
 
     def _derivative_bound(self, order: int, reach: Array) -> Array:
         p = int(self.degree)
@@ -306,6 +326,19 @@ class RBF(WithGamma):
         two_gamma = 2 * gamma_number(self, self.gamma)
         curved = two_gamma * _along(Z, U, B) * _along(Z, V, B)
         return two_gamma * (curved - _inner(U, V)[:, None]) * self._matrix(Z, B)
+
+    def _values_and_gradients(self, Z: Array, B: Array, W: Array) -> tuple[Array, Array]:
+        K = W * self._matrix(Z, B)
+        values = K.sum(axis=1)
+        return values, 2 * gamma_number(self, self.gamma) * _towards(B, Z, K, values)
+
+    def _slopes_and_gradients(self, Z: Array, V: Array, B: Array, w: Array) -> tuple[Array, Array]:
+        two_gamma = 2 * gamma_number(self, self.gamma)
+        K = w * self._matrix(Z, B)
+        along = K * _along(Z, V, B)
+        total = along.sum(axis=1)
+        gradients = K.sum(axis=1)[:, None] * V + two_gamma * _towards(B, Z, along, total)
+        return -two_gamma * total, -two_gamma * gradients
 
     def _derivative_bound(self, order: int, reach: Array) -> Array:
         gamma = gamma_number(self, self.gamma)
@@ -487,3 +520,9 @@ def _inner(A: Array, B: Array) -> Array:
 def _along(Z: Array, V: Array, B: Array) -> Array:
     """Return the matrix of :math:`(z_i - b_j)^T v_i`."""
     return _inner(Z, V)[:, None] - V @ B.T
+
+
+def _towards(B: Array, Z: Array, W: Array, total: Array) -> Array:
+    r"""Return the rows :math:`\sum_j W_{ij} (b_j - z_i)`, given the row sums of W."""
+    middle = B.mean(axis=0)  # rows far from the origin would lose digits
+    return W @ (B - middle) - total[:, None] * (Z - middle)

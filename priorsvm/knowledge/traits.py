@@ -11,7 +11,18 @@ if TYPE_CHECKING:
     from .._utils.arrays import Array
     from ..function.fitted import Fitted
     from ..sample import Sample
-    from .views import Solved, Step
+    from .views import PointTerms, Solved, Step
+
+
+class AtPoints:
+    """Trait of a block whose terms can be arrays: bounds on values of f at points.
+
+    Rounds of cutting planes are then solved without CVXPY. The last problem is solved as ``build`` states it.
+    """
+
+    def at_points(self, state: Any, linear: bool) -> PointTerms | None:
+        """Return the terms of ``build`` as arrays, or None if they have another form in this state."""
+        return None
 
 
 class Iterative:

@@ -153,6 +153,30 @@ class Step:
     notes: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, eq=False)
+class PointTerms:
+    r"""Terms of a block as arrays: :math:`s_p f(x_p) \ge h_p - \zeta_{l(p)}`, with the penalty
+    :math:`\mu \sum_l \zeta_l`.
+
+    Attributes
+    ----------
+    points : array of shape (n, d)
+        The points :math:`x_p`.
+    sign, target : arrays of shape (n,)
+        The signs :math:`s_p` and the numbers :math:`h_p`.
+    slack : array of int of shape (n,)
+        The index l of the slack of each point.
+    mu : float or None
+        Cost of each slack, as a number of rows; None if there are no slacks.
+    """
+
+    points: Array
+    sign: Array
+    target: Array
+    slack: Array
+    mu: float | None
+
+
 @dataclass(frozen=True)
 class Caution:
     """A warning of a block about the fitted f: what ``cautions`` returns.

@@ -27,6 +27,7 @@ class Problem:
     training, sample : the rows before and after all blocks have prepared them.
     maps, grams : caches of feature maps and of kernel matrices; None keeps no kernel matrix.
     previous : the assembled problem of the round before.
+    known_rows : the rows of the round before, from which ROWS starts.
     max_rounds, verbose : number of passes and progress bars, for routes that do all rounds themselves.
     """
 
@@ -38,6 +39,7 @@ class Problem:
     maps: Cache
     grams: Cache | None = None
     previous: Compiled | None = None
+    known_rows: Any = None
     max_rounds: int = 100
     verbose: int = 0
 

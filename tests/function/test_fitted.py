@@ -6,8 +6,9 @@ from scipy.sparse import csr_array
 
 from priorsvm import RBF
 from priorsvm.errors import InvalidInput
-from priorsvm.function.fitted import FittedKernel
+from priorsvm.function.fitted import FittedKernel, Slopes
 from priorsvm.function.maps import FactorMap, KernelMap
+from priorsvm.function.scale import Scale
 from tests.function.functions import every_model, every_scale, made
 
 
@@ -66,3 +67,25 @@ def test_sparse_points_are_refused_by_a_kernel_function():
     for use in (lambda: f.value(Z), lambda: f.slope(Z, X), lambda: f.slope(X, Z)):
         with pytest.raises(InvalidInput, match=r"sparse points.*Use Z\.toarray\(\)"):
             use()
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("kind", ["values", "slopes"])
+def test_gradients_are_the_derivatives_in_every_column(kind, scaled):
+    rng = np.random.default_rng(0)
+    centres, slopes, Z, V = (rng.normal(size=(n, 3)) for n in (9, 4, 6, 6))
+    scale = Scale(np.array([1.0, -2.0, 0.5]), np.array([2.0, 0.5, 1.5])) if scaled else None
+    expansion = Slopes(slopes, rng.normal(size=(4, 3)), rng.normal(size=4))
+    h = 1e-6
+    for part in (None, expansion):
+        f = FittedKernel(0.3, RBF(0.4), centres, rng.normal(size=9), scale, part)
+        if kind == "values":
+            found, gradients = f.values_and_gradients(Z)
+            of = f.value
+        else:
+            found, gradients = f.slopes_and_gradients(Z, V)
+            of = lambda points, f=f: f.slope(points, V)  # noqa: E731
+        np.testing.assert_allclose(found, of(Z), rtol=1e-11, atol=1e-12)
+        for j, unit in enumerate(np.eye(3)):
+            central = (of(Z + h * unit) - of(Z - h * unit)) / (2 * h)
+            np.testing.assert_allclose(gradients[:, j], central, rtol=1e-5, atol=1e-5)

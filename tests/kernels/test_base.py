@@ -291,6 +291,51 @@ def test_curve_is_the_second_derivative_in_the_first_argument(kernel):
     np.testing.assert_allclose(kernel.curve(Z, V, U, B), kernel.curve(Z, U, V, B), rtol=1e-12, atol=1e-12)
 
 
+@every_kernel
+def test_values_and_gradients_of_a_sum_of_kernel_functions(kernel):
+    Z, B = rows_for(kernel, 7, 1), rows_for(kernel, 5, 3)
+    w = np.random.default_rng(0).normal(size=5)
+    if not kernel.has_slope:
+        with pytest.raises(MissingCapability, match="has no slope"):
+            kernel.values_and_gradients(Z, B, w)
+        return
+    values, gradients = kernel.values_and_gradients(Z, B, w)
+    np.testing.assert_allclose(values, kernel(Z, B) @ w, rtol=1e-11, atol=1e-12)
+    h = 1e-6
+    for j, unit in enumerate(np.eye(Z.shape[1])):
+        central = (kernel(Z + h * unit, B) - kernel(Z - h * unit, B)) @ w / (2 * h)
+        np.testing.assert_allclose(gradients[:, j], central, rtol=1e-6, atol=1e-6)
+    assert kernel.values_and_gradients(Z[:0], B, w)[1].shape == (0, Z.shape[1])
+
+
+@every_kernel
+def test_slopes_and_gradients_of_a_sum_of_kernel_functions(kernel):
+    Z, V, B = rows_for(kernel, 7, 1), rows_for(kernel, 7, 2), rows_for(kernel, 5, 3)
+    w = np.random.default_rng(0).normal(size=5)
+    if not (kernel.has_slope and kernel.has_curve):
+        with pytest.raises(MissingCapability, match="has no"):
+            kernel.slopes_and_gradients(Z, V, B, w)
+        return
+    slopes, gradients = kernel.slopes_and_gradients(Z, V, B, w)
+    np.testing.assert_allclose(slopes, kernel.slope(Z, V, B) @ w, rtol=1e-11, atol=1e-12)
+    h = 1e-6
+    for j, unit in enumerate(np.eye(Z.shape[1])):
+        central = (kernel.slope(Z + h * unit, V, B) - kernel.slope(Z - h * unit, V, B)) @ w / (2 * h)
+        np.testing.assert_allclose(gradients[:, j], central, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.5), Polynomial(3, 0.5, 1.0), RBF(0.2) * Linear()], ids=repr)
+def test_gradients_in_closed_form_equal_the_gradients_by_columns(kernel):
+    Z, V, B = (np.random.default_rng(k).normal(size=(6, 3)) for k in range(3))
+    w = np.arange(6.0) - 2
+    of_columns = Kernel._values_and_gradients(kernel, Z, B, w[None])
+    for found, expected in zip(kernel.values_and_gradients(Z, B, w), of_columns, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
+    of_columns = Kernel._slopes_and_gradients(kernel, Z, V, B, w)
+    for found, expected in zip(kernel.slopes_and_gradients(Z, V, B, w), of_columns, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
+
+
 PSD_WITH_SLOPES = [k for k in KERNELS if k.has_slope_slope and k.definiteness == "psd"]
 
 

@@ -15,7 +15,7 @@ from ...sample import Sample
 from ..cautions import names_of, zeroed_columns
 from ..views import Caution, Solved
 from .exact import least_value
-from .requirement import Requirement
+from .requirement import CHECK, Requirement
 from .search import Search
 from .within import column_name
 
@@ -26,9 +26,8 @@ LEVEL = 0.05
 FACTORS = (10.0, 12.0, 18.0, 2.54, 0.4536, 100.0, 1000.0)
 # A soft block is outbid if f violates it at more than this share of its places.
 MOST = 0.5
-# Places of a region everywhere, and points of the last check of a hard block.
+# Places of a region everywhere.
 PLACES = 256
-LAST = 8192
 # Columns of a place in a text.
 NAMED = 5
 
@@ -165,8 +164,7 @@ def least_excess(f: Any, requirement: Requirement, known: Array, seed: int) -> t
         return float(least - requirement.h), where
     if not requirement.region.bounded:
         return np.inf, None
-    candidates = np.vstack([known, requirement.region.faces(LAST, seed + 100)])
-    points = np.vstack([candidates, requirement.lowest(f, candidates, seed + 100)])
+    points = np.vstack([known, requirement.lowest_on_faces(f, known, seed + CHECK)])
     excess = requirement.excess(f, points)
     k = int(np.argmin(excess))
     return float(excess[k]), points[k]

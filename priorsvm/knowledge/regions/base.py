@@ -18,8 +18,8 @@ from ...spec import Spec
 from ..base import Formulas, Knowledge, Terms
 from ..cautions import Checked, texts
 from ..checks import check_points
-from ..traits import AutoWeight, Iterative
-from ..views import Building, Caution, Solved, Step, Verdict
+from ..traits import AtPoints, AutoWeight, Iterative
+from ..views import Building, Caution, PointTerms, Solved, Step, Verdict
 from .against import not_kept, outbid, zeroing
 from .cuts import Cuts
 from .exact import Exact, exact_constraints
@@ -27,7 +27,7 @@ from .groups import on_values
 from .guaranteed import Guaranteed, at_corners
 from .method import Method
 from .on_rows import Pool, points_on_rows
-from .points import Points, at_points, given_points
+from .points import Points, at_points, given_points, point_terms
 from .requirement import Requirement
 from .rows_inside import checked_range, leaves_free, names_class, rows_inside
 from .search import Search
@@ -43,7 +43,7 @@ MOST_POINTS = 1_000_000
 ROWS = 5.0
 
 
-class RegionKnowledge(AutoWeight, Iterative, Knowledge):
+class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
     r"""Requirements :math:`s_l f(x) \ge 1 - \zeta_l` for each region :math:`R_l`.
 
     On rows, the requirement applies to M rows as they occur, and a soft block adds these rows:
@@ -77,7 +77,7 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         "dual": r"B_l^\top u_l + s_l w = 0,\; u_l \ge 0",
         "value": r"s_l b - d_l^\top u_l \ge 1<z>",
         "cone": r"s_l f(c_l) - \|A_l^\top w\| \ge 1<z>",
-        "points": r"s_l f(x_p) \ge 1 + \delta_l<z>,\; \delta_l \ge 0",
+        "points": r"s_l f(x_p) \ge 1 + \delta_p<z>,\; \delta_p \ge 0",
         "corners": r"s_l f(v_p) - \eta_p \|g\|_H \ge 1<z>",
     }
     letters_of_regions: ClassVar[dict[str, str]] = {
@@ -92,7 +92,7 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
         "z_l": r"\text{variables, the residuals}",
         "A_l": r"\text{the shape of the ellipsoid } \{c_l + A_l z : \|z\| \le 1\}",
         "x_p": r"\text{a point of region } l",
-        r"\delta_l": r"\text{tightening added to the points, initially 0}",
+        r"\delta_p": r"\text{tightening added at the point, initially 0}",
         "v_p": r"\text{a corner of the cells that cover region } l",
         r"\eta_p": r"\text{how far } f \text{ of norm 1 can fall around the corner}",
         r"\|g\|_H": r"\text{the norm of } g = f - b",
@@ -324,6 +324,12 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
             if any(chosen.any() for _, chosen in state.corners):
                 constraints["corners"] = at_corners(f, state, zeta)
         return Terms({} if self.hard else {"mu": cp.sum(zeta)}, constraints)
+
+    def at_points(self, state: Search, linear: bool) -> PointTerms | None:
+        slopes = any(requirement.direction is not None for requirement in state.requirements)
+        if linear or self.applies_to_rows(linear) or slopes or state.corners or not state.requirements:
+            return None
+        return point_terms(state, None if self.hard else float(self.mu))
 
     def refine(self, f: Any, view: Solved) -> Step | None:
         if self.applies_to_rows(f.linear) or not view.state.requirements:

@@ -12,28 +12,45 @@ from ..._utils.arrays import Array
 from ..views import Solved
 from .method import Method
 from .minimum import has_bound, proven_minimum
-from .requirement import CUT, STARTS, Requirement, distinct, size_of
+from .requirement import CUT, STARTS, distinct, size_of
 from .search import Search
 
 # Cuts of a soft block may stop at violations so many times larger than violations of a hard block.
 SOFT = 10
-# A larger violation is reduced by more points, not by lifting the requirement at the points.
+# A larger violation is reduced by more points, not by raising the requirement at the points.
 LIFTABLE = 3e-3
-# Most strict searches after the cuts have settled, each of which takes seconds.
-STRICT = 10
+# A hard block ends if so many strict searches in a row find nothing. Their seeds differ by this number.
+SEARCHES = 2
+SEEDS = 1000
+# New points are so far from each other, in parts of the size of the region.
+APART = 0.005
+# Points with a larger excess leave the problem, and points beyond so many for each active point.
+FAR = 0.3
+ACTIVE = 1e-5
+SPARE = 10
+FEW = 500
 
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """The points of the next problem, how many are new, and the largest violation."""
+    """Points that stay in the problem, as a mask, new points, and the violation at each new point."""
 
-    points: Array
-    new: int
-    violation: float
+    kept: Array
+    new: Array
+    violations: Array
+
+    @property
+    def worst(self) -> float:
+        """The largest violation at a new point."""
+        return float(self.violations.max(initial=0.0))
 
 
 class Cuts(Method):
-    """Cutting planes: the points of largest violation enter the problem until none is violated."""
+    """Cutting planes: the points of largest violation enter the problem until none is violated.
+
+    A loose search finds the points of most rounds. Only if it finds none, a closer search follows, or a proof
+    where the columns are few. A hard block ends with a strict search that finds nothing.
+    """
 
     @property
     def accepted(self) -> float:
@@ -43,43 +60,43 @@ class Cuts(Method):
     def refine(self, f: Any, view: Solved) -> Search | None:
         """Return the state with the worst points of every region added, or None if none is violated."""
         state: Search = view.state
-        tol = max(view.tol, CUT)
         gain = view.objective - state.bound  # NaN in the first round, so that both comparisons are False
+        tol = max(view.tol, CUT)
+        if not self.hard and gain <= 1e-4 * abs(view.objective):
+            tol = SOFT * tol  # another round would change the objective by less than 0.01 %
         stable = gain <= 1e-3 * abs(view.objective)
         provable = self._provable(f, state)
         for effort in self._efforts(state, provable, stable):
             found = [
-                self._search(f, requirement, known, view.sample.seed, effort, proof, tol)
-                for requirement, known, proof in zip(state.requirements, state.points, provable, strict=True)
+                self._search(f, state, k, view.sample.seed, effort, proof, tol)
+                for k, proof in enumerate(provable)
             ]
-            worst = [part.violation for part in found]
-            if not self.hard and max(worst) <= SOFT * tol and gain <= 1e-4 * abs(view.objective):
-                return None  # another round would change the objective by less than 0.01 %
-            if max(worst) > tol:
-                lifted = self._lifted(state, worst, view.objective, stable)
-                if not any(part.new for part in found) and lifted.lift == state.lift:
-                    return None
-                return replace(lifted, points=[part.points for part in found])
+            if any(len(part.new) for part in found):
+                state = state if state.lift else replace(state, bound=view.objective)
+                return self._extended(state, found, stable)
         return None
 
     def settle(self, f: Any, view: Solved) -> Search | None:
         """Return the state with violations that a strict search finds; None if soft or proven."""
         state: Search = view.state
-        if not self.hard or state.searches >= STRICT:
+        if not self.hard:
             return None
         tol = max(view.tol, self.accepted)
-        points = []
-        for requirement, known, proof in zip(
-            state.requirements, state.points, self._provable(f, state), strict=True
-        ):
-            new = known[:0]
-            if not proof:
-                found = requirement.lowest_on_faces(f, known, view.sample.seed + state.searches)
-                new = distinct(found[requirement.excess(f, found) < -tol], known, requirement.region)
-            points.append(np.vstack([known, new]))
-        if all(len(more) == len(known) for more, known in zip(points, state.points, strict=True)):
-            return None
-        return replace(state, points=points, searches=state.searches + 1)
+        provable = self._provable(f, state)
+        first = view.sample.seed + state.searches
+        for seed in range(first, first + SEARCHES * SEEDS, SEEDS):
+            found = [self._search_strictly(f, state, k, seed, proof, tol) for k, proof in enumerate(provable)]
+            if any(len(part.new) for part in found):
+                return self._extended(replace(state, searches=state.searches + 1), found, True)
+        return None
+
+    def _search_strictly(
+        self, f: Any, state: Search, k: int, seed: int, provable: bool, tol: float
+    ) -> _Found:
+        """Return points of requirement k that a strict search finds violated; none if it is proven."""
+        known = state.points[k]
+        points = known[:0] if provable else state.requirements[k].lowest_on_faces(f, known, seed)
+        return self._violated(f, state, k, points, tol)
 
     def _provable(self, f: Any, state: Search) -> list[bool]:
         """Return for each requirement whether cells prove its least value at little expense."""
@@ -88,45 +105,56 @@ class Cuts(Method):
             for requirement in state.requirements
         ]
 
-    @staticmethod
-    def _efforts(state: Search, provable: Sequence[bool], stable: bool) -> tuple[int, ...]:
+    def _efforts(self, state: Search, provable: Sequence[bool], stable: bool) -> tuple[int, ...]:
         """Return the sizes of the searches to try in turn, until one finds a violation."""
         slopes = [requirement.direction is not None for requirement in state.requirements]
-        # A proof replaces the largest search, and second derivatives of f make it expensive.
-        closer = (4,) if all(np.logical_or(provable, slopes)) else (4, 16)
-        return closer if stable or state.lift else (1, *closer)
+        closer: tuple[int, ...] = (4, 16)
+        if self.hard or all(np.logical_or(provable, slopes)):
+            closer = (4,)  # a proof or a strict search replaces the largest search
+        return closer if stable else (1, *closer)
 
     def _search(
-        self,
-        f: Any,
-        requirement: Requirement,
-        known: Array,
-        seed: int,
-        effort: int,
-        provable: bool,
-        tol: float,
+        self, f: Any, state: Search, k: int, seed: int, effort: int, provable: bool, tol: float
     ) -> _Found:
-        at_known = requirement.excess(f, known)
-        zeta = self.slack(at_known)
+        """Return violated points of requirement k."""
+        requirement = state.requirements[k]
+        known = state.points[k]
         found = requirement.lowest(f, known, seed + len(known), effort * STARTS)
         if effort > 1 and provable:
             found = np.vstack([found, proven_minimum(f, requirement, found).where])
-        excess = requirement.excess(f, found) + zeta
-        new = distinct(found[excess < -tol], known, requirement.region)
-        # Points far from active have dual variable 0: the optimum does not change without them.
-        kept = known[at_known + zeta < 0.3] if len(new) else known
-        return _Found(np.vstack([kept, new]), len(new), max(0.0, -float(excess.min(initial=0.0))))
+        return self._violated(f, state, k, found, tol)
 
-    def _lifted(self, state: Search, worst: list[float], objective: float, stable: bool) -> Search:
-        """Raise the requirement at the points, once more points do not change the objective.
+    def _violated(self, f: Any, state: Search, k: int, found: Array, tol: float) -> _Found:
+        """Return the points found that violate requirement k, and the known points that may be active."""
+        requirement = state.requirements[k]
+        known = state.points[k]
+        at_known = requirement.excess(f, known)
+        zeta = self.slack(at_known)
+        excess = requirement.excess(f, found) + zeta
+        low = np.flatnonzero(excess < -tol)
+        low = low[np.argsort(excess[low], kind="stable")]
+        new = distinct(found[low], known, requirement.region, APART)
+        kept = np.ones(len(known), bool)
+        if len(new):
+            # Points far from active have dual variable 0: the optimum does not change without them.
+            left = at_known + zeta - (state.lift[k] if state.lift else 0.0)
+            kept = left < FAR
+            order = np.argsort(left, kind="stable")
+            kept[order[FEW + SPARE * int(np.sum(left < ACTIVE)) :]] = False
+        return _Found(kept, new, -(requirement.excess(f, new) + zeta))
+
+    def _extended(self, state: Search, found: list[_Found], stable: bool) -> Search:
+        """Return the state with the new points.
 
         Where a requirement is active along a whole face of its region, f falls slightly below it between any
-        points. Once the objective is stable, the requirement at the points is raised by the violation between
-        them. This ends the search, at a cost in proportion to the violation.
+        points. Once the objective is stable, the requirement at a new point of a hard block is raised by the
+        violation there. The cost is in proportion to the violation.
         """
-        if state.lift is None:
-            state = replace(state, bound=objective)
-            if not (stable and self.hard and max(worst) <= LIFTABLE):
-                return state
-        before = state.lift or (0.0,) * len(worst)
-        return replace(state, lift=tuple(b + 1.1 * w for b, w in zip(before, worst, strict=True)))
+        raises = self.hard and (bool(state.lift) or (stable and max(p.worst for p in found) <= LIFTABLE))
+        lift = state.lift
+        if raises:
+            before = lift or [np.zeros(len(points)) for points in state.points]
+            more = [np.where(part.violations <= LIFTABLE, part.violations, 0.0) for part in found]
+            lift = [np.append(b[p.kept], m) for b, p, m in zip(before, found, more, strict=True)]
+        points = [np.vstack([x[p.kept], p.new]) for x, p in zip(state.points, found, strict=True)]
+        return replace(state, points=points, lift=lift)

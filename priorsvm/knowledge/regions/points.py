@@ -11,6 +11,7 @@ from ..._utils.checks import is_whole
 from ...errors import InvalidInput
 from ...sample import Sample
 from ..checks import check_points
+from ..views import PointTerms
 from .method import Method
 from .requirement import Requirement
 from .search import Search
@@ -52,13 +53,31 @@ def given_points(points: Any, sample: Sample) -> Array | None:
 
 
 def at_points(f: Any, state: Search, zeta: Any) -> Any:
-    r"""Return :math:`s_l f(x_p) \ge h(x_p) + \delta_l - \zeta_l` for the points of all regions."""
-    lifts = state.lift or (0.0,) * len(state.requirements)
+    r"""Return :math:`s_l f(x_p) \ge h(x_p) + \delta_p - \zeta_l` for the points of all regions."""
     rows = [
-        (requirement.expression(f, points), requirement.threshold(points) + lift)
-        for requirement, points, lift in zip(state.requirements, state.points, lifts, strict=True)
+        (requirement.expression(f, points), target)
+        for requirement, points, target in zip(state.requirements, state.points, targets(state), strict=True)
     ]
     return stacked(rows, zeta)
+
+
+def targets(state: Search) -> list[Array]:
+    r"""Return :math:`h(x_p) + \delta_p` for the points of each region."""
+    lifts: Any = state.lift or (0.0,) * len(state.requirements)
+    return [
+        requirement.threshold(points) + lift
+        for requirement, points, lift in zip(state.requirements, state.points, lifts, strict=True)
+    ]
+
+
+def point_terms(state: Search, mu: float | None) -> PointTerms:
+    """Return the constraints at the points as arrays; ``mu`` is None if they have no slack."""
+    counts = [len(points) for points in state.points]
+    signs = [requirement.sign for requirement in state.requirements]
+    of = np.repeat(np.arange(len(counts)), counts)
+    return PointTerms(
+        np.vstack(state.points), np.repeat(signs, counts), np.concatenate(targets(state)), of, mu
+    )
 
 
 def stacked(rows: list[tuple[Any, Array]], zeta: Any) -> Any:

@@ -12,12 +12,13 @@ from ..._utils.checks import check_nonnegative
 from ...errors import InvalidInput
 from ...sample import Sample
 from ..base import Terms
-from ..views import Building
+from ..views import Building, PointTerms
 from .base import RegionKnowledge
 from .exact import polyhedra
 from .kernelised import Kernelised, kernelised_constraints, warn_unsound
 from .method import Method
 from .requirement import Requirement
+from .search import Search
 from .sets import PolyhedronSet, polyhedron
 from .within import close_all, signs_of
 
@@ -179,6 +180,10 @@ class Polyhedron(RegionKnowledge):
         if self.mu_residual is None and (linear or self.method != "kernelised"):
             return super().build(f, view)
         return self._by_duality(f, view, linear)
+
+    def at_points(self, state: Search, linear: bool) -> PointTerms | None:
+        by_duality = self.mu_residual is not None or self.method == "kernelised"
+        return None if by_duality else super().at_points(state, linear)
 
     def _by_duality(self, f: Any, view: Building, linear: bool) -> Terms:
         """Return the terms with residuals (eq. 52), or of the kernel form (eqs. 50-52)."""

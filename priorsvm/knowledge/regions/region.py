@@ -14,12 +14,13 @@ from ...errors import InvalidInput
 from ...sample import Sample
 from ...spec import Spec
 from ..base import Formulas, Terms
-from ..views import Building, Solved, Verdict
+from ..views import Building, PointTerms, Solved, Verdict
 from .base import RegionKnowledge
 from .cuts import Cuts
 from .method import Method
 from .points import Points, given_points
 from .requirement import Requirement
+from .search import Search
 from .sets import LevelSet
 from .within import box_within, require_bounded
 
@@ -217,6 +218,9 @@ class Region(RegionKnowledge):
             return Terms(constraints={"points": left >= 0})
         z = cp.Variable(len(points), nonneg=True, name="z")
         return Terms({"mu": cp.sum(z)}, {"points": left + z >= 0})
+
+    def at_points(self, state: Search, linear: bool) -> PointTerms | None:
+        return None if self.on_rows or self._kind() is Points else super().at_points(state, linear)
 
     def verify(self, f: Any, view: Solved) -> Verdict:
         [requirement] = view.state.requirements

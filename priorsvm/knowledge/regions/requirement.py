@@ -2,20 +2,27 @@ r"""Requirements :math:`s\,Lf(x) \ge h(x)` on a set of points: their values, gra
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from ..._utils.arrays import Array
+from .descent import STEPS, Differentiable
 from .sets import Set
 
-# The search for the lowest points: candidates, and how many of them local descent starts from.
+# The loose search for the lowest points: candidates, and how many of them local descent starts from.
 CANDIDATES = 256
 STARTS = 16
-# Candidates of a strict search.
+# The strict search.
 FACES = 8192
+ROUGH = 256
+STRICT_STARTS = 64
+# Added to the seed in the last check of a hard block, so that it draws other points than the fit.
+CHECK = 100
+# Steps of a loose descent.
+LOOSE = 20
 # Cuts ignore violations below this size, or below the tolerance of the fit if that is larger.
 CUT = 1e-4
 
@@ -75,41 +82,50 @@ class Requirement:
         # Starts are kept apart from each other, or all of them would lie in one basin.
         order = candidates[np.argsort(self.excess(f, candidates))]
         spread = distinct(order, known[:0], self.region, apart=0.1, limit=2 * starts)
-        ends = self.region.minima(lambda Z: self.excess(f, Z), self._gradient(f), spread[:starts])
+        steps = LOOSE if starts <= 4 * STARTS else STEPS
+        ends = self.region.minima(self.differentiable(f), spread[:starts], steps)
         return np.vstack([ends, spread])
 
     def lowest_on_faces(self, f: Any, known: Array, seed: int) -> Array:
         """Return points of low excess by a strict search, from many points on the faces of the region.
 
-        On a kernel model f is flat far from its centres, and most points of low excess lie there. Starts that
-        are far apart reach narrow minima, too.
+        On a kernel model f is flat far from its centres, and most points of low excess lie there. A short
+        descent from many points finds narrow minima, too. A long descent follows from the lowest ends.
         """
-        candidates = np.vstack([self.region.faces(FACES, seed), known])
-        order = candidates[np.argsort(self.excess(f, candidates))]
-        spread = distinct(order, known[:0], self.region, apart=0.2, limit=2 * STARTS)
-        ends = self.region.minima(lambda Z: self.excess(f, Z), self._gradient(f), spread)
-        return np.vstack([ends, spread])
+        drawn = self.region.faces(FACES, seed)
+        drawn = drawn[np.argsort(self.excess(f, drawn), kind="stable")]
+        # The lowest points, and points of all heights: a narrow minimum has few low points. Between active
+        # points f may fall below the requirement.
+        others = drawn[ROUGH :: max(1, len(drawn) // ROUGH)]
+        active = known[np.argsort(self.excess(f, known), kind="stable")[:ROUGH]]
+        starts = np.vstack([drawn[:ROUGH], others, active])
+        function = self.differentiable(f)
+        ends = self.region.minima(function, starts, LOOSE)
+        ends = ends[np.argsort(function(ends)[0], kind="stable")]
+        spread = distinct(ends, known[:0], self.region, apart=0.05, limit=STRICT_STARTS)
+        return np.vstack([self.region.minima(function, spread), spread])
 
-    def _gradient(self, f: Any) -> Callable[[Array], Array]:
-        """Return the gradient of the excess, by differences where f or h has no derivative."""
+    def differentiable(self, f: Any) -> Differentiable:
+        """Return the excess and its gradient, by differences where f or h has no derivative."""
         capable = f.linear or (f.kernel.has_slope if self.direction is None else f.kernel.has_curve)
         if callable(self.h) or not capable:
             step = 1e-6 * size_of(self.region)
 
-            def differences(Z: Array) -> Array:
+            def differences(Z: Array) -> tuple[Array, Array]:
                 shifted = np.concatenate([Z[:, None] + np.diag(step), Z[:, None] - np.diag(step)])
                 up, down = self.excess(f, shifted.reshape(-1, Z.shape[1])).reshape(2, len(Z), -1)
-                return (up - down) / (2 * step)
+                return self.excess(f, Z), (up - down) / (2 * step)
 
             return differences
 
-        def gradient(Z: Array) -> Array:
-            rows = np.repeat(Z, Z.shape[1], axis=0)
-            axes = np.tile(np.eye(Z.shape[1]), (len(Z), 1))
-            slopes = f.slope(rows, axes) if self.direction is None else f.curve(rows, axes, self.along(rows))
-            return self.sign * slopes.reshape(Z.shape)
+        def derivatives(Z: Array) -> tuple[Array, Array]:
+            if self.direction is None:
+                values, gradients = f.values_and_gradients(Z)
+            else:
+                values, gradients = f.slopes_and_gradients(Z, self.along(Z))
+            return self.sign * values - self.threshold(Z), self.sign * gradients
 
-        return gradient
+        return derivatives
 
     @property
     def exact_on_linear(self) -> bool:
@@ -125,14 +141,18 @@ def distinct(
     Distances are measured in parts of the size of the region.
     """
     size = size_of(region)
-    kept = np.empty((0, points.shape[1]))
-    for x in points:
-        fresh = len(known) == 0 or np.abs((known - x) / size).max(axis=1).min() > 1e-7
-        if fresh and (len(kept) == 0 or np.abs((kept - x) / size).max(axis=1).min() > apart):
-            kept = np.vstack([kept, x])
-        if len(kept) == limit:
-            break
-    return kept
+    scaled = points / size
+    left = np.ones(len(points), bool)
+    if len(known) and len(points):
+        left = cdist(scaled, known / size, "chebyshev").min(axis=1) > 1e-7
+    chosen: list[int] = []
+    while left.any() and len(chosen) != limit:
+        first = int(np.argmax(left))
+        chosen.append(first)
+        near = np.flatnonzero(left)
+        left[near[np.abs(scaled[near] - scaled[first]).max(axis=1) <= apart]] = False
+        left[first] = False
+    return points[chosen]
 
 
 def size_of(region: Set) -> Array:

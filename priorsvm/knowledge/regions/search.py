@@ -23,8 +23,8 @@ class Search:
         A cover of each region; None before the first cover.
     chosen : list of boolean arrays or None, default=None
         The corners of each cover at which the bound is a constraint.
-    lift : tuple of float or None, default=None
-        Amounts added to h at the points; None before the first.
+    lift : list of arrays of shape (n,) or None, default=None
+        Amount added to h at each point; None before the first.
     bound : float
         Objective reached with points alone, a lower bound for covers.
     length : float
@@ -39,7 +39,7 @@ class Search:
     points: list[Array]
     covers: list[Cover] | None = None
     chosen: list[Array] | None = None
-    lift: tuple[float, ...] | None = None
+    lift: list[Array] | None = None
     bound: float = float("nan")
     length: float = float("nan")
     reached: float = float("inf")

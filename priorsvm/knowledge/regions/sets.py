@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,12 @@ from scipy.stats import norm, qmc
 
 from ..._utils.arrays import Array
 from ...errors import InvalidInput, SolverFailed
+from .descent import STEPS, Differentiable, descend, onto_halfspaces
 
 Function = Callable[[Array], Array]
+
+# Ends of descent in a polyhedron from which an exact method continues.
+POLISHED = 4
 
 
 class Set(ABC):
@@ -70,21 +74,26 @@ class Set(ABC):
         points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(low))
         return points[self.contains(points)]
 
-    def minima(self, value: Function, gradient: Function, starts: Array) -> Array:
+    def minima(self, function: Differentiable, starts: Array, steps: int = STEPS) -> Array:
         """Return the points of the set where local descent of a function ends, one for each start."""
         low, high = self.box
         width = np.where(high > low, high - low, 1.0)
         constraints = self._constraints(low, width)
+
+        def scaled(z: Array) -> tuple[float, Array]:
+            value, gradient = function((low + z * width)[None])
+            return float(value[0]), gradient[0] * width
+
         ends = []
         # Every column is scaled to [0, 1], so that a step is as large in each.
         for start in (starts - low) / width:
             result = minimize(
-                lambda z: float(value((low + z * width)[None])[0]),
+                scaled,
                 start,
-                jac=lambda z: gradient((low + z * width)[None])[0] * width,
+                jac=True,
                 bounds=[(0.0, 1.0 if b > a else 0.0) for a, b in zip(low, high, strict=True)],
                 constraints=constraints,
-                method="SLSQP" if constraints else "L-BFGS-B",
+                method="SLSQP",
             )
             ends.append(low + result.x * width)
         found = np.clip(np.array(ends).reshape(len(starts), len(low)), low, high)
@@ -136,29 +145,12 @@ class BoxSet(Set):
         used = w != 0
         return float(w[used] @ corner[used]), corner
 
-    def minima(self, value: Function, gradient: Function, starts: Array) -> Array:
-        """Apply projected gradient descent with Barzilai-Borwein steps, from all starts at once."""
+    def minima(self, function: Differentiable, starts: Array, steps: int = STEPS) -> Array:
+        """Return the ends of local descent, from all starts at once."""
         low = self.low
-        width = np.where(self.high > self.low, self.high - self.low, 0.0)
-        z = (starts - low) / np.where(width > 0, width, 1.0)
-        v = value(low + z * width)
-        g = gradient(low + z * width) * width
-        step = 0.1 / (np.linalg.norm(g, axis=1, keepdims=True) + 1e-12)
-        for _ in range(60):
-            new = np.clip(z - step * g, 0.0, 1.0)
-            moved = new - z
-            if np.abs(moved).max(initial=0.0) < 1e-7:
-                break
-            new_v = value(low + new * width)
-            new_g = gradient(low + new * width) * width
-            better = (new_v <= v + 1e-4 * np.sum(g * moved, axis=1))[:, None]
-            bend = np.abs(np.sum(moved * (new_g - g), axis=1, keepdims=True))
-            length = np.sum(moved**2, axis=1, keepdims=True) / np.maximum(bend, 1e-12)
-            step = np.where(better, np.clip(length, 1e-9, 1e9), step / 4)
-            z = np.where(better, new, z)
-            g = np.where(better, new_g, g)
-            v = np.where(better[:, 0], new_v, v)
-        return low + z * width
+        width = self.high - self.low
+        inner = (starts - low) / np.where(width > 0, width, 1.0)
+        return low + width * descend(_affine(function, low, np.diag(width)), _onto_unit_cube, inner, steps)
 
     def points(self, n: int, seed: int = 0) -> Array:
         """Return a Sobol sequence, the centre, and the corners; a selection of corners beyond 6 columns."""
@@ -237,6 +229,22 @@ class PolyhedronSet(Set):
         rng = np.random.default_rng(seed)
         share = rng.dirichlet(np.full(len(self._vertices), 0.5), size=max(n - len(inside), 0))
         return np.vstack([self._vertices, inside, share @ self._vertices])
+
+    def minima(self, function: Differentiable, starts: Array, steps: int = STEPS) -> Array:
+        """Return the ends of local descent, from all starts at once; the lowest ends are polished."""
+        low, high = self.box
+        width = np.where(high > low, high - low, 1.0)
+        size = np.linalg.norm(self.B * width, axis=1)
+        used = size > 0
+        B = (self.B * width)[used] / size[used, None]
+        d = (self.d - self.B @ low)[used] / size[used]
+        inner = (starts - low) / width
+        scaled = _affine(function, low, np.diag(width))
+        ends = low + width * descend(scaled, partial(onto_halfspaces, B, d), inner, steps)
+        if steps == STEPS:
+            best = np.argsort(function(ends)[0], kind="stable")[:POLISHED]
+            ends = np.vstack([ends, super().minima(function, ends[best])])
+        return ends[self.contains(ends, 1e-7)]
 
     def _constraints(self, low: Array, width: Array) -> list[Any]:
         return [LinearConstraint(self.B * width, -np.inf, self.d - self.B @ low)]
@@ -332,32 +340,29 @@ class EllipsoidSet(Set):
         z = np.vstack([np.zeros((1, k)), directions, directions * cube[:, k:] ** (1 / k)])
         return self.centre + z @ self.A.T
 
-    def minima(self, value: Function, gradient: Function, starts: Array) -> Array:
-        """Return the ends of local descent in z, inside the unit ball."""
-        ball = _UnitBall(self.A.shape[1])
+    def minima(self, function: Differentiable, starts: Array, steps: int = STEPS) -> Array:
+        """Return the ends of local descent in z, inside the unit ball, from all starts at once."""
         inner = (starts - self.centre) @ self._inverse.T
-        ends = ball.minima(
-            lambda z: value(self.centre + z @ self.A.T),
-            lambda z: gradient(self.centre + z @ self.A.T) @ self.A,
-            inner,
-        )
+        ends = descend(_affine(function, self.centre, self.A), _onto_unit_ball, inner, steps)
         return self.centre + ends @ self.A.T
 
 
-class _UnitBall(EllipsoidSet):
-    def __init__(self, k: int):
-        super().__init__(np.zeros(k), np.eye(k))
+def _affine(function: Differentiable, shift: Array, A: Array) -> Differentiable:
+    """Return z -> function(shift + A z)."""
 
-    minima = Set.minima
+    def inner(z: Array) -> tuple[Array, Array]:
+        value, gradient = function(shift + z @ A.T)
+        return value, gradient @ A
 
-    def _constraints(self, low: Array, width: Array) -> list[Any]:
-        return [
-            {
-                "type": "ineq",
-                "fun": lambda z: 1.0 - float(np.sum((low + z * width) ** 2)),
-                "jac": lambda z: -2.0 * (low + z * width) * width,
-            }
-        ]
+    return inner
+
+
+def _onto_unit_cube(z: Array) -> Array:
+    return np.clip(z, 0.0, 1.0)
+
+
+def _onto_unit_ball(z: Array) -> Array:
+    return z / np.maximum(np.linalg.norm(z, axis=1, keepdims=True), 1.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from ..._utils.progress import progress
 from ..views import Solved, Verdict
 from .exact import least_value
 from .minimum import has_bound, proven_minimum
-from .requirement import CUT, STARTS, Requirement
+from .requirement import CHECK, CUT, STARTS, Requirement
 
 # Points at which f is evaluated, besides the points of the problem and the lowest points found.
 SAMPLED = 4096
@@ -57,7 +57,9 @@ def verdict_on(
     if not has_bound(requirement, f, max_dimension):
         if not sampled.holds:
             return sampled
-        strict = requirement.lowest_on_faces(f, known, 1)
+        # The second search is the search of the warning NotKept.
+        seeds = (1, view.sample.seed + CHECK)
+        strict = np.vstack([requirement.lowest_on_faces(f, known, seed) for seed in seeds])
         found = Verdict.at_points(requirement.excess(f, strict), strict, asked, tol, False)
         return sampled if found.holds else replace(found, checked=sampled.checked + found.checked)
     limit = view.max_cells

@@ -208,14 +208,14 @@ def optimise(
 ) -> ActiveSetSolution | None:
     """Return the exact solution near the dual variables ``a``, or None beyond ``effort``.
 
-    Rows that share a slack start at 0. None is also returned if a linear system has no accurate solution.
+    Sums of ``a`` are within their limits. None is also returned if a linear system has no accurate solution.
     """
     n = len(a)
     steps = 0
     work = 0.0
     a = _at_near_bounds(rows, a)
     free = (a > rows.lower) & (a < rows.upper)
-    at_limit = np.zeros(len(rows.sum_limit), bool)
+    at_limit = rows.sum_weight.T @ a >= rows.sum_limit * (1 - 1e-12)
     Ka = kernel.times(a)
     residual = np.inf
     while work <= effort:

@@ -11,8 +11,9 @@ interior-point method factors all rows at every step.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from ..methods.shape import OtherShape, Shape
 from ..route import Problem, Route
 from ..solution import Outcome, Solution
 from ..weighted import gram
+from .known_rows import KnownRows
 from .libsvm import STALLED
 
 # Work of the active-set method, in factorisations of a matrix between all rows; more where rows are few.
@@ -75,7 +77,7 @@ class Rows(Route):
         rows = compiled.memo.get(self.name)
         if rows is None:
             rows = compiled.memo[self.name] = RowsProblem(compiled)
-        solution: Solution = rows.solve()
+        solution: Solution = rows.solve(problem)
         return solution
 
 
@@ -119,26 +121,34 @@ class RowsProblem:
         if not self.spec.linear and not all(e.spans for e in compiled.f.evaluations):
             raise SolverUnsuited(_unsuited("f is evaluated at slopes that it does not expand over"))
 
-    def solve(self) -> Solution:
-        """Return the solution, which is stored in the variables and constraints of the problem, too."""
+    def solve(self, problem: Problem) -> Solution:
+        """Return the solution, which is stored in the variables and constraints of the problem, too.
+
+        The rows of the round before are the start, and the rows of this solution replace them.
+        """
         from .direct import columns_of, solver  # which import cvxpy
 
         start = time.perf_counter()
         data, chain, inverse = self.compiled.lean.get_problem_data(solver(), solver_opts={})
         columns = columns_of(data, chain, inverse)
         shape = self._shape(self._with_costs(data, columns), columns)
-        K = self._gram()
+        known = problem.known_rows
+        K = self._gram(known)
         Q = self._between(shape.R, K)
         before = time.perf_counter()
         rows = np.arange(len(Q))
         Q[rows, rows] += shape.diagonal
-        a = _guess(Q, shape)
+        keys = self._keys(shape.R)
+        a = guess(Q, shape.dual) if known is None else known.continued(keys, shape.dual)
         kernel = LazyKernelMatrix(Q, rows, lambda some: Q[:, some])
         found = optimise(kernel, shape.dual, a, self.compiled.spec.tol, max(EFFORT, SMALL / len(Q)))
         Q[rows, rows] -= shape.diagonal
         seconds = time.perf_counter() - before
         if found is None:
             raise SolverFailed("ROWS: too many rows change between their bounds. Use solver='auto'.")
+        if self.spec.kernel is not None and self.spec.kernel.definiteness == "psd":
+            duals = dict(zip(keys, found.a, strict=True))
+            problem.known_rows = KnownRows(self.spec, self.atoms, K, duals)
         nu = shape.R.T @ found.a
         Knu = K @ nu
         self._unpack(shape.solution(found.a, Knu + found.bias * self.biased), found.steps, chain, inverse)
@@ -228,7 +238,17 @@ class RowsProblem:
                 return f"'{variable.name()}' of block '{block}' {error}"
         return f"it {error}"
 
-    def _gram(self) -> Array:
+    def _keys(self, R: Any) -> list[Hashable]:
+        """Return a key for each row by what it evaluates; a single value is the label of its atom."""
+        labels = self.atoms.labels()
+        contents: list[Hashable] = []
+        for start, stop in pairwise(R.indptr):
+            entries = tuple(labels[k] for k in R.indices[start:stop])
+            single = len(entries) == 1 and R.data[start] == 1.0
+            contents.append(entries[0] if single else (entries, R.data[start:stop].tobytes()))
+        return KnownRows.keys(contents)
+
+    def _gram(self, known: KnownRows | None) -> Array:
         """Return the inner products of all evaluated values and slopes of f."""
         if self._K is None:
             n = len(self.atoms)
@@ -238,6 +258,8 @@ class RowsProblem:
             if kernel is None:
                 Z = self._rows()[0]
                 self._K = Z @ Z.T
+            elif known is not None:
+                self._K = KnownRows.gram(known, self.spec, self.atoms)
             elif atoms.directions is None:
                 self._K = gram(kernel.double, np.ascontiguousarray(atoms.points))
             else:
@@ -309,9 +331,8 @@ def _slice(which: Array) -> Any:
     return which
 
 
-def _guess(Q: Array, shape: Shape) -> Array:
+def guess(Q: Array, rows: RowDual) -> Array:
     """Return dual variables near the answer: LIBSVM's for rows that are margins, 0 for other rows."""
-    rows: RowDual = shape.dual
     a = np.clip(0.0, rows.lower, rows.upper)
     zero_end = np.where(rows.target > 0, rows.lower, rows.upper)
     bound = np.minimum(np.where(rows.target > 0, rows.upper, -rows.lower), NEVER)

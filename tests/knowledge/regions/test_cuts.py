@@ -6,7 +6,8 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from priorsvm import RBF, Box, Polynomial, PriorSVC
-from priorsvm.knowledge.regions.cuts import Cuts
+from priorsvm.errors import PriorSVMWarning
+from priorsvm.knowledge.regions.cuts import LIFTABLE, Cuts, _Found
 
 GAMMA = 0.6
 SQUARE = {0: (-1.0, -0.3), 1: (-0.2, 0.6)}
@@ -131,3 +132,51 @@ def test_a_soft_region_is_held_to_what_its_cuts_stop_at():
     assert -1e-3 <= found.worst < -2e-4
     # The verdict on a hard block would be that it is violated.
     assert -found.worst > Cuts(hard=True, points=256, max_cells=1, max_dimension=4).accepted
+
+
+def broad_problem():
+    """Return rows, and a rule in two of five columns that some rows contradict."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(110, 5))
+    y = (X[:, 0] + 0.6 * X[:, 1] + 0.5 * rng.normal(size=110) > 0).astype(int)
+    return X, y
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_the_order_of_rows_does_not_matter(hard):
+    X, y = broad_problem()
+    order = np.random.default_rng(1).permutation(len(X))
+    block = Box({0: (0.8, 2.0), 1: (-1.0, 0.5)}, 1, mu=5.0, hard=hard, holds="everywhere")
+    model = PriorSVC(block, kernel=RBF(0.2), C=3.0)
+    a = model.fit(X, y)
+    b = PriorSVC(block, kernel=RBF(0.2), C=3.0).fit(X[order], y[order])
+    assert a.n_rounds_ == b.n_rounds_ > 3
+    assert a.objective_ == pytest.approx(b.objective_, rel=1e-9)
+    np.testing.assert_allclose(a.decision_function(X), b.decision_function(X), atol=1e-6)
+
+
+def test_a_hard_block_in_many_columns_is_kept_without_much_to_spare():
+    X, y = broad_problem()
+    block = Box({0: (0.8, 2.0), 1: (-1.0, 0.5)}, 1, hard=True)
+    model = PriorSVC(block, kernel=RBF(0.2), C=3.0).fit(X, y)
+    found = model.verify()["box"]
+    assert found.holds
+    assert -2e-4 <= found.worst < 1e-3
+    [state] = [binary.states["box"] for binary in model._models]
+    assert max(lift.max() for lift in state.lift or [np.zeros(1)]) <= LIFTABLE
+
+
+def test_a_point_is_raised_by_its_own_violation_only():
+    X, y = broad_problem()
+    model = PriorSVC(Box({0: (0.8, 2.0)}, 1, hard=True), kernel=RBF(0.2), C=3.0, max_rounds=1)
+    with pytest.warns(PriorSVMWarning):
+        model.fit(X, y)
+    binary = model._models[0]
+    [state] = binary.states.values()
+    cuts = Cuts(hard=True, points=256, max_cells=1, max_dimension=4)
+    mask = np.ones(len(state.points[0]), bool)
+    new = state.points[0][:2] + 1e-2
+    extended = cuts._extended(state, [_Found(mask, new, np.array([1e-3, 2e-3]))], True)
+    np.testing.assert_array_equal(extended.lift[0], [*np.zeros(len(mask)), 1e-3, 2e-3])
+    later = cuts._extended(state, [_Found(mask, new, np.array([1e-3, 0.5]))], True)
+    assert later.lift is None

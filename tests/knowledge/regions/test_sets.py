@@ -195,7 +195,7 @@ def test_minima_find_the_least_value(name, rng):
     def value(X):
         return ((X - target) ** 2).sum(axis=1)
 
-    ends = s.minima(value, lambda X: 2 * (X - target), s.points(64, seed=2)[:10])
+    ends = s.minima(lambda X: (value(X), 2 * (X - target)), s.points(64, seed=2)[:10])
     assert s.contains(ends, 1e-6).all()
     low, high = s.box
     dense = rng.uniform(low, high, size=(200_000, 3))
@@ -205,7 +205,7 @@ def test_minima_find_the_least_value(name, rng):
 
 def test_a_constant_column_stays_put(rng):
     flat = BoxSet(np.array([0.0, 2.0]), np.array([1.0, 2.0]))
-    ends = flat.minima(lambda X: (X**2).sum(axis=1), lambda X: 2 * X, flat.points(8))
+    ends = flat.minima(lambda X: ((X**2).sum(axis=1), 2 * X), flat.points(8))
     np.testing.assert_allclose(ends, [[0.0, 2.0]] * len(ends), atol=1e-6)
     assert (flat.points(16)[:, 1] == 2.0).all()
     assert (flat.grid(16)[:, 1] == 2.0).all()

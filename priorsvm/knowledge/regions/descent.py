@@ -1,0 +1,76 @@
+r"""Local descent of a function over a set, from many points at once.
+
+One call of the function evaluates all points, so that a kernel model needs one matrix for each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..._utils.arrays import Array
+
+#: Maps points of shape (n, d) to values of shape (n,) and gradients of shape (n, d).
+Differentiable = Callable[[Array], tuple[Array, Array]]
+#: Maps points of shape (n, d) to the nearest points of a set.
+Projection = Callable[[Array], Array]
+
+# Most steps, and the length of a step at which a point has arrived.
+STEPS = 60
+ARRIVED = 1e-7
+# Cycles of a projection onto a polyhedron.
+CYCLES = 100
+
+
+def descend(function: Differentiable, project: Projection, starts: Array, steps: int = STEPS) -> Array:
+    """Apply projected gradient descent with Barzilai-Borwein steps, from all starts at once.
+
+    The columns have size one. A step that does not decrease the function enough is repeated with a quarter of
+    its length.
+    """
+    ends = starts.copy()
+    if len(starts) == 0:
+        return ends
+    z = starts
+    value, gradient = function(z)
+    step = 0.1 / (np.linalg.norm(gradient, axis=1, keepdims=True) + 1e-12)
+    moving = np.arange(len(starts))
+    for _ in range(steps):
+        new = project(z - step * gradient)
+        moved = new - z
+        left = np.abs(moved).max(axis=1) >= ARRIVED
+        if not left.all():
+            moving = moving[left]
+            z, new, moved, value, gradient, step = (
+                part[left] for part in (z, new, moved, value, gradient, step)
+            )
+        if len(moving) == 0:
+            break
+        new_value, new_gradient = function(new)
+        lower = new_value <= value + 1e-4 * np.sum(gradient * moved, axis=1)
+        bend = np.abs(np.sum(moved * (new_gradient - gradient), axis=1, keepdims=True))
+        length = np.sum(moved**2, axis=1, keepdims=True) / np.maximum(bend, 1e-12)
+        step = np.where(lower[:, None], np.clip(length, 1e-9, 1e9), step / 4)
+        z = np.where(lower[:, None], new, z)
+        gradient = np.where(lower[:, None], new_gradient, gradient)
+        value = np.where(lower, new_value, value)
+        ends[moving] = z
+    return ends
+
+
+def onto_halfspaces(B: Array, d: Array, Z: Array) -> Array:
+    """Return the nearest points with Bx <= d, by cyclic projection with the corrections of Dykstra.
+
+    Rows of B have length one. The projection is repeated until all inequalities hold, or a limit is reached.
+    """
+    dual = np.zeros((len(Z), len(B)))
+    for _ in range(CYCLES):
+        for k, normal in enumerate(B):
+            before = dual[:, k]
+            after = np.maximum(Z @ normal - d[k] + before, 0.0)
+            Z = Z + (before - after)[:, None] * normal
+            dual[:, k] = after
+        if (d + 1e-12 >= Z @ B.T).all():
+            break
+    return Z

@@ -1,0 +1,111 @@
+"""Rounds as arrays: equal to the problem as the blocks state it, and a start for the next round."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from priorsvm import RBF, Box, ClassCosts, InvarianceHint, Monotone, Polyhedron, PriorSVC, Shift
+from priorsvm.knowledge.regions.base import RegionKnowledge
+from priorsvm.solve.loop import Round, first_problem
+from priorsvm.solve.registry import find_route
+from priorsvm.solve.routes.point_rows import _states_points, solve_at_points
+from priorsvm.validation import make_task
+
+WIDE = {0: (0.2, 2.5), 1: (-2.0, 2.0)}
+BOX = {0: (0.5, 1.5), 1: (-0.5, 0.5)}
+SIDES = np.array([[1.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
+
+
+def data(n=60):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n, 2))
+    return X, (X[:, 0] - 0.7 * X[:, 1] + 0.4 * rng.normal(size=n) > 0).astype(int)
+
+
+def prepared(block, **settings):
+    """Return the first round of a model."""
+    X, y = data()
+    model = PriorSVC(block, **{"C": 2.0, "kernel": RBF(0.7), **settings})
+    task = make_task(model, X, y, None, {})
+    return Round(first_problem(task.spec, list(task.prior), task.samples[0]))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("scale", [None, "standard"])
+@pytest.mark.parametrize(
+    "block",
+    [
+        Box(BOX, 0, mu=3.0, holds="everywhere"),
+        Box(BOX, 0, hard=True),
+        0.5 * Box([BOX, {0: (-2.0, -1.0)}], [0, 1], mu=4.0, holds="everywhere") + ClassCosts({1: 2.0}),
+        Polyhedron(SIDES, [1.0, 0.5, 0.5], 0, mu=2.0, holds="everywhere"),
+    ],
+    ids=["soft", "hard", "two boxes, weights", "polyhedron"],
+)
+def test_arrays_have_the_solution_of_the_stated_problem(block, scale, loss):
+    this = prepared(block, scale=scale, loss=loss)
+    found = solve_at_points(this.problem)
+    assert found is not None
+    stated = prepared(block, scale=scale, loss=loss)
+    model = stated.solve("CLARABEL", None)
+    assert found.value == pytest.approx(model.reached, rel=1e-6)
+    Z = np.random.default_rng(0).normal(size=(40, 2))
+    np.testing.assert_allclose(found.f.value(Z), model.f.value(Z), atol=2e-4)
+    np.testing.assert_allclose(found.values, found.f.value(this.problem.sample.X), atol=1e-9)
+    assert found.residuals.gap < 1e-7
+
+
+def test_the_next_round_starts_from_the_round_before():
+    this = prepared(Box(WIDE, 0, hard=True), kernel=RBF(2.0))
+    assert this.solve_at_points()
+    first = this.problem.known_rows
+    assert not this.as_stated
+    following = this.following()
+    assert following is not None
+    assert following.problem.known_rows is first
+    assert following.solve_at_points()
+    again = prepared(Box(WIDE, 0, hard=True), kernel=RBF(2.0))
+    again.problem.states = following.problem.states
+    cold = solve_at_points(again.problem)
+    assert following.binary.reached == pytest.approx(cold.value, rel=1e-9)
+    K = following.problem.known_rows.K
+    np.testing.assert_allclose(K, again.problem.known_rows.K, atol=1e-12)
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_a_second_solve_takes_two_steps_at_most(hard):
+    problem = prepared(Box(WIDE, 0, mu=5.0, hard=hard, holds="everywhere")).problem
+    first = solve_at_points(problem)
+    second = solve_at_points(problem)
+    assert second.outcome.iterations <= 2
+    assert second.value == pytest.approx(first.value, rel=1e-9)
+    route = find_route("ROWS").run(problem)
+    assert route.outcome.iterations <= 2
+    assert route.value == pytest.approx(first.value, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("block", "settings"),
+    [
+        (Box(BOX, 0, hard=True), {"norm": "l1"}),
+        (Box(BOX, 0, hard=True), {"kernel": "linear"}),
+        (Box(BOX, 0, hard=True), {"n_centres": 10}),
+        (Box(BOX, 0, hard=True), {"C": np.inf}),
+        (Monotone({0: 1}, hard=True), {}),
+        (Polyhedron(SIDES, [1.0, 0.5, 0.5], 0, method="kernelised"), {}),
+        (Box(BOX, 0, hard=True) + InvarianceHint(Shift([0.1, 0.0]), mu=1.0), {}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.UnsoundMethod")
+def test_other_problems_are_left_to_the_routes(block, settings):
+    assert solve_at_points(prepared(block, **settings).problem) is None
+
+
+def test_a_class_with_a_build_of_its_own_is_not_read_as_arrays():
+    class Own(Box):
+        def build(self, f, view):
+            return RegionKnowledge.build(self, f, view)
+
+    assert _states_points(Box(BOX, 0))
+    assert not _states_points(Own(BOX, 0))
