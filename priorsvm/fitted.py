@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ._utils.arrays import Array
-from ._utils.checks import is_number
+from ._utils.checks import check_flag, is_number
 from .errors import InvalidInput, MissingCapability, NotFitted
 from .function.fitted import FittedKernel, FittedLinear
 from .kernels.set_kernel import OnRows
@@ -307,12 +307,13 @@ class FittedModel:
         """Return whether f satisfies each block, with the worst point, and whether that is proven or sampled.
 
         A block on rows, such as a soft rule, is checked at rows: how many rows inside its region have its
-        class.
+        class. A hard block on rows is checked at the rows and moved rows where it requires its margin.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features), default=None
-            New rows. Blocks on rows are checked at these rows. For every block with a transform,
+            New rows. Blocks on rows are checked at these rows, and missing values are completed as in
+            ``predict``. For every block with a transform,
             ``verify(X).stability["<block>"]`` contains the share of these rows that keep their class under
             all transformations, and the worst transformation.
         max_cells : int, default=150000
@@ -331,8 +332,8 @@ class FittedModel:
         NotFitted
             If ``fit`` was not called.
         InvalidInput
-            If ``max_cells`` is not a whole number of at least 0, or X is given and no block applies to new
-            rows.
+            If ``max_cells`` is not a whole number of at least 0, ``everywhere`` is not a bool, or X is given
+            and no block applies to new rows.
 
         Examples
         --------
@@ -345,6 +346,7 @@ class FittedModel:
 
         if not (is_number(max_cells) and max_cells >= 0 and max_cells % 1 == 0):
             raise InvalidInput(f"verify: max_cells must be a whole number of at least 0, got {max_cells!r}.")
+        check_flag(everywhere=everywhere)
         if X is None:
             return verify(self._fitted_models(), int(max_cells), self.verbose, everywhere)
         rows = self._checked_rows(X)

@@ -167,7 +167,7 @@ def _row_keys(task: Task, rows: Array, repeat: int) -> list[tuple[Any, ...]]:
 def _scores(
     model: Any, task: Task, arguments: tuple[Any, ...], repeats: list[list[Array]]
 ) -> dict[float, float]:
-    """Return the AUC of all folds for each factor, as the mean over the repeats; nothing if all folds fail."""
+    """Return the AUC of all folds for each factor, as the mean over the repeats; empty if all folds fail."""
     found: dict[float, list[float]] = {factor: [] for factor in FACTORS}
     fitted = 0
     for folds in repeats:
