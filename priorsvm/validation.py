@@ -20,7 +20,7 @@ from ._utils.arrays import Array
 from ._utils.checks import is_number, is_whole
 from ._utils.foreign import check_sample_weight
 from ._utils.messages import did_you_mean
-from .encoding import Encoding, is_numeral
+from .encoding import Encoding, counted_rows, is_numeral
 from .errors import InvalidInput, InvalidType, KernelNotPSD, MissingCapability, UnknownParameter
 from .function.factor import require_psd, ways_out
 from .function.scale import Scale
@@ -85,8 +85,9 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
     for name, block, _ in prior:
         check_acts(name, block)
     imputers = _imputers(prior)
-    encoding = _encoding(model, X)
-    X, y, kernel = _check_data(model, prior, X, y, bool(imputers), encoding)
+    counted = counted_rows(sample_weight, X)
+    encoding = _encoding(model, X, counted)
+    X, y, kernel = _check_data(model, prior, X, y, bool(imputers), encoding, counted)
     classes = _classes(y)
     weight = _row_weights(sample_weight, X, y, classes)
     if issparse(X):
@@ -226,17 +227,23 @@ def _check_without_bias(kernel: Any) -> None:
 # ---------------------------------------------------------------------- rows
 
 
-def _encoding(model: Any, X: Any) -> Encoding | None:
+def _encoding(model: Any, X: Any, counted: Array | None) -> Encoding | None:
     """Return how columns with categories are encoded, or None; the folds of a fit share its encoding."""
     if isinstance(model.categories, Encoding):
         return model.categories
     if model.categories is None or takes_sets(model.kernel):
         return None
-    return Encoding.of(X)
+    return Encoding.of(X, counted)
 
 
 def _check_data(
-    model: Any, prior: Prior, X: Any, y: Any, allow_nan: bool, encoding: Encoding | None
+    model: Any,
+    prior: Prior,
+    X: Any,
+    y: Any,
+    allow_nan: bool,
+    encoding: Encoding | None,
+    counted: Array | None,
 ) -> tuple[Any, Array, Any]:
     """Return X and y as arrays, and the kernel between rows of X."""
     kernel = model.kernel
@@ -262,7 +269,7 @@ def _check_data(
         finite = "allow-nan" if allow_nan else True
         if encoding is not None:
             validate_data(model, X, y, skip_check_array=True)  # names and number of the columns
-            X, y = check_X_y(encoding.encode(X), y, ensure_all_finite=finite, **checks)
+            X, y = check_X_y(encoding.encode(X, counted=counted), y, ensure_all_finite=finite, **checks)
             return X, y, kernel
         X, y = validate_data(
             model, X, y, skip_check_array=_is_checked(X, y), ensure_all_finite=finite, **checks
