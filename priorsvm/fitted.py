@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from ._utils.arrays import Array
+from ._utils.arrays import Array, row_names
 from ._utils.checks import check_flag, is_number
 from .errors import InvalidInput, MissingCapability, NotFitted
 from .function.fitted import FittedKernel, FittedLinear
@@ -51,6 +51,7 @@ class FittedModel:
     """Base of PriorSVC: everything that can be read from a fitted model."""
 
     _models: list[BinaryModel]
+    _row_names: Array | None
     classes_: Array
     intercept_: Array
     kernel: Any
@@ -61,6 +62,7 @@ class FittedModel:
     def _store(self, task: Task, binaries: list[BinaryModel]) -> None:
         """Keep the result of a fit."""
         self._models = binaries
+        self._row_names = task.row_names
         self.classes_ = task.classes
         self.kernel_ = task.spec.kernel
         self.intercept_ = np.array([f.bias for binary in binaries for f in binary.functions])
@@ -300,7 +302,7 @@ class FittedModel:
 
         self._fitted_models()
         rows, single = as_rows(self, X)
-        found = explain_rows(self, self._checked_rows(rows))
+        found = explain_rows(self, self._checked_rows(rows), None if single else row_names(X))
         return found[0] if single else found
 
     def verify(self, X: Any = None, *, max_cells: int = MAX_CELLS, everywhere: bool = False) -> Verification:

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from ._utils.arrays import Array
+from ._utils.arrays import Array, row_names
 from ._utils.checks import is_number, is_whole
 from ._utils.foreign import check_sample_weight
 from ._utils.messages import did_you_mean
@@ -54,6 +54,7 @@ class Task:
     classes : the labels in y, sorted.
     samples : one training set for each binary model, or one in total for ``multi_class="joint"``.
     encoding : how columns with categories were encoded, or None.
+    row_names : the index of the training rows as texts, or None if they are counted from 0.
     """
 
     spec: Spec
@@ -61,6 +62,7 @@ class Task:
     classes: Array
     samples: list[Sample]
     encoding: Encoding | None = None
+    row_names: Array | None = None
 
     def members(self, sample: Sample) -> list[Member]:
         """Return the blocks of one binary model: a block that does not apply has weight 0."""
@@ -85,6 +87,7 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
     for name, block, _ in prior:
         check_acts(name, block)
     imputers = _imputers(prior)
+    names_of_rows = row_names(X)
     counted = counted_rows(sample_weight, X)
     encoding = _encoding(model, X, counted)
     X, y, kernel = _check_data(model, prior, X, y, bool(imputers), encoding, counted)
@@ -118,7 +121,7 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
     _check_replaced_rows(prior, samples[0])
     _check_scores(prior)
     _check_joint(model, prior, samples[0])
-    return Task(spec, prior, classes, samples, encoding)
+    return Task(spec, prior, classes, samples, encoding, names_of_rows)
 
 
 # ---------------------------------------------------------------------- parameters

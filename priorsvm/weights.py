@@ -49,11 +49,17 @@ class ChosenWeight:
         The factor on the standard weight.
     scores : dict of float to float
         Factor -> cross-validated AUC; empty if there was no validation.
+    folds : int
+        Number of folds of the validation.
+    repeats : int
+        How often the folds were drawn.
     """
 
     mu: float
     factor: float
     scores: dict[float, float]
+    folds: int = 0
+    repeats: int = 0
 
     def __str__(self) -> str:
         text = f"mu = {self.mu:.3g} rows"
@@ -81,17 +87,21 @@ def with_weights(model: Any, task: Task, arguments: tuple[Any, ...]) -> Task:
     chosen = [m for m in live(auto) if m.block.needs_weight(task.spec.linear)]
     factor = 1.0
     scores: dict[float, float] = {}
+    drawn = (0, 0)
     if chosen:
         repeats = [list(_folds(task, repeat)) for repeat in range(_repeats(task))]
         if repeats[0]:
             scores = _scores(model, task, arguments, repeats)
             if scores:
+                drawn = (len(repeats[0]), len(repeats))
                 factor = max(FACTORS, key=lambda a: round(scores[a], 12))
-    return replace(task, prior=_weighted(task, factor, scores))
+    return replace(task, prior=_weighted(task, factor, scores, drawn))
 
 
-def _weighted(task: Task, factor: float, scores: dict[float, float]) -> Prior:
-    """Return the blocks with numbers for ``mu="auto"``."""
+def _weighted(
+    task: Task, factor: float, scores: dict[float, float], drawn: tuple[int, int] = (0, 0)
+) -> Prior:
+    """Return the blocks with numbers for ``mu="auto"``; ``drawn`` has the folds and how often."""
     linear = task.spec.linear
     on_rows = [
         m for m in live(task.prior) if isinstance(m.block, AutoWeight) and m.block.needs_weight(linear)
@@ -104,7 +114,7 @@ def _weighted(task: Task, factor: float, scores: dict[float, float]) -> Prior:
             block.mu = 1.0
             if name in {m.name for m in on_rows}:
                 block.mu = factor * block.standard_weight(count, len(on_rows))
-                block.chosen_weight = ChosenWeight(block.mu, factor, scores)
+                block.chosen_weight = ChosenWeight(block.mu, factor, scores, *drawn)
         blocks.append((name, block))
     return Prior(blocks, task.prior.weights)
 

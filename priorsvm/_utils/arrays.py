@@ -63,6 +63,15 @@ def digests(X: Array, gaps: Array | None = None, salt: bytes = b"") -> list[byte
     return [hashlib.blake2b(row.tobytes(), digest_size=8, salt=salt).digest() for row in rows]
 
 
+def row_names(X: Any) -> Array | None:
+    """Return the index of a DataFrame as texts; None without an index, or if it counts the rows from 0."""
+    index = getattr(X, "index", None)
+    if index is None or not hasattr(X, "iloc"):
+        return None
+    names = index.tolist()
+    return None if names == list(range(len(names))) else np.array([str(name) for name in names], dtype=str)
+
+
 def products(A: Any, B: Any) -> Array:
     """Return the inner products of all rows of A with all rows of B."""
     if not (issparse(A) and issparse(B)):

@@ -223,7 +223,15 @@ class RegionKnowledge(AutoWeight, Iterative, Knowledge):
             return None
         if not self.on_rows:
             raise InvalidInput("unlabeled rows are for holds='rows'. Leave them out, or set holds='rows'.")
-        return check_points("unlabeled", self.unlabeled, sample)
+        try:
+            return check_points("unlabeled", self.unlabeled, sample)
+        except InvalidInput as error:
+            if "contains NaN" in str(error):
+                error.args = (
+                    f"{error} MissingValues completes rows of fit and of predict only. Leave rows with "
+                    "missing values out, such as by unlabeled.dropna(), or complete them before.",
+                )
+            raise
 
     def _check_method(self, requirements: list[Requirement], sample: Sample, spec: Spec) -> None:
         """Raise if the method cannot impose the requirements on this model."""
