@@ -9,8 +9,9 @@ from scipy.sparse import issparse
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from ._utils.arrays import Array, row_names
+from ._utils.arrays import Array
 from ._utils.checks import check_flag, is_number
+from ._utils.row_keys import row_names
 from .errors import InvalidInput, MissingCapability, NotFitted
 from .function.fitted import FittedKernel, FittedLinear
 from .kernels.set_kernel import OnRows

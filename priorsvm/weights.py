@@ -12,8 +12,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ._utils.arrays import Array, digests
+from ._utils.arrays import Array
 from ._utils.cache import Cache
+from ._utils.row_keys import digests
 from .errors import CoverTooCoarse, Infeasible, InvalidInput, PriorSVMWarning, SolverFailed, Unbounded
 from .knowledge.traits import AutoWeight
 from .prior import Prior, live

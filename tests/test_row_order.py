@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from priorsvm import MissingValues, PriorSVC, Rule, SampleCosts, weights
-from priorsvm._utils.arrays import digests
+from priorsvm._utils.row_keys import digests
 from priorsvm.knowledge.regions.on_rows import Pool
 from priorsvm.validation import make_task
 

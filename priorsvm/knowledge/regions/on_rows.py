@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._utils.arrays import Array, digests
+from ..._utils.arrays import Array
+from ..._utils.row_keys import digests
 from ...errors import BadRule, InvalidInput
 from ...sample import Sample
 from .groups import allowed_values
