@@ -241,13 +241,7 @@ def _encoding(model: Any, X: Any, counted: Array | None) -> Encoding | None:
 
 
 def _check_data(
-    model: Any,
-    prior: Prior,
-    X: Any,
-    y: Any,
-    allow_nan: bool,
-    encoding: Encoding | None,
-    counted: Array | None,
+    model: Any, prior: Prior, X: Any, y: Any, allow_nan: bool, encoding: Encoding | None, counted: Any
 ) -> tuple[Any, Array, Any]:
     """Return X and y as arrays, and the kernel between rows of X."""
     kernel = model.kernel
