@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from .._utils.arrays import Array
 from .._utils.threads import single_threaded
@@ -215,7 +216,9 @@ class BinaryModel:
         """Return whether f satisfies a block, at the tolerance of an accurate answer."""
         view = self.view(name, sample, tol=max(10 * self.spec.tol, 1e-5))
         view = replace(view, max_cells=max_cells, verbose=verbose, everywhere=everywhere)
-        if new_rows is not None:
+        if issparse(new_rows):  # blocks on rows do not accept sparse rows
+            view = replace(view, new_rows=new_rows)
+        elif new_rows is not None:
             rows, scores = self._completed(new_rows)
             view = replace(view, new_rows=rows, new_gaps=np.isnan(new_rows), new_scores=scores)
         verdict = block.verify(self.f, view)

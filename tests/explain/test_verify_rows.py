@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
-from priorsvm import Box, MissingValues, PriorSVC, Rule
+from priorsvm import Box, InvariantLoss, MissingValues, PriorSVC, Rule
 from priorsvm.errors import InvalidInput
 from priorsvm.knowledge.traits import Completes
+from priorsvm.transforms import FeatureDeletion
 
 pytestmark = pytest.mark.filterwarnings("ignore::priorsvm.errors.PriorSVMWarning")
 
@@ -97,3 +99,13 @@ def test_everywhere_is_a_flag(everywhere):
     model = PriorSVC(Rule("x0 > 0.5", label=1, mu=2.0)).fit(X, y)
     with pytest.raises(InvalidInput, match="everywhere must be True or False"):
         model.verify(everywhere=everywhere)
+
+
+def test_sparse_new_rows_are_verified():
+    X, y = table()
+    X = np.where(np.abs(X) > 0.5, X, 0.0)
+    block = InvariantLoss(FeatureDeletion(1))
+    dense = PriorSVC(block).fit(X, y).verify(X[:9])
+    sparse = PriorSVC(block).fit(csr_array(X), y).verify(csr_array(X[:9]))
+    assert sparse["invariant_loss"].holds == dense["invariant_loss"].holds
+    assert sparse.stability["invariant_loss"].share == dense.stability["invariant_loss"].share
