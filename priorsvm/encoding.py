@@ -6,6 +6,8 @@ are a *group*: in each row exactly one of them is 1, or none if the value is unk
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,24 +60,36 @@ class Encoding:
     groups: list[Group]
 
     @classmethod
-    def of(cls, X: Any) -> Encoding | None:
+    def of(cls, X: Any, counted: Array | None = None) -> Encoding | None:
         """Return the encoding of a DataFrame, or None if it has no column with categories.
+
+        Parameters
+        ----------
+        X : object
+            The training rows. Only a DataFrame has columns with categories.
+        counted : array of bool of shape (n,) or None, default=None
+            Rows of positive weight; None for all. Texts of other rows are not encoded.
 
         Raises
         ------
         InvalidInput
-            A column contains texts and mostly numbers, or more than 100 different texts.
+            A column contains texts and mostly numbers, or more than 100 different texts. Or a column has the
+            name of an encoded value.
         """
         if not is_frame(X):
             return None
         values: dict[int, list[Any]] = {}
         for j, dtype in enumerate(X.dtypes):
             if str(dtype) == "category" or _has_texts(X.iloc[:, j]):
-                values[j] = _values(X.iloc[:, j])
+                values[j] = _values(X.iloc[:, j] if counted is None else X.iloc[counted, j])
         names = X.columns.tolist()
         if not all(isinstance(name, str) for name in names):
             names = [f"x{j}" for j in range(len(names))]
-        return cls._with_values(names, values) if values else None
+        if not values:
+            return None
+        encoding = cls._with_values(names, values)
+        encoding._check_names()
+        return encoding
 
     @classmethod
     def _with_values(cls, names: list[str], values: dict[int, list[Any]]) -> Encoding:
@@ -114,14 +128,37 @@ class Encoding:
 
     @property
     def encoded_names(self) -> Array:
-        """Names of the encoded columns, such as ``age`` and ``sex=female``."""
+        """Names of the encoded columns, such as ``age`` and ``sex=female``.
+
+        A text is in quotation marks if its name would occur twice: ``sex='missing'`` besides ``sex=missing``,
+        the missing values.
+        """
+        plain_names = self._names_of(_text)
+        count = Counter(plain_names)
+        quoted = self._names_of(_quoted)
+        names = [q if count[name] > 1 else name for name, q in zip(plain_names, quoted, strict=True)]
+        return np.array(names, dtype=object)
+
+    def _names_of(self, text: Callable[[Any], str]) -> list[str]:
+        """Return the names of the encoded columns, with a text for each value."""
         names: list[str] = []
         values = {group.column: group.values for group in self.groups}
         for j, name in enumerate(self.names):
-            names += [f"{name}={_text(value)}" for value in values[j]] if j in values else [name]
-        return np.array(names, dtype=object)
+            names += [f"{name}={text(value)}" for value in values[j]] if j in values else [name]
+        return names
 
-    def encode(self, X: Any, what: str = "X") -> Array:
+    def _check_names(self) -> None:
+        """Raise InvalidInput if two encoded columns have one name, one of them a value of a category."""
+        names = self.encoded_names.tolist()
+        count = Counter(names)
+        for j in np.flatnonzero(self.in_group):
+            if count[names[j]] > 1:
+                raise InvalidInput(
+                    f"two columns of the model have the name {names[j]!r}, one of them a value of a column "
+                    "with categories. Rename a column of X."
+                )
+
+    def encode(self, X: Any, what: str = "X", counted: Array | None = None) -> Array:
         """Return rows with numbers only; values that are not known become zeros, with a warning.
 
         Parameters
@@ -130,6 +167,8 @@ class Encoding:
             Rows with the columns of the training data.
         what : str, default="X"
             Name of the rows in messages.
+        counted : array of bool of shape (n,) or None, default=None
+            Rows that a warning is issued about; None for all.
 
         Returns
         -------
@@ -144,7 +183,7 @@ class Encoding:
             if j not in groups:
                 encoded[:, place] = _numbers(column, self.names[j], what)
                 continue
-            codes = self._codes(column.tolist(), groups[j], what)
+            codes = self._codes(column.tolist(), groups[j], what, counted)
             known = codes >= 0
             encoded[np.flatnonzero(known), groups[j].members[codes[known]]] = 1.0
         return encoded
@@ -155,17 +194,18 @@ class Encoding:
         kept = [j for j in range(len(self.names)) if j not in groups]
         return X.iloc[:, kept] if is_frame(X) else np.asarray(X, dtype=object)[:, kept]
 
-    def _codes(self, column: list[Any], group: Group, what: str) -> Array:
+    def _codes(self, column: list[Any], group: Group, what: str, counted: Array | None) -> Array:
         """Return the position of each value in its group, -1 for values that are not known."""
         place = {value: k for k, value in enumerate(group.values)}
         values = [plain(value) for value in column]
         codes = np.array([place.get(value, -1) for value in values], int)
-        if np.any(codes < 0):
-            unknown = sorted({_text(value) for value, code in zip(values, codes, strict=True) if code < 0})
+        strange = codes < 0 if counted is None else (codes < 0) & counted
+        if np.any(strange):
+            unknown = sorted({_text(values[i]) for i in np.flatnonzero(strange)})
             listed = ", ".join(map(repr, unknown[:3])) + (", ..." if len(unknown) > 3 else "")
             warn(
                 f"column {self.names[group.column]!r} of {what} has the value {listed} in "
-                f"{int(np.sum(codes < 0))} of {len(codes)} rows, which no training row has. It is encoded as "
+                f"{int(np.sum(strange))} of {len(codes)} rows, which no training row has. It is encoded as "
                 "zeros: no value of the column.",
                 UnknownCategory,
             )
@@ -192,11 +232,18 @@ class Encoding:
         return False
 
     def value(self, row: Array, place: int) -> str | None:
-        """Return the value of a column with categories as text; None if ``place`` is a column of numbers."""
+        """Return the value of a column with categories as text; None if ``place`` is a column of numbers.
+
+        A text is in quotation marks if it would mean something else, too: a missing value, or a number.
+        """
         for group in self.groups:
             if place in group.members:
                 values = row[group.members]
-                return _text(group.values[int(np.argmax(values))]) if values.any() else UNKNOWN
+                if not values.any():
+                    return UNKNOWN
+                value = group.values[int(np.argmax(values))]
+                same = [other for other in group.values if _text(other) == _text(value)]
+                return _quoted(value) if len(same) > 1 or value == UNKNOWN else _text(value)
         return None
 
     def in_words(
@@ -231,6 +278,17 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "iloc") and hasattr(X, "dtypes") and hasattr(X, "columns")
 
 
+def counted_rows(sample_weight: Any, X: Any) -> Array | None:
+    """Return a mask of the rows of positive weight; None without weights, or if they are not one per row."""
+    try:
+        weight = None if sample_weight is None else np.asarray(sample_weight, float)
+    except (TypeError, ValueError):
+        return None  # the check of the weights reports it
+    if weight is None or not is_frame(X) or weight.shape != (len(X),) or not np.any(weight > 0):
+        return None
+    return np.asarray(weight > 0)
+
+
 def plain(value: Any) -> Any:
     """Return a value of a cell as a Python text, number or bool; None if it is missing."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
@@ -244,6 +302,10 @@ def plain(value: Any) -> Any:
 
 def _text(value: Any) -> str:
     return MISSING if value is None else str(value)
+
+
+def _quoted(value: Any) -> str:
+    return repr(value) if isinstance(value, str) else _text(value)
 
 
 def _has_texts(column: Any) -> bool:

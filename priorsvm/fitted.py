@@ -10,7 +10,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ._utils.arrays import Array
-from ._utils.checks import is_number
+from ._utils.checks import check_flag, is_number
+from ._utils.row_keys import row_names
 from .errors import InvalidInput, MissingCapability, NotFitted
 from .function.fitted import FittedKernel, FittedLinear
 from .kernels.set_kernel import OnRows
@@ -51,6 +52,7 @@ class FittedModel:
     """Base of PriorSVC: everything that can be read from a fitted model."""
 
     _models: list[BinaryModel]
+    _row_names: Array | None
     classes_: Array
     intercept_: Array
     kernel: Any
@@ -61,6 +63,7 @@ class FittedModel:
     def _store(self, task: Task, binaries: list[BinaryModel]) -> None:
         """Keep the result of a fit."""
         self._models = binaries
+        self._row_names = task.row_names
         self.classes_ = task.classes
         self.kernel_ = task.spec.kernel
         self.intercept_ = np.array([f.bias for binary in binaries for f in binary.functions])
@@ -300,19 +303,20 @@ class FittedModel:
 
         self._fitted_models()
         rows, single = as_rows(self, X)
-        found = explain_rows(self, self._checked_rows(rows))
+        found = explain_rows(self, self._checked_rows(rows), None if single else row_names(X))
         return found[0] if single else found
 
     def verify(self, X: Any = None, *, max_cells: int = MAX_CELLS, everywhere: bool = False) -> Verification:
         """Return whether f satisfies each block, with the worst point, and whether that is proven or sampled.
 
         A block on rows, such as a soft rule, is checked at rows: how many rows inside its region have its
-        class.
+        class. A hard block on rows is checked at the rows and moved rows where it requires its margin.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features), default=None
-            New rows. Blocks on rows are checked at these rows. For every block with a transform,
+            New rows. Blocks on rows are checked at these rows, and missing values are completed as in
+            ``predict``. For every block with a transform,
             ``verify(X).stability["<block>"]`` contains the share of these rows that keep their class under
             all transformations, and the worst transformation.
         max_cells : int, default=150000
@@ -331,8 +335,8 @@ class FittedModel:
         NotFitted
             If ``fit`` was not called.
         InvalidInput
-            If ``max_cells`` is not a whole number of at least 0, or X is given and no block applies to new
-            rows.
+            If ``max_cells`` is not a whole number of at least 0, ``everywhere`` is not a bool, or X is given
+            and no block applies to new rows.
 
         Examples
         --------
@@ -345,6 +349,7 @@ class FittedModel:
 
         if not (is_number(max_cells) and max_cells >= 0 and max_cells % 1 == 0):
             raise InvalidInput(f"verify: max_cells must be a whole number of at least 0, got {max_cells!r}.")
+        check_flag(everywhere=everywhere)
         if X is None:
             return verify(self._fitted_models(), int(max_cells), self.verbose, everywhere)
         rows = self._checked_rows(X)

@@ -177,6 +177,11 @@ class Sample:
         return self.y[: self.n_train]
 
     @property
+    def gaps(self) -> Array | None:
+        """A mask of the completed values of the training rows; None if no value is completed."""
+        return getattr(self.missing, "missing", None)
+
+    @property
     def counted(self) -> Array:
         """A flag for each row: True if the row is part of the loss, which a row of cost 0 is not."""
         return np.asarray(self.cost > 0)

@@ -20,7 +20,8 @@ from ._utils.arrays import Array
 from ._utils.checks import is_number, is_whole
 from ._utils.foreign import check_sample_weight
 from ._utils.messages import did_you_mean
-from .encoding import Encoding, is_numeral
+from ._utils.row_keys import row_names
+from .encoding import Encoding, counted_rows, is_numeral
 from .errors import InvalidInput, InvalidType, KernelNotPSD, MissingCapability, UnknownParameter
 from .function.factor import require_psd, ways_out
 from .function.scale import Scale
@@ -54,6 +55,7 @@ class Task:
     classes : the labels in y, sorted.
     samples : one training set for each binary model, or one in total for ``multi_class="joint"``.
     encoding : how columns with categories were encoded, or None.
+    row_names : the index of the training rows as texts, or None if they are counted from 0.
     """
 
     spec: Spec
@@ -61,6 +63,7 @@ class Task:
     classes: Array
     samples: list[Sample]
     encoding: Encoding | None = None
+    row_names: Array | None = None
 
     def members(self, sample: Sample) -> list[Member]:
         """Return the blocks of one binary model: a block that does not apply has weight 0."""
@@ -85,8 +88,10 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
     for name, block, _ in prior:
         check_acts(name, block)
     imputers = _imputers(prior)
-    encoding = _encoding(model, X)
-    X, y, kernel = _check_data(model, prior, X, y, bool(imputers), encoding)
+    names_of_rows = row_names(X)
+    counted = counted_rows(sample_weight, X)
+    encoding = _encoding(model, X, counted)
+    X, y, kernel = _check_data(model, prior, X, y, bool(imputers), encoding, counted)
     classes = _classes(y)
     weight = _row_weights(sample_weight, X, y, classes)
     if issparse(X):
@@ -117,7 +122,7 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
     _check_replaced_rows(prior, samples[0])
     _check_scores(prior)
     _check_joint(model, prior, samples[0])
-    return Task(spec, prior, classes, samples, encoding)
+    return Task(spec, prior, classes, samples, encoding, names_of_rows)
 
 
 # ---------------------------------------------------------------------- parameters
@@ -226,17 +231,17 @@ def _check_without_bias(kernel: Any) -> None:
 # ---------------------------------------------------------------------- rows
 
 
-def _encoding(model: Any, X: Any) -> Encoding | None:
+def _encoding(model: Any, X: Any, counted: Array | None) -> Encoding | None:
     """Return how columns with categories are encoded, or None; the folds of a fit share its encoding."""
     if isinstance(model.categories, Encoding):
         return model.categories
     if model.categories is None or takes_sets(model.kernel):
         return None
-    return Encoding.of(X)
+    return Encoding.of(X, counted)
 
 
 def _check_data(
-    model: Any, prior: Prior, X: Any, y: Any, allow_nan: bool, encoding: Encoding | None
+    model: Any, prior: Prior, X: Any, y: Any, allow_nan: bool, encoding: Encoding | None, counted: Any
 ) -> tuple[Any, Array, Any]:
     """Return X and y as arrays, and the kernel between rows of X."""
     kernel = model.kernel
@@ -262,7 +267,7 @@ def _check_data(
         finite = "allow-nan" if allow_nan else True
         if encoding is not None:
             validate_data(model, X, y, skip_check_array=True)  # names and number of the columns
-            X, y = check_X_y(encoding.encode(X), y, ensure_all_finite=finite, **checks)
+            X, y = check_X_y(encoding.encode(X, counted=counted), y, ensure_all_finite=finite, **checks)
             return X, y, kernel
         X, y = validate_data(
             model, X, y, skip_check_array=_is_checked(X, y), ensure_all_finite=finite, **checks

@@ -3,7 +3,6 @@ r"""Choice of ``mu="auto"``: one factor for all blocks on rows, by cross-validat
 from __future__ import annotations
 
 import copy
-import hashlib
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -15,7 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ._utils.arrays import Array
 from ._utils.cache import Cache
-from .errors import BadRule, Infeasible, PriorSVMWarning
+from ._utils.row_keys import digests
+from .errors import CoverTooCoarse, Infeasible, InvalidInput, PriorSVMWarning, SolverFailed, Unbounded
 from .knowledge.traits import AutoWeight
 from .prior import Prior, live
 from .solve.loop import first_states
@@ -30,6 +30,8 @@ TESTED = 80
 REPEATS = 4
 # With more rows the factor is 1 without validation.
 MOST_ROWS = 1000
+# What a fold may raise although the fit does not: it may lack all rows of a rule, or all values of a column.
+FAILURES = (InvalidInput, Infeasible, SolverFailed, CoverTooCoarse, Unbounded)
 # The share of a fold that cannot be fitted, in the score of its factor.
 NO_FIT = 0.5
 # Values of f that agree to so many decimals are ties: a constant f has an area of one half, up to rounding.
@@ -48,11 +50,17 @@ class ChosenWeight:
         The factor on the standard weight.
     scores : dict of float to float
         Factor -> cross-validated AUC; empty if there was no validation.
+    folds : int
+        Number of folds of the validation.
+    repeats : int
+        How often the folds were drawn.
     """
 
     mu: float
     factor: float
     scores: dict[float, float]
+    folds: int = 0
+    repeats: int = 0
 
     def __str__(self) -> str:
         text = f"mu = {self.mu:.3g} rows"
@@ -80,16 +88,21 @@ def with_weights(model: Any, task: Task, arguments: tuple[Any, ...]) -> Task:
     chosen = [m for m in live(auto) if m.block.needs_weight(task.spec.linear)]
     factor = 1.0
     scores: dict[float, float] = {}
+    drawn = (0, 0)
     if chosen:
         repeats = [list(_folds(task, repeat)) for repeat in range(_repeats(task))]
         if repeats[0]:
             scores = _scores(model, task, arguments, repeats)
-            factor = max(FACTORS, key=lambda a: round(scores[a], 12))
-    return replace(task, prior=_weighted(task, factor, scores))
+            if scores:
+                drawn = (len(repeats[0]), len(repeats))
+                factor = max(FACTORS, key=lambda a: round(scores[a], 12))
+    return replace(task, prior=_weighted(task, factor, scores, drawn))
 
 
-def _weighted(task: Task, factor: float, scores: dict[float, float]) -> Prior:
-    """Return the blocks with numbers for ``mu="auto"``."""
+def _weighted(
+    task: Task, factor: float, scores: dict[float, float], drawn: tuple[int, int] = (0, 0)
+) -> Prior:
+    """Return the blocks with numbers for ``mu="auto"``; ``drawn`` has the folds and how often."""
     linear = task.spec.linear
     on_rows = [
         m for m in live(task.prior) if isinstance(m.block, AutoWeight) and m.block.needs_weight(linear)
@@ -102,7 +115,7 @@ def _weighted(task: Task, factor: float, scores: dict[float, float]) -> Prior:
             block.mu = 1.0
             if name in {m.name for m in on_rows}:
                 block.mu = factor * block.standard_weight(count, len(on_rows))
-                block.chosen_weight = ChosenWeight(block.mu, factor, scores)
+                block.chosen_weight = ChosenWeight(block.mu, factor, scores, *drawn)
         blocks.append((name, block))
     return Prior(blocks, task.prior.weights)
 
@@ -129,30 +142,51 @@ def _folds(task: Task, repeat: int = 0) -> Iterator[Array]:
     number = min(FOLDS, *counts)
     if number < 2 or len(rows) > MOST_ROWS:
         return
-    X = np.ascontiguousarray(sample.X_train[rows] + 0.0)
-    salt = repeat.to_bytes(1, "big")
-    keys = np.array([hashlib.blake2b(row.tobytes(), digest_size=8, salt=salt).hexdigest() for row in X])
+    keys = _row_keys(task, rows, repeat)
     fold = np.empty(len(rows), int)
     start = 0
     for label in sample.classes:
         of_class = np.flatnonzero(labels == label)
-        order = of_class[np.argsort(keys[of_class], kind="stable")]
+        order = sorted(of_class.tolist(), key=keys.__getitem__)
         fold[order] = (start + np.arange(len(order))) % number
         start += len(order)
     for k in range(number):
         yield rows[fold == k]
 
 
+def _row_keys(task: Task, rows: Array, repeat: int) -> list[tuple[Any, ...]]:
+    """Return what some rows are ordered by: a digest of their given values, then all else that differs.
+
+    Rows of equal keys are interchangeable: their completed values, weights and row parameters are equal.
+    """
+    sample = task.samples[0]
+    X = sample.X_train[rows]
+    gaps = None if sample.gaps is None else sample.gaps[rows]
+    salt = repeat.to_bytes(1, "big")
+    weight = _row_weights(task)[rows]
+    parameters = [
+        _rows(value, rows)
+        for _, block, _ in task.prior
+        for value in (getattr(block, parameter) for parameter in block.row_params)
+        if _by_row(value, sample.n_train)
+    ]
+    entries = [np.asarray(value) for value in parameters]
+    ties = [tuple(repr(entry[i].tolist()) for entry in entries) for i in range(len(rows))]
+    return list(zip(digests(X, gaps, salt), weight.tolist(), ties, strict=True))
+
+
 def _scores(
     model: Any, task: Task, arguments: tuple[Any, ...], repeats: list[list[Array]]
 ) -> dict[float, float]:
-    """Return the AUC of all folds for each factor, as the mean over the repeats."""
+    """Return the AUC of all folds for each factor, as the mean over the repeats; empty if all folds fail."""
     found: dict[float, list[float]] = {factor: [] for factor in FACTORS}
+    fitted = 0
     for folds in repeats:
         values = [_fold(model, task, arguments, test) for test in folds]
+        fitted += sum(map(len, values))
         for factor in FACTORS:
             found[factor].append(_score(task, folds, [of_fold.get(factor) for of_fold in values]))
-    return {factor: float(np.mean(scores)) for factor, scores in found.items()}
+    return {factor: float(np.mean(scores)) for factor, scores in found.items()} if fitted else {}
 
 
 def _score(task: Task, folds: list[Array], values: list[Array | None]) -> float:
@@ -177,7 +211,7 @@ def _fold(model: Any, task: Task, arguments: tuple[Any, ...], test: Array) -> di
             member, part = _without_rows(model, task, arguments, test)
             # The first states of the blocks do not depend on their weights.
             states = [first_states(part.members(sample), sample) for sample in part.samples]
-        except BadRule:  # a fold may lack all rows of a rule
+        except FAILURES:
             return values
         grams = Cache()
         rows = None
@@ -185,12 +219,12 @@ def _fold(model: Any, task: Task, arguments: tuple[Any, ...], test: Array) -> di
             weighted = replace(part, prior=_weighted(part, factor, {}))
             try:
                 binaries = train(member, weighted, states, grams, explained=False)
-            except Infeasible:
+                member._store(weighted, binaries)
+                if rows is None:
+                    rows = member._checked_rows(_rows(arguments[0], test))
+                values[factor] = member._scores(rows)
+            except FAILURES:
                 continue
-            member._store(weighted, binaries)
-            if rows is None:
-                rows = member._checked_rows(_rows(arguments[0], test))
-            values[factor] = member._scores(rows)
     return values
 
 
@@ -245,9 +279,12 @@ def _sliced_prior(prior: Prior, rows: Array, n: int) -> Prior:
 
 def _sliced(value: Any, rows: Array, n: int) -> Any:
     """Return the entries of some rows of a row parameter; other values stay."""
-    if value is None or callable(value) or np.ndim(value) == 0 or len(value) != n:
-        return value
-    return _rows(value, rows)
+    return _rows(value, rows) if _by_row(value, n) else value
+
+
+def _by_row(value: Any, n: int) -> bool:
+    """Return whether a parameter has one entry for each of n rows."""
+    return not (value is None or callable(value) or np.ndim(value) == 0 or len(value) != n)
 
 
 def _rows(X: Any, rows: Array) -> Any:

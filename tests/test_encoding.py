@@ -414,3 +414,65 @@ def test_refusals(data):
         PriorSVC(Box({"sex": (0, 1)}, "ill")).fit(X, y)
     with pytest.raises(BadRule, match="no training row has 'female'"):
         PriorSVC(Rule("sex == 'female'", "ill")).fit(X, y)
+
+
+# ---------------------------------------------------------------------- names, and rows of weight 0
+
+
+def small(values, n=60, **columns):
+    """Return rows of a column with some values, and of a number."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"k": np.resize(np.array(values, object), n), "b": rng.normal(size=n)})
+    return X.assign(**columns), np.resize([0, 1, 1, 0], n)
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        (["missing", "b", None], ["k=b", "k='missing'", "k=missing"]),
+        (["missing", "b"], ["k=b", "k=missing"]),
+        ([1, "1", "x"], ["k=1", "k='1'", "k=x"]),
+    ],
+)
+def test_encoded_names_are_unique(values, names):
+    X, y = small(values)
+    model = PriorSVC().fit(X, y)
+    assert model.encoded_names_.tolist() == [*names, "b"]
+
+
+def test_a_box_by_an_encoded_name_means_one_value():
+    X, y = small(["missing", "b", None])
+    for name, value in (("k=missing", None), ("k='missing'", "missing")):
+        model = PriorSVC(Box({name: (1, 1)}, label=1, mu=1.0)).fit(X, y)
+        assert model.findings_["box"].rows == sum(X.k.isna() if value is None else X.k == value) == 20
+
+
+def test_explain_distinguishes_a_text_from_a_missing_value():
+    X, y = small(["missing", "b", None])
+    found = PriorSVC().fit(X, y).explain(X.iloc[:3])
+    values = [next(part.value for part in one.parts if part.column == "k") for one in found]
+    assert values == ["'missing'", "b", "missing"]
+
+
+def test_a_column_with_the_name_of_an_encoded_value():
+    X, y = small(["m", "f"], **{"k=m": 1.0})
+    model = PriorSVC(Box({"k='m'": (1, 1)}, label=1, mu=1.0)).fit(X, y)
+    assert model.encoded_names_.tolist() == ["k=f", "k='m'", "b", "k=m"]
+    assert model.findings_["box"].rows == 30
+    X["k"] = pd.Categorical(np.resize([1, 2], 60))
+    with pytest.raises(InvalidInput, match="two columns of the model have the name 'k=1'"):
+        PriorSVC().fit(X.assign(**{"k=1": 1.0}), y)
+
+
+@pytest.mark.parametrize("value", ["q", None])
+def test_a_value_of_rows_of_weight_0_has_no_effect(value):
+    X, y = small(["u", "v"])
+    X.loc[:19, "k"] = value
+    weight = np.ones(60)
+    weight[:20] = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = PriorSVC(kernel="rbf").fit(X, y, sample_weight=weight)
+    removed = PriorSVC(kernel="rbf").fit(X[20:], y[20:])
+    assert model.encoded_names_.tolist() == removed.encoded_names_.tolist()
+    np.testing.assert_allclose(model.decision_function(X[20:]), removed.decision_function(X[20:]), atol=1e-6)

@@ -97,7 +97,7 @@ def _frame(model: Any, columns: dict[Any, Any]) -> Any:
     return pd.DataFrame({key: columns[key] for key in known})
 
 
-def explain_rows(model: Any, X: Any) -> Explanations:
+def explain_rows(model: Any, X: Any, names: Array | None = None) -> Explanations:
     """Return the explanations of checked rows.
 
     Parameters
@@ -106,13 +106,15 @@ def explain_rows(model: Any, X: Any) -> Explanations:
         A fitted model.
     X : array of shape (n, d) or sparse array
         Checked rows.
+    names : array of str or None, default=None
+        Names of the rows.
 
     Returns
     -------
     Explanations
     """
     explainer = Explainer(model)
-    return Explanations(explainer.explain(x) for x in _dense(X))
+    return Explanations((explainer.explain(x) for x in _dense(X)), names)
 
 
 def _dense(X: Any) -> Array:
@@ -384,11 +386,17 @@ class Explainer:
         if not isinstance(f, FittedKernel):
             support = np.flatnonzero(target.binary.support[: sample.n_train])
             nearest = support[np.argsort(distance[support], kind="stable")][:NEAR_ROWS]
-            return [NearRow(int(i), labels[i], float(distance[i]), float("nan")) for i in nearest], 0.0
+            return [self._near_row(i, labels[i], distance[i], np.nan) for i in nearest], 0.0
         terms, added = _terms(f, X, at)
         largest = np.argsort(-np.abs(terms), kind="stable")[:NEAR_ROWS]
-        near = [NearRow(int(i), labels[i], float(distance[i]), float(terms[i])) for i in largest if terms[i]]
+        near = [self._near_row(i, labels[i], distance[i], terms[i]) for i in largest if terms[i]]
         return near, added
+
+    def _near_row(self, i: int, label: Any, distance: float, part: float) -> NearRow:
+        """Return a training row, with its label in the index of a DataFrame."""
+        names = getattr(self.model, "_row_names", None)  # a model of an earlier file has none
+        name = None if names is None else str(names[i])
+        return NearRow(int(i), label, float(distance), float(part), name)
 
     def _flips(self, x: Array, at: Array, classes: list[Any], order: Array) -> list[Flip]:
         """Return the smallest change of each column that changes the class; the first in order if many."""

@@ -204,8 +204,15 @@ def _weights(members: list[Member]) -> str:
     return (
         f"{subject} {verb} {found.factor:g} times the standard weight of the library. "
         f"This factor was chosen out of {listed(f'{a:g}' for a in factors)} by the area under the "
-        f"ROC curve in stratified cross-validation within the training rows ({scores}; 1 in a tie)."
+        f"ROC curve in {_validation(found)} within the training rows ({scores}; 1 in a tie)."
     )
+
+
+def _validation(found: Any) -> str:
+    """Return the cross-validation in words; a model of an earlier file has no number of folds."""
+    folds = f"{found.folds}-fold " if found.folds else ""
+    drawn = f", the mean of {found.repeats} draws of the folds," if found.repeats > 1 else ""
+    return f"stratified {folds}cross-validation{drawn}"
 
 
 def _solver(binaries: list[BinaryModel], members: list[Member]) -> str:

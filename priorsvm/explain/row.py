@@ -98,18 +98,26 @@ class NearRow:
         Distance from the explained row in the units of the model, which ``scale`` sets.
     part : float
         What the training row adds to the score of a kernel model; NaN for a linear model.
+    name : str or None, default=None
+        Label of the row in the index of the training DataFrame; None if the index counts the rows from 0.
 
     Examples
     --------
     >>> from priorsvm import PriorSVC
     >>> PriorSVC().fit([[0.0], [2.0]], [0, 1]).explain([3.0]).rows[0]
-    NearRow(row=1, label=1, distance=1.0, part=nan)
+    NearRow(row=1, label=1, distance=1.0, part=nan, name=None)
     """
 
     row: int
     label: Any
     distance: float
     part: float
+    name: str | None = None
+
+    @property
+    def place(self) -> str:
+        """The position, with the label in the index if there is one."""
+        return _place(self.row, self.name)
 
 
 @dataclass(frozen=True)
@@ -273,9 +281,9 @@ class Explanation:
 
     def _carriers(self) -> str:
         if np.isnan(self.rows[0].part):
-            near = [f"{r.row} (class {r.label!r}, distance {r.distance:.3g})" for r in self.rows]
+            near = [f"{r.place} (class {r.label!r}, distance {r.distance:.3g})" for r in self.rows]
             return f"nearest support vectors: rows {', '.join(near)}."
-        near = [f"{r.row} (class {r.label!r}) adds {r.part:+.3g}" for r in self.rows]
+        near = [f"{r.place} (class {r.label!r}) adds {r.part:+.3g}" for r in self.rows]
         points = f"; points of blocks add {self.added:+.3g}" if self.added else ""
         return f"training rows with the largest terms of the score: {', '.join(near)}{points}."
 
@@ -296,6 +304,8 @@ class Explanations(list[Explanation]):
     ----------
     found : iterable of Explanation, default=()
         The explanations.
+    names : sequence of str or None, default=None
+        Labels of the rows in the index of a DataFrame; None if the index counts the rows from 0.
 
     Examples
     --------
@@ -305,16 +315,22 @@ class Explanations(list[Explanation]):
     [1, 0]
     """
 
-    def __init__(self, found: Iterable[Explanation] = ()):
+    def __init__(self, found: Iterable[Explanation] = (), names: Any = None):
         super().__init__(found)
+        self.names = names
+
+    def _places(self) -> list[str]:
+        """Return the position of each row, with its label in the index if there is one."""
+        return [_place(i, None if self.names is None else self.names[i]) for i in range(len(self))]
 
     def __str__(self) -> str:
-        return "\n\n".join(f"row {i}\n{found}" for i, found in enumerate(self))
+        return "\n\n".join(f"row {i}\n{found}" for i, found in zip(self._places(), self, strict=True))
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return "".join(f"<h4>row {i}</h4>{found._repr_html_()}" for i, found in enumerate(self))
+        found = zip(self._places(), self, strict=True)
+        return "".join(f"<h4>row {escape(i)}</h4>{one._repr_html_()}" for i, one in found)
 
     def to_frame(self) -> Any:
         """Return the parts of all rows as a pandas DataFrame.
@@ -333,6 +349,10 @@ class Explanations(list[Explanation]):
         for frame in frames:
             frame.attrs = {}
         return _pandas().concat(frames, ignore_index=True)
+
+
+def _place(row: int, name: Any) -> str:
+    return f"{row}" if name is None else f"{row} [{name}]"
 
 
 def _pandas() -> Any:

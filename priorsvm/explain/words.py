@@ -114,6 +114,9 @@ def strength(member: Member, linear: bool) -> list[str]:
         place = "at rows as they occur" if rows else "at all points of the region"
         if isinstance(block, Monotone):
             place = "at pairs of rows" if rows else "everywhere in the range of the data"
+        if rows and block.unlabeled is not None:
+            count = len(block.unlabeled)
+            place += f", {count} unlabelled {'row' if count == 1 else 'rows'} included"
         found.append(f"{'hard' if block.hard else 'soft'}, {place}")
     elif isinstance(getattr(block, "hard", None), bool):
         found.append("hard" if block.hard else "soft")

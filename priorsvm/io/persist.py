@@ -9,6 +9,7 @@ imported. No trusted type is called: an empty object is made, and its attributes
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import os
@@ -25,7 +26,9 @@ from sklearn.base import BaseEstimator
 import priorsvm
 
 from .._utils.messages import warn
+from ..encoding import is_frame
 from ..errors import BadFile, InvalidInput, InvalidType, OtherVersion, SkopsNotInstalled
+from ..knowledge.base import Knowledge
 from ..prior import Prior
 from .converted import convert
 from .intact import Inconsistent, check_intact
@@ -46,7 +49,8 @@ def save(
     """Write a model to a file that contains data only and no code.
 
     The loaded model returns the same values to the last bit. The compiled ``problem`` is not saved. It is
-    built again on first use. If writing fails, an existing file stays as it is.
+    built again on first use. If writing fails, an existing file stays as it is. A DataFrame given to a block
+    as ``unlabeled=`` is written as an array.
 
     Parameters
     ----------
@@ -100,6 +104,7 @@ def save(
     if not path.parent.is_dir():
         raise InvalidInput(f"save: the folder {str(path.parent)!r} does not exist. Create it first.")
     try:
+        model = _with_arrays(model)
         buffer = io.BytesIO(_dumps(skops, model, names))
     except InvalidType as error:
         raise InvalidType(_explain_refusal(skops, model, names, str(error))) from error
@@ -269,6 +274,26 @@ def _check_header(archive: ZipFile, path: Any) -> int:
             OtherVersion,
         )
     return version
+
+
+def _with_arrays(model: Any) -> Any:
+    """Return a model with arrays for DataFrames of unlabelled rows: the model itself, or a copy."""
+    if not _blocks_with_frames(model):
+        return model
+    model = copy.deepcopy(model)
+    for block in _blocks_with_frames(model):
+        block.unlabeled = block.unlabeled.to_numpy()
+    return model
+
+
+def _blocks_with_frames(model: Any) -> list[Any]:
+    """Return the blocks of a model, and those it was fitted with, whose unlabelled rows are a DataFrame."""
+    parts = [model, *model.get_params().values()]
+    for part in list(parts):
+        for binary in getattr(part, "_models", []):
+            parts += [member.block for member in binary.members]
+    blocks = {id(part): part for part in parts if isinstance(part, Knowledge)}
+    return [block for block in blocks.values() if is_frame(getattr(block, "unlabeled", None))]
 
 
 def _dumps(skops: Any, value: Any, names: set[str]) -> bytes:

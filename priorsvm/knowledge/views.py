@@ -87,7 +87,11 @@ class Solved(Building):
     everywhere : bool
         In ``verify``: whether a block on rows is checked at all points of its regions.
     new_rows : ndarray or None
-        In ``verify``: rows that are not training rows.
+        In ``verify``: rows that are not training rows. Missing values are completed as in ``predict``.
+    new_gaps : ndarray of bool or None
+        Values of ``new_rows`` that are missing.
+    new_scores : ndarray or None
+        f at ``new_rows``, as ``predict`` uses it; NaN for a row with a missing value that is not completed.
     plain : callable or None
         In ``cautions``: returns f of the model without blocks, or None if that model is expensive.
     warnings : tuple of str
@@ -120,6 +124,8 @@ class Solved(Building):
     verbose: int = 0
     everywhere: bool = False
     new_rows: Array | None = None
+    new_gaps: Array | None = None
+    new_scores: Array | None = None
     plain: Callable[[], Any] | None = None
     warnings: tuple[str, ...] = ()
 

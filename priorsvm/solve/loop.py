@@ -300,7 +300,8 @@ def _findings(binary: BinaryModel, problem: Problem) -> dict[str, Any]:
             continue
         view = replace(binary.view(name, problem.sample), plain=plain)
         with naming(name):
-            cautions = [*opposite.get(name, []), *block.cautions(binary.f, view)]
+            about_f = [_of_model(caution, problem.training) for caution in block.cautions(binary.f, view)]
+            cautions = [*opposite.get(name, []), *about_f]
             found = block.findings(binary.f, replace(view, warnings=tuple(c.text for c in cautions)))
         for caution in cautions:
             if caution not in issued:  # a warning about two blocks
@@ -309,6 +310,11 @@ def _findings(binary: BinaryModel, problem: Problem) -> dict[str, Any]:
         if found is not None:
             findings[name] = found
     return findings
+
+
+def _of_model(caution: Caution, training: Sample) -> Caution:
+    """Return a warning about f with the name of its model, if there are several."""
+    return replace(caution, text=f"model of {training.name}: {caution.text}") if training.name else caution
 
 
 def _without_blocks(problem: Problem) -> Any:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from .._utils.arrays import Array
 from .._utils.threads import single_threaded
 from ..errors import InvalidType
 from ..function.fitted import Fitted
 from ..knowledge.base import Knowledge
-from ..knowledge.traits import OnRowSlack
+from ..knowledge.traits import Completes, OnRowSlack
 from ..knowledge.views import MAX_CELLS, Solved, Verdict
 from ..prior import Member, live
 from ..problem.assemble import Compiled, prepare
@@ -214,11 +215,33 @@ class BinaryModel:
     ) -> Verdict:
         """Return whether f satisfies a block, at the tolerance of an accurate answer."""
         view = self.view(name, sample, tol=max(10 * self.spec.tol, 1e-5))
-        view = replace(view, max_cells=max_cells, verbose=verbose, everywhere=everywhere, new_rows=new_rows)
+        view = replace(view, max_cells=max_cells, verbose=verbose, everywhere=everywhere)
+        if issparse(new_rows):  # blocks on rows do not accept sparse rows
+            view = replace(view, new_rows=new_rows)
+        elif new_rows is not None:
+            rows, scores = self._completed(new_rows)
+            view = replace(view, new_rows=rows, new_gaps=np.isnan(new_rows), new_scores=scores)
         verdict = block.verify(self.f, view)
         if not isinstance(verdict, Verdict):
             raise InvalidType(f"block '{name}': verify must return a Verdict, got {type(verdict).__name__}.")
         return verdict
+
+    def _completed(self, X: Array) -> tuple[Array, Array]:
+        """Return new rows with completed values, and f as ``predict`` uses it; NaN without a completion."""
+        gaps = np.isnan(X).any(axis=1)
+        rows = X.copy()
+        scores = np.full(len(X), np.nan)
+        scores[~gaps] = self.f.value(X[~gaps])
+        for name, block, _ in live(self.members):
+            state = self.states.get(name)
+            if not gaps.any() or state is None or not isinstance(block, Completes):
+                continue
+            if hasattr(block, "completions"):
+                completed, share = block.completions(self.f, X[gaps], state)
+                by_class = np.array([self.f.value(part) for part in completed])
+                rows[gaps] = np.einsum("cn,cnd->nd", share, completed)
+                scores[gaps] = (share * by_class).sum(axis=0)
+        return rows, scores
 
     def _add_support(self, sample: Sample, threshold: Array) -> None:
         """Mark rows as support vectors whose dual variable in a block exceeds a threshold."""

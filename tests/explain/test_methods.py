@@ -258,3 +258,17 @@ def test_words_in_latex(table):
     latex = str(PriorSVC(Rule("age >= 1 and bmi >= 2", label="ill", hard=True)).fit(X, y).formulation())
     flat = latex.replace("\\ ", " ").replace("} \\\\\n& \\mathrm{", " ")
     assert "\\text{blocks}\\quad & \\mathrm{rule: where age >= 1 and bmi >= 2, the class is 'ill'" in flat
+
+
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.PriorSVMWarning")
+def test_the_folds_and_the_unlabelled_rows_of_rules(table):
+    X, y = table
+    text = PriorSVC(Rule("age >= 1", label="ill", unlabeled=X[:7])).fit(X, y).methods_text()
+    assert "soft, at rows as they occur, 7 unlabelled rows included; weight" in text
+    assert "in stratified 5-fold cross-validation, the mean of 2 draws of the folds, within" in text
+    text = PriorSVC(Rule("age >= 1", label="ill", unlabeled=X[:1])).fit(X[3:], y[3:]).methods_text()
+    assert "1 unlabelled row included" in text
+    rng = np.random.default_rng(1)
+    many = rng.normal(size=(90, 2))
+    text = PriorSVC(Rule("x0 >= 1", label=1)).fit(many, (many[:, 0] > 0).astype(int)).methods_text()
+    assert "in stratified 5-fold cross-validation within" in text

@@ -29,6 +29,7 @@ from .method import Method
 from .on_rows import Pool, points_on_rows
 from .points import Points, at_points, given_points, point_terms
 from .requirement import Requirement
+from .row_set import RowSet
 from .rows_inside import checked_range, leaves_free, names_class, rows_inside
 from .search import Search
 from .sets import BoxSet, EllipsoidSet, PolyhedronSet, Set
@@ -221,7 +222,15 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
             return None
         if not self.on_rows:
             raise InvalidInput("unlabeled rows are for holds='rows'. Leave them out, or set holds='rows'.")
-        return check_points("unlabeled", self.unlabeled, sample)
+        try:
+            return check_points("unlabeled", self.unlabeled, sample)
+        except InvalidInput as error:
+            if "contains NaN" in str(error):
+                error.args = (
+                    f"{error} MissingValues completes rows of fit and of predict only. Leave rows with "
+                    "missing values out, such as by unlabeled.dropna(), or complete them before.",
+                )
+            raise
 
     def _check_method(self, requirements: list[Requirement], sample: Sample, spec: Spec) -> None:
         """Raise if the method cannot impose the requirements on this model."""
@@ -388,25 +397,42 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
     def _verdict_on_rows(self, f: Any, state: Search, view: Solved) -> Verdict:
         """Return how many rows inside the regions have the class of the region."""
         requirements = state.requirements
-        X = self._rows_to_check(view)
         sample = self._named(view.sample)
-        excess = []
-        inside = []
-        for requirement in requirements:
-            rows = X[requirement.region.contains(X)]
-            inside.append(rows)
-            excess.append(requirement.sign * f.value(rows))
+        if self.hard and view.new_rows is None:
+            return self._verdict_at_points(f, state, view)
+        X, gaps, scores = self._rows_to_check(f, view)
+        known = ~np.isnan(scores)
+        inside = [rows_of(r.region, X[known], None if gaps is None else gaps[known]) for r in requirements]
+        values = [r.sign * scores[known][rows] for r, rows in zip(requirements, inside, strict=True)]
         asked = self.describe(replace(requirements[0], h=0.0), sample)
-        points = np.vstack(inside)
-        return Verdict.at_points(np.concatenate(excess), points, f"{asked}, at rows", view.tol)
+        points = np.vstack([X[known][rows] for rows in inside])
+        verdict = Verdict.at_points(np.concatenate(values), points, f"{asked}, at rows", view.tol)
+        left_out = int(np.sum(~known))
+        if not left_out:
+            return verdict
+        rows_text = "row with missing values was" if left_out == 1 else "rows with missing values were"
+        return replace(verdict, remarks=(f"{left_out} {rows_text} left out: no block completes them",))
 
-    def _rows_to_check(self, view: Solved) -> Array:
-        """Return new rows without missing values, or the training rows and the unlabelled rows."""
+    def _verdict_at_points(self, f: Any, state: Search, view: Solved) -> Verdict:
+        """Return whether a hard block on rows has its margin at its points, which include moved rows."""
+        places = [np.unique(points, axis=0) for points in state.points]
+        excess = [r.excess(f, points) for r, points in zip(state.requirements, places, strict=True)]
+        asked = self.describe(state.requirements[0], self._named(view.sample))
+        text = f"{asked}, at rows and moved rows"
+        return Verdict.at_points(np.concatenate(excess), np.vstack(places), text, view.tol)
+
+    def _rows_to_check(self, f: Any, view: Solved) -> tuple[Array, Array | None, Array]:
+        """Return rows, their missing values, and f: new rows, or training rows and unlabelled rows.
+
+        Rows of weight 0 are left out. The missing values of training rows are part of the region.
+        """
         if view.new_rows is not None:
-            return view.new_rows[~np.isnan(view.new_rows).any(axis=1)]
+            assert view.new_scores is not None
+            return view.new_rows, view.new_gaps, view.new_scores
         unlabeled = self._unlabeled_rows(view.sample)
-        X = view.sample.X_train
-        return X if unlabeled is None else np.vstack([X, unlabeled])
+        X = view.sample.weighted_rows()[0]
+        X = X if unlabeled is None else np.vstack([X, unlabeled])
+        return X, None, f.value(X)
 
     def _remarks(self, f: Any, worst: Requirement, view: Solved) -> tuple[str, ...]:
         """Return the range over which the worst requirement was checked, and counts of rows inside."""
@@ -491,6 +517,13 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
 def _on_rows(block: RegionKnowledge, sample: Sample) -> bool:
     """Return whether a block applies to rows as they occur on the model of a sample."""
     return block.applies_to_rows(sample.model is not None and sample.model.linear)
+
+
+def rows_of(region: Set, X: Array, gaps: Array | None) -> Array:
+    """Return a mask of the rows in a region; conditions about missing values apply to ``gaps`` if given."""
+    if gaps is not None and isinstance(region, RowSet):
+        return region.holds(X, gaps)
+    return region.contains(X)
 
 
 def _with_slack(formula: str, slack: str) -> str:

@@ -8,12 +8,12 @@ Every draw depends on the content of the row, so the order of the rows does not 
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..._utils.arrays import Array
+from ..._utils.row_keys import digests
 from ...errors import BadRule, InvalidInput
 from ...sample import Sample
 from .groups import allowed_values
@@ -39,7 +39,7 @@ class Pool:
     Attributes
     ----------
     X : array of shape (N, d)
-        Training rows of positive weight, then unlabelled rows.
+        Training rows of positive weight and unlabelled rows, in an order that depends on their content.
     low, high : arrays of shape (d,)
         The range of the rows.
     deviation : array of shape (d,)
@@ -49,7 +49,7 @@ class Pool:
     follows : array of bool of shape (d,)
         Whether a column follows changes of other columns. A constant column or a column of two values stays.
     keys : array of shape (N,)
-        A number for each row that depends on its content alone.
+        A number for each row that depends on its given values alone.
     groups : list of arrays of int
         The encoded columns of each column with categories.
     """
@@ -67,8 +67,15 @@ class Pool:
     def of(cls, sample: Sample, unlabeled: Array | None) -> Pool:
         """Return the pool of the training rows and some unlabelled rows."""
         X = sample.weighted_rows()[0]
+        gaps = np.zeros(X.shape, bool) if sample.gaps is None else sample.gaps[sample.weights > 0]
         if unlabeled is not None:
             X = np.vstack([X, unlabeled])
+            gaps = np.vstack([gaps, np.zeros(unlabeled.shape, bool)])
+        keys = _keys(X, gaps)
+        # Sums over the rows depend on their order in the last digit, and ties would depend on it, too.
+        order = np.lexsort([*X.T, keys])
+        X = X[order]
+        keys = keys[order]
         low = X.min(axis=0)
         high = X.max(axis=0)
         deviation = X.std(axis=0)
@@ -81,7 +88,7 @@ class Pool:
         groups = [] if sample.encoding is None else [group.members for group in sample.encoding.groups]
         for members in groups:
             follows[members] = False
-        return cls(X, low, high, deviation, R, follows, _keys(X), groups)
+        return cls(X, low, high, deviation, R, follows, keys, groups)
 
     def in_group(self) -> Array:
         """Return a mask of the columns that belong to a group."""
@@ -292,11 +299,9 @@ def _distance(region: Set, pool: Pool) -> Array:
     return np.asarray(np.maximum(region.g(X), 0.0).max(axis=1))
 
 
-def _keys(X: Array) -> Array:
-    """Return a number for each row that depends on its content alone."""
-    rows = np.ascontiguousarray(X + 0.0)
-    digests = [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in rows]
-    return np.frombuffer(b"".join(digests), np.uint64)
+def _keys(X: Array, gaps: Array | None = None) -> Array:
+    """Return a number for each row that depends on its given values alone."""
+    return np.frombuffer(b"".join(digests(X, gaps)), np.uint64)
 
 
 def _uniform(keys: Array, columns: int, repeat: int) -> Array:

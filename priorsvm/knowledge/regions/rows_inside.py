@@ -15,7 +15,7 @@ from ..views import Caution
 from .against import FACTORS, LEVEL, contradiction, unit_factors
 from .requirement import Requirement
 from .sets import BoxSet, LevelSet, PolyhedronSet, Set
-from .within import column_name
+from .within import column_name, range_of_rows
 
 # A region farther from the data than so many times their range probably has other units.
 FAR = 0.5
@@ -289,10 +289,8 @@ def checked_range(region: Set, sample: Sample, word: str = "any ") -> str:
 
 def leaves_free(region: Set, sample: Sample) -> Array:
     """Return a mask of the columns in which the region is the range of the data, or the whole axis."""
-    X = _rows(sample)[0]
     low, high = region.box
-    least = np.nanmin(X, axis=0)
-    most = np.nanmax(X, axis=0)
+    least, most = range_of_rows(sample)
     rounding = 1e-9 * np.maximum(np.abs(least), np.abs(most))  # of the box around a polyhedron
     of_data = (np.abs(low - least) <= rounding) & (np.abs(high - most) <= rounding)
     return np.asarray(of_data | (np.isinf(low) & np.isinf(high)))

@@ -66,9 +66,7 @@ def part_of_space(within: Any, sample: Sample) -> tuple[Array, Array, Array, Arr
     "data" is the range of the training rows. A dict replaces it for the columns it names. An end None is the
     end of the data, and an infinite end is open.
     """
-    X = sample.weighted_rows()[0]  # a row of weight 0 does not count
-    low = np.nanmin(X, axis=0)
-    high = np.nanmax(X, axis=0)
+    low, high = range_of_rows(sample)
     given_low = np.zeros(len(low), bool)
     given_high = np.zeros(len(low), bool)
     if isinstance(within, str) and within == "data":
@@ -87,6 +85,20 @@ def part_of_space(within: Any, sample: Sample) -> tuple[Array, Array, Array, Arr
             high[j] = b
             given_high[j] = True
     return low, high, given_low, given_high
+
+
+def range_of_rows(sample: Sample) -> tuple[Array, Array]:
+    """Return the lower and upper ends of the training rows.
+
+    An encoded value of a column with categories ranges from 0 to 1, even if no row has the value.
+    """
+    X = sample.weighted_rows()[0]  # a row of weight 0 does not count
+    low = np.nanmin(X, axis=0)
+    high = np.nanmax(X, axis=0)
+    if sample.encoding is not None:
+        low[sample.encoding.in_group] = 0.0
+        high[sample.encoding.in_group] = 1.0
+    return low, high
 
 
 def box_within(within: Any, sample: Sample) -> tuple[Array, Array]:

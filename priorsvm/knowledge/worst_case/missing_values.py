@@ -135,6 +135,12 @@ class MissingValues(Completes, Scores, EllipsoidalKnowledge):
         """
         if not is_number(self.ridge) or not 0 < self.ridge < float("inf"):
             raise InvalidInput(f"ridge must be a positive number, got {self.ridge!r}.")
+        given_missing = np.isnan(X)
+        # Sums depend on the order of the rows in the last digit, so the order is made one of their content.
+        order = np.lexsort([weight, np.unique(labels, return_inverse=True)[1], *X.T])
+        X = X[order]
+        labels = labels[order]
+        weight = weight[order]
         missing = np.isnan(X)
         counted = weight > 0
         gaussians = {}
@@ -167,8 +173,9 @@ class MissingValues(Completes, Scores, EllipsoidalKnowledge):
             owner[incomplete] = sum(map(len, covariances)) + which
             covariances.append(found.conditional_covariances(patterns))
         shares = {label: float(weight[labels == label].sum() / weight.sum()) for label in gaussians}
-        spread = Spread.of_covariances(np.concatenate(covariances), owner)
-        return Completed(full, missing, gaussians, shares, spread)
+        place = np.argsort(order)
+        spread = Spread.of_covariances(np.concatenate(covariances), owner[place])
+        return Completed(full[place], given_missing, gaussians, shares, spread)
 
     def start(self, sample: Sample) -> Completed | None:
         if sample.missing is None or sample.against is None:
