@@ -22,7 +22,7 @@ _TOKEN = re.compile(
       | (?P<number> {_NUMBER} (?![\w.]) )
       | (?P<name> {NAME} )
       | ` (?P<quoted> [^`]* ) `
-      | (?P<text> '[^']*' | "[^"]*" )
+      | (?P<text> '(?:[^']|'')*' | "(?:[^"]|"")*" )  # a doubled quote is a quote
       | (?P<sign> [<>=!:]= | <> | => | =< | \*\* | // | && | \|\|
                 | \.?[0-9][\w.]* | '[^']* | "[^"]* | . )  # rejected by the parser
     )""",
