@@ -19,7 +19,7 @@ from .requirement import Requirement
 from .row_set import RowSet, contradict, is_closed, is_exact
 from .rule_conditions import Affine, AtMost, Condition, Gap, OneOf
 from .rule_text import parse
-from .sets import BoxSet, PolyhedronSet, Set, polyhedron
+from .sets import BoxSet, Set, polyhedron
 from .within import close_all, part_of_space
 
 
@@ -309,9 +309,9 @@ def _row_set(conditions: Sequence[Condition], sample: Sample) -> Set | None:
     """Return the rows for which all conditions hold; None if no row can satisfy their closure."""
     width = sample.X.shape[1]
     region = as_set(*linear_hull(conditions, width))
-    # The ends of a box are quotients where a column has a factor, and a comparison of rows is not.
-    plain = isinstance(region, PolyhedronSet) or all(map(is_exact, conditions))
-    if region is None or (plain and all(map(is_closed, conditions))):
+    # A box is exact unless its ends are quotients by the factor of a column.
+    is_box = isinstance(region, BoxSet) and all(is_closed(c) and is_exact(c) for c in conditions)
+    if region is None or is_box:
         return region
     hull = as_set(*linear_hull([c for c in conditions if not isinstance(c, OneOf)], width))
     assert hull is not None

@@ -49,7 +49,7 @@ from .rule_conditions import (
     negated,
     scaled,
 )
-from .rule_tokens import COMPARISONS, MISSING, SIGNS, Text, Token, quote, spelled
+from .rule_tokens import COMPARISONS, MISSING, SIGNS, Text, Token, quote, spelled, written
 from .sets import LARGEST
 
 _POWER = "a rule is linear in the columns: add a column that contains the power"
@@ -535,10 +535,10 @@ class _Parser:
         """Return the error of a value that no training row has."""
         values = [value for value in self.table.values[left.column] if value is not None]
         given = right.word if isinstance(right, _Value) else f"{right.sum[-1]:g}"
-        listed = [*map(repr, values[:10]), *["…"] * (len(values) > 10)]
+        listed = [*map(written, values[:10]), *["…"] * (len(values) > 10)]
         hint = f"the values are {', '.join(listed)}"
         if (meant := closest(given, [str(value) for value in values])) is not None:
-            hint = f"did you mean {meant!r}?"
+            hint = f"did you mean {written(meant)}?"
         return self.text.error(
             f"no training row has {quote(given)} in column {quote(self.columns[left.column])} ({hint}). "
             "A pandas column of dtype category can list values that do not occur",

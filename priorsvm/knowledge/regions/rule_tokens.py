@@ -157,6 +157,14 @@ def spelled(column: str) -> str:
     return column if plain else f"`{column}`"
 
 
+def written(value: object) -> str:
+    """Return a value of a column as it is written in a rule."""
+    if not isinstance(value, str):
+        return repr(value)
+    mark = '"' if "'" in value and '"' not in value else "'"
+    return mark + value.replace(mark, 2 * mark) + mark
+
+
 def quote(name: str) -> str:
     """Return a name in quotes, shortened."""
     return repr(name if len(name) <= 60 else name[:60] + "…")
