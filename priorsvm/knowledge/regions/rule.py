@@ -235,17 +235,18 @@ class Rule(RegionKnowledge):
             if region is not None and not gap and not contradict(conditions):
                 continue
             which = "" if len(regions) == 1 else f" in alternative {k}"
-            raise BadRule(f"no row can satisfy {self.text!r}{which}: {self._reason(conditions, sample)}")
+            reason, advice = self._reason(conditions, sample)
+            raise BadRule(f"no row can satisfy {self.text!r}: {reason}{which}. {advice}")
 
-    def _reason(self, conditions: Sequence[Condition], sample: Sample) -> str:
+    def _reason(self, conditions: Sequence[Condition], sample: Sample) -> tuple[str, str]:
         """Return why no row satisfies some conditions, and what to do."""
         for column in self._columns_without_gaps(conditions, sample):
-            return f"no training row has a missing value of {column!r}. Remove the condition."
+            return f"no training row has a missing value of {column!r}", "Remove the condition."
         for condition in conditions:
             if isinstance(condition, OneOf) and condition.parts == 1 and not condition.allowed.any():
                 column = self._columns(sample)[_column_of(condition.members[0], sample.encoding)]
-                return f"it excludes every value of {column!r} in the training rows. Remove a value."
-        return "its conditions contradict each other. Correct a limit, or use 'or' instead of 'and'."
+                return f"it excludes every value of {column!r} in the training rows", "Remove a value."
+        return "its conditions contradict each other", "Correct a limit, or use 'or' instead of 'and'."
 
     def _table(self, sample: Sample) -> Table:
         """Return the columns that the text can name."""
