@@ -571,7 +571,7 @@ def explaining_bad_values(X: Any, left_out: str | None = None, precomputed: bool
 
 
 def _first_bad_cell(X: Any) -> str | None:
-    """Return a message about the first text or date in X, or None."""
+    """Return a message about the first text, date or list in X, or None."""
     names = getattr(X, "columns", None)
     cells = np.asarray(X, dtype=object)
     if cells.ndim != 2:
@@ -583,6 +583,11 @@ def _first_bad_cell(X: Any) -> str | None:
                 return (
                     f"X contains dates in {place}: could not convert {value!s} to a number. Use numbers, for "
                     "example the days since the first date."
+                )
+            if isinstance(value, (list, tuple, set, np.ndarray)):
+                return (
+                    f"X contains several values in one cell, in {place}. Use one column for each value, or "
+                    "one column of numbers that summarises them."
                 )
             if isinstance(value, str) and not is_numeral(value):
                 advice = "Encode the column first, for example with scikit-learn's OneHotEncoder."

@@ -17,6 +17,7 @@ from ..views import Caution, Solved
 from .exact import least_value
 from .requirement import CHECK, Requirement
 from .search import Search
+from .sets import SEARCHED
 from .within import column_name
 
 # Level of the tests against the training rows.
@@ -128,7 +129,7 @@ def _places(requirement: Requirement, points: Array, view: Solved) -> Array:
     """Return places of a region everywhere: drawn points, or training rows inside an open region."""
     region = requirement.region
     if not region.exact:
-        return points[region.contains(points)] if len(points) else points
+        return points[region.contains(points, SEARCHED)] if len(points) else points
     if region.bounded:
         return region.points(PLACES, view.sample.seed)
     X = view.sample.weighted_rows()[0]

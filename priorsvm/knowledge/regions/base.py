@@ -26,13 +26,13 @@ from .exact import Exact, exact_constraints
 from .groups import on_values
 from .guaranteed import Guaranteed, at_corners
 from .method import Method
-from .on_rows import Pool, points_on_rows
+from .on_rows import Pool, points_on_rows, require_values
 from .points import Points, at_points, given_points, point_terms
 from .requirement import Requirement
 from .row_set import RowSet
 from .rows_inside import checked_range, leaves_free, names_class, rows_inside
 from .search import Search
-from .sets import BoxSet, EllipsoidSet, PolyhedronSet, Set
+from .sets import SEARCHED, BoxSet, EllipsoidSet, PolyhedronSet, Set
 from .verdict import verdict_on
 from .within import bounds_of, column_name, require_bounded
 
@@ -154,7 +154,10 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
             literal.within = dict(enumerate(zip(given.low, given.high, strict=True)))
         elif isinstance(within, str) and within == "data":
             literal.within = None
-        return list(literal._present(sample))
+        requirements = list(literal._present(sample))
+        for requirement in requirements:
+            require_values(requirement.region, sample)
+        return requirements
 
     @property
     def formulas(self) -> Formulas:  # type: ignore[override]
@@ -283,7 +286,8 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
         if _on_rows(self, sample):
             pool = Pool.of(sample, self._unlabeled_rows(sample))
             requirements = self.row_requirements(sample)
-            return Search(requirements, [self._row_points(r, pool) for r in requirements])
+            count = len(requirements)
+            return Search(requirements, [self._row_points(r, pool, count) for r in requirements])
         requirements = self.everywhere(sample)
         linear = sample.model is not None and sample.model.linear
         method = self._method(linear, requirements)
@@ -291,9 +295,9 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
         points = [self._first_points(method, requirement, given, sample) for requirement in requirements]
         return Search(requirements, points)
 
-    def _row_points(self, requirement: Requirement, pool: Pool) -> Array:
-        """Return the points of a block on rows."""
-        return points_on_rows(requirement.region, pool)
+    def _row_points(self, requirement: Requirement, pool: Pool, alternatives: int = 1) -> Array:
+        """Return the points of a region of a block on rows, one of some alternatives."""
+        return points_on_rows(requirement.region, pool, alternatives)
 
     def _first_points(
         self, method: Method, requirement: Requirement, given: Array | None, sample: Sample
@@ -369,7 +373,7 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
                 reason = str(error).partition(":\n")[0]
                 return replace(verdict, remarks=(f"checked at rows only: {reason}",))
             points = np.vstack([view.sample.X[:0], *state.points])
-            state = Search(requirements, [points[r.region.contains(points)] for r in requirements])
+            state = Search(requirements, [points[r.region.contains(points, SEARCHED)] for r in requirements])
         method = self._method(f.linear, state.requirements)
         tol = max(view.tol, method.accepted)
         sample = self._named(view.sample)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._utils.arrays import Array
 from ...errors import SolverFailed
-from .sets import BoxSet, EllipsoidSet, LevelSet, PolyhedronSet, Set, linear_minimum
+from .sets import SEARCHED, BoxSet, EllipsoidSet, LevelSet, PolyhedronSet, Set, linear_minimum
 
 
 def common_point(a: Set, b: Set) -> Array | None:
@@ -23,7 +23,7 @@ def common_point(a: Set, b: Set) -> Array | None:
     if isinstance(a, LevelSet) or isinstance(b, LevelSet):
         shared = BoxSet(low, high)
         candidates = shared.points(4096) if shared.bounded else np.empty((0, len(low)))
-        both = candidates[a.contains(candidates) & b.contains(candidates)]
+        both = candidates[a.contains(candidates, SEARCHED) & b.contains(candidates, SEARCHED)]
         return both[0] if len(both) else None
     return _common_point_of_convex(a, b)
 
@@ -78,12 +78,12 @@ def _joined_by_rays(a: Set, b: Set, along: Array, space: BoxSet) -> tuple[Array,
     if not a.bounded or not b.bounded:
         return None
     starts = a.points(256)
-    starts = starts[a.contains(starts) & space.contains(starts)]
+    starts = starts[a.contains(starts, SEARCHED) & space.contains(starts, SEARCHED)]
     reach = np.max(np.concatenate([a.box, b.box]), axis=0) - np.min(np.concatenate([a.box, b.box]), axis=0)
     for v in along:
         steps = np.linspace(0.0, 1.0, 65) * float(np.max(reach[v != 0] / np.abs(v[v != 0])))
         ends = (starts[:, None] + steps[:, None] * v).reshape(-1, len(v))
-        found = np.flatnonzero(b.contains(ends) & space.contains(ends))
+        found = np.flatnonzero(b.contains(ends, SEARCHED) & space.contains(ends, SEARCHED))
         if len(found):
             return starts[found[0] // len(steps)], ends[found[0]]
     return None

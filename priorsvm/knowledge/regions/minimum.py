@@ -21,7 +21,7 @@ from ..._utils.arrays import Array
 from ...errors import InvalidInput, MissingCapability
 from .cover import Cells, Interpolation, first_cells, largest_derivative
 from .requirement import CUT, Requirement, unit_of
-from .sets import LevelSet, Set
+from .sets import SEARCHED, LevelSet, Set
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def minimum(
         if progress is not None:
             progress(len(cells))
         lowest = int(np.argmin(found.values))
-        if found.values[lowest] < best and region.contains(found.points[lowest][None])[0]:
+        if found.values[lowest] < best and region.contains(found.points[lowest][None], SEARCHED)[0]:
             best = float(found.values[lowest])
             where = found.points[lowest]
         left = found.bounds < best - tol

@@ -159,7 +159,7 @@ class Monotone(RegionKnowledge):
             for j, direction in directions.items()
         ]
 
-    def _row_points(self, requirement: Requirement, pool: Pool) -> Array:
+    def _row_points(self, requirement: Requirement, pool: Pool, alternatives: int = 1) -> Array:
         """Return upper rows, then lower rows: pairs of equal rows with two values of the column."""
         assert requirement.direction is not None
         return pairs_on_rows(int(np.argmax(np.abs(requirement.direction))), pool, PAIRS)

@@ -9,6 +9,7 @@ Every draw depends on the content of the row, so the order of the rows does not 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -17,8 +18,9 @@ from ..._utils.row_keys import digests
 from ...errors import BadRule, InvalidInput
 from ...sample import Sample
 from .groups import allowed_values
+from .in_range import candidates
 from .row_set import RowSet, is_linear
-from .sets import BoxSet, EllipsoidSet, LevelSet, PolyhedronSet, Set
+from .sets import LARGEST, SEARCHED, BoxSet, EllipsoidSet, LevelSet, PolyhedronSet, Set
 
 # Rows of the pool that become points: a third, within these limits, repeated to at least POINTS.
 FEWEST = 25
@@ -26,10 +28,15 @@ MOST = 300
 POINTS = 50
 # Columns that follow move by at most so many standard deviations.
 STEP = 2.0
-# Points of a region without a closed form that rows can move to.
-CANDIDATES = 256
+# Up to so many alternatives of a rule have all points each; more alternatives share the points of so many.
+ALTERNATIVES = 6
+# Points of each alternative at least.
+EACH = 2
+# More draws, as a multiple of the usual number, if rows remain that were not moved into the region.
+MORE = 5
 # Draws for each row until a condition holds that has no convex set of numbers.
 TRIALS = 60
+_TOO_LARGE = f"the region has limits beyond {LARGEST:g}, whose squares overflow. Check them and their units."
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +97,15 @@ class Pool:
             follows[members] = False
         return cls(X, low, high, deviation, R, follows, keys, groups)
 
+    @cached_property
+    def two_valued(self) -> Array:
+        """Mask of the columns of numbers with two values that occur more than once each."""
+        at_low = self.low == self.X
+        at_high = self.high == self.X
+        both = (self.low < self.high) & (at_low | at_high).all(axis=0)
+        often = (at_low.sum(axis=0) > 1) & (at_high.sum(axis=0) > 1)
+        return np.asarray(both & often & ~self.in_group())
+
     def in_group(self) -> Array:
         """Return a mask of the columns that belong to a group."""
         mask = np.zeros(self.X.shape[1], bool)
@@ -98,7 +114,7 @@ class Pool:
         return mask
 
 
-def points_on_rows(region: Set, pool: Pool) -> Array:
+def points_on_rows(region: Set, pool: Pool, alternatives: int = 1) -> Array:
     """Return points of a region that are rows as they occur.
 
     Parameters
@@ -107,6 +123,8 @@ def points_on_rows(region: Set, pool: Pool) -> Array:
         Its sides may be open.
     pool : Pool
         The rows.
+    alternatives : int, default=1
+        Number of regions that share the points.
 
     Returns
     -------
@@ -116,20 +134,58 @@ def points_on_rows(region: Set, pool: Pool) -> Array:
     ------
     BadRule
         No row of the pool lies in the region, and none can be moved into it.
+    InvalidInput
+        The region is so far from the data that squares of its values overflow.
     """
+    _check_size(region)
     inside = region.contains(pool.X)
     distance = np.where(inside, 0.0, _distance(region, pool))
     count = min(len(pool.X), MOST, max(FEWEST, -(-len(pool.X) // 3)))
-    nearest = np.lexsort([pool.keys, distance])[:count]
     repeats = -(-POINTS // count)
+    share = count * repeats
+    if alternatives > ALTERNATIVES:
+        share = max(EACH, ALTERNATIVES * share // alternatives)
+        count = min(count, share)
+        repeats = -(-share // count)
+    nearest = np.lexsort([pool.keys, distance])[:count]
     move = _moved_by_trials if _needs_trials(region, pool) else _moved
-    points = np.vstack([move(region, pool, nearest, inside, repeat) for repeat in range(repeats)])
+    targets = _Targets.of(region, pool)
+    points = move(region, targets, nearest, inside, 0)
+    for repeat in range(1, MORE * repeats):
+        if len(points) == 0 or (repeat >= repeats and len(points) >= min(POINTS, share)):
+            break
+        points = np.vstack([points, move(region, targets, nearest, inside, repeat)])
+    if alternatives > ALTERNATIVES:
+        points = points[:share]
+    if not (np.abs(points) <= LARGEST).all():
+        raise InvalidInput(_TOO_LARGE)
     if len(points) == 0:
         raise BadRule(
             "no row satisfies the rule, and none was found with other values of its columns. Correct the "
             "rule, or give rows that satisfy it as unlabeled=."
         )
     return points
+
+
+def require_values(region: Set, sample: Sample) -> None:
+    """Raise InvalidInput if a region contains no value of a column with categories."""
+    encoding = sample.encoding
+    if encoding is None:
+        return
+    for group in encoding.groups:
+        if not allowed_values(region, group.members).any():
+            raise InvalidInput(
+                f"the region contains no value of column {encoding.names[group.column]!r}. A row has exactly "
+                "one value: restrict one value to (1, 1), or some values to (0, 0)."
+            )
+
+
+def _check_size(region: Set) -> None:
+    """Raise InvalidInput if squares of the limits of a region overflow."""
+    hull = region.hull if isinstance(region, RowSet) else region
+    ends = hull.inequalities[1] if isinstance(hull, (BoxSet, PolyhedronSet)) else np.concatenate(hull.box)
+    if (np.abs(ends[np.isfinite(ends)]) > LARGEST).any():
+        raise InvalidInput(_TOO_LARGE)
 
 
 def pairs_on_rows(column: int, pool: Pool, count: int) -> Array:
@@ -177,19 +233,17 @@ def named_columns(region: Set) -> Array:
     return np.ones(len(region.box[0]), bool)
 
 
-def _moved(region: Set, pool: Pool, rows: Array, inside: Array, repeat: int) -> Array:
+def _moved(region: Set, targets: _Targets, rows: Array, inside: Array, repeat: int) -> Array:
     """Return rows of the pool, moved into the region if they are outside."""
-    if isinstance(region, RowSet):
-        region = region.hull
+    pool = targets.pool
     X = pool.X[rows].copy()
     outside = np.flatnonzero(~inside[rows])
     if len(outside) == 0:
         return X
-    named = named_columns(region)
-    draws = _uniform(pool.keys[rows[outside]], int(named.sum()), repeat)
-    targets = _targets(region, pool, named, draws)
-    change = targets - X[np.ix_(outside, named)]
-    X[np.ix_(outside, named)] = targets
+    named = named_columns(targets.hull)
+    values = targets.drawn(named, _uniform(pool.keys[rows[outside]], int(named.sum()), repeat))
+    change = values - X[np.ix_(outside, named)]
+    X[np.ix_(outside, named)] = values
     X[np.ix_(outside, ~named)] += _following(pool, named, change)
     return X
 
@@ -201,13 +255,14 @@ def _needs_trials(region: Set, pool: Pool) -> bool:
     return bool((named_columns(region) & pool.in_group()).any())
 
 
-def _moved_by_trials(region: Set, pool: Pool, rows: Array, inside: Array, repeat: int) -> Array:
+def _moved_by_trials(region: Set, targets: _Targets, rows: Array, inside: Array, repeat: int) -> Array:
     """Return rows inside the region, and rows moved by draws until the region contains them.
 
     Numbers are drawn in the hull of the region. A column with categories takes an allowed value. Rows for
     which no trial succeeds are left out.
     """
-    hull = region.hull if isinstance(region, RowSet) else region
+    pool = targets.pool
+    tol = SEARCHED if isinstance(targets.hull, PolyhedronSet) else 0.0
     kept = region.kept() if isinstance(region, RowSet) else np.zeros(pool.X.shape[1], bool)
     named = named_columns(region) & ~kept
     in_group = pool.in_group()
@@ -227,13 +282,16 @@ def _moved_by_trials(region: Set, pool: Pool, rows: Array, inside: Array, repeat
         X = pool.X[waiting].copy()
         gaps = region.gaps_of(X) & ~named if isinstance(region, RowSet) else np.isnan(X)
         if numbers.any():
-            targets = _targets(hull, pool, numbers, draws[:, : int(numbers.sum())])
-            X[:, ~named] += _following(pool, numbers, targets - X[:, numbers])[:, ~named[~numbers]]
-            X[:, numbers] = targets
-        for k, (members, values) in enumerate(zip(groups, possible, strict=True)):
-            chosen = values[(draws[:, -1 - k] * len(values)).astype(int)]
+            values = targets.drawn(numbers, draws[:, : int(numbers.sum())])
+            X[:, ~named] += _following(pool, numbers, values - X[:, numbers])[:, ~named[~numbers]]
+            X[:, numbers] = values
+        for k, (members, allowed) in enumerate(zip(groups, possible, strict=True)):
+            chosen = allowed[(draws[:, -1 - k] * len(allowed)).astype(int)]
             X[:, members] = np.eye(len(members))[chosen]
-        holds = region.closed().holds(X, gaps) if isinstance(region, RowSet) else region.contains(X)
+        if isinstance(region, RowSet):
+            holds = region.closed().holds(X, gaps, tol)
+        else:
+            holds = region.contains(X, SEARCHED)
         found.append(X[holds])
         waiting = waiting[~holds]
     return np.vstack(found)
@@ -244,31 +302,68 @@ def _allowed(region: Set, members: Array) -> Array:
     return region.allowed(members) if isinstance(region, RowSet) else allowed_values(region, members)
 
 
-def _targets(region: Set, pool: Pool, named: Array, draws: Array) -> Array:
-    """Return values of the named columns inside the region, for uniform draws."""
-    if isinstance(region, BoxSet):
-        low = np.clip(pool.low, region.low, region.high)[named]
-        high = np.clip(pool.high, region.low, region.high)[named]
-        return low + draws * (high - low)
-    candidates = _within_data(region, pool).points(CANDIDATES)
-    if len(candidates) == 0:
-        raise InvalidInput(
-            "no point of the region was found in the range of the data. Give rows inside it as unlabeled=, "
-            "or holds='everywhere' with within=."
-        )
-    chosen = np.minimum((draws[:, 0] * len(candidates)).astype(int), len(candidates) - 1)
-    return candidates[np.ix_(chosen, named)]
+@dataclass(frozen=True, eq=False)
+class _Targets:
+    """Values that rows can move to.
 
+    Attributes
+    ----------
+    hull : Set
+        The closure of the linear conditions of the region.
+    pool : Pool
+        The rows.
+    values : dict of int to array
+        The values that the region allows in each column of two values. Columns without one are left out.
+    """
 
-def _within_data(region: Set, pool: Pool) -> Set:
-    """Return the part of a set in the range of the data, if there is one; an ellipsoid is bounded."""
-    if isinstance(region, LevelSet):
-        return LevelSet(region.g, np.maximum(region.low, pool.low), np.minimum(region.high, pool.high))
-    if not isinstance(region, PolyhedronSet):
-        return region
-    eye = np.eye(len(pool.low))
-    closed = PolyhedronSet(np.vstack([region.B, eye, -eye]), np.concatenate([region.d, pool.high, -pool.low]))
-    return region if closed.empty else closed
+    hull: Set
+    pool: Pool
+    values: dict[int, Array]
+
+    @classmethod
+    def of(cls, region: Set, pool: Pool) -> _Targets:
+        """Return the values of a region."""
+        hull = region.hull if isinstance(region, RowSet) else region
+        values = {}
+        for j in np.flatnonzero(named_columns(region) & pool.two_valued).tolist():
+            rows = np.full((2, pool.X.shape[1]), np.nan)
+            rows[:, j] = [pool.low[j], pool.high[j]]
+            allowed = np.ones(2, bool)
+            if isinstance(region, RowSet):
+                allowed = region.holds_alone(rows, j)
+            elif isinstance(region, BoxSet):
+                allowed = (region.low[j] <= rows[:, j]) & (rows[:, j] <= region.high[j])
+            if allowed.any():
+                values[j] = rows[allowed, j]
+        return cls(hull, pool, values)
+
+    def drawn(self, named: Array, draws: Array) -> Array:
+        """Return values of the named columns inside the hull, for uniform draws."""
+        if isinstance(self.hull, BoxSet):
+            low = np.clip(self.pool.low, self.hull.low, self.hull.high)[named]
+            high = np.clip(self.pool.high, self.hull.low, self.hull.high)[named]
+            targets = np.clip(low + draws * (high - low), low, high)
+            decided = np.zeros(len(named), bool)
+        else:
+            chosen = np.minimum((draws[:, 0] * len(self._points)).astype(int), len(self._points) - 1)
+            targets = self._points[np.ix_(chosen, named)]
+            decided = named_columns(self.hull)
+        for k, j in enumerate(np.flatnonzero(named).tolist()):
+            if j in self.values and not decided[j]:
+                targets[:, k] = self.values[j][(draws[:, k] * len(self.values[j])).astype(int)]
+        return np.asarray(targets)
+
+    @cached_property
+    def _points(self) -> Array:
+        """Points of a hull that is not a box."""
+        pool = self.pool
+        found = candidates(self.hull, pool.low, pool.high, pool.deviation, self.values)
+        if len(found) == 0:
+            raise InvalidInput(
+                "no point of the region was found in the range of the data. Give rows inside it as "
+                "unlabeled=, or holds='everywhere' with within=."
+            )
+        return found
 
 
 def _following(pool: Pool, named: Array, change: Array) -> Array:

@@ -21,7 +21,7 @@ from .method import Method
 from .points import Points, given_points
 from .requirement import Requirement
 from .search import Search
-from .sets import LevelSet
+from .sets import SEARCHED, LevelSet
 from .within import box_within, require_bounded
 
 
@@ -225,7 +225,7 @@ class Region(RegionKnowledge):
     def verify(self, f: Any, view: Solved) -> Verdict:
         [requirement] = view.state.requirements
         [points] = view.state.points
-        inside = replace(view.state, points=[points[requirement.region.contains(points)]])
+        inside = replace(view.state, points=[points[requirement.region.contains(points, SEARCHED)]])
         return super().verify(f, replace(view, state=inside))
 
     def findings(self, f: Any, view: Solved) -> Any:

@@ -11,8 +11,11 @@ import numpy as np
 from ..._utils.arrays import Array, as_keys
 from ...sample import Sample
 from .parsed_rule import linear_hull
-from .rule_conditions import AtMost, Condition, Curved, Gap, OneOf
-from .sets import Set
+from .rule_conditions import AtMost, Condition, Curved, Gap, OneOf, Zero
+from .sets import Set, linear_minimum
+
+# Contradictory comparisons hold by at most this amount in a linear programme, relative to their limits.
+EMPTY = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +60,23 @@ class RowSet(Set):
         values, ends = linear_hull([c for c in self.conditions if isinstance(c, OneOf)], B.shape[1])
         return np.vstack([B, values]), np.concatenate([d, ends])
 
-    def contains(self, X: Array, tol: float = 1e-9) -> Array:
-        return self.holds(X, self.gaps_of(X))
+    def contains(self, X: Array, tol: float = 0.0) -> Array:
+        return self.holds(X, self.gaps_of(X), tol)
 
-    def holds(self, X: Array, gaps: Array) -> Array:
+    def holds(self, X: Array, gaps: Array, tol: float = 0.0) -> Array:
         """Return a mask of the rows for which all conditions hold, with the missing values ``gaps``."""
         inside = np.ones(len(X), bool)
         for condition in self.conditions:
-            inside &= condition.holds(X, gaps)
+            inside &= condition.holds(X, gaps, tol)
+        return inside
+
+    def holds_alone(self, X: Array, column: int) -> Array:
+        """Return a mask of the rows for which the conditions on one column alone hold."""
+        alone = np.arange(X.shape[1]) == column
+        inside = np.ones(len(X), bool)
+        for condition in self.conditions:
+            if not isinstance(condition, Gap) and np.array_equal(condition.named(), alone):
+                inside &= condition.holds(X, np.isnan(X))
         return inside
 
     def gaps_of(self, X: Array) -> Array:
@@ -121,3 +133,54 @@ def is_linear(condition: Condition) -> bool:
 def is_closed(condition: Condition) -> bool:
     """Return whether a condition is its own closure: an inequality that is not strict, or an equation."""
     return is_linear(condition) and not (isinstance(condition, AtMost) and condition.strict)
+
+
+def is_exact(condition: Any) -> bool:
+    """Return whether a linear condition is decided without rounding."""
+    return is_linear(condition) and bool(condition.expression.exact)
+
+
+def contradict(conditions: Sequence[Condition]) -> bool:
+    """Return whether strict comparisons exclude every row, although the closure is not empty.
+
+    A strict comparison contradicts the opposite comparison with the same limit. Further contradictions are
+    found by a linear programme: no point satisfies the strict comparisons by a positive amount.
+    """
+    rows, strict = _sums(conditions)
+    if not strict.any():
+        return False
+    tightest: dict[bytes, tuple[float, bool]] = {}
+    for row, is_strict in zip(rows, strict.tolist(), strict=True):
+        direction = row[:-1].tobytes()
+        limit = (float(row[-1]), is_strict)  # a strict limit is tighter than its closure
+        tightest[direction] = max(tightest.get(direction, limit), limit)
+    for row in rows:
+        end, below = tightest[row[:-1].tobytes()]
+        opposite, above = tightest.get((0.0 - row[:-1]).tobytes(), (-np.inf, False))
+        if end == -opposite and (below or above):
+            return True
+    if np.all(np.count_nonzero(rows[:, :-1], axis=1) == 1):
+        return False
+    # The last variable is the amount, at most 1.
+    goal = np.append(np.zeros(rows.shape[1] - 1), -1.0)
+    amounts = np.vstack([np.column_stack([rows[:, :-1], strict]), -goal])
+    size = float(np.abs(rows[:, -1]).max()) or 1.0
+    least, _ = linear_minimum(goal, amounts, np.append(-rows[:, -1] / size, 1.0))
+    return least > -EMPTY
+
+
+def _sums(conditions: Sequence[Any]) -> tuple[Array, Array]:
+    """Return sums that linear conditions require to be at most 0, and a mask of strict comparisons."""
+    rows: list[Array] = []
+    strict: list[bool] = []
+    for condition in conditions:
+        if not is_linear(condition):
+            continue
+        row = condition.expression.sum / np.abs(condition.expression.sum[:-1]).max()
+        rows.append(row)
+        strict.append(isinstance(condition, AtMost) and condition.strict)
+        if isinstance(condition, Zero):
+            rows.append(-row)
+            strict.append(False)
+    # + 0.0 turns -0.0 into 0.0.
+    return np.array(rows) + 0.0, np.array(strict, bool)

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from ..._utils.arrays import Array
-from ...errors import BadRule, InvalidInput
+from ...errors import BadRule, FarFromData, InvalidInput
 from ...sample import Sample
-from ..views import Solved
+from ..views import Caution, Solved
 from .base import RegionKnowledge
 from .on_rows import Pool
 from .parsed_rule import ParsedRule, Table, linear_hull
 from .requirement import Requirement
-from .row_set import RowSet, is_closed
-from .rule_conditions import Affine, AtMost, Condition, OneOf
+from .row_set import RowSet, contradict, is_closed, is_exact
+from .rule_conditions import Affine, AtMost, Condition, Gap, OneOf
 from .rule_text import parse
 from .sets import BoxSet, Set, polyhedron
 from .within import close_all, part_of_space
@@ -130,8 +130,9 @@ class Rule(RegionKnowledge):
     def requirements(self, sample: Sample) -> list[Requirement]:
         sign = sample.sign(self.label)
         parsed = self._parsed(sample)
-        regions = [as_set(part.B, part.d) for part in self._pointed(parsed.inequalities, sample)]
-        return [Requirement(region, sign) for region in self._closed(self._nonempty(regions), sample)]
+        regions: list[Any] = [as_set(p.B, p.d) for p in self._pointed(parsed.inequalities, sample)]
+        self._check_satisfiable(parsed.alternatives, regions, sample)
+        return [Requirement(region, sign) for region in self._closed(regions, sample)]
 
     def _closed(self, regions: list[Set], sample: Sample) -> list[Set]:
         """Return the regions restricted by ``within``; raise InvalidInput if nothing is left of one."""
@@ -145,12 +146,50 @@ class Rule(RegionKnowledge):
         """Return the rows for which each alternative holds: strict comparisons exclude their border."""
         sign = sample.sign(self.label)
         alternatives = self._parsed(sample).alternatives
-        regions = self._nonempty([_row_set(conditions, sample) for conditions in alternatives])
+        if not self.hard:
+            alternatives = [c for c in alternatives if not self._columns_without_gaps(c, sample)]
+        regions: list[Any] = [_row_set(conditions, sample) for conditions in alternatives]
+        self._check_satisfiable(alternatives, regions, sample)
         limits = self._limits(sample)
         if limits:
             self._closed([getattr(region, "hull", region) for region in regions], sample)
-            regions = [_row_set([*conditions, *limits], sample) for conditions in alternatives]
+            alternatives = [[*conditions, *limits] for conditions in alternatives]
+            regions = [_row_set(conditions, sample) for conditions in alternatives]
+            self._check_satisfiable(alternatives, regions, sample)
         return [Requirement(region, sign) for region in regions if sign != 0]
+
+    def _columns_without_gaps(self, conditions: Sequence[Condition], sample: Sample) -> list[str]:
+        """Return the columns that have to be missing, of which no training row has a missing value."""
+        encoding = sample.encoding
+        names = self._columns(sample)
+        missing = getattr(sample.missing, "missing", None)
+        found = []
+        for condition in conditions:
+            if isinstance(condition, OneOf) and condition.requires_gap:
+                found.append(names[_column_of(condition.members[0], encoding)])
+            elif isinstance(condition, Gap) and condition.missing and self.unlabeled is None:
+                is_gap = np.zeros(1, bool) if missing is None else missing[:, condition.column]
+                if not is_gap.any():
+                    found.append(names[_column_of(condition.column, encoding)])
+        return found
+
+    def _data_cautions(self, requirements: list[Requirement], sample: Sample) -> list[Caution]:
+        """Return warnings about the training rows, and about missing values that none of them has."""
+        found = super()._data_cautions(requirements, sample)
+        if not self.on_rows or self.hard or sample.sign(self.label) == 0:
+            return found
+        columns = [
+            c for a in self._parsed(sample).alternatives for c in self._columns_without_gaps(a, sample)
+        ]
+        for column in dict.fromkeys(columns):
+            found.append(
+                Caution(
+                    FarFromData,
+                    f"{self.words()}: no training row has a missing value of {column!r}. The rule adds "
+                    "no rows for this condition.",
+                )
+            )
+        return found
 
     def _limits(self, sample: Sample) -> list[Condition]:
         """Return the ends that a dict ``within`` gives, as conditions on rows."""
@@ -162,10 +201,10 @@ class Rule(RegionKnowledge):
         above = [AtMost(Affine(low[j] * eye[-1] - eye[j]), False, 0) for j in np.flatnonzero(given_low)]
         return [*below, *above]
 
-    def _row_points(self, requirement: Requirement, pool: Pool) -> Array:
+    def _row_points(self, requirement: Requirement, pool: Pool, alternatives: int = 1) -> Array:
         try:
-            return super()._row_points(requirement, pool)
-        except BadRule as error:
+            return super()._row_points(requirement, pool, alternatives)
+        except (BadRule, InvalidInput) as error:
             error.args = (f"{self.text!r}: {error}",)
             raise
 
@@ -187,16 +226,27 @@ class Rule(RegionKnowledge):
                 error.args = (f"{error}\n{advice}",)
             raise
 
-    def _nonempty(self, regions: list[Any]) -> list[Any]:
-        """Return the regions; raise BadRule if one of them is empty."""
-        for k, region in enumerate(regions, 1):
-            if region is None:
-                which = "" if len(regions) == 1 else f" in alternative {k}"
-                raise BadRule(
-                    f"no row can satisfy {self.text!r}: its conditions contradict each other{which}. "
-                    "Correct a limit, or use 'or' instead of 'and'."
-                )
-        return regions
+    def _check_satisfiable(
+        self, alternatives: list[list[Condition]], regions: list[Any], sample: Sample
+    ) -> None:
+        """Raise BadRule if the conditions of an alternative exclude every row."""
+        for k, (conditions, region) in enumerate(zip(alternatives, regions, strict=True), 1):
+            gap = self._columns_without_gaps(conditions, sample)
+            if region is not None and not gap and not contradict(conditions):
+                continue
+            which = "" if len(regions) == 1 else f" in alternative {k}"
+            reason, advice = self._reason(conditions, sample)
+            raise BadRule(f"no row can satisfy {self.text!r}: {reason}{which}. {advice}")
+
+    def _reason(self, conditions: Sequence[Condition], sample: Sample) -> tuple[str, str]:
+        """Return why no row satisfies some conditions, and what to do."""
+        for column in self._columns_without_gaps(conditions, sample):
+            return f"no training row has a missing value of {column!r}", "Remove the condition."
+        for condition in conditions:
+            if isinstance(condition, OneOf) and condition.parts == 1 and not condition.allowed.any():
+                column = self._columns(sample)[_column_of(condition.members[0], sample.encoding)]
+                return f"it excludes every value of {column!r} in the training rows", "Remove a value."
+        return "its conditions contradict each other", "Correct a limit, or use 'or' instead of 'and'."
 
     def _table(self, sample: Sample) -> Table:
         """Return the columns that the text can name."""
@@ -252,11 +302,20 @@ class Rule(RegionKnowledge):
         return f"{self.text!r} is {self.label!r}"
 
 
+def _column_of(member: int, encoding: Any) -> int:
+    """Return the position in the table of an encoded column."""
+    if encoding is None:
+        return int(member)
+    return next(j for j, place in enumerate(encoding.places) if member in np.atleast_1d(place))
+
+
 def _row_set(conditions: Sequence[Condition], sample: Sample) -> Set | None:
-    """Return the rows for which all conditions hold; None if no row can satisfy them."""
+    """Return the rows for which all conditions hold; None if no row can satisfy their closure."""
     width = sample.X.shape[1]
     region = as_set(*linear_hull(conditions, width))
-    if region is None or all(map(is_closed, conditions)):
+    # A box is exact unless its ends are quotients by the factor of a column.
+    is_box = isinstance(region, BoxSet) and all(is_closed(c) and is_exact(c) for c in conditions)
+    if region is None or is_box:
         return region
     hull = as_set(*linear_hull([c for c in conditions if not isinstance(c, OneOf)], width))
     assert hull is not None

@@ -16,10 +16,12 @@ import numpy as np
 
 from ..._utils.arrays import Array
 from ...errors import BadRule
+from .sets import ROUNDING
 
 MAX_ALTERNATIVES = 1000
-# Comparisons of numbers ignore differences below this part of their size.
-ROUNDING = 1e-9
+# Conditions in a text, and conditions of all alternatives together.
+MAX_CONDITIONS = 5000
+MAX_TOTAL = 20_000
 
 
 # ---------------------------------------------------------------------- expressions
@@ -45,6 +47,12 @@ class Affine:
             if len(used) == 1 and used[0] < len(self.sum) - 1 and self.sum[used[0]] == 1
             else None
         )
+
+    @property
+    def exact(self) -> bool:
+        """Whether floating-point numbers decide its sign: one or two terms, of columns without factors."""
+        without_factors = bool(np.isin(self.sum[:-1], (-1.0, 0.0, 1.0)).all())
+        return without_factors and bool(np.count_nonzero(self.sum) <= 2)
 
     def value(self, X: Array) -> Array:
         """Return the value at each row."""
@@ -85,20 +93,21 @@ class Curved:
 
     is_number = False
     column = None
+    exact = False
 
     def value(self, X: Array) -> Array:
-        """Return the value at each row; NaN or infinite where it is not defined."""
+        """Return the value at each row; NaN where it is not defined, as for a divisor of zero."""
         with np.errstate(all="ignore"):
             values = [part.value(X) for part in self.parts]
             if self.kind == "sum":
                 return np.asarray(sum(factor * v for factor, v in zip(self.powers, values, strict=True)))
-            total = np.ones(len(X))
+            total = np.asarray(np.ones(len(X)))
             for power, v in zip(self.powers, values, strict=True):
                 if power == -1.0:
                     total = total / v
                 else:
                     total = total * v**power
-            return total
+            return np.where(np.isfinite(total), total, np.nan)
 
     def size(self, X: Array) -> Array:
         """Return the absolute value at each row; of a sum, the sum of its absolute parts."""
@@ -129,11 +138,10 @@ class AtMost:
         """Return the opposite condition."""
         return AtMost(scaled(self.expression, -1.0), not self.strict, self.at)
 
-    def holds(self, X: Array, gaps: Array) -> Array:
+    def holds(self, X: Array, gaps: Array, tol: float = 0.0) -> Array:
         """Return a mask of the rows for which the condition holds."""
-        slack = _slack(self.expression, X)
-        value = self.expression.value(X)
-        return np.asarray(value < -slack if self.strict else value <= slack)
+        value, slack = _compared(self.expression, X, tol)
+        return np.isfinite(value) & (value < -slack if self.strict else value <= slack)
 
     def named(self) -> Array:
         """Return a mask of the columns."""
@@ -152,10 +160,10 @@ class Zero:
         """Return the opposite condition."""
         return replace(self, equal=not self.equal)
 
-    def holds(self, X: Array, gaps: Array) -> Array:
+    def holds(self, X: Array, gaps: Array, tol: float = 0.0) -> Array:
         """Return a mask of the rows for which the condition holds."""
-        zero = np.abs(self.expression.value(X)) <= _slack(self.expression, X)
-        return np.asarray(zero == self.equal)
+        value, slack = _compared(self.expression, X, tol)
+        return np.isfinite(value) & ((np.abs(value) <= slack) == self.equal)
 
     def named(self) -> Array:
         """Return a mask of the columns."""
@@ -178,6 +186,10 @@ class OneOf:
         Number of encoded columns.
     at : int
         Position in the text.
+    without_gaps : bool
+        Whether the condition is about missing values and no training row has a missing value.
+    parts : int
+        Number of conditions of the text that were merged.
     """
 
     members: Array
@@ -185,12 +197,19 @@ class OneOf:
     unknown: bool
     width: int
     at: int
+    without_gaps: bool = False
+    parts: int = 1
+
+    @property
+    def requires_gap(self) -> bool:
+        """Whether a missing value is required that no training row has."""
+        return self.without_gaps and not self.allowed.any()
 
     def negated(self) -> OneOf:
         """Return the opposite condition."""
         return replace(self, allowed=~self.allowed, unknown=not self.unknown)
 
-    def holds(self, X: Array, gaps: Array) -> Array:
+    def holds(self, X: Array, gaps: Array, tol: float = 0.0) -> Array:
         """Return a mask of the rows for which the condition holds."""
         group = X[:, self.members] > 0.5
         return np.asarray((group & self.allowed).any(axis=1) | (self.unknown & ~group.any(axis=1)))
@@ -213,7 +232,7 @@ class Gap:
         """Return the opposite condition."""
         return replace(self, missing=not self.missing)
 
-    def holds(self, X: Array, gaps: Array) -> Array:
+    def holds(self, X: Array, gaps: Array, tol: float = 0.0) -> Array:
         """Return a mask of the rows for which the condition holds."""
         return np.asarray(gaps[:, self.column] == self.missing)
 
@@ -222,10 +241,14 @@ class Gap:
         return np.arange(self.width) == self.column
 
 
-def _slack(expression: Expression, X: Array) -> Array:
-    """Return how far rounding may change the values of an expression; 0 where they are not finite."""
+def _compared(expression: Expression, X: Array, tol: float) -> tuple[Array, Array]:
+    """Return the values of an expression, and how far they may be from zero by rounding or by a search."""
+    value = expression.value(X)
+    share = max(tol, 0.0 if expression.exact else ROUNDING)
+    if share == 0.0:
+        return value, np.zeros(len(X))
     size = expression.size(X)
-    return np.where(np.isfinite(size), ROUNDING * size, 0.0)
+    return value, np.where(np.isfinite(size), share * size, 0.0)
 
 
 Condition = AtMost | Zero | OneOf | Gap
@@ -262,23 +285,32 @@ def negated(node: Any) -> Any:
 
 def alternatives(node: Any, error: Callable[[str, int], BadRule]) -> list[list[Condition]]:
     """Return lists of conditions: the tree holds where all conditions of a list hold."""
-    _check_number(node, error)
+    _check_size(node, error)
     return list(map(_merged, _alternatives(node)))
 
 
-def _check_number(node: Any, error: Callable[[str, int], BadRule]) -> int:
-    """Return the number of alternatives of a tree; raise BadRule where there are too many."""
+def _check_size(node: Any, error: Callable[[str, int], BadRule]) -> tuple[int, int]:
+    """Return the numbers of alternatives and of their conditions; raise BadRule where there are too many."""
     if not isinstance(node, (All, Some)):
-        return 1
-    number = 1 if isinstance(node, All) else 0
+        return 1, 1
+    is_product = isinstance(node, All)
+    number = 1 if is_product else 0
+    total = 0
     for part, at in zip(node.parts, node.places, strict=True):
-        count = _check_number(part, error)
-        number = number * count if isinstance(node, All) else number + count
+        count, size = _check_size(part, error)
+        total = total * count + number * size if is_product else total + size
+        number = number * count if is_product else number + count
         if number > MAX_ALTERNATIVES:
             raise error(
                 f"from here on the rule has more than {MAX_ALTERNATIVES} alternatives: use several rules", at
             )
-    return number
+        if total > MAX_TOTAL:
+            raise error(
+                f"from here on the alternatives of the rule have more than {MAX_TOTAL} conditions: use "
+                "several rules",
+                at,
+            )
+    return number, total
 
 
 def _alternatives(node: Any) -> list[list[Condition]]:
@@ -298,11 +330,16 @@ def _merged(conditions: Sequence[Condition]) -> list[Condition]:
             others.append(condition)
             continue
         key = int(condition.members[0])
-        before = groups.get(key, condition)
+        before = groups.get(key)
+        if before is None:
+            groups[key] = condition
+            continue
         groups[key] = replace(
             condition,
             allowed=condition.allowed & before.allowed,
             unknown=condition.unknown and before.unknown,
+            without_gaps=condition.requires_gap or before.requires_gap,
+            parts=before.parts + 1,
         )
     return [*others, *groups.values()]
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from unicodedata import normalize
 
@@ -32,6 +32,7 @@ from ..._utils.messages import closest
 from ...errors import BadRule
 from .parsed_rule import Inequalities, ParsedRule, Table
 from .rule_conditions import (
+    MAX_CONDITIONS,
     Affine,
     All,
     AtMost,
@@ -48,7 +49,8 @@ from .rule_conditions import (
     negated,
     scaled,
 )
-from .rule_tokens import COMPARISONS, MISSING, SIGNS, Text, Token, quote, spelled
+from .rule_tokens import COMPARISONS, MISSING, SIGNS, Text, Token, quote, spelled, written
+from .sets import LARGEST
 
 _POWER = "a rule is linear in the columns: add a column that contains the power"
 _PRODUCT = "a rule is linear in the columns: add a column that contains the product"
@@ -70,6 +72,8 @@ _REFUSED = {
     "%": "'%' cannot be used here: a quantile is a number and '%', such as a > 90%",
 }
 _LOGIC = {"true": 1.0, "false": 0.0}
+# Factors of products and powers of columns in a text.
+MAX_FACTORS = 1000
 _ALONE = "a percentage is a quantile of one column: compare the column itself with it, such as a > 90%"
 
 
@@ -158,6 +162,8 @@ class _Parser:
         self.text = Text(text, self.columns)
         self.tokens = self.text.tokens
         self.position = 0
+        self.conditions = 0
+        self.factors = 0
 
     def rule(self) -> Any:
         """Return the tree of conditions."""
@@ -271,8 +277,8 @@ class _Parser:
 
     def _missing(self, left: Any, sign: Token) -> Any:
         if isinstance(left, _Words):
-            values = self.table.values[left.column]
-            found: Any = self._one_of(left, np.array([value is None for value in values], bool), False)
+            is_gap = np.array([value is None for value in self.table.values[left.column]], bool)
+            found: Any = replace(self._one_of(left, is_gap, False), without_gaps=not is_gap.any())
         elif isinstance(left, Affine) and left.column is not None:
             found = Gap(left.column, True, self.table.width, sign.at)
         else:
@@ -281,6 +287,11 @@ class _Parser:
 
     def _compared(self, left: Any, sign: Token, right: Any) -> Condition:
         """Return the condition of two sides and a sign."""
+        self.conditions += 1
+        if self.conditions > MAX_CONDITIONS:
+            raise self.text.error(
+                f"a rule has at most {MAX_CONDITIONS} comparisons: use several rules", sign.at
+            )
         if isinstance(right, _Words) and not isinstance(left, _Words):
             left, right = right, left
         if isinstance(left, _Words):
@@ -336,7 +347,8 @@ class _Parser:
         token = self.token
         if token.kind == "text":
             self.position += 1
-            return _Value(normalize("NFC", token.word[1:-1]), token.at)
+            mark = token.word[0]
+            return _Value(normalize("NFC", token.word[1:-1].replace(2 * mark, mark)), token.at)
         if token.kind == "percent":
             self.position += 1
             share = float(token.word.rstrip("% ")) / 100
@@ -388,6 +400,7 @@ class _Parser:
                     term = product
                     continue
                 first = (sign.at, _PRODUCT) if sign.word == "*" else (at, _RATIO)
+            self._count_factor(sign.at)
             factors.append(factor)
             powers.append(1.0 if sign.word == "*" else -1.0)
         if first is None or not factors:
@@ -416,7 +429,18 @@ class _Parser:
             number = self._number(np.power(base.sum[-1], power))
             self._finite(number, sign.at)
             return number
+        self._count_factor(sign.at)
         return base if power == 1.0 else Curved("power", (base,), (float(power),), sign.at, _POWER)
+
+    def _count_factor(self, at: int) -> None:
+        """Raise BadRule at the factor that is one too many."""
+        self.factors += 1
+        if self.factors > MAX_FACTORS:
+            raise self.text.error(
+                f"a rule has at most {MAX_FACTORS} products and powers of columns: add a column that "
+                "contains the product",
+                at,
+            )
 
     def _operand(self) -> Any:
         token = self.token
@@ -469,8 +493,8 @@ class _Parser:
         return Affine(vector)
 
     def _finite(self, value: Expression, at: int) -> None:
-        if isinstance(value, Affine) and not np.isfinite(value.sum).all():
-            raise self.text.error("this number is too large", at)
+        if isinstance(value, Affine) and not (np.abs(value.sum) <= LARGEST).all():
+            raise self.text.error(f"this number is too large: a rule has numbers up to {LARGEST:g}", at)
 
     # Errors
 
@@ -511,10 +535,10 @@ class _Parser:
         """Return the error of a value that no training row has."""
         values = [value for value in self.table.values[left.column] if value is not None]
         given = right.word if isinstance(right, _Value) else f"{right.sum[-1]:g}"
-        listed = [*map(repr, values[:10]), *["…"] * (len(values) > 10)]
+        listed = [*map(written, values[:10]), *["…"] * (len(values) > 10)]
         hint = f"the values are {', '.join(listed)}"
         if (meant := closest(given, [str(value) for value in values])) is not None:
-            hint = f"did you mean {meant!r}?"
+            hint = f"did you mean {written(meant)}?"
         return self.text.error(
             f"no training row has {quote(given)} in column {quote(self.columns[left.column])} ({hint}). "
             "A pandas column of dtype category can list values that do not occur",

@@ -22,7 +22,7 @@ _TOKEN = re.compile(
       | (?P<number> {_NUMBER} (?![\w.]) )
       | (?P<name> {NAME} )
       | ` (?P<quoted> [^`]* ) `
-      | (?P<text> '[^']*' | "[^"]*" )
+      | (?P<text> '(?:[^']|'')*' | "(?:[^"]|"")*" )  # a doubled quote is a quote
       | (?P<sign> [<>=!:]= | <> | => | =< | \*\* | // | && | \|\|
                 | \.?[0-9][\w.]* | '[^']* | "[^"]* | . )  # rejected by the parser
     )""",
@@ -155,6 +155,14 @@ def spelled(column: str) -> str:
     """Return the name of a column as it is written in a rule."""
     plain = re.fullmatch(NAME, column, re.VERBOSE) and column.lower() not in WORDS
     return column if plain else f"`{column}`"
+
+
+def written(value: object) -> str:
+    """Return a value of a column as it is written in a rule."""
+    if not isinstance(value, str):
+        return repr(value)
+    mark = '"' if "'" in value and '"' not in value else "'"
+    return mark + value.replace(mark, 2 * mark) + mark
 
 
 def quote(name: str) -> str:

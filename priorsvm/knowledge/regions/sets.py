@@ -21,6 +21,12 @@ Function = Callable[[Array], Array]
 
 # Ends of descent in a polyhedron from which an exact method continues.
 POLISHED = 4
+# Tolerance of points that a search or a draw puts on the border of a set.
+SEARCHED = 1e-9
+# Squares of numbers beyond this size overflow in kernels and solvers.
+LARGEST = 1e100
+# Rounding of a sum or a product of a few numbers, relative to its terms.
+ROUNDING = 8 * float(np.finfo(float).eps)
 
 
 class Set(ABC):
@@ -35,8 +41,12 @@ class Set(ABC):
         """Lower and upper ends of the smallest box around the set; infinite where it is unbounded."""
 
     @abstractmethod
-    def contains(self, X: Array, tol: float = 1e-9) -> Array:
-        """Return a mask of the rows of X that lie in the set."""
+    def contains(self, X: Array, tol: float = 0.0) -> Array:
+        """Return a mask of the rows of X that lie in the set.
+
+        Rows are compared exactly, apart from the rounding of sums. ``tol`` is for points of a search. It is
+        relative to the size of the set.
+        """
 
     @abstractmethod
     def lowest(self, w: Array) -> tuple[float, Array]:
@@ -72,7 +82,7 @@ class Set(ABC):
             )
         axes = [np.linspace(a, b, side) if b > a else np.array([a]) for a, b in zip(low, high, strict=True)]
         points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(low))
-        return points[self.contains(points)]
+        return points[self.contains(points, SEARCHED)]
 
     def minima(self, function: Differentiable, starts: Array, steps: int = STEPS) -> Array:
         """Return the points of the set where local descent of a function ends, one for each start."""
@@ -127,18 +137,25 @@ class BoxSet(Set):
         below = np.isfinite(self.low)
         return np.vstack([eye[above], -eye[below]]), np.concatenate([self.high[above], -self.low[below]])
 
-    def contains(self, X: Array, tol: float = 1e-9) -> Array:
+    def contains(self, X: Array, tol: float = 0.0) -> Array:
         left = np.arange(len(X))
         inside = np.zeros(len(X), bool)
         unbounded = np.isinf(self.low) & np.isinf(self.high)
         for j in np.flatnonzero(~unbounded):
             x = X[left, j]
-            slack = tol * (1.0 + np.abs(x))
+            slack = self._slack(int(j), tol) if tol else 0.0
             left = left[(self.low[j] - slack <= x) & (self.high[j] + slack >= x)]
         # An unbounded column contains every number; few rows are left.
         left = left[~np.isnan(X[np.ix_(left, unbounded)]).any(axis=1)]
         inside[left] = True
         return inside
+
+    def _slack(self, j: int, tol: float) -> float:
+        """Return a tolerance relative to the width of a column; of one end only, relative to this end."""
+        ends = np.array([self.low[j], self.high[j]])
+        ends = np.abs(ends[np.isfinite(ends)])
+        width = self.high[j] - self.low[j]
+        return float(tol * (width if np.isfinite(width) else ends.max()) + ROUNDING * ends.max())
 
     def lowest(self, w: Array) -> tuple[float, Array]:
         corner = np.where(w > 0, self.low, np.where(w < 0, self.high, np.clip(0.0, self.low, self.high)))
@@ -192,9 +209,9 @@ class PolyhedronSet(Set):
         """B and d of ``B x <= d``."""
         return self.B, self.d
 
-    def contains(self, X: Array, tol: float = 1e-9) -> Array:
+    def contains(self, X: Array, tol: float = 0.0) -> Array:
         reach = np.abs(X) @ np.abs(self.B).T + np.abs(self.d)
-        return np.all(X @ self.B.T - self.d <= tol * reach, axis=1)
+        return np.all(X @ self.B.T - self.d <= max(tol, ROUNDING) * reach, axis=1)
 
     def lowest(self, w: Array) -> tuple[float, Array]:
         least, where = linear_minimum(w, self.B, self.d)
@@ -379,11 +396,19 @@ class LevelSet(Set):
     def box(self) -> tuple[Array, Array]:
         return self.low, self.high
 
-    def contains(self, X: Array, tol: float = 1e-9) -> Array:
+    def contains(self, X: Array, tol: float = 0.0) -> Array:
         inside = BoxSet(self.low, self.high).contains(X, tol)
         if inside.any():
-            inside[inside] = np.all(self.g(X[inside]) <= tol, axis=1)
+            inside[inside] = np.all(self.g(X[inside]) <= (tol * self._size if tol else 0.0), axis=1)
         return inside
+
+    @cached_property
+    def _size(self) -> Array | float:
+        """The usual size of each value of g in the box, at most 1."""
+        if not self.bounded:
+            return 1.0
+        usual = np.median(np.abs(self.g(BoxSet(self.low, self.high).points(64))), axis=0)
+        return np.asarray(np.where(usual > 0, np.minimum(usual, 1.0), 1.0))
 
     def points(self, n: int, seed: int = 0) -> Array:
         """Return the first n points inside, of up to 2^17 points of a Sobol sequence in the box."""

@@ -1,12 +1,13 @@
 """The language of rules: texts against pandas, places of errors, and the time to parse."""
 
+import operator
 import time
 
 import numpy as np
 import pytest
 
 from priorsvm import Box, MissingValues, PriorSVC, Region, Rule
-from priorsvm.errors import BadRule, InvalidInput
+from priorsvm.errors import BadRule, FarFromData, InvalidInput
 from priorsvm.knowledge.regions.groups import MAX_COMBINATIONS, on_values
 from priorsvm.knowledge.regions.on_rows import Pool, points_on_rows
 from priorsvm.knowledge.regions.requirement import Requirement
@@ -121,8 +122,18 @@ GOOD = [
     ("age * weight >= 4000", lambda X: X.age * X.weight >= 4000),
     ("2 * age * weight / 3 - weight > 2000", lambda X: 2 * X.age * X.weight / 3 - X.weight > 2000),
     ("-age * weight < -4000", lambda X: -X.age * X.weight < -4000),
-    ("age / größe > 20", lambda X: X.age / X["größe"] > 20),
-    ("1 / größe >= 0.5", lambda X: 1 / X["größe"] >= 0.5),
+    ("age / größe > 20", lambda X: (X["größe"] != 0) & (X.age / X["größe"] > 20)),
+    ("not age / größe > 20", lambda X: (X["größe"] != 0) & (X.age / X["größe"] <= 20)),
+    ("1 / größe >= 0.5", lambda X: X["größe"].between(1, 2)),
+    ("1 / größe != 0.5", lambda X: (X["größe"] != 0) & (X["größe"] != 2)),
+    ("not 1 / größe = 0.5", lambda X: (X["größe"] != 0) & (X["größe"] != 2)),
+    ("größe / größe != 2", lambda X: X["größe"] > 0),
+    ("größe / größe = 1", lambda X: X["größe"] > 0),
+    ("1 / (1 / größe) < 2", lambda X: X["größe"] == 1),
+    ("größe ** -1 != 3", lambda X: X["größe"] > 0),
+    ("(größe - 2) ** 0.5 < 1", lambda X: X["größe"] == 2),
+    ("not (größe - 2) ** 0.5 < 1", lambda X: X["größe"] > 2),
+    ("(größe - 2) ** 0.5 != 0", lambda X: X["größe"] > 2),
     ("größe ** -1 = 0.25", lambda X: X["größe"] == 4),
     ("(age - 50) ** 2 < 25", lambda X: (X.age - 50) ** 2 < 25),
     ("age ** 0.5 > 7", lambda X: X.age**0.5 > 7),
@@ -257,8 +268,16 @@ def test_a_wrong_text_points_at_the_spot(sample, text, words):
     [
         ("sex == 'female' and sex == 'male'", "contradict each other"),
         ("`chest pain` in ('typical') and `chest pain` in ('none')", "contradict each other"),
-        ("grade is missing", "contradict each other"),
-        ("age is missing", "no row satisfies the rule"),
+        ("grade not in (1, 2, 3)", "excludes every value of 'grade' in the training rows"),
+        ("not sex in ('female', 'male') and sex is not missing", "contradict each other"),
+        ("age > 50 and age < 50", "contradict each other"),
+        ("age > 50 and age <= 50", "contradict each other"),
+        ("age > 50 and age = 50", "contradict each other"),
+        ("2 * age > 100 and age <= 50", "contradict each other"),
+        ("not age > 50 and not age <= 50", "contradict each other"),
+        ("age + weight > 50 and weight + age <= 50", "contradict each other"),
+        ("age > weight and weight > größe and größe > age", "contradict each other"),
+        ("age > 60 or age > 50 and age < 50", "contradict each other in alternative 2"),
         ("weight * height < -5", "no row satisfies the rule"),
     ],
 )
@@ -512,3 +531,138 @@ def test_verify_checks_a_rule_without_a_meaning_everywhere_at_rows():
     text = str(model.verify(everywhere=True))
     assert "checked at rows only: a rule is linear in the columns" in text
     assert "at rows" in text
+
+
+# Exact comparisons
+
+
+def rows_of(text, frame):
+    """The rows for which a rule holds."""
+    sample = make_task(PriorSVC(), frame, np.resize(["ill", "well"], len(frame)), None, {}).samples[0]
+    return np.any([r.region.contains(sample.X) for r in Rule(text, "ill").row_requirements(sample)], axis=0)
+
+
+SIGNS = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+@pytest.mark.parametrize(("offset", "step"), [(1.7e9, 1.0), (0.0, 1e-11), (-3e15, 1.0), (0.1, 1e-16)])
+def test_a_column_and_a_number_are_compared_exactly(sign, offset, step):
+    t = offset + step * np.arange(40)
+    frame = pd.DataFrame({"t": t, "u": t[::-1]})
+    expected = SIGNS[sign](t, t[10])
+    np.testing.assert_array_equal(rows_of(f"t {sign} {float(t[10])!r}", frame), expected)
+    np.testing.assert_array_equal(rows_of(f"{float(t[10])!r} {sign} t", frame), SIGNS[sign](t[10], t))
+    np.testing.assert_array_equal(rows_of(f"t {sign} u", frame), SIGNS[sign](t, t[::-1]))
+    # Beside a sum, too.
+    text = f"t {sign} {float(t[10])!r} and 2 * t + u / 3 >= -1e17"
+    np.testing.assert_array_equal(rows_of(text, frame), expected)
+
+
+def test_sums_and_products_are_compared_up_to_rounding():
+    frame = pd.DataFrame({"a": [0.1, 0.1, 0.1000001], "b": [0.2, 0.2000001, 0.2], "t": 1.7e9 + np.arange(3)})
+    for text in ("a + b = 0.3", "a + b <= 0.3", "not a + b > 0.3"):
+        assert rows_of(text, frame).tolist() == [True, False, False], text
+    assert rows_of("3 * a <= 0.3", frame).tolist() == [True, True, False]
+    assert rows_of("not 3 * a > 0.3", frame).tolist() == [True, True, False]
+    assert rows_of("a * b / 0.02 = 1", frame).tolist() == [True, False, False]
+    assert rows_of("t + t >= 3400000002", frame).tolist() == [False, True, True]
+    assert rows_of("t + a > 1700000000.5", frame).tolist() == [False, True, True]
+
+
+def test_the_findings_count_the_rows_of_an_exact_comparison():
+    X = pd.DataFrame({"t": 1.7e9 + np.arange(60), "c": np.linspace(0, 1e-9, 60)})
+    y = np.resize([0, 1], 60)
+    blocks = [
+        Rule("t == 1700000010", 1, mu=1),
+        Rule("t > 1700000010", 1, mu=1),
+        Box({"t": (1700000010, 1700000010)}, 1, mu=1),
+        Rule("c >= 5e-10", 1, mu=1),
+        Box({"c": (5e-10, None)}, 1, mu=1),
+        Region(lambda X: 5e-10 - X[:, 1], None, 1, mu=1, within="data"),
+    ]
+    counts = [PriorSVC(block).fit(X, y).findings_.popitem()[1].rows for block in blocks]
+    assert counts == [1, 49, 1, 30, 30, 30]
+
+
+# Values, gaps and size
+
+
+def test_a_quote_inside_a_value_is_doubled():
+    both = 'it\'s "x"'
+    frame = pd.DataFrame({"s": [both, "c'd", "e"] * 4, "a": np.arange(12.0)})
+    expected = (frame.s == both).to_numpy()
+    np.testing.assert_array_equal(rows_of("s == 'it''s \"x\"'", frame), expected)
+    np.testing.assert_array_equal(rows_of('s == "it\'s ""x"""', frame), expected)
+    np.testing.assert_array_equal(rows_of("s in ('c''d', 'e')", frame), ~expected)
+    with pytest.raises(BadRule, match=r"the values are \"c'd\", 'e', 'it''s \"x\"'"):
+        rows_of("s == 'zzzzzz'", frame)
+
+
+GAPS = ["grade is missing", "age is missing", "age > 50 and not grade is not missing"]
+
+
+@pytest.mark.parametrize("text", GAPS)
+@pytest.mark.parametrize("mu", [1, "auto"])
+def test_a_soft_rule_about_gaps_without_gaps_adds_no_rows(text, mu):
+    with pytest.warns(FarFromData, match=r"no training row has a missing value of '(grade|age)'"):
+        model = PriorSVC(Rule(text, "ill", mu=mu)).fit(FRAME, LABELS)
+    np.testing.assert_allclose(model.coef_, PriorSVC().fit(FRAME, LABELS).coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize("text", GAPS)
+def test_a_hard_rule_about_gaps_without_gaps_is_refused(text):
+    with pytest.raises(BadRule, match=r"no training row has a missing value of '(grade|age)'"):
+        PriorSVC(Rule(text, "ill", hard=True, holds="rows")).fit(FRAME, LABELS)
+
+
+def test_folds_without_gaps_keep_the_other_alternatives():
+    X = FRAME.assign(sex=FRAME.sex.fillna("male"))
+    with pytest.warns(FarFromData, match="no training row has a missing value of 'sex'"):
+        model = PriorSVC(Rule("sex is missing or age > 60", "ill", mu=1)).fit(X, LABELS)
+    assert model.findings_["rule"].rows == (X.age > 60).sum()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("*".join(["age"] * 40_000) + " > 1", "at most 1000 products"),
+        (" and ".join(["age < 1"] * 16_000), "at most 5000 comparisons"),
+        (" < ".join(["age", "weight"] * 8_000), "at most 5000 comparisons"),
+        (f"({' or '.join(['age < 1'] * 900)}) and {' and '.join(['age < 1'] * 900)}", "20000 conditions"),
+    ],
+)
+def test_long_texts_are_refused_in_time(sample, text, words):
+    start = time.process_time()
+    with pytest.raises(BadRule, match=words):
+        Rule(text, "ill", mu=1).validate(sample)
+    assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("block", "words"),
+    [
+        (Box({"grade=1": (1, 1), "grade=2": (1, 1)}, "ill", mu=1), "no value of column 'grade'"),
+        (Box({"sex=male": (0.3, 0.6)}, "ill", mu=1), "no value of column 'sex'"),
+        (Rule("age > 1e200", "ill", mu=1), r"numbers up to 1e\+100"),
+        (Rule("1e-90 * age > 1e80", "ill", mu=1), r"limits beyond 1e\+100"),
+        (Box({"age": (1e200, None)}, "ill", mu=1), r"limits beyond 1e\+100"),
+    ],
+)
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.FarFromData")
+def test_regions_without_rows_are_refused_by_name(block, words, kernel):
+    with pytest.raises(InvalidInput, match=words):
+        PriorSVC(block, kernel=kernel).fit(FRAME, LABELS)
+
+
+def test_a_column_of_lists_is_refused_by_name():
+    with pytest.raises(InvalidInput, match="several values in one cell, in column 'k'"):
+        PriorSVC().fit(FRAME.assign(k=[[1, 2]] * len(FRAME)), LABELS)

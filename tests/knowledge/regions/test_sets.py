@@ -242,3 +242,27 @@ def test_a_missing_value_is_in_no_box():
     X = np.array([[0.0, 1.0, 5.0], [0.0, np.nan, 5.0], [np.nan, 1.0, 5.0], [3.0, 1.0, -np.inf]])
     box = BoxSet(np.array([-1.0, -np.inf, -np.inf]), np.array([4.0, np.inf, np.inf]))
     assert box.contains(X).tolist() == [True, False, False, True]
+
+
+def test_rows_are_compared_exactly_and_points_of_a_search_by_the_width():
+    box = BoxSet(np.array([1.7e9, 0.0]), np.array([1.7e9 + 100, 1e-9]))
+    rows = np.array([[1.7e9, 1e-9], [1.7e9 - 1, 0.0], [1.7e9, 1.001e-9]])
+    assert box.contains(rows).tolist() == [True, False, False]
+    points = np.array([[1.7e9 - 1e-7, -1e-18], [1.7e9 - 1e-3, 0.0], [1.7e9, -1e-15]])
+    assert not box.contains(points)[1:].any()
+    assert box.contains(points, 1e-7).tolist() == [True, False, False]
+    half = BoxSet(np.array([2.0]), np.array([np.inf]))
+    assert half.contains(np.array([[2.0], [np.nextafter(2.0, 0)]])).tolist() == [True, False]
+    assert half.contains(np.array([[2.0 - 1e-9], [2.0 - 1e-6]]), 1e-8).tolist() == [True, False]
+
+
+def test_a_small_function_is_compared_exactly():
+    level = LevelSet(lambda X: X[:, :1] - 5e-10, np.zeros(1), np.array([1e-9]))
+    assert level.contains(np.array([[5e-10], [6e-10]])).tolist() == [True, False]
+    assert level.contains(np.array([[5e-10 + 1e-18], [6e-10]]), 1e-7).tolist() == [True, False]
+
+
+def test_sums_have_the_tolerance_of_rounding():
+    region = PolyhedronSet(np.array([[1.0, 1.0]]), np.array([0.3]))
+    assert region.contains(np.array([[0.1, 0.2], [0.1, 0.2 + 1e-12]])).tolist() == [True, False]
+    assert region.contains(np.array([[0.1, 0.2 + 1e-12], [0.1, 0.21]]), 1e-9).tolist() == [True, False]
