@@ -146,6 +146,8 @@ def contradict(conditions: Sequence[Condition]) -> bool:
     A strict comparison contradicts the opposite comparison with the same limit. Further contradictions are
     found by a linear programme: no point satisfies the strict comparisons by a positive amount.
     """
+    if len(conditions) < 2:
+        return False
     rows, strict = _sums(conditions)
     if not strict.any():
         return False

@@ -161,6 +161,8 @@ class Rule(RegionKnowledge):
     def _columns_without_gaps(self, conditions: Sequence[Condition], sample: Sample) -> list[str]:
         """Return the columns that have to be missing, of which no training row has a missing value."""
         encoding = sample.encoding
+        if not any(isinstance(condition, (OneOf, Gap)) for condition in conditions):
+            return []
         names = self._columns(sample)
         missing = getattr(sample.missing, "missing", None)
         found = []
@@ -177,6 +179,8 @@ class Rule(RegionKnowledge):
         """Return warnings about the training rows, and about missing values that none of them has."""
         found = super()._data_cautions(requirements, sample)
         if not self.on_rows or self.hard or sample.sign(self.label) == 0:
+            return found
+        if "missing" not in self.text.lower():
             return found
         columns = [
             c for a in self._parsed(sample).alternatives for c in self._columns_without_gaps(a, sample)
