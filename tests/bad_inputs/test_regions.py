@@ -299,11 +299,10 @@ ELLIPSOIDS = [
     ),
     Case(
         "an ellipsoid between the categories",
-        BadRule,
-        ["'ellipsoid'", "unlabeled="],
+        InvalidInput,
+        ["'ellipsoid'", "no value of column 'sex'"],
         Ellipsoid([0.0, 0.5, 0.5], 0.1, 1),
         X=CATEGORIES,
-        late=True,
     ),
     Case(
         "a proof on an ellipsoid in five columns",

@@ -131,7 +131,9 @@ def test_a_refit_of_a_copy_solves_the_same_problem(key, loaded):
     """Fit a clone to the recorded training rows; its weights are the weights of the file, in rows."""
     entry = RECORDED[key]
     again = clone(loaded).fit(np.array(entry["training"]["X"]), entry["training"]["y"])
-    assert last_step(again).objective_ == pytest.approx(entry["objective"], rel=1e-6)
+    # Cuts of a soft direction end at violations of 1e-3, wherever the search starts.
+    rel = 1e-5 if key[1] == "monotone_soft" else 1e-6
+    assert last_step(again).objective_ == pytest.approx(entry["objective"], rel=rel)
     values = again.decision_function(entry["rows"])
     np.testing.assert_allclose(values, entry["values"], atol=1e-4 * np.abs(entry["values"]).max())
 

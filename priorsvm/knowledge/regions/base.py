@@ -456,7 +456,10 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
         found = rows_inside(requirements, self._named(view.sample))
         if found is None:
             return Checked(self.chosen_weight, view.warnings) if view.warnings else None
-        warnings = texts(self._data_cautions(requirements, view.sample)) + view.warnings
+        exact = all(requirement.region.exact for requirement in requirements)
+        warnings = view.warnings
+        if exact:
+            warnings = texts(found.cautions(self.words())) + warnings
         return replace(found, weight=self.chosen_weight, warnings=warnings)
 
     def cautions(self, f: Any, view: Solved) -> list[Caution]:

@@ -336,7 +336,8 @@ def test_default_rules_use_all_columns_of_a_real_table(n, grower):
     X, labels = load_wine(return_X_y=True)
     y = (labels == grower).astype(int)
     order = np.random.default_rng(grower).permutation(len(y))[:n]
-    high, low = np.quantile(X[:, [0, 6]], 0.8, axis=0)
+    high = np.quantile(X[:, 0], 0.8)
+    low = np.quantile(X[:, 6], 0.2)
     rules = Rule(f"x0 >= {high:.4g}", 1).named("one") + Rule(f"x6 <= {low:.4g}", 0).named("two")
     plain = np.abs(fitted(None, X[order], y[order], scale="standard").coef_[0])
     model = fitted(rules, X[order], y[order], scale="standard")
@@ -345,7 +346,8 @@ def test_default_rules_use_all_columns_of_a_real_table(n, grower):
     weights = np.abs(model.coef_[0])
     assert used.sum() >= 9
     assert weights[used].min() > 1e-6 * weights.max()
-    assert not any("weights" in text for found in model.findings_.values() for text in found.warnings)
+    texts = [text for found in model.findings_.values() for text in found.warnings]
+    assert not any("to 0" in text for text in texts)
 
 
 # ---------------------------------------------------------------------- what the parameters mean
