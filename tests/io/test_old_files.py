@@ -132,10 +132,10 @@ def test_a_refit_of_a_copy_solves_the_same_problem(key, loaded):
     entry = RECORDED[key]
     again = clone(loaded).fit(np.array(entry["training"]["X"]), entry["training"]["y"])
     # Cuts of a soft direction end at violations of 1e-3, wherever the search starts.
-    rel = 1e-5 if key[1] == "monotone_soft" else 1e-6
+    rel, of_values = (1e-5, 2e-3) if key[1] == "monotone_soft" else (1e-6, 1e-4)
     assert last_step(again).objective_ == pytest.approx(entry["objective"], rel=rel)
     values = again.decision_function(entry["rows"])
-    np.testing.assert_allclose(values, entry["values"], atol=1e-4 * np.abs(entry["values"]).max())
+    np.testing.assert_allclose(values, entry["values"], atol=of_values * np.abs(entry["values"]).max())
 
 
 @each(TRAINED)
