@@ -2,9 +2,10 @@
 
 Use public names only, so that the tests remain valid when modules move. A changed number means a changed
 optimisation problem, a changed route, or a changed span of f. ``python tests/test_pinned_objectives.py``
-prints the present numbers.
+prints the present numbers, of all cases or of the names given to it.
 """
 
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -570,9 +571,9 @@ def test_pinned(name):
         assert centres == pin.centres
 
 
-def main():
-    """Print the present number of each case, with its difference from the recorded number."""
-    for name in CASES:
+def main(names):
+    """Print the present number of some or all cases, with its difference from the recorded number."""
+    for name in names or CASES:
         model = fitted(name)
         objective = np.asarray(model.objective_)
         pin = PINS.get(name)
@@ -588,4 +589,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -1,4 +1,4 @@
-"""Sample: the rows of one machine, and whose they are."""
+"""Sample: the rows of one model, and whose they are."""
 
 import numpy as np
 import pytest

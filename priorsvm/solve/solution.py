@@ -106,7 +106,7 @@ def judge(
     reported = "iteration limit reached" if status == "user_limit" else status
     advice = f"Try another solver ({others}), or " if others else "Try "
     advice += "a smaller C." if scaled else "scale='standard', or a smaller C."
-    advice += hint
+    advice = f"{hint} {advice}".strip()
     if not found.worst <= max(HOPELESS, accepted):
         raise SolverFailed(
             f"{name} reported '{reported}', but the residuals of the original problem are too large: "

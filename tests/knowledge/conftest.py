@@ -21,7 +21,7 @@ def data():
     """Two classes that overlap, the second one rarer: 80 rows of 3 columns.
 
     On a grid, so that X @ X.T is exact in single precision, in which LIBSVM keeps it: otherwise that
-    rounding, and not the machines, would decide how close to scikit-learn they come.
+    rounding, and not the models, would decide how close to scikit-learn they come.
     """
     rng = np.random.default_rng(0)
     X = _on_grid(rng.normal(size=(80, 3)))
@@ -57,7 +57,7 @@ def _read_only(*arrays):
 
 @pytest.fixture(params=["linear", "rbf"])
 def kernel(request):
-    """Both kinds of machine."""
+    """Both kinds of model."""
     return "linear" if request.param == "linear" else RBF(gamma=GAMMA)
 
 

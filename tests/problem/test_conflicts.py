@@ -209,7 +209,7 @@ def test_a_rule_against_the_sign_of_a_weight(frame):
     assert set(named_in(str(caught.value))) == {"falls", "box"}
 
 
-# ---------------------------------------------------------------------- kernel machines
+# ---------------------------------------------------------------------- kernel models
 
 
 BLOCKS = {
@@ -471,7 +471,7 @@ def test_least_violation_within_a_norm_is_what_numpy_finds(frame, step):
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, 60, 20))
 def test_a_composition_that_fits_is_never_called_a_conflict(start):
-    """Every check is made of random machines that were fitted: none of them may object to what was done."""
+    """Every check is made of random models that were fitted: none of them may object to what was done."""
     from benchmarks.compositions import composition
     from priorsvm.errors import PriorSVMError
     from priorsvm.problem import conflicts

@@ -10,7 +10,7 @@ from priorsvm.schur.mixed import MixedMatrix
 
 
 def test_a_dense_block_beside_a_sparse_matrix_is_the_same_problem():
-    """Margins of a linear machine, written sparse and as a block."""
+    """Margins of a linear model, written sparse and as a block."""
     rng = np.random.default_rng(0)
     n = 60
     d = 4

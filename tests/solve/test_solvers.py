@@ -411,7 +411,7 @@ def test_reference_solve_leaves_values_alone():
 
 
 def large(**machine):
-    """A machine whose f has more numbers in the problem than it takes for SCHUR, and too few for ROWS."""
+    """A model whose f has more numbers in the problem than it takes for SCHUR, and too few for ROWS."""
     X, y = make_classification(200, 5, n_informative=5, n_redundant=0, flip_y=0.1, random_state=0)
     return PriorSVC(OddnessHint(), kernel=RBF(1.0), n_centres=190, **machine), X, y
 
@@ -519,7 +519,7 @@ def test_auto_says_which_routes_had_no_answer(monkeypatch):
 
 
 def test_no_conflict_is_suspected_where_nothing_is_forbidden(monkeypatch):
-    """A soft machine always has an answer, whatever a solver says of it."""
+    """A soft model always has an answer, whatever a solver says of it."""
     X, y = make_classification(30, 4, random_state=0)
 
     def lost(problem, name, **_):

@@ -12,7 +12,7 @@ from priorsvm.sample import Sample
 
 @pytest.fixture(scope="module")
 def falling():
-    """Rows on which the plain machine falls in column 0 and rises in column 1."""
+    """Rows on which the plain model falls in column 0 and rises in column 1."""
     rng = np.random.default_rng(7)
     X = rng.normal(size=(60, 2))
     return X, (-0.7 * X[:, 0] + X[:, 1] + 0.5 * rng.normal(size=60) > 0).astype(int)

@@ -28,7 +28,7 @@ def test_value_of_the_constraint_at_any_f(data, kernel, assemble, draw):
 
 
 def without_bias(factor, y, C):
-    """The machine g = factor @ v without a bias, by hand."""
+    """The model g = factor @ v without a bias, by hand."""
     v, xi = cp.Variable(factor.shape[1]), cp.Variable(len(y), nonneg=True)
     margins = cp.multiply(np.where(y == 1, 1.0, -1.0), factor @ v) >= 1 - xi
     cp.Problem(cp.Minimize(0.5 * cp.sum_squares(v) + C * cp.sum(xi)), [margins]).solve(

@@ -12,7 +12,7 @@ STEP = np.array([0.25, 0.0, -0.125])
 
 
 def support(K, y, weight=None):
-    """The support vectors of the plain machine."""
+    """The support vectors of the plain model."""
     return np.sort(SVC(kernel="precomputed", tol=1e-10).fit(K, y, sample_weight=weight).support_)
 
 

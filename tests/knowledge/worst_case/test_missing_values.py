@@ -1,4 +1,4 @@
-"""MissingValues: against Gaussians conditioned by hand, and the blocks and machines it is made of."""
+"""MissingValues: against Gaussians conditioned by hand, and the blocks and models it is made of."""
 
 import pickle
 
@@ -268,7 +268,7 @@ def f_of():
 
 
 def surest(answers):
-    """Of the answers of all classes, machine by machine, those farthest from the boundary."""
+    """Of the answers of all classes, model by model, those farthest from the boundary."""
     return np.take_along_axis(answers, np.abs(answers).argmax(axis=0)[None], axis=0)[0]
 
 

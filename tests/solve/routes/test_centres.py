@@ -1,4 +1,4 @@
-"""The route of the 1-norm machine, against HiGHS through CVXPY on the same machine."""
+"""The route of the 1-norm model, against HiGHS through CVXPY on the same model."""
 
 import warnings
 from dataclasses import replace

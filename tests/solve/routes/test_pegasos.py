@@ -57,7 +57,7 @@ def few(n=150, seed=0, most=0.6):
 
 
 def streamed(transform=MOVES, prior=None, **parameters):
-    """A machine that passes through its rows, with a block beside."""
+    """A model that passes through its rows, with a block beside."""
     block = InvariantLoss(transform, method="pegasos")
     return PriorSVC(
         block if prior is None else prior + block, **{"tol": 1e-2, "max_rounds": 30, **parameters}
@@ -65,7 +65,7 @@ def streamed(transform=MOVES, prior=None, **parameters):
 
 
 def exactly(model):
-    """The same machine, solved exactly."""
+    """The same model, solved exactly."""
     model = clone(model)
     spoils = isinstance(as_prior(model.prior)["invariant_loss"].transform, FeatureScaling)
     method = "closed" if spoils else "all"

@@ -1,4 +1,4 @@
-"""The route of machines whose blocks are rows of f, against Clarabel on the same machine."""
+"""The route of models whose blocks are rows of f, against Clarabel on the same model."""
 
 import warnings
 

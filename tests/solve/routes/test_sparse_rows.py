@@ -1,4 +1,4 @@
-"""Newton's method on the dual of machines with sparse rows."""
+"""Newton's method on the dual of models with sparse rows."""
 
 import os
 
