@@ -210,7 +210,7 @@ plt.show()
 # the rows tell the model what the rules say. The draws share patients, so the standard errors are a
 # little too small.
 #
-# This is one table, with rules that fit it. The page *Does it help?* of the documentation has nine real
+# This is one table, with rules that fit it. The page *Does it help?* of the documentation has fourteen real
 # tables. On some of them the same kind of rule gains nothing, because the plain model is good or the rule
 # is vague.
 #

@@ -123,7 +123,8 @@ def strength(member: Member, linear: bool) -> list[str]:
     for name in ("mu", "mu_residual", "gamma"):
         value = getattr(block, name, None)
         if is_number(value) and not getattr(block, "hard", False):
-            unit = (" row" if value == 1 else " rows") if name in block.counts_rows else ""
+            rows = "row" if value == 1 else "rows"
+            unit = f" {rows}" if name in block.counts_rows else ""
             found.append(f"weight {name} = {value:.4g}{unit}")
     if member.weight != 1:
         found.append(f"outer weight {member.weight:g}")
@@ -202,8 +203,8 @@ def _side(b: Array, d: float, names: list[str]) -> str:
     for j in used:
         size = abs(b[j])
         factor = "" if size == 1 else f"{size:g} "
-        joint = (" - " if sign * b[j] < 0 else " + ") if terms else ""
-        terms += f"{joint}{factor}{names[j]}"
+        joint = " - " if sign * b[j] < 0 else " + "
+        terms += f"{joint if terms else ''}{factor}{names[j]}"
     return f"{terms or '0'} {'<=' if sign > 0 else '>='} {sign * d:g}"
 
 

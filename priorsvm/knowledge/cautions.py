@@ -47,7 +47,7 @@ def texts(cautions: Sequence[Caution]) -> tuple[str, ...]:
 def zeroed_columns(f: Any, view: Solved, used: float = USED) -> tuple[Array, Array] | None:
     """Return the columns whose weight is 0, and those of them that the model without blocks uses most.
 
-    The result is None if there are no zeroed columns, or if the block has no active constraint. Weights are
+    The result is None without zeroed columns, or if the block has no active constraint. Weights are
     compared in standard deviations of the training rows; ``used`` is a share of the largest weight.
     """
     active = any(np.abs(dual).max(initial=0.0) > 1e-6 * view.largest for dual in view.duals.values())

@@ -173,7 +173,7 @@ class PointTerms:
     slack : array of int of shape (n,)
         The index l of the slack of each point.
     mu : float or None
-        Cost of each slack, as a number of rows; None if there are no slacks.
+        Cost of each slack, as a number of rows; None without slacks.
     """
 
     points: Array
