@@ -335,8 +335,8 @@ print(far[0].message)
 
 # %% [markdown]
 # **2.** Rows without a label join the rows that the rules are applied to. The rules then use rows inside
-# their regions as they are, and move fewer rows. In this clinic the AUC rises by another point. One
-# clinic is not evidence; *Does it help?* has means over tables and draws.
+# their regions as they are, and move fewer rows. In this clinic the AUC hardly changes. One clinic
+# is not evidence; *Does it help?* has means over tables and draws.
 
 # %%
 unlabeled, test = train_test_split(others, train_size=200, random_state=0)
@@ -404,5 +404,6 @@ assert (np.abs(model.coef_) > 1e-6).all()
 assert np.sum(np.abs(strict.coef_) < 1e-6) >= 5
 assert strict.verify()["rule"].proven
 assert "times 100" in str(far[0].message)
-assert auc(plain, test) < auc(model, test) < auc(with_pool, test)
+assert auc(plain, test) < min(auc(model, test), auc(with_pool, test))
+assert abs(auc(model, test) - auc(with_pool, test)) < 1
 print("all claims hold")

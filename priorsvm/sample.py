@@ -452,8 +452,9 @@ def _renamed(classes: list[Any]) -> str:
     if classes != [0, 1]:
         return ""
     return (
-        " If they are not your labels: OneVsOneClassifier and OneVsRestClassifier rename classes to 0 and 1. "
-        "Use PriorSVC(multi_class='ovo') or 'ovr' instead."
+        " If they are not your labels: some tools of scikit-learn rename classes to 0 and 1. Use "
+        "PriorSVC(multi_class='ovo') or 'ovr' instead of OneVsOneClassifier and OneVsRestClassifier, and "
+        "ensemble=True in CalibratedClassifierCV. For cross_val_predict with scores, give y as 0 and 1."
     )
 
 

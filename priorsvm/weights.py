@@ -63,7 +63,7 @@ class ChosenWeight:
     repeats: int = 0
 
     def __str__(self) -> str:
-        text = f"mu = {self.mu:.3g} rows"
+        text = f"mu = {self.mu:.3g} rows" if self.mu > 0 else "switched off, mu = 0 rows"
         if not self.scores:
             return text
         found = ", ".join(f"{score:.3f} with {factor:g}" for factor, score in sorted(self.scores.items()))

@@ -14,7 +14,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris, make_classification
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_validate
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_predict, cross_validate
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
@@ -742,3 +742,15 @@ def test_a_prior_is_iterable_and_sized():
     assert [(m.name, m.weight) for m in prior] == [("a", 1.0), ("b", 2.0)]
     assert len(prior) == 2
     assert clone(prior).names == ["a", "b"]
+
+
+def test_tools_that_rename_classes_are_named_with_the_way_out():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.where(X[:, 0] > 0, "ill", "well")
+    model = PriorSVC(Rule("x0 > 1", "ill", mu=1.0))
+    with pytest.raises(InvalidInput, match=r"'ill' .*0, 1.*ensemble=True.*cross_val_predict.*y as 0 and 1"):
+        cross_val_predict(model, X, y, method="decision_function", cv=3)
+    ones = (y == "ill").astype(int)
+    other = PriorSVC(Rule("x0 > 1", 1, mu=1.0))
+    scores = cross_val_predict(other, X, ones, method="decision_function", cv=3)
+    assert scores.shape == (60,)

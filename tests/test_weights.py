@@ -1,6 +1,7 @@
 """The choice of mu="auto" by cross-validation."""
 
 import hashlib
+import warnings
 
 import numpy as np
 import pytest
@@ -371,3 +372,16 @@ def test_the_factors_of_a_fold_share_the_kernel_matrix(monkeypatch):
     monkeypatch.setattr(Weighted, "_gram", counted)
     PriorSVC(Rule(RULE, 1), kernel="rbf").fit(X, y)
     assert calls == [90, 40] * 5
+
+
+def test_a_rule_that_is_switched_off_says_so():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] + 0.8 * rng.normal(size=60) > 0).astype(int)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = PriorSVC(Rule("x0 > 0.5", 0) + Rule("x0 < -0.5", 1).named("low"), C=0.1).fit(X, y)
+    assert model.findings_["rule"].weight.mu == 0
+    assert "switched off, mu = 0 rows" in str(model.findings_["rule"])
+    assert str(model.explain([1.0, 0.0]).rules[0]).endswith("The prediction disagrees. Its weight is 0.")
+    assert caught

@@ -347,12 +347,14 @@ class Explainer:
         found = []
         for (name, block, _), sample in self.uses:
             if isinstance(block, (Monotone, MonotonicityHint)):
-                found.append(RuleAt(name, in_words(block, sample), self._is_monotone(block, at), True))
+                kept = self._is_monotone(block, at)
+                found.append(RuleAt(name, in_words(block, sample), kept, True, _active(block)))
             elif isinstance(block, RegionKnowledge):
                 regions = [requirement.region for requirement in block.row_requirements(sample)]
                 if any(_contains(region, x, at) for region in regions):
                     label = getattr(block, "label", None)
-                    found.append(RuleAt(name, in_words(block, sample), bool(label == predicted)))
+                    agrees = bool(label == predicted)
+                    found.append(RuleAt(name, in_words(block, sample), agrees, active=_active(block)))
         return found
 
     def _is_monotone(self, block: Monotone | MonotonicityHint, at: Array) -> bool:
@@ -408,6 +410,11 @@ class Explainer:
             new = self._value(change.row, columns)
             found.append(Flip(names[change.player], self._value(at, columns), new, label, change.size))
         return found
+
+
+def _active(block: Any) -> bool:
+    """Return whether a block is hard or has a positive weight."""
+    return bool(block.hard or block.mu > 0)
 
 
 def _contains(region: Any, x: Array, at: Array) -> bool:

@@ -62,26 +62,30 @@ class RuleAt:
         Whether the class of the rule is predicted, or the score is monotone along the columns from this row.
     monotone : bool, default=False
         Whether the block is about monotone columns.
+    active : bool, default=True
+        Whether the block is hard or has a positive weight.
 
     Examples
     --------
     >>> from priorsvm import Box, PriorSVC
     >>> model = PriorSVC(Box({0: (2, 3)}, label=1, hard=True)).fit([[0.0], [1.0]], [0, 1])
-    >>> model.explain([2.5]).rules
-    [RuleAt(block='box', words='where 2 <= x0 <= 3, the class is 1', agrees=True, monotone=False)]
+    >>> print(model.explain([2.5]).rules[0])
+    box: where 2 <= x0 <= 3, the class is 1. The prediction agrees.
     """
 
     block: str
     words: str
     agrees: bool
     monotone: bool = False
+    active: bool = True
 
     def __str__(self) -> str:
         if self.monotone:
             found = "From this row it does" if self.agrees else "From this row it does not always"
         else:
             found = "The prediction agrees" if self.agrees else "The prediction disagrees"
-        return f"{self.block}: {self.words}. {found}."
+        weight = "" if self.active else " Its weight is 0."
+        return f"{self.block}: {self.words}. {found}.{weight}"
 
 
 @dataclass(frozen=True)

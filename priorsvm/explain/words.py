@@ -123,8 +123,8 @@ def strength(member: Member, linear: bool) -> list[str]:
     for name in ("mu", "mu_residual", "gamma"):
         value = getattr(block, name, None)
         if is_number(value) and not getattr(block, "hard", False):
-            rows = "row" if value == 1 else "rows"
-            unit = f" {rows}" if name in block.counts_rows else ""
+            noun = "row" if value == 1 else "rows"
+            unit = f" {noun}" if name in block.counts_rows else ""
             found.append(f"weight {name} = {value:.4g}{unit}")
     if member.weight != 1:
         found.append(f"outer weight {member.weight:g}")

@@ -291,7 +291,7 @@ def _blocks_with_frames(model: Any) -> list[Any]:
     parts = [model, *model.get_params().values()]
     for part in list(parts):
         for binary in getattr(part, "_models", []):
-            parts += [member.block for member in binary.members]
+            parts += [member.block for member in getattr(binary, "members", [])]
     blocks = {id(part): part for part in parts if isinstance(part, Knowledge)}
     return [block for block in blocks.values() if is_frame(getattr(block, "unlabeled", None))]
 

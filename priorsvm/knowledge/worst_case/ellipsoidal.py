@@ -207,6 +207,9 @@ class EllipsoidalKnowledge(OnRowSlack, Knowledge):
         )
         return replace(found, warnings=view.warnings)
 
+    # What to check if the ellipsoids set a weight to 0.
+    check_of_size: ClassVar[str] = "Check that errors are in the units of X"
+
     def cautions(self, f: Any, view: Solved) -> list[Caution]:
         """Return a warning if the ellipsoids set a main weight to 0, compared with a model without blocks."""
         found = zeroed_columns(f, view, MAIN)
@@ -217,8 +220,8 @@ class EllipsoidalKnowledge(OnRowSlack, Knowledge):
             Caution(
                 ZeroedColumns,
                 f"block '{view.name}' sets {len(zero)} of {len(f.coef)} weights to 0, among them of "
-                f"{names_of(main, view.sample)}, with a large weight in the model without blocks. Check that "
-                f"errors are in the units of X, or lower confidence={self.confidence:g}, for example to 0.7.",
+                f"{names_of(main, view.sample)}, with a large weight in the model without blocks. "
+                f"{self.check_of_size}, or lower confidence={self.confidence:g}, for example to 0.7.",
             )
         ]
 

@@ -3,7 +3,7 @@ r"""Rows with missing entries."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import softmax
@@ -95,6 +95,10 @@ class MissingValues(Completes, Scores, EllipsoidalKnowledge):
     >>> model.predict([[0.1, np.nan], [np.nan, 2.2]])
     array([0, 1])
     """
+
+    check_of_size: ClassVar[str] = (
+        "Gaps and a hard block can exclude a column together: soften the hard block"
+    )
 
     def __init__(
         self,
