@@ -524,6 +524,8 @@ class _Parser:
             )
         if any(name == value for values in self.table.values.values() for value in values):
             hint = f"a value is written in quotes: '{name}'"
+        elif name.lower() in ("nan", "na", "none", "null"):
+            hint = "a missing value is written as: a is missing"
         elif (meant := closest(name, self.columns)) is not None:
             hint = f"did you mean {spelled(meant)}?"
         else:

@@ -167,6 +167,7 @@ def test_there_are_sixty_texts_of_each_kind():
 # ¦ stands before the spot the caret has to point at.
 BAD = [
     ("¦sexx == 'female'", "no column 'sexx' (did you mean sex?)"),
+    ("age == ¦nan", "no column 'nan' (a missing value is written as: a is missing)"),
     ("sex == ¦female", "no column 'female' (a value is written in quotes: 'female')"),
     ("sex == ¦'femal'", "no training row has 'femal' in column 'sex' (did you mean 'female'?)"),
     ("sex != ¦'x'", "no training row has 'x' in column 'sex' (the values are 'female', 'male')"),
