@@ -316,9 +316,9 @@ class FittedModel:
         ----------
         X : array-like of shape (n, n_features), default=None
             New rows. Blocks on rows are checked at these rows, and missing values are completed as in
-            ``predict``. For every block with a transform,
-            ``verify(X).stability["<block>"]`` contains the share of these rows that keep their class under
-            all transformations, and the worst transformation.
+            ``predict``. For every block with a transform, the dict ``stability`` of the result contains
+            the share of these rows that keep their class under all transformations, and the worst
+            transformation.
         max_cells : int, default=150000
             Limit on the cells of a proof for one region of a kernel model. Beyond the limit, the verdict
             rests on sampled points. ``verbose=1`` shows the progress of a proof.
