@@ -308,7 +308,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         Raises
         ------
         MissingCapability
-            For ``multi_class="joint"`` and ``InvariantLoss(method="pegasos")``, which have no such problem.
+            For ``multi_class="joint"`` and blocks with ``method="pegasos"``, which have no such problem.
 
         See Also
         --------
