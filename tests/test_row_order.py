@@ -8,7 +8,7 @@ from priorsvm._utils.row_keys import digests
 from priorsvm.knowledge.regions.on_rows import Pool
 from priorsvm.validation import make_task
 
-pytestmark = pytest.mark.filterwarnings("ignore::priorsvm.errors.PriorSVMWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::priorsvm.errors.PriorSVMWarning")]
 
 
 def table(n=60, seed=0):

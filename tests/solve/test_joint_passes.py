@@ -26,6 +26,9 @@ from priorsvm import (
 )
 from priorsvm.errors import InaccurateSolution, InvalidInput, MissingCapability
 
+# Many combinations: minutes on one core.
+pytestmark = pytest.mark.slow
+
 ROUGH = pytest.mark.filterwarnings("ignore::priorsvm.errors.InaccurateSolution")
 MOVES = Shift([[0.3, 0.1, 0.0], [0.0, 0.2, 0.2]])
 BOTH = pytest.mark.parametrize("kernel", ["linear", RBF(0.15)], ids=["linear", "rbf"])
