@@ -10,7 +10,8 @@ from sklearn.metrics import roc_auc_score
 
 import priorsvm
 from priorsvm import RBF, Box, Monotone, PriorSVC, Rule, SampleCosts, weights
-from priorsvm.errors import Infeasible
+from priorsvm.errors import AgainstData, Infeasible
+from priorsvm.knowledge.regions.against import outbid_at
 from priorsvm.solve.weighted import Weighted
 from priorsvm.training import train
 from priorsvm.validation import make_task
@@ -384,4 +385,14 @@ def test_a_rule_that_is_switched_off_says_so():
     assert model.findings_["rule"].weight.mu == 0
     assert "switched off, mu = 0 rows" in str(model.findings_["rule"])
     assert str(model.explain([1.0, 0.0]).rules[0]).endswith("The prediction disagrees. Its weight is 0.")
-    assert caught
+    assert {warning.category for warning in caught} >= {AgainstData}
+
+
+def test_the_warning_of_a_violated_rule_with_weight_0_has_the_scores():
+    off = weights.ChosenWeight(0.0, 0.0, {0.0: 0.8, 1.0: 0.7})
+    text = outbid_at(8, 10, "'a > 1' is 1", off).text
+    assert "switched it off" in text
+    assert "0.800 with 0, 0.700 with 1" in text
+    assert "80% of its 10 places" in text
+    assert "outbid it at 80%" in outbid_at(8, 10, "'a > 1' is 1", None).text
+    assert outbid_at(5, 10, "'a > 1' is 1", off) is None

@@ -26,7 +26,7 @@ from priorsvm import (
 )
 from priorsvm.errors import InaccurateSolution, InvalidInput, MissingCapability
 
-# Many combinations: minutes on one core.
+# Many combinations of blocks and factors.
 pytestmark = pytest.mark.slow
 
 ROUGH = pytest.mark.filterwarnings("ignore::priorsvm.errors.InaccurateSolution")

@@ -39,7 +39,7 @@ from priorsvm.solve.classes import class_of
 from priorsvm.solve.registry import find_route
 from priorsvm.solve.solution import HOPELESS
 
-# Many combinations: minutes on one core.
+# Many combinations of blocks and solvers.
 pytestmark = pytest.mark.slow
 
 # Solver -> largest relative error of an objective. The facts of SCIPY and ECOS_BB are derived from CVXPY.

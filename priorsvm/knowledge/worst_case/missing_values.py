@@ -96,9 +96,7 @@ class MissingValues(Completes, Scores, EllipsoidalKnowledge):
     array([0, 1])
     """
 
-    check_of_size: ClassVar[str] = (
-        "Gaps and a hard block can exclude a column together: soften the hard block"
-    )
+    check_of_size: ClassVar[str] = "Gaps can exclude a column, alone or with a hard block: soften hard blocks"
 
     def __init__(
         self,

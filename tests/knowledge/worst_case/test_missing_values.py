@@ -679,3 +679,8 @@ def test_a_column_that_is_constant_up_to_rounding():
     X[0, 1] = np.nan
     scores = PriorSVC(MissingValues()).fit(X, y).decision_function([[0.3, np.nan, 1.0], [0.4, np.nan, 1.0]])
     assert np.abs(scores).max() < 10
+
+
+def test_advice_on_zeroed_columns_is_about_gaps():
+    assert "Gaps" in MissingValues.check_of_size
+    assert "errors" not in MissingValues.check_of_size
