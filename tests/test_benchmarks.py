@@ -319,6 +319,7 @@ def test_reduction_and_support_vectors_leave_the_error_of_haar_integration_as_it
     assert all(row["best on test"] <= row["cross-validated"] for row in errors.values())
 
 
+@pytest.mark.slow
 def test_rules_are_studied_on_a_real_and_a_synthetic_table(benchmarks, capsys):
     rows = benchmarks.main(["rules", "--quick"])
     gains = [row for row in rows if "gains" in row]

@@ -482,6 +482,7 @@ def test_sparse_rows(three):
     assert_allclose(ovo().fit(csr_array(X), y).coef_, ovo().fit(X, y).coef_, rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_grid_search_compares_both_kinds(three):
     grid = {"multi_class": ["ovr", "ovo"], "prior__box__mu": [0.1, 1.0]}
     search = GridSearchCV(PriorSVC(Box({0: (3, 4)}, label="b", holds="everywhere")), grid, cv=3).fit(*three)

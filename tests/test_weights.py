@@ -108,6 +108,7 @@ def test_the_factor_is_the_best_of_a_cross_validation(seed, label):
     assert block.mu == "auto"
 
 
+@pytest.mark.slow
 def test_a_kernel_model_and_pairs_of_rows():
     X, y = table(30)
     block = Monotone({0: 1})
@@ -288,6 +289,7 @@ def test_outer_weights_multiply_the_chosen_weight():
 # ---------------------------------------------------------------------- where it is seen
 
 
+@pytest.mark.slow
 def test_the_choice_is_in_the_findings_and_in_files(tmp_path):
     pytest.importorskip("skops")
     X, y = table()

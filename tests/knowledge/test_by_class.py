@@ -310,6 +310,7 @@ def test_a_covariance_for_each_row_may_be_restricted_too(data):
     assert chosen.objective_ == pytest.approx(expected.objective_, rel=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::priorsvm.errors.CollapsedModel")
 @pytest.mark.parametrize("span", ["transform", "line", (-0.2, 0.3)])
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
@@ -370,6 +371,7 @@ BLOCKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", BLOCKS.values(), ids=BLOCKS)
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_all_classes_and_equal_transforms_are_the_plain_block(three, make, kernel):

@@ -274,6 +274,7 @@ def test_only_hard_opposite_regions_of_some_weight_are_opposed(frame, how):
     assert isinstance(PriorSVC(prior, kernel=RBF(0.5)).fit(X, y), PriorSVC)
 
 
+@pytest.mark.slow
 def test_a_region_that_asks_little_is_no_contradiction(frame):
     """f >= 1 on the box and -f >= -2 on the disc agree."""
     X, y = frame

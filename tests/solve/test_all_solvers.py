@@ -9,6 +9,7 @@ import subprocess
 import sys
 from functools import cache
 from importlib.metadata import requires
+from pathlib import Path
 
 import pytest
 
@@ -38,7 +39,7 @@ LICENCE = r"(?i)licen[cs]e|size limit|too many rows|KN_new\(\) is -520"
 def run(solver, *arguments):
     """Return what a process of its own prints."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.solve.one_solver", solver, *arguments],
+        [sys.executable, str(Path(__file__).with_name("one_solver.py")), solver, *arguments],
         capture_output=True,
         text=True,
         timeout=300,

@@ -82,6 +82,7 @@ def test_a_rare_class_inside_is_not_against_a_rule_that_is_better_than_the_base_
     assert model.findings_["rule"].contrary == 12
 
 
+@pytest.mark.slow
 def test_right_rules_and_directions_are_rarely_contradicted():
     alarms = []
     for seed in range(40):

@@ -142,6 +142,7 @@ def broad_problem():
     return X, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hard", [False, True])
 def test_the_order_of_rows_does_not_matter(hard):
     X, y = broad_problem()

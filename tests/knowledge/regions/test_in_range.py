@@ -118,9 +118,10 @@ def test_a_level_set_beyond_the_data_keeps_its_bounds():
         ("age * smoker > 70", lambda X: X.age * X.smoker >= 70),
         ("age * smoker > 60 and sex == 'm'", lambda X: (X.age * X.smoker >= 60) & (X["sex=m"] == 1)),
         ("age + 20 * smoker > 80 and sex == 'm'", lambda X: X.age + 20 * X.smoker >= 80 - 1e-6),
-        (
+        pytest.param(
             " + ".join(f"s{k}" for k in range(10)) + " >= 8",
             lambda X: X.filter(regex="^s[0-9]").sum(axis=1) >= 8,
+            marks=pytest.mark.slow,
         ),
         ("s0 + s1 + s2 >= 2", lambda X: X.s0 + X.s1 + X.s2 >= 2),
         ("s0 + s1 + s2 + age / 100 >= 3", lambda X: X.s0 + X.s1 + X.s2 + X.age / 100 >= 3 - 1e-6),

@@ -414,7 +414,7 @@ def test_mu_everywhere_is_one_by_default():
 
 @pytest.mark.parametrize("name", [*blocks(), "monotone"])
 @pytest.mark.parametrize("kernel", ["linear", RBF(GAMMA)], ids=["linear", "rbf"])
-@pytest.mark.parametrize("mu", [3.0, "auto"])
+@pytest.mark.parametrize("mu", [3.0, pytest.param("auto", marks=pytest.mark.slow)])
 def test_the_order_of_the_rows_has_no_effect(name, kernel, mu):
     X, y = table(50)
     X = X[:, :2]
@@ -505,6 +505,7 @@ def test_pairs_of_a_hard_block_rise():
 # ---------------------------------------------------------------------- with scikit-learn
 
 
+@pytest.mark.slow
 def test_grids_paths_and_several_classes():
     rng = np.random.default_rng(6)
     y = np.repeat(["a", "b", "c"], 15)

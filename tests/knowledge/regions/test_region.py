@@ -199,6 +199,7 @@ def test_drawn_points_lie_in_the_region(plane, points):
     assert model.decision_function(used).min() > 1 - 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::priorsvm.errors.CollapsedModel")
 def test_within_data_is_the_range_of_the_rows(plane):
     X, y = plane

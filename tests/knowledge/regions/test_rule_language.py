@@ -317,6 +317,7 @@ def test_names_beyond_ascii_take_no_time(letter):
     assert seconds(f"{name} 1", [f"{name} b"])[0] < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["a < 1 and ", "a + ", "- ", "not ", "is ", "a * ", "`é` "])
 def test_the_time_is_linear_in_the_length(piece):
     short = min(seconds(piece * 1000 + "a < 1")[0] for _ in range(3))
@@ -631,6 +632,7 @@ def test_folds_without_gaps_keep_the_other_alternatives():
     assert model.findings_["rule"].rows == (X.age > 60).sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -528,6 +528,7 @@ pieces = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.text() | pieces.map(" ".join) | pieces.map("".join))
 def test_any_text_is_read_or_refused(text):

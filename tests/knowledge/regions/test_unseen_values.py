@@ -27,6 +27,7 @@ def in_region(X, count=2000):
     return rows.assign(k=pd.Categorical(["m"] * count, VALUES))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize(
     "text", ["k in ('t', 'm') and a >= 0.5", "k != 'n' and a >= 0.5", "a >= 0.5", "a - b >= 0.5 and k != 'n'"]

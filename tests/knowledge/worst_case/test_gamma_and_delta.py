@@ -171,6 +171,7 @@ def test_laws_with_a_number_for_gamma():
 # -------------------------------------------------------------------------------- all classes at once
 
 
+@pytest.mark.slow
 @BOTH
 @EACH
 def test_all_classes_with_both_factors(kernel, name):
@@ -261,6 +262,7 @@ def test_factors_of_pairs_that_are_refused(block, message):
 # -------------------------------------------------------------------------------- transforms of classes
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("method", ["columns", "pegasos"])
 @pytest.mark.filterwarnings("ignore::priorsvm.errors.InaccurateSolution")

@@ -152,7 +152,7 @@ def own_deletions(X, y, k, gamma, C, loss):
 
 @pytest.mark.parametrize("method", ["auto", "columns", "all"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("k", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_deletions_on_a_kernel_by_all_subsets(bent, k, loss, method):
     X, y = bent
     block = InvariantLoss(FeatureDeletion(k), method=method)

@@ -74,6 +74,7 @@ def objective(model, orbit, y, C):
     return 0.5 * f.weights @ K @ f.weights + C * slack.sum()
 
 
+@pytest.mark.slow
 @ROUGH
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("name", SETS)
@@ -128,6 +129,7 @@ def test_bounds_beside_blocks_and_weights(name):
     assert exact * (1 - 1e-7) <= model.objective_ <= 1.02 * exact
 
 
+@pytest.mark.slow
 @ROUGH
 @pytest.mark.parametrize("budget", [20, 60, 120])
 def test_a_budget_limits_the_centres_and_keeps_the_bounds(budget):
@@ -142,6 +144,7 @@ def test_a_budget_limits_the_centres_and_keeps_the_bounds(budget):
     assert model.objective_ == pytest.approx(objective(model, moves.orbit(X), y, 0.5), rel=1e-9)
 
 
+@pytest.mark.slow
 @ROUGH
 def test_a_larger_budget_is_more_accurate():
     X, y, moves, kernel = moons()
