@@ -11,17 +11,29 @@ if TYPE_CHECKING:
     from .._utils.arrays import Array
     from ..function.fitted import Fitted
     from ..sample import Sample
-    from .views import PointTerms, Solved, Step
+    from .views import Building, PointTerms, Solved, Step
 
 
 class AtPoints:
-    """Trait of a block whose terms can be arrays: bounds on values of f at points.
+    """Trait of a block whose terms can be arrays: rows over values and slopes of f.
 
-    Rounds of cutting planes are then solved without CVXPY. The last problem is solved as ``build`` states it.
+    The problem is then solved without CVXPY.
     """
 
-    def at_points(self, state: Any, linear: bool) -> PointTerms | None:
-        """Return the terms of ``build`` as arrays, or None if they have another form in this state."""
+    def at_points(self, view: Building, linear: bool) -> PointTerms | None:
+        """Return the terms of ``build`` as arrays, or None if they have another form.
+
+        Parameters
+        ----------
+        view : Building
+            Rows and state; ``view.slack`` is None.
+        linear : bool
+            Whether f is linear.
+
+        Returns
+        -------
+        PointTerms or None
+        """
         return None
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._utils.arrays import Array, dense_row
 from ..errors import PriorSVMWarning
+from ..function.atoms import Atoms
 from ..sample import Sample
 
 # Most cells in the proof of one region in verify().
@@ -161,26 +162,42 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class PointTerms:
-    r"""Terms of a block as arrays: :math:`s_p f(x_p) \ge h_p - \zeta_{l(p)}`, with the penalty
-    :math:`\mu \sum_l \zeta_l`.
+    r"""Terms of a block as arrays: rows over values and slopes of f, each with at most one slack.
+
+    .. math:: s_p (Rv)_p \ge h_p - \zeta_{l(p)} \;\text{with}\; \mu \sum_l \zeta_l
+              \quad\text{or}\quad \mu \sum_p q_p \zeta_p^2 , \qquad
+              \text{or}\quad (Rv)_p = h_p + \zeta_p \;\text{with}\; \mu \sum_p q_p \zeta_p^2 .
 
     Attributes
     ----------
-    points : array of shape (n, d)
-        The points :math:`x_p`.
+    atoms : Atoms
+        The values and slopes v of f, in the units of X.
     sign, target : arrays of shape (n,)
-        The signs :math:`s_p` and the numbers :math:`h_p`.
-    slack : array of int of shape (n,)
-        The index l of the slack of each point.
-    mu : float or None
-        Cost of each slack, as a number of rows; None without slacks.
+        The signs :math:`s_p` and the numbers :math:`h_p` of the rows.
+    slack : array of int of shape (n,) or None
+        The index l of the slack of each row. None: every row has a slack of its own.
+    penalty : str or None
+        Name of the parameter :math:`\mu` of the block; None without slacks.
+    matrix : sparse matrix of shape (n, len(atoms)) or None
+        R; None is the identity. The sum of a row, which multiplies the bias, is not negative.
+    square : array of shape (n,) or None
+        The weights :math:`q_p` of squared slacks; None for slacks with a linear cost.
+    equation : bool
+        Whether the rows are equations. Their slacks, if any, are squared.
+    duals : dict of str to matrix or None
+        Label of a constraint of ``build`` -> matrix whose product with the dual variables of the rows is the
+        dual variable of the constraint. None is the identity.
     """
 
-    points: Array
+    atoms: Atoms
     sign: Array
     target: Array
-    slack: Array
-    mu: float | None
+    slack: Array | None = None
+    penalty: str | None = None
+    matrix: Any = None
+    square: Array | None = None
+    equation: bool = False
+    duals: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

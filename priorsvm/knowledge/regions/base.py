@@ -338,11 +338,12 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
                 constraints["corners"] = at_corners(f, state, zeta)
         return Terms({} if self.hard else {"mu": cp.sum(zeta)}, constraints)
 
-    def at_points(self, state: Search, linear: bool) -> PointTerms | None:
+    def at_points(self, view: Building, linear: bool) -> PointTerms | None:
+        state: Search = view.state
         slopes = any(requirement.direction is not None for requirement in state.requirements)
         if linear or self.applies_to_rows(linear) or slopes or state.corners or not state.requirements:
             return None
-        return point_terms(state, None if self.hard else float(self.mu))
+        return point_terms(state, self.hard)
 
     def refine(self, f: Any, view: Solved) -> Step | None:
         if self.applies_to_rows(f.linear) or not view.state.requirements:

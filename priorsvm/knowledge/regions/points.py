@@ -9,6 +9,7 @@ import numpy as np
 from ..._utils.arrays import Array
 from ..._utils.checks import is_whole
 from ...errors import InvalidInput
+from ...function.atoms import Atoms
 from ...sample import Sample
 from ..checks import check_points
 from ..views import PointTerms
@@ -70,13 +71,18 @@ def targets(state: Search) -> list[Array]:
     ]
 
 
-def point_terms(state: Search, mu: float | None) -> PointTerms:
-    """Return the constraints at the points as arrays; ``mu`` is None if they have no slack."""
+def point_terms(state: Search, hard: bool) -> PointTerms:
+    """Return the constraints at the points as arrays, with a slack for each region unless they are hard."""
     counts = [len(points) for points in state.points]
     signs = [requirement.sign for requirement in state.requirements]
     of = np.repeat(np.arange(len(counts)), counts)
     return PointTerms(
-        np.vstack(state.points), np.repeat(signs, counts), np.concatenate(targets(state)), of, mu
+        Atoms(np.vstack(state.points)),
+        np.repeat(signs, counts),
+        np.concatenate(targets(state)),
+        of,
+        None if hard else "mu",
+        duals={"points": None},
     )
 
 

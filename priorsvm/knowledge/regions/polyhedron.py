@@ -18,7 +18,6 @@ from .exact import polyhedra
 from .kernelised import Kernelised, kernelised_constraints, warn_unsound
 from .method import Method
 from .requirement import Requirement
-from .search import Search
 from .sets import PolyhedronSet, polyhedron
 from .within import close_all, signs_of
 
@@ -181,9 +180,9 @@ class Polyhedron(RegionKnowledge):
             return super().build(f, view)
         return self._by_duality(f, view, linear)
 
-    def at_points(self, state: Search, linear: bool) -> PointTerms | None:
+    def at_points(self, view: Building, linear: bool) -> PointTerms | None:
         by_duality = self.mu_residual is not None or self.method == "kernelised"
-        return None if by_duality else super().at_points(state, linear)
+        return None if by_duality else super().at_points(view, linear)
 
     def _by_duality(self, f: Any, view: Building, linear: bool) -> Terms:
         """Return the terms with residuals (eq. 52), or of the kernel form (eqs. 50-52)."""

@@ -20,7 +20,6 @@ from .cuts import Cuts
 from .method import Method
 from .points import Points, given_points
 from .requirement import Requirement
-from .search import Search
 from .sets import SEARCHED, LevelSet
 from .within import box_within, require_bounded
 
@@ -219,8 +218,8 @@ class Region(RegionKnowledge):
         z = cp.Variable(len(points), nonneg=True, name="z")
         return Terms({"mu": cp.sum(z)}, {"points": left + z >= 0})
 
-    def at_points(self, state: Search, linear: bool) -> PointTerms | None:
-        return None if self.on_rows or self._kind() is Points else super().at_points(state, linear)
+    def at_points(self, view: Building, linear: bool) -> PointTerms | None:
+        return None if self.on_rows or self._kind() is Points else super().at_points(view, linear)
 
     def verify(self, f: Any, view: Solved) -> Verdict:
         [requirement] = view.state.requirements

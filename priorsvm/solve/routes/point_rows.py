@@ -21,7 +21,7 @@ from ...function.maps import KernelMap
 from ...function.memory import fits_in_memory
 from ...knowledge.base import Knowledge
 from ...knowledge.traits import AtPoints
-from ...knowledge.views import PointTerms
+from ...knowledge.views import Building, PointTerms
 from ...problem.residuals import Residuals
 from ..methods.active import ActiveSetSolution, LazyKernelMatrix, RowDual, optimise
 from ..route import Problem
@@ -68,15 +68,22 @@ def solve_at_points(problem: Problem) -> Solution | None:
 
 
 def _parts(problem: Problem) -> list[tuple[PointTerms, float]]:
-    """Return the terms of all blocks with C times their weights; empty if a block has other terms."""
+    """Return the terms of all blocks with the costs of their slacks; empty if a block has other terms."""
     parts = []
+    spec = problem.spec
     for name, block, weight in problem.live:
         if block.only_rows:
             continue
-        terms = block.at_points(problem.states[name], False) if _states_points(block) else None
-        if terms is None:
+        terms = None
+        if _states_points(block):
+            terms = block.at_points(Building(name, problem.sample, problem.states[name]), spec.linear)
+        if terms is None or terms.matrix is not None or terms.equation or terms.slack is None:
             return []
-        parts.append((terms, problem.spec.C * weight))
+        cost = 0.0
+        if terms.penalty is not None:
+            unit = spec.C if terms.penalty in block.counts_rows else 1.0
+            cost = unit * weight * float(getattr(block, terms.penalty))
+        parts.append((terms, cost))
     return parts
 
 
@@ -115,14 +122,14 @@ class _Rows:
         limits: list[float] = []
         columns: list[Array] = []
         start = n
-        for terms, unit in parts:
+        for terms, cost in parts:
             stop = start + len(terms.sign)
-            if terms.mu is not None:
+            if terms.penalty is not None and terms.slack is not None:
                 for k in np.unique(terms.slack):
                     column = np.zeros(len(signs))
                     column[start:stop] = np.where(terms.slack == k, terms.sign, 0.0)
                     columns.append(column)
-                    limits.append(unit * terms.mu)
+                    limits.append(cost)
             start = stop
         sums = np.column_stack(columns) if columns else np.zeros((len(signs), 0))
         signed = signs * bound
@@ -130,7 +137,7 @@ class _Rows:
         upper = np.where(signs > 0, signed, 0.0)
         dual = RowDual(signs * targets, lower, upper, np.ones(len(signs)), sums, np.array(limits))
         diagonal = 0.5 / weighted.bound[order] if weighted.squared else np.zeros(n)
-        points = np.vstack([weighted.X[order], *(terms.points for terms, _ in parts)])
+        points = np.vstack([weighted.X[order], *(terms.atoms.points for terms, _ in parts)])
         return cls(weighted, order, points, dual, diagonal)
 
     @property
