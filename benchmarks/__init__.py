@@ -1,4 +1,4 @@
-"""How fast priorsvm is, as ratios to peers measured in the same run; README.md has the tables."""
+"""How fast priorsvm is, as ratios to peers measured in the same run."""
 
 from __future__ import annotations
 

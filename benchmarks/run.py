@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from priorsvm.errors import DataNotFound
 
+from . import record
 from .measure import Row, computer, table
 
 ROWS = {
@@ -72,7 +73,10 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
         help=f"which rows: {', '.join(ROWS)} (default: all of these); {', '.join(REPRODUCTIONS)}",
     )
     parser.add_argument("--quick", action="store_true", help="small problems, under a minute")
+    parser.add_argument("--write", action="store_true", help="update docs/evidence and its tables")
     arguments = parser.parse_args(argv)
+    if arguments.write and arguments.quick:
+        parser.error("--write is for rows of full size: leave out --quick.")
     unknown = sorted(set(arguments.rows) - set(ROWS) - set(REPRODUCTIONS))
     if unknown:
         parser.error(
@@ -82,13 +86,29 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     papers = [name for name in arguments.rows if name in REPRODUCTIONS] if arguments.rows else ["scaling"]
     print(computer(), end="\n\n")
     with threadpool_limits(1):  # numpy may have been imported before this package could say so
-        rows = [row.as_dict() for row in table(_rows(names, arguments.quick))] if names else []
-        return rows + [row for name in papers for row in _reproduced(name, arguments.quick)]
+        rows = (
+            [row.as_dict() for row in table(_rows(names, arguments.quick, arguments.write))] if names else []
+        )
+        found = {name: _reproduced(name, arguments.quick) for name in papers}
+    if arguments.write:
+        for name in set(found) & {"sizes", "scaling"}:
+            record.save(name, found[name], computer())
+    return rows + [row for group in found.values() for row in group]
 
 
-def _rows(names: Sequence[str], quick: bool) -> Iterator[Row]:
+def _rows(names: Sequence[str], quick: bool, write: bool) -> Iterator[Row]:
+    """Yield the rows of every name whose data are available, and save them if ``write``."""
     for name in names:
-        yield from _function(ROWS[name])(quick)
+        found = []
+        try:
+            for row in _function(ROWS[name])(quick):
+                found.append(row.as_dict())
+                yield row
+        except DataNotFound as error:
+            print(f"{name}: skipped, {error}\n")
+            continue
+        if write:
+            record.save(name, found, computer())
 
 
 def _reproduced(name: str, quick: bool) -> list[dict[str, Any]]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +25,6 @@ from .engine import knowledge, rows
 from .measure import Array, quietly, timed
 
 # Where a complete run leaves its figures; docs/drawings/scaling.py draws them.
-RESULTS = Path(__file__).parents[1] / "docs" / "drawings" / "scaling.csv"
 HEADER = ("model", "solver", "N", "seconds", "exponent")
 Task = tuple[PriorSVC, Any, Array]
 
@@ -94,15 +91,10 @@ ROUTES: dict[str, tuple[Callable[[int], Task], Sequence[int]]] = {
 
 
 def scaling(quick: bool) -> list[dict[str, Any]]:
-    """A line for every route and size; a complete run also writes them down for the drawing."""
+    """Return a line for every route and size."""
     print("| " + " | ".join(HEADER) + " |", "|" + " --- |" * len(HEADER), sep="\n")
     found = [row for name, (make, sizes) in ROUTES.items() for row in _route(name, make, sizes, quick)]
     print()
-    if not quick:
-        with RESULTS.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, HEADER, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(found)
     return found
 
 

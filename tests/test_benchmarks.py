@@ -385,6 +385,50 @@ def test_the_page_on_rules_includes_what_was_measured(benchmarks):
         assert (EVIDENCE.parent / f"{name}.md").read_text(encoding="utf-8") == text
 
 
+def test_the_pages_include_what_was_measured(benchmarks):
+    from benchmarks.record import EVIDENCE, load, pages
+
+    for name, text in pages(load()).items():
+        assert (EVIDENCE / f"{name}.md").read_text(encoding="utf-8") == text
+
+
+def test_measured_rows_replace_rows_of_the_same_name_only(benchmarks, tmp_path):
+    from benchmarks.measure import Row, Timing
+    from benchmarks.record import load, save
+
+    file = tmp_path / "measured.json"
+    timing = Timing(np.array([1.0, 2.0, 4.0]), np.array([1.0, 1.0, 1.0]))
+    for name, target in (("seconds_a", 3.0), ("import", 3.0), ("seconds_b", 1.0), ("seconds_a", 2.5)):
+        row = Row.of(name, f"work {target:g}", "peer", timing, target, "P", 1e-9)
+        save(name, [row.as_dict()], "two cores", file)
+    save(
+        "scaling",
+        [{"name": "scaling", "model": "m", "solver": "S", "N": 5, "seconds": "1", "exponent": ""}],
+        "",
+        file,
+    )
+    saved = load(file)
+    assert {name: [row["target"] for row in rows] for name, rows in saved["rows"].items()} == {
+        "seconds_a": [2.5],
+        "import": [3.0],
+        "seconds_b": [1.0],
+    }
+    everyday = (tmp_path / "measured_everyday.md").read_text(encoding="utf-8")
+    assert "| work 2.5 | peer | 2.00 (1.00–4.00) | ≤ 2.5 | P 1e-09 | 2 : 1 |" in everyday
+    assert "≤ 1 missed" in everyday
+    assert "≤ 3" not in everyday
+    assert (tmp_path / "measured_count.md").read_text(encoding="utf-8") == "1 of 2 rows meet their target.\n"
+    assert "| m | S | 5 | 1 |  |" in (tmp_path / "measured_scaling.md").read_text(encoding="utf-8")
+
+
+def test_every_row_belongs_to_one_table(benchmarks):
+    from benchmarks.record import TABLES
+    from benchmarks.run import ROWS
+
+    for name in ROWS:
+        assert sum(name.startswith(starts) for starts in TABLES.values()) == (name != "rules_speed"), name
+
+
 @pytest.mark.data
 def test_every_rule_of_the_study_can_be_read(benchmarks):
     from benchmarks.rule_tables import ANY, CLINICAL

@@ -1,6 +1,6 @@
-"""Draw the figure of speed.md from scaling.csv, which `python -m benchmarks scaling` writes."""
+"""Draw the figure of speed.md from what `python -m benchmarks scaling --write` measured."""
 
-import csv
+import json
 from itertools import groupby
 from pathlib import Path
 
@@ -13,9 +13,8 @@ MARKERS = "os^Dv*"
 
 
 def routes(kind: str) -> list[tuple[str, list[dict[str, str]]]]:
-    """The lines of the file, route by route."""
-    with (HERE / "scaling.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    """Return the measured rows of linear or RBF models, model by model."""
+    rows = json.loads((HERE.parent / "evidence/measured.json").read_text(encoding="utf-8"))["scaling"]
     return [(k, list(g)) for k, g in groupby(rows, lambda row: row["model"]) if k.startswith(kind)]
 
 
