@@ -56,6 +56,16 @@ class Spec:
         """Whether every row of positive cost has its margin: all slacks are 0."""
         return bool(np.inf == self.C)
 
+    @property
+    def expands_over_slopes(self) -> bool:
+        """Whether f may expand over slopes.
+
+        They require second mixed derivatives of a kernel. With the 1-norm f expands over rows, and with
+        ``n_centres`` over some of the points.
+        """
+        kernel = self.kernel
+        return kernel is not None and kernel.has_slope_slope and self.norm == "l2" and self.n_centres is None
+
     def penalise(self, slack: Any) -> Any:
         r"""Return :math:`\xi`, or :math:`\xi^2` for the squared hinge."""
         return slack if self.loss == "hinge" else slack**2

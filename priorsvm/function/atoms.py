@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,15 @@ class Atoms:
             return cls(points)
         directions = np.vstack([np.zeros_like(points), along])
         return cls(np.vstack([points, at]), directions, np.arange(len(directions)) >= len(points))
+
+    @classmethod
+    def together(cls, parts: Sequence[Atoms]) -> Atoms:
+        """Return several atoms as one."""
+        points = np.vstack([part.points for part in parts])
+        if all(part.directions is None for part in parts):
+            return cls(points)
+        along = [np.zeros_like(part.points) if part.directions is None else part.directions for part in parts]
+        return cls(points, np.vstack(along), np.concatenate([part.slopes for part in parts]))
 
     def __len__(self) -> int:
         return int(self.points.shape[0])

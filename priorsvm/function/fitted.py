@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .._utils.arrays import Array, as_points, unit_directions
+from .._utils.arrays import Array, as_points
 from .._utils.checks import dense_points
 from .atoms import Atoms
 
@@ -97,7 +97,9 @@ class Slopes:
     @classmethod
     def of(cls, atoms: Atoms, weights: Array) -> Slopes | None:
         """Return the slopes among the atoms with their weights; None if there are none."""
-        return None if atoms.directions is None else cls(atoms.points, atoms.directions, weights)
+        if atoms.directions is None or len(atoms) == 0:
+            return None
+        return cls(atoms.points, atoms.directions, weights)
 
     def atoms(self, scale: Scale | None) -> Atoms:
         """Return the slopes as atoms in the units of the model."""
@@ -146,31 +148,32 @@ class FittedKernel(Fitted):
         return curve + (ahead - behind) / (2 * h[:, 0])
 
     def values_and_gradients(self, Z: Any) -> tuple[Array, Array]:
-        if self.slopes is not None:
-            columns = [self.slope(Z, E) for E in unit_directions(Z)]
-            return self.value(Z), np.column_stack(columns)
-        values, gradients = self._pairs_in_blocks(self.kernel.values_and_gradients, self._to_inner(Z))
+        values, gradients = self._pairs_in_blocks(self._to_inner(Z), None)
         return values + self.bias, self._directions(gradients)
 
     def slopes_and_gradients(self, Z: Any, V: Any) -> tuple[Array, Array]:
-        if self.slopes is not None:
-            columns = [self.curve(Z, E, V) for E in unit_directions(Z)]
-            return self.slope(Z, V), np.column_stack(columns)
-        inner = self._to_inner(Z)
-        slopes, gradients = self._pairs_in_blocks(
-            self.kernel.slopes_and_gradients, inner, self._directions(V)
-        )
+        slopes, gradients = self._pairs_in_blocks(self._to_inner(Z), self._directions(V))
         return slopes, self._directions(gradients)
 
-    def _pairs_in_blocks(
-        self, pairs: Callable[..., tuple[Array, Array]], *rows: Array
-    ) -> tuple[Array, Array]:
-        """Return ``pairs(*rows, centres, weights)``, by blocks of rows."""
+    def _pairs_in_blocks(self, Z: Array, V: Array | None) -> tuple[Array, Array]:
+        """Return values without the bias, or slopes along V, and their gradients, by blocks of rows."""
         step = max(1, 2**22 // max(1, len(self.weights)))
-        starts = range(0, max(1, len(rows[0])), step)
-        parts = [pairs(*(r[i : i + step] for r in rows), self._inner, self.weights) for i in starts]
+        starts = range(0, max(1, len(Z)), step)
+        parts = [self._pairs(Z[i : i + step], None if V is None else V[i : i + step]) for i in starts]
         first, second = zip(*parts, strict=True)
         return np.concatenate(first), np.concatenate(second)
+
+    def _pairs(self, Z: Array, V: Array | None) -> tuple[Array, Array]:
+        kernel = self.kernel
+        if V is None:
+            values, gradients = kernel.values_and_gradients(Z, self._inner, self.weights)
+        else:
+            values, gradients = kernel.slopes_and_gradients(Z, V, self._inner, self.weights)
+        if self.slopes is None or len(Z) == 0:
+            return values, gradients
+        at = self.slopes.atoms(self.scale)
+        more, steeper = kernel._of_slopes(Z, V, at.points, at.directions, self.slopes.weights)
+        return values + more, gradients + steeper
 
     def _of_slopes(self, atoms: Atoms) -> Array:
         """Return the contribution of the slopes to values or slopes of f, by blocks of rows."""

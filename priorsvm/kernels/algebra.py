@@ -218,6 +218,9 @@ class Sum(_KernelList):
     def _slopes_and_gradients(self, Z: Array, V: Array, B: Array, w: Array) -> tuple[Array, Array]:
         return _totals(k._slopes_and_gradients(Z, V, B, w) for k in self._parts())
 
+    def _of_slopes(self, Z: Array, V: Array | None, B: Array, U: Array, w: Array) -> tuple[Array, Array]:
+        return _totals(k._of_slopes(Z, V, B, U, w) for k in self._parts())
+
     def _derivative_bound(self, order: int, reach: Array) -> Array:
         # The squared norm of a linear combination of functions k_x is linear in k.
         return reduce(np.hypot, (k._derivative_bound(order, reach) for k in self._parts()))
@@ -438,6 +441,9 @@ class Scaled(Combination):
 
     def _slopes_and_gradients(self, Z: Array, V: Array, B: Array, w: Array) -> tuple[Array, Array]:
         return self.kernel._slopes_and_gradients(Z, V, B, self.factor * w)
+
+    def _of_slopes(self, Z: Array, V: Array | None, B: Array, U: Array, w: Array) -> tuple[Array, Array]:
+        return self.kernel._of_slopes(Z, V, B, U, self.factor * w)
 
     def _derivative_bound(self, order: int, reach: Array) -> Array:
         return math.sqrt(self.factor) * self.kernel._derivative_bound(order, reach)

@@ -502,6 +502,19 @@ class Kernel(BaseEstimator):
         columns = [self._curve(Z, E, V, B) @ w for E in unit_directions(Z)]
         return self._slope(Z, V, B) @ w, np.column_stack(columns)
 
+    def _of_slopes(self, Z: Array, V: Array | None, B: Array, U: Array, w: Array) -> tuple[Array, Array]:
+        r"""Return values of :math:`\sum_j w_j \partial_{u_j} k(z, b_j)`, or slopes along V, and gradients in z.
+
+        This fallback computes a matrix for each column, and gradients of slopes by central differences.
+        """
+        if V is None:
+            columns = [self._slope_slope(Z, E, B, U) @ w for E in unit_directions(Z)]
+            return w @ self._slope(B, U, Z), np.column_stack(columns)
+        h = 1e-5 * (1.0 + np.linalg.norm(Z, axis=1, keepdims=True))
+        up = [self._slope_slope(Z + h * E, V, B, U) @ w for E in unit_directions(Z)]
+        down = [self._slope_slope(Z - h * E, V, B, U) @ w for E in unit_directions(Z)]
+        return self._slope_slope(Z, V, B, U) @ w, (np.column_stack(up) - np.column_stack(down)) / (2 * h)
+
     def _derivative_bound(self, order: int, reach: Array) -> Array:
         raise NotImplementedError
 

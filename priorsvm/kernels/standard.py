@@ -68,6 +68,12 @@ class Linear(Kernel):
     def _slopes_and_gradients(self, Z: Array, V: Array, B: Array, w: Array) -> tuple[Array, Array]:
         return V @ (w @ B), np.zeros(Z.shape)
 
+    def _of_slopes(self, Z: Array, V: Array | None, B: Array, U: Array, w: Array) -> tuple[Array, Array]:
+        weights = w @ U
+        if V is None:
+            return Z @ weights, np.broadcast_to(weights, Z.shape)
+        return V @ weights, np.zeros(Z.shape)
+
     def _derivative_bound(self, order: int, reach: Array) -> Array:
         return np.full(len(reach), 1.0 if order == 1 else 0.0)
 
@@ -339,6 +345,21 @@ class RBF(WithGamma):
         total = along.sum(axis=1)
         gradients = K.sum(axis=1)[:, None] * V + two_gamma * _towards(B, Z, along, total)
         return -two_gamma * total, -two_gamma * gradients
+
+    def _of_slopes(self, Z: Array, V: Array | None, B: Array, U: Array, w: Array) -> tuple[Array, Array]:
+        two_gamma = 2 * gamma_number(self, self.gamma)
+        K = two_gamma * w * self._matrix(Z, B)
+        across = Z @ U.T - _inner(B, U)
+        curved = K * across
+        total = curved.sum(axis=1)
+        if V is None:
+            return total, K @ U + two_gamma * _towards(B, Z, curved, total)
+        along = _along(Z, V, B)
+        curved *= along
+        bent = K * (V @ U.T) - two_gamma * curved
+        slopes = bent.sum(axis=1)
+        turned = total[:, None] * V + (K * along) @ U
+        return slopes, two_gamma * (_towards(B, Z, bent, slopes) - turned)
 
     def _derivative_bound(self, order: int, reach: Array) -> Array:
         gamma = gamma_number(self, self.gamma)

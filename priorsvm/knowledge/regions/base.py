@@ -340,8 +340,7 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
 
     def at_points(self, view: Building, linear: bool) -> PointTerms | None:
         state: Search = view.state
-        slopes = any(requirement.direction is not None for requirement in state.requirements)
-        if linear or self.applies_to_rows(linear) or slopes or state.corners or not state.requirements:
+        if linear or self.applies_to_rows(linear) or state.corners or not state.requirements:
             return None
         return point_terms(state, self.hard)
 

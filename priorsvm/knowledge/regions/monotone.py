@@ -12,7 +12,7 @@ from ...sample import Sample
 from ..base import Formulas, Terms
 from ..cautions import Checked, texts
 from ..hints.monotonicity_hint import directions_of
-from ..views import Building, Caution, Solved, Verdict
+from ..views import Building, Caution, PointTerms, Solved, Verdict
 from .against import direction_cautions, outbid_at
 from .base import RegionKnowledge
 from .on_rows import Pool, pairs_on_rows
@@ -179,6 +179,9 @@ class Monotone(RegionKnowledge):
             return Terms(constraints={"pairs": rise >= 0})
         zeta = cp.Variable(rise.size, nonneg=True, name="zeta")
         return Terms({"mu": cp.sum(zeta) / PAIRS}, {"pairs": rise >= -zeta})
+
+    def at_points(self, view: Building, linear: bool) -> PointTerms | None:
+        return super().at_points(view, linear)
 
     def _verdict_on_rows(self, f: Any, state: Search, view: Solved) -> Verdict:
         rises = [

@@ -54,13 +54,13 @@ class Requirement:
     def expression(self, f: Any, Z: Array) -> Any:
         """Return s Lf(Z) as a cvxpy expression.
 
-        With slopes f expands over the points, not over the slopes. This is not exact on a kernel model, and
-        far less expensive: points are shared by all directions.
+        If f cannot expand over slopes, it expands over the points instead, which is not exact.
         """
         if self.direction is None:
             return self.sign * f(Z)
-        f.span(Z)
-        return self.sign * f.slope(Z, self.along(Z), spans=False)
+        if not f.expands_over_slopes:
+            f.span(Z)
+        return self.sign * f.slope(Z, self.along(Z), spans=f.expands_over_slopes)
 
     def value(self, f: Any, Z: Array) -> Array:
         """Return s Lf(Z) of a fitted f."""

@@ -1,7 +1,7 @@
-r"""Rounds of cutting planes without CVXPY: margins, and bounds on values of f at points, as arrays.
+r"""Rounds of cutting planes without CVXPY: margins, and bounds on values or slopes of f, as arrays.
 
 .. math:: \min_f\; \tfrac12\|g\|^2 + \sum_i C_i \xi_i + \sum_l \mu_l \zeta_l \quad\text{s.t.}\quad
-          y_i f(x_i) \ge \rho_i - \xi_i, \quad s_p f(x_p) \ge h_p - \zeta_{l(p)} .
+          y_i f(x_i) \ge \rho_i - \xi_i, \quad s_p Lf(x_p) \ge h_p - \zeta_{l(p)} .
 
 The dual variables of the round before are the start, and its kernel matrix grows by the new points.
 """
@@ -35,20 +35,21 @@ ACCURATE = 1e-7
 
 
 def solve_at_points(problem: Problem) -> Solution | None:
-    """Return the solution of a problem on values of f at points, or None if it is another or inaccurate."""
+    """Return the solution of a problem on values and slopes of f, or None if it is another or inaccurate."""
     spec = problem.spec
     if spec.kernel is None or spec.norm != "l2" or spec.hard or spec.n_centres is not None:
         return None
     if spec.kernel.definiteness != "psd" or issparse(problem.sample.X):
         return None
     parts = _parts(problem)
-    if not parts:
+    slopes = any(terms.atoms.directions is not None for terms, _ in parts)
+    if not parts or (slopes and not spec.expands_over_slopes):
         return None
     start = time.perf_counter()
     rows = _Rows.of(problem.weighted, parts)
-    if not fits_in_memory(len(rows.points), len(rows.points), 0.25):
+    atoms = rows.atoms
+    if not fits_in_memory(len(atoms), len(atoms), 0.25):
         return None
-    atoms = Atoms(rows.points)
     labels = atoms.labels()
     K = KnownRows.gram(problem.known_rows, spec, atoms)
     K[rows.diagonal_entries] += rows.diagonal
@@ -106,7 +107,7 @@ class _Rows:
 
     weighted: Weighted
     order: Array
-    points: Array
+    atoms: Atoms
     dual: RowDual
     diagonal: Array
 
@@ -135,10 +136,11 @@ class _Rows:
         signed = signs * bound
         lower = np.where(signs < 0, signed, 0.0)
         upper = np.where(signs > 0, signed, 0.0)
-        dual = RowDual(signs * targets, lower, upper, np.ones(len(signs)), sums, np.array(limits))
+        atoms = Atoms.together([Atoms(weighted.X[order]), *(terms.atoms for terms, _ in parts)])
+        biased = np.where(atoms.slopes, 0.0, 1.0)
+        dual = RowDual(signs * targets, lower, upper, biased, sums, np.array(limits))
         diagonal = 0.5 / weighted.bound[order] if weighted.squared else np.zeros(n)
-        points = np.vstack([weighted.X[order], *(terms.atoms.points for terms, _ in parts)])
-        return cls(weighted, order, points, dual, diagonal)
+        return cls(weighted, order, atoms, dual, diagonal)
 
     @property
     def diagonal_entries(self) -> tuple[Array, Array]:
@@ -157,7 +159,7 @@ class _Rows:
         a = found.a
         g = K @ a
         half = 0.5 * float(a @ g)
-        values = g + found.bias
+        values = g + found.bias * dual.bias_weight
         signs = np.where(dual.upper > 0, 1.0, -1.0)
         short = np.maximum(signs * (dual.target - values), 0.0)
         loss = w.bound[self.order] @ (short[:n] ** 2 if w.squared else short[:n])
@@ -170,14 +172,14 @@ class _Rows:
         violation = float(hard.max(initial=0.0))
         if not max(gap, violation) <= max(ACCURATE, spec.tol):
             return None
-        balance = abs(float(a.sum())) / max(float(np.abs(a).sum()), 1e-300)
+        balance = abs(float(dual.bias_weight @ a)) / max(float(np.abs(a).sum()), 1e-300)
         outcome = Outcome(
             "ROWS", "optimal", Residuals(violation, 0.0, balance, gap), 0.0, seconds, found.steps
         )
         alpha = np.zeros(w.size)
         alpha[w.active[self.order]] = np.abs(a[:n])
         assert spec.kernel is not None
-        f = KernelMap(spec.kernel.double, Atoms(self.points), spec.scale).fitted(a, found.bias)
+        f = KernelMap(spec.kernel.double, self.atoms, spec.scale).fitted(a, found.bias)
         at_rows = None
         if len(w.active) == w.size:
             at_rows = np.empty(n)

@@ -11,7 +11,7 @@ interior-point method factors all rows at every step.
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -100,7 +100,7 @@ class RowsProblem:
         self._require_rows()
         used = {variable.id for variable in compiled.lean.variables()}
         self.evaluations = [e for e in compiled.f.evaluations if e.variable.id in used]
-        self.atoms = _together([evaluation.atoms for evaluation in self.evaluations])
+        self.atoms = Atoms.together([evaluation.atoms for evaluation in self.evaluations])
         self.biased = np.concatenate([np.full(e.variable.size, e.biased) for e in self.evaluations])
         self._known: dict[int, Any] = {}
         self._K: Array | None = None
@@ -313,15 +313,6 @@ class RowsProblem:
 
 def _unsuited(reason: str) -> str:
     return f"ROWS cannot solve this problem: {reason.rstrip('.')}. Use solver='auto'."
-
-
-def _together(parts: Sequence[Atoms]) -> Atoms:
-    """Return several atoms as one."""
-    points = np.vstack([part.points for part in parts])
-    if all(part.directions is None for part in parts):
-        return Atoms(points)
-    along = [np.zeros_like(part.points) if part.directions is None else part.directions for part in parts]
-    return Atoms(points, np.vstack(along), np.concatenate([part.slopes for part in parts]))
 
 
 def _slice(which: Array) -> Any:
