@@ -172,6 +172,7 @@ class FittedKernel(Fitted):
         if self.slopes is None or len(Z) == 0:
             return values, gradients
         at = self.slopes.atoms(self.scale)
+        assert at.directions is not None
         more, steeper = kernel._of_slopes(Z, V, at.points, at.directions, self.slopes.weights)
         return values + more, gradients + steeper
 

@@ -187,11 +187,6 @@ class Decision:
         return self.spec.norm
 
     @property
-    def expands_over_slopes(self) -> bool:
-        """Whether f may expand over slopes, which gives the best f of a kernel model."""
-        return self.spec.expands_over_slopes
-
-    @property
     def scale(self) -> Scale | None:
         """The scaling inside f."""
         return self.spec.scale

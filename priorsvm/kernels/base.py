@@ -503,7 +503,7 @@ class Kernel(BaseEstimator):
         return self._slope(Z, V, B) @ w, np.column_stack(columns)
 
     def _of_slopes(self, Z: Array, V: Array | None, B: Array, U: Array, w: Array) -> tuple[Array, Array]:
-        r"""Return values of :math:`\sum_j w_j \partial_{u_j} k(z, b_j)`, or slopes along V, and gradients in z.
+        r"""Return :math:`\sum_j w_j \partial_{u_j} k(z, b_j)`, or its slopes along V, and gradients in z.
 
         This fallback computes a matrix for each column, and gradients of slopes by central differences.
         """

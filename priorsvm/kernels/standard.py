@@ -209,6 +209,22 @@ class Polynomial(WithGamma):
         along = p * gamma * w * (V @ B.T)
         return _inner(along, t ** (p - 1)), (p - 1) * gamma * ((along * t ** max(p - 2, 0)) @ B)
 
+    def _of_slopes(self, Z: Array, V: Array | None, B: Array, U: Array, w: Array) -> tuple[Array, Array]:
+        p = self.degree
+        gamma = gamma_number(self, self.gamma)
+        t = self._base(Z @ B.T)
+        first = p * gamma * w * t ** (p - 1)
+        # At small p a factor is 0, but 0 · t⁻¹ is NaN at t = 0.
+        second = p * (p - 1) * gamma**2 * w * t ** max(p - 2, 0)
+        across = Z @ U.T
+        if V is None:
+            return _inner(first, across), first @ U + (second * across) @ B
+        turned = V @ U.T
+        along = V @ B.T
+        third = p * (p - 1) * (p - 2) * gamma**3 * w * t ** max(p - 3, 0)
+        slopes = _inner(first, turned) + _inner(second * across, along)
+        return slopes, (second * along) @ U + (second * turned + third * across * along) @ B
+
     def _derivative_bound(self, order: int, reach: Array) -> Array:
         p = int(self.degree)
         gamma = gamma_number(self, self.gamma)

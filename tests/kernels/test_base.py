@@ -324,6 +324,22 @@ def test_slopes_and_gradients_of_a_sum_of_kernel_functions(kernel):
         np.testing.assert_allclose(gradients[:, j], central, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("kernel", [k for k in KERNELS if k.has_slope_slope], ids=repr)
+def test_values_and_slopes_of_a_sum_of_slopes(kernel):
+    Z, V, B, U = (rows_for(kernel, n, seed) for n, seed in ((7, 1), (7, 2), (5, 3), (5, 4)))
+    w = np.random.default_rng(0).normal(size=5)
+    h = 1e-6
+    values, gradients = kernel._of_slopes(Z, None, B, U, w)
+    np.testing.assert_allclose(values, w @ kernel.slope(B, U, Z), rtol=1e-11, atol=1e-12)
+    slopes, bends = kernel._of_slopes(Z, V, B, U, w)
+    np.testing.assert_allclose(slopes, kernel.slope_slope(Z, V, B, U) @ w, rtol=1e-11, atol=1e-12)
+    for j, unit in enumerate(np.eye(Z.shape[1])):
+        central = w @ (kernel.slope(B, U, Z + h * unit) - kernel.slope(B, U, Z - h * unit)) / (2 * h)
+        np.testing.assert_allclose(gradients[:, j], central, rtol=1e-6, atol=1e-6)
+        ahead, behind = (kernel.slope_slope(Z + step * unit, V, B, U) @ w for step in (h, -h))
+        np.testing.assert_allclose(bends[:, j], (ahead - behind) / (2 * h), rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("kernel", [RBF(0.5), Polynomial(3, 0.5, 1.0), RBF(0.2) * Linear()], ids=repr)
 def test_gradients_in_closed_form_equal_the_gradients_by_columns(kernel):
     Z, V, B = (np.random.default_rng(k).normal(size=(6, 3)) for k in range(3))

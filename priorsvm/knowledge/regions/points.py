@@ -76,10 +76,11 @@ def point_terms(state: Search, hard: bool) -> PointTerms:
     counts = [len(points) for points in state.points]
     signs = [requirement.sign for requirement in state.requirements]
     of = np.repeat(np.arange(len(counts)), counts)
-    along = [r.along(points) for r, points in zip(state.requirements, state.points, strict=True)]
-    directions = None if along[0] is None else np.vstack(along)
+    atoms = [
+        Atoms(points, r.along(points)) for r, points in zip(state.requirements, state.points, strict=True)
+    ]
     return PointTerms(
-        Atoms(np.vstack(state.points), directions),
+        Atoms.together(atoms),
         np.repeat(signs, counts),
         np.concatenate(targets(state)),
         of,

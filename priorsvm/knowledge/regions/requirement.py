@@ -58,9 +58,10 @@ class Requirement:
         """
         if self.direction is None:
             return self.sign * f(Z)
-        if not f.expands_over_slopes:
+        spans = f.spec.expands_over_slopes
+        if not spans:
             f.span(Z)
-        return self.sign * f.slope(Z, self.along(Z), spans=f.expands_over_slopes)
+        return self.sign * f.slope(Z, self.along(Z), spans=spans)
 
     def value(self, f: Any, Z: Array) -> Array:
         """Return s Lf(Z) of a fitted f."""

@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from priorsvm import RBF, Box, ClassCosts, InvarianceHint, Monotone, Polyhedron, PriorSVC, Shift
+from priorsvm import (
+    RBF,
+    Box,
+    ClassCosts,
+    InvarianceHint,
+    Monotone,
+    NegativeDistance,
+    Polyhedron,
+    PriorSVC,
+    Shift,
+)
 from priorsvm.knowledge.regions.base import RegionKnowledge
 from priorsvm.solve.loop import Round, first_problem
 from priorsvm.solve.registry import find_route
@@ -40,8 +50,10 @@ def prepared(block, **settings):
         Box(BOX, 0, hard=True),
         0.5 * Box([BOX, {0: (-2.0, -1.0)}], [0, 1], mu=4.0, holds="everywhere") + ClassCosts({1: 2.0}),
         Polyhedron(SIDES, [1.0, 0.5, 0.5], 0, mu=2.0, holds="everywhere"),
+        Monotone({0: 1, 1: 1}, mu=0.3, method="points", points=20),
+        Monotone({0: 1, 1: 1}, hard=True, method="points", points=20) + Box(BOX, 0, hard=True),
     ],
-    ids=["soft", "hard", "two boxes, weights", "polyhedron"],
+    ids=["soft", "hard", "two boxes, weights", "polyhedron", "soft slopes", "hard slopes, box"],
 )
 def test_arrays_have_the_solution_of_the_stated_problem(block, scale, loss):
     this = prepared(block, scale=scale, loss=loss)
@@ -92,7 +104,9 @@ def test_a_second_solve_takes_two_steps_at_most(hard):
         (Box(BOX, 0, hard=True), {"kernel": "linear"}),
         (Box(BOX, 0, hard=True), {"n_centres": 10}),
         (Box(BOX, 0, hard=True), {"C": np.inf}),
-        (Monotone({0: 1}, hard=True), {}),
+        (Monotone({0: 1}, hard=True), {"kernel": NegativeDistance(1.5)}),
+        (Monotone({0: 1}, hard=True), {"n_centres": 10}),
+        (Monotone({0: 1}, mu=3.0), {}),
         (Polyhedron(SIDES, [1.0, 0.5, 0.5], 0, method="kernelised"), {}),
         (Box(BOX, 0, hard=True) + InvarianceHint(Shift([0.1, 0.0]), mu=1.0), {}),
     ],
