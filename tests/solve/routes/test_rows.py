@@ -16,6 +16,7 @@ from priorsvm import (
     Knowledge,
     Monotone,
     MonotonicityHint,
+    NegativeDistance,
     OddnessHint,
     Polynomial,
     PriorSVC,
@@ -304,7 +305,8 @@ def test_auto_takes_it_for_kernel_machines_with_rows_enough():
 
 def test_auto_goes_on_where_it_is_refused_or_given_up(monkeypatch):
     X, y = two_classes(auto.ROWS_FROM)
-    slopes = PriorSVC(Monotone({0: 1}, method="points", points=10), kernel=RBF(0.4)).fit(X, y)
+    block = Monotone({0: 1}, method="points", points=10)
+    slopes = PriorSVC(block, kernel=NegativeDistance(1.5)).fit(X, y)
     assert slopes.solver_ in ("CLARABEL", "SCHUR")
     assert slopes.report_.solves[0]["before"] == ()
     monkeypatch.setattr(rows, "optimise", lambda *arguments: None)
@@ -372,7 +374,7 @@ REFUSALS = [
     ({}, UncertainSamples(0.01 * np.eye(3)), "block 'uncertain_samples' shares the slack of the rows"),
     ({}, Box({0: (0, 1)}, 1, holds="everywhere"), "block 'box' uses more of f than values and slopes"),
     (
-        {"kernel": RBF()},
+        {"kernel": NegativeDistance(1.5)},
         Monotone({0: 1}, method="points", points=10),
         "f is evaluated at slopes that it does not expand over",
     ),
