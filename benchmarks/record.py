@@ -36,13 +36,15 @@ TABLES = {
     "blocks": ("kernelised", "boxes", "cuts", "everywhere", "cones", "trajectories", "invariant", "deletion"),
     "kernels": ("tangent_distance", "haar_gram", "import"),
 }
+# Results with a form of their own.
+APART = ("sizes", "scaling", "promises")
 # Rows N of the table of sizes.
 SIZES = ("300", "1000", "2000", "4000", "10000")
 
 
 def load(file: Path = MEASURED) -> dict[str, Any]:
     """Return what was measured, or an empty record."""
-    empty: dict[str, Any] = {"computer": "", "rows": {}, "sizes": [], "scaling": []}
+    empty: dict[str, Any] = {"computer": "", "rows": {}, "sizes": [], "scaling": [], "promises": []}
     return empty | json.loads(file.read_text(encoding="utf-8")) if file.exists() else empty
 
 
@@ -50,7 +52,7 @@ def save(name: str, rows: Sequence[dict[str, Any]], computer: str, file: Path = 
     """Replace what was measured by the rows of one name, and write the tables again."""
     measured = load(file)
     measured["computer"] = computer
-    if name in ("sizes", "scaling"):
+    if name in APART:
         measured[name] = [{key: value for key, value in row.items() if key != "name"} for row in rows]
     else:
         measured["rows"][name] = list(rows)
@@ -75,6 +77,17 @@ def pages(measured: dict[str, Any]) -> dict[str, str]:
     texts["measured_sizes"] = markdown(["problem", *(f"N = {n}" for n in SIZES)], sizes)
     growth = [_growth(list(rows)) for _, rows in groupby(measured["scaling"], itemgetter("model"))]
     texts["measured_scaling"] = markdown(["model", "route", "N", "CPU seconds", "exponent"], growth)
+    head = [
+        "hard block",
+        "fits",
+        "infeasible",
+        "warned",
+        "silent violations",
+        "largest violation",
+        "CPU seconds",
+    ]
+    kept = [[str(value) for value in row.values()] for row in measured["promises"]]
+    texts["measured_promises"] = markdown(head, kept)
     return texts
 
 

@@ -76,6 +76,13 @@ def test_growth_with_rows_is_measured_on_every_route(benchmarks):
 
 
 @pytest.mark.slow
+def test_hard_blocks_are_kept_or_warned_about(benchmarks):
+    rows = benchmarks.main(["promises", "--quick"])
+    assert {row["kind"] for row in rows} == {"Box", "Polyhedron", "Ellipsoid", "Monotone"}
+    assert sum(row["silent"] for row in rows) == 0
+
+
+@pytest.mark.slow
 def test_the_table_of_sizes_has_every_problem_at_every_size(benchmarks):
     from benchmarks.sizes import PROBLEMS
 
