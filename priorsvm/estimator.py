@@ -82,8 +82,9 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
     max_rounds : int, default=100
         Limit on the rounds of iterative blocks.
     n_jobs : int or None, default=None
-        Number of processes for the models of the classes and for searches over transformations. Other joblib
-        backends, such as dask, are set with ``joblib.parallel_config``.
+        Number of workers for the models of the classes and for searches over transformations. Models that
+        take less than a second together run one after the other. Other joblib backends, such as dask, are
+        set with ``joblib.parallel_config``.
     verbose : int, default=0
         1 shows progress bars at once; 0 shows them on a terminal after ten seconds.
     random_state : int, RandomState instance or None, default=None

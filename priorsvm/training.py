@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from ._utils.cache import Cache
-from ._utils.messages import warn
+from ._utils.messages import collecting, warn
 from ._utils.progress import progress
+from ._utils.threads import CvxpyNeeded, single_threaded, without_cvxpy
+from .prior import Member
 from .problem.collapse import fit_and_explain, warn_of_collapse
 from .sample import Sample
-from .solve.loop import fit_binary, refuse_conflicts
+from .solve.loop import first_problem, fit_binary, refuse_conflicts
 from .solve.model import BinaryModel
-from .solve.registry import canonical
+from .solve.registry import canonical, find_route, registry
+from .solve.routes.weighted_route import WeightedRoute
 from .spec import Spec
 from .validation import Task
 
@@ -67,16 +73,21 @@ def train(
     if several:  # conflicts of a later class are found before the first class is fitted
         for sample in samples:
             refuse_conflicts(task.spec, task.members(sample), sample)
-    if several and model.n_jobs not in (None, 1):
-        return _train_in_processes(model, task, samples)
-    if several:
-        samples = progress(model.verbose, samples, desc="classes")
-    arguments = solver_arguments(model)
-    fit = fit_and_explain if explained else partial(fit_binary, explained=False)
-    binaries = [
-        fit(task.spec, task.members(sample), sample, **arguments, maps=maps, grams=grams, states=known)
+    fit = partial(
+        fit_and_explain if explained else partial(fit_binary, explained=False),
+        **solver_arguments(model),
+        grams=grams,
+    )
+    jobs = [
+        _Job(task.spec, task.members(sample), sample, known)
         for sample, known in zip(samples, first, strict=True)
     ]
+    pool = None
+    if several and model.n_jobs not in (None, 1):
+        pool = _Threads() if all(_is_free_of_cvxpy(model, job) for job in jobs) else _Processes()
+    binaries = _train_here(model, jobs, partial(fit, maps=maps), grams, pool)
+    if pool is not None and len(binaries) < len(jobs):
+        binaries += pool.train(model, jobs[len(binaries) :], fit)
     for binary in binaries:
         binary.release()
     return binaries
@@ -137,25 +148,110 @@ def _train_joint(model: Any, task: Task) -> BinaryModel:
     return binary
 
 
-def _train_in_processes(model: Any, task: Task, samples: list[Sample]) -> list[BinaryModel]:
-    """Fit the classes in parallel and issue their warnings here; CVXPY is not thread-safe."""
-    from joblib import Parallel, delayed
+class _Job(NamedTuple):
+    """One model to fit: the specification, the blocks, the rows and the first states of the blocks."""
 
-    arguments = solver_arguments(model)
-    jobs = (
-        delayed(_fit_and_record)(task.spec, task.members(sample), sample, **arguments) for sample in samples
-    )
-    binaries = []
-    for binary, caught in Parallel(n_jobs=model.n_jobs, verbose=10 * model.verbose)(jobs):
-        for message, category in caught:
-            warn(message, category)
-        binaries.append(binary)
+    spec: Spec
+    members: list[Member]
+    sample: Sample
+    states: dict[str, Any] | None
+
+    def run(self, fit: Callable[..., BinaryModel]) -> BinaryModel:
+        """Return the fitted model."""
+        return fit(self.spec, self.members, self.sample, states=self.states)
+
+
+def _train_here(
+    model: Any, jobs: list[_Job], fit: Callable[..., BinaryModel], grams: Cache | None, pool: _Pool | None
+) -> list[BinaryModel]:
+    """Fit models one after the other, until a pool of workers is worth its start for the remaining ones.
+
+    Their time is expected to be that of the quickest model so far, without the kernel matrix that all share.
+    """
+    binaries: list[BinaryModel] = []
+    seconds = np.inf
+    for job in progress(model.verbose, jobs, desc="classes") if len(jobs) > 1 else jobs:
+        before = 0.0 if grams is None else grams.seconds
+        start = time.perf_counter()
+        binaries.append(job.run(fit))
+        shared = 0.0 if grams is None else grams.seconds - before
+        seconds = min(seconds, time.perf_counter() - start - shared)
+        if pool is not None and seconds * (len(jobs) - len(binaries)) > pool.worth:
+            break
     return binaries
 
 
-def _fit_and_record(*arguments: Any, **keywords: Any) -> tuple[BinaryModel, list[tuple[str, type[Warning]]]]:
-    """Return a fitted model and its warnings, which another process would lose."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        binary = fit_and_explain(*arguments, **keywords)
-    return binary, [(str(w.message), w.category) for w in caught]
+def _is_free_of_cvxpy(model: Any, job: _Job) -> bool:
+    """Return whether the model is a weighted SVM with a kernel, which is solved on arrays in most cases."""
+    solver = canonical(model.solver)
+    if job.spec.linear or not (solver == "auto" or isinstance(find_route(solver), WeightedRoute)):
+        return False
+    problem = first_problem(*job[:3], states=job.states or {})
+    return registry()["LIBSVM"].obstacle(problem) is None
+
+
+_Recorded: TypeAlias = "tuple[BinaryModel | None, list[tuple[str, type[Warning]]]]"
+
+
+class _Pool:
+    """Workers that fit models; their warnings are issued by this thread.
+
+    Attributes
+    ----------
+    worth : seconds of work above which the workers are used.
+    prefer : what joblib calls them.
+    """
+
+    worth: float
+    prefer: str
+
+    def train(self, model: Any, jobs: list[_Job], fit: Callable[..., BinaryModel]) -> list[BinaryModel]:
+        """Return the fitted models."""
+        from joblib import Parallel, delayed
+
+        parallel = Parallel(n_jobs=model.n_jobs, verbose=10 * model.verbose, prefer=self.prefer)
+        with single_threaded():
+            found = parallel(delayed(self.run)(job, fit) for job in jobs)
+        binaries = []
+        for job, (binary, caught) in zip(jobs, found, strict=True):
+            for message, category in caught:
+                warn(message, category)
+            binaries.append(job.run(fit) if binary is None else binary)
+        return binaries
+
+    @staticmethod
+    def run(job: _Job, fit: Callable[..., BinaryModel]) -> _Recorded:
+        """Return a fitted model and its warnings, or None if it must be fitted without workers."""
+        raise NotImplementedError
+
+
+class _Threads(_Pool):
+    """Threads, for weighted SVMs with a kernel: LIBSVM and BLAS run without Python's lock."""
+
+    worth = 0.1
+    prefer = "threads"
+
+    @staticmethod
+    def run(job: _Job, fit: Callable[..., BinaryModel]) -> _Recorded:
+        try:
+            with without_cvxpy(), collecting(Warning) as caught:
+                return job.run(fit), caught
+        except CvxpyNeeded:
+            return None, []
+
+
+class _Processes(_Pool):
+    """Processes, because CVXPY is not thread-safe; joblib maps the shared kernel matrix into them."""
+
+    worth = 1.0  # about a second passes until they have started
+    prefer = "processes"
+
+    def __init__(self) -> None:
+        import cvxpy  # noqa: F401 - the import takes half a second, which is not part of a fit
+
+    @staticmethod
+    def run(job: _Job, fit: Callable[..., BinaryModel]) -> _Recorded:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            binary = job.run(fit)
+        return binary, [(str(w.message), w.category) for w in caught]

@@ -32,6 +32,7 @@ from priorsvm import (
     UnlabeledSamples,
     VirtualSamples,
     VirtualSupportVectors,
+    training,
 )
 from priorsvm.errors import InvalidInput, SolverFailed, SolverUnsuited
 from priorsvm.sample import Sample
@@ -287,7 +288,8 @@ def test_rounds_that_are_cut_off_are_warned_about():
 
 
 @pytest.mark.slow
-def test_rounds_that_are_cut_off_in_other_processes_are_warned_about():
+def test_rounds_that_are_cut_off_in_other_processes_are_warned_about(monkeypatch):
+    monkeypatch.setattr(training._Processes, "worth", -1.0)
     X, y = three_classes()
     with pytest.warns(ConvergenceWarning, match="'transductive'"):
         PriorSVC(Transductive(X[:4] + 0.3), max_rounds=2, n_jobs=2, scale="standard").fit(X, y)

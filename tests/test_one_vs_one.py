@@ -45,6 +45,7 @@ from priorsvm import (
     load,
     plot,
     save,
+    training,
 )
 from priorsvm.errors import Infeasible, InvalidInput, MissingCapability
 from priorsvm.voting import class_scores
@@ -460,7 +461,8 @@ def test_assembled_problems_are_those_of_the_pairs(three):
         assemblies[0].classifier()
 
 
-def test_processes_return_the_same_models(three):
+def test_processes_return_the_same_models(monkeypatch, three):
+    monkeypatch.setattr(training._Processes, "worth", -1.0)
     X, y = three
     prior = Box({0: (3, 4)}, label="b", holds="everywhere")
     one, two = (ovo(prior, n_jobs=n).fit(X, y) for n in (None, 2))

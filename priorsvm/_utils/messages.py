@@ -9,15 +9,16 @@ import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 # Folder of the package. A warning points to the first line outside of it.
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
-# Category of warnings that are collected instead of issued, and the collected messages.
-_COLLECTED: ContextVar[tuple[type[Warning], list[str]] | None] = ContextVar("collected", default=None)
+# Categories of warnings that are collected instead of issued, innermost last, with the collected warnings.
+_Collected: TypeAlias = "list[tuple[str, type[Warning]]]"
+_COLLECTED: ContextVar[tuple[tuple[type[Warning], _Collected], ...]] = ContextVar("collected", default=())
 
 
 def readable(text: str) -> str:
@@ -59,10 +60,10 @@ def warn(message: str, category: type[Warning]) -> None:
     >>> caught[0].message
     UserWarning('mind the gap')
     """
-    collected = _COLLECTED.get()
-    if collected is not None and issubclass(category, collected[0]):
-        collected[1].append(message)
-        return
+    for wanted, collected in reversed(_COLLECTED.get()):
+        if issubclass(category, wanted):
+            collected.append((message, category))
+            return
     frame = sys._getframe(1)
     level = 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
@@ -72,8 +73,8 @@ def warn(message: str, category: type[Warning]) -> None:
 
 
 @contextmanager
-def collecting(category: type[Warning]) -> Iterator[list[str]]:
-    """Collect warnings of one category instead of issuing them, so that the caller can drop or merge them.
+def collecting(category: type[Warning]) -> Iterator[_Collected]:
+    """Collect warnings of one category instead of issuing them, so that the caller can drop or issue them.
 
     Parameters
     ----------
@@ -82,20 +83,20 @@ def collecting(category: type[Warning]) -> Iterator[list[str]]:
 
     Yields
     ------
-    list of str
-        The messages.
+    list of tuple of (str, type of Warning)
+        The messages and their categories.
 
     Examples
     --------
-    >>> with collecting(UserWarning) as messages:
+    >>> with collecting(Warning) as collected:
     ...     warn("mind the gap", UserWarning)
-    >>> messages
-    ['mind the gap']
+    >>> collected
+    [('mind the gap', <class 'UserWarning'>)]
     """
-    messages: list[str] = []
-    token = _COLLECTED.set((category, messages))
+    collected: _Collected = []
+    token = _COLLECTED.set((*_COLLECTED.get(), (category, collected)))
     try:
-        yield messages
+        yield collected
     finally:
         _COLLECTED.reset(token)
 

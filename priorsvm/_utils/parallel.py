@@ -6,7 +6,8 @@ Otherwise everything runs in this process.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -25,3 +26,14 @@ def over_rows(function: Callable[..., Array], *arrays: Array) -> Array:
         return function(*arrays)
     parts = zip(*(np.array_split(array, jobs) for array in arrays), strict=True)
     return np.concatenate(Parallel()(delayed(function)(*part) for part in parts))
+
+
+def in_threads(function: Callable[[Any], None], parts: Iterable[Any]) -> None:
+    """Call a function for each part, in threads if there are workers; BLAS runs without Python's lock."""
+    from joblib import Parallel, delayed, effective_n_jobs
+
+    if effective_n_jobs(None) > 1:
+        Parallel(prefer="threads", require="sharedmem")(delayed(function)(part) for part in parts)
+        return
+    for part in parts:
+        function(part)

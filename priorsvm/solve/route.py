@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, final
 
 from .._utils.cache import Cache
+from .._utils.threads import require_cvxpy_allowed
 from ..errors import InvalidInput, SolverUnsuited
 from ..prior import Member, live
 from ..problem.assemble import Compiled
@@ -61,6 +62,7 @@ class Problem:
     @cached_property
     def compiled(self) -> Compiled:
         """The problem in CVXPY: the previous one with new weights if that is enough."""
+        require_cvxpy_allowed()
         previous = self.previous
         if previous is not None and previous.accepts(self.members, self.states, self.sample):
             previous.set_weights(self.spec, self.members, self.states, self.sample)

@@ -17,6 +17,7 @@ from scipy.sparse import issparse
 
 from .._utils.arrays import Array, products
 from .._utils.cache import Cache
+from .._utils.parallel import in_threads
 from ..function.factor import require_psd
 from ..function.fitted import Fitted, FittedKernel
 from ..function.maps import LinearMap
@@ -32,6 +33,9 @@ SHARED_BYTES = 2**31
 
 # Rows of the kernel matrix computed at a time: blocks of this size reuse memory, and new memory is slow.
 GRAM_BLOCK = 128
+
+# A kernel matrix of more rows is computed in threads, if there are workers.
+THREADED_ROWS = 2000
 
 
 class Weighted:
@@ -66,9 +70,9 @@ class Weighted:
         return len(self.y)
 
     def facing(self, rows: Array) -> Array:
-        """Return the kernel matrix between all rows and some rows."""
+        """Return the kernel matrix between some rows and all rows."""
         kernel = self.spec.kernel
-        return products(self.Z, self.Z[rows]) if kernel is None else kernel(self.Z, self.Z[rows])
+        return products(self.Z[rows], self.Z) if kernel is None else kernel(self.Z[rows], self.Z)
 
     def gram(self, grams: Cache | None = None) -> Array:
         """Return the kernel matrix between all rows, from the cache if it is there."""
@@ -139,10 +143,18 @@ def gram(kernel: Kernel, Z: Array) -> Array:
         require_psd(kernel, K)
         return K
     K = np.empty((len(Z), len(Z)))
-    for start in range(0, len(Z), GRAM_BLOCK):
+
+    def compute(start: int) -> None:
         stop = start + GRAM_BLOCK
         K[start:stop, start:] = kernel(Z[start:stop], Z[start:])
         K[stop:, start:stop] = K[start:stop, stop:].T
+
+    starts = range(0, len(Z), GRAM_BLOCK)
+    if len(Z) >= THREADED_ROWS:
+        in_threads(compute, starts)
+    else:
+        for start in starts:
+            compute(start)
     return K
 
 

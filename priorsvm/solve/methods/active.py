@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy.linalg.blas import dsymv
 from scipy.linalg.lapack import dpotrs
 
 from ..._utils.arrays import Array, products
@@ -36,6 +37,9 @@ LIFTS = 1e-11 * 100.0 ** np.arange(4)
 # Rows that may meet a bound before the free rows are factored again.
 PINNED = 200
 
+# Rows of a kernel matrix that are copied at a time.
+ROWS_AT_A_TIME = 64
+
 
 class KernelMatrix(Protocol):
     """Kernel matrix of all rows, as far as the method uses it."""
@@ -47,25 +51,41 @@ class KernelMatrix(Protocol):
         """Return the product with a vector that is zero except at support vectors."""
 
 
+@dataclass(eq=False)
+class FullKernelMatrix:
+    """Kernel matrix of which all entries are known."""
+
+    K: Array
+
+    def among(self, rows: Array) -> Array:
+        return np.asarray(self.K[np.ix_(rows, rows)])
+
+    def times(self, a: Array) -> Array:
+        nonzero = np.flatnonzero(a)
+        if 4 * len(nonzero) < len(a):
+            return _sum_of_rows(self.K, nonzero, a[nonzero])
+        return np.asarray(dsymv(1.0, self.K.T, a, lower=1))  # reads one triangle
+
+
 class LazyKernelMatrix:
-    """Kernel matrix whose columns are computed when they are first used.
+    """Kernel matrix of which rows are computed when they are first used.
 
     Parameters
     ----------
-    K : (n, m) array
-        The columns that are known.
-    columns : (m,) array
+    K : (m, n) array
+        The rows that are known.
+    rows : (m,) array
         Their indices.
     facing : callable
-        Function that returns the columns of given rows.
+        Function that returns the rows of given indices.
     """
 
-    def __init__(self, K: Array, columns: Array, facing: Callable[[Array], Array]) -> None:
+    def __init__(self, K: Array, rows: Array, facing: Callable[[Array], Array]) -> None:
         self.parts = [K]
-        self.columns = columns
+        self.rows = rows
         self.facing = facing
-        self.place = np.full(len(K), -1)
-        self.place[columns] = np.arange(len(columns))
+        self.place = np.full(K.shape[1], -1)
+        self.place[rows] = np.arange(len(rows))
 
     def among(self, rows: Array) -> Array:
         """Return the entries between some rows."""
@@ -73,10 +93,10 @@ class LazyKernelMatrix:
         place = self.place[rows]
         out = np.empty((len(rows), len(rows)))
         for K, start in self._parts():
-            here = np.flatnonzero((place >= start) & (place < start + K.shape[1]))
+            here = np.flatnonzero((place >= start) & (place < start + len(K)))
             if len(here) == len(rows):
-                return np.asarray(K[np.ix_(rows, place - start)])
-            out[:, here] = K[np.ix_(rows, place[here] - start)]
+                return np.asarray(K[np.ix_(place - start, rows)])
+            out[here] = K[np.ix_(place[here] - start, rows)]
         return out
 
     def times(self, a: Array) -> Array:
@@ -84,25 +104,34 @@ class LazyKernelMatrix:
         self._compute(np.flatnonzero(a))
         out = np.zeros(len(a))
         for K, start in self._parts():
-            part = a[self.columns[start : start + K.shape[1]]]
+            part = a[self.rows[start : start + len(K)]]
             nonzero = np.flatnonzero(part)
-            out += K[:, nonzero] @ part[nonzero] if 3 * len(nonzero) < len(part) else K @ part
+            out += _sum_of_rows(K, nonzero, part[nonzero]) if 2 * len(nonzero) < len(part) else part @ K
         return out
 
     def _parts(self) -> Iterator[tuple[Array, int]]:
-        """Yield the parts, each with the place of its first column."""
+        """Yield the parts, each with the place of its first row."""
         start = 0
         for K in self.parts:
             yield K, start
-            start += K.shape[1]
+            start += len(K)
 
     def _compute(self, rows: Array) -> None:
-        """Add the columns of these rows that are missing."""
+        """Add the rows that are missing."""
         missing = rows[self.place[rows] < 0]
         if len(missing):
             self.parts.append(self.facing(missing))
-            self.place[missing] = len(self.columns) + np.arange(len(missing))
-            self.columns = np.concatenate([self.columns, missing])
+            self.place[missing] = len(self.rows) + np.arange(len(missing))
+            self.rows = np.concatenate([self.rows, missing])
+
+
+def _sum_of_rows(K: Array, rows: Array, weights: Array) -> Array:
+    """Return the weighted sum of some rows, a few at a time so that their copies stay in the cache."""
+    out = np.zeros(K.shape[1])
+    for start in range(0, len(rows), ROWS_AT_A_TIME):
+        part = slice(start, start + ROWS_AT_A_TIME)
+        out += weights[part] @ K[rows[part]]
+    return out
 
 
 @dataclass(eq=False)

@@ -19,7 +19,7 @@ from ..._utils.arrays import Array
 from ..._utils.cache import Cache
 from ..._utils.foreign import check_svc_options, fit_libsvm
 from ...errors import SolverFailed
-from ..methods.active import LazyKernelMatrix, polish
+from ..methods.active import FullKernelMatrix, KernelMatrix, LazyKernelMatrix, polish
 from ..route import Problem
 from ..solution import Solution
 from ..weighted import Weighted, worth_sharing
@@ -91,14 +91,14 @@ class Guess(NamedTuple):
     a, bias : dual variables times y, and the bias.
     ended : whether LIBSVM reached its tolerance.
     steps : number of iterations.
-    kernel : columns of the kernel matrix for the polish, or None if they are too large to keep.
+    kernel : the kernel matrix for the polish, or None if it is too large to keep.
     """
 
     a: Array
     bias: float
     ended: bool
     steps: int
-    kernel: LazyKernelMatrix | None
+    kernel: KernelMatrix | None
 
 
 def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any] | None = None) -> Solution:
@@ -179,7 +179,7 @@ class _Search:
         # Noise puts rows at their bound, and these rows lie anywhere.
         noisy = bool((np.abs(weights) >= problem.bound[few]).any())
         if n >= 10 * PILOT_ROWS and 0 < share < 1 / 3 and polishing and not noisy:
-            scores = problem.y * (problem.facing(few) @ weights + bias)
+            scores = problem.y * (weights @ problem.facing(few) + bias)
             near = np.sort(np.argsort(scores)[: int(1.5 * share * n)])
             if np.ptp(problem.y[near]) > 0:
                 self.attempts.insert(0, (near, ROUGH, 0.01))
@@ -191,17 +191,17 @@ class _Search:
         if self.gram is not None:
             precomputed = {"kernel": "precomputed"}
             found = fit_libsvm(self.gram, problem.y, problem.bound, precomputed, tol, self.options)
-            return Guess(*found, LazyKernelMatrix(self.gram, np.arange(n), problem.facing))
+            return Guess(*found, FullKernelMatrix(self.gram))
         assert self.native is not None
         rows = np.arange(n) if shown is None else shown
         points = self.rows[rows]
         found = fit_libsvm(points, problem.y[rows], problem.bound[rows], self.native, tol, self.options)
         a = np.zeros(n)
         a[rows] = found[0]
-        columns = np.flatnonzero(a)
+        support = np.flatnonzero(a)
         kernel = None
-        if worth_sharing(n, len(columns)):
-            kernel = LazyKernelMatrix(problem.facing(columns), columns, problem.facing)
+        if worth_sharing(n, len(support)):
+            kernel = LazyKernelMatrix(problem.facing(support), support, problem.facing)
         return Guess(a, *found[1:], kernel)
 
 

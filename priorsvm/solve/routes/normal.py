@@ -13,7 +13,7 @@ import numpy as np
 
 from ..._utils.cache import Cache
 from ...errors import SolverFailed
-from ..methods.active import LazyKernelMatrix, LinearKernelMatrix, polish
+from ..methods.active import FullKernelMatrix, LinearKernelMatrix, polish
 from ..methods.normal_equations import GUESS, low_rank_rows, solve_normal
 from ..route import Problem
 from ..solution import Solution
@@ -81,7 +81,7 @@ def _solve_low_rank(problem: Weighted, grams: Cache | None) -> Solution:
     bound = problem.bound
     K = problem.gram(grams)
     found = solve_normal(low_rank_rows(K), y, bound, problem.margin, tol=GUESS)
-    kernel = LazyKernelMatrix(K, np.arange(len(y)), problem.facing)
+    kernel = FullKernelMatrix(K)
     exact = polish(kernel, y, bound, y * found.guess(bound), problem.spec.tol, problem.margin)
     if exact is None:
         raise SolverFailed(

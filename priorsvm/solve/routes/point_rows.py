@@ -23,7 +23,7 @@ from ...knowledge.base import Knowledge
 from ...knowledge.traits import AtPoints
 from ...knowledge.views import Building, PointTerms
 from ...problem.residuals import Residuals
-from ..methods.active import ActiveSetSolution, LazyKernelMatrix, RowDual, optimise
+from ..methods.active import ActiveSetSolution, FullKernelMatrix, RowDual, optimise
 from ..route import Problem
 from ..solution import Outcome, Solution
 from ..weighted import Weighted
@@ -58,9 +58,7 @@ def solve_at_points(problem: Problem) -> Solution | None:
         a = guess(K, dual)
     else:
         a = problem.known_rows.continued(KnownRows.keys(labels), dual)
-    every = np.arange(len(K))
-    kernel = LazyKernelMatrix(K, every, lambda some: K[:, some])
-    found = optimise(kernel, dual, a, spec.tol, max(EFFORT, SMALL / len(K)))
+    found = optimise(FullKernelMatrix(K), dual, a, spec.tol, max(EFFORT, SMALL / len(K)))
     K[rows.diagonal_entries] -= rows.diagonal
     if found is None:
         return None

@@ -30,7 +30,7 @@ from ...function.memory import refuse_beyond_memory
 from ...knowledge.traits import OnRowSlack
 from ...problem.assemble import Compiled
 from ...problem.residuals import Residuals, adjoints, residuals
-from ..methods.active import LazyKernelMatrix, RowDual, optimise
+from ..methods.active import FullKernelMatrix, RowDual, optimise
 from ..methods.shape import OtherShape, Shape
 from ..route import Problem, Route
 from ..solution import Outcome, Solution
@@ -140,8 +140,9 @@ class RowsProblem:
         Q[rows, rows] += shape.diagonal
         keys = self._keys(shape.R)
         a = guess(Q, shape.dual) if known is None else known.continued(keys, shape.dual)
-        kernel = LazyKernelMatrix(Q, rows, lambda some: Q[:, some])
-        found = optimise(kernel, shape.dual, a, self.compiled.spec.tol, max(EFFORT, SMALL / len(Q)))
+        found = optimise(
+            FullKernelMatrix(Q), shape.dual, a, self.compiled.spec.tol, max(EFFORT, SMALL / len(Q))
+        )
         Q[rows, rows] -= shape.diagonal
         seconds = time.perf_counter() - before
         if found is None:

@@ -139,7 +139,7 @@ def test_multipliers_of_one_class_alone_are_no_start(data):
     X, y = data
     s, bound = np.where(y == 1, 1.0, -1.0), np.full(len(y), 2.0)
     K = RBF(0.2)(X)
-    kernel = active.LazyKernelMatrix(K, np.arange(len(y)), lambda _: K)
+    kernel = active.FullKernelMatrix(K)
     found = active.polish(kernel, s, bound, np.where(s > 0, 2.0, 0.0), 1e-6)
     assert found is None or abs(found.a.sum()) < 1e-9
 
@@ -190,7 +190,7 @@ def test_polish_gives_up_on_an_unsettled_start(data):
         rows = rng.choice(len(X), spoiled, replace=False)
         alpha[rows] = rng.uniform(0, 10, spoiled)
         support = np.flatnonzero(alpha)
-        kernel = active.LazyKernelMatrix(K[:, support], support, lambda columns: K[:, columns])
+        kernel = active.LazyKernelMatrix(K[support], support, lambda rows: K[rows])
         polished = active.polish(kernel, s, bound, s * alpha, 1e-6)
         if polished is not None:
             np.testing.assert_allclose(polished.scores, exact, atol=1e-5)

@@ -263,7 +263,7 @@ def test_products_of_rows_are_never_made():
     svc = SVC(C=0.1, kernel="linear").fit(X, y)
     start = np.zeros(60)
     start[svc.support_] = svc.dual_coef_[0]
-    made = LazyKernelMatrix(X @ X[support].T, support, lambda columns: X @ X[columns].T)
+    made = LazyKernelMatrix(X[support] @ X.T, support, lambda rows: X[rows] @ X.T)
     for kernel in (made, LinearKernelMatrix(X), LinearKernelMatrix(csr_array(X))):
         np.testing.assert_allclose(kernel.times(a), X @ X.T @ a, atol=1e-12)
         np.testing.assert_allclose(kernel.among(np.array([1, 10, 59])), (X @ X.T)[np.ix_(*[[1, 10, 59]] * 2)])
