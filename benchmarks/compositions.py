@@ -51,11 +51,14 @@ from .measure import Array
 Draw = np.random.Generator
 
 
-def composition(seed: int) -> tuple[PriorSVC, Array, Array]:
-    """An unfitted model with up to four blocks, and its rows; what does not go together is drawn again."""
+def composition(seed: int, most: int = 40) -> tuple[PriorSVC, Array, Array]:
+    """Return an unfitted model with up to four blocks, and at most so many rows.
+
+    Blocks and models that do not go together are drawn again.
+    """
     rng = np.random.default_rng(seed)
     while True:
-        X, y = _rows(rng)
+        X, y = _rows(rng, most)
         kinds = rng.choice(len(BLOCKS), size=rng.integers(1, 5), replace=False)
         blocks = [as_prior(BLOCKS[kind](rng, X)) for kind in kinds]
         prior = sum(blocks[1:], blocks[0])
@@ -98,9 +101,9 @@ def last_problem(model: PriorSVC, X: Array, y: Array) -> Compiled:
     return problem(model, X, y)
 
 
-def _rows(rng: Draw) -> tuple[Array, Array]:
+def _rows(rng: Draw, most: int) -> tuple[Array, Array]:
     """Two clouds that overlap, in columns of different size."""
-    n, d = int(rng.integers(10, 41)), int(rng.integers(2, 5))
+    n, d = int(rng.integers(10, most + 1)), int(rng.integers(2, 5))
     y = np.where(np.arange(n) % 2, 1, 0)
     X = rng.normal(size=(n, d)) + rng.uniform(0.3, 2) * np.outer(2 * y - 1, rng.normal(size=d))
     return X * 10.0 ** rng.uniform(-1, 1, size=d), y

@@ -58,6 +58,7 @@ REPRODUCTIONS = {
     "mnist": "mnist_invariant.invariances",
     "haar": "haar_usps.haar",
     "campaign": "campaign.campaign",
+    "fits": "fits.fits",
     "promises": "promises.promises",
     "spam_inboxes": "spam.inboxes",
     "spambase": "spam.spambase",

@@ -76,6 +76,13 @@ def test_growth_with_rows_is_measured_on_every_route(benchmarks):
 
 
 @pytest.mark.slow
+def test_fits_have_the_optimum_of_the_stated_problem(benchmarks):
+    rows = benchmarks.main(["fits", "--quick"])
+    assert sum(row["count"] for row in rows) == 12
+    assert not [row for row in rows if row["outcome"].startswith("WRONG")]
+
+
+@pytest.mark.slow
 def test_hard_blocks_are_kept_or_warned_about(benchmarks):
     rows = benchmarks.main(["promises", "--quick"])
     assert {row["kind"] for row in rows} == {"Box", "Polyhedron", "Ellipsoid", "Monotone"}
