@@ -17,7 +17,7 @@ from .knowledge.base import Knowledge
 from .knowledge.traits import Completes
 from .path import fit_path
 from .prior import as_prior, snake_case
-from .training import train, workers
+from .training import train, unchanged_on_failure, workers
 from .validation import is_precomputed, make_task, row_keys
 from .weights import with_weights
 
@@ -287,10 +287,11 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         array([1])
         """
         arguments = (X, y, sample_weight, rows)
-        task = with_weights(self, make_task(self, *arguments), arguments)
-        with workers(self.n_jobs):
-            binaries = train(self, task)
-        self._store(task, binaries)
+        with unchanged_on_failure(self):
+            task = with_weights(self, make_task(self, *arguments), arguments)
+            with workers(self.n_jobs):
+                binaries = train(self, task)
+            self._store(task, binaries)
         return self
 
     def assemble(self, X: Any, y: Any, sample_weight: Any = None, **rows: Any) -> Assembly | Assemblies:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from ._utils.arrays import Array
 from ._utils.checks import check_flag, is_number
 from ._utils.row_keys import row_names
+from .bad_values import explaining_bad_values
 from .errors import InvalidInput, MissingCapability, NotFitted
 from .function.fitted import FittedKernel, FittedLinear
 from .kernels.set_kernel import OnRows
@@ -19,7 +20,7 @@ from .knowledge.traits import Completes, Scores
 from .knowledge.views import MAX_CELLS
 from .prior import live
 from .problem.naming import naming
-from .validation import Task, explaining_bad_values, is_precomputed
+from .validation import Task, is_precomputed
 from .voting import class_scores
 
 if TYPE_CHECKING:

@@ -13,7 +13,16 @@ from sklearn.base import BaseEstimator, clone
 
 from ._utils.arrays import Array
 from ._utils.cache import equal
-from .errors import Infeasible, InvalidInput, MissingCapability, PriorSVMError, SolverFailed, Unbounded
+from ._utils.checks import described
+from .errors import (
+    Infeasible,
+    InvalidInput,
+    InvalidType,
+    MissingCapability,
+    PriorSVMError,
+    SolverFailed,
+    Unbounded,
+)
 from .estimator import PriorSVC
 from .knowledge.base import Knowledge, Terms
 from .knowledge.checks import check_acts
@@ -76,6 +85,8 @@ def check_knowledge(
     >>> "weight 0 disables the block" in check_knowledge(ClassCosts({1: 2.0}))
     True
     """
+    if not isinstance(block, Knowledge):
+        raise InvalidType(f"block must be a Knowledge object such as ClassCosts(), got {described(block)}.")
     if X is None:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(40, 3))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -25,6 +25,18 @@ from .solve.registry import canonical, find_route, registry
 from .solve.routes.weighted_route import WeightedRoute
 from .spec import Spec
 from .validation import Task
+
+
+@contextmanager
+def unchanged_on_failure(model: Any) -> Iterator[None]:
+    """Restore all attributes of a model if its fit raises an error or is interrupted."""
+    before = dict(vars(model))
+    try:
+        yield
+    except BaseException:
+        vars(model).clear()
+        vars(model).update(before)
+        raise
 
 
 def workers(n_jobs: int | None) -> AbstractContextManager[Any]:

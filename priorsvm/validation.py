@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from itertools import combinations, product
 from typing import Any
 
@@ -17,11 +15,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from ._utils.arrays import Array
-from ._utils.checks import is_number, is_whole
+from ._utils.checks import check_flag, check_moderate, check_unmasked, is_number, is_whole
 from ._utils.foreign import check_sample_weight
 from ._utils.messages import did_you_mean
 from ._utils.row_keys import row_names
-from .encoding import Encoding, counted_rows, is_numeral
+from .bad_values import explaining_bad_values
+from .encoding import Encoding, counted_rows
 from .errors import InvalidInput, InvalidType, KernelNotPSD, MissingCapability, UnknownParameter
 from .function.factor import require_psd, ways_out
 from .function.scale import Scale
@@ -84,6 +83,7 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
         Row parameters of blocks, by ``<block>__<parameter>``.
     """
     check_parameters(model)
+    check_unmasked(X=X, y=y, sample_weight=sample_weight)
     prior = _with_row_parameters(as_prior(model.prior), row_parameters)
     for name, block, _ in prior:
         check_acts(name, block)
@@ -92,6 +92,8 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
     counted = counted_rows(sample_weight, X)
     encoding = _encoding(model, X, counted)
     X, y, kernel = _check_data(model, prior, X, y, bool(imputers), encoding, counted)
+    if not isinstance(kernel, OnRows):
+        check_moderate("X", X.data if issparse(X) else X, "Use other units.")
     classes = _classes(y)
     weight = _row_weights(sample_weight, X, y, classes)
     if issparse(X):
@@ -153,6 +155,7 @@ def check_parameters(model: Any) -> None:
             raise InvalidInput(f"{name} must be a whole number of at least 1, got {count!r}.")
     if model.n_centres is not None and _is_linear(model.kernel):
         raise InvalidInput("n_centres requires a kernel model: a linear model has no centres.")
+    check_flag(preselect=model.preselect)
     check_solver(model.solver)
     check_options(model.solver, model.solver_options)
 
@@ -528,70 +531,3 @@ def _check_joint(model: Any, prior: Prior, sample: Sample) -> None:
             )
     if streamed:
         check_pass_options(model.solver_options or {}, linear=sample.model is None or sample.model.linear)
-
-
-# ---------------------------------------------------------------------- values that are not numbers
-
-
-@contextmanager
-def explaining_bad_values(X: Any, left_out: str | None = None, precomputed: bool = False) -> Iterator[None]:
-    """Explain errors about missing values, text and dates in X.
-
-    Parameters
-    ----------
-    X : array-like
-        The rows that are checked inside the ``with`` statement.
-    left_out : str or None
-        Name of a block of weight 0 that would otherwise complete missing values.
-    precomputed : bool
-        Whether X contains values of a kernel.
-    """
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        if "Input X contains" not in str(error) and not issparse(X):
-            message = _first_bad_cell(X)
-            if message is not None:
-                raise InvalidInput(message) from error
-        if "Input X contains NaN" not in str(error):
-            raise
-        if precomputed:
-            raise InvalidInput(
-                "Input X contains NaN, but with kernel='precomputed' it is a kernel matrix. Give a finite "
-                "value of the kernel for every pair of samples."
-            ) from error
-        if left_out is not None:
-            raise InvalidInput(
-                f"Input X contains NaN, and weight 0 leaves out block '{left_out}'. Impute X first, or set "
-                "confidence=0.5 instead of the weight."
-            ) from error
-        raise InvalidInput(
-            "Input X contains NaN. Add MissingValues() to the prior, or impute the missing values first."
-        ) from error
-
-
-def _first_bad_cell(X: Any) -> str | None:
-    """Return a message about the first text, date or list in X, or None."""
-    names = getattr(X, "columns", None)
-    cells = np.asarray(X, dtype=object)
-    if cells.ndim != 2:
-        return None
-    for j, column in enumerate(cells.T):
-        place = f"column {j if names is None else names[j]!r}"
-        for value in column:
-            if isinstance(value, (date, np.datetime64)):
-                return (
-                    f"X contains dates in {place}: could not convert {value!s} to a number. Use numbers, for "
-                    "example the days since the first date."
-                )
-            if isinstance(value, (list, tuple, set, np.ndarray)):
-                return (
-                    f"X contains several values in one cell, in {place}. Use one column for each value, or "
-                    "one column of numbers that summarises them."
-                )
-            if isinstance(value, str) and not is_numeral(value):
-                advice = "Encode the column first, for example with scikit-learn's OneHotEncoder."
-                if is_numeral(value.replace(",", ".", 1)):
-                    advice = "For a decimal comma, use pandas.read_csv(..., decimal=',')."
-                return f"X contains text in {place}: could not convert string to float: {value!r}. {advice}"
-    return None

@@ -24,7 +24,7 @@ from priorsvm import (
     VirtualSupportVectors,
     check_knowledge,
 )
-from priorsvm.errors import InvalidInput, MissingCapability, PriorSVMError
+from priorsvm.errors import InvalidInput, InvalidType, MissingCapability, PriorSVMError
 from priorsvm.testing import LawBroken, _same
 
 rng = np.random.default_rng(0)
@@ -153,6 +153,12 @@ def test_lawful_blocks_pass_the_laws_that_concern_them(block, more):
     laws = check_knowledge(block, X, y)
     assert set(laws) == ALWAYS | more
     assert len(laws) == len(set(laws))
+
+
+@pytest.mark.parametrize("block", [None, ClassCosts, 3])
+def test_only_blocks_are_checked(block):
+    with pytest.raises(InvalidType, match="block must be a Knowledge object"):
+        check_knowledge(block)
 
 
 def test_several_classes_will_do():

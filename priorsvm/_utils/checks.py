@@ -14,6 +14,9 @@ from scipy.sparse import issparse
 from ..errors import InvalidInput
 from .arrays import Array
 
+# Squares and products of larger numbers overflow.
+LARGEST = 1e100
+
 
 def is_number(value: object) -> TypeGuard[float]:
     """Return whether a value is a finite real number; True and False are not numbers.
@@ -103,6 +106,54 @@ def check_choice(name: str, value: Any, allowed: Collection[str]) -> None:
     listed = list(map(repr, allowed))
     words = " or ".join(listed) if len(listed) == 2 else f"one of {', '.join(listed)}"
     raise InvalidInput(f"{name} must be {words}, got {value!r}.")
+
+
+def check_moderate(what: str, values: Any, advice: str) -> None:
+    """Raise InvalidInput if a finite number is so large that its square overflows.
+
+    Parameters
+    ----------
+    what : str
+        What a message calls the numbers.
+    values : array-like
+        Numbers; infinite and missing ones are not checked.
+    advice : str
+        The way out.
+
+    Examples
+    --------
+    >>> check_moderate("X", [1.0, -1e200], "Use other units.")
+    Traceback (most recent call last):
+        ...
+    priorsvm.errors.InvalidInput: X: -1e+200 is too large. Numbers beyond 1e+100 overflow. Use other units.
+    """
+    values = np.asarray(values, float)
+    large = (np.abs(values) > LARGEST) & np.isfinite(values)
+    if large.any():
+        found = values[large][0]
+        raise InvalidInput(f"{what}: {found:.4g} is too large. Numbers beyond {LARGEST:g} overflow. {advice}")
+
+
+def check_unmasked(**values: Any) -> None:
+    """Raise InvalidInput if an array has a mask, which arrays of numbers would lose.
+
+    Parameters
+    ----------
+    **values : object
+        Name of an argument and its value.
+
+    Examples
+    --------
+    >>> check_unmasked(X=np.ma.array([1.0, 2.0], mask=[True, False]))
+    Traceback (most recent call last):
+        ...
+    priorsvm.errors.InvalidInput: X is a masked array. Use X.filled(np.nan) with MissingValues(), or X.data.
+    """
+    for name, value in values.items():
+        if isinstance(value, np.ma.MaskedArray):
+            raise InvalidInput(
+                f"{name} is a masked array. Use {name}.filled(np.nan) with MissingValues(), or {name}.data."
+            )
 
 
 def dense_points(what: str, Z: Any) -> Array:

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_kernels
 
 from .._utils.arrays import Array
-from .._utils.checks import is_number
+from .._utils.checks import LARGEST, is_number
 from ..errors import InvalidInput
 from .base import Definiteness, Dependence, Kernel, one_of
 from .gamma import VALID_GAMMA, WithGamma, gamma_number, is_gamma, resolved_gamma
@@ -122,6 +122,18 @@ class Polynomial(WithGamma):
         self.degree = degree
         self.gamma = gamma
         self.coef0 = coef0
+
+    def resolved(self, X: ArrayLike, weight: Array | None = None) -> Self:
+        kernel = super().resolved(X, weight)
+        rows = self._rows(X, "X")
+        if len(rows) and is_number(kernel.gamma):
+            base = abs(kernel.gamma) * float(np.square(rows).sum(axis=1).max()) + abs(self.coef0)
+            if base > 1 and self.degree * math.log10(base) > math.log10(LARGEST):
+                raise InvalidInput(
+                    f"{kernel!r} overflows: it has values above {LARGEST:g} on the training rows. Use a "
+                    "smaller degree, or scale='standard'."
+                )
+        return kernel
 
     @property
     def definiteness(self) -> Definiteness:

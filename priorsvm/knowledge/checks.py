@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._utils.arrays import Array
-from .._utils.checks import check_flag, check_nonnegative, described
+from .._utils.checks import check_flag, check_moderate, check_nonnegative, described
 from .._utils.messages import did_you_mean
 from ..errors import InvalidInput, InvalidType, PriorSVMError
 from ..kernels.set_kernel import OnRows
@@ -107,6 +107,8 @@ def check_points(name: str, X: Any, sample: Sample) -> Array:
         )
     if not np.isfinite(points).all():
         raise InvalidInput(f"{name} contains NaN or infinity.")
+    if not isinstance(kernel, OnRows):
+        check_moderate(name, points, "Use other units.")
     return points
 
 

@@ -12,6 +12,10 @@ from tests.bad_inputs.cases import FRAME, WORDS, Case, X, Y, check, parametrize,
 
 CASES = [
     Case("NaN in X", ValueError, ["X contains NaN", "MissingValues()", "impute"], X=spoiled(np.nan)),
+    Case("huge number in X", InvalidInput, ["X: 1e+200 is too large", "other units"], X=spoiled(1e200)),
+    Case("complex X", InvalidInput, ["Complex data not supported", "X.real"], X=X + 1j),
+    Case("masked X", InvalidInput, ["X is a masked array", "X.filled(np.nan)"], X=np.ma.array(X, mask=X > 1)),
+    Case("masked y", InvalidInput, ["y is a masked array"], y=np.ma.array(Y, mask=Y > 0)),
     Case("infinity in X", ValueError, ["X contains infinity"], X=spoiled(np.inf)),
     Case("1-D X", ValueError, ["Expected 2D array", "reshape"], X=X[:, 0]),
     Case("3-D X", ValueError, ["dim 3"], X=X[None]),

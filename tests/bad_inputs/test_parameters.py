@@ -40,6 +40,8 @@ def test_heavy_work_is_noticed(no_heavy_work, parameters):
 
 
 PARAMETERS = [
+    svc("preselect='yes'", InvalidInput, ["preselect must be True or False", "got 'yes'"], preselect="yes"),
+    svc("degree", InvalidInput, ["overflows", "above 1e+100", "smaller degree"], kernel=Polynomial(10**9)),
     *[
         svc(f"C={value!r}", InvalidInput, ["C must be a positive number", f"got {value!r}"], C=value)
         for value in (0, -1, float("nan"), float("-inf"), "a", True, None)

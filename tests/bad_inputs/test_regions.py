@@ -23,6 +23,7 @@ def raising(Z):
 
 BOXES = [
     Case("a list as box", InvalidInput, ["'box'", "bounds", "dict of column"], Box([(0, 1)], 1)),
+    Case("a huge box", InvalidInput, ["'box'", "column 0", "1e+308", "None"], Box({0: (-1e308, 1e308)}, 1)),
     Case("no boxes", InvalidInput, ["'box'", "bounds is an empty list"], Box([], 1)),
     Case(
         "a box upside down",
@@ -488,7 +489,12 @@ MONOTONE = [
     ),
 ]
 
-CASES = [*BOXES, *POLYHEDRA, *ELLIPSOIDS, *RULES, *REGIONS, *MONOTONE]
+HUGE = [
+    Case("a huge ellipsoid", InvalidInput, ["'ellipsoid'", "shape: 1e+300"], Ellipsoid([0, 0], 1e300, 1)),
+    Case("a huge centre", InvalidInput, ["'ellipsoid'", "centre: 1e+300"], Ellipsoid([1e300, 0], 1, 1)),
+    Case("a huge polyhedron", InvalidInput, ["'polyhedron'", "d: 1e+300"], Polyhedron([[1, 0]], [1e300], 1)),
+]
+CASES = [*HUGE, *BOXES, *POLYHEDRA, *ELLIPSOIDS, *RULES, *REGIONS, *MONOTONE]
 
 
 @parametrize(CASES)

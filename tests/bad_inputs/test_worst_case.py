@@ -374,7 +374,8 @@ INVARIANT = [
     ),
 ]
 
-CASES = [*UNCERTAIN, *MISSING, *TRAJECTORIES, *INVARIANT]
+HUGE = Case("huge errors", InvalidInput, ["'uncertain_samples'", "1e+300"], UncertainSamples(1e300))
+CASES = [HUGE, *UNCERTAIN, *MISSING, *TRAJECTORIES, *INVARIANT]
 
 
 @parametrize(CASES)

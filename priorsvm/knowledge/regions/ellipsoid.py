@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._utils.arrays import Array
+from ..._utils.checks import check_moderate
 from ...errors import InvalidInput
 from ...sample import Sample
 from ..checks import check_points
@@ -138,6 +139,7 @@ class Ellipsoid(RegionKnowledge):
             raise InvalidInput(f"shape has shape {A.shape}, expected ({d}, k): one row for each column of X.")
         if not np.isfinite(A).all():
             raise InvalidInput("shape contains NaN or infinity. Give finite numbers.")
+        check_moderate("shape", A, "Use other units.")
         if A.shape[1] == 1:
             return A
         # Redundant columns would make the cone degenerate.

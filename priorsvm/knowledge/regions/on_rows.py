@@ -14,13 +14,14 @@ from functools import cached_property
 import numpy as np
 
 from ..._utils.arrays import Array
+from ..._utils.checks import LARGEST
 from ..._utils.row_keys import digests
 from ...errors import BadRule, InvalidInput
 from ...sample import Sample
 from .groups import allowed_values
 from .in_range import candidates
 from .row_set import RowSet, is_linear
-from .sets import LARGEST, SEARCHED, BoxSet, EllipsoidSet, LevelSet, PolyhedronSet, Set
+from .sets import SEARCHED, BoxSet, EllipsoidSet, LevelSet, PolyhedronSet, Set
 
 # Rows of the pool that become points: a third, within these limits, repeated to at least POINTS.
 FEWEST = 25

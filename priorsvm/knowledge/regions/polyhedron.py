@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..._utils.arrays import Array
-from ..._utils.checks import check_nonnegative
+from ..._utils.checks import check_moderate, check_nonnegative
 from ...errors import InvalidInput
 from ...sample import Sample
 from ..base import Terms
@@ -226,6 +226,7 @@ def _polyhedron(B: Any, d: Any, sample: Sample) -> PolyhedronSet:
                 f"{name} contains NaN or infinity. Give finite numbers, and leave out inequalities without a "
                 "limit."
             )
+        check_moderate(name, array, "Use other units.")
     region = polyhedron(B, d)
     if region.empty:
         raise InvalidInput(

@@ -28,6 +28,7 @@ from unicodedata import normalize
 import numpy as np
 
 from ..._utils.arrays import Array
+from ..._utils.checks import LARGEST
 from ..._utils.messages import closest
 from ...errors import BadRule
 from .parsed_rule import Inequalities, ParsedRule, Table
@@ -50,7 +51,6 @@ from .rule_conditions import (
     scaled,
 )
 from .rule_tokens import COMPARISONS, MISSING, SIGNS, Text, Token, quote, spelled, written
-from .sets import LARGEST
 
 _POWER = "a rule is linear in the columns: add a column that contains the power"
 _PRODUCT = "a rule is linear in the columns: add a column that contains the product"

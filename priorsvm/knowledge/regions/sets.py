@@ -23,8 +23,6 @@ Function = Callable[[Array], Array]
 POLISHED = 4
 # Tolerance of points that a search or a draw puts on the border of a set.
 SEARCHED = 1e-9
-# Squares of numbers beyond this size overflow in kernels and solvers.
-LARGEST = 1e100
 # Rounding of a sum or a product of a few numbers, relative to its terms.
 ROUNDING = 8 * float(np.finfo(float).eps)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._utils.arrays import Array
+from ..._utils.checks import check_moderate
 from ...errors import InvalidInput
 from ...sample import Sample
 from .sets import BoxSet, PolyhedronSet, Set, polyhedron
@@ -135,6 +136,7 @@ def bounds_of(bounds: Any, sample: Sample, what: str = "bounds") -> BoxSet:
             raise InvalidInput(
                 f"{whose} of column {column!r} are empty: {a:g} is above {b:g}. Exchange the two numbers."
             )
+        check_moderate(f"{whose} of column {column!r}", [a, b], "Use None for an open side.")
         low[j] = a
         high[j] = b
     return BoxSet(low, high)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..._utils.arrays import Array
+from ..._utils.checks import check_moderate
 from ...errors import InvalidInput
 from ...sample import Sample
 from ..base import called
@@ -200,6 +201,7 @@ def _finite_array(name: str, value: Any) -> Array:
             f"{name} contains NaN or infinity{where}. Use MissingValues for missing entries, "
             "and set their errors to 0."
         )
+    check_moderate(name, array, "Use other units.")
     return array
 
 

@@ -1,0 +1,63 @@
+"""A fit that fails, or that is interrupted at any point, leaves the model as it was."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_moons
+from sklearn.exceptions import NotFittedError
+
+from priorsvm import Box, PriorSVC
+from priorsvm.errors import Infeasible, InvalidInput
+
+X, Y = make_moons(40, noise=0.2, random_state=0)
+CONFLICT = Box({0: (0, 1)}, 1, hard=True).named("one") + Box({0: (0, 1)}, 0, hard=True).named("two")
+
+
+def test_a_conflict_with_further_columns_keeps_the_first_fit():
+    model = PriorSVC(kernel="rbf").fit(X, Y)
+    before = model.decision_function(X)
+    frame = pd.DataFrame(np.column_stack([X, X[:, 0]]), columns=["a", "b", "c"])
+    with pytest.raises(Infeasible):
+        model.set_params(prior=CONFLICT).fit(frame, Y)
+    assert model.n_features_in_ == 2
+    assert not hasattr(model, "feature_names_in_")
+    np.testing.assert_array_equal(model.decision_function(X), before)
+    assert model.prior is CONFLICT
+
+
+@pytest.mark.parametrize("labels", [1 - Y, np.where(Y == 1, "a", "b")])
+def test_other_classes_are_not_mixed_with_the_first_fit(labels):
+    model = PriorSVC().fit(X, Y)
+    before = model.predict(X)
+    with pytest.raises(InvalidInput):
+        model.set_params(prior=Box({0: (0, 1)}, "unknown", hard=True)).fit(X, labels)
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+@pytest.mark.parametrize("point", ["make_task", "with_weights", "train", "PriorSVC._store"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_interrupts_at_every_step(monkeypatch, point, error):
+    import priorsvm.estimator as module
+
+    model = PriorSVC(kernel="rbf").fit(X, Y)
+    before = model.decision_function(X)
+    owner = module
+    for name in point.split(".")[:-1]:
+        owner = getattr(owner, name)
+    name = point.split(".")[-1]
+    original = getattr(owner, name)
+
+    def interrupted(*arguments, **more):
+        original(*arguments, **more)
+        raise error
+
+    monkeypatch.setattr(owner, name, interrupted)
+    with pytest.raises(error):
+        model.fit(-X, 1 - Y)
+    np.testing.assert_array_equal(model.decision_function(X), before)
+    fresh = clone(model)
+    with pytest.raises(error):
+        fresh.fit(X, Y)
+    with pytest.raises(NotFittedError):
+        fresh.predict(X)
