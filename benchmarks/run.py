@@ -41,6 +41,7 @@ ROWS = {
     "engine_uncertain": "engine.uncertain",
     "engine_trajectories": "engine.trajectories",
     "rules_speed": "rules.speed",
+    "seconds_paths": "seconds_paths.paths",
     "seconds_workers": "seconds_workers.workers",
 }
 # These print tables of their own: scaling after the rows, published figures only when named.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from ._utils.cache import Cache, equal
@@ -14,10 +16,11 @@ from .errors import InvalidInput, Recompiled, UnknownParameter
 from .prior import as_prior
 from .problem.assemble import PARAMETER_ROWS
 from .problem.collapse import fit_and_explain
+from .solve.methods.neighbour import Neighbour
 from .solve.model import BinaryModel
 from .spec import Spec
 from .training import solver_arguments, support_only, train
-from .validation import Task, make_task
+from .validation import Task, check_parameters, make_task
 from .weights import with_weights
 
 # Parameters that end so, and C, are weights: a new value does not change the compiled problem.
@@ -41,21 +44,20 @@ def fit_path(
         Row parameters of blocks, by ``<block>__<parameter>``.
     """
     _check_values(values)
-    tasks = []
-    for combination in itertools.product(*values.values()):
-        member = with_values(clone(model), dict(zip(values, combination, strict=True)))
-        arguments = (X, y, sample_weight, row_parameters)
-        tasks.append((member, with_weights(member, make_task(member, *arguments), arguments)))
+    tasks = list(_tasks(model, values, (X, y, sample_weight, row_parameters)))
     maps = Cache()
     grams = Cache()
     recompiled = False
     models: list[Any] = []
+    neighbours: list[Neighbour] = []
     for member, task in tasks:
         if member.multi_class == "joint":
             binaries = train(member, task)
         else:
             previous = _previous(models, member, task)
-            binaries = _fit_next(member, task, previous, maps, grams)
+            if len(neighbours) != len(task.samples):
+                neighbours = [Neighbour() for _ in task.samples]
+            binaries = _fit_next(member, task, previous, neighbours, maps, grams)
             recompiled = recompiled or any(map(_is_recompiled, previous, binaries))
         member._store(task, binaries)
         models.append(member)
@@ -63,6 +65,26 @@ def fit_path(
     if recompiled:
         _warn_of_compilations(list(values))
     return models
+
+
+def _tasks(model: Any, values: dict[str, Any], arguments: tuple[Any, ...]) -> Iterator[tuple[Any, Task]]:
+    """Yield a clone of the model and its checked task for each combination; a new C keeps the other checks."""
+    known: tuple[Any, Task] | None = None
+    before: dict[str, Any] = {}
+    for combination in itertools.product(*values.values()):
+        chosen = dict(zip(values, combination, strict=True))
+        member = with_values(clone(model), chosen)
+        others_equal = all(equal(chosen[key], before.get(key)) for key in values if key != "C")
+        if known is None or not others_equal or np.inf in (known[0].C, member.C):
+            known = member, make_task(member, *arguments)
+        else:
+            check_parameters(member)
+            for name in ("n_features_in_", "feature_names_in_"):
+                if hasattr(known[0], name):
+                    setattr(member, name, getattr(known[0], name))
+            known = member, replace(known[1], spec=replace(known[1].spec, C=float(member.C)))
+        before = chosen
+        yield member, with_weights(member, known[1], arguments)
 
 
 def _check_values(values: Any) -> None:
@@ -86,6 +108,9 @@ def with_values(model: Any, combination: dict[str, Any], caller: str = "fit_path
     prior = as_prior(model.prior)
     for key, value in combination.items():
         key = key.removeprefix("prior__")  # the name in a grid search
+        if key == "C":  # set_params lists the parameters of all blocks
+            model.C = value
+            continue
         if key in parameters or key.startswith("kernel__"):
             model.set_params(**{key: value})
             continue
@@ -110,11 +135,16 @@ def _previous(models: Sequence[Any], model: Any, task: Task) -> list[BinaryModel
 
 
 def _fit_next(
-    model: Any, task: Task, previous: Sequence[BinaryModel | None], maps: Cache, grams: Cache
+    model: Any,
+    task: Task,
+    previous: Sequence[BinaryModel | None],
+    neighbours: Sequence[Neighbour],
+    maps: Cache,
+    grams: Cache,
 ) -> list[BinaryModel]:
-    """Fit the classes of one step, each starting from the problem of the step before."""
+    """Fit the classes of one step, each starting from the problem and the solution of the step before."""
     binaries = []
-    for sample, before in zip(task.samples, previous, strict=True):
+    for sample, before, neighbour in zip(task.samples, previous, neighbours, strict=True):
         if model.preselect:
             sample = support_only(model, task, sample, maps, grams)
         reusable = before is not None and differ_in_weights(before.spec, task.spec)
@@ -126,6 +156,7 @@ def _fit_next(
             maps=maps,
             grams=grams,
             before=before if reusable else None,
+            neighbour=neighbour,
         )
         binaries.append(binary)
     return binaries

@@ -38,6 +38,7 @@ from ..sample import Sample
 from ..spec import Spec
 from .auto import required_route, solve
 from .feasibility import is_infeasible
+from .methods.neighbour import Neighbour
 from .model import BinaryModel
 from .route import Problem
 from .routes.point_rows import solve_at_points
@@ -60,6 +61,7 @@ def fit_binary(
     before: BinaryModel | None = None,
     states: dict[str, Any] | None = None,
     explained: bool = True,
+    neighbour: Neighbour | None = None,
 ) -> BinaryModel:
     """Fit one binary model.
 
@@ -71,10 +73,12 @@ def fit_binary(
     before : a similar model, whose assembled problem may be reused.
     states : first states of the blocks, if they are known.
     explained : whether to compute the findings of the blocks, and to warn.
+    neighbour : the last model of a path, from which a route may start.
     """
     problem = first_problem(spec, members, training, max_rounds, verbose, maps, grams, states)
     if before is not None:
         problem.previous = before.compiled
+    problem.neighbour = neighbour
     this = Round(problem)
     if required_route(problem) is not None:  # it does all rounds itself
         return this.solved(solver, options)

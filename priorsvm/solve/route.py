@@ -14,6 +14,7 @@ from ..prior import Member, live
 from ..problem.assemble import Compiled
 from ..sample import Sample
 from ..spec import Spec
+from .methods.neighbour import Neighbour
 from .solution import Solution, judge
 from .weighted import Weighted
 
@@ -29,6 +30,7 @@ class Problem:
     maps, grams : caches of feature maps and of kernel matrices; None keeps no kernel matrix.
     previous : the assembled problem of the round before.
     known_rows : the rows of the round before, from which ROWS starts.
+    neighbour : the last model of a path on the same rows.
     max_rounds, verbose : number of passes and progress bars, for routes that do all rounds themselves.
     """
 
@@ -41,6 +43,7 @@ class Problem:
     grams: Cache | None = None
     previous: Compiled | None = None
     known_rows: Any = None
+    neighbour: Neighbour | None = None
     max_rounds: int = 100
     verbose: int = 0
 
@@ -57,7 +60,7 @@ class Problem:
     @cached_property
     def weighted(self) -> Weighted:
         """The problem as a weighted SVM."""
-        return Weighted(self.spec, self.sample)
+        return Weighted(self.spec, self.sample, self.neighbour)
 
     @cached_property
     def compiled(self) -> Compiled:

@@ -26,6 +26,7 @@ from ..kernels.base import Kernel
 from ..problem.residuals import Residuals, unit_of
 from ..sample import Sample
 from ..spec import Spec
+from .methods.neighbour import Neighbour
 from .solution import Outcome, Solution
 
 # A kernel matrix up to this size is kept for the next model, or for polishing.
@@ -45,10 +46,12 @@ class Weighted:
     ----------
     Z, y, bound, margin : rows, signs, :math:`C_i` and :math:`\rho_i`.
     middle : mean of the rows of a linear model, subtracted from Z: the bias absorbs it, sums keep digits.
+    neighbour : the last model of a path on the same rows, or None.
     """
 
-    def __init__(self, spec: Spec, sample: Sample):
+    def __init__(self, spec: Spec, sample: Sample, neighbour: Neighbour | None = None):
         self.spec = spec
+        self.neighbour = neighbour
         self.size = len(sample)
         self.active = sample.counted_rows
         self.X = sample.X if len(self.active) == len(sample) else sample.X[self.active]

@@ -19,7 +19,7 @@ from ..._utils.arrays import Array
 from ..._utils.cache import Cache
 from ..._utils.foreign import check_svc_options, fit_libsvm
 from ...errors import SolverFailed
-from ..methods.active import FullKernelMatrix, KernelMatrix, LazyKernelMatrix, polish
+from ..methods.active import ActiveSetSolution, FullKernelMatrix, KernelMatrix, LazyKernelMatrix, polish
 from ..route import Problem
 from ..solution import Solution
 from ..weighted import Weighted, worth_sharing
@@ -110,6 +110,12 @@ def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any]
     start = time.perf_counter()
     search = _Search(problem, grams, options)
     tol = search.tol
+    continued = search.continued()
+    if continued is not None:
+        seconds = time.perf_counter() - start
+        return problem.solution(
+            "LIBSVM", continued.a, continued.bias, seconds, continued.steps, scores=continued.scores
+        )
     for shown, loose, effort in search.attempts:
         guess = search.run(shown, loose)
         between = np.count_nonzero((guess.a != 0) & (np.abs(guess.a) < problem.bound))
@@ -130,6 +136,8 @@ def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any]
         if polished is None:
             return solution
     seconds = time.perf_counter() - start
+    if problem.neighbour is not None and search.gram is not None:
+        problem.neighbour.keep(search.gram, problem.y, problem.bound, polished.a)
     return problem.solution("LIBSVM", polished.a, polished.bias, seconds, guess.steps, scores=polished.scores)
 
 
@@ -183,6 +191,13 @@ class _Search:
             near = np.sort(np.argsort(scores)[: int(1.5 * share * n)])
             if np.ptp(problem.y[near]) > 0:
                 self.attempts.insert(0, (near, ROUGH, 0.01))
+
+    def continued(self) -> ActiveSetSolution | None:
+        """Return the exact solution from the last model of a path, or None."""
+        neighbour = self.problem.neighbour
+        if neighbour is None or self.gram is None or len(self.attempts) == 1:
+            return None
+        return neighbour.solve(self.gram, self.problem.y, self.problem.bound, self.tol)
 
     def run(self, shown: Array | None, tol: float) -> Guess:
         """Return LIBSVM's answer on some rows, None for all."""
