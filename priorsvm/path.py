@@ -68,7 +68,7 @@ def fit_path(
 
 
 def _tasks(model: Any, values: dict[str, Any], arguments: tuple[Any, ...]) -> Iterator[tuple[Any, Task]]:
-    """Yield a clone of the model and its checked task for each combination; a new C keeps the other checks."""
+    """Yield a clone of the model and its task for each combination; a new C repeats the checks of C only."""
     known: tuple[Any, Task] | None = None
     before: dict[str, Any] = {}
     for combination in itertools.product(*values.values()):

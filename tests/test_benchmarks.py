@@ -100,6 +100,14 @@ def test_the_table_of_sizes_has_every_problem_at_every_size(benchmarks):
 
 
 @pytest.mark.slow
+def test_the_rows_of_paths_and_workers_are_measured_on_equal_problems(benchmarks):
+    rows = benchmarks.main(["seconds_paths", "seconds_workers", "--quick"])
+    assert {row["name"] for row in rows} == {"seconds_paths", "seconds_workers"}
+    assert len(rows) >= 4
+    assert all(abs(row["gap"]) < 1e-9 for row in rows)
+
+
+@pytest.mark.slow
 def test_the_rows_of_the_engine_are_measured_on_equal_problems(benchmarks):
     names = {"engine_linear", "engine_uncertain", "engine_trajectories", "engine_rbf", "engine_path"}
     rows = benchmarks.main([*names, "--quick"])
