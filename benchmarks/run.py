@@ -43,6 +43,8 @@ ROWS = {
     "rules_speed": "rules.speed",
     "seconds_paths": "seconds_paths.paths",
     "seconds_workers": "seconds_workers.workers",
+    "seconds_dense": "seconds_linear.dense",
+    "seconds_sparse": "seconds_linear.sparse",
 }
 # These print tables of their own: scaling after the rows, published figures only when named.
 REPRODUCTIONS = {

@@ -15,6 +15,7 @@ from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
@@ -90,6 +91,49 @@ def fit_libsvm(
     )
     a[support] = -weights[0]  # LIBSVM's first class is -1
     return a, -float(bias[0]), status == 0, int(iterations[0])
+
+
+def fit_liblinear(points: Any, y: Array, bound: Array, bias: float, tol: float, passes: int) -> Array:
+    """Return the weights of a linear model with the hinge by LIBLINEAR, accurate or not.
+
+    The private interface does not copy the rows. Scikit-learn's model checks and copies them.
+
+    Parameters
+    ----------
+    points : ndarray or csr_array of shape (n, d)
+    y : ndarray of shape (n,)
+        Signs.
+    bound : ndarray of shape (n,)
+        C of each row; positive.
+    bias : float
+        Value of a further feature whose weight is the bias. LIBLINEAR penalises this weight, too.
+    tol : float
+        LIBLINEAR's tolerance.
+    passes : int
+        Largest number of passes through the rows.
+    """
+    sparse = issparse(points)
+    if sparse:
+        parts = (points.data, points.indices.astype(np.int32), points.indptr.astype(np.int32))
+        points = csr_matrix(parts, points.shape)
+    else:
+        points = np.ascontiguousarray(points)
+    train = private("sklearn.svm._liblinear", "train_wrap")
+    set_verbosity = private("sklearn.svm._liblinear", "set_verbosity_wrap")
+    if train is None or set_verbosity is None:
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.svm import LinearSVC
+
+        model = LinearSVC(loss="hinge", intercept_scaling=bias, tol=tol, max_iter=passes, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(points, y, sample_weight=bound)
+        return np.asarray(model.coef_[0])
+    set_verbosity(0)
+    labels = np.where(y > 0, 1.0, 0.0)
+    # 3: dual coordinate descent with the hinge; 0: seed; 0.1: a constant of regression, not used.
+    weights, _ = train(points, labels, sparse, 3, tol, bias, 1.0, np.ones(2), passes, 0, 0.1, bound)
+    return np.asarray(weights[0, :-1])
 
 
 def check_svc_options(options: Mapping[str, Any]) -> None:

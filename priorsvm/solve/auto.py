@@ -16,6 +16,7 @@ from .classes import class_of
 from .feasibility import is_infeasible, least
 from .registry import canonical, find_route, options_by_name, registry
 from .route import Problem, Route
+from .routes.band import Band
 from .routes.conic import Schur
 from .routes.libsvm import STALLED
 from .solution import Solution
@@ -26,6 +27,12 @@ LINEAR_ROWS = 300
 
 # With more features than this NORMAL is not a second try, and SPARSE comes first for sparse rows.
 FEATURES = 2000
+
+# BAND is the first try for linear models with more features than this.
+BAND_FEATURES = 200
+
+# If more sparse rows than this are near the margin, SPARSE is faster than BAND: it factors no matrix.
+NEAR_MARGIN = 1000
 
 # Iterations, at least and per row, of the last run of LIBSVM.
 PATIENT = (200_000, 100)
@@ -55,6 +62,9 @@ WIDE = 2
 
 # SCHUR, and HiGHS from its answer to a corner: a 1-norm model then has exact zeros.
 CORNER = Schur(corner=True)
+
+# BAND while few sparse rows are near the margin.
+FEW_NEAR = Band(most=NEAR_MARGIN)
 
 
 @dataclass(frozen=True)
@@ -208,6 +218,8 @@ def chosen_for() -> dict[str, str]:
     stalled = f"after {STALLED[0]} + {STALLED[1]} N iterations"
     return {
         "PEGASOS": "InvariantLoss(method='pegasos')",
+        "BAND": f"2-norm, hinge, linear, {rows}: more than {LINEAR_ROWS} rows and {BAND_FEATURES} features, "
+        f"dense X with more rows than features or sparse X with at most {NEAR_MARGIN} rows near the margin",
         "SPARSE": f"2-norm, linear, {rows}: sparse X with more than {LINEAR_ROWS} rows, and more than "
         f"{FEATURES} features or more features than rows",
         "LIBSVM": f"2-norm, hinge, margins of 1, {rows}: kernels, and linear models with at most "
@@ -243,6 +255,9 @@ def _weighted_attempts(problem: Problem) -> list[Attempt]:
         attempts = [patient]
     if rows > LINEAR_ROWS and features > min(rows, FEATURES):
         attempts.insert(0, Attempt(routes["SPARSE"]))
+    tall = rows > features or issparse(problem.sample.X)
+    if rows > LINEAR_ROWS and features > BAND_FEATURES and tall:
+        attempts.insert(0, Attempt(FEW_NEAR))
     suited = {route for route in {attempt.route for attempt in attempts} if route.obstacle(problem) is None}
     return [attempt for attempt in attempts if attempt.route in suited]
 

@@ -15,6 +15,7 @@ from ..errors import InvalidInput
 from . import further
 from .classes import CLASSES
 from .route import Route
+from .routes.band import Band
 from .routes.centres import Centres
 from .routes.columns import Columns
 from .routes.conic import Conic, Schur
@@ -30,7 +31,7 @@ from .solvers import SOLVERS
 @lru_cache(maxsize=1)
 def registry() -> dict[str, Route]:
     """Return all routes by name: first the routes for one kind of problem, then the routes for classes."""
-    special = [Libsvm(), Normal(), Sparse(), Rows(), Columns(), Centres(), Pegasos()]
+    special = [Libsvm(), Normal(), Band(), Sparse(), Rows(), Columns(), Centres(), Pegasos()]
     general = [Schur() if name == "SCHUR" else Conic(name) for name in SOLVERS]
     return {route.name: route for route in (*special, *general)}
 

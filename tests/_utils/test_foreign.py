@@ -22,6 +22,7 @@ from priorsvm._utils.foreign import (
     check_sample_weight,
     check_svc_options,
     dropped_errors,
+    fit_liblinear,
     fit_libsvm,
     private,
     solver_interfaces,
@@ -57,6 +58,8 @@ def test_this_version_has_the_private_interfaces():
     for module, name in [
         ("sklearn.svm._libsvm", "fit"),
         ("sklearn.svm._libsvm", "set_verbosity_wrap"),
+        ("sklearn.svm._liblinear", "train_wrap"),
+        ("sklearn.svm._liblinear", "set_verbosity_wrap"),
         ("cvxpy.cvxcore.python.canonInterface", "get_problem_matrix"),
         ("cvxpy.lin_ops.lin_op", "CONSTANT_ID"),
         ("cvxpy.reductions.solvers.defines", "SOLVER_MAP_CONIC"),
@@ -107,6 +110,16 @@ def test_svc_that_is_stopped_early(rows, without):
     again = fit_libsvm(X, y, np.full(60, 100.0), {"kernel": "linear"}, 1e-8, few)
     assert_allclose(again[0], stopped[0], atol=1e-12)
     assert again[2] is stopped[2] is False
+
+
+@pytest.mark.parametrize("convert", [np.asarray, csr_array])
+def test_linear_svc_instead_of_liblinear(rows, without, convert):
+    X, y = rows
+    bound = np.where(np.arange(60) % 7 == 0, 0.1, 1.0 + (y > 0))
+    w = fit_liblinear(convert(X), y, bound, 3.0, 1e-10, 10_000)
+    without("sklearn.svm._liblinear")
+    assert_allclose(fit_liblinear(convert(X), y, bound, 3.0, 1e-10, 10_000), w, atol=1e-5)
+    assert w @ (y @ X) > 0
 
 
 @pytest.mark.parametrize("parameters", [{"kernel": "rbf"}, {}, {"kernel": lambda A, B: (1 + A @ B.T) ** 2}])

@@ -53,7 +53,8 @@ def test_many_rows_of_a_kernel_model_end_the_plan(monkeypatch):
     [
         ({}, ["LIBSVM", "NORMAL"]),
         ({"n": 400}, ["NORMAL"]),
-        ({"X": random_array((400, 2500), density=0.01, format="csr", rng=0)}, ["SPARSE", "LIBSVM"]),
+        ({"X": random_array((400, 2500), density=0.01, format="csr", rng=0)}, ["BAND", "SPARSE", "LIBSVM"]),
+        ({"X": np.random.default_rng(0).normal(size=(400, 250))}, ["BAND", "NORMAL"]),
         ({"norm": "l1"}, ["CENTRES", "HIGHS"]),
         ({"kernel": RBF(1.0), "loss": "squared_hinge", "n": 120}, ["ROWS"]),
         ({"prior": InvariantLoss(Shift([0.1, 0.0, 0.0])), "kernel": RBF(1.0)}, ["COLUMNS", "CLARABEL"]),

@@ -41,6 +41,7 @@ def test_every_route_solves_and_has_obstacles_of_its_own():
 ACCURACY = {
     "LIBSVM": 1e-4,
     "NORMAL": 1e-4,
+    "BAND": 1e-4,
     "SPARSE": 1e-4,
     "ROWS": 1e-6,
     "COLUMNS": 1e-5,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 from ..._utils.cache import Cache
 from ..methods.dual_newton import newton
@@ -29,6 +29,10 @@ class Sparse(WeightedRoute):
 
     def solve_weighted(self, weighted: Weighted, grams: Cache | None, options: dict[str, Any]) -> Solution:
         start = time.perf_counter()
-        alpha, bias, steps = newton(weighted.Z, weighted.y, weighted.bound, weighted.margin, weighted.squared)
+        Z = csr_array(weighted.features.rows(weighted.X))
+        y = weighted.y
+        alpha, bias, steps = newton(Z, y, weighted.bound, weighted.margin, weighted.squared)
+        coef = (y * alpha) @ Z
+        bias = bias + float(coef @ weighted.middle)
         seconds = time.perf_counter() - start
-        return weighted.solution("SPARSE", weighted.y * alpha, bias, seconds, steps)
+        return weighted.solution("SPARSE", y * alpha, bias, seconds, steps, total=coef)

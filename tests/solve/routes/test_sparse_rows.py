@@ -8,7 +8,9 @@ from scipy.sparse import csr_array, random_array, vstack
 
 from priorsvm import ClassCosts, OddnessHint, PriorSVC, SampleCosts
 from priorsvm.errors import InvalidInput, SolverFailed, SolverUnsuited, TooLarge
+from priorsvm.solve import auto
 from priorsvm.solve.methods import dual_newton
+from priorsvm.solve.routes.band import Band
 
 
 def texts(n=320, d=400, words=12, seed=0):
@@ -34,9 +36,9 @@ PRIORS = {
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
 def test_the_answer_is_that_of_the_interior_point(prior, loss, C):
     X, y = texts()
-    found, other = (PriorSVC(PRIORS[prior], C=C, loss=loss, solver=s).fit(X, y) for s in ("auto", "NORMAL"))
     # From LIBLINEAR's margins of 1 steps do not always lead to others.
-    assert found.solver_ == "SPARSE" or (prior, loss) == ("margins", "hinge")
+    solver = "auto" if (prior, loss) == ("margins", "hinge") else "SPARSE"
+    found, other = (PriorSVC(PRIORS[prior], C=C, loss=loss, solver=s).fit(X, y) for s in (solver, "NORMAL"))
     assert found.report_.solves[0]["residuals"].worst < 1e-8
     assert found.objective_ == pytest.approx(other.objective_, rel=1e-8)
     np.testing.assert_allclose(found.coef_, other.coef_, atol=1e-5 * np.abs(other.coef_).max())
@@ -48,17 +50,19 @@ def test_so_small_a_C_that_the_bias_does_most():
     assert found.objective_ == pytest.approx(other.objective_, rel=1e-10)
     np.testing.assert_allclose(found.coef_, other.coef_, atol=1e-8 * np.abs(other.coef_).max())
     # With margins of their own only one row is free, and steps from all that are near do not find it.
-    uneven = PriorSVC(PRIORS["margins"], C=1e-5).fit(X, y)
-    assert uneven.solver_ == "NORMAL"
+    uneven = [PriorSVC(PRIORS["margins"], C=1e-5, solver=s).fit(X, y) for s in ("auto", "NORMAL")]
+    assert uneven[0].solver_ == "BAND"
+    assert uneven[0].objective_ == pytest.approx(uneven[1].objective_, rel=1e-9)
 
 
 def test_auto_takes_it_where_columns_are_many():
     X, y = texts()
     model = PriorSVC().fit(X, y)
-    assert model.solver_ == "SPARSE"
+    assert model.solver_ == "BAND"
+    assert PriorSVC(loss="squared_hinge").fit(X, y).solver_ == "SPARSE"
     assert PriorSVC(solver="LIBSVM").fit(X, y).objective_ == pytest.approx(model.objective_, rel=1e-8)
     assert PriorSVC().fit(X[:300], y[:300]).solver_ == "LIBSVM"
-    assert PriorSVC().fit(X[:, :300], y).solver_ == "NORMAL"
+    assert PriorSVC().fit(X[:, :200], y).solver_ == "NORMAL"
     assert PriorSVC().fit(X.toarray(), y).solver_ == "LIBSVM"
     few = csr_array(X[:, :200].toarray())
     assert PriorSVC().fit(csr_array(vstack([few, few])), np.append(y, y)).solver_ == "NORMAL"
@@ -75,6 +79,7 @@ def test_equal_and_empty_rows_share_what_they_hold():
 def test_where_steps_lead_astray_the_next_route_is_taken(monkeypatch):
     X, y = texts()
     monkeypatch.setattr(dual_newton, "STEPS", 1)
+    monkeypatch.setattr(auto, "FEW_NEAR", Band(most=1))
     assert PriorSVC().fit(X, y).solver_ == "LIBSVM"
     with pytest.raises(SolverFailed, match="SPARSE: Newton's steps do not converge"):
         PriorSVC(solver="SPARSE").fit(X, y)
@@ -104,6 +109,7 @@ def test_an_f_worse_than_none_ends_the_search(monkeypatch):
 def test_products_that_memory_cannot_hold_are_refused_with_a_way_out(monkeypatch):
     X, y = texts()
     monkeypatch.setattr(os, "sysconf", lambda name: {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 10}[name])
+    monkeypatch.setattr(auto, "FEW_NEAR", Band(most=1))
     assert PriorSVC().fit(X, y).solver_ == "SPARSE"
     monkeypatch.setattr(dual_newton, "STEPS", 1)
     with pytest.raises(TooLarge, match="a smaller C, for which SPARSE does without it"):
