@@ -79,3 +79,10 @@ def unit_directions(Z: Array) -> Iterator[Array]:
     """Yield for each column of Z its unit vector, repeated for every row."""
     for unit in np.eye(Z.shape[1]):
         yield np.broadcast_to(unit, Z.shape)
+
+
+def as_slice(which: Array) -> Any:
+    """Return consecutive numbers as a slice, other numbers as they are."""
+    if len(which) and which[-1] - which[0] == len(which) - 1 and (np.diff(which) == 1).all():
+        return slice(int(which[0]), int(which[-1]) + 1)
+    return which

@@ -165,8 +165,7 @@ class PointTerms:
     r"""Terms of a block as arrays: rows over values and slopes of f, each with at most one slack.
 
     .. math:: s_p (Rv)_p \ge h_p - \zeta_{l(p)} \;\text{with}\; \mu \sum_l \zeta_l
-              \quad\text{or}\quad \mu \sum_p q_p \zeta_p^2 , \qquad
-              \text{or}\quad (Rv)_p = h_p + \zeta_p \;\text{with}\; \mu \sum_p q_p \zeta_p^2 .
+              \;\text{or}\; \mu \sum_p q_p \zeta_p \;\text{or}\; \mu \sum_p q_p \zeta_p^2 .
 
     Attributes
     ----------
@@ -175,15 +174,18 @@ class PointTerms:
     sign, target : arrays of shape (n,)
         The signs :math:`s_p` and the numbers :math:`h_p` of the rows.
     slack : array of int of shape (n,) or None
-        The index l of the slack of each row. None: every row has a slack of its own.
+        The index l of the slack of each row, if rows share slacks; -1 without a slack. None: each row has a
+        slack of its own.
     penalty : str or None
         Name of the parameter :math:`\mu` of the block; None without slacks.
     matrix : sparse matrix of shape (n, len(atoms)) or None
         R; None is the identity. The sum of a row, which multiplies the bias, is not negative.
-    square : array of shape (n,) or None
-        The weights :math:`q_p` of squared slacks; None for slacks with a linear cost.
+    share : array of shape (n,) or float
+        The weights :math:`q_p` of slacks that rows do not share.
+    squared : bool
+        Whether these slacks are squared.
     equation : bool
-        Whether the rows are equations. Their slacks, if any, are squared.
+        Whether the rows are equations :math:`(Rv)_p = h_p + \zeta_p`. Their slacks, if any, are squared.
     duals : dict of str to matrix or None
         Label of a constraint of ``build`` -> matrix whose product with the dual variables of the rows is the
         dual variable of the constraint. None is the identity.
@@ -195,9 +197,15 @@ class PointTerms:
     slack: Array | None = None
     penalty: str | None = None
     matrix: Any = None
-    square: Array | None = None
+    share: Array | float = 1.0
+    squared: bool = False
     equation: bool = False
     duals: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def none(cls, columns: int) -> PointTerms:
+        """Return no rows, for X with some number of columns."""
+        return cls(Atoms(np.empty((0, columns))), np.empty(0), np.empty(0))
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from .route import Problem, Route
 from .routes.band import Band
 from .routes.conic import Schur
 from .routes.libsvm import STALLED
+from .routes.rows import Rows
 from .solution import Solution
 from .solvers import able, choose
 
@@ -59,6 +60,10 @@ SCHUR_COEFFICIENTS = 10_000
 # values and 2000 coefficients SCHUR takes 1.7 times as long as CLARABEL, with 60 and 3000 it takes 30 times
 # as long.
 WIDE = 2
+
+# ROWS for blocks that state their rows as arrays, and ROWS for all other blocks.
+ARRAYS = Rows(compiled=False)
+COMPILED_ROWS = Rows(arrays=False)
 
 # SCHUR, and HiGHS from its answer to a corner: a 1-norm model then has exact zeros.
 CORNER = Schur(corner=True)
@@ -203,8 +208,10 @@ def plan(problem: Problem, options: dict[str, Any]) -> Iterator[Attempt]:
             return
     if any(attempt.route is libsvm for attempt in attempts) and set(options) <= set(libsvm.takes or ()):
         options = {}
+    if not options and ARRAYS.obstacle(problem) is None:
+        yield Attempt(ARRAYS)
     for name, is_preferred in _PREFERRED.items():
-        route = registry()[name]
+        route = COMPILED_ROWS if name == "ROWS" else registry()[name]
         if not options and is_preferred(problem) and route.obstacle(problem) is None:
             yield Attempt(route)
     yield from _conic_attempts(problem.compiled, options)

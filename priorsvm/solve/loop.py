@@ -41,7 +41,6 @@ from .feasibility import is_infeasible
 from .methods.neighbour import Neighbour
 from .model import BinaryModel
 from .route import Problem
-from .routes.point_rows import solve_at_points
 from .solution import Outcome
 
 # Up to this many entries of X, warnings of blocks compare with a linear model without blocks.
@@ -122,8 +121,6 @@ class Round:
         The problem, with its rows prepared.
     binary : BinaryModel or None
         The solved model; None before :meth:`solve`.
-    as_stated : bool
-        Whether a route solved the problem as the blocks state it, not as arrays.
     """
 
     def __init__(
@@ -142,7 +139,6 @@ class Round:
         self.problem = replace(problem, sample=sample)
         self.iterative = _iterative(problem.members)
         self.binary: BinaryModel | None = None
-        self.as_stated = False
         self._history = list(history)
         self._outcomes = list(outcomes)
         self._seconds = time.perf_counter() - start
@@ -156,18 +152,7 @@ class Round:
         """Solve the problem, and record the model as the result of this round."""
         start = time.perf_counter()
         binary = self.solved(solver, options)
-        self.as_stated = True
         return self.record(binary, time.perf_counter() - start)
-
-    def solve_at_points(self) -> bool:
-        """Solve the problem without CVXPY, and return whether that was possible."""
-        start = time.perf_counter()
-        with single_threaded():
-            solution = solve_at_points(self.problem) if self.iterative else None
-        if solution is None:
-            return False
-        self.record(BinaryModel.of(self.problem, solution), time.perf_counter() - start)
-        return True
 
     def record(self, binary: BinaryModel, seconds: float) -> BinaryModel:
         """Take a solved model as the result of this round."""
@@ -225,25 +210,20 @@ class Round:
 def _last_round(this: Round, solver: str | Sequence[str], options: dict[str, Any] | None, bar: Any) -> Round:
     """Solve and refine until no block has a new state, and return the last round."""
     while True:
-        arrays = solver == "auto" and not options and this.solve_at_points()
-        if not arrays:
-            try:
-                this.solve(solver, options)
-            except Infeasible:
-                weaker = this.relaxed()
-                if weaker is None:
-                    raise
-                this = weaker
-                continue
+        try:
+            this.solve(solver, options)
+        except Infeasible:
+            weaker = this.relaxed()
+            if weaker is None:
+                raise
+            this = weaker
+            continue
         if this.iterative:
             bar.update()
         following = this.following()
         if following is None:
-            break
+            return this
         this = following
-    if not this.as_stated:
-        this.solve(solver, options)
-    return this
 
 
 def _iterative(members: Sequence[Member]) -> list[Member]:

@@ -10,6 +10,7 @@ from typing import Any, final
 from .._utils.cache import Cache
 from .._utils.threads import require_cvxpy_allowed
 from ..errors import InvalidInput, SolverUnsuited
+from ..knowledge.traits import Iterative
 from ..prior import Member, live
 from ..problem.assemble import Compiled
 from ..sample import Sample
@@ -51,6 +52,11 @@ class Problem:
     def live(self) -> list[Member]:
         """The blocks of positive weight."""
         return live(self.members)
+
+    @property
+    def iterates(self) -> bool:
+        """Whether a block refines its state, so that another round may follow."""
+        return any(isinstance(block, Iterative) and block.refines for _, block, _ in self.live)
 
     @cached_property
     def n_rows(self) -> int:

@@ -323,6 +323,7 @@ COSTLY = 0.5 * ClassCosts({1: 3.0}) + SampleCosts(np.linspace(0.5, 2.0, 30)) + O
 def test_costs_that_are_constants_give_the_same_answer(monkeypatch, kernel, loss):
     base = PriorSVC(COSTLY, C=2.0, kernel=kernel, loss=loss, tol=1e-8)
     live = clone(base).fit(X, y)
+    assert live.problem.value is not None  # assembled before the limit changes
     monkeypatch.setattr("priorsvm.problem.assemble.PARAMETER_ROWS", 10)
     fixed = clone(base).fit(X, y)
     for model, size in ((live, 30), (fixed, 1)):

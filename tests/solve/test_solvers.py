@@ -178,7 +178,6 @@ def test_classify(build, expected):
 
 def test_auto_takes_highs_for_lp_and_clarabel_for_the_rest(data):
     assert PriorSVC(Box({0: (2, 3)}, label=1, holds="everywhere"), norm="l1").fit(*data).solver_ == "HIGHS"
-    assert PriorSVC(OddnessHint()).fit(*data).solver_ == "CLARABEL"
     assert PriorSVC(NormPenalty()).fit(*data).solver_ == "CLARABEL"
 
 

@@ -11,10 +11,12 @@ from ..._utils.checks import check_flag, check_nonnegative
 from ...sample import Sample
 from ..base import Formulas, Knowledge, Terms
 from ..by_class import ByClass
-from ..views import Building, Solved, Verdict
+from ..traits import AtPoints
+from ..views import Building, PointTerms, Solved, Verdict
+from .pairs import equal_pairs
 
 
-class InvarianceHint(ByClass, Knowledge):
+class InvarianceHint(AtPoints, ByClass, Knowledge):
     r"""Squared differences of f along the orbits of the training rows.
 
     .. math:: J_{PK} = \frac{\mu}{M} \sum_{i, \theta} \big(f(T_\theta x_i) - f(x_i)\big)^2
@@ -90,6 +92,10 @@ class InvarianceHint(ByClass, Knowledge):
         if self.hard:
             return Terms(constraints={"equal": f(TX) == f(X)})
         return Terms(penalties={"mu": cp.sum_squares(cp.multiply(np.sqrt(share), f(TX) - f(X)))})
+
+    def at_points(self, view: Building, linear: bool) -> PointTerms | None:
+        X, TX, share = self._pairs(view.sample)
+        return equal_pairs(TX, X, -1.0, share, "equal" if self.hard else None)
 
     def verify(self, f: Any, view: Solved) -> Verdict:
         X, TX, _ = self._pairs(view.sample)

@@ -9,16 +9,19 @@ import numpy as np
 from ..._utils.arrays import Array
 from ..._utils.checks import check_flag, check_nonnegative, is_whole
 from ...errors import InvalidInput
+from ...function.atoms import Atoms
 from ...sample import Sample
 from ..base import Formulas, Knowledge, Terms
 from ..regions.within import columns
-from ..views import Building, Solved, Verdict
+from ..traits import AtPoints
+from ..views import Building, PointTerms, Solved, Verdict
+from .pairs import pair_matrix
 
 # Largest number of pairs per feature.
 MOST_PAIRS = 1_000_000
 
 
-class MonotonicityHint(Knowledge):
+class MonotonicityHint(AtPoints, Knowledge):
     r"""Squared violations of the order of f on drawn pairs.
 
     .. math:: J_{PK} = \frac{\mu}{M} \sum_m t_m^2, \qquad t_m \ge f(x_m) - f(x'_m),\; t \ge 0
@@ -130,6 +133,22 @@ class MonotonicityHint(Knowledge):
             return Terms(constraints={"order": f(low) <= f(high)})
         t = cp.Variable(len(low), nonneg=True, name="t")
         return Terms({"mu": cp.sum_squares(t) / len(low)}, {"violation": f(low) - f(high) <= t})
+
+    def at_points(self, view: Building, linear: bool) -> PointTerms | None:
+        low, high = view.state
+        n = len(low)
+        if n == 0:
+            return PointTerms.none(low.shape[1])
+        return PointTerms(
+            Atoms(np.vstack([high, low])),
+            np.ones(n),
+            np.zeros(n),
+            penalty=None if self.hard else "mu",
+            matrix=pair_matrix(n, -1.0),
+            share=1.0 / n,
+            squared=not self.hard,
+            duals={"order" if self.hard else "violation": None},
+        )
 
     def verify(self, f: Any, view: Solved) -> Verdict:
         low, high = view.state

@@ -10,10 +10,12 @@ from ..._utils.checks import check_flag, check_nonnegative
 from ...errors import InvalidInput
 from ...sample import Sample
 from ..base import Formulas, Knowledge, Terms
-from ..views import Building, Solved, Verdict
+from ..traits import AtPoints
+from ..views import Building, PointTerms, Solved, Verdict
+from .pairs import equal_pairs
 
 
-class OddnessHint(Knowledge):
+class OddnessHint(AtPoints, Knowledge):
     r"""Squared sums of f at the training rows and at their mirror images through the origin.
 
     .. math:: J_{PK} = \frac{\mu}{N} \sum_i \big(f(-x_i) + f(x_i)\big)^2
@@ -73,6 +75,10 @@ class OddnessHint(Knowledge):
         if self.hard:
             return Terms(constraints={"odd": f(-X) == -f(X)})
         return Terms(penalties={"mu": cp.sum_squares(cp.multiply(np.sqrt(share), f(-X) + f(X)))})
+
+    def at_points(self, view: Building, linear: bool) -> PointTerms | None:
+        X, share = view.sample.weighted_rows()
+        return equal_pairs(-X, X, 1.0, share, "odd" if self.hard else None)
 
     def verify(self, f: Any, view: Solved) -> Verdict:
         X, _ = view.sample.weighted_rows()

@@ -8,14 +8,16 @@ import numpy as np
 
 from ..._utils.checks import check_nonnegative
 from ...errors import InvalidInput
+from ...function.atoms import Atoms
 from ...kernels.tangent_invariant import tangent_atoms
 from ...sample import Sample
 from ..base import Formulas, Knowledge, Terms
 from ..checks import check_transform
-from ..views import Building, Solved, Verdict
+from ..traits import AtPoints
+from ..views import Building, PointTerms, Solved, Verdict
 
 
-class TangentPenalty(Knowledge):
+class TangentPenalty(AtPoints, Knowledge):
     r"""Squared slopes of f along the tangents of the training rows.
 
     .. math:: J_{PK} = \frac{\gamma}{2} \sum_{i, k} \big(\nabla f(x_i)^\top v_{ik}\big)^2 , \qquad
@@ -90,6 +92,21 @@ class TangentPenalty(Knowledge):
         if len(Z) == 0:  # the transform has no parameters
             return Terms()
         return Terms(penalties={"gamma": 0.5 * cp.sum_squares(f.slope(Z, V))})
+
+    def at_points(self, view: Building, linear: bool) -> PointTerms | None:
+        Z, V = tangent_atoms(self.transform, view.sample.X_train, view.sample.weights)
+        n = len(Z)
+        if n == 0:
+            return PointTerms.none(view.sample.X.shape[1])
+        return PointTerms(
+            Atoms(Z, V),
+            np.ones(n),
+            np.zeros(n),
+            penalty="gamma",
+            share=0.5,
+            squared=True,
+            equation=True,
+        )
 
     def verify(self, f: Any, view: Solved) -> Verdict:
         Z, V = tangent_atoms(self.transform, view.sample.weighted_rows()[0])

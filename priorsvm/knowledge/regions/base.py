@@ -34,6 +34,7 @@ from .rows_inside import checked_range, leaves_free, names_class, rows_inside
 from .search import Search
 from .sets import SEARCHED, BoxSet, EllipsoidSet, PolyhedronSet, Set
 from .verdict import verdict_on
+from .vertices import vertex_terms
 from .within import bounds_of, column_name, require_bounded
 
 # What a block means: rows as they occur, all points of its regions, or what its other parameters require.
@@ -340,9 +341,17 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
 
     def at_points(self, view: Building, linear: bool) -> PointTerms | None:
         state: Search = view.state
-        if linear or self.applies_to_rows(linear) or state.corners or not state.requirements:
+        model = view.sample.model
+        columns = view.sample.X.shape[1]
+        if not state.requirements:
+            return PointTerms.none(columns)
+        if state.corners or model is None:
             return None
-        return point_terms(state, self.hard)
+        exact = isinstance(self._method(linear, state.requirements), Exact)
+        if not exact or self.applies_to_rows(linear):
+            return point_terms(state, self.hard)
+        width = np.ones(columns) if model.scale is None else model.scale.width
+        return vertex_terms(state.requirements, self.hard, width)
 
     def refine(self, f: Any, view: Solved) -> Step | None:
         if self.applies_to_rows(f.linear) or not view.state.requirements:

@@ -60,13 +60,7 @@ def _boxes(f: Any, requirements: list[Requirement], signs: Array, required: Any)
     r"""Return the constraints of boxes, where the least :math:`w^\top x` is :math:`w^\top c - r^\top |w|`."""
     import cvxpy as cp
 
-    low, high = (np.array(ends) for ends in zip(*(r.region.box for r in requirements), strict=True))
-    up = np.isinf(high)
-    down = np.isinf(low)
-    end = np.where(up, np.where(down, 0.0, low), high)
-    with np.errstate(invalid="ignore"):
-        centre = np.where(up | down, end, (low + high) / 2)
-        radius = np.where(up | down, 0.0, (high - low) / 2)
+    centre, radius, up, down = box_shapes(requirements, f.n_features)
     constraints = {}
     least = cp.multiply(signs, f(centre))
     if radius.any():
@@ -75,12 +69,36 @@ def _boxes(f: Any, requirements: list[Requirement], signs: Array, required: Any)
         constraints["size"] = cp.hstack([f.c, -f.c]) <= cp.hstack([v, v])
         least = least - (radius / unit) @ v
     constraints = {"box": least >= required, **constraints}
-    # Without an upper end of x_j, s w_j must not be negative; without a lower end, not positive.
-    open_sides = {(signs[k], j) for k, j in np.argwhere(up)} | {(-signs[k], j) for k, j in np.argwhere(down)}
-    if open_sides:
-        sign, column = (np.array(part) for part in zip(*sorted(open_sides), strict=True))
-        constraints["open"] = cp.multiply(sign, f.c[column.astype(int)]) >= 0
+    sign, column = open_sides(signs, up, down)
+    if len(sign):
+        constraints["open"] = cp.multiply(sign, f.c[column]) >= 0
     return constraints
+
+
+def box_shapes(requirements: list[Requirement], columns: int) -> tuple[Array, Array, Array, Array]:
+    """Return centres and half-widths of boxes, and masks of their columns without an upper or lower end.
+
+    A column without an end has half-width 0, and its centre is the other end.
+    """
+    low = np.array([r.region.box[0] for r in requirements]).reshape(-1, columns)
+    high = np.array([r.region.box[1] for r in requirements]).reshape(-1, columns)
+    up = np.isinf(high)
+    down = np.isinf(low)
+    end = np.where(up, np.where(down, 0.0, low), high)
+    with np.errstate(invalid="ignore"):
+        centre = np.where(up | down, end, (low + high) / 2)
+        radius = np.where(up | down, 0.0, (high - low) / 2)
+    return centre, radius, up, down
+
+
+def open_sides(signs: Array, up: Array, down: Array) -> tuple[Array, Array]:
+    """Return signs and columns of the weights that open sides restrict: the sign times w_j is at least 0.
+
+    Without an upper end of x_j, s w_j must not be negative; without a lower end, not positive.
+    """
+    found = {(signs[k], j) for k, j in np.argwhere(up)} | {(-signs[k], j) for k, j in np.argwhere(down)}
+    sides = np.array(sorted(found)).reshape(-1, 2)
+    return sides[:, 0], sides[:, 1].astype(int)
 
 
 def in_model_units(f: Any, B: Array, d: Array, normed: bool = True) -> tuple[Array, Array]:

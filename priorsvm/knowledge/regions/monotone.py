@@ -8,10 +8,12 @@ import numpy as np
 
 from ..._utils.arrays import Array
 from ...errors import InvalidInput, ZeroedColumns
+from ...function.atoms import Atoms
 from ...sample import Sample
 from ..base import Formulas, Terms
 from ..cautions import Checked, texts
 from ..hints.monotonicity_hint import directions_of
+from ..hints.pairs import pair_matrix
 from ..views import Building, Caution, PointTerms, Solved, Verdict
 from .against import direction_cautions, outbid_at
 from .base import RegionKnowledge
@@ -181,7 +183,24 @@ class Monotone(RegionKnowledge):
         return Terms({"mu": cp.sum(zeta) / PAIRS}, {"pairs": rise >= -zeta})
 
     def at_points(self, view: Building, linear: bool) -> PointTerms | None:
-        return super().at_points(view, linear)
+        if not self.applies_to_rows(linear):
+            return super().at_points(view, linear)
+        state: Search = view.state
+        counts = [len(points) // 2 for points in state.points]
+        n = sum(counts)
+        if n == 0:
+            return PointTerms.none(view.sample.X.shape[1])
+        upper = [points[:k] for points, k in zip(state.points, counts, strict=True)]
+        lower = [points[k:] for points, k in zip(state.points, counts, strict=True)]
+        return PointTerms(
+            Atoms(np.vstack([*upper, *lower])),
+            np.repeat([_sign(requirement) for requirement in state.requirements], counts),
+            np.zeros(n),
+            penalty=None if self.hard else "mu",
+            matrix=pair_matrix(n, -1.0),
+            share=1.0 / PAIRS,
+            duals={"pairs": None},
+        )
 
     def _verdict_on_rows(self, f: Any, state: Search, view: Solved) -> Verdict:
         rises = [
@@ -247,7 +266,11 @@ class Monotone(RegionKnowledge):
 
 def _rise(requirement: Requirement, f: Any, points: Array) -> Any:
     """Return how much f rises, in the direction required, from lower rows to upper rows."""
-    assert requirement.direction is not None
     half = len(points) // 2
-    sign = requirement.sign * np.sign(requirement.direction.sum())
-    return sign * (f(points[:half]) - f(points[half:]))
+    return _sign(requirement) * (f(points[:half]) - f(points[half:]))
+
+
+def _sign(requirement: Requirement) -> float:
+    """Return the sign of the rise that is required."""
+    assert requirement.direction is not None
+    return float(requirement.sign * np.sign(requirement.direction.sum()))

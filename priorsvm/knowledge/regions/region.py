@@ -219,7 +219,8 @@ class Region(RegionKnowledge):
         return Terms({"mu": cp.sum(z)}, {"points": left + z >= 0})
 
     def at_points(self, view: Building, linear: bool) -> PointTerms | None:
-        return None if self.on_rows or self._kind() is Points else super().at_points(view, linear)
+        own = self._kind() is Points and not self.on_rows
+        return None if own else super().at_points(view, linear)
 
     def verify(self, f: Any, view: Solved) -> Verdict:
         [requirement] = view.state.requirements

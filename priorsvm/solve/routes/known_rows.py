@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +38,16 @@ class KnownRows:
     atoms: Atoms
     K: Array
     duals: Mapping[Hashable, float]
+
+    @staticmethod
+    def row_keys(R: Any, labels: Sequence[bytes]) -> list[Hashable]:
+        """Return a key for each row over atoms by its entries; a single value is the label of its atom."""
+        contents: list[Hashable] = []
+        for start, stop in pairwise(R.indptr):
+            entries = tuple(labels[k] for k in R.indices[start:stop])
+            single = len(entries) == 1 and R.data[start] == 1.0
+            contents.append(entries[0] if single else (entries, R.data[start:stop].tobytes()))
+        return KnownRows.keys(contents)
 
     @staticmethod
     def keys(contents: Iterable[Hashable]) -> list[Hashable]:

@@ -1,88 +1,153 @@
-r"""Rounds of cutting planes without CVXPY: margins, and bounds on values or slopes of f, as arrays.
+r"""Problems without CVXPY: margins, and rows over values and slopes of f, as arrays.
 
-.. math:: \min_f\; \tfrac12\|g\|^2 + \sum_i C_i \xi_i + \sum_l \mu_l \zeta_l \quad\text{s.t.}\quad
-          y_i f(x_i) \ge \rho_i - \xi_i, \quad s_p Lf(x_p) \ge h_p - \zeta_{l(p)} .
+.. math:: \min_f\; \tfrac12\|g\|^2 + \sum_r c_r(\sigma_r) \quad\text{s.t.}\quad
+          s_r (Rv)_r \ge h_r - \sigma_r \;\text{or}\; (Rv)_r = h_r + \sigma_r, \qquad
+          v = \text{values and slopes of } f .
 
-The dual variables of the round before are the start, and its kernel matrix grows by the new points.
+The blocks state their rows in ``at_points``. The dual variables of the round before are the start, and its
+kernel matrix grows by the new points.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 from ..._utils.arrays import Array
+from ...errors import SolverFailed
 from ...function.atoms import Atoms
-from ...function.maps import KernelMap
 from ...function.memory import fits_in_memory
 from ...knowledge.base import Knowledge
 from ...knowledge.traits import AtPoints
 from ...knowledge.views import Building, PointTerms
-from ...problem.residuals import Residuals
-from ..methods.active import ActiveSetSolution, FullKernelMatrix, RowDual, optimise
+from ...problem.residuals import Residuals, unit_of
+from ..methods.active import FullKernelMatrix, RowDual, optimise
+from ..methods.elimination import Reduced
+from ..methods.interior_start import interior_start
 from ..route import Problem
 from ..solution import Outcome, Solution
 from ..weighted import Weighted
 from .known_rows import KnownRows
-from .rows import EFFORT, SMALL, guess
+from .products import Products
+from .start import EFFORT, SMALL, guess
 
-# Largest relative gap of an answer.
-ACCURATE = 1e-7
+# A linear model with more rows is solved faster in its d + 1 parameters.
+LINEAR_ROWS = 600
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Rows of one block: their terms, the cost of a slack, and their place among all rows."""
+
+    name: str
+    terms: PointTerms
+    cost: float
+    rows: slice
+
+    @property
+    def groups(self) -> Array:
+        """The slacks that rows share."""
+        slack = self.terms.slack
+        if slack is None or self.terms.penalty is None:
+            return np.empty(0, int)
+        return np.unique(slack[slack >= 0])
 
 
 def solve_at_points(problem: Problem) -> Solution | None:
-    """Return the solution of a problem on values and slopes of f, or None if it is another or inaccurate."""
+    """Return the solution of a problem whose blocks are rows, or None if a block has other terms.
+
+    Raises
+    ------
+    SolverFailed
+        If there is no answer.
+    """
     spec = problem.spec
-    if spec.kernel is None or spec.norm != "l2" or spec.hard or spec.n_centres is not None:
+    if spec.norm != "l2" or spec.hard or spec.n_centres is not None or issparse(problem.sample.X):
         return None
-    if spec.kernel.definiteness != "psd" or issparse(problem.sample.X):
+    if spec.kernel is not None and spec.kernel.definiteness != "psd":
         return None
-    parts = _parts(problem)
-    slopes = any(terms.atoms.directions is not None for terms, _ in parts)
-    if not parts or (slopes and not spec.expands_over_slopes):
+    parts = parts_of(problem)
+    slopes = any(part.terms.atoms.directions is not None for part in parts)
+    if not parts or (slopes and not (spec.linear or spec.expands_over_slopes)):
         return None
     start = time.perf_counter()
-    rows = _Rows.of(problem.weighted, parts)
-    atoms = rows.atoms
-    if not fits_in_memory(len(atoms), len(atoms), 0.25):
+    size = parts[-1].rows.stop
+    if not fits_in_memory(size, size, 0.25) or (spec.linear and size > LINEAR_ROWS):
         return None
-    labels = atoms.labels()
-    K = KnownRows.gram(problem.known_rows, spec, atoms)
-    K[rows.diagonal_entries] += rows.diagonal
-    dual = rows.dual
-    if problem.known_rows is None:
-        a = guess(K, dual)
+    rows = StatedRows.of(problem.weighted, parts)
+    products = Products.of(spec, rows.atoms, problem.known_rows)
+    Q = products.between(rows.R)
+    diagonal = np.arange(len(Q)), np.arange(len(Q))
+    Q[diagonal] += rows.diagonal
+    found = _solved(problem, rows, products, Q)
+    if products.K is Q:  # kept for the next round
+        Q[diagonal] -= rows.diagonal
+    if found is None:
+        raise SolverFailed("ROWS: too many rows change between their bounds. Use solver='auto'.")
+    a, bias, steps = found
+    return rows.solution(problem, products, a, bias, steps, time.perf_counter() - start)
+
+
+def _solved(
+    problem: Problem, rows: StatedRows, products: Products, Q: Array
+) -> tuple[Array, float, int] | None:
+    """Return the dual variables, the bias and the number of steps, or None without an answer."""
+    known = problem.known_rows
+    reduced = Reduced.of(Q, rows.dual)
+    dual = rows.dual if reduced is None else reduced.dual
+    bounded = np.arange(len(Q)) if reduced is None else reduced.bounded
+    keys = rows.keys(products.atoms) if problem.iterates else []
+    matrix = Q if reduced is None else reduced.Q
+    a: Array | None
+    if known is not None:
+        a = known.continued([keys[k] for k in bounded], dual)
+    elif products.Z is not None and len(dual.sum_limit):
+        a = interior_start(rows.R @ products.Z, rows.diagonal, rows.dual)
+        if a is None:
+            return None
+        a = a[bounded]
     else:
-        a = problem.known_rows.continued(KnownRows.keys(labels), dual)
-    found = optimise(FullKernelMatrix(K), dual, a, spec.tol, max(EFFORT, SMALL / len(K)))
-    K[rows.diagonal_entries] -= rows.diagonal
+        a = guess(matrix, dual)
+    found = optimise(FullKernelMatrix(matrix), dual, a, problem.spec.tol, max(EFFORT, SMALL / len(matrix)))
     if found is None:
         return None
-    problem.known_rows = KnownRows(spec, atoms, K, dict(zip(KnownRows.keys(labels), found.a, strict=True)))
-    return rows.solution(problem, found, K, time.perf_counter() - start)
+    a = found.a
+    bias = found.bias
+    if reduced is not None:
+        a, bias = reduced.all_rows(found, Q, rows.dual)
+    if problem.iterates and products.K is not None:
+        duals = dict(zip(keys, a, strict=True))
+        problem.known_rows = KnownRows(problem.spec, products.atoms, products.K, duals)
+    return a, bias, found.steps
 
 
-def _parts(problem: Problem) -> list[tuple[PointTerms, float]]:
-    """Return the terms of all blocks with the costs of their slacks; empty if a block has other terms."""
-    parts = []
+def parts_of(problem: Problem) -> list[Part]:
+    """Return the rows of all blocks; empty if a block has other terms."""
+    parts: list[Part] = []
     spec = problem.spec
+    start = problem.n_rows
     for name, block, weight in problem.live:
         if block.only_rows:
             continue
         terms = None
         if _states_points(block):
             terms = block.at_points(Building(name, problem.sample, problem.states[name]), spec.linear)
-        if terms is None or terms.matrix is not None or terms.equation or terms.slack is None:
+        if terms is None:
             return []
         cost = 0.0
         if terms.penalty is not None:
             unit = spec.C if terms.penalty in block.counts_rows else 1.0
             cost = unit * weight * float(getattr(block, terms.penalty))
-        parts.append((terms, cost))
+            if cost == 0.0:  # the rows have no effect
+                return []
+        stop = start + len(terms.sign)
+        parts.append(Part(name, terms, cost, slice(start, stop)))
+        start = stop
     return parts
 
 
@@ -96,91 +161,155 @@ def _states_points(block: Knowledge) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
-    """Margins first, then the points of all blocks.
+class StatedRows:
+    """Margins first, then the rows of all blocks.
 
     Margins are in the order of their content. Equal rows in any order then give equal numbers, and the search
     for points finds equal points.
+
+    Attributes
+    ----------
+    weighted : the margins.
+    order : their order.
+    parts : the rows of the blocks.
+    atoms : all values and slopes, each once.
+    R : (rows, atoms) sparse matrix.
+    sign, equation : the sign of each row, and whether it is an equation.
+    bound : linear cost of the slack of each row; infinite if the row has another slack, or none.
+    square : cost of the squared slack of each row; 0 if it has none.
+    dual : the dual problem without its matrix.
     """
 
     weighted: Weighted
     order: Array
+    parts: list[Part]
     atoms: Atoms
+    R: Any
+    sign: Array
+    equation: Array
+    bound: Array
+    square: Array
     dual: RowDual
-    diagonal: Array
 
     @classmethod
-    def of(cls, weighted: Weighted, parts: list[tuple[PointTerms, float]]) -> _Rows:
+    def of(cls, weighted: Weighted, parts: list[Part]) -> StatedRows:
+        """Return the rows of a problem."""
         n = len(weighted)
+        size = parts[-1].rows.stop
         order = np.lexsort((weighted.margin, weighted.bound, weighted.y, *weighted.X.T))
-        signs = np.concatenate([weighted.y[order], *(terms.sign for terms, _ in parts)])
-        targets = np.concatenate([weighted.margin[order], *(terms.target for terms, _ in parts)])
-        bound = np.full(len(signs), np.inf)
-        if not weighted.squared:
+        sign = np.concatenate([weighted.y[order], *(part.terms.sign for part in parts)])
+        target = np.concatenate([weighted.margin[order], *(part.terms.target for part in parts)])
+        equation = np.zeros(size, bool)
+        bound = np.full(size, np.inf)
+        square = np.zeros(size)
+        if weighted.squared:
+            square[:n] = weighted.bound[order]
+        else:
             bound[:n] = weighted.bound[order]
-        limits: list[float] = []
-        columns: list[Array] = []
-        start = n
-        for terms, cost in parts:
-            stop = start + len(terms.sign)
-            if terms.penalty is not None and terms.slack is not None:
-                for k in np.unique(terms.slack):
-                    column = np.zeros(len(signs))
-                    column[start:stop] = np.where(terms.slack == k, terms.sign, 0.0)
-                    columns.append(column)
-                    limits.append(cost)
-            start = stop
-        sums = np.column_stack(columns) if columns else np.zeros((len(signs), 0))
-        signed = signs * bound
-        lower = np.where(signs < 0, signed, 0.0)
-        upper = np.where(signs > 0, signed, 0.0)
-        atoms = Atoms.together([Atoms(weighted.X[order]), *(terms.atoms for terms, _ in parts)])
-        biased = np.where(atoms.slopes, 0.0, 1.0)
-        dual = RowDual(signs * targets, lower, upper, biased, sums, np.array(limits))
-        diagonal = 0.5 / weighted.bound[order] if weighted.squared else np.zeros(n)
-        return cls(weighted, order, atoms, dual, diagonal)
+        for part in parts:
+            terms = part.terms
+            equation[part.rows] = terms.equation
+            if terms.penalty is not None and terms.slack is None:
+                costs = square if terms.squared else bound
+                costs[part.rows] = part.cost * terms.share
+        atoms, R = _matrix(Atoms(weighted.X[order]), parts)
+        signed = sign * bound
+        lower = np.where(equation, -np.inf, np.where(sign < 0, signed, 0.0))
+        upper = np.where(equation, np.inf, np.where(sign > 0, signed, 0.0))
+        sums, limits = _sums(sign, parts)
+        dual = RowDual(sign * target, lower, upper, R @ (~atoms.slopes).astype(float), sums, limits)
+        return cls(weighted, order, parts, atoms, R, sign, equation, bound, square, dual)
 
     @property
-    def diagonal_entries(self) -> tuple[Array, Array]:
-        """Indices of the entries of the kernel matrix that a squared loss raises."""
-        rows = np.arange(len(self.diagonal))
-        return rows, rows
+    def diagonal(self) -> Array:
+        """What squared slacks add to the diagonal of the dual."""
+        some = self.square > 0
+        return np.where(some, 0.5 / np.where(some, self.square, 1.0), 0.0)
+
+    def keys(self, atoms: Atoms) -> list[Hashable]:
+        """Return a key for each row by what it evaluates; a single value is the label of its atom."""
+        return KnownRows.row_keys(self.R, atoms.labels())
 
     def solution(
-        self, problem: Problem, found: ActiveSetSolution, K: Array, seconds: float
-    ) -> Solution | None:
-        """Return the solution with its objective and gap, or None if it is inaccurate."""
+        self, problem: Problem, products: Products, a: Array, bias: float, steps: int, seconds: float
+    ) -> Solution:
+        """Return the solution with its objective, dual variables and residuals."""
         w = self.weighted
-        dual = self.dual
-        spec = problem.spec
         n = len(w)
-        a = found.a
-        g = K @ a
-        half = 0.5 * float(a @ g)
-        values = g + found.bias * dual.bias_weight
-        signs = np.where(dual.upper > 0, 1.0, -1.0)
-        short = np.maximum(signs * (dual.target - values), 0.0)
-        loss = w.bound[self.order] @ (short[:n] ** 2 if w.squared else short[:n])
-        has = dual.sum_weight != 0
-        slacks = np.where(has, short[:, None], 0.0).max(axis=0, initial=0.0)
-        hard = short[n:][~has[n:].any(axis=1)]
-        value = half + float(loss) + float(dual.sum_limit @ slacks)
-        lower = float(dual.target @ a) - half - 0.5 * float(a[:n] ** 2 @ self.diagonal)
-        gap = abs(value - lower) / (1.0 + abs(value))
-        violation = float(hard.max(initial=0.0))
-        if not max(gap, violation) <= max(ACCURATE, spec.tol):
-            return None
-        balance = abs(float(dual.bias_weight @ a)) / max(float(np.abs(a).sum()), 1e-300)
-        outcome = Outcome(
-            "ROWS", "optimal", Residuals(violation, 0.0, balance, gap), 0.0, seconds, found.steps
-        )
+        nu = np.asarray(self.R.T @ a)
+        g = products.times(nu)
+        at_rows = np.asarray(self.R @ g) + bias * self.dual.bias_weight
+        short = self.sign * (self.dual.target - at_rows)
+        sigma = np.where(self.equation, short, np.maximum(short, 0.0))
+        half = 0.5 * float(nu @ g)
+        costs = np.where(np.isfinite(self.bound), self.bound, 0.0) * sigma + self.square * sigma**2
+        penalties = {}
+        for part in self.parts:
+            if part.terms.penalty is not None:
+                of_part = sigma[part.rows]
+                shared = sum(part.cost * of_part[part.terms.slack == k].max(initial=0.0) for k in part.groups)
+                key = part.name, part.terms.penalty
+                penalties[key] = float(costs[part.rows].sum() + shared)
+        value = half + float(costs[:n].sum()) + sum(penalties.values())
+        lower = float(self.dual.target @ a) - half - 0.5 * float(a**2 @ self.diagonal)
+        unit = unit_of(w.bound, w.y) + abs(value)
+        hard = np.isinf(self.bound) & (self.square == 0) & ~self.dual.sum_weight.any(axis=1)
+        size = 1.0 + np.maximum(np.abs(at_rows), np.abs(self.dual.target))
+        violation = float((np.abs(sigma[hard]) / size[hard]).max(initial=0.0))
+        balance = abs(float(self.dual.bias_weight @ a)) / max(float(np.abs(a).sum()), 1e-300)
+        found = Residuals(violation, 0.0, balance, abs(value - lower) / unit)
+        outcome = Outcome("ROWS", "optimal", found, 0.0, seconds, steps)
         alpha = np.zeros(w.size)
         alpha[w.active[self.order]] = np.abs(a[:n])
-        assert spec.kernel is not None
-        f = KernelMap(spec.kernel.double, self.atoms, spec.scale).fitted(a, found.bias)
-        at_rows = None
-        if len(w.active) == w.size:
-            at_rows = np.empty(n)
-            at_rows[self.order] = values[:n]
         duals: dict[str, Any] = {"svm.margin": alpha[w.active]}
-        return Solution(f, alpha, alpha > 0, outcome, duals, value=value, values=at_rows)
+        for part in self.parts:
+            of_part = -a[part.rows] if part.terms.equation else np.abs(a[part.rows])
+            for label, matrix in part.terms.duals.items():
+                duals[f"{part.name}.{label}"] = of_part if matrix is None else matrix @ of_part
+        values = None
+        if len(w.active) == w.size:
+            values = np.empty(n)
+            values[self.order] = at_rows[:n]
+        f = products.fitted(nu, bias)
+        return Solution(f, alpha, alpha > 0, outcome, duals, penalties, value, values=values)
+
+
+def _matrix(margins: Atoms, parts: list[Part]) -> tuple[Atoms, Any]:
+    """Return all values and slopes, each once, and the matrix from them to the rows."""
+    atoms = Atoms.together([margins, *(part.terms.atoms for part in parts)])
+    place: dict[bytes, int] = {}
+    at = np.array([place.setdefault(label, len(place)) for label in atoms.labels()])
+    first = np.unique(at, return_index=True)[1]
+    n = len(margins)
+    data = [np.ones(n)]
+    columns = [at[:n]]
+    counts = [np.ones(n, int)]
+    for part in parts:
+        own = at[n : n + len(part.terms.atoms)]
+        n += len(own)
+        matrix = part.terms.matrix
+        if matrix is None:
+            data.append(np.ones(len(own)))
+            columns.append(own)
+            counts.append(np.ones(len(own), int))
+        else:
+            data.append(matrix.data)
+            columns.append(own[matrix.indices])
+            counts.append(np.diff(matrix.indptr))
+    starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
+    parts_of_R = np.concatenate(data), np.concatenate(columns), starts
+    R = csr_array(parts_of_R, (len(starts) - 1, len(place)))
+    return (atoms if len(first) == len(atoms) else atoms[first]), R
+
+
+def _sums(sign: Array, parts: list[Part]) -> tuple[Array, Array]:
+    """Return T and the limits of the rows that share a slack."""
+    columns = [np.zeros((len(sign), 0))]
+    limits = []
+    for part in parts:
+        for k in part.groups:
+            column = np.zeros((len(sign), 1))
+            column[part.rows, 0] = np.where(part.terms.slack == k, sign[part.rows], 0.0)
+            columns.append(column)
+            limits.append(part.cost)
+    return np.hstack(columns), np.array(limits)

@@ -11,16 +11,14 @@ interior-point method factors all rows at every step.
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array, issparse
 
-from ..._utils.arrays import Array, same
-from ..._utils.foreign import fit_libsvm
+from ..._utils.arrays import Array, as_slice, same
 from ...errors import SolverFailed, SolverUnsuited
 from ...function.atoms import Atoms
 from ...function.factor import require_psd
@@ -30,34 +28,32 @@ from ...function.memory import refuse_beyond_memory
 from ...knowledge.traits import OnRowSlack
 from ...problem.assemble import Compiled
 from ...problem.residuals import Residuals, adjoints, residuals
-from ..methods.active import FullKernelMatrix, RowDual, optimise
+from ..methods.active import FullKernelMatrix, optimise
 from ..methods.shape import OtherShape, Shape
 from ..route import Problem, Route
 from ..solution import Outcome, Solution
 from ..weighted import gram
 from .known_rows import KnownRows
-from .libsvm import STALLED
-
-# Work of the active-set method, in factorisations of a matrix between all rows; more where rows are few.
-EFFORT = 10.0
-SMALL = 2000.0
-
-# Tolerance of LIBSVM. On 1100 rows with C = 0.1 to 100, the fit takes 0.6 to 1.1 of the time with 0.01. With
-# 0.3 it takes 0.7 to 1.5.
-ROUGH = 0.1
-
-# Bound for LIBSVM of dual variables without a bound.
-NEVER = 1e100
+from .point_rows import solve_at_points
+from .start import EFFORT, SMALL, guess
 
 
 class Rows(Route):
-    """Route of 2-norm models whose blocks are rows of f."""
+    """Route of 2-norm models whose blocks are rows of f.
+
+    With ``arrays``, blocks may state their rows themselves. With ``compiled``, rows of other blocks are read
+    from the problem that CVXPY compiles.
+    """
 
     name = "ROWS"
     kind = "rows of f"
     factor = 1.0
     floor = 1e-8
     note = "2-norm, blocks that use values or slopes of f, each with one slack at most"
+
+    def __init__(self, arrays: bool = True, compiled: bool = True):
+        self.arrays = arrays
+        self.compiled = compiled
 
     def obstacle(self, problem: Problem) -> str | None:
         if problem.spec.norm != "l2":
@@ -72,6 +68,11 @@ class Rows(Route):
         return None
 
     def solve(self, problem: Problem, options: dict[str, Any]) -> Solution:
+        found = solve_at_points(problem) if self.arrays else None
+        if found is not None:
+            return found
+        if not self.compiled:
+            raise SolverUnsuited(_unsuited("a block does not state its rows as arrays"))
         compiled = problem.compiled
         # The matrices are kept for the next weights.
         rows = compiled.memo.get(self.name)
@@ -138,7 +139,7 @@ class RowsProblem:
         before = time.perf_counter()
         rows = np.arange(len(Q))
         Q[rows, rows] += shape.diagonal
-        keys = self._keys(shape.R)
+        keys = KnownRows.row_keys(shape.R, self.atoms.labels())
         a = guess(Q, shape.dual) if known is None else known.continued(keys, shape.dual)
         found = optimise(
             FullKernelMatrix(Q), shape.dual, a, self.compiled.spec.tol, max(EFFORT, SMALL / len(Q))
@@ -239,16 +240,6 @@ class RowsProblem:
                 return f"'{variable.name()}' of block '{block}' {error}"
         return f"it {error}"
 
-    def _keys(self, R: Any) -> list[Hashable]:
-        """Return a key for each row by what it evaluates; a single value is the label of its atom."""
-        labels = self.atoms.labels()
-        contents: list[Hashable] = []
-        for start, stop in pairwise(R.indptr):
-            entries = tuple(labels[k] for k in R.indices[start:stop])
-            single = len(entries) == 1 and R.data[start] == 1.0
-            contents.append(entries[0] if single else (entries, R.data[start:stop].tobytes()))
-        return KnownRows.keys(contents)
-
     def _gram(self, known: KnownRows | None) -> Array:
         """Return the inner products of all evaluated values and slopes of f."""
         if self._K is None:
@@ -296,8 +287,8 @@ class RowsProblem:
         other = np.flatnonzero(~single)
         at = R[plain].indices
         Q = np.empty((R.shape[0],) * 2)
-        i = _slice(plain)
-        j = _slice(at)
+        i = as_slice(plain)
+        j = as_slice(at)
         if isinstance(i, slice) and isinstance(j, slice):
             Q[i, i] = K[j, j]
         else:
@@ -314,31 +305,3 @@ class RowsProblem:
 
 def _unsuited(reason: str) -> str:
     return f"ROWS cannot solve this problem: {reason.rstrip('.')}. Use solver='auto'."
-
-
-def _slice(which: Array) -> Any:
-    """Return consecutive numbers as a slice, other numbers as they are."""
-    if len(which) and which[-1] - which[0] == len(which) - 1 and (np.diff(which) == 1).all():
-        return slice(int(which[0]), int(which[-1]) + 1)
-    return which
-
-
-def guess(Q: Array, rows: RowDual) -> Array:
-    """Return dual variables near the answer: LIBSVM's for rows that are margins, 0 for other rows."""
-    a = np.clip(0.0, rows.lower, rows.upper)
-    zero_end = np.where(rows.target > 0, rows.lower, rows.upper)
-    bound = np.minimum(np.where(rows.target > 0, rows.upper, -rows.lower), NEVER)
-    margins = (np.abs(rows.target) == 1.0) & (rows.bias_weight == 1.0) & (zero_end == 0.0) & (bound > 0)
-    margins &= ~rows.sum_weight.any(axis=1)
-    some = np.flatnonzero(margins)
-    y = rows.target[some]
-    if len(some) and np.ptp(y) > 0:
-        at = _slice(some)
-        K = np.ascontiguousarray(Q[at, at] if isinstance(at, slice) else Q[np.ix_(at, at)])
-        options = {
-            "cache_size": 500,
-            "max_iter": STALLED[0] + STALLED[1] * len(some),
-            "shrinking": True,
-        }
-        a[some] = fit_libsvm(K, y, bound[some], {"kernel": "precomputed"}, ROUGH, options)[0]
-    return a

@@ -18,6 +18,7 @@ from priorsvm import (
     MonotonicityHint,
     NegativeDistance,
     OddnessHint,
+    Polyhedron,
     Polynomial,
     PriorSVC,
     Region,
@@ -43,7 +44,7 @@ from priorsvm.errors import (
 from priorsvm.problem.assemble import Compiled, prepare
 from priorsvm.solve import auto
 from priorsvm.solve.route import Problem
-from priorsvm.solve.routes import rows
+from priorsvm.solve.routes import point_rows, rows
 from priorsvm.validation import make_task
 
 compositions = pytest.importorskip("benchmarks.compositions")
@@ -261,8 +262,10 @@ def test_contradictions_that_only_a_solver_finds():
     [range(20), *(pytest.param(range(k, k + 60), marks=pytest.mark.slow) for k in (20, 80, 140))],
     ids=str,
 )
-def test_random_compositions_are_solved_refused_or_given_up(seeds):
+@pytest.mark.parametrize("arrays", [False, True])
+def test_random_compositions_are_solved_refused_or_given_up(seeds, arrays):
     solved = 0
+    route = rows.Rows(arrays=arrays, compiled=not arrays)
     for seed in seeds:
         model, X, y = compositions.composition(seed)
         task = make_task(model, X, y, None, {})
@@ -270,17 +273,18 @@ def test_random_compositions_are_solved_refused_or_given_up(seeds):
         states = {m.name: m.block.start(training) for m in members}
         sample = prepare(members, training, states)
         problem = Problem(task.spec, members, states, training, sample, Cache())
-        if rows.Rows().obstacle(problem) is not None:
+        if route.obstacle(problem) is not None:
             continue
         try:
-            found = rows.Rows().solve(problem, {})
+            found = route.solve(problem, {})
         except (SolverUnsuited, SolverFailed):
             continue
         if found.outcome.residuals.worst > 1e-6:
             continue
-        at_rows = found.f.value(sample.X[found.compiled.active])
-        values = found.compiled.values.value
-        np.testing.assert_allclose(at_rows, values, atol=1e-6 * (1 + np.abs(at_rows).max()))
+        if not arrays:
+            at_rows = found.f.value(sample.X[found.compiled.active])
+            values = found.compiled.values.value
+            np.testing.assert_allclose(at_rows, values, atol=1e-6 * (1 + np.abs(at_rows).max()))
         other = Compiled(task.spec, members, states, sample).problem
         other.solve(solver="CLARABEL")
         assert other.status == "optimal", seed
@@ -310,6 +314,7 @@ def test_auto_goes_on_where_it_is_refused_or_given_up(monkeypatch):
     assert slopes.solver_ in ("CLARABEL", "SCHUR")
     assert slopes.report_.solves[0]["before"] == ()
     monkeypatch.setattr(rows, "optimise", lambda *arguments: None)
+    monkeypatch.setattr(point_rows, "optimise", lambda *arguments: None)
     model = PriorSVC(OddnessHint(), kernel=RBF(0.4)).fit(X, y)
     assert (model.solver_, model.report_.solves[0]["before"]) == ("SCHUR", ("ROWS",))
     assert "SCHUR after ROWS failed" in str(model.report_)
@@ -372,7 +377,7 @@ REFUSALS = [
     ({"norm": "l1"}, OddnessHint(), "it has the 2-norm only, not norm='l1'"),
     ({"n_centres": 5, "kernel": RBF()}, OddnessHint(), "it takes no n_centres"),
     ({}, UncertainSamples(0.01 * np.eye(3)), "block 'uncertain_samples' shares the slack of the rows"),
-    ({}, Box({0: (0, 1)}, 1, holds="everywhere"), "block 'box' uses more of f than values and slopes"),
+    ({}, Polyhedron(np.eye(3), np.ones(3), 1, hard=True), "block 'polyhedron' uses more of f than values"),
     (
         {"kernel": NegativeDistance(1.5)},
         Monotone({0: 1}, method="points", points=10),

@@ -1,0 +1,116 @@
+r"""Rows whose dual variables have no bounds, eliminated from the dual of an SVM of rows.
+
+Equations and values with a squared penalty are such rows, here E. All other rows are B. Stationarity in
+:math:`a_E` is linear,
+
+.. math:: S a_E = \rho_E - Q_{EB} a_B - b\,e_E , \qquad S = Q_{EE} ,
+
+so the dual in :math:`a_B` has the matrix :math:`Q_{BB} - Q_{BE} S^{-1} Q_{EB}`. If E contains the bias, the
+equation :math:`e^\top a = 0` determines it:
+
+.. math:: b = (u^\top a_B + t) / q, \quad u = e_B - Q_{BE} S^{-1} e_E, \quad q = e_E^\top S^{-1} e_E, \quad
+          t = e_E^\top S^{-1} \rho_E ,
+
+and :math:`u u^\top / q` is added to the matrix. Equations that depend on the preceding ones are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg.lapack import dpotrs, dpstrf, dtrtrs
+
+from ..._utils.arrays import Array, as_slice
+from .active import ActiveSetSolution, RowDual
+
+# An equation depends on others if a pivot is below this part of the largest.
+DEPENDENT = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """The dual of the rows with bounds.
+
+    Attributes
+    ----------
+    Q, dual : the matrix and the rest of the dual problem.
+    bounded : the rows with bounds.
+    free : the rows without, as far as they are independent.
+    """
+
+    Q: Array
+    dual: RowDual
+    bounded: Array
+    free: Array
+    _factor: Array
+    _sides: Array  # the factor's inverse times Q_EB, the targets and e of the free rows
+    _bias: tuple[Array, float, float] | None  # u, t and q, if the free rows contain the bias
+
+    @classmethod
+    def of(cls, Q: Array, dual: RowDual) -> Reduced | None:
+        """Return the reduced problem, or None if every row has a bound."""
+        unbounded = np.isinf(dual.lower) & np.isinf(dual.upper)
+        if not unbounded.any():
+            return None
+        E = np.flatnonzero(unbounded)
+        B = np.flatnonzero(~unbounded)
+        e = dual.bias_weight
+        with_bias = bool(e[E].any())
+        # A multiple of ee' changes nothing, as e'a = 0, and is regular where rows of few features are not.
+        multiple = float(Q.diagonal().max()) if with_bias else 0.0
+        S = Q[_block(E, E)]
+        if with_bias:
+            S = S + multiple * np.outer(e[E], e[E])
+        packed, pivots, rank, _ = dpstrf(S, tol=DEPENDENT * float(S.diagonal().max()), lower=1)
+        E = E[pivots[:rank] - 1]
+        factor = packed[:rank, :rank]
+        right = np.empty((rank, len(B) + 2), order="F")
+        right[:, :-2] = Q[_block(E, B)]
+        right[:, -2] = dual.target[E]
+        right[:, -1] = e[E]
+        if with_bias:
+            right[:, :-2] += multiple * np.outer(e[E], e[B])
+        sides = dtrtrs(factor, right, lower=1, overwrite_b=1)[0]
+        W = sides[:, : len(B)]
+        reduced = Q[_block(B, B)] - W.T @ W
+        if with_bias:
+            reduced += multiple * np.outer(e[B], e[B])
+        target = dual.target[B] - W.T @ sides[:, -2]
+        weight = e[B]
+        bias = None
+        if with_bias:
+            u = e[B] - W.T @ sides[:, -1]
+            q = float(sides[:, -1] @ sides[:, -1])
+            t = float(sides[:, -1] @ sides[:, -2])
+            reduced += np.outer(u, u / q)
+            target = target - (t / q) * u
+            weight = np.zeros(len(B))
+            bias = u, t, q
+        own = RowDual(target, dual.lower[B], dual.upper[B], weight, dual.sum_weight[B], dual.sum_limit)
+        return cls(reduced, own, B, E, factor, sides, bias)
+
+    def all_rows(self, found: ActiveSetSolution, Q: Array, dual: RowDual) -> tuple[Array, float]:
+        """Return the dual variables of all rows, and the bias; Q and ``dual`` are those of all rows."""
+        a = np.zeros(len(Q))
+        a[self.bounded] = found.a
+        b = found.bias
+        if self._bias is not None:
+            u, t, q = self._bias
+            b = (float(u @ found.a) + t) / q
+        n = len(self.bounded)
+        right = self._sides[:, n] - self._sides[:, :n] @ found.a - b * self._sides[:, n + 1]
+        a[self.free] = dtrtrs(self._factor, right, lower=1, trans=1)[0]
+        # Equations that are nearly dependent have large dual variables: one step of refinement.
+        E = self.free
+        error = dual.target[E] - Q[E] @ a - b * dual.bias_weight[E]
+        a[E] += dpotrs(self._factor, error, lower=1)[0]
+        return a, b
+
+
+def _block(rows: Array, columns: Array) -> Any:
+    """Return the index of the entries between some rows and columns."""
+    i = as_slice(rows)
+    j = as_slice(columns)
+    return (i, j) if isinstance(i, slice) and isinstance(j, slice) else np.ix_(rows, columns)
