@@ -243,7 +243,7 @@ def test_what_is_more_than_a_weight_is_compiled_again_with_a_warning(base, value
 def test_the_warning_names_what_made_it_compile_again():
     X, y = two_classes()
     with pytest.warns(Recompiled) as caught:
-        PriorSVC(DRIFT).fit_path(X, y, {"C": [0.1, 1.0], "drift__hard": [False, True]})
+        PriorSVC(DRIFT, solver="CLARABEL").fit_path(X, y, {"C": [0.1, 1.0], "drift__hard": [False, True]})
     assert "drift__hard" in str(caught[0].message)
     assert "over C" not in str(caught[0].message)
 
@@ -321,7 +321,7 @@ def test_a_path_may_change_the_route(values):
 
 def test_drawn_pairs_are_kept(compiled):
     X, y = two_classes()
-    base = PriorSVC(MonotonicityHint({0: -1}))
+    base = PriorSVC(MonotonicityHint({0: -1}), solver="CLARABEL")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         base.fit_path(X, y, {"monotonicity_hint__mu": [0.1, 1.0, 10.0]})

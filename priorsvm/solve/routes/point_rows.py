@@ -84,13 +84,15 @@ def solve_at_points(problem: Problem) -> Solution | None:
     Q = products.between(rows.R)
     diagonal = np.arange(len(Q)), np.arange(len(Q))
     Q[diagonal] += rows.diagonal
+    assembled = time.perf_counter()
     found = _solved(problem, rows, products, Q)
     if products.K is Q:  # kept for the next round
         Q[diagonal] -= rows.diagonal
     if found is None:
         raise SolverFailed("ROWS: too many rows change between their bounds. Use solver='auto'.")
     a, bias, steps = found
-    return rows.solution(problem, products, a, bias, steps, time.perf_counter() - start)
+    seconds = assembled - start, time.perf_counter() - assembled
+    return rows.solution(products, a, bias, steps, seconds)
 
 
 def _solved(
@@ -231,7 +233,7 @@ class StatedRows:
         return KnownRows.row_keys(self.R, atoms.labels())
 
     def solution(
-        self, problem: Problem, products: Products, a: Array, bias: float, steps: int, seconds: float
+        self, products: Products, a: Array, bias: float, steps: int, seconds: tuple[float, float]
     ) -> Solution:
         """Return the solution with its objective, dual variables and residuals."""
         w = self.weighted
@@ -258,7 +260,7 @@ class StatedRows:
         violation = float((np.abs(sigma[hard]) / size[hard]).max(initial=0.0))
         balance = abs(float(self.dual.bias_weight @ a)) / max(float(np.abs(a).sum()), 1e-300)
         found = Residuals(violation, 0.0, balance, abs(value - lower) / unit)
-        outcome = Outcome("ROWS", "optimal", found, 0.0, seconds, steps)
+        outcome = Outcome("ROWS", "optimal", found, *seconds, steps)
         alpha = np.zeros(w.size)
         alpha[w.active[self.order]] = np.abs(a[:n])
         duals: dict[str, Any] = {"svm.margin": alpha[w.active]}
