@@ -382,6 +382,20 @@ class Knowledge(Summand):
         """Whether the block adds, reweights or moves rows, and adds no terms."""
         return type(self).build is Knowledge.build or not self.builds
 
+    def adds_nothing(self, state: Any) -> bool:
+        """Return whether ``build`` adds no terms in this state, so that a weighted SVM remains.
+
+        Parameters
+        ----------
+        state : object
+            State of the block.
+
+        Returns
+        -------
+        bool
+        """
+        return self.only_rows
+
     @property
     def may_forbid(self) -> bool:
         """Whether the block can be infeasible: neither a penalty nor the slack of the rows softens it."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .._utils.arrays import Array
     from ..function.fitted import Fitted
     from ..sample import Sample
-    from .views import Building, PointTerms, Solved, Step
+    from .views import Building, PointTerms, SlopeTerms, Solved, Step
 
 
 class AtPoints:
@@ -35,6 +35,56 @@ class AtPoints:
         PointTerms or None
         """
         return None
+
+
+class AtSlopes:
+    r"""Trait of a block that reduces margins of rows by norms of slopes of f, which can be arrays.
+
+    .. math:: y_i f(x_i) - \|(\nabla f(x_i)^\top v_j)_{j \in i}\| \ge \rho_i - \xi_i .
+
+    The problem is then solved without CVXPY, and f does not expand over the slopes.
+    """
+
+    def at_slopes(self, view: Building) -> SlopeTerms | None:
+        """Return the slopes of ``build`` as arrays, or None if its terms have another form.
+
+        Parameters
+        ----------
+        view : Building
+            Rows and state; ``view.slack`` is None.
+
+        Returns
+        -------
+        SlopeTerms or None
+        """
+        return None
+
+    def duals_at_slopes(self, view: Building, alpha: Array, unit: Array) -> dict[str, Any]:
+        """Return the dual variables of the constraints of ``build``, by label.
+
+        Parameters
+        ----------
+        view : Building
+            Rows and state.
+        alpha : ndarray of shape (k,)
+            Dual variables of the margins of the rows with slopes.
+        unit : ndarray of shape (m,)
+            The gradient of each norm by its slopes: a vector of length at most 1 for each row.
+
+        Returns
+        -------
+        dict of str to ndarray or list of ndarray
+        """
+        return {}
+
+
+def states_arrays(block: Any, method: str) -> bool:
+    """Return whether a method that states terms as arrays belongs to the ``build`` of the block.
+
+    It does not if a class that derives from the owner of the method overrides ``build``.
+    """
+    first = next(kind for kind in type(block).__mro__ if {method, "build"} & set(vars(kind)))
+    return method in vars(first)
 
 
 class Iterative:

@@ -161,6 +161,25 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
+class SlopeTerms:
+    """Slopes of f whose norms reduce the margins of rows.
+
+    Attributes
+    ----------
+    rows : array of int of shape (k,)
+        Rows of the sample, in increasing order.
+    directions : array of shape (m, d)
+        Directions of the slopes, row by row, in the units of X.
+    rank : array of int of shape (k,)
+        Number of directions of each row.
+    """
+
+    rows: Array
+    directions: Array
+    rank: Array
+
+
+@dataclass(frozen=True, eq=False)
 class PointTerms:
     r"""Terms of a block as arrays: rows over values and slopes of f, each with at most one slack.
 

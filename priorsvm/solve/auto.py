@@ -235,6 +235,8 @@ def chosen_for() -> dict[str, str]:
         f"({stalled}) or margins differ from 1",
         "COLUMNS": "2-norm, hinge, one InvariantLoss, other blocks add or reweight rows: kernels, and linear "
         f"models with {COLUMNS_FROM} features or more and no more rows than features",
+        "CONES": "2-norm, hinge, kernels, one UncertainSamples or MissingValues without guarantee, other "
+        "blocks add or reweight rows",
         "CENTRES": f"1-norm, hinge, dense X, {rows}",
         "ROWS": f"2-norm, kernel, {ROWS_FROM} rows or more, blocks that use values of f",
         "HIGHS": f"LP: all other 1-norm models with the hinge; from {numbers} numbers on it starts from "
@@ -280,6 +282,7 @@ def _prefers_rows(problem: Problem) -> bool:
 
 _PREFERRED: dict[str, Callable[[Problem], bool]] = {
     "COLUMNS": _prefers_columns,
+    "CONES": lambda problem: True,
     "CENTRES": lambda problem: True,
     "ROWS": _prefers_rows,
 }

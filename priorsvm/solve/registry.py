@@ -18,6 +18,7 @@ from .route import Route
 from .routes.band import Band
 from .routes.centres import Centres
 from .routes.columns import Columns
+from .routes.cones import Cones
 from .routes.conic import Conic, Schur
 from .routes.derived import Derived
 from .routes.libsvm import Libsvm
@@ -31,7 +32,7 @@ from .solvers import SOLVERS
 @lru_cache(maxsize=1)
 def registry() -> dict[str, Route]:
     """Return all routes by name: first the routes for one kind of problem, then the routes for classes."""
-    special = [Libsvm(), Normal(), Band(), Sparse(), Rows(), Columns(), Centres(), Pegasos()]
+    special = [Libsvm(), Normal(), Band(), Sparse(), Rows(), Columns(), Cones(), Centres(), Pegasos()]
     general = [Schur() if name == "SCHUR" else Conic(name) for name in SOLVERS]
     return {route.name: route for route in (*special, *general)}
 

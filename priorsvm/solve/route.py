@@ -86,7 +86,7 @@ class Problem:
     def beyond_rows(self) -> str | None:
         """Return why the blocks do more than add or reweight rows, or None."""
         for name, block, _ in self.live:
-            if not block.only_rows:
+            if not block.adds_nothing(self.states.get(name)):
                 return f"block '{name}' does more than add or reweight rows"
         return None
 

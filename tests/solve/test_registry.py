@@ -45,6 +45,7 @@ ACCURACY = {
     "SPARSE": 1e-4,
     "ROWS": 1e-6,
     "COLUMNS": 1e-5,
+    "CONES": 1e-5,
     "CENTRES": 1e-6,
     "PEGASOS": np.inf,
     "CLARABEL": 1e-5,

@@ -15,8 +15,8 @@ from ...errors import InvalidInput, MissingCapability, ZeroedColumns
 from ...sample import Sample
 from ..base import Formulas, Knowledge, Terms
 from ..cautions import names_of, zeroed_columns
-from ..traits import OnRowSlack
-from ..views import Building, Caution, Solved, Verdict
+from ..traits import AtSlopes, OnRowSlack
+from ..views import Building, Caution, SlopeTerms, Solved, Verdict
 from .base import WorstCase, rows_and_slack
 from .spread import Spread
 
@@ -26,7 +26,7 @@ _SAMPLED = 64
 MAIN = 0.5
 
 
-class EllipsoidalKnowledge(OnRowSlack, Knowledge):
+class EllipsoidalKnowledge(AtSlopes, OnRowSlack, Knowledge):
     r"""Margin on an ellipsoid around each row; a subclass defines the ellipsoids by :meth:`spread`.
 
     .. math:: y_i f(x) \ge \rho_i - \xi_i \quad\text{for all } x = x_i + A_i z,\; \|z\| \le \gamma .
@@ -66,6 +66,14 @@ class EllipsoidalKnowledge(OnRowSlack, Knowledge):
         if self.distribution == "gaussian":
             return float(norm.ppf(self.confidence))
         return sqrt(self.confidence / (1.0 - self.confidence))
+
+    @property
+    def builds(self) -> bool:  # type: ignore[override]
+        """Whether ``build`` adds terms: not if the radius is 0, where each ellipsoid is its row."""
+        return not (self.distribution == "gaussian" and self.confidence == 0.5)
+
+    def adds_nothing(self, state: Any) -> bool:
+        return self.only_rows or not self.spread(state).uncertain.any()
 
     def validate(self, sample: Sample) -> None:
         check_choice("distribution", self.distribution, ("gaussian", "any"))
@@ -118,6 +126,33 @@ class EllipsoidalKnowledge(OnRowSlack, Knowledge):
             worst = self.radius * t
         margin = cp.multiply(sample.y[rows], f(X)) - worst >= sample.margin[rows] - view.slack[places]
         return Terms(constraints={"margin" if cones else "ball": margin, **cones})
+
+    def at_slopes(self, view: Building) -> SlopeTerms | None:
+        if self.guarantee:
+            return None
+        spread = self.spread(view.state)
+        rows, _ = rows_and_slack(view, spread.uncertain)
+        factors = spread.owner[rows]
+        rank = spread.rank[factors]
+        before = np.cumsum(rank) - rank
+        places = np.repeat(spread.start[factors] - before, rank) + np.arange(rank.sum())
+        return SlopeTerms(rows, self.radius * spread.directions[places], rank)
+
+    def duals_at_slopes(self, view: Building, alpha: Array, unit: Array) -> dict[str, Any]:
+        spread = self.spread(view.state)
+        rows, _ = rows_and_slack(view, spread.uncertain)
+        if len(rows) == 0:
+            return {}
+        factors = spread.owner[rows]
+        start = np.cumsum(spread.rank[factors]) - spread.rank[factors]
+        duals: dict[str, Any] = {"margin": alpha}
+        found = spread.by_rank(factors)
+        for k, (which, _) in found.items():
+            size = self.radius * alpha[which]
+            along = size * unit[start[which] + np.arange(k)[:, None]]
+            both = np.concatenate([size + along[0], size - along[0]]) / 2
+            duals["cone" if len(found) == 1 else f"cone_{k}"] = both if k == 1 else [size, -along]
+        return duals
 
     def _displacement(self, f: Any, X: Array, spread: Spread, factors: Array) -> Array:
         """Return the largest decrease of an f of norm 1 within the ellipsoid of each row."""

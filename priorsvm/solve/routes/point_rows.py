@@ -22,8 +22,7 @@ from ..._utils.arrays import Array
 from ...errors import SolverFailed
 from ...function.atoms import Atoms
 from ...function.memory import fits_in_memory
-from ...knowledge.base import Knowledge
-from ...knowledge.traits import AtPoints
+from ...knowledge.traits import AtPoints, states_arrays
 from ...knowledge.views import Building, PointTerms
 from ...problem.residuals import Residuals, unit_of
 from ..methods.active import FullKernelMatrix, RowDual, optimise
@@ -137,7 +136,7 @@ def parts_of(problem: Problem) -> list[Part]:
         if block.only_rows:
             continue
         terms = None
-        if _states_points(block):
+        if isinstance(block, AtPoints) and states_arrays(block, "at_points"):
             terms = block.at_points(Building(name, problem.sample, problem.states[name]), spec.linear)
         if terms is None:
             return []
@@ -151,15 +150,6 @@ def parts_of(problem: Problem) -> list[Part]:
         parts.append(Part(name, terms, cost, slice(start, stop)))
         start = stop
     return parts
-
-
-def _states_points(block: Knowledge) -> bool:
-    """Return whether ``at_points`` belongs to the ``build`` of the block, not to a class it derives from."""
-    classes = type(block).__mro__
-    if not isinstance(block, AtPoints):
-        return False
-    first = next(kind for kind in classes if {"at_points", "build"} & set(vars(kind)))
-    return "at_points" in vars(first)
 
 
 @dataclass(frozen=True, eq=False)
