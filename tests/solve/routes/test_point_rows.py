@@ -22,10 +22,11 @@ from priorsvm import (
     UncertainSamples,
 )
 from priorsvm.knowledge.regions.base import RegionKnowledge
+from priorsvm.knowledge.traits import states_arrays
 from priorsvm.problem.residuals import residuals
 from priorsvm.solve.loop import Round, first_problem
 from priorsvm.solve.registry import find_route
-from priorsvm.solve.routes.point_rows import _states_points, solve_at_points
+from priorsvm.solve.routes.point_rows import solve_at_points
 from priorsvm.validation import make_task
 
 WIDE = {0: (0.2, 2.5), 1: (-2.0, 2.0)}
@@ -178,5 +179,5 @@ def test_a_class_with_a_build_of_its_own_is_not_read_as_arrays():
         def build(self, f, view):
             return RegionKnowledge.build(self, f, view)
 
-    assert _states_points(Box(BOX, 0))
-    assert not _states_points(Own(BOX, 0))
+    assert states_arrays(Box(BOX, 0), "at_points")
+    assert not states_arrays(Own(BOX, 0), "at_points")
