@@ -45,6 +45,9 @@ ROWS = {
     "seconds_workers": "seconds_workers.workers",
     "seconds_dense": "seconds_linear.dense",
     "seconds_sparse": "seconds_linear.sparse",
+    "seconds_small": "seconds_small.blocks",
+    "seconds_auto": "seconds_small.auto_weight",
+    "seconds_plain": "seconds_small.plain",
 }
 # These print tables of their own: scaling after the rows, published figures only when named.
 REPRODUCTIONS = {

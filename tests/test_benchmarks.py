@@ -108,6 +108,15 @@ def test_the_rows_of_paths_and_workers_are_measured_on_equal_problems(benchmarks
 
 
 @pytest.mark.slow
+def test_the_rows_of_small_fits_are_measured_on_equal_problems(benchmarks):
+    rows = benchmarks.main(["seconds_small", "seconds_auto", "seconds_plain", "--quick"])
+    assert {row["name"] for row in rows} == {"seconds_small", "seconds_auto", "seconds_plain"}
+    for row in rows:
+        assert row["ratio"] > 0
+        assert row["gap"] is None or row["gap"] < (1e-6 if "RBF" in row["work"] else 1e-3)
+
+
+@pytest.mark.slow
 def test_the_rows_of_the_engine_are_measured_on_equal_problems(benchmarks):
     names = {"engine_linear", "engine_uncertain", "engine_trajectories", "engine_rbf", "engine_path"}
     rows = benchmarks.main([*names, "--quick"])
