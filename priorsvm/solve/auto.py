@@ -19,6 +19,7 @@ from .route import Problem, Route
 from .routes.band import Band
 from .routes.conic import Schur
 from .routes.libsvm import STALLED
+from .routes.point_rows import LINEAR_ROWS as ARRAY_ROWS
 from .routes.rows import Rows
 from .solution import Solution
 from .solvers import able, choose
@@ -238,7 +239,9 @@ def chosen_for() -> dict[str, str]:
         "CONES": "2-norm, hinge, kernels, one UncertainSamples or MissingValues without guarantee, other "
         "blocks add or reweight rows",
         "CENTRES": f"1-norm, hinge, dense X, {rows}",
-        "ROWS": f"2-norm, kernel, {ROWS_FROM} rows or more, blocks that use values of f",
+        "ROWS": "2-norm, finite C, dense X: hints, regions at points or pairs, boxes and slopes of linear "
+        f"models with at most {ARRAY_ROWS} rows and points; other blocks that use values of f: kernel, "
+        f"{ROWS_FROM} rows or more",
         "HIGHS": f"LP: all other 1-norm models with the hinge; from {numbers} numbers on it starts from "
         "SCHUR's answer",
         "SCHUR": f"all other problems from {numbers} numbers on, with semidefinite cones from {sdp} on",

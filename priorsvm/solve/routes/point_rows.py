@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,9 @@ from .start import EFFORT, SMALL, guess
 
 # A linear model with more rows is solved faster in its d + 1 parameters.
 LINEAR_ROWS = 600
+
+# Steps of a linear model from LIBSVM's dual variables. Beyond them, an interior point is a faster start.
+LINEAR_STEPS = 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,17 +108,18 @@ def _solved(
     bounded = np.arange(len(Q)) if reduced is None else reduced.bounded
     keys = rows.keys(products.atoms) if problem.iterates else []
     matrix = Q if reduced is None else reduced.Q
-    a: Array | None
+    finish = partial(optimise, FullKernelMatrix(matrix), dual, tol=problem.spec.tol)
+    effort = max(EFFORT, SMALL / len(matrix))
+    found = None
     if known is not None:
-        a = known.continued([keys[k] for k in bounded], dual)
-    elif products.Z is not None and len(dual.sum_limit):
-        a = interior_start(rows.R @ products.Z, rows.diagonal, rows.dual)
-        if a is None:
-            return None
-        a = a[bounded]
-    else:
-        a = guess(matrix, dual)
-    found = optimise(FullKernelMatrix(matrix), dual, a, problem.spec.tol, max(EFFORT, SMALL / len(matrix)))
+        found = finish(a=known.continued([keys[k] for k in bounded], dual), effort=effort)
+    elif products.Z is None:
+        found = finish(a=guess(matrix, dual), effort=effort)
+    elif not len(dual.sum_limit):  # few steps are enough, or another start is better
+        found = finish(a=guess(matrix, dual), effort=LINEAR_STEPS * 3 / len(matrix))
+    if found is None and products.Z is not None:
+        start = interior_start(rows.R @ products.Z, rows.diagonal, rows.dual)
+        found = None if start is None else finish(a=start[bounded], effort=effort)
     if found is None:
         return None
     a = found.a
