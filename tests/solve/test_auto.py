@@ -94,7 +94,7 @@ def test_the_first_final_failure_is_raised(monkeypatch):
             raise SolverFailed(f"{name} has no answer.")
 
         monkeypatch.setattr(registry()[name], "solve", fail)
-    monkeypatch.setattr("priorsvm.solve.routes.point_rows.optimise", lambda *arguments: None)
+    monkeypatch.setattr("priorsvm.solve.routes.point_rows.optimise", lambda *rows, **options: None)
     with pytest.raises(SolverFailed, match="CLARABEL has no answer"):
         auto.solve(problem(OddnessHint()), "auto", None)
 

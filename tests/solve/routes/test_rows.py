@@ -314,7 +314,7 @@ def test_auto_goes_on_where_it_is_refused_or_given_up(monkeypatch):
     assert slopes.solver_ in ("CLARABEL", "SCHUR")
     assert slopes.report_.solves[0]["before"] == ()
     monkeypatch.setattr(rows, "optimise", lambda *arguments: None)
-    monkeypatch.setattr(point_rows, "optimise", lambda *arguments: None)
+    monkeypatch.setattr(point_rows, "optimise", lambda *arguments, **options: None)
     model = PriorSVC(OddnessHint(), kernel=RBF(0.4)).fit(X, y)
     assert (model.solver_, model.report_.solves[0]["before"]) == ("SCHUR", ("ROWS",))
     assert "SCHUR after ROWS failed" in str(model.report_)
