@@ -25,7 +25,7 @@ from . import presolve
 from .cones import Array, Indices, cones_from_dims
 from .interface import GROWTH, STATUS, ConicSolution, check_options, confirmed, solve
 from .method import minimise
-from .mixed import MixedMatrix
+from .mixed import MixedMatrix, embedded
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ class StructuredProblem:
         P = sparse.csr_array(self.P)
         A = sparse.csr_array(self.A)
         if self.energy is not None:
-            P = P + _embedded(self.energy, self.c, self.c, (n, n))
+            P = P + embedded(self.energy, self.c, self.c, (n, n))
         if self.norm is not None:
             A = A - self._on_coefficients(self.norm[1], self.norm[0], A.shape)
         equations = [self._equations(d) for d in self.definitions if d.explicit]
@@ -139,7 +139,7 @@ class StructuredProblem:
         rows = np.arange(count)
         out = sparse.csr_array((np.ones(count), (rows, d.g)), (count, len(self.q)))
         if d.biased:
-            out = out - _embedded(np.ones((count, 1)), rows, np.array([self.bias]), out.shape)
+            out = out - embedded(np.ones((count, 1)), rows, np.array([self.bias]), out.shape)
         return out - self._on_coefficients(d.matrix, rows, out.shape)
 
     @property
@@ -155,8 +155,8 @@ class StructuredProblem:
 
     def _on_coefficients(self, matrix: Any, rows: Indices, shape: tuple[int, int]) -> Any:
         """Return a sparse matrix whose given rows are a matrix times the coefficients."""
-        out = _embedded(matrix, rows, self.c, shape)
-        return out if self.c_negative is None else out - _embedded(matrix, rows, self.c_negative, shape)
+        out = embedded(matrix, rows, self.c, shape)
+        return out if self.c_negative is None else out - embedded(matrix, rows, self.c_negative, shape)
 
     def times_P(self, x: Array) -> Array:
         """Return P x, with the regulariser."""
@@ -182,12 +182,6 @@ class StructuredProblem:
         if self.c_negative is not None:
             out[self.c_negative] -= on_c
         return out
-
-
-def _embedded(matrix: Any, rows: Indices, columns: Indices, shape: tuple[int, int]) -> Any:
-    """Return a larger sparse matrix with a dense or sparse one at these rows and columns."""
-    M = sparse.coo_array(matrix)
-    return sparse.csr_array((M.data, (rows[M.row], columns[M.col])), shape)
 
 
 def solve_structured(p: StructuredProblem, tol: float = 1e-9, max_iter: int = 100) -> ConicSolution:
@@ -311,7 +305,7 @@ class _Substituted:
                 count = len(d.g)
                 T = T + sparse.csr_array((np.ones(count), (place[d.g], np.full(count, bias))), shape)
             if sparse.issparse(d.matrix):
-                T = T + _embedded(d.matrix, place[d.g], self.c, shape)
+                T = T + embedded(d.matrix, place[d.g], self.c, shape)
         return sparse.csr_array(T)
 
     def recover(self, u: Array) -> Array:
@@ -332,7 +326,7 @@ class _Substituted:
         if p.norm is not None:
             norm_rows = np.argsort(order)[p.norm[0] - p.dims.zero]
             if sparse.issparse(p.norm[1]):
-                sparse_part = sparse_part - _embedded(p.norm[1], norm_rows, self.c, sparse_part.shape)
+                sparse_part = sparse_part - embedded(p.norm[1], norm_rows, self.c, sparse_part.shape)
             else:
                 rows = np.concatenate([rows, norm_rows])
                 block = np.vstack([block, -p.norm[1]])

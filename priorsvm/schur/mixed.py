@@ -73,3 +73,9 @@ class MixedMatrix:
             whole = has_i.all() and has_j.all()
             out[np.ix_(i[has_i], j[has_j])] += self.block if whole else self.block[np.ix_(has_i, has_j)]
         return out
+
+
+def embedded(matrix: Any, rows: Indices, columns: Indices, shape: tuple[int, int]) -> Any:
+    """Return a larger sparse matrix with a dense or sparse one at these rows and columns."""
+    M = sparse.coo_array(matrix)
+    return sparse.csr_array((M.data, (rows[M.row], columns[M.col])), shape)

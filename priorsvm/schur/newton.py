@@ -70,10 +70,10 @@ class WideCones:
     ----------
     batch, which : the cones.
     rows : (k - 1, g) rows of all entries except the first.
-    A1 : (r, k - 1, g), if these rows are dense.
-    gram : (g, r r) their Gram matrices, if these are not much larger than the rows.
+    A1 : (variables of dense rows, k - 1, g), if these rows are dense.
+    gram : (g, squares) their Gram matrices, if these are not much larger than the rows.
     u : (k - 1, g) directions.
-    along : (r, g) rows u'A1, if dense.
+    along : (variables of dense rows, g) rows u'A1, if dense.
     """
 
     batch: SecondOrder
@@ -129,7 +129,7 @@ class _GroupFactor:
     own : (k, p, g) coefficients of the private variables.
     active : which of the k rows have shared variables.
     shared_rows : for each active row its place among all rows, or the wide cones whose row u'A1 it is.
-    coefficients : for each active row the array (r, g), if dense.
+    coefficients : for each active row the array (variables of dense rows, g), if dense.
     dense : whether the active rows are dense.
     root : (p, g) square roots D of P and the regularisation.
     R : (p, p, g) triangles.
@@ -199,7 +199,7 @@ class _GroupFactor:
             weight[rows] = value
 
     def dense_Z(self, groups: slice = slice(None)) -> Array:
-        """Return the rows Z over all shared variables, (r, b g), for some groups with dense rows."""
+        """Return the rows Z over the variables of dense rows, (k, b g), for some groups with dense rows."""
         Z = self.Z[:, :, groups]
         parts = [
             (row.along if isinstance(row, WideCones) else coefficients)[:, groups]
@@ -298,7 +298,7 @@ class Newton:
         )
 
     def _coefficients(self, rows: Indices) -> Array:
-        """Return the shared coefficients of dense rows, (r, rows)."""
+        """Return the shared coefficients of dense rows, (k, rows)."""
         return self.partition.dense[:, as_slice(self.position[rows])]
 
     # ------------------------------------------------------------------ factorisation
@@ -326,19 +326,25 @@ class Newton:
             Groups with several rows Z.
         """
         partition = self.partition
+        k = partition.k
         S = np.array(partition.P_shared, order="F")
+        D = np.asfortranarray(S[:k, :k])
         root = np.sqrt(weight[partition.dense_rows][self.weighted_dense])
         for block in partition.blocks(len(root)):
-            S = _add_gram(S, self.weighted_dense_rows[:, block] * root[block])
+            D = _add_gram(D, self.weighted_dense_rows[:, block] * root[block])
         for part in several:
             if part.dense:
                 for groups in partition.blocks(part.Z.shape[2], len(part.Z)):
-                    S = _add_gram(S, part.dense_Z(groups))
-            else:
+                    D = _add_gram(D, part.dense_Z(groups))
+                for wide in part.wide:
+                    D = _add_dense_wide(D, wide)
+        S[:k, :k] = D
+        for part in several:
+            if not part.dense:
                 rows = self._sparse_Z(part)
                 S += (rows.T @ rows).toarray()
-            for wide in part.wide:
-                S = self._add_wide(S, wide)
+                for wide in part.wide:
+                    self._add_sparse_wide(S, wide)
         sparse_weight = weight[partition.sparse_rows]
         if self.stored_products is not None:
             where, products = self.stored_products
@@ -347,19 +353,14 @@ class Newton:
             S += (partition.sparse.T @ sparse.diags_array(sparse_weight) @ partition.sparse).toarray()
         return S
 
-    def _add_wide(self, S: Array, wide: WideCones) -> Array:
-        """Return S with the part of wide cones that is perpendicular to u; A1'A1 may be in S by a weight."""
-        if wide.gram is not None:
-            S += (wide.weight @ wide.gram).reshape(S.shape)
-        if wide.A1 is not None:
-            return _add_gram(S, wide.along * np.sqrt(wide.weight), -1.0)
+    def _add_sparse_wide(self, S: Array, wide: WideCones) -> None:
+        """Add the part of wide cones that is perpendicular to u to S, which has A1'A1 by a weight."""
         k, g = wide.u.shape
         where = np.broadcast_to(np.arange(g), (k, g)).ravel(), self.position[wide.rows].ravel()
         factors = (wide.u * np.sqrt(wide.weight)).ravel()
         left = sparse.csr_array((factors, where), (g, self.partition.sparse.shape[0]))
         rows = left @ self.partition.sparse
         S -= (rows.T @ rows).toarray()
-        return S
 
     def _sparse_Z(self, part: _GroupFactor) -> Any:
         """Return the rows Z over all shared variables as a sparse matrix."""
@@ -411,10 +412,13 @@ class Newton:
         rows = np.vstack(
             [
                 self._root_P,
-                (self.weighted_dense_rows * root).T,
+                self._widened((self.weighted_dense_rows * root).T),
                 sparse_part.toarray(),
-                *(part.dense_Z().T if part.dense else self._sparse_Z(part).toarray() for part in several),
-                *map(self._perpendicular, all_wide),
+                *(
+                    self._widened(part.dense_Z().T) if part.dense else self._sparse_Z(part).toarray()
+                    for part in several
+                ),
+                *(self._widened(self._perpendicular(wide)) for wide in all_wide),
             ]
         )
         sizes = np.einsum("ij,ij->i", rows, rows)
@@ -426,6 +430,10 @@ class Newton:
         R, self.order = linalg.qr(rows, mode="r", pivoting=True, overwrite_a=True, check_finite=False)
         self.upper = R[:n]
         self.scale = np.ones(n)
+
+    def _widened(self, rows: Array) -> Array:
+        """Return rows over the first shared variables as rows over all of them."""
+        return np.pad(rows, ((0, 0), (0, self.partition.r - rows.shape[1])))
 
     @cached_property
     def _root_P(self) -> Array:
@@ -502,8 +510,15 @@ class Newton:
 
 
 def _add_gram(S: Array, rows: Array, sign: float = 1.0) -> Array:
-    """Return S with the Gram matrix of rows (r, n) added to its upper triangle."""
+    """Return S with the Gram matrix of rows (k, n) added to its upper triangle."""
     return np.asarray(dsyrk(sign, rows.T, trans=1, beta=1.0, c=S, overwrite_c=True))
+
+
+def _add_dense_wide(D: Array, wide: WideCones) -> Array:
+    """Return D with the part of wide cones that is perpendicular to u; A1'A1 may be in D by a weight."""
+    if wide.gram is not None:
+        D += (wide.weight @ wide.gram).reshape(D.shape)
+    return _add_gram(D, wide.along * np.sqrt(wide.weight), -1.0)
 
 
 def _largest(x: Array) -> float:

@@ -18,12 +18,16 @@ from scipy import sparse
 
 from .cones import Array, Cones, Indices, SecondOrder
 from .groups import WIDE, as_slice, shared_columns
-from .mixed import MixedMatrix
+from .mixed import MixedMatrix, embedded
 
 # With at most NARROW shared variables all rows are dense, otherwise rows with more than the share
 # DENSE of the variables.
 NARROW = 64
 DENSE = 0.15
+
+# A variable of at most this share of the dense rows is rare. Rows with rare variables are stored sparse, if
+# these rows are at most this share too.
+FEW = 0.05
 
 # Entries of a block that fits into the processor's cache.
 CACHED = 2**16
@@ -34,13 +38,13 @@ class Partition:
 
     Attributes
     ----------
-    columns : order of the variables; the first r are shared.
-    r : number of shared variables.
+    columns : order of the variables; the first r are shared, and the first k of these occur in dense rows.
+    r, k : number of shared variables, and of those in dense rows.
     group : group of each cone.
     active : whether each row has shared variables. Equal in all cones of a batch, except for single rows.
     is_dense : whether the rows of each group are dense.
     dense_rows, sparse_rows : dense and sparse active rows.
-    dense : (r, dense rows) array; columns of A are contiguous, for fast products.
+    dense : (k, dense rows) array; columns of A are contiguous, for fast products.
     sparse : (sparse rows, r) sparse array.
     own : (rows, private variables) sparse array.
     P_shared, P_own : (r, r) array, and a diagonal.
@@ -52,9 +56,7 @@ class Partition:
         shared, self.group = shared_columns(A, P, cones)
         u = np.flatnonzero(shared)
         v = np.flatnonzero(~shared)
-        self.columns = np.concatenate([u, v])
         self.r = len(u)
-        self.P_shared = P.dense(u, u)
         self.P_own = P.sparse.diagonal()[v]
         over_u = sparse.csr_array(A.sparse[:, u])
         self.own = sparse.csr_array(A.sparse[:, v])
@@ -65,14 +67,30 @@ class Partition:
         group = self.group[cones.cone_of]
         self.is_dense = np.zeros(int(group.max(initial=-1)) + 1, bool)
         self.is_dense[group[entries > (0 if self.r <= NARROW else DENSE * self.r)]] = True
+        self.is_dense[group[A.rows]] = True
+        block_columns = np.searchsorted(u, A.columns)
+        if self.r > NARROW:
+            self.is_dense[_few_with_more(over_u, block_columns, group, self.is_dense)] = False
+        kept = self.is_dense[group[A.rows]]
+        if not kept.all():
+            over_u = over_u + embedded(A.block[~kept], A.rows[~kept], block_columns, over_u.shape)
         dense_rows = np.flatnonzero(self.active & self.is_dense[group])
         sparse_rows = np.flatnonzero(self.active & ~self.is_dense[group])
-        self.dense = over_u[dense_rows].T.toarray()
+        # Variables of sparse rows only, such as bounds on single coefficients, are not part of dense rows.
+        in_dense = np.zeros(self.r, bool)
+        in_dense[over_u[dense_rows].indices] = True
+        in_dense[block_columns] = True
+        self.k = int(in_dense.sum())
+        order = np.argsort(~in_dense, kind="stable")
+        self.columns = np.concatenate([u[order], v])
+        self.P_shared = P.dense(u, u)[np.ix_(order, order)]
+        over_u = over_u[:, order]
+        self.dense = over_u[dense_rows][:, : self.k].T.toarray()
         if A.block.size:
-            i = as_slice(np.searchsorted(dense_rows, A.rows))
-            j = as_slice(np.searchsorted(u, A.columns))
+            i = as_slice(np.searchsorted(dense_rows, A.rows[kept]))
+            j = as_slice(np.argsort(order)[block_columns])
             has_slice = isinstance(i, slice) or isinstance(j, slice)
-            self.dense[(j, i) if has_slice else np.ix_(j, i)] += A.block.T
+            self.dense[(j, i) if has_slice else np.ix_(j, i)] += (A.block if kept.all() else A.block[kept]).T
         self.sparse = sparse.csr_array(over_u[sparse_rows])
         # Transposes share their entries, so scaling applies to both.
         self.own_t = self.own.T
@@ -94,17 +112,18 @@ class Partition:
     def over_shared(self, u: Array) -> Array:
         """Return the part of A x that comes from shared variables."""
         out = np.zeros(self.shape[0])
-        out[self.dense_rows] = u @ self.dense
+        out[self.dense_rows] = u[: self.k] @ self.dense
         if self.sparse.nnz:
             out[self.sparse_rows] = self.sparse @ u
         return out
 
     def to_shared(self, z: Array) -> Array:
         """Return the part of A'z that belongs to shared variables."""
-        out = self.dense @ z[self.dense_rows]
+        out = np.zeros(self.r)
+        out[: self.k] = self.dense @ z[self.dense_rows]
         if self.sparse.nnz:
             out += self.sparse_t @ z[self.sparse_rows]
-        return np.asarray(out)
+        return out
 
     def times_A(self, x: Array) -> Array:
         return np.asarray(self.over_shared(x[: self.r]) + self.own @ x[self.r :])
@@ -116,7 +135,7 @@ class Partition:
 
     def blocks(self, count: int, rows: int = 1) -> Iterator[slice]:
         """Yield slices of ``count`` items, each of so many dense rows, that fit into the cache."""
-        size = max(CACHED // max(self.r * rows, 1), 64)
+        size = max(CACHED // max(self.k * rows, 1), 64)
         for start in range(0, count, size):
             yield slice(start, start + size)
 
@@ -131,6 +150,7 @@ class Partition:
         rows = np.zeros(self.shape[0])
         columns = np.zeros(self.shape[1])
         r = self.r
+        k = self.k
         for M, row, first in ((self.own, self.row_of_own, r), (self.sparse, self.row_of_sparse, 0)):
             sizes = np.abs(M.data) * left[row] * right[first + M.indices]
             np.maximum.at(rows, row, sizes)
@@ -139,10 +159,10 @@ class Partition:
         dense_maxima = np.zeros(self.dense.shape[1])
         for block in self.blocks(self.dense.shape[1]):
             sizes = np.abs(self.dense[:, block])
-            sizes *= right[:r, None]
+            sizes *= right[:k, None]
             sizes *= dense_left[block]
             dense_maxima[block] = sizes.max(axis=0, initial=0.0)
-            np.maximum(columns[:r], sizes.max(axis=1, initial=0.0), out=columns[:r])
+            np.maximum(columns[:k], sizes.max(axis=1, initial=0.0), out=columns[:k])
         rows[self.dense_rows] = np.maximum(rows[self.dense_rows], dense_maxima)
         P_maxima = (np.abs(self.P_shared) * right[:r]).max(axis=1, initial=0.0) * right[:r]
         return rows, columns, np.concatenate([P_maxima, np.abs(self.P_own) * right[r:] ** 2])
@@ -152,12 +172,24 @@ class Partition:
         r = self.r
         dense_left = left[self.dense_rows]
         for block in self.blocks(self.dense.shape[1]):
-            self.dense[:, block] *= right[:r, None]
+            self.dense[:, block] *= right[: self.k, None]
             self.dense[:, block] *= dense_left[block]
         self.own.data *= left[self.row_of_own] * right[r + self.own.indices]
         self.sparse.data *= left[self.row_of_sparse] * right[self.sparse.indices]
         self.P_shared = self.P_shared * (right[:r, None] * right[:r]) * objective
         self.P_own = self.P_own * right[r:] ** 2 * objective
+
+
+def _few_with_more(over_u: Any, block_columns: Indices, group: Indices, is_dense: Indices) -> Indices:
+    """Return the dense groups with variables that few dense rows have, if these groups have few rows."""
+    dense = is_dense[group]
+    limit = FEW * dense.sum()
+    rare = np.bincount(over_u[np.flatnonzero(dense)].indices, minlength=over_u.shape[1]) <= limit
+    rare[block_columns] = False
+    rows = np.flatnonzero(np.diff(sparse.csr_array(over_u[:, rare]).indptr))
+    groups = np.unique(group[rows])
+    groups = groups[is_dense[groups]]
+    return groups if np.isin(group, groups).sum() <= limit else groups[:0]
 
 
 def _equal_in_batches(active: Indices, cones: Cones) -> Indices:

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 
 from priorsvm import Box, ClassCosts, MonotonicityHint, PriorSVC, UncertainSamples
 from priorsvm.errors import Infeasible, InvalidInput, SolverFailed
+from priorsvm.schur import definitions
 
 PRIOR = ClassCosts({1: 2.0}) + Box({0: (1.0, 2.0)}, 1, holds="everywhere") + MonotonicityHint({1: 1})
 
@@ -59,3 +60,17 @@ def test_other_options_are_refused(rows):
         PriorSVC(PRIOR, solver="SCHUR", solver_options={"max_iter": -1}).fit(*rows)
     with pytest.raises(SolverFailed, match=r"iteration limit reached.*primal \d"):
         PriorSVC(PRIOR, solver="SCHUR", solver_options={"max_iter": 1}).fit(*rows)
+
+
+def test_many_boxes_are_solved_with_the_dense_rows_substituted(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 8))
+    y = (X @ rng.normal(size=8) + rng.normal(size=400) > 0).astype(int)
+    prior = sum(
+        (Box({k % 8: (1.0, 2.0)}, label=k % 2, mu=5.0, holds="everywhere") for k in range(1, 10)),
+        Box({0: (1.0, 2.0)}, label=0, mu=5.0, holds="everywhere"),
+    )
+    monkeypatch.setattr(definitions, "solve", None)  # of the expanded problem
+    found = PriorSVC(prior, solver="SCHUR").fit(X, y)
+    known = PriorSVC(prior, solver="CLARABEL").fit(X, y)
+    assert found.history_[-1]["objective"] == pytest.approx(known.history_[-1]["objective"], rel=1e-7)
