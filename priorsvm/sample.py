@@ -218,6 +218,8 @@ class Sample:
     def weighted_rows(self) -> tuple[Array, Array]:
         """Return the training rows with positive sample weight, and their weights in a mean."""
         weight = self.weights
+        if weight.all():  # without a copy
+            return self.X_train, weight / weight.sum()
         return self.X_train[weight > 0], weight[weight > 0] / weight.sum()
 
     def sign(self, label: Any) -> float:

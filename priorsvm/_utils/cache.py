@@ -5,10 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy.sparse import issparse
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def equal(a: Any, b: Any) -> bool:
@@ -59,3 +64,16 @@ class Cache:
         self.seconds += time.perf_counter() - start
         self.entries = [*self.entries[:1], (key, value)]  # one assignment: threads share the cache
         return value
+
+
+def kept_while_alive(function: Callable[[T], R]) -> Callable[[T], R]:
+    """Return a function of one object that keeps its result as long as the object exists."""
+    known: WeakKeyDictionary[T, R] = WeakKeyDictionary()
+
+    @wraps(function)
+    def result(argument: T) -> R:
+        if argument not in known:
+            known[argument] = function(argument)
+        return known[argument]
+
+    return result

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._utils.arrays import Array
+from .._utils.cache import kept_while_alive
 
 if TYPE_CHECKING:
     from ..sample import Sample
@@ -44,6 +45,12 @@ def texts(cautions: Sequence[Caution]) -> tuple[str, ...]:
     return tuple(caution.text for caution in cautions)
 
 
+@kept_while_alive
+def _deviation(sample: Sample) -> Array:
+    """Return the standard deviations of the training rows."""
+    return np.asarray(sample.weighted_rows()[0].std(axis=0))
+
+
 def zeroed_columns(f: Any, view: Solved, used: float = USED) -> tuple[Array, Array] | None:
     """Return the columns whose weight is 0, and those of them that the model without blocks uses most.
 
@@ -53,7 +60,7 @@ def zeroed_columns(f: Any, view: Solved, used: float = USED) -> tuple[Array, Arr
     active = any(np.abs(dual).max(initial=0.0) > 1e-6 * view.largest for dual in view.duals.values())
     if not f.linear or not active or view.plain is None:
         return None
-    deviation = view.sample.weighted_rows()[0].std(axis=0)
+    deviation = _deviation(view.sample)
     size = np.abs(f.coef) * deviation
     if size.min() > ZERO * size.max():  # no weight is zero, and no model without blocks is needed
         return None

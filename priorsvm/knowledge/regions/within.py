@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._utils.arrays import Array
+from ..._utils.cache import kept_while_alive
 from ..._utils.checks import check_moderate
 from ...errors import InvalidInput
 from ...sample import Sample
@@ -93,6 +94,12 @@ def range_of_rows(sample: Sample) -> tuple[Array, Array]:
 
     An encoded value of a column with categories ranges from 0 to 1, even if no row has the value.
     """
+    low, high = _range(sample)
+    return low.copy(), high.copy()
+
+
+@kept_while_alive
+def _range(sample: Sample) -> tuple[Array, Array]:
     X = sample.weighted_rows()[0]  # a row of weight 0 does not count
     low = np.nanmin(X, axis=0)
     high = np.nanmax(X, axis=0)
