@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, issparse
 
 from .._utils.arrays import Array, as_keys, as_points
 from .._utils.checks import dense_points
-from ..errors import InvalidInput, MissingCapability
+from ..errors import InvalidInput, MissingCapability, SolverUnsuited
 from ..kernels.set_kernel import OnRows
 from .atoms import Atoms
 from .factor import require_norm
@@ -164,6 +164,7 @@ class Decision:
             variable.decision = self
         self.slack: cp.Variable | None = None
         self.rows = np.empty(0, int)
+        self._most_points: int | None = None  # of one evaluation, set by the assembled problem
         self.lineage: int | None = None
         self.evaluations: list[Evaluation] = []
         self.used: set[str] = set()
@@ -194,6 +195,7 @@ class Decision:
     def __call__(self, Z: Any) -> cp.Expression:
         """Return the values of f at the rows of Z."""
         Z = self._points("f(Z)", Z)
+        self._require_few(Z)
 
         def evaluation(new: Array) -> Evaluation:
             atoms = Atoms(Z[new])
@@ -216,6 +218,7 @@ class Decision:
             raise InvalidInput(
                 f"f.slope(Z, V) takes one direction for each point, got {V.shape[0]} for {Z.shape[0]} points."
             )
+        self._require_few(V)
         self.used.add("slope")
         if self.linear and not spans and V.shape[0]:
             inner = V if self.scale is None else self.scale.directions(V)
@@ -323,6 +326,11 @@ class Decision:
             )
         if spans and self.norm == "l2":
             kernel._require("slope_slope")
+
+    def _require_few(self, Z: Any) -> None:
+        """Raise SolverUnsuited for more points than the limit of the route."""
+        if self._most_points is not None and Z.shape[0] > self._most_points:
+            raise SolverUnsuited(f"it evaluates f at {Z.shape[0]} points, more than {self._most_points}")
 
     def _lacks(self, what: str, way_out: str) -> MissingCapability:
         kind = "a linear model" if self.linear else f"a model with {self.spec.kernel!r}"

@@ -61,6 +61,8 @@ class Compiled:
         The decision function, with all values and slopes that blocks evaluated.
     active : array of int
         Rows of the sample that are part of the loss, in the order of ``slack``.
+    facts : Sample or None
+        The rows that blocks build on, if the rows of ``sample`` stand for their loss; None for ``sample``.
     terms : list of Term
         Penalties of the blocks.
     constraints : dict of str to cvxpy.Constraint
@@ -83,6 +85,8 @@ class Compiled:
         states: Mapping[str, Any],
         sample: Sample,
         maps: Cache | None = None,
+        facts: Sample | None = None,
+        most_points: int | None = None,
     ):
         import cvxpy as cp
 
@@ -100,7 +104,8 @@ class Compiled:
             self.slack = cp.Constant(np.zeros(len(self.active)))
         self.slack.decision = self.f
         self.f.slack = self.slack
-        self.f.rows = self.active
+        self.facts = facts
+        self.f.rows = self.active if facts is None else np.full(len(self.active), -1)
         self.has_row_costs = len(self.active) <= PARAMETER_ROWS
         self.costs = cp.Parameter(len(self.active) if self.has_row_costs else (), nonneg=True, name="costs")
         y = sample.y[self.active]
@@ -109,6 +114,7 @@ class Compiled:
         self.constraints: dict[str, cp.Constraint] = {
             "svm.margin": cp.multiply(y, self.values) >= margin - self.slack
         }
+        self.f._most_points = most_points
         self.terms: list[Term] = []
         self.uses: dict[str, set[str]] = {}
         for member in self.members:
@@ -237,6 +243,8 @@ class Compiled:
         """Return the view of block ``name`` on the problem."""
         import cvxpy as cp
 
+        if self.facts is not None:
+            return Building(name, self.facts, self.states.get(name), self.facts.counted_training, self.slack)
         training = np.flatnonzero(self.active < self.sample.n_train)
         slack = self.slack[training] if len(training) else cp.Constant(np.empty(0))
         return Building(name, self.sample, self.states.get(name), self.active[training], slack)

@@ -28,6 +28,9 @@ from .routes.weighted_route import WeightedRoute
 from .solution import Outcome, Solution, flat
 from .weighted import Weighted, judged
 
+# With more rows the assembled problem, which is several times as large as X, is dropped after the fit.
+KEPT_ROWS = 20_000
+
 
 @dataclass(eq=False)
 class BinaryModel:
@@ -129,9 +132,13 @@ class BinaryModel:
         return problem
 
     def release(self) -> None:
-        """Release the matrices that a route keeps for the next model of a path."""
-        if self.compiled is not None:
-            self.compiled.memo.clear()
+        """Release the matrices that a route keeps for the next model of a path, and a large problem."""
+        if self.compiled is None:
+            return
+        self.compiled.memo.clear()
+        if len(self.alpha) > KEPT_ROWS:
+            self.value = self.reached
+            self.compiled = None
 
     def slack(self, sample: Sample) -> Array:
         r"""Return :math:`\xi_i = [\rho_i - y_i f(x_i)]_+`, or the slack of blocks that share it if larger."""

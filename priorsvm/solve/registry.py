@@ -17,6 +17,7 @@ from .classes import CLASSES
 from .route import Route
 from .routes.band import Band
 from .routes.centres import Centres
+from .routes.chunks import Chunks
 from .routes.columns import Columns
 from .routes.cones import Cones
 from .routes.conic import Conic, Schur
@@ -32,7 +33,8 @@ from .solvers import SOLVERS
 @lru_cache(maxsize=1)
 def registry() -> dict[str, Route]:
     """Return all routes by name: first the routes for one kind of problem, then the routes for classes."""
-    special = [Libsvm(), Normal(), Band(), Sparse(), Rows(), Columns(), Cones(), Centres(), Pegasos()]
+    weighted = [Libsvm(), Normal(), Band(), Sparse()]
+    special = [*weighted, Rows(), Columns(), Cones(), Centres(), Chunks(), Pegasos()]
     general = [Schur() if name == "SCHUR" else Conic(name) for name in SOLVERS]
     return {route.name: route for route in (*special, *general)}
 

@@ -32,6 +32,8 @@ class Problem:
     previous : the assembled problem of the round before.
     known_rows : the rows of the round before, from which ROWS starts.
     neighbour : the last model of a path on the same rows.
+    facts : the rows that blocks build on if ``sample`` has other rows in the loss; None for ``sample``.
+    most_points : most points at which a block may evaluate f; None without a limit.
     max_rounds, verbose : number of passes and progress bars, for routes that do all rounds themselves.
     """
 
@@ -45,6 +47,8 @@ class Problem:
     previous: Compiled | None = None
     known_rows: Any = None
     neighbour: Neighbour | None = None
+    facts: Sample | None = None
+    most_points: int | None = None
     max_rounds: int = 100
     verbose: int = 0
 
@@ -76,7 +80,9 @@ class Problem:
         if previous is not None and previous.accepts(self.members, self.states, self.sample):
             previous.set_weights(self.spec, self.members, self.states, self.sample)
             return previous
-        return Compiled(self.spec, self.members, self.states, self.sample, self.maps)
+        return Compiled(
+            self.spec, self.members, self.states, self.sample, self.maps, self.facts, self.most_points
+        )
 
     @property
     def assembled(self) -> Compiled | None:

@@ -47,6 +47,7 @@ ACCURACY = {
     "COLUMNS": 1e-5,
     "CONES": 1e-5,
     "CENTRES": 1e-6,
+    "CHUNKS": 1e-5,
     "PEGASOS": np.inf,
     "CLARABEL": 1e-5,
     "HIGHS": 1e-5,

@@ -1,0 +1,191 @@
+r"""Route CHUNKS: linear models on many rows, solved on the rows near their margins.
+
+Blocks build on the facts of all rows. Only the rows of the loss are replaced, by :mod:`.methods.chunks`. Each
+smaller problem is solved by NORMAL if it is a weighted SVM, else by SCHUR or CLARABEL.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from ..._utils.arrays import Array
+from ...errors import SolverFailed, SolverUnsuited
+from ...knowledge.traits import OnRowSlack
+from ...problem.residuals import unit_of
+from ...sample import Sample
+from ..methods.chunks import ArrayChunks, Found, LossRows, solve_band
+from ..route import Problem, Route
+from ..solution import Outcome, Solution
+from .conic import Conic, Schur
+from .normal import Normal
+
+# Rows of each smaller problem: a share of all rows between these numbers, and at least so many for a feature.
+SHARE = 0.05
+LEAST = 5000
+MOST = 20_000
+MOST_WITH_TERMS = 8000
+FOR_FEATURE = 100
+
+# Most points at which a block may evaluate f. They are part of every smaller problem.
+POINTS = 20_000
+
+# Tolerance of SCHUR for solutions that are references of bands.
+LOOSE = 1e-5
+
+
+class Chunks(Route):
+    """Route of linear models with many rows."""
+
+    name = "CHUNKS"
+    kind = "linear SVM"
+    floor = 1e-5
+    note = "2-norm, hinge, dense X, blocks without terms for each row"
+
+    def obstacle(self, problem: Problem) -> str | None:
+        spec = problem.spec
+        if not spec.linear:
+            return "it has linear models only"
+        if spec.norm != "l2":
+            return "it has the 2-norm only, not norm='l1'"
+        if spec.loss != "hinge":
+            return "it has the hinge only, not loss='squared_hinge'"
+        if spec.hard:
+            return "it requires a finite C"
+        if issparse(problem.sample.X):
+            return "it takes no sparse X"
+        for name, block, _ in problem.live:
+            if isinstance(block, OnRowSlack):
+                return f"block '{name}' has terms for each row"
+        if problem.beyond_rows() is None:
+            return None
+        try:
+            _smaller(problem, _two_rows(problem.sample, spec.C)).compiled  # noqa: B018
+        except SolverUnsuited as error:
+            return str(error)
+        return None
+
+    def solve(self, problem: Problem, options: dict[str, Any]) -> Solution:
+        start = time.perf_counter()
+        sample = problem.sample
+        bound = problem.spec.C * sample.cost
+        chunks = ArrayChunks(sample.X, sample.y, bound, sample.margin)
+        fits = _Fits(problem)
+        found = solve_band(chunks, fits, fits.size, sample.seed)
+        rest = time.perf_counter() - start - fits.seconds
+        return _solution(problem, found, bound, fits, rest)
+
+
+class _Fits:
+    """Solver of the smaller problems.
+
+    Attributes
+    ----------
+    size : number of rows of a smaller problem.
+    seconds, steps : time and steps of all smaller problems so far.
+    """
+
+    def __init__(self, problem: Problem):
+        self.problem = problem
+        self.weighted = problem.beyond_rows() is None
+        most = MOST if self.weighted else MOST_WITH_TERMS
+        rows = min(max(int(SHARE * problem.n_rows), LEAST), most)
+        self.size = max(rows, FOR_FEATURE * problem.sample.X.shape[1])
+        self.seconds = 0.0
+        self.steps = 0
+
+    def __call__(self, rows: LossRows, final: bool) -> Solution:
+        """Return the solution for some rows; not judged unless it is ``final``."""
+        solution = self._solved(_smaller(self.problem, rows), final)
+        self.seconds += solution.outcome.solve_seconds
+        self.steps += solution.outcome.iterations or 0
+        return solution
+
+    def _solved(self, smaller: Problem, final: bool) -> Solution:
+        if self.weighted:
+            return Normal().solve(smaller, {})
+        schur = Schur()
+        try:
+            if not final:
+                return schur.solve(smaller, {"tol": max(LOOSE, smaller.spec.tol)})
+            solution = schur.run(smaller)
+            if not solution.outcome.remark:
+                return solution
+        except SolverFailed:
+            pass
+        return Conic("CLARABEL").run(smaller)
+
+
+def _smaller(problem: Problem, rows: LossRows) -> Problem:
+    """Return the problem with other rows in the loss; blocks build on the facts of all rows."""
+    sample = problem.sample
+    cost = rows.bound / problem.spec.C
+    loss = replace(
+        sample,
+        X=rows.X,
+        y=rows.y,
+        cost=cost,
+        margin=rows.margin,
+        source=np.full(len(rows), -1),
+        n_train=0,
+        labels=sample.labels[:0],
+        shares={"svm": cost},
+        added_labels=None,
+    )
+    return Problem(
+        problem.spec,
+        problem.members,
+        problem.states,
+        problem.training,
+        loss,
+        problem.maps,
+        facts=sample,
+        most_points=POINTS,
+    )
+
+
+def _two_rows(sample: Sample, C: float) -> LossRows:
+    """Return one row of each class."""
+    rows = np.array([np.argmax(sample.counted & (sample.y == sign)) for sign in (-1.0, 1.0)])
+    return LossRows(sample.X[rows], sample.y[rows], C * sample.cost[rows], sample.margin[rows])
+
+
+def _solution(problem: Problem, found: Found, bound: Array, fits: _Fits, rest: float) -> Solution:
+    """Return the solution of the whole problem from the solution on the last band."""
+    sample = problem.sample
+    answer = found.answer
+    outcome = answer.outcome
+    f = answer.f
+    alpha = _dual_variables(problem.sample, found, bound)
+    half = 0.5 * f.norm("l2") ** 2
+    value = half + found.crossed.loss + sum(answer.penalties.values())
+    size = abs(value) + unit_of(bound, sample.y)
+    residuals = replace(outcome.residuals, gap=outcome.residuals.gap + found.crossed.lost / size)
+    largest = max(float(np.abs(alpha).max()), 0.0)
+    return Solution(
+        f,
+        alpha,
+        alpha > problem.spec.negligible_dual(sample.cost, largest),
+        Outcome("CHUNKS", outcome.status, residuals, rest, fits.seconds, fits.steps),
+        {**answer.duals, "svm.margin": alpha[sample.counted_rows]},
+        answer.penalties,
+        value=value,
+    )
+
+
+def _dual_variables(sample: Sample, found: Found, bound: Array) -> Array:
+    """Return the dual variables of all margins: of far rows their share of the row that stands for them."""
+    band = found.band
+    near = len(band.near)
+    over = sample.margin - sample.y * band.f.value(sample.X) > band.radius
+    alpha = np.zeros(len(sample))
+    far = band.far.rows()
+    for y, cost, dual in zip(far.y, far.bound, found.answer.alpha[near:], strict=True):
+        rows = over & (sample.y == y)
+        alpha[rows] = bound[rows] * (dual / cost)
+    alpha[band.index] = found.answer.alpha[:near]
+    return alpha
