@@ -48,6 +48,7 @@ ROWS = {
     "seconds_small": "seconds_small.blocks",
     "seconds_auto": "seconds_small.auto_weight",
     "seconds_plain": "seconds_small.plain",
+    "seconds_chunks": "seconds_chunks.chunks",
 }
 # These print tables of their own: scaling after the rows, published figures only when named.
 REPRODUCTIONS = {
