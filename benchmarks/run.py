@@ -45,6 +45,7 @@ ROWS = {
     "seconds_workers": "seconds_workers.workers",
     "seconds_dense": "seconds_linear.dense",
     "seconds_sparse": "seconds_linear.sparse",
+    "seconds_deletion": "seconds_linear.deletion",
     "seconds_small": "seconds_small.blocks",
     "seconds_auto": "seconds_small.auto_weight",
     "seconds_plain": "seconds_small.plain",

@@ -495,3 +495,10 @@ def test_checks_find_reversed_rules_and_other_units(benchmarks):
     assert named_first("The threshold divided by 10 or times 12 is inside the data.", 10.0)
     assert not named_first("The threshold divided by 12 is inside the data.", 10.0)
     assert not named_first("Check its units.", 10.0)
+
+
+@pytest.mark.slow
+def test_the_rows_of_linear_models_have_a_certificate(benchmarks):
+    rows = benchmarks.main(["seconds_dense", "seconds_sparse", "seconds_deletion", "--quick"])
+    assert {row["name"] for row in rows} == {"seconds_dense", "seconds_sparse", "seconds_deletion"}
+    assert all(row["ratio"] > 0 and row["gap"] < 1e-6 for row in rows)
