@@ -42,6 +42,7 @@ ROWS = {
     "engine_trajectories": "engine.trajectories",
     "rules_speed": "rules.speed",
     "seconds_paths": "seconds_paths.paths",
+    "seconds_rbf": "seconds_rbf.plain",
     "seconds_workers": "seconds_workers.workers",
     "seconds_dense": "seconds_linear.dense",
     "seconds_sparse": "seconds_linear.sparse",

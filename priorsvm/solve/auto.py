@@ -18,7 +18,7 @@ from .registry import canonical, find_route, options_by_name, registry
 from .route import Problem, Route
 from .routes.band import Band
 from .routes.conic import Schur
-from .routes.libsvm import STALLED
+from .routes.libsvm import IMPATIENT, LARGE_C, STALLED
 from .routes.point_rows import LINEAR_ROWS as ARRAY_ROWS
 from .routes.rows import Rows
 from .solution import Solution
@@ -272,7 +272,8 @@ def _weighted_attempts(problem: Problem) -> list[Attempt]:
     normal = Attempt(routes["NORMAL"])
     patient = Attempt(routes["LIBSVM"], {"max_iter": PATIENT[0] + PATIENT[1] * rows})
     if not problem.spec.linear:
-        impatient = Attempt(routes["LIBSVM"], {"max_iter": STALLED[0] + STALLED[1] * rows})
+        limit = STALLED if problem.spec.C <= LARGE_C else IMPATIENT
+        impatient = Attempt(routes["LIBSVM"], {"max_iter": limit[0] + limit[1] * rows})
         attempts = [impatient, normal, patient]
     elif rows > max(LINEAR_ROWS, features):
         attempts = [normal]

@@ -25,21 +25,23 @@ from ..solution import Solution
 from ..weighted import Weighted, worth_sharing
 from .weighted_route import WeightedRoute
 
-# If tol is below LOOSE, LIBSVM stops at ROUGH and the answer is polished. With ROUGH = 1e-1 the polish
-# does most of the work. With 1e-3 LIBSVM takes up to twice the iterations, and the fit 1 % less time.
+# If tol is below LOOSE, LIBSVM stops at CLOSE or ROUGH and the answer is polished. With CLOSE the polish takes
+# fewer steps, and the fit 0.8 to 1.0 of the time. With more than CLOSE_ROWS rows and a bound above CLOSE_BOUND,
+# LIBSVM reaches its limit of iterations more often.
 LOOSE = 1e-3
 ROUGH = 1e-2
-
-# Up to this many rows, iterations of LIBSVM take less time than steps of the polish. On 100 rows a fit takes
-# 0.8 to 1.0 of the time with ROUGH. Beyond, LIBSVM reaches its limit of iterations more often.
 CLOSE = 3e-3
 CLOSE_ROWS = 400
+CLOSE_BOUND = 30.0
 
 # Iterations, at least and per row: the limit of LIBSVM itself.
 LIMIT = (10_000_000, 100)
 
-# Iterations, at least and per row, after which LIBSVM counts as stalled: up to C = 100 most runs took fewer.
-STALLED = (5000, 10)
+# Iterations, at least and per row, after which LIBSVM counts as stalled. Up to LARGE_C most runs take
+# fewer, in less time than NORMAL. With a larger C it rarely converges, and NORMAL follows soon.
+STALLED = (20_000, 50)
+IMPATIENT = (5000, 10)
+LARGE_C = 1000.0
 
 # A run that reaches its limit is polished if at most this share of the rows lies between the bounds.
 FEW = 0.05
@@ -48,6 +50,12 @@ FEW = 0.05
 # this size is computed at once.
 PILOT_ROWS = 100
 GRAM_BYTES = 2**28
+
+# From so many rows on, the model on a few rows has three times as many.
+MANY_ROWS = 2000
+
+# Rows of so many features have their kernel matrix computed at once if they are too few for a prediction.
+FEATURES = 10
 
 
 class Libsvm(WeightedRoute):
@@ -166,16 +174,20 @@ class _Search:
         self.tol = options.get("tol", spec.tol)
         polishing = self.tol < LOOSE and "tol" not in options
         self.attempts: list[tuple[Array | None, float, float]] = [(None, self.tol, 5.0)]
+        close = len(problem) <= CLOSE_ROWS or problem.bound.max() <= CLOSE_BOUND
+        self.rough = CLOSE if close else ROUGH
         if polishing:
-            self.attempts.insert(0, (None, CLOSE if len(problem) <= CLOSE_ROWS else ROUGH, 5.0))
+            self.attempts.insert(0, (None, self.rough, 5.0))
         self.gram: Array | None = None
         n = len(problem)
         if self.native is None or problem.sparse or (grams is not None and worth_sharing(n, n)):
             self.gram = problem.gram(grams)
         elif n >= 5 * PILOT_ROWS:
-            self._use_pilot(polishing)
+            self._use_pilot(polishing, PILOT_ROWS if n < MANY_ROWS else 3 * PILOT_ROWS)
+        elif problem.Z.shape[1] >= FEATURES and not spec.linear:
+            self.gram = problem.gram()
 
-    def _use_pilot(self, polishing: bool) -> None:
+    def _use_pilot(self, polishing: bool, rows: int) -> None:
         """Compute the kernel matrix if many support vectors are expected, or select rows if few are.
 
         With many support vectors LIBSVM would compute most of the kernel matrix entry by entry, and BLAS is
@@ -183,10 +195,12 @@ class _Search:
         """
         problem = self.problem
         n = len(problem)
-        few, weights, bias = _pilot(self.rows, problem.y, problem.bound, self.native)
-        share = len(few) / PILOT_ROWS
-        # The share of support vectors falls with N. The numbers were found on data of several kinds.
-        if 8 * n**2 <= GRAM_BYTES and share * (PILOT_ROWS / n) ** (1 / 6) > 0.38:
+        few, weights, bias = _pilot(self.rows, problem.y, problem.bound, self.native, rows)
+        share = len(few) / rows
+        # The share of support vectors falls with N. The numbers were found on data of several kinds. New
+        # memory is slow, so a large kernel matrix has to save more.
+        most = 0.38 if n < MANY_ROWS else 0.42
+        if 8 * n**2 <= GRAM_BYTES and share * (rows / n) ** (1 / 6) > most:
             self.gram = problem.gram()
             return
         # Noise puts rows at their bound, and these rows lie anywhere.
@@ -195,7 +209,7 @@ class _Search:
             scores = problem.y * (weights @ problem.facing(few) + bias)
             near = np.sort(np.argsort(scores)[: int(1.5 * share * n)])
             if np.ptp(problem.y[near]) > 0:
-                self.attempts.insert(0, (near, ROUGH, 0.01))
+                self.attempts.insert(0, (near, self.rough, 0.01))
 
     def continued(self) -> ActiveSetSolution | None:
         """Return the exact solution from the last model of a path, or None."""
@@ -232,11 +246,11 @@ def _with_defaults(options: dict[str, Any], n: int) -> dict[str, Any]:
     return {"cache_size": 500, "max_iter": max(LIMIT[0], LIMIT[1] * n), "shrinking": True, **options}
 
 
-def _pilot(Z: Array, y: Array, bound: Array, native: Any) -> tuple[Array, Array, float]:
+def _pilot(Z: Array, y: Array, bound: Array, native: Any, rows: int) -> tuple[Array, Array, float]:
     """Return support vectors, their dual variables times y and the bias of a model on a few rows."""
-    few = np.linspace(0, len(y) - 1, PILOT_ROWS).astype(int)
+    few = np.linspace(0, len(y) - 1, rows).astype(int)
     if np.ptp(y[few]) == 0:
         return few[:0], np.empty(0), 0.0
-    options = {"cache_size": 10, "max_iter": 10 * PILOT_ROWS, "shrinking": True}
+    options = {"cache_size": 10, "max_iter": 10 * rows, "shrinking": True}
     a, bias, *_ = fit_libsvm(Z[few], y[few], bound[few], native, LOOSE, options)
     return few[a != 0], a[a != 0], bias

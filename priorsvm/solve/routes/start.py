@@ -9,7 +9,7 @@ import numpy as np
 from ..._utils.arrays import Array, as_slice
 from ..._utils.foreign import fit_libsvm
 from ..methods.active import RowDual
-from .libsvm import STALLED
+from .libsvm import IMPATIENT
 
 # Work of the active-set method, in factorisations of a matrix between all rows; more where rows are few.
 EFFORT = 10.0
@@ -65,7 +65,7 @@ def _libsvm(Q: Array, some: Array, y: Array, bound: Array, biased: bool) -> Arra
     """Return the dual variables of some rows that are margins."""
     at = as_slice(some)
     K = np.ascontiguousarray(Q[at, at] if isinstance(at, slice) else Q[np.ix_(some, some)])
-    options = {"cache_size": 500, "max_iter": STALLED[0] + STALLED[1] * len(some), "shrinking": True}
+    options = {"cache_size": 500, "max_iter": IMPATIENT[0] + IMPATIENT[1] * len(some), "shrinking": True}
     tol = CLOSE if len(some) <= FEW else ROUGH
     fit = _with_bias if biased else _without_bias
     return fit(K, y, bound, tol, options)

@@ -167,6 +167,22 @@ def test_too_much_work_returns_none():
     assert optimise(kernel, rows, np.clip(0.0, rows.lower, rows.upper), 1e-9, effort=0.0) is None
 
 
+def test_work_beyond_the_limit_is_not_begun():
+    """From a start at zero all rows become free, and their matrix is neither computed nor factored."""
+    K, rows = random_dual(0)
+
+    class Counted(FullKernelMatrix):
+        largest = 0
+
+        def among(self, rows):
+            self.largest = max(self.largest, len(rows))
+            return super().among(rows)
+
+    kernel = Counted(K)
+    assert optimise(kernel, rows, np.clip(0.0, rows.lower, rows.upper), 1e-9, effort=1e-3) is None
+    assert kernel.largest <= 0.1 * len(K)
+
+
 @pytest.mark.parametrize("first", [[], [3], [4, 1]])
 def test_rows_are_made_where_they_are_missing(rng, first):
     """Rows are added in the order of their first use, until all are known."""

@@ -292,3 +292,20 @@ def test_l1_machine_takes_any_kernel(data):
     model = PriorSVC(kernel=NegativeDistance(), norm="l1").fit(*data)
     assert model.solver_ == "CENTRES"
     assert model.score(*data) > 0.8
+
+
+@pytest.mark.parametrize("C", [100.0, 1e4])
+def test_the_first_limit_of_iterations_depends_on_c(monkeypatch, C):
+    """Up to LARGE_C LIBSVM is given more iterations before NORMAL follows."""
+    limits = []
+    run = libsvm.fit_libsvm
+
+    def watched(points, y, bound, kernel, tol, options):
+        limits.append(options["max_iter"])
+        return run(points, y, bound, kernel, tol, options)
+
+    monkeypatch.setattr(libsvm, "fit_libsvm", watched)
+    X, y = clusters(60, 1, 3.0, 0.0)
+    PriorSVC(kernel=RBF(0.01), C=C).fit(X, y)
+    least, per_row = libsvm.STALLED if C <= libsvm.LARGE_C else libsvm.IMPATIENT
+    assert limits[0] == least + 60 * per_row
