@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg.blas import dsymv
-from scipy.linalg.lapack import dgesv, dpotrs
+from scipy.linalg.lapack import dpotrs
 
 from ..._utils.arrays import Array, products
 from ..._utils.linalg import lifted_cholesky
@@ -36,6 +36,9 @@ LIFTS = 1e-11 * 100.0 ** np.arange(4)
 
 # Rows that may meet a bound before the free rows are factored again.
 PINNED = 200
+
+# From so many rows on, a product is corrected by the rows that change. With fewer it is computed again.
+MANY_ROWS = 1000
 
 # Rows of a kernel matrix that are copied at a time.
 ROWS_AT_A_TIME = 64
@@ -246,7 +249,6 @@ def optimise(
     free = (a > rows.lower) & (a < rows.upper)
     at_limit = rows.sum_weight.T @ a >= rows.sum_limit * (1 - 1e-12)
     Ka = kernel.times(a)
-    moved = 0.0
     residual = np.inf
     while work <= effort:
         F = np.flatnonzero(free)
@@ -268,10 +270,9 @@ def optimise(
         free[F[move.pinned]] = False
         total = float(np.abs(a).sum())
         tolerance = max(1e-3 * min(tol, 1e-6), 4e-16 * total)
-        moved += float(np.abs(change).sum())
-        rounding = 1e-15 * float(K.diagonal().max(initial=0.0)) * (total + moved)
-        # Few rows change, unless sums of large terms need all digits.
-        Ka = Ka + kernel.times(change) if rounding < tolerance else kernel.times(a)
+        # Few of many rows change, unless sums of large terms need all digits.
+        by_change = n >= MANY_ROWS and 3e-15 * K.diagonal().max(initial=0.0) * total < tolerance
+        Ka = Ka + kernel.times(change) if by_change else kernel.times(a)
         if not move.complete:
             continue
         with_slack = Ka + rows.sum_weight @ move.slack
@@ -287,9 +288,7 @@ def optimise(
             free |= wrong_side
             at_limit &= ~released
             residual = np.inf
-        elif (
-            residual <= tolerance or residual > 0.5 * residual_before
-        ):  # no further progress in floating point
+        elif residual <= tolerance or residual > 0.5 * residual_before:  # no progress in floating point
             unbalanced = abs(float(rows.bias_weight @ a)) > 1e-9 * total
             if move.bias is None and unbalanced:
                 return None
@@ -418,8 +417,8 @@ class _FreeRows:
         )  # symmetric, and the transpose has LAPACK's order
         if self.factor is not None:
             self.newton = self._solve(residual)
-            self.solved = self._solve(self.sums)
-            self.inner = self.sums.T @ self.solved
+            self.solved_sums = self._solve(self.sums)
+            self.solved_units = np.empty((len(a), 0))
 
     def _solve(self, right: Array) -> Array:
         return np.asarray(dpotrs(self.factor, right, lower=1)[0])
@@ -428,21 +427,17 @@ class _FreeRows:
         """Return the step to the targets, refined once if needed, or None if the system is singular."""
         sums = self._independent_sums()
         C = self.sums[:, sums]
-        solved = self.solved
-        inner = self.inner
-        if len(sums) < self.sums.shape[1]:
-            kept = np.append(sums, np.arange(self.sums.shape[1], len(inner)))
-            solved = solved[:, kept]
-            inner = inner[np.ix_(kept, kept)]
-        wanted = np.where(sums == 0, self.total, 0.0)
+        solved = np.column_stack([self.solved_sums[:, sums], self.solved_units])
+        inner = np.vstack([C.T @ solved, solved[self.pinned]])
         d = np.zeros(len(self.a))
         duals = np.zeros(self.sums.shape[1])
         size = float(np.abs(self.residual).max())
         newton = self.newton
         for _ in range(2):
-            missing = np.concatenate([C.T @ (newton + d) - wanted, newton[self.pinned]])
-            *_, eta, singular = dgesv(inner, missing) if len(inner) else (missing, 0)
-            if singular:
+            remaining = np.where(sums == 0, self.total, 0.0) - C.T @ d
+            try:
+                eta = np.linalg.solve(inner, np.append(C.T @ newton - remaining, newton[self.pinned]))
+            except np.linalg.LinAlgError:
                 return None
             duals[sums] += eta[: len(sums)]
             d += newton - solved @ eta
@@ -474,11 +469,9 @@ class _FreeRows:
         with np.errstate(divide="ignore", invalid="ignore"):
             not_falling = np.where(d > 0, (rows.upper - self.a) / d, np.inf)
             to_bound = np.where(d < 0, (rows.lower - self.a) / d, not_falling)
-            to_limit = np.empty(0)
-            if len(rows.sum_limit):
-                growth = rows.sum_weight.T @ d
-                spare = rows.sum_limit - rows.sum_weight.T @ self.a
-                to_limit = np.where(~self.at_limit & (growth > 0), spare / growth, np.inf)
+            growth = rows.sum_weight.T @ d
+            spare = rows.sum_limit - rows.sum_weight.T @ self.a
+            to_limit = np.where(~self.at_limit & (growth > 0), spare / growth, np.inf)
         t = min(float(to_bound.min()), float(to_limit.min(initial=np.inf)))
         if t >= 1:
             self.a = self.a + d
@@ -488,26 +481,17 @@ class _FreeRows:
         self.newton = self.newton - t * d
         self.residual = self.residual - t * direction.Kd
         self.total = (1 - t) * self.total
-        self._pin(np.flatnonzero(to_bound <= t * (1 + 1e-12)), d)  # rounding separates equal rows
+        self._pin(np.flatnonzero(to_bound <= t), d)
         return False
 
     def _pin(self, hit: Array, d: Array) -> None:
         """Set rows to the bounds that they met, and add their conditions."""
         self.a[hit] = np.where(d[hit] > 0, self.rows.upper[hit], self.rows.lower[hit])
-        units = np.zeros((len(self.a), len(hit)), order="F")
-        units[hit, np.arange(len(hit))] = 1.0
-        solved = self._solve(units)
-        across = np.vstack([self.sums.T @ solved, solved[self.pinned]])
-        size = len(self.inner)
-        inner = np.empty((size + len(hit), size + len(hit)))
-        inner[:size, :size] = self.inner
-        inner[:size, size:] = across
-        inner[size:, :size] = across.T
-        inner[size:, size:] = solved[hit]
-        self.inner = inner
-        self.solved = np.hstack([self.solved, solved])
         self.pinned += hit.tolist()
         self.loose[hit] = False
+        units = np.zeros((len(self.a), len(hit)), order="F")
+        units[hit, np.arange(len(hit))] = 1.0
+        self.solved_units = np.column_stack([self.solved_units, self._solve(units)])
 
     def finished(self, direction: _Direction) -> _FreeMove:
         """Return the rows after a whole step."""
