@@ -25,9 +25,9 @@ from ..solution import Solution
 from ..weighted import Weighted, worth_sharing
 from .weighted_route import WeightedRoute
 
-# If tol is below LOOSE, LIBSVM stops at CLOSE or ROUGH and the answer is polished. With CLOSE the polish takes
-# fewer steps, and the fit 0.8 to 1.0 of the time. With more than CLOSE_ROWS rows and a bound above CLOSE_BOUND,
-# LIBSVM reaches its limit of iterations more often.
+# If tol is below LOOSE, LIBSVM stops at CLOSE or ROUGH and the answer is polished. With CLOSE the polish
+# takes fewer steps, and the fit 0.8 to 1.0 of the time. With more than CLOSE_ROWS rows and a bound above
+# CLOSE_BOUND, LIBSVM reaches its limit of iterations more often.
 LOOSE = 1e-3
 ROUGH = 1e-2
 CLOSE = 3e-3
