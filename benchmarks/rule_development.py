@@ -9,9 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from .measure import Array
 from .rule_tables import Stated, StudyTable, _clinical, _within, clinical_frame, from_textbook
 
 

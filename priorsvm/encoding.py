@@ -289,6 +289,20 @@ def counted_rows(sample_weight: Any, X: Any) -> Array | None:
     return np.asarray(weight > 0)
 
 
+def check_labels_known(y: Any) -> None:
+    """Raise InvalidInput if a label of a list, an array or a Series is missing: None, NaN or NA."""
+    kind = getattr(getattr(y, "dtype", None), "kind", "O")
+    if kind in "biuUS" or np.ndim(y) != 1:
+        return
+    rows = [i for i, label in enumerate(y) if plain(label) is None]
+    if rows:
+        many = "1 label is" if len(rows) == 1 else f"{len(rows)} labels are"
+        raise InvalidInput(
+            f"Input y contains NaN or None: {many} missing, the first at row {rows[0]}. Remove these rows "
+            "from X and y. A rule can still use them as unlabeled=."
+        )
+
+
 def plain(value: Any) -> Any:
     """Return a value of a cell as a Python text, number or bool; None if it is missing."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):

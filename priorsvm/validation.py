@@ -20,7 +20,7 @@ from ._utils.foreign import check_sample_weight
 from ._utils.messages import did_you_mean
 from ._utils.row_keys import row_names
 from .bad_values import explaining_bad_values
-from .encoding import Encoding, counted_rows
+from .encoding import Encoding, check_labels_known, counted_rows
 from .errors import InvalidInput, InvalidType, KernelNotPSD, MissingCapability, UnknownParameter
 from .function.factor import require_psd, ways_out
 from .function.scale import Scale
@@ -247,6 +247,7 @@ def _check_data(
     model: Any, prior: Prior, X: Any, y: Any, allow_nan: bool, encoding: Encoding | None, counted: Any
 ) -> tuple[Any, Array, Any]:
     """Return X and y as arrays, and the kernel between rows of X."""
+    check_labels_known(y)
     kernel = model.kernel
     width = None
     checks: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 2}

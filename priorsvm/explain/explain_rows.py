@@ -301,6 +301,7 @@ class Explainer:
             rows=near,
             added=added,
             flips=self._flips(x, at, classes, np.argsort(-np.abs(parts.values), kind="stable")),
+            classes=classes,
         )
 
     def _completions(self, x: Array, target: Target) -> tuple[Array, Array]:

@@ -192,6 +192,8 @@ class Explanation:
         Smallest change of each column that changes the class, within the range of the training rows, as
         ``predict`` confirms. The smallest change of all columns comes first. If there are more than 1000
         columns, those with the 1000 largest parts are searched.
+    classes : list
+        Classes of the model.
 
     See Also
     --------
@@ -222,6 +224,7 @@ class Explanation:
     rows: list[NearRow]
     added: float
     flips: list[Flip]
+    classes: list[Any]
 
     def __str__(self) -> str:
         return "\n".join([self._head(), text_table(*self._cells()), *self._notes()])

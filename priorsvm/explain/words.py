@@ -149,7 +149,7 @@ def listed(parts: Iterable[str], word: str = "and") -> str:
 
 
 def _rule(block: Any, sample: Sample) -> str:
-    return f"where {block.text}, the class is {block.label!r}"
+    return f"where {block.in_numbers(sample)}, the class is {block.label!r}"
 
 
 def _region(block: Any, sample: Sample) -> str:

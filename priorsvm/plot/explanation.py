@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import InvalidInput, InvalidType
 from ..explain.row import Explanation, Explanations, Part
 from .checks import check_count
-from .style import BEHIND, COLOURS, GREY, HATCHES, axes_or_new, plot_function, wrapped
+from .style import BEHIND, COLOURS, GREY, HATCHES, axes_or_new, cycled, plot_function, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,8 +22,10 @@ LABEL_WIDTH = 34
 def explain(explanation: Any, *, count: int = 10, ax: Axes | None = None) -> Axes:
     """Draw the parts of the score of a row as a waterfall, from the mean of the training rows to the score.
 
-    Every bar starts where the bar above it ends. Parts that raise the score are plain, parts that lower it
-    are hatched. The dashed line is the decision boundary: with two classes, a score of 0.
+    Every bar starts where the bar above it ends. Parts that raise the score are plain and have the colour of
+    the class of the score in ``plot.decision``. Parts that lower it are hatched. They have the colour of the
+    class that the score is against, or grey if these are several classes. The dashed line is the decision
+    boundary: with two classes, a score of 0.
 
     Parameters
     ----------
@@ -59,6 +61,7 @@ def explain(explanation: Any, *, count: int = 10, ax: Axes | None = None) -> Axe
     if rest:
         steps.append((f"{len(rest)} more columns", float(sum(part.part for part in rest))))
     ax = axes_or_new(ax, figsize=(6.4, 1.6 + 0.32 * (len(steps) + 2)))
+    raising, lowering = _colours(found)
     ends = found.base + np.cumsum([0.0, *(step for _, step in steps)])
     ax.axvline(found.base, color=GREY, linewidth=0.8, linestyle=":")
     for place, (_, step) in enumerate(steps, 1):
@@ -68,7 +71,7 @@ def explain(explanation: Any, *, count: int = 10, ax: Axes | None = None) -> Axe
             step,
             left=ends[place - 1],
             height=0.7,
-            color=COLOURS[0] if up else COLOURS[1],
+            color=raising if up else lowering,
             edgecolor="white",
             hatch="" if up else HATCHES[0],
         )
@@ -107,6 +110,16 @@ def _single(explanation: Any) -> Explanation:
     raise InvalidType(
         f"plot.explain requires an Explanation, got {type(explanation).__name__}. Use model.explain(row)."
     )
+
+
+def _colours(found: Explanation) -> tuple[str, str]:
+    """Return the colours of parts that raise and that lower the score: those of the classes."""
+    raising = cycled(COLOURS, found.classes.index(found.of))
+    against = found.against
+    if len(found.classes) == 2:
+        against = next(label for label in found.classes if label != found.of)
+    lowering = GREY if against is None else cycled(COLOURS, found.classes.index(against))
+    return raising, lowering
 
 
 def _label(part: Part) -> str:

@@ -29,7 +29,14 @@ CASES = [
     Case("words in X", ValueError, ["could not convert string to float", "abc"], X=np.full((30, 2), "abc")),
     Case("fewer labels than rows", ValueError, ["inconsistent", "30", "29"], y=Y[:-1]),
     Case("no labels", ValueError, ["requires y"], y=None),
-    Case("NaN in y", ValueError, ["y contains NaN"], y=np.where(Y == 1, np.nan, 0.0)),
+    Case("NaN in y", InvalidInput, ["contains NaN", "row 1.", "unlabeled="], y=np.where(Y == 1, np.nan, 0.0)),
+    Case("None in y", InvalidInput, ["1 label is missing", "row 2."], y=[0, 1, None, *Y.tolist()[3:]]),
+    Case(
+        "NA in y",
+        InvalidInput,
+        ["2 labels are missing", "row 1."],
+        y=pd.Series(["a", None, pd.NA, *["b"] * 27], dtype="string"),
+    ),
     Case("continuous y", ValueError, ["Unknown label type: continuous"], y=X[:, 0]),
     Case("two columns of y", ValueError, ["1d array", "(30, 2)"], y=np.column_stack([Y, Y])),
     Case(

@@ -4,11 +4,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_rgba
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from priorsvm import PriorSVC, plot
 from priorsvm.errors import InvalidInput, InvalidType
+from priorsvm.plot.style import COLOURS, GREY
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -44,6 +46,24 @@ def test_bars_lead_from_the_mean_to_the_score(model):
     ends = [*starts, found.score, found.base]
     assert low < min(ends)
     assert high > max(ends)
+
+
+def test_bars_have_the_colours_of_the_classes_in_the_decision_plot():
+    X, y = load_iris(return_X_y=True)
+    two = PriorSVC().fit(X[:100, :2], y[:100])
+    palette = [to_rgba(colour) for colour in COLOURS]
+    colours = {}
+    for row in X[[0, 70], :2]:
+        bars = plot.explain(two.explain(row)).patches
+        colours |= {bar.get_width() > 0: bar.get_facecolor() for bar in bars}
+    assert colours == {True: palette[1], False: palette[0]}
+    three = PriorSVC().fit(X, y)
+    found = three.explain(X[120])
+    colours = {np.sign(bar.get_width()): bar.get_facecolor() for bar in plot.explain(found).patches}
+    assert colours == {1: palette[y[120]], -1: to_rgba(GREY)}
+    pairs = PriorSVC(multi_class="ovo").fit(X, y).explain(X[120])
+    colours = {np.sign(bar.get_width()): bar.get_facecolor() for bar in plot.explain(pairs).patches}
+    assert colours.get(-1, palette[pairs.against]) == palette[pairs.against]
 
 
 def test_no_column_is_hidden_behind_one_more(model):

@@ -58,12 +58,32 @@ class Table:
 
 
 class ParsedRule:
-    """A text as alternatives, each a list of conditions that hold together."""
+    """A text as alternatives, each a list of conditions that hold together.
 
-    def __init__(self, text: Text, width: int, parts: list[list[Condition]]):
+    Parameters
+    ----------
+    text : Text
+        The text and its tokens.
+    width : int
+        Number of encoded columns.
+    parts : list of lists of Condition
+        The alternatives.
+    quantiles : dict of int to float
+        Position in the text after a percentage -> the quantile of the training rows.
+    """
+
+    def __init__(self, text: Text, width: int, parts: list[list[Condition]], quantiles: dict[int, float]):
         self._text = text
         self._width = width
         self.alternatives = parts
+        self._quantiles = quantiles
+
+    def in_numbers(self) -> str:
+        """Return the text with the number behind each quantile, such as ``bmi > 90% (= 31.2)``."""
+        text = self._text.text
+        for end, value in sorted(self._quantiles.items(), reverse=True):
+            text = f"{text[:end]} (= {value:.4g}){text[end:]}"
+        return text
 
     def inequalities(self) -> list[Inequalities]:
         """Return the linear inequalities of each alternative; raise BadRule at what is not linear.

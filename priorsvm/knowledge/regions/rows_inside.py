@@ -57,6 +57,8 @@ class RowsInside:
         Whether the threshold is so far from the data that its units may be wrong.
     warnings : tuple of str
         Texts of the warnings of the block.
+    rule : str
+        A rule with quantiles and their numbers, such as ``bmi > 90% (= 31.2)``; empty without quantiles.
 
     Examples
     --------
@@ -79,9 +81,11 @@ class RowsInside:
     factors: tuple[float, ...] = ()
     is_far: bool = False
     warnings: tuple[str, ...] = ()
+    rule: str = ""
 
     def __str__(self) -> str:
-        return self.counts if self.weight is None else f"{self.counts}; {self.weight}"
+        text = f"{self.rule}: {self.counts}" if self.rule else self.counts
+        return text if self.weight is None else f"{text}; {self.weight}"
 
     @property
     def counts(self) -> str:

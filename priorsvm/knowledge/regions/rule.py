@@ -17,6 +17,7 @@ from .on_rows import Pool
 from .parsed_rule import ParsedRule, Table, linear_hull
 from .requirement import Requirement
 from .row_set import RowSet, contradict, is_closed, is_exact
+from .rows_inside import RowsInside
 from .rule_conditions import Affine, AtMost, Condition, Gap, OneOf
 from .rule_text import parse
 from .sets import BoxSet, Set, polyhedron
@@ -284,10 +285,14 @@ class Rule(RegionKnowledge):
         return names
 
     def where(self, region: Set, sample: Sample) -> str:
-        if sample.encoding is not None:
-            return f"where {self.text}"
         one_box = isinstance(region, BoxSet) and len(self._parsed(sample).alternatives) == 1
-        return super().where(region, sample) if one_box else f"where {self.text}"
+        if sample.encoding is None and one_box:
+            return super().where(region, sample)
+        return f"where {self.in_numbers(sample)}"
+
+    def in_numbers(self, sample: Sample) -> str:
+        """Return the text with the number behind each quantile, such as ``bmi > 90% (= 31.2)``."""
+        return self._parsed(sample).in_numbers() if "%" in self.text else self.text
 
     def _remarks(self, f: Any, worst: Requirement, view: Solved) -> tuple[str, ...]:
         requirements = view.state.requirements
@@ -296,6 +301,11 @@ class Rule(RegionKnowledge):
             return remarks
         which = next(k for k, requirement in enumerate(requirements, 1) if requirement is worst)
         return (f"the worst is alternative {which} of {len(requirements)}", *remarks)
+
+    def findings(self, f: Any, view: Solved) -> Any:
+        found = super().findings(f, view)
+        text = self.in_numbers(view.sample)
+        return replace(found, rule=text) if isinstance(found, RowsInside) and text != self.text else found
 
     def _named(self, sample: Sample) -> Sample:
         if sample.encoding is not None:

@@ -83,7 +83,8 @@ def parse(text: Any, table: Table) -> ParsedRule:
         raise BadRule(f"a rule must be a text such as 'age >= 50 and bmi >= 30', got {text!r}.")
     with np.errstate(all="ignore"):  # the parser rejects numbers that are not finite
         parser = _Parser(text, table)
-        return ParsedRule(parser.text, table.width, alternatives(parser.rule(), parser.text.error))
+        parts = alternatives(parser.rule(), parser.text.error)
+        return ParsedRule(parser.text, table.width, parts, parser.quantiles)
 
 
 def parse_rule(text: str, columns: Sequence[str]) -> list[Inequalities]:
@@ -139,10 +140,11 @@ class _Value:
 
 @dataclass(frozen=True)
 class _Share:
-    """A quantile."""
+    """A quantile, with its first and its last position in the text."""
 
     share: float
     at: int
+    end: int
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,7 @@ class _Parser:
         self.position = 0
         self.conditions = 0
         self.factors = 0
+        self.quantiles: dict[int, float] = {}
 
     def rule(self) -> Any:
         """Return the tree of conditions."""
@@ -339,7 +342,9 @@ class _Parser:
             raise self.text.error(_ALONE, side.at)
         if self.table.quantile is None:
             raise self.text.error("a quantile requires training rows: write a number", side.at)
-        return self._number(self.table.quantile(column, side.share))
+        value = self.table.quantile(column, side.share)
+        self.quantiles[side.end] = value
+        return self._number(value)
 
     # Sums
 
@@ -354,7 +359,7 @@ class _Parser:
             share = float(token.word.rstrip("% ")) / 100
             if share > 1:
                 raise self.text.error("a quantile is at most 100%", token.at)
-            return _Share(share, token.at)
+            return _Share(share, token.at, token.at + len(token.word))
         if token.kind in ("name", "quoted") and self.columns.count(token.word) == 1:
             column = self.columns.index(token.word)
             if column in self.table.values:
@@ -501,6 +506,7 @@ class _Parser:
     def _unexpected(self, reason: str) -> BadRule:
         """Return the error of the next token, for this reason unless a more specific reason applies."""
         kind, word, at = self.token
+        before = self.tokens[self.position - 1].kind
         if kind in ("sign", "name"):
             if column := self._unquoted_column():
                 reason = f"the column `{column}` must be in backticks"
@@ -509,9 +515,11 @@ class _Parser:
             elif word[0] in "'\"":
                 reason = "this quote is not closed: write quotes on both sides of a text"
             elif re.match(r"\.?[0-9]", word):
-                reason = f"{quote(word)} is not a number (write a product as 2 * a)"
+                reason = f"{quote(word)} is not a number (write a product as 2 * a, and no units)"
             elif kind == "sign" and word not in (*SIGNS, *MISSING, "in"):
                 reason = f"{word!r} cannot be used outside backticks"
+            elif (before, kind) == ("number", "name") and word not in self.columns:
+                reason += " (numbers have the unit of the column: leave units out)"
         return self.text.error(reason, at)
 
     def _unknown_column(self) -> BadRule:
@@ -524,7 +532,7 @@ class _Parser:
             )
         if any(name == value for values in self.table.values.values() for value in values):
             hint = f"a value is written in quotes: '{name}'"
-        elif name.lower() in ("nan", "na", "none", "null"):
+        elif name.lower() in ("nan", "na", "none", "null", "missing"):
             hint = "a missing value is written as: a is missing"
         elif (meant := closest(name, self.columns)) is not None:
             hint = f"did you mean {spelled(meant)}?"

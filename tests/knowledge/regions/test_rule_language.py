@@ -669,3 +669,19 @@ def test_regions_without_rows_are_refused_by_name(block, words, kernel):
 def test_a_column_of_lists_is_refused_by_name():
     with pytest.raises(InvalidInput, match="several values in one cell, in column 'k'"):
         PriorSVC().fit(FRAME.assign(k=[[1, 2]] * len(FRAME)), LABELS)
+
+
+def test_quantiles_are_shown_as_numbers():
+    X = pd.DataFrame({"age": np.arange(41.0), "bmi": np.linspace(20.0, 40.0, 41)})
+    y = np.where(X.age > 20, "ill", "well")
+    text = "bmi > 90% or 25% <= age <= 50 %"
+    shown = "bmi > 90% (= 38) or 25% (= 10) <= age <= 50 % (= 20)"
+    model = PriorSVC(Rule(text, "ill", mu=1.0), scale="standard").fit(X, y)
+    assert model.findings_["rule"].rule == shown
+    row = model.explain(X.iloc[-1])
+    latex = shown.replace("%", r"\%").replace(" ", r"\ ")
+    texts = [str(model.report_), str(model.verify()), model.methods_text(), str(row)]
+    assert all(shown in " ".join(found.split()) for found in texts)
+    assert latex.split("or")[0] in model.formulation()._repr_latex_()
+    plain = PriorSVC(Rule("bmi > 38", "ill", mu=1.0), scale="standard").fit(X, y)
+    assert plain.findings_["rule"].rule == ""
