@@ -408,6 +408,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rules", description=__doc__)
     parser.add_argument("tables", nargs="*", default=list(ANY), help=f"which tables: {', '.join(ANY)}")
     parser.add_argument("--draws", type=int, default=DRAWS)
+    parser.add_argument(
+        "--models", nargs="*", choices=MODELS, default=list(MODELS), help="models to measure; others are kept"
+    )
     parser.add_argument("--sizes", type=int, nargs="*", default=list(SIZES))
     parser.add_argument(
         "--pages", action="store_true", help="write the pages from the results, measure nothing"
@@ -433,9 +436,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         saved["speed"] = [row.cells()[:4] for row in table(speed(False))]
     elif not arguments.pages:
         for n, name in product(arguments.sizes, arguments.tables):
-            new = measured([name], (n,), arguments.draws, list(MODELS))
-            keys = {_key(row) for row in new}
-            saved["gains"] = [row for row in saved["gains"] if _key(row) not in keys] + new
+            new = measured([name], (n,), arguments.draws, arguments.models)
+            saved["gains"] = merged(saved["gains"], new)
             _save(saved, arguments.save)
     _save(saved, arguments.save)
 
@@ -500,6 +502,18 @@ def _checks_text(rows: Sequence[Sequence[Any]]) -> str:
         false = name.startswith(("right", "units"))
         lines.append([name, "a false alarm" if false else "right", *rates, trials])
     return _markdown(lines)
+
+
+def merged(saved: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows with new results; other models of a row are kept if their draws are the same."""
+    before = {_key(row): row for row in saved}
+    for row in new:
+        old = before.get(_key(row))
+        gains = row["gains"]
+        if old is not None and (old["draws"], old["plain"]) == (row["draws"], row["plain"]):
+            gains = old["gains"] | gains
+        before[_key(row)] = row | {"gains": {model: gains[model] for model in MODELS if model in gains}}
+    return list(before.values())
 
 
 def _key(row: dict[str, Any]) -> tuple[str, str, int]:

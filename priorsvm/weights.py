@@ -17,7 +17,7 @@ from ._utils.cache import Cache
 from ._utils.row_keys import digests
 from .errors import CoverTooCoarse, Infeasible, InvalidInput, PriorSVMWarning, SolverFailed, Unbounded
 from .knowledge.traits import AutoWeight
-from .prior import Prior, live
+from .prior import Member, Prior, live
 from .solve.loop import first_states
 from .training import train
 from .validation import Task, make_task
@@ -36,11 +36,19 @@ FAILURES = (InvalidInput, Infeasible, SolverFailed, CoverTooCoarse, Unbounded)
 NO_FIT = 0.5
 # Values of f that agree to so many decimals are ties: a constant f has an area of one half, up to rounding.
 DECIMALS = 9
+# Prior guess of the AUC: one half without rules, and so much above the AUC of the rules alone with them.
+TRUST = 0.05
+# Standard deviation of the AUC around this guess.
+SPREAD = 0.1
 
 
 @dataclass(frozen=True)
 class ChosenWeight:
-    """How ``mu="auto"`` of a block was chosen.
+    r"""How ``mu="auto"`` of a block was chosen.
+
+    The factor has the largest AUC after shrinkage, :math:`(1 - r) A_a + r g_a`. :math:`A_a` is the
+    cross-validated AUC with the factor a. The guess is :math:`g_a = 1/2 + \min(a, 1) (B - 1/2 + 0.05)`, with
+    the AUC of the rules alone B. Its share is :math:`r = v / (v + 0.1^2)`, with the variance v of an AUC.
 
     Attributes
     ----------
@@ -54,6 +62,10 @@ class ChosenWeight:
         Number of folds of the validation.
     repeats : int
         How often the folds were drawn.
+    alone : float or None
+        AUC of the rules alone at the training rows; None if the blocks assign no classes to rows.
+    share : float
+        Share of the guess in the AUC after shrinkage, between 0 and 1.
     """
 
     mu: float
@@ -61,13 +73,33 @@ class ChosenWeight:
     scores: dict[float, float]
     folds: int = 0
     repeats: int = 0
+    alone: float | None = None
+    share: float = 0.0
 
     def __str__(self) -> str:
         text = f"mu = {self.mu:.3g} rows" if self.mu > 0 else "switched off, mu = 0 rows"
         if not self.scores:
             return text
+        return f"{text}, the standard weight times {self.factor:g}; {self.reason}"
+
+    @property
+    def reason(self) -> str:
+        """The scores in words."""
         found = ", ".join(f"{score:.3f} with {factor:g}" for factor, score in sorted(self.scores.items()))
-        return f"{text}, the standard weight times {self.factor:g}; cross-validated AUC {found}"
+        if self.alone is None:
+            return f"cross-validated AUC {found}"
+        return f"cross-validated AUC {found}; AUC of the rules alone {self.alone:.3f}, share {self.share:.2f}"
+
+    @property
+    def shrunken(self) -> dict[float, float]:
+        """Factor -> AUC after shrinkage towards the guess."""
+        if self.alone is None:
+            return self.scores
+        above = self.alone - 0.5 + TRUST
+        return {
+            factor: (1.0 - self.share) * score + self.share * (0.5 + min(factor, 1.0) * above)
+            for factor, score in self.scores.items()
+        }
 
 
 def with_weights(model: Any, task: Task, arguments: tuple[Any, ...]) -> Task:
@@ -86,23 +118,61 @@ def with_weights(model: Any, task: Task, arguments: tuple[Any, ...]) -> Task:
     if not auto:
         return task
     chosen = [m for m in live(auto) if m.block.needs_weight(task.spec.linear)]
-    factor = 1.0
-    scores: dict[float, float] = {}
-    drawn = (0, 0)
+    found = ChosenWeight(1.0, 1.0, {})
     if chosen:
         repeats = [list(_folds(task, repeat)) for repeat in range(_repeats(task))]
         if repeats[0]:
-            scores = _scores(model, task, arguments, repeats)
-            if scores:
-                drawn = (len(repeats[0]), len(repeats))
-                factor = max(FACTORS, key=lambda a: round(scores[a], 12))
-    return replace(task, prior=_weighted(task, factor, scores, drawn))
+            found = _choice(_scores(model, task, arguments, repeats), repeats, task, chosen)
+    return replace(task, prior=_weighted(task, found))
 
 
-def _weighted(
-    task: Task, factor: float, scores: dict[float, float], drawn: tuple[int, int] = (0, 0)
-) -> Prior:
-    """Return the blocks with numbers for ``mu="auto"``; ``drawn`` has the folds and how often."""
+def _choice(
+    scores: dict[float, float], repeats: list[list[Array]], task: Task, chosen: list[Member]
+) -> ChosenWeight:
+    """Return the factor with the largest AUC after shrinkage, the first of ``FACTORS`` in a tie."""
+    if not scores:
+        return ChosenWeight(1.0, 1.0, {})
+    alone = _rules_alone(task, chosen)
+    share = 0.0
+    if alone is not None:
+        variance = _variance(task, float(np.mean(list(scores.values()))))
+        share = variance / (variance + SPREAD**2)
+    found = ChosenWeight(1.0, 1.0, scores, len(repeats[0]), len(repeats), alone, share)
+    shrunken = found.shrunken
+    return replace(found, factor=max(FACTORS, key=lambda a: round(shrunken[a], 12)))
+
+
+def _rules_alone(task: Task, chosen: list[Member]) -> float | None:
+    """Return the AUC of the rules without a model, or None if no block assigns classes to rows.
+
+    The score of a row is the number of blocks that assign the class to it, minus the number of blocks that
+    assign another class. No label of a row has an influence on it. The mean over the binary models counts.
+    """
+    areas = []
+    for sample in task.samples if len(task.samples) > 1 or len(task.classes) == 2 else []:
+        signs = [m.block.row_classes(sample) for m in chosen if m.block.applies(sample)]
+        known = [of_block for of_block in signs if of_block is not None]
+        if known:
+            areas.append(weighted_auc(sample.y_train > 0, np.sum(known, axis=0), sample.weights))
+    return float(np.mean(areas)) if areas else None
+
+
+def _variance(task: Task, area: float) -> float:
+    """Return the variance of an estimated AUC by Hanley and McNeil, the mean over the binary models."""
+    both_positive = area / (2.0 - area) - area**2
+    both_negative = 2.0 * area**2 / (1.0 + area) - area**2
+    found = []
+    for sample in task.samples:
+        y = sample.y_train[sample.weights > 0]
+        up = np.count_nonzero(y > 0)
+        down = np.count_nonzero(y < 0)
+        total = area * (1.0 - area) + (up - 1) * both_positive + (down - 1) * both_negative
+        found.append(total / (up * down))
+    return float(np.mean(found))
+
+
+def _weighted(task: Task, found: ChosenWeight) -> Prior:
+    """Return the blocks with numbers for ``mu="auto"``, by a chosen factor."""
     linear = task.spec.linear
     on_rows = [
         m for m in live(task.prior) if isinstance(m.block, AutoWeight) and m.block.needs_weight(linear)
@@ -114,8 +184,8 @@ def _weighted(
             block = copy.copy(block)
             block.mu = 1.0
             if name in {m.name for m in on_rows}:
-                block.mu = factor * block.standard_weight(count, len(on_rows))
-                block.chosen_weight = ChosenWeight(block.mu, factor, scores, *drawn)
+                block.mu = found.factor * block.standard_weight(count, len(on_rows))
+                block.chosen_weight = replace(found, mu=block.mu)
         blocks.append((name, block))
     return Prior(blocks, task.prior.weights)
 
@@ -216,7 +286,7 @@ def _fold(model: Any, task: Task, arguments: tuple[Any, ...], test: Array) -> di
         grams = Cache()
         rows = None
         for factor in FACTORS:
-            weighted = replace(part, prior=_weighted(part, factor, {}))
+            weighted = replace(part, prior=_weighted(part, ChosenWeight(1.0, factor, {})))
             try:
                 binaries = train(member, weighted, states, grams, explained=False)
                 member._store(weighted, binaries)

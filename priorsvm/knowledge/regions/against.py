@@ -119,14 +119,6 @@ def outbid_at(violated: int, count: int, words: str, weight: Any) -> Caution | N
     advice = "Raise its weight mu, or remove it."
     if weight is not None:
         advice = f"mu='auto' chose {weight.mu:.3g} rows by cross-validation. Give a larger mu to overrule."
-    if weight is not None and weight.mu == 0:
-        scores = ", ".join(f"{score:.3f} with {factor:g}" for factor, score in sorted(weight.scores.items()))
-        return Caution(
-            Outbid,
-            f"{words}: mu='auto' switched it off, because the cross-validated AUC is {scores} times the "
-            f"standard weight. It is violated at {violated / count:.0%} of its {count} places. Give a number "
-            "as mu to overrule.",
-        )
     return Caution(
         Outbid,
         f"{words}: the training rows outbid it at {violated / count:.0%} of its {count} places. {advice}",

@@ -37,6 +37,8 @@ EACH = 2
 MORE = 5
 # Draws for each row until a condition holds that has no convex set of numbers.
 TRIALS = 60
+# Whole numbers to draw from, evenly spaced if the range of a column contains more.
+WHOLE = 1000
 _TOO_LARGE = f"the region has limits beyond {LARGEST:g}, whose squares overflow. Check them and their units."
 
 
@@ -106,6 +108,11 @@ class Pool:
         both = (self.low < self.high) & (at_low | at_high).all(axis=0)
         often = (at_low.sum(axis=0) > 1) & (at_high.sum(axis=0) > 1)
         return np.asarray(both & often & ~self.in_group())
+
+    @cached_property
+    def whole(self) -> Array:
+        """Mask of the columns of whole numbers with more than two values."""
+        return np.asarray(self.follows & (np.rint(self.X) == self.X).all(axis=0))
 
     def in_group(self) -> Array:
         """Return a mask of the columns that belong to a group."""
@@ -314,7 +321,8 @@ class _Targets:
     pool : Pool
         The rows.
     values : dict of int to array
-        The values that the region allows in each column of two values. Columns without one are left out.
+        The values that the region allows in each column of two values, and in each column of whole numbers if
+        the hull is a box. Columns without one are left out.
     """
 
     hull: Set
@@ -325,18 +333,15 @@ class _Targets:
     def of(cls, region: Set, pool: Pool) -> _Targets:
         """Return the values of a region."""
         hull = region.hull if isinstance(region, RowSet) else region
+        named = named_columns(region)
         values = {}
-        for j in np.flatnonzero(named_columns(region) & pool.two_valued).tolist():
-            rows = np.full((2, pool.X.shape[1]), np.nan)
-            rows[:, j] = [pool.low[j], pool.high[j]]
-            allowed = np.ones(2, bool)
-            if isinstance(region, RowSet):
-                allowed = region.holds_alone(rows, j)
-            elif isinstance(region, BoxSet):
-                allowed = (region.low[j] <= rows[:, j]) & (rows[:, j] <= region.high[j])
-            if allowed.any():
-                values[j] = rows[allowed, j]
-        return cls(hull, pool, values)
+        for j in np.flatnonzero(named & pool.two_valued).tolist():
+            both = np.array([pool.low[j], pool.high[j]])
+            values[j] = both[_allowed_alone(region, both, j)]
+        if isinstance(hull, BoxSet):
+            for j in np.flatnonzero(named & pool.whole).tolist():
+                values[j] = _whole_numbers(region, hull, pool, j)
+        return cls(hull, pool, {j: found for j, found in values.items() if len(found)})
 
     def drawn(self, named: Array, draws: Array) -> Array:
         """Return values of the named columns inside the hull, for uniform draws."""
@@ -367,6 +372,28 @@ class _Targets:
         return found
 
 
+def _whole_numbers(region: Set, hull: BoxSet, pool: Pool, column: int) -> Array:
+    """Return the whole numbers of a column that a region allows: in the range of the data, or next to it."""
+    low, high = np.clip([pool.low[column], pool.high[column]], hull.low[column], hull.high[column])
+    first = np.floor(low) - 1.0
+    last = np.ceil(high) + 1.0
+    numbers = np.unique(np.rint(np.linspace(first, last, int(min(last - first + 1, WHOLE)))))
+    allowed = numbers[_allowed_alone(region, numbers, column)]
+    off = np.abs(allowed - np.clip(allowed, low, high))
+    return allowed[off == off.min(initial=np.inf)]
+
+
+def _allowed_alone(region: Set, values: Array, column: int) -> Array:
+    """Return a mask of the values of a column that the conditions on this column alone allow."""
+    if isinstance(region, RowSet):
+        rows = np.full((len(values), len(region.box[0])), np.nan)
+        rows[:, column] = values
+        return region.holds_alone(rows, column)
+    if isinstance(region, BoxSet):
+        return np.asarray((region.low[column] <= values) & (values <= region.high[column]))
+    return np.ones(len(values), bool)
+
+
 def _following(pool: Pool, named: Array, change: Array) -> Array:
     """Return how the remaining columns change with the named columns, by regression."""
     R = pool.correlation
@@ -374,8 +401,8 @@ def _following(pool: Pool, named: Array, change: Array) -> Array:
     among = R[np.ix_(named, named)].copy()
     np.fill_diagonal(among, 1.0)
     weights = np.linalg.lstsq(among, R[np.ix_(named, ~named)], rcond=None)[0]
-    steps = np.clip(standard @ weights, -STEP, STEP)
-    return np.asarray(steps * pool.deviation[~named] * pool.follows[~named])
+    steps = np.clip(standard @ weights, -STEP, STEP) * pool.deviation[~named] * pool.follows[~named]
+    return np.where(pool.whole[~named], np.rint(steps), steps)
 
 
 def _distance(region: Set, pool: Pool) -> Array:
