@@ -202,6 +202,13 @@ class Outbid(PriorSVMWarning):
     """
 
 
+class SwitchedOff(PriorSVMWarning):
+    """Soft blocks for which ``mu="auto"`` chose the weight 0.
+
+    Issued by ``fit``. Check the rules against the rows, or give a number as ``mu`` to overrule.
+    """
+
+
 class ZeroedColumns(PriorSVMWarning):
     """Block that sets weights to 0 which a model without blocks uses.
 

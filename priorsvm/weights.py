@@ -14,8 +14,17 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ._utils.arrays import Array
 from ._utils.cache import Cache
+from ._utils.messages import warn
 from ._utils.row_keys import digests
-from .errors import CoverTooCoarse, Infeasible, InvalidInput, PriorSVMWarning, SolverFailed, Unbounded
+from .errors import (
+    CoverTooCoarse,
+    Infeasible,
+    InvalidInput,
+    PriorSVMWarning,
+    SolverFailed,
+    SwitchedOff,
+    Unbounded,
+)
 from .knowledge.traits import AutoWeight
 from .prior import Member, Prior, live
 from .solve.loop import first_states
@@ -91,6 +100,13 @@ class ChosenWeight:
         return f"cross-validated AUC {found}; AUC of the rules alone {self.alone:.3f}, share {self.share:.2f}"
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """A text if the weight is 0."""
+        if self.factor > 0:
+            return ()
+        return (f"mu='auto' chose the weight 0: {self.reason}. Give a number as mu to overrule.",)
+
+    @property
     def shrunken(self) -> dict[float, float]:
         """Factor -> AUC after shrinkage towards the guess."""
         if self.alone is None:
@@ -123,6 +139,9 @@ def with_weights(model: Any, task: Task, arguments: tuple[Any, ...]) -> Task:
         repeats = [list(_folds(task, repeat)) for repeat in range(_repeats(task))]
         if repeats[0]:
             found = _choice(_scores(model, task, arguments, repeats), repeats, task, chosen)
+    for text in found.warnings:
+        names = ", ".join(f"'{m.name}'" for m in chosen)
+        warn(f"switched off {names}: {text}", SwitchedOff)
     return replace(task, prior=_weighted(task, found))
 
 

@@ -9,14 +9,17 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
 import priorsvm
-from priorsvm import RBF, Box, Monotone, PriorSVC, Rule, SampleCosts, weights
-from priorsvm.errors import AgainstData, Infeasible
+from priorsvm import RBF, Box, MissingValues, Monotone, PriorSVC, Rule, SampleCosts, weights
+from priorsvm.errors import AgainstData, Infeasible, SwitchedOff
 from priorsvm.knowledge.regions.against import outbid_at
 from priorsvm.solve.weighted import Weighted
 from priorsvm.training import train
 from priorsvm.validation import make_task
 
-pytestmark = pytest.mark.filterwarnings("ignore::priorsvm.errors.AgainstData")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::priorsvm.errors.AgainstData"),
+    pytest.mark.filterwarnings("ignore::priorsvm.errors.SwitchedOff"),
+]
 
 FACTORS = [1.0, 0.3, 3.0, 0.0]
 RULE = "x0 >= 0.8"
@@ -86,10 +89,32 @@ def region_weight(n):
     return min(5.0, n / 4, n)
 
 
-def assert_chosen(found, scores, mu):
+def own_share(y, area):
+    """Return the share of the guess: the mean variance of an AUC over classes against the rest."""
+    both_up = area / (2 - area)
+    both_down = 2 * area**2 / (1 + area)
+    found = []
+    for label in np.unique(y)[len(np.unique(y)) == 2 :]:
+        up = np.sum(y == label)
+        down = np.sum(y != label)
+        parts = [area * (1 - area), (up - 1) * (both_up - area**2), (down - 1) * (both_down - area**2)]
+        found.append(sum(parts) / (up * down))
+    return np.mean(found) / (np.mean(found) + 0.01)
+
+
+def assert_chosen(found, scores, mu, y=None, alone=None):
+    """Compare with the scores, and with the AUC of the rules alone if it is given."""
     assert found.scores == pytest.approx(scores, abs=1e-9)
-    best = max(scores.values())
-    assert found.factor == next(a for a in FACTORS if scores[a] >= best - 1e-12)
+    assert found.alone == (None if alone is None else pytest.approx(alone, abs=1e-12))
+    shrunken = scores
+    if alone is not None:
+        r = own_share(y, np.mean(list(scores.values())))
+        assert found.share == pytest.approx(r, rel=1e-9)
+        guess = {0.0: 0.5, 0.3: 0.5 + 0.3 * (alone - 0.45), 1.0: alone + 0.05, 3.0: alone + 0.05}
+        shrunken = {a: (1 - r) * scores[a] + r * guess[a] for a in FACTORS}
+    assert found.shrunken == pytest.approx(shrunken, abs=1e-9)
+    best = max(shrunken.values())
+    assert found.factor == next(a for a in FACTORS if shrunken[a] >= best - 1e-12)
     assert found.mu == pytest.approx(found.factor * mu)
 
 
@@ -102,7 +127,8 @@ def test_the_factor_is_the_best_of_a_cross_validation(seed, label):
     X, y = table(seed=seed)
     block = Rule(RULE, label)
     model = PriorSVC(block, C=2.0).fit(X, y)
-    assert_chosen(chosen(model), own_scores(block, X, y, region_weight, C=2.0), 5.0)
+    alone = roc_auc_score(y, (2 * label - 1) * (X[:, 0] >= 0.8))
+    assert_chosen(chosen(model), own_scores(block, X, y, region_weight, C=2.0), 5.0, y, alone)
     fixed = PriorSVC(Rule(RULE, label, mu=chosen(model).mu), C=2.0).fit(X, y)
     assert model.objective_ == pytest.approx(fixed.objective_, rel=1e-9)
     assert block.mu == "auto"
@@ -149,7 +175,15 @@ def test_more_than_two_classes_have_one_factor_by_the_mean_area(seed, multi_clas
     block = Rule("x0 >= 2", "b")
     model = PriorSVC(block, multi_class=multi_class).fit(X, y)
     scores = own_scores(block, X, y, region_weight, multi_class=multi_class)
-    assert_chosen(chosen(model), scores, 5.0)
+    inside = X[:, 0] >= 2
+    found = chosen(model)
+    if multi_class == "ovr":
+        alone = [roc_auc_score(y == c, inside if c == "b" else ~inside) for c in "abc"]
+        assert_chosen(found, scores, 5.0, y, np.mean(alone))
+    else:  # the pair of a and c has no rule
+        pairs = [roc_auc_score((y == "b")[y != other], inside[y != other]) for other in "ca"]
+        assert found.scores == pytest.approx(scores, abs=1e-9)
+        assert found.alone == pytest.approx(np.mean(pairs))
     assert len({binary.members[0].block.mu for binary in model._models}) == 1
 
 
@@ -158,7 +192,9 @@ def test_sample_weights_count_in_folds_and_areas():
     weight = np.random.default_rng(1).uniform(0.2, 3.0, size=50)
     block = Rule(RULE, 1)
     model = PriorSVC(block).fit(X, y, weight)
-    assert_chosen(chosen(model), own_scores(block, X, y, region_weight, weight=weight), 5.0)
+    scores = own_scores(block, X, y, region_weight, weight=weight)
+    alone = roc_auc_score(y, X[:, 0] >= 0.8, sample_weight=weight)
+    assert_chosen(chosen(model), scores, 5.0, y, alone)
 
 
 def test_rows_of_weight_zero_are_in_no_fold():
@@ -377,24 +413,82 @@ def test_the_factors_of_a_fold_share_the_kernel_matrix(monkeypatch):
     assert calls == [90, 40] * 5
 
 
-def test_a_rule_that_is_switched_off_says_so():
+def test_the_variance_of_an_auc_is_that_of_exponential_scores():
+    """Hanley and McNeil's variance is exact for exponential scores."""
+    rng = np.random.default_rng(0)
+    y = np.r_[np.zeros(12, int), np.ones(8, int)]
+    scale = np.where(y == 1, 3.0, 1.0)  # AUC 3 / 4
+    areas = [roc_auc_score(y, rng.exponential(scale)) for _ in range(4000)]
+    task = make_task(PriorSVC(), rng.normal(size=(20, 1)), y, None, {})
+    assert np.mean(areas) == pytest.approx(0.75, abs=0.01)
+    assert weights._variance(task, 0.75) == pytest.approx(np.var(areas), rel=0.06)
+    assert weights._variance(task, 1.0) == 0
+
+
+def test_no_rows_inside_leave_the_standard_weight_in_doubt():
+    """The guess prefers the factor 1 if neither the folds nor the rows inside contradict."""
+    found = weights.ChosenWeight(1.0, 1.0, {1.0: 0.7, 0.3: 0.7, 3.0: 0.7, 0.0: 0.71}, 5, 4, 0.5, 0.5)
+    assert max(FACTORS, key=found.shrunken.get) == 1.0
+    against = weights.ChosenWeight(1.0, 1.0, found.scores, 5, 4, 0.4, 0.5)
+    assert max(FACTORS, key=against.shrunken.get) == 0.0
+    sure = weights.ChosenWeight(1.0, 1.0, found.scores, 5, 4, 0.5, 0.01)
+    assert max(FACTORS, key=sure.shrunken.get) == 0.0
+
+
+def test_blocks_without_classes_of_rows_have_no_guess():
+    X, y = table(30)
+    found = chosen(PriorSVC(Monotone({0: 1}), kernel=RBF(0.5)).fit(X, y))
+    assert found.alone is None
+    assert found.shrunken == found.scores
+    assert "rules alone" not in str(found)
+
+
+def test_completed_values_do_not_count_as_evidence_of_the_rules():
+    X, y = table(40)
+    X[:5, 0] = np.nan
+    X[5:8, 2] = np.nan
+    model = PriorSVC(MissingValues(confidence=0.5) + Rule("x0 >= 0.5", 1)).fit(X, y)
+    inside = X[:, 0] >= 0.5
+    assert chosen(model, 1).alone == pytest.approx(roc_auc_score(y, inside))
+    found = model.findings_["rule"]
+    assert found.rows == inside.sum()
+    completed = model._models[0].training.X_train[:5, 0] >= 0.5
+    assert found.completed == completed.sum() > 0
+    assert f"{completed.sum()} more by completed values" in str(found)
+
+
+def test_rules_that_are_switched_off_warn_once():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(60, 2))
     y = (X[:, 0] + 0.8 * rng.normal(size=60) > 0).astype(int)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = PriorSVC(Rule("x0 > 0.5", 0) + Rule("x0 < -0.5", 1).named("low"), C=0.1).fit(X, y)
-    assert model.findings_["rule"].weight.mu == 0
-    assert "switched off, mu = 0 rows" in str(model.findings_["rule"])
+    found = model.findings_["rule"]
+    assert found.weight.mu == 0
+    assert "switched off, mu = 0 rows" in str(found)
     assert str(model.explain([1.0, 0.0]).rules[0]).endswith("The prediction disagrees. Its weight is 0.")
-    assert {warning.category for warning in caught} >= {AgainstData}
+    off = [str(warning.message) for warning in caught if warning.category is SwitchedOff]
+    assert len(off) == 1
+    assert off[0].startswith("switched off 'rule', 'low': mu='auto' chose the weight 0: cross-validated AUC")
+    assert found.warnings[-1] == off[0].removeprefix("switched off 'rule', 'low': ")
+    assert {warning.category for warning in caught} == {AgainstData, SwitchedOff}
 
 
-def test_the_warning_of_a_violated_rule_with_weight_0_has_the_scores():
-    off = weights.ChosenWeight(0.0, 0.0, {0.0: 0.8, 1.0: 0.7})
-    text = outbid_at(8, 10, "'a > 1' is 1", off).text
-    assert "switched it off" in text
-    assert "0.800 with 0, 0.700 with 1" in text
-    assert "80% of its 10 places" in text
+def test_a_rule_that_is_switched_off_warns_although_f_keeps_it():
+    """The rule is right but its rows are not needed: f without it has the same class there."""
+    X, y = table(200, seed=1)
+    y = (X[:, 0] + 0.1 * X[:, 1] > 0).astype(int)
+    rule = Rule("x0 > 1 or x1 > 1.5", 1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = PriorSVC(rule).fit(X, y)
+    assert chosen(model).factor == 0
+    assert SwitchedOff in {warning.category for warning in caught}
+
+
+def test_the_text_of_an_outbid_rule():
     assert "outbid it at 80%" in outbid_at(8, 10, "'a > 1' is 1", None).text
-    assert outbid_at(5, 10, "'a > 1' is 1", off) is None
+    low = weights.ChosenWeight(1.5, 0.3, {0.3: 0.8, 1.0: 0.7})
+    assert "mu='auto' chose 1.5 rows" in outbid_at(8, 10, "'a > 1' is 1", low).text
+    assert outbid_at(5, 10, "'a > 1' is 1", low) is None

@@ -26,7 +26,7 @@ from .exact import Exact, exact_constraints
 from .groups import on_values
 from .guaranteed import Guaranteed, at_corners
 from .method import Method
-from .on_rows import Pool, points_on_rows, require_values
+from .on_rows import Pool, inside_as_given, points_on_rows, require_values
 from .points import Points, at_points, given_points, point_terms
 from .requirement import Requirement
 from .row_set import RowSet
@@ -463,13 +463,16 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
         """Return counts of training rows inside the regions, the choice of the weight, and all warnings."""
         requirements = view.state.requirements
         found = rows_inside(requirements, self._named(view.sample))
+        warnings = view.warnings + self._weight_warnings()
         if found is None:
-            return Checked(self.chosen_weight, view.warnings) if view.warnings else None
-        exact = all(requirement.region.exact for requirement in requirements)
-        warnings = view.warnings
-        if exact:
+            return Checked(self.chosen_weight, warnings) if warnings else None
+        if all(requirement.region.exact for requirement in requirements):
             warnings = texts(found.cautions(self.words())) + warnings
         return replace(found, weight=self.chosen_weight, warnings=warnings)
+
+    def _weight_warnings(self) -> tuple[str, ...]:
+        """Return a text if ``mu="auto"`` chose the weight 0."""
+        return () if self.chosen_weight is None else self.chosen_weight.warnings
 
     def cautions(self, f: Any, view: Solved) -> list[Caution]:
         """Return warnings that a hard block is violated, a soft block is outbid, or weights are zero."""
@@ -483,7 +486,9 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
         if self.hard and not on_rows and method.everywhere:
             tol = max(10 * view.tol, 1e-5, method.accepted)
             found.append(not_kept(f, state, tol, view, self.words(), sample))
-        elif not self.hard and not self._data_cautions(state.requirements, view.sample):
+        elif not (
+            self.hard or self._weight_warnings() or self._data_cautions(state.requirements, view.sample)
+        ):
             found.append(self._outbid(f, view))
         if not on_rows:
             found.append(zeroing(f, view, self.words(), sample))
@@ -499,7 +504,7 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
             return None
         requirements = [r for r in self.row_requirements(sample) if r.region.exact and r.direction is None]
         counted = sample.weights > 0
-        signs = [r.sign * (r.region.contains(sample.X_train) & counted) for r in requirements]
+        signs = [r.sign * (inside_as_given(r.region, sample) & counted) for r in requirements]
         total = np.sum(signs, axis=0) if signs else None
         return None if total is None else np.sign(total)
 

@@ -233,7 +233,7 @@ class Monotone(RegionKnowledge):
     def findings(self, f: Any, view: Solved) -> Checked | None:
         """Return how the weight was chosen, and the warnings; None if there is neither."""
         warnings = texts(self._data_cautions(view.state.requirements, view.sample)) + view.warnings
-        found = Checked(self.chosen_weight, warnings)
+        found = Checked(self.chosen_weight, warnings + self._weight_warnings())
         return None if found == Checked() else found
 
     def cautions(self, f: Any, view: Solved) -> list[Caution]:

@@ -241,6 +241,17 @@ def named_columns(region: Set) -> Array:
     return np.ones(len(region.box[0]), bool)
 
 
+def inside_as_given(region: Set, sample: Sample) -> Array:
+    """Return a mask of the training rows in a region, without rows that a completed value brings inside."""
+    inside = region.contains(sample.X_train)
+    if sample.gaps is None:
+        return inside
+    compared = named_columns(region)
+    if isinstance(region, RowSet):
+        compared = compared & ~region.kept()
+    return np.asarray(inside & ~(sample.gaps & compared).any(axis=1))
+
+
 def _moved(region: Set, targets: _Targets, rows: Array, inside: Array, repeat: int) -> Array:
     """Return rows of the pool, moved into the region if they are outside."""
     pool = targets.pool

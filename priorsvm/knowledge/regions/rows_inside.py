@@ -13,6 +13,7 @@ from ...errors import AgainstData, FarFromData
 from ...sample import Sample
 from ..views import Caution
 from .against import FACTORS, LEVEL, contradiction, unit_factors
+from .on_rows import inside_as_given
 from .requirement import Requirement
 from .sets import BoxSet, LevelSet, PolyhedronSet, Set
 from .within import column_name, range_of_rows
@@ -57,6 +58,8 @@ class RowsInside:
         Whether the threshold is so far from the data that its units may be wrong.
     warnings : tuple of str
         Texts of the warnings of the block.
+    completed : int
+        Number of further rows inside, by a completed value in a column that the region restricts.
     rule : str
         A rule with quantiles and their numbers, such as ``bmi > 90% (= 31.2)``; empty without quantiles.
 
@@ -81,6 +84,7 @@ class RowsInside:
     factors: tuple[float, ...] = ()
     is_far: bool = False
     warnings: tuple[str, ...] = ()
+    completed: int = 0
     rule: str = ""
 
     def __str__(self) -> str:
@@ -96,6 +100,8 @@ class RowsInside:
         if self.rows:
             inside = "row inside" if self.rows == 1 else "rows inside"
             text = f"{self.rows} training {inside}, {self.contrary or 'none'} of another class"
+        if self.completed:
+            text += f", {self.completed} more by completed values"
         if self.beyond:
             text += f"{';' if self.rows else ':'} {self.beyond}"
         return f"{text}; {UNITS}" if self.is_far else text
@@ -143,11 +149,14 @@ def rows_inside(requirements: Sequence[Requirement], sample: Sample) -> RowsInsi
     if not named:
         return None
     X, y = _rows(sample)
-    inside = np.array([requirement.region.contains(X) for requirement in named])
+    counted = sample.weights > 0
+    inside = np.array([inside_as_given(requirement.region, sample)[counted] for requirement in named])
+    completed = np.array([requirement.region.contains(X) for requirement in named]) & ~inside.any(axis=0)
     signs = np.array([requirement.sign for requirement in named])
     contrary = inside & (y != signs[:, None])
     rows = int(inside.any(axis=0).sum())
-    counts = RowsInside(rows, int(contrary.any(axis=0).sum()), total=len(X))
+    more = int(completed.any(axis=0).sum())
+    counts = RowsInside(rows, int(contrary.any(axis=0).sum()), total=len(X), completed=more)
     all_inside = counts.covers_all
     checked = [
         r.region for r, of_region in zip(named, inside, strict=True) if all_inside or not of_region.any()
