@@ -16,10 +16,7 @@ from priorsvm.solve.weighted import Weighted
 from priorsvm.training import train
 from priorsvm.validation import make_task
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::priorsvm.errors.AgainstData"),
-    pytest.mark.filterwarnings("ignore::priorsvm.errors.SwitchedOff"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::priorsvm.errors.AgainstData")
 
 FACTORS = [1.0, 0.3, 3.0, 0.0]
 RULE = "x0 >= 0.8"

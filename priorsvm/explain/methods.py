@@ -201,10 +201,16 @@ def _weights(members: list[Member]) -> str:
     factors = sorted(FACTORS)
     scores = listed(f"{found.scores[a]:.3f} with {a:g}" for a in factors)
     verb = "were" if several else "was"
+    guess = ""
+    if found.alone is not None:
+        guess = (
+            f" The areas were shrunk towards a guess from the area of the rules alone ({found.alone:.3f}), "
+            f"which had the share {found.share:.2f} by the variance of an area [@hanley1982]."
+        )
     return (
         f"{subject} {verb} {found.factor:g} times the standard weight of the library. "
         f"This factor was chosen out of {listed(f'{a:g}' for a in factors)} by the area under the "
-        f"ROC curve in {_validation(found)} within the training rows ({scores}; 1 in a tie)."
+        f"ROC curve in {_validation(found)} within the training rows ({scores}; 1 in a tie).{guess}"
     )
 
 

@@ -233,6 +233,8 @@ def test_how_weights_were_chosen(table):
     assert f"The weights of rule and box were {chosen.factor:g} times the standard weight" in text
     assert f"{chosen.scores[0.3]:.3f} with 0.3" in text
     assert "chosen out of 0, 0.3, 1 and 3 by the area under the ROC curve" in text
+    assert f"the area of the rules alone ({chosen.alone:.3f}), which had the share {chosen.share:.2f}" in text
+    assert "[@hanley1982]" in text
     few = PriorSVC(Rule("age >= 3", label="ill")).fit(X[14:], y[14:])
     assert "The weight of rule had its standard value." in few.methods_text()
 
