@@ -120,6 +120,7 @@ display(table.assign(course=course).head(5))
 #
 # So the rule weighs as much as $\mu$ training rows. With `mu="auto"`, the default, cross-validation inside
 # `fit` chooses one factor for the standard weight of all rules. The factor 0 is one of the candidates.
+# With few rows the cross-validation is uncertain, so the classes of the rows inside the rules count, too.
 
 # %%
 rules = (
@@ -205,8 +206,8 @@ axes.set(ylabel="gain of AUC, points", title="Each draw (circles), and the mean 
 plt.show()
 
 # %% [markdown]
-# With 20 and 40 patients the rules gain four to five points on average, and hardly any draw loses. A few
-# large gains carry much of the mean. With 80 patients the gain is about one point, and some draws lose:
+# With 20 and 40 patients the rules gain five to six points on average, and hardly any draw loses. A few
+# large gains carry much of the mean. With 80 patients the gain is 1.5 points, and some draws lose:
 # the rows tell the model what the rules say. The draws share patients, so the standard errors are a
 # little too small.
 #
@@ -374,7 +375,7 @@ means = summary["gain"]
 errors = summary["standard error"]
 assert (means[[20, 40]] > 3).all()
 assert (means[[20, 40]] > 2 * errors[[20, 40]]).all()
-assert 0 < means[80] < 1.5
+assert 0 < means[80] < 2
 assert summary.loc[80, "worse"] >= 2
 assert (summary.loc[[20, 40], "worse"] <= 1).all()
 

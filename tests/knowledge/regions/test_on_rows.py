@@ -553,3 +553,61 @@ def test_fits_without_warnings():
     with warnings.catch_warnings():
         warnings.simplefilter("error", PriorSVMWarning)
         fitted(Rule("x0 >= 1", 1), X, y)
+
+
+# ---------------------------------------------------------------------- whole numbers
+
+
+def counts(n=40, seed=0):
+    """Return rows with a column of counts, a column that follows them, and a column of measurements."""
+    rng = np.random.default_rng(seed)
+    first = rng.integers(0, 9, size=n).astype(float)
+    second = np.rint(2 * first + rng.normal(size=n))
+    X = np.column_stack([first, second, first + rng.normal(size=n)])
+    return X, (first + rng.normal(size=n) > 4).astype(int)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("x0 >= 6", {6, 7, 8}),
+        ("x0 > 6", {7, 8}),
+        ("x0 > 6.5", {7, 8}),
+        ("2 <= x0 < 5", {2, 3, 4}),
+        ("x0 >= 12", {12}),
+        ("x0 > 12", {13}),
+        ("x0 >= 12.5", {13}),
+        ("x0 < -1", {-2}),
+        ("x0 > 8", {9}),
+        ("x0 >= 4 and x0 != 5", {4, 6, 7, 8}),
+        ("x0 * x0 >= 30", {6, 7, 8}),
+    ],
+)
+def test_columns_of_whole_numbers_get_whole_numbers(text, values):
+    X, y = counts()
+    rows = added(fitted(Rule(text, 1, mu=5.0), X, y))[0]
+    if "*" in text:  # the factors are drawn by trials
+        assert set(rows[:, 0]) <= values
+    else:
+        assert set(rows[:, 0]) == values
+    np.testing.assert_array_equal(rows[:, 1], np.rint(rows[:, 1]))
+    inside = (X[:, 0, None] == list(values)).any(axis=1)
+    if not inside.all():
+        assert (rows[:, 2] != np.rint(rows[:, 2])).any()
+
+
+def test_a_box_without_a_whole_number_gets_fractions():
+    X, y = counts()
+    rows = added(fitted(Box({0: (6.2, 6.8)}, label=1, mu=5.0), X, y))[0]
+    assert ((rows[:, 0] >= 6.2) & (rows[:, 0] <= 6.8)).all()
+
+
+def test_a_wide_range_of_whole_numbers():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 10**7, size=(40, 1)).astype(float)
+    y = (X[:, 0] > 5e6).astype(int)
+    rows = added(fitted(Rule("x0 > 7654321", 1, mu=5.0), X, y))[0]
+    np.testing.assert_array_equal(rows, np.rint(rows))
+    assert rows.min() > 7654321
+    assert rows.max() <= X.max()
+    assert len(np.unique(rows)) > 25
