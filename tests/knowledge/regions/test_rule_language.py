@@ -656,7 +656,7 @@ def test_long_texts_are_refused_in_time(sample, text, words):
         (Box({"sex=male": (0.3, 0.6)}, "ill", mu=1), "no value of column 'sex'"),
         (Rule("age > 1e200", "ill", mu=1), r"numbers up to 1e\+100"),
         (Rule("1e-90 * age > 1e80", "ill", mu=1), r"limits beyond 1e\+100"),
-        (Box({"age": (1e200, None)}, "ill", mu=1), r"limits beyond 1e\+100"),
+        (Box({"age": (1e200, None)}, "ill", mu=1), r"beyond 1e\+100"),
     ],
 )
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
