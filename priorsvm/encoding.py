@@ -292,9 +292,10 @@ def counted_rows(sample_weight: Any, X: Any) -> Array | None:
 def check_labels_known(y: Any) -> None:
     """Raise InvalidInput if a label of a list, an array or a Series is missing: None, NaN or NA."""
     kind = getattr(getattr(y, "dtype", None), "kind", "O")
-    if kind in "biuUS" or np.ndim(y) != 1:
+    if kind in "biuUS":
         return
-    rows = [i for i, label in enumerate(y) if plain(label) is None]
+    labels = np.asarray(y, object)
+    rows = [i for i, label in enumerate(labels) if plain(label) is None] if labels.ndim == 1 else []
     if rows:
         many = "1 label is" if len(rows) == 1 else f"{len(rows)} labels are"
         raise InvalidInput(
