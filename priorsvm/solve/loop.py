@@ -200,6 +200,7 @@ class Round:
         """Return the model of this round with the findings of its blocks, and warn if it is inaccurate."""
         binary = self.binary
         assert binary is not None
+        binary.forget_values()
         warn_of_inaccuracy(self.outcomes, self.problem.training)
         if self.problem.members:
             with single_threaded():

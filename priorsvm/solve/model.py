@@ -151,6 +151,10 @@ class BinaryModel:
             self._values = self.f, X, self.f.value(X)
         return self._values[2]
 
+    def forget_values(self) -> None:
+        """Drop the values of f that the route computed: a loaded model computes them from f."""
+        self._values = None
+
     def contributions(self) -> dict[tuple[str, str], float]:
         """Return the contribution of each (block, term) to the objective."""
         sample = self.sample
