@@ -15,10 +15,16 @@ from .._utils.checks import dense_points
 from .atoms import Atoms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ..kernels.base import Kernel
     from .scale import Scale
+
+
+# Entries of a kernel matrix that stay in the cache with the arrays computed from it.
+CACHED = 2**15
+# Largest sum of absolute weights in single precision.
+SINGLE = 1e4
 
 
 class Fitted(ABC):
@@ -48,8 +54,11 @@ class Fitted(ABC):
         """Return the values of f at the rows of Z, and its gradients there."""
 
     @abstractmethod
-    def slopes_and_gradients(self, Z: Any, V: Any) -> tuple[Array, Array]:
-        r"""Return the slopes :math:`\nabla f(z_i)^\top v_i`, and their gradients in :math:`z_i`."""
+    def slopes_and_gradients(self, Z: Any, V: Any, rough: bool = False) -> tuple[Array, Array]:
+        r"""Return the slopes :math:`\nabla f(z_i)^\top v_i`, and their gradients in :math:`z_i`.
+
+        With ``rough`` a kernel model computes them in single precision, if that keeps four decimals.
+        """
 
     @abstractmethod
     def norm(self, kind: str) -> float:
@@ -78,7 +87,7 @@ class FittedLinear(Fitted):
     def values_and_gradients(self, Z: Any) -> tuple[Array, Array]:
         return self.value(Z), np.broadcast_to(self.coef, np.shape(Z))
 
-    def slopes_and_gradients(self, Z: Any, V: Any) -> tuple[Array, Array]:
+    def slopes_and_gradients(self, Z: Any, V: Any, rough: bool = False) -> tuple[Array, Array]:
         return self.slope(Z, V), np.zeros(np.shape(Z))
 
     def norm(self, kind: str) -> float:
@@ -148,40 +157,74 @@ class FittedKernel(Fitted):
         return curve + (ahead - behind) / (2 * h[:, 0])
 
     def values_and_gradients(self, Z: Any) -> tuple[Array, Array]:
-        values, gradients = self._pairs_in_blocks(self._to_inner(Z), None)
+        self.kernel._require("slope")
+        values, gradients = self._pairs_in_blocks(self._to_inner(Z), None, float)
         return values + self.bias, self._directions(gradients)
 
-    def slopes_and_gradients(self, Z: Any, V: Any) -> tuple[Array, Array]:
-        slopes, gradients = self._pairs_in_blocks(self._to_inner(Z), self._directions(V))
+    def slopes_and_gradients(self, Z: Any, V: Any, rough: bool = False) -> tuple[Array, Array]:
+        self.kernel._require("slope")
+        self.kernel._require("curve")
+        dtype: Any = np.float32 if rough and self._allows_single else float
+        slopes, gradients = self._pairs_in_blocks(self._to_inner(Z), self._directions(V), dtype)
         return slopes, self._directions(gradients)
 
-    def _pairs_in_blocks(self, Z: Array, V: Array | None) -> tuple[Array, Array]:
+    def _pairs_in_blocks(self, Z: Array, V: Array | None, dtype: Any) -> tuple[Array, Array]:
         """Return values without the bias, or slopes along V, and their gradients, by blocks of rows."""
-        step = max(1, 2**22 // max(1, len(self.weights)))
-        starts = range(0, max(1, len(Z)), step)
-        parts = [self._pairs(Z[i : i + step], None if V is None else V[i : i + step]) for i in starts]
-        first, second = zip(*parts, strict=True)
-        return np.concatenate(first), np.concatenate(second)
+        parts = [part.astype(dtype, copy=False) for part in self._parts]
+        step = max(1, CACHED // max(1, len(parts[1]), len(parts[4])))
+        values = np.zeros(len(Z))
+        gradients = np.zeros(Z.shape)
+        for start in range(0, len(Z), step):
+            rows = slice(start, start + step)
+            z: Array = Z[rows].astype(dtype, copy=False)
+            v: Array | None = None if V is None else V[rows].astype(dtype, copy=False)
+            for value, gradient in self._pairs(z, v, *parts):
+                values[rows] += value
+                gradients[rows] += gradient
+        return values, gradients
 
-    def _pairs(self, Z: Array, V: Array | None) -> tuple[Array, Array]:
-        kernel = self.kernel
-        if V is None:
-            values, gradients = kernel.values_and_gradients(Z, self._inner, self.weights)
-        else:
-            values, gradients = kernel.slopes_and_gradients(Z, V, self._inner, self.weights)
-        if self.slopes is None or len(Z) == 0:
-            return values, gradients
-        at = self.slopes.atoms(self.scale)
+    def _pairs(
+        self,
+        Z: Array,
+        V: Array | None,
+        centres: Array,
+        weights: Array,
+        at: Array,
+        along: Array,
+        of_slopes: Array,
+    ) -> Iterator[tuple[Array, Array]]:
+        """Yield the contributions of the centres and of the slopes to the values and gradients."""
+        if len(weights) and V is None:
+            yield self.kernel._values_and_gradients(Z, centres, weights[None])
+        elif len(weights):
+            assert V is not None
+            yield self.kernel._slopes_and_gradients(Z, V, centres, weights)
+        if len(of_slopes):
+            yield self.kernel._of_slopes(Z, V, at, along, of_slopes)
+
+    @cached_property
+    def _parts(self) -> tuple[Array, ...]:
+        """Centres and their weights, points and directions of slopes and their weights, in inner units."""
+        if self.slopes is None:
+            none = np.empty((0, self._inner.shape[1]))
+            return self._inner, self.weights, none, none, np.empty(0)
+        at = self._slope_atoms
         assert at.directions is not None
-        more, steeper = kernel._of_slopes(Z, V, at.points, at.directions, self.slopes.weights)
-        return values + more, gradients + steeper
+        return self._inner, self.weights, at.points, at.directions, self.slopes.weights
+
+    @cached_property
+    def _allows_single(self) -> bool:
+        """Whether single precision keeps four decimals of f: rounding errors grow with the weights."""
+        _, weights, _, along, of_slopes = self._parts
+        size = float(np.abs(weights).sum() + np.abs(of_slopes) @ np.linalg.norm(along, axis=1))
+        return size <= SINGLE
 
     def _of_slopes(self, atoms: Atoms) -> Array:
         """Return the contribution of the slopes to values or slopes of f, by blocks of rows."""
         if self.slopes is None:
             return np.zeros(len(atoms))
-        inner = self.slopes.atoms(self.scale)
-        step = max(1, 2**22 // max(1, len(inner)))
+        inner = self._slope_atoms
+        step = max(1, CACHED // max(1, len(inner)))
         starts = range(0, len(atoms), step)
         parts = [atoms[i : i + step].products(self.kernel, inner) @ self.slopes.weights for i in starts]
         return np.concatenate([np.empty(0), *parts])
@@ -190,7 +233,8 @@ class FittedKernel(Fitted):
         """Return ``matrix(*rows, centres) @ weights``, by blocks of rows."""
         # Blocks of rows keep the kernel matrix in pieces of the size of the cache. The blocks are larger for
         # kernels that process all centres again for each block.
-        step = max(1, 2 ** (26 if self.kernel.whole else 22) // max(1, len(self.weights)))
+        size = 2**22 if len(rows) == 1 else CACHED
+        step = max(1, (2**26 if self.kernel.whole else size) // max(1, len(self.weights)))
         starts = range(0, len(rows[0]), step)
         parts = [matrix(*(r[i : i + step] for r in rows), self._inner) @ self.weights for i in starts]
         return np.concatenate(parts) if parts else np.empty(0)
@@ -204,7 +248,7 @@ class FittedKernel(Fitted):
         """
         parts = [(self.weights, Atoms(self._inner))]
         if self.slopes is not None:
-            parts.append((self.slopes.weights, self.slopes.atoms(self.scale)))
+            parts.append((self.slopes.weights, self._slope_atoms))
         sizes = [np.abs(w).sum() * math.sqrt(a.diag(self.kernel).max()) for w, a in parts if len(w)]
         return math.sqrt(self._squared + 1e-13 * float(sum(sizes)) ** 2)
 
@@ -232,3 +276,9 @@ class FittedKernel(Fitted):
     @cached_property
     def _inner(self) -> Array:
         return self._to_inner(self.centres)
+
+    @cached_property
+    def _slope_atoms(self) -> Atoms:
+        """The slopes as atoms in the units of the model."""
+        assert self.slopes is not None
+        return self.slopes.atoms(self.scale)

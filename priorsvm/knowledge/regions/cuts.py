@@ -19,30 +19,46 @@ from .search import Search
 SOFT = 10
 # A larger violation is reduced by more points, not by raising the requirement at the points.
 LIFTABLE = 3e-3
+# Slopes that cells do not prove: the same number, and how much the requirement at all points is raised then.
+LIFTABLE_SLOPES = 1e-2
+MARGIN = 5e-4
 # A hard block ends if so many strict searches in a row find nothing. Their seeds differ by this number.
 SEARCHES = 2
 SEEDS = 1000
 # New points are so far from each other, in parts of the size of the region.
 APART = 0.005
+APART_SLOPES = 0.05
+# Most new points of a round.
+MOST = 80
 # Points with a larger excess leave the problem, and points beyond so many for each active point.
 FAR = 0.3
 ACTIVE = 1e-5
-SPARE = 10
-FEW = 500
+SPARE = 2
+FEW = 100
 
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """Points that stay in the problem, as a mask, new points, and the violation at each new point."""
+    """Result of a search.
+
+    Attributes
+    ----------
+    kept : mask of the points that stay in the problem.
+    new, violations : new points, and the violation at each.
+    liftable : a larger violation is reduced by more points.
+    margin : how much the requirement at all points is raised, once it is raised.
+    """
 
     kept: Array
     new: Array
     violations: Array
+    liftable: float = LIFTABLE
+    margin: float = 0.0
 
     @property
-    def worst(self) -> float:
-        """The largest violation at a new point."""
-        return float(self.violations.max(initial=0.0))
+    def small(self) -> bool:
+        """Whether all violations are small enough to raise the requirement."""
+        return bool(np.all(self.violations <= self.liftable))
 
 
 class Cuts(Method):
@@ -96,7 +112,7 @@ class Cuts(Method):
         """Return points of requirement k that a strict search finds violated; none if it is proven."""
         known = state.points[k]
         points = known[:0] if provable else state.requirements[k].lowest_on_faces(f, known, seed)
-        return self._violated(f, state, k, points, tol)
+        return self._violated(f, state, k, points, provable, tol)
 
     def _provable(self, f: Any, state: Search) -> list[bool]:
         """Return for each requirement whether cells prove its least value at little expense."""
@@ -107,7 +123,9 @@ class Cuts(Method):
 
     def _efforts(self, state: Search, provable: Sequence[bool], stable: bool) -> tuple[int, ...]:
         """Return the sizes of the searches to try in turn, until one finds a violation."""
-        slopes = [requirement.direction is not None for requirement in state.requirements]
+        slopes = np.array([requirement.direction is not None for requirement in state.requirements])
+        if np.all(slopes & ~np.array(provable)):
+            return (1,) if self.hard else (1, 4)
         closer: tuple[int, ...] = (4, 16)
         if self.hard or all(np.logical_or(provable, slopes)):
             closer = (4,)  # a proof or a strict search replaces the largest search
@@ -122,9 +140,9 @@ class Cuts(Method):
         found = requirement.lowest(f, known, seed + len(known), effort * STARTS)
         if effort > 1 and provable:
             found = np.vstack([found, proven_minimum(f, requirement, found).where])
-        return self._violated(f, state, k, found, tol)
+        return self._violated(f, state, k, found, provable, tol)
 
-    def _violated(self, f: Any, state: Search, k: int, found: Array, tol: float) -> _Found:
+    def _violated(self, f: Any, state: Search, k: int, found: Array, provable: bool, tol: float) -> _Found:
         """Return the points found that violate requirement k, and the known points that may be active."""
         requirement = state.requirements[k]
         known = state.points[k]
@@ -133,7 +151,8 @@ class Cuts(Method):
         excess = requirement.excess(f, found) + zeta
         low = np.flatnonzero(excess < -tol)
         low = low[np.argsort(excess[low], kind="stable")]
-        new = distinct(found[low], known, requirement.region, APART)
+        apart = APART if requirement.direction is None else APART_SLOPES
+        new = distinct(found[low], known, requirement.region, apart, MOST)
         kept = np.ones(len(known), bool)
         if len(new):
             # Points far from active have dual variable 0: the optimum does not change without them.
@@ -141,7 +160,10 @@ class Cuts(Method):
             kept = left < FAR
             order = np.argsort(left, kind="stable")
             kept[order[FEW + SPARE * int(np.sum(left < ACTIVE)) :]] = False
-        return _Found(kept, new, -(requirement.excess(f, new) + zeta))
+        violations = -(requirement.excess(f, new) + zeta)
+        if requirement.direction is None or provable:
+            return _Found(kept, new, violations)
+        return _Found(kept, new, violations, LIFTABLE_SLOPES, MARGIN)
 
     def _extended(self, state: Search, found: list[_Found], stable: bool) -> Search:
         """Return the state with the new points.
@@ -150,11 +172,15 @@ class Cuts(Method):
         points. Once the objective is stable, the requirement at a new point of a hard block is raised by the
         violation there. The cost is in proportion to the violation.
         """
-        raises = self.hard and (bool(state.lift) or (stable and max(p.worst for p in found) <= LIFTABLE))
+        raises = self.hard and (bool(state.lift) or (stable and all(part.small for part in found)))
         lift = state.lift
         if raises:
-            before = lift or [np.zeros(len(points)) for points in state.points]
-            more = [np.where(part.violations <= LIFTABLE, part.violations, 0.0) for part in found]
+            pairs = list(zip(state.points, found, strict=True))
+            before = lift or [np.full(len(points), part.margin) for points, part in pairs]
+            more = [
+                part.margin + np.where(part.violations <= part.liftable, part.violations, 0.0)
+                for part in found
+            ]
             lift = [np.append(b[p.kept], m) for b, p, m in zip(before, found, more, strict=True)]
         points = [np.vstack([x[p.kept], p.new]) for x, p in zip(state.points, found, strict=True)]
         return replace(state, points=points, lift=lift)
