@@ -21,7 +21,7 @@ SOFT = 10
 LIFTABLE = 3e-3
 # Slopes that cells do not prove: the same number, and how much the requirement at all points is raised then.
 LIFTABLE_SLOPES = 1e-2
-MARGIN = 5e-4
+MARGIN = 1e-3
 # A hard block ends if so many strict searches in a row find nothing. Their seeds differ by this number.
 SEARCHES = 2
 SEEDS = 1000

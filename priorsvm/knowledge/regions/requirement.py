@@ -20,16 +20,17 @@ FACES = 8192
 ROUGH = 256
 STRICT_STARTS = 64
 # A strict search of slopes has so many times the starts of a loose one.
-STRICT = 2
+STRICT = 4
 # Descents of slopes: the lowest known points, centres of f, and drawn points that each kind starts from.
 LOWEST = 96
 CENTRES = 64
 DRAWN = 32
 # Known points start a descent of slopes up to this distance from the lowest.
 NEARLY = 0.05
-# Steps of a loose and of a strict descent of slopes.
+# Steps of a loose and of a strict descent of slopes, and of a descent from the lowest ends of a strict one.
 SHORT = 10
 LONG = 30
+LAST = 100
 # How far starts of a strict descent are moved, in parts of the size of the region.
 MOVED = 0.1
 # Added to the seed in the last check of a hard block, so that it draws other points than the fit.
@@ -111,7 +112,10 @@ class Requirement:
         descent from many points finds narrow minima, too. A long descent follows from the lowest ends.
         """
         if self.direction is not None and not f.linear:
-            return self._lowest_slopes(f, known, seed, STRICT, LONG)
+            ends = self._lowest_slopes(f, known, seed, STRICT, LONG)
+            ends = ends[np.argsort(self.excess(f, ends), kind="stable")]
+            spread = distinct(ends, known[:0], self.region, apart=0.02, limit=2 * STRICT_STARTS)
+            return np.vstack([self.region.minima(self.differentiable(f), spread, LAST), ends])
         drawn = self.region.faces(FACES, seed)
         drawn = drawn[np.argsort(self.excess(f, drawn), kind="stable")]
         # The lowest points, and points of all heights: a narrow minimum has few low points. Between active
