@@ -108,6 +108,13 @@ def test_the_rows_of_paths_and_workers_are_measured_on_equal_problems(benchmarks
 
 
 @pytest.mark.slow
+def test_the_rows_of_monotone_have_both_kinds_on_two_tables(benchmarks):
+    rows = benchmarks.main(["seconds_monotone", "--quick"])
+    assert [row["target"] for row in rows] == [60.0, 300.0, 60.0, 300.0]
+    assert all(row["ratio"] > 0 and "accuracy" in row["note"] for row in rows)
+
+
+@pytest.mark.slow
 def test_the_rows_of_small_fits_are_measured_on_equal_problems(benchmarks):
     rows = benchmarks.main(["seconds_small", "seconds_auto", "seconds_plain", "--quick"])
     assert {row["name"] for row in rows} == {"seconds_small", "seconds_auto", "seconds_plain"}

@@ -73,16 +73,16 @@ class Pin(NamedTuple):
 # Monotone: f expands over the slopes instead of the points. The larger span lowered its objectives, by up to
 # 0.2 %.
 PINS = {
-    "rbf_monotone_cuts_soft": Pin(29.24900491795, rel=1e-06, solver="ROWS", rounds=6, centres=11, slopes=7),
-    "rbf_monotone_cuts_hard": Pin(36.21052712252, rel=1e-06, solver="ROWS", rounds=6, centres=12, slopes=4),
+    "rbf_monotone_cuts_soft": Pin(29.24909944181, rel=1e-06, solver="ROWS", rounds=5, centres=11, slopes=6),
+    "rbf_monotone_cuts_hard": Pin(36.21045272208, rel=1e-06, solver="ROWS", rounds=6, centres=12, slopes=3),
     "rbf_monotone_points_soft": Pin(28.69560838201, solver="ROWS", centres=12, slopes=6),
     "rbf_monotone_points_hard": Pin(29.47330214331, solver="ROWS", centres=11, slopes=9),
     "rbf_monotone_grid_clarabel": Pin(30.22906590988, rel=1e-08, solver="CLARABEL", slopes=182),
     "rbf_monotone_guaranteed_soft": Pin(
-        13.13157392144, rel=1e-08, solver="CLARABEL", rounds=5, centres=30, slopes=12
+        13.13157392142, rel=1e-08, solver="CLARABEL", rounds=4, centres=30, slopes=9
     ),
     "rbf_monotone_guaranteed_hard": Pin(
-        13.18732568507, rel=1e-08, solver="CLARABEL", rounds=4, centres=30, slopes=11
+        13.18732568507, rel=1e-08, solver="CLARABEL", rounds=4, centres=30, slopes=9
     ),
     "rbf_monotone_standard": Pin(11.74071067524, solver="ROWS", centres=17, slopes=14),
     "rbf_monotone_many": Pin(158.1964908518, rel=1e-08, solver="ROWS", centres=38, slopes=9),
