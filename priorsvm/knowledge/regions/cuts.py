@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,16 +25,29 @@ MARGIN = 1e-3
 # A hard block ends if so many strict searches in a row find nothing. Their seeds differ by this number.
 SEARCHES = 2
 SEEDS = 1000
-# New points are so far from each other, in parts of the size of the region.
-APART = 0.005
-APART_SLOPES = 0.05
-# Most new points of a round.
-MOST = 80
-# Points with a larger excess leave the problem, and points beyond so many for each active point.
+# Points with a larger excess leave the problem. Points with a smaller excess count as active.
 FAR = 0.3
 ACTIVE = 1e-5
-SPARE = 2
-FEW = 100
+
+
+class Limits(NamedTuple):
+    """Limits of the points of a requirement.
+
+    Attributes
+    ----------
+    apart : distance of new points from each other, in parts of the size of the region.
+    most : most new points of a round; None without a limit.
+    few, spare : points beyond so many, and so many for each active point, leave the problem.
+    """
+
+    apart: float
+    most: int | None
+    few: int
+    spare: int
+
+
+VALUES = Limits(0.005, None, 500, 10)
+SLOPES = Limits(0.05, 80, 100, 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,15 +164,15 @@ class Cuts(Method):
         excess = requirement.excess(f, found) + zeta
         low = np.flatnonzero(excess < -tol)
         low = low[np.argsort(excess[low], kind="stable")]
-        apart = APART if requirement.direction is None else APART_SLOPES
-        new = distinct(found[low], known, requirement.region, apart, MOST)
+        limits = VALUES if requirement.direction is None else SLOPES
+        new = distinct(found[low], known, requirement.region, limits.apart, limits.most)
         kept = np.ones(len(known), bool)
         if len(new):
             # Points far from active have dual variable 0: the optimum does not change without them.
             left = at_known + zeta - (state.lift[k] if state.lift else 0.0)
             kept = left < FAR
             order = np.argsort(left, kind="stable")
-            kept[order[FEW + SPARE * int(np.sum(left < ACTIVE)) :]] = False
+            kept[order[limits.few + limits.spare * int(np.sum(left < ACTIVE)) :]] = False
         violations = -(requirement.excess(f, new) + zeta)
         if requirement.direction is None or provable:
             return _Found(kept, new, violations)
