@@ -131,6 +131,13 @@ def test_the_rows_of_rbf_models_have_the_lower_objective(benchmarks):
 
 
 @pytest.mark.slow
+def test_the_rows_of_many_rows_are_measured_on_equal_problems(benchmarks):
+    rows = benchmarks.main(["seconds_chunks", "--quick"])
+    assert {row["name"] for row in rows} == {"seconds_chunks"}
+    assert all(row["ratio"] > 0 and abs(row["gap"]) < 1e-8 for row in rows)
+
+
+@pytest.mark.slow
 def test_the_rows_of_the_engine_are_measured_on_equal_problems(benchmarks):
     names = {"engine_linear", "engine_uncertain", "engine_trajectories", "engine_rbf", "engine_path"}
     rows = benchmarks.main([*names, "--quick"])

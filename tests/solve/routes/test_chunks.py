@@ -14,6 +14,7 @@ from priorsvm import (
     PriorSVC,
     Shift,
     UncertainSamples,
+    UnlabeledSamples,
 )
 from priorsvm.errors import Infeasible, SolverUnsuited
 from priorsvm.solve import auto, model
@@ -127,6 +128,14 @@ def test_samples_of_weight_zero_are_left_out():
     found, known = (PriorSVC(solver=s).fit(X, y, sample_weight=weight) for s in ("CHUNKS", "NORMAL"))
     assert found.objective_ == pytest.approx(known.objective_, rel=1e-9)
     assert not found._models[0].alpha[weight == 0].any()
+
+
+def test_rows_that_blocks_add_have_their_own_costs_and_margins():
+    X, y = data()
+    prior = Box({0: (0.5, 1.5)}, 1, mu=30.0) + UnlabeledSamples(X[:40] + 3.0, np.ones(40, int), 2.0, 0.5)
+    found, known = (PriorSVC(prior, solver=s).fit(X, y) for s in ("CHUNKS", "NORMAL"))
+    assert len(found._models[0].alpha) > len(X)
+    assert found.objective_ == pytest.approx(known.objective_, rel=1e-9)
 
 
 def test_more_than_two_classes():
