@@ -44,6 +44,8 @@ ROWS = {
     "seconds_paths": "seconds_paths.paths",
     "seconds_rbf": "seconds_rbf.plain",
     "seconds_workers": "seconds_workers.workers",
+    "seconds_uncertain": "seconds_uncertain.uncertain",
+    "seconds_missing": "seconds_uncertain.missing",
     "seconds_dense": "seconds_linear.dense",
     "seconds_sparse": "seconds_linear.sparse",
     "seconds_deletion": "seconds_linear.deletion",

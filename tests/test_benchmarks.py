@@ -138,6 +138,13 @@ def test_the_rows_of_many_rows_are_measured_on_equal_problems(benchmarks):
 
 
 @pytest.mark.slow
+def test_the_rows_of_uncertain_and_missing_values_have_certified_gaps(benchmarks):
+    rows = benchmarks.main(["seconds_uncertain", "seconds_missing", "--quick"])
+    assert [row["name"] for row in rows] == ["seconds_uncertain"] * 2 + ["seconds_missing"] * 2
+    assert all(0 <= row["gap"] < 1e-8 and "CONES" in row["note"] for row in rows)
+
+
+@pytest.mark.slow
 def test_the_rows_of_the_engine_are_measured_on_equal_problems(benchmarks):
     names = {"engine_linear", "engine_uncertain", "engine_trajectories", "engine_rbf", "engine_path"}
     rows = benchmarks.main([*names, "--quick"])

@@ -349,6 +349,7 @@ class _Steps:
         if self.all**2 <= LAST_WORK / self.work:
             self.exact = self.all
         self.dual = self._dual(self.dual.alpha, self.dual.unit)
+        self.smoothing = max(self.smoothing, self._allowed(self.solution(0)))
         self.before = np.inf
         self.settled = False
 
@@ -455,10 +456,14 @@ class _Steps:
         self.s = self.s + t * s
         return t
 
+    def _allowed(self, found: ConeSolution) -> float:
+        """Return the ε whose effect is a share of the gap, or the tolerance."""
+        size = max(SMOOTHING * min(found.gap, 1.0), self.tol) * (1.0 + abs(found.value))
+        return size / max(float(self.dual.alpha[self.problem.rows].sum()), 1e-300)
+
     def _smooth(self, found: ConeSolution) -> None:
         """Lower ε with the gap, until its effect is below the tolerance."""
-        allowed = max(SMOOTHING * min(found.gap, 1.0), self.tol) * (1.0 + abs(found.value))
-        allowed = allowed / max(float(self.dual.alpha[self.problem.rows].sum()), 1e-300)
+        allowed = self._allowed(found)
         self.smoothing = min(self.smoothing, max(allowed, FASTEST * self.smoothing))
 
 
