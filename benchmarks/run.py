@@ -41,6 +41,7 @@ ROWS = {
     "engine_uncertain": "engine.uncertain",
     "engine_trajectories": "engine.trajectories",
     "rules_speed": "rules.speed",
+    "seconds_regions": "seconds_regions.rules_everywhere",
     "seconds_paths": "seconds_paths.paths",
     "seconds_rbf": "seconds_rbf.plain",
     "seconds_workers": "seconds_workers.workers",

@@ -115,6 +115,13 @@ def test_the_rows_of_monotone_have_both_kinds_on_two_tables(benchmarks):
 
 
 @pytest.mark.slow
+def test_rules_everywhere_are_measured_and_kept(benchmarks):
+    rows = benchmarks.main(["seconds_regions", "--quick"])
+    assert [row["work"] for row in rows] == ["soft rule, RBF, 200 x 8", "hard rule, RBF, 200 x 8"]
+    assert all(row["ratio"] > 0 and "worst -" in row["note"] for row in rows)
+
+
+@pytest.mark.slow
 def test_the_rows_of_small_fits_are_measured_on_equal_problems(benchmarks):
     rows = benchmarks.main(["seconds_small", "seconds_auto", "seconds_plain", "--quick"])
     assert {row["name"] for row in rows} == {"seconds_small", "seconds_auto", "seconds_plain"}

@@ -73,20 +73,20 @@ class Pin(NamedTuple):
 # Monotone: f expands over the slopes instead of the points. The larger span lowered its objectives, by up to
 # 0.2 %.
 PINS = {
-    "rbf_monotone_cuts_soft": Pin(29.24909944181, rel=1e-06, solver="ROWS", rounds=5, centres=11, slopes=6),
-    "rbf_monotone_cuts_hard": Pin(36.21045272208, rel=1e-06, solver="ROWS", rounds=6, centres=12, slopes=3),
+    "rbf_monotone_cuts_soft": Pin(29.2491272606, rel=1e-06, solver="ROWS", rounds=6, centres=11, slopes=6),
+    "rbf_monotone_cuts_hard": Pin(36.2102397221, rel=1e-06, solver="ROWS", rounds=6, centres=12, slopes=3),
     "rbf_monotone_points_soft": Pin(28.69560838201, solver="ROWS", centres=12, slopes=6),
     "rbf_monotone_points_hard": Pin(29.47330214331, solver="ROWS", centres=11, slopes=9),
     "rbf_monotone_grid_clarabel": Pin(30.22906590988, rel=1e-08, solver="CLARABEL", slopes=182),
     "rbf_monotone_guaranteed_soft": Pin(
-        13.13157392142, rel=1e-08, solver="CLARABEL", rounds=4, centres=30, slopes=9
+        13.13157392142, rel=1e-08, solver="CLARABEL", rounds=4, centres=30, slopes=10
     ),
     "rbf_monotone_guaranteed_hard": Pin(
-        13.18732568507, rel=1e-08, solver="CLARABEL", rounds=4, centres=30, slopes=9
+        13.18732568507, rel=1e-08, solver="CLARABEL", rounds=5, centres=30, slopes=10
     ),
     "rbf_monotone_standard": Pin(11.74071067524, solver="ROWS", centres=17, slopes=14),
     "rbf_monotone_many": Pin(158.1964908518, rel=1e-08, solver="ROWS", centres=38, slopes=9),
-    "polynomial_monotone": Pin(7.424394206766, rel=1e-06, solver="ROWS", rounds=4, centres=11, slopes=1),
+    "polynomial_monotone": Pin(7.4243537831, rel=1e-06, solver="ROWS", rounds=5, centres=11, slopes=1),
     "l1_monotone": Pin(34.64585413988, solver="HIGHS", centres=8),
     "nystroem_monotone": Pin(41.3837154628, solver="CLARABEL", centres=12),
     "linear_monotone_hard": Pin(20.47450902601, solver="ROWS"),
@@ -137,13 +137,13 @@ PINS = {
     "linear_ellipsoid": Pin(26.57358661213, solver="CLARABEL"),
     "linear_region": Pin(31.23313294828, solver="CLARABEL"),
     "l1_rule": Pin(50.79081175688, solver="HIGHS", centres=7),
-    "rbf_rule_cuts": Pin(44.1070588035, rel=1e-06, solver="ROWS", rounds=5, centres=16),
-    "rbf_box_cuts_hard": Pin(58.6759545848, rel=1e-06, solver="ROWS", rounds=6, centres=18),
+    "rbf_rule_cuts": Pin(44.1069744135, rel=1e-06, solver="ROWS", rounds=4, centres=16),
+    "rbf_box_cuts_hard": Pin(58.6626225324, rel=1e-06, solver="ROWS", rounds=7, centres=17),
     "rbf_box_points": Pin(39.79096100722, solver="ROWS", centres=15),
-    "rbf_box_guaranteed": Pin(24.95276792431, rel=1e-08, solver="CLARABEL", rounds=2, centres=39),
-    "rbf_polyhedron_guaranteed": Pin(17.1076642346, rel=1e-08, solver="CLARABEL", rounds=3, centres=38),
+    "rbf_box_guaranteed": Pin(24.95276792431, rel=1e-08, solver="CLARABEL", rounds=2, centres=41),
+    "rbf_polyhedron_guaranteed": Pin(17.1076642346, rel=1e-08, solver="CLARABEL", rounds=3, centres=40),
     "rbf_polyhedron_kernelised": Pin(39.96072756872, solver="CLARABEL"),
-    "rbf_ellipsoid_cuts": Pin(34.6509261880, rel=1e-06, solver="ROWS", rounds=4, centres=13),
+    "rbf_ellipsoid_cuts": Pin(34.6508344698, rel=1e-06, solver="ROWS", rounds=3, centres=12),
     "rbf_region_array": Pin(37.89578019208, solver="CLARABEL", centres=36),
     "rbf_region_points": Pin(44.53285574608, solver="CLARABEL", centres=55),
     "nystroem_box": Pin(35.7212778562, solver="CLARABEL", centres=12),

@@ -208,6 +208,8 @@ class PointTerms:
     duals : dict of str to matrix or None
         Label of a constraint of ``build`` -> matrix whose product with the dual variables of the rows is the
         dual variable of the constraint. None is the identity.
+    start : array of shape (n,) or None
+        Dual variables of the rows from which a solver starts; None for those of the round before.
     """
 
     atoms: Atoms
@@ -220,6 +222,7 @@ class PointTerms:
     squared: bool = False
     equation: bool = False
     duals: Mapping[str, Any] = field(default_factory=dict)
+    start: Array | None = None
 
     @classmethod
     def none(cls, columns: int) -> PointTerms:

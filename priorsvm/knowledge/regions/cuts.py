@@ -2,29 +2,35 @@ r"""The method "cuts": search for the worst points of a region, add them to the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._utils.arrays import Array
+from ...sample import Sample
 from ..views import Solved
 from .method import Method
 from .minimum import has_bound, proven_minimum
-from .requirement import CUT, STARTS, distinct, size_of
+from .requirement import CUT, STARTS, Requirement, distinct, size_of
 from .search import Search
+from .slide import movable, slide
 
 # Cuts of a soft block may stop at violations so many times larger than violations of a hard block.
 SOFT = 10
 # A larger violation is reduced by more points, not by raising the requirement at the points.
-LIFTABLE = 3e-3
+LIFTABLE = 5e-4
 # Slopes that cells do not prove: the same number, and how much the requirement at all points is raised then.
 LIFTABLE_SLOPES = 1e-2
 MARGIN = 1e-3
-# A hard block ends if so many strict searches in a row find nothing. Their seeds differ by this number.
-SEARCHES = 2
+# Seeds of the two strict searches that end a hard block differ by this number.
 SEEDS = 1000
+# The strict search of a soft block has this part of the points.
+SOFT_PART = 2
+# Rows of the other class next to which the first points lie.
+FIRST = 32
+# New points are so far from each other in feature space.
+ALIKE = 0.01
 # Points with a larger excess leave the problem. Points with a smaller excess count as active.
 FAR = 0.3
 ACTIVE = 1e-5
@@ -86,6 +92,21 @@ class Cuts(Method):
         """Violation at which the search stops, with a margin if the block is hard."""
         return (2 if self.hard else SOFT) * CUT
 
+    def first_points(self, requirement: Requirement, given: Array | None, sample: Sample) -> Array:
+        """Return the first points, and points next to the nearest rows of the other class."""
+        points = super().first_points(requirement, given, sample)
+        region = requirement.region
+        if given is not None or requirement.direction is not None or not region.bounded:
+            return points
+        rows = sample.X[sample.counted & (sample.y != requirement.sign)]
+        rows = rows[~np.isnan(rows).any(axis=1)]
+        near = region.nearest(rows)
+        if len(near) < len(rows):  # without a projection, rows inside
+            return np.vstack([points, near[:FIRST]])
+        distance = np.linalg.norm((near - rows) / size_of(region), axis=1)
+        nearest = near[np.lexsort((*near.T, distance))[:FIRST]]
+        return distinct(np.vstack([points, nearest]), points[:0], region, VALUES.apart)
+
     def refine(self, f: Any, view: Solved) -> Search | None:
         """Return the state with the worst points of every region added, or None if none is violated."""
         state: Search = view.state
@@ -95,28 +116,56 @@ class Cuts(Method):
             tol = SOFT * tol  # another round would change the objective by less than 0.01 %
         stable = gain <= 1e-3 * abs(view.objective)
         provable = self._provable(f, state)
-        for effort in self._efforts(state, provable, stable):
+        slopes = all(
+            r.direction is not None and not p for r, p in zip(state.requirements, provable, strict=True)
+        )
+        bound = state.bound if slopes and state.lift else view.objective
+        state = replace(self._with_duals(state, view), bound=bound)
+        if self.hard and stable and state.searches == 0 and not slopes:
+            # A new minimum costs fewer rounds if it is found before the search has converged elsewhere.
+            first = self._searched_strictly(f, replace(state, searches=1), view, tol)
+            if first is not None:
+                return first
+        for effort in self._efforts(slopes, stable):
             found = [
                 self._search(f, state, k, view.sample.seed, effort, proof, tol)
                 for k, proof in enumerate(provable)
             ]
             if any(len(part.new) for part in found):
-                state = state if state.lift else replace(state, bound=view.objective)
-                return self._extended(state, found, stable)
+                return self._extended(f, state, found, stable)
         return None
 
+    def _efforts(self, slopes: bool, stable: bool) -> tuple[int, ...]:
+        """Return the sizes of the searches to try in turn, until one finds a violation."""
+        if slopes:
+            return (1,) if self.hard else (1, 4)
+        return (4,) if stable else (1, 4)
+
     def settle(self, f: Any, view: Solved) -> Search | None:
-        """Return the state with violations that a strict search finds; None if soft or proven."""
-        state: Search = view.state
-        if not self.hard:
+        """Return the state with violations that a strict search finds; None for slopes of a soft block."""
+        state = self._with_duals(view.state, view)
+        if not self.hard and any(requirement.direction is not None for requirement in state.requirements):
             return None
-        tol = max(view.tol, self.accepted)
+        state = replace(state, searches=state.searches + 1)
+        return self._searched_strictly(f, state, view, max(view.tol, self.accepted))
+
+    def _with_duals(self, state: Search, view: Solved) -> Search:
+        """Return the state with the dual variables of its points, if they are known."""
+        duals = view.duals.get("points")
+        if duals is None or len(duals) != sum(map(len, state.points)):
+            return replace(state, start=None)
+        return replace(state, start=np.split(duals, np.cumsum([len(p) for p in state.points])[:-1]))
+
+    def _searched_strictly(self, f: Any, state: Search, view: Solved, tol: float) -> Search | None:
+        """Return the state with violations that a strict search finds, or None."""
         provable = self._provable(f, state)
         first = view.sample.seed + state.searches
-        for seed in range(first, first + SEARCHES * SEEDS, SEEDS):
+        for seed in (first, first + SEEDS):
             found = [self._search_strictly(f, state, k, seed, proof, tol) for k, proof in enumerate(provable)]
             if any(len(part.new) for part in found):
-                return self._extended(replace(state, searches=state.searches + 1), found, True)
+                return self._extended(f, state, found, True)
+            if not self.hard:
+                break
         return None
 
     def _search_strictly(
@@ -124,7 +173,9 @@ class Cuts(Method):
     ) -> _Found:
         """Return points of requirement k that a strict search finds violated; none if it is proven."""
         known = state.points[k]
-        points = known[:0] if provable else state.requirements[k].lowest_on_faces(f, known, seed)
+        points = known[:0]
+        if not provable:
+            points = state.requirements[k].lowest_on_faces(f, known, seed, 1 if self.hard else SOFT_PART)
         return self._violated(f, state, k, points, provable, tol)
 
     def _provable(self, f: Any, state: Search) -> list[bool]:
@@ -133,16 +184,6 @@ class Cuts(Method):
             len(size_of(requirement.region)) < 4 and has_bound(requirement, f, self.max_dimension)
             for requirement in state.requirements
         ]
-
-    def _efforts(self, state: Search, provable: Sequence[bool], stable: bool) -> tuple[int, ...]:
-        """Return the sizes of the searches to try in turn, until one finds a violation."""
-        slopes = np.array([requirement.direction is not None for requirement in state.requirements])
-        if np.all(slopes & ~np.array(provable)):
-            return (1,) if self.hard else (1, 4)
-        closer: tuple[int, ...] = (4, 16)
-        if self.hard or all(np.logical_or(provable, slopes)):
-            closer = (4,)  # a proof or a strict search replaces the largest search
-        return closer if stable else (1, *closer)
 
     def _search(
         self, f: Any, state: Search, k: int, seed: int, effort: int, provable: bool, tol: float
@@ -162,10 +203,14 @@ class Cuts(Method):
         at_known = requirement.excess(f, known)
         zeta = self.slack(at_known)
         excess = requirement.excess(f, found) + zeta
-        low = np.flatnonzero(excess < -tol)
+        # If one value is violated, values with any violation may be violated in the next round.
+        limit = -tol if requirement.direction is not None else 0.0
+        low = np.flatnonzero(excess < (limit if excess.min(initial=0.0) < -tol else -np.inf))
         low = low[np.argsort(excess[low], kind="stable")]
         limits = VALUES if requirement.direction is None else SLOPES
         new = distinct(found[low], known, requirement.region, limits.apart, limits.most)
+        if requirement.direction is None:
+            new = requirement.apart(f, new, ALIKE)
         kept = np.ones(len(known), bool)
         if len(new):
             # Points far from active have dual variable 0: the optimum does not change without them.
@@ -178,22 +223,41 @@ class Cuts(Method):
             return _Found(kept, new, violations)
         return _Found(kept, new, violations, LIFTABLE_SLOPES, MARGIN)
 
-    def _extended(self, state: Search, found: list[_Found], stable: bool) -> Search:
+    def _extended(self, f: Any, state: Search, found: list[_Found], stable: bool) -> Search:
         """Return the state with the new points.
 
         Where a requirement is active along a whole face of its region, f falls slightly below it between any
         points. Once the objective is stable, the requirement at a new point of a hard block is raised by the
         violation there. The cost is in proportion to the violation.
         """
-        raises = self.hard and (bool(state.lift) or (stable and all(part.small for part in found)))
-        lift = state.lift
-        if raises:
-            pairs = list(zip(state.points, found, strict=True))
-            before = lift or [np.full(len(points), part.margin) for points, part in pairs]
-            more = [
-                part.margin + np.where(part.violations <= part.liftable, part.violations, 0.0)
-                for part in found
-            ]
-            lift = [np.append(b[p.kept], m) for b, p, m in zip(before, found, more, strict=True)]
-        points = [np.vstack([x[p.kept], p.new]) for x, p in zip(state.points, found, strict=True)]
-        return replace(state, points=points, lift=lift)
+        sticky = state.lift is not None and any(part.margin for part in found)
+        raises = self.hard and (sticky or (stable and all(part.small for part in found)))
+        extended = [self._points(f, state, k, part, raises) for k, part in enumerate(found)]
+        points, lift, start = (list(parts) for parts in zip(*extended, strict=True))
+        raised = raises or state.lift is not None
+        known = all(part is not None for part in start)
+        return replace(state, points=points, lift=lift if raised else None, start=start if known else None)
+
+    def _points(
+        self, f: Any, state: Search, k: int, found: _Found, raises: bool
+    ) -> tuple[Array, Array, Array | None]:
+        """Return the points of requirement k, their lifts, and their dual variables if these are known.
+
+        If the dual variables are known, active points move, and inactive points are left out.
+        """
+        known = state.points[k]
+        lift = np.full(len(known), found.margin) if state.lift is None else state.lift[k]
+        liftable = raises & (found.violations <= found.liftable)
+        more = raises * found.margin + np.where(liftable, np.maximum(found.violations, 0.0), 0.0)
+        duals = None if state.start is None else movable(f, state.requirements[k], known, state.start[k])
+        if duals is None or state.start is None:
+            return np.vstack([known[found.kept], found.new]), np.append(lift[found.kept], more), None
+        moves = duals > 0
+        stays = (state.start[k] > 0) & ~moves
+        points, weights, lifts = slide(f, state.requirements[k], known[moves], duals[moves], lift[moves])
+        start = np.concatenate([state.start[k][stays], weights, np.zeros(len(more))])
+        return (
+            np.vstack([known[stays], points, found.new]),
+            np.concatenate([lift[stays], lifts, more]),
+            start,
+        )

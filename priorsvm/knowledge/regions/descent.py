@@ -16,30 +16,34 @@ Differentiable = Callable[[Array], tuple[Array, Array]]
 #: Maps points of shape (n, d) to the nearest points of a set.
 Projection = Callable[[Array], Array]
 
-# Most steps, and the length of a step at which a point has arrived.
+# Most steps, and the length of a step at which a point has arrived, in parts of the first step.
 STEPS = 60
-ARRIVED = 1e-7
+ARRIVED = 5e-6
+# A joint step may exceed the last value, but not all of these last values.
+MEMORY = 5
 # Cycles of a projection onto a polyhedron.
 CYCLES = 100
 
 
-def descend(function: Differentiable, project: Projection, starts: Array, steps: int = STEPS) -> Array:
+def descend(
+    function: Differentiable, project: Projection, starts: Array, reach: float, steps: int = STEPS
+) -> Array:
     """Apply projected gradient descent with Barzilai-Borwein steps, from all starts at once.
 
-    The columns have size one. A step that does not decrease the function enough is repeated with a quarter of
-    its length.
+    The first step has the length ``reach``. A step that does not decrease the function enough is repeated
+    with a quarter of its length.
     """
     ends = starts.copy()
     if len(starts) == 0:
         return ends
     z = starts
     value, gradient = function(z)
-    step = 0.1 / (np.linalg.norm(gradient, axis=1, keepdims=True) + 1e-12)
+    step = reach / (np.linalg.norm(gradient, axis=1, keepdims=True) + 1e-12)
     moving = np.arange(len(starts))
     for _ in range(steps):
         new = project(z - step * gradient)
         moved = new - z
-        left = np.abs(moved).max(axis=1) >= ARRIVED
+        left = np.abs(moved).max(axis=1) >= ARRIVED * reach
         if not left.all():
             moving = moving[left]
             z, new, moved, value, gradient, step = (
@@ -57,6 +61,58 @@ def descend(function: Differentiable, project: Projection, starts: Array, steps:
         value = np.where(lower, new_value, value)
         ends[moving] = z
     return ends
+
+
+def descend_jointly(
+    function: Callable[[Array], tuple[float, Array]],
+    project: Projection,
+    start: Array,
+    metric: Array,
+    reach: float,
+    evaluations: int,
+) -> tuple[Array, float]:
+    """Decrease one function of all points by projected gradients with Barzilai-Borwein steps.
+
+    Parameters
+    ----------
+    function : callable
+        Maps points of shape (n, d) to a number and its gradient.
+    project : callable
+    start : array of shape (n, d)
+    metric : array of shape (n, 1)
+        Curvature of the function at each point, up to a factor.
+    reach : float
+        Longest way of a coordinate in the first step.
+    evaluations : int
+        Number of evaluations of the function.
+
+    Returns
+    -------
+    points : array of shape (n, d)
+        The points of the least value.
+    value : float
+    """
+    z = start
+    value, gradient = function(z)
+    best = z
+    values = [value]
+    step = reach / (float(np.abs(gradient / metric).max(initial=0.0)) + 1e-300)
+    for _ in range(evaluations - 1):
+        new = project(z - step * gradient / metric)
+        moved = new - z
+        new_value, new_gradient = function(new)
+        if new_value > max(values[-MEMORY:]) + 1e-4 * float(np.sum(gradient * moved)):
+            step = step / 4
+            continue
+        bend = float(np.sum(moved * (new_gradient - gradient)))
+        length = float(np.sum(moved**2 * metric))
+        step = length / bend if bend > 0 else 2 * step
+        z = new
+        gradient = new_gradient
+        if new_value < min(values):
+            best = z
+        values.append(new_value)
+    return best, min(values)
 
 
 def onto_halfspaces(B: Array, d: Array, Z: Array) -> Array:

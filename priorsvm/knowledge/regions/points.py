@@ -86,6 +86,7 @@ def point_terms(state: Search, hard: bool) -> PointTerms:
         of,
         None if hard else "mu",
         duals={"points": None},
+        start=None if state.start is None else np.concatenate(state.start),
     )
 
 

@@ -10,13 +10,16 @@ from scipy.spatial.distance import cdist
 
 from ..._utils.arrays import Array
 from .descent import STEPS, Differentiable
-from .sets import Set
+from .sets import SEARCHED, Set
 
-# The loose search for the lowest points: candidates, and how many of them local descent starts from.
+# A loose search for the lowest points: drawn points, how many of them local descent starts from, and how many
+# times as many known points, and points next to centres.
 CANDIDATES = 256
 STARTS = 16
-# The strict search.
+NEAR = 4
+# The strict search: drawn points, the lowest of them, starts of a short descent, and of a long one.
 FACES = 8192
+LOW_DRAWN = 1024
 ROUGH = 256
 STRICT_STARTS = 64
 # A strict search of slopes has so many times the starts of a loose one.
@@ -35,8 +38,9 @@ LAST = 100
 MOVED = 0.1
 # Added to the seed in the last check of a hard block, so that it draws other points than the fit.
 CHECK = 100
-# Steps of a loose descent.
-LOOSE = 20
+# Steps of a descent: in a loose search, and in a closer or strict search.
+LOOSE = 8
+CLOSER = 20
 # Points whose distances from each other are computed at once.
 BLOCK = 128
 # Cuts ignore violations below this size, or below the tolerance of the fit if that is larger.
@@ -92,42 +96,43 @@ class Requirement:
         return self.value(f, Z) - self.threshold(Z)
 
     def lowest(self, f: Any, known: Array, seed: int, starts: int = STARTS) -> Array:
-        """Return points of low excess: the ends of local descent, and the points it started from."""
+        """Return points of low excess: the ends of local descent, and the points it started from.
+
+        A start is a known point, a drawn point, or the point of the region next to a centre that lowers f.
+        """
         if self.direction is not None and not f.linear:
             return self._lowest_slopes(f, known, seed, starts / STARTS, SHORT)
-        candidates = np.vstack([self.region.points(CANDIDATES * starts // STARTS, seed), known])
-        if len(candidates) == 0:
-            return candidates
-        # Starts are kept apart from each other, or all of them would lie in one basin.
-        order = candidates[np.argsort(self.excess(f, candidates))]
-        spread = distinct(order, known[:0], self.region, apart=0.1, limit=2 * starts)
-        steps = LOOSE if starts <= 4 * STARTS else STEPS
-        ends = self.region.minima(self.differentiable(f), spread[:starts], steps)
-        return np.vstack([ends, spread])
+        drawn = self._drawn(f, known, CANDIDATES * starts // STARTS, seed)
+        near = self._near_centres(f, lowering=True)
+        parts = [(known, NEAR * starts), (near, NEAR * starts), (drawn, starts)]
+        lowest = [part[np.argsort(self.excess(f, part), kind="stable")[:most]] for part, most in parts]
+        spread = distinct(np.vstack(lowest), known[:0], self.region, apart=0.02)
+        steps = np.interp(starts, [STARTS, 4 * STARTS, 16 * STARTS], [LOOSE, CLOSER, STEPS])
+        return np.vstack([self._minima(f, spread, int(steps)), spread])
 
-    def lowest_on_faces(self, f: Any, known: Array, seed: int) -> Array:
-        """Return points of low excess by a strict search, from many points on the faces of the region.
+    def lowest_on_faces(self, f: Any, known: Array, seed: int, part: int = 1) -> Array:
+        """Return points of low excess by a strict search, from many points.
 
-        On a kernel model f is flat far from its centres, and most points of low excess lie there. A short
-        descent from many points finds narrow minima, too. A long descent follows from the lowest ends.
+        A short descent from points of all heights finds narrow minima, too. Between active points f may fall
+        below the requirement. A long descent follows from the lowest ends. All numbers of points are divided
+        by ``part``.
         """
         if self.direction is not None and not f.linear:
             ends = self._lowest_slopes(f, known, seed, STRICT, LONG)
             ends = ends[np.argsort(self.excess(f, ends), kind="stable")]
             spread = distinct(ends, known[:0], self.region, apart=0.02, limit=2 * STRICT_STARTS)
-            return np.vstack([self.region.minima(self.differentiable(f), spread, LAST), ends])
-        drawn = self.region.faces(FACES, seed)
+            return np.vstack([self._minima(f, spread, LAST), ends])
+        drawn = self._drawn(f, known, FACES // part, seed)
         drawn = drawn[np.argsort(self.excess(f, drawn), kind="stable")]
-        # The lowest points, and points of all heights: a narrow minimum has few low points. Between active
-        # points f may fall below the requirement.
-        others = drawn[ROUGH :: max(1, len(drawn) // ROUGH)]
-        active = known[np.argsort(self.excess(f, known), kind="stable")[:ROUGH]]
-        starts = np.vstack([drawn[:ROUGH], others, active])
-        function = self.differentiable(f)
-        ends = self.region.minima(function, starts, LOOSE)
-        ends = ends[np.argsort(function(ends)[0], kind="stable")]
-        spread = distinct(ends, known[:0], self.region, apart=0.05, limit=STRICT_STARTS)
-        return np.vstack([self.region.minima(function, spread), spread])
+        rough = ROUGH // part
+        apart = self.apart(f, drawn[: LOW_DRAWN // part], 0.05)[:rough]
+        others = drawn[LOW_DRAWN // part :: max(1, len(drawn) // rough)]
+        active = known[np.argsort(self.excess(f, known), kind="stable")[:rough]]
+        starts = np.vstack([apart, others, active, self._near_centres(f, lowering=True)])
+        ends = self._minima(f, starts, CLOSER)
+        ends = ends[np.argsort(self.excess(f, ends), kind="stable")]
+        spread = self.apart(f, ends, 0.02)[: STRICT_STARTS // part]
+        return np.vstack([self._minima(f, spread, STEPS), spread])
 
     def _lowest_slopes(self, f: Any, known: Array, seed: int, effort: float, steps: int) -> Array:
         """Return points of low slope: the ends of local descent from known points and centres of f.
@@ -146,7 +151,40 @@ class Requirement:
         if effort <= 1:
             moved = moved[len(lowest) :]
         starts = np.vstack([near, moved, self.region.points(int(effort * DRAWN), seed)])
-        return self.region.minima(self.differentiable(f, rough=True), np.clip(starts, low, high), steps)
+        starts = np.clip(starts, low, high)
+        return self._minima(f, starts, steps, rough=True)
+
+    def _minima(self, f: Any, starts: Array, steps: int, rough: bool = False) -> Array:
+        """Return the ends of local descent of the excess."""
+        if len(starts) == 0:
+            return starts
+        return self.region.minima(self.differentiable(f, rough), starts, steps, unit_of(f, self))
+
+    def _drawn(self, f: Any, known: Array, n: int, seed: int) -> Array:
+        """Return about n drawn points: on the faces of the region, and between known points and centres."""
+        ends = np.vstack([self._near_centres(f), known])
+        if len(ends) == 0:
+            return self.region.faces(n, seed)
+        rng = np.random.default_rng(seed)
+        first, second = rng.integers(0, len(ends), (2, n // 2))
+        share = rng.random((n // 2, 1))
+        between = share * ends[first] + (1 - share) * ends[second]
+        inside = between[self.region.contains(between, SEARCHED)]
+        return np.vstack([self.region.faces(n - n // 2, seed), inside])
+
+    def _near_centres(self, f: Any, lowering: bool = False) -> Array:
+        """Return the points of the region next to centres of f: all, or those that lower the excess."""
+        if f.linear:
+            return np.empty((0, len(self.region.box[0])))
+        if lowering and self.direction is None:
+            return self.region.nearest(f.centres[self.sign * f.weights < 0])
+        return self.region.nearest(f.centres)
+
+    def apart(self, f: Any, points: Array, near: float) -> Array:
+        """Return the first points that are not near each other in the feature space of f."""
+        if f.linear:
+            return distinct(points, points[:0], self.region, near)
+        return points[first_apart(half_distances(f, points) < near)]
 
     def differentiable(self, f: Any, rough: bool = False) -> Differentiable:
         """Return the excess and its gradient, by differences where f or h has no derivative.
@@ -207,6 +245,40 @@ def distinct(
         if len(chosen) == most:
             break
     return points[chosen]
+
+
+def first_apart(near: Array) -> list[int]:
+    """Return the first indices of which no two are near each other; ``near[i, j]`` is True for near ones."""
+    left = np.ones(len(near), bool)
+    chosen: list[int] = []
+    for k in range(len(near)):
+        if left[k]:
+            chosen.append(k)
+            left &= ~near[k]
+    return chosen
+
+
+def half_distances(f: Any, points: Array) -> Array:
+    r"""Return :math:`\tfrac12\|k_x - k_z\|_H^2` between points, relative to :math:`k(x, x) + k(z, z)`."""
+    inner = points if f.scale is None else f.scale.points(points)
+    K = f.kernel(inner)
+    own = np.add.outer(K.diagonal(), K.diagonal()) / 2
+    return (own - K) / np.maximum(own, 1e-300)
+
+
+def merged(points: Array, weights: Array, distances: Array, near: float) -> tuple[Array, Array]:
+    """Return weighted means of points that are near each other, and the sums of their weights."""
+    order = np.argsort(-weights, kind="stable")
+    left = np.ones(len(points), bool)
+    means: list[Array] = []
+    sums: list[float] = []
+    for k in order:
+        if left[k]:
+            group = left & (distances[k] < near)
+            left &= ~group
+            sums.append(float(weights[group].sum()))
+            means.append(weights[group] @ points[group] / sums[-1])
+    return np.array(means).reshape(-1, points.shape[1]), np.array(sums)
 
 
 def size_of(region: Set) -> Array:

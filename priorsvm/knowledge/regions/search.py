@@ -25,6 +25,8 @@ class Search:
         The corners of each cover at which the bound is a constraint.
     lift : list of arrays of shape (n,) or None, default=None
         Amount added to h at each point; None before the first.
+    start : list of arrays of shape (n,) or None, default=None
+        Dual variable of each point, from which the next problem starts; None if they are not known.
     bound : float
         Objective reached with points alone, a lower bound for covers.
     length : float
@@ -40,6 +42,7 @@ class Search:
     covers: list[Cover] | None = None
     chosen: list[Array] | None = None
     lift: list[Array] | None = None
+    start: list[Array] | None = None
     bound: float = float("nan")
     length: float = float("nan")
     reached: float = float("inf")

@@ -15,16 +15,59 @@ from scipy.stats import norm, qmc
 
 from ..._utils.arrays import Array
 from ...errors import InvalidInput, SolverFailed
-from .descent import STEPS, Differentiable, descend, onto_halfspaces
+from .descent import STEPS, Differentiable, Projection, descend, onto_halfspaces
 
 Function = Callable[[Array], Array]
 
+# The first step of a descent, in parts of the extent of a set.
+REACH = 0.02
 # Ends of descent in a polyhedron from which an exact method continues.
 POLISHED = 4
 # Tolerance of points that a search or a draw puts on the border of a set.
 SEARCHED = 1e-9
 # Rounding of a sum or a product of a few numbers, relative to its terms.
 ROUNDING = 8 * float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """Coordinates z of the points ``shift + A z`` of a set, and the projection of coordinates onto it.
+
+    ``inverse`` is an inverse of A on the set. ``low`` and ``high`` are the ends of the box around the set.
+    """
+
+    shift: Array
+    A: Array
+    inverse: Array
+    project: Projection
+    low: Array
+    high: Array
+
+    def inner(self, X: Array) -> Array:
+        """Return the coordinates of points."""
+        return (X - self.shift) @ self.inverse.T
+
+    def outer(self, z: Array) -> Array:
+        """Return the points of coordinates."""
+        return np.clip(self.shift + z @ self.A.T, self.low, self.high)
+
+    def gradients(self, gradients: Array) -> Array:
+        """Return gradients by the coordinates, from gradients by the points."""
+        return gradients @ self.A
+
+    @property
+    def reach(self) -> float:
+        """A small part of the largest extent of the set, in coordinates."""
+        return REACH * float((np.abs(self.inverse) @ (self.high - self.low)).max(initial=0.0))
+
+    def minima(self, function: Differentiable, starts: Array, steps: int) -> Array:
+        """Return the ends of local descent of a function, from all starts at once."""
+
+        def inner(z: Array) -> tuple[Array, Array]:
+            value, gradient = function(self.shift + z @ self.A.T)
+            return value, gradient @ self.A
+
+        return self.outer(descend(inner, self.project, self.inner(starts), self.reach, steps))
 
 
 class Set(ABC):
@@ -69,6 +112,18 @@ class Set(ABC):
         """Return about n points of the set, many of them on its border."""
         return self.points(n, seed)
 
+    def chart(self, unit: Array) -> Chart | None:
+        """Return coordinates in which the set has a projection, or None.
+
+        ``unit`` is the unit of each column.
+        """
+        return None
+
+    def nearest(self, X: Array) -> Array:
+        """Return the points of the set nearest to some points; without a projection, the points inside."""
+        chart = self.chart(np.ones(X.shape[1]))
+        return X[self.contains(X)] if chart is None else chart.outer(chart.project(chart.inner(X)))
+
     def grid(self, n: int) -> Array:
         """Return the points inside the set, of a regular grid of at least n points over its box."""
         low, high = self.box
@@ -82,8 +137,18 @@ class Set(ABC):
         points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(low))
         return points[self.contains(points, SEARCHED)]
 
-    def minima(self, function: Differentiable, starts: Array, steps: int = STEPS) -> Array:
-        """Return the points of the set where local descent of a function ends, one for each start."""
+    def minima(
+        self, function: Differentiable, starts: Array, steps: int = STEPS, unit: Array | None = None
+    ) -> Array:
+        """Return the points of the set where local descent of a function ends, one for each start.
+
+        ``unit`` is the unit of each column, default 1.
+        """
+        chart = self.chart(np.ones(starts.shape[1]) if unit is None else unit)
+        return self._minima(function, starts) if chart is None else chart.minima(function, starts, steps)
+
+    def _minima(self, function: Differentiable, starts: Array) -> Array:
+        """Return the ends of local descent by an exact method, one start after the other."""
         low, high = self.box
         width = np.where(high > low, high - low, 1.0)
         constraints = self._constraints(low, width)
@@ -160,12 +225,10 @@ class BoxSet(Set):
         used = w != 0
         return float(w[used] @ corner[used]), corner
 
-    def minima(self, function: Differentiable, starts: Array, steps: int = STEPS) -> Array:
-        """Return the ends of local descent, from all starts at once."""
-        low = self.low
-        width = self.high - self.low
-        inner = (starts - low) / np.where(width > 0, width, 1.0)
-        return low + width * descend(_affine(function, low, np.diag(width)), _onto_unit_cube, inner, steps)
+    def chart(self, unit: Array) -> Chart:
+        scale = np.diag(1.0 / unit)
+        onto = partial(np.clip, a_min=np.zeros(len(unit)), a_max=(self.high - self.low) / unit)
+        return Chart(self.low, np.diag(unit), scale, onto, self.low, self.high)
 
     def points(self, n: int, seed: int = 0) -> Array:
         """Return a Sobol sequence, the centre, and the corners; a selection of corners beyond 6 columns."""
@@ -178,10 +241,11 @@ class BoxSet(Set):
         return np.unique(self.low + cube * (self.high - self.low), axis=0)
 
     def faces(self, n: int, seed: int = 0) -> Array:
-        """Return n points of a Sobol sequence, each moved to the nearer end in about half of its columns."""
+        """Return n random points, each moved to the nearer end in a random share of its columns."""
         d = len(self.low)
-        cube = _sobol(n, 2 * d, seed)
-        place = np.where(cube[:, d:] < 0.5, np.round(cube[:, :d]), cube[:, :d])
+        cube = np.random.default_rng(seed).random((n, 2 * d + 1))
+        at_end = cube[:, d : 2 * d] < cube[:, 2 * d :]
+        place = np.where(at_end, np.round(cube[:, :d]), cube[:, :d])
         return np.asarray(self.low + place * (self.high - self.low))
 
 
@@ -245,20 +309,22 @@ class PolyhedronSet(Set):
         share = rng.dirichlet(np.full(len(self._vertices), 0.5), size=max(n - len(inside), 0))
         return np.vstack([self._vertices, inside, share @ self._vertices])
 
-    def minima(self, function: Differentiable, starts: Array, steps: int = STEPS) -> Array:
-        """Return the ends of local descent, from all starts at once; the lowest ends are polished."""
+    def chart(self, unit: Array) -> Chart:
         low, high = self.box
-        width = np.where(high > low, high - low, 1.0)
-        size = np.linalg.norm(self.B * width, axis=1)
+        size = np.linalg.norm(self.B * unit, axis=1)
         used = size > 0
-        B = (self.B * width)[used] / size[used, None]
+        B = (self.B * unit)[used] / size[used, None]
         d = (self.d - self.B @ low)[used] / size[used]
-        inner = (starts - low) / width
-        scaled = _affine(function, low, np.diag(width))
-        ends = low + width * descend(scaled, partial(onto_halfspaces, B, d), inner, steps)
+        return Chart(low, np.diag(unit), np.diag(1.0 / unit), partial(onto_halfspaces, B, d), low, high)
+
+    def minima(
+        self, function: Differentiable, starts: Array, steps: int = STEPS, unit: Array | None = None
+    ) -> Array:
+        """Return the ends of local descent, from all starts at once; the lowest ends are polished."""
+        ends = super().minima(function, starts, steps, unit)
         if steps == STEPS:
             best = np.argsort(function(ends)[0], kind="stable")[:POLISHED]
-            ends = np.vstack([ends, super().minima(function, ends[best])])
+            ends = np.vstack([ends, self._minima(function, ends[best])])
         return ends[self.contains(ends, 1e-7)]
 
     def _constraints(self, low: Array, width: Array) -> list[Any]:
@@ -355,25 +421,9 @@ class EllipsoidSet(Set):
         z = np.vstack([np.zeros((1, k)), directions, directions * cube[:, k:] ** (1 / k)])
         return self.centre + z @ self.A.T
 
-    def minima(self, function: Differentiable, starts: Array, steps: int = STEPS) -> Array:
-        """Return the ends of local descent in z, inside the unit ball, from all starts at once."""
-        inner = (starts - self.centre) @ self._inverse.T
-        ends = descend(_affine(function, self.centre, self.A), _onto_unit_ball, inner, steps)
-        return self.centre + ends @ self.A.T
-
-
-def _affine(function: Differentiable, shift: Array, A: Array) -> Differentiable:
-    """Return z -> function(shift + A z)."""
-
-    def inner(z: Array) -> tuple[Array, Array]:
-        value, gradient = function(shift + z @ A.T)
-        return value, gradient @ A
-
-    return inner
-
-
-def _onto_unit_cube(z: Array) -> Array:
-    return np.clip(z, 0.0, 1.0)
+    def chart(self, unit: Array) -> Chart:
+        low, high = self.box
+        return Chart(self.centre, self.A, self._inverse, _onto_unit_ball, low, high)
 
 
 def _onto_unit_ball(z: Array) -> Array:

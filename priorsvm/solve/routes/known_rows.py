@@ -59,9 +59,13 @@ class KnownRows:
             counts[content] += 1
         return keys
 
-    def continued(self, keys: Sequence[Hashable], rows: RowDual) -> Array:
-        """Return the dual variables of known rows, within the bounds and limits of a new problem."""
-        a = np.clip([self.duals.get(key, 0.0) for key in keys], rows.lower, rows.upper)
+    def continued(self, keys: Sequence[Hashable], rows: RowDual, start: Array | float = np.nan) -> Array:
+        """Return the dual variables of known rows, within the bounds and limits of a new problem.
+
+        Dual variables of ``start`` replace those of known rows, except where they are NaN.
+        """
+        known = np.array([self.duals.get(key, 0.0) for key in keys])
+        a = np.clip(np.where(np.isnan(start), known, start), rows.lower, rows.upper)
         total = rows.sum_weight.T @ a
         for k in np.flatnonzero(total > rows.sum_limit):
             a = np.where(rows.sum_weight[:, k] != 0, a * (rows.sum_limit[k] / total[k]), a)

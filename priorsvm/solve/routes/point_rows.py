@@ -27,6 +27,7 @@ from ...knowledge.traits import AtPoints, states_arrays
 from ...knowledge.views import Building, PointTerms
 from ...problem.residuals import Residuals, unit_of
 from ..methods.active import FullKernelMatrix, RowDual, optimise
+from ..methods.block_pivots import block_pivots
 from ..methods.elimination import Reduced
 from ..methods.interior_start import interior_start
 from ..route import Problem
@@ -112,7 +113,9 @@ def _solved(
     effort = max(EFFORT, SMALL / len(matrix))
     found = None
     if known is not None:
-        found = finish(a=known.continued([keys[k] for k in bounded], dual), effort=effort)
+        a = known.continued([keys[k] for k in bounded], dual, rows.start[bounded])
+        better = block_pivots(FullKernelMatrix(matrix), dual, a, 1e-3 * min(problem.spec.tol, 1e-6))
+        found = finish(a=better, effort=effort) or finish(a=a, effort=effort)
     elif products.Z is None:
         found = finish(a=guess(matrix, dual), effort=effort)
     elif not len(dual.sum_limit):  # few steps are enough, or another start is better
@@ -222,6 +225,15 @@ class StatedRows:
         """What squared slacks add to the diagonal of the dual."""
         some = self.square > 0
         return np.where(some, 0.5 / np.where(some, self.square, 1.0), 0.0)
+
+    @property
+    def start(self) -> Array:
+        """Dual variables from which the blocks let the method start; NaN where they name none."""
+        start = np.full(len(self.sign), np.nan)
+        for part in self.parts:
+            if part.terms.start is not None:
+                start[part.rows] = part.terms.sign * part.terms.start
+        return start
 
     def keys(self, atoms: Atoms) -> list[Hashable]:
         """Return a key for each row by what it evaluates; a single value is the label of its atom."""

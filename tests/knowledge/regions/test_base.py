@@ -208,7 +208,7 @@ def test_a_collapse_is_reported(plane):
 @pytest.mark.parametrize("label", [0, 1])
 def test_a_collapse_to_one_sign_is_reported(plane, label):
     X, y = plane
-    block = Box({0: (-9, 9), 1: (-9, 9)}, label, hard=True)
+    block = Box({0: (-1.5, 1.5), 1: (-1.5, 1.5)}, label, hard=True)
     with pytest.warns(CollapsedModel, match="'box' leaves a .*constant f .*with one sign"):
         model = PriorSVC(block, kernel=RBF(0.3)).fit(X, y)
     assert set(y) == {0, 1}
