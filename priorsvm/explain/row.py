@@ -144,9 +144,9 @@ class Flip:
     Examples
     --------
     >>> from priorsvm import PriorSVC
-    >>> [flip] = PriorSVC().fit([[0.0], [2.5], [4.0]], [0, 1, 1]).explain([3.0]).flips
+    >>> [flip] = PriorSVC().fit([[0.0], [2.6], [4.0]], [0, 1, 1]).explain([3.0]).flips
     >>> flip.column, flip.value, flip.new, flip.label
-    ('x0', 3.0, 1.25, 0)
+    ('x0', 3.0, 1.2999, 0)
     """
 
     column: str

@@ -14,6 +14,7 @@ from priorsvm import (
     PriorSVC,
     Shift,
     Terms,
+    UncertainSamples,
     VirtualSupportVectors,
 )
 from priorsvm._utils import foreign
@@ -91,6 +92,8 @@ OF_KIND = {
     "weighted SVM": {},
     "1-norm SVM": {"norm": "l1", "kernel": "rbf"},
     "rows of f": {"kernel": "rbf"},
+    "linear SVM": {},
+    "margins less norms of slopes": {"prior": UncertainSamples(0.1), "kernel": "rbf"},
     "InvariantLoss": {"prior": InvariantLoss(SHIFT)},
 }
 
