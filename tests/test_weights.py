@@ -410,6 +410,7 @@ def test_the_factors_of_a_fold_share_the_kernel_matrix(monkeypatch):
     assert calls == [90, 40] * 5
 
 
+@pytest.mark.slow
 def test_the_variance_of_an_auc_is_that_of_exponential_scores():
     """Hanley and McNeil's variance is exact for exponential scores."""
     rng = np.random.default_rng(0)

@@ -47,7 +47,9 @@ def data():
 def test_lifted_solution_is_optimal(data, arguments, prior):
     model = PriorSVC(prior, **arguments).fit(*data)
     # A copy has no variables of blocks, which are computed again for its f.
-    for copied, accuracy in ((model, 1e-5), (pickle.loads(pickle.dumps(model)), 1e-3)):
+    # CONES smooths norms, so dual variables of norms near 0 have fewer digits.
+    exact = 1e-3 if model.solver_ == "CONES" else 1e-5
+    for copied, accuracy in ((model, exact), (pickle.loads(pickle.dumps(model)), 1e-3)):
         problem = copied.problem
         assert problem.status == "optimal"
         assert problem.value == pytest.approx(model.objective_, rel=1e-6)

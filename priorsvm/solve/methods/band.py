@@ -54,11 +54,12 @@ GROWTH = 8.0
 STEPS = 60
 LIMIT = 250
 
-# The active-set method starts at the first gap, and again after the gap is smaller by SMALLER. Its effort
-# limits it to about 50 sets of free rows.
+# The active-set method starts at the first gap, and again after the gap is smaller by SMALLER. Its effort,
+# for n rows at least FEW_ROWS / n, limits it to about 100 sets of free rows.
 NEAR = 2e-3
 SMALLER = 0.03
 EFFORT = 0.05
+FEW_ROWS = 300
 
 # Gap of an answer that needs no active-set method.
 EXACT = 1e-11
@@ -154,6 +155,7 @@ def solve_band(
     """
     band = _Band(rows, y, bound, rho, most)
     near = NEAR
+    effort = max(EFFORT, FEW_ROWS / len(y))
     while band.steps < LIMIT:
         gap = band.minimise()
         balanced = abs(float(band.a.sum())) <= 1e-12 * float(np.abs(band.a).sum())
@@ -161,7 +163,7 @@ def solve_band(
             return BandSolution(band.a, band.bias, band.steps)
         if gap > near:
             continue
-        exact: ActiveSetSolution | None = polish(rows, y, bound, band.a, tol, rho, EFFORT)
+        exact: ActiveSetSolution | None = polish(rows, y, bound, band.a, tol, rho, effort)
         if exact is not None:
             return BandSolution(exact.a, exact.bias, band.steps + exact.steps)
         near = SMALLER * gap
