@@ -139,7 +139,7 @@ def _places(requirement: Requirement, points: Array, view: Solved) -> Array:
 def not_kept(f: Any, state: Search, tol: float, view: Solved, words: str, sample: Sample) -> Caution | None:
     """Return a warning if f violates a hard block."""
     found = [
-        least_excess(f, requirement, points, view.sample.seed)
+        least_excess(f, requirement, points, view.sample)
         for requirement, points in zip(state.requirements, state.points, strict=True)
     ]
     excess, where = min(found, key=lambda pair: pair[0])
@@ -158,14 +158,20 @@ def not_kept(f: Any, state: Search, tol: float, view: Solved, words: str, sample
     )
 
 
-def least_excess(f: Any, requirement: Requirement, known: Array, seed: int) -> tuple[float, Array | None]:
-    """Return the least excess that a search finds, and its place: in closed form if f is linear."""
+def least_excess(
+    f: Any, requirement: Requirement, known: Array, sample: Sample
+) -> tuple[float, Array | None]:
+    """Return the least excess that a search finds, and its place: in closed form if f is linear.
+
+    Slopes have many narrow minima, so descents from all rows and centres follow.
+    """
     if f.linear and requirement.exact_on_linear:
         least, where = least_value(f, requirement)
         return float(least - requirement.h), where
     if not requirement.region.bounded:
         return np.inf, None
-    points = np.vstack([known, requirement.lowest_on_faces(f, known, seed + CHECK)])
+    points = np.vstack([known, requirement.lowest_on_faces(f, known, sample.seed + CHECK)])
+    points = np.vstack([points, requirement.lowest_from(f, sample.weighted_rows()[0])])
     excess = requirement.excess(f, points)
     k = int(np.argmin(excess))
     return float(excess[k]), points[k]

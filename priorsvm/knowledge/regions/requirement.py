@@ -34,6 +34,9 @@ NEARLY = 0.05
 SHORT = 10
 LONG = 30
 LAST = 100
+# The last check of a slope starts from so many rows and points beside centres, by this part of the direction.
+CHECKED = 1000
+SIDE = 0.25
 # How far starts of a strict descent are moved, in parts of the size of the region.
 MOVED = 0.1
 # Added to the seed in the last check of a hard block, so that it draws other points than the fit.
@@ -153,6 +156,17 @@ class Requirement:
         starts = np.vstack([near, moved, self.region.points(int(effort * DRAWN), seed)])
         starts = np.clip(starts, low, high)
         return self._minima(f, starts, steps, rough=True)
+
+    def lowest_from(self, f: Any, rows: Array) -> Array:
+        """Return the ends of long descents from rows and beside centres of f; none if f is linear.
+
+        The slope of a kernel is lowest at a distance from its centre, on one side.
+        """
+        if f.linear or self.direction is None:
+            return rows[:0]
+        beside = SIDE * self.direction
+        starts = np.vstack([rows, f.centres - beside, f.centres + beside])
+        return self._minima(f, self.region.nearest(starts[:CHECKED]), LAST)
 
     def _minima(self, f: Any, starts: Array, steps: int, rough: bool = False) -> Array:
         """Return the ends of local descent of the excess."""

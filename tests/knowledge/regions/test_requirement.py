@@ -99,3 +99,7 @@ def test_the_strict_search_of_slopes_finds_the_lowest_slope(slopes):
     least = min(minimize(excess, z, bounds=[(-2.5, 2.5)] * d).fun for z in starts)
     assert found <= least + 1e-5
     assert requirement.excess(f, requirement.lowest(f, known, 0)).min() <= 0.5 * least
+    checked = requirement.lowest_from(f, region.points(60))
+    assert region.contains(checked).all()
+    assert requirement.excess(f, checked).min() <= least + 1e-5
+    assert len(Requirement(region, 1.0).lowest_from(f, known)) == 0
