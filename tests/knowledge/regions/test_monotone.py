@@ -179,7 +179,7 @@ def test_applies_to_its_class_only(three):
 def test_other_classes_of_a_kernel_model_do_not_change(three, method, hard):
     X, y = three
     X = X[:, :2]
-    plain = PriorSVC(kernel=RBF(0.3), C=0.1, solver="CLARABEL").fit(X, y)
+    plain = PriorSVC(kernel=RBF(0.3), C=0.1).fit(X, y)
     block = Monotone({0: 1}, hard=hard, mu=1e-2, label="b", method=method, max_cells=4000)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # what a guarantee costs
