@@ -33,8 +33,6 @@ def rules_everywhere(quick: bool) -> Iterator[Row]:
             "hard": (Box(bounds, 1, hard=True), HARD),
         }
         for kind, (block, target) in blocks.items():
-            if kind == "hard" and X.shape[1] == 30:  # takes 100 rounds
-                continue
             model = PriorSVC(block, C=C, kernel=RBF("scale"), scale="standard")
             timing, ours, _ = interleaved(
                 partial(quietly, model.fit, X, labels), partial(svc.fit, Z, labels), least=1, most=5
