@@ -70,13 +70,15 @@ def direction_cautions(requirements: Sequence[Requirement], sample: Sample, word
         p = float(mannwhitneyu(upper, lower, alternative="less").pvalue)
         if p < LEVEL:
             column = column_name(j, sample, quoted=False)
+            named, remaining = (upper, lower) if requirement.sign > 0 else (lower, upper)
+            compared = "lower" if requirement.direction[j] > 0 else "higher"
             found.append(
                 Caution(
                     DirectionAgainstData,
-                    f"{words}: the training rows of this class have {'lower' if sign > 0 else 'higher'} "
-                    f"values of {column} (median {np.median(sign * upper):.4g}) than the remaining rows "
-                    f"({np.median(sign * lower):.4g}, p = {p:.1g}). Check the direction and the label. If "
-                    "other columns explain the difference, silence this warning.",
+                    f"{words}: the training rows of this class have {compared} values of {column} (median "
+                    f"{np.median(sign * named):.4g}) than the remaining rows "
+                    f"({np.median(sign * remaining):.4g}, p = {p:.1g}). Check the direction and the label. "
+                    "If other columns explain the difference, silence this warning.",
                 )
             )
     return found
@@ -118,7 +120,7 @@ def outbid_at(violated: int, count: int, words: str, weight: Any) -> Caution | N
         return None
     advice = "Raise its weight mu, or remove it."
     if weight is not None:
-        advice = f"mu='auto' chose {weight.mu:.3g} rows by cross-validation. Give a larger mu to overrule."
+        advice = f"mu='auto' chose {weight.mu:.3g} rows. Check its label, remove it, or give a larger mu."
     return Caution(
         Outbid,
         f"{words}: the training rows outbid it at {violated / count:.0%} of its {count} places. {advice}",

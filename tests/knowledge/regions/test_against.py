@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from priorsvm import RBF, Box, Caution, ClassCosts, Knowledge, Monotone, PriorSVC, Rule, Terms
+from priorsvm import RBF, Box, Caution, ClassCosts, Knowledge, MissingValues, Monotone, PriorSVC, Rule, Terms
 from priorsvm.errors import (
     AgainstData,
     DirectionAgainstData,
@@ -214,7 +214,7 @@ def test_a_weight_that_cross_validation_chose_is_in_the_warning():
     model, found = caught(Box(box, "ill"), X, y)
     places = model.findings_["box"].weight
     if Outbid in found:
-        assert f"mu='auto' chose {places.mu:.3g} rows by cross-validation" in found[Outbid]
+        assert f"mu='auto' chose {places.mu:.3g} rows. Check its label" in found[Outbid]
     else:
         assert places.factor > 0
 
@@ -345,3 +345,34 @@ def test_a_block_of_your_own_may_warn_too():
     with pytest.warns(PriorSVMWarning, match="f without blocks has 4 weights"):
         model = PriorSVC(Doubtful()).fit(X, y)
     assert model.findings_ == {"doubtful": ("f without blocks has 4 weights",)}
+
+
+@pytest.mark.parametrize("label", ["high", "low"])
+@pytest.mark.parametrize("direction", [-1, 1])
+def test_a_direction_is_compared_with_the_class_that_it_names(label, direction):
+    X = np.arange(40.0)[:, None]
+    y = np.where(X[:, 0] >= 20, "high", "low")
+    contradicted = (label == "high") == (direction < 0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        PriorSVC(Monotone({0: direction}, label=label)).fit(X, y)
+    texts = [str(w.message) for w in caught if w.category is DirectionAgainstData]
+    assert bool(texts) == contradicted
+    if contradicted:
+        medians = {"high": "29.5", "low": "9.5"}
+        other = "low" if label == "high" else "high"
+        compared = "higher" if label == "high" else "lower"
+        words = f"this class have {compared} values of column 0 (median {medians[label]}) than"
+        assert words in texts[0]
+        assert f"remaining rows ({medians[other]}," in texts[0]
+
+
+@pytest.mark.parametrize("holds", ["rows", "everywhere"])
+def test_gaps_in_columns_that_a_rule_does_not_name_leave_rows_inside(holds):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = (X[:, 0] > 0).astype(int)
+    X[rng.random(60) < 0.3, 2] = np.nan
+    model = PriorSVC(Rule("x0 >= 0.5", 1, mu=1.0, holds=holds) + MissingValues()).fit(X, y)
+    found = model.findings_["rule"]
+    assert (found.rows, found.completed) == (int((X[:, 0] >= 0.5).sum()), 0)
