@@ -106,10 +106,16 @@ PATHS = {
     "C, CENTRES": (PriorSVC(norm="l1", kernel="rbf"), {"C": [0.1, 1.0, 10.0]}),
     "C, squared hinge, rbf": (PriorSVC(loss="squared_hinge", kernel="rbf"), {"C": [0.1, 10.0]}),
     "mu": (PriorSVC(DRIFT + ClassCosts("balanced")), {"drift__mu": [0.0, 0.1, 10.0]}),
-    "mu and C": (PriorSVC(DRIFT, kernel="rbf"), {"drift__mu": [0.1, 10.0], "C": [0.1, 1.0]}),
-    "weight": (PriorSVC(DRIFT + OddnessHint()), {"drift__weight": [0.1, 2.0], "oddness_hint__mu": [1, 5]}),
+    "mu and C": (
+        PriorSVC(DRIFT, kernel="rbf", solver="CLARABEL"),
+        {"drift__mu": [0.1, 10.0], "C": [0.1, 1.0]},
+    ),
+    "weight": (
+        PriorSVC(DRIFT + OddnessHint(), solver="CLARABEL"),
+        {"drift__weight": [0.1, 2.0], "oddness_hint__mu": [1, 5]},
+    ),
     "costs of rows": (
-        PriorSVC(ClassCosts({1: 2.0}) + DRIFT),
+        PriorSVC(ClassCosts({1: 2.0}) + DRIFT, solver="CLARABEL"),
         {"class_costs__weight": [0.5, 1.0], "class_costs__costs": [{1: 2.0}, {0: 3.0}]},
     ),
     "cost of virtual rows": (
@@ -117,7 +123,7 @@ PATHS = {
         {"virtual_samples__cost": [0.1, 1.0, 3.0]},
     ),
     "weight of extra rows": (
-        PriorSVC(UnlabeledSamples([[1.0, 1.0]], 1) + DRIFT),
+        PriorSVC(UnlabeledSamples([[1.0, 1.0]], 1) + DRIFT, solver="CLARABEL"),
         {"unlabeled_samples__weight": [0.1, 1.0, 5.0]},
     ),
 }
@@ -204,14 +210,14 @@ def test_row_parameters_and_sample_weight_are_taken():
     [
         (PriorSVC(solver="CLARABEL"), {"loss": ["hinge", "squared_hinge"]}),
         (PriorSVC(solver="CLARABEL"), {"kernel": [RBF(0.1), RBF(2.0), Polynomial(2)]}),
-        (PriorSVC(DRIFT, kernel=RBF()), {"kernel__gamma": [0.1, 2.0]}),
-        (PriorSVC(DRIFT), {"drift__hard": [False, True]}),
-        (PriorSVC(DRIFT), {"drift__transform": [Shift([0.0, 0.1]), Shift([1.0, 0.0])]}),
-        (PriorSVC(DRIFT), {"drift__transform__steps": [3, 5]}),
-        (PriorSVC(DRIFT), {"drift__weight": [0.0, 1.0]}),
-        (PriorSVC(REGION), {"region__weight": [0.0, 1.0]}),
-        (PriorSVC(REGION), {"loss": ["hinge", "squared_hinge"]}),
-        (PriorSVC(DRIFT), {"scale": [None, "standard"]}),
+        (PriorSVC(DRIFT, kernel=RBF(), solver="CLARABEL"), {"kernel__gamma": [0.1, 2.0]}),
+        (PriorSVC(DRIFT, solver="CLARABEL"), {"drift__hard": [False, True]}),
+        (PriorSVC(DRIFT, solver="CLARABEL"), {"drift__transform": [Shift([0.0, 0.1]), Shift([1.0, 0.0])]}),
+        (PriorSVC(DRIFT, solver="CLARABEL"), {"drift__transform__steps": [3, 5]}),
+        (PriorSVC(DRIFT, solver="CLARABEL"), {"drift__weight": [0.0, 1.0]}),
+        (PriorSVC(REGION, solver="CLARABEL"), {"region__weight": [0.0, 1.0]}),
+        (PriorSVC(REGION, solver="CLARABEL"), {"loss": ["hinge", "squared_hinge"]}),
+        (PriorSVC(DRIFT, solver="CLARABEL"), {"scale": [None, "standard"]}),
         (PriorSVC(DRIFT, kernel="rbf"), {"n_centres": [3, 6]}),
         (
             PriorSVC(VirtualSamples(Shift([1.0, 0.0])).named("copies"), solver="CLARABEL"),

@@ -11,9 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from priorsvm import (
     RBF,
     ClassCosts,
+    MissingValues,
     MonotonicityHint,
     PriorSVC,
     Shift,
+    UncertainSamples,
     VirtualSamples,
     VirtualSupportVectors,
     training,
@@ -131,3 +133,13 @@ def test_processes_share_the_kernel_matrix(monkeypatch, digits):
     alone = PriorSVC(**parameters).fit(X[few], y[few])
     together = PriorSVC(**parameters, n_jobs=2).fit(X[few], y[few])
     assert_allclose(together.decision_function(X), alone.decision_function(X), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+@pytest.mark.parametrize("block", [UncertainSamples(0.2), MissingValues()], ids=["uncertain", "missing"])
+def test_workers_of_blocks_whose_state_is_not_known_yet(block, multi_class):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    X[::7, 2] = np.nan if isinstance(block, MissingValues) else 0.0
+    models = [PriorSVC(block, kernel="rbf", multi_class=multi_class, n_jobs=k).fit(X, y) for k in (1, 2)]
+    np.testing.assert_allclose(models[0].objective_, models[1].objective_, rtol=1e-9)

@@ -92,7 +92,8 @@ class Problem:
     def beyond_rows(self) -> str | None:
         """Return why the blocks do more than add or reweight rows, or None."""
         for name, block, _ in self.live:
-            if not block.adds_nothing(self.states.get(name)):
+            known = name in self.states
+            if not (block.adds_nothing(self.states[name]) if known else block.only_rows):
                 return f"block '{name}' does more than add or reweight rows"
         return None
 

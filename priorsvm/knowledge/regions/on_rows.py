@@ -251,7 +251,7 @@ def inside_as_given(region: Set, sample: Sample) -> Array:
         compared = compared & ~region.kept()
     elif isinstance(region, (BoxSet, PolyhedronSet)):  # the range of the data excludes no row
         B, d = region.inequalities
-        compared = B[(sample.X_train @ B.T > d).any(axis=0)].any(axis=0)
+        compared = np.asarray(B[(sample.X_train @ B.T > d).any(axis=0)].any(axis=0))
     return np.asarray(inside & ~(sample.gaps & compared).any(axis=1))
 
 

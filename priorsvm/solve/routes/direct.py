@@ -102,7 +102,10 @@ class Direct:
         With ``corner``, HiGHS continues from the solution of a linear programme to a corner. Interior points
         have tiny numbers where corners have zeros.
         """
-        answer = solve_structured(self.stated, **options)
+        try:
+            answer = solve_structured(self.stated, **options)
+        except FloatingPointError as error:
+            raise SolverError(f"{error}.") from error
         if answer.status == "InsufficientProgress":
             reached = "primal {:.0e}, dual {:.0e}, gap {:.0e}".format(*answer.residuals)
             raise SolverError(f"no more progress after {answer.iterations} steps (residuals: {reached}).")
