@@ -151,7 +151,7 @@ def _promise(seed: int, X: Array, rng: np.random.Generator) -> Promise:
             radius = 0.7
             return Promise(
                 "Ellipsoid",
-                Ellipsoid(centre, radius**2 * np.eye(d), label, hard=True),
+                Ellipsoid(centre, radius, label, hard=True),
                 lambda count: _ball(rng, centre, radius, count),
                 lambda Z: centre + _shortened(Z - centre, radius),
                 short,

@@ -89,6 +89,13 @@ class SkopsNotInstalled(PriorSVMError, ImportError):
     """
 
 
+class PackageNotInstalled(PriorSVMError, ImportError):
+    """Missing package for rows that are read in chunks.
+
+    Raised by ``fit`` and ``predict``. Install it with ``pip install priorsvm[large]``.
+    """
+
+
 class SolverNotInstalled(PriorSVMError, ImportError):
     """Missing package of the solver in ``PriorSVC(solver=...)``.
 
@@ -122,6 +129,13 @@ class CoverTooCoarse(PriorSVMError, RuntimeError):
 
     Raised by ``fit``. The blocks need not contradict each other. Raise ``max_cells``, shrink the region, or
     use ``method="cuts"`` or ``hard=False``.
+    """
+
+
+class OutOfTime(PriorSVMError, TimeoutError):
+    """Fit without an answer when ``max_seconds`` have passed.
+
+    Raised by ``fit``. Raise ``max_seconds``, or use fewer rows or a simpler block.
     """
 
 

@@ -15,9 +15,12 @@ from .fitted import FittedModel, MissingAttribute
 from .kernels.set_kernel import takes_sets
 from .knowledge.base import Knowledge
 from .knowledge.traits import Completes
+from .large.detect import is_source, refuse_source
+from .large.new_rows import accuracy, over_chunks
+from .large.task import large_task
 from .path import fit_path
 from .prior import as_prior, snake_case
-from .training import train, unchanged_on_failure, workers
+from .training import limited_task, train, unchanged_on_failure, workers
 from .validation import is_precomputed, make_task, row_keys
 from .weights import with_weights
 
@@ -82,12 +85,22 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         Required relative residuals and duality gap. Solvers run at tighter tolerances.
     max_rounds : int, default=100
         Limit on the rounds of iterative blocks.
+    max_seconds : float or None, default=None
+        Limit on the time of a fit, by the clock: rounds, searches, solvers and the choice of ``mu="auto"``
+        together. At the limit the fit ends with the best answer so far and scikit-learn's
+        ``ConvergenceWarning``. Without an answer it raises :class:`~priorsvm.errors.OutOfTime`. The models of
+        several classes share the time. Single steps such as a factorisation are not interrupted. None: no
+        limit.
     n_jobs : int or None, default=None
         Number of workers for the models of the classes and for searches over transformations. Models that
         take less than a second together run one after the other. Other joblib backends, such as dask, are
         set with ``joblib.parallel_config``.
+    memory_limit : float, str or None, default=None
+        Memory for a fit whose rows are read in chunks, in bytes or as a text such as "2 GB". It limits the
+        rows that are read at a time and the rows near the margin. None: half of the free memory.
     verbose : int, default=0
-        1 shows progress bars at once; 0 shows them on a terminal after ten seconds.
+        1 shows progress bars at once; 0 shows them on a terminal after ten seconds. With rows in chunks, 1
+        prints the plan of memory before the first pass.
     random_state : int, RandomState instance or None, default=None
         Seed of the random draws of blocks. None is deterministic, too.
 
@@ -171,6 +184,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
     """
 
     categories: Any = "auto"  # for models of earlier files
+    memory_limit: Any = None
+    max_seconds: float | None = None
 
     def __init__(
         self,
@@ -189,7 +204,9 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         solver_options: dict[str, Any] | None = None,
         tol: float = 1e-6,
         max_rounds: int = 100,
+        max_seconds: float | None = None,
         n_jobs: int | None = None,
+        memory_limit: Any = None,
         verbose: int = 0,
         random_state: Any = None,
     ):
@@ -207,7 +224,9 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         self.solver_options = solver_options
         self.tol = tol
         self.max_rounds = max_rounds
+        self.max_seconds = max_seconds
         self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
         self.verbose = verbose
         self.random_state = random_state
 
@@ -249,7 +268,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         super().set_params(**params)
         return self
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **rows: Any) -> PriorSVC:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **rows: Any) -> PriorSVC:
         """Fit the model, or one model for each class or pair of classes.
 
         Parameters
@@ -259,10 +278,16 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
             matrix. A kernel between sets of vectors
             requires a list of (m, d) arrays or an (n, m, d) array. ``kernel="precomputed"`` requires the
             (n, n) kernel matrix, and new rows are their (m, n) kernel values with the training rows.
-        y : array-like of shape (n,)
-            Labels.
-        sample_weight : array-like of shape (n,), default=None
-            Factor on C for each row. A row of weight 2 counts as two equal rows.
+
+            Rows of a linear model may be read in chunks, if they do not fit in memory: a memory map of NumPy
+            with more than 8 million entries, a dask array or DataFrame, the path of a Parquet file or
+            folder, a list of chunks (X, y) or (X, y, sample_weight), or a function that returns an iterator
+            of such chunks.
+        y : array-like of shape (n,), str or None
+            Labels. For a dask DataFrame or a path, the name of the column of labels. None for chunks.
+        sample_weight : array-like of shape (n,), str or None, default=None
+            Factor on C for each row. A row of weight 2 counts as two equal rows. For a dask DataFrame or a
+            path, the name of a column. None for chunks.
         **rows : array-like of shape (n, ...)
             Row parameters of blocks, as ``<block>__<parameter>``.
 
@@ -279,6 +304,13 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
             If no decision function satisfies all hard constraints. The message names the blocks in conflict.
         SolverFailed
             If no allowed solver returns an accurate solution.
+        OutOfTime
+            If there is no answer after ``max_seconds``.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the fit ends at ``max_seconds`` with the best answer so far.
 
         Examples
         --------
@@ -289,7 +321,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         """
         arguments = (X, y, sample_weight, rows)
         with unchanged_on_failure(self):
-            task = with_weights(self, make_task(self, *arguments), arguments)
+            checked = large_task if is_source(X) else make_task
+            task = with_weights(self, limited_task(self, arguments, checked), arguments)
             with workers(self.n_jobs):
                 binaries = train(self, task)
             self._store(task, binaries)
@@ -330,6 +363,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         """
         from .assemblies import assemble
 
+        refuse_source(X, "assemble")
         return assemble(self, X, y, sample_weight, rows)
 
     def fit_path(
@@ -338,7 +372,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         """Fit one model for every combination of parameter values; this model is not changed.
 
         The problem is compiled once if only weights change: ``C``, outer weights, and parameters such as
-        ``mu`` that weigh penalties. Other parameters require a new compilation, with a warning.
+        ``mu`` that weigh penalties. Other parameters require a new compilation, with a warning. Every model
+        may take ``max_seconds``.
 
         Parameters
         ----------
@@ -372,6 +407,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         >>> [round(float(m.coef_[0, 0]), 2) for m in models]
         [0.2, 1.0, 1.0]
         """
+        refuse_source(X, "fit_path")
         return fit_path(self, X, y, values, sample_weight, rows)
 
     def decision_function(self, X: Any) -> Array:
@@ -380,13 +416,14 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            Rows, as in :meth:`fit`.
+            Rows, as in :meth:`fit`. Chunks of rows may be (X, y), and y is not used.
 
         Returns
         -------
         ndarray of shape (n,) or (n, n_classes)
             One column for each class if there are more than two classes. For ``multi_class="ovo"`` the
-            columns contain votes of the models, plus a number within 1/3 that orders equal votes.
+            columns contain votes of the models, plus a number within 1/3 that orders equal votes. Rows of
+            dask give a dask array, which is not computed yet.
 
         Raises
         ------
@@ -399,6 +436,9 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         >>> PriorSVC().fit([[0.0], [2.0]], [0, 1]).decision_function([[1.0], [2.5]]).round(6) + 0
         array([0. , 1.5])
         """
+        if is_source(X):
+            columns = len(self.classes_) if len(self.classes_) > 2 else None
+            return over_chunks(self, X, "decision_function", float, columns)
         return self._scores(self._checked_rows(X))
 
     def predict(self, X: Any) -> Array:
@@ -407,12 +447,12 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            Rows, as in :meth:`fit`.
+            Rows, as in :meth:`fit`. Chunks of rows may be (X, y), and y is not used.
 
         Returns
         -------
         ndarray of shape (n,)
-            Labels.
+            Labels. A dask array for rows of dask, which is not computed yet.
 
         Raises
         ------
@@ -425,9 +465,39 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         >>> PriorSVC().fit([[0.0], [2.0]], ["well", "ill"]).predict([[0.5], [2.5]])
         array(['well', 'ill'], dtype='<U4')
         """
+        if is_source(X):
+            return over_chunks(self, X, "predict", self.classes_.dtype)
         scores = self.decision_function(X)
         chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[chosen]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the accuracy: the share of the rows whose class is predicted.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            Rows, labels and weights, as in :meth:`fit`.
+
+        Returns
+        -------
+        float
+            The accuracy.
+
+        Raises
+        ------
+        NotFittedError
+            If ``fit`` was not called.
+
+        Examples
+        --------
+        >>> from priorsvm import PriorSVC
+        >>> PriorSVC().fit([[0.0], [2.0]], [0, 1]).score([[0.5], [2.5], [3.0]], [0, 1, 1])
+        1.0
+        """
+        if is_source(X):
+            return accuracy(self, X, y, sample_weight)
+        return float(super().score(X, y, sample_weight))
 
     @property
     def predict_proba(self) -> Any:

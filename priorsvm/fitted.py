@@ -153,6 +153,7 @@ class FittedModel:
     @property
     def support_(self) -> Array:
         """Indices of the training rows that are support vectors of at least one binary model."""
+        self._require_all_rows("support_", "report_ has sums over all rows")
         return np.flatnonzero(
             np.any([m.support[: m.training.n_train] for m in self._fitted_models()], axis=0)
         )
@@ -194,7 +195,16 @@ class FittedModel:
         Its variables and constraints have values and dual variables, except after PEGASOS and for a joint
         model.
         """
+        self._require_all_rows("problem", "formulation() has its formulas")
         return self._each([m.solved_problem() for m in self._fitted_models()])
+
+    def _require_all_rows(self, attribute: str, instead: str) -> None:
+        """Raise MissingAttribute if the training rows were read in chunks."""
+        if any(m.sums is not None for m in self._fitted_models()):
+            raise MissingAttribute(
+                f"{attribute} exists for training rows in memory only: these rows were read in chunks, and "
+                f"only the rows near their margins have dual variables of their own. {instead}."
+            )
 
     @property
     def findings_(self) -> Any:

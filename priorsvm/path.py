@@ -11,8 +11,10 @@ import numpy as np
 from sklearn.base import clone
 
 from ._utils.cache import Cache, equal
+from ._utils.deadline import Deadline
 from ._utils.messages import did_you_mean, warn
 from .errors import InvalidInput, Recompiled, UnknownParameter
+from .function.memory import refusing_beyond_memory
 from .prior import as_prior
 from .problem.assemble import PARAMETER_ROWS
 from .problem.collapse import fit_and_explain
@@ -44,13 +46,21 @@ def fit_path(
         Row parameters of blocks, by ``<block>__<parameter>``.
     """
     _check_values(values)
-    tasks = list(_tasks(model, values, (X, y, sample_weight, row_parameters)))
+    with refusing_beyond_memory():
+        return _fitted_path(model, values, (X, y, sample_weight, row_parameters))
+
+
+def _fitted_path(model: Any, values: dict[str, Any], arguments: tuple[Any, ...]) -> list[Any]:
+    """Return the fitted models of a path; ``arguments`` are those of ``fit``."""
+    tasks = list(_tasks(model, values, arguments))
     maps = Cache()
     grams = Cache()
     recompiled = False
     models: list[Any] = []
     neighbours: list[Neighbour] = []
-    for member, task in tasks:
+    for member, checked in tasks:
+        limited = checked.until(Deadline.after(member.max_seconds))
+        task = with_weights(member, limited, arguments)
         if member.multi_class == "joint":
             binaries = train(member, task)
         else:
@@ -84,7 +94,7 @@ def _tasks(model: Any, values: dict[str, Any], arguments: tuple[Any, ...]) -> It
                     setattr(member, name, getattr(known[0], name))
             known = member, replace(known[1], spec=replace(known[1].spec, C=float(member.C)))
         before = chosen
-        yield member, with_weights(member, known[1], arguments)
+        yield member, known[1]
 
 
 def _check_values(values: Any) -> None:

@@ -17,6 +17,28 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
+class RowTotals:
+    """Facts of all rows, of which a sample has some.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows.
+    counts : array of shape (n_classes,)
+        Number of rows of positive weight in each class.
+    weights : array of shape (n_classes,)
+        Sum of the sample weights of each class.
+    mean : array of shape (d,)
+        Weighted mean of the rows.
+    """
+
+    n_rows: int
+    counts: Array
+    weights: Array
+    mean: Array
+
+
+@dataclass(frozen=True, eq=False)
 class Sample:
     r"""Rows of the loss :math:`\sum_i C\,\mathrm{cost}_i\,\xi_i`, training rows first.
 
@@ -59,6 +81,9 @@ class Sample:
         How columns with categories became columns of ``X``; None without such columns.
     added_labels : array of shape (n - n_train,) or None, default=None
         Class labels of the added rows, as objects. None for a row without a label, and if no row has one.
+    totals : RowTotals or None, default=None
+        Facts of all rows if the rows are read in chunks, and the training rows are drawn from them or are a
+        chunk. None if the training rows are all rows.
     """
 
     X: Array
@@ -79,6 +104,7 @@ class Sample:
     all_weights: Array | None = None
     encoding: Encoding | None = None
     added_labels: Array | None = None
+    totals: RowTotals | None = None
 
     @classmethod
     def training(
@@ -94,12 +120,13 @@ class Sample:
         missing: Any = None,
         against: Any = None,
         encoding: Encoding | None = None,
+        totals: RowTotals | None = None,
     ) -> Sample:
         """Return the training rows with the class ``positive`` against one class, or against all others.
 
         Parameters
         ----------
-        X, labels, classes, positive, feature_names, seed, model, missing, against, encoding
+        X, labels, classes, positive, feature_names, seed, model, missing, against, encoding, totals
             Attributes of the sample.
         cost : array of shape (n,) or None, default=None
             Sample weights; None is 1 for each row.
@@ -135,6 +162,7 @@ class Sample:
             against,
             all_weights,
             encoding,
+            totals=totals,
         )
 
     def __len__(self) -> int:
@@ -214,6 +242,14 @@ class Sample:
     def weights(self) -> Array:
         """Sample weights of the training rows; 0 for rows that the model leaves out."""
         return self.shares["svm"][: self.n_train]
+
+    @property
+    def class_weights(self) -> Array:
+        """Sum of the sample weights of each class, over all rows and classes of the data."""
+        if self.totals is not None:
+            return self.totals.weights
+        weight = self.weights if self.all_weights is None else self.all_weights
+        return np.array([weight[self.labels == label].sum() for label in self.classes])
 
     def weighted_rows(self) -> tuple[Array, Array]:
         """Return the training rows with positive sample weight, and their weights in a mean."""

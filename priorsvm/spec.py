@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from ._utils.deadline import NEVER, Deadline
 
 if TYPE_CHECKING:
     from ._utils.arrays import Array
@@ -36,6 +38,8 @@ class Spec:
         Number of centres of a Nyström model.
     tol : float
         Tolerance of the residuals.
+    limit : Deadline or None
+        When the fit has to end; None without a limit, and after the fit.
     """
 
     C: float
@@ -45,6 +49,16 @@ class Spec:
     scale: Scale | None
     n_centres: int | None
     tol: float
+    limit: Deadline | None = None
+
+    @property
+    def deadline(self) -> Deadline:
+        """When the fit has to end."""
+        return self.limit or NEVER
+
+    def until(self, limit: Deadline | None) -> Spec:
+        """Return this model with another end of the fit."""
+        return replace(self, limit=limit)
 
     @property
     def linear(self) -> bool:

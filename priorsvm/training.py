@@ -13,9 +13,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ._utils.cache import Cache
+from ._utils.deadline import Deadline
 from ._utils.messages import collecting, warn
 from ._utils.progress import progress
 from ._utils.threads import CvxpyNeeded, single_threaded, without_cvxpy
+from .function.memory import refusing_beyond_memory
 from .prior import Member
 from .problem.collapse import fit_and_explain, warn_of_collapse
 from .sample import Sample
@@ -24,7 +26,7 @@ from .solve.model import BinaryModel
 from .solve.registry import canonical, find_route, registry
 from .solve.routes.weighted_route import WeightedRoute
 from .spec import Spec
-from .validation import Task
+from .validation import Task, make_task
 
 
 @contextmanager
@@ -32,11 +34,20 @@ def unchanged_on_failure(model: Any) -> Iterator[None]:
     """Restore all attributes of a model if its fit raises an error or is interrupted."""
     before = dict(vars(model))
     try:
-        yield
+        with refusing_beyond_memory():
+            yield
     except BaseException:
         vars(model).clear()
         vars(model).update(before)
         raise
+
+
+def limited_task(model: Any, arguments: tuple[Any, ...], checked: Callable[..., Task] = make_task) -> Task:
+    """Return the task of a fit that has to end after ``max_seconds``, checks of arguments included."""
+    start = time.time()
+    task = checked(model, *arguments)
+    seconds = model.max_seconds
+    return task if seconds is None else task.until(Deadline(start + seconds, seconds))
 
 
 def workers(n_jobs: int | None) -> AbstractContextManager[Any]:
@@ -89,13 +100,14 @@ def train(
         fit_and_explain if explained else partial(fit_binary, explained=False),
         **solver_arguments(model),
         grams=grams,
+        large=task.large,
     )
     jobs = [
         _Job(task.spec, task.members(sample), sample, known)
         for sample, known in zip(samples, first, strict=True)
     ]
     pool = None
-    if several and model.n_jobs not in (None, 1):
+    if several and model.n_jobs not in (None, 1) and task.large is None:
         pool = _Threads() if all(_is_free_of_cvxpy(model, job) for job in jobs) else _Processes()
     binaries = _train_here(model, jobs, partial(fit, maps=maps), grams, pool)
     if pool is not None and len(binaries) < len(jobs):
@@ -157,6 +169,7 @@ def _train_joint(model: Any, task: Task) -> BinaryModel:
     options = model.solver_options
     binary = fit_joint(task.spec, members, task.samples[0], model.max_rounds, model.verbose, options)
     warn_of_collapse(binary)
+    binary.release()
     return binary
 
 
@@ -168,9 +181,12 @@ class _Job(NamedTuple):
     sample: Sample
     states: dict[str, Any] | None
 
-    def run(self, fit: Callable[..., BinaryModel]) -> BinaryModel:
-        """Return the fitted model."""
-        return fit(self.spec, self.members, self.sample, states=self.states)
+    def run(self, fit: Callable[..., BinaryModel], share: float = 1.0) -> BinaryModel:
+        """Return the fitted model, after a share of the time that is left."""
+        spec = self.spec
+        if spec.deadline.limited:
+            spec = spec.until(spec.deadline.part(share))
+        return fit(spec, self.members, self.sample, states=self.states)
 
 
 def _train_here(
@@ -185,7 +201,7 @@ def _train_here(
     for job in progress(model.verbose, jobs, desc="classes") if len(jobs) > 1 else jobs:
         before = 0.0 if grams is None else grams.seconds
         start = time.perf_counter()
-        binaries.append(job.run(fit))
+        binaries.append(job.run(fit, 1.0 / (len(jobs) - len(binaries))))
         shared = 0.0 if grams is None else grams.seconds - before
         seconds = min(seconds, time.perf_counter() - start - shared)
         if pool is not None and seconds * (len(jobs) - len(binaries)) > pool.worth:
@@ -219,11 +235,12 @@ class _Pool:
 
     def train(self, model: Any, jobs: list[_Job], fit: Callable[..., BinaryModel]) -> list[BinaryModel]:
         """Return the fitted models."""
-        from joblib import Parallel, delayed
+        from joblib import Parallel, delayed, effective_n_jobs
 
         parallel = Parallel(n_jobs=model.n_jobs, verbose=10 * model.verbose, prefer=self.prefer)
+        share = min(1.0, effective_n_jobs(model.n_jobs) / len(jobs))
         with single_threaded():
-            found = parallel(delayed(self.run)(job, fit) for job in jobs)
+            found = parallel(delayed(self.run)(job, fit, share) for job in jobs)
         binaries = []
         for job, (binary, caught) in zip(jobs, found, strict=True):
             for message, category in caught:
@@ -232,7 +249,7 @@ class _Pool:
         return binaries
 
     @staticmethod
-    def run(job: _Job, fit: Callable[..., BinaryModel]) -> _Recorded:
+    def run(job: _Job, fit: Callable[..., BinaryModel], share: float) -> _Recorded:
         """Return a fitted model and its warnings, or None if it must be fitted without workers."""
         raise NotImplementedError
 
@@ -244,10 +261,10 @@ class _Threads(_Pool):
     prefer = "threads"
 
     @staticmethod
-    def run(job: _Job, fit: Callable[..., BinaryModel]) -> _Recorded:
+    def run(job: _Job, fit: Callable[..., BinaryModel], share: float) -> _Recorded:
         try:
             with without_cvxpy(), collecting(Warning) as caught:
-                return job.run(fit), caught
+                return job.run(fit, share), caught
         except CvxpyNeeded:
             return None, []
 
@@ -262,8 +279,8 @@ class _Processes(_Pool):
         import cvxpy  # noqa: F401 - the import takes half a second, which is not part of a fit
 
     @staticmethod
-    def run(job: _Job, fit: Callable[..., BinaryModel]) -> _Recorded:
+    def run(job: _Job, fit: Callable[..., BinaryModel], share: float) -> _Recorded:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            binary = job.run(fit)
+            binary = job.run(fit, share)
         return binary, [(str(w.message), w.category) for w in caught]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import Any
 
@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from ._utils.arrays import Array
 from ._utils.checks import check_flag, check_moderate, check_unmasked, is_number, is_whole
+from ._utils.deadline import Deadline
 from ._utils.foreign import check_sample_weight
 from ._utils.messages import did_you_mean
 from ._utils.row_keys import row_names
@@ -30,9 +31,10 @@ from .knowledge.checks import check_acts
 from .knowledge.rows.row_permutations import RowPermutations
 from .knowledge.traits import Completes, Iterative, OnRowSlack, Scores
 from .knowledge.worst_case.orbit_loss import OrbitLoss
+from .large.memory import limit_of
 from .prior import Member, Prior, as_prior, live
 from .problem.naming import naming
-from .sample import Sample
+from .sample import RowTotals, Sample
 from .solve.methods.passes import check_pass_options
 from .solve.registry import canonical, check_options, check_solver
 from .spec import Spec
@@ -55,6 +57,7 @@ class Task:
     samples : one training set for each binary model, or one in total for ``multi_class="joint"``.
     encoding : how columns with categories were encoded, or None.
     row_names : the index of the training rows as texts, or None if they are counted from 0.
+    large : all rows if they are read in chunks, of which ``samples`` have some; None if ``samples`` have all.
     """
 
     spec: Spec
@@ -63,6 +66,11 @@ class Task:
     samples: list[Sample]
     encoding: Encoding | None = None
     row_names: Array | None = None
+    large: Any = None
+
+    def until(self, limit: Deadline | None) -> Task:
+        """Return this task with another end of the fit."""
+        return replace(self, spec=self.spec.until(limit))
 
     def members(self, sample: Sample) -> list[Member]:
         """Return the blocks of one binary model: a block that does not apply has weight 0."""
@@ -84,7 +92,7 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
     """
     check_parameters(model)
     check_unmasked(X=X, y=y, sample_weight=sample_weight)
-    prior = _with_row_parameters(as_prior(model.prior), row_parameters)
+    prior = with_row_parameters(as_prior(model.prior), row_parameters)
     for name, block, _ in prior:
         check_acts(name, block)
     imputers = _imputers(prior)
@@ -103,15 +111,48 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
     names = None if getattr(kernel, "encodes", False) else getattr(model, "feature_names_in_", None)
     if encoding is not None:
         names = encoding.encoded_names
-    seed = _seed(model.random_state)
+    seed = seed_of(model.random_state)
     missing = None
     for name, block, _ in imputers:
         with naming(name):
             missing = block.complete(X, y, np.ones(len(X)) if weight is None else weight, names)
             X = missing.X
     spec = _specification(model, kernel, X, weight, encoding)
+    return finished_task(
+        model, prior, spec, X, y, classes, weight, names, seed, missing, encoding, names_of_rows
+    )
+
+
+def finished_task(
+    model: Any,
+    prior: Prior,
+    spec: Spec,
+    X: Any,
+    y: Array,
+    classes: Array,
+    weight: Array | None,
+    names: Array | None,
+    seed: int,
+    missing: Any = None,
+    encoding: Encoding | None = None,
+    names_of_rows: Array | None = None,
+    totals: RowTotals | None = None,
+) -> Task:
+    """Return the task of checked rows, after the checks of the blocks.
+
+    Parameters
+    ----------
+    model, prior, spec
+        The PriorSVC, its blocks, and the model without rows and blocks.
+    X, y, classes, weight, names, seed, missing, encoding, totals
+        Attributes of :class:`Sample`.
+    names_of_rows : array or None, default=None
+        Index of the rows.
+    """
     samples = [
-        Sample.training(X, y, classes, positive, weight, names, seed, spec, missing, against, encoding)
+        Sample.training(
+            X, y, classes, positive, weight, names, seed, spec, missing, against, encoding, totals
+        )
         for positive, against in _sides(model, classes)
     ]
     if encoding is not None:
@@ -153,9 +194,13 @@ def check_parameters(model: Any) -> None:
             continue
         if not is_whole(count) or count < 1:
             raise InvalidInput(f"{name} must be a whole number of at least 1, got {count!r}.")
+    seconds = model.max_seconds
+    if seconds is not None and (not is_number(seconds) or seconds <= 0):
+        raise InvalidInput(f"max_seconds must be a positive number or None, got {seconds!r}.")
     if model.n_centres is not None and _is_linear(model.kernel):
         raise InvalidInput("n_centres requires a kernel model: a linear model has no centres.")
     check_flag(preselect=model.preselect)
+    limit_of(model.memory_limit)
     check_solver(model.solver)
     check_options(model.solver, model.solver_options)
 
@@ -168,7 +213,7 @@ def _is_linear(kernel: Any) -> bool:
     return isinstance(kernel, str) and kernel == "linear"
 
 
-def _seed(random_state: Any) -> int:
+def seed_of(random_state: Any) -> int:
     if random_state is None:
         return 0
     return int(check_random_state(random_state).randint(2**31 - 1))
@@ -410,7 +455,7 @@ def row_keys(prior: Prior) -> list[str]:
     return [f"{name}__{parameter}" for name, block, _ in prior for parameter in block.row_params]
 
 
-def _with_row_parameters(prior: Prior, given: dict[str, Any]) -> Prior:
+def with_row_parameters(prior: Prior, given: dict[str, Any]) -> Prior:
     """Return the prior with the row parameters given to ``fit``."""
     valid = row_keys(prior)
     unknown = sorted(set(given) - set(valid))

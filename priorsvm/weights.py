@@ -20,6 +20,7 @@ from .errors import (
     CoverTooCoarse,
     Infeasible,
     InvalidInput,
+    OutOfTime,
     PriorSVMWarning,
     SolverFailed,
     SwitchedOff,
@@ -37,7 +38,7 @@ FOLDS = 5
 # Folds of few rows are drawn again, until so many rows are tested, but not more often than REPEATS times.
 TESTED = 80
 REPEATS = 4
-# With more rows the factor is 1 without validation.
+# With more rows, and with rows that are read in chunks, the factor is 1 without validation.
 MOST_ROWS = 1000
 # What a fold may raise although the fit does not: it may lack all rows of a rule, or all values of a column.
 FAILURES = (InvalidInput, Infeasible, SolverFailed, CoverTooCoarse, Unbounded)
@@ -45,6 +46,8 @@ FAILURES = (InvalidInput, Infeasible, SolverFailed, CoverTooCoarse, Unbounded)
 NO_FIT = 0.5
 # Values of f that agree to so many decimals are ties: a constant f has an area of one half, up to rounding.
 DECIMALS = 9
+# Share of max_seconds that the validation may take.
+SHARE = 0.5
 # Prior guess of the AUC: one half without rules, and so much above the AUC of the rules alone with them.
 TRUST = 0.05
 # Standard deviation of the AUC around this guess.
@@ -138,11 +141,27 @@ def with_weights(model: Any, task: Task, arguments: tuple[Any, ...]) -> Task:
     if chosen:
         repeats = [list(_folds(task, repeat)) for repeat in range(_repeats(task))]
         if repeats[0]:
-            found = _choice(_scores(model, task, arguments, repeats), repeats, task, chosen)
+            found = _chosen(model, task, arguments, repeats, chosen)
     for text in found.warnings:
         names = ", ".join(f"'{m.name}'" for m in chosen)
         warn(f"switched off {names}: {text}", SwitchedOff)
     return replace(task, prior=_weighted(task, found))
+
+
+def _chosen(
+    model: Any, task: Task, arguments: tuple[Any, ...], repeats: list[list[Array]], chosen: list[Member]
+) -> ChosenWeight:
+    """Return the choice by validation, or the factor 1 if it takes more than its share of ``max_seconds``."""
+    limited = task.until(task.spec.deadline.part(SHARE))
+    try:
+        return _choice(_scores(model, limited, arguments, repeats), repeats, task, chosen)
+    except OutOfTime:
+        warn(
+            f"mu='auto' is the standard weight: its validation takes more than {SHARE:.0%} of "
+            f"max_seconds={task.spec.deadline.seconds:g}. Raise max_seconds, or give a number as mu.",
+            ConvergenceWarning,
+        )
+        return ChosenWeight(1.0, 1.0, {})
 
 
 def _choice(
@@ -229,7 +248,7 @@ def _folds(task: Task, repeat: int = 0) -> Iterator[Array]:
     labels = sample.labels[rows]
     counts = [int(np.sum(labels == label)) for label in sample.classes]
     number = min(FOLDS, *counts)
-    if number < 2 or len(rows) > MOST_ROWS:
+    if number < 2 or len(rows) > MOST_ROWS or task.large is not None:
         return
     keys = _row_keys(task, rows, repeat)
     fold = np.empty(len(rows), int)
@@ -271,7 +290,10 @@ def _scores(
     found: dict[float, list[float]] = {factor: [] for factor in FACTORS}
     fitted = 0
     for folds in repeats:
-        values = [_fold(model, task, arguments, test) for test in folds]
+        values = []
+        for test in folds:
+            values.append(_fold(model, task, arguments, test))
+            task.spec.deadline.check()
         fitted += sum(map(len, values))
         for factor in FACTORS:
             found[factor].append(_score(task, folds, [of_fold.get(factor) for of_fold in values]))
@@ -333,7 +355,8 @@ def _without_rows(model: Any, task: Task, arguments: tuple[Any, ...], test: Arra
     if task.encoding is not None:
         member.categories = task.encoding  # a fold may lack a value that a rule names
     member.prior = _sliced_prior(task.prior, kept, n)
-    return member, make_task(member, _rows(X, kept), _rows(y, kept), given_weight, given)
+    part = make_task(member, _rows(X, kept), _rows(y, kept), given_weight, given)
+    return member, part.until(task.spec.limit)
 
 
 def _auc(labels: Array, scores: Array, classes: Array, weight: Array) -> float:

@@ -1,5 +1,8 @@
 """A fit that fails, or that is interrupted at any point, leaves the model as it was."""
 
+import inspect
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +10,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.exceptions import NotFittedError
 
-from priorsvm import Box, PriorSVC
+from priorsvm import Box, FromFunction, OddnessHint, PriorSVC, VirtualSamples
 from priorsvm.errors import Infeasible, InvalidInput
 
 X, Y = make_moons(40, noise=0.2, random_state=0)
@@ -35,7 +38,7 @@ def test_other_classes_are_not_mixed_with_the_first_fit(labels):
     np.testing.assert_array_equal(model.predict(X), before)
 
 
-@pytest.mark.parametrize("point", ["make_task", "with_weights", "train", "PriorSVC._store"])
+@pytest.mark.parametrize("point", ["limited_task", "with_weights", "train", "PriorSVC._store"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_interrupts_at_every_step(monkeypatch, point, error):
     import priorsvm.estimator as module
@@ -61,3 +64,54 @@ def test_interrupts_at_every_step(monkeypatch, point, error):
         fresh.fit(X, Y)
     with pytest.raises(NotFittedError):
         fresh.predict(X)
+
+
+class Interrupts:
+    """Profile function that raises KeyboardInterrupt at the n-th call of a function of the library."""
+
+    def __init__(self, number):
+        self.left = number
+
+    def __call__(self, frame, event, argument):
+        code = frame.f_code
+        if code.co_flags & inspect.CO_GENERATOR:  # Python drops errors of generators that it closes
+            return
+        if event == "call" and "/priorsvm/" in code.co_filename:
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+
+
+def calls_of(function):
+    """Return the number of calls of functions of the library."""
+    counting = Interrupts(-1)
+    sys.setprofile(counting)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return -1 - counting.left
+
+
+PRIORS = {
+    "plain": lambda: None,
+    "hint": lambda: OddnessHint(),
+    "cuts": lambda: Box({0: (2, 3)}, 1, hard=True),
+    "auto": lambda: Box({0: (1, 3)}, 1),
+    "copies": lambda: VirtualSamples(FromFunction(lambda X, theta: X + theta, [[0.0], [0.1]])),
+}
+
+
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.PriorSVMWarning")
+@pytest.mark.parametrize("name", PRIORS)
+def test_interrupts_at_many_calls_of_the_library(name):
+    prior = PRIORS[name]()
+    total = calls_of(lambda: PriorSVC(prior, kernel="rbf").fit(X + 0.1, 1 - Y))
+    model = PriorSVC(prior, kernel="rbf").fit(X, Y)
+    before = model.decision_function(X)
+    for number in np.linspace(1, 0.9 * total, 25).astype(int):
+        sys.setprofile(Interrupts(int(number)))
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X + 0.1, 1 - Y)
+        sys.setprofile(None)
+        np.testing.assert_array_equal(model.decision_function(X), before)

@@ -433,7 +433,9 @@ def test_every_parameter_is_stored_untouched():
         "solver_options": {"max_iter": 7},
         "tol": 1e-3,
         "max_rounds": 3,
+        "max_seconds": 60.0,
         "n_jobs": 2,
+        "memory_limit": "1 GB",
         "verbose": 1,
         "random_state": 5,
     }

@@ -103,11 +103,11 @@ def test_a_model_that_needs_cvxpy_is_fitted_without_threads(threads, monkeypatch
     run = training._Threads.run
     needed = []
 
-    def once(job, fit):
+    def once(job, fit, share):
         if job.sample.positive == 1:
             needed.append(1)
             return None, []
-        return run(job, fit)
+        return run(job, fit, share)
 
     monkeypatch.setattr(training._Threads, "run", staticmethod(once))
     together = PriorSVC(kernel=RBF(0.05), n_jobs=2).fit(X[few], y[few])

@@ -215,6 +215,8 @@ class Explainer:
     @cached_property
     def mean(self) -> Array:
         """The mean of the training rows, by sample weight."""
+        if self.sample.totals is not None:
+            return self.sample.totals.mean
         return np.asarray(self.weights[self.weights > 0] @ self.X)
 
     @cached_property

@@ -350,7 +350,9 @@ def _describe(
     power = "" if spec.loss == "hinge" else "^2"
     objective.setdefault("svm.regulariser", rf"\|{c}\|_1" if spec.norm == "l1" else rf"\tfrac12 \|{c}\|^2")
     if not spec.hard:
-        rows = "i" if binary.training.against is not None else rf"i=1}}^{{{binary.training.n_train}"
+        totals = binary.training.totals
+        number = binary.training.n_train if totals is None else totals.n_rows
+        rows = "i" if binary.training.against is not None else rf"i=1}}^{{{number}"
         objective.setdefault("svm.loss", rf"C \sum_{{{rows}}} \xi_i{power}")
     constraints.setdefault("svm.margin", (compiled.margin_latex, len(compiled.active)))
     for name, block, weight in compiled.members:

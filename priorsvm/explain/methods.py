@@ -88,6 +88,10 @@ def cited(keys: Iterable[str]) -> str:
 def _data(model: Any, binary: BinaryModel, knowledge: bool) -> str:
     sample = binary.training
     counts = Counter(sample.labels.tolist())
+    n_rows = sample.n_train
+    if sample.totals is not None:
+        counts = Counter(dict(zip(sample.classes.tolist(), sample.totals.counts.tolist(), strict=True)))
+        n_rows = sample.totals.n_rows
     classes = listed(f"{counts[label]} of class {label!r}" for label in model.classes_.tolist())
     d = model.n_features_in_
     kind = "A support vector machine"
@@ -96,9 +100,12 @@ def _data(model: Any, binary: BinaryModel, knowledge: bool) -> str:
         kind += " with prior knowledge"
         keys.append("lauer2008")
     weights = sample.weights if sample.all_weights is None else sample.all_weights
-    weighted = ", with sample weights" if np.ptp(weights) > 0 else ""
+    has_weights = np.ptp(weights) > 0
+    if sample.totals is not None:
+        has_weights = not np.array_equal(sample.totals.weights, sample.totals.counts)
+    weighted = ", with sample weights" if has_weights else ""
     return (
-        f"{kind} {cited(keys)} was trained on {sample.n_train} rows with "
+        f"{kind} {cited(keys)} was trained on {n_rows} rows with "
         f"{d} column{'s' if d > 1 else ''} ({classes}){weighted}."
     )
 

@@ -151,6 +151,8 @@ class Report:
                 f"{solve['status']} in {rounds}, {solve['residuals']}, compile {solve['compile']:.3f} s, "
                 f"solve {solve['solve']:.3f} s{_total(solve)}{local}"
             )
+            if solve["chunks"]:
+                lines.append(f"{which}{solve['chunks']}")
             lines += [f"{which}{block}: {finding}" for block, finding in solve["findings"].items() if finding]
             lines += [f"{which}{block}: {text}" for block, text in solve["warnings"]]
         if self.kernel:
@@ -237,9 +239,23 @@ def report(binaries: Sequence[BinaryModel]) -> Report:
                     for text in getattr(finding, "warnings", ())
                 ],
                 "local": _local(binary),
+                "chunks": _chunks_note(binary),
             }
         )
     return Report(rows, objectives, solves, _kernel_note(binaries[0]), _inactive(binaries))
+
+
+def _chunks_note(binary: BinaryModel) -> str:
+    """Return how rows were read in chunks, or an empty text."""
+    totals = binary.training.totals
+    if totals is None:
+        return ""
+    last = binary.history[-1]
+    return (
+        f"{totals.n_rows} rows were read in chunks, in {last['passes']} passes. Rows, slacks and prices of "
+        f"the loss are sums over all rows. Only the {last['band']} rows near their margins have multipliers "
+        f"of their own. Findings count {binary.training.n_train} drawn rows"
+    )
 
 
 def _kernel_note(binary: BinaryModel) -> str:
@@ -276,13 +292,17 @@ def _rows(binary: BinaryModel, label: Any, contributions: dict[tuple[str, str], 
     for (block, term), value in contributions.items():
         row = Row(label, block, term, value, weights.get(block, 1.0))
         if term in ("loss", "sample"):
-            on = (sample.shares[block] != 0) & sample.counted
-            figures = (
-                int(on.sum()),
-                int((on & support).sum()),
-                float(slack[on].sum()),
-                float(binary.alpha[on].sum()),
-            )
+            figures: tuple[Any, ...]
+            if binary.sums is not None:
+                figures = binary.sums[block][1:]
+            else:
+                on = (sample.shares[block] != 0) & sample.counted
+                figures = (
+                    int(on.sum()),
+                    int((on & support).sum()),
+                    float(slack[on].sum()),
+                    float(binary.alpha[on].sum()),
+                )
             row = Row(label, block, term, value, weights.get(block, 1.0), *figures)
         rows.append(row)
     sizes = {name: _sizes(dual) for name, dual in binary.duals.items() if not name.startswith("svm.")}

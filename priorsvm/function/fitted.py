@@ -12,6 +12,7 @@ import numpy as np
 
 from .._utils.arrays import Array, as_points
 from .._utils.checks import dense_points
+from .._utils.deadline import NEVER, Deadline
 from .atoms import Atoms
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Fitted(ABC):
 
     bias: float
     linear: ClassVar[bool]
+    deadline: ClassVar[Deadline] = NEVER  # of the search that evaluates f, see ``limited``
 
     def __call__(self, Z: Any) -> Array:
         """Raise TypeError: a solved f has numbers, not expressions."""
@@ -76,6 +78,7 @@ class FittedLinear(Fitted):
     scale: Scale | None = None
 
     def value(self, Z: Any) -> Array:
+        self.deadline.check()
         return np.asarray(as_points(Z) @ self.coef + self.bias)
 
     def slope(self, Z: Any, V: Any) -> Array:
@@ -175,6 +178,7 @@ class FittedKernel(Fitted):
         values = np.zeros(len(Z))
         gradients = np.zeros(Z.shape)
         for start in range(0, len(Z), step):
+            self.deadline.check()
             rows = slice(start, start + step)
             z: Array = Z[rows].astype(dtype, copy=False)
             v: Array | None = None if V is None else V[rows].astype(dtype, copy=False)
@@ -235,8 +239,10 @@ class FittedKernel(Fitted):
         # kernels that process all centres again for each block.
         size = 2**22 if len(rows) == 1 else CACHED
         step = max(1, (2**26 if self.kernel.whole else size) // max(1, len(self.weights)))
-        starts = range(0, len(rows[0]), step)
-        parts = [matrix(*(r[i : i + step] for r in rows), self._inner) @ self.weights for i in starts]
+        parts = []
+        for i in range(0, len(rows[0]), step):
+            self.deadline.check()
+            parts.append(matrix(*(r[i : i + step] for r in rows), self._inner) @ self.weights)
         return np.concatenate(parts) if parts else np.empty(0)
 
     @cached_property

@@ -3,22 +3,57 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from math import inf
+from pathlib import Path
 
 from ..errors import TooLarge
 
 
+def memory() -> float:
+    """Return the bytes that this process may use: of the computer, or what its own limit leaves.
+
+    The result is infinity where the computer does not state its memory, as on Windows.
+    """
+    if not hasattr(os, "sysconf"):
+        return inf
+    physical = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return physical
+    used = 0
+    with suppress(OSError):  # only Linux has this file
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    return min(physical, max(float(limit - used), 0.0))
+
+
 def fits_in_memory(rows: int, columns: int, share: float = 0.5) -> bool:
     """Return whether a dense matrix takes at most this share of the memory."""
-    if not hasattr(os, "sysconf"):  # not available on Windows
-        return True
-    return 8 * rows * columns <= share * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return 8 * rows * columns <= share * memory()
 
 
 def refuse_beyond_memory(rows: int, columns: int, what: str, way_out: str) -> None:
     """Raise TooLarge if a dense matrix takes more than half of the memory."""
     if not fits_in_memory(rows, columns):
-        have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         raise TooLarge(
             f"{what} would have {rows} x {columns} entries, {8 * rows * columns / 2**30:.1f} GiB of the "
-            f"{have / 2**30:.1f} GiB this computer has. {way_out}"
+            f"{memory() / 2**30:.1f} GiB that this process may use. {way_out}"
         )
+
+
+@contextmanager
+def refusing_beyond_memory() -> Iterator[None]:
+    """Raise TooLarge in place of any other MemoryError."""
+    try:
+        yield
+    except TooLarge:
+        raise
+    except MemoryError as error:
+        reason = str(error).rstrip(".")
+        raise TooLarge(
+            f"the memory of this process is not enough{f': {reason}' if reason else ''}. Use fewer rows, or "
+            "n_centres for a kernel model."
+        ) from error

@@ -38,13 +38,25 @@ class Scale:
             width = np.ptp(X, axis=0)
         else:
             raise InvalidInput(f"scale must be 'standard', 'minmax' or None, got {kind!r}.")
+        scale = cls.from_facts(shift, width, np.abs(X).max(axis=0))
+        if fixed is None:
+            return scale
+        return cls(np.where(fixed, 0.0, scale.shift), np.where(fixed, 1.0, scale.width))
+
+    @classmethod
+    def from_facts(cls, shift: Array, width: Array, largest: Array) -> Scale:
+        """Return the scaling by a width, or by 1 for columns that are constant up to rounding.
+
+        Parameters
+        ----------
+        shift, width : ndarray of shape (d,)
+            Centre and width of each column.
+        largest : ndarray of shape (d,)
+            Largest absolute value of each column.
+        """
         # A constant feature must not be divided by almost zero.
-        constant = width <= 10 * np.finfo(float).eps * np.abs(X).max(axis=0)
-        width = np.where(constant, 1.0, width)
-        if fixed is not None:
-            shift = np.where(fixed, 0.0, shift)
-            width = np.where(fixed, 1.0, width)
-        return cls(shift, width)
+        constant = width <= 10 * np.finfo(float).eps * largest
+        return cls(shift, np.where(constant, 1.0, width))
 
     def points(self, Z: Array) -> Array:
         """Return points in the units of the model."""

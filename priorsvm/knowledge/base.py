@@ -114,7 +114,7 @@ _TRAITS: dict[str, type] = {
 }
 
 
-_ACCEPTED = ("dense", "sparse", "sets", "precomputed")
+_ACCEPTED = ("dense", "sparse", "sets", "precomputed", "chunks")
 _PREPARES = ("reweights", "adds", "moves")
 
 
@@ -186,7 +186,9 @@ class Knowledge(Summand):
     accepts : frozenset of str
         What X may be: ``"dense"``, ``"sparse"``, ``"sets"`` (rows that are sets of different sizes),
         ``"precomputed"`` (a kernel matrix: the block evaluates f at training rows only, and uses nothing else
-        of X).
+        of X), ``"chunks"`` (rows that are read in chunks: ``prepare`` reweights the rows of one chunk at a
+        time, and all other methods use drawn rows, which have the ranges of all rows and the weights of the
+        classes).
     prepares : str or None
         What ``prepare`` does: ``"reweights"``, ``"adds"`` or ``"moves"`` rows; None without ``prepare``.
         Blocks that reweight come first, and blocks that move rows take no outer weight.

@@ -85,6 +85,8 @@ class Solved(Building):
         Most cells in the proof of one region.
     verbose : int
         Whether progress bars are shown.
+    late : bool
+        Whether the time of the fit has run out: checks then use few points.
     everywhere : bool
         In ``verify``: whether a block on rows is checked at all points of its regions.
     new_rows : ndarray or None
@@ -123,6 +125,7 @@ class Solved(Building):
     settled: bool = False
     max_cells: int = MAX_CELLS
     verbose: int = 0
+    late: bool = False
     everywhere: bool = False
     new_rows: Array | None = None
     new_gaps: Array | None = None

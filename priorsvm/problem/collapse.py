@@ -9,7 +9,7 @@ import numpy as np
 
 from .._utils.arrays import Array
 from .._utils.messages import collecting, warn
-from ..errors import CollapsedModel, PriorSVMWarning, SolverFailed
+from ..errors import CollapsedModel, OutOfTime, PriorSVMWarning, SolverFailed
 from ..knowledge.rows.class_costs import ClassCosts
 from ..prior import Member, live
 from ..solve.loop import changes_costs, fit_binary, of_class
@@ -34,6 +34,8 @@ def fit_and_explain(*arguments: Any, **keywords: Any) -> BinaryModel:
     there is no warning, as for a small C.
     """
     binary = fit_binary(*arguments, **keywords)
+    if binary.spec.deadline.passed:
+        return binary
     warning = _block_warning(binary) or _penalty_warning(binary)
     members = live(binary.members)
     costs = [m for m in members if changes_costs(m)]
@@ -147,7 +149,7 @@ def _fit_with(binary: BinaryModel, kept: Sequence[Member]) -> BinaryModel | None
     try:
         with collecting(PriorSVMWarning):
             return fit_binary(binary.spec, kept, binary.training)
-    except SolverFailed:
+    except (SolverFailed, OutOfTime):
         return None
 
 

@@ -184,7 +184,9 @@ class StructuredProblem:
         return out
 
 
-def solve_structured(p: StructuredProblem, tol: float = 1e-9, max_iter: int = 100) -> ConicSolution:
+def solve_structured(
+    p: StructuredProblem, tol: float = 1e-9, max_iter: int = 100, time_limit: float = np.inf
+) -> ConicSolution:
     """Return x of all variables and z of the expanded problem.
 
     The expanded problem is solved instead if equations connect values of f, or if their elimination leads to
@@ -198,16 +200,22 @@ def solve_structured(p: StructuredProblem, tol: float = 1e-9, max_iter: int = 10
         Largest relative residual and gap of an optimal solution.
     max_iter : int, default=100
         Interior-point steps, at most.
+    time_limit : float, default=inf
+        Seconds after which no further step is taken.
     """
     check_options(tol, max_iter)
-    found = _solve_substituted(p, tol, max_iter)
+    start = time.perf_counter()
+    found = _solve_substituted(p, tol, max_iter, time_limit)
     if found is not None:
         return found
-    solution = solve(*p.expanded(), tol=tol, max_iter=max_iter)
+    left = max(time_limit - (time.perf_counter() - start), 0.0)
+    solution = solve(*p.expanded(), tol=tol, max_iter=max_iter, time_limit=left)
     return replace(solution, x=p.expansion @ solution.x)
 
 
-def _solve_substituted(p: StructuredProblem, tol: float, max_iter: int) -> ConicSolution | None:
+def _solve_substituted(
+    p: StructuredProblem, tol: float, max_iter: int, time_limit: float
+) -> ConicSolution | None:
     """Return the solution with substituted definitions, or None if the expanded problem is needed."""
     start = time.perf_counter()
     zero = p.dims.zero
@@ -237,7 +245,9 @@ def _solve_substituted(p: StructuredProblem, tol: float, max_iter: int) -> Conic
     substituted = _Substituted(p, reduced, order)
     origin = reduced.recover(substituted.recover(np.zeros(len(substituted.q))))
     constant = float(0.5 * origin @ p.times_P(origin) + p.q @ origin)
-    result = minimise(substituted.P, substituted.q, substituted.A, reduced.b, cones, tol, max_iter, constant)
+    result = minimise(
+        substituted.P, substituted.q, substituted.A, reduced.b, cones, tol, max_iter, constant, time_limit
+    )
     x = reduced.recover(substituted.recover(result.x), homogeneous=result.status == "unbounded")
     z[zero:][order] = result.z
     gradient = A.T @ z + (0.0 if result.status == "infeasible" else p.times_P(x) + p.q)

@@ -74,7 +74,14 @@ class ConicSolution:
 
 
 def solve(
-    P: Any, q: Array, A: Any, b: Array, dims: Any, tol: float = 1e-9, max_iter: int = 100
+    P: Any,
+    q: Array,
+    A: Any,
+    b: Array,
+    dims: Any,
+    tol: float = 1e-9,
+    max_iter: int = 100,
+    time_limit: float = np.inf,
 ) -> ConicSolution:
     """Minimise ½x'Px + q'x subject to b - Ax in the cones of ``dims``.
 
@@ -94,6 +101,8 @@ def solve(
         Largest relative residual and gap of an optimal solution.
     max_iter : int, default=100
         Interior-point steps, at most.
+    time_limit : float, default=inf
+        Seconds after which no further step is taken.
 
     Returns
     -------
@@ -130,7 +139,9 @@ def solve(
             continue
         origin = reduced.recover(np.zeros(len(reduced.q)))
         constant = float(0.5 * origin @ (P @ origin) + q @ origin)
-        result = minimise(reduced.P, reduced.q, reduced.A, reduced.b, cones, tol, max_iter, constant)
+        result = minimise(
+            reduced.P, reduced.q, reduced.A, reduced.b, cones, tol, max_iter, constant, time_limit
+        )
         x = reduced.recover(result.x, homogeneous=result.status == "unbounded")
         z[dims.zero :][order] = result.z
         gradient = rows.T @ result.z + (0.0 if result.status == "infeasible" else P @ x + q)

@@ -27,6 +27,7 @@ The predictor has :math:`\sigma = 0` and :math:`d = s`. With its step length α,
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -96,7 +97,15 @@ class InteriorPointResult:
 
 
 def minimise(
-    P: Any, q: Array, A: Any, b: Array, cones: Cones, tol: float, max_iter: int, constant: float = 0.0
+    P: Any,
+    q: Array,
+    A: Any,
+    b: Array,
+    cones: Cones,
+    tol: float,
+    max_iter: int,
+    constant: float = 0.0,
+    time_limit: float = np.inf,
 ) -> InteriorPointResult:
     """Solve a problem that has cones only.
 
@@ -114,18 +123,21 @@ def minimise(
         Steps, at most.
     constant : float, default=0.0
         Constant of the objective. The gap is relative to the smaller of the objectives with and without it.
+    time_limit : float, default=inf
+        Seconds after which no further step is taken.
     """
+    end = time.perf_counter() + time_limit
     A = MixedMatrix.of(A)
     kept, remaining, certificate = drop_empty_cones(A.used(), b, cones)
     if certificate is not None:
         return InteriorPointResult("infeasible", np.zeros(len(q)), certificate, (0.0, 0.0, 0.0), 0)
     A = A.subset(kept)
-    method = _Embedding(_ScaledProblem(P, q, A, b[kept], remaining), tol, max_iter, constant)
+    method = _Embedding(_ScaledProblem(P, q, A, b[kept], remaining), tol, max_iter, constant, end)
     result = method.run()
     if result.status in ("stopped", "limit") and method.kappa > SUSPICIOUS * method.tau:
         # Infeasibility does not depend on the objective, and is certified sooner without it.
         without_objective = _ScaledProblem(0.0 * P, 0.0 * q, A, b[kept], remaining)
-        other = _Embedding(without_objective, tol, max_iter).run()
+        other = _Embedding(without_objective, tol, max_iter, end=end).run()
         if other.status == "infeasible":
             result = replace(other, iterations=result.iterations + other.iterations)
     z = np.zeros(len(b))
@@ -207,11 +219,19 @@ class _Unscaled(NamedTuple):
 class _Embedding:
     """Iterates of the homogeneous embedding: x, s, z, tau, kappa."""
 
-    def __init__(self, problem: _ScaledProblem, tol: float, max_iter: int, constant: float = 0.0):
+    def __init__(
+        self,
+        problem: _ScaledProblem,
+        tol: float,
+        max_iter: int,
+        constant: float = 0.0,
+        end: float = np.inf,
+    ):
         self.problem = problem
         self.tol = tol
         self.max_iter = max_iter
         self.constant = constant
+        self.end = end
         self.cones = problem.cones
         self.newton = Newton(problem.matrices, problem.cones)
 
@@ -236,7 +256,7 @@ class _Embedding:
             almost = best.worst <= ALMOST * self.tol
             if stalled > STALLED or (almost and slow >= SLOW) or not np.isfinite(point.worst):
                 break
-            if iteration == self.max_iter:
+            if iteration == self.max_iter or time.perf_counter() >= self.end:
                 return replace(best, status="almost" if almost else "limit")
             if not self._step():
                 break

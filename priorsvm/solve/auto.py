@@ -8,12 +8,12 @@ from typing import Any
 
 from scipy.sparse import issparse
 
-from ..errors import Infeasible, SolverFailed, SolverNotInstalled, SolverUnsuited
+from ..errors import Infeasible, OutOfTime, SolverFailed, SolverNotInstalled, SolverUnsuited
 from ..problem.assemble import Compiled
 from ..problem.conflicts import conflict_error
 from . import solvers
 from .classes import class_of
-from .feasibility import is_infeasible, least
+from .feasibility import verdicts
 from .registry import canonical, find_route, options_by_name, registry
 from .route import Problem, Route
 from .routes.band import Band
@@ -103,11 +103,12 @@ def solve(problem: Problem, solver: str | Sequence[str], options: dict[str, Any]
     try:
         solution = _solve(problem, solver, options or {})
     except SolverFailed as failure:
+        problem.spec.deadline.check()
         conflict = _conflict(problem, solver)
         if conflict is not None:
             raise conflict from failure
         raise
-    if solution.outcome.remark:
+    if solution.outcome.remark and not problem.spec.deadline.passed:
         conflict = _conflict(problem, solver)
         if conflict is not None:
             raise conflict
@@ -123,7 +124,7 @@ def _conflict(problem: Problem, solver: str | Sequence[str]) -> Infeasible | Non
     compiled = problem.assembled
     if compiled is None or not compiled.may_be_infeasible:
         return None
-    return conflict_error(compiled, is_infeasible, least)
+    return conflict_error(compiled, *verdicts(problem.spec.deadline))
 
 
 def required_route(problem: Problem) -> Route | None:
@@ -132,6 +133,8 @@ def required_route(problem: Problem) -> Route | None:
 
 
 def _solve(problem: Problem, solver: str | Sequence[str], options: dict[str, Any]) -> Solution:
+    if problem.large is not None:
+        return _named(problem, "CHUNKS", {})
     required = required_route(problem)
     if required is not None:
         required.require_suited(problem)
@@ -166,15 +169,27 @@ def _named(problem: Problem, name: str, options: dict[str, Any]) -> Solution:
 
 
 def _first_accurate(problem: Problem, attempts: Iterator[Attempt]) -> Solution:
-    """Return the first accurate or final solution; if there is none, raise the first final failure."""
-    failed = []
+    """Return the first accurate or final solution; if there is none, raise the first final failure.
+
+    If the time runs out, return the solution with the smallest residuals so far.
+    """
+    deadline = problem.spec.deadline
+    failed: list[str] = []
     failure = None
+    best: Solution | None = None
     for attempt in attempts:
         name = attempt.route.name
+        if deadline.passed and best is not None:
+            return _after(best, failed)
+        deadline.check()
         try:
             solution = attempt.route.run(problem, attempt.options, attempt.final)
         except SolverUnsuited:  # detected only when the problem was assembled
             continue
+        except OutOfTime:
+            if best is None:
+                raise
+            return _after(best, failed)
         except SolverFailed as error:
             failed.append(name)
             if attempt.final and failure is None:
@@ -182,6 +197,8 @@ def _first_accurate(problem: Problem, attempts: Iterator[Attempt]) -> Solution:
             continue
         if attempt.final or not solution.outcome.remark:
             return _after(solution, failed)
+        if deadline.limited and (best is None or solution.residuals.worst < best.residuals.worst):
+            best = solution
         failed.append(name)
     assert failure is not None
     raise failure

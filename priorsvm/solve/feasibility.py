@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._utils.deadline import NEVER, Deadline
 from ..problem.residuals import residuals
 from . import solvers
 from .classes import classify
@@ -15,7 +18,12 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
 
-def is_infeasible(problem: cp.Problem) -> bool:
+def verdicts(deadline: Deadline) -> tuple[Callable[[cp.Problem], bool], Callable[[cp.Problem, float], float]]:
+    """Return :func:`is_infeasible` and :func:`least`, which raise OutOfTime after a deadline."""
+    return partial(is_infeasible, deadline=deadline), partial(least, deadline=deadline)
+
+
+def is_infeasible(problem: cp.Problem, deadline: Deadline = NEVER) -> bool:
     """Return whether a certifying solver proves that no point satisfies the constraints."""
     import cvxpy as cp
 
@@ -26,7 +34,7 @@ def is_infeasible(problem: cp.Problem) -> bool:
     for name in names:
         try:
             with quiet():
-                solvers.run(problem, name)
+                solvers.run(problem, name, **SOLVERS[name].within(deadline))
         except cp.SolverError:
             continue
         if problem.status in (cp.INFEASIBLE, cp.OPTIMAL):
@@ -34,7 +42,7 @@ def is_infeasible(problem: cp.Problem) -> bool:
     return False
 
 
-def least(problem: cp.Problem, reach: float) -> float:
+def least(problem: cp.Problem, reach: float, deadline: Deadline = NEVER) -> float:
     """Return a lower bound on a nonnegative optimum from a solver's dual variables, or 0.
 
     Parameters
@@ -42,6 +50,8 @@ def least(problem: cp.Problem, reach: float) -> float:
     problem : cvxpy.Problem
     reach : float
         Largest size of a variable: the residual slope of the Lagrangian is multiplied by it.
+    deadline : Deadline, default=NEVER
+        When the solver has to end, with OutOfTime.
     """
     import cvxpy as cp
 
@@ -49,7 +59,8 @@ def least(problem: cp.Problem, reach: float) -> float:
     for name in dict.fromkeys((choose(problem_class), "CLARABEL", "SCHUR")):
         try:
             with quiet():
-                solvers.run(problem, name, **SOLVERS[name].options(1e-9))
+                facts = SOLVERS[name]
+                solvers.run(problem, name, **facts.options(1e-9), **facts.within(deadline))
         except cp.SolverError:
             continue
         if problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):

@@ -22,6 +22,7 @@ from .._utils.arrays import Array
 from .._utils.messages import warn
 from .._utils.progress import progress
 from .._utils.threads import single_threaded
+from ..errors import OutOfTime
 from ..function.fitted import Fitted
 from ..knowledge.views import MAX_CELLS, Solved, Verdict
 from ..knowledge.worst_case.base import WorstCase
@@ -139,8 +140,15 @@ def fit_joint(
     with single_threaded(), progress(verbose, desc="rounds") as bar:
         found = _generate_columns(loss, max_rounds, bar)
     gap = found.history[-1]["gap"]
-    stopped = len(found.history) >= max_rounds
-    if gap > spec.tol and stopped:
+    late = spec.deadline.passed
+    stopped = late or len(found.history) >= max_rounds
+    if gap > spec.tol and late:
+        warn(
+            f"the joint model did not converge within max_seconds={spec.deadline.seconds:g} (gap {gap:.1e}). "
+            "Raise max_seconds.",
+            ConvergenceWarning,
+        )
+    elif gap > spec.tol and stopped:
         warn(
             f"the joint model did not converge after max_rounds={max_rounds} rounds (gap {gap:.1e}). Raise "
             "max_rounds.",
@@ -211,9 +219,15 @@ def _generate_columns(loss: JointLoss, max_rounds: int, bar: Any) -> _Generated:
     history: list[dict[str, Any]] = []
     best = np.inf
     lower = 0.0
+    found: _Generated | None = None
     while True:
-        f, alpha, dual = solve_restricted(loss, state)
-        required, worst = loss.worst(f, state)
+        try:
+            f, alpha, dual = solve_restricted(loss, state)
+            required, worst = loss.worst(f, state)
+        except OutOfTime:
+            if found is None:
+                raise
+            return found
         lower = max(lower, dual)
         upper = 0.5 * f.norm("l2") ** 2 + float(loss.bound @ np.maximum(required, 0.0))
         best = min(best, upper)
@@ -237,8 +251,9 @@ def _generate_columns(loss: JointLoss, max_rounds: int, bar: Any) -> _Generated:
         bar.update()
         slack = loss.covered(f, state)
         violated = required > slack + 0.1 * tol * min((1.0 + upper) / total, 1.0)
-        if gap <= tol or len(history) >= max_rounds or not violated.any():
-            return _Generated(f, state, alpha, slack, history)
+        found = _Generated(f, state, alpha, slack, history)
+        if gap <= tol or len(history) >= max_rounds or not violated.any() or loss.spec.deadline.passed:
+            return found
         idle = np.where(alpha > NEGLIGIBLE_DUAL * alpha.max(), 0, state.idle + 1)
         state = replace(state, idle=idle).pick(idle <= PATIENCE).joined(worst.pick(violated))
 

@@ -35,7 +35,10 @@ def solve_restricted(loss: JointLoss, state: JointColumns) -> tuple[JointFunctio
     share = 1.0 / loss.scalings(state)
     delta = state.demands * share * loss.rho[state.rows]
     try:
-        alpha = solve_grouped(Q, delta, state.rows, loss.bound, None, share, min(1e-9, 1e-2 * spec.tol)).alpha
+        tol = min(1e-9, 1e-2 * spec.tol)
+        alpha = solve_grouped(
+            Q, delta, state.rows, loss.bound, None, share, tol, deadline=spec.deadline
+        ).alpha
     except SolverFailed:  # Clarabel is slower and more robust
         alpha = JointCompiled(loss, state).solve_dual()
     alpha = without_rounding(alpha)

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._utils.arrays import Array
 from .._utils.cache import Cache
+from .._utils.deadline import limited
 from .._utils.messages import collecting, warn
 from .._utils.progress import progress
 from .._utils.threads import single_threaded
@@ -23,6 +24,7 @@ from ..errors import (
     Infeasible,
     InvalidInput,
     InvalidType,
+    OutOfTime,
     PriorSVMWarning,
     SolverFailed,
 )
@@ -37,7 +39,7 @@ from ..problem.opposite import opposite_rules
 from ..sample import Sample
 from ..spec import Spec
 from .auto import required_route, solve
-from .feasibility import is_infeasible
+from .feasibility import verdicts
 from .methods.neighbour import Neighbour
 from .model import BinaryModel
 from .route import Problem
@@ -61,6 +63,7 @@ def fit_binary(
     states: dict[str, Any] | None = None,
     explained: bool = True,
     neighbour: Neighbour | None = None,
+    large: Any = None,
 ) -> BinaryModel:
     """Fit one binary model.
 
@@ -73,14 +76,19 @@ def fit_binary(
     states : first states of the blocks, if they are known.
     explained : whether to compute the findings of the blocks, and to warn.
     neighbour : the last model of a path, from which a route may start.
+    large : all rows if they are read in chunks, and ``training`` has some of them.
     """
     problem = first_problem(spec, members, training, max_rounds, verbose, maps, grams, states)
     if before is not None:
         problem.previous = before.compiled
     problem.neighbour = neighbour
+    problem.large = large
     this = Round(problem)
     if required_route(problem) is not None:  # it does all rounds itself
-        return this.solved(solver, options)
+        binary = this.solved(solver, options)
+        if spec.deadline.passed and binary.outcome.residuals.gap > spec.tol:
+            _warn_of_time(binary, [], problem)
+        return binary
     refuse_conflicts(spec, problem.members, training, problem.states)
     with progress(verbose, desc="rounds") if this.iterative else nullcontext() as bar:
         this = _last_round(this, solver, options, bar)
@@ -121,6 +129,8 @@ class Round:
         The problem, with its rows prepared.
     binary : BinaryModel or None
         The solved model; None before :meth:`solve`.
+    late : bool
+        Whether the time has run out before the model of this round was finished.
     """
 
     def __init__(
@@ -139,6 +149,7 @@ class Round:
         self.problem = replace(problem, sample=sample)
         self.iterative = _iterative(problem.members)
         self.binary: BinaryModel | None = None
+        self.late = False
         self._history = list(history)
         self._outcomes = list(outcomes)
         self._seconds = time.perf_counter() - start
@@ -168,18 +179,23 @@ class Round:
         return self._outcomes if self.binary is None else [*self._outcomes, self.binary.outcome]
 
     def following(self) -> Round | None:
-        """Return the next round, or None if no block has a new state or the limit is reached."""
+        """Return the next round, or None if no block has a new state or a limit is reached."""
         binary = self.binary
         assert binary is not None
         start = time.perf_counter()
-        new = {}
+        deadline = self.problem.spec.deadline
+        new: dict[str, Any] = {}
         if self.iterative:
-            with single_threaded():
-                new = refined(binary, self.iterative, self.problem.sample, self.problem.states)
+            try:
+                with single_threaded(), limited(binary.f, deadline):
+                    new = refined(binary, self.iterative, self.problem.sample, self.problem.states)
+            except OutOfTime:
+                self.late = True
         binary.scores = None
         entry = binary.history[-1]
         entry["seconds"] += time.perf_counter() - start
-        if not new:
+        self.late = self.late or (deadline.passed and bool(new or binary.outcome.remark))
+        if self.late or not new:
             return None
         if len(binary.history) >= self.problem.max_rounds:
             _warn_of_last_round(new, entry, self.problem)
@@ -204,12 +220,34 @@ class Round:
         warn_of_inaccuracy(self.outcomes, self.problem.training)
         if self.problem.members:
             with single_threaded():
-                binary.findings = _findings(binary, self.problem)
+                binary.findings = self._findings(binary)
+        if self.late:
+            _warn_of_time(binary, self.iterative, self.problem)
         return binary
+
+    def _findings(self, binary: BinaryModel) -> dict[str, Any]:
+        """Return the findings of the blocks; after the deadline, or once it passes, by short checks."""
+        deadline = self.problem.spec.deadline
+        self.late = self.late or deadline.passed
+        if not deadline.limited:
+            return _findings(binary, self.problem)
+        if not self.late:
+            try:
+                with collecting(Warning) as caught, limited(binary.f, deadline):
+                    findings = _findings(binary, self.problem)
+            except OutOfTime:
+                self.late = True
+            else:
+                for message, category in caught:
+                    warn(message, category)
+                return findings
+        return _findings(binary, self.problem, late=True)
 
 
 def _last_round(this: Round, solver: str | Sequence[str], options: dict[str, Any] | None, bar: Any) -> Round:
-    """Solve and refine until no block has a new state, and return the last round."""
+    """Solve and refine until no block has a new state or the time is out, and return the last round."""
+    deadline = this.problem.spec.deadline
+    solved: Round | None = None
     while True:
         try:
             this.solve(solver, options)
@@ -219,11 +257,17 @@ def _last_round(this: Round, solver: str | Sequence[str], options: dict[str, Any
                 raise
             this = weaker
             continue
+        except (OutOfTime, SolverFailed):
+            if solved is None or not deadline.passed:
+                raise
+            solved.late = True
+            return solved
         if this.iterative:
             bar.update()
         following = this.following()
         if following is None:
             return this
+        solved = this
         this = following
 
 
@@ -252,7 +296,8 @@ def refuse_conflicts(
         refuse_common_points(members, states, training, linear=True)
         return
     refuse_conflicting_claims(members, states, training, linear=False)
-    refuse_contradictions(spec, members, states, prepare(members, training, states), is_infeasible)
+    proves = verdicts(spec.deadline)[0]
+    refuse_contradictions(spec, members, states, prepare(members, training, states), proves)
 
 
 def _require_two_classes(sample: Sample) -> None:
@@ -268,8 +313,11 @@ def _require_two_classes(sample: Sample) -> None:
             raise InvalidInput(f"{cause} no cost to {what}: two classes are needed.")
 
 
-def _findings(binary: BinaryModel, problem: Problem) -> dict[str, Any]:
-    """Return the findings of the blocks on the fitted f, and issue the warnings of the blocks."""
+def _findings(binary: BinaryModel, problem: Problem, late: bool = False) -> dict[str, Any]:
+    """Return the findings of the blocks on the fitted f, and issue the warnings of the blocks.
+
+    If the time has run out (``late``), no model without blocks is fitted, and points replace searches.
+    """
     members = live(binary.members)
     opposite = opposite_rules(members, problem.training)
     findings = {}
@@ -283,7 +331,7 @@ def _findings(binary: BinaryModel, problem: Problem) -> dict[str, Any]:
         own = type(block)
         if own.findings is Knowledge.findings and own.cautions is Knowledge.cautions:
             continue
-        view = replace(binary.view(name, problem.sample), plain=plain)
+        view = replace(binary.view(name, problem.sample), plain=None if late else plain, late=late)
         with naming(name):
             about_f = [_of_model(caution, problem.training) for caution in block.cautions(binary.f, view)]
             cautions = [*opposite.get(name, []), *about_f]
@@ -311,7 +359,7 @@ def _without_blocks(problem: Problem) -> Any:
     try:
         with collecting(PriorSVMWarning):
             return fit_binary(problem.spec, kept, training).f
-    except (Infeasible, SolverFailed):
+    except (Infeasible, OutOfTime, SolverFailed):
         return None
 
 
@@ -323,14 +371,16 @@ def changes_costs(member: Member) -> bool:
 
 def _entry(binary: BinaryModel, number: int, sample: Sample) -> dict[str, Any]:
     """Return the ``history_`` entry of a round."""
+    rows = int(sample.counted.sum()) if binary.sums is None else binary.sums["svm"].rows
     return {
         "round": number,
         "objective": binary.reached,
         "gap": binary.outcome.residuals.gap,
-        "rows": int(sample.counted.sum()),
+        "rows": rows,
         "solver": binary.outcome.solver,
         "status": binary.outcome.status,
         "seconds": 0.0,
+        **(binary.notes or {}),
     }
 
 
@@ -400,6 +450,20 @@ def _relaxed(problem: Problem) -> dict[str, Any]:
         if state is not None:
             new[name] = state
     return new
+
+
+def _warn_of_time(binary: BinaryModel, iterative: Sequence[Member], problem: Problem) -> None:
+    """Warn that the time has run out, and of what is not finished."""
+    names = ", ".join(f"'{member.name}'" for member in iterative)
+    unfinished = f" Block {names} may be violated by more than its tolerance." if names else ""
+    limit = f"max_seconds={problem.spec.deadline.seconds:g}"
+    rounds = len(binary.history)
+    warn(
+        f"the fit{of_class(problem.training)} ended at {limit} with the answer of round {rounds}, "
+        f"whose largest residual is {binary.outcome.residuals.worst:.1e}.{unfinished} "
+        "Raise max_seconds.",
+        ConvergenceWarning,
+    )
 
 
 def _warn_of_last_round(new: Mapping[str, Any], entry: Mapping[str, Any], problem: Problem) -> None:

@@ -25,7 +25,7 @@ from ..spec import Spec
 from .registry import registry
 from .route import Problem
 from .routes.weighted_route import WeightedRoute
-from .solution import Outcome, Solution, flat
+from .solution import Outcome, RowSums, Solution, flat
 from .weighted import Weighted, judged
 
 # With more rows the assembled problem, which is several times as large as X, is dropped after the fit.
@@ -50,6 +50,8 @@ class BinaryModel:
     findings : block name -> findings of the block.
     scores : f at all members of the orbits of an invariant loss, during the fit.
     shared_slack : the slack of every row if blocks share it, because f alone does not determine it.
+    sums : block name -> sums over all rows, if they are read in chunks and ``training`` has some of them.
+    notes : further entries of the last round in ``history_``, or None.
     verdicts : (block, most cells, everywhere) -> f and the result of ``verify``, which can take longer than
         a fit.
     """
@@ -70,6 +72,8 @@ class BinaryModel:
     shared_slack: Array | None = None
     scores: Array | None = None
     compiled: Compiled | None = None
+    sums: dict[str, RowSums] | None = None
+    notes: dict[str, Any] | None = None
     verdicts: dict[tuple[str, int, bool], tuple[Fitted, Verdict]] = field(default_factory=dict)
     _values: tuple[Fitted, Array, Array] | None = None
 
@@ -92,6 +96,8 @@ class BinaryModel:
             shared_slack=solution.slack,
             scores=solution.scores,
             compiled=solution.compiled,
+            sums=solution.sums,
+            notes=solution.notes,
         )
         if solution.values is not None:
             binary._values = solution.f, problem.sample.X, solution.values
@@ -132,7 +138,8 @@ class BinaryModel:
         return problem
 
     def release(self) -> None:
-        """Release the matrices that a route keeps for the next model of a path, and a large problem."""
+        """Release the deadline, the matrices that a route keeps for the next model, and a large problem."""
+        self.spec = self.spec.until(None)
         if self.compiled is None:
             return
         self.compiled.memo.clear()
@@ -157,6 +164,11 @@ class BinaryModel:
 
     def contributions(self) -> dict[tuple[str, str], float]:
         """Return the contribution of each (block, term) to the objective."""
+        if self.sums is not None:
+            parts = {("svm", "regulariser"): self.regulariser()}
+            for name, sums in self.sums.items():
+                parts[name, "loss" if name == "svm" else "sample"] = sums.loss
+            return {**parts, **self.penalties}
         sample = self.sample
         loss = self.spec.weighted_loss(self.slack(sample))
         parts = {("svm", "regulariser"): self.regulariser()}

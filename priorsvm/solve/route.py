@@ -34,6 +34,7 @@ class Problem:
     neighbour : the last model of a path on the same rows.
     facts : the rows that blocks build on if ``sample`` has other rows in the loss; None for ``sample``.
     most_points : most points at which a block may evaluate f; None without a limit.
+    large : all rows if they are read in chunks, of which ``sample`` has some; None if it has all.
     max_rounds, verbose : number of passes and progress bars, for routes that do all rounds themselves.
     """
 
@@ -49,6 +50,7 @@ class Problem:
     neighbour: Neighbour | None = None
     facts: Sample | None = None
     most_points: int | None = None
+    large: Any = None
     max_rounds: int = 100
     verbose: int = 0
 
@@ -200,6 +202,7 @@ class Route:
             self.alternatives(problem),
             problem.spec.scale is not None,
             self.hint(problem, solution),
+            problem.spec.deadline.passed,
         )
         solution.outcome = replace(outcome, status=status, remark=remark)
 

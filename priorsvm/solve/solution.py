@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,23 @@ class Outcome:
     start: str = ""
 
 
+class RowSums(NamedTuple):
+    """Sums over all rows for the part of a block in the costs, if the rows are read in chunks.
+
+    Attributes
+    ----------
+    loss : its part of the loss.
+    rows, support : number of rows with this part, and of support vectors among them.
+    slack, price : sums of their slacks and of their dual variables.
+    """
+
+    loss: float
+    rows: int
+    support: int
+    slack: float
+    price: float
+
+
 @dataclass(eq=False)
 class Solution:
     """Solution of a problem by one route.
@@ -65,6 +82,8 @@ class Solution:
     values : f at all rows, if the route computes them.
     history : one dict per pass, if the route does all rounds itself.
     compiled : the assembled problem that was solved.
+    sums : block name -> sums over all rows, if ``alpha`` has some of the rows only.
+    notes : further entries of the round in ``history_``.
     """
 
     f: Fitted
@@ -80,6 +99,8 @@ class Solution:
     values: Array | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
     compiled: Compiled | None = None
+    sums: dict[str, RowSums] | None = None
+    notes: dict[str, Any] = field(default_factory=dict)
 
     @property
     def residuals(self) -> Residuals:
@@ -95,19 +116,24 @@ def judge(
     others: str | None = "CLARABEL",
     scaled: bool = False,
     hint: str = "",
+    late: bool = False,
 ) -> tuple[str, str]:
     """Return the status which the residuals support, and a warning text if they exceed ``accepted``.
+
+    If the time has run out (``late``), an answer that satisfies the constraints is kept, whatever its gap.
 
     Raises
     ------
     SolverFailed
         If the residuals are so large that the answer is discarded.
     """
-    reported = "iteration limit reached" if status == "user_limit" else status
+    limit = "time limit reached" if late else "iteration limit reached"
+    reported = limit if status == "user_limit" else status
     advice = f"Try another solver ({others}), or " if others else "Try "
     advice += "a smaller C." if scaled else "scale='standard', or a smaller C."
     advice = f"{hint} {advice}".strip()
-    if not found.worst <= max(HOPELESS, accepted):
+    kept = late and found.primal <= HOPELESS and np.isfinite(found.worst)
+    if not (kept or found.worst <= max(HOPELESS, accepted)):
         raise SolverFailed(
             f"{name} reported '{reported}', but the residuals of the original problem are too large: "
             f"{found}. The answer is discarded. {advice}"

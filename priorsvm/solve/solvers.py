@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from .._utils.deadline import Deadline
 from .._utils.threads import single_threaded
 from ..errors import SolverNotInstalled
 from .classes import CLASSES
@@ -33,6 +34,7 @@ class Solver:
     warm_start : whether CVXPY may keep what the solver computed for earlier weights.
     retries : whether a breakdown is followed by a run at the solver's own tolerances.
     measured : whether the facts were measured; otherwise they are derived from CVXPY.
+    time_limit : its option for a limit in seconds, or "" if it has none.
     """
 
     solves: frozenset[str]
@@ -45,6 +47,12 @@ class Solver:
     warm_start: bool = True
     retries: bool = False
     measured: bool = True
+    time_limit: str = ""
+
+    def within(self, deadline: Deadline) -> dict[str, float]:
+        """Return the option that ends the solver at a deadline, none if there is no deadline or option."""
+        deadline.check()
+        return {self.time_limit: deadline.left} if deadline.limited and self.time_limit else {}
 
 
 def _tight(*names: str, digits: float = 1e-8, **more: Any) -> Callable[[float], dict[str, Any]]:
@@ -62,9 +70,15 @@ SOLVERS: dict[str, Solver] = {
         warm_start=False,
         retries=True,
         package="clarabel",
+        time_limit="time_limit",
     ),
     "HIGHS": Solver(
-        frozenset({"LP"}), 1e-5, _tight(), "simplex; its QP can hang, so LP only", package="highspy"
+        frozenset({"LP"}),
+        1e-5,
+        _tight(),
+        "simplex; its QP can hang, so LP only",
+        package="highspy",
+        time_limit="time_limit",
     ),
     "ECOS": Solver(
         frozenset({"LP", "QP", "SOCP", "EXP"}),
@@ -79,6 +93,7 @@ SOLVERS: dict[str, Solver] = {
         _tight("eps_abs", "eps_rel", digits=1e-6, max_iters=200_000),
         "first order, low accuracy",
         package="scs",
+        time_limit="time_limit_secs",
     ),
     "OSQP": Solver(
         frozenset({"LP", "QP"}),
@@ -86,6 +101,7 @@ SOLVERS: dict[str, Solver] = {
         _tight("eps_abs", "eps_rel", digits=1e-7, max_iter=200_000, polishing=True),
         "first order; inaccurate on LP",
         package="osqp",
+        time_limit="time_limit",
     ),
     "PIQP": Solver(
         frozenset({"LP", "QP"}),
@@ -108,7 +124,8 @@ SOLVERS: dict[str, Solver] = {
         1e-5,
         _tight("tol", digits=1e-10),
         "interior point of priorsvm, for many small cones that share few variables",
-        takes=("tol", "max_iter"),
+        takes=("tol", "max_iter", "time_limit"),
+        time_limit="time_limit",
         package="priorsvm",
     ),
 }

@@ -23,6 +23,7 @@ from sklearn.base import clone
 from .._utils.arrays import Array
 from .._utils.checks import is_number, is_whole
 from ..errors import InvalidInput, InvalidType
+from ..function.memory import refuse_beyond_memory
 from .base import Transform, cross_grid, symmetric_values
 from .spline import interpolate, interpolate_adjoint
 
@@ -382,6 +383,8 @@ class Elastic(_ImageTransform):
     def _grid(self) -> ArrayLike:
         if not is_whole(self.copies) or self.copies < 1:
             raise InvalidInput(f"Elastic: copies must be a whole number of at least 1, got {self.copies!r}.")
+        count = self.copies
+        refuse_beyond_memory(count, count, "Elastic: the parameters of all copies", "Lower copies.")
         return np.eye(self.copies)
 
     def validate(self, d: int) -> None:

@@ -1,14 +1,17 @@
 """Matrices that do not fit in memory are refused."""
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from priorsvm import RBF, PriorSVC
-from priorsvm.errors import TooLarge
+from priorsvm import RBF, Box, Elastic, InvarianceHint, MonotonicityHint, PriorSVC, VirtualSamples
+from priorsvm.errors import InvalidInput, TooLarge
 from priorsvm.function.maps import FactorMap
-from priorsvm.function.memory import refuse_beyond_memory
+from priorsvm.function.memory import refuse_beyond_memory, refusing_beyond_memory
 from priorsvm.kernels import FromCallable
 
 
@@ -34,3 +37,69 @@ def test_kernel_models_refuse_before_any_matrix_is_computed(centres, monkeypatch
     assert FactorMap(RBF(0.5), centres, None, 40).size == 40
     with pytest.raises(TooLarge, match="60 x 60"):
         PriorSVC(kernel="rbf", solver="CLARABEL").fit(centres, np.tile([0, 1], 30))
+
+
+LIMITED = """
+import resource, sys, warnings
+import numpy as np
+import priorsvm, cvxpy, sklearn.svm
+from priorsvm import PriorSVC, Box, Elastic, OddnessHint, RBF, VirtualSamples
+from priorsvm.errors import TooLarge
+from pathlib import Path
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+X = rng.normal(size=(30, 3))
+y = np.arange(30) % 2
+PriorSVC(OddnessHint(), kernel=RBF(1.0)).fit(X, y)
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+limit = used + 150 * 2**20
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+X = rng.normal(size=(6000, 3))
+y = np.arange(6000) % 2
+try:
+    PriorSVC({prior}, kernel=RBF(1.0), solver={solver!r}, max_seconds=20).fit(X, y)
+except TooLarge as error:
+    print("TooLarge", error)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="requires the address space of a process")
+@pytest.mark.parametrize(
+    ("prior", "solver"),
+    [
+        ("OddnessHint()", "auto"),
+        ("OddnessHint()", "CLARABEL"),
+        ("OddnessHint()", "SCHUR"),
+        ("Box({0: (0, 1)}, 1, hard=True)", "auto"),
+    ],
+)
+def test_a_process_with_a_hard_limit_gets_an_error_of_the_library(prior, solver):
+    code = LIMITED.format(prior=prior, solver=solver)
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("TooLarge"), ended.stdout
+
+
+def test_a_memory_error_of_any_origin_becomes_an_error_with_its_size():
+    allocation = r"not enough: Unable to allocate .* Use fewer rows"
+    with pytest.raises(TooLarge, match=allocation), refusing_beyond_memory():
+        np.empty((10**9, 10**9))
+    with pytest.raises(TooLarge, match=r"is not enough\. Use fewer rows"), refusing_beyond_memory():
+        raise MemoryError
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        Box({0: (0, 1)}, 1, method="points", points=10**12),
+        MonotonicityHint({0: 1}, pairs=10**10),
+        VirtualSamples(Elastic((8, 8), copies=10**9)),
+        InvarianceHint(Elastic((8, 8), copies=10**9)),
+    ],
+    ids=["points", "pairs", "copies", "copies of a hint"],
+)
+def test_sizes_beyond_memory_are_refused_before(block):
+    X = np.random.default_rng(0).random((20, 64))
+    sizes = r"at most 1000000|GiB that this process may use\. Lower copies"
+    with pytest.raises((TooLarge, InvalidInput), match=sizes):
+        PriorSVC(block, kernel="rbf").fit(X, np.arange(20) % 2)

@@ -63,6 +63,7 @@ class MonotonicityHint(AtPoints, Knowledge):
     np.True_
     """
 
+    accepts: ClassVar[frozenset[str]] = frozenset({"dense", "chunks"})
     formulas: ClassVar[Formulas] = Formulas(
         latex={
             "mu": r"\frac{1}{M} \sum_m t_m^2",

@@ -29,6 +29,8 @@ FACTORS = (10.0, 12.0, 18.0, 2.54, 0.4536, 100.0, 1000.0)
 MOST = 0.5
 # Places of a region everywhere.
 PLACES = 256
+# Drawn points, and rows, of the check that replaces a search once the time of a fit has run out.
+DRAWN = 1000
 # Columns of a place in a text.
 NAMED = 5
 
@@ -141,7 +143,7 @@ def _places(requirement: Requirement, points: Array, view: Solved) -> Array:
 def not_kept(f: Any, state: Search, tol: float, view: Solved, words: str, sample: Sample) -> Caution | None:
     """Return a warning if f violates a hard block."""
     found = [
-        least_excess(f, requirement, points, view.sample)
+        least_excess(f, requirement, points, view.sample, view.late)
         for requirement, points in zip(state.requirements, state.points, strict=True)
     ]
     excess, where = min(found, key=lambda pair: pair[0])
@@ -161,17 +163,24 @@ def not_kept(f: Any, state: Search, tol: float, view: Solved, words: str, sample
 
 
 def least_excess(
-    f: Any, requirement: Requirement, known: Array, sample: Sample
+    f: Any, requirement: Requirement, known: Array, sample: Sample, late: bool = False
 ) -> tuple[float, Array | None]:
     """Return the least excess that a search finds, and its place: in closed form if f is linear.
 
-    Slopes have many narrow minima, so descents from all rows and centres follow.
+    Slopes have many narrow minima, so descents from all rows and centres follow. If the time of the fit has
+    run out (``late``), there is no search, and the excess is the least at drawn points and rows.
     """
     if f.linear and requirement.exact_on_linear:
         least, where = least_value(f, requirement)
         return float(least - requirement.h), where
     if not requirement.region.bounded:
         return np.inf, None
+    if late:
+        rows = requirement.region.nearest(sample.weighted_rows()[0][:DRAWN])
+        points = np.vstack([known, rows, requirement.region.points(DRAWN, sample.seed)])
+        excess = requirement.excess(f, points)
+        k = int(np.argmin(excess))
+        return float(excess[k]), points[k]
     points = np.vstack([known, requirement.lowest_on_faces(f, known, sample.seed + CHECK)])
     points = np.vstack([points, requirement.lowest_from(f, sample.weighted_rows()[0])])
     excess = requirement.excess(f, points)

@@ -102,6 +102,7 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
         "M": r"\text{the number of rows that the block adds}",
     }
 
+    accepts: ClassVar[frozenset[str]] = frozenset({"dense", "chunks"})
     counts_rows: ClassVar[frozenset[str]] = frozenset({"mu", "mu_residual"})
 
     mu: Any

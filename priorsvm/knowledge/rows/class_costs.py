@@ -49,7 +49,7 @@ class ClassCosts(Knowledge):
     array(['ill'], dtype='<U4')
     """
 
-    accepts: ClassVar[frozenset[str]] = frozenset({"dense", "sparse", "sets", "precomputed"})
+    accepts: ClassVar[frozenset[str]] = frozenset({"dense", "sparse", "sets", "precomputed", "chunks"})
     prepares: ClassVar[str | None] = "reweights"
     formulas: ClassVar[Formulas] = Formulas(
         latex={"sample": r"\sum_{i} (C_i - C)\, \xi_i<p>"},
@@ -95,9 +95,8 @@ class ClassCosts(Knowledge):
         """
         if isinstance(self.costs, str):
             # Counts of weights, so that a weight of 2 equals a repeated row.
-            weight = sample.weights if sample.all_weights is None else sample.all_weights
-            counts = np.array([weight[sample.labels == k].sum() for k in sample.classes])
-            counts[counts == 0] = np.inf  # a class without weight has no cost
+            weight = sample.class_weights
+            counts = np.where(weight == 0, np.inf, weight)  # a class without weight has no cost
             if self.costs == "balanced":
                 return weight.sum() / (len(counts) * counts)
             if self.costs == "brown":

@@ -48,7 +48,7 @@ class SampleCosts(Knowledge):
     """
 
     row_params: ClassVar[tuple[str, ...]] = ("costs", "margins")
-    accepts: ClassVar[frozenset[str]] = frozenset({"dense", "sparse", "sets", "precomputed"})
+    accepts: ClassVar[frozenset[str]] = frozenset({"dense", "sparse", "sets", "precomputed", "chunks"})
     prepares: ClassVar[str | None] = "reweights"
     formulas: ClassVar[Formulas] = Formulas(
         latex={"sample": r"\sum_{i} (C_i - C)\, \xi_i<p>"},

@@ -52,7 +52,7 @@ class UnlabeledSamples(Knowledge):
     array([1])
     """
 
-    accepts: ClassVar[frozenset[str]] = frozenset({"dense", "sets"})
+    accepts: ClassVar[frozenset[str]] = frozenset({"dense", "sets", "chunks"})
     prepares: ClassVar[str | None] = "adds"
     formulas: ClassVar[Formulas] = Formulas(
         latex={"sample": r"\sum_{j} C_j\, \tilde\xi_j<p>"},

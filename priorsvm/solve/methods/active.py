@@ -28,6 +28,7 @@ from scipy.linalg.blas import dsymv
 from scipy.linalg.lapack import dpotrs
 
 from ..._utils.arrays import Array, products
+from ..._utils.deadline import NEVER, Deadline
 from ..._utils.linalg import lifted_cholesky
 
 # Lifts of the diagonal of K, relative to its largest entry. Equal rows make K singular, and the next step
@@ -207,6 +208,7 @@ def polish(
     tol: float,
     margin: Array | float = 1.0,
     effort: float = 5.0,
+    deadline: Deadline = NEVER,
 ) -> ActiveSetSolution | None:
     """Return the exact solution of a weighted SVM near signed dual variables, or None beyond ``effort``.
 
@@ -226,19 +228,26 @@ def polish(
         Required margins.
     effort : float, default=5.0
         Work limit, in factorisations of a matrix between all rows.
+    deadline : Deadline, default=NEVER
+        When the method has to end, with None.
     """
     signed = y * bound
     n = len(y)
     lower = np.minimum(signed, 0.0)
     upper = np.maximum(signed, 0.0)
     rows = RowDual(y * margin, lower, upper, np.ones(n), np.zeros((n, 0)), np.zeros(0))
-    return optimise(kernel, rows, a, tol, effort)
+    return optimise(kernel, rows, a, tol, effort, deadline)
 
 
 def optimise(
-    kernel: KernelMatrix, rows: RowDual, a: Array, tol: float, effort: float = 5.0
+    kernel: KernelMatrix,
+    rows: RowDual,
+    a: Array,
+    tol: float,
+    effort: float = 5.0,
+    deadline: Deadline = NEVER,
 ) -> ActiveSetSolution | None:
-    """Return the exact solution near the dual variables ``a``, or None beyond ``effort``.
+    """Return the exact solution near the dual variables ``a``, or None beyond ``effort`` or the deadline.
 
     Sums of ``a`` are within their limits. None is also returned if a linear system has no accurate solution.
     """
@@ -250,7 +259,7 @@ def optimise(
     at_limit = rows.sum_weight.T @ a >= rows.sum_limit * (1 - 1e-12)
     Ka = kernel.times(a)
     residual = np.inf
-    while work <= effort:
+    while work <= effort and not deadline.passed:
         F = np.flatnonzero(free)
         work += (len(F) / n) ** 3
         if work > effort:

@@ -28,6 +28,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.sparse import issparse
 
 from ..._utils.arrays import Array, products
+from ..._utils.deadline import NEVER, Deadline
 from ..._utils.foreign import fit_liblinear
 from ...errors import SolverFailed
 from .active import ActiveSetSolution, polish
@@ -141,7 +142,13 @@ class BandSolution:
 
 
 def solve_band(
-    rows: LinearRows, y: Array, bound: Array, rho: Array, tol: float, most: int | None = None
+    rows: LinearRows,
+    y: Array,
+    bound: Array,
+    rho: Array,
+    tol: float,
+    most: int | None = None,
+    deadline: Deadline = NEVER,
 ) -> BandSolution:
     """Return the solution of a weighted SVM with the hinge.
 
@@ -153,6 +160,7 @@ def solve_band(
     rho : (n,) array, the margins
     tol : tolerance of the model
     most : number of sparse rows in the band beyond which the method fails; None for no limit
+    deadline : when the method has to end, with the answer so far
     """
     band = _Band(rows, y, bound, rho, most)
     near = NEAR
@@ -160,11 +168,11 @@ def solve_band(
     while band.steps < LIMIT:
         gap = band.minimise()
         balanced = abs(float(band.a.sum())) <= 1e-12 * float(np.abs(band.a).sum())
-        if gap <= EXACT and balanced:
+        if deadline.passed or (gap <= EXACT and balanced):
             return BandSolution(band.a, band.bias, band.steps)
         if gap > near:
             continue
-        exact: ActiveSetSolution | None = polish(rows, y, bound, band.a, tol, rho, effort)
+        exact: ActiveSetSolution | None = polish(rows, y, bound, band.a, tol, rho, effort, deadline)
         if exact is not None:
             return BandSolution(exact.a, exact.bias, band.steps + exact.steps)
         near = SMALLER * gap

@@ -23,11 +23,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from ..._utils.arrays import Array
+from ..._utils.deadline import NEVER, Deadline
+from ...errors import TooLarge
+
+T = TypeVar("T")
 
 # Rows read at a time.
 CHUNK = 50_000
@@ -52,18 +56,26 @@ _SIGNS = np.array([-1.0, 1.0])
 
 @dataclass(frozen=True, eq=False)
 class LossRows:
-    r"""Rows of the loss: X, signs, costs :math:`C_i` and margins :math:`\rho_i`. Cost 0 leaves a row out."""
+    r"""Rows of the loss.
+
+    Attributes
+    ----------
+    X, y, bound, margin : rows, signs, costs :math:`C_i` and margins :math:`\rho_i`. Cost 0 leaves a row out.
+    shares : the part of each block in the costs, one row for each block; None if it is not counted.
+    """
 
     X: Array
     y: Array
     bound: Array
     margin: Array
+    shares: Array | None = None
 
     def __len__(self) -> int:
         return len(self.y)
 
     def __getitem__(self, which: Array | slice) -> LossRows:
-        return LossRows(self.X[which], self.y[which], self.bound[which], self.margin[which])
+        shares = None if self.shares is None else self.shares[:, which]
+        return LossRows(self.X[which], self.y[which], self.bound[which], self.margin[which], shares)
 
     def excess(self, f: Any) -> Array:
         r"""Return :math:`t_i = \rho_i - y_i f(x_i)`."""
@@ -72,18 +84,22 @@ class LossRows:
 
 def stacked(parts: list[LossRows]) -> LossRows:
     """Return the rows of all parts, in order."""
+    shares = [part.shares for part in parts if part.shares is not None]
     return LossRows(
         np.vstack([part.X for part in parts]),
         np.concatenate([part.y for part in parts]),
         np.concatenate([part.bound for part in parts]),
         np.concatenate([part.margin for part in parts]),
+        np.hstack(shares) if len(shares) == len(parts) else None,
     )
 
 
 class RowChunks(Protocol):
-    """Rows in chunks: each iteration yields the number of the first row and the rows of every chunk."""
+    """Rows in chunks."""
 
-    def __iter__(self) -> Iterator[tuple[int, LossRows]]: ...
+    def map(self, work: Callable[[int, int, LossRows], T]) -> Iterator[T]:
+        """Yield ``work(number, start, rows)`` of every chunk in order, with the number of its first row."""
+        ...
 
 
 class ArrayChunks:
@@ -93,10 +109,11 @@ class ArrayChunks:
         self.rows = LossRows(X, y, bound, margin)
         self.size = size
 
-    def __iter__(self) -> Iterator[tuple[int, LossRows]]:
-        for start in range(0, len(self.rows), self.size):
+    def map(self, work: Callable[[int, int, LossRows], T]) -> Iterator[T]:
+        """Yield the results of all chunks."""
+        for number, start in enumerate(range(0, len(self.rows), self.size)):
             part = self.rows[start : start + self.size]
-            yield start, replace(part, X=np.asarray(part.X, float))
+            yield work(number, start, replace(part, X=np.asarray(part.X, float)))
 
 
 class Sums(NamedTuple):
@@ -176,6 +193,41 @@ class Band:
         return replace(self, index=index[order], near=near, far=self.far.plus(over, -1.0))
 
 
+class Figures(NamedTuple):
+    """Sums over all rows for the part of each block in the costs, by block, and by class where named.
+
+    Attributes
+    ----------
+    loss : losses.
+    rows, slack : number of rows and sum of their slacks.
+    far_rows, far_bound : number and costs of the rows beyond the band on the wrong side, by class.
+    """
+
+    loss: Array
+    rows: Array
+    slack: Array
+    far_rows: Array
+    far_bound: Array
+
+    @classmethod
+    def of(cls, rows: LossRows, shares: Array, slack: Array, far: Array) -> Figures:
+        """Return the sums over some rows."""
+        on = (shares != 0) & (rows.bound > 0)
+        of_class = (rows.y == _SIGNS[:, None]).T.astype(float)
+        far_on = on & far
+        return cls(
+            shares @ slack,
+            on.sum(axis=1),
+            on @ slack,
+            far_on @ of_class,
+            far_on @ (rows.bound[:, None] * of_class),
+        )
+
+    def plus(self, other: Figures) -> Figures:
+        """Return the sums over both groups of rows."""
+        return Figures(*(a + b for a, b in zip(self, other, strict=True)))
+
+
 @dataclass(frozen=True, eq=False)
 class Crossed:
     """Rows that changed side between the reference of a band and a new f.
@@ -185,12 +237,14 @@ class Crossed:
     index, rows : their numbers and the rows.
     lost : their costs times distances from the margin, by which the smaller problem underestimates the loss.
     loss : loss of all rows at the new f.
+    figures : sums over all rows by block, if the rows have shares.
     """
 
     index: Array
     rows: LossRows
     lost: float
     loss: float
+    figures: Figures | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,15 +255,22 @@ class Drawn:
     ----------
     rows : the rows.
     count : the number of rows that each row stands for.
+    random : whether each row was drawn; other rows were chosen.
     """
 
     rows: LossRows
     count: Array
+    random: Array
 
     def numbers(self, f: Any, radius: float) -> Array:
         """Return the estimated number of rows of each class in a band."""
         near = np.abs(self.rows.excess(f)) <= radius
         return np.asarray((near * (self.rows.y == _SIGNS[:, None])) @ self.count)
+
+    def step(self, f: Any, new: Any) -> float:
+        """Return a large quantile of the change of f."""
+        X = self.rows.X[self.random]
+        return float(np.quantile(np.abs(new.value(X) - f.value(X)), QUANTILE))
 
 
 def drawn(chunks: RowChunks, size: int, seed: int) -> Drawn:
@@ -219,45 +280,90 @@ def drawn(chunks: RowChunks, size: int, seed: int) -> Drawn:
     keys: list[list[Array]] = [[], []]
     cost = np.zeros(2)
     present = np.zeros(2, int)
-    for number, (_, chunk) in enumerate(chunks):
-        random = np.random.default_rng([seed, number]).random(len(chunk))
-        for k, sign in enumerate(_SIGNS):
-            rows = np.flatnonzero((chunk.y == sign) & (chunk.bound > 0))
-            cost[k] += chunk.bound[rows].sum()
-            present[k] += len(rows)
-            if len(rows) > half:
-                rows = rows[np.argpartition(random[rows], half - 1)[:half]]
-            parts[k].append(chunk[rows])
-            keys[k].append(random[rows])
-    found = []
+    for found in chunks.map(_Draw(half, seed)):
+        for k, (rows, random, total, number) in enumerate(found):
+            cost[k] += total
+            present[k] += number
+            parts[k].append(rows)
+            keys[k].append(random)
+    chosen = []
     for k in range(2):
         part = stacked(parts[k])[np.argsort(np.concatenate(keys[k]), kind="stable")[:half]]
-        found.append(replace(part, bound=part.bound * (cost[k] / part.bound.sum())))
-    sizes = [len(part) for part in found]
+        chosen.append(replace(part, bound=part.bound * (cost[k] / part.bound.sum())))
+    sizes = [len(part) for part in chosen]
     count = np.repeat(present / sizes, sizes)
-    return Drawn(stacked(found), count)
+    return Drawn(stacked(chosen), count, np.ones(len(count), bool))
 
 
-def divide(chunks: RowChunks, f: Any, radius: float, share: Array | None = None, seed: int = 0) -> Band:
-    """Return the band of rows with \\|t\\| up to a radius; with ``share`` random rows of each class."""
+@dataclass(frozen=True)
+class _Draw:
+    """Work of a chunk: random rows of each class, their random numbers, and cost and number of all rows."""
+
+    half: int
+    seed: int
+
+    def __call__(self, number: int, start: int, chunk: LossRows) -> list[tuple[LossRows, Array, float, int]]:
+        random = np.random.default_rng([self.seed, number]).random(len(chunk))
+        found = []
+        for sign in _SIGNS:
+            rows = np.flatnonzero((chunk.y == sign) & (chunk.bound > 0))
+            total = float(chunk.bound[rows].sum())
+            present = len(rows)
+            if present > self.half:
+                rows = rows[np.argpartition(random[rows], self.half - 1)[: self.half]]
+            found.append((chunk[rows], random[rows], total, present))
+        return found
+
+
+def divide(
+    chunks: RowChunks,
+    f: Any,
+    radius: float,
+    share: Array | None = None,
+    seed: int = 0,
+    most: float = np.inf,
+) -> Band | None:
+    """Return the band of rows with \\|t\\| up to a radius; with ``share`` random rows of each class.
+
+    None if the band has more rows than ``most``.
+    """
     index = []
     near = []
     inside = []
     far = []
-    for number, (start, chunk) in enumerate(chunks):
-        t = chunk.excess(f)
-        inside.append(Sums.of(chunk, (t > 0) & (t <= radius)))
-        far.append(Sums.of(chunk, t > radius))
-        chosen = (np.abs(t) <= radius) & (chunk.bound > 0)
-        if share is not None:
-            random = np.random.default_rng([seed, number]).random(len(chunk))
-            of_row = share[(chunk.y > 0).astype(int)]
+    count = 0
+    for rows, kept, near_sums, far_sums in chunks.map(_Divide(f, radius, share, seed)):
+        count += len(rows)
+        if count > most:
+            return None
+        index.append(rows)
+        near.append(kept)
+        inside.append(near_sums)
+        far.append(far_sums)
+    return Band(f, radius, np.concatenate(index), stacked(near), _total(inside), _total(far))
+
+
+@dataclass(frozen=True)
+class _Divide:
+    """Work of a chunk: its part of a band."""
+
+    f: Any
+    radius: float
+    share: Array | None
+    seed: int
+
+    def __call__(self, number: int, start: int, chunk: LossRows) -> tuple[Array, LossRows, Sums, Sums]:
+        t = chunk.excess(self.f)
+        inside = Sums.of(chunk, (t > 0) & (t <= self.radius))
+        far = Sums.of(chunk, t > self.radius)
+        chosen = (np.abs(t) <= self.radius) & (chunk.bound > 0)
+        if self.share is not None:
+            random = np.random.default_rng([self.seed, number]).random(len(chunk))
+            of_row = self.share[(chunk.y > 0).astype(int)]
             chosen &= random < of_row
             chunk = replace(chunk, bound=chunk.bound / of_row)
         rows = np.flatnonzero(chosen)
-        index.append(start + rows)
-        near.append(chunk[rows])
-    return Band(f, radius, np.concatenate(index), stacked(near), _total(inside), _total(far))
+        return start + rows, chunk[rows], inside, far
 
 
 def _total(sums: list[Sums]) -> Sums:
@@ -268,24 +374,51 @@ def _total(sums: list[Sums]) -> Sums:
     return total
 
 
-def crossed(chunks: RowChunks, band: Band, f: Any) -> Crossed:
-    """Return the rows outside a band that are on another side of their margin at f."""
+def crossed(chunks: RowChunks, band: Band, f: Any, most: float = np.inf) -> Crossed | None:
+    """Return the rows outside a band that are on another side of their margin at f.
+
+    None if there are more rows than ``most``.
+    """
     index = []
     rows = []
     lost = 0.0
     loss = 0.0
-    for start, chunk in chunks:
-        t = chunk.excess(f)
-        loss += float(chunk.bound @ np.maximum(t, 0.0))
-        before = chunk.excess(band.f)
-        outside = (np.abs(before) > band.radius) & (chunk.bound > 0)
-        first, last = np.searchsorted(band.index, [start, start + len(chunk)])
-        outside[band.index[first:last] - start] = False
+    figures = None
+    count = 0
+    for part in chunks.map(_Cross(band.f, band.radius, band.index, f)):
+        count += len(part.index)
+        if count > most:
+            return None
+        lost += part.lost
+        loss += part.loss
+        index.append(part.index)
+        rows.append(part.rows)
+        figures = part.figures if figures is None or part.figures is None else figures.plus(part.figures)
+    return Crossed(np.concatenate(index), stacked(rows), lost, loss, figures)
+
+
+@dataclass(frozen=True)
+class _Cross:
+    """Work of a chunk: its rows that changed side."""
+
+    reference: Any
+    radius: float
+    index: Array
+    f: Any
+
+    def __call__(self, number: int, start: int, chunk: LossRows) -> Crossed:
+        t = chunk.excess(self.f)
+        slack = np.maximum(t, 0.0)
+        before = chunk.excess(self.reference)
+        outside = (np.abs(before) > self.radius) & (chunk.bound > 0)
+        first, last = np.searchsorted(self.index, [start, start + len(chunk)])
+        outside[self.index[first:last] - start] = False
         found = np.flatnonzero(outside & (before * t < 0))
-        lost += float(chunk.bound[found] @ np.abs(t[found]))
-        index.append(start + found)
-        rows.append(chunk[found])
-    return Crossed(np.concatenate(index), stacked(rows), lost, loss)
+        lost = float(chunk.bound[found] @ np.abs(t[found]))
+        figures = None
+        if chunk.shares is not None:
+            figures = Figures.of(chunk, chunk.shares, slack, outside & (before > 0))
+        return Crossed(start + found, chunk[found], lost, float(chunk.bound @ slack), figures)
 
 
 class Found(NamedTuple):
@@ -296,7 +429,15 @@ class Found(NamedTuple):
     crossed: Crossed
 
 
-def solve_band(chunks: RowChunks, fit: Callable[[LossRows, bool], Any], size: int, seed: int = 0) -> Found:
+def solve_band(
+    chunks: RowChunks,
+    fit: Callable[[LossRows, bool], Any],
+    size: int,
+    seed: int = 0,
+    sample: Drawn | None = None,
+    most: float = np.inf,
+    deadline: Deadline = NEVER,
+) -> Found:
     """Return the solution for all rows.
 
     Parameters
@@ -310,23 +451,41 @@ def solve_band(chunks: RowChunks, fit: Callable[[LossRows, bool], Any], size: in
         Number of rows of each smaller problem. It grows if it is too small.
     seed : int, default=0
         Seed of the random rows.
+    sample : Drawn or None, default=None
+        Random rows; None draws them.
+    most : float, default=inf
+        Most rows of a smaller problem. A larger band is discarded.
+    deadline : Deadline, default=NEVER
+        When the method has to end, with OutOfTime.
+
+    Raises
+    ------
+    TooLarge
+        If a smaller problem needs more rows than ``most``.
     """
-    sample = drawn(chunks, size, seed)
+    if sample is None:
+        sample = drawn(chunks, size, seed)
     f = fit(sample.rows, False).f
     radius = np.inf
     for step in range(1, 10**6):
+        if size > most:
+            raise TooLarge(f"the rows near their margins are too many: more than {int(most)} are needed.")
+        deadline.check()
         numbers = sample.numbers(f, radius)
         if numbers.sum() <= WHOLE * size:
-            found = _exact(chunks, divide(chunks, f, radius), fit, size)
+            band = divide(chunks, f, radius, most=most)
+            found = None if band is None else _exact(chunks, band, fit, size, most)
             if found is not None:
                 return found
             size *= 2
-            radius *= 2.0
-            continue
+            if band is not None:
+                radius *= 2.0
+                continue
         share = np.minimum(1.0, 0.5 * size / np.maximum(numbers, 1.0))
-        new = fit(divide(chunks, f, radius, share, seed + step).corrected(), False).f
-        change = np.abs(new.value(sample.rows.X) - f.value(sample.rows.X))
-        length = float(np.quantile(change, QUANTILE))
+        thinned = divide(chunks, f, radius, share, seed + step)
+        assert thinned is not None
+        new = fit(thinned.corrected(), False).f
+        length = sample.step(f, new)
         if length > SHORTER * radius:
             size *= 2
         radius = length
@@ -334,13 +493,17 @@ def solve_band(chunks: RowChunks, fit: Callable[[LossRows, bool], Any], size: in
     raise AssertionError("the rows of a band never become all rows")
 
 
-def _exact(chunks: RowChunks, band: Band, fit: Callable[[LossRows, bool], Any], limit: int) -> Found | None:
-    """Return the exact solution from a band; None if more rows than a limit change side at once."""
+def _exact(
+    chunks: RowChunks, band: Band, fit: Callable[[LossRows, bool], Any], limit: int, most: float
+) -> Found | None:
+    """Return the exact solution from a band; None if too many rows change side at once, or join the band."""
     while True:
         answer = fit(band.rows, True)
-        found = crossed(chunks, band, answer.f)
+        found = crossed(chunks, band, answer.f, most)
+        if found is None:
+            return None
         if found.lost <= EXACT * found.loss:
             return Found(answer, band, found)
-        if len(found.index) > limit:
+        if len(found.index) > min(limit, most - len(band.near)):
             return None
         band = band.joined(found)

@@ -32,6 +32,7 @@ from scipy.linalg.blas import dsyr2k, dsyrk
 from scipy.sparse import csr_array
 
 from ..._utils.arrays import Array
+from ..._utils.deadline import NEVER, Deadline
 from ..._utils.linalg import lifted_cholesky
 from .active import LinearKernelMatrix, RowDual, optimise
 from .bias import best_bias
@@ -188,7 +189,9 @@ class ConeSolution:
         return max(abs(self.gap), STATIONARITY * self.stationarity)
 
 
-def minimise(problem: ConeMargins, features: Features, a: Array, tol: float) -> ConeSolution | None:
+def minimise(
+    problem: ConeMargins, features: Features, a: Array, tol: float, deadline: Deadline = NEVER
+) -> ConeSolution | None:
     """Return the solution from signed dual variables of an SVM without slopes; None if a step fails.
 
     Parameters
@@ -201,11 +204,13 @@ def minimise(problem: ConeMargins, features: Features, a: Array, tol: float) -> 
         Signed dual variables to start from.
     tol : float
         Relative gap at which the method ends. It ends earlier if the gap does not decrease any more.
+    deadline : Deadline, default=NEVER
+        When the method has to end.
     """
     now = _Steps(problem, features, a, tol)
     best: ConeSolution | None = None
     since = 0
-    for count in range(MAX_STEPS):
+    for count in deadline.steps(MAX_STEPS):
         found = now.solution(count)
         since += 1
         if now.size == now.all and (best is None or found.worst < best.worst):

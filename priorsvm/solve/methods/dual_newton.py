@@ -29,6 +29,7 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._utils.arrays import Array
+from ..._utils.deadline import NEVER, Deadline
 from ...errors import SolverFailed
 
 # Rows within NEAR of their margin, or within SHARE of the deviation of f, are free at first; at least FEW.
@@ -49,7 +50,9 @@ GRADIENTS = 500
 LIFT = 1e-10
 
 
-def newton(Z: Any, y: Array, bound: Array, rho: Array, squared: bool = False) -> tuple[Array, float, int]:
+def newton(
+    Z: Any, y: Array, bound: Array, rho: Array, squared: bool = False, deadline: Deadline = NEVER
+) -> tuple[Array, float, int]:
     """Return dual variables, the bias, and the number of steps.
 
     Parameters
@@ -59,6 +62,7 @@ def newton(Z: Any, y: Array, bound: Array, rho: Array, squared: bool = False) ->
     bound : (n,) positive array, C of every row
     rho : (n,) array, the margins
     squared : whether the loss is the squared hinge
+    deadline : when the method has to end, with OutOfTime
     """
     diagonal = 0.5 / bound if squared else np.zeros(len(y))
     upper = np.full(len(y), np.inf) if squared else bound
@@ -71,6 +75,7 @@ def newton(Z: Any, y: Array, bound: Array, rho: Array, squared: bool = False) ->
     ones = np.zeros(len(y))
     tol = ROUGH
     for step in range(1, STEPS + 1):
+        deadline.check()
         F = np.flatnonzero(free)
         a = y * alpha
         if not len(F):

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from ..._utils.arrays import Array
+from ..._utils.deadline import NEVER, Deadline
 from ..._utils.linalg import step_to_boundary
 from ...errors import SolverFailed
 
@@ -63,6 +64,7 @@ def solve_grouped(
     share: Array | None = None,
     tol: float = 1e-9,
     max_steps: int = 100,
+    deadline: Deadline = NEVER,
 ) -> GroupedSolution:
     """Solve the dual.
 
@@ -81,6 +83,8 @@ def solve_grouped(
     tol : float, default=1e-9
         The relative residuals and duality gap.
     max_steps : int, default=100
+    deadline : Deadline, default=NEVER
+        When the method has to end.
 
     Returns
     -------
@@ -90,12 +94,15 @@ def solve_grouped(
     ------
     SolverFailed
         If the residuals stay far above ``tol``.
+    OutOfTime
+        If the deadline has passed.
     """
     problem = _Problem(Q, delta, group, limit, y, share)
     point = problem.start()
     best = np.inf
     since = 0
     for step in range(1, max_steps + 1):
+        deadline.check()
         residuals = problem.residuals(point)
         if residuals.worst < best:
             best = residuals.worst

@@ -32,6 +32,7 @@ from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrs
 
 from ..._utils.arrays import Array
+from ..._utils.deadline import NEVER, Deadline
 from ..._utils.linalg import lifted_cholesky, step_to_boundary
 
 # A column enters a step if |g| exceeds ENTERS, and leaves when |g| falls below LEAVES.
@@ -88,7 +89,13 @@ class LinearProgrammeSolution:
 
 
 def solve_1norm(
-    Phi: Array, y: Array, rho: Array, cost: Array, tol: float = 1e-10, max_steps: int = 200
+    Phi: Array,
+    y: Array,
+    rho: Array,
+    cost: Array,
+    tol: float = 1e-10,
+    max_steps: int = 200,
+    deadline: Deadline = NEVER,
 ) -> LinearProgrammeSolution:
     """Solve the 1-norm SVM and its dual.
 
@@ -106,6 +113,8 @@ def solve_1norm(
         Relative duality gap.
     max_steps : int, default=200
         Newton steps, at most.
+    deadline : Deadline, default=NEVER
+        When the method has to end.
 
     Returns
     -------
@@ -121,7 +130,7 @@ def solve_1norm(
     smallest_mu = np.inf
     vertex_below = SETTLED
     stalled = 0
-    for step in range(max_steps):
+    for step in deadline.steps(max_steps):
         iterate.choose_columns()
         gap = iterate.gap()
         stalled = 0 if gap < smallest_gap or iterate.mu < smallest_mu else stalled + 1

@@ -30,6 +30,7 @@ from scipy.linalg.lapack import dpstrf
 from scipy.sparse import diags_array, issparse
 
 from ..._utils.arrays import Array
+from ..._utils.deadline import NEVER, Deadline
 from ..._utils.linalg import lifted_cholesky, step_to_boundary
 from ...errors import SolverFailed
 
@@ -94,6 +95,7 @@ def solve_normal(
     squared: bool = False,
     tol: float = 1e-9,
     max_steps: int = 100,
+    deadline: Deadline = NEVER,
 ) -> Interior:
     """Solve the weighted SVM with the rows of ``Phi``.
 
@@ -105,6 +107,7 @@ def solve_normal(
     margin : (n,) array, by default ones
     squared : whether the loss is the squared hinge
     tol : relative residuals and duality gap
+    max_steps, deadline : limits; the best answer so far is returned
     """
     rows = _Rows(Phi, y, bound, np.ones(len(y)) if margin is None else margin, squared)
     point = rows.start()
@@ -112,7 +115,7 @@ def solve_normal(
     lowest = np.full(2, np.inf)
     since = 0
     answer = None
-    for step in range(1, max_steps + 1):
+    for step, _ in enumerate(deadline.steps(max_steps), 1):
         if squared:
             point.beta = np.full(len(y), np.inf)
             point.xi = 0.5 * point.alpha / bound

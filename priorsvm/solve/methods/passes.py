@@ -156,6 +156,8 @@ def run_passes(stream: Stream, options: Mapping[str, Any], passes: int, bar: Any
     for number in range(1, passes + 1):
         began = time.perf_counter()
         for part in stream.batches(rng):
+            if spec.deadline.passed:
+                break
             iterate.add(stream.direction(iterate.function(), part))
         iterate.end_pass()
         squared = iterate.function().norm("l2") ** 2
@@ -182,7 +184,7 @@ def run_passes(stream: Stream, options: Mapping[str, Any], passes: int, bar: Any
             }
         )
         bar.update()
-        if gap <= spec.tol:
+        if gap <= spec.tol or spec.deadline.passed:
             break
     return Passes(stream.with_bias(best.f, best.bias), iterate.alpha, best.slack, history)
 

@@ -39,7 +39,10 @@ class Band(WeightedRoute):
             rows = LinearRows(weighted.Z, np.zeros(weighted.Z.shape[1]))
         else:
             rows = LinearRows(weighted.rows, weighted.middle)
-        found = solve_band(rows, weighted.y, weighted.bound, weighted.margin, weighted.spec.tol, self.most)
+        spec = weighted.spec
+        found = solve_band(
+            rows, weighted.y, weighted.bound, weighted.margin, spec.tol, self.most, spec.deadline
+        )
         coef = rows.total(found.a)
         scores = rows.values(coef) + found.bias
         seconds = time.perf_counter() - start

@@ -59,7 +59,8 @@ class Centres(Route):
         y = sample.y[active]
         features, Phi = _matrix(spec, sample, sample.X[active], problem.grams or Cache())
         before = time.perf_counter()
-        found = solve_1norm(Phi, y, sample.margin[active], spec.C * sample.cost[active])
+        cost = spec.C * sample.cost[active]
+        found = solve_1norm(Phi, y, sample.margin[active], cost, deadline=spec.deadline)
         seconds = time.perf_counter() - before
         alpha = np.zeros(len(sample))
         alpha[active] = found.alpha

@@ -14,13 +14,15 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..._utils.arrays import Array
-from ...errors import SolverFailed, SolverUnsuited
+from ...errors import SolverFailed, SolverUnsuited, TooLarge
 from ...knowledge.traits import OnRowSlack
+from ...large.loss_chunks import SourceChunks
+from ...large.memory import in_words
 from ...problem.residuals import unit_of
 from ...sample import Sample
 from ..methods.chunks import ArrayChunks, Found, LossRows, solve_band
 from ..route import Problem, Route
-from ..solution import Outcome, Solution
+from ..solution import Outcome, RowSums, Solution
 from .conic import Conic, Schur
 from .normal import Normal
 
@@ -33,6 +35,9 @@ FOR_FEATURE = 100
 
 # Most points at which a block may evaluate f. They are part of every smaller problem.
 POINTS = 20_000
+
+# A dual variable below this share of its bound is zero.
+NEGLIGIBLE = 1e-6
 
 # Tolerance of SCHUR for solutions that are references of bands.
 LOOSE = 1e-5
@@ -69,15 +74,78 @@ class Chunks(Route):
             return str(error)
         return None
 
+    def refusal(self, problem: Problem, reason: str) -> str:
+        if problem.large is None:
+            return super().refusal(problem, reason)
+        return f"rows that are read in chunks: {reason}. Fit a sample of the rows in memory."
+
     def solve(self, problem: Problem, options: dict[str, Any]) -> Solution:
         start = time.perf_counter()
         sample = problem.sample
         bound = problem.spec.C * sample.cost
+        if problem.large is not None:
+            return _solved_from_source(problem, bound, start)
         chunks = ArrayChunks(sample.X, sample.y, bound, sample.margin)
-        fits = _Fits(problem)
-        found = solve_band(chunks, fits, fits.size, sample.seed)
+        fits = _Fits(problem, problem.n_rows)
+        found = solve_band(chunks, fits, fits.size, sample.seed, deadline=problem.spec.deadline)
         rest = time.perf_counter() - start - fits.seconds
-        return _solution(problem, found, bound, fits, rest)
+        alpha = bound * _shares_of_bounds(sample, found, np.arange(len(sample)))
+        return _solution(problem, found, alpha, bound, fits, rest)
+
+
+def _solved_from_source(problem: Problem, bound: Array, start: float) -> Solution:
+    """Return the solution for rows that are read in chunks."""
+    large = problem.large
+    sample = problem.sample
+    chunks = SourceChunks(large, sample, problem.live, problem.states, problem.spec.C)
+    fits = _Fits(problem, len(chunks))
+    size = min(fits.size, large.plan.most // 2)
+    try:
+        found = solve_band(
+            chunks, fits, size, sample.seed, chunks.drawn(), large.plan.most, problem.spec.deadline
+        )
+    except TooLarge as error:
+        raise TooLarge(
+            f"the rows near their margins do not fit in memory_limit, {in_words(large.plan.limit)}: more "
+            f"than {large.plan.most} rows are needed at once. Raise memory_limit, or use a smaller C."
+        ) from error
+    rest = time.perf_counter() - start - fits.seconds
+    numbers = np.concatenate([large.facts.sample.index, chunks.starts[-1] + np.arange(chunks.n_added)])
+    alpha = bound * _shares_of_bounds(sample, found, numbers)
+    solution = _solution(problem, found, alpha, bound, fits, rest)
+    solution.sums = _sums(found, chunks.shares)
+    solution.notes = {
+        "passes": chunks.passes,
+        "band": len(found.band.near),
+        "lower": float(solution.value or 0.0) - found.crossed.lost,
+    }
+    return solution
+
+
+def _sums(found: Found, names: list[str]) -> dict[str, RowSums]:
+    """Return the sums over all rows by block."""
+    figures = found.crossed.figures
+    near = found.band.near
+    assert figures is not None
+    assert near.shares is not None
+    alpha = found.answer.alpha[: len(near)]
+    far = found.band.far.rows()
+    share = np.zeros(2)
+    share[(far.y > 0).astype(int)] = found.answer.alpha[len(near) :] / far.bound
+    on = (near.shares != 0) & (near.bound > 0)
+    active = alpha > NEGLIGIBLE * near.bound
+    support = (on & active).sum(axis=1) + figures.far_rows.sum(axis=1)
+    price = on @ alpha + figures.far_bound @ share
+    return {
+        name: RowSums(
+            float(figures.loss[k]),
+            int(figures.rows[k]),
+            int(support[k]),
+            float(figures.slack[k]),
+            float(price[k]),
+        )
+        for k, name in enumerate(names)
+    }
 
 
 class _Fits:
@@ -89,11 +157,11 @@ class _Fits:
     seconds, steps : time and steps of all smaller problems so far.
     """
 
-    def __init__(self, problem: Problem):
+    def __init__(self, problem: Problem, n_rows: int):
         self.problem = problem
         self.weighted = problem.beyond_rows() is None
         most = MOST if self.weighted else MOST_WITH_TERMS
-        rows = min(max(int(SHARE * problem.n_rows), LEAST), most)
+        rows = min(max(int(SHARE * n_rows), LEAST), most)
         self.size = max(rows, FOR_FEATURE * problem.sample.X.shape[1])
         self.seconds = 0.0
         self.steps = 0
@@ -154,13 +222,14 @@ def _two_rows(sample: Sample, C: float) -> LossRows:
     return LossRows(sample.X[rows], sample.y[rows], C * sample.cost[rows], sample.margin[rows])
 
 
-def _solution(problem: Problem, found: Found, bound: Array, fits: _Fits, rest: float) -> Solution:
+def _solution(
+    problem: Problem, found: Found, alpha: Array, bound: Array, fits: _Fits, rest: float
+) -> Solution:
     """Return the solution of the whole problem from the solution on the last band."""
     sample = problem.sample
     answer = found.answer
     outcome = answer.outcome
     f = answer.f
-    alpha = _dual_variables(problem.sample, found, bound)
     half = 0.5 * f.norm("l2") ** 2
     value = half + found.crossed.loss + sum(answer.penalties.values())
     size = abs(value) + unit_of(bound, sample.y)
@@ -177,15 +246,27 @@ def _solution(problem: Problem, found: Found, bound: Array, fits: _Fits, rest: f
     )
 
 
-def _dual_variables(sample: Sample, found: Found, bound: Array) -> Array:
-    """Return the dual variables of all margins: of far rows their share of the row that stands for them."""
+def _shares_of_bounds(sample: Sample, found: Found, numbers: Array) -> Array:
+    """Return the dual variables of margins as shares of their bounds.
+
+    Parameters
+    ----------
+    sample : Sample
+        Some rows or all rows.
+    found : Found
+        The solution. Far rows have the share of the row that stands for them.
+    numbers : array of shape (n,)
+        Numbers of the rows of the sample among all rows.
+    """
     band = found.band
     near = len(band.near)
     over = sample.margin - sample.y * band.f.value(sample.X) > band.radius
-    alpha = np.zeros(len(sample))
+    share = np.zeros(len(sample))
     far = band.far.rows()
     for y, cost, dual in zip(far.y, far.bound, found.answer.alpha[near:], strict=True):
-        rows = over & (sample.y == y)
-        alpha[rows] = bound[rows] * (dual / cost)
-    alpha[band.index] = found.answer.alpha[:near]
-    return alpha
+        share[over & (sample.y == y)] = dual / cost
+    place = np.searchsorted(band.index, numbers)
+    place[place == near] = 0
+    inside = np.flatnonzero(band.index[place] == numbers) if near else np.zeros(0, int)
+    share[inside] = found.answer.alpha[place[inside]] / band.near.bound[place[inside]]
+    return share

@@ -20,6 +20,7 @@ from scipy.sparse import issparse
 
 from ..._utils.arrays import Array, products, stack
 from ..._utils.cache import Cache
+from ..._utils.deadline import Deadline
 from ...function.factor import require_psd
 from ...function.fitted import FittedKernel
 from ...function.maps import LinearMap
@@ -84,7 +85,7 @@ class Columns(Route):
         [member] = orbit_losses(problem.members)
         columns = member.block.columns(sample, problem.states[member.name])
         dual = _Dual.of(spec, member.block, columns, sample, problem.grams or Cache())
-        answer = _solve_active(dual, min(1e-9, 1e-2 * spec.tol))
+        answer = _solve_active(dual, min(1e-9, 1e-2 * spec.tol), spec.deadline)
         count = len(dual.active)
         alpha = np.zeros(len(sample))
         slack = np.zeros(len(sample))
@@ -256,7 +257,7 @@ class _Answer:
     steps: int
 
 
-def _solve_active(dual: _Dual, tol: float) -> _Answer:
+def _solve_active(dual: _Dual, tol: float, deadline: Deadline) -> _Answer:
     """Solve the dual over the kept points, and again with points that this solution violates."""
     y = dual.y
     delta = dual.delta
@@ -268,7 +269,9 @@ def _solve_active(dual: _Dual, tol: float) -> _Answer:
         at = dual.place[k]
         Q = dual.K[np.ix_(at, at)] * np.outer(y[k], y[k])
         before = time.perf_counter()
-        found = solve_grouped(Q, delta[k], dual.group[k], dual.bound, y[k], dual.share[k], tol)
+        found = solve_grouped(
+            Q, delta[k], dual.group[k], dual.bound, y[k], dual.share[k], tol, deadline=deadline
+        )
         seconds = seconds + time.perf_counter() - before
         steps = steps + found.steps
         alpha = np.zeros(len(y))

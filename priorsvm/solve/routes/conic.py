@@ -13,16 +13,21 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidInput, PriorSVMError, SolverFailed, Unbounded
+from ...function.memory import refuse_beyond_memory
 from ...knowledge.traits import OnRowSlack
 from ...problem.assemble import Compiled
 from ...problem.conflicts import conflict_error
 from ...problem.residuals import residuals
 from .. import solvers
 from ..classes import class_of, classes_of
-from ..feasibility import is_infeasible, least
+from ..feasibility import verdicts
 from ..route import Problem, Route
 from ..solution import Outcome, Solution, flat
 from ..solvers import SOLVERS, Solver, quiet
+
+# Matrices of the size of the kernel matrix that CVXPY and a solver keep at a time. Solvers written in other
+# languages end the process if they have no memory.
+WORK = 4
 
 _CONES = {
     "QP": "a quadratic objective",
@@ -72,6 +77,11 @@ class Conic(Route):
 
     def solve(self, problem: Problem, options: dict[str, Any]) -> Solution:
         compiled = problem.compiled
+        if not problem.spec.linear:
+            advice = "Set n_centres to work with fewer."
+            refuse_beyond_memory(
+                WORK * compiled.f.n_rows, compiled.tie.features.size, f"{self.name}: its matrices", advice
+            )
         start = time.perf_counter()
         self._run(compiled, options)
         total = time.perf_counter() - start
@@ -87,7 +97,12 @@ class Conic(Route):
         """Run the solver, which leaves its answer in the variables and constraints of the problem."""
         import cvxpy as cp
 
-        arguments = {**self.facts.options(compiled.spec.tol), **options}
+        deadline = compiled.spec.deadline
+        if (
+            deadline.limited and type(self) is Conic
+        ):  # CVXPY keeps what it compiled, so the solver gets the rest
+            compiled.problem.get_problem_data(self.name)
+        arguments = {**self.facts.options(compiled.spec.tol), **self.facts.within(deadline), **options}
         try:
             with quiet():
                 try:
@@ -95,7 +110,8 @@ class Conic(Route):
                 except cp.SolverError:
                     if not self.facts.retries or options:
                         raise
-                    self._call(compiled, {})  # its own tolerances, for problems near the edge
+                    # Its own tolerances, for problems near the edge.
+                    self._call(compiled, self.facts.within(deadline))
         except cp.SolverError as error:
             reason = str(error).partition("Try another solver")[0].strip()
             if any(option in reason for option in options):
@@ -148,7 +164,7 @@ class Conic(Route):
         # If no block forbids anything, the problem is feasible, and numbers of very different size mislead
         # the solver.
         if status == cp.INFEASIBLE and compiled.may_be_infeasible:
-            conflict = conflict_error(compiled, is_infeasible, least)
+            conflict = conflict_error(compiled, *verdicts(compiled.spec.deadline))
             return conflict or SolverFailed(
                 f"{self.name} reported '{status}', and another solver could not confirm it."
                 f"{_hard_blocks(compiled)} Try another solver ({self._others(compiled)})."

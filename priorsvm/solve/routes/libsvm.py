@@ -43,6 +43,9 @@ STALLED = (20_000, 50)
 IMPATIENT = (5000, 10)
 LARGE_C = 1000.0
 
+# Iterations of a run whose time limits the number of iterations, if there is a deadline.
+TIMED = 1000
+
 # A run that reaches its limit is polished if at most this share of the rows lies between the bounds.
 FEW = 0.05
 
@@ -83,7 +86,7 @@ class Libsvm(WeightedRoute):
         return max(problem.spec.tol, float(options.get("tol", 0.0)))
 
     def judge(self, problem: Problem, solution: Solution, options: dict[str, Any], final: bool) -> None:
-        if solution.outcome.status == "user_limit" and not final:
+        if solution.outcome.status == "user_limit" and not (final or problem.spec.deadline.limited):
             raise SolverFailed(f"LIBSVM did not converge.{self.hint(problem, solution)}")
         super().judge(problem, solution, options, final)
 
@@ -123,6 +126,7 @@ def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any]
     start = time.perf_counter()
     search = _Search(problem, grams, options)
     tol = search.tol
+    deadline = problem.spec.deadline
     continued = search.continued()
     if continued is not None:
         seconds = time.perf_counter() - start
@@ -135,7 +139,9 @@ def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any]
         polished = None
         settled = guess.ended or between <= FEW * len(problem)
         if guess.kernel is not None and loose != tol and settled:
-            polished = polish(guess.kernel, problem.y, problem.bound, guess.a, tol, effort=effort)
+            polished = polish(
+                guess.kernel, problem.y, problem.bound, guess.a, tol, effort=effort, deadline=deadline
+            )
         if polished is not None or (not guess.ended and shown is None):
             break
     if polished is None:
@@ -145,7 +151,7 @@ def solve(problem: Weighted, grams: Cache | None = None, options: dict[str, Any]
         solution = problem.solution("LIBSVM", guess.a, guess.bias, seconds, guess.steps, status, scores)
         inaccurate = solution.residuals.gap > 10 * problem.spec.tol and "tol" not in options
         if guess.ended and guess.kernel is not None and inaccurate:
-            polished = polish(guess.kernel, problem.y, problem.bound, guess.a, tol)
+            polished = polish(guess.kernel, problem.y, problem.bound, guess.a, tol, deadline=deadline)
         if polished is None:
             return solution
     seconds = time.perf_counter() - start
@@ -218,18 +224,36 @@ class _Search:
             return None
         return neighbour.solve(self.gram, self.problem.y, self.problem.bound, self.tol)
 
+    def _fit(
+        self, rows: Array, y: Array, bound: Array, kernel: Any, tol: float
+    ) -> tuple[Array, float, bool, int]:
+        """Return LIBSVM's answer. It has no time limit: the time of a few iterations limits their number."""
+        deadline = self.problem.spec.deadline
+        if not deadline.limited:
+            return fit_libsvm(rows, y, bound, kernel, tol, self.options)
+        deadline.check()
+        most = self.options["max_iter"]
+        few = min(TIMED, most) if most > 0 else TIMED
+        start = time.perf_counter()
+        found = fit_libsvm(rows, y, bound, kernel, tol, {**self.options, "max_iter": few})
+        allowed = int(few * deadline.left / (time.perf_counter() - start))
+        most = min(allowed, most) if most > 0 else allowed
+        if found[2] or most <= few:
+            return found
+        return fit_libsvm(rows, y, bound, kernel, tol, {**self.options, "max_iter": most})
+
     def run(self, shown: Array | None, tol: float) -> Guess:
         """Return LIBSVM's answer on some rows, None for all."""
         problem = self.problem
         n = len(problem)
         if self.gram is not None:
             precomputed = {"kernel": "precomputed"}
-            found = fit_libsvm(self.gram, problem.y, problem.bound, precomputed, tol, self.options)
+            found = self._fit(self.gram, problem.y, problem.bound, precomputed, tol)
             return Guess(*found, FullKernelMatrix(self.gram))
         assert self.native is not None
         rows = np.arange(n) if shown is None else shown
         points = self.rows[rows]
-        found = fit_libsvm(points, problem.y[rows], problem.bound[rows], self.native, tol, self.options)
+        found = self._fit(points, problem.y[rows], problem.bound[rows], self.native, tol)
         a = np.zeros(n)
         a[rows] = found[0]
         support = np.flatnonzero(a)

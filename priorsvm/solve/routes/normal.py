@@ -53,13 +53,16 @@ def _solve_linear(problem: Weighted) -> Solution:
     spec = problem.spec
     y = problem.y
     bound = problem.bound
-    found = solve_normal(problem.Z, y, bound, problem.margin, problem.squared, min(spec.tol, EXACT))
+    found = solve_normal(
+        problem.Z, y, bound, problem.margin, problem.squared, min(spec.tol, EXACT), deadline=spec.deadline
+    )
     solutions = []
     a = y * found.guess(bound)
     between = np.count_nonzero((a != 0) & (np.abs(a) < bound))
     # More rows between the bounds than a basis has: equal rows on the margin have no unique dual variables.
     if between <= 2 * problem.Z.shape[1] + 2 and not problem.squared:
-        exact = polish(LinearKernelMatrix(problem.Z), y, bound, a, spec.tol, problem.margin)
+        kernel = LinearKernelMatrix(problem.Z)
+        exact = polish(kernel, y, bound, a, spec.tol, problem.margin, deadline=spec.deadline)
         if exact is not None:
             seconds = time.perf_counter() - start
             solution = problem.solution(
@@ -80,9 +83,11 @@ def _solve_low_rank(problem: Weighted, grams: Cache | None) -> Solution:
     y = problem.y
     bound = problem.bound
     K = problem.gram(grams)
-    found = solve_normal(low_rank_rows(K), y, bound, problem.margin, tol=GUESS)
+    spec = problem.spec
+    found = solve_normal(low_rank_rows(K), y, bound, problem.margin, tol=GUESS, deadline=spec.deadline)
     kernel = FullKernelMatrix(K)
-    exact = polish(kernel, y, bound, y * found.guess(bound), problem.spec.tol, problem.margin)
+    guess = y * found.guess(bound)
+    exact = polish(kernel, y, bound, guess, spec.tol, problem.margin, deadline=spec.deadline)
     if exact is None:
         raise SolverFailed(
             "NORMAL: the low-rank kernel has too many other rows on the margin. Use solver='auto', or a "

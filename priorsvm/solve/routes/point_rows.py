@@ -109,7 +109,8 @@ def _solved(
     bounded = np.arange(len(Q)) if reduced is None else reduced.bounded
     keys = rows.keys(products.atoms) if problem.iterates else []
     matrix = Q if reduced is None else reduced.Q
-    finish = partial(optimise, FullKernelMatrix(matrix), dual, tol=problem.spec.tol)
+    spec = problem.spec
+    finish = partial(optimise, FullKernelMatrix(matrix), dual, tol=spec.tol, deadline=spec.deadline)
     effort = max(EFFORT, SMALL / len(matrix))
     found = None
     if known is not None:

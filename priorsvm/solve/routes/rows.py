@@ -141,9 +141,9 @@ class RowsProblem:
         Q[rows, rows] += shape.diagonal
         keys = KnownRows.row_keys(shape.R, self.atoms.labels())
         a = guess(Q, shape.dual) if known is None else known.continued(keys, shape.dual)
-        found = optimise(
-            FullKernelMatrix(Q), shape.dual, a, self.compiled.spec.tol, max(EFFORT, SMALL / len(Q))
-        )
+        spec = self.compiled.spec
+        effort = max(EFFORT, SMALL / len(Q))
+        found = optimise(FullKernelMatrix(Q), shape.dual, a, spec.tol, effort, spec.deadline)
         Q[rows, rows] -= shape.diagonal
         seconds = time.perf_counter() - before
         if found is None:

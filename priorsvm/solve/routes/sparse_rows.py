@@ -31,7 +31,8 @@ class Sparse(WeightedRoute):
         start = time.perf_counter()
         Z = csr_array(weighted.features.rows(weighted.X))
         y = weighted.y
-        alpha, bias, steps = newton(Z, y, weighted.bound, weighted.margin, weighted.squared)
+        deadline = weighted.spec.deadline
+        alpha, bias, steps = newton(Z, y, weighted.bound, weighted.margin, weighted.squared, deadline)
         coef = (y * alpha) @ Z
         bias = bias + float(coef @ weighted.middle)
         seconds = time.perf_counter() - start

@@ -95,7 +95,7 @@ def test_chunks_of_single_precision_are_summed_in_double(rng):
     single = rows.X.astype(np.float32)
     f = some_function(rng)
     chunks = ArrayChunks(single, rows.y, rows.bound, rows.margin, 50)
-    assert all(chunk.X.dtype == np.float64 for _, chunk in chunks)
+    assert all(chunks.map(lambda number, start, chunk: chunk.X.dtype == np.float64))
     known = divide(in_chunks(LossRows(single.astype(float), rows.y, rows.bound, rows.margin)), f, 0.3)
     assert_allclose(divide(chunks, f, 0.3).far.X, known.far.X, rtol=1e-12)
 

@@ -199,7 +199,7 @@ def test_another_solver_is_asked_where_the_gap_stays_wide(monkeypatch):
     X, y = rows(10, n=20)
     solve = centres.solve_1norm
     for gap, told in ((0.5, SolverFailed), (1e-3, InaccurateSolution)):
-        monkeypatch.setattr(centres, "solve_1norm", lambda *a, gap=gap: replace(solve(*a), gap=gap))
+        monkeypatch.setattr(centres, "solve_1norm", lambda *a, gap=gap, **k: replace(solve(*a, **k), gap=gap))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert PriorSVC(norm="l1", kernel=RBF(0.5)).fit(X, y).solver_ == "HIGHS"

@@ -1,0 +1,196 @@
+"""Rows of dask arrays and DataFrames: chunk work runs where dask's scheduler puts it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from itertools import islice, pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..errors import InvalidInput, InvalidType
+from .sources import RowChunk, RowSource
+from .table import without
+
+T = TypeVar("T")
+
+# Chunks that are computed at a time without a cluster.
+AT_A_TIME = 8
+
+
+def is_dask(X: Any) -> bool:
+    """Return whether X is a collection of dask; dask is not imported for it."""
+    return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
+
+
+def is_dask_table(X: Any) -> bool:
+    """Return whether X is a dask DataFrame."""
+    return is_dask(X) and hasattr(X, "columns") and hasattr(X, "map_partitions")
+
+
+class DaskSource(RowSource):
+    """Rows of a dask array or DataFrame; every partition is a chunk.
+
+    Partitions are computed again in each pass, unless the collection is persisted. A worker that is lost
+    costs the chunks it had: dask computes them elsewhere.
+    """
+
+    def __init__(self, X: Any, y: Any, weight: Any = None):
+        if y is None:
+            raise InvalidInput("y is missing. Give a dask array, an array, or the name of a column.")
+        if is_dask_table(X):
+            self._of_table(X, y, weight)
+        else:
+            self._of_array(X, y, weight)
+
+    def _of_array(self, X: Any, y: Any, weight: Any) -> None:
+        """Divide arrays into the row chunks of X."""
+        if getattr(X, "ndim", None) != 2:
+            raise InvalidType(
+                f"X is a dask {type(X).__name__} with {getattr(X, 'ndim', 'no')} dimensions. Give a dask "
+                "array with two dimensions, or a dask DataFrame."
+            )
+        self.n_features = int(X.shape[1])
+        self.itemsize = X.dtype.itemsize
+        X = X.rechunk({1: -1})
+        rows = X.chunks[0]
+        known = not np.isnan(rows).any()
+        self.n_rows = int(sum(rows)) if known else None
+        parts = [_delayed(X)]
+        for name, values in (("y", y), ("sample_weight", weight)):
+            parts.append([None] * len(rows) if values is None else _aligned(name, values, rows, known))
+        self.parts = [RowChunk(*part) for part in zip(*parts, strict=True)]
+
+    def _of_table(self, X: Any, y: Any, weight: Any) -> None:
+        """Divide a DataFrame into its partitions; labels and weights may be columns of it."""
+        names = [str(name) for name in X.columns]
+        for what, column in (("y", y), ("sample_weight", weight)):
+            if isinstance(column, str) and column not in names:
+                raise InvalidInput(
+                    f"{what} is {column!r}, but X has no such column. The columns are: {', '.join(names)}."
+                )
+            if column is not None and not isinstance(column, str) and not is_dask(column):
+                raise InvalidType(
+                    f"{what} is a {type(column).__name__}. With a dask DataFrame give the name of a column, "
+                    "or a dask Series with the same partitions."
+                )
+        self.feature_names = without(names, y, weight)
+        self.n_features = len(self.feature_names)
+        features = X[self.feature_names].to_delayed()
+        parts = [list(features)]
+        for what, column in (("y", y), ("sample_weight", weight)):
+            series = X[column] if isinstance(column, str) else column
+            found = [None] * len(features) if series is None else list(np.ravel(series.to_delayed()))
+            if len(found) != len(features):
+                raise InvalidInput(
+                    f"{what} has {len(found)} partitions, but X has {len(features)}. Give the same "
+                    "partitions."
+                )
+            parts.append(found)
+        self.parts = [RowChunk(*part) for part in zip(*parts, strict=True)]
+
+    def map(self, work: Callable[[int, RowChunk], T]) -> Iterator[T]:
+        """Yield the results of all chunks in order; a dask client computes them if there is one."""
+        from dask import compute, delayed
+
+        shared = delayed(work, traverse=False)
+        run = delayed(_run, pure=False)
+        tasks = (run(shared, number, *part[:3]) for number, part in enumerate(self.parts))
+        client = _client()
+        if client is None:
+            while batch := list(islice(tasks, AT_A_TIME)):
+                yield from compute(*batch)
+            return
+        futures = client.compute(list(tasks))
+        try:
+            for k, future in enumerate(futures):
+                yield future.result()
+                futures[k] = None
+        finally:
+            client.cancel([future for future in futures if future is not None])
+
+
+def _delayed(X: Any) -> list[Any]:
+    """Return the blocks of a dask array along its rows."""
+    return list(np.ravel(X.to_delayed()))
+
+
+def _aligned(name: str, values: Any, rows: tuple[int, ...], known: bool) -> list[Any]:
+    """Return one part of labels or weights for each chunk of X."""
+    from dask import delayed
+
+    if isinstance(values, str):
+        raise InvalidType(f"{name} is the text {values!r}, and a dask array has no names. Give an array.")
+    if not is_dask(values):
+        array = np.asarray(values)
+        if not known or array.shape != (sum(rows),):
+            have = f"{sum(rows)} rows" if known else "an unknown number of rows"
+            raise InvalidInput(
+                f"{name} has shape {array.shape}, but X has {have}. Give a dask array with the chunks of X."
+            )
+        edges = np.concatenate([[0], np.cumsum(rows)])
+        parts = [array[a:b] for a, b in pairwise(edges)]
+        return [delayed(part, traverse=False) for part in parts]
+    if hasattr(values, "to_dask_array"):
+        return list(np.ravel(values.to_delayed()))
+    if known and not np.isnan(values.chunks[0]).any():
+        if values.shape != (sum(rows),):
+            raise InvalidInput(f"{name} has shape {values.shape}, but X has {sum(rows)} rows.")
+        values = values.rechunk({0: rows})
+    found = _delayed(values)
+    if len(found) != len(rows):
+        raise InvalidInput(f"{name} has {len(found)} chunks, but X has {len(rows)}. Give the same chunks.")
+    return found
+
+
+def _run(work: Callable[[int, RowChunk], T], number: int, X: Any, y: Any, weight: Any) -> T:
+    """Return the result of one chunk, on a worker."""
+    return work(number, RowChunk(X, y, weight, f"chunk {number}"))
+
+
+def _client() -> Any:
+    """Return the client of a dask cluster, or None if there is none."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import get_client
+
+    try:
+        return get_client()
+    except ValueError:
+        return None
+
+
+def lazily(X: Any, function: Callable[[Any], Any], dtype: Any, columns: int | None, names: Any) -> Any:
+    """Return a function of the rows as a dask array, which is not computed yet.
+
+    Parameters
+    ----------
+    X : dask array or DataFrame
+        New rows.
+    function : callable
+        Function of an array or DataFrame in memory.
+    dtype, columns
+        Type of the result, and its number of columns; None for one dimension.
+    names : list of str or None
+        Columns of X that the function uses.
+    """
+    empty = np.empty((0,) if columns is None else (0, columns), dtype)
+    if is_dask_table(X):
+        known = X if names is None else X[[name for name in names if name in list(X.columns)]]
+        return _of_partitions(known, function, empty)
+    X = X.rechunk({1: -1})
+    if columns is None:
+        return X.map_blocks(function, drop_axis=1, dtype=dtype, meta=empty)
+    return X.map_blocks(function, chunks=(X.chunks[0], (columns,)), dtype=dtype, meta=empty)
+
+
+def _of_partitions(X: Any, function: Callable[[Any], Any], empty: Any) -> Any:
+    """Return a function of the partitions of a DataFrame as a dask array of unknown length."""
+    import dask.array as da
+    from dask import delayed
+
+    run = delayed(function, traverse=False)
+    shape = (np.nan, *empty.shape[1:])
+    parts = [da.from_delayed(run(part), shape, meta=empty) for part in X.to_delayed()]
+    return da.concatenate(parts)

@@ -1,0 +1,106 @@
+"""Detection of row sources among the arguments of fit and predict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidInput, InvalidType
+from . import sources
+from .dask_source import DaskSource, is_dask, is_dask_table
+from .sources import ArraySource, ChunkSource, ParquetSource, RowSource
+
+
+def is_source(X: Any) -> bool:
+    """Return whether rows are read in chunks, because they may not fit in memory.
+
+    They are a large memory map, a list of tuples (X, y), a function, a path, or a collection of dask.
+    """
+    return bool(
+        is_dask(X)
+        or isinstance(X, (str, Path))
+        or callable(X)
+        or (isinstance(X, Iterator) and not hasattr(X, "__array__"))
+        or _is_large_map(X)
+        or _is_chunk_list(X)
+    )
+
+
+def _is_large_map(X: Any) -> bool:
+    return isinstance(X, np.memmap) and X.size > sources.SMALL_MAP
+
+
+def _is_chunk_list(X: Any) -> bool:
+    """Return whether X is a list of tuples whose first entry has two dimensions."""
+    return isinstance(X, list) and bool(X) and isinstance(X[0], tuple) and np.ndim(X[0][0]) == 2
+
+
+def row_source(X: Any, y: Any, sample_weight: Any = None) -> RowSource:
+    """Return the source of rows that are read in chunks.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As in :meth:`PriorSVC.fit`.
+    """
+    if isinstance(X, Iterator):
+        raise InvalidType(
+            f"X is a {type(X).__name__}, which can be read once, and a fit reads its rows several times. "
+            "Give the function that returns it, or a list of chunks."
+        )
+    if is_dask(X):
+        return DaskSource(X, y, sample_weight)
+    if isinstance(X, (str, Path)):
+        return ParquetSource(X, _required(y, "the name of the column of labels"), sample_weight)
+    if _is_large_map(X):
+        return ArraySource(X, _required(y, "one label for each row"), sample_weight)
+    if y is not None or sample_weight is not None:
+        given = "y" if y is not None else "sample_weight"
+        raise InvalidInput(
+            f"X contains chunks (X, y) or (X, y, sample_weight), and {given} is given, too. Leave it out: "
+            "labels and weights are part of the chunks."
+        )
+    return ChunkSource(X)
+
+
+def _required(y: Any, what: str) -> Any:
+    if y is None:
+        raise InvalidInput(f"y is missing. Give {what}.")
+    return y
+
+
+def refuse_source(X: Any, method: str) -> None:
+    """Raise InvalidType if X is a row source, for methods that need all rows in memory."""
+    if is_source(X) and not isinstance(X, str):
+        raise InvalidType(
+            f"{method} requires an array or a DataFrame in memory, and X is {described_source(X)}. Use fit, "
+            "or a sample of the rows."
+        )
+
+
+def described_source(X: Any) -> str:
+    """Return what a row source is, for messages."""
+    if is_dask(X):
+        return "a dask DataFrame" if is_dask_table(X) else "a dask array"
+    if isinstance(X, (str, Path)):
+        return f"the path {str(X)!r}"
+    if isinstance(X, np.memmap):
+        return f"a memory map of {X.shape[0]} rows"
+    return "a function that returns chunks" if callable(X) else "a list of chunks"
+
+
+def new_rows(X: Any, names: list[str] | None) -> RowSource:
+    """Return the source of new rows, without labels; columns are those of the training rows."""
+    if isinstance(X, (str, Path)):
+        if names is None:
+            raise InvalidInput(
+                "X is a path, but the model was fitted on columns without names. Give an array, or fit on "
+                "columns with names."
+            )
+        return ParquetSource(X, None, None, names)
+    if isinstance(X, np.memmap):
+        return ArraySource(X, np.zeros(len(X), int))
+    return row_source(X, None)

@@ -1,0 +1,322 @@
+"""Pass 0: counts, moments, ranges and a random sample of rows that are read in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+from .._utils.arrays import Array
+from .._utils.progress import progress
+from ..encoding import check_labels_known
+from ..errors import InvalidInput
+from ..function.scale import Scale
+from ..sample import RowTotals
+from .sources import RowChunk, RowSource
+from .table import numbers, weights
+
+# With more labels than this y is not a column of classes.
+MOST_CLASSES = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Weighted mean and squared deviations of each column, which add up over chunks."""
+
+    weight: float
+    mean: Array
+    squares: Array
+
+    @classmethod
+    def of(cls, X: Array, weight: Array) -> Moments:
+        """Return the moments of some rows."""
+        total = float(weight.sum())
+        mean = weight @ X / total if total > 0 else np.zeros(X.shape[1])
+        return cls(total, mean, weight @ (X - mean) ** 2)
+
+    def plus(self, other: Moments) -> Moments:
+        """Return the moments of both groups of rows."""
+        total = self.weight + other.weight
+        if total == 0:
+            return self
+        step = other.mean - self.mean
+        between = self.weight * other.weight / total * step**2
+        return Moments(total, self.mean + other.weight / total * step, self.squares + other.squares + between)
+
+
+@dataclass(frozen=True, eq=False)
+class SomeRows:
+    """Rows with their numbers: X, labels, sample weights and random numbers."""
+
+    index: Array
+    X: Array
+    labels: Array
+    weight: Array
+    random: Array
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __getitem__(self, which: Array) -> SomeRows:
+        return SomeRows(*(part[which] for part in vars(self).values()))
+
+    @classmethod
+    def stacked(cls, parts: Sequence[SomeRows]) -> SomeRows:
+        """Return the rows of all parts."""
+        return cls(*(np.concatenate(part) for part in zip(*(vars(p).values() for p in parts), strict=True)))
+
+    def first(self, limit: int) -> SomeRows:
+        """Return the rows of the smallest random numbers of each label."""
+        order = np.lexsort([self.index, self.random])
+        chosen = [order[self.labels[order] == label][:limit] for label in np.unique(self.labels)]
+        return self[np.concatenate(chosen)] if chosen else self
+
+
+@dataclass(frozen=True, eq=False)
+class Extremes:
+    """The rows with the smallest and the largest value of each column, and these values."""
+
+    low: Array
+    high: Array
+    rows: SomeRows
+
+    def plus(self, other: Extremes) -> Extremes:
+        """Return the extremes of both groups of rows; of equal values the first row counts."""
+        d = len(self.low)
+        take = np.concatenate([other.low < self.low, other.high > self.high])
+        place = np.where(take, np.arange(2 * d) + 2 * d, np.arange(2 * d))
+        both = SomeRows.stacked([self.rows, other.rows])
+        return Extremes(np.minimum(self.low, other.low), np.maximum(self.high, other.high), both[place])
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkFacts:
+    """What pass 0 keeps of a chunk."""
+
+    n: int
+    labels: Array
+    counts: Array
+    weights: Array
+    moments: Moments
+    extremes: Extremes | None
+    drawn: SomeRows
+
+
+@dataclass(frozen=True)
+class ReadFacts:
+    """Work of a chunk in pass 0: check its values and return its facts."""
+
+    names: Sequence[str] | None
+    n_features: int
+    limit: int
+    seed: int
+
+    def __call__(self, number: int, chunk: RowChunk) -> ChunkFacts:
+        X = numbers(chunk.X, self.names, self.n_features, chunk.where)
+        y = known_labels(chunk.y, len(X), chunk.where)
+        weight = weights(chunk.weight, len(X), chunk.where)
+        random = np.random.default_rng([self.seed, number]).random(len(X))
+        labels, of_row = np.unique(y, return_inverse=True)
+        counted = np.flatnonzero(weight > 0)
+        rows = SomeRows(np.arange(len(X)), X, y, weight, random)
+        extremes = None
+        if len(counted):
+            part = X if len(counted) == len(X) else X[counted]
+            places = np.concatenate([part.argmin(axis=0), part.argmax(axis=0)])
+            extremes = Extremes(part.min(axis=0), part.max(axis=0), rows[counted[places]])
+        chosen = counted
+        if len(counted) > self.limit:
+            chosen = np.concatenate(
+                [_smallest(counted[of_row[counted] == k], random, self.limit) for k in range(len(labels))]
+            )
+        return ChunkFacts(
+            len(X),
+            labels,
+            np.bincount(of_row[counted], minlength=len(labels)),
+            np.bincount(of_row, weight, minlength=len(labels)),
+            Moments.of(X, weight),
+            extremes,
+            rows[chosen],
+        )
+
+
+def _smallest(rows: Array, random: Array, limit: int) -> Array:
+    """Return the rows of the smallest random numbers."""
+    return rows if len(rows) <= limit else rows[np.argpartition(random[rows], limit - 1)[:limit]]
+
+
+def known_labels(y: Any, n: int, where: str) -> Array:
+    """Return the labels of a chunk; raise InvalidInput unless there is a known label for each row."""
+    labels = np.asarray(y)
+    if labels.shape != (n,):
+        raise InvalidInput(f"{where}: y has shape {labels.shape}, but X has {n} rows.")
+    check_labels_known(labels)
+    if labels.dtype.kind == "O" and n:
+        labels = np.array(labels.tolist())
+    return labels
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """Facts of all rows.
+
+    Attributes
+    ----------
+    classes : the labels, sorted.
+    lengths : number of rows of each chunk.
+    totals : numbers of rows and sums of weights by class, and the mean.
+    moments : weighted moments of the columns.
+    low, high : ranges of the columns.
+    sample : drawn rows and the rows of the ranges, in the order of their numbers. The weights of each class
+        add up to the weight of all its rows.
+    count : the number of rows that each row of the sample stands for.
+    random : whether each row of the sample was drawn.
+    """
+
+    classes: Array
+    lengths: Array
+    totals: RowTotals
+    moments: Moments
+    low: Array
+    high: Array
+    sample: SomeRows
+    count: Array
+    random: Array
+
+    def scale(self, kind: str | None) -> Scale | None:
+        """Return the scaling of all rows."""
+        if kind is None:
+            return None
+        width = self.high - self.low
+        shift = self.low
+        if kind == "standard":
+            width = np.sqrt(self.moments.squares / self.moments.weight)
+            shift = self.moments.mean
+        return Scale.from_facts(shift, width, np.maximum(np.abs(self.low), np.abs(self.high)))
+
+
+def read_facts(source: RowSource, size: int, seed: int, verbose: int = 0) -> Facts:
+    """Return the facts of all rows, with about ``size`` drawn rows, in one pass."""
+    half = -(-size // 2)
+    work = ReadFacts(source.feature_names, source.n_features, half, seed)
+    lengths: list[int] = []
+    labels: list[Array] = []
+    counts: list[Array] = []
+    totals: list[Array] = []
+    moments = Moments.of(np.zeros((0, source.n_features)), np.zeros(0))
+    extremes: Extremes | None = None
+    drawn: SomeRows | None = None
+    with progress(verbose, total=source.n_rows, desc="pass 0", unit=" rows", unit_scale=True) as bar:
+        for found in source.map(work):
+            start = sum(lengths)
+            lengths.append(found.n)
+            labels.append(found.labels)
+            counts.append(found.counts)
+            totals.append(found.weights)
+            moments = moments.plus(found.moments)
+            extremes = _joined_extremes(extremes, found.extremes, start)
+            drawn = _joined_rows(drawn, _shifted(found.drawn, start), half)
+            bar.update(found.n)
+    classes = _classes(labels)
+    number = _by_class(classes, labels, counts).astype(int)
+    weight = _by_class(classes, labels, totals)
+    _require_weight(classes, weight)
+    assert drawn is not None
+    assert extremes is not None
+    sample, count, random = _weighted_sample(drawn, extremes.rows, classes, number, weight, size)
+    return Facts(
+        classes,
+        np.array(lengths),
+        RowTotals(sum(lengths), number, weight, moments.mean),
+        moments,
+        extremes.low,
+        extremes.high,
+        sample,
+        count,
+        random,
+    )
+
+
+def _shifted(rows: SomeRows, start: int) -> SomeRows:
+    """Return rows with their numbers among all rows."""
+    return replace(rows, index=rows.index + start)
+
+
+def _joined_extremes(first: Extremes | None, second: Extremes | None, start: int) -> Extremes | None:
+    """Return the extremes of both groups of rows."""
+    if second is None:
+        return first
+    second = replace(second, rows=_shifted(second.rows, start))
+    return second if first is None else first.plus(second)
+
+
+def _joined_rows(first: SomeRows | None, second: SomeRows, limit: int) -> SomeRows:
+    """Return both groups of rows, cut to a limit for each label once they are many."""
+    if first is None:
+        return second
+    both = SomeRows.stacked([first, second])
+    return both.first(limit) if len(both) > 4 * limit else both
+
+
+def _classes(labels: list[Array]) -> Array:
+    """Return the sorted labels of all chunks; raise InvalidInput unless they are two classes or more."""
+    present = [part for part in labels if len(part)]
+    if not present:
+        raise InvalidInput("X contains no rows.")
+    kinds = {"text" if part.dtype.kind in "US" else "number" for part in present}
+    if len(kinds) > 1:
+        raise InvalidInput("y contains both strings and numbers. Use labels of one type.")
+    classes = np.unique(np.concatenate(present))
+    if len(classes) > MOST_CLASSES:
+        raise InvalidInput(f"y has {len(classes)} different labels. Give classes, at most {MOST_CLASSES}.")
+    check_classification_targets(classes)
+    if len(classes) < 2:
+        raise InvalidInput(
+            f"y contains one class only, {classes.tolist()[0]!r}. At least two classes are required."
+        )
+    return classes
+
+
+def _by_class(classes: Array, labels: list[Array], parts: list[Array]) -> Array:
+    """Return the sum over chunks for each class, in the order of the chunks."""
+    total = np.zeros(len(classes))
+    for label, part in zip(labels, parts, strict=True):
+        total[np.searchsorted(classes, label)] += part
+    return total
+
+
+def _require_weight(classes: Array, weight: Array) -> None:
+    """Raise InvalidInput if no row of a class has a positive weight."""
+    for label in classes[weight == 0].tolist():
+        raise InvalidInput(
+            f"sample_weight is 0 for every row of class {label!r}. Give at least one row of each class a "
+            "positive weight."
+        )
+
+
+def _weighted_sample(
+    drawn: SomeRows, extreme: SomeRows, classes: Array, number: Array, weight: Array, size: int
+) -> tuple[SomeRows, Array, Array]:
+    """Return drawn rows and rows of the ranges with weights for all rows, counts, and which are drawn.
+
+    A row of a range stands for itself. The drawn rows of a class stand for all its other rows.
+    """
+    drawn = drawn.first(-(-size // len(classes)))
+    extreme = extreme[np.unique(extreme.index, return_index=True)[1]]
+    extreme = extreme[~np.isin(extreme.index, drawn.index)]
+    rows = SomeRows.stacked([drawn, extreme])
+    random = np.arange(len(rows)) < len(drawn)
+    count = np.ones(len(rows))
+    total = rows.weight.copy()
+    of_row = np.searchsorted(classes, rows.labels)
+    for k in range(len(classes)):
+        of_class = of_row == k
+        chosen = of_class & random
+        others = of_class & ~random
+        count[chosen] = (number[k] - others.sum()) / chosen.sum()
+        total[chosen] *= (weight[k] - rows.weight[others].sum()) / rows.weight[chosen].sum()
+    order = np.argsort(rows.index)
+    return replace(rows, weight=total)[order], count[order], random[order]

@@ -1,0 +1,187 @@
+"""Row sources: training rows that are read in chunks, again in every pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from ..errors import DataNotFound, InvalidInput, InvalidType, PackageNotInstalled
+from .table import column_of, is_table, without
+
+T = TypeVar("T")
+
+# A memory map of at most this many entries is an array like any other array.
+SMALL_MAP = 2**23
+
+
+class RowChunk(NamedTuple):
+    """Some rows as they were given.
+
+    Attributes
+    ----------
+    X, y, weight : an array or a DataFrame, labels, and sample weights or None.
+    where : name of the chunk, for messages.
+    """
+
+    X: Any
+    y: Any
+    weight: Any = None
+    where: str = "chunk 0"
+
+
+class RowSource:
+    """Rows in chunks. A source has no state: every pass reads the same rows in the same order.
+
+    Attributes
+    ----------
+    n_rows : number of rows; None if it is not known before the first pass.
+    feature_names : names of the columns; None if they have none.
+    n_features : number of columns.
+    itemsize : bytes of a number in a chunk.
+    size : most rows of a chunk, for sources that divide rows themselves.
+    """
+
+    n_rows: int | None = None
+    feature_names: list[str] | None = None
+    n_features: int
+    itemsize: int = 8
+    size: int = 50_000
+
+    def chunks(self) -> Iterator[RowChunk]:
+        """Yield all chunks in order."""
+        raise NotImplementedError
+
+    def map(self, work: Callable[[int, RowChunk], T]) -> Iterator[T]:
+        """Yield ``work(number, chunk)`` of every chunk in order."""
+        for number, chunk in enumerate(self.chunks()):
+            yield work(number, chunk)
+
+
+class ArraySource(RowSource):
+    """Rows of an array on disk."""
+
+    def __init__(self, X: Any, y: Any, weight: Any = None):
+        if np.ndim(X) != 2:
+            raise InvalidInput(f"X must have two dimensions, got {np.ndim(X)}. Use X.reshape(n, -1).")
+        self.X = X
+        self.y = np.asarray(y)
+        self.weight = None if weight is None else np.asarray(weight)
+        self.n_rows = len(X)
+        self.n_features = X.shape[1]
+        self.itemsize = X.dtype.itemsize
+        for name, values in (("y", self.y), ("sample_weight", self.weight)):
+            if values is not None and values.shape != (len(X),):
+                raise InvalidInput(
+                    f"{name} has shape {values.shape}, but X has {len(X)} rows. Give one entry for each row."
+                )
+
+    def chunks(self) -> Iterator[RowChunk]:
+        for start in range(0, len(self.X), self.size):
+            rows = slice(start, start + self.size)
+            weight = None if self.weight is None else self.weight[rows]
+            yield RowChunk(np.asarray(self.X[rows]), self.y[rows], weight, f"X from row {start}")
+
+
+class ChunkSource(RowSource):
+    """Chunks (X, y) or (X, y, sample_weight), from a list or from a function that returns an iterator."""
+
+    def __init__(self, given: Any):
+        self.given = given
+        first = next(self._tuples(), None)
+        if first is None:
+            raise InvalidInput("X contains no chunk. Give at least one chunk (X, y).")
+        if is_table(first.X):
+            self.feature_names = [str(name) for name in first.X.columns]
+        self.n_features = np.shape(first.X)[1] if np.ndim(first.X) == 2 else 0
+        if self.n_features == 0:
+            raise InvalidInput(
+                f"chunk 0: X has shape {np.shape(first.X)}. Give two dimensions, with at least one column."
+            )
+        self.itemsize = getattr(getattr(first.X, "dtype", None), "itemsize", 8)
+        if not callable(given):
+            self.n_rows = sum(len(chunk.y) for chunk in self._tuples())
+
+    def _tuples(self) -> Iterator[RowChunk]:
+        chunks = self.given() if callable(self.given) else self.given
+        if not hasattr(chunks, "__iter__"):
+            raise InvalidType(
+                f"the function in place of X returns a {type(chunks).__name__}. It must return an iterator "
+                "of chunks (X, y)."
+            )
+        for number, chunk in enumerate(chunks):
+            if not isinstance(chunk, tuple) or len(chunk) not in (2, 3):
+                raise InvalidType(
+                    f"chunk {number} is a {type(chunk).__name__}. Each chunk must be a tuple (X, y) or "
+                    "(X, y, sample_weight)."
+                )
+            yield RowChunk(*chunk)
+
+    def chunks(self) -> Iterator[RowChunk]:
+        for number, chunk in enumerate(self._tuples()):
+            parts = chunk[:3]
+            lengths = {len(part) for part in parts if part is not None}
+            if len(lengths) > 1:
+                raise InvalidInput(
+                    f"chunk {number}: X, y and sample_weight have {', '.join(map(str, sorted(lengths)))} "
+                    "rows. Give one label and one weight for each row."
+                )
+            for start in range(0, len(chunk.y), self.size):
+                where = f"chunk {number}" + (f" from row {start}" if start else "")
+                rows = slice(start, start + self.size)
+                X, y, weight = (_rows(part, rows) for part in parts)
+                yield RowChunk(X, y, weight, where)
+
+
+def _rows(part: Any, rows: slice) -> Any:
+    """Return some rows of an array, a table or a list."""
+    if part is None:
+        return None
+    return part.iloc[rows] if hasattr(part, "iloc") else part[rows]
+
+
+class ParquetSource(RowSource):
+    """Rows of a Parquet file, or of all Parquet files of a folder."""
+
+    def __init__(self, path: Any, y: Any, weight: Any = None, names: list[str] | None = None):
+        self.path = str(path)
+        self.label = y
+        self.weight = weight
+        table = self._dataset()
+        self.n_rows = table.count_rows()
+        for name, column in (("y", y), ("sample_weight", weight)):
+            if column is not None and (not isinstance(column, str) or column not in table.schema.names):
+                raise InvalidInput(
+                    f"{name} must be the name of a column of {self.path}, got {column!r}. The columns are: "
+                    f"{', '.join(table.schema.names)}."
+                )
+        self.feature_names = without(table.schema.names, y, weight) if names is None else names
+        self.n_features = len(self.feature_names)
+
+    def _dataset(self) -> Any:
+        try:
+            from pyarrow import dataset
+        except ImportError as error:
+            raise PackageNotInstalled(
+                "a Parquet folder requires the package pyarrow: pip install priorsvm[large]."
+            ) from error
+        if not Path(self.path).exists():
+            raise DataNotFound(f"X is {self.path!r}, and there is no such Parquet file or folder.")
+        return dataset.dataset(self.path, format="parquet")
+
+    def chunks(self) -> Iterator[RowChunk]:
+        assert self.feature_names is not None
+        columns = [*self.feature_names, *(c for c in (self.label, self.weight) if c is not None)]
+        batches = self._dataset().to_batches(columns=columns, batch_size=self.size, batch_readahead=2)
+        start = 0
+        for batch in batches:
+            if len(batch) == 0:
+                continue
+            where = f"{self.path} from row {start}"
+            start += len(batch)
+            table = batch.to_pandas()
+            label = None if self.label is None else column_of(table, self.label)
+            weight = None if self.weight is None else column_of(table, self.weight)
+            yield RowChunk(table[self.feature_names], label, weight, where)

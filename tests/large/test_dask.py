@@ -1,0 +1,205 @@
+"""Rows of dask: arrays and DataFrames, lazy scores, and a cluster that loses a worker."""
+
+import os
+import time
+
+import numpy as np
+import pytest
+
+from priorsvm import ClassCosts, PriorSVC
+from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
+from priorsvm.large import task
+from priorsvm.solve.routes import chunks
+
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+pd = pytest.importorskip("pandas")
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Make drawn rows and smaller problems smaller than the tests."""
+    monkeypatch.setattr(task, "DRAWN", 300)
+    monkeypatch.setattr(chunks, "LEAST", 150)
+    monkeypatch.setattr(chunks, "FOR_FEATURE", 10)
+
+
+def data(n=6000):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4))
+    return X, (X @ rng.normal(size=4) + rng.normal(size=n) > 0.5).astype(int)
+
+
+PRIOR = ClassCosts("balanced")
+
+
+@pytest.fixture(scope="module")
+def known():
+    return PriorSVC(PRIOR, solver="NORMAL").fit(*data())
+
+
+@pytest.mark.parametrize("given", ["dask", "other chunks", "array"])
+def test_arrays(given, known):
+    X, y = data()
+    lazy = da.from_array(X, chunks=(1100, 2))
+    labels = {"dask": da.from_array(y, 1100), "other chunks": da.from_array(y, 999), "array": y}[given]
+    model = PriorSVC(PRIOR).fit(lazy, labels)
+    assert model.solver_ == "CHUNKS"
+    assert model.objective_ == pytest.approx(known.objective_, rel=1e-9)
+    assert model.score(lazy, labels) == pytest.approx(known.score(X, y), abs=1e-3)
+
+
+def test_weights(known):
+    X, y = data()
+    weight = np.arange(len(y)) % 3.0
+    lazy = da.from_array(X, chunks=(1100, 4))
+    model = PriorSVC(PRIOR).fit(lazy, y, da.from_array(weight, 1100))
+    other = PriorSVC(PRIOR, solver="NORMAL").fit(X, y, weight)
+    assert model.objective_ == pytest.approx(other.objective_, rel=1e-9)
+
+
+def test_tables(known):
+    X, y = data()
+    table = pd.DataFrame(X, columns=list("abcd")).assign(ill=y, w=1.0)
+    lazy = dd.from_pandas(table, npartitions=5)
+    model = PriorSVC(PRIOR).fit(lazy, "ill", sample_weight="w")
+    assert model.feature_names_in_.tolist() == list("abcd")
+    assert model.objective_ == pytest.approx(known.objective_, rel=1e-9)
+    assert model.score(lazy, "ill") == pytest.approx(known.score(X, y), abs=1e-3)
+    found = model.predict(lazy)
+    assert isinstance(found, da.Array)
+    assert np.mean(found.compute() == known.predict(X)) > 0.999
+    series = PriorSVC(PRIOR).fit(lazy[list("abcd")], lazy["ill"])
+    assert series.objective_ == pytest.approx(known.objective_, rel=1e-9)
+
+
+def test_scores_are_lazy(known):
+    X, _ = data()
+    computed = []
+
+    def noted(block):
+        computed.append(len(block))
+        return block
+
+    lazy = da.from_array(X, chunks=(1100, 4)).map_blocks(noted, dtype=float, meta=np.empty((0, 0)))
+    scores = known.decision_function(lazy)
+    classes = known.predict(lazy)
+    assert isinstance(scores, da.Array)
+    assert isinstance(classes, da.Array)
+    assert scores.shape == classes.shape == (len(X),)
+    assert scores.chunks == classes.chunks == (lazy.chunks[0],)
+    assert not computed
+    np.testing.assert_allclose(scores.compute(), known.decision_function(X))
+    assert np.array_equal(classes.compute(), known.predict(X))
+
+
+def test_lazy_scores_of_three_classes_and_of_kernels():
+    X, y = data(300)
+    y = np.where(X[:, 0] > 1.0, 2, y)
+    model = PriorSVC(kernel="rbf").fit(X, y)
+    lazy = da.from_array(X, chunks=(110, 2))
+    scores = model.decision_function(lazy)
+    assert scores.shape == (300, 3)
+    np.testing.assert_allclose(scores.compute(), model.decision_function(X))
+
+
+def test_bad_collections():
+    X, y = data(300)
+    lazy = da.from_array(X, chunks=(110, 4))
+    with pytest.raises(MissingCapability, match=r"X is a dask array, .* kernel='rbf' needs all rows"):
+        PriorSVC(kernel="rbf").fit(lazy, y)
+    with pytest.raises(InvalidInput, match=r"y is missing. Give a dask array, an array, or the name"):
+        PriorSVC().fit(lazy)
+    with pytest.raises(InvalidType, match=r"with 1 dimensions. Give a dask array with two dimensions"):
+        PriorSVC().fit(lazy[:, 0], y)
+    with pytest.raises(InvalidType, match=r"y is the text 'ill', and a dask array has no names"):
+        PriorSVC().fit(lazy, "ill")
+    with pytest.raises(
+        InvalidInput, match=r"y has shape \(10,\), but X has 300 rows. Give a dask array with"
+    ):
+        PriorSVC().fit(lazy, y[:10])
+    with pytest.raises(InvalidInput, match=r"y has shape \(10,\), but X has 300 rows."):
+        PriorSVC().fit(lazy, da.from_array(y[:10], 5))
+    unknown = lazy[lazy[:, 0] > 0]
+    with pytest.raises(InvalidInput, match=r"y has shape \(300,\), but X has an unknown number of rows"):
+        PriorSVC().fit(unknown, y)
+    with pytest.raises(InvalidInput, match=r"y has 2 chunks, but X has 3. Give the same chunks"):
+        PriorSVC().fit(unknown, da.from_array(y, 150))
+
+
+def test_bad_tables():
+    X, y = data(300)
+    table = pd.DataFrame(X, columns=list("abcd")).assign(ill=y)
+    lazy = dd.from_pandas(table, npartitions=3)
+    with pytest.raises(InvalidInput, match=r"y is 'sick', but X has no such column. The columns are: a, b"):
+        PriorSVC().fit(lazy, "sick")
+    with pytest.raises(InvalidType, match=r"y is a ndarray. With a dask DataFrame give the name of a column"):
+        PriorSVC().fit(lazy, y)
+    with pytest.raises(InvalidInput, match=r"y has 2 partitions, but X has 3. Give the same partitions"):
+        PriorSVC().fit(lazy, dd.from_pandas(table["ill"], npartitions=2))
+
+
+@pytest.fixture(scope="module")
+def clusters():
+    """Return a function that makes a client with some workers, each a process."""
+    distributed = pytest.importorskip("distributed")
+    made = []
+
+    def client(n):
+        cluster = distributed.LocalCluster(
+            n_workers=n, threads_per_worker=1, processes=True, dashboard_address=None
+        )
+        made.append((cluster, distributed.Client(cluster)))
+        return made[-1][1]
+
+    yield client
+    for cluster, opened in made:
+        opened.close()
+        cluster.close()
+
+
+def slowly(block, seconds=0.05):
+    time.sleep(seconds)
+    return block
+
+
+@pytest.mark.slow
+def test_the_answer_does_not_depend_on_the_workers(clusters, known):
+    X, y = data()
+    lazy = da.from_array(X, chunks=(600, 4))
+    alone = PriorSVC(PRIOR).fit(lazy, y)
+    with clusters(1).as_current():
+        one = PriorSVC(PRIOR).fit(lazy, y)
+    with clusters(2).as_current():
+        two = PriorSVC(PRIOR).fit(lazy, y)
+    assert one.objective_ == pytest.approx(known.objective_, rel=1e-9)
+    assert np.array_equal(one.coef_, alone.coef_)
+    assert np.array_equal(one.coef_, two.coef_)
+
+
+@pytest.mark.slow
+def test_a_killed_worker_costs_its_pass_only(clusters, monkeypatch):
+    X, y = data()
+    lazy = da.from_array(X, chunks=(600, 4)).map_blocks(slowly, dtype=float, meta=np.empty((0, 0)))
+    alone = PriorSVC(PRIOR).fit(da.from_array(X, chunks=(600, 4)), y)
+    client = clusters(2)
+    passes = []
+    from priorsvm.large.loss_chunks import SourceChunks
+
+    whole = SourceChunks.map
+
+    def interrupted(self, work):
+        passes.append(0)
+        for found in whole(self, work):
+            passes[-1] += 1
+            if len(passes) == 2 and passes[-1] == 2:
+                pids = client.run(os.getpid)
+                os.kill(next(iter(pids.values())), 9)
+            yield found
+
+    monkeypatch.setattr(SourceChunks, "map", interrupted)
+    with client.as_current():
+        model = PriorSVC(PRIOR).fit(lazy, y)
+    assert np.array_equal(model.coef_, alone.coef_)
+    assert len(passes) == model.history_[-1]["passes"] - 1 == alone.history_[-1]["passes"] - 1
+    assert set(passes) == {10}

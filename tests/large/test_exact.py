@@ -1,0 +1,270 @@
+"""Models of rows that are read in chunks, against models of the same rows in memory."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from priorsvm import (
+    Box,
+    ClassCosts,
+    Monotone,
+    MonotonicityHint,
+    PriorSVC,
+    Rule,
+    SampleCosts,
+    UnlabeledSamples,
+)
+from priorsvm.large import task
+from priorsvm.large.facts import read_facts
+from priorsvm.large.sources import ChunkSource
+from priorsvm.solve.methods import chunks as method
+from priorsvm.solve.routes import chunks
+
+pytestmark = pytest.mark.filterwarnings("ignore::priorsvm.errors.CollapsedModel")
+
+PRIOR = (
+    ClassCosts("balanced")
+    + Monotone({0: 1, 1: -1}, mu=40.0, holds="everywhere")
+    + Box({2: (0.5, None)}, 1, mu=20.0, holds="everywhere", within="data")
+)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Make drawn rows and smaller problems smaller than the tests."""
+    monkeypatch.setattr(task, "DRAWN", 600)
+    monkeypatch.setattr(chunks, "LEAST", 300)
+    monkeypatch.setattr(chunks, "FOR_FEATURE", 10)
+
+
+def data(kind="normal", n=20_000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    if kind == "heavy tails":
+        X = rng.standard_t(1.5, size=(n, 5))
+    if kind == "binary":
+        X = (rng.random((n, 5)) < 0.4).astype(float)
+    if kind == "float32":
+        X = X.astype(np.float32)
+    noise = 0.02 if kind == "nearly separable" else 1.0
+    score = X @ rng.normal(size=5) + noise * rng.normal(size=n)
+    y = (score > np.quantile(score, 0.997 if kind == "rare" else 0.6)).astype(int)
+    order = np.argsort(y, kind="stable") if kind in ("sorted", "one class in each chunk") else np.arange(n)
+    return X[order], y[order]
+
+
+def in_chunks(X, y, *weight, size=1700, edges=()):
+    ends = sorted({*range(0, len(y), size), len(y), *edges})
+    return [tuple(part[a:b] for part in (X, y, *weight)) for a, b in pairwise(ends)]
+
+
+def check(prior, kind="normal", rel=1e-9, **parameters):
+    X, y = data(kind)
+    edges = [int(np.sum(y == 0))] if kind == "one class in each chunk" else []
+    given = in_chunks(X, y, edges=edges)
+    if edges:
+        assert all(len(np.unique(labels)) == 1 for _, labels in given)
+    found = PriorSVC(prior, **parameters).fit(given)
+    known = PriorSVC(prior, solver="NORMAL" if prior is None else "SCHUR", **parameters).fit(X, y)
+    assert found.solver_ == "CHUNKS"
+    assert found.status_ == "optimal"
+    assert found.objective_ == pytest.approx(known.objective_, rel=rel)
+    assert found.history_[-1]["lower"] <= known.objective_ * (1 + 1e-9)
+    assert found.history_[-1]["rows"] == len(y)
+    return found, known
+
+
+KINDS = [
+    "normal",
+    "heavy tails",
+    "binary",
+    "nearly separable",
+    "sorted",
+    "rare",
+    "float32",
+    "one class in each chunk",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_plain_models(kind):
+    found, known = check(None, kind)
+    X, _ = data(kind)
+    np.testing.assert_allclose(found.decision_function(X), known.decision_function(X), atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("C", [1e-4, 1e-2, 100.0])
+def test_plain_models_for_small_and_large_costs(kind, C):
+    check(None, kind, C=C)
+
+
+@pytest.mark.parametrize("kind", ["normal", *(pytest.param(k, marks=pytest.mark.slow) for k in KINDS[1:])])
+@pytest.mark.parametrize("scale", ["standard", pytest.param("minmax", marks=pytest.mark.slow)])
+def test_models_with_blocks(kind, scale):
+    found, known = check(PRIOR, kind, 1e-7, scale=scale)
+    np.testing.assert_allclose(found.coef_, known.coef_, atol=1e-4 * np.abs(known.coef_).max())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("C", [1e-4, 1e-2, 100.0])
+def test_models_with_blocks_for_small_and_large_costs(kind, C):
+    check(PRIOR, kind, 1e-7, C=C)
+
+
+def test_reports_have_the_sums_of_all_rows():
+    found, known = check(PRIOR, rel=1e-8)
+    for ours, theirs in zip(found.report_.rows, known.report_.rows, strict=True):
+        assert (ours.block, ours.term, ours.rows) == (theirs.block, theirs.term, theirs.rows)
+        assert ours.contribution == pytest.approx(theirs.contribution, rel=1e-6, abs=1e-6)
+        assert ours.price == pytest.approx(theirs.price, rel=1e-3, abs=1e-3)
+        assert ours.active == pytest.approx(theirs.active, rel=1e-2, abs=1)
+        if not np.isnan(ours.slack):
+            assert ours.slack == pytest.approx(theirs.slack, rel=1e-6)
+    text = str(found.report_)
+    assert "20000 rows were read in chunks, in " in text
+    assert "rows near their margins have multipliers of their own" in text
+    trained = "was trained on 20000 rows with 5 columns (12000 of class 0 and 8000 of class 1)."
+    assert trained in found.methods_text()
+    assert "20000" in str(found.formulation())
+
+
+def test_explanations_start_at_the_mean_of_all_rows():
+    X, y = data()
+    found = PriorSVC().fit(in_chunks(X, y)).explain(X[3])
+    known = PriorSVC(solver="NORMAL").fit(X, y).explain(X[3])
+    for ours, theirs in zip(found.parts, known.parts, strict=True):
+        assert ours.part == pytest.approx(theirs.part, abs=1e-6)
+
+
+def test_sample_weights_are_part_of_the_chunks():
+    X, y = data()
+    weight = np.random.default_rng(1).integers(0, 3, size=len(y)).astype(float)
+    weight[:2000] = 0.0
+    prior = ClassCosts("balanced")
+    found = PriorSVC(prior, scale="standard").fit(in_chunks(X, y, weight))
+    known = PriorSVC(prior, scale="standard", solver="NORMAL").fit(X, y, sample_weight=weight)
+    assert found.objective_ == pytest.approx(known.objective_, rel=1e-9)
+    assert found.score(in_chunks(X, y, weight)) == pytest.approx(known.score(X, y, weight))
+    assert ", with sample weights" in found.methods_text()
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+def test_more_than_two_classes(multi_class):
+    X, y = data()
+    y = np.array(["a", "b", "c"])[np.where(X[:, 0] > 1.0, 2, y)]
+    prior = ClassCosts("balanced")
+    found = PriorSVC(prior, multi_class=multi_class).fit(in_chunks(X, y))
+    known = PriorSVC(prior, multi_class=multi_class, solver="NORMAL").fit(X, y)
+    assert found.objective_ == pytest.approx(known.objective_, rel=1e-9)
+    assert np.array_equal(found.predict(in_chunks(X, y)), known.predict(X))
+    assert found.decision_function(in_chunks(X, y)).shape == (len(X), 3)
+
+
+def test_a_model_of_chunks_is_saved(tmp_path):
+    import pickle
+
+    pytest.importorskip("skops")
+    from priorsvm import load, save
+
+    X, y = data()
+    model = PriorSVC(PRIOR, scale="standard").fit(in_chunks(X, y))
+    save(model, tmp_path / "model.skops")
+    for copy in (load(tmp_path / "model.skops"), pickle.loads(pickle.dumps(model))):
+        assert np.array_equal(copy.predict(X), model.predict(X))
+        assert copy.objective_ == model.objective_
+        assert str(copy.report_) == str(model.report_)
+
+
+def test_costs_may_be_a_function_of_the_rows():
+    X, y = data()
+    prior = SampleCosts(lambda X, y: 1.0 + (X[:, 0] > 0) + y, lambda X, y: 1.0 + 0.1 * y)
+    found = PriorSVC(prior).fit(in_chunks(X, y))
+    known = PriorSVC(prior, solver="NORMAL").fit(X, y)
+    assert found.objective_ == pytest.approx(known.objective_, rel=1e-9)
+
+
+def test_given_rows_are_added_once():
+    X, y = data()
+    prior = UnlabeledSamples(X[:40] + 3.0, np.ones(40, int), 2.0, 0.5)
+    found = PriorSVC(prior).fit(in_chunks(X, y))
+    known = PriorSVC(prior, solver="NORMAL").fit(X, y)
+    assert found.objective_ == pytest.approx(known.objective_, rel=1e-9)
+
+
+def test_drawn_points_and_pairs_are_those_of_the_drawn_rows(monkeypatch):
+    X, y = data()
+    prior = MonotonicityHint({3: 1, 1: -1}, mu=500.0) + Rule("x0 > 1 and x1 < 0", 1, mu=30.0)
+    found = PriorSVC(prior).fit(_frames(X, y))
+    binary = found._models[0]
+    import pandas as pd
+
+    table = pd.DataFrame(X, columns=[f"x{j}" for j in range(5)])
+    pairs = binary.states["monotonicity_hint"]
+    added = binary.sample
+    rows = slice(added.n_train, None)
+    same = UnlabeledSamples(added.X[rows], (added.y[rows] > 0).astype(int), added.cost[rows])
+    monkeypatch.setattr(MonotonicityHint, "start", lambda self, sample: pairs)
+    known = PriorSVC(MonotonicityHint({3: 1, 1: -1}, mu=500.0) + same, solver="SCHUR").fit(table, y)
+    assert found.objective_ == pytest.approx(known.objective_, rel=1e-7)
+
+
+def _frames(X, y):
+    import pandas as pd
+
+    names = [f"x{j}" for j in range(X.shape[1])]
+    return [(pd.DataFrame(part, columns=names), labels) for part, labels in in_chunks(X, y)]
+
+
+def test_the_ranges_of_all_rows_are_facts_of_the_sample():
+    X, y = data("heavy tails")
+    facts = read_facts(ChunkSource(in_chunks(X, y)), 200, 0)
+    rows = facts.sample
+    assert len(rows) <= 200 + 2 * 5
+    assert np.array_equal(rows.X.min(axis=0), X.min(axis=0))
+    assert np.array_equal(rows.X.max(axis=0), X.max(axis=0))
+    assert np.array_equal(rows.X, X[rows.index])
+    for label in (0, 1):
+        assert rows.weight[rows.labels == label].sum() == pytest.approx(np.sum(y == label))
+        assert facts.count[rows.labels == label].sum() == pytest.approx(np.sum(y == label))
+    np.testing.assert_allclose(facts.moments.mean, X.mean(axis=0), atol=1e-9)
+    np.testing.assert_allclose(facts.scale("standard").width, X.std(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(facts.scale("minmax").width, np.ptp(X, axis=0), rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_the_lower_bound_is_never_above_the_optimum(monkeypatch):
+    bounds = []
+    exact = method._exact
+
+    def recorded(rows, band, fit, *limits):
+        def kept(*arguments):
+            answer = fit(*arguments)
+            value = 0.5 * answer.f.norm("l2") ** 2
+            bounds.append(value + float(band_loss(arguments[0], answer.f)))
+            return answer
+
+        return exact(rows, band, kept, *limits)
+
+    def band_loss(rows, f):
+        return rows.bound @ np.maximum(rows.excess(f), 0.0)
+
+    monkeypatch.setattr(method, "_exact", recorded)
+    monkeypatch.setattr(method, "QUANTILE", 0.3)  # bands that are too narrow
+    monkeypatch.setattr(chunks, "LEAST", 30)
+    monkeypatch.setattr(task, "DRAWN", 40)
+    crossing = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        X, y = data(KINDS[seed % 4], n=400, seed=seed)
+        bounds.clear()
+        C = float(10 ** rng.uniform(-2, 1))
+        PriorSVC(C=C).fit(in_chunks(X, y, size=90))
+        optimum = PriorSVC(C=C, solver="NORMAL").fit(X, y).objective_
+        assert bounds
+        assert max(bounds) <= optimum * (1 + 1e-9)
+        crossing += len(bounds) > 1
+    assert crossing > 20
