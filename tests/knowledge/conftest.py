@@ -78,9 +78,9 @@ def svc(gram):
     """Values at Z of scikit-learn's SVC on a precomputed matrix."""
 
     def values(X, y, Z, C=1.0, weight=None, class_weight=None):
-        machine = SVC(C=C, kernel="precomputed", tol=1e-10, class_weight=class_weight)
-        machine.fit(gram(X, X), y, sample_weight=weight)
-        return machine.decision_function(gram(Z, X))
+        estimator = SVC(C=C, kernel="precomputed", tol=1e-10, class_weight=class_weight)
+        estimator.fit(gram(X, X), y, sample_weight=weight)
+        return estimator.decision_function(gram(Z, X))
 
     return values
 

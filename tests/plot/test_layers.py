@@ -202,8 +202,8 @@ def test_only_active_points_that_differ_from_their_rows_are_diamonds():
     points = np.array([[0.0, 0.0], [0.0, 0.5], [1.0, 0.5], [1.0, -0.5]])
     support = np.array([True, True, False, True])
     worst = WorstCase(np.array([0, 0, 1, 1]), points, np.ones(4), support)
-    machine = SimpleNamespace(training=SimpleNamespace(X=X), findings={"block": worst, "other": "a text"})
-    scene = Scene(plt.subplots()[1], Plane((0, 1), np.zeros(2)), [0, 1], [machine])
+    binary = SimpleNamespace(training=SimpleNamespace(X=X), findings={"block": worst, "other": "a text"})
+    scene = Scene(plt.subplots()[1], Plane((0, 1), np.zeros(2)), [0, 1], [binary])
     draw_worst_points(scene)
     same_points(places(scene.ax, "active worst-case points"), points[[1, 3]])
 

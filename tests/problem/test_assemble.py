@@ -404,7 +404,7 @@ def test_centres_are_rows_and_points_of_blocks_once():
     assert len(compiled.tie.features.place) == 90
 
 
-def test_one_norm_machines_expand_over_training_rows_only():
+def test_one_norm_models_expand_over_training_rows_only():
     spec = replace(LINEAR, kernel=RBF(0.5), norm="l1")
     compiled = compiled_of(InvarianceHint(SHIFT) + VirtualSamples(SHIFT), spec)
     np.testing.assert_array_equal(compiled.tie.features.centres, X)
@@ -444,7 +444,7 @@ def test_errors_say_which_block_once():
 # The squared hinge, and the 1-norm
 
 
-def test_machines_are_those_of_the_textbook():
+def test_models_are_those_of_the_textbook():
     signs = np.where(y == 1, 1.0, -1.0)
     for norm, loss in (("l2", "hinge"), ("l2", "squared_hinge"), ("l1", "hinge"), ("l1", "squared_hinge")):
         compiled = compiled_of(None, replace(LINEAR, norm=norm, loss=loss))

@@ -76,7 +76,7 @@ def test_a_small_C_may_leave_a_constant_f_without_a_word():
     assert np.ptp(model.decision_function(X)) < 1e-3
 
 
-def test_of_several_machines_the_one_of_the_class_is_named(rare):
+def test_of_several_models_the_one_of_the_class_is_named(rare):
     X, y = rare
     y = np.where((y == "low") & (X[:, 0] > 0.5), "middle", y)
     block = UncertainSamples(1e-6)
@@ -95,7 +95,7 @@ def test_a_kernel_that_tells_them_apart_is_silent(rare):
     assert said(PriorSVC(kernel=RBF(5.0), C=10.0), *rare) == []
 
 
-def test_no_second_machine_is_fitted_for_many_rows(rare, monkeypatch):
+def test_no_second_model_is_fitted_for_many_rows(rare, monkeypatch):
     monkeypatch.setattr("priorsvm.problem.collapse.MAX_ROWS", 299)
     (message,) = said(PriorSVC(UncertainSamples(1e-6)), *rare)
     assert message.startswith("block 'uncertain_samples'")

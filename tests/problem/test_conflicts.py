@@ -317,7 +317,7 @@ RISES = Monotone({"alcohol": +1}, label="barolo", hard=True).named("rises")
 
 
 @pytest.mark.parametrize("norm", ["l2", "l1"])
-def test_a_score_that_must_not_fall_and_has_to_is_refused_before_any_machine_is_fitted(wine, norm):
+def test_a_score_that_must_not_fall_and_has_to_is_refused_before_any_model_is_fitted(wine, norm):
     with pytest.raises(Infeasible) as caught:
         PriorSVC(STRONG + LIGHT + RISES, kernel=Uncomputed(0.1), scale="standard", norm=norm).fit(*wine)
     message = str(caught.value)
@@ -330,7 +330,7 @@ def test_a_score_that_must_not_fall_and_has_to_is_refused_before_any_machine_is_
     )
 
 
-def test_a_linear_machine_says_where_too_and_that_its_list_is_short(wine):
+def test_a_linear_model_says_where_too_and_that_its_list_is_short(wine):
     X, y = wine
     two = y != "barbera"
     with pytest.raises(Infeasible, match=r"removing any one restores.*\(alcohol 12\)") as caught:
@@ -489,11 +489,11 @@ def test_a_composition_that_fits_is_never_called_a_conflict(start):
                 model.fit(X, y)
             except PriorSVMError:
                 continue
-        for machine in model._models:
-            hard = [m for m in machine.members if getattr(m.block, "hard", False) and m.weight > 0]
+        for binary in model._models:
+            hard = [m for m in binary.members if getattr(m.block, "hard", False) and m.weight > 0]
             if hard:
-                refuse_conflicts(machine.spec, machine.members, machine.training)
-                assert conflicts.conflict_error(machine.problem, is_infeasible, least) is None, seed
+                refuse_conflicts(binary.spec, binary.members, binary.training)
+                assert conflicts.conflict_error(binary.problem, is_infeasible, least) is None, seed
                 checked += 1
     assert checked >= 1
 
@@ -527,7 +527,7 @@ def test_where_a_point_is_common_no_kernel_is_recommended():
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-def test_a_common_point_is_found_before_any_of_many_machines_is_fitted(kernel):
+def test_a_common_point_is_found_before_any_of_many_models_is_fitted(kernel):
     X = pd.DataFrame({"age": np.arange(12.0), "dose": np.tile([0.0, 1.0, 2.0], 4)})
     old = Rule("age >= 5", label="c", hard=True).named("old")
     young = Rule("age <= 6", label="b", hard=True).named("young")

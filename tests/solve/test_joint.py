@@ -161,7 +161,7 @@ def test_formulation_has_one_function_for_each_class(draw):
 
 
 @pytest.mark.parametrize("scaling", ["margin", "slack"])
-def test_formulation_speaks_of_no_binary_machine(scaling, draw):
+def test_formulation_speaks_of_no_binary_model(scaling, draw):
     X, y = draw()
     text = str(joint(InvariantLoss(MOVES, 0.5, scaling)).fit(X, y).formulation())
     assert "y_i f(" not in text
@@ -188,7 +188,7 @@ def test_findings_are_the_moves_that_hold_f_up(kernel, draw):
     assert "invariant_loss" in str(model.report_)
 
 
-def test_support_is_what_the_machine_rests_on(draw):
+def test_support_is_what_the_model_rests_on(draw):
     X, y = draw(60, noise=0.5)
     model = joint(InvariantLoss(MOVES), tol=1e-9).fit(X, y)
     assert 0 < len(model.support_) < len(y)

@@ -80,7 +80,7 @@ def test_centres_and_dual_coef_are_f(K, moves, draw):
 
 @BOTH
 @pytest.mark.parametrize("scale", ["standard", "minmax"])
-def test_scale_is_a_scaler_before_the_machine(scale, kernel, draw):
+def test_scale_is_a_scaler_before_the_model(scale, kernel, draw):
     X, y = draw()
     X = X * [0.1, 1.0, 30.0] + 5
     scaler = {"standard": StandardScaler, "minmax": MinMaxScaler}[scale]().fit(X)

@@ -57,7 +57,7 @@ def falling(cost):
 
 
 @pytest.mark.parametrize(("C", "K", "d"), [(0.1, 3, 3), (1.0, 3, 3), (1.0, 4, 5), (20.0, 5, 2)])
-def test_it_is_the_machine_of_crammer_and_singer(C, K, d, draw):
+def test_it_is_the_model_of_crammer_and_singer(C, K, d, draw):
     X, y = draw(60, d, K)
     theirs = LinearSVC(
         C=C, multi_class="crammer_singer", fit_intercept=False, tol=1e-9, max_iter=1_000_000, random_state=0
@@ -323,7 +323,7 @@ def binary_without_bias(orbit, y, C, kernel):
 
 @BOTH
 @pytest.mark.parametrize("moves", [None, MOVES], ids=["plain", "moved"])
-def test_two_classes_are_the_binary_machine_without_bias_at_twice_the_cost(kernel, moves, draw):
+def test_two_classes_are_the_binary_model_without_bias_at_twice_the_cost(kernel, moves, draw):
     X, y = draw(30, 3, 2)
     orbit = one_each(X) if moves is None else moves.orbit(X)
     model = joint(moves and InvariantLoss(moves), C=0.5, kernel=kernel, tol=1e-9).fit(X, y)
@@ -334,7 +334,7 @@ def test_two_classes_are_the_binary_machine_without_bias_at_twice_the_cost(kerne
     assert_array_equal(model.predict(X), (f[:, 0] > 0).astype(int))
 
 
-def test_two_classes_are_sklearns_machine_without_bias(draw):
+def test_two_classes_are_sklearns_model_without_bias(draw):
     X, y = draw(40, 3, 2)
     theirs = LinearSVC(
         C=1.0, loss="hinge", fit_intercept=False, tol=1e-10, max_iter=1_000_000, random_state=0

@@ -98,7 +98,7 @@ def test_moves_in_between_are_refused(draw):
         joint(InvariantLoss(MOVES, continuous=True)).fit(X, y)
 
 
-def test_confusion_is_for_the_joint_machine(draw):
+def test_confusion_is_for_the_joint_model(draw):
     X, y = draw()
     with pytest.raises(InvalidInput, match=r"'invariant_loss'.*confusion requires multi_class='joint'"):
         PriorSVC(InvariantLoss(MOVES, confusion={(0, 1): 2.0})).fit(X, y)

@@ -127,7 +127,7 @@ def test_inaccurate_rounds_are_warned_of_once(data, monkeypatch, wrong, said):
     assert caught[0].filename == __file__
 
 
-def test_a_warning_says_which_of_several_machines_it_is_about(monkeypatch):
+def test_a_warning_says_which_of_several_models_it_is_about(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 2)), np.array(["a", "b", "c"])[np.arange(30) % 3]
     inaccurate(monkeypatch, {2: 1e-4})

@@ -290,7 +290,7 @@ def test_uncertified_verdict_is_no_conflict(data):
 
 def test_unbounded_is_said(data):
     class Downhill(Knowledge):
-        "mu * f(point): no lower bound on an l1 machine whose C is small."
+        "mu * f(point): no lower bound on an 1-norm model whose C is small."
 
         def __init__(self, mu=1.0):
             self.mu = mu
@@ -409,10 +409,10 @@ def test_reference_solve_leaves_values_alone():
 # What "auto" chooses
 
 
-def large(**machine):
+def large(**settings):
     """A model whose f has more numbers in the problem than it takes for SCHUR, and too few for ROWS."""
     X, y = make_classification(200, 5, n_informative=5, n_redundant=0, flip_y=0.1, random_state=0)
-    return PriorSVC(OddnessHint(), kernel=RBF(1.0), n_centres=190, **machine), X, y
+    return PriorSVC(OddnessHint(), kernel=RBF(1.0), n_centres=190, **settings), X, y
 
 
 def test_auto_takes_schur_where_f_has_many_numbers():
@@ -435,7 +435,7 @@ def test_auto_counts_the_directions_of_ellipsoids():
     assert rows == [120 + 20, 120 + 120 * 20]
 
 
-def test_auto_leaves_wide_machines_to_clarabel(rng):
+def test_auto_leaves_wide_models_to_clarabel(rng):
     """Nearly all of their variables are shared."""
     X = rng.normal(size=(60, 700))
     model = PriorSVC(Box({0: (1, 2)}, label=True, holds="everywhere")).fit(X, X[:, 0] > 0)

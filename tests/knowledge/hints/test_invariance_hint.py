@@ -59,14 +59,14 @@ def test_value_of_the_constraint_at_any_f(data, kernel, assemble, draw):
 @pytest.mark.parametrize(
     "prior", [InvarianceHint(Shift(STEP), mu=0.0), 0 * InvarianceHint(Shift(STEP))], ids=repr
 )
-def test_weight_zero_is_the_plain_machine(data, new, kernel, svc, prior):
+def test_weight_zero_is_the_plain_model(data, new, kernel, svc, prior):
     X, y = data
     model = PriorSVC(prior, kernel=kernel, solver="CLARABEL").fit(X, y)
     np.testing.assert_allclose(model.decision_function(new), svc(X, y, new), atol=1e-6)
 
 
 @pytest.mark.parametrize("mu", [0.3, 30.0])
-def test_on_a_linear_machine_it_is_a_quadratic_penalty_on_w(data, mu):
+def test_on_a_linear_model_it_is_a_quadratic_penalty_on_w(data, mu):
     X, y = data
     shears = FromFunction(lambda X, theta: X + theta * X[:, [1, 2, 0]], [-0.5, 1.0])
     model = PriorSVC(InvarianceHint(shears, mu=mu), C=2.0).fit(X, y)
@@ -81,7 +81,7 @@ def test_on_a_linear_machine_it_is_a_quadratic_penalty_on_w(data, mu):
     assert model.objective_ == pytest.approx(problem.value, rel=1e-8)
 
 
-def test_hard_on_a_linear_machine_leaves_no_slope_along_the_shift(data):
+def test_hard_on_a_linear_model_leaves_no_slope_along_the_shift(data):
     model = PriorSVC(InvarianceHint(Shift(STEP), hard=True)).fit(*data)
     assert abs(model.coef_[0] @ STEP) < 1e-9
     assert np.linalg.norm(model.coef_) > 0.1
@@ -149,7 +149,7 @@ def test_labels_play_no_part(data, new, kernel):
     np.testing.assert_allclose(model.decision_function(new), -flipped.decision_function(new), atol=1e-5)
 
 
-def test_stands_in_every_machine_of_several_classes(three):
+def test_stands_in_every_model_of_several_classes(three):
     X, y = three
     with pytest.warns(CollapsedModel, match="leaves a constant f for class 'b'.*soft with a lower mu"):
         model = PriorSVC(InvarianceHint(Shift([0.5, 0.0]), hard=True)).fit(X, y)

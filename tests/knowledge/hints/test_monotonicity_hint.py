@@ -76,7 +76,7 @@ def by_hand(X, y, C, extra, constraints=()):
 
 @pytest.mark.parametrize("direction", [1, -1])
 @pytest.mark.parametrize("column", [0, 1])
-def test_hard_on_a_linear_machine_is_the_sign_of_a_weight(falling, column, direction):
+def test_hard_on_a_linear_model_is_the_sign_of_a_weight(falling, column, direction):
     X, y = falling
     plain = PriorSVC(C=2.0).fit(X, y).coef_[0]
     assert plain[0] < -0.2 < 0.2 < plain[1]
@@ -89,7 +89,7 @@ def test_hard_on_a_linear_machine_is_the_sign_of_a_weight(falling, column, direc
 
 
 @pytest.mark.parametrize("mu", [1.0, 100.0])
-def test_soft_on_a_linear_machine_is_a_penalty_on_the_wrong_sign(falling, assemble, mu):
+def test_soft_on_a_linear_model_is_a_penalty_on_the_wrong_sign(falling, assemble, mu):
     X, y = falling
     block = MonotonicityHint({0: 1}, mu=mu, pairs=30)
     low, high = assemble(block, X, y).states["monotonicity_hint"]
@@ -117,7 +117,7 @@ def test_renaming_the_classes_and_the_label_turns_f_round(data, new, kernel):
     np.testing.assert_allclose(model.decision_function(new), -flipped.decision_function(new), atol=1e-5)
 
 
-def test_hard_holds_on_every_pair_of_a_kernel_machine(data, assemble):
+def test_hard_holds_on_every_pair_of_a_kernel_model(data, assemble):
     X, y = data
     block = MonotonicityHint({0: -1}, hard=True, pairs=30)
     model = PriorSVC(block, kernel="rbf").fit(X, y)
@@ -130,7 +130,7 @@ def test_hard_holds_on_every_pair_of_a_kernel_machine(data, assemble):
 @pytest.mark.parametrize(
     "prior", [MonotonicityHint({0: -1}, mu=0.0), 0 * MonotonicityHint({0: -1}, hard=True)], ids=repr
 )
-def test_weight_zero_is_the_plain_machine(data, new, kernel, svc, prior):
+def test_weight_zero_is_the_plain_model(data, new, kernel, svc, prior):
     X, y = data
     model = PriorSVC(prior, kernel=kernel, solver="CLARABEL").fit(X, y)
     np.testing.assert_allclose(model.decision_function(new), svc(X, y, new), atol=1e-6)
@@ -147,7 +147,7 @@ def test_a_large_mu_tends_to_hard(falling):
     assert distance[2] < 1e-3
 
 
-def test_speaks_to_the_machine_of_its_class_only(three):
+def test_speaks_to_the_model_of_its_class_only(three):
     X, y = three
     plain = PriorSVC(solver="CLARABEL").fit(X, y)
     sign = -int(np.sign(plain.coef_[1, 0]))

@@ -37,14 +37,14 @@ def without_bias(factor, y, C):
     return v.value
 
 
-def test_hard_on_a_linear_machine_leaves_no_bias(data):
+def test_hard_on_a_linear_model_leaves_no_bias(data):
     X, y = data
     model = PriorSVC(OddnessHint(hard=True), C=2.0).fit(X, y)
     assert abs(model.intercept_[0]) < 1e-9
     np.testing.assert_allclose(model.coef_[0], without_bias(X, y, 2.0), atol=1e-6)
 
 
-def test_hard_on_a_kernel_machine_is_the_odd_part_of_the_kernel(data, new, gram):
+def test_hard_on_a_kernel_model_is_the_odd_part_of_the_kernel(data, new, gram):
     X, y = data
     model = PriorSVC(OddnessHint(hard=True), C=2.0, kernel=lambda A, B: gram(A, B)).fit(X, y)
 
@@ -59,7 +59,7 @@ def test_hard_on_a_kernel_machine_is_the_odd_part_of_the_kernel(data, new, gram)
     np.testing.assert_allclose(model.decision_function(-new), -model.decision_function(new), atol=1e-5)
 
 
-def test_on_a_linear_machine_it_is_a_penalty_on_the_bias(data):
+def test_on_a_linear_model_it_is_a_penalty_on_the_bias(data):
     X, y = data
     model = PriorSVC(OddnessHint(mu=3.0), C=2.0).fit(X, y)
     w, b, xi = cp.Variable(3), cp.Variable(), cp.Variable(80, nonneg=True)
@@ -76,7 +76,7 @@ def test_on_a_linear_machine_it_is_a_penalty_on_the_bias(data):
 @pytest.mark.parametrize(
     "prior", [OddnessHint(mu=0.0), 0 * OddnessHint(), 0 * OddnessHint(hard=True)], ids=repr
 )
-def test_weight_zero_is_the_plain_machine(data, new, kernel, svc, prior):
+def test_weight_zero_is_the_plain_model(data, new, kernel, svc, prior):
     X, y = data
     model = PriorSVC(prior, kernel=kernel, solver="CLARABEL").fit(X, y)
     np.testing.assert_allclose(model.decision_function(new), svc(X, y, new), atol=1e-6)

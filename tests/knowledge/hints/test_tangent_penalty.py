@@ -68,14 +68,14 @@ def test_value_of_the_penalty_at_any_f(data, kernel, assemble, draw, scale):
 
 
 @pytest.mark.parametrize("prior", [TangentPenalty(Turn(), gamma=0.0), 0 * TangentPenalty(Turn())], ids=repr)
-def test_weight_zero_is_the_plain_machine(data, new, kernel, svc, prior):
+def test_weight_zero_is_the_plain_model(data, new, kernel, svc, prior):
     X, y = data
     model = PriorSVC(prior, kernel=kernel, solver="CLARABEL").fit(X, y)
     np.testing.assert_allclose(model.decision_function(new), svc(X, y, new), atol=1e-6)
 
 
 @pytest.mark.parametrize("gamma", [0.01, 1.0, 100.0])
-def test_on_a_linear_machine_it_is_an_svm_on_whitened_rows(data, new, gamma):
+def test_on_a_linear_model_it_is_an_svm_on_whitened_rows(data, new, gamma):
     X, y = data
     V = tangents_of(X)
     values, U = np.linalg.eigh(np.eye(3) + gamma * V.T @ V)
@@ -100,7 +100,7 @@ def test_the_reviews_convention(data, new):
 
 
 @pytest.mark.parametrize("h", [1e-3, 1.0])
-def test_on_a_linear_machine_it_is_the_hint_of_differences(data, new, h):
+def test_on_a_linear_model_it_is_the_hint_of_differences(data, new, h):
     X, y = data
     gamma, q = 0.4, 2
 
@@ -115,7 +115,7 @@ def test_on_a_linear_machine_it_is_the_hint_of_differences(data, new, h):
     np.testing.assert_allclose(penalty.decision_function(new), hint.decision_function(new), atol=1e-6)
 
 
-def test_a_large_weight_projects_the_tangents_out_of_a_linear_machine(data, new):
+def test_a_large_weight_projects_the_tangents_out_of_a_linear_model(data, new):
     X, y = data
     v = STEP / np.linalg.norm(STEP)
     rest = np.eye(3) - np.outer(v, v)
@@ -159,18 +159,18 @@ def test_weights_of_rows_are_copies_of_rows(data, new):
     X, y = data
     X, y, weight = X[:30], y[:30], np.tile([0.0, 1.0, 2.0], 10)
     copies = np.repeat(np.arange(30), weight.astype(int))
-    for machine in (
+    for estimator in (
         PriorSVC(TangentPenalty(Turn(), 0.5), kernel=RBF(0.5), tol=1e-9),
         PriorSVC(kernel=TangentInvariant(RBF(0.5), Turn(), 0.5), tol=1e-9),
         PriorSVC(TangentPenalty(Turn(), 0.5), tol=1e-9),
     ):
-        weighted = machine.fit(X, y, sample_weight=weight).decision_function(new)
-        copied = machine.fit(X[copies], y[copies]).decision_function(new)
+        weighted = estimator.fit(X, y, sample_weight=weight).decision_function(new)
+        copied = estimator.fit(X[copies], y[copies]).decision_function(new)
         same_up_to_the_bias(weighted, copied, 1e-6)
 
 
 @pytest.mark.parametrize("scale", ["standard", "minmax"])
-def test_scaled_machines_take_tangents_in_the_users_units(data, new, scale):
+def test_scaled_models_take_tangents_in_the_users_units(data, new, scale):
     X, y = data
     X, y = X[:40], y[:40]
     shift, width = (X.mean(0), X.std(0)) if scale == "standard" else (X.min(0), np.ptp(X, axis=0))
@@ -181,7 +181,7 @@ def test_scaled_machines_take_tangents_in_the_users_units(data, new, scale):
     np.testing.assert_allclose(ours.decision_function(new), expected, atol=1e-7)
 
 
-def test_the_1_norm_machine_expands_over_its_rows(data, new):
+def test_the_1_norm_model_expands_over_its_rows(data, new):
     X, y = data
     X, y, gamma, C = X[:30], y[:30], 0.5, 2.0
     kernel = RBF(0.5)
@@ -244,17 +244,17 @@ def test_three_classes(data, new):
 def test_fewer_centres_are_a_worse_approximation(data):
     X, y = data
     X, y = X[:40], y[:40]
-    machine = PriorSVC(TangentPenalty(Turn(), 0.5), kernel=RBF(0.5))
-    whole = machine.fit(X, y).objective_
-    few, more = (machine.set_params(n_centres=n).fit(X, y).objective_ for n in (20, 60))
+    estimator = PriorSVC(TangentPenalty(Turn(), 0.5), kernel=RBF(0.5))
+    whole = estimator.fit(X, y).objective_
+    few, more = (estimator.set_params(n_centres=n).fit(X, y).objective_ for n in (20, 60))
     assert whole - 1e-6 <= more < few
 
 
 def test_paths_over_gamma_keep_the_problem(data, new, recwarn):
     X, y = data
     X, y = X[:30], y[:30]
-    machine = PriorSVC(TangentPenalty(Turn()), kernel=RBF(0.5))
-    for model in machine.fit_path(X, y, {"tangent_penalty__gamma": [0.1, 1.0], "C": [1.0, 5.0]}):
+    settings = PriorSVC(TangentPenalty(Turn()), kernel=RBF(0.5))
+    for model in settings.fit_path(X, y, {"tangent_penalty__gamma": [0.1, 1.0], "C": [1.0, 5.0]}):
         alone = PriorSVC(model.prior, kernel=RBF(0.5), C=model.C).fit(X, y)
         np.testing.assert_allclose(model.decision_function(new), alone.decision_function(new), atol=1e-6)
     assert not recwarn.list
@@ -308,7 +308,7 @@ def test_a_transform_without_parameters_asks_nothing(data, new):
 
 
 @pytest.mark.parametrize(
-    ("block", "machine", "error", "message"),
+    ("block", "settings", "error", "message"),
     [
         (TangentPenalty(Turn(), -1.0), {}, InvalidInput, "gamma must be a nonnegative number, got -1.0"),
         (TangentPenalty("turn"), {}, InvalidType, "transform must be a Transform, got str"),
@@ -330,9 +330,9 @@ def test_a_transform_without_parameters_asks_nothing(data, new):
     ],
     ids=str,
 )
-def test_what_cannot_be_used_is_named(data, block, machine, error, message):
+def test_what_cannot_be_used_is_named(data, block, settings, error, message):
     with pytest.raises(error, match=message):
-        PriorSVC(block, **machine).fit(*data)
+        PriorSVC(block, **settings).fit(*data)
 
 
 @pytest.mark.slow

@@ -34,7 +34,7 @@ def test_value_of_the_loss_at_any_f(data, kernel, assemble, draw, costs, loss):
     assert 2.0 * share @ penalised == pytest.approx(np.sum((2.0 * cost - 2.0) * penalised), rel=1e-10)
 
 
-def test_equal_costs_are_the_plain_machine(data, new, kernel, route, svc):
+def test_equal_costs_are_the_plain_model(data, new, kernel, route, svc):
     X, y = data
     model = PriorSVC(ClassCosts({0: 1.0, 1: 1.0}), C=3.0, kernel=kernel, solver=route).fit(X, y)
     np.testing.assert_allclose(model.decision_function(new), svc(X, y, new, C=3.0), atol=1e-6)

@@ -104,7 +104,7 @@ def test_the_ball_of_equal_points_has_no_radius():
 
 
 @pytest.mark.parametrize("rho", [0.0, 1.0])
-def test_one_row_is_the_plain_machine(rho):
+def test_one_row_is_the_plain_model(rho):
     Z, y = messy(m=1, d=3)
     model, plain = PriorSVC(RowPermutations((1, 3), rho)).fit(flat(Z), y), PriorSVC().fit(flat(Z), y)
     assert_allclose(model.coef_, plain.coef_, atol=1e-12)
@@ -113,7 +113,7 @@ def test_one_row_is_the_plain_machine(rho):
 
 
 @pytest.mark.parametrize("rho", [0.0, 1.0])
-def test_identical_rows_are_the_plain_machine(rho):
+def test_identical_rows_are_the_plain_model(rho):
     Z, y = messy(m=1, d=3)
     X = flat(np.repeat(Z, 4, axis=1))
     model, plain = PriorSVC(RowPermutations((4, 3), rho)).fit(X, y), PriorSVC().fit(X, y)
@@ -123,7 +123,7 @@ def test_identical_rows_are_the_plain_machine(rho):
 
 @pytest.mark.parametrize("solver", ["LIBSVM", "CLARABEL"])
 @pytest.mark.parametrize("rho", [0.0, 0.3])
-def test_with_its_permutations_fixed_it_is_the_plain_machine(rho, solver):
+def test_with_its_permutations_fixed_it_is_the_plain_model(rho, solver):
     Z, y = messy()
     model = PriorSVC(RowPermutations((4, 2), rho), solver=solver, tol=1e-8).fit(flat(Z), y)
     arranged = flat(permuted(Z, model.findings_["row_permutations"].order))
@@ -135,12 +135,12 @@ def test_with_its_permutations_fixed_it_is_the_plain_machine(rho, solver):
     assert_allclose(first.coef_, PriorSVC().fit(flat(Z), y).coef_, atol=1e-10)
 
 
-@pytest.mark.parametrize("machine", [{}, {"norm": "l1"}, {"loss": "squared_hinge"}, {"scale": "standard"}])
+@pytest.mark.parametrize("settings", [{}, {"norm": "l1"}, {"loss": "squared_hinge"}, {"scale": "standard"}])
 @pytest.mark.parametrize("initial", ["given", "sorted"])
-def test_without_the_ball_the_objective_never_rises(machine, initial):
+def test_without_the_ball_the_objective_never_rises(settings, initial):
     for seed in range(4):
         Z, y = messy(seed=seed)
-        model = PriorSVC(RowPermutations((4, 2), initial=initial), C=0.5, **machine).fit(flat(Z), y)
+        model = PriorSVC(RowPermutations((4, 2), initial=initial), C=0.5, **settings).fit(flat(Z), y)
         course = [entry["objective"] for entry in model.history_]
         assert len(course) > 1
         assert all(b <= a + 1e-6 * a for a, b in pairwise(course))
@@ -351,7 +351,7 @@ def test_rows_of_weight_zero_do_not_change_the_ball():
 
 
 @pytest.mark.parametrize(
-    ("block", "machine", "error", "message"),
+    ("block", "settings", "error", "message"),
     [
         (RowPermutations((3, 2)), {}, InvalidInput, r"shape \(3, 2\) has 6 entries, but X has"),
         (RowPermutations(8), {}, InvalidInput, r"shape must be \(rows, columns\) of a matrix, got 8"),
@@ -391,10 +391,10 @@ def test_rows_of_weight_zero_do_not_change_the_ball():
         (RowPermutations((4, 2)) + RowPermutations((2, 4)), {}, InvalidInput, "replace the training rows"),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_refused(block, machine, error, message):
+def test_what_makes_no_sense_is_refused(block, settings, error, message):
     Z, y = messy()
     with pytest.raises(error, match=message):
-        PriorSVC(block, **machine).fit(flat(Z), y).predict(flat(Z))
+        PriorSVC(block, **settings).fit(flat(Z), y).predict(flat(Z))
 
 
 def test_sparse_rows_are_refused():

@@ -43,7 +43,7 @@ def test_margin_constraint_is_on_the_margin_asked(data, assemble, draw, margins)
     np.testing.assert_allclose(compiled.constraints["svm.margin"].violation(), short, atol=1e-12)
 
 
-def test_cost_one_is_the_plain_machine(data, new, kernel, route, svc):
+def test_cost_one_is_the_plain_model(data, new, kernel, route, svc):
     X, y = data
     model = PriorSVC(SampleCosts(np.ones(80)), C=2.0, kernel=kernel, solver=route).fit(X, y)
     np.testing.assert_allclose(model.decision_function(new), svc(X, y, new, C=2.0), atol=1e-6)
@@ -66,7 +66,7 @@ def test_whole_costs_are_repeated_rows_and_zero_is_a_row_less(data, new, kernel,
     assert model.history_[0]["rows"] == np.count_nonzero(costs)
 
 
-def test_margin_one_is_the_plain_machine(data, new, kernel, route):
+def test_margin_one_is_the_plain_model(data, new, kernel, route):
     X, y = data
     model = PriorSVC(SampleCosts(margins=np.ones(80)), kernel=kernel, solver=route).fit(X, y)
     plain = PriorSVC(kernel=kernel, solver=route).fit(X, y)
@@ -145,7 +145,7 @@ def test_multiplies_with_class_costs(data, new, costs):
     np.testing.assert_allclose(both.decision_function(new), one.decision_function(new), atol=1e-9)
 
 
-def test_same_costs_in_every_machine_of_several_classes(three, svc, kernel):
+def test_same_costs_in_every_model_of_several_classes(three, svc, kernel):
     X, y = three
     costs = np.linspace(0.5, 2.0, 60)
     model = PriorSVC(SampleCosts(costs), kernel=kernel).fit(X, y)

@@ -146,7 +146,7 @@ def test_costs_rise_from_almost_nothing_to_all_and_labels_stay_as_many(steps):
             assert after.positive == min(2 * before.positive, 1.0)
 
 
-def test_first_labels_are_those_of_the_plain_machine(steps):
+def test_first_labels_are_those_of_the_plain_model(steps):
     X, y, unlabelled = layers(1)
     PriorSVC(Recorded(unlabelled, n_positive=7)).fit(X, y)
     scores = PriorSVC().fit(X, y).decision_function(unlabelled)

@@ -29,7 +29,7 @@ def test_value_of_the_loss_at_any_f(data, kernel, assemble, draw, extra, loss):
     np.testing.assert_allclose(share, np.append(np.zeros(80), COSTS))
 
 
-def test_is_the_machine_with_more_rows(data, new, kernel, route, svc, extra):
+def test_is_the_model_with_more_rows(data, new, kernel, route, svc, extra):
     (X, y), (E, supposed) = data, extra
     model = PriorSVC(UnlabeledSamples(E, supposed, COSTS), kernel=kernel, solver=route).fit(X, y)
     reference = svc(np.vstack([X, E]), np.append(y, supposed), new, weight=np.append(np.ones(80), COSTS))

@@ -32,7 +32,7 @@ def test_value_of_the_loss_at_any_f(data, kernel, assemble, draw, loss):
     assert 2.0 * compiled.sample.shares["virtual_samples"] @ slack == pytest.approx(2.0 * copies, rel=1e-10)
 
 
-def test_is_the_machine_on_the_copies_too(data, new, kernel, route, svc):
+def test_is_the_model_on_the_copies_too(data, new, kernel, route, svc):
     X, y = data
     model = PriorSVC(VirtualSamples(Shift(STEP), cost=0.5), C=2.0, kernel=kernel, solver=route).fit(X, y)
     rows = np.vstack([X, X - STEP, X + STEP])
@@ -41,7 +41,7 @@ def test_is_the_machine_on_the_copies_too(data, new, kernel, route, svc):
     np.testing.assert_allclose(model.decision_function(new), reference, atol=1e-6)
 
 
-def test_an_orbit_of_the_identity_is_the_plain_machine(data, new, kernel, route):
+def test_an_orbit_of_the_identity_is_the_plain_model(data, new, kernel, route):
     X, y = data
     model = PriorSVC(VirtualSamples(FromFunction(unchanged, [])), kernel=kernel, solver=route).fit(X, y)
     plain = PriorSVC(kernel=kernel, solver=route).fit(X, y)
@@ -55,7 +55,7 @@ def test_one_exact_copy_doubles_c(data, new, kernel, route, svc):
     assert model.history_[0]["rows"] == 160
 
 
-def test_a_copy_that_replaces_its_original_is_the_plain_machine(data, new, kernel, route, svc):
+def test_a_copy_that_replaces_its_original_is_the_plain_model(data, new, kernel, route, svc):
     X, y = data
     copies = VirtualSamples(FromFunction(unchanged, [1.0]), cost=3.0)
     model = PriorSVC(copies, C=0.25, kernel=kernel, solver=route).fit(X, y)

@@ -38,7 +38,7 @@ def test_value_of_the_loss_at_any_f(data, kernel, assemble, draw, loss):
     assert 2.0 * share @ every == pytest.approx(2.0 * (copies - dropped), rel=1e-10)
 
 
-def test_first_round_is_the_plain_machine(data, assemble):
+def test_first_round_is_the_plain_model(data, assemble):
     X, y = data
     block = VirtualSupportVectors(Shift(STEP))
     sample = assemble(block, X, y).sample
@@ -46,7 +46,7 @@ def test_first_round_is_the_plain_machine(data, assemble):
     np.testing.assert_array_equal(sample.cost, 1.0)
 
 
-def test_second_round_is_a_machine_on_support_vectors_and_their_copies(data, new, kernel, route, gram, svc):
+def test_second_round_is_a_model_on_support_vectors_and_their_copies(data, new, kernel, route, gram, svc):
     X, y = data
     model = PriorSVC(VirtualSupportVectors(Shift(STEP), cost=0.5), kernel=kernel, solver=route).fit(X, y)
     kept = support(gram(X, X), y)
@@ -120,8 +120,8 @@ def test_half_a_weight_leaves_half_of_the_other_rows_cost(data, assemble):
 def test_twice_the_weight_is_twice_the_cost_of_the_copies_only(data, new, kernel, route, gram, svc, assemble):
     """A row that is dropped cannot be dropped more than once."""
     X, y = data
-    machine = {"kernel": kernel, "solver": route, "tol": 1e-12}  # a gap of 1e-10 is a distance of 1e-5 in f
-    twice = PriorSVC(2 * VirtualSupportVectors(Shift(STEP)), **machine).fit(X, y)
+    settings = {"kernel": kernel, "solver": route, "tol": 1e-12}  # a gap of 1e-10 is a distance of 1e-5 in f
+    twice = PriorSVC(2 * VirtualSupportVectors(Shift(STEP)), **settings).fit(X, y)
     kept = support(gram(X, X), y)
     states = {"virtual_support_vectors": kept}
     sample = assemble(2 * VirtualSupportVectors(Shift(STEP)), X, y, states=states).sample
@@ -130,7 +130,7 @@ def test_twice_the_weight_is_twice_the_cost_of_the_copies_only(data, new, kernel
     rows = np.vstack([X[kept], X[kept] - STEP, X[kept] + STEP])
     reference = svc(rows, np.tile(y[kept], 3), new, weight=np.repeat([1.0, 2.0, 2.0], len(kept)))
     np.testing.assert_allclose(twice.decision_function(new), reference, atol=1e-6)
-    doubled = PriorSVC(VirtualSupportVectors(Shift(STEP), cost=2.0), **machine).fit(X, y)
+    doubled = PriorSVC(VirtualSupportVectors(Shift(STEP), cost=2.0), **settings).fit(X, y)
     assert twice.objective_ == pytest.approx(doubled.objective_, rel=1e-8)
     assert sum(row.contribution for row in twice.report_.rows) == pytest.approx(twice.objective_)
 
@@ -143,7 +143,7 @@ def test_contributions_sum_to_the_objective(data):
     assert row.contribution != 0
 
 
-def test_one_round_warns_and_is_the_plain_machine(data, new):
+def test_one_round_warns_and_is_the_plain_model(data, new):
     X, y = data
     block = VirtualSupportVectors(Shift(STEP))
     with pytest.warns(ConvergenceWarning, match="'virtual_support_vectors' is not fully refined"):

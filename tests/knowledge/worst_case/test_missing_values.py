@@ -122,7 +122,7 @@ def test_infinity_is_no_gap(gaps):
         PriorSVC(MissingValues()).fit(*gaps).predict(X)
 
 
-def test_without_gaps_it_is_the_plain_machine(data, new, kernel):
+def test_without_gaps_it_is_the_plain_model(data, new, kernel):
     model = PriorSVC(MissingValues(), kernel=kernel).fit(*data)
     plain = PriorSVC(kernel=kernel).fit(*data)
     assert model.solver_ == plain.solver_
@@ -152,7 +152,7 @@ def test_one_class_can_be_without_gaps(data, new):
 
 
 @pytest.mark.parametrize("scale", [None, "standard"])
-def test_even_odds_are_the_machine_on_conditional_means(gaps, new, kernel, scale):
+def test_even_odds_are_the_model_on_conditional_means(gaps, new, kernel, scale):
     X, y = gaps
     model = PriorSVC(MissingValues(0.5), kernel=kernel, scale=scale).fit(X, y)
     _, full, _ = own_completion(X, y)
@@ -177,10 +177,10 @@ def test_it_is_uncertain_samples_of_conditional_covariances(
     gaps, new, kernel, scale, confidence, distribution
 ):
     X, y = gaps
-    machine = {"kernel": kernel, "scale": scale, **SHARP}
-    model = PriorSVC(MissingValues(confidence, distribution), **machine).fit(X, y)
+    settings = {"kernel": kernel, "scale": scale, **SHARP}
+    model = PriorSVC(MissingValues(confidence, distribution), **settings).fit(X, y)
     _, full, covariances = own_completion(X, y)
-    same = PriorSVC(UncertainSamples(covariances, confidence, distribution), **machine).fit(full, y)
+    same = PriorSVC(UncertainSamples(covariances, confidence, distribution), **settings).fit(full, y)
     assert model.objective_ == pytest.approx(same.objective_, rel=1e-10)
     np.testing.assert_allclose(model.decision_function(new), same.decision_function(new), rtol=0, atol=1e-5)
 
@@ -206,10 +206,10 @@ def test_it_is_ones_own_cones(gaps):
 def test_it_is_the_guarantee_of_uncertain_samples(gaps, new):
     X, y = np.nan_to_num(gaps[0][:40]), gaps[1][:40]
     X[:3, 0] = np.nan
-    machine = {"kernel": RBF(0.4), "C": 50.0, **SHARP}
-    model = PriorSVC(MissingValues(0.55, guarantee=True), **machine).fit(X, y)
+    settings = {"kernel": RBF(0.4), "C": 50.0, **SHARP}
+    model = PriorSVC(MissingValues(0.55, guarantee=True), **settings).fit(X, y)
     _, full, covariances = own_completion(X, y)
-    same = PriorSVC(UncertainSamples(covariances, 0.55, guarantee=True), **machine).fit(full, y)
+    same = PriorSVC(UncertainSamples(covariances, 0.55, guarantee=True), **settings).fit(full, y)
     assert model.objective_ == pytest.approx(same.objective_, rel=1e-10)
     np.testing.assert_allclose(model.decision_function(new), same.decision_function(new), rtol=0, atol=1e-5)
     verdict = model.verify()["missing_values"]
@@ -608,8 +608,8 @@ def test_it_says_that_gaps_are_welcome():
 def test_cross_validation_in_a_pipeline(gaps):
     X, y = gaps
     folds = StratifiedKFold(3)
-    machine = make_pipeline(StandardScaler(), PriorSVC(MissingValues()))
-    scores = cross_val_score(machine, X, y, cv=folds, error_score="raise")
+    estimator = make_pipeline(StandardScaler(), PriorSVC(MissingValues()))
+    scores = cross_val_score(estimator, X, y, cv=folds, error_score="raise")
     for score, (train, test) in zip(scores, folds.split(X, y), strict=True):
         middle, width = np.nanmean(X[train], axis=0), np.nanstd(X[train], axis=0)
         model = PriorSVC(MissingValues()).fit((X[train] - middle) / width, y[train])

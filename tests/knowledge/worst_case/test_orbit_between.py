@@ -35,12 +35,12 @@ def turned(Z, angle):
 @pytest.mark.parametrize("solver", ["CLARABEL", "COLUMNS"])
 def test_moves_in_between_are_those_of_a_fine_grid(few, kernel, solver):
     X, y = few
-    machine = {"C": 2.0, "kernel": kernel, "solver": solver}
+    settings = {"C": 2.0, "kernel": kernel, "solver": solver}
     coarse = FromFunction(turned, [-0.5, 0.5])
     fine = FromFunction(turned, np.linspace(-0.5, 0.5, 801))
-    members = PriorSVC(InvariantLoss(coarse, method="columns"), **machine).fit(X, y).objective_
-    between = PriorSVC(InvariantLoss(coarse, method="columns", continuous=True), **machine).fit(X, y)
-    grid = PriorSVC(InvariantLoss(fine, method="columns"), **machine).fit(X, y).objective_
+    members = PriorSVC(InvariantLoss(coarse, method="columns"), **settings).fit(X, y).objective_
+    between = PriorSVC(InvariantLoss(coarse, method="columns", continuous=True), **settings).fit(X, y)
+    grid = PriorSVC(InvariantLoss(fine, method="columns"), **settings).fit(X, y).objective_
     assert between.objective_ == pytest.approx(grid, rel=3e-6)
     assert members < between.objective_ - 1e-4 * grid
     assert between.verify().holds

@@ -64,7 +64,7 @@ def test_bounds_with_two_losses_are_bounds(few):
         assert entry["lower"] <= model.objective_ * (1 + 1e-6) <= entry["upper"] * (1 + 2e-6)
 
 
-def test_machines_that_share_a_kernel_matrix_share_its_centre():
+def test_models_that_share_a_kernel_matrix_share_its_centre():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 20)
     X = rng.normal(size=(60, 200))
@@ -200,12 +200,12 @@ def test_rows_that_hold_nothing_up_are_moved_all_the_same():
 
 def test_few_centres_are_drawn_from_the_whole_orbit(few):
     X, y = few
-    moves, machine = Shift([0.3, 0.0, 0.0], steps=9), {"kernel": RBF(0.4), "C": 10.0, "n_centres": 9}
-    found, whole = (PriorSVC(InvariantLoss(moves, method=m), **machine).fit(X, y) for m in ("auto", "all"))
+    moves, settings = Shift([0.3, 0.0, 0.0], steps=9), {"kernel": RBF(0.4), "C": 10.0, "n_centres": 9}
+    found, whole = (PriorSVC(InvariantLoss(moves, method=m), **settings).fit(X, y) for m in ("auto", "all"))
     assert found.objective_ == pytest.approx(whole.objective_, rel=1e-9)
     for parameters in ({"method": "columns"}, {"continuous": True}):
         with pytest.raises(InvalidInput, match=r"n_centres draws the centres.*norm='l1'"):
-            PriorSVC(InvariantLoss(moves, **parameters), **machine).fit(X, y)
+            PriorSVC(InvariantLoss(moves, **parameters), **settings).fit(X, y)
 
 
 @pytest.mark.parametrize("solver", ["CLARABEL", "COLUMNS"])

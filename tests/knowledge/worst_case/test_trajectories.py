@@ -168,14 +168,14 @@ def test_rank_one_uncertainty_is_a_straight_trajectory(data):
 
 @pytest.mark.parametrize("degree", [1, 2, 4])
 @pytest.mark.parametrize(
-    "machine",
+    "settings",
     [{"norm": "l1"}, {"loss": "squared_hinge"}, {"C": 0.1}],
     ids=str,
 )
-def test_every_linear_model(degree, machine):
+def test_every_linear_model(degree, settings):
     X, y, coefficients = paths(degree)
-    model = fitted(coefficients, X, y, **machine)
-    value, _, _ = column_generation(coefficients, y, (-1.0, 1.0), **machine)
+    model = fitted(coefficients, X, y, **settings)
+    value, _, _ = column_generation(coefficients, y, (-1.0, 1.0), **settings)
     assert model.objective_ == pytest.approx(value, rel=1e-9)
 
 

@@ -43,7 +43,7 @@ def test_w_is_the_sum_of_the_worst_points(degree, span):
 
 @pytest.mark.parametrize(("span", "scale"), [("span", "standard"), ("line", "standard"), ("span", "minmax")])
 @pytest.mark.parametrize("degree", [1, 2, 4])
-def test_w_is_the_sum_of_the_worst_points_in_the_machines_units(degree, span, scale):
+def test_w_is_the_sum_of_the_worst_points_in_the_models_units(degree, span, scale):
     X, y, coefficients = paths(degree, line=span == "line")
     units, origin = np.array([1.0, 20.0, 0.1, 3.0]), np.array([5.0, -2.0, 0.0, 1.0])
     X, coefficients = X * units + origin, coefficients * units
@@ -271,8 +271,8 @@ def test_on_the_line_verify_looks_far_out():
     coefficients = np.stack([X, 0 * X, signs(y)[:, None] * [0.0, 1.0]], axis=1)
     model = fitted(coefficients, X, y, "line")
     assert model.verify().holds
-    machine = model._models[0]
-    machine.f = replace(machine.f, coef=machine.f.coef - [0.0, 0.1])
-    machine.shared_slack = machine.shared_slack + 0.5
+    binary = model._models[0]
+    binary.f = replace(binary.f, coef=binary.f.coef - [0.0, 0.1])
+    binary.shared_slack = binary.shared_slack + 0.5
     assert (signs(y) * (along(coefficients, [4.0])[:, 0] @ model.coef_[0] + model.intercept_[0]) < 0).any()
     assert not model.verify().holds

@@ -57,29 +57,29 @@ def test_a_shift_under_a_quadratic_kernel_is_a_quadratic_trajectory(moons):
 
 
 @pytest.mark.parametrize(
-    ("degree", "machine"),
+    ("degree", "settings"),
     [(1, {}), (2, {}), (4, {}), (2, {"norm": "l1"}), (4, {"norm": "l1"}), (2, {"loss": "squared_hinge"})],
     ids=str,
 )
-def test_a_kernel_model_is_a_grid_on_its_polynomials(moons, degree, machine):
+def test_a_kernel_model_is_a_grid_on_its_polynomials(moons, degree, settings):
     X, y = moons[0][:24], moons[1][:24]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CoarsePolynomial)
         block = Trajectories(TURNS, degree=degree)
-        model = PriorSVC(block, kernel=RBF(gamma=2.0), C=1.0, tol=1e-9, **machine).fit(X, y)
+        model = PriorSVC(block, kernel=RBF(gamma=2.0), C=1.0, tol=1e-9, **settings).fit(X, y)
     nodes = -np.cos(np.pi * np.arange(degree + 1) / degree)
     moved = np.stack([turn(X, 0.5 * u) for u in nodes], axis=1)
     points = np.concatenate([X[:, None], moved], axis=1)
-    centres = X if "norm" in machine else points.reshape(-1, 2)
+    centres = X if "norm" in settings else points.reshape(-1, 2)
     K = rbf_kernel(points.reshape(-1, 2), centres, gamma=2.0)
-    if "norm" not in machine:  # coordinates in which the norm of f is that of its coefficients
+    if "norm" not in settings:  # coordinates in which the norm of f is that of its coefficients
         size, vectors = np.linalg.eigh(K)
         kept = size > 1e-12
         K = vectors[:, kept] * np.sqrt(size[kept])
     features = K.reshape(len(y), degree + 2, -1)
     u = np.cos(np.linspace(0, np.pi, 40)) if degree > 1 else np.array([-1.0, 1.0])
     on_curve = np.einsum("km,nmd->nkd", lagrange(nodes, u), features[:, 1:])
-    own = Own(y, K.shape[1], C=1.0, **machine).at(np.concatenate([features[:, :1], on_curve], axis=1))
+    own = Own(y, K.shape[1], C=1.0, **settings).at(np.concatenate([features[:, :1], on_curve], axis=1))
     value, _, _ = own.solve()
     assert -1e-8 < model.objective_ / value - 1 < 2e-5
 

@@ -107,11 +107,11 @@ def test_own_second_order_cones(few, factors, kind, loss, scale):
     stretch, shift = np.array([1.0, 10.0, 0.2]), np.array([0.0, 5.0, -1.0])
     X, y, A = few[0] * stretch + shift, few[1], factors * stretch[:, None]
     S = A @ A.swapaxes(1, 2)
-    machine = {"C": 1.5, "norm": kind, "loss": loss}
+    settings = {"C": 1.5, "norm": kind, "loss": loss}
     digits = DIGITS if loss == "hinge" else FEWER
-    model = PriorSVC(UncertainSamples(S), scale=scale, solver_options=digits, **machine).fit(X, y)
+    model = PriorSVC(UncertainSamples(S), scale=scale, solver_options=digits, **settings).fit(X, y)
     width = {None: 1.0, "standard": X.std(axis=0), "minmax": np.ptp(X, axis=0)}[scale]
-    is_own(model, own_socp(X, y, A, width=width, **machine), atol=1e-5 if loss == "hinge" else 3e-8)
+    is_own(model, own_socp(X, y, A, width=width, **settings), atol=1e-5 if loss == "hinge" else 3e-8)
 
 
 @pytest.mark.parametrize("distribution", ["gaussian", "any"])
@@ -232,9 +232,9 @@ def test_larger_errors_have_a_larger_objective(few):
 @pytest.mark.parametrize("kind", ["l2", "l1"])
 def test_one_direction_is_a_shift_along_it(few, kind, loss):
     u = np.array([0.3, -0.1, 0.2])
-    machine = {"norm": kind, "loss": loss, **SHARP}
-    model = PriorSVC(UncertainSamples(factor=u[:, None]), **machine).fit(*few)
-    moved = PriorSVC(Trajectories(Shift(GAMMA * u), degree=1), **machine).fit(*few)
+    settings = {"norm": kind, "loss": loss, **SHARP}
+    model = PriorSVC(UncertainSamples(factor=u[:, None]), **settings).fit(*few)
+    moved = PriorSVC(Trajectories(Shift(GAMMA * u), degree=1), **settings).fit(*few)
     assert model.objective_ == pytest.approx(moved.objective_, rel=1e-11)
     np.testing.assert_allclose(model.coef_, moved.coef_, rtol=0, atol=1e-7)
     np.testing.assert_allclose(model.intercept_, moved.intercept_, rtol=0, atol=1e-7)
@@ -291,10 +291,10 @@ def test_virtual_support_vectors_are_copies_of_the_active_rows(few, covariances)
 
 
 @pytest.mark.parametrize(("solver", "close"), [("ECOS", 1e-8), ("SCS", 1e-6), ("QOCO", 1e-8)])
-@pytest.mark.parametrize("machine", ["linear", "rbf", "guarantee"])
-def test_solvers_agree(few, new, covariances, machine, solver, close):
-    kernel = "linear" if machine == "linear" else RBF(WIDTH)
-    sure = machine == "guarantee"
+@pytest.mark.parametrize("settings", ["linear", "rbf", "guarantee"])
+def test_solvers_agree(few, new, covariances, settings, solver, close):
+    kernel = "linear" if settings == "linear" else RBF(WIDTH)
+    sure = settings == "guarantee"
     block = UncertainSamples(covariances * (0.01 if sure else 1.0), guarantee=sure)
     models = [PriorSVC(block, kernel=kernel, solver=s).fit(*few) for s in ("CLARABEL", solver)]
     ours, theirs = (m.decision_function(new) for m in models)

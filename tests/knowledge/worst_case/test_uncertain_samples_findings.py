@@ -197,13 +197,13 @@ def test_verify_is_the_closed_form(few, factors, covariances):
 def test_verify_detects_a_changed_f(few, factors, covariances, what):
     X, y = few
     model = PriorSVC(UncertainSamples(covariances)).fit(X, y)
-    machine = model._models[0]
+    binary = model._models[0]
     before = slacks(model).copy()
-    f = machine.f
-    machine.f = (
+    f = binary.f
+    binary.f = (
         replace(f, coef=1.5 * f.coef, bias=1.5 * f.bias) if what == "steeper" else replace(f, bias=f.bias + 1)
     )
-    w, b = machine.f.coef, machine.f.bias
+    w, b = binary.f.coef, binary.f.bias
     own = signs(y) * (X @ w + b)
     sure = own - GAMMA * np.linalg.norm(factors.swapaxes(1, 2) @ w, axis=1)
     excess = sure - (1 - np.maximum(before, 1 - own))

@@ -62,8 +62,8 @@ def own_kernel(X, y, A, C=1.0, width=1.0, kind="l2", sure=False):
 def test_own_gradients_of_rbf_functions(few, new, factors, scale, kind):
     X, y = few
     A = 0.5 * factors
-    machine = {"kernel": RBF(WIDTH), "C": 2.0, "norm": kind, "scale": scale, "solver_options": FEWER}
-    model = PriorSVC(UncertainSamples(factor=A), **machine).fit(X, y)
+    settings = {"kernel": RBF(WIDTH), "C": 2.0, "norm": kind, "scale": scale, "solver_options": FEWER}
+    model = PriorSVC(UncertainSamples(factor=A), **settings).fit(X, y)
     value, f = own_kernel(X, y, A, 2.0, 1.0 if scale is None else X.std(axis=0), kind)
     assert model.objective_ == pytest.approx(value, rel=2e-10)
     np.testing.assert_allclose(model.decision_function(new), f(new), rtol=0, atol=1e-5)
@@ -75,8 +75,8 @@ def test_own_gradients_of_rbf_functions(few, new, factors, scale, kind):
 def test_own_guarantee_of_rbf_functions(few, new, factors, scale, kind):
     X, y = few
     A = 0.1 * factors
-    machine = {"kernel": RBF(WIDTH), "C": 2.0, "norm": kind, "scale": scale, "solver_options": FEWER}
-    model = PriorSVC(UncertainSamples(factor=A, guarantee=True), **machine).fit(X, y)
+    settings = {"kernel": RBF(WIDTH), "C": 2.0, "norm": kind, "scale": scale, "solver_options": FEWER}
+    model = PriorSVC(UncertainSamples(factor=A, guarantee=True), **settings).fit(X, y)
     value, f = own_kernel(X, y, A, 2.0, 1.0 if scale is None else X.std(axis=0), kind, sure=True)
     assert model.objective_ == pytest.approx(value, rel=2e-10)
     np.testing.assert_allclose(model.decision_function(new), f(new), rtol=0, atol=1e-5)
@@ -172,8 +172,8 @@ def test_verify_of_a_guarantee_is_the_closed_form(few, factors):
 def test_verify_detects_a_changed_kernel_expansion(few, factors, guarantee):
     block = UncertainSamples(factor=0.1 * factors, guarantee=guarantee)
     model = PriorSVC(block, kernel=RBF(WIDTH)).fit(*few)
-    machine = model._models[0]
-    machine.f = replace(machine.f, weights=2 * machine.f.weights)
+    binary = model._models[0]
+    binary.f = replace(binary.f, weights=2 * binary.f.weights)
     verdict = model.verify()["uncertain_samples"]
     assert verdict.holds is False
     assert verdict.worst < -0.01
@@ -200,8 +200,8 @@ def test_a_tangent_invariant_kernel_by_differences_of_its_formula(few, new, fact
     X, y = few
     A = 0.5 * factors
     kernel = TangentInvariant(RBF(WIDTH), Shift([0.3, 1.0, 0.0]), gamma=0.5)
-    machine = {"kernel": kernel, "C": 2.0, "norm": kind, "solver_options": FEWER}
-    model = PriorSVC(UncertainSamples(factor=A), **machine).fit(X, y)
+    settings = {"kernel": kernel, "C": 2.0, "norm": kind, "solver_options": FEWER}
+    model = PriorSVC(UncertainSamples(factor=A), **settings).fit(X, y)
     k = tangent_kernel(X, 0.5)
     K = k(X, X)
     size, vectors = np.linalg.eigh(K)

@@ -209,7 +209,7 @@ def test_the_formulation_has_all_of_them(data):
 
 
 @pytest.mark.slow
-def test_on_a_kernel_machine_too(data):
+def test_on_a_kernel_model_too(data):
     X, y = data[0][:24], data[1][:24]
     prior = (
         UncertainSamples(0.1 * COVARIANCE)

@@ -173,7 +173,7 @@ def test_deletions_on_a_kernel_by_all_subsets(bent, k, loss, method):
 
 
 @pytest.mark.parametrize(
-    "machine",
+    "settings",
     [
         {},
         {"solver": "CLARABEL"},
@@ -187,16 +187,16 @@ def test_deletions_on_a_kernel_by_all_subsets(bent, k, loss, method):
     ids=str,
 )
 @pytest.mark.parametrize("scaling", ["margin", "slack"])
-def test_deletions_are_the_orbit_of_a_function(bent, machine, scaling):
+def test_deletions_are_the_orbit_of_a_function(bent, settings, scaling):
     X, y = bent
-    if "multi_class" in machine:
+    if "multi_class" in settings:
         y = y + (X[:, 0] > 1)
     listed = FromFunction(deleted, thetas=-subsets(2, 4)[1:])
-    machine = {"kernel": RBF(0.2), "C": 2.0, "tol": 1e-7, **machine}
+    settings = {"kernel": RBF(0.2), "C": 2.0, "tol": 1e-7, **settings}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some leave a constant
         models = [
-            PriorSVC(InvariantLoss(transform, scaling=scaling), **machine).fit(X, y)
+            PriorSVC(InvariantLoss(transform, scaling=scaling), **settings).fit(X, y)
             for transform in (FeatureDeletion(2), listed)
         ]
     np.testing.assert_allclose(*(np.sum(m.objective_) for m in models), rtol=1e-6)

@@ -81,13 +81,13 @@ class Own:
         return float(value), self.w.value, float(self.b.value)
 
 
-def on_a_grid(coefficients, y, thetas, **machine):
-    return Own(y, coefficients.shape[2], **machine).at(along(coefficients, thetas)).solve()
+def on_a_grid(coefficients, y, thetas, **settings):
+    return Own(y, coefficients.shape[2], **settings).at(along(coefficients, thetas)).solve()
 
 
-def two_by_two(coefficients, y, **machine):
+def two_by_two(coefficients, y, **settings):
     """Degree 2 on the line: [[p0, p1/2], [p1/2, p2]] is positive semidefinite, row by row."""
-    own = Own(y, coefficients.shape[2], **machine)
+    own = Own(y, coefficients.shape[2], **settings)
     for i in range(len(y)):
         p = own.p(i, coefficients)
         G = cp.Variable((2, 2), PSD=True)
@@ -95,9 +95,9 @@ def two_by_two(coefficients, y, **machine):
     return own.solve()
 
 
-def three_by_three(coefficients, y, tau, **machine):
+def three_by_three(coefficients, y, tau, **settings):
     """Degree 2 on [-tau, tau], Nesterov's form: q(t) = (1 + t^2)^2 p(tau (2 t^2 / (1 + t^2) - 1)) >= 0."""
-    own = Own(y, coefficients.shape[2], **machine)
+    own = Own(y, coefficients.shape[2], **settings)
     for i in range(len(y)):
         p = own.p(i, coefficients)
         G = cp.Variable((3, 3), PSD=True)
@@ -111,13 +111,13 @@ def three_by_three(coefficients, y, tau, **machine):
     return own.solve()
 
 
-def column_generation(coefficients, y, span, rho=1.0, **machine):
+def column_generation(coefficients, y, span, rho=1.0, **settings):
     """Add the lowest point of every polynomial, by the roots of its derivative, until none is violated."""
     n, r, d = coefficients.shape[0], coefficients.shape[1] - 1, coefficients.shape[2]
     rows, thetas = list(range(n)), [0.0] * n
     rho = np.broadcast_to(rho, n)
     for _ in range(60):
-        own = Own(y, d, rho=rho, **machine)
+        own = Own(y, d, rho=rho, **settings)
         if span == "line":
             own.constraints.append(cp.multiply(own.y, coefficients[:, r] @ own.w) >= 0)
         owner, theta = np.array(rows), np.array(thetas)
@@ -167,9 +167,9 @@ def lagrange(nodes, u):
     ).T
 
 
-def fitted(coefficients, X, y, span=(-1.0, 1.0), degree=None, **machine):
+def fitted(coefficients, X, y, span=(-1.0, 1.0), degree=None, **settings):
     block = Trajectories(degree=degree, span=span, coefficients=coefficients)
-    return PriorSVC(block, **{**FINE, **machine}).fit(X, y)
+    return PriorSVC(block, **{**FINE, **settings}).fit(X, y)
 
 
 def labels(model):

@@ -30,8 +30,8 @@ def rows(seed=0, n=60, d=3, classes=2):
     return X, np.digitize(values, np.quantile(values, np.arange(1, classes) / classes))
 
 
-def both(prior=None, X=None, y=None, weight=None, **machine):
-    fits = [PriorSVC(prior, norm="l1", solver=s, **machine) for s in ("CENTRES", "HIGHS")]
+def both(prior=None, X=None, y=None, weight=None, **settings):
+    fits = [PriorSVC(prior, norm="l1", solver=s, **settings) for s in ("CENTRES", "HIGHS")]
     return [model.fit(X, y, sample_weight=weight) for model in fits]
 
 
@@ -40,7 +40,7 @@ def assert_same(ours, theirs, X):
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-6)
 
 
-MACHINES = {
+SETTINGS = {
     "rbf": {"kernel": RBF(0.5)},
     "any kernel": {"kernel": NegativeDistance()},
     "indefinite": {"kernel": "sigmoid"},
@@ -53,14 +53,14 @@ MACHINES = {
 }
 
 
-@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES.keys())
-def test_same_machine_as_highs(machine):
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
+def test_same_model_as_highs(settings):
     X, y = rows()
-    ours, theirs = both(X=X, y=y, **{"C": 2.0, **machine})
+    ours, theirs = both(X=X, y=y, **{"C": 2.0, **settings})
     assert (ours.solver_, ours.status_) == ("CENTRES", "optimal")
     assert_same(ours, theirs, X)
     assert ours.support_.tolist() == theirs.support_.tolist()
-    assert PriorSVC(norm="l1", **{"C": 2.0, **machine}).fit(X, y).solver_ == "CENTRES"
+    assert PriorSVC(norm="l1", **{"C": 2.0, **settings}).fit(X, y).solver_ == "CENTRES"
 
 
 def test_small_and_very_large_C():
@@ -171,7 +171,7 @@ def test_report_formulation_and_problem_are_those_of_any_route():
 
 def test_named_it_solves_only_what_it_can():
     X, y = rows(8, n=20)
-    for machine, reason in (
+    for settings, reason in (
         ({"norm": "l2"}, "it has the 1-norm only"),
         ({"norm": "l1", "loss": "squared_hinge"}, "it has the hinge only"),
         (
@@ -180,8 +180,8 @@ def test_named_it_solves_only_what_it_can():
         ),
     ):
         with pytest.raises(SolverUnsuited, match=f"CENTRES cannot solve this problem: {reason}"):
-            PriorSVC(**machine, solver="CENTRES").fit(X, y)
-        assert PriorSVC(**machine).fit(X, y).solver_ != "CENTRES"
+            PriorSVC(**settings, solver="CENTRES").fit(X, y)
+        assert PriorSVC(**settings).fit(X, y).solver_ != "CENTRES"
     with pytest.raises(InvalidInput, match="CENTRES takes no solver_options, got presolve"):
         PriorSVC(norm="l1", solver="CENTRES", solver_options={"presolve": "off"}).fit(X, y)
 

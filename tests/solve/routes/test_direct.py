@@ -114,12 +114,12 @@ def test_a_changed_number_would_be_seen(monkeypatch):
         assert max(differences(assembled)) > 1e-5
 
 
-def compiled_with(kernel, prior, **machine):
+def compiled_with(kernel, prior, **settings):
     X, y = make_moons(40, noise=0.2, random_state=0)
-    return problem(PriorSVC(prior, kernel=kernel, **machine), X, y)
+    return problem(PriorSVC(prior, kernel=kernel, **settings), X, y)
 
 
-MACHINES = {
+SETTINGS = {
     "values": {"kernel": RBF(20.0)},
     "factor": {"kernel": RBF(0.05)},
     "linear": {"kernel": "linear"},
@@ -140,14 +140,14 @@ PRIORS = {
 
 
 # Forty equations that an ill-conditioned kernel matrix makes almost dependent are beyond SCHUR.
-PAIRS = [(m, p) for m in MACHINES for p in PRIORS if (m, p) != ("1-norm", "hard oddness")]
+PAIRS = [(m, p) for m in SETTINGS for p in PRIORS if (m, p) != ("1-norm", "hard oddness")]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("machine", "prior"), PAIRS)
-def test_the_answer_is_where_cvxpy_would_leave_it(machine, prior):
+@pytest.mark.parametrize(("settings", "prior"), PAIRS)
+def test_the_answer_is_where_cvxpy_would_leave_it(settings, prior):
     """Values of all variables, multipliers of all constraints, those of the definitions too."""
-    assembled = compiled_with(prior=PRIORS[prior], **MACHINES[machine])
+    assembled = compiled_with(prior=PRIORS[prior], **SETTINGS[settings])
     whole = assembled.problem
     Direct.of(assembled).solve(tol=1e-10)
     assert whole.status == "optimal"
@@ -158,7 +158,7 @@ def test_the_answer_is_where_cvxpy_would_leave_it(machine, prior):
     duals = [np.hstack([np.ravel(v.value) for v in k.dual_variables]) for k in whole.constraints]
     whole.solve(solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
     assert value == pytest.approx(whole.value, rel=1e-7, abs=1e-7)
-    if "1-norm" not in machine:  # the optimum is unique
+    if "1-norm" not in settings:  # the optimum is unique
         np.testing.assert_allclose(c, assembled.tie.c.value, atol=1e-4 * (1 + np.abs(c).max()))
         definitions = {k.id for k in assembled.tie.definitions.values()}
         for constraint, before in zip(whole.constraints, duals, strict=True):
@@ -181,10 +181,10 @@ LINEAR = [{}, {"norm": "l1"}, {"scale": "standard"}, {"loss": "squared_hinge"}]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("machine", LINEAR, ids=str)
+@pytest.mark.parametrize("settings", LINEAR, ids=str)
 @pytest.mark.parametrize("prior", PRODUCTS)
-def test_slopes_of_a_linear_f_do_not_pass_through_cvxpy(prior, machine, monkeypatch):
-    assembled = compiled_with("linear", PRODUCTS[prior], **machine)
+def test_slopes_of_a_linear_f_do_not_pass_through_cvxpy(prior, settings, monkeypatch):
+    assembled = compiled_with("linear", PRODUCTS[prior], **settings)
     assert max(differences(assembled)) < 1e-12
     Direct.of(assembled).solve(tol=1e-10)
     found = residuals(assembled.problem, assembled.jacobians(), products=assembled.products())

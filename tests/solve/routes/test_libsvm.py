@@ -29,10 +29,10 @@ def data():
 
 def dual_conditions(model):
     """How far LIBSVM's answer is from 0 <= alpha <= bound, complementary to the margins."""
-    machine = model._models[0]
-    sample = machine.sample
-    bound, alpha = model.C * sample.cost, machine.alpha
-    excess = sample.y * machine.f.value(sample.X) - 1.0
+    binary = model._models[0]
+    sample = binary.sample
+    bound, alpha = model.C * sample.cost, binary.alpha
+    excess = sample.y * binary.f.value(sample.X) - 1.0
     inside = (alpha > 1e-9 * bound) & (alpha < (1 - 1e-9) * bound)
     return max(
         np.abs(excess[inside]).max(initial=0.0),
@@ -288,7 +288,7 @@ def test_gram_is_computed_once_for_all_classes():
     assert len(full) == 1
 
 
-def test_l1_machine_takes_any_kernel(data):
+def test_l1_model_takes_any_kernel(data):
     model = PriorSVC(kernel=NegativeDistance(), norm="l1").fit(*data)
     assert model.solver_ == "CENTRES"
     assert model.score(*data) > 0.8

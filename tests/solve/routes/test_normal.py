@@ -28,7 +28,7 @@ def objectives(X, s, bound, w, b, alpha):
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
-def test_linear_machines_agree_with_clarabel(C, loss):
+def test_linear_models_agree_with_clarabel(C, loss):
     X, y, _ = rows()
     prior = ClassCosts({1: 3.0}) + SampleCosts(np.linspace(0.0, 2.0, 400), margins=np.linspace(0.5, 1.5, 400))
     ours = PriorSVC(prior, C=C, loss=loss, tol=1e-8).fit(X, y)
@@ -56,8 +56,8 @@ def test_large_margins_at_a_large_cost(loss):
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(60, 50)), np.arange(60) % 2
     prior = SampleCosts(margins=rng.choice([0.5, 1.0, 2.0, 100.0], 60))
-    machine = PriorSVC(prior, C=1.5e4, loss=loss, scale="minmax")
-    values = [machine.set_params(solver=s).fit(X, y).objective_ for s in ("NORMAL", "CLARABEL")]
+    estimator = PriorSVC(prior, C=1.5e4, loss=loss, scale="minmax")
+    values = [estimator.set_params(solver=s).fit(X, y).objective_ for s in ("NORMAL", "CLARABEL")]
     assert values[0] == pytest.approx(values[1], rel=1e-7)
 
 
@@ -106,9 +106,9 @@ def test_tiny_costs_of_the_squared_hinge_have_a_gap():
 def test_gap_is_certified_for_any_cost(C):
     X, y, s = rows(310, 4)
     model = PriorSVC(C=C).fit(X, y)
-    [machine] = model._models
+    [binary] = model._models
     bound = np.full(len(y), C)
-    primal, dual = objectives(X, s, bound, model.coef_[0], model.intercept_[0], machine.alpha)
+    primal, dual = objectives(X, s, bound, model.coef_[0], model.intercept_[0], binary.alpha)
     assert model.solver_ == "NORMAL"
     assert primal - dual + 1e-9 * primal >= 0
     assert primal - dual <= 1e-6 * primal
@@ -120,17 +120,17 @@ def test_multipliers_are_exact():
     """Polished: zero, at the bound, or of a row on the margin; and LIBSVM has the same."""
     X, y, s = rows()
     ours = PriorSVC(ClassCosts({1: 2.0}), C=0.5).fit(X, y)
-    [machine] = ours._models
+    [binary] = ours._models
     bound = 0.5 * np.where(y == 1, 2.0, 1.0)
-    between = (machine.alpha > 0) & (machine.alpha < bound)
+    between = (binary.alpha > 0) & (binary.alpha < bound)
     assert between.sum() <= X.shape[1] + 1
     np.testing.assert_allclose((s * ours.decision_function(X))[between], 1.0, atol=1e-9)
     other = PriorSVC(ClassCosts({1: 2.0}), C=0.5, solver="LIBSVM").fit(X, y)
-    np.testing.assert_allclose(machine.alpha, other._models[0].alpha, atol=1e-8)
+    np.testing.assert_allclose(binary.alpha, other._models[0].alpha, atol=1e-8)
     np.testing.assert_array_equal(ours.support_, other.support_)
 
 
-def test_sparse_rows_give_the_machine_of_dense_ones():
+def test_sparse_rows_give_the_model_of_dense_ones():
     X, y, _ = rows()
     X = np.where(np.abs(X) < 0.7, 0.0, X)
     dense = PriorSVC(C=2.0).fit(X, y)

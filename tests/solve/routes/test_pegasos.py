@@ -266,7 +266,7 @@ def test_no_bias_is_better():
 
 
 @ROUGH
-def test_scale_is_a_scaler_before_the_machine():
+def test_scale_is_a_scaler_before_the_model():
     X, y = draw()
     X = X * [1.0, 10.0, 0.1, 3.0] + 2
     scaler = StandardScaler().fit(X)
@@ -298,7 +298,7 @@ def test_rows_of_weight_zero_are_not_there():
 
 
 @ROUGH
-def test_the_same_state_gives_the_same_machine():
+def test_the_same_state_gives_the_same_model():
     X, y = draw()
     options = {"solver_options": {"batch": 20}, "max_rounds": 3}
     one, two, other = (streamed(random_state=seed, **options).fit(X, y) for seed in (3, 3, 4))
@@ -409,7 +409,7 @@ def test_three_classes_are_one_against_the_rest():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
-def test_accuracy_is_that_of_the_exact_machine(sparse):
+def test_accuracy_is_that_of_the_exact_model(sparse):
     X, y = few(400, seed=1, most=1.5)
     new, truth = few(1000, seed=2, most=1.5)
     model = streamed(FeatureDeletion(2), tol=0.03, max_rounds=1000, C=0.05)

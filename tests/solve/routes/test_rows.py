@@ -92,7 +92,7 @@ def priors(C=2.0):
 
 
 PRIORS = priors()
-MACHINES = {
+SETTINGS = {
     "rbf": {"kernel": RBF(0.4)},
     "squared hinge": {"kernel": RBF(0.4), "loss": "squared_hinge"},
     "polynomial": {"kernel": Polynomial(2, 0.3, 1.0), "scale": "standard"},
@@ -116,9 +116,9 @@ PAIRS += [(name, "linear") for name in ("all", "hints", "margins")]
 
 
 @pytest.mark.parametrize(("name", "kind"), PAIRS)
-def test_same_machine_as_clarabel(name, kind):
+def test_same_model_as_clarabel(name, kind):
     X, y = two_classes()
-    ours, theirs = both(PRIORS[name], X, y, **MACHINES[kind])
+    ours, theirs = both(PRIORS[name], X, y, **SETTINGS[kind])
     assert_same(ours, theirs, X)
     found = ours.report_.solves[0]["residuals"]
     assert max(found.primal, found.dual, found.stationarity, found.gap) < 1e-8
@@ -225,12 +225,12 @@ def test_extreme_costs(name, C):
     np.testing.assert_allclose(ours.objective_, theirs.objective_, rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", MACHINES)
+@pytest.mark.parametrize("kind", SETTINGS)
 def test_equal_rows(kind):
     X, y = two_classes(30)
     X, y = np.vstack([X, X, X[:5]]), np.concatenate([y, y, 1 - y[:5]])
     prior = Region(ball, np.vstack([POINTS, POINTS]), 1, mu=0.25) + OddnessHint()
-    assert_same(*both(prior, X, y, **MACHINES[kind]), X)
+    assert_same(*both(prior, X, y, **SETTINGS[kind]), X)
 
 
 def test_hard_rows_that_contradict_each_other_are_not_called_solved():
@@ -297,7 +297,7 @@ def test_random_compositions_are_solved_refused_or_given_up(seeds, arrays):
 # ------------------------------------------------------------------------------- what "auto" does
 
 
-def test_auto_takes_it_for_kernel_machines_with_rows_enough():
+def test_auto_takes_it_for_kernel_models_with_rows_enough():
     X, y = two_classes(auto.ROWS_FROM)
     prior = PRIORS["all"]
     assert PriorSVC(prior, kernel=RBF(0.4)).fit(X, y).solver_ == "ROWS"
@@ -400,11 +400,11 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize(("machine", "prior", "reason"), REFUSALS, ids=[reason for _, _, reason in REFUSALS])
-def test_refusals_say_why(machine, prior, reason):
+@pytest.mark.parametrize(("settings", "prior", "reason"), REFUSALS, ids=[reason for _, _, reason in REFUSALS])
+def test_refusals_say_why(settings, prior, reason):
     X, y = two_classes()
     with pytest.raises(SolverUnsuited, match=f"ROWS cannot solve this problem: {reason}"):
-        PriorSVC(prior, solver="ROWS", **machine).fit(X, y)
+        PriorSVC(prior, solver="ROWS", **settings).fit(X, y)
 
 
 def test_sparse_rows_and_options_are_refused():
