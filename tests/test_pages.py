@@ -13,6 +13,7 @@ from priorsvm import Building, Completes, Iterative, Knowledge, OnRowSlack, Scor
 from priorsvm.function.fitted import Fitted, FittedKernel, FittedLinear
 from priorsvm.function.symbolic import Decision
 from priorsvm.sample import Sample
+from priorsvm.solve.registry import registry
 from priorsvm.spec import Spec
 
 ROOT = Path(__file__).parents[1]
@@ -101,6 +102,7 @@ def missing_in(text, names):
 
 LISTS = [
     "README.md",
+    "docs/guide/blocks.md",
     "docs/guide/which_block.md",
     "CHANGELOG.md",
     "docs/drawings/hierarchy.py",
@@ -110,7 +112,7 @@ LISTS = [
 @pytest.mark.parametrize("pattern", LISTS)
 def test_every_public_block_is_listed(pattern):
     text = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob(pattern))
-    if pattern in ("README.md", "docs/guide/which_block.md"):
+    if pattern in LISTS[:3]:
         text = "\n".join(line for line in text.splitlines() if line.startswith("|"))
     missing = missing_in(text, public_blocks())
     assert not missing, f"Add {', '.join(missing)} to {pattern}."
@@ -129,6 +131,12 @@ def test_missing_names_are_noticed():
     assert not {"Knowledge", "PriorSVC", "RBF"} & set(public_blocks())
 
 
+def test_the_readme_is_short_and_names_no_route():
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(page.splitlines()) <= 120
+    assert not [name for name in registry() if re.search(rf"\b{name}\b", page)]
+
+
 def test_the_reading_of_pages():
     page = "One `f(a=1)`.\n```python\n`no`\n```\n| `x.y`, `z` | `w` |\n"
     assert inline_code(page) == ["f(a=1)", "x.y", "z", "w"]
@@ -137,6 +145,7 @@ def test_the_reading_of_pages():
     assert section("## A\none\n### B\ntwo\n## C\n", "B") == "two\n"
 
 
+@pytest.mark.slow
 def test_the_first_example_of_the_readme_prints_what_stands_below_it(capsys):
     page = (ROOT / "README.md").read_text(encoding="utf-8")
     code, printed = re.search(
