@@ -74,6 +74,15 @@ def _positive(text: str) -> int:
 
 # ---------------------------------------------------------------------- demo
 
+NEXT_STEPS = """Next: write a rule about a table of your own.
+
+    from priorsvm import PriorSVC, Rule
+    model = PriorSVC(Rule("age >= 60", label="ill"), scale="standard").fit(X, y)
+    print(model.report_, model.verify(), sep="\\n\\n")
+
+priorsvm blocks    lists all blocks
+README.md          has an example with three rules, and links to the guide and the notebooks"""
+
 
 def _demo(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from matplotlib.backend_bases import FigureCanvasBase
@@ -102,6 +111,7 @@ def _demo(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int
     demo.draw_figure(lines, demo.find(results, demo.PLAIN, draw), composed).savefig(output)
     print(f"\nFigure: {output.resolve()}\n")
     _demo_rule(output.with_stem(output.stem + "-rule"))
+    print(f"\n{NEXT_STEPS}")
     return 0
 
 

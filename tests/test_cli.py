@@ -168,15 +168,16 @@ def test_demo_prints_report_and_table_and_writes_a_picture(tmp_path, capsys):
     assert "models fitted: 100%" in captured.err
     # The report contains every block of the model.
     report = captured.out[captured.out.index("block ") : captured.out.index("Test errors")]
-    for name in ("costs", "shifts", "rotations", "slants", "unlabelled"):
+    for name in ("shifts", "rotations", "unlabelled"):
         assert f"\n{name} " in report
     assert "optimal" in report
     table = captured.out[captured.out.index("Test errors") :]
     assert "over 2 draws" in table
-    for line in ("plain SVM ", "+ costs ", "+ shifts ", "+ rotations ", "+ slants ", "+ unlabelled "):
+    for line in ("plain SVM ", "+ shifts ", "+ rotations ", "+ unlabelled "):
         assert f"\n{line}" in table
-    assert table.count("±") == 8
+    assert table.count("±") == 6
     assert "Error of always predicting the more frequent digit: 4" in table
+    assert captured.out.endswith(f"{cli.NEXT_STEPS}\n")
 
 
 @pytest.mark.slow
