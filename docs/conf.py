@@ -58,7 +58,7 @@ html_theme_options = {
     "secondary_sidebar_items": {"**": ["page-toc"], "guide/which_block": []},  # the picture takes the room
 }
 # Pages that stand alone: beside them there would be the heading of a list and no list.
-ALONE = ("install", "reproductions", "speed", "design", "schur", "references", "changelog")
+ALONE = ("install", "speed", "design", "schur", "references", "changelog")
 html_sidebars = {page: [] for page in ALONE}
 html_show_sourcelink = False
 html_domain_indices = False  # an index of two modules says nothing

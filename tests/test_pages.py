@@ -21,6 +21,7 @@ PAGES = [
     ROOT / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs/guide").glob("*.md")),
+    *sorted((ROOT / "docs/reproductions").glob("*.md")),
 ]
 OWN_BLOCK = (ROOT / "docs/guide/own_block.md").read_text(encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Draw the figures of reproductions.md from its own tables: `python docs/drawings/reproductions.py`."""
+"""Draw the figures of the reproductions from their own tables: `python docs/drawings/reproductions.py`."""
 
 import re
 from collections.abc import Sequence
@@ -8,7 +8,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 DOCS = Path(__file__).parents[1]
-PAGE = (DOCS / "reproductions.md").read_text(encoding="utf-8")
+PAGES = [DOCS / "reproductions.md", *sorted((DOCS / "reproductions").glob("*.md"))]
+PAGE = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 
 # Apart in colour, in grey, and by their markers.
 PUBLISHED = {"color": "black", "marker": "s", "linestyle": "--", "fillstyle": "none"}
