@@ -28,6 +28,7 @@ extensions = [
     "sphinx-mathjax-offline",
     "numpydoc",
     "myst_nb",
+    "sphinx_design",
     "sphinxcontrib.bibtex",
 ]
 exclude_patterns = ["_build", "evidence/*"]
@@ -51,15 +52,12 @@ toc_object_entries_show_parents = "hide"
 html_theme = "pydata_sphinx_theme"
 html_title = "priorsvm"
 html_theme_options = {
-    "show_prev_next": False,
+    "show_prev_next": True,
     "navigation_with_keys": False,
     "footer_start": ["copyright"],
     "footer_end": [],
     "secondary_sidebar_items": {"**": ["page-toc"], "guide/which_block": []},  # the picture takes the room
 }
-# Pages that stand alone: beside them there would be the heading of a list and no list.
-ALONE = ("install", "speed", "design", "schur", "references", "changelog")
-html_sidebars = {page: [] for page in ALONE}
 html_show_sourcelink = False
 html_domain_indices = False  # an index of two modules says nothing
 html_static_path = ["_static"]
