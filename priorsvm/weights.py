@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ._utils.arrays import Array
 from ._utils.cache import Cache
 from ._utils.messages import warn
-from ._utils.row_keys import digests
+from ._utils.row_keys import digests, name_order
 from .errors import (
     CoverTooCoarse,
     Infeasible,
@@ -280,7 +280,8 @@ def _row_keys(task: Task, rows: Array, repeat: int) -> list[tuple[Any, ...]]:
     ]
     entries = [np.asarray(value) for value in parameters]
     ties = [tuple(repr(entry[i].tolist()) for entry in entries) for i in range(len(rows))]
-    return list(zip(digests(X, gaps, salt), weight.tolist(), ties, strict=True))
+    order = name_order(sample.feature_names, X.shape[1])
+    return list(zip(digests(X, gaps, salt, order), weight.tolist(), ties, strict=True))
 
 
 def _scores(
