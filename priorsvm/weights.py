@@ -92,7 +92,12 @@ class ChosenWeight:
         text = f"mu = {self.mu:.3g} rows" if self.mu > 0 else "switched off, mu = 0 rows"
         if not self.scores:
             return text
-        return f"{text}, the standard weight times {self.factor:g}; {self.reason}"
+        return f"{text}, {self.choice}"
+
+    @property
+    def choice(self) -> str:
+        """How the weight was chosen, in words; empty if there was no validation."""
+        return f"the standard weight times {self.factor:g}; {self.reason}" if self.scores else ""
 
     @property
     def reason(self) -> str:

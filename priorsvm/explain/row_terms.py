@@ -1,8 +1,8 @@
 r"""What each training row adds to the score of a kernel model.
 
-Without norms of slopes, f is a sum of kernels at points, and the term of a row is its kernel times its weight.
+Without norms of slopes, f is a sum of kernels at points. The term of a row is its kernel times its weight.
 
-``UncertainSamples`` and ``MissingValues`` reduce the margins of rows by norms of slopes. Their f is a sum over
+``UncertainSamples`` and ``MissingValues`` reduce margins of rows by norms of slopes. Their f is a sum over
 values *and* slopes of the kernel at the rows, with the dual variables :math:`a_i` of the margins:
 
 .. math:: f(x) = b + \sum_i a_i y_i [k(x_i, x) + \nabla_{x_i} k(x_i, x)^\top (\tilde x_i - x_i)] + \dots ,

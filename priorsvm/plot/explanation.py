@@ -63,8 +63,8 @@ def explain(explanation: Any, *, count: int = 10, ax: Axes | None = None) -> Axe
     >>> ax = plot.explain(model.explain([3.0, 1.0]))
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['mean of the training rows', 'x0 = 3', 'x1 = 1', 'score']
-    >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ["raises the score of 'well'", "lowers it, towards 'ill'", 'mean of the training rows', 'decision boundary']
+    >>> [text.get_text() for text in ax.get_legend().get_texts()][:2]
+    ["raises the score of 'well'", "lowers it, towards 'ill'"]
     """
     found = _single(explanation)
     check_count("explain", "count", count)

@@ -19,7 +19,6 @@ from priorsvm import (
     MonotonicityHint,
     Polynomial,
     PriorSVC,
-    RBF,
     RowPermutations,
     Rule,
     Scores,
