@@ -54,6 +54,7 @@ class FittedModel:
 
     _models: list[BinaryModel]
     _row_names: Array | None
+    _truth_columns: list[int]
     classes_: Array
     intercept_: Array
     kernel: Any
@@ -65,6 +66,7 @@ class FittedModel:
         """Keep the result of a fit."""
         self._models = binaries
         self._row_names = task.row_names
+        self._truth_columns = task.truth_columns
         self.classes_ = task.classes
         self.kernel_ = task.spec.kernel
         self.intercept_ = np.array([f.bias for binary in binaries for f in binary.functions])

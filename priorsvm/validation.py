@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from typing import Any
 
@@ -19,7 +19,7 @@ from ._utils.checks import check_flag, check_moderate, check_unmasked, is_number
 from ._utils.deadline import Deadline
 from ._utils.foreign import check_sample_weight
 from ._utils.messages import did_you_mean
-from ._utils.row_keys import row_names
+from ._utils.row_keys import row_names, truth_columns
 from .bad_values import explaining_bad_values
 from .encoding import Encoding, check_labels_known, counted_rows
 from .errors import InvalidInput, InvalidType, KernelNotPSD, MissingCapability, UnknownParameter
@@ -57,6 +57,7 @@ class Task:
     samples : one training set for each binary model, or one in total for ``multi_class="joint"``.
     encoding : how columns with categories were encoded, or None.
     row_names : the index of the training rows as texts, or None if they are counted from 0.
+    truth_columns : positions of the columns that contain True and False.
     large : all rows if they are read in chunks, of which ``samples`` have some; None if ``samples`` have all.
     """
 
@@ -67,6 +68,7 @@ class Task:
     encoding: Encoding | None = None
     row_names: Array | None = None
     large: Any = None
+    truth_columns: list[int] = field(default_factory=list)
 
     def until(self, limit: Deadline | None) -> Task:
         """Return this task with another end of the fit."""
@@ -97,6 +99,7 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
         check_acts(name, block)
     imputers = _imputers(prior)
     names_of_rows = row_names(X)
+    truths = truth_columns(X)
     counted = counted_rows(sample_weight, X)
     encoding = _encoding(model, X, counted)
     X, y, kernel = _check_data(model, prior, X, y, bool(imputers), encoding, counted)
@@ -118,9 +121,10 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
             missing = block.complete(X, y, np.ones(len(X)) if weight is None else weight, names)
             X = missing.X
     spec = _specification(model, kernel, X, weight, encoding)
-    return finished_task(
+    task = finished_task(
         model, prior, spec, X, y, classes, weight, names, seed, missing, encoding, names_of_rows
     )
+    return replace(task, truth_columns=truths)
 
 
 def finished_task(

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ._utils.arrays import Array
 from ._utils.cache import Cache
 from ._utils.messages import warn
-from ._utils.row_keys import digests
+from ._utils.row_keys import digests, name_order
 from .errors import (
     CoverTooCoarse,
     Infeasible,
@@ -92,7 +92,12 @@ class ChosenWeight:
         text = f"mu = {self.mu:.3g} rows" if self.mu > 0 else "switched off, mu = 0 rows"
         if not self.scores:
             return text
-        return f"{text}, the standard weight times {self.factor:g}; {self.reason}"
+        return f"{text}, {self.choice}"
+
+    @property
+    def choice(self) -> str:
+        """How the weight was chosen, in words; empty if there was no validation."""
+        return f"the standard weight times {self.factor:g}; {self.reason}" if self.scores else ""
 
     @property
     def reason(self) -> str:
@@ -280,7 +285,8 @@ def _row_keys(task: Task, rows: Array, repeat: int) -> list[tuple[Any, ...]]:
     ]
     entries = [np.asarray(value) for value in parameters]
     ties = [tuple(repr(entry[i].tolist()) for entry in entries) for i in range(len(rows))]
-    return list(zip(digests(X, gaps, salt), weight.tolist(), ties, strict=True))
+    order = name_order(sample.feature_names, X.shape[1])
+    return list(zip(digests(X, gaps, salt, order), weight.tolist(), ties, strict=True))
 
 
 def _scores(

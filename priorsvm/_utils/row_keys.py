@@ -1,4 +1,4 @@
-"""Keys and names of rows."""
+"""Keys and names of rows, and columns of truth values."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ import numpy as np
 from .arrays import Array
 
 
-def digests(X: Array, gaps: Array | None = None, salt: bytes = b"") -> list[bytes]:
+def digests(
+    X: Array, gaps: Array | None = None, salt: bytes = b"", order: Array | None = None
+) -> list[bytes]:
     """Return 8 bytes for each row that depend on its content alone.
+
+    A number in single precision counts as the shortest decimal that it prints as. So a table of few digits
+    has the same bytes in single and in double precision.
 
     Parameters
     ----------
@@ -21,11 +26,46 @@ def digests(X: Array, gaps: Array | None = None, salt: bytes = b"") -> list[byte
         Completed values. They count as NaN, because their last digits depend on the order of the rows.
     salt : bytes, default=b""
         Another salt gives other bytes.
+    order : array of shape (d,) or None, default=None
+        Order of the columns, as by :func:`name_order`; None for the order of X.
     """
-    rows = np.ascontiguousarray(X + 0.0)
+    rows = _decimal(X + 0.0)
     if gaps is not None:
         rows = np.where(gaps, np.nan, rows)
+    rows = np.ascontiguousarray(rows if order is None else rows[:, order])
     return [hashlib.blake2b(row.tobytes(), digest_size=8, salt=salt).digest() for row in rows]
+
+
+def name_order(names: Any, width: int) -> Array:
+    """Return an order of the columns that does not depend on their places: by name, if they have names."""
+    return np.arange(width) if names is None else np.argsort(np.asarray(names, str), kind="stable")
+
+
+def _decimal(X: Array) -> Array:
+    """Return X, with the shortest decimal for each number that is exact in single precision."""
+    with np.errstate(all="ignore"):
+        single = X.astype(np.float32)
+    is_single = (single == X) & (np.rint(X) != X)
+    if is_single.any():
+        values, place = np.unique(single[is_single], return_inverse=True)
+        X[is_single] = np.array([float(str(value)) for value in values])[place]
+    return X
+
+
+def truth_columns(X: Any) -> list[int]:
+    """Return the positions of the columns of a DataFrame, or of an array, that contain True and False."""
+    dtypes = getattr(X, "dtypes", None)
+    if dtypes is None or not hasattr(X, "iloc"):
+        return list(range(X.shape[1])) if getattr(getattr(X, "dtype", None), "kind", "") == "b" else []
+    return [j for j, dtype in enumerate(dtypes) if _is_truth(X.iloc[:, j], str(dtype))]
+
+
+def _is_truth(column: Any, dtype: str) -> bool:
+    """Return whether a column has a dtype of truth values, or contains truth values and gaps only."""
+    if dtype != "object":
+        return dtype in ("bool", "boolean", "bool[pyarrow]")
+    kinds = {type(value) for value in column.dropna().tolist()}
+    return bool(kinds) and kinds <= {bool, np.bool_}
 
 
 def row_names(X: Any) -> Array | None:

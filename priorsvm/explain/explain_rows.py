@@ -26,6 +26,7 @@ from ..solve.model import BinaryModel
 from ..validation import is_precomputed
 from .flips import Search, smallest_changes
 from .row import Explanation, Explanations, Flip, NearRow, Part, RuleAt
+from .row_terms import row_terms
 from .shapley import Parts, parts_of
 from .words import block_uses, column_names, in_words
 
@@ -334,11 +335,21 @@ class Explainer:
         score = float(share[used] @ value(completed[used]))
         return float(value(self.mean[None])[0]), score, Parts(values, found[0].method, error)
 
+    @cached_property
+    def truths(self) -> set[int]:
+        """The columns of X that were True and False."""
+        given = getattr(self.model, "_truth_columns", [])  # a model of an earlier file has none
+        places = list(self.players.values())
+        return {places[j][0] for j in given}
+
     def _value(self, row: Array, columns: list[int]) -> Any:
-        """Return the value of a column of the user: a number, or the name of a category."""
+        """Return the value of a column of the user: a number, True or False, or the name of a category."""
         encoding = self.sample.encoding
         value = None if encoding is None else encoding.value(row, columns[0])
-        return float(row[columns[0]]) if value is None else value
+        if value is not None:
+            return value
+        number = float(row[columns[0]])
+        return bool(number) if columns[0] in self.truths and number in (0.0, 1.0) else number
 
     def _mean(self, columns: list[int]) -> float:
         return float(self.mean[columns[0]]) if len(columns) == 1 else float("nan")
@@ -392,7 +403,8 @@ class Explainer:
             support = np.flatnonzero(target.binary.support[: sample.n_train])
             nearest = support[np.argsort(distance[support], kind="stable")][:NEAR_ROWS]
             return [self._near_row(i, labels[i], distance[i], np.nan) for i in nearest], 0.0
-        terms, added = _terms(f, X, at)
+        terms = row_terms(target.binary, f, X, at)
+        added = float(f.value(at[None])[0]) - f.bias - float(terms.sum())
         largest = np.argsort(-np.abs(terms), kind="stable")[:NEAR_ROWS]
         near = [self._near_row(i, labels[i], distance[i], terms[i]) for i in largest if terms[i]]
         return near, added
@@ -434,23 +446,3 @@ def _negated(f: Fitted) -> Fitted:
     assert isinstance(f, FittedKernel)
     slopes = None if f.slopes is None else replace(f.slopes, weights=-f.slopes.weights)
     return replace(f, bias=-f.bias, weights=-f.weights, slopes=slopes)
-
-
-def _terms(f: FittedKernel, X: Array, at: Array) -> tuple[Array, float]:
-    """Return what each training row adds to f at a row, and what all further points add."""
-    ends = (f.centres, at[None])
-    if f.scale is not None:
-        ends = (f.scale.points(f.centres), f.scale.points(at[None]))
-    terms = f.weights * f.kernel(*ends)[:, 0]
-    place: dict[bytes, int] = {}
-    for i, row in enumerate(np.ascontiguousarray(X + 0.0)):
-        place.setdefault(row.tobytes(), i)  # equal rows count as the first
-    of_row = np.zeros(len(X))
-    added = 0.0
-    for centre, term in zip(np.ascontiguousarray(f.centres + 0.0), terms, strict=True):
-        owner = place.get(centre.tobytes())
-        if owner is None:
-            added += float(term)
-        else:
-            of_row[owner] += term
-    return of_row, added

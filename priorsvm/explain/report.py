@@ -72,7 +72,8 @@ class Report:
         Label of a binary model, as in its rows -> its objective.
     solves : list of dict
         Solver, status, number of rounds, iterations of the last round (None if the solver does not report
-        them), residuals, seconds, findings and warnings of blocks, for each binary model.
+        them), residuals, seconds, findings and warnings of blocks, and how their weights were chosen, for
+        each binary model.
     kernel : str, default=""
         What was done to the kernel; empty if it was used as given.
     inactive : dict of str to list
@@ -138,8 +139,14 @@ class Report:
             )
         return head, cells
 
+    def _shared_choice(self) -> str:
+        """Return how ``mu="auto"`` was chosen if several lines would contain it, else an empty text."""
+        choices = [text for solve in self.solves for text in solve["choices"].values()]
+        return choices[0] if len(choices) > 1 and len(set(choices)) == 1 else ""
+
     def _footer(self) -> list[str]:
         lines = []
+        choice = self._shared_choice()
         for solve in self.solves:
             which = f"class {label_text(solve['label'])}: " if len(self.solves) > 1 else ""
             rounds = f"{solve['rounds']} round" + ("s" if solve["rounds"] > 1 else "")
@@ -153,8 +160,15 @@ class Report:
             )
             if solve["chunks"]:
                 lines.append(f"{which}{solve['chunks']}")
-            lines += [f"{which}{block}: {finding}" for block, finding in solve["findings"].items() if finding]
-            lines += [f"{which}{block}: {text}" for block, text in solve["warnings"]]
+            for block, finding in solve["findings"].items():
+                text = finding.removesuffix(f", {choice}") if choice else finding
+                lines += [f"{which}{block}: {text}"] if text else []
+            blocks: dict[str, list[str]] = {}
+            for block, text in solve["warnings"]:
+                blocks.setdefault(text, []).append(block)
+            lines += [f"{which}{', '.join(names)}: {text}" for text, names in blocks.items()]
+        if choice:
+            lines.append(f"mu='auto': {choice}")
         if self.kernel:
             lines.append(f"kernel: {self.kernel}")
         for block, labels in self.inactive.items():
@@ -238,6 +252,11 @@ def report(binaries: Sequence[BinaryModel]) -> Report:
                     for block, finding in binary.findings.items()
                     for text in getattr(finding, "warnings", ())
                 ],
+                "choices": {
+                    block: finding.weight.choice
+                    for block, finding in binary.findings.items()
+                    if getattr(finding, "weight", None) is not None and finding.weight.scores
+                },
                 "local": _local(binary),
                 "chunks": _chunks_note(binary),
             }

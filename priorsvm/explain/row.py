@@ -14,6 +14,8 @@ from .table import html_table, text_table
 # Number of parts, rows and changes that are printed.
 SHOWN_PARTS = 15
 SHOWN_CHANGES = 3
+# A smaller share of the largest term of a training row is not printed.
+NEGLIGIBLE = 1e-2
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Part:
     column : str
         Name of the column.
     value : object
-        Value of the row: a number, or the category of a column of categories.
+        Value of the row: a number, True or False, or the category of a column of categories.
     mean : float
         Mean of the training rows; NaN for a column of categories.
     part : float
@@ -101,7 +103,8 @@ class NearRow:
     distance : float
         Distance from the explained row in the units of the model, which ``scale`` sets.
     part : float
-        What the training row adds to the score of a kernel model; NaN for a linear model.
+        What the training row adds to the score of a kernel model; NaN for a linear model. With
+        ``MissingValues`` and ``UncertainSamples`` it is the term of the worst likely values of the row.
     name : str or None, default=None
         Label of the row in the index of the training DataFrame; None if the index counts the rows from 0.
 
@@ -187,7 +190,8 @@ class Explanation:
     rows : list of NearRow
         Kernel models: training rows that add most to the score. Linear models: nearest support vectors.
     added : float
-        What points that are not training rows, such as points of rules, add to the score of a kernel model.
+        What is left of the score of a kernel model without the terms of all training rows and the constant:
+        mostly points of rules.
     flips : list of Flip
         Smallest change of each column that changes the class, within the range of the training rows, as
         ``predict`` confirms. The smallest change of all columns comes first. If there are more than 1000
@@ -269,7 +273,7 @@ class Explanation:
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         shown = self.parts if len(self.parts) <= SHOWN_PARTS else self.parts[: SHOWN_PARTS - 1]
         rows = [["mean of the training rows", "", "", f"{self.base:+.4g}"]]
-        rows += [[p.column, _value(p), _number(p.mean, 4), f"{p.part:+.4g}"] for p in shown]
+        rows += [[p.column, _value(p), value_text(p.mean, 4), f"{p.part:+.4g}"] for p in shown]
         rest = self.parts[len(shown) :]
         if rest:
             rows.append([f"{len(rest)} more columns", "", "", f"{sum(p.part for p in rest):+.4g}"])
@@ -291,14 +295,15 @@ class Explanation:
             near = [f"{r.place} (class {r.label!r}, distance {r.distance:.3g})" for r in self.rows]
             return f"nearest support vectors: rows {', '.join(near)}."
         near = [f"{r.place} (class {r.label!r}) adds {r.part:+.3g}" for r in self.rows]
-        points = f"; points of blocks add {self.added:+.3g}" if self.added else ""
+        largest = max(abs(r.part) for r in self.rows)
+        points = f"; points of blocks add {self.added:+.3g}" if abs(self.added) > NEGLIGIBLE * largest else ""
         return f"training rows with the largest terms of the score: {', '.join(near)}{points}."
 
     def _changes(self) -> str:
         if not self.flips:
             return "No change of one column within the range of the training rows changes the class."
         changes = [
-            f"{f.column} from {_number(f.value)} to {_number(f.new)} gives {f.label!r}"
+            f"{f.column} from {value_text(f.value)} to {value_text(f.new)} gives {f.label!r}"
             for f in self.flips[:SHOWN_CHANGES]
         ]
         return f"smallest change of one column: {'; or '.join(changes)}."
@@ -371,10 +376,11 @@ def _pandas() -> Any:
 
 
 def _value(part: Part) -> str:
-    return f"missing, {_number(part.value)}" if part.missing else _number(part.value)
+    return f"missing, {value_text(part.value)}" if part.missing else value_text(part.value)
 
 
-def _number(value: Any, digits: int = 6) -> str:
-    if isinstance(value, str):
-        return value
+def value_text(value: Any, digits: int = 6) -> str:
+    """Return a value of a column as text: a number, a truth value, a category; empty for NaN."""
+    if isinstance(value, (str, bool)):
+        return str(value)
     return "" if np.isnan(value) else f"{value:.{digits}g}"

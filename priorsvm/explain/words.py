@@ -21,8 +21,8 @@ from ..knowledge.own_terms import OwnTerms
 from ..knowledge.regions.base import RegionKnowledge
 from ..knowledge.regions.monotone import Monotone
 from ..knowledge.regions.region import Region
+from ..knowledge.regions.region_words import column_names, first_of, listed, region_in_words
 from ..knowledge.regions.rule import Rule
-from ..knowledge.regions.sets import BoxSet, EllipsoidSet, PolyhedronSet, Set
 from ..knowledge.rows.class_costs import ClassCosts
 from ..knowledge.rows.row_permutations import RowPermutations
 from ..knowledge.rows.sample_costs import SampleCosts
@@ -38,8 +38,6 @@ from ..prior import Member, live
 from ..sample import Sample
 from ..transforms.base import Composition, Transform, Union
 
-# Number of columns, inequalities or entries that a clause lists.
-MOST_LISTED = 6
 # Number of letters of a parameter.
 LONGEST = 40
 
@@ -131,20 +129,6 @@ def strength(member: Member, linear: bool) -> list[str]:
     return found
 
 
-def column_names(sample: Sample) -> list[str]:
-    """Return the names of the columns: x0, x1, ... for an array."""
-    named = sample.feature_names
-    return [f"x{j}" for j in range(sample.X.shape[1])] if named is None else [str(name) for name in named]
-
-
-def listed(parts: Iterable[str], word: str = "and") -> str:
-    """Return parts as an enumeration, with "and" before the last."""
-    found = list(parts)
-    if len(found) <= 1:
-        return "".join(found)
-    return f"{', '.join(found[:-1])} {word} {found[-1]}"
-
-
 # ---------------------------------------------------------------------- regions
 
 
@@ -154,58 +138,13 @@ def _rule(block: Any, sample: Sample) -> str:
 
 def _region(block: Any, sample: Sample) -> str:
     sets = [requirement.region for requirement in block.row_requirements(sample)]
-    places = [_place(region, sample) for region in sets]
+    places = [region_in_words(region, sample) for region in sets]
     return f"{listed(places, 'or')}, the class is {block.label!r}"
-
-
-def _place(region: Set, sample: Sample) -> str:
-    names = column_names(sample)
-    if isinstance(region, BoxSet):
-        limits = [
-            _between(names[j], region.low[j], region.high[j])
-            for j in np.flatnonzero(np.isfinite(region.low) | np.isfinite(region.high))
-        ]
-        return f"where {listed(_first(limits))}" if limits else "everywhere"
-    if isinstance(region, PolyhedronSet):
-        sides = [_side(b, d, names) for b, d in zip(region.B, region.d, strict=True)]
-        return f"where {listed(_first(sides))}"
-    if isinstance(region, EllipsoidSet):
-        low, high = region.box
-        centre = [
-            f"{name} = {c:g} ± {w:g}"
-            for name, c, w in zip(names, region.centre, (high - low) / 2, strict=True)
-            if w > 0 or c != 0
-        ]
-        return f"in the ellipsoid with {listed(_first(centre))}"
-    return "where g(x) <= 0"
 
 
 def _level(block: Any, sample: Sample) -> str:
     name = readable(getattr(block.g, "__qualname__", "") or repr(block.g))
     return f"where g(x) <= 0 for every g of {name}, the class is {block.label!r}"
-
-
-def _between(name: str, low: float, high: float) -> str:
-    if low == high:
-        return f"{name} = {low:g}"
-    if not np.isfinite(low):
-        return f"{name} <= {high:g}"
-    if not np.isfinite(high):
-        return f"{name} >= {low:g}"
-    return f"{low:g} <= {name} <= {high:g}"
-
-
-def _side(b: Array, d: float, names: list[str]) -> str:
-    """Return an inequality b x <= d, with its first coefficient positive."""
-    used = np.flatnonzero(b)
-    sign = 1.0 if len(used) == 0 or b[used[0]] > 0 else -1.0
-    terms = ""
-    for j in used:
-        size = abs(b[j])
-        factor = "" if size == 1 else f"{size:g} "
-        joint = " - " if sign * b[j] < 0 else " + "
-        terms += f"{joint if terms else ''}{factor}{names[j]}"
-    return f"{terms or '0'} {'<=' if sign > 0 else '>='} {sign * d:g}"
 
 
 def _monotone(block: Any, sample: Sample) -> str:
@@ -331,14 +270,7 @@ def _transform(transform: Any) -> str:
     except NotImplementedError:  # a transform of a user that has tangents only
         return words
     ranges = [f"[{low:g}, {high:g}]" for low, high in zip(grid.min(axis=0), grid.max(axis=0), strict=True)]
-    return f"{words} with parameters in {' x '.join(_first(ranges))}, {len(grid)} transformations"
-
-
-def _first(parts: list[str]) -> list[str]:
-    """Return the first parts, and the number of the rest."""
-    if len(parts) <= MOST_LISTED:
-        return parts
-    return [*parts[: MOST_LISTED - 1], f"{len(parts) - MOST_LISTED + 1} more"]
+    return f"{words} with parameters in {' x '.join(first_of(ranges))}, {len(grid)} transformations"
 
 
 # Class of a block -> its clause. A subclass comes before its base.

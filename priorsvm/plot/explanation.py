@@ -7,9 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidInput, InvalidType
-from ..explain.row import Explanation, Explanations, Part
+from ..explain.row import Explanation, Explanations, Part, value_text
 from .checks import check_count
-from .style import BEHIND, COLOURS, GREY, HATCHES, axes_or_new, cycled, plot_function, wrapped
+from .style import (
+    BEHIND,
+    COLOURS,
+    GREY,
+    HATCHES,
+    axes_or_new,
+    cycled,
+    legend_below,
+    legend_line,
+    plot_function,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +36,7 @@ def explain(explanation: Any, *, count: int = 10, ax: Axes | None = None) -> Axe
     Every bar starts where the bar above it ends. Parts that raise the score are plain and have the colour of
     the class of the score in ``plot.decision``. Parts that lower it are hatched. They have the colour of the
     class that the score is against, or grey if these are several classes. The dashed line is the decision
-    boundary: with two classes, a score of 0.
+    boundary: with two classes, a score of 0. The legend below the axes has all of them.
 
     Parameters
     ----------
@@ -52,6 +63,8 @@ def explain(explanation: Any, *, count: int = 10, ax: Axes | None = None) -> Axe
     >>> ax = plot.explain(model.explain([3.0, 1.0]))
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['mean of the training rows', 'x0 = 3', 'x1 = 1', 'score']
+    >>> [text.get_text() for text in ax.get_legend().get_texts()][:2]
+    ["raises the score of 'well'", "lowers it, towards 'ill'"]
     """
     found = _single(explanation)
     check_count("explain", "count", count)
@@ -93,7 +106,24 @@ def explain(explanation: Any, *, count: int = 10, ax: Axes | None = None) -> Axe
     ax.set_title(f"class {found.label!r}", fontsize="medium")
     for label in ax.get_yticklabels():
         label.set_parse_math(False)
+    legend_below(ax, _key(found, raising, lowering), 2)
     return ax
+
+
+def _key(found: Explanation, raising: str, lowering: str) -> list[Any]:
+    """Return the entries of the legend."""
+    from matplotlib.patches import Patch
+
+    against = _against(found)
+    towards = "" if against is None else f", towards {against!r}"
+    handles: list[Any] = [
+        Patch(facecolor=raising, label=f"raises the score of {found.of!r}"),
+        Patch(facecolor=lowering, edgecolor="white", hatch=HATCHES[0], label=f"lowers it{towards}"),
+        legend_line(GREY, "mean of the training rows", linewidth=0.8, linestyle=":"),
+    ]
+    if found.second is None:
+        handles.append(legend_line("black", "decision boundary", linewidth=1.0, linestyle="--"))
+    return handles
 
 
 def _single(explanation: Any) -> Explanation:
@@ -115,13 +145,17 @@ def _single(explanation: Any) -> Explanation:
 def _colours(found: Explanation) -> tuple[str, str]:
     """Return the colours of parts that raise and that lower the score: those of the classes."""
     raising = cycled(COLOURS, found.classes.index(found.of))
-    against = found.against
-    if len(found.classes) == 2:
-        against = next(label for label in found.classes if label != found.of)
+    against = _against(found)
     lowering = GREY if against is None else cycled(COLOURS, found.classes.index(against))
     return raising, lowering
 
 
+def _against(found: Explanation) -> Any:
+    """Return the class that the score is against, or None if these are several classes."""
+    if len(found.classes) == 2:
+        return next(label for label in found.classes if label != found.of)
+    return found.against
+
+
 def _label(part: Part) -> str:
-    value = part.value if isinstance(part.value, str) else f"{part.value:.4g}"
-    return f"{part.column} = {value}" + (" (missing)" if part.missing else "")
+    return f"{part.column} = {value_text(part.value, 4)}" + (" (missing)" if part.missing else "")

@@ -23,11 +23,13 @@ from priorsvm import (
     Rule,
     Scores,
     Shift,
+    UncertainSamples,
     VirtualSamples,
     load,
     save,
 )
 from priorsvm.errors import AgainstData, InvalidInput, MissingCapability, NotFitted
+from priorsvm.explain.row_terms import row_terms
 
 
 @pytest.fixture(scope="module")
@@ -513,3 +515,91 @@ def test_a_loaded_model_explains_and_describes_as_before(cancer, tmp_path):
     twin = load(tmp_path / "model.skops")
     assert str(twin.explain(holes[:2])) == str(model.explain(holes[:2]))
     assert twin.methods_text() == model.methods_text()
+
+
+def _clinic(n=70, seed=0):
+    """Return rows with gaps in two columns, and classes."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "bmi": rng.normal(27, 4, n).round(1),
+            "crp": rng.exponential(5, n).round(1),
+            "glucose": rng.normal(105, 15, n).round(),
+        }
+    )
+    y = np.where((X.glucose - 105) / 15 + (X.bmi - 27) / 4 + rng.normal(0, 0.8, n) > 0.3, "ill", "well")
+    for column in ("bmi", "crp"):
+        X.loc[rng.random(n) < 0.2, column] = np.nan
+    return X, y
+
+
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.PriorSVMWarning")
+@pytest.mark.parametrize(
+    "prior",
+    [
+        MissingValues(),
+        MissingValues() + Rule("glucose >= 120", label="ill", mu=5.0),
+        MissingValues() + Rule("glucose >= 125 and bmi >= 30", label="ill", hard=True),
+    ],
+)
+def test_terms_of_rows_with_norms_of_slopes_do_not_cancel(prior):
+    """The term of a row has the sign of its class near the row, and at most about the size of its cost."""
+    X, y = _clinic()
+    model = PriorSVC(prior, kernel="rbf", scale="standard").fit(X, y)
+    binary = model._models[0]
+    signs = binary.training.y_train
+    for i in range(0, len(X), 9):
+        found = model.explain(X.iloc[i])
+        at = binary.training.X_train[i]
+        terms = row_terms(binary, binary.f, binary.training.X_train, at)
+        assert np.abs(terms).max() < 3.0
+        assert all(np.sign(row.part) == signs[row.row] for row in found.rows if row.distance < 0.5)
+        assert total(found) == pytest.approx(found.score, abs=1e-9)
+        completed = binary.f.value(at[None])[0]
+        if not X.iloc[i].isna().any():
+            assert binary.f.bias + terms.sum() + found.added == pytest.approx(completed, abs=1e-9)
+    if isinstance(prior, MissingValues):  # without points of rules the terms are the whole score
+        terms = np.array(
+            [row_terms(binary, binary.f, binary.training.X_train, at) for at in binary.training.X]
+        )
+        assert_allclose(terms.sum(axis=1) + binary.f.bias, binary.f.value(binary.training.X), atol=1e-4)
+
+
+def test_terms_of_uncertain_rows_are_values_and_slopes_of_the_kernel():
+    """On rows with equal errors, the terms are those of the expansion over values and slopes."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 2))
+    y = (X[:, 0] + 0.3 * rng.normal(size=40) > 0).astype(int)
+    model = PriorSVC(UncertainSamples({0: 0.3, 1: 0.2}), kernel=RBF(gamma=0.5)).fit(X, y)
+    binary = model._models[0]
+    active = model.findings_["uncertain_samples"]
+    at = np.array([0.3, -0.2])
+    expected = np.zeros(40)
+    for row, point, weight in zip(active.rows, active.points, active.weights, strict=True):
+        difference = at - X[row]
+        k = np.exp(-0.5 * difference @ difference)
+        slope = 2 * 0.5 * k * difference @ (point - X[row])
+        expected[row] += weight * (2 * y[row] - 1) * (k + slope)
+    assert_allclose(row_terms(binary, binary.f, X, at), expected, atol=1e-9)
+    assert_allclose(expected.sum() + binary.f.bias, model.decision_function([at])[0], atol=1e-2)
+
+
+def test_truth_values_are_shown_as_in_the_table():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"dose": rng.normal(size=40), "smoker": rng.random(40) < 0.5, "sex": ["f", "m"] * 20})
+    X["fever"] = pd.Series([True, None, False, True] * 10, dtype="boolean")
+    y = (X.dose + 2 * X.smoker > 1).astype(int)
+    model = PriorSVC(MissingValues(confidence=0.6), kernel="rbf").fit(X, y)
+    found = model.explain(X.iloc[0])
+    assert part_of(found, "smoker").value is bool(X.smoker[0])
+    assert part_of(found, "fever").value is True
+    assert isinstance(part_of(found, "dose").value, float)
+    lines = {line.split()[0]: line.split()[1] for line in str(found).splitlines() if line.split()}
+    assert lines["smoker"] == str(bool(X.smoker[0]))
+    flips = [
+        flip for row in X.index[:12] for flip in model.explain(X.loc[row]).flips if flip.column == "smoker"
+    ]
+    assert flips
+    assert all(flip.new is not flip.value and isinstance(flip.new, bool) for flip in flips)
+    array = PriorSVC().fit(np.array([[True, False], [False, False], [True, True]]), [1, 0, 1])
+    assert part_of(array.explain([True, False]), "x0").value is True

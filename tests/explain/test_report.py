@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from priorsvm import Box, ClassCosts, MonotonicityHint, PriorSVC
+from priorsvm import Box, ClassCosts, MonotonicityHint, PriorSVC, Rule
 from priorsvm.explain.report import Report, Row
 
 RNG = np.random.default_rng(0)
@@ -80,3 +80,23 @@ def test_remarks_are_escaped_in_a_notebook():
     found = PriorSVC(beyond).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).verify()
     assert "column 0 <= -8, but the data begin at 0" in str(found)
     assert "column 0 &lt;= -8" in found._repr_html_()
+
+
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.PriorSVMWarning")
+def test_the_choice_of_the_weights_and_shared_warnings_are_printed_once():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = (X[:, 0] + 0.5 * rng.normal(size=60) > 0).astype(int)
+    prior = Rule("x0 >= 0.5", 1).named("high") + Rule("x0 >= 0.6", 0).named("wrong") + Rule("x1 > 1", 1)
+    model = PriorSVC(prior).fit(X, y)
+    text = str(model.report_)
+    lines = text.splitlines()
+    assert len(set(lines)) == len(lines)
+    assert text.count("cross-validated AUC") == 1
+    assert text.count("common training rows") == 1
+    assert any(line.startswith("high, wrong: ") for line in lines)
+    assert any(line.startswith("mu='auto': the standard weight times") for line in lines)
+    assert "cross-validated AUC" in str(model.findings_["high"])
+    alone = str(PriorSVC(Rule("x0 >= 0.5", 1)).fit(X, y).report_)
+    assert "rule: " in alone
+    assert "rows, the standard weight times" in alone

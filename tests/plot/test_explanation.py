@@ -102,3 +102,18 @@ def test_names_are_shown_literally():
     ax = plot.explain(PriorSVC().fit(X, [0, 1, 1]).explain(X.iloc[0]))
     ax.figure.draw_without_rendering()
     assert ax.get_yticklabels()[1].get_text() == "price in $ and $ = 0"
+
+
+def test_the_legend_names_colours_and_lines():
+    X, y = load_iris(return_X_y=True)
+    two = PriorSVC().fit(X[:100, :2], np.where(y[:100] == 1, "ill", "well"))
+    ax = plot.explain(two.explain(X[0, :2]))
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "raises the score of 'well'",
+        "lowers it, towards 'ill'",
+        "mean of the training rows",
+        "decision boundary",
+    ]
+    ax = plot.explain(PriorSVC().fit(X, y).explain(X[120]))
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts == ["raises the score of 2", "lowers it", "mean of the training rows"]

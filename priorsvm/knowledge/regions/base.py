@@ -30,7 +30,7 @@ from .on_rows import Pool, inside_as_given, points_on_rows, require_values
 from .points import Points, at_points, given_points, point_terms
 from .requirement import Requirement
 from .row_set import RowSet
-from .rows_inside import checked_range, leaves_free, names_class, rows_inside
+from .rows_inside import RowsInside, checked_range, leaves_free, names_class, rows_inside
 from .search import Search
 from .sets import SEARCHED, BoxSet, EllipsoidSet, PolyhedronSet, Set
 from .verdict import verdict_on
@@ -457,7 +457,8 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
         if not constant and (slope or names_class(worst, sample)):
             over = checked_range(worst.region, sample, "" if slope else "any ")
         remarks = [f"checked for {over}"] if over else []
-        inside = str(self.findings(f, view) or "")
+        found = self.findings(f, view)
+        inside = str(replace(found, weight=None) if isinstance(found, RowsInside) else found or "")
         return (*remarks, inside) if inside else tuple(remarks)
 
     def findings(self, f: Any, view: Solved) -> Any:
@@ -515,7 +516,7 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
         score = sample.positive
         bound = f">= {h}"
         if requirement.sign < 0 and sample.negative is None:
-            bound = f"<= -{h}"
+            bound = "<= 0" if h == "0" else f"<= -{h}"
         elif requirement.sign < 0:
             score = sample.negative
         return f"score of {score!r} {bound} {self.where(requirement.region, sample)}"

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..._utils.arrays import Array
 from ..._utils.checks import LARGEST
-from ..._utils.row_keys import digests
+from ..._utils.row_keys import digests, name_order
 from ...errors import BadRule, InvalidInput
 from ...sample import Sample
 from .groups import allowed_values
@@ -62,6 +62,8 @@ class Pool:
         A number for each row that depends on its given values alone.
     groups : list of arrays of int
         The encoded columns of each column with categories.
+    order : array of int of shape (d,)
+        The columns by name, so that their places in the table do not matter.
     """
 
     X: Array
@@ -72,6 +74,7 @@ class Pool:
     follows: Array
     keys: Array
     groups: list[Array]
+    order: Array
 
     @classmethod
     def of(cls, sample: Sample, unlabeled: Array | None) -> Pool:
@@ -81,7 +84,8 @@ class Pool:
         if unlabeled is not None:
             X = np.vstack([X, unlabeled])
             gaps = np.vstack([gaps, np.zeros(unlabeled.shape, bool)])
-        keys = _keys(X, gaps)
+        by_name = name_order(sample.feature_names, X.shape[1])
+        keys = _keys(X, gaps, by_name)
         # Sums over the rows depend on their order in the last digit, and ties would depend on it, too.
         order = np.lexsort([*X.T, keys])
         X = X[order]
@@ -98,7 +102,18 @@ class Pool:
         groups = [] if sample.encoding is None else [group.members for group in sample.encoding.groups]
         for members in groups:
             follows[members] = False
-        return cls(X, low, high, deviation, R, follows, keys, groups)
+        groups.sort(key=lambda members: int(np.argmax(by_name == members[0])))
+        return cls(X, low, high, deviation, R, follows, keys, groups, by_name)
+
+    def draws(self, rows: Array, columns: Array, repeat: int, further: int = 0) -> Array:
+        """Return uniform numbers for rows: one for each column of a mask, and some further ones.
+
+        They depend on the content of the rows and on the names of the columns alone.
+        """
+        count = int(columns.sum())
+        found = _uniform(self.keys[rows], count + further, repeat)
+        place = np.argsort(np.argsort(np.argsort(self.order)[columns]))
+        return np.hstack([found[:, place], found[:, count:]])
 
     @cached_property
     def two_valued(self) -> Array:
@@ -263,7 +278,7 @@ def _moved(region: Set, targets: _Targets, rows: Array, inside: Array, repeat: i
     if len(outside) == 0:
         return X
     named = named_columns(targets.hull)
-    values = targets.drawn(named, _uniform(pool.keys[rows[outside]], int(named.sum()), repeat))
+    values = targets.drawn(named, pool.draws(rows[outside], named, repeat))
     change = values - X[np.ix_(outside, named)]
     X[np.ix_(outside, named)] = values
     X[np.ix_(outside, ~named)] += _following(pool, named, change)
@@ -298,9 +313,7 @@ def _moved_by_trials(region: Set, targets: _Targets, rows: Array, inside: Array,
     for trial in range(TRIALS):
         if len(waiting) == 0:
             break
-        draws = _uniform(
-            pool.keys[waiting], max(int(numbers.sum()), 1) + len(groups), repeat * TRIALS + trial
-        )
+        draws = pool.draws(waiting, numbers, repeat * TRIALS + trial, len(groups) + (not numbers.any()))
         X = pool.X[waiting].copy()
         gaps = region.gaps_of(X) & ~named if isinstance(region, RowSet) else np.isnan(X)
         if numbers.any():
@@ -426,7 +439,7 @@ def _distance(region: Set, pool: Pool) -> Array:
         return np.maximum(_distance(region.hull, pool), 0.0) + region.violated(X)
     if isinstance(region, BoxSet):
         off = (X - np.clip(X, region.low, region.high)) / pool.deviation
-        return np.asarray(np.sqrt((off**2).sum(axis=1)))
+        return np.asarray(np.sqrt((off[:, pool.order] ** 2).sum(axis=1)))
     if isinstance(region, PolyhedronSet):
         size = np.linalg.norm(region.B * pool.deviation, axis=1)
         return np.asarray(((X @ region.B.T - region.d) / np.where(size > 0, size, 1.0)).max(axis=1))
@@ -436,9 +449,9 @@ def _distance(region: Set, pool: Pool) -> Array:
     return np.asarray(np.maximum(region.g(X), 0.0).max(axis=1))
 
 
-def _keys(X: Array, gaps: Array | None = None) -> Array:
+def _keys(X: Array, gaps: Array | None = None, order: Array | None = None) -> Array:
     """Return a number for each row that depends on its given values alone."""
-    return np.frombuffer(b"".join(digests(X, gaps)), np.uint64)
+    return np.frombuffer(b"".join(digests(X, gaps, order=order)), np.uint64)
 
 
 def _uniform(keys: Array, columns: int, repeat: int) -> Array:

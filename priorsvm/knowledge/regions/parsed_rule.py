@@ -85,6 +85,22 @@ class ParsedRule:
             text = f"{text[:end]} (= {value:.4g}){text[end:]}"
         return text
 
+    def texts(self) -> list[str]:
+        """Return the text of each alternative, or numbers in words if the text is not a list of them."""
+        depth = 0
+        ends = []
+        for token in self._text.tokens:
+            if token.kind == "sign":
+                depth += (token.word == "(") - (token.word == ")")
+                if token.word == "or" and depth == 0:
+                    ends.append(token.at)
+        starts = [0, *(end + len("or") for end in ends)]
+        text = self._text.text
+        if len(starts) != len(self.alternatives):
+            return [f"alternative {k}" for k in range(1, len(self.alternatives) + 1)]
+        places = zip(starts, [*ends, len(text)], strict=True)
+        return [repr(text[start:end].strip()) for start, end in places]
+
     def inequalities(self) -> list[Inequalities]:
         """Return the linear inequalities of each alternative; raise BadRule at what is not linear.
 

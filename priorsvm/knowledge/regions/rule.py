@@ -15,6 +15,7 @@ from ..views import Caution, Solved
 from .base import RegionKnowledge
 from .on_rows import Pool
 from .parsed_rule import ParsedRule, Table, linear_hull
+from .region_words import region_in_words
 from .requirement import Requirement
 from .row_set import RowSet, contradict, is_closed, is_exact
 from .rows_inside import RowsInside
@@ -235,11 +236,12 @@ class Rule(RegionKnowledge):
         self, alternatives: list[list[Condition]], regions: list[Any], sample: Sample
     ) -> None:
         """Raise BadRule if the conditions of an alternative exclude every row."""
-        for k, (conditions, region) in enumerate(zip(alternatives, regions, strict=True), 1):
+        for k, (conditions, region) in enumerate(zip(alternatives, regions, strict=True)):
             gap = self._columns_without_gaps(conditions, sample)
             if region is not None and not gap and not contradict(conditions):
                 continue
-            which = "" if len(regions) == 1 else f" in alternative {k}"
+            texts = self._parsed(sample).texts()
+            which = f" in {texts[k]}" if len(texts) == len(regions) > 1 else ""
             reason, advice = self._reason(conditions, sample)
             raise BadRule(f"no row can satisfy {self.text!r}: {reason}{which}. {advice}")
 
@@ -295,12 +297,11 @@ class Rule(RegionKnowledge):
         return self._parsed(sample).in_numbers() if "%" in self.text else self.text
 
     def _remarks(self, f: Any, worst: Requirement, view: Solved) -> tuple[str, ...]:
-        requirements = view.state.requirements
         remarks = super()._remarks(f, worst, view)
-        if len(requirements) == 1:
+        sample = self._named(view.sample)
+        if len(self._parsed(sample).alternatives) == 1 and (sample.encoding is None or f.linear):
             return remarks
-        which = next(k for k, requirement in enumerate(requirements, 1) if requirement is worst)
-        return (f"the worst is alternative {which} of {len(requirements)}", *remarks)
+        return (f"the worst value is {region_in_words(worst.region, sample, restricted=True)}", *remarks)
 
     def findings(self, f: Any, view: Solved) -> Any:
         found = super().findings(f, view)

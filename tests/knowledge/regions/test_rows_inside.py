@@ -287,5 +287,25 @@ def test_a_rule_of_alternatives_is_reported_by_its_text_and_its_worst_alternativ
     model = PriorSVC(Rule(text, label="default", holds="everywhere"), kernel=kernel, scale="standard")
     found = model.fit(X, np.where(X.debt > 9000, "default", "paid")).verify()["rule"]
     assert found.asked == f"score of 'default' >= 1 where {text}"
-    assert found.remarks[0] == "the worst is alternative 2 of 2"
+    assert found.remarks[0] == "the worst value is where income <= 1000"
     assert found.where[1] <= 1000
+
+
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.PriorSVMWarning")
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_the_worst_place_of_a_rule_on_rows_is_named_in_the_words_of_the_user(kernel):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.integers(30, 80, 80), "sex": rng.choice(["f", "m"], 80)})
+    X["bmi"] = rng.normal(27, 4, 80).round(1)
+    y = np.where(X.age + 3 * rng.normal(size=80) > 55, "ill", "well")
+    prior = Rule("age >= 70 or bmi >= 33 or sex == 'f' and bmi >= 30", label="ill", mu=1.0)
+    found = PriorSVC(prior, kernel=kernel, scale="standard").fit(X, y).verify(everywhere=True)["rule"]
+    if kernel == "linear":
+        assert found.remarks[0] in (
+            "the worst value is where bmi >= 33",
+            "the worst value is where bmi >= 30 and sex == 'f'",
+        )
+    else:
+        assert found.remarks[0].startswith("the worst value is where bmi >= 3")
+        assert "sex == '" in found.remarks[0]
+    assert "alternative" not in " ".join(found.remarks)

@@ -278,7 +278,7 @@ def test_a_wrong_text_points_at_the_spot(sample, text, words):
         ("not age > 50 and not age <= 50", "contradict each other"),
         ("age + weight > 50 and weight + age <= 50", "contradict each other"),
         ("age > weight and weight > größe and größe > age", "contradict each other"),
-        ("age > 60 or age > 50 and age < 50", "contradict each other in alternative 2"),
+        ("age > 60 or age > 50 and age < 50", "contradict each other in 'age > 50 and age < 50'"),
         ("weight * height < -5", "no row satisfies the rule"),
     ],
 )
