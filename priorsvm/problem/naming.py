@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 from ..errors import CoverTooCoarse, InvalidInput, InvalidType, MissingCapability, TooLarge
 
-
 _PREFIXED = (InvalidInput, InvalidType, MissingCapability, CoverTooCoarse, TooLarge)
 
 
