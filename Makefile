@@ -9,7 +9,7 @@ PAGES := $(patsubst notebooks/%.py,docs/_notebooks/%.ipynb,$(wildcard notebooks/
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test solvers check lint docs notebooks bench clean
+.PHONY: help demo test solvers check fuzz lint docs notebooks bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ solvers: ## further solvers of CVXPY, as many as pip installs, in an environment
 
 check: lint ## lint and the quick tests, in under three minutes
 	$(BIN)/pytest -n 2 -m "not slow"
+
+fuzz: $(DEV) ## long random tests of the rule parser and of load; PRIORSVM_FUZZ is the number of tries
+	PRIORSVM_FUZZ=$${PRIORSVM_FUZZ:-20000} $(BIN)/pytest tests/fuzz
 
 lint: $(DEV) ## ruff and mypy
 	$(BIN)/ruff check .
@@ -55,9 +58,9 @@ clean: ## remove whatever the other targets made
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Two BLAS pools on two cores slow each other down.
-test solvers check docs notebooks: export OPENBLAS_NUM_THREADS = 1
-test solvers check docs notebooks: export OMP_NUM_THREADS = 1
-test solvers check docs notebooks: export MPLBACKEND = Agg
+test solvers check fuzz docs notebooks: export OPENBLAS_NUM_THREADS = 1
+test solvers check fuzz docs notebooks: export OMP_NUM_THREADS = 1
+test solvers check fuzz docs notebooks: export MPLBACKEND = Agg
 
 $(RUN): pyproject.toml | $(BIN)/python
 	@echo "Installing priorsvm in $(VENV) ..."

@@ -320,12 +320,12 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         array([1])
         """
         arguments = (X, y, sample_weight, rows)
-        with unchanged_on_failure(self):
+        with unchanged_on_failure(self) as trial:
             checked = large_task if is_source(X) else make_task
-            task = with_weights(self, limited_task(self, arguments, checked), arguments)
+            task = with_weights(trial, limited_task(trial, arguments, checked), arguments)
             with workers(self.n_jobs):
-                binaries = train(self, task)
-            self._store(task, binaries)
+                binaries = train(trial, task)
+            trial._store(task, binaries)
         return self
 
     def assemble(self, X: Any, y: Any, sample_weight: Any = None, **rows: Any) -> Assembly | Assemblies:

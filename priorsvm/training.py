@@ -30,16 +30,13 @@ from .validation import Task, make_task
 
 
 @contextmanager
-def unchanged_on_failure(model: Any) -> Iterator[None]:
-    """Restore all attributes of a model if its fit raises an error or is interrupted."""
-    before = dict(vars(model))
-    try:
-        with refusing_beyond_memory():
-            yield
-    except BaseException:
-        vars(model).clear()
-        vars(model).update(before)
-        raise
+def unchanged_on_failure(model: Any) -> Iterator[Any]:
+    """Yield a copy of a model to fit; the model gets its attributes in one step, unless the fit fails."""
+    trial = object.__new__(type(model))
+    vars(trial).update(vars(model))
+    with refusing_beyond_memory():
+        yield trial
+    model.__dict__ = vars(trial)
 
 
 def limited_task(model: Any, arguments: tuple[Any, ...], checked: Callable[..., Task] = make_task) -> Task:

@@ -115,3 +115,60 @@ def test_interrupts_at_many_calls_of_the_library(name):
             model.fit(X + 0.1, 1 - Y)
         sys.setprofile(None)
         np.testing.assert_array_equal(model.decision_function(X), before)
+
+
+class InterruptsAtLine:
+    """Trace function that raises KeyboardInterrupt at one line of the functions that store a fit."""
+
+    NAMES = ("fit", "_store", "unchanged_on_failure", "refusing_beyond_memory")
+
+    def __init__(self, number):
+        self.left = number
+
+    def __call__(self, frame, event, argument):
+        code = frame.f_code
+        if code.co_name not in self.NAMES or "/priorsvm/" not in code.co_filename:
+            return None
+        if event == "line":
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+        return self
+
+
+def state(model):
+    """Return what a fit decides, or None for a model that is not fitted."""
+    if not hasattr(model, "classes_"):
+        return None
+    labels = ",".join(map(str, model.predict(X)))
+    return labels, model.decision_function(X).tobytes(), model.n_features_in_, model.intercept_.tobytes()
+
+
+@pytest.mark.parametrize("prior", [None, CONFLICT], ids=["a fit", "a fit that fails"])
+@pytest.mark.parametrize("first", [True, False], ids=["fitted", "unfitted"])
+def test_an_interrupt_at_any_line_leaves_one_whole_fit(prior, first):
+    labels = 1 - Y
+
+    def made():
+        model = PriorSVC(kernel="rbf")
+        return (model.fit(X, Y) if first else model).set_params(prior=prior)
+
+    before = state(made())
+    after = None if prior is CONFLICT else state(made().fit(X + 0.1, labels))
+    interrupted = 0
+    for number in range(1, 60):
+        model = made()
+        sys.settrace(InterruptsAtLine(number))
+        try:
+            model.fit(X + 0.1, labels)
+        except KeyboardInterrupt:
+            interrupted += 1
+        except Infeasible:
+            break
+        else:
+            break
+        finally:
+            sys.settrace(None)
+        assert model.prior is prior
+        assert state(model) in (before, after)
+    assert interrupted >= 10

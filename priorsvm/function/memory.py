@@ -44,6 +44,21 @@ def refuse_beyond_memory(rows: int, columns: int, what: str, way_out: str) -> No
         )
 
 
+def refuse_count(name: str, count: int, most: int, width: int) -> None:
+    """Raise TooLarge if a parameter asks for more points than are allowed; the message has their size.
+
+    Examples
+    --------
+    >>> refuse_count("points", 10**12, 10**6, 2)
+    Traceback (most recent call last):
+    priorsvm.errors.TooLarge: points=1e+12 would take 1.5e+04 GiB. points must be at most 1000000.
+    """
+    if count > most:
+        counted = float(min(count, 10**200))
+        size = counted * width * 8 / 2**30
+        raise TooLarge(f"{name}={counted:.3g} would take {size:.2g} GiB. {name} must be at most {most}.")
+
+
 @contextmanager
 def refusing_beyond_memory() -> Iterator[None]:
     """Raise TooLarge in place of any other MemoryError."""

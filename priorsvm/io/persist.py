@@ -1,7 +1,8 @@
 r"""Models in files that contain data only and no code.
 
 skops_ writes the file, a zip archive of arrays and of the names of their types. The member ``priorsvm.json``
-has the version of the format and of priorsvm. Type names are compared with :data:`TRUSTED` before anything is
+has the version of the format and of priorsvm. The comment at the end of the archive is a checksum of all
+bytes before it. Type names are compared with :data:`TRUSTED` before anything is
 imported. No trusted type is called: an empty object is made, and its attributes are filled in.
 
 .. _skops: https://skops.readthedocs.io
@@ -10,6 +11,7 @@ imported. No trusted type is called: an empty object is made, and its attributes
 from __future__ import annotations
 
 import copy
+import hashlib
 import io
 import json
 import os
@@ -36,11 +38,12 @@ from .renamed import upgrade
 from .schema import find_defect
 from .trusted import PLACES, TRUSTED, USER_PLACES, name_of
 
-FORMAT = 3
+FORMAT = 4
 """Version of the format that :func:`save` writes. :func:`load` reads this and all earlier versions."""
 
 _HEADER = "priorsvm.json"
 _SCHEMA = "schema.json"
+_SEAL = b"sha256:"
 
 
 def save(
@@ -110,14 +113,15 @@ def save(
         raise InvalidType(_explain_refusal(skops, model, names, str(error))) from error
     with ZipFile(buffer, "a", ZIP_STORED) as archive:
         archive.writestr(_HEADER, json.dumps({"format": FORMAT, "priorsvm": priorsvm.__version__}))
-    _write(path, buffer.getbuffer())
+    _write(path, sealed(buffer.getvalue()))
 
 
 def load(path: str | os.PathLike[str], trusted: Iterable[type | Callable[..., Any] | str] = ()) -> Any:
     """Read a model that :func:`save` wrote; no code in the file is run.
 
-    A file with other types is refused before anything is imported. A changed file can still contain other
-    numbers. Use a signature or a checksum to detect a changed file.
+    A file with other types is refused before anything is imported. A file with a changed byte is refused by
+    its checksum, but for files of earlier versions, which have none. A checksum is not a signature: a program
+    can write another valid file.
 
     Parameters
     ----------
@@ -225,7 +229,11 @@ def _names(trusted: Iterable[type | Callable[..., Any] | str]) -> set[str]:
 def _check(data: bytes, path: Any, names: set[str]) -> tuple[int, bytes]:
     """Return a file's format, and its data with today's names; raise BadFile if ``save`` did not write it."""
     with ZipFile(io.BytesIO(data)) as archive:
+        if archive.comment and sealed(data[: -len(archive.comment)]) != data:
+            raise BadFile(f"{path} is damaged: its checksum is not that of its content. Get the file again.")
         version = _check_header(archive, path)
+        if version > 3 and not archive.comment:
+            raise BadFile(f"{path} is damaged: its checksum is missing. Get the file again.")
         schema = json.loads(archive.read(_SCHEMA))
         if version == 1:
             upgrade(schema)
@@ -368,7 +376,20 @@ def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".removesuffix(".")
 
 
-def _write(path: Path, data: memoryview) -> None:
+def sealed(data: bytes) -> bytes:
+    """Return an archive with the checksum of all its bytes as its comment.
+
+    Parameters
+    ----------
+    data : bytes
+        An archive without a comment. Its last two bytes are the length of the comment.
+    """
+    size = len(_SEAL) + 2 * hashlib.sha256().digest_size
+    body = data[:-2] + size.to_bytes(2, "little")
+    return body + _SEAL + hashlib.sha256(body).hexdigest().encode()
+
+
+def _write(path: Path, data: bytes) -> None:
     """Write a file completely, or leave the folder as it is."""
     part = path.with_name(f".{uuid.uuid4().hex}.part")
     try:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ..errors import CoverTooCoarse, InvalidInput, InvalidType, MissingCapability
+from ..errors import CoverTooCoarse, InvalidInput, InvalidType, MissingCapability, TooLarge
+
+_PREFIXED = (InvalidInput, InvalidType, MissingCapability, CoverTooCoarse, TooLarge)
 
 
 @contextmanager
@@ -15,7 +17,7 @@ def naming(name: str) -> Iterator[None]:
         yield
     except Exception as error:
         named = f"'{name}'" in str(error)
-        if isinstance(error, (InvalidInput, InvalidType, MissingCapability, CoverTooCoarse)) and not named:
+        if isinstance(error, _PREFIXED) and not named:
             error.args = (f"block '{name}': {error}",)
         elif not named:
             error.add_note(f"This happened in block '{name}'.")

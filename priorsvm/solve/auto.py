@@ -20,6 +20,7 @@ from .routes.band import Band
 from .routes.conic import Schur
 from .routes.libsvm import IMPATIENT, LARGE_C, STALLED
 from .routes.point_rows import LINEAR_ROWS as ARRAY_ROWS
+from .routes.point_rows import value_of_equations
 from .routes.rows import Rows
 from .solution import Solution
 from .solvers import able, choose
@@ -41,6 +42,9 @@ PATIENT = (200_000, 100)
 
 # Up to this many rows of a kernel model an inaccurate answer is replaced by a CVXPY solver's.
 SECOND_TRY_ROWS = 2000
+
+# An objective may differ by this multiple of tol from that of equations that hold exactly.
+EQUATIONS = 100
 
 # ROWS is chosen for kernel models from this many rows on.
 ROWS_FROM = 100
@@ -108,11 +112,35 @@ def solve(problem: Problem, solver: str | Sequence[str], options: dict[str, Any]
         if conflict is not None:
             raise conflict from failure
         raise
+    _check_equations(problem, solution)
     if solution.outcome.remark and not problem.spec.deadline.passed:
         conflict = _conflict(problem, solver)
         if conflict is not None:
             raise conflict
     return solution
+
+
+def _check_equations(problem: Problem, solution: Solution) -> None:
+    """Add a remark to a solution whose objective is not that of exact equations.
+
+    If equations nearly depend on each other, a violation of 1e-7 can lower the objective by several percent.
+    The residuals do not reveal it.
+    """
+    outcome = solution.outcome
+    value = solution.value
+    if value is None and solution.compiled is not None:
+        value = solution.compiled.problem.value
+    if outcome.remark or value is None or problem.spec.deadline.passed:
+        return
+    exact = value_of_equations(problem)
+    if exact is None or abs(value - exact) <= EQUATIONS * problem.spec.tol * abs(exact):
+        return
+    remark = (
+        f"hard equations nearly depend on each other: with violations of up to {outcome.residuals.primal:.0e} "
+        f"the objective is {value:.6g}, and without violations it is about {exact:.6g}. Use hard=False with a "
+        "large mu, fewer points, or a narrower kernel."
+    )
+    solution.outcome = replace(outcome, status="optimal_inaccurate", remark=remark)
 
 
 def _conflict(problem: Problem, solver: str | Sequence[str]) -> Infeasible | None:

@@ -31,6 +31,7 @@ class Problem:
     maps, grams : caches of feature maps and of kernel matrices; None keeps no kernel matrix.
     previous : the assembled problem of the round before.
     known_rows : the rows of the round before, from which ROWS starts.
+    reduced_value : the optimum with equations that hold exactly, once ROWS has computed it; else None.
     neighbour : the last model of a path on the same rows.
     facts : the rows that blocks build on if ``sample`` has other rows in the loss; None for ``sample``.
     most_points : most points at which a block may evaluate f; None without a limit.
@@ -47,6 +48,7 @@ class Problem:
     grams: Cache | None = None
     previous: Compiled | None = None
     known_rows: Any = None
+    reduced_value: float | None = None
     neighbour: Neighbour | None = None
     facts: Sample | None = None
     most_points: int | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import chain, count, product
+from math import prod
 from typing import Any, Self
 
 import numpy as np
@@ -11,10 +12,11 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from .._utils.arrays import Array
-from .._utils.checks import is_whole
 from .._utils.foreign import NamedParts
 from .._utils.messages import readable
 from ..errors import InvalidInput
+from ..function.memory import refuse_count
+from .grids import MOST
 
 
 class Transform(BaseEstimator):
@@ -494,7 +496,10 @@ class Composition(_Combination):
         return sum(member.margin for member in self._members)
 
     def _grid(self) -> ArrayLike:
-        return [np.concatenate(thetas) for thetas in product(*(t.theta_grid() for t in self._members))]
+        grids = [member.theta_grid() for member in self._members]
+        width = sum(grid.shape[1] for grid in grids)
+        refuse_count("the number of compositions", prod(map(len, grids)), MOST, width)
+        return [np.concatenate(thetas) for thetas in product(*grids)]
 
     def _move(self, X: Array, theta: Array) -> Array:
         for member, part in reversed(list(zip(self._members, self._split(theta), strict=True))):
@@ -581,19 +586,3 @@ class Union(_Combination):
     def orbit(self, X: ArrayLike) -> Array:
         X = self._check_rows(X)
         return np.concatenate([X[:, None], *(member.orbit(X)[:, 1:] for member in self._members)], axis=1)
-
-
-def symmetric_values(name: str, limit: float, steps: int) -> Array:
-    """Return ``steps`` values from −limit to limit, with 0 exactly among them."""
-    if not (is_whole(steps) and steps >= 3 and steps % 2 == 1):
-        raise InvalidInput(
-            f"{name}: steps must be an odd number of at least 3, so that the grid contains the identity; got "
-            f"{steps!r}. Use a number such as 3 or 5."
-        )
-    half = int(steps) // 2
-    return limit * np.arange(-half, half + 1) / half
-
-
-def cross_grid(values: ArrayLike, q: int) -> Array:
-    """Return the grid in which one of q parameters at a time takes the given values."""
-    return np.kron(np.eye(q), np.reshape(values, (-1, 1)))

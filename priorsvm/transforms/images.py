@@ -23,9 +23,13 @@ from sklearn.base import clone
 from .._utils.arrays import Array
 from .._utils.checks import is_number, is_whole
 from ..errors import InvalidInput, InvalidType
-from ..function.memory import refuse_beyond_memory
-from .base import Transform, cross_grid, symmetric_values
+from ..function.memory import refuse_count
+from .base import Transform
+from .grids import cross_grid, symmetric_values
 from .spline import interpolate, interpolate_adjoint
+
+# Largest number of elastic copies: each copy is a parameter of its own.
+MOST_COPIES = 2000
 
 
 class _ImageTransform(Transform):
@@ -383,8 +387,7 @@ class Elastic(_ImageTransform):
     def _grid(self) -> ArrayLike:
         if not is_whole(self.copies) or self.copies < 1:
             raise InvalidInput(f"Elastic: copies must be a whole number of at least 1, got {self.copies!r}.")
-        count = self.copies
-        refuse_beyond_memory(count, count, "Elastic: the parameters of all copies", "Lower copies.")
+        refuse_count("Elastic: copies", self.copies, MOST_COPIES, self.copies)
         return np.eye(self.copies)
 
     def validate(self, d: int) -> None:

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from .._utils.arrays import Array
 from ..errors import InvalidInput, InvalidType, PriorSVMError
-from .base import Transform, cross_grid, symmetric_values
+from .base import Transform
+from .grids import cross_grid, symmetric_values
 
 
 class Shift(Transform):

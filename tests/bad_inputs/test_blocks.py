@@ -27,7 +27,7 @@ from priorsvm import (
     VirtualSupportVectors,
 )
 from priorsvm.cli import list_kinds
-from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
+from priorsvm.errors import InvalidInput, InvalidType, MissingCapability, TooLarge
 from priorsvm.knowledge.base import Knowledge
 from tests.bad_inputs import test_regions, test_worst_case
 from tests.bad_inputs.cases import FRAME, WORDS, Case, X, check, parametrize
@@ -392,7 +392,7 @@ CASES = [
     ),
     Case(
         "too many pairs",
-        InvalidInput,
+        TooLarge,
         ["'monotonicity_hint'", "pairs must be at most 1000000"],
         MonotonicityHint({0: 1}, pairs=10**400),
     ),

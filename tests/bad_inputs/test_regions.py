@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from priorsvm import Box, Ellipsoid, Monotone, Polyhedron, Region, Rule
-from priorsvm.errors import BadRule, InvalidInput, MissingCapability
+from priorsvm.errors import BadRule, InvalidInput, MissingCapability, TooLarge
 from tests.bad_inputs.cases import FRAME, WORDS, Case, X, check, parametrize
 
 SQUARE = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
@@ -128,7 +128,7 @@ BOXES = [
     ),
     Case(
         "too many points of a box",
-        InvalidInput,
+        TooLarge,
         ["'box'", "points must be at most 1000000"],
         Box({0: (0, 1)}, 1, points=10**400, method="points"),
         parameters=RBF,

@@ -8,8 +8,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from priorsvm import RBF, Box, Elastic, InvarianceHint, MonotonicityHint, PriorSVC, VirtualSamples
-from priorsvm.errors import InvalidInput, TooLarge
+from priorsvm import (
+    RBF,
+    Box,
+    Elastic,
+    InvarianceHint,
+    Monotone,
+    MonotonicityHint,
+    OddnessHint,
+    PriorSVC,
+    Rotation,
+    Shift,
+    VirtualSamples,
+    Zoom,
+)
+from priorsvm.errors import TooLarge
 from priorsvm.function.maps import FactorMap
 from priorsvm.function.memory import refuse_beyond_memory, refusing_beyond_memory
 from priorsvm.kernels import FromCallable
@@ -92,14 +105,27 @@ def test_a_memory_error_of_any_origin_becomes_an_error_with_its_size():
     "block",
     [
         Box({0: (0, 1)}, 1, method="points", points=10**12),
+        Box({0: (0, 1)}, 1, points=10**12),
+        Box({0: (0, 1)}, 1, method="guaranteed", max_cells=10**12),
+        Monotone({0: 1}, points=10**12),
         MonotonicityHint({0: 1}, pairs=10**10),
         VirtualSamples(Elastic((8, 8), copies=10**9)),
         InvarianceHint(Elastic((8, 8), copies=10**9)),
+        VirtualSamples(Shift(np.ones(64), steps=10**9 + 1)),
+        InvarianceHint(Rotation((8, 8), 10, steps=10**400 + 1)),
+        VirtualSamples(Rotation((8, 8), 10, steps=999) @ Zoom((8, 8), 10, steps=999)),
     ],
-    ids=["points", "pairs", "copies", "copies of a hint"],
+    ids=lambda block: type(block).__name__,
 )
 def test_sizes_beyond_memory_are_refused_before(block):
     X = np.random.default_rng(0).random((20, 64))
-    sizes = r"at most 1000000|GiB that this process may use\. Lower copies"
-    with pytest.raises((TooLarge, InvalidInput), match=sizes):
+    with pytest.raises(TooLarge, match=r"^block '.*': .* would take .* GiB\. .* must be at most [0-9]+"):
         PriorSVC(block, kernel="rbf").fit(X, np.arange(20) % 2)
+
+
+def test_more_centres_than_rows_are_all_rows():
+    X = np.random.default_rng(0).random((20, 3))
+    y = np.arange(20) % 2
+    many = PriorSVC(OddnessHint(), kernel="rbf", n_centres=10**15).fit(X, y)
+    all_rows = PriorSVC(OddnessHint(), kernel="rbf").fit(X, y)
+    np.testing.assert_allclose(many.decision_function(X), all_rows.decision_function(X), atol=1e-6)

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from priorsvm import PriorSVC, load
 from priorsvm.errors import BadFile
 from priorsvm.io import converted, renamed
-from priorsvm.io.persist import FORMAT, TRUSTED
+from priorsvm.io.persist import FORMAT, TRUSTED, sealed
 from priorsvm.io.renamed import current_name
 from priorsvm.knowledge.regions.base import RegionKnowledge
 
@@ -39,7 +39,8 @@ def rewritten(data, change, version=1):
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in parts.items():
             archive.writestr(name, content)
-    return buffer.getvalue()
+    data = buffer.getvalue()
+    return data if version < 4 else sealed(data)
 
 
 def rename_prior(name):

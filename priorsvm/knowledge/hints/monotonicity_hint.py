@@ -10,6 +10,7 @@ from ..._utils.arrays import Array
 from ..._utils.checks import check_flag, check_nonnegative, is_whole
 from ...errors import InvalidInput
 from ...function.atoms import Atoms
+from ...function.memory import refuse_count
 from ...sample import Sample
 from ..base import Formulas, Knowledge, Terms
 from ..regions.within import columns
@@ -92,8 +93,7 @@ class MonotonicityHint(AtPoints, Knowledge):
         directions_of(self.features, sample)
         if not is_whole(self.pairs) or self.pairs < 1:
             raise InvalidInput(f"pairs must be a whole number of at least 1, got {self.pairs!r}.")
-        if self.pairs > MOST_PAIRS:
-            raise InvalidInput(f"pairs must be at most {MOST_PAIRS}. Give fewer pairs.")
+        refuse_count("pairs", self.pairs, MOST_PAIRS, 2 * sample.X.shape[1])
         if self.label is not None:
             sample.sign(self.label)
         elif len(sample.classes) > 2:

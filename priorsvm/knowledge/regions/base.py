@@ -13,6 +13,7 @@ from ..._utils.arrays import Array
 from ..._utils.checks import check_choice, check_flag, check_nonnegative, is_whole
 from ..._utils.messages import warn
 from ...errors import InvalidInput, MissingCapability
+from ...function.memory import refuse_count
 from ...sample import Sample
 from ...spec import Spec
 from ..base import Formulas, Knowledge, Terms
@@ -39,7 +40,7 @@ from .within import bounds_of, column_name, require_bounded
 
 # What a block means: rows as they occur, all points of its regions, or what its other parameters require.
 HOLDS = ("auto", "rows", "everywhere")
-# Largest number of points that are drawn.
+# Largest number of points that are drawn, and of cells.
 MOST_POINTS = 1_000_000
 # Weight of a block on rows, as a number of rows, for many rows and few blocks.
 ROWS = 5.0
@@ -200,8 +201,10 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
             raise InvalidInput(f"max_cells must be a whole number of at least 1, got {self.max_cells!r}.")
         if is_whole(self.points) and self.points < 1:
             raise InvalidInput(f"points must be a whole number of at least 1, got {self.points!r}.")
-        if is_whole(self.points) and self.points > MOST_POINTS:
-            raise InvalidInput(f"points must be at most {MOST_POINTS}. Give fewer points.")
+        width = sample.X.shape[1]
+        refuse_count("max_cells", self.max_cells, MOST_POINTS, 2 * width)
+        if is_whole(self.points):
+            refuse_count("points", self.points, MOST_POINTS, width)
         given_points(self.points, sample)
         if self.on_rows:
             self._check_on_rows()

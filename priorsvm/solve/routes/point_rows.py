@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -129,11 +130,32 @@ def _solved(
     a = found.a
     bias = found.bias
     if reduced is not None:
+        problem.reduced_value = reduced.value(found.a)
         a, bias = reduced.all_rows(found, Q, rows.dual)
     if problem.iterates and products.K is not None:
         duals = dict(zip(keys, a, strict=True))
         problem.known_rows = KnownRows(problem.spec, products.atoms, products.K, duals)
     return a, bias, found.steps
+
+
+def value_of_equations(problem: Problem) -> float | None:
+    """Return the optimum of a kernel model with hard equations that hold exactly; None without equations.
+
+    The equations are eliminated from the dual. Their own dual variables, and the rounding errors of these,
+    are not part of the result.
+    """
+    # Blocks that iterate have inequalities only.
+    hard = any(getattr(m.block, "hard", False) for m in problem.live) and not problem.iterates
+    if problem.spec.linear or not hard:
+        return None
+    if problem.reduced_value is None and any(_is_hard_equation(part) for part in parts_of(problem)):
+        with suppress(SolverFailed):
+            solve_at_points(problem)
+    return problem.reduced_value
+
+
+def _is_hard_equation(part: Part) -> bool:
+    return bool(part.terms.equation) and part.terms.penalty is None
 
 
 def parts_of(problem: Problem) -> list[Part]:
