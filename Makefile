@@ -9,7 +9,7 @@ PAGES := $(patsubst notebooks/%.py,docs/_notebooks/%.ipynb,$(wildcard notebooks/
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test solvers check fuzz lint docs notebooks bench clean
+.PHONY: help demo test solvers lowest wheels check fuzz lint docs notebooks bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,17 @@ solvers: ## further solvers of CVXPY, as many as pip installs, in an environment
 	@test -x $(VENV)-solvers/bin/python || $(PYTHON) -m venv $(VENV)-solvers
 	@$(VENV)-solvers/bin/python -m pip install --quiet --disable-pip-version-check -e ".[solvers-all]" "pytest>=8.0" "pytest-xdist>=3.6"
 	$(VENV)-solvers/bin/python -m pytest -n 2 tests/solve/test_all_solvers.py
+
+# As `pip install` would have it in the worst case: the lowest version that pyproject.toml allows.
+lowest: ## the quick tests with the lowest versions of all dependencies, in an environment of their own
+	@test -x $(VENV)-lowest/bin/uv || { $(PYTHON) -m venv $(VENV)-lowest && \
+		$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv; }
+	@UV_SYSTEM_CERTS=1 $(VENV)-lowest/bin/uv pip install --quiet --python $(VENV)-lowest --resolution lowest-direct \
+		--only-binary :all: -r pyproject.toml --extra all "pytest>=8.0" "pytest-xdist>=3.6" "hypothesis>=6.100"
+	PYTHONPATH=. $(VENV)-lowest/bin/python -m pytest -n 2 -m "not slow" tests
+
+wheels: $(DEV) ## whether pip finds wheels only, on four platforms and four Pythons; needs a network
+	PRIORSVM_ONLINE=1 $(BIN)/pytest -rs tests/test_wheels.py
 
 check: lint ## lint and the quick tests, in under three minutes
 	$(BIN)/pytest -n 2 -m "not slow"
@@ -53,14 +64,14 @@ bench: $(DEV) ## speed as ratios to peers measured in the same run
 	$(BIN)/python -m benchmarks
 
 clean: ## remove whatever the other targets made
-	rm -rf $(VENV) $(VENV)-solvers docs/_build docs/_notebooks docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-solvers $(VENV)-lowest .pythons docs/_build docs/_notebooks docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -f priorsvm-demo.png priorsvm-demo-rule.png
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Two BLAS pools on two cores slow each other down.
-test solvers check fuzz docs notebooks: export OPENBLAS_NUM_THREADS = 1
-test solvers check fuzz docs notebooks: export OMP_NUM_THREADS = 1
-test solvers check fuzz docs notebooks: export MPLBACKEND = Agg
+test solvers lowest check fuzz docs notebooks: export OPENBLAS_NUM_THREADS = 1
+test solvers lowest check fuzz docs notebooks: export OMP_NUM_THREADS = 1
+test solvers lowest check fuzz docs notebooks: export MPLBACKEND = Agg
 
 $(RUN): pyproject.toml | $(BIN)/python
 	@echo "Installing priorsvm in $(VENV) ..."

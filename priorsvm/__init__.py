@@ -80,6 +80,7 @@ _HOME = {
     "solvers": "solve.registry",
     "save": "io.persist",
     "load": "io.persist",
+    "to_onnx": "io.to_onnx",
     "check_knowledge": "testing",
     "load_usps": "datasets",
     "load_mnist": "datasets",

@@ -13,6 +13,7 @@ from .explain.row import Explanation as Explanation
 from .io import persist as persist
 from .io.persist import load as load
 from .io.persist import save as save
+from .io.to_onnx import to_onnx as to_onnx
 from .kernels.base import Kernel as Kernel
 from .kernels.bhattacharyya import Bhattacharyya as Bhattacharyya
 from .kernels.haar import HaarIntegration as HaarIntegration

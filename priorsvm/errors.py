@@ -90,9 +90,9 @@ class SkopsNotInstalled(PriorSVMError, ImportError):
 
 
 class PackageNotInstalled(PriorSVMError, ImportError):
-    """Missing package for rows that are read in chunks.
+    """Missing package for rows that are read in chunks, or for ``to_onnx``.
 
-    Raised by ``fit`` and ``predict``. Install it with ``pip install priorsvm[large]``.
+    The message names the package. ``pip install priorsvm[large]`` or ``priorsvm[onnx]`` installs it.
     """
 
 

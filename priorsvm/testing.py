@@ -446,7 +446,8 @@ def _same(a: Any, b: Any) -> bool:
         return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(_same(u, v) for u, v in zip(a, b, strict=True))
-    if isinstance(a, BaseEstimator) or (type(a).__eq__ is object.__eq__ and hasattr(a, "__dict__")):
+    kind: Any = type(a)
+    if isinstance(a, BaseEstimator) or (kind.__eq__ is object.__eq__ and hasattr(a, "__dict__")):
         return _same(vars(a), vars(b))
     if hasattr(a, "equals"):  # a DataFrame or a Series
         return bool(a.equals(b))

@@ -91,19 +91,6 @@ def test_every_block_has_a_formula_and_an_example():
         assert "References" in block.__doc__, block
 
 
-def test_type_checkers_see_the_public_names():
-    """Compare the stub with the table of lazy names."""
-    stub = ast.parse(Path(priorsvm.__file__).with_suffix(".pyi").read_text())
-    seen = {}
-    for statement in stub.body:
-        if isinstance(statement, ast.ImportFrom):
-            [alias] = statement.names
-            assert alias.name == alias.asname, "without 'as', a type checker does not export the name"
-            seen[alias.name] = statement.module or ""
-    modules = {name: path.rpartition(".")[0] for name, path in priorsvm._MODULES.items()}
-    assert seen == priorsvm._HOME | modules
-
-
 def test_dir_lists_the_public_names():
     listed = dir(priorsvm)
     assert set(priorsvm.__all__) <= set(listed)

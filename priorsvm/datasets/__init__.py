@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,7 +189,7 @@ def _load(source: _Source) -> Digits:
     return _digits(source, _fetch(source, path), f"OpenML data set {source.openml_id}")
 
 
-def _read(path: Path) -> dict[str, NDArray]:
+def _read(path: Path) -> dict[str, NDArray[Any]]:
     try:
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in _ARRAYS}
@@ -200,7 +201,7 @@ def _read(path: Path) -> dict[str, NDArray]:
         ) from error
 
 
-def _fetch(source: _Source, path: Path | None) -> dict[str, NDArray]:
+def _fetch(source: _Source, path: Path | None) -> dict[str, NDArray[Any]]:
     from sklearn.datasets import fetch_openml
 
     try:
@@ -224,7 +225,7 @@ def _fetch(source: _Source, path: Path | None) -> dict[str, NDArray]:
     return {"X_train": X[:n_train], "y_train": y[:n_train], "X_test": X[n_train:], "y_test": y[n_train:]}
 
 
-def _digits(source: _Source, arrays: dict[str, NDArray], origin: str) -> Digits:
+def _digits(source: _Source, arrays: dict[str, NDArray[Any]], origin: str) -> Digits:
     """Return the checked data set with scaled pixels."""
     width = source.image_shape[0] * source.image_shape[1]
     for part, counts in (("train", source.train_counts), ("test", source.test_counts)):
@@ -247,6 +248,6 @@ def _digits(source: _Source, arrays: dict[str, NDArray], origin: str) -> Digits:
     )
 
 
-def _expect(origin: str, what: str, found: tuple, expected: tuple) -> None:
+def _expect(origin: str, what: str, found: tuple[Any, ...], expected: tuple[Any, ...]) -> None:
     if found != expected:
         raise InvalidInput(f"{origin} is not the standard data set: {what} {found}, expected {expected}.")

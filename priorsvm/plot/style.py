@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import wraps
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from ..errors import InvalidType
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # The palette of Okabe & Ito, the most different pair first.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
@@ -46,11 +50,11 @@ def axes_or_new(ax: Axes | None, **figure: Any) -> Axes:
     return plt.subplots(layout="constrained", **figure)[1]
 
 
-def plot_function(function: Any) -> Any:
+def plot_function(function: Callable[P, R]) -> Callable[P, R]:
     """Wrap a plot function: check ax, show names literally, close new figures after an error."""
 
     @wraps(function)
-    def drawn(*arguments: Any, **keywords: Any) -> Any:
+    def drawn(*arguments: P.args, **keywords: P.kwargs) -> R:
         import matplotlib.pyplot as plt
         from matplotlib.axes import Axes
 

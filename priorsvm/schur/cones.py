@@ -19,6 +19,7 @@ smallest eigenvalue of d in coordinates in which :math:`\lambda` is the identity
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -475,10 +476,11 @@ def cones_from_dims(nonnegative: int, orders: Any, sides: Any) -> tuple[Cones, I
     start = nonnegative
     if nonnegative:
         found.append(Nonnegative(0, nonnegative, 1))
-    for kind, sizes, rows in (
+    kinds: tuple[tuple[type[Batch], Sequence[int], Callable[[int], int]], ...] = (
         (SecondOrder, orders, lambda k: k),
         (Semidefinite, sides, lambda k: k * (k + 1) // 2),
-    ):
+    )
+    for kind, sizes, rows in kinds:
         starts: dict[int, list[int]] = {}
         for size in (size for size in sizes if size > 0):
             starts.setdefault(size, []).append(row)

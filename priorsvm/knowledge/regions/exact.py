@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import block_diag
+from scipy.sparse import block_diag, coo_array
 
 from ..._utils.arrays import Array
 from ...function.fitted import FittedLinear
@@ -121,8 +121,8 @@ def polyhedra(
     import cvxpy as cp
 
     parts = [in_model_units(f, r.region.B, r.region.d) for r in requirements]  # type: ignore[attr-defined]
-    B = block_diag([part[0] for part in parts])
-    d = block_diag([part[1][None] for part in parts])
+    B = block_diag([coo_array(part[0]) for part in parts])
+    d = block_diag([coo_array(part[1][None]) for part in parts])
     u = cp.Variable(B.shape[0], nonneg=True, name="u")
     dual = B.T @ u + np.kron(signs[:, None], np.eye(f.n_features)) @ f.c
     value = {"value": cp.multiply(signs, f.b * np.ones(len(signs))) - d @ u >= required}

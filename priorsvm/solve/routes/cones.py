@@ -26,7 +26,7 @@ from ...problem.residuals import Residuals
 from ..methods.cone_newton import ConeMargins, ConeSolution, minimise
 from ..route import Problem, Route
 from ..solution import Outcome, Solution
-from .rows import guess
+from .start import guess
 
 # Coordinates in which the first dual variables are found.
 FIRST_COORDINATES = 400

@@ -1,0 +1,13 @@
+from .base import Composition as Composition
+from .base import Transform as Transform
+from .base import Union as Union
+from .features import FeatureDeletion as FeatureDeletion
+from .features import FeatureScaling as FeatureScaling
+from .images import Elastic as Elastic
+from .images import Reflection as Reflection
+from .images import Rotation as Rotation
+from .images import Shear as Shear
+from .images import Translation as Translation
+from .images import Zoom as Zoom
+from .vectors import FromFunction as FromFunction
+from .vectors import Shift as Shift
