@@ -81,6 +81,7 @@ _HOME = {
     "save": "io.persist",
     "load": "io.persist",
     "check_knowledge": "testing",
+    "play": "playground.widget",
     "load_usps": "datasets",
     "load_mnist": "datasets",
 }

@@ -90,9 +90,10 @@ class SkopsNotInstalled(PriorSVMError, ImportError):
 
 
 class PackageNotInstalled(PriorSVMError, ImportError):
-    """Missing package for rows that are read in chunks.
+    """Missing package for rows that are read in chunks, or for the playground in a notebook.
 
-    Raised by ``fit`` and ``predict``. Install it with ``pip install priorsvm[large]``.
+    Raised by ``fit``, ``predict`` and ``play``. Install it with ``pip install priorsvm[large]`` or
+    ``pip install priorsvm[play]``, as the message says.
     """
 
 
