@@ -30,9 +30,8 @@ const STYLE = `
 @container (max-width: 479px) { .pp-track { display: none; } .pp-frame { padding: 10px; } }
 @container (min-width: 480px) { .pp-groups { grid-template-columns: 1fr 1fr; } }
 @container (min-width: 860px) {
-  .pp-main { grid-template-columns: minmax(400px, 1fr) 1fr; }
-  .pp-below { grid-template-columns: 1fr 1fr; } }
-.pp-below { display: grid; gap: 12px; margin-top: 16px; }
+  .pp-main { grid-template: auto 1fr / minmax(400px, 1fr) 1fr; }
+  .pp-side { grid-column: 2; grid-row: 1 / span 2; } }
 .pp-tools { display: flex; flex-wrap: wrap; gap: 8px; margin-bottom: 8px; align-items: center; }
 .pp fieldset { display: inline-flex; border: 1px solid var(--rule); border-radius: 7px; padding: 0; margin: 0; overflow: hidden; }
 .pp fieldset legend { position: absolute; left: -99in; }
@@ -84,7 +83,7 @@ const STYLE = `
 .pp-formula mo[largeop] { font-size: 1.45em; }
 .pp-formula .pp-role { color: var(--dim); }
 .pp-formula small { color: var(--dim); margin-left: 10px; white-space: nowrap; }
-.pp pre { margin: 0; padding: 0; overflow: auto; max-height: 300px; font: 13px/1.45 ui-monospace, "DejaVu Sans Mono", monospace;
+.pp pre { margin: 0; padding: 0; overflow: auto; max-height: 330px; font: 13px/1.45 ui-monospace, "DejaVu Sans Mono", monospace;
   background: none; color: inherit; border: 0; }
 .pp-title { display: flex; justify-content: space-between; align-items: center; margin-bottom: 6px; }
 .pp-title h3 { margin: 0; }
@@ -627,7 +626,7 @@ function layout(root, start) {
     ui.groups[name] = element("div", { class: "pp-card" }, element("h3", {}, name));
     groups.append(ui.groups[name]);
   }
-  const heads = ["term", "value", "share of the objective", "slack", "price"].map((name) => element("th", {}, name));
+  const heads = ["term", "value", "share", "slack", "price"].map((name) => element("th", {}, name));
   const table = element("table", {}, element("thead", {}, element("tr", {}, ...heads)), ui.terms);
   root.replaceChildren(
     element("style", {}, STYLE),
@@ -641,10 +640,9 @@ function layout(root, start) {
         element("div", { class: "pp-side" },
           element("div", { class: "pp-card pp-picked" }, ui.pickedText, ui.pickedTools),
           groups,
-          element("div", { class: "pp-card" }, ui.status, element("div", { class: "pp-scroll" }, table), ui.notes))),
-      element("div", { class: "pp-below" },
-        element("div", { class: "pp-card" }, title("The problem that is solved", ui.copyFormula), ui.formula),
-        element("div", { class: "pp-card" }, title("Python", ui.copyCode), ui.code))),
+          element("div", { class: "pp-card" }, ui.status, element("div", { class: "pp-scroll" }, table), ui.notes),
+          element("div", { class: "pp-card" }, title("Python", ui.copyCode), ui.code)),
+        element("div", { class: "pp-card" }, title("The problem that is solved", ui.copyFormula), ui.formula))),
   );
   return ui;
 }

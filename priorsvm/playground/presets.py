@@ -146,7 +146,7 @@ def all_presets() -> list[dict[str, Any]]:
             "13_clinical_table",
             "Do three textbook rules help a model of few patients?",
             "Soft rules apply to rows as they occur. Slide μ, the weight in rows.",
-            _clouds(6, 6, 1.3, seed=13),
+            _clouds(6, 6, 1.0, seed=13),
             [
                 _shape("box", 1, "rows", (2.4, 0.0), (1.4, 3.8)),
                 _shape("box", 0, "rows", (-2.6, 0.0), (1.2, 3.8)),

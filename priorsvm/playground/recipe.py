@@ -119,7 +119,8 @@ class Recipe:
         if any("turn" in call.source() for call in calls):
             parts += [TURN]
         parts += ["X = np.array(["]
-        parts += [f"    [{a!r}, {b!r}]," for a, b in self.X]
+        rows = [f"[{a!r}, {b!r}]," for a, b in self.X]
+        parts += ["    " + " ".join(rows[k : k + 4]) for k in range(0, len(rows), 4)]
         parts += ["])", f"y = np.array({self.y!r})"]
         if self.blocks:
             parts += ["prior = (", "    " + "\n    + ".join(block.source() for block in self.blocks), ")"]
