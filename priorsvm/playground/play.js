@@ -22,7 +22,7 @@ const STYLE = `
 .pp h2 { font-size: 1.25em; margin: 0; font-weight: 650; }
 .pp h3 { font-size: .8em; margin: 0 0 6px; color: var(--dim); text-transform: uppercase; letter-spacing: .06em; }
 .pp-head { display: flex; flex-wrap: wrap; gap: 6px 16px; align-items: center; margin-bottom: 10px; }
-.pp-try { flex: 1 1 20em; margin: 0; color: var(--dim); }
+.pp-try { flex: 1 0 100%; margin: 0; color: var(--dim); }
 .pp-main { display: grid; gap: 16px; }
 .pp-card { background: var(--panel); border: 1px solid var(--rule); border-radius: 8px; padding: 10px 12px; min-width: 0; }
 .pp-side { display: grid; gap: 12px; align-content: start; min-width: 0; }
@@ -64,7 +64,7 @@ const STYLE = `
 .pp-field select { width: 100%; }
 .pp-field output { font-variant-numeric: tabular-nums; font-weight: 650; }
 .pp-field[hidden] { display: none; }
-.pp-picked { display: flex; flex-wrap: wrap; gap: 6px 10px; align-items: center; min-height: 34px; }
+.pp-picked { display: flex; flex-wrap: wrap; gap: 6px 10px; align-content: center; align-items: center; min-height: 84px; }
 .pp-status { font-variant-numeric: tabular-nums; margin: 0; }
 .pp table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: .93em; background: none; }
 .pp th, .pp td { text-align: right; padding: 2px 6px; border-bottom: 1px solid var(--rule); white-space: nowrap; background: none; color: inherit; }
@@ -201,7 +201,7 @@ function playground(root, start, ask) {
     sync(ui.notes, found.notes || [], () => element("li"), (line, text) => (line.textContent = text));
     ui.status.textContent = found.error
       ? "No model: see the message in the plane."
-      : `${found.draft ? "Draft at few points of each rule" : "Solved"}: ${found.solver}, ${found.status}, ` +
+      : `${found.draft ? "Draft" : "Solved"}: ${found.solver}, ${found.status}, ` +
         `${found.rounds} round${found.rounds > 1 ? "s" : ""}. Objective ${short(found.objective)}. ` +
         `Shown after ${milliseconds.toFixed(0)} ms.`;
     showTerms(ui.terms, found.terms || []);
@@ -365,7 +365,10 @@ function playground(root, start, ask) {
     else if (moved) refresh(false);
     if (chosen) layers[chosen[0]].children[chosen[1]]?.focus({ preventScroll: true, focusVisible: false });
   });
-  ui.plane.addEventListener("pointercancel", () => (drag = null));
+  ui.plane.addEventListener("pointercancel", () => {
+    drag = null;
+    refresh(false);
+  });
 
   // Give a shape the corners `fixed` and `at`.
   function stretch(shape, fixed, at) {
@@ -487,7 +490,7 @@ function playground(root, start, ask) {
       set(group, {
         transform: `translate(${x0} ${-x1})`,
         "data-item": `points ${k}`,
-        "aria-label": `Point ${k + 1}, class ${label}, ${CLASSES[label]}, at ${x0}, ${x1}${row ? `; ${facts(row)}` : ""}`,
+        "aria-label": `Row ${k}, class ${label}, ${CLASSES[label]}, at ${x0}, ${x1}${row ? `; ${facts(row)}` : ""}`,
       });
       group.classList.toggle("pp-chosen", isChosen("points", k));
       set(mark, { d: marker(label, 0.095), fill: `var(--c${label})` });
@@ -501,6 +504,7 @@ function playground(root, start, ask) {
   }
 
   const isChosen = (list, k) => Boolean(chosen) && chosen[0] === list && chosen[1] === k;
+  const nameOf = (shape, k) => `${shape.kind}_${k + 1}`; // as in messages, tables and code
   const facts = (row) => `f = ${short(row.f)}, slack ${short(row.slack)}, price ${short(row.price)}`;
 
   function drawShape(group, shape, k) {
@@ -519,11 +523,11 @@ function playground(root, start, ask) {
     set(outline, { d, stroke: `var(--c${shape.label})`, "stroke-dasharray": form === "hard" ? "none" : "7 5" });
     set(focus, { d });
     set(label, { x: clamp(x0 - a, -edge + 0.05, edge - 2.2), y: clamp(-x1 - b - 0.08, -edge + 0.2, edge - 0.05) });
-    label.textContent = `${shape.kind}_${k + 1} ${SIGNS[shape.label]} ${form}${price === null ? "" : `, price ${short(price)}`}`;
+    label.textContent = `${nameOf(shape, k)} ${SIGNS[shape.label]} ${form}${price === null ? "" : `, price ${short(price)}`}`;
     set(group, {
       "data-item": `shapes ${k}`,
       "aria-label":
-        `Rule ${k + 1}: ${shape.kind} of class ${shape.label}, ${CLASSES[shape.label]}, ${shape.form}, centre ${x0}, ${x1}, ` +
+        `Rule ${nameOf(shape, k)} of class ${shape.label}, ${CLASSES[shape.label]}, ${shape.form}, centre ${x0}, ${x1}, ` +
         `half-widths ${a}, ${b}${found ? `; ${verdict}` : ""}${price === null ? "" : `, price ${short(price)}`}`,
     });
     group.classList.toggle("pp-chosen", isChosen("shapes", k));
@@ -557,12 +561,12 @@ function playground(root, start, ask) {
       ui.pickedText.textContent = "Click into the plane to add. Click a point or a rule to change it.";
     } else if (list === "points") {
       const row = rows && rows[k];
-      ui.pickedText.textContent = `Point ${k + 1} ${SIGNS[item[2]]} at (${item[0]}, ${item[1]})${row ? `: ${facts(row)}` : ""}`;
+      ui.pickedText.textContent = `Row ${k} ${SIGNS[item[2]]} at (${item[0]}, ${item[1]})${row ? `: ${facts(row)}` : ""}`;
     } else {
       const found = answer && answer.shapes && answer.shapes[k];
       ui.pickedText.textContent =
-        `Rule ${k + 1}: ${item.kind} of class ${item.label} ${SIGNS[item.label]}` +
-        (found ? `; smallest margin ${short(found.worst)}` : "");
+        `Rule ${nameOf(item, k)} of class ${item.label} ${SIGNS[item.label]}` +
+        (found ? `: smallest margin ${short(found.worst)}` : "");
       ui.form.value = item.form;
     }
   }

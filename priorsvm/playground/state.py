@@ -98,5 +98,8 @@ def _fail(where: str, fault: str, value: Any) -> None:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except RecursionError:  # lists in lists in lists ...
+        text = type(value).__name__
     return text if len(text) <= 60 else text[:57] + "..."

@@ -91,7 +91,7 @@ def choose(page, selector):
 def test_the_page_shows_points_rules_terms_formulas_and_code(page):
     assert page.run("document.title") == "priorsvm playground"
     assert len(labels(page, "point")) == 18
-    assert labels(page, "rule")[0].startswith("Rule 1: box of class 1, triangle, hard, centre 0.2, -2.4")
+    assert labels(page, "rule")[0].startswith("Rule box_1 of class 1, triangle, hard, centre 0.2, -2.4")
     assert "f = " in labels(page, "point")[0]
     assert page.run(BORDER).startswith("M")
     assert page.run("document.querySelectorAll('.pp tbody tr').length") >= 3
@@ -155,9 +155,9 @@ def test_a_corner_of_a_box_resizes_it(page):
 def test_a_point_is_added_dragged_and_taken_back(page):
     settled(page, lambda: page.click(*place(page, -3.0, 3.0)))
     assert len(labels(page, "point")) == 19
-    assert labels(page, "point")[-1].startswith("Point 19, class 0, circle, at -3, 3;")
+    assert labels(page, "point")[-1].startswith("Row 18, class 0, circle, at -3, 3;")
     settled(page, lambda: page.drag(place(page, -3.0, 3.0), place(page, 3.0, 3.0)))
-    assert labels(page, "point")[-1].startswith("Point 19, class 0, circle, at 3, 3;")
+    assert labels(page, "point")[-1].startswith("Row 18, class 0, circle, at 3, 3;")
     settled(page, lambda: page.press("z", modifiers=2))
     settled(page, lambda: page.press("z", modifiers=2))
     assert len(labels(page, "point")) == 18
@@ -170,7 +170,7 @@ def test_a_click_in_a_rule_adds_a_point_and_a_drag_draws_an_ellipse(page):
     choose(page, "fieldset label:has(input[value=ellipse])")
     settled(page, lambda: page.drag(place(page, 1.0, 2.0), place(page, 3.0, 3.0)))
     assert labels(page, "rule")[1].startswith(
-        "Rule 2: ellipse of class 1, triangle, hard, centre 2, 2.5, half-widths 1, 0.5"
+        "Rule ellipse_2 of class 1, triangle, hard, centre 2, 2.5, half-widths 1, 0.5"
     )
 
 

@@ -163,6 +163,14 @@ def test_a_body_that_is_not_json_is_refused(server, body):
     assert text == "The body is not a JSON document."
 
 
+@pytest.mark.parametrize("depth", [10, 500, 900, 990])
+def test_nested_lists_are_refused_with_a_text(server, depth):
+    body = '{"points": ' + "[" * depth + "]" * depth + "}"
+    status, _, text = request(server, "POST", path_of(server, "answer"), body)
+    assert status in (200, 400)
+    assert "InvalidInput" in text or "not a JSON document" in text
+
+
 def test_a_large_body_is_refused_before_it_is_read(server):
     with socket.create_connection(server.server_address, timeout=20) as link:
         link.sendall(
