@@ -148,15 +148,15 @@ const marker = (label, r) =>
 
 // ---------------------------------------------------------------------------------------- the playground
 
-// Build the playground in `root`. `start` has controls and presets; `ask(state)` returns the answer of Python.
-function playground(root, start, ask) {
+// Build the playground in `root`. `start` has controls and presets; `answerTo(state)` is the answer of Python.
+function playground(root, start, answerTo) {
   const edge = start.edge;
   let state = null;
   let answer = null;
   let chosen = null; // ["points" or "shapes", index]
   let drag = null;
   let past = []; // earlier states, for undo
-  let wanted = null; // the draft flag of the next question; null if nothing changed
+  let wanted = null; // the draft flag of the next request; null if nothing changed
   let busy = false;
 
   root.classList.add("pp");
@@ -165,7 +165,7 @@ function playground(root, start, ask) {
   const controls = start.fields.map((field) => control(field, ui.groups[field.group], changeSetting));
   const layers = planeLayers(ui.plane, edge);
 
-  // ------------------------------------------------------------------------------------ questions and answers
+  // ------------------------------------------------------------------------------------ requests and answers
 
   // Send the newest state. While an answer is awaited further changes wait, and only the last one is sent.
   async function refresh(draft) {
@@ -175,11 +175,11 @@ function playground(root, start, ask) {
     busy = true;
     root.setAttribute("aria-busy", "true");
     while (wanted !== null) {
-      const question = { ...state, draft: wanted };
+      const request = { ...state, draft: wanted };
       wanted = null;
       const sent = performance.now();
       try {
-        show(await ask(question), performance.now() - sent);
+        show(await answerTo(request), performance.now() - sent);
       } catch (error) {
         show({ error: `No answer from Python: ${error.message}`, code: null }, 0);
       }
@@ -586,10 +586,10 @@ function playground(root, start, ask) {
 
 // ---------------------------------------------------------------------------------------- parts of the page
 
-let pages = 0; // several playgrounds in one notebook need patterns of their own
-
 function layout(root, start) {
-  root.dataset.id = `pp${(pages += 1)}`;
+  // Several playgrounds in one notebook need names of their own, and each loads this module anew.
+  root.dataset.id = `pp${Math.random().toString(36).slice(2)}`;
+  root.dataset.lmSuppressShortcuts = "true"; // keys such as C and H are shortcuts of JupyterLab
   const ui = { groups: {} };
   const radio = (name, legend, options) => {
     const set = element("fieldset", {}, element("legend", {}, legend));
@@ -863,20 +863,20 @@ function followTheme(root) {
 // In a notebook states and answers are messages of the widget, with a number that joins them.
 function render({ model, el }) {
   const waiting = new Map();
-  let number = 0;
   const received = (message) => {
     waiting.get(message.number)?.(message.answer);
     waiting.delete(message.number);
   };
   model.on("msg:custom", received);
-  const ask = (state) =>
+  const answerTo = (state) =>
     new Promise((resolve) => {
-      waiting.set((number += 1), resolve);
+      const number = Math.random();
+      waiting.set(number, resolve);
       model.send({ number, state });
     });
   const root = element("div");
   el.append(root);
-  const end = playground(root, model.get("start"), ask);
+  const end = playground(root, model.get("start"), answerTo);
   return () => {
     model.off("msg:custom", received);
     end();
@@ -888,10 +888,10 @@ export default { render };
 // In a browser they are requests to the server of this page, whose address has the token.
 const page = document.getElementById("priorsvm-playground");
 if (page) {
-  const ask = async (state) => {
+  const answerTo = async (state) => {
     const response = await fetch("answer", { method: "POST", body: JSON.stringify(state) });
     if (!response.ok) throw new Error(await response.text());
     return response.json();
   };
-  fetch("start").then((response) => response.json()).then((start) => playground(page, start, ask));
+  fetch("start").then((response) => response.json()).then((start) => playground(page, start, answerTo));
 }

@@ -287,13 +287,15 @@ def test_the_widget_of_a_notebook_is_the_same_front_end(page):
           while (busy()) await new Promise((next) => setTimeout(next, 20));
           const seen = root.querySelector('path[stroke-width="3"]').getAttribute('d');
           const ids = root.dataset.id;
+          root.querySelector('input[value="1"]').click();
+          const first = document.querySelector('.pp input[value="0"]').checked;
           end();
-          return [seen, ids, listener === null, el.textContent];
+          return [seen, ids, first, listener === null, el.textContent];
         })()"""
     )
     assert found[0] == page.run(BORDER)
     assert found[1] != page.run("document.querySelector('.pp').dataset.id")
-    assert found[2:] == [True, ""]
+    assert found[2:] == [True, True, ""]  # the first playground keeps its choices
 
 
 def test_drags_are_answered_in_time(page):

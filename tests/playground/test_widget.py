@@ -62,3 +62,34 @@ def test_without_anywidget_the_error_names_the_extra(monkeypatch):
     monkeypatch.delitem(sys.modules, "priorsvm.playground.notebook", raising=False)
     with pytest.raises(PackageNotInstalled, match=r"pip install priorsvm\[play\]"):
         priorsvm.play()
+
+
+@pytest.mark.slow
+def test_a_kernel_shows_the_widget_and_answers_its_messages():
+    client_module = pytest.importorskip("jupyter_client.manager")
+    pytest.importorskip("ipykernel")
+    manager, client = client_module.start_new_kernel()
+    try:
+        client.execute("import priorsvm\npriorsvm.play(lesson=2)")
+        view = "application/vnd.jupyter.widget-view+json"
+        shown = received(client, lambda kind, content: view in content.get("data", {}))
+        number = shown["data"][view]["model_id"]
+        question = {"method": "custom", "content": {"number": 3, "state": default_state(points=POINTS)}}
+        client.shell_channel.send(client.session.msg("comm_msg", {"comm_id": number, "data": question}))
+        reply = received(
+            client, lambda kind, content: kind == "comm_msg" and content["data"]["method"] == "custom"
+        )
+        assert reply["data"]["content"]["number"] == 3
+        assert reply["data"]["content"]["answer"]["error"] is None
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+def received(client, wanted):
+    """Return the content of the first message of a kernel that is wanted."""
+    while True:
+        message = client.get_iopub_msg(timeout=60)
+        assert message["msg_type"] != "error", message["content"]
+        if wanted(message["msg_type"], message["content"]):
+            return message["content"]
