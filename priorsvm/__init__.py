@@ -82,6 +82,7 @@ _HOME = {
     "load": "io.persist",
     "to_onnx": "io.to_onnx",
     "check_knowledge": "testing",
+    "play": "playground.widget",
     "load_usps": "datasets",
     "load_mnist": "datasets",
 }

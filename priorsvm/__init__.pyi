@@ -62,6 +62,7 @@ from .knowledge.worst_case.invariant_loss import InvariantLoss as InvariantLoss
 from .knowledge.worst_case.missing_values import MissingValues as MissingValues
 from .knowledge.worst_case.trajectories import Trajectories as Trajectories
 from .knowledge.worst_case.uncertain_samples import UncertainSamples as UncertainSamples
+from .playground.widget import play as play
 from .prior import Prior as Prior
 from .solve.registry import solvers as solvers
 from .testing import check_knowledge as check_knowledge

@@ -59,11 +59,31 @@ def _parser() -> argparse.ArgumentParser:
         help="number of random draws of the labelled digits (default: %(default)s)",
     )
     demo.set_defaults(command=_demo)
+    _add_play(commands)
     solvers = commands.add_parser("solvers", help="list the solvers and the problems that each one solves")
     solvers.set_defaults(command=_solvers)
     blocks = commands.add_parser("blocks", help="list the blocks by kind, the kernels and the transforms")
     blocks.set_defaults(command=_blocks)
     return parser
+
+
+def _add_play(commands: Any) -> None:
+    """Add the command of the playground."""
+    play = commands.add_parser("play", help="open the playground in a browser, on this computer only")
+    play.add_argument(
+        "--lesson", type=_positive, default=1, metavar="N", help="lesson whose preset is shown first"
+    )
+    play.add_argument(
+        "--port", type=_port, default=0, metavar="N", help="port of the server (default: a free one)"
+    )
+    play.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
+    play.set_defaults(command=_play)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"expected a port from 0 to 65535, got {text!r}")
+    return int(text)
 
 
 def _positive(text: str) -> int:
@@ -192,6 +212,22 @@ def _summary(steps: Sequence[Any]) -> list[str]:
             group = doubtful
         group.append(line.name.removeprefix("+ "))
     return [f"{what}: {', '.join(names)}." for what, names in found.items() if names]
+
+
+# ---------------------------------------------------------------------- play
+
+
+def _play(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    from .errors import InvalidInput
+    from .playground.server import serve
+
+    try:
+        serve(arguments.port, arguments.lesson, browser=not arguments.no_browser)
+    except InvalidInput as error:
+        parser.error(str(error))
+    except OSError as error:
+        parser.error(f"argument --port: the server cannot use port {arguments.port}: {error.strerror}")
+    return 0
 
 
 # ---------------------------------------------------------------------- solvers

@@ -90,9 +90,10 @@ class SkopsNotInstalled(PriorSVMError, ImportError):
 
 
 class PackageNotInstalled(PriorSVMError, ImportError):
-    """Missing package for rows that are read in chunks, or for ``to_onnx``.
+    """Missing package for rows that are read in chunks, for ``to_onnx``, or for the playground in a notebook.
 
-    The message names the package. ``pip install priorsvm[large]`` or ``priorsvm[onnx]`` installs it.
+    The message names the package. ``pip install priorsvm[large]``, ``priorsvm[onnx]`` or ``priorsvm[play]``
+    installs it.
     """
 
 

@@ -22,7 +22,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 def test_no_arguments_print_help(capsys):
     assert cli.main([]) == 0
     printed = capsys.readouterr().out
-    for command in ("demo", "solvers", "blocks"):
+    for command in ("demo", "play", "solvers", "blocks"):
         assert command in printed
 
 
