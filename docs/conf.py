@@ -1,6 +1,7 @@
 """Sphinx configuration. Every page works without a network: MathJax comes with the pages."""
 
 import re
+import sys
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -16,6 +17,9 @@ from sphinxcontrib.bibtex.style.referencing.author_year import AuthorYearReferen
 import priorsvm
 from priorsvm.cli import list_kinds
 
+sys.path.insert(0, str(Path(__file__).parent))
+from reading import add_lesson_links, api_links
+
 project = "priorsvm"
 author = "priorsvm developers"
 copyright = "priorsvm developers"
@@ -29,13 +33,32 @@ extensions = [
     "numpydoc",
     "myst_nb",
     "sphinxcontrib.bibtex",
+    "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "evidence/*"]
+exclude_patterns = ["_build", "evidence/*", "gallery/*", "_gallery/**/*.ipynb"]
 myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
 nb_execution_mode = "off"  # the notebooks have run: see `make notebooks`
 nb_render_markdown_format = "myst"  # tables and maths in what a notebook shows
+
+# Each example is run if it changed, and becomes a page below _gallery.
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "_gallery",
+    "subsection_order": [
+        f"gallery/{folder}"
+        for folder in ("regions", "rows", "hints", "worst_case", "kernels", "transforms", "plots")
+    ],
+    "within_subsection_order": "FileNameSortKey",
+    "image_scrapers": ("reading.scrape_picture",),
+    "capture_repr": (),
+    "doc_module": ("priorsvm",),
+    "download_all_examples": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "min_reported_time": float("inf"),
+}
 
 bibtex_bibfiles = ["references.bib"]
 bibtex_default_style = "alpha"
@@ -125,6 +148,7 @@ def write_api_pages(app: Sphinx) -> None:
                 options = "   :inherited-members: ClassifierMixin, BaseEstimator\n"
             pages[f"priorsvm.{name}.rst"] = (
                 f"{name}\n{'=' * len(name)}\n\n.. {directive(name)}:: priorsvm.{name}\n{options}"
+                f"{api_links(name)}"
             )
         except (ImportError, AttributeError) as error:
             logging.getLogger(__name__).warning(
@@ -219,3 +243,4 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", link_citations)
     app.connect("autodoc-skip-member", skip_request_methods)
     app.connect("builder-inited", write_api_pages)
+    app.connect("source-read", add_lesson_links)
