@@ -52,6 +52,7 @@ sphinx_gallery_conf = {
     ],
     "within_subsection_order": "FileNameSortKey",
     "image_scrapers": ("reading.scrape_picture",),
+    "thumbnail_size": (600, 300),
     "capture_repr": (),
     "doc_module": ("priorsvm",),
     "download_all_examples": False,

@@ -19,7 +19,7 @@ GALLERY = DOCS / "gallery"
 LESSONS = DOCS.parent / "notebooks"
 
 # The narrowest picture, in pixels, and pixels per inch of wider pictures.
-NARROWEST = 700
+NARROWEST = 480
 DPI = 100
 # Links of one kind at the end of an API page.
 MOST = 4
@@ -161,6 +161,9 @@ def add_lesson_links(app: Any, page: str, source: list[str]) -> None:
         cell["id"] = "where-to-read-more"
     notebook["cells"].append(cell)
     source[0] = json.dumps(notebook)
+    # The page is read again if one of the links may have changed.
+    for path in [*(DOCS / "guide").glob("*.md"), *GALLERY.rglob("plot_*.py")]:
+        app.env.note_dependency(path)
 
 
 def scrape_picture(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
