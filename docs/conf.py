@@ -18,7 +18,7 @@ import priorsvm
 from priorsvm.cli import list_kinds
 
 sys.path.insert(0, str(Path(__file__).parent))
-from reading import add_lesson_links, api_links
+from reading import add_lesson_links, api_links, remove_old_pages
 
 project = "priorsvm"
 author = "priorsvm developers"
@@ -244,4 +244,5 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", link_citations)
     app.connect("autodoc-skip-member", skip_request_methods)
     app.connect("builder-inited", write_api_pages)
+    app.connect("builder-inited", remove_old_pages, priority=400)  # before sphinx-gallery
     app.connect("source-read", add_lesson_links)

@@ -166,6 +166,14 @@ def add_lesson_links(app: Any, page: str, source: list[str]) -> None:
         app.env.note_dependency(path)
 
 
+def remove_old_pages(app: Any) -> None:
+    """Remove the pages of examples that do not exist any more, before the gallery is built."""
+    present = {example.page for example in examples()}
+    for path in (DOCS / "_gallery").glob("*/plot_*"):
+        if f"/_gallery/{path.parent.name}/{path.name.split('.')[0]}" not in present:
+            path.unlink()
+
+
 def scrape_picture(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
     """Save the figure of an example and return its image with the alternative text of the header."""
     import matplotlib.pyplot as plt
