@@ -64,7 +64,7 @@ bench: $(DEV) ## speed as ratios to peers measured in the same run
 	$(BIN)/python -m benchmarks
 
 clean: ## remove whatever the other targets made
-	rm -rf $(VENV) $(VENV)-solvers $(VENV)-lowest .pythons docs/_build docs/_notebooks docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-solvers $(VENV)-lowest .pythons docs/_build docs/_notebooks docs/_gallery docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -f priorsvm-demo.png priorsvm-demo-rule.png
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -1,6 +1,7 @@
 """Sphinx configuration. Every page works without a network: MathJax comes with the pages."""
 
 import re
+import sys
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -16,6 +17,9 @@ from sphinxcontrib.bibtex.style.referencing.author_year import AuthorYearReferen
 import priorsvm
 from priorsvm.cli import list_kinds
 
+sys.path.insert(0, str(Path(__file__).parent))
+from reading import add_lesson_links, api_links, remove_old_pages
+
 project = "priorsvm"
 author = "priorsvm developers"
 copyright = "priorsvm developers"
@@ -30,13 +34,33 @@ extensions = [
     "myst_nb",
     "sphinx_design",
     "sphinxcontrib.bibtex",
+    "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "evidence/*"]
+exclude_patterns = ["_build", "evidence/*", "gallery/*", "_gallery/**/*.ipynb"]
 myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
 nb_execution_mode = "off"  # the notebooks have run: see `make notebooks`
 nb_render_markdown_format = "myst"  # tables and maths in what a notebook shows
+
+# Each example is run if it changed, and becomes a page below _gallery.
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "_gallery",
+    "subsection_order": [
+        f"gallery/{folder}"
+        for folder in ("regions", "rows", "hints", "worst_case", "kernels", "transforms", "plots")
+    ],
+    "within_subsection_order": "FileNameSortKey",
+    "image_scrapers": ("reading.scrape_picture",),
+    "thumbnail_size": (600, 300),
+    "capture_repr": (),
+    "doc_module": ("priorsvm",),
+    "download_all_examples": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "min_reported_time": float("inf"),
+}
 
 bibtex_bibfiles = ["references.bib"]
 bibtex_default_style = "alpha"
@@ -123,6 +147,7 @@ def write_api_pages(app: Sphinx) -> None:
                 options = "   :inherited-members: ClassifierMixin, BaseEstimator\n"
             pages[f"priorsvm.{name}.rst"] = (
                 f"{name}\n{'=' * len(name)}\n\n.. {directive(name)}:: priorsvm.{name}\n{options}"
+                f"{api_links(name)}"
             )
         except (ImportError, AttributeError) as error:
             logging.getLogger(__name__).warning(
@@ -217,3 +242,5 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", link_citations)
     app.connect("autodoc-skip-member", skip_request_methods)
     app.connect("builder-inited", write_api_pages)
+    app.connect("builder-inited", remove_old_pages, priority=400)  # before sphinx-gallery
+    app.connect("source-read", add_lesson_links)

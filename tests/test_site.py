@@ -50,6 +50,7 @@ class Page(HTMLParser):
     def __init__(self, path):
         super().__init__()
         self.ids, self.links, self.loads, self.maths, self.headings = set(), [], [], [], []
+        self.article_links, self.pictures = [], []  # addresses in the article; texts of its pictures
         self.words, self.prose = [], []  # of the article; the second without code and maths
         self._open = []  # (tag, what it is) of the elements around
         self.feed(path.read_text(encoding="utf-8"))
@@ -59,6 +60,10 @@ class Page(HTMLParser):
         self.ids.update(filter(None, (attributes.get("id"), attributes.get("name"))))
         if tag == "a" and "href" in attributes:
             self.links.append(attributes["href"])
+            if any(name == "article" for name, _ in self._open):
+                self.article_links.append(attributes["href"])
+        if tag in ("img", "svg") and any(name == "article" for name, _ in self._open):
+            self.pictures.append(attributes.get("alt") or attributes.get("aria-labelledby") or "")
         if tag in LOADS and LOADS[tag] in attributes:
             self.loads.append(attributes[LOADS[tag]])
         if tag == "link" and attributes["rel"] in ("stylesheet", "preload", "icon", "modulepreload"):
@@ -169,6 +174,34 @@ def test_every_notebook_is_a_page(pages):
 def test_every_public_name_has_a_page(pages):
     names = [name for name in priorsvm.__all__ if name != "__version__"]
     assert not [name for name in names if f"api/priorsvm.{name}.html" not in pages]
+
+
+def without_links(pages, folder, *targets):
+    """Return the pages of a folder whose article lacks a link to a page of a target folder."""
+    lacking = {}
+    for name, page in pages.items():
+        if name.startswith(f"{folder}/"):
+            missing = [to for to in targets if not any(f"{to}/" in link for link in page.article_links)]
+            if missing:
+                lacking[name] = missing
+    return lacking
+
+
+def test_guide_lessons_gallery_and_api_link_to_each_other(pages):
+    assert not without_links(pages, "guide", "api", "_notebooks", "_gallery")
+    assert not without_links(pages, "_notebooks", "guide", "api")
+    classes = [name for name in pages if re.fullmatch(r"api/priorsvm\.[A-Z]\w+\.html", name)]
+    lacking = without_links(pages, "api", "guide")
+    assert len(classes) > 50
+    assert not [name for name in classes if name in lacking]
+
+
+def test_guide_pages_and_examples_have_pictures_with_a_text(pages):
+    example = re.compile(r"_gallery/\w+/plot_\w+\.html|guide/\w+\.html")
+    shown = {name: page.pictures for name, page in pages.items() if example.fullmatch(name)}
+    assert len(shown) > 80
+    assert not [name for name, texts in shown.items() if not texts]
+    assert not {name: texts for name, texts in shown.items() if min(map(len, texts)) < 20}
 
 
 def methods():

@@ -122,6 +122,7 @@ def decision(
 
     See Also
     --------
+    compare : Draw several models side by side.
     support_trajectories : Draw active points of trajectories.
     kernel : Draw the values of a kernel over a plane.
     shares : Draw the terms of the objective.
@@ -135,6 +136,41 @@ def decision(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['0', '1', 'support vectors', 'box holds (worst ..., proven)', 'f = 0', 'f = ±1', 'box: 1']
     """
+    scene = draw_decision(
+        axes_or_new(ax, figsize=(6.6, 5.8)),
+        model,
+        X,
+        y,
+        features=features,
+        at=at,
+        class_of_interest=class_of_interest,
+        extent=extent,
+        grid_resolution=grid_resolution,
+        support=support,
+        blocks=blocks,
+        verify=verify,
+    )
+    if legend:
+        _draw_legend(scene, legend)
+    return scene.ax
+
+
+def draw_decision(
+    ax: Axes,
+    model: PriorSVC,
+    X: Any,
+    y: Any,
+    *,
+    features: Any = (0, 1),
+    at: Any = None,
+    class_of_interest: Any = None,
+    extent: Any = None,
+    grid_resolution: int = 150,
+    support: bool = True,
+    blocks: bool = True,
+    verify: bool = True,
+) -> Scene:
+    """Draw what :func:`decision` draws, without its legend; the scene has the entries of the legend."""
     binaries = binaries_of("decision", model)
     plane = _check_plane(model, binaries[0].training, features, at)
     window = None if extent is None else check_window("decision", extent)
@@ -142,7 +178,7 @@ def decision(
     if class_of_interest is not None:
         binaries = [binary_of("decision", model, class_of_interest)]
     rows = _check_rows(model, binaries, plane, X, y)
-    scene = Scene(axes_or_new(ax, figsize=(6.6, 5.8)), plane, model.classes_.tolist(), binaries)
+    scene = Scene(ax, plane, model.classes_.tolist(), binaries)
     _draw_rows(scene, rows, support)
     if blocks:
         draw_added_rows(scene)
@@ -157,10 +193,8 @@ def decision(
     if blocks:
         draw_regions(scene, window, grid_resolution)
     label_verdicts(scene, window)
-    scene.ax.set(xlim=window[:2], ylim=window[2:])
-    if legend:
-        _draw_legend(scene, binaries[0].training, legend)
-    return scene.ax
+    ax.set(xlim=window[:2], ylim=window[2:])
+    return scene
 
 
 # ---------------------------------------------------------------------- arguments
@@ -424,15 +458,21 @@ def _name(training: Sample, column: int) -> str:
     return f"x{column}" if training.feature_names is None else str(training.feature_names[column])
 
 
-def _draw_legend(scene: Scene, training: Sample, place: bool | str) -> None:
+def slice_title(scene: Scene) -> str | None:
+    """Return the fixed values of a slice, or None if the plane has all features."""
+    training = scene.binaries[0].training
     others = scene.plane.others
-    title = None
-    if len(others):
-        values = [f"{_name(training, j)} = {scene.plane.at[j]:.3g}" for j in others]
-        if training.encoding is not None:
-            values = training.encoding.in_words(scene.plane.at, others, " = ", ".3g")
-        more = f" and {len(values) - 3} more" if len(values) > 3 else ""
-        title = f"slice at {', '.join(values[:3])}{more};\nrows projected"
+    if len(others) == 0:
+        return None
+    values = [f"{_name(training, j)} = {scene.plane.at[j]:.3g}" for j in others]
+    if training.encoding is not None:
+        values = training.encoding.in_words(scene.plane.at, others, " = ", ".3g")
+    more = f" and {len(values) - 3} more" if len(values) > 3 else ""
+    return f"slice at {', '.join(values[:3])}{more};\nrows projected"
+
+
+def _draw_legend(scene: Scene, place: bool | str) -> None:
+    title = slice_title(scene)
     if isinstance(place, str):
         scene.ax.legend(
             handles=scene.handles, title=title, loc=place, fontsize="small", title_fontsize="small"

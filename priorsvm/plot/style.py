@@ -103,7 +103,7 @@ def wrapped(text: str, width: int) -> str:
 def legend_below(ax: Axes, handles: list[Any], ncols: int, title: str | None = None) -> None:
     """Draw the legend below the axes, at most as wide as the axes; long labels take several lines."""
     room = int(LETTERS * ax.get_window_extent().width / ax.figure.dpi)
-    labels, columns = _arranged_labels([str(handle.get_label()) for handle in handles], ncols, room)
+    labels, columns = arranged_labels([str(handle.get_label()) for handle in handles], ncols, room)
     ax.legend(
         handles=handles,
         labels=labels,
@@ -118,7 +118,7 @@ def legend_below(ax: Axes, handles: list[Any], ncols: int, title: str | None = N
     )
 
 
-def _arranged_labels(labels: list[str], columns: int, room: int) -> tuple[list[str], int]:
+def arranged_labels(labels: list[str], columns: int, room: int) -> tuple[list[str], int]:
     """Return the labels, wrapped if necessary, and the number of columns that fit."""
     size = -(-len(labels) // columns)
     widest = [max(map(len, labels[k : k + size])) + HANDLE for k in range(0, len(labels), size)]
@@ -126,5 +126,5 @@ def _arranged_labels(labels: list[str], columns: int, room: int) -> tuple[list[s
     if sum(widest) <= room:
         return labels, columns
     if columns > 1 and each < SHORT:
-        return _arranged_labels(labels, columns - 1, room)
+        return arranged_labels(labels, columns - 1, room)
     return [wrapped(label, each) for label in labels], columns
