@@ -111,7 +111,7 @@ class Requirement:
         lowest = [part[np.argsort(self.excess(f, part), kind="stable")[:most]] for part, most in parts]
         spread = distinct(np.vstack(lowest), known[:0], self.region, apart=0.02)
         steps = np.interp(starts, [STARTS, 4 * STARTS, 16 * STARTS], [LOOSE, CLOSER, STEPS])
-        return np.vstack([self._minima(f, spread, int(steps)), spread])
+        return np.vstack([self._minima(f, spread, int(steps), rough=True), spread])
 
     def lowest_on_faces(self, f: Any, known: Array, seed: int, part: int = 1) -> Array:
         """Return points of low excess by a strict search, from many points.
@@ -132,7 +132,7 @@ class Requirement:
         others = drawn[LOW_DRAWN // part :: max(1, len(drawn) // rough)]
         active = known[np.argsort(self.excess(f, known), kind="stable")[:rough]]
         starts = np.vstack([apart, others, active, self._near_centres(f, lowering=True)])
-        ends = self._minima(f, starts, CLOSER)
+        ends = self._minima(f, starts, CLOSER, rough=True)
         ends = ends[np.argsort(self.excess(f, ends), kind="stable")]
         spread = self.apart(f, ends, 0.02)[: STRICT_STARTS // part]
         return np.vstack([self._minima(f, spread, STEPS), spread])
@@ -203,7 +203,7 @@ class Requirement:
     def differentiable(self, f: Any, rough: bool = False) -> Differentiable:
         """Return the excess and its gradient, by differences where f or h has no derivative.
 
-        With ``rough`` slopes are computed in single precision.
+        With ``rough`` they are computed in single precision, if that keeps four decimals.
         """
         capable = f.linear or (f.kernel.has_slope if self.direction is None else f.kernel.has_curve)
         if callable(self.h) or not capable:
@@ -218,7 +218,7 @@ class Requirement:
 
         def derivatives(Z: Array) -> tuple[Array, Array]:
             if self.direction is None:
-                values, gradients = f.values_and_gradients(Z)
+                values, gradients = f.values_and_gradients(Z, rough)
             else:
                 values, gradients = f.slopes_and_gradients(Z, self.along(Z), rough)
             return self.sign * values - self.threshold(Z), self.sign * gradients
