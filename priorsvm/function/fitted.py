@@ -197,10 +197,10 @@ class FittedKernel(Fitted):
         return values, gradients
 
     def _sums(self, V: Array | None, dtype: Any) -> list[Callable[[Array], tuple[Array, Array]]] | None:
-        """Return sums of kernel functions that give f or its slopes, if V and the slopes have few directions."""
+        """Return sums that give f or its slopes, or None if V or the slopes have many directions."""
         v = None
         if V is not None:
-            if len(V) == 0 or not (V == V[0]).all():
+            if len(V) == 0 or not (V[0] == V).all():
                 return None
             v = V[0]
         key = None if v is None else v.tobytes(), dtype
@@ -211,7 +211,7 @@ class FittedKernel(Fitted):
     def _new_sums(self, v: Array | None, dtype: Any) -> list[Any] | None:
         """Return the sums for one direction of slopes, or for values; None if the kernel has none."""
         centres, weights, at, along, of_slopes = self._parts
-        kinds = np.unique(along, axis=0)
+        kinds = np.unique(along, axis=0) if len(along) else along
         if len(kinds) > DIRECTIONS:
             return None
         sums = [self.kernel._sum(centres, weights, None, v, dtype)] if len(weights) else []

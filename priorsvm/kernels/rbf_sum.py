@@ -1,6 +1,7 @@
 r"""Sums of Gaussian functions and their slopes, with gradients, from one kernel matrix and one product.
 
-.. math:: S(z) = \sum_j w_j\, D\, k(z, b_j), \qquad D = 1,\ \partial_v,\ \partial'_u \text{ or } \partial_v \partial'_u ,
+.. math:: S(z) = \sum_j w_j\, D\, k(z, b_j), \qquad
+          D = 1,\ \partial_v,\ \partial'_u \text{ or } \partial_v \partial'_u ,
 
 with one direction v for all z and one direction u for all centres. The terms are :math:`k(z, b_j)` times
 polynomials in :math:`v^\top z` and :math:`u^\top z`. So the products of the kernel matrix with the
