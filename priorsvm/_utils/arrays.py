@@ -86,3 +86,10 @@ def as_slice(which: Array) -> Any:
     if len(which) and which[-1] - which[0] == len(which) - 1 and (np.diff(which) == 1).all():
         return slice(int(which[0]), int(which[-1]) + 1)
     return which
+
+
+def block(rows: Array, columns: Array) -> Any:
+    """Return the index of the entries of a matrix between some rows and columns; slices where possible."""
+    i = as_slice(rows)
+    j = as_slice(columns)
+    return (i, j) if isinstance(i, slice) and isinstance(j, slice) else np.ix_(rows, columns)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._utils.arrays import Array
+from .._utils.arrays import Array, block
 
 if TYPE_CHECKING:
     from ..kernels.base import Kernel
@@ -71,8 +72,9 @@ class Atoms:
         along = None if self.directions is None else scale.directions(self.directions)
         return Atoms(scale.points(self.points), along, self.slope)
 
+    @cached_property
     def labels(self) -> list[bytes]:
-        """Return a dictionary key for each atom."""
+        """A dictionary key for each atom."""
         points = [row.tobytes() for row in np.ascontiguousarray(self.points)]
         if self.directions is None:
             return points
@@ -84,18 +86,18 @@ class Atoms:
         if self.directions is None and other.directions is None:
             return kernel(self.points) if other is self else kernel(self.points, other.points)
         K = np.empty((len(self), len(other)))
-        for i in (~self.slopes, self.slopes):
-            for j in (~other.slopes, other.slopes):
-                if i.any() and j.any():
-                    K[np.ix_(i, j)] = _products(kernel, self[i], other[j])
+        for i in map(np.flatnonzero, (~self.slopes, self.slopes)):
+            for j in map(np.flatnonzero, (~other.slopes, other.slopes)):
+                if len(i) and len(j):
+                    K[block(i, j)] = _products(kernel, self[i], other[j])
         return K
 
     def diag(self, kernel: Kernel) -> Array:
         """Return the inner product of each atom with itself."""
         if self.directions is None:
             return kernel.diag(self.points)
-        blocks = (self[start : start + 64] for start in range(0, len(self), 64))
-        return np.concatenate([np.diagonal(block.products(kernel, block)) for block in blocks])
+        some = (self[start : start + 64] for start in range(0, len(self), 64))
+        return np.concatenate([np.diagonal(part.products(kernel, part)) for part in some])
 
 
 def _products(kernel: Kernel, a: Atoms, b: Atoms) -> Array:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 CACHED = 2**15
 # Largest sum of absolute weights in single precision.
 SINGLE = 1e4
+# Most directions of slopes that are sums of their own.
+DIRECTIONS = 4
 
 
 class Fitted(ABC):
@@ -52,8 +54,8 @@ class Fitted(ABC):
         r"""Return the second derivatives :math:`u_i^\top \nabla^2 f(z_i)\, v_i`, one for each row."""
 
     @abstractmethod
-    def values_and_gradients(self, Z: Any) -> tuple[Array, Array]:
-        """Return the values of f at the rows of Z, and its gradients there."""
+    def values_and_gradients(self, Z: Any, rough: bool = False) -> tuple[Array, Array]:
+        """Return the values of f at the rows of Z, and its gradients there; ``rough`` as for slopes."""
 
     @abstractmethod
     def slopes_and_gradients(self, Z: Any, V: Any, rough: bool = False) -> tuple[Array, Array]:
@@ -87,7 +89,7 @@ class FittedLinear(Fitted):
     def curve(self, Z: Any, U: Any, V: Any) -> Array:
         return np.zeros(len(Z))
 
-    def values_and_gradients(self, Z: Any) -> tuple[Array, Array]:
+    def values_and_gradients(self, Z: Any, rough: bool = False) -> tuple[Array, Array]:
         return self.value(Z), np.broadcast_to(self.coef, np.shape(Z))
 
     def slopes_and_gradients(self, Z: Any, V: Any, rough: bool = False) -> tuple[Array, Array]:
@@ -159,9 +161,10 @@ class FittedKernel(Fitted):
         ahead, behind = (self._of_slopes(Atoms(Z + step * U, V)) for step in (h, -h))
         return curve + (ahead - behind) / (2 * h[:, 0])
 
-    def values_and_gradients(self, Z: Any) -> tuple[Array, Array]:
+    def values_and_gradients(self, Z: Any, rough: bool = False) -> tuple[Array, Array]:
         self.kernel._require("slope")
-        values, gradients = self._pairs_in_blocks(self._to_inner(Z), None, float)
+        dtype: Any = np.float32 if rough and self._allows_single else float
+        values, gradients = self._pairs_in_blocks(self._to_inner(Z), None, dtype)
         return values + self.bias, self._directions(gradients)
 
     def slopes_and_gradients(self, Z: Any, V: Any, rough: bool = False) -> tuple[Array, Array]:
@@ -173,19 +176,54 @@ class FittedKernel(Fitted):
 
     def _pairs_in_blocks(self, Z: Array, V: Array | None, dtype: Any) -> tuple[Array, Array]:
         """Return values without the bias, or slopes along V, and their gradients, by blocks of rows."""
-        parts = [part.astype(dtype, copy=False) for part in self._parts]
-        step = max(1, CACHED // max(1, len(parts[1]), len(parts[4])))
+        sums = self._sums(V, dtype)
+        parts = [part.astype(dtype, copy=False) for part in self._parts] if sums is None else []
+        size = CACHED if sums is None else 4 * CACHED
+        step = max(1, size // max(1, len(self._parts[1]), len(self._parts[4])))
         values = np.zeros(len(Z))
         gradients = np.zeros(Z.shape)
         for start in range(0, len(Z), step):
             self.deadline.check()
             rows = slice(start, start + step)
-            z: Array = Z[rows].astype(dtype, copy=False)
-            v: Array | None = None if V is None else V[rows].astype(dtype, copy=False)
-            for value, gradient in self._pairs(z, v, *parts):
+            if sums is not None:
+                pairs = [total(Z[rows]) for total in sums]
+            else:
+                z: Array = Z[rows].astype(dtype, copy=False)
+                v: Array | None = None if V is None else V[rows].astype(dtype, copy=False)
+                pairs = list(self._pairs(z, v, *parts))
+            for value, gradient in pairs:
                 values[rows] += value
                 gradients[rows] += gradient
         return values, gradients
+
+    def _sums(self, V: Array | None, dtype: Any) -> list[Callable[[Array], tuple[Array, Array]]] | None:
+        """Return sums that give f or its slopes, or None if V or the slopes have many directions."""
+        v = None
+        if V is not None:
+            if len(V) == 0 or not (V[0] == V).all():
+                return None
+            v = V[0]
+        key = None if v is None else v.tobytes(), dtype
+        if key not in self._known_sums:
+            self._known_sums[key] = self._new_sums(v, dtype)
+        return self._known_sums[key]
+
+    def _new_sums(self, v: Array | None, dtype: Any) -> list[Any] | None:
+        """Return the sums for one direction of slopes, or for values; None if the kernel has none."""
+        centres, weights, at, along, of_slopes = self._parts
+        kinds = np.unique(along, axis=0) if len(along) else along
+        if len(kinds) > DIRECTIONS:
+            return None
+        sums = [self.kernel._sum(centres, weights, None, v, dtype)] if len(weights) else []
+        for u in kinds:
+            own = (along == u).all(axis=1)
+            sums.append(self.kernel._sum(at[own], of_slopes[own], u, v, dtype))
+        return None if any(total is None for total in sums) else sums
+
+    @cached_property
+    def _known_sums(self) -> dict[Any, list[Any] | None]:
+        """Sums by direction and precision."""
+        return {}
 
     def _pairs(
         self,

@@ -143,14 +143,14 @@ class FactorMap(KernelMap):
         atoms = Atoms.of(centres)
         pivots, self.known = pivoted_cholesky(kernel, atoms.scaled(scale), rank)
         self.factor = self.known[pivots]
-        self.place = {key: i for i, key in enumerate(atoms.labels())}
+        self.place = {key: i for i, key in enumerate(atoms.labels)}
         super().__init__(kernel, atoms[pivots], scale)
 
     def at(self, atoms: Atoms) -> Array:
         """Return the features of values or of slopes."""
         # The features of the centres come from the factorisation, where half of the entries are exactly zero.
         # Solving for them leaves rounding noise there, and a sparse solver takes several times longer.
-        places = np.array([self.place.get(key, -1) for key in atoms.labels()], int)
+        places = np.array([self.place.get(key, -1) for key in atoms.labels], int)
         features = self.known[places]
         new = places < 0
         if new.any():

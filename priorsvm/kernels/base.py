@@ -515,6 +515,9 @@ class Kernel(BaseEstimator):
         down = [self._slope_slope(Z - h * E, V, B, U) @ w for E in unit_directions(Z)]
         return self._slope_slope(Z, V, B, U) @ w, (np.column_stack(up) - np.column_stack(down)) / (2 * h)
 
+    def _sum(self, B: Array, w: Array, u: Array | None, v: Array | None, dtype: Any) -> Any:
+        """Return a sum as :class:`.RBFSum`, or None if the kernel has none."""
+
     def _derivative_bound(self, order: int, reach: Array) -> Array:
         raise NotImplementedError
 

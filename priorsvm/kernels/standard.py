@@ -16,9 +16,12 @@ from .._utils.checks import LARGEST, is_number
 from ..errors import InvalidInput
 from .base import Definiteness, Dependence, Kernel, one_of
 from .gamma import VALID_GAMMA, WithGamma, gamma_number, is_gamma, resolved_gamma
+from .rbf_sum import RBFSum
 
 # RBF: exponents are differences of squared lengths. Beyond FAR these leave fewer than twelve digits.
 FAR = 1e3
+# Up to NEAR the exponents have five decimals in single precision.
+NEAR = 30.0
 # Exponentials of numbers below NEGLIGIBLE do not change a sum in double precision.
 NEGLIGIBLE = -40.0
 
@@ -388,6 +391,12 @@ class RBF(WithGamma):
         slopes = bent.sum(axis=1)
         turned = total[:, None] * V + (K * along) @ U
         return slopes, two_gamma * (_towards(B, Z, bent, slopes) - turned)
+
+    def _sum(self, B: Array, w: Array, u: Array | None, v: Array | None, dtype: Any) -> RBFSum | None:
+        total = RBFSum(gamma_number(self, self.gamma), B, w, u, v, dtype)
+        if total.reach > NEAR and dtype is not float:
+            return self._sum(B, w, u, v, float)
+        return total if total.reach <= FAR else None
 
     def _derivative_bound(self, order: int, reach: Array) -> Array:
         gamma = gamma_number(self, self.gamma)

@@ -30,4 +30,4 @@ def test_products_of_atoms_are_limits_of_kernel_values(atoms, kernel):
     np.testing.assert_allclose(atoms.diag(kernel), np.diagonal(K), rtol=1e-12)
     some = atoms[[20, 3, 16]]
     np.testing.assert_allclose(some.products(kernel, atoms), K[[20, 3, 16]], rtol=1e-12, atol=1e-13)
-    assert len(set(atoms.labels())) == len(atoms) == 27
+    assert len(set(atoms.labels)) == len(atoms) == 27

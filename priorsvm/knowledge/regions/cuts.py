@@ -21,7 +21,7 @@ SOFT = 10
 # A larger violation is reduced by more points, not by raising the requirement at the points.
 LIFTABLE = 5e-4
 # Slopes that cells do not prove: the same number, and how much the requirement at all points is raised then.
-LIFTABLE_SLOPES = 1e-2
+LIFTABLE_SLOPES = 1e-3
 MARGIN = 1e-3
 # Seeds of the two strict searches that end a hard block differ by this number.
 SEEDS = 1000
@@ -243,13 +243,16 @@ class Cuts(Method):
     ) -> tuple[Array, Array, Array | None]:
         """Return the points of requirement k, their lifts, and their dual variables if these are known.
 
-        If the dual variables are known, active points move, and inactive points are left out.
+        If the dual variables are known, active points move, and inactive points are left out. Points of
+        slopes that cells prove are few, and stay.
         """
         known = state.points[k]
         lift = np.full(len(known), found.margin) if state.lift is None else state.lift[k]
         liftable = raises & (found.violations <= found.liftable)
         more = raises * found.margin + np.where(liftable, np.maximum(found.violations, 0.0), 0.0)
-        duals = None if state.start is None else movable(f, state.requirements[k], known, state.start[k])
+        duals = None
+        if state.start is not None and (found.margin or state.requirements[k].direction is None):
+            duals = movable(f, state.requirements[k], known, state.start[k])
         if duals is None or state.start is None:
             return np.vstack([known[found.kept], found.new]), np.append(lift[found.kept], more), None
         moves = duals > 0

@@ -19,6 +19,8 @@ Projection = Callable[[Array], Array]
 # Most steps, and the length of a step at which a point has arrived, in parts of the first step.
 STEPS = 60
 ARRIVED = 5e-6
+# A point has also arrived if a step would decrease the function by less, to first order.
+LITTLE = 1e-8
 # A joint step may exceed the last value, but not all of these last values.
 MEMORY = 5
 # Cycles of a projection onto a polyhedron.
@@ -44,6 +46,7 @@ def descend(
         new = project(z - step * gradient)
         moved = new - z
         left = np.abs(moved).max(axis=1) >= ARRIVED * reach
+        left &= np.einsum("ij,ij->i", gradient, moved) <= -LITTLE
         if not left.all():
             moving = moving[left]
             z, new, moved, value, gradient, step = (

@@ -2,6 +2,7 @@ r"""Requirements :math:`s\,Lf(x) \ge h(x)` on a set of points: their values, gra
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from ..._utils.arrays import Array
+from ...function.atoms import Atoms
 from .descent import STEPS, Differentiable
 from .sets import SEARCHED, Set
 
@@ -111,7 +113,7 @@ class Requirement:
         lowest = [part[np.argsort(self.excess(f, part), kind="stable")[:most]] for part, most in parts]
         spread = distinct(np.vstack(lowest), known[:0], self.region, apart=0.02)
         steps = np.interp(starts, [STARTS, 4 * STARTS, 16 * STARTS], [LOOSE, CLOSER, STEPS])
-        return np.vstack([self._minima(f, spread, int(steps)), spread])
+        return np.vstack([self._minima(f, spread, int(steps), rough=True), spread])
 
     def lowest_on_faces(self, f: Any, known: Array, seed: int, part: int = 1) -> Array:
         """Return points of low excess by a strict search, from many points.
@@ -128,13 +130,13 @@ class Requirement:
         drawn = self._drawn(f, known, FACES // part, seed)
         drawn = drawn[np.argsort(self.excess(f, drawn), kind="stable")]
         rough = ROUGH // part
-        apart = self.apart(f, drawn[: LOW_DRAWN // part], 0.05)[:rough]
+        apart = self.apart(f, drawn[: LOW_DRAWN // part], 0.05, rough)
         others = drawn[LOW_DRAWN // part :: max(1, len(drawn) // rough)]
         active = known[np.argsort(self.excess(f, known), kind="stable")[:rough]]
         starts = np.vstack([apart, others, active, self._near_centres(f, lowering=True)])
-        ends = self._minima(f, starts, CLOSER)
+        ends = self._minima(f, starts, CLOSER, rough=True)
         ends = ends[np.argsort(self.excess(f, ends), kind="stable")]
-        spread = self.apart(f, ends, 0.02)[: STRICT_STARTS // part]
+        spread = self.apart(f, ends, 0.02, STRICT_STARTS // part)
         return np.vstack([self._minima(f, spread, STEPS), spread])
 
     def _lowest_slopes(self, f: Any, known: Array, seed: int, effort: float, steps: int) -> Array:
@@ -194,16 +196,21 @@ class Requirement:
             return self.region.nearest(f.centres[self.sign * f.weights < 0])
         return self.region.nearest(f.centres)
 
-    def apart(self, f: Any, points: Array, near: float) -> Array:
-        """Return the first points that are not near each other in the feature space of f."""
+    def apart(self, f: Any, points: Array, near: float, limit: int | None = None) -> Array:
+        """Return the first points that are not near each other in the feature space of f, up to a limit."""
         if f.linear:
-            return distinct(points, points[:0], self.region, near)
-        return points[first_apart(half_distances(f, points) < near)]
+            return distinct(points, points[:0], self.region, near, limit)
+        atoms = Atoms(points)
+
+        def alike(some: Array, others: Array) -> Array:
+            return half_distances(f, atoms[some], atoms[others]) < near
+
+        return points[first_apart(alike, np.arange(len(points)), limit)]
 
     def differentiable(self, f: Any, rough: bool = False) -> Differentiable:
         """Return the excess and its gradient, by differences where f or h has no derivative.
 
-        With ``rough`` slopes are computed in single precision.
+        With ``rough`` they are computed in single precision, if that keeps four decimals.
         """
         capable = f.linear or (f.kernel.has_slope if self.direction is None else f.kernel.has_curve)
         if callable(self.h) or not capable:
@@ -218,7 +225,7 @@ class Requirement:
 
         def derivatives(Z: Array) -> tuple[Array, Array]:
             if self.direction is None:
-                values, gradients = f.values_and_gradients(Z)
+                values, gradients = f.values_and_gradients(Z, rough)
             else:
                 values, gradients = f.slopes_and_gradients(Z, self.along(Z), rough)
             return self.sign * values - self.threshold(Z), self.sign * gradients
@@ -243,41 +250,43 @@ def distinct(
     left = np.ones(len(points), bool)
     if len(known) and len(points):
         left = cdist(scaled, known / size, "chebyshev").min(axis=1) > 1e-7
-    order = np.flatnonzero(left)
+
+    def near(some: Array, others: Array) -> Array:
+        return np.asarray(cdist(scaled[some], scaled[others], "chebyshev") <= apart)
+
+    return points[first_apart(near, np.flatnonzero(left), limit)]
+
+
+def first_apart(near: Callable[[Array, Array], Array], order: Array, limit: int | None = None) -> Array:
+    """Return the first indices in an order of which no two are near each other, up to a limit.
+
+    ``near`` maps two arrays of indices to a matrix of flags.
+    """
     most = len(order) if limit is None else limit
     chosen = order[:0]
     for start in range(0, len(order), BLOCK):
         some = order[start : start + BLOCK]
         if len(chosen):
-            some = some[cdist(scaled[some], scaled[chosen], "chebyshev").min(axis=1) > apart]
-        near = cdist(scaled[some], scaled[some], "chebyshev") <= apart
+            some = some[~near(some, chosen).any(axis=1)]
+        within = near(some, some)
         first = np.ones(len(some), bool)
         for k in range(len(some)):
             if first[k]:
-                first[k + 1 :] &= ~near[k, k + 1 :]
+                first[k + 1 :] &= ~within[k, k + 1 :]
         chosen = np.concatenate([chosen, some[first]])[:most]
         if len(chosen) == most:
             break
-    return points[chosen]
-
-
-def first_apart(near: Array) -> list[int]:
-    """Return the first indices of which no two are near each other; ``near[i, j]`` is True for near ones."""
-    left = np.ones(len(near), bool)
-    chosen: list[int] = []
-    for k in range(len(near)):
-        if left[k]:
-            chosen.append(k)
-            left &= ~near[k]
     return chosen
 
 
-def half_distances(f: Any, points: Array) -> Array:
-    r"""Return :math:`\tfrac12\|k_x - k_z\|_H^2` between points, relative to :math:`k(x, x) + k(z, z)`."""
-    inner = points if f.scale is None else f.scale.points(points)
-    K = f.kernel(inner)
-    own = np.add.outer(K.diagonal(), K.diagonal()) / 2
-    return (own - K) / np.maximum(own, 1e-300)
+def half_distances(f: Any, atoms: Atoms, others: Atoms | None = None) -> Array:
+    r"""Return :math:`\tfrac12\|a - b\|_H^2` between atoms, relative to the mean of their squared lengths."""
+    a = atoms.scaled(f.scale)
+    b = a if others is None else others.scaled(f.scale)
+    K = a.products(f.kernel, b)
+    of_a = K.diagonal() if others is None else a.diag(f.kernel)
+    own = np.add.outer(of_a, of_a if others is None else b.diag(f.kernel)) / 2
+    return np.asarray((own - K) / np.maximum(own, 1e-300))
 
 
 def merged(points: Array, weights: Array, distances: Array, near: float) -> tuple[Array, Array]:

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 
 from ..._utils.arrays import Array
+from ...function.atoms import Atoms
+from ...function.fitted import Slopes
 from .descent import descend_jointly
 from .requirement import Requirement, half_distances, merged, unit_of
 
@@ -32,12 +34,13 @@ def movable(f: Any, requirement: Requirement, points: Array, duals: Array | None
 
     None is returned if the points of the requirement cannot move.
     """
-    if duals is None or f.linear or f.slopes is not None or not f.kernel.has_slope:
+    if duals is None or f.linear or callable(requirement.h):
         return None
-    constant = requirement.direction is None and not callable(requirement.h)
-    if not constant or requirement.region.chart(unit_of(f, requirement)) is None:
+    capable = f.kernel.has_slope if requirement.direction is None else f.kernel.has_curve
+    if not capable or requirement.region.chart(unit_of(f, requirement)) is None:
         return None
-    weight = dict(zip((row.tobytes() for row in f.centres), requirement.sign * f.weights, strict=True))
+    at, weights, _ = _own(f, requirement)
+    weight = dict(zip((row.tobytes() for row in at), requirement.sign * weights, strict=True))
     own = np.array([weight.get(row.tobytes(), 0.0) for row in np.ascontiguousarray(points)])
     return np.where(own == duals, duals, 0.0)
 
@@ -50,16 +53,15 @@ def slide(
     Points near each other become one point, with the mean of their lifts. If the norm does not decrease, the
     points themselves are returned.
     """
-    own = {row.tobytes() for row in np.ascontiguousarray(points)}
-    others = np.array([row.tobytes() not in own for row in f.centres], bool)
-    rest = replace(f, bias=0.0, centres=f.centres[others], weights=f.weights[others])
+    rest = _without(f, requirement, points)
 
     def energy(x: Array, signed: Array) -> tuple[float, Array]:
-        values, gradients = rest.values_and_gradients(x)
-        among, along = replace(rest, centres=x, weights=signed).values_and_gradients(x)
+        values, gradients = _pairs(rest, requirement, x)
+        among, along = _pairs(_over(f, requirement, x, signed), requirement, x)
         return float(signed @ values + 0.5 * signed @ among), signed[:, None] * (gradients + along)
 
-    means, weights = merged(np.column_stack([points, lift]), duals, half_distances(f, points), NEAR)
+    distances = half_distances(f, Atoms(points, requirement.along(points)))
+    means, weights = merged(np.column_stack([points, lift]), duals, distances, NEAR)
     x = means[:, :-1]
     chart = requirement.region.chart(unit_of(f, requirement))
     assert chart is not None
@@ -73,3 +75,41 @@ def slide(
     if least > energy(points, requirement.sign * duals)[0]:
         return points, duals, lift
     return chart.outer(z), weights, means[:, -1]
+
+
+def _own(f: Any, requirement: Requirement) -> tuple[Array, Array, Array]:
+    """Return the centres or slopes of f that a requirement is about, their weights, and their mask."""
+    if requirement.direction is None:
+        return np.ascontiguousarray(f.centres), f.weights, np.ones(len(f.weights), bool)
+    if f.slopes is None:
+        return f.centres[:0], f.weights[:0], np.zeros(0, bool)
+    along = (f.slopes.directions == requirement.direction).all(axis=1)
+    return np.ascontiguousarray(f.slopes.points[along]), f.slopes.weights[along], along
+
+
+def _without(f: Any, requirement: Requirement, points: Array) -> Any:
+    """Return f without the bias and without the points of a requirement."""
+    at, _, kind = _own(f, requirement)
+    own = {row.tobytes() for row in np.ascontiguousarray(points)}
+    left = np.ones(len(kind), bool)
+    left[kind] = [row.tobytes() not in own for row in at]
+    if requirement.direction is None:
+        return replace(f, bias=0.0, centres=f.centres[left], weights=f.weights[left])
+    parts = (f.slopes.points, f.slopes.directions, f.slopes.weights)
+    return replace(f, bias=0.0, slopes=Slopes(*(part[left] for part in parts)))
+
+
+def _over(f: Any, requirement: Requirement, points: Array, weights: Array) -> Any:
+    """Return the part of f over the points of a requirement."""
+    if requirement.direction is None:
+        return replace(f, bias=0.0, centres=points, weights=weights, slopes=None)
+    along = np.tile(requirement.direction, (len(points), 1))
+    slopes = Slopes(points, along, weights)
+    return replace(f, bias=0.0, centres=f.centres[:0], weights=f.weights[:0], slopes=slopes)
+
+
+def _pairs(f: Any, requirement: Requirement, points: Array) -> tuple[Array, Array]:
+    """Return values or slopes of f at points, and their gradients."""
+    if requirement.direction is None:
+        return f.values_and_gradients(points)
+    return f.slopes_and_gradients(points, requirement.along(points))

@@ -17,12 +17,11 @@ and :math:`u u^\top / q` is added to the matrix. Equations that depend on the pr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dpotrs, dpstrf, dtrtrs
 
-from ..._utils.arrays import Array, as_slice
+from ..._utils.arrays import Array, block
 from .active import ActiveSetSolution, RowDual
 
 # An equation depends on others if a pivot is below this part of the largest.
@@ -60,21 +59,21 @@ class Reduced:
         with_bias = bool(e[E].any())
         # A multiple of ee' changes nothing, as e'a = 0, and is regular where rows of few features are not.
         multiple = float(Q.diagonal().max()) if with_bias else 0.0
-        S = Q[_block(E, E)]
+        S = Q[block(E, E)]
         if with_bias:
             S = S + multiple * np.outer(e[E], e[E])
         packed, pivots, rank, _ = dpstrf(S, tol=DEPENDENT * float(S.diagonal().max()), lower=1)
         E = E[pivots[:rank] - 1]
         factor = packed[:rank, :rank]
         right = np.empty((rank, len(B) + 2), order="F")
-        right[:, :-2] = Q[_block(E, B)]
+        right[:, :-2] = Q[block(E, B)]
         right[:, -2] = dual.target[E]
         right[:, -1] = e[E]
         if with_bias:
             right[:, :-2] += multiple * np.outer(e[E], e[B])
         sides = dtrtrs(factor, right, lower=1, overwrite_b=1)[0]
         W = sides[:, : len(B)]
-        reduced = Q[_block(B, B)] - W.T @ W
+        reduced = Q[block(B, B)] - W.T @ W
         if with_bias:
             reduced += multiple * np.outer(e[B], e[B])
         target = dual.target[B] - W.T @ sides[:, -2]
@@ -120,10 +119,3 @@ class Reduced:
         error = dual.target[E] - Q[E] @ a - b * dual.bias_weight[E]
         a[E] += dpotrs(self._factor, error, lower=1)[0]
         return a, b
-
-
-def _block(rows: Array, columns: Array) -> Any:
-    """Return the index of the entries between some rows and columns."""
-    i = as_slice(rows)
-    j = as_slice(columns)
-    return (i, j) if isinstance(i, slice) and isinstance(j, slice) else np.ix_(rows, columns)

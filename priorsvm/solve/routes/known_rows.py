@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ..._utils.arrays import Array
+from ..._utils.arrays import Array, as_slice, block
 from ...function.atoms import Atoms
 from ...kernels.base import Kernel
 from ...spec import Spec
@@ -42,16 +41,20 @@ class KnownRows:
     @staticmethod
     def row_keys(R: Any, labels: Sequence[bytes]) -> list[Hashable]:
         """Return a key for each row over atoms by its entries; a single value is the label of its atom."""
-        contents: list[Hashable] = []
-        for start, stop in pairwise(R.indptr):
-            entries = tuple(labels[k] for k in R.indices[start:stop])
-            single = len(entries) == 1 and R.data[start] == 1.0
-            contents.append(entries[0] if single else (entries, R.data[start:stop].tobytes()))
+        contents: list[Hashable] = [labels[k] for k in R.indices[np.minimum(R.indptr[:-1], R.nnz - 1)]]
+        single = np.diff(R.indptr) == 1
+        single[single] = R.data[R.indptr[:-1][single]] == 1.0
+        for row in np.flatnonzero(~single):
+            entries = slice(R.indptr[row], R.indptr[row + 1])
+            contents[row] = tuple(labels[k] for k in R.indices[entries]), R.data[entries].tobytes()
         return KnownRows.keys(contents)
 
     @staticmethod
     def keys(contents: Iterable[Hashable]) -> list[Hashable]:
         """Return a key for each row: its content, and the number of rows before it of equal content."""
+        contents = list(contents)
+        if len(set(contents)) == len(contents):
+            return [(content, 0) for content in contents]
         counts: Counter[Hashable] = Counter()
         keys: list[Hashable] = []
         for content in contents:
@@ -79,17 +82,18 @@ class KnownRows:
         inner = atoms.scaled(spec.scale)
         if before is None:
             return _products(kernel, inner)
-        place = {label: k for k, label in enumerate(before.atoms.labels())}
-        old = np.array([place.get(label, -1) for label in atoms.labels()])
+        place = {label: k for k, label in enumerate(before.atoms.labels)}
+        old = np.array([place.get(label, -1) for label in atoms.labels])
         known = np.flatnonzero(old >= 0)
         new = np.flatnonzero(old < 0)
         K = np.empty((len(old), len(old)))
-        K[np.ix_(known, known)] = before.K[np.ix_(old[known], old[known])]
+        K[block(known, known)] = before.K[block(old[known], old[known])]
         if len(new):
             columns = inner.products(kernel, inner[new])
-            K[:, new] = columns
-            K[new] = columns.T
-            K[np.ix_(new, new)] = _products(kernel, inner[new])
+            at = as_slice(new)
+            K[:, at] = columns
+            K[at] = columns.T
+            K[block(new, new)] = _products(kernel, inner[new])
         return K
 
 

@@ -260,7 +260,7 @@ class StatedRows:
 
     def keys(self, atoms: Atoms) -> list[Hashable]:
         """Return a key for each row by what it evaluates; a single value is the label of its atom."""
-        return KnownRows.row_keys(self.R, atoms.labels())
+        return KnownRows.row_keys(self.R, atoms.labels)
 
     def solution(
         self, products: Products, a: Array, bias: float, steps: int, seconds: tuple[float, float]
@@ -310,7 +310,7 @@ def _matrix(margins: Atoms, parts: list[Part]) -> tuple[Atoms, Any]:
     """Return all values and slopes, each once, and the matrix from them to the rows."""
     atoms = Atoms.together([margins, *(part.terms.atoms for part in parts)])
     place: dict[bytes, int] = {}
-    at = np.array([place.setdefault(label, len(place)) for label in atoms.labels()])
+    at = np.array([place.setdefault(label, len(place)) for label in atoms.labels])
     first = np.unique(at, return_index=True)[1]
     n = len(margins)
     data = [np.ones(n)]

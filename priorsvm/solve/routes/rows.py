@@ -139,7 +139,7 @@ class RowsProblem:
         before = time.perf_counter()
         rows = np.arange(len(Q))
         Q[rows, rows] += shape.diagonal
-        keys = KnownRows.row_keys(shape.R, self.atoms.labels())
+        keys = KnownRows.row_keys(shape.R, self.atoms.labels)
         a = guess(Q, shape.dual) if known is None else known.continued(keys, shape.dual)
         spec = self.compiled.spec
         effort = max(EFFORT, SMALL / len(Q))

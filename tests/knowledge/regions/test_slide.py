@@ -5,7 +5,8 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from priorsvm import RBF, Polynomial
-from priorsvm.function.fitted import FittedKernel
+from priorsvm.function.atoms import Atoms
+from priorsvm.function.fitted import FittedKernel, Slopes
 from priorsvm.knowledge.regions.descent import descend_jointly
 from priorsvm.knowledge.regions.requirement import Requirement, half_distances, merged
 from priorsvm.knowledge.regions.sets import BoxSet, EllipsoidSet, LevelSet, polyhedron
@@ -51,6 +52,31 @@ def test_the_norm_decreases_and_points_stay_inside(region, kernel, sign):
     assert squared_norm(f, moved, weights, sign) < squared_norm(f, points, duals, sign)
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_points_of_slopes_decrease_the_norm_too(sign):
+    direction = np.array([0.0, 2.0])
+    points = REGIONS[0].points(8, 1)[-5:]
+    duals = np.array([0.3, 1.0, 2.0, 0.1, 0.7])
+    rng = np.random.default_rng(0)
+    centres, weights = rng.normal(size=(12, 2)), rng.normal(size=12)
+    other = rng.normal(size=(3, 2))
+    along = np.vstack([np.tile(direction, (5, 1)), np.tile([1.0, 0.0], (3, 1))])
+    slopes = Slopes(np.vstack([points, other]), along, np.concatenate([sign * duals, rng.normal(size=3)]))
+    f = FittedKernel(0.3, RBF(0.7), centres, weights, None, slopes)
+    requirement = Requirement(REGIONS[0], sign, 0.0, direction)
+    np.testing.assert_array_equal(movable(f, requirement, points, duals), duals)
+    moved, dual, _ = slide(f, requirement, points, duals, np.zeros(5))
+    assert REGIONS[0].contains(moved, 1e-7).all()
+    assert dual.sum() == pytest.approx(duals.sum())
+    new = Slopes(
+        np.vstack([moved, other]),
+        np.vstack([np.tile(direction, (len(moved), 1)), along[5:]]),
+        np.concatenate([sign * dual, slopes.weights[5:]]),
+    )
+    after = FittedKernel(0.3, RBF(0.7), centres, weights, None, new)
+    assert after.norm("l2") < f.norm("l2")
+
+
 def test_points_that_cannot_move():
     points = REGIONS[0].points(8, 1)[-3:]
     duals = np.array([0.5, 1.0, 0.0])
@@ -58,7 +84,8 @@ def test_points_that_cannot_move():
     box = Requirement(REGIONS[0], 1.0)
     assert movable(f, box, points, None) is None
     assert movable(f, Requirement(REGIONS[0], 1.0, h=lambda Z: Z[:, 0]), points, duals) is None
-    assert movable(f, Requirement(REGIONS[0], 1.0, direction=np.ones(2)), points, duals) is None
+    slopes = Requirement(REGIONS[0], 1.0, direction=np.ones(2))
+    np.testing.assert_array_equal(movable(f, slopes, points, duals), np.zeros(3))  # f has no slopes
     level = LevelSet(lambda Z: Z[:, :1], LOW, HIGH)
     assert movable(f, Requirement(level, 1.0), points, duals) is None
     # A weight in f other than the dual variable, as of a model of another norm.
@@ -68,7 +95,7 @@ def test_points_that_cannot_move():
 def test_near_points_become_their_mean():
     points = np.array([[0.0, 0.0], [0.01, 0.0], [1.0, 1.0]])
     f = expansion(RBF(1.0), 1.0, points, np.ones(3))
-    distances = half_distances(f, points)
+    distances = half_distances(f, Atoms(points))
     np.testing.assert_allclose(distances, 1 - rbf_kernel(points, gamma=1.0))
     means, sums = merged(points, np.array([1.0, 3.0, 2.0]), distances, 0.02)
     np.testing.assert_allclose(means, [[0.0075, 0.0], [1.0, 1.0]])
