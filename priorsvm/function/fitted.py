@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -132,6 +132,10 @@ class FittedKernel(Fitted):
     weights: Array
     scale: Scale | None = None
     slopes: Slopes | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Arrays that are computed from the fields are not part of a file.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def value(self, Z: Any) -> Array:
         return self._unbiased(self._to_inner(Z)) + self.bias
