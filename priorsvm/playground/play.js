@@ -131,7 +131,7 @@ function sync(group, entries, make, update) {
 
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 const round = (value) => Math.round(value * 100) / 100;
-const short = (value) => (Math.abs(value) < 1e-9 ? "0" : String(Number(value.toPrecision(3))));
+const short = (value) => (Math.abs(value) < 1e-6 ? "0" : String(Number(value.toPrecision(3))));
 
 // The y-axis of SVG points down.
 const path = (numbers) => {

@@ -142,6 +142,14 @@ def test_a_foot_is_where_the_slack_ends():
         assert model.decision_function([foot])[0] == pytest.approx(2 * label - 1, abs=0.01)
 
 
+def test_a_row_that_has_its_own_margin_has_no_foot():
+    shown = answer(default_state(points=POINTS, errors=0.5))
+    own = [(2 * label - 1) * row["f"] for row, (_, _, label) in zip(shown["rows"], POINTS, strict=True)]
+    beyond = [row for row, margin in zip(shown["rows"], own, strict=True) if margin > 1]
+    assert any(row["slack"] > 0 for row in beyond)  # the slack of its worst place
+    assert not any("foot" in row for row in beyond)
+
+
 def test_a_rule_changes_the_border_and_holds():
     plain = answer(default_state(points=POINTS))
     told = answer(default_state(points=POINTS, shapes=[BOX]))
