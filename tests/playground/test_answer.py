@@ -181,6 +181,9 @@ def test_a_draft_has_fewer_points_and_the_same_code():
     assert "method" not in settled["code"]
     assert draft["objective"] <= settled["objective"] * (1 + 1e-6)  # it requires less
     assert not answer({**state, "kernel": "linear", "draft": True})["draft"]
+    curves = default_state(points=POINTS, kernel="rbf", change="turn", change_block="Trajectories")
+    assert recipe({**curves, "draft": True}).blocks[0].options == {"degree": 2}
+    assert recipe(curves).blocks[0].options == {}
 
 
 def test_rows_of_blocks_curves_and_active_places_are_shown():
