@@ -159,7 +159,9 @@ def _rows(model: Any, binary: BinaryModel) -> list[dict[str, Any]]:
             "slack": _visible(slack[k], 1e-6),
             "price": _visible(prices[k], NEGLIGIBLE * float(prices.max())),
         }
-        if row["slack"] and length > 1e-9:
+        # A block may give a row more slack than its own margin needs.
+        own = 1.0 - sample.y[k] * values[k]
+        if own > 1e-6 and length > 1e-9:
             step = (sample.y[k] - values[k]) / length
             row["foot"] = _path(sample.X[k] + step * weights)
         rows.append(row)

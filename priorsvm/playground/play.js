@@ -131,7 +131,7 @@ function sync(group, entries, make, update) {
 
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 const round = (value) => Math.round(value * 100) / 100;
-const short = (value) => (Math.abs(value) < 1e-9 ? "0" : String(Number(value.toPrecision(3))));
+const short = (value) => (Math.abs(value) < 1e-6 ? "0" : String(Number(value.toPrecision(3))));
 
 // The y-axis of SVG points down.
 const path = (numbers) => {
@@ -155,7 +155,8 @@ function playground(root, start, answerTo) {
   let answer = null;
   let chosen = null; // ["points" or "shapes", index]
   let drag = null;
-  let past = []; // earlier states, for undo
+  let lesson = 0; // index of the preset
+  let past = []; // earlier states and their presets, for undo
   let wanted = null; // the draft flag of the next request; null if nothing changed
   let busy = false;
 
@@ -214,24 +215,28 @@ function playground(root, start, answerTo) {
   // ------------------------------------------------------------------------------------ changes of the state
 
   function remember() {
-    past = [...past.slice(-49), JSON.stringify(state)];
+    past = [...past.slice(-49), JSON.stringify([state, lesson])];
     ui.undo.disabled = false;
   }
 
   function undo() {
     if (!past.length) return;
-    state = JSON.parse(past.pop());
+    [state, lesson] = JSON.parse(past.pop());
     ui.undo.disabled = !past.length;
-    chosen = null;
-    showSettings();
-    refresh(false);
+    begin();
   }
 
-  function load(preset) {
+  function load(index) {
     if (state) remember();
-    state = structuredClone(preset.state);
+    lesson = index;
+    state = structuredClone(start.presets[index].state);
+    begin();
+  }
+
+  function begin() {
     chosen = null;
-    ui.text.textContent = preset.text;
+    ui.presets.selectedIndex = lesson;
+    ui.text.textContent = start.presets[lesson].text;
     showSettings();
     refresh(false);
   }
@@ -425,7 +430,7 @@ function playground(root, start, answerTo) {
     refresh(false);
     layers[chosen[0]].children[chosen[1]].focus();
   });
-  ui.presets.addEventListener("change", () => load(start.presets[ui.presets.selectedIndex]));
+  ui.presets.addEventListener("change", () => load(ui.presets.selectedIndex));
   ui.copyCode.addEventListener("click", () => copy(ui.copyCode, answer.code));
   ui.copyFormula.addEventListener("click", () => copy(ui.copyFormula, answer.latex));
 
@@ -575,9 +580,7 @@ function playground(root, start, answerTo) {
   ui.flip.addEventListener("click", switchClass);
   ui.remove.addEventListener("click", remove);
 
-  const first = start.presets.findIndex((preset) => preset.lesson === start.lesson);
-  ui.presets.selectedIndex = first;
-  load(start.presets[first]);
+  load(start.presets.findIndex((preset) => preset.lesson === start.lesson));
   return () => {
     themes();
     root.replaceChildren();

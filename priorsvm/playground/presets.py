@@ -150,7 +150,7 @@ PRESETS = [
         "08_worst_case",
         "What is the worst that can happen to a row?",
         "Compare the worst copy (InvariantLoss) with all copies (VirtualSamples).",
-        _clouds(8, 8, 0.7, seed=8),
+        _clouds(8, 8, 0.5, seed=8),
         change="x0",
         change_block="InvariantLoss",
         size=1.0,

@@ -145,11 +145,14 @@ def recipe(state: dict[str, Any]) -> Recipe:
     return Recipe(X, [label for _, _, label in points], blocks, options)
 
 
+def _is_rough(state: dict[str, Any]) -> bool:
+    """Return whether blocks are simplified: in a draft of a kernel model, where they would take long."""
+    return bool(state.get("draft")) and state["kernel"] != "linear"
+
+
 def _everywhere(state: dict[str, Any]) -> dict[str, Any]:
     """Return the method of a rule that holds everywhere: few points in a draft of a kernel model."""
-    if state.get("draft") and state["kernel"] != "linear":
-        return {"method": "points", "points": DRAFT_POINTS}
-    return {}
+    return {"method": "points", "points": DRAFT_POINTS} if _is_rough(state) else {}
 
 
 def shape_name(number: int, shape: dict[str, Any]) -> str:
@@ -222,6 +225,8 @@ def _change(state: dict[str, Any]) -> list[Call]:
         return [Call(block, (transform,), {"mu": float(state["mu"])})]
     if block == "TangentPenalty":
         return [Call(block, (transform,), {"gamma": float(state["mu"])})]
+    if block == "Trajectories" and _is_rough(state):
+        return [Call(block, (transform,), {"degree": 2})]
     return [Call(block, (transform,))]
 
 

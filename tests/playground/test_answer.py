@@ -142,6 +142,14 @@ def test_a_foot_is_where_the_slack_ends():
         assert model.decision_function([foot])[0] == pytest.approx(2 * label - 1, abs=0.01)
 
 
+def test_a_row_that_has_its_own_margin_has_no_foot():
+    shown = answer(default_state(points=POINTS, errors=0.5))
+    own = [(2 * label - 1) * row["f"] for row, (_, _, label) in zip(shown["rows"], POINTS, strict=True)]
+    beyond = [row for row, margin in zip(shown["rows"], own, strict=True) if margin > 1]
+    assert any(row["slack"] > 0 for row in beyond)  # the slack of its worst place
+    assert not any("foot" in row for row in beyond)
+
+
 def test_a_rule_changes_the_border_and_holds():
     plain = answer(default_state(points=POINTS))
     told = answer(default_state(points=POINTS, shapes=[BOX]))
@@ -173,6 +181,9 @@ def test_a_draft_has_fewer_points_and_the_same_code():
     assert "method" not in settled["code"]
     assert draft["objective"] <= settled["objective"] * (1 + 1e-6)  # it requires less
     assert not answer({**state, "kernel": "linear", "draft": True})["draft"]
+    curves = default_state(points=POINTS, kernel="rbf", change="turn", change_block="Trajectories")
+    assert recipe({**curves, "draft": True}).blocks[0].options == {"degree": 2}
+    assert recipe(curves).blocks[0].options == {}
 
 
 def test_rows_of_blocks_curves_and_active_places_are_shown():

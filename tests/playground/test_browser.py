@@ -250,6 +250,22 @@ def test_rules_in_conflict_are_named_in_the_plane(page):
     assert page.run(BORDER).startswith("M")
 
 
+def test_undo_goes_back_to_the_lesson_before(page):
+    lesson = "document.querySelector('select[aria-label=Lesson]')"
+    code = page.run("document.querySelector('.pp pre').textContent")
+    settled(
+        page,
+        lambda: page.run(
+            f"{lesson}.selectedIndex = 0, {lesson}.dispatchEvent(new Event('change'))",
+        ),
+    )
+    assert page.run("document.querySelector('.pp pre').textContent") != code
+    page.run(f"{lesson}.focus()")
+    settled(page, lambda: page.press("z", modifiers=2))
+    assert page.run("document.querySelector('.pp pre').textContent") == code
+    assert page.run(f"{lesson}.selectedIndex") == 3
+
+
 @pytest.mark.parametrize("width", [1280, 900, 420])
 @pytest.mark.parametrize("dark", [False, True])
 def test_nothing_is_wider_than_the_window(page, width, dark):
