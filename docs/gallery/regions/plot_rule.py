@@ -2,7 +2,7 @@
 Rule: a rule in the words of your columns
 =========================================
 
-You can say: glucose of 126 or more together with a bmi of 30 or more means ill. Use
+You can say: glucose of 118 or more together with a bmi of 28 or more means ill. Use
 :class:`~priorsvm.Rule` for rules on a table. Soft rules apply to rows, hard rules hold everywhere in
 their region.
 
