@@ -19,6 +19,7 @@ from ..kernels.set_kernel import OnRows
 from ..knowledge.hints.monotonicity_hint import MonotonicityHint, directions_of
 from ..knowledge.regions.base import RegionKnowledge
 from ..knowledge.regions.monotone import Monotone
+from ..knowledge.regions.region_words import column_names
 from ..knowledge.traits import Completes, Scores
 from ..prior import Member
 from ..sample import Sample
@@ -28,7 +29,7 @@ from .flips import Search, smallest_changes
 from .row import Explanation, Explanations, Flip, NearRow, Part, RuleAt
 from .row_terms import row_terms
 from .shapley import Parts, parts_of
-from .words import block_uses, column_names, in_words
+from .words import block_uses, in_words
 
 # Number of training rows that an explanation lists.
 NEAR_ROWS = 3

@@ -10,13 +10,14 @@ import numpy as np
 
 from .._utils.messages import readable
 from ..knowledge.base import Knowledge
+from ..knowledge.regions.region_words import listed
 from ..knowledge.traits import Iterative
 from ..prior import Member
 from ..sample import Sample
 from ..solve.model import BinaryModel
 from ..solve.solvers import SOLVERS
 from ..weights import FACTORS
-from .words import block_uses, in_words, listed, strength
+from .words import block_uses, in_words, strength
 
 # Class of a block -> keys of its works in docs/references.bib.
 REFERENCES = {

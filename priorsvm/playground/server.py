@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import secrets
 import threading
+from collections.abc import Callable
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
@@ -86,7 +87,7 @@ class Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
-        pages = {
+        pages: dict[str, tuple[str, Callable[[], bytes]]] = {
             "": ("text/html", lambda: resource("page.html")),
             "play.js": ("text/javascript", lambda: resource("play.js")),
             "start": ("application/json", lambda: self.server.start),
