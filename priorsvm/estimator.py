@@ -286,8 +286,10 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         y : array-like of shape (n,), str or None
             Labels. For a dask DataFrame or a path, the name of the column of labels. None for chunks.
         sample_weight : array-like of shape (n,), str or None, default=None
-            Factor on C for each row. A row of weight 2 counts as two equal rows. For a dask DataFrame or a
-            path, the name of a column. None for chunks.
+            Factor on C for each row. In the loss, in ``scale`` and in ``gamma="scale"`` a row of weight 2
+            counts as two equal rows. For rules and ``Monotone`` on rows, the pool of rows, the standard
+            weight and the folds of ``mu="auto"`` count each row of positive weight once. For a dask
+            DataFrame or a path, the name of a column. None for chunks.
         **rows : array-like of shape (n, ...)
             Row parameters of blocks, as ``<block>__<parameter>``.
 

@@ -78,6 +78,9 @@ class ChosenWeight:
         AUC of the rules alone at the training rows; None if the blocks assign no classes to rows.
     share : float
         Share of the guess in the AUC after shrinkage, between 0 and 1.
+    own : float or None
+        AUC of this block alone at the training rows, if several blocks share the factor. Below one half, the
+        rows contradict the block.
     """
 
     mu: float
@@ -87,9 +90,12 @@ class ChosenWeight:
     repeats: int = 0
     alone: float | None = None
     share: float = 0.0
+    own: float | None = None
 
     def __str__(self) -> str:
         text = f"mu = {self.mu:.3g} rows" if self.mu > 0 else "switched off, mu = 0 rows"
+        if self.own is not None:
+            text += f", AUC of this rule alone {self.own:.3f}"
         if not self.scores:
             return text
         return f"{text}, {self.choice}"
@@ -200,6 +206,11 @@ def _rules_alone(task: Task, chosen: list[Member]) -> float | None:
     return float(np.mean(areas)) if areas else None
 
 
+def _own_area(task: Task, name: str, on_rows: list[Member]) -> float | None:
+    """Return the AUC of one block alone, or None if it is the only one or assigns no classes to rows."""
+    return _rules_alone(task, [m for m in on_rows if m.name == name]) if len(on_rows) > 1 else None
+
+
 def _variance(task: Task, area: float) -> float:
     """Return the variance of an estimated AUC by Hanley and McNeil, the mean over the binary models."""
     both_positive = area / (2.0 - area) - area**2
@@ -228,7 +239,8 @@ def _weighted(task: Task, found: ChosenWeight) -> Prior:
             block.mu = 1.0
             if name in {m.name for m in on_rows}:
                 block.mu = found.factor * block.standard_weight(count, len(on_rows))
-                block.chosen_weight = replace(found, mu=block.mu)
+                own = _own_area(task, name, on_rows) if found.scores else None
+                block.chosen_weight = replace(found, mu=block.mu, own=own)
         blocks.append((name, block))
     return Prior(blocks, task.prior.weights)
 

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 import priorsvm
 from priorsvm import RBF, Box, MissingValues, Monotone, PriorSVC, Rule, SampleCosts, weights
@@ -490,3 +492,51 @@ def test_the_text_of_an_outbid_rule():
     low = weights.ChosenWeight(1.5, 0.3, {0.3: 0.8, 1.0: 0.7})
     assert "mu='auto' chose 1.5 rows" in outbid_at(8, 10, "'a > 1' is 1", low).text
     assert outbid_at(5, 10, "'a > 1' is 1", low) is None
+
+
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.PriorSVMWarning")
+def test_the_area_of_each_rule_alone_shows_a_reversed_rule():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = (X[:, 0] + X[:, 1] + 0.5 * rng.normal(size=60) > 0).astype(int)
+    texts = {"a": "x0 >= 0.5", "b": "x1 >= 0.5", "c": "x1 <= -0.5"}
+    prior = sum((Rule(texts[k], 1).named(k) for k in "bc"), Rule(texts["a"], 1).named("a"))
+    found = PriorSVC(prior).fit(X, y).findings_
+    for name, inside in (("a", X[:, 0] >= 0.5), ("b", X[:, 1] >= 0.5), ("c", X[:, 1] <= -0.5)):
+        own = found[name].weight.own
+        assert own == pytest.approx(roc_auc_score(y, inside))
+        assert f"AUC of this rule alone {own:.3f}" in str(found[name])
+    assert found["c"].weight.own < 0.5 < min(found["a"].weight.own, found["b"].weight.own)
+    alone = PriorSVC(Rule("x0 >= 0.5", 1)).fit(X, y).findings_["rule"]
+    assert alone.weight.own is None
+    three = PriorSVC(prior).fit(X, y + (X[:, 2] > 0.8)).findings_[1]["a"]
+    assert 0.0 < three.weight.own < 1.0
+
+
+def test_weights_count_rows_twice_in_the_loss_and_once_in_the_pool():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = (X[:, 0] + rng.normal(size=40) > 0).astype(int)
+    weight = np.where(np.arange(40) < 15, 2.0, 1.0)
+    twice = np.repeat(np.arange(40), weight.astype(int))
+    options = {"scale": "standard", "kernel": "rbf"}
+    everywhere = Rule("x0 >= 1", 1, holds="everywhere", mu=2.0)
+    for prior in (None, everywhere):
+        f = PriorSVC(prior, **options).fit(X, y, sample_weight=weight).decision_function(X)
+        g = PriorSVC(prior, **options).fit(X[twice], y[twice]).decision_function(X)
+        np.testing.assert_allclose(f, g, atol=2e-3)
+    rule = Rule("x0 >= 1", 1, mu=2.0)
+    weighted = PriorSVC(rule, **options).fit(X, y, sample_weight=weight)
+    added = weighted._models[0].sample.X[40:]
+    plain = PriorSVC(rule, **options).fit(X, y)._models[0].sample.X[40:]
+    np.testing.assert_allclose(added, plain)
+    rows = np.vstack([X[twice], added])
+    labels = np.concatenate([y[twice], np.ones(len(added), int)])
+    costs = np.concatenate([np.ones(len(twice)), np.full(len(added), 2.0 / len(added))])
+    scale = StandardScaler().fit(X[twice])
+    kernel = RBF(gamma=weighted.kernel_.gamma)
+    reference = SVC(kernel="precomputed", C=1.0, tol=1e-10)
+    inner = scale.transform(rows)
+    reference.fit(kernel(inner, inner), labels, sample_weight=costs)
+    g = reference.decision_function(kernel(scale.transform(X), inner))
+    np.testing.assert_allclose(weighted.decision_function(X), g, atol=1e-5)

@@ -167,7 +167,7 @@ class Report:
             for block, text in solve["warnings"]:
                 blocks.setdefault(text, []).append(block)
             lines += [f"{which}{', '.join(names)}: {text}" for text, names in blocks.items()]
-        if choice:
+        if choice and not any(choice.partition("; ")[2] in line for line in lines):
             lines.append(f"mu='auto': {choice}")
         if self.kernel:
             lines.append(f"kernel: {self.kernel}")

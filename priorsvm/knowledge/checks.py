@@ -33,7 +33,7 @@ def check_transform(transform: Any, name: str = "transform") -> None:
         )
 
 
-def check_points(name: str, X: Any, sample: Sample) -> Array:
+def check_points(name: str, X: Any, sample: Sample, gaps: bool = False) -> Array:
     """Return points as a finite array with the columns of the training data.
 
     Parameters
@@ -44,6 +44,8 @@ def check_points(name: str, X: Any, sample: Sample) -> Array:
         The points, in the units of the training data. Sets of rows, if the kernel of the model is of sets.
     sample : Sample
         The rows, as ``validate`` receives them.
+    gaps : bool, default=False
+        Whether a point may have missing values (NaN).
 
     Returns
     -------
@@ -105,8 +107,8 @@ def check_points(name: str, X: Any, sample: Sample) -> Array:
             f"{name} has shape {points.shape}, expected (n, {n_features}): "
             "as many columns as the training data."
         )
-    if not np.isfinite(points).all():
-        raise InvalidInput(f"{name} contains NaN or infinity.")
+    if not (np.isfinite(points) | (gaps & np.isnan(points))).all():
+        raise InvalidInput(f"{name} contains {'infinity' if gaps else 'NaN or infinity'}.")
     if not isinstance(kernel, OnRows):
         check_moderate(name, points, "Use other units.")
     return points

@@ -230,15 +230,17 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
             return None
         if not self.on_rows:
             raise InvalidInput("unlabeled rows are for holds='rows'. Leave them out, or set holds='rows'.")
+        completed = getattr(sample.missing, "completed", None)
         try:
-            return check_points("unlabeled", self.unlabeled, sample)
+            rows = check_points("unlabeled", self.unlabeled, sample, gaps=completed is not None)
         except InvalidInput as error:
             if "contains NaN" in str(error):
                 error.args = (
-                    f"{error} MissingValues completes rows of fit and of predict only. Leave rows with "
-                    "missing values out, such as by unlabeled.dropna(), or complete them before.",
+                    f"{error} Add MissingValues() to the prior, which completes them, or leave rows with "
+                    "missing values out, such as by unlabeled.dropna().",
                 )
             raise
+        return rows if completed is None else completed(rows)
 
     def _check_method(self, requirements: list[Requirement], sample: Sample, spec: Spec) -> None:
         """Raise if the method cannot impose the requirements on this model."""

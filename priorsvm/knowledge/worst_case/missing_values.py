@@ -42,6 +42,31 @@ class Completed:
     shares: dict[Any, float]
     spread: Spread
 
+    def completed(self, X: Array) -> Array:
+        """Return rows without a class with their missing entries completed.
+
+        An entry is the mean of the completions under each class, with the class probabilities given the
+        observed entries.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Rows with NaN for missing entries.
+
+        Returns
+        -------
+        array of shape (n, d)
+        """
+        if not np.isnan(X).any():
+            return X
+        rows = np.array([gaussian.completed(X) for gaussian in self.gaussians.values()])
+        return np.asarray((self.probabilities(X)[:, :, None] * rows).sum(axis=0))
+
+    def probabilities(self, X: Array) -> Array:
+        """Return the probability of each class given the observed entries, of shape (n_classes, n)."""
+        log_odds = [np.log(self.shares[c]) + g.log_density(X) for c, g in self.gaussians.items()]
+        return np.asarray(softmax(log_odds, axis=0))
+
 
 class MissingValues(Completes, Scores, EllipsoidalKnowledge):
     r"""Margin of each training row for all likely values of its missing entries (NaN in X).
@@ -225,8 +250,7 @@ class MissingValues(Completes, Scores, EllipsoidalKnowledge):
             by_class = np.array([f.value(rows) for rows in completed])
             largest = np.argmax(np.abs(by_class), axis=0)
             return completed, (np.arange(len(gaussians))[:, None] == largest).astype(float)
-        log_odds = [np.log(state.shares[c]) + g.log_density(X) for c, g in gaussians.items()]
-        return completed, softmax(log_odds, axis=0)
+        return completed, state.probabilities(X)
 
     def words(self) -> str:
         return f"each row with missing entries keeps its margin with confidence {self.confidence:g}"

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 from priorsvm import MissingValues, PriorSVC, Rule
 from priorsvm.errors import InvalidInput, Outbid
@@ -16,14 +17,45 @@ def table(n=60):
     return X, y
 
 
-@pytest.mark.parametrize("gaps", [False, True])
-def test_unlabelled_rows_with_gaps_have_a_way_out(gaps):
+def test_unlabelled_rows_with_gaps_have_a_way_out():
     X, y = table()
     unlabeled = X[:10].copy()
     unlabeled[3, 1] = np.nan
     rule = Rule("x0 > 0.3", label=1, unlabeled=unlabeled)
-    with pytest.raises(InvalidInput, match=r"unlabeled contains NaN.*unlabeled\.dropna\(\)"):
-        PriorSVC(MissingValues() + rule if gaps else rule).fit(X, y)
+    advice = r"unlabeled contains NaN.*Add MissingValues\(\).*unlabeled\.dropna\(\)"
+    with pytest.raises(InvalidInput, match=advice):
+        PriorSVC(rule).fit(X, y)
+    unlabeled[4, 1] = np.inf
+    with pytest.raises(InvalidInput, match=r"unlabeled contains infinity\."):
+        PriorSVC(MissingValues() + rule).fit(X, y)
+
+
+def test_unlabelled_rows_with_gaps_are_completed_by_the_probabilities_of_the_classes():
+    X, y = table()
+    unlabeled = np.random.default_rng(1).normal(size=(30, 3))
+    unlabeled[::3, 1] = np.nan
+    unlabeled[1, :2] = np.nan
+    done = MissingValues().complete(X, y, np.ones(len(y)))
+    expected = np.zeros(unlabeled.shape)
+    for i, row in enumerate(unlabeled):
+        seen = ~np.isnan(row)
+        odds = {}
+        rows = {}
+        for label, gaussian in done.gaussians.items():
+            S = gaussian.covariance[np.ix_(seen, seen)]
+            step = row[seen] - gaussian.mean[seen]
+            density = multivariate_normal(gaussian.mean[seen], S).pdf(row[seen])
+            odds[label] = done.shares[label] * density
+            rows[label] = row.copy()
+            across = gaussian.covariance[np.ix_(~seen, seen)]
+            rows[label][~seen] = gaussian.mean[~seen] + across @ np.linalg.solve(S, step)
+        expected[i] = sum(odds[c] * rows[c] for c in odds) / sum(odds.values())
+    np.testing.assert_allclose(done.completed(unlabeled), expected, atol=1e-9)
+    given = Rule("x0 > 0.3", label=1, mu=5.0, unlabeled=unlabeled)
+    completed = Rule("x0 > 0.3", label=1, mu=5.0, unlabeled=done.completed(unlabeled))
+    f = [PriorSVC(MissingValues() + rule).fit(X, y).decision_function(X) for rule in (given, completed)]
+    np.testing.assert_allclose(f[0], f[1], atol=1e-9)
+    assert PriorSVC(MissingValues() + given).fit(X, y).verify()["rule"].checked > 0
 
 
 @pytest.mark.parametrize(("multi_class", "named"), [("ovr", "class 2: "), ("ovo", "class 1 against 2: ")])
