@@ -156,6 +156,34 @@ def check_unmasked(**values: Any) -> None:
             )
 
 
+def check_ordinary(**values: Any) -> None:
+    """Raise InvalidInput if a parameter cannot be computed with: too large, too small, complex or masked.
+
+    Parameters
+    ----------
+    **values : object
+        Name of a parameter and its value. Values that are neither numbers nor arrays are not checked.
+
+    Examples
+    --------
+    >>> check_ordinary(mu=1e-308)
+    Traceback (most recent call last):
+        ...
+    priorsvm.errors.InvalidInput: mu is 1e-308. Use 0, or a number between 1e-100 and 1e+100 in size.
+    """
+    for name, value in values.items():
+        if isinstance(value, float) and is_number(value) and value != 0:
+            if not 1 / LARGEST <= abs(value) <= LARGEST:
+                sizes = f"between {1 / LARGEST:g} and {LARGEST:g} in size"
+                raise InvalidInput(f"{name} is {value!r}. Use 0, or a number {sizes}.")
+        elif isinstance(value, np.ndarray):
+            check_unmasked(**{name: value})
+            if np.iscomplexobj(value):
+                raise InvalidInput(f"{name} contains complex numbers. Use real numbers, such as {name}.real.")
+            if value.dtype.kind == "f":
+                check_moderate(name, value, "Use other units.")
+
+
 def dense_points(what: str, Z: Any) -> Array:
     """Return points as a float array; raise InvalidInput if they are sparse."""
     if issparse(Z):

@@ -136,9 +136,9 @@ def _check_equations(problem: Problem, solution: Solution) -> None:
     if exact is None or abs(value - exact) <= EQUATIONS * problem.spec.tol * abs(exact):
         return
     remark = (
-        f"hard equations nearly depend on each other: with violations of up to {outcome.residuals.primal:.0e} "
-        f"the objective is {value:.6g}, and without violations it is about {exact:.6g}. Use hard=False with a "
-        "large mu, fewer points, or a narrower kernel."
+        "hard equations nearly depend on each other: with violations of up to "
+        f"{outcome.residuals.primal:.0e} the objective is {value:.6g}, and without violations it is about "
+        f"{exact:.6g}. Use hard=False with a large mu, fewer points, or a narrower kernel."
     )
     solution.outcome = replace(outcome, status="optimal_inaccurate", remark=remark)
 
