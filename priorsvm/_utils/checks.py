@@ -169,13 +169,13 @@ def check_ordinary(**values: Any) -> None:
     >>> check_ordinary(mu=1e-308)
     Traceback (most recent call last):
         ...
-    priorsvm.errors.InvalidInput: mu is 1e-308. Use 0, or a number between 1e-100 and 1e+100 in size.
+    priorsvm.errors.InvalidInput: mu: 1e-308 is too small. Use 0, or at least 1e-100.
     """
     for name, value in values.items():
         if isinstance(value, float) and is_number(value) and value != 0:
-            if not 1 / LARGEST <= abs(value) <= LARGEST:
-                sizes = f"between {1 / LARGEST:g} and {LARGEST:g} in size"
-                raise InvalidInput(f"{name} is {value!r}. Use 0, or a number {sizes}.")
+            check_moderate(name, value, "Use other units.")
+            if abs(value) < 1 / LARGEST:
+                raise InvalidInput(f"{name}: {value!r} is too small. Use 0, or at least {1 / LARGEST:g}.")
         elif isinstance(value, np.ndarray):
             check_unmasked(**{name: value})
             if np.iscomplexobj(value):

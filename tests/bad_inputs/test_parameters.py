@@ -283,10 +283,10 @@ def test_the_advice_for_a_kernel_that_is_not_psd_works(kernel):
 @pytest.mark.parametrize(
     ("block", "words"),
     [
-        (OddnessHint(mu=1e308), "mu is 1e+308. Use 0, or a number between 1e-100 and 1e+100"),
-        (OddnessHint(mu=1e-308), "mu is 1e-308"),
-        (UncertainSamples(1e-308), "covariance is 1e-308"),
-        (VirtualSamples(Shift([0.1, 0.0]), cost=1e308), "cost is 1e+308"),
+        (OddnessHint(mu=1e308), "mu: 1e+308 is too large. Numbers beyond 1e+100 overflow"),
+        (OddnessHint(mu=1e-308), "mu: 1e-308 is too small. Use 0, or at least 1e-100"),
+        (UncertainSamples(1e-308), "covariance: 1e-308 is too small"),
+        (VirtualSamples(Shift([0.1, 0.0]), cost=1e308), "cost: 1e+308 is too large"),
         (VirtualSamples(Shift(np.full(2, 1e300))), "transform__vector: 1e+300 is too large"),
         (SampleCosts(np.ones(len(Y), complex)), "costs contains complex numbers"),
         (SampleCosts(np.ma.ones(len(Y))), "costs is a masked array"),
@@ -302,8 +302,8 @@ def test_numbers_that_overflow_are_refused_for_every_parameter(block, words):
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"C": 1e308}, "C is 1e+308"),
-        ({"kernel": RBF(1e308)}, "kernel: gamma is 1e+308"),
+        ({"C": 1e308}, "C: 1e+308 is too large"),
+        ({"kernel": RBF(1e308)}, "kernel: gamma: 1e+308 is too large"),
         ({"kernel": PriorSVC}, "kernel is the class PriorSVC; write PriorSVC()"),
         ({"max_seconds": 1e308}, "max_seconds must be at most 1e+09"),
         ({"random_state": -1}, "random_state: Seed must be between 0 and 2**32 - 1"),
