@@ -42,7 +42,10 @@ def campaign(quick: bool) -> list[dict[str, Any]]:
         seeds = "" if kind.startswith("agree") else f"  seeds {', '.join(map(str, outcomes[kind][:12]))}"
         print(f"{count:5d} of {total}  {kind}{seeds}")
     print()
-    return [{"outcome": kind, "count": count, "seeds": outcomes[kind]} for kind, count in counts.items()]
+    return [
+        {"outcome": kind, "count": count, "seeds": [] if kind.startswith("agree") else outcomes[kind]}
+        for kind, count in counts.most_common()
+    ]
 
 
 def stated(seed: int) -> StructuredProblem:

@@ -1,7 +1,8 @@
 """Measured figures as a file, and the tables of the documentation that are made from it.
 
 ``python -m benchmarks --write`` updates docs/evidence/measured.json by the rows it measures, and writes every
-table of docs/evidence/measured_*.md again. The pages *How fast, and why* and *Solvers* include the tables.
+table of docs/evidence/measured_*.md again. The pages *How fast, and why*, *Solvers* and *Reliability* include
+the tables.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ TABLES = {
     "kernels": ("tangent_distance", "haar_gram", "import"),
 }
 # Results with a form of their own.
-APART = ("sizes", "scaling", "promises")
+APART = ("sizes", "scaling", "promises", "campaign", "hostile")
 # Rows N of the table of sizes.
 SIZES = ("300", "1000", "2000", "4000", "10000")
 
 
 def load(file: Path = MEASURED) -> dict[str, Any]:
     """Return what was measured, or an empty record."""
-    empty: dict[str, Any] = {"computer": "", "rows": {}, "sizes": [], "scaling": [], "promises": []}
+    empty: dict[str, Any] = {"computer": "", "rows": {}, **{name: [] for name in APART}}
     return empty | json.loads(file.read_text(encoding="utf-8")) if file.exists() else empty
 
 
@@ -88,6 +89,11 @@ def pages(measured: dict[str, Any]) -> dict[str, str]:
     ]
     kept = [[str(value) for value in row.values()] for row in measured["promises"]]
     texts["measured_promises"] = markdown(head, kept)
+    found = [[row["outcome"], str(row["count"]), _seeds(row)] for row in measured["campaign"]]
+    texts["measured_campaign"] = markdown(["SCHUR and CLARABEL", "problems", "seeds"], found)
+    head = ["attempts", "number", "refused", "accepted", "raw errors", "hangs", "wrong results"]
+    attempts = [[str(value) for value in row.values()] for row in measured["hostile"]]
+    texts["measured_hostile"] = markdown(head, attempts)
     return texts
 
 
@@ -95,6 +101,13 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table."""
     lines = [head, ["---"] * len(head), *rows]
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def _seeds(row: dict[str, Any]) -> str:
+    """Return the first seeds of an outcome on which the solvers do not agree."""
+    if row["outcome"].startswith("agree"):
+        return ""
+    return ", ".join(map(str, row["seeds"][:6]))
 
 
 def _growth(rows: Sequence[dict[str, Any]]) -> list[str]:

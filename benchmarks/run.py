@@ -73,6 +73,7 @@ REPRODUCTIONS = {
     "campaign": "campaign.campaign",
     "fits": "fits.fits",
     "promises": "promises.promises",
+    "hostile": "hostile.hostile",
     "spam_inboxes": "spam.inboxes",
     "spambase": "spam.spambase",
     "rules": "rules.rules",

@@ -29,6 +29,8 @@ def explaining_bad_values(X: Any, left_out: str | None = None, precomputed: bool
     """
     try:
         yield
+    except OverflowError as error:
+        raise InvalidInput("X contains a number that is too large. Use other units.") from error
     except (ValueError, TypeError) as error:
         if "Complex data not supported" in str(error):
             raise InvalidInput(

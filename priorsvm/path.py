@@ -15,6 +15,7 @@ from ._utils.deadline import Deadline
 from ._utils.messages import did_you_mean, warn
 from .errors import InvalidInput, Recompiled, UnknownParameter
 from .function.memory import refusing_beyond_memory
+from .parameters import check_parameters
 from .prior import as_prior
 from .problem.assemble import PARAMETER_ROWS
 from .problem.collapse import fit_and_explain
@@ -22,7 +23,7 @@ from .solve.methods.neighbour import Neighbour
 from .solve.model import BinaryModel
 from .spec import Spec
 from .training import solver_arguments, support_only, train
-from .validation import Task, check_parameters, make_task
+from .validation import Task, make_task
 from .weights import with_weights
 
 # Parameters that end so, and C, are weights: a new value does not change the compiled problem.

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from .encoding import Encoding
     from .spec import Spec
 
+NAMELESS = (
+    "Fit on a DataFrame to use names. Some tools of scikit-learn remove names, such as BaggingClassifier, "
+    "AdaBoostClassifier and scalers in a pipeline: use indices of columns there."
+)
+
 
 @dataclass(frozen=True, eq=False)
 class RowTotals:
@@ -319,7 +324,7 @@ class Sample:
             names = [] if self.feature_names is None else self.feature_names.tolist()
             if key in names:
                 return int(names.index(key))
-            known = f"The columns are: {', '.join(names)}." if names else "Fit on a DataFrame to use names."
+            known = f"The columns are: {', '.join(names)}." if names else NAMELESS
             raise InvalidInput(f"there is no column {key!r}.{did_you_mean(key, names)} {known}")
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool) and 0 <= key < d:
             return int(key)

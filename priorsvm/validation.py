@@ -10,12 +10,18 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
-from sklearn.utils import check_random_state, check_X_y
+from sklearn.utils import check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from ._utils.arrays import Array
-from ._utils.checks import check_flag, check_moderate, check_unmasked, is_number, is_whole
+from ._utils.checks import (
+    check_moderate,
+    check_ordinary,
+    check_unmasked,
+    is_number,
+    is_whole,
+)
 from ._utils.deadline import Deadline
 from ._utils.foreign import check_sample_weight
 from ._utils.messages import did_you_mean
@@ -31,12 +37,12 @@ from .knowledge.checks import check_acts
 from .knowledge.rows.row_permutations import RowPermutations
 from .knowledge.traits import Completes, Iterative, OnRowSlack, Scores
 from .knowledge.worst_case.orbit_loss import OrbitLoss
-from .large.memory import limit_of
+from .parameters import check_parameters, check_part, is_infinite, is_linear, seed_of
 from .prior import Member, Prior, as_prior, live
 from .problem.naming import naming
 from .sample import RowTotals, Sample
 from .solve.methods.passes import check_pass_options
-from .solve.registry import canonical, check_options, check_solver
+from .solve.registry import canonical
 from .spec import Spec
 
 # A kernel of unknown definiteness is checked on this many rows before any expensive work.
@@ -94,9 +100,14 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
     """
     check_parameters(model)
     check_unmasked(X=X, y=y, sample_weight=sample_weight)
+    check_ordinary(sample_weight=sample_weight)
+    if is_whole(sample_weight) and not is_number(sample_weight):
+        raise InvalidInput("sample_weight is too large. Give one number for each row.")
     prior = with_row_parameters(as_prior(model.prior), row_parameters)
     for name, block, _ in prior:
         check_acts(name, block)
+        check_part(f"block '{name}'", block)
+    check_part("kernel", model.kernel)
     imputers = _imputers(prior)
     names_of_rows = row_names(X)
     truths = truth_columns(X)
@@ -172,55 +183,7 @@ def finished_task(
     return Task(spec, prior, classes, samples, encoding, names_of_rows)
 
 
-# ---------------------------------------------------------------------- parameters
-
-
-def check_parameters(model: Any) -> None:
-    """Raise InvalidInput if a parameter of PriorSVC has a value that is not allowed."""
-    if not (is_number(model.C) or _is_infinite(model.C)) or model.C <= 0:
-        raise InvalidInput(f"C must be a positive number or infinity, got {model.C!r}.")
-    if not is_number(model.tol) or not 0 < model.tol < 1:
-        raise InvalidInput(f"tol must be a number between 0 and 1, got {model.tol!r}.")
-    for name, allowed in (
-        ("norm", ("l2", "l1")),
-        ("loss", ("hinge", "squared_hinge")),
-        ("scale", ("standard", "minmax", None)),
-        ("multi_class", ("ovr", "ovo", "joint")),
-    ):
-        value = getattr(model, name)
-        if value not in allowed:
-            raise InvalidInput(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
-    if not isinstance(model.categories, Encoding) and model.categories not in ("auto", None):
-        raise InvalidInput(f"categories must be 'auto' or None, got {model.categories!r}.")
-    for name in ("max_rounds", "n_centres"):
-        count = getattr(model, name)
-        if name == "n_centres" and count is None:
-            continue
-        if not is_whole(count) or count < 1:
-            raise InvalidInput(f"{name} must be a whole number of at least 1, got {count!r}.")
-    seconds = model.max_seconds
-    if seconds is not None and (not is_number(seconds) or seconds <= 0):
-        raise InvalidInput(f"max_seconds must be a positive number or None, got {seconds!r}.")
-    if model.n_centres is not None and _is_linear(model.kernel):
-        raise InvalidInput("n_centres requires a kernel model: a linear model has no centres.")
-    check_flag(preselect=model.preselect)
-    limit_of(model.memory_limit)
-    check_solver(model.solver)
-    check_options(model.solver, model.solver_options)
-
-
-def _is_infinite(value: Any) -> bool:
-    return isinstance(value, (float, np.floating)) and bool(np.isinf(value))
-
-
-def _is_linear(kernel: Any) -> bool:
-    return isinstance(kernel, str) and kernel == "linear"
-
-
-def seed_of(random_state: Any) -> int:
-    if random_state is None:
-        return 0
-    return int(check_random_state(random_state).randint(2**31 - 1))
+# ---------------------------------------------------------------------- the model
 
 
 def _specification(
@@ -399,7 +362,7 @@ def _kernel_of_matrix(K: Array) -> Precomputed:
 
 def _check_sparse(model: Any, prior: Prior) -> None:
     """Raise InvalidType if the kernel, the scaling or a block requires dense rows."""
-    if not _is_linear(model.kernel):
+    if not is_linear(model.kernel):
         raise InvalidType(f"sparse X requires a linear model: use kernel='linear', {DENSE}")
     if model.scale is not None:
         raise InvalidType(
@@ -564,7 +527,7 @@ def _check_joint(model: Any, prior: Prior, sample: Sample) -> None:
     for parameter, value in required.items():
         if getattr(model, parameter) != value:
             raise InvalidInput(f"multi_class='joint' requires {parameter}={value!r}.")
-    if _is_infinite(model.C):
+    if is_infinite(model.C):
         raise InvalidInput("multi_class='joint' requires a finite C. Use multi_class='ovr'.")
     streamed = any(m.block.streamed for m in losses)
     allowed = ("auto",) if streamed else ("auto", "COLUMNS")

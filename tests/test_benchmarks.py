@@ -565,3 +565,11 @@ def test_the_rows_of_linear_models_have_a_certificate(benchmarks):
     rows = benchmarks.main(["seconds_dense", "seconds_sparse", "seconds_deletion", "--quick"])
     assert {row["name"] for row in rows} == {"seconds_dense", "seconds_sparse", "seconds_deletion"}
     assert all(row["ratio"] > 0 and row["gap"] < 1e-6 for row in rows)
+
+
+@pytest.mark.slow
+def test_attempts_to_break_the_library_fail(benchmarks):
+    rows = benchmarks.main(["hostile", "--quick"])
+    assert len(rows) == 5
+    assert sum(row["tries"] for row in rows) > 250
+    assert not [row for row in rows if row["raw"] or row["hang"] or row["wrong"]]

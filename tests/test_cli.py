@@ -219,3 +219,14 @@ def test_a_pipe_that_closes_early_ends_the_command_without_an_error(arguments):
     finally:
         os.close(writing)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.parametrize("command", ["blocks", "solvers"])
+def test_a_reader_that_ends_first_causes_no_traceback(command):
+    with subprocess.Popen(
+        [sys.executable, "-m", "priorsvm", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert errors == b""
+    assert process.returncode == 1

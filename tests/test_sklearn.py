@@ -13,6 +13,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris, make_classification
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_predict, cross_validate
 from sklearn.multiclass import OneVsRestClassifier
@@ -24,6 +25,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import priorsvm
 from priorsvm import (
     RBF,
+    Box,
     ClassCosts,
     InvarianceHint,
     MonotonicityHint,
@@ -759,3 +761,14 @@ def test_tools_that_rename_classes_are_named_with_the_way_out():
     other = PriorSVC(Rule("x0 > 1", 1, mu=1.0))
     scores = cross_val_predict(other, X, ones, method="decision_function", cv=3)
     assert scores.shape == (60,)
+
+
+@pytest.mark.parametrize("kind", [BaggingClassifier, AdaBoostClassifier])
+@pytest.mark.parametrize("block", [Rule("age > 1", 1), Box({"age": (1, 2)}, 1)], ids=["rule", "box"])
+def test_ensembles_that_remove_the_names_of_columns_are_named_with_the_way_out(kind, block):
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=["age", "bmi"])
+    labels = (rows["age"] > 0).astype(int)
+    with pytest.raises(InvalidInput, match=kind.__name__):
+        kind(PriorSVC(block), n_estimators=2).fit(rows, labels)
+    way_out = Rule("age > 1", 1, columns=["age", "bmi"]) if isinstance(block, Rule) else Box({0: (1, 2)}, 1)
+    assert kind(PriorSVC(way_out), n_estimators=2).fit(rows, labels).score(rows, labels) > 0.8

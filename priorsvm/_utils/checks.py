@@ -156,6 +156,34 @@ def check_unmasked(**values: Any) -> None:
             )
 
 
+def check_ordinary(**values: Any) -> None:
+    """Raise InvalidInput if a parameter cannot be computed with: too large, too small, complex or masked.
+
+    Parameters
+    ----------
+    **values : object
+        Name of a parameter and its value. Values that are neither numbers nor arrays are not checked.
+
+    Examples
+    --------
+    >>> check_ordinary(mu=1e-308)
+    Traceback (most recent call last):
+        ...
+    priorsvm.errors.InvalidInput: mu: 1e-308 is too small. Use 0, or at least 1e-100.
+    """
+    for name, value in values.items():
+        if isinstance(value, float) and is_number(value) and value != 0:
+            check_moderate(name, value, "Use other units.")
+            if abs(value) < 1 / LARGEST:
+                raise InvalidInput(f"{name}: {value!r} is too small. Use 0, or at least {1 / LARGEST:g}.")
+        elif isinstance(value, np.ndarray):
+            check_unmasked(**{name: value})
+            if np.iscomplexobj(value):
+                raise InvalidInput(f"{name} contains complex numbers. Use real numbers, such as {name}.real.")
+            if value.dtype.kind == "f":
+                check_moderate(name, value, "Use other units.")
+
+
 def dense_points(what: str, Z: Any) -> Array:
     """Return points as a float array; raise InvalidInput if they are sparse."""
     if issparse(Z):

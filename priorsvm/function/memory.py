@@ -55,7 +55,7 @@ def refuse_count(name: str, count: int, most: int, width: int) -> None:
     """
     if count > most:
         counted = float(min(count, 10**200))
-        size = counted * width * 8 / 2**30
+        size = counted * min(width, 10**50) * 8 / 2**30
         raise TooLarge(f"{name}={counted:.3g} would take {size:.2g} GiB. {name} must be at most {most}.")
 
 

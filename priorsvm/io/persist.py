@@ -113,7 +113,7 @@ def save(
         raise InvalidType(_explain_refusal(skops, model, names, str(error))) from error
     with ZipFile(buffer, "a", ZIP_STORED) as archive:
         archive.writestr(_HEADER, json.dumps({"format": FORMAT, "priorsvm": priorsvm.__version__}))
-    _write(path, sealed(buffer.getvalue()))
+    _write(path, _sealed(buffer.getvalue()))
 
 
 def load(path: str | os.PathLike[str], trusted: Iterable[type | Callable[..., Any] | str] = ()) -> Any:
@@ -229,7 +229,7 @@ def _names(trusted: Iterable[type | Callable[..., Any] | str]) -> set[str]:
 def _check(data: bytes, path: Any, names: set[str]) -> tuple[int, bytes]:
     """Return a file's format, and its data with today's names; raise BadFile if ``save`` did not write it."""
     with ZipFile(io.BytesIO(data)) as archive:
-        if archive.comment and sealed(data[: -len(archive.comment)]) != data:
+        if archive.comment and _sealed(data[: -len(archive.comment)]) != data:
             raise BadFile(f"{path} is damaged: its checksum is not that of its content. Get the file again.")
         version = _check_header(archive, path)
         if version > 3 and not archive.comment:
@@ -376,7 +376,7 @@ def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".removesuffix(".")
 
 
-def sealed(data: bytes) -> bytes:
+def _sealed(data: bytes) -> bytes:
     """Return an archive with the checksum of all its bytes as its comment.
 
     Parameters

@@ -140,7 +140,7 @@ def resolve_kernel(
             hint = " Only PriorSVC accepts a kernel matrix." if kernel == "precomputed" else ""
             raise InvalidInput(f"Unknown kernel {kernel!r}; {one_of(NAMED, kernel)}{hint}")
         kernel = NAMED[kernel]()
-    elif isinstance(kernel, type) and issubclass(kernel, Kernel):
+    elif isinstance(kernel, type):
         raise InvalidType(f"kernel is the class {kernel.__name__}; write {kernel.__name__}().")
     elif not isinstance(kernel, Kernel):
         if not callable(kernel):

@@ -9,10 +9,11 @@ import numpy as np
 from ..errors import InvalidInput, MissingCapability
 from ..knowledge.checks import check_acts
 from ..knowledge.traits import OnRowSlack
+from ..parameters import check_parameters, seed_of
 from ..prior import Prior, as_prior, live
 from ..solve.registry import canonical
 from ..spec import Spec
-from ..validation import Task, check_parameters, finished_task, seed_of, with_row_parameters
+from ..validation import Task, finished_task, with_row_parameters
 from .detect import described_source, row_source
 from .facts import read_facts
 from .loss_chunks import LargeRows

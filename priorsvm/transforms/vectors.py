@@ -58,7 +58,7 @@ class Shift(Transform):
             )
         try:
             V = np.atleast_2d(np.asarray(self.vector, dtype=float))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             V = np.empty(0)
         if V.ndim != 2 or V.size == 0 or not np.isfinite(V).all():
             raise InvalidInput(

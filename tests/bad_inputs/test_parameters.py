@@ -278,3 +278,50 @@ def test_bad_parameter(case, request):
 )
 def test_the_advice_for_a_kernel_that_is_not_psd_works(kernel):
     assert PriorSVC(kernel=kernel, norm="l1").fit(X, Y).status_ == "optimal"
+
+
+@pytest.mark.parametrize(
+    ("block", "words"),
+    [
+        (OddnessHint(mu=1e308), "mu: 1e+308 is too large. Numbers beyond 1e+100 overflow"),
+        (OddnessHint(mu=1e-308), "mu: 1e-308 is too small. Use 0, or at least 1e-100"),
+        (UncertainSamples(1e-308), "covariance: 1e-308 is too small"),
+        (VirtualSamples(Shift([0.1, 0.0]), cost=1e308), "cost: 1e+308 is too large"),
+        (VirtualSamples(Shift(np.full(2, 1e300))), "transform__vector: 1e+300 is too large"),
+        (SampleCosts(np.ones(len(Y), complex)), "costs contains complex numbers"),
+        (SampleCosts(np.ma.ones(len(Y))), "costs is a masked array"),
+        (Box({0: (0, 1)}, 1, unlabeled=np.ones((3, 2), complex)), "unlabeled contains complex numbers"),
+    ],
+)
+def test_numbers_that_overflow_are_refused_for_every_parameter(block, words):
+    with pytest.raises(InvalidInput) as caught:
+        PriorSVC(block, kernel="rbf").fit(X, Y)
+    assert f"block '{snake_case(type(block).__name__)}': {words}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"C": 1e308}, "C: 1e+308 is too large"),
+        ({"kernel": RBF(1e308)}, "kernel: gamma: 1e+308 is too large"),
+        ({"kernel": PriorSVC}, "kernel is the class PriorSVC; write PriorSVC()"),
+        ({"max_seconds": 1e308}, "max_seconds must be at most 1e+09"),
+        ({"random_state": -1}, "random_state: Seed must be between 0 and 2**32 - 1"),
+        *[
+            ({name: np.ones((2, 2))}, f"{name} must be")
+            for name in ("norm", "loss", "scale", "multi_class", "categories")
+        ],
+    ],
+)
+def test_parameters_that_failed_inside_other_packages(parameters, words):
+    with pytest.raises((InvalidInput, InvalidType)) as caught:
+        PriorSVC(**parameters).fit(X, Y)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"X": 10**400}, {"sample_weight": 10**400}, {"sample_weight": np.ones(len(Y), complex)}]
+)
+def test_arguments_that_overflow(arguments):
+    with pytest.raises(InvalidInput, match=r"too large|complex"):
+        PriorSVC().fit(**{"X": X, "y": Y, **arguments})

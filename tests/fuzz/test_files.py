@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from priorsvm import Box, PriorSVC, load, save
 from priorsvm.errors import BadFile
-from priorsvm.io.persist import sealed
+from priorsvm.io.persist import _sealed
 from tests.fuzz.fuzzing import tries
 
 pytest.importorskip("skops")
@@ -79,5 +79,5 @@ def test_changed_parts_with_new_checksums_are_refused_or_models(path, content, n
     with zipfile.ZipFile(buffer, "w") as archive:
         for part, data in parts.items():
             archive.writestr(part, data)
-    model = loaded(path, sealed(buffer.getvalue()))
+    model = loaded(path, _sealed(buffer.getvalue()))
     assert model is None or isinstance(model, BaseEstimator)

@@ -18,7 +18,7 @@ from priorsvm import (
     load,
 )
 from priorsvm.errors import BadFile, OtherVersion
-from priorsvm.io.persist import FORMAT, TRUSTED, sealed
+from priorsvm.io.persist import FORMAT, TRUSTED, _sealed
 
 skops = pytest.importorskip("skops.io")
 
@@ -28,7 +28,7 @@ NEW = RNG.normal(size=(50, 2))
 WORDS = np.where(X[:, 0] + 0.4 * RNG.normal(size=30) > 0, "ill", "well")
 
 
-def rewritten(path, change=lambda schema: schema, header=None, seal=sealed, **how):
+def rewritten(path, change=lambda schema: schema, header=None, seal=_sealed, **how):
     """Replace the schema or the header of an archive, with a new checksum."""
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
@@ -319,7 +319,7 @@ def test_a_file_without_a_model_is_refused(file):
     file.write_bytes(buffer)
     with zipfile.ZipFile(file, "a") as archive:
         archive.writestr("priorsvm.json", json.dumps({"format": FORMAT, "priorsvm": priorsvm.__version__}))
-    file.write_bytes(sealed(file.read_bytes()))
+    file.write_bytes(_sealed(file.read_bytes()))
     with pytest.raises(BadFile, match="contains a dict, which is not a model"):
         load(file)
 

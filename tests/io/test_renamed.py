@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from priorsvm import PriorSVC, load
 from priorsvm.errors import BadFile
 from priorsvm.io import converted, renamed
-from priorsvm.io.persist import FORMAT, TRUSTED, sealed
+from priorsvm.io.persist import FORMAT, TRUSTED, _sealed
 from priorsvm.io.renamed import current_name
 from priorsvm.knowledge.regions.base import RegionKnowledge
 
@@ -40,7 +40,7 @@ def rewritten(data, change, version=1):
         for name, content in parts.items():
             archive.writestr(name, content)
     data = buffer.getvalue()
-    return data if version < 4 else sealed(data)
+    return data if version < 4 else _sealed(data)
 
 
 def rename_prior(name):

@@ -225,9 +225,10 @@ class Rule(RegionKnowledge):
         except BadRule as error:
             if self.columns is None and sample.feature_names is None:
                 advice = (
-                    "An array has no names: fit on a DataFrame, or give columns=[...]. If a step of a "
-                    "pipeline removes the names, use PriorSVC(scale='standard') instead of a scaler before "
-                    "it: rules then keep the units of the data."
+                    "An array has no names: fit on a DataFrame, or give columns=[...]. BaggingClassifier "
+                    "and AdaBoostClassifier remove the names: give columns=[...]. If a step of a pipeline "
+                    "removes the names, use PriorSVC(scale='standard') instead of a scaler before it: rules "
+                    "then keep the units of the data."
                 )
                 error.args = (f"{error}\n{advice}",)
             raise
