@@ -1,5 +1,9 @@
-"""Sphinx configuration. Every page works without a network: MathJax comes with the pages."""
+"""Sphinx configuration. Every page works without a network: MathJax comes with the pages.
 
+With the environment variable PRIORSVM_ONLINE, names of other packages link to their documentation.
+"""
+
+import os
 import re
 from dataclasses import dataclass, field
 from itertools import chain
@@ -30,6 +34,17 @@ extensions = [
     "myst_nb",
     "sphinxcontrib.bibtex",
 ]
+if os.environ.get("PRIORSVM_ONLINE"):
+    extensions.append("sphinx.ext.intersphinx")
+intersphinx_mapping = {
+    "python": ("https://docs.python.org/3/", None),
+    "numpy": ("https://numpy.org/doc/stable/", None),
+    "scipy": ("https://docs.scipy.org/doc/scipy/", None),
+    "sklearn": ("https://scikit-learn.org/stable/", None),
+    "cvxpy": ("https://www.cvxpy.org/", None),
+    "matplotlib": ("https://matplotlib.org/stable/", None),
+    "pandas": ("https://pandas.pydata.org/docs/", None),
+}
 exclude_patterns = ["_build", "evidence/*"]
 myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
@@ -58,7 +73,7 @@ html_theme_options = {
     "secondary_sidebar_items": {"**": ["page-toc"], "guide/which_block": []},  # the picture takes the room
 }
 # Pages that stand alone: beside them there would be the heading of a list and no list.
-ALONE = ("install", "reproductions", "speed", "design", "schur", "references", "changelog")
+ALONE = ("install", "reproductions", "speed", "design", "schur", "references", "policy", "changelog")
 html_sidebars = {page: [] for page in ALONE}
 html_show_sourcelink = False
 html_domain_indices = False  # an index of two modules says nothing
