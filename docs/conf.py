@@ -1,5 +1,9 @@
-"""Sphinx configuration. Every page works without a network: MathJax comes with the pages."""
+"""Sphinx configuration. Every page works without a network: MathJax comes with the pages.
 
+With the environment variable PRIORSVM_ONLINE, names of other packages link to their documentation.
+"""
+
+import os
 import re
 import sys
 from dataclasses import dataclass, field
@@ -36,6 +40,17 @@ extensions = [
     "sphinxcontrib.bibtex",
     "sphinx_gallery.gen_gallery",
 ]
+if os.environ.get("PRIORSVM_ONLINE"):
+    extensions.append("sphinx.ext.intersphinx")
+intersphinx_mapping = {
+    "python": ("https://docs.python.org/3/", None),
+    "numpy": ("https://numpy.org/doc/stable/", None),
+    "scipy": ("https://docs.scipy.org/doc/scipy/", None),
+    "sklearn": ("https://scikit-learn.org/stable/", None),
+    "cvxpy": ("https://www.cvxpy.org/", None),
+    "matplotlib": ("https://matplotlib.org/stable/", None),
+    "pandas": ("https://pandas.pydata.org/docs/", None),
+}
 exclude_patterns = ["_build", "evidence/*", "gallery/*", "_gallery/**/*.ipynb"]
 myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3

@@ -8,6 +8,7 @@ from importlib import import_module
 from types import FunctionType
 from typing import Any
 
+import numpy as np
 import sklearn.metrics
 import sklearn.model_selection
 import sklearn.utils
@@ -32,6 +33,10 @@ USER_PLACES = {"ObjectNode", "TupleNode", "FunctionNode", "TreeNode"}
 """Loaders that may have a type which the user trusts."""
 
 
+UFUNC_HOMES = ("numpy", "numpy._core._multiarray_umath")
+"""Modules that NumPy's ufuncs have in files of different versions of NumPy."""
+
+
 def name_of(kind: Any) -> str:
     """Return the full name of a class or a function."""
     return f"{kind.__module__}.{kind.__qualname__}"
@@ -52,6 +57,7 @@ def _find_places() -> dict[str, set[str]]:
     metrics = (getattr(sklearn.metrics, name) for name in sklearn.metrics.__all__)
     searching = vars(sklearn.model_selection).values()
     splitters = (kind for kind in searching if isinstance(kind, type) and hasattr(kind, "split"))
+    ufuncs = (name for name, value in vars(np).items() if isinstance(value, np.ufunc))
     calibrated = ("_CalibratedClassifier", "_SigmoidCalibration", "_TemperatureScaling")
     return {
         **{name: {"ObjectNode", "TupleNode"} for name in _package_types()},
@@ -62,6 +68,8 @@ def _find_places() -> dict[str, set[str]]:
         name_of(sklearn.utils.Bunch): {"DictNode"},
         name_of(csr_array): {"SparseMatrixNode"},
         "numpy.dtype": {"DTypeNode"},
+        # Files of NumPy before 2.2 have the second name, and skops trusts the name of the installed NumPy.
+        **{f"{home}.{name}": {"FunctionNode"} for name in ufuncs for home in UFUNC_HOMES},
     }
 
 
@@ -72,5 +80,5 @@ TRUSTED: tuple[str, ...] = tuple(sorted(PLACES))
 """Full names of the types that ``load`` trusts beyond the types that skops trusts.
 
 They are the classes of priorsvm that a model can contain, and the splitters, scorers, metrics and calibrators
-inside estimators of scikit-learn. ``skops.io.load(trusted=...)`` accepts this tuple.
+inside estimators of scikit-learn, and NumPy's ufuncs. ``skops.io.load(trusted=...)`` accepts this tuple.
 """

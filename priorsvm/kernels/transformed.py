@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import gen_batches
 
 from .._utils.arrays import Array
+from .._utils.progress import progress
 from ..errors import InvalidInput, InvalidType
 from ..transforms.base import Transform
 from .base import Kernel
@@ -198,13 +199,11 @@ class TransformedKernel(Kernel):
 
     def _in_tiles(self, A: Array, B: Array, pairs: Pairs, symmetric: bool) -> Array:
         """Return the matrix, computed for as many rows at a time as their orbits fit into memory."""
-        from tqdm import tqdm
-
         K = np.empty((len(A), len(B)))
         origin = self._origin(B)
         dtype = self._dtype(B)
         step = self._rows_at_a_time(A, pairs)
-        with tqdm(total=K.size, desc=type(self).__name__, disable=not self.verbose, leave=False) as bar:
+        with progress(self.verbose, total=K.size, desc=type(self).__name__, disable=not self.verbose) as bar:
             for rows in gen_batches(len(A), step):
                 left = self._orbits(A[rows], origin, dtype)
                 for columns in gen_batches(len(B), step):

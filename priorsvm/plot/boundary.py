@@ -70,8 +70,7 @@ def decision(
 ) -> Axes:
     r"""Draw the decision boundary :math:`f(x) = 0`, the margins :math:`f(x) = \pm 1`, rows and blocks.
 
-    The plane of two features is shaded by scikit-learn's ``DecisionBoundaryDisplay``. Marks have these
-    meanings:
+    The plane of two features is shaded by class. Marks have these meanings:
 
     - Hatched areas are regions of blocks, with a solid outline if hard and a dashed outline if soft.
     - Ellipses belong to uncertain rows, bars to missing values, and thin curves to trajectories.
@@ -380,19 +379,16 @@ def _window(scene: Scene, blocks: bool) -> Window:
 def _draw_scores(
     scene: Scene, model: PriorSVC, class_of_interest: Any, window: Window, resolution: int
 ) -> None:
-    from sklearn.inspection import DecisionBoundaryDisplay
-
     a, b, points = mesh(window, resolution)
     rows = scene.plane.lift(points)
     one_pair = class_of_interest is not None and model._one_vs_one
     scores = scores_of(scene.binaries[0], rows) if one_pair else model._scores(rows)
     names = [wrapped(_name(scene.binaries[0].training, j), NAME_LENGTH) for j in scene.plane.columns]
+    scene.ax.set(xlabel=names[0], ylabel=names[1])
     for sides, f in _two_sided(scene, model, class_of_interest, scores):
-        display = DecisionBoundaryDisplay(
-            xx0=a, xx1=b, n_classes=2, response=f.reshape(a.shape), xlabel=names[0], ylabel=names[1]
-        )
         levels = [-np.inf, 0.0, np.inf] if len(sides) == 2 else [0.0, np.inf]
-        display.plot("contourf", ax=scene.ax, levels=levels, colors=[_shade(k) for k in sides], zorder=0)
+        colours = [_shade(k) for k in sides]
+        scene.ax.contourf(a, b, f.reshape(a.shape), levels=levels, colors=colours, zorder=0)
         if len(sides) == 1:
             _draw_contour(scene, a, b, f, [0.0], "decision boundary", 1.6, "-")
             continue

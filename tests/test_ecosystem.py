@@ -1,0 +1,73 @@
+"""Conventions of the ecosystem: files of a public repository, the page on PyPI, links to other packages."""
+
+import os
+import re
+import runpy
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+LINK = re.compile(r"\[[^\]]*\]\(([^)]*)\)")
+PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_of_the_community_pages_lead_somewhere(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for link in LINK.findall(text):
+        if not link.startswith("https://"):
+            assert (ROOT / link.partition("#")[0]).exists(), f"{page} links to {link}, which does not exist"
+
+
+def test_the_page_on_pypi_has_no_relative_links():
+    hook = CONFIGURATION["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
+    [fragment] = hook["fragments"]
+    text = (ROOT / fragment["path"]).read_text(encoding="utf-8")
+    assert any(not link.startswith("https://") for link in LINK.findall(text))
+    for rule in hook["substitutions"]:
+        text = re.sub(rule["pattern"], rule["replacement"], text)
+    assert [link for link in LINK.findall(text) if not link.startswith("https://")] == []
+    assert "[Does it help?]" not in text
+    assert "Does it help? measures" in text
+    assert "X[pair], y[pair]" in text, "code is not changed"
+
+
+@pytest.mark.parametrize("online", [False, True])
+def test_intersphinx_only_with_a_network(monkeypatch, online):
+    pytest.importorskip("sphinxcontrib.bibtex")
+    monkeypatch.setitem(os.environ, "PRIORSVM_ONLINE", "1" if online else "")
+    configuration = runpy.run_path(str(ROOT / "docs" / "conf.py"))
+    assert ("sphinx.ext.intersphinx" in configuration["extensions"]) == online
+    assert len(configuration["intersphinx_mapping"]) > 5
+
+
+def test_the_workflow_runs_targets_that_exist():
+    yaml = pytest.importorskip("yaml")
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
+    steps = [step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"]]
+    targets = {step.split()[1] for step in steps if step.startswith("make ")}
+    known = set(re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+    assert {"lint", "test", "lowest", "wheels", "docs"} <= targets <= known
+    pythons = workflow["jobs"]["test"]["strategy"]["matrix"]["python"]
+    classifiers = CONFIGURATION["project"]["classifiers"]
+    assert all(f"Programming Language :: Python :: {python}" in classifiers for python in pythons)
+    assert workflow["permissions"] == {"contents": "read"}
+
+
+def test_pre_commit_uses_the_tools_of_the_extra_dev():
+    yaml = pytest.importorskip("yaml")
+    [repository] = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
+    tools = {hook["entry"].split()[0] for hook in repository["hooks"]}
+    dev = " ".join(CONFIGURATION["project"]["optional-dependencies"]["dev"])
+    assert tools == {"ruff", "mypy"}
+    assert all(f"{tool}>=" in dev for tool in tools)
+
+
+def test_no_invented_address():
+    """Without a public address, [project.urls] is left out."""
+    assert "urls" not in CONFIGURATION["project"]
+    texts = [(ROOT / page).read_text(encoding="utf-8") for page in (*PAGES, "CITATION.cff", "pyproject.toml")]
+    assert not re.search(r"github\.com/[\w-]+/priorsvm|readthedocs\.io/[\w-]*priorsvm", " ".join(texts))
