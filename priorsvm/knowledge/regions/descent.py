@@ -25,6 +25,11 @@ LITTLE = 1e-8
 MEMORY = 5
 # Cycles of a projection onto a polyhedron.
 CYCLES = 100
+# Projection onto a set given by a function: linear models, cycles of each, and Newton steps that end inside.
+MODELS = 4
+MODEL_CYCLES = 8
+CORRECTIONS = 4
+BEYOND = 1.0 + 1e-6
 
 
 def descend(
@@ -46,7 +51,7 @@ def descend(
         new = project(z - step * gradient)
         moved = new - z
         left = np.abs(moved).max(axis=1) >= ARRIVED * reach
-        left &= np.einsum("ij,ij->i", gradient, moved) <= -LITTLE
+        left &= np.abs(np.einsum("ij,ij->i", gradient, moved)) >= LITTLE
         if not left.all():
             moving = moving[left]
             z, new, moved, value, gradient, step = (
@@ -133,3 +138,55 @@ def onto_halfspaces(B: Array, d: Array, Z: Array) -> Array:
         if (d + 1e-12 >= Z @ B.T).all():
             break
     return Z
+
+
+def onto_level_set(g: Callable[[Array], Array], onto_box: Projection, h: float, Z: Array) -> Array:
+    """Return the points of a box with g(z) <= 0 nearest to Z, from linear models of g.
+
+    The halfspaces of the model at the last point give the next point. Steps on the largest number of g alone
+    then end inside. Gradients of g are central differences with the step h. A point that does not reach the
+    set is returned outside.
+    """
+    found = onto_box(Z)
+    left = np.flatnonzero(g(found).max(axis=1) > 0)
+    at = found[left]
+    for k in range(MODELS + CORRECTIONS):
+        values, slopes = _model(g, at, h)
+        length = np.sum(slopes**2, axis=2)
+        length = np.where(length > 0, length, np.inf)  # no step without a gradient
+        if k < MODELS:
+            at = _onto_model(values, slopes, length, at, Z[left], onto_box)
+        else:
+            worst = (values / np.sqrt(length)).argmax(axis=1)
+            i = np.arange(len(at))
+            step = np.maximum(BEYOND * values[i, worst] / length[i, worst], 0.0)
+            at = onto_box(at - step[:, None] * slopes[i, worst])
+    found[left] = at
+    return found
+
+
+def _model(g: Callable[[Array], Array], Z: Array, h: float) -> tuple[Array, Array]:
+    """Return g of shape (n, q) and its gradients of shape (n, q, d); gradients that are not finite are 0."""
+    n, d = Z.shape
+    shifted = Z[:, None] + h * np.vstack([np.zeros(d), np.eye(d), -np.eye(d)])
+    values = g(shifted.reshape(-1, d)).reshape(n, 2 * d + 1, -1)
+    with np.errstate(invalid="ignore"):  # g may be infinite
+        slopes = (values[:, 1 : d + 1] - values[:, d + 1 :]) / (2 * h)
+    slopes = np.where(np.isfinite(slopes), slopes, 0.0).swapaxes(1, 2)
+    return np.clip(values[:, 0], -1e300, 1e100), slopes
+
+
+def _onto_model(
+    values: Array, slopes: Array, length: Array, at: Array, Z: Array, onto_box: Projection
+) -> Array:
+    """Return the points nearest to Z in the halfspaces of the models at some points, and in the box."""
+    offset = values - np.einsum("nqd,nd->nq", slopes, at)
+    dual = np.zeros_like(values)
+    for _ in range(MODEL_CYCLES):
+        for k in range(values.shape[1]):
+            before = dual[:, k]
+            above = np.einsum("nd,nd->n", slopes[:, k], Z) + offset[:, k]
+            after = np.maximum(above / length[:, k] + before, 0.0)
+            Z = Z + (before - after)[:, None] * slopes[:, k]
+            dual[:, k] = after
+    return onto_box(Z)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
 from scipy.linalg import lstsq
-from scipy.optimize import LinearConstraint, NonlinearConstraint, linprog, minimize
+from scipy.optimize import LinearConstraint, linprog, minimize
 from scipy.stats import norm, qmc
 
 from ..._utils.arrays import Array
 from ...errors import InvalidInput, SolverFailed
-from .descent import STEPS, Differentiable, Projection, descend, onto_halfspaces
+from .descent import STEPS, Differentiable, Projection, descend, onto_halfspaces, onto_level_set
 
 Function = Callable[[Array], Array]
 
@@ -140,41 +140,12 @@ class Set(ABC):
     def minima(
         self, function: Differentiable, starts: Array, steps: int = STEPS, unit: Array | None = None
     ) -> Array:
-        """Return the points of the set where local descent of a function ends, one for each start.
+        """Return the points where local descent of a function ends; the starts if there is no projection.
 
         ``unit`` is the unit of each column, default 1.
         """
         chart = self.chart(np.ones(starts.shape[1]) if unit is None else unit)
-        return self._minima(function, starts) if chart is None else chart.minima(function, starts, steps)
-
-    def _minima(self, function: Differentiable, starts: Array) -> Array:
-        """Return the ends of local descent by an exact method, one start after the other."""
-        low, high = self.box
-        width = np.where(high > low, high - low, 1.0)
-        constraints = self._constraints(low, width)
-
-        def scaled(z: Array) -> tuple[float, Array]:
-            value, gradient = function((low + z * width)[None])
-            return float(value[0]), gradient[0] * width
-
-        ends = []
-        # Every column is scaled to [0, 1], so that a step is as large in each.
-        for start in (starts - low) / width:
-            result = minimize(
-                scaled,
-                start,
-                jac=True,
-                bounds=[(0.0, 1.0 if b > a else 0.0) for a, b in zip(low, high, strict=True)],
-                constraints=constraints,
-                method="SLSQP",
-            )
-            ends.append(low + result.x * width)
-        found = np.clip(np.array(ends).reshape(len(starts), len(low)), low, high)
-        return found[self.contains(found, 1e-7)]
-
-    def _constraints(self, low: Array, width: Array) -> list[Any]:
-        """Return scipy constraints on :math:`z = (x - low) / width` beyond the box."""
-        return []
+        return starts if chart is None else chart.minima(function, starts, steps)
 
 
 def _sobol(n: int, d: int, seed: int) -> Array:
@@ -327,8 +298,30 @@ class PolyhedronSet(Set):
             ends = np.vstack([ends, self._minima(function, ends[best])])
         return ends[self.contains(ends, 1e-7)]
 
-    def _constraints(self, low: Array, width: Array) -> list[Any]:
-        return [LinearConstraint(self.B * width, -np.inf, self.d - self.B @ low)]
+    def _minima(self, function: Differentiable, starts: Array) -> Array:
+        """Return the ends of local descent by SLSQP, one start after the other."""
+        low, high = self.box
+        width = np.where(high > low, high - low, 1.0)
+        sides = LinearConstraint(self.B * width, -np.inf, self.d - self.B @ low)
+
+        def scaled(z: Array) -> tuple[float, Array]:
+            value, gradient = function((low + z * width)[None])
+            return float(value[0]), gradient[0] * width
+
+        ends = []
+        # Every column is scaled to [0, 1], so that a step is as large in each.
+        for start in (starts - low) / width:
+            result = minimize(
+                scaled,
+                start,
+                jac=True,
+                bounds=[(0.0, 1.0 if b > a else 0.0) for a, b in zip(low, high, strict=True)],
+                constraints=[sides],
+                method="SLSQP",
+            )
+            ends.append(low + result.x * width)
+        found = np.clip(np.array(ends).reshape(len(starts), len(low)), low, high)
+        return found[self.contains(found, 1e-7)]
 
 
 def polyhedron(B: Array, d: Array) -> PolyhedronSet:
@@ -470,5 +463,12 @@ class LevelSet(Set):
     def lowest(self, w: Array) -> tuple[float, Array]:
         raise InvalidInput("the least value over a region given by a function is not known in closed form.")
 
-    def _constraints(self, low: Array, width: Array) -> list[Any]:
-        return [NonlinearConstraint(lambda z: self.g((low + z * width)[None])[0], -np.inf, 0.0)]
+    def minima(
+        self, function: Differentiable, starts: Array, steps: int = STEPS, unit: Array | None = None
+    ) -> Array:
+        """Return the ends of local descent inside the set, from all starts at once."""
+        units = np.ones(starts.shape[1]) if unit is None else unit
+        box = BoxSet(self.low, self.high).chart(units)
+        onto = partial(onto_level_set, lambda z: self.g(box.outer(z)), box.project, 1e-6 * box.reach / REACH)
+        ends = replace(box, project=onto).minima(function, starts, steps)
+        return ends[self.contains(ends, 1e-7)]

@@ -203,6 +203,31 @@ def test_minima_find_the_least_value(name, rng):
     assert value(ends).min() <= value(dense).min() + 1e-4
 
 
+def test_descent_in_a_set_given_by_functions_moves_all_starts_at_once():
+    def g(Z):
+        far = np.where(Z[:, 0] > 2.5, np.inf, Z[:, 0] - 1.5)  # a function may be infinite
+        return np.column_stack([np.sum(Z**2, axis=1) - 1.0, -Z[:, 1] - 0.5, far])
+
+    ball = LevelSet(g, np.full(3, -3.0), np.full(3, 3.0))
+    target = np.array([2.0, -2.0, 0.0])
+    calls = []
+
+    def function(Z):
+        calls.append(len(Z))
+        return np.sum((Z - target) ** 2, axis=1), 2 * (Z - target)
+
+    starts = np.vstack([ball.points(60, seed=1), [[2.9, 0.0, 0.0]]])
+    ends = ball.minima(function, starts, 40, np.array([1.0, 2.0, 0.5]))
+    assert calls[0] == 61
+    assert len(calls) <= 41
+    assert len(ends) >= 55
+    assert ball.contains(ends, 1e-6).all()
+    values = function(ends)[0]
+    least = (2.0 - np.sqrt(0.75)) ** 2 + 1.5**2  # on the sphere and on the plane
+    assert least - 1e-6 <= values.min() <= least + 1e-3
+    assert np.median(values) <= least + 0.02
+
+
 def test_a_constant_column_stays_put(rng):
     flat = BoxSet(np.array([0.0, 2.0]), np.array([1.0, 2.0]))
     ends = flat.minima(lambda X: ((X**2).sum(axis=1), 2 * X), flat.points(8))
