@@ -54,6 +54,7 @@ ROWS = {
     "seconds_auto": "seconds_small.auto_weight",
     "seconds_plain": "seconds_small.plain",
     "seconds_chunks": "seconds_chunks.chunks",
+    "seconds_large": "seconds_large.large",
     "seconds_monotone": "seconds_monotone.monotone",
 }
 # These print tables of their own: scaling after the rows, published figures only when named.

@@ -282,7 +282,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
             Rows of a linear model may be read in chunks, if they do not fit in memory: a memory map of NumPy
             with more than 8 million entries, a dask array or DataFrame, the path of a Parquet file or
             folder, a list of chunks (X, y) or (X, y, sample_weight), or a function that returns an iterator
-            of such chunks.
+            of such chunks. The page "More rows than memory" of the guide has examples.
         y : array-like of shape (n,), str or None
             Labels. For a dask DataFrame or a path, the name of the column of labels. None for chunks.
         sample_weight : array-like of shape (n,), str or None, default=None
@@ -418,7 +418,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            Rows, as in :meth:`fit`. Chunks of rows may be (X, y), and y is not used.
+            Rows, as in :meth:`fit`. A chunk may be (X, y) or (X,), and a function may return chunks X.
 
         Returns
         -------
@@ -439,8 +439,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         array([0. , 1.5])
         """
         if is_source(X):
-            columns = len(self.classes_) if len(self.classes_) > 2 else None
-            return over_chunks(self, X, "decision_function", float, columns)
+            return over_chunks(self, X, "decision_function")
         return self._scores(self._checked_rows(X))
 
     def predict(self, X: Any) -> Array:
@@ -449,7 +448,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            Rows, as in :meth:`fit`. Chunks of rows may be (X, y), and y is not used.
+            Rows, as in :meth:`fit`. A chunk may be (X, y) or (X,), and a function may return chunks X.
 
         Returns
         -------
@@ -468,7 +467,7 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         array(['well', 'ill'], dtype='<U4')
         """
         if is_source(X):
-            return over_chunks(self, X, "predict", self.classes_.dtype)
+            return over_chunks(self, X, "predict")
         scores = self.decision_function(X)
         chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[chosen]

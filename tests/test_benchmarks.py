@@ -145,6 +145,17 @@ def test_the_rows_of_many_rows_are_measured_on_equal_problems(benchmarks):
 
 
 @pytest.mark.slow
+def test_the_rows_of_a_file_are_measured(benchmarks, tmp_path):
+    from benchmarks import seconds_large
+
+    found = seconds_large._measured(str(tmp_path), 450_000, False, "timed")
+    assert found["passes"] <= seconds_large.PASSES
+    assert 0 < found["memory"] < seconds_large.LIMIT
+    assert found["seconds"] > 0 < found["reading"]
+    assert abs(found["gap"]) < 1e-12
+
+
+@pytest.mark.slow
 def test_the_rows_of_uncertain_and_missing_values_have_certified_gaps(benchmarks):
     rows = benchmarks.main(["seconds_uncertain", "seconds_missing", "--quick"])
     assert [row["name"] for row in rows] == ["seconds_uncertain"] * 2 + ["seconds_missing"] * 2

@@ -128,6 +128,8 @@ def check_moderate(what: str, values: Any, advice: str) -> None:
     priorsvm.errors.InvalidInput: X: -1e+200 is too large. Numbers beyond 1e+100 overflow. Use other units.
     """
     values = np.asarray(values, float)
+    if not values.size or (values.min() >= -LARGEST and values.max() <= LARGEST):
+        return
     large = (np.abs(values) > LARGEST) & np.isfinite(values)
     if large.any():
         found = values[large][0]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from itertools import islice, pairwise
+from copy import copy
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,8 +16,8 @@ from .table import without
 
 T = TypeVar("T")
 
-# Chunks that are computed at a time without a cluster.
-AT_A_TIME = 8
+# Chunks that are given to the scheduler at a time, for each thread.
+CHUNKS_FOR_THREAD = 4
 
 
 def is_dask(X: Any) -> bool:
@@ -94,21 +95,27 @@ class DaskSource(RowSource):
         """Yield the results of all chunks in order; a dask client computes them if there is one."""
         from dask import compute, delayed
 
-        shared = delayed(work, traverse=False)
         run = delayed(_run, pure=False)
-        tasks = (run(shared, number, *part[:3]) for number, part in enumerate(self.parts))
         client = _client()
-        if client is None:
-            while batch := list(islice(tasks, AT_A_TIME)):
-                yield from compute(*batch)
-            return
-        futures = client.compute(list(tasks))
+        threads = 2 if client is None else sum(client.nthreads().values())
+        size = CHUNKS_FOR_THREAD * max(threads, 1)
+        waiting: list[Any] = []
         try:
-            for k, future in enumerate(futures):
-                yield future.result()
-                futures[k] = None
+            for first in range(0, len(self.parts), size):
+                shared = delayed(copy(work), traverse=False)  # later batches have what earlier ones found
+                batch = enumerate(self.parts[first : first + size], first)
+                tasks = [run(shared, number, *part[:3]) for number, part in batch]
+                if client is None:
+                    yield from compute(*tasks)
+                    continue
+                waiting += client.compute(tasks)
+                while len(waiting) > size:
+                    yield waiting.pop(0).result()
+            while waiting:
+                yield waiting.pop(0).result()
         finally:
-            client.cancel([future for future in futures if future is not None])
+            if waiting:
+                client.cancel(waiting)
 
 
 def _delayed(X: Any) -> list[Any]:

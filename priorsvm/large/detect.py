@@ -46,11 +46,7 @@ def row_source(X: Any, y: Any, sample_weight: Any = None) -> RowSource:
     X, y, sample_weight
         As in :meth:`PriorSVC.fit`.
     """
-    if isinstance(X, Iterator):
-        raise InvalidType(
-            f"X is a {type(X).__name__}, which can be read once, and a fit reads its rows several times. "
-            "Give the function that returns it, or a list of chunks."
-        )
+    _refuse_iterator(X)
     if is_dask(X):
         return DaskSource(X, y, sample_weight)
     if isinstance(X, (str, Path)):
@@ -64,6 +60,15 @@ def row_source(X: Any, y: Any, sample_weight: Any = None) -> RowSource:
             "labels and weights are part of the chunks."
         )
     return ChunkSource(X)
+
+
+def _refuse_iterator(X: Any) -> None:
+    """Raise InvalidType if X can be read once only."""
+    if isinstance(X, Iterator):
+        raise InvalidType(
+            f"X is a {type(X).__name__}, which can be read once, and its rows are read several times. Give "
+            "the function that returns it, or a list of chunks."
+        )
 
 
 def _required(y: Any, what: str) -> Any:
@@ -103,4 +108,5 @@ def new_rows(X: Any, names: list[str] | None) -> RowSource:
         return ParquetSource(X, None, None, names)
     if isinstance(X, np.memmap):
         return ArraySource(X, np.zeros(len(X), int))
-    return row_source(X, None)
+    _refuse_iterator(X)
+    return ChunkSource(X, labelled=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..errors import InvalidInput
 from ..function.scale import Scale
 from ..sample import RowTotals
 from .sources import RowChunk, RowSource
-from .table import numbers, weights
+from .table import fingerprint, numbers, weights
 
 # With more labels than this y is not a column of classes.
 MOST_CLASSES = 1000
@@ -31,11 +31,13 @@ class Moments:
     squares: Array
 
     @classmethod
-    def of(cls, X: Array, weight: Array) -> Moments:
-        """Return the moments of some rows."""
+    def of(cls, columns: Array, weight: Array) -> Moments:
+        """Return the moments of columns."""
         total = float(weight.sum())
-        mean = weight @ X / total if total > 0 else np.zeros(X.shape[1])
-        return cls(total, mean, weight @ (X - mean) ** 2)
+        mean = columns @ weight / total if total > 0 else np.zeros(len(columns))
+        away = columns - mean[:, None]
+        away *= away
+        return cls(total, mean, away @ weight)
 
     def plus(self, other: Moments) -> Moments:
         """Return the moments of both groups of rows."""
@@ -97,6 +99,7 @@ class ChunkFacts:
     """What pass 0 keeps of a chunk."""
 
     n: int
+    mark: int
     labels: Array
     counts: Array
     weights: Array
@@ -105,14 +108,23 @@ class ChunkFacts:
     drawn: SomeRows
 
 
-@dataclass(frozen=True)
+@dataclass
 class ReadFacts:
-    """Work of a chunk in pass 0: check its values and return its facts."""
+    """Work of a chunk in pass 0: check its values and return its facts.
+
+    Attributes
+    ----------
+    names, n_features : columns of the first chunk.
+    limit, seed : number of drawn rows of each label, and seed of their random numbers.
+    enough : label -> a random number up to which ``limit`` rows are known. Rows above it are not drawn. It is
+        replaced during the pass. A worker of dask may have an earlier state, and returns more rows.
+    """
 
     names: Sequence[str] | None
     n_features: int
     limit: int
     seed: int
+    enough: dict[Any, float] = field(default_factory=dict)
 
     def __call__(self, number: int, chunk: RowChunk) -> ChunkFacts:
         X = numbers(chunk.X, self.names, self.n_features, chunk.where)
@@ -120,26 +132,28 @@ class ReadFacts:
         weight = weights(chunk.weight, len(X), chunk.where)
         random = np.random.default_rng([self.seed, number]).random(len(X))
         labels, of_row = np.unique(y, return_inverse=True)
+        _require_few(labels)
         counted = np.flatnonzero(weight > 0)
+        columns = np.ascontiguousarray(X.T)
         rows = SomeRows(np.arange(len(X)), X, y, weight, random)
         extremes = None
         if len(counted):
-            part = X if len(counted) == len(X) else X[counted]
-            places = np.concatenate([part.argmin(axis=0), part.argmax(axis=0)])
-            extremes = Extremes(part.min(axis=0), part.max(axis=0), rows[counted[places]])
-        chosen = counted
-        if len(counted) > self.limit:
-            chosen = np.concatenate(
-                [_smallest(counted[of_row[counted] == k], random, self.limit) for k in range(len(labels))]
-            )
+            part = columns if len(counted) == len(X) else columns[:, counted]
+            places = np.concatenate([part.argmin(axis=1), part.argmax(axis=1)])
+            extremes = Extremes(part.min(axis=1), part.max(axis=1), rows[counted[places]])
+        chosen = [np.zeros(0, int)]
+        for k, label in enumerate(labels.tolist()):
+            possible = counted[(of_row[counted] == k) & (random[counted] <= self.enough.get(label, 1.0))]
+            chosen.append(_smallest(possible, random, self.limit))
         return ChunkFacts(
             len(X),
+            fingerprint(X, y, weight),
             labels,
             np.bincount(of_row[counted], minlength=len(labels)),
             np.bincount(of_row, weight, minlength=len(labels)),
-            Moments.of(X, weight),
+            Moments.of(columns, weight),
             extremes,
-            rows[chosen],
+            rows[np.concatenate(chosen)],
         )
 
 
@@ -166,7 +180,7 @@ class Facts:
     Attributes
     ----------
     classes : the labels, sorted.
-    lengths : number of rows of each chunk.
+    lengths, marks : number of rows and fingerprint of each chunk.
     totals : numbers of rows and sums of weights by class, and the mean.
     moments : weighted moments of the columns.
     low, high : ranges of the columns.
@@ -178,6 +192,7 @@ class Facts:
 
     classes: Array
     lengths: Array
+    marks: list[int]
     totals: RowTotals
     moments: Moments
     low: Array
@@ -203,33 +218,40 @@ def read_facts(source: RowSource, size: int, seed: int, verbose: int = 0) -> Fac
     half = -(-size // 2)
     work = ReadFacts(source.feature_names, source.n_features, half, seed)
     lengths: list[int] = []
+    marks: list[int] = []
     labels: list[Array] = []
     counts: list[Array] = []
     totals: list[Array] = []
-    moments = Moments.of(np.zeros((0, source.n_features)), np.zeros(0))
+    moments = Moments.of(np.zeros((source.n_features, 0)), np.zeros(0))
     extremes: Extremes | None = None
-    drawn: SomeRows | None = None
+    drawn: list[SomeRows] = []
     with progress(verbose, total=source.n_rows, desc="pass 0", unit=" rows", unit_scale=True) as bar:
         for found in source.map(work):
             start = sum(lengths)
             lengths.append(found.n)
+            marks.append(found.mark)
             labels.append(found.labels)
             counts.append(found.counts)
             totals.append(found.weights)
             moments = moments.plus(found.moments)
             extremes = _joined_extremes(extremes, found.extremes, start)
-            drawn = _joined_rows(drawn, _shifted(found.drawn, start), half)
+            drawn.append(_shifted(found.drawn, start))
+            if sum(map(len, drawn)) > 4 * half:
+                drawn = [SomeRows.stacked(drawn).first(half)]
+                work.enough = _largest(drawn[0], half)
             bar.update(found.n)
     classes = _classes(labels)
     number = _by_class(classes, labels, counts).astype(int)
     weight = _by_class(classes, labels, totals)
     _require_weight(classes, weight)
-    assert drawn is not None
     assert extremes is not None
-    sample, count, random = _weighted_sample(drawn, extremes.rows, classes, number, weight, size)
+    sample, count, random = _weighted_sample(
+        SomeRows.stacked(drawn), extremes.rows, classes, number, weight, size
+    )
     return Facts(
         classes,
         np.array(lengths),
+        marks,
         RowTotals(sum(lengths), number, weight, moments.mean),
         moments,
         extremes.low,
@@ -253,12 +275,18 @@ def _joined_extremes(first: Extremes | None, second: Extremes | None, start: int
     return second if first is None else first.plus(second)
 
 
-def _joined_rows(first: SomeRows | None, second: SomeRows, limit: int) -> SomeRows:
-    """Return both groups of rows, cut to a limit for each label once they are many."""
-    if first is None:
-        return second
-    both = SomeRows.stacked([first, second])
-    return both.first(limit) if len(both) > 4 * limit else both
+def _largest(rows: SomeRows, limit: int) -> dict[Any, float]:
+    """Return the largest random number of each label that has at least ``limit`` rows."""
+    of_label = {label: rows.random[rows.labels == label] for label in np.unique(rows.labels).tolist()}
+    return {label: float(random.max()) for label, random in of_label.items() if len(random) >= limit}
+
+
+def _require_few(labels: Array) -> None:
+    """Raise InvalidInput if there are too many labels for classes."""
+    if len(labels) > MOST_CLASSES:
+        raise InvalidInput(
+            f"y has {len(labels)} different labels or more. Give classes, at most {MOST_CLASSES}."
+        )
 
 
 def _classes(labels: list[Array]) -> Array:
@@ -270,8 +298,7 @@ def _classes(labels: list[Array]) -> Array:
     if len(kinds) > 1:
         raise InvalidInput("y contains both strings and numbers. Use labels of one type.")
     classes = np.unique(np.concatenate(present))
-    if len(classes) > MOST_CLASSES:
-        raise InvalidInput(f"y has {len(classes)} different labels. Give classes, at most {MOST_CLASSES}.")
+    _require_few(classes)
     check_classification_targets(classes)
     if len(classes) < 2:
         raise InvalidInput(

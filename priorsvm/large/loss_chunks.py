@@ -15,10 +15,10 @@ from ..prior import Member
 from ..problem.assemble import prepare
 from ..sample import Sample
 from ..solve.methods.chunks import Drawn, LossRows
-from .facts import Facts
+from .facts import Facts, known_labels
 from .memory import MemoryPlan
 from .sources import RowChunk, RowSource
-from .table import numbers, weights
+from .table import fingerprint, numbers, weights
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class PreparedChunk:
     members, states : blocks that reweight rows, and their states.
     template : facts of all rows, and no row.
     C : weight of the slacks.
-    lengths, starts : number of rows and number of the first row of each chunk.
+    lengths, marks, starts : number of rows, fingerprint and number of the first row of each chunk.
     feature_names : names of the columns, or None.
     shares : names of the parts of the costs.
     """
@@ -54,6 +54,7 @@ class PreparedChunk:
     template: Sample
     C: float
     lengths: Array
+    marks: Sequence[int]
     starts: Array
     feature_names: Sequence[str] | None
     shares: Sequence[str]
@@ -66,12 +67,19 @@ class PreparedChunk:
                 f"{chunk.where} has {len(X)} rows, and had another number of rows in the first pass. Give a "
                 "source that returns the same rows in every pass."
             )
+        y = known_labels(chunk.y, len(X), chunk.where)
+        weight = weights(chunk.weight, len(X), chunk.where)
+        if fingerprint(X, y, weight) != self.marks[number]:
+            raise InvalidInput(
+                f"{chunk.where} has other rows, labels or weights than in the first pass. Give a source that "
+                "returns the same rows in every pass, with a fixed seed if rows are drawn or changed."
+            )
         sample = Sample.training(
             X,
-            np.asarray(chunk.y),
+            y,
             template.classes,
             template.positive,
-            weights(chunk.weight, len(X), chunk.where),
+            weight,
             template.feature_names,
             template.seed,
             template.model,
@@ -127,6 +135,7 @@ class SourceChunks:
             ),
             C,
             lengths,
+            large.facts.marks,
             self.starts,
             large.source.feature_names,
             self.shares,

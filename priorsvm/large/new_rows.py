@@ -22,12 +22,17 @@ class Applied:
     model: Any
     method: str
 
+    @property
+    def __name__(self) -> str:
+        """The name that dask shows."""
+        return self.method
+
     def __call__(self, X: Any) -> Array:
         result: Array = getattr(self.model, self.method)(X)
         return result
 
 
-def over_chunks(model: Any, X: Any, method: str, dtype: Any, columns: int | None = None) -> Any:
+def over_chunks(model: Any, X: Any, method: str) -> Any:
     """Return a method of a model at rows that are read in chunks.
 
     Parameters
@@ -37,11 +42,13 @@ def over_chunks(model: Any, X: Any, method: str, dtype: Any, columns: int | None
     X : row source
         New rows. For rows of dask the result is a dask array, which is not computed yet.
     method : str
-        Name of the method.
-    dtype, columns
-        Type of the result, and its number of columns; None for one dimension.
+        "predict" or "decision_function".
     """
     check_is_fitted(model, "_models")
+    classes = model.classes_
+    scores = method == "decision_function"
+    dtype = float if scores else classes.dtype
+    columns = len(classes) if scores and len(classes) > 2 else None
     names = getattr(model, "feature_names_in_", None)
     names = None if names is None else names.tolist()
     function = Applied(model, method)

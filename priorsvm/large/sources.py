@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..errors import DataNotFound, InvalidInput, InvalidType, PackageNotInstalled
-from .table import column_of, is_table, without
+from .table import column_of, is_table, refuse_sparse, without
 
 T = TypeVar("T")
 
@@ -86,10 +86,14 @@ class ArraySource(RowSource):
 
 
 class ChunkSource(RowSource):
-    """Chunks (X, y) or (X, y, sample_weight), from a list or from a function that returns an iterator."""
+    """Chunks (X, y) or (X, y, sample_weight), from a list or from a function that returns an iterator.
 
-    def __init__(self, given: Any):
+    Chunks of new rows may also be X or (X,); labels and weights are not used.
+    """
+
+    def __init__(self, given: Any, labelled: bool = True):
         self.given = given
+        self.labelled = labelled
         first = next(self._tuples(), None)
         if first is None:
             raise InvalidInput("X contains no chunk. Give at least one chunk (X, y).")
@@ -98,13 +102,15 @@ class ChunkSource(RowSource):
         self.n_features = np.shape(first.X)[1] if np.ndim(first.X) == 2 else 0
         if self.n_features == 0:
             raise InvalidInput(
-                f"chunk 0: X has shape {np.shape(first.X)}. Give two dimensions, with at least one column."
+                f"{first.where}: X has shape {np.shape(first.X)}. Give two dimensions, with at least one "
+                "column."
             )
         self.itemsize = getattr(getattr(first.X, "dtype", None), "itemsize", 8)
         if not callable(given):
-            self.n_rows = sum(len(chunk.y) for chunk in self._tuples())
+            self.n_rows = sum(len(chunk.X) for chunk in self._tuples())
 
     def _tuples(self) -> Iterator[RowChunk]:
+        """Yield the chunks as they are given."""
         chunks = self.given() if callable(self.given) else self.given
         if not hasattr(chunks, "__iter__"):
             raise InvalidType(
@@ -112,24 +118,28 @@ class ChunkSource(RowSource):
                 "of chunks (X, y)."
             )
         for number, chunk in enumerate(chunks):
-            if not isinstance(chunk, tuple) or len(chunk) not in (2, 3):
+            where = f"chunk {number}"
+            if self.labelled and (not isinstance(chunk, tuple) or len(chunk) not in (2, 3)):
                 raise InvalidType(
-                    f"chunk {number} is a {type(chunk).__name__}. Each chunk must be a tuple (X, y) or "
+                    f"{where} is a {type(chunk).__name__}. Each chunk must be a tuple (X, y) or "
                     "(X, y, sample_weight)."
                 )
-            yield RowChunk(*chunk)
+            parts = chunk if isinstance(chunk, tuple) else (chunk,)
+            refuse_sparse(parts[0], where)
+            y, weight = (*parts[1:], None, None)[:2] if self.labelled else (None, None)
+            yield RowChunk(parts[0], y, weight, where)
 
     def chunks(self) -> Iterator[RowChunk]:
-        for number, chunk in enumerate(self._tuples()):
+        for chunk in self._tuples():
             parts = chunk[:3]
             lengths = {len(part) for part in parts if part is not None}
             if len(lengths) > 1:
                 raise InvalidInput(
-                    f"chunk {number}: X, y and sample_weight have {', '.join(map(str, sorted(lengths)))} "
+                    f"{chunk.where}: X, y and sample_weight have {', '.join(map(str, sorted(lengths)))} "
                     "rows. Give one label and one weight for each row."
                 )
-            for start in range(0, len(chunk.y), self.size):
-                where = f"chunk {number}" + (f" from row {start}" if start else "")
+            for start in range(0, len(chunk.X), self.size):
+                where = chunk.where + (f" from row {start}" if start else "")
                 rows = slice(start, start + self.size)
                 X, y, weight = (_rows(part, rows) for part in parts)
                 yield RowChunk(X, y, weight, where)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from .._utils.arrays import Array
-from .._utils.checks import check_moderate
+from .._utils.checks import LARGEST, check_moderate
 from ..errors import InvalidInput
+
+# Rows of a chunk that are compared between passes.
+COMPARED = 64
 
 
 def is_table(X: Any) -> bool:
@@ -39,17 +44,20 @@ def numbers(X: Any, names: Sequence[str] | None, n_features: int, where: str) ->
     where : str
         Name of the chunk, for messages.
     """
+    refuse_sparse(X, where)
     if is_table(X) and names is not None:
         missing = [name for name in names if name not in X.columns]
         if missing:
             raise InvalidInput(f"{where} has no column {missing[0]!r}, which the first chunk has.")
         X = X[list(names)]
-        texts = [name for name in names if np.asarray(X[name][:1]).dtype.kind not in "biuf"]
+        texts = [name for name, dtype in zip(X.columns, X.dtypes, strict=True) if dtype.kind not in "biuf"]
         if texts:
             raise InvalidInput(
                 f"{where}: column {texts[0]!r} is not a column of numbers, and rows that are read in "
-                "chunks have no encoded categories. Encode the column as numbers, or leave it out."
+                "chunks have no encoded categories. Encode the column in each chunk, as one 0/1 column for "
+                "each of its values, or leave it out."
             )
+        X = X.to_numpy(float, na_value=np.nan)
     try:
         array = np.asarray(X, float)
     except (TypeError, ValueError) as error:
@@ -59,16 +67,38 @@ def numbers(X: Any, names: Sequence[str] | None, n_features: int, where: str) ->
             f"{where}: X has shape {array.shape}, but the first chunk has {n_features} columns. Give "
             "all chunks the same columns."
         )
-    bad = ~np.isfinite(array)
-    if bad.any():
-        i, j = np.argwhere(bad)[0]
+    if array.size and not (array.min() >= -LARGEST and array.max() <= LARGEST):
+        _refuse(array, names, where)
+    return array
+
+
+def refuse_sparse(X: Any, where: str) -> None:
+    """Raise InvalidInput if a chunk is sparse."""
+    if issparse(X):
+        raise InvalidInput(
+            f"{where}: X is sparse, and rows that are read in chunks must be dense. Give X.toarray() as the "
+            "chunk, or fit the whole sparse matrix in memory."
+        )
+
+
+def fingerprint(X: Array, y: Array, weight: Array) -> int:
+    """Return a number by which some rows of a chunk, their labels and weights are compared between passes."""
+    rows = np.linspace(0, max(len(X) - 1, 0), min(COMPARED, len(X))).astype(int)
+    labels = "|".join(map(str, y[rows].tolist()))
+    return zlib.crc32(X[rows].tobytes() + weight[rows].tobytes() + labels.encode())
+
+
+def _refuse(array: Array, names: Sequence[str] | None, where: str) -> None:
+    """Raise InvalidInput for a number that is not finite, or too large."""
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        i, j = bad[0]
         column = j if names is None else repr(names[j])
         raise InvalidInput(
             f"{where}: row {i} has {array[i, j]} in column {column}. Rows that are read in chunks "
             "must have finite numbers: impute the values in each chunk first."
         )
-    check_moderate(f"{where}", array, "Use other units.")
-    return array
+    check_moderate(where, array, "Use other units.")
 
 
 def weights(given: Any, n: int, where: str) -> Array:

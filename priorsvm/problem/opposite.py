@@ -40,8 +40,9 @@ def opposite_rules(members: Sequence[Member], sample: Sample) -> dict[str, list[
         if count < max(COMMON, SHARE * fewest):
             continue
         words = [f"'{name}' ({blocks[name].words()})" for name in (first, second)]
+        kind = "training" if sample.totals is None else "drawn"
         text = (
-            f"{words[0]} and {words[1]} assign {count} common training rows to different classes, of "
+            f"{words[0]} and {words[1]} assign {count} common {kind} rows to different classes, of "
             f"{fewest} rows in the smaller region. Narrow one of them, or compare their weights."
         )
         for name in (first, second):

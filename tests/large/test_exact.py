@@ -15,6 +15,7 @@ from priorsvm import (
     SampleCosts,
     UnlabeledSamples,
 )
+from priorsvm.errors import OppositeRules
 from priorsvm.large import task
 from priorsvm.large.facts import read_facts
 from priorsvm.large.sources import ChunkSource
@@ -132,6 +133,19 @@ def test_reports_have_the_sums_of_all_rows():
     assert "20000" in str(found.formulation())
 
 
+def test_counts_of_rules_are_those_of_drawn_rows():
+    X, y = data("rare")
+    model = PriorSVC(Rule("x0 > 1", 0, mu=1.0)).fit(_frames(X, y))
+    found = model.findings_["rule"]
+    assert found.drawn
+    assert found.total < 1000
+    text = f"{found.rows} drawn rows inside, {found.contrary} of another class (as many rows of each class "
+    assert text in str(model.report_)
+    wrong = Rule("x0 > 1", 1, mu=1.0) + Rule("x0 > 1.2", 0, mu=1.0)
+    with pytest.warns(OppositeRules, match=r"common drawn rows to different classes"):
+        PriorSVC(wrong).fit(_frames(X, y))
+
+
 def test_explanations_start_at_the_mean_of_all_rows():
     X, y = data()
     found = PriorSVC().fit(in_chunks(X, y)).explain(X[3])
@@ -160,8 +174,12 @@ def test_more_than_two_classes(multi_class):
     found = PriorSVC(prior, multi_class=multi_class).fit(in_chunks(X, y))
     known = PriorSVC(prior, multi_class=multi_class, solver="NORMAL").fit(X, y)
     assert found.objective_ == pytest.approx(known.objective_, rel=1e-9)
-    assert np.array_equal(found.predict(in_chunks(X, y)), known.predict(X))
-    assert found.decision_function(in_chunks(X, y)).shape == (len(X), 3)
+    scores = found.decision_function(in_chunks(X, y))
+    np.testing.assert_allclose(scores, known.decision_function(X), atol=1e-8)
+    first, second = np.sort(scores, axis=1)[:, :-3:-1].T
+    clear = first - second > 1e-8  # a row on its margin in two models is a tie
+    assert np.sum(~clear) <= 3 * (X.shape[1] + 1)
+    assert np.array_equal(found.predict(in_chunks(X, y))[clear], known.predict(X)[clear])
 
 
 def test_a_model_of_chunks_is_saved(tmp_path):

@@ -1,7 +1,12 @@
 """Row sources: memory maps, chunks, functions and Parquet folders, and every message about them."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
 
 from priorsvm import PriorSVC
 from priorsvm.errors import DataNotFound, InvalidInput, InvalidType, PackageNotInstalled
@@ -190,6 +195,93 @@ def test_rows_that_change_between_passes_are_refused():
         PriorSVC().fit(fewer)
 
 
+def changed(how):
+    """Return a function whose chunks are changed from the third call on: the first reads the columns only."""
+    X, y = data()
+    calls = []
+
+    def read():
+        calls.append(1)
+        rows, labels, weight = X.copy(), y.copy(), np.ones(len(y))
+        if len(calls) > 2:
+            rows, labels, weight = how(rows, labels, weight)
+        for start in range(0, len(y), 900):
+            part = slice(start, start + 900)
+            yield rows[part], labels[part], weight[part]
+
+    return read
+
+
+def with_nan(X, y, weight):
+    X[3999, 1] = np.nan
+    return X, y, weight
+
+
+CHANGES = {
+    "another order": lambda X, y, weight: (X[::-1], y[::-1], weight),
+    "noise": lambda X, y, weight: (X + np.random.default_rng(1).normal(size=X.shape), y, weight),
+    "labels": lambda X, y, weight: (X, 1 - y, weight),
+    "weights": lambda X, y, weight: (X, y, 2.0 * weight),
+}
+
+
+@pytest.mark.parametrize("how", CHANGES)
+def test_other_rows_in_a_later_pass_are_refused(how):
+    with pytest.raises(InvalidInput, match=r"chunk 0 has other rows, labels or weights than in the first"):
+        PriorSVC().fit(changed(CHANGES[how]))
+
+
+def test_values_of_later_passes_are_checked():
+    with pytest.raises(InvalidInput, match=r"chunk 4: row 399 has nan in column 1"):
+        PriorSVC().fit(changed(with_nan))
+    PriorSVC().fit(changed(lambda *parts: parts))
+
+
+def test_sparse_chunks_are_refused():
+    X, y = data()
+    for chunk in (sparse.csr_array(X), sparse.csr_matrix(X)):
+        with pytest.raises(InvalidInput, match=r"chunk 1: X is sparse.*Give X.toarray\(\)"):
+            PriorSVC().fit([(X, y), (chunk, y)])
+
+
+def test_chunks_without_rows_change_nothing(known):
+    X, y = data()
+    empty = (X[:0], y[:0])
+    model = PriorSVC().fit([empty, (X[:900], y[:900]), empty, (X[900:], y[900:]), empty])
+    assert model.objective_ == pytest.approx(known.objective_, rel=1e-9)
+    assert model.predict([empty, (X[:5], y[:5])]).shape == (5,)
+
+
+def test_classes_of_later_chunks_are_classes():
+    X, y = data()
+    labels = np.array(["no", "yes"])[y].astype(object)
+    labels[3900:] = "perhaps, later"
+    model = PriorSVC().fit([(X[:2000], labels[:2000]), (X[2000:], labels[2000:].tolist())])
+    assert model.classes_.tolist() == ["no", "perhaps, later", "yes"]
+
+
+def test_new_rows_need_no_labels(known):
+    X, y = data()
+    model = PriorSVC().fit([(X, y)])
+    expected = model.predict(X)
+    parts = [X[:1500], X[1500:]]
+    for new in (lambda: iter(parts), [(part,) for part in parts], [(part, None) for part in parts]):
+        assert np.array_equal(model.predict(new), expected)
+    with pytest.raises(InvalidType, match=r"X is a generator, which can be read once"):
+        model.predict(part for part in parts)
+    with pytest.raises(ValueError, match=r"X has 3 features, but PriorSVC is expecting 4"):
+        model.predict([(X[:, :3],)])
+
+
+def test_models_that_are_not_fitted():
+    X, y = data()
+    for method in ("predict", "decision_function"):
+        with pytest.raises(NotFittedError):
+            getattr(PriorSVC(), method)([(X, y)])
+    with pytest.raises(NotFittedError):
+        PriorSVC().score([(X, y)])
+
+
 def tables():
     X, y = data()
     table = pd.DataFrame(X, columns=["age", "dose", "size", "time"])
@@ -206,6 +298,13 @@ def test_chunks_may_be_tables(known):
         PriorSVC().fit([parts[0], (table.drop(columns="dose"), y)])
     with pytest.raises(InvalidInput, match=r"chunk 0: column 'dose' is not a column of numbers"):
         PriorSVC().fit([(table.assign(dose="high"), y)])
+    with pytest.raises(InvalidInput, match=r"column 'dose' is not a column of numbers.*one 0/1 column for"):
+        PriorSVC().fit([(table.assign(dose=pd.Categorical(y)), y)])
+    whole = table.assign(dose=pd.array(y, dtype="Int64"))
+    assert PriorSVC().fit([(whole, y)]).status_ == "optimal"
+    whole.loc[3000, "dose"] = pd.NA
+    with pytest.raises(InvalidInput, match=r"chunk 0 from row 3000: row 0 has nan in column 'dose'"):
+        PriorSVC().fit([(whole, y)])
     X, _ = data()
     model.fit([(X, y)])
     assert not hasattr(model, "feature_names_in_")
@@ -253,3 +352,31 @@ def test_bad_parquet_folders(folder, monkeypatch):
         PackageNotInstalled, match=r"requires the package pyarrow: pip install priorsvm\[large"
     ):
         PriorSVC().fit(folder, "ill")
+
+
+WITHOUT = """
+import sys
+for name in ("dask", "distributed", "pyarrow", "psutil", "pandas"):
+    sys.modules[name] = None
+import numpy as np
+from priorsvm import PriorSVC
+from priorsvm.errors import PackageNotInstalled
+rng = np.random.default_rng(0)
+X = rng.normal(size=(300, 3))
+y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)
+known = PriorSVC(solver="NORMAL").fit(X, y)
+model = PriorSVC().fit(lambda: iter([(X[:200], y[:200]), (X[200:], y[200:])]))
+assert abs(model.objective_ / known.objective_ - 1) < 1e-8
+assert model.predict([(X, y)]).shape == (300,)
+try:
+    PriorSVC().fit(".", "ill")
+except PackageNotInstalled as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_the_extra_is_needed_for_parquet_only():
+    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "a Parquet folder requires the package pyarrow: pip install priorsvm[large]" in done.stdout

@@ -62,6 +62,8 @@ class RowsInside:
         Number of further rows inside, by a completed value in a column that the region restricts.
     rule : str
         A rule with quantiles and their numbers, such as ``bmi > 90% (= 31.2)``; empty without quantiles.
+    drawn : bool
+        Whether the rows were read in chunks, and the counted rows are drawn, as many of each class.
 
     Examples
     --------
@@ -86,6 +88,7 @@ class RowsInside:
     warnings: tuple[str, ...] = ()
     completed: int = 0
     rule: str = ""
+    drawn: bool = False
 
     def __str__(self) -> str:
         text = f"{self.rule}: {self.counts}" if self.rule else self.counts
@@ -94,12 +97,15 @@ class RowsInside:
     @property
     def counts(self) -> str:
         """The counts in words."""
+        kind = "drawn" if self.drawn else "training"
         if self.covers_all:
-            return f"all {self.rows} training rows are inside, {self.contrary} of another class; {UNITS}"
-        text = "no training row inside"
+            return f"all {self.rows} {kind} rows are inside, {self.contrary} of another class; {UNITS}"
+        text = f"no {kind} row inside"
         if self.rows:
             inside = "row inside" if self.rows == 1 else "rows inside"
-            text = f"{self.rows} training {inside}, {self.contrary or 'none'} of another class"
+            text = f"{self.rows} {kind} {inside}, {self.contrary or 'none'} of another class"
+            if self.drawn:
+                text += " (as many rows of each class were drawn)"
         if self.completed:
             text += f", {self.completed} more by completed values"
         if self.beyond:
@@ -156,7 +162,9 @@ def rows_inside(requirements: Sequence[Requirement], sample: Sample) -> RowsInsi
     contrary = inside & (y != signs[:, None])
     rows = int(inside.any(axis=0).sum())
     more = int(completed.any(axis=0).sum())
-    counts = RowsInside(rows, int(contrary.any(axis=0).sum()), total=len(X), completed=more)
+    counts = RowsInside(
+        rows, int(contrary.any(axis=0).sum()), total=len(X), completed=more, drawn=sample.totals is not None
+    )
     all_inside = counts.covers_all
     checked = [
         r.region for r, of_region in zip(named, inside, strict=True) if all_inside or not of_region.any()

@@ -12,9 +12,10 @@ the loss of all rows. The optimum of the smaller problem is therefore a lower bo
 losses differ by at most :math:`\sum_i C_i |t_i|` over the rows that changed side. These rows join the band.
 The answer is exact once no row changes side.
 
-References come from random rows. First f is fitted to them. Then a wide band is thinned at random, and a
+References come from random rows. First f is fitted to them. The distance from an f of half of them is the
+first radius: it is about the distance from the solution. A band of many rows is thinned at random, and a
 linear term gives its loss the gradient of the loss of all rows. Each such correction shortens the next step.
-The last step is the radius of the next band. A band of few rows is not thinned.
+Half of the last step is the radius of the next band. A band of few rows is not thinned.
 
 Every pass reads the rows in chunks, has no state for each chunk, and adds up in the order of the chunks.
 """
@@ -45,8 +46,11 @@ EXACT = 1e-12
 # A band is not thinned if it has at most this multiple of the rows of a thinned one.
 WHOLE = 2
 
-# The radius of the next band: this quantile of the last step of f, over drawn rows.
+# The length of a step of f: this quantile of its change over drawn rows.
 QUANTILE = 0.99
+
+# The radius of the next band, as a share of the last step. Corrections shorten steps to 0.04 to 0.25.
+NEXT = 0.5
 
 # A correction that shortens the step by less than this factor was made from too few rows.
 SHORTER = 0.7
@@ -126,8 +130,10 @@ class Sums(NamedTuple):
     @classmethod
     def of(cls, rows: LossRows, chosen: Array) -> Sums:
         """Return the sums over chosen rows."""
-        weights = np.where(chosen, rows.bound, 0.0) * (rows.y == _SIGNS[:, None])
-        return cls(weights.sum(axis=1), weights @ rows.margin, weights @ rows.X)
+        weights = [np.where(chosen & (rows.y == sign), rows.bound, 0.0) for sign in _SIGNS]
+        bound = np.array([weight.sum() for weight in weights])
+        margin = np.array([weight @ rows.margin for weight in weights])
+        return cls(bound, margin, np.array([weight @ rows.X for weight in weights]))
 
     def plus(self, other: Sums, factor: float = 1.0) -> Sums:
         """Return these sums plus a multiple of other sums."""
@@ -162,15 +168,16 @@ class Band:
     ----------
     f, radius : the reference and the radius.
     index, near : numbers of the rows of the band in increasing order, and the rows; random ones if thinned.
-    inside, far : sums over rows with t from 0 to the radius, and over rows with larger t outside the band.
+    far : sums over rows with t above the radius, outside the band.
+    inside : sums over rows with t from 0 to the radius; None if the band is not thinned.
     """
 
     f: Any
     radius: float
     index: Array
     near: LossRows
-    inside: Sums
     far: Sums
+    inside: Sums | None = None
 
     @property
     def rows(self) -> LossRows:
@@ -179,6 +186,7 @@ class Band:
 
     def corrected(self) -> LossRows:
         """Return the rows of a thinned band, with the gradient of the loss of all rows at the reference."""
+        assert self.inside is not None
         thinned = Sums.of(self.near, self.near.excess(self.f) > 0)
         missing = self.inside.plus(thinned, -1.0)
         X = self.near.X
@@ -262,6 +270,15 @@ class Drawn:
     count: Array
     random: Array
 
+    def half(self) -> LossRows:
+        """Return half of the rows of each class, with the cost of all rows of their class."""
+        parts = []
+        for sign in _SIGNS:
+            of_class = self.rows[self.rows.y == sign]
+            half = of_class[::2]
+            parts.append(replace(half, bound=half.bound * (of_class.bound.sum() / half.bound.sum())))
+        return stacked(parts)
+
     def numbers(self, f: Any, radius: float) -> Array:
         """Return the estimated number of rows of each class in a band."""
         near = np.abs(self.rows.excess(f)) <= radius
@@ -276,23 +293,27 @@ class Drawn:
 def drawn(chunks: RowChunks, size: int, seed: int) -> Drawn:
     """Return about ``size`` random rows: in each class the rows of the smallest random numbers."""
     half = -(-size // 2)
-    parts: list[list[LossRows]] = [[], []]
-    keys: list[list[Array]] = [[], []]
+    chosen: list[LossRows | None] = [None, None]
+    keys = [np.zeros(0), np.zeros(0)]
     cost = np.zeros(2)
     present = np.zeros(2, int)
     for found in chunks.map(_Draw(half, seed)):
         for k, (rows, random, total, number) in enumerate(found):
             cost[k] += total
             present[k] += number
-            parts[k].append(rows)
-            keys[k].append(random)
-    chosen = []
-    for k in range(2):
-        part = stacked(parts[k])[np.argsort(np.concatenate(keys[k]), kind="stable")[:half]]
-        chosen.append(replace(part, bound=part.bound * (cost[k] / part.bound.sum())))
-    sizes = [len(part) for part in chosen]
+            before = chosen[k]
+            both = rows if before is None else stacked([before, rows])
+            keys[k] = np.concatenate([keys[k], random])
+            first = np.argsort(keys[k], kind="stable")[:half]
+            chosen[k] = both[first]
+            keys[k] = keys[k][first]
+    parts = []
+    for part, total in zip(chosen, cost, strict=True):
+        assert part is not None
+        parts.append(replace(part, bound=part.bound * (total / part.bound.sum())))
+    sizes = [len(part) for part in parts]
     count = np.repeat(present / sizes, sizes)
-    return Drawn(stacked(chosen), count, np.ones(len(count), bool))
+    return Drawn(stacked(parts), count, np.ones(len(count), bool))
 
 
 @dataclass(frozen=True)
@@ -332,15 +353,17 @@ def divide(
     inside = []
     far = []
     count = 0
-    for rows, kept, near_sums, far_sums in chunks.map(_Divide(f, radius, share, seed)):
+    for rows, kept, far_sums, near_sums in chunks.map(_Divide(f, radius, share, seed)):
         count += len(rows)
         if count > most:
             return None
         index.append(rows)
         near.append(kept)
-        inside.append(near_sums)
         far.append(far_sums)
-    return Band(f, radius, np.concatenate(index), stacked(near), _total(inside), _total(far))
+        if near_sums is not None:
+            inside.append(near_sums)
+    total = _total(inside) if inside else None
+    return Band(f, radius, np.concatenate(index), stacked(near), _total(far), total)
 
 
 @dataclass(frozen=True)
@@ -352,18 +375,19 @@ class _Divide:
     share: Array | None
     seed: int
 
-    def __call__(self, number: int, start: int, chunk: LossRows) -> tuple[Array, LossRows, Sums, Sums]:
+    def __call__(self, number: int, start: int, chunk: LossRows) -> tuple[Array, LossRows, Sums, Sums | None]:
         t = chunk.excess(self.f)
-        inside = Sums.of(chunk, (t > 0) & (t <= self.radius))
+        inside = None
         far = Sums.of(chunk, t > self.radius)
         chosen = (np.abs(t) <= self.radius) & (chunk.bound > 0)
         if self.share is not None:
+            inside = Sums.of(chunk, (t > 0) & (t <= self.radius))
             random = np.random.default_rng([self.seed, number]).random(len(chunk))
             of_row = self.share[(chunk.y > 0).astype(int)]
             chosen &= random < of_row
             chunk = replace(chunk, bound=chunk.bound / of_row)
         rows = np.flatnonzero(chosen)
-        return start + rows, chunk[rows], inside, far
+        return start + rows, chunk[rows], far, inside
 
 
 def _total(sums: list[Sums]) -> Sums:
@@ -466,7 +490,8 @@ def solve_band(
     if sample is None:
         sample = drawn(chunks, size, seed)
     f = fit(sample.rows, False).f
-    radius = np.inf
+    radius = sample.step(f, fit(sample.half(), False).f)
+    longest = np.inf
     for step in range(1, 10**6):
         if size > most:
             raise TooLarge(f"the rows near their margins are too many: more than {int(most)} are needed.")
@@ -474,11 +499,11 @@ def solve_band(
         numbers = sample.numbers(f, radius)
         if numbers.sum() <= WHOLE * size:
             band = divide(chunks, f, radius, most=most)
-            found = None if band is None else _exact(chunks, band, fit, size, most)
-            if found is not None:
-                return found
-            size *= 2
             if band is not None:
+                found = _exact(chunks, band, fit, size, most)
+                if found is not None:
+                    return found
+                size *= 2
                 radius *= 2.0
                 continue
         share = np.minimum(1.0, 0.5 * size / np.maximum(numbers, 1.0))
@@ -486,9 +511,10 @@ def solve_band(
         assert thinned is not None
         new = fit(thinned.corrected(), False).f
         length = sample.step(f, new)
-        if length > SHORTER * radius:
+        if length > longest:
             size *= 2
-        radius = length
+        radius = NEXT * length
+        longest = SHORTER * length
         f = new
     raise AssertionError("the rows of a band never become all rows")
 

@@ -33,6 +33,9 @@ MOST = 20_000
 MOST_WITH_TERMS = 8000
 FOR_FEATURE = 100
 
+# A smaller problem may have this share of very many rows. A pass then takes longer than a smaller problem.
+OF_MANY = 0.002
+
 # Most points at which a block may evaluate f. They are part of every smaller problem.
 POINTS = 20_000
 
@@ -161,7 +164,7 @@ class _Fits:
         self.problem = problem
         self.weighted = problem.beyond_rows() is None
         most = MOST if self.weighted else MOST_WITH_TERMS
-        rows = min(max(int(SHARE * n_rows), LEAST), most)
+        rows = min(max(int(SHARE * n_rows), LEAST), max(most, int(OF_MANY * n_rows)))
         self.size = max(rows, FOR_FEATURE * problem.sample.X.shape[1])
         self.seconds = 0.0
         self.steps = 0

@@ -74,9 +74,10 @@ def test_rows_that_changed_side_join_the_band_once(rng):
 def test_chunks_do_not_change_the_passes(rng):
     rows = some_rows(rng)
     f = some_function(rng)
-    first = divide(in_chunks(rows, 1000), f, 0.3)
+    everything = np.ones(2)
+    first = divide(in_chunks(rows, 1000), f, 0.3, everything)
     for size in (1, 7, 300):
-        band = divide(in_chunks(rows, size), f, 0.3)
+        band = divide(in_chunks(rows, size), f, 0.3, everything)
         assert np.array_equal(band.index, first.index)
         assert_allclose(band.far.X, first.far.X, rtol=1e-12)
         assert_allclose(band.inside.bound, first.inside.bound, rtol=1e-12)
@@ -112,6 +113,16 @@ def test_drawn_rows_have_the_cost_and_the_number_of_all_rows_of_their_class(rng)
         sample.numbers(some_function(rng), np.inf),
         [np.sum((rows.y == s) & (rows.bound > 0)) for s in (-1, 1)],
     )
+
+
+def test_half_of_the_drawn_rows_have_the_cost_of_all_rows_of_their_class(rng):
+    rows = some_rows(rng)
+    sample = drawn(in_chunks(rows), 51, seed=3)
+    half = sample.half()
+    assert len(half) in (26, 27)
+    for sign in (-1.0, 1.0):
+        of_class = (rows.y == sign) & (rows.bound > 0)
+        assert half.bound[half.y == sign].sum() == pytest.approx(rows.bound[of_class].sum())
 
 
 def test_a_small_class_is_drawn_whole(rng):
