@@ -380,7 +380,20 @@ def _value(part: Part) -> str:
 
 
 def value_text(value: Any, digits: int = 6) -> str:
-    """Return a value of a column as text: a number, a truth value, a category; empty for NaN."""
+    """Return a value of a column as text: a number, a truth value, a category; empty for NaN.
+
+    Parameters
+    ----------
+    value : float, bool or str
+        The value.
+    digits : int, default=6
+        Significant digits of a number.
+
+    Examples
+    --------
+    >>> value_text(0.123456789, 3), value_text(True)
+    ('0.123', 'True')
+    """
     if isinstance(value, (str, bool)):
         return str(value)
     return "" if np.isnan(value) else f"{value:.{digits}g}"

@@ -216,4 +216,11 @@ PRESETS = [
         kernel="rbf",
         gamma=0.2,
     ),
+    _preset(
+        "15_more_rows_than_memory",
+        "Which of two million rows does a model need?",
+        "Only points near their margins decide. Move or delete a point far from them.",
+        _clouds(30, 30, 0.9, seed=15),
+        [_shape("box", 1, "hard", (2.6, -2.6), (0.8, 0.8))],
+    ),
 ]
