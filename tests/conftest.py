@@ -20,7 +20,7 @@ MISSING = [name for name in ("ECOS", "QOCO") if find_spec(name.lower()) is None]
 def names_a_missing_solver(item):
     """Whether the parameters or the body of a test name a solver that is not installed."""
     text = item.name + re.sub(r"(?s)\A.*?^def ", "", inspect.getsource(item.function), flags=re.M)
-    return any(re.search(rf"\b{name}(_BB)?\b", text) for name in MISSING)
+    return any(re.search(rf"\b{name}(_BB)?\b", text, re.I) for name in MISSING)
 
 
 def pytest_collection_modifyitems(items):

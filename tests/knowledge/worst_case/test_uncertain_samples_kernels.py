@@ -73,8 +73,6 @@ def test_own_gradients_of_rbf_functions(few, new, factors, scale, kind):
 @pytest.mark.parametrize("kind", ["l2", "l1"])
 @pytest.mark.parametrize("scale", [None, "standard"])
 def test_own_guarantee_of_rbf_functions(few, new, factors, scale, kind):
-    if kind == "l1" and cp.__version__ == "1.9.1":
-        pytest.skip("the problem stated here is solved to eight digits only")
     X, y = few
     A = 0.1 * factors
     settings = {"kernel": RBF(WIDTH), "C": 2.0, "norm": kind, "scale": scale, "solver_options": FEWER}
