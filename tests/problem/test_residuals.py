@@ -155,3 +155,46 @@ def test_a_gradient_requires_a_quadratic_objective_and_affine_constraints():
     assert not is_smooth(cp.Problem(cp.Minimize(cp.sum_squares(x)), [cp.norm1(x) <= 1]))
     x.value = np.ones(2)
     assert np.isnan(residuals(cp.Problem(cp.Minimize(cp.sum(cp.exp(x))), [x >= 1])).dual)
+
+
+def test_a_gradient_is_relative_to_its_largest_part_and_to_one_or_the_cost():
+    x = cp.Variable(1)
+    problem = cp.Problem(cp.Minimize(0.05 * cp.sum(x)), [x >= 1])
+    x.value = np.ones(1)
+    problem.constraints[0].save_dual_value(np.array([0.02]))
+    assert residuals(problem).stationarity == pytest.approx(0.03)
+    assert residuals(problem, costs={x: 0.01}).stationarity == pytest.approx(0.03 / 0.05)
+    assert residuals(problem, costs={x: 7.0}).stationarity == pytest.approx(0.03)
+    problem = cp.Problem(cp.Minimize(5.0 * cp.sum(x)), [x >= 1])
+    problem.constraints[0].save_dual_value(np.array([4.0]))
+    assert residuals(problem).stationarity == pytest.approx(1.0 / 5.0)
+
+
+def test_a_problem_that_is_not_smooth_is_compared_with_its_optimum():
+    x = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.exp(x))), [x >= 1])
+    x.value = np.array([1.0, 2.0])
+    assert residuals(problem).gap == pytest.approx((np.exp(2) - np.e) / (1 + np.e + np.exp(2)), rel=1e-5)
+    np.testing.assert_array_equal(x.value, [1.0, 2.0])
+
+
+def test_a_dual_matrix_outside_the_semidefinite_cone_is_relative_to_one_plus_its_size():
+    X = cp.Variable((2, 2), symmetric=True)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(X)), [X >> 0])
+    X.save_value(np.eye(2))
+    problem.constraints[0].save_dual_value(np.diag([2.0, -1.0]))
+    assert residuals(problem).dual == pytest.approx(1.0 / (1 + 2.0))
+
+
+def test_violations_of_bounds_and_cones_are_relative_to_one_plus_their_size():
+    x = cp.Variable(2, nonneg=True)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x)))
+    x.save_value(np.array([1.0, -3.0]))
+    assert residuals(problem).primal == pytest.approx(3.0 / (1 + 3.0))
+    z = cp.Variable(2)
+    z.value = np.array([3.0, 4.0])
+    t = cp.Variable()
+    t.value = 2.0
+    cone = cp.Problem(cp.Minimize(cp.sum_squares(z)), [cp.SOC(t, z)])
+    expected = cone.constraints[0].violation() / (1 + 4.0)
+    assert residuals(cone).primal == pytest.approx(float(np.max(expected)))
