@@ -162,7 +162,7 @@ def test_long_rules_are_refused_with_the_limit(name):
     start = time.process_time()
     with pytest.raises(BadRule, match=limit):
         PriorSVC(Rule(text.replace("age", "x0").replace("bmi", "x1"), 1)).fit(ROWS[:, :2], np.arange(7) % 2)
-    assert time.process_time() - start < 1.0
+    assert time.process_time() - start < 5.0
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from priorsvm.problem.residuals import Residuals, residuals
+from priorsvm.problem.residuals import Residuals, is_smooth, residuals, unit_of
 
 
 def bounded():
@@ -110,3 +110,91 @@ def test_a_residual_that_is_not_a_number_is_the_worst(part):
     known = {"primal": 0.0, "dual": nan, "stationarity": nan, "gap": 1e-9}
     assert Residuals(**known).worst == 1e-9
     assert Residuals(**{**known, part: nan}).worst == float("inf")
+
+
+def test_a_problem_without_values_or_dual_variables_is_infinitely_bad():
+    x = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x)), [x >= 1])
+    assert residuals(problem).worst == np.inf
+    x.value = np.array([1.0, np.inf])
+    assert residuals(problem) == Residuals(*[np.inf] * 4)
+    x.value = np.ones(2)
+    found = residuals(problem)
+    assert found.primal == 0
+    assert [found.dual, found.stationarity, found.gap] == [np.inf] * 3
+
+
+def test_violations_and_signs_are_relative_to_one_plus_their_size():
+    x = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x)), [x >= 1])
+    x.value = np.array([1.0, 0.5])
+    problem.constraints[0].save_dual_value(np.array([2.0, -3.0]))
+    found = residuals(problem)
+    assert found.primal == pytest.approx(0.5 / (1 + 1))
+    assert found.dual == pytest.approx(3.0 / (1 + 3.0))
+
+
+def test_a_negative_eigenvalue_of_a_semidefinite_variable_is_relative_to_one_plus_its_size():
+    X = cp.Variable((2, 2), PSD=True)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(X)))
+    X.save_value(np.diag([3.0, -1.0]))
+    assert residuals(problem).primal == pytest.approx(1.0 / (1 + 3.0))
+
+
+def test_the_unit_of_a_gap_is_one_or_twice_the_loss_of_the_better_constant():
+    y = np.array([1.0, 1.0, -1.0])
+    assert unit_of(np.array([0.1, 0.1, 0.3]), y) == pytest.approx(0.4)
+    assert unit_of(np.array([0.1, 0.3, 0.05]), y) == pytest.approx(0.1)
+    assert unit_of(np.array([10.0, 10.0, 30.0]), y) == 1.0
+
+
+def test_a_gradient_requires_a_quadratic_objective_and_affine_constraints():
+    x = cp.Variable(2)
+    assert is_smooth(cp.Problem(cp.Minimize(cp.sum_squares(x)), [x >= 1]))
+    assert not is_smooth(cp.Problem(cp.Minimize(cp.sum(cp.exp(x))), [x >= 1]))
+    assert not is_smooth(cp.Problem(cp.Minimize(cp.sum_squares(x)), [cp.norm1(x) <= 1]))
+    x.value = np.ones(2)
+    assert np.isnan(residuals(cp.Problem(cp.Minimize(cp.sum(cp.exp(x))), [x >= 1])).dual)
+
+
+def test_a_gradient_is_relative_to_its_largest_part_and_to_one_or_the_cost():
+    x = cp.Variable(1)
+    problem = cp.Problem(cp.Minimize(0.05 * cp.sum(x)), [x >= 1])
+    x.value = np.ones(1)
+    problem.constraints[0].save_dual_value(np.array([0.02]))
+    assert residuals(problem).stationarity == pytest.approx(0.03)
+    assert residuals(problem, costs={x: 0.01}).stationarity == pytest.approx(0.03 / 0.05)
+    assert residuals(problem, costs={x: 7.0}).stationarity == pytest.approx(0.03)
+    problem = cp.Problem(cp.Minimize(5.0 * cp.sum(x)), [x >= 1])
+    problem.constraints[0].save_dual_value(np.array([4.0]))
+    assert residuals(problem).stationarity == pytest.approx(1.0 / 5.0)
+
+
+def test_a_problem_that_is_not_smooth_is_compared_with_its_optimum():
+    x = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.exp(x))), [x >= 1])
+    x.value = np.array([1.0, 2.0])
+    assert residuals(problem).gap == pytest.approx((np.exp(2) - np.e) / (1 + np.e + np.exp(2)), rel=1e-5)
+    np.testing.assert_array_equal(x.value, [1.0, 2.0])
+
+
+def test_a_dual_matrix_outside_the_semidefinite_cone_is_relative_to_one_plus_its_size():
+    X = cp.Variable((2, 2), symmetric=True)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(X)), [X >> 0])
+    X.save_value(np.eye(2))
+    problem.constraints[0].save_dual_value(np.diag([2.0, -1.0]))
+    assert residuals(problem).dual == pytest.approx(1.0 / (1 + 2.0))
+
+
+def test_violations_of_bounds_and_cones_are_relative_to_one_plus_their_size():
+    x = cp.Variable(2, nonneg=True)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x)))
+    x.save_value(np.array([1.0, -3.0]))
+    assert residuals(problem).primal == pytest.approx(3.0 / (1 + 3.0))
+    z = cp.Variable(2)
+    z.value = np.array([3.0, 4.0])
+    t = cp.Variable()
+    t.value = 2.0
+    cone = cp.Problem(cp.Minimize(cp.sum_squares(z)), [cp.SOC(t, z)])
+    expected = cone.constraints[0].violation() / (1 + 4.0)
+    assert residuals(cone).primal == pytest.approx(float(np.max(expected)))

@@ -224,7 +224,7 @@ class SumParser:
         if kind in ("sign", "name"):
             if column := self._unquoted_column():
                 reason = f"the column `{column}` must be in backticks"
-            elif word.lower() in _REFUSED and not (kind == "sign" and word in SIGNS):
+            elif word.lower() in _REFUSED:
                 reason = _REFUSED[word.lower()]
             elif word[0] in "'\"":
                 reason = "this quote is not closed: write quotes on both sides of a text"

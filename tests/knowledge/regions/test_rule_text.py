@@ -7,10 +7,12 @@ from fractions import Fraction
 from operator import add, eq, ge, le, mul, sub, truediv
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from priorsvm import PriorSVC, Rule
 from priorsvm.errors import InvalidInput
 from priorsvm.knowledge.regions.rule_conditions import MAX_ALTERNATIVES
 from priorsvm.knowledge.regions.rule_text import BadRule, parse_rule
@@ -554,3 +556,35 @@ def test_any_text_is_read_or_refused(text):
                 assert np.isfinite(part.B).all()
                 assert np.isfinite(part.d).all()
                 assert part.B.any(axis=1).all()
+
+
+def categories(values):
+    """Return a table with one column of numbers and one of texts, and labels."""
+    rows = pd.DataFrame({"age": np.arange(float(len(values))), "town": values})
+    return rows, np.arange(len(values)) % 2
+
+
+def test_a_quantile_is_at_most_100_percent():
+    rows, labels = categories(["a", "b"] * 10)
+    model = PriorSVC(Rule("age >= 100%", 1, mu=1.0)).fit(rows, labels)
+    assert "(= 19)" in str(model.report_)
+    with pytest.raises(BadRule, match="a quantile is at most 100%"):
+        PriorSVC(Rule("age >= 100.1%", 1)).fit(rows, labels)
+
+
+@pytest.mark.parametrize(("number", "dots"), [(10, False), (11, True)])
+def test_more_than_ten_values_are_not_listed(number, dots):
+    rows, labels = categories([chr(ord("a") + k) * 4 for k in range(number)] * 2)
+    with pytest.raises(BadRule, match="no training row has 'somewhere'") as caught:
+        PriorSVC(Rule("town == 'somewhere'", 1)).fit(rows, labels)
+    assert ("…" in str(caught.value)) == dots
+
+
+def test_a_value_with_a_quote_is_written_with_a_doubled_quote():
+    rows, labels = categories(["King's Lynn", "Bath"] * 10)
+    model = PriorSVC(Rule("town in ('King''s Lynn')", 0, mu=1.0)).fit(rows, labels)
+    assert "10 training rows inside" in str(model.findings_["rule"])
+    refused = {"=>": "write '>='", "&": "write 'and'", "^": "write a power as", ";": "semicolon"}
+    for word, reason in refused.items():
+        with pytest.raises(BadRule, match=reason):
+            PriorSVC(Rule(f"age {word} 3", 0)).fit(rows, labels)
