@@ -380,7 +380,24 @@ def _value(part: Part) -> str:
 
 
 def value_text(value: Any, digits: int = 6) -> str:
-    """Return a value of a column as text: a number, a truth value, a category; empty for NaN."""
+    """Return a value of a column as text: a number, a truth value, a category; empty for NaN.
+
+    Parameters
+    ----------
+    value : object
+        The value.
+    digits : int, default=6
+        Number of digits of a number.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> value_text(1.25), value_text(True), value_text("ward")
+    ('1.25', 'True', 'ward')
+    """
     if isinstance(value, (str, bool)):
         return str(value)
     return "" if np.isnan(value) else f"{value:.{digits}g}"

@@ -63,7 +63,7 @@ class Rows(Route):
         if issparse(problem.sample.X):
             return "it takes no sparse X"
         for name, block, _ in problem.live:
-            if isinstance(block, OnRowSlack) and not block.only_rows:
+            if not block.only_rows and isinstance(block, OnRowSlack):
                 return f"block '{name}' shares the slack of the rows"
         return None
 
