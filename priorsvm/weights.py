@@ -95,7 +95,7 @@ class ChosenWeight:
     def __str__(self) -> str:
         text = f"mu = {self.mu:.3g} rows" if self.mu > 0 else "switched off, mu = 0 rows"
         if self.own is not None:
-            text += f", AUC of this rule alone {self.own:.3f}"
+            text = f"AUC of this rule alone {self.own:.3f}; {text}"
         if not self.scores:
             return text
         return f"{text}, {self.choice}"

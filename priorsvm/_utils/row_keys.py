@@ -15,9 +15,6 @@ def digests(
 ) -> list[bytes]:
     """Return 8 bytes for each row that depend on its content alone.
 
-    A number in single precision counts as the shortest decimal that it prints as. So a table of few digits
-    has the same bytes in single and in double precision.
-
     Parameters
     ----------
     X : array of shape (n, d)
@@ -29,7 +26,7 @@ def digests(
     order : array of shape (d,) or None, default=None
         Order of the columns, as by :func:`name_order`; None for the order of X.
     """
-    rows = _decimal(X + 0.0)
+    rows = X + 0.0
     if gaps is not None:
         rows = np.where(gaps, np.nan, rows)
     rows = np.ascontiguousarray(rows if order is None else rows[:, order])
@@ -39,17 +36,6 @@ def digests(
 def name_order(names: Any, width: int) -> Array:
     """Return an order of the columns that does not depend on their places: by name, if they have names."""
     return np.arange(width) if names is None else np.argsort(np.asarray(names, str), kind="stable")
-
-
-def _decimal(X: Array) -> Array:
-    """Return X, with the shortest decimal for each number that is exact in single precision."""
-    with np.errstate(all="ignore"):
-        single = X.astype(np.float32)
-    is_single = (single == X) & (np.rint(X) != X)
-    if is_single.any():
-        values, place = np.unique(single[is_single], return_inverse=True)
-        X[is_single] = np.array([float(str(value)) for value in values])[place]
-    return X
 
 
 def truth_columns(X: Any) -> list[int]:

@@ -384,15 +384,19 @@ def value_text(value: Any, digits: int = 6) -> str:
 
     Parameters
     ----------
-    value : float, bool or str
+    value : object
         The value.
     digits : int, default=6
-        Significant digits of a number.
+        Number of digits of a number.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
-    >>> value_text(0.123456789, 3), value_text(True)
-    ('0.123', 'True')
+    >>> value_text(1.25), value_text(True), value_text("ward")
+    ('1.25', 'True', 'ward')
     """
     if isinstance(value, (str, bool)):
         return str(value)

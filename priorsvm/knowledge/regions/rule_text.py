@@ -44,7 +44,7 @@ from .rule_conditions import (
     negated,
 )
 from .rule_sums import ALONE, SumParser
-from .rule_tokens import COMPARISONS, MISSING, Token, quote, written
+from .rule_tokens import COMPARISONS, MISSING, Token, quote, spelled, written
 
 
 def parse(text: Any, table: Table) -> ParsedRule:
@@ -199,7 +199,11 @@ class _Parser(SumParser):
             places.append(sign.at)
             left = right
         if not parts:
-            raise self._unexpected("a comparison by <, <=, >, >=, = or 'between' is missing here")
+            example = ""
+            if isinstance(left, Affine) and left.column is not None:
+                name = spelled(self.tokens[self.position - 1].word)
+                example = f", such as '{name} == True' or '{name} >= 1'"
+            raise self._unexpected(f"a comparison by <, <=, >, >=, = or 'between' is missing here{example}")
         return joined(All, parts, places)
 
     def _between(self, left: Any, sign: Token) -> Any:

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from priorsvm import MissingValues, PriorSVC, Rule
-from priorsvm.errors import InvalidInput, Outbid
+from priorsvm.errors import BadRule, InvalidInput, Outbid
 
 
 def table(n=60):
@@ -73,3 +73,9 @@ def test_a_rule_that_is_outbid_names_the_class_of_the_model(multi_class, named):
         warnings.simplefilter("always")
         PriorSVC(Rule("x0 < -0.3", label=1, mu=0.1)).fit(X, (y > 0).astype(int))
     assert not any("model of" in str(warning.message) for warning in issued)
+
+
+def test_a_column_without_a_comparison_gets_an_example():
+    X, y = table()
+    with pytest.raises(BadRule, match=r"is missing here, such as 'x1 == True' or 'x1 >= 1'"):
+        PriorSVC(Rule("x0 > 1 and x1", label=1)).fit(X, y)

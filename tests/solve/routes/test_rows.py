@@ -14,6 +14,7 @@ from priorsvm import (
     ClassCosts,
     InvarianceHint,
     Knowledge,
+    MissingValues,
     Monotone,
     MonotonicityHint,
     NegativeDistance,
@@ -22,6 +23,7 @@ from priorsvm import (
     Polynomial,
     PriorSVC,
     Region,
+    Rule,
     SampleCosts,
     Shift,
     TangentPenalty,
@@ -441,3 +443,20 @@ def test_a_path_assembles_once_and_equals_its_fits(monkeypatch):
         np.testing.assert_allclose(model.objective_, alone.objective_, rtol=1e-9)
         np.testing.assert_allclose(model.decision_function(X), alone.decision_function(X), atol=1e-6)
         assert sum(row.contribution for row in model.report_.rows) == pytest.approx(model.objective_)
+
+
+def test_a_hard_rule_after_completion_by_conditional_means_is_solved_by_rows():
+    """With confidence 0.5 there are no cones, so the fit is the fit on the completed rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = (X.sum(axis=1) + 0.8 * rng.normal(size=40) > 0.3).astype(int)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    rule = Rule("x0 >= 1.2 and x1 >= 0.8", 1, hard=True)
+    model = PriorSVC(rule + MissingValues(confidence=0.5), kernel="rbf").fit(X, y)
+    assert model.report_.solves[0]["solver"] == "ROWS"
+    completed = model._models[0].training.X
+    f = PriorSVC(rule, kernel="rbf").fit(completed, y).decision_function(completed)
+    np.testing.assert_allclose(model.decision_function(completed), f, atol=1e-6)
+    cones = PriorSVC(rule + MissingValues(), kernel="rbf", solver="ROWS")
+    with pytest.raises(SolverUnsuited, match="shares the slack of the rows"):
+        cones.fit(X, y)
