@@ -1,5 +1,7 @@
 """The solved decision function: values, slopes, curves and norms."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -89,3 +91,14 @@ def test_gradients_are_the_derivatives_in_every_column(kind, scaled):
         for j, unit in enumerate(np.eye(3)):
             central = (of(Z + h * unit) - of(Z - h * unit)) / (2 * h)
             np.testing.assert_allclose(gradients[:, j], central, rtol=1e-5, atol=1e-5)
+
+
+def test_sums_of_the_kernel_are_not_part_of_the_state():
+    X = np.arange(12.0).reshape(6, 2)
+    f = FittedKernel(0.0, RBF(0.1), X, np.ones(6))
+    expected = f.values_and_gradients(X)
+    assert "_known_sums" in vars(f)
+    loaded = pickle.loads(pickle.dumps(f))
+    assert "_known_sums" not in vars(loaded)
+    for found, value in zip(loaded.values_and_gradients(X), expected, strict=True):
+        np.testing.assert_array_equal(found, value)

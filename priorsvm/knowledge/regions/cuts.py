@@ -157,11 +157,18 @@ class Cuts(Method):
         return replace(state, start=np.split(duals, np.cumsum([len(p) for p in state.points])[:-1]))
 
     def _searched_strictly(self, f: Any, state: Search, view: Solved, tol: float) -> Search | None:
-        """Return the state with violations that a strict search finds, or None."""
+        """Return the state with violations that a strict search finds, or None.
+
+        The second search of a hard block has the starts of the last check, too: all rows and centres.
+        """
         provable = self._provable(f, state)
         first = view.sample.seed + state.searches
-        for seed in (first, first + SEEDS):
-            found = [self._search_strictly(f, state, k, seed, proof, tol) for k, proof in enumerate(provable)]
+        rows = view.sample.weighted_rows()[0]
+        for seed, starts in ((first, rows[:0]), (first + SEEDS, rows)):
+            found = [
+                self._search_strictly(f, state, k, seed, starts, proof, tol)
+                for k, proof in enumerate(provable)
+            ]
             if any(len(part.new) for part in found):
                 return self._extended(f, state, found, True)
             if not self.hard:
@@ -169,13 +176,16 @@ class Cuts(Method):
         return None
 
     def _search_strictly(
-        self, f: Any, state: Search, k: int, seed: int, provable: bool, tol: float
+        self, f: Any, state: Search, k: int, seed: int, rows: Array, provable: bool, tol: float
     ) -> _Found:
         """Return points of requirement k that a strict search finds violated; none if it is proven."""
         known = state.points[k]
         points = known[:0]
         if not provable:
-            points = state.requirements[k].lowest_on_faces(f, known, seed, 1 if self.hard else SOFT_PART)
+            requirement = state.requirements[k]
+            points = requirement.lowest_on_faces(f, known, seed, 1 if self.hard else SOFT_PART)
+            if len(rows):
+                points = np.vstack([points, requirement.lowest_from(f, rows)])
         return self._violated(f, state, k, points, provable, tol)
 
     def _provable(self, f: Any, state: Search) -> list[bool]:

@@ -25,7 +25,7 @@ LOW_DRAWN = 1024
 ROUGH = 256
 STRICT_STARTS = 64
 # A strict search of slopes has so many times the starts of a loose one.
-STRICT = 4
+STRICT = 6
 # Descents of slopes: the lowest known points, centres of f, and drawn points that each kind starts from.
 LOWEST = 96
 CENTRES = 64
