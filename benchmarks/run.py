@@ -55,6 +55,7 @@ ROWS = {
     "seconds_plain": "seconds_small.plain",
     "seconds_chunks": "seconds_chunks.chunks",
     "seconds_large": "seconds_large.large",
+    "seconds_dask": "seconds_large.workers",
     "seconds_monotone": "seconds_monotone.monotone",
 }
 # These print tables of their own: scaling after the rows, published figures only when named.

@@ -18,6 +18,7 @@ from .function.fitted import FittedKernel, FittedLinear
 from .kernels.set_kernel import OnRows
 from .knowledge.traits import Completes, Scores
 from .knowledge.views import MAX_CELLS
+from .large.detect import refuse_chunks
 from .prior import live
 from .problem.naming import naming
 from .validation import Task, is_precomputed
@@ -315,6 +316,7 @@ class FittedModel:
         from .explain.explain_rows import as_rows, explain_rows
 
         self._fitted_models()
+        refuse_chunks(X, "explain")
         rows, single = as_rows(self, X)
         found = explain_rows(self, self._checked_rows(rows), None if single else row_names(X))
         return found[0] if single else found
@@ -365,6 +367,7 @@ class FittedModel:
         check_flag(everywhere=everywhere)
         if X is None:
             return verify(self._fitted_models(), int(max_cells), self.verbose, everywhere)
+        refuse_chunks(X, "verify")
         rows = self._checked_rows(X)
         found = verify(self._models, int(max_cells), self.verbose, everywhere, rows)
         return found.of_new_rows(self._stability(rows))

@@ -81,9 +81,15 @@ def refuse_source(X: Any, method: str) -> None:
     """Raise InvalidType if X is a row source, for methods that need all rows in memory."""
     if is_source(X) and not isinstance(X, str):
         raise InvalidType(
-            f"{method} requires an array or a DataFrame in memory, and X is {described_source(X)}. Use fit, "
-            "or a sample of the rows."
+            f"{method} requires an array or a DataFrame in memory, and X is {described_source(X)}. Use a "
+            "sample of the rows."
         )
+
+
+def refuse_chunks(X: Any, method: str) -> None:
+    """Raise InvalidType if X is a row source, but not for a memory map, which is an array."""
+    if not isinstance(X, np.memmap):
+        refuse_source(X, method)
 
 
 def described_source(X: Any) -> str:

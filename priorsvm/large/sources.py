@@ -179,7 +179,16 @@ class ParquetSource(RowSource):
             ) from error
         if not Path(self.path).exists():
             raise DataNotFound(f"X is {self.path!r}, and there is no such Parquet file or folder.")
-        return dataset.dataset(self.path, format="parquet")
+        try:
+            found = dataset.dataset(self.path, format="parquet")
+        except (OSError, ValueError) as error:  # pyarrow.ArrowInvalid is a ValueError
+            raise InvalidInput(
+                f"X is {self.path!r}, which is not a Parquet file or a folder of Parquet files: {error} Give "
+                "a function that returns chunks for files of another format."
+            ) from error
+        if not found.schema.names:
+            raise DataNotFound(f"X is {self.path!r}, and there is no Parquet file in this folder.")
+        return found
 
     def chunks(self) -> Iterator[RowChunk]:
         assert self.feature_names is not None

@@ -109,6 +109,9 @@ def test_methods_that_need_all_rows():
     with pytest.raises(InvalidType, match=r"assemble requires an array"):
         PriorSVC().assemble(given, None)
     model = PriorSVC().fit(given)
+    for name in ("explain", "verify"):
+        with pytest.raises(InvalidType, match=f"{name} requires an array .*, and X is a list of chunks"):
+            getattr(model, name)(given)
     with pytest.raises(
         AttributeError, match=r"support_ exists for training rows in memory only.*report_ has"
     ):

@@ -344,6 +344,14 @@ def test_bad_parquet_folders(folder, monkeypatch):
         PriorSVC().fit(folder)
     with pytest.raises(DataNotFound, match=r"there is no such Parquet file or folder"):
         PriorSVC().fit(str(folder / "absent"), "ill")
+    other = folder / "other"
+    other.mkdir()
+    with pytest.raises(DataNotFound, match=r"there is no Parquet file in this folder"):
+        PriorSVC().fit(other, "ill")
+    (other / "rows.csv").write_text("a,ill\n1,0\n")
+    for path in (other, other / "rows.csv"):
+        with pytest.raises(InvalidInput, match=r"not a Parquet file or a folder of.*function that returns"):
+            PriorSVC().fit(path, "ill")
     model = PriorSVC().fit(*data())
     with pytest.raises(InvalidInput, match=r"X is a path, but the model was fitted on columns without names"):
         model.predict(str(folder))

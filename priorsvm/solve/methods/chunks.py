@@ -52,6 +52,9 @@ QUANTILE = 0.99
 # The radius of the next band, as a share of the last step. Corrections shorten steps to 0.04 to 0.25.
 NEXT = 0.5
 
+# A radius is at least this number if the rows of a band have one class only: f is nearly constant.
+NARROWEST = 0.02
+
 # A correction that shortens the step by less than this factor was made from too few rows.
 SHORTER = 0.7
 
@@ -499,6 +502,10 @@ def solve_band(
         numbers = sample.numbers(f, radius)
         if numbers.sum() <= WHOLE * size:
             band = divide(chunks, f, radius, most=most)
+            if band is not None and len(np.unique(band.rows.y)) < 2:
+                radius = max(2.0 * radius, NARROWEST)
+                size *= 2
+                continue
             if band is not None:
                 found = _exact(chunks, band, fit, size, most)
                 if found is not None:
