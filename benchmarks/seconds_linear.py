@@ -53,7 +53,7 @@ def sparse(quick: bool) -> Iterator[Row]:
 def deletion(quick: bool) -> Iterator[Row]:
     """Yield the rows of the worst deletion of five words, against one LinearSVC fit of the plain hinge.
 
-    Both run once, because a fit takes a minute.
+    Both run once, because a fit takes up to some seconds.
     """
     C = 1.0
     for name, X, y in _texts(100 if quick else 3000, quick):
@@ -64,7 +64,9 @@ def deletion(quick: bool) -> Iterator[Row]:
         last = ours.history_[-1]
         gap = (last["upper"] - last["lower"]) / last["upper"]
         work = f"FeatureDeletion(5), {name}, {X.shape[0]} x {X.shape[1]}, C = {C:g}"
-        note = f"{len(ours.history_)} rounds, gap of the bounds of column generation"
+        note = (
+            f"{len(ours.history_)} rounds, gap of the bounds on the objective"
+        )
         timing = Timing(np.array([seconds]), np.array([theirs]))
         yield Row.of("seconds_deletion", work, "one LinearSVC", timing, 10.0, "P", gap, note)
 

@@ -188,7 +188,7 @@ class Round:
         if self.iterative:
             try:
                 with single_threaded(), limited(binary.f, deadline):
-                    new = refined(binary, self.iterative, self.problem.sample, self.problem.states)
+                    new = refined(binary, self.iterative, self.problem.sample, binary.states)
             except OutOfTime:
                 self.late = True
         binary.scores = None
@@ -200,7 +200,7 @@ class Round:
         if len(binary.history) >= self.problem.max_rounds:
             _warn_of_last_round(new, entry, self.problem)
             return None
-        states = {**self.problem.states, **new}
+        states = {**binary.states, **new}
         problem = replace(self.problem, states=states, previous=binary.compiled)
         return Round(problem, binary.history, self.outcomes)
 

@@ -85,7 +85,7 @@ class BinaryModel:
             problem.spec,
             problem.members,
             problem.training,
-            problem.states,
+            {**problem.states, **solution.states},
             solution.alpha,
             solution.support,
             solution.duals,

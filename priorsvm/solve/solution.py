@@ -84,6 +84,7 @@ class Solution:
     compiled : the assembled problem that was solved.
     sums : block name -> sums over all rows, if ``alpha`` has some of the rows only.
     notes : further entries of the round in ``history_``.
+    states : block name -> state that the route found, instead of the state of the round.
     """
 
     f: Fitted
@@ -101,6 +102,7 @@ class Solution:
     compiled: Compiled | None = None
     sums: dict[str, RowSums] | None = None
     notes: dict[str, Any] = field(default_factory=dict)
+    states: dict[str, Any] = field(default_factory=dict)
 
     @property
     def residuals(self) -> Residuals:

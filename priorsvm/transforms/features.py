@@ -179,7 +179,7 @@ class FeatureScaling(Transform):
         B = coef.take(rows.indices)
         B *= rows.data
         B *= np.repeat(sign, np.diff(rows.indptr))
-        largest = _largest(B if (low, high) == (0, 1) else self.gains(B), rows.indptr, self.k)
+        largest = largest_entries(B if (low, high) == (0, 1) else self.gains(B), rows.indptr, self.k)
         # astype copies, so X is not modified.
         rows.data = rows.data.astype(float)
         rows.data[largest] *= np.where(B[largest] > 0, low, high)
@@ -281,7 +281,7 @@ class FeatureDeletion(FeatureScaling):
         return rows[:, None] * (1.0 + self.parameters(rows.shape[1]))
 
 
-def _largest(gains: Array, ends: Indices, k: int) -> Indices:
+def largest_entries(gains: Array, ends: Indices, k: int) -> Indices:
     """Return the indices of the k largest positive gains of every row; row i starts at ends[i]."""
     counts = np.diff(ends)
     pieces = 2 * k

@@ -24,7 +24,7 @@ from .orbit_between import check_between, finest_grid, next_between, verify_betw
 from .orbit_columns import OrbitColumns
 from .orbit_loss import OrbitLoss
 from .orbit_search import next_columns, worst_members
-from .worst_features import scaled_rows, worst_deletions, worst_feature_constraints
+from .worst_features import limits_and_factors, scaled_rows, worst_deletions, worst_feature_constraints
 
 # Up to this many members of orbits a linear model takes all at once, which is cheaper than rounds.
 FEW = 20_000
@@ -494,6 +494,11 @@ class InvariantLoss(ByClass, OrbitLoss, Iterative, OnRowSlack, Knowledge):
         if self.method == "auto":
             return sample.X_train.size > FEW
         return self.method not in ("closed", "pegasos")
+
+    def entry_changes(self, sample: Sample) -> tuple[Array, Array, Array] | None:
+        if not self._has_closed_form(sample):
+            return None
+        return limits_and_factors(self.groups(sample.labels), sample.n_train)
 
     def start(self, sample: Sample) -> OrbitColumns:
         # The first columns are none, or all members of all orbits.

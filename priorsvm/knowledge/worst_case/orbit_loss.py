@@ -48,8 +48,8 @@ class OrbitLoss:
     The defaults describe the hinge loss: the orbit of a row contains the row alone, and :math:`\Gamma = 1`.
     A block inherits from this class and from :class:`~priorsvm.Knowledge`, and overrides what differs.
 
-    - COLUMNS uses ``has_columns``, ``columns`` and ``scalings``. The dual variables of the columns are stored
-      under ``column_label``, the label of the constraint in ``build``.
+    - COLUMNS uses ``has_columns``, ``columns``, ``scalings`` and ``entry_changes``. The dual variables
+      of the columns are stored under ``column_label``, the label of the constraint in ``build``.
     - PEGASOS uses ``worst_members``, if ``streamed`` is true.
     - The joint model uses ``listed``, ``demand``, ``scalings``, ``worst_copies``, ``confusions``,
       ``confusion_scalings`` and ``check_classes``. The dual variables are stored under ``joint_label``.
@@ -237,6 +237,16 @@ class OrbitLoss:
         rows = sample.counted_training
         columns: OrbitColumns = state.of_rows(rows, sample.n_train)[0]
         return columns
+
+    def entry_changes(self, sample: Sample) -> tuple[Array, Array, Array] | None:
+        """Return the changes of entries if they are all transformations, and f is linear.
+
+        Returns
+        -------
+        three (n,) arrays or None
+            For each training row: how many entries change at once, the smallest and the largest factor.
+        """
+        return None
 
     def check_classes(self, sample: Sample, joint: bool) -> None:
         """Raise InvalidInput if the arguments do not suit the joint model, or a model of two classes."""

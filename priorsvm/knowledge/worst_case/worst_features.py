@@ -34,6 +34,17 @@ def scaled_rows(groups: list[Group], sample: Sample) -> Array:
     return found
 
 
+def limits_and_factors(groups: list[Group], n: int) -> tuple[Array, Array, Array]:
+    """Return for each training row how many features change at once, and the range of their factors."""
+    limit = np.zeros(n, int)
+    low = np.ones(n)
+    high = np.ones(n)
+    for transform, rows, _ in groups:
+        limit[rows] = transform.k
+        low[rows], high[rows] = transform._factors()
+    return limit, low, high
+
+
 def worst_feature_constraints(groups: list[Group], f: Any, view: Building) -> dict[str, Any]:
     """Return the constraints of the worst case, with one auxiliary variable for each entry of X."""
     import cvxpy as cp

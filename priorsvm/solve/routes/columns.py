@@ -34,6 +34,7 @@ from ...spec import Spec
 from ..methods.grouped import solve_grouped, without_rounding
 from ..route import Problem, Route
 from ..solution import Outcome, Solution
+from .entry_columns import EntryAnswer, solve_entries
 
 # Inactive rows are left out if at most this share of the points remains: if some must return, the problem is
 # solved twice.
@@ -83,6 +84,9 @@ class Columns(Route):
         spec = problem.spec
         sample = problem.sample
         [member] = orbit_losses(problem.members)
+        whole = solve_entries(spec, member.block, sample, problem.states[member.name], min(spec.tol, 1e-6))
+        if whole is not None:
+            return _of_entries(problem, member, whole, time.perf_counter() - start)
         columns = member.block.columns(sample, problem.states[member.name])
         dual = _Dual.of(spec, member.block, columns, sample, problem.grams or Cache())
         answer = _solve_active(dual, min(1e-9, 1e-2 * spec.tol), spec.deadline)
@@ -107,6 +111,25 @@ class Columns(Route):
         threshold = spec.negligible_dual(sample.cost, largest)
         support = alpha > threshold
         return Solution(f, alpha, support, outcome, duals, threshold=threshold, slack=slack, scores=scores)
+
+
+def _of_entries(problem: Problem, member: Any, whole: EntryAnswer, seconds: float) -> Solution:
+    """Return the solution of the problem with all columns; the active ones become the state."""
+    sample = problem.sample
+    alpha = np.zeros(len(sample))
+    slack = np.zeros(len(sample))
+    alpha[sample.counted_rows] = whole.own
+    slack[sample.counted_rows] = whole.slack
+    duals = {"svm.margin": whole.own}
+    if len(whole.columns):
+        duals[f"{member.name}.{member.block.column_label}"] = whole.prices
+    residuals = Residuals(0.0, 0.0, 0.0, whole.gap)
+    outcome = Outcome("COLUMNS", "optimal", residuals, 0.0, seconds, whole.steps)
+    largest = max(float(part.max(initial=0.0)) for part in duals.values())
+    threshold = problem.spec.negligible_dual(sample.cost, largest)
+    states = {member.name: whole.columns}
+    support = alpha > threshold
+    return Solution(whole.f, alpha, support, outcome, duals, threshold=threshold, slack=slack, states=states)
 
 
 @dataclass(frozen=True, eq=False)
