@@ -64,9 +64,7 @@ def deletion(quick: bool) -> Iterator[Row]:
         last = ours.history_[-1]
         gap = (last["upper"] - last["lower"]) / last["upper"]
         work = f"FeatureDeletion(5), {name}, {X.shape[0]} x {X.shape[1]}, C = {C:g}"
-        note = (
-            f"{len(ours.history_)} rounds, gap of the bounds on the objective"
-        )
+        note = f"{len(ours.history_)} rounds, gap of the bounds on the objective"
         timing = Timing(np.array([seconds]), np.array([theirs]))
         yield Row.of("seconds_deletion", work, "one LinearSVC", timing, 10.0, "P", gap, note)
 
