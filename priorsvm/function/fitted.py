@@ -224,10 +224,6 @@ class FittedKernel(Fitted):
             sums.append(self.kernel._sum(at[own], of_slopes[own], u, v, dtype))
         return None if any(total is None for total in sums) else sums
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state without the sums, which are computed again."""
-        return {name: value for name, value in vars(self).items() if name != "_known_sums"}
-
     @cached_property
     def _known_sums(self) -> dict[Any, list[Any] | None]:
         """Sums by direction and precision."""
