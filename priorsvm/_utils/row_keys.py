@@ -29,8 +29,12 @@ def digests(
     rows = X + 0.0
     if gaps is not None:
         rows = np.where(gaps, np.nan, rows)
-    rows = np.ascontiguousarray(rows if order is None else rows[:, order])
-    return [hashlib.blake2b(row.tobytes(), digest_size=8, salt=salt).digest() for row in rows]
+    content = (rows if order is None else np.take(rows, order, axis=1)).tobytes()
+    width = rows.shape[1] * rows.itemsize
+    places = range(0, len(content), width) if width else [0] * len(rows)
+    return [
+        hashlib.blake2b(content[start : start + width], digest_size=8, salt=salt).digest() for start in places
+    ]
 
 
 def name_order(names: Any, width: int) -> Array:

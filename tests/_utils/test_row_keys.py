@@ -1,5 +1,7 @@
 """Keys of rows."""
 
+import hashlib
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +17,14 @@ def test_columns_are_ordered_by_name():
     first = digests(X, order=name_order(names, 3))
     assert first == digests(X[:, turned], order=name_order(names[turned], 3))
     assert digests(X, order=name_order(None, 3)) == digests(X)
+
+
+@pytest.mark.parametrize("width", [0, 3])
+def test_a_key_is_the_hash_of_the_bytes_of_the_row(width):
+    X = np.random.default_rng(0).normal(size=(4, width))
+    found = [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in X]
+    assert digests(X) == found
+    assert digests(X[:, ::-1], order=np.arange(width)[::-1]) == found
 
 
 def table(n=60):

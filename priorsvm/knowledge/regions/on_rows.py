@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from ..._utils.arrays import Array
+from ..._utils.cache import kept_while_alive
 from ..._utils.checks import LARGEST
 from ..._utils.row_keys import digests, name_order
 from ...errors import BadRule, InvalidInput
@@ -59,7 +60,7 @@ class Pool:
     follows : array of bool of shape (d,)
         Whether a column follows changes of other columns. A constant column or a column of two values stays.
     keys : array of shape (N,)
-        A number for each row that depends on its given values alone.
+        A number for each row that depends on its given values alone, in increasing order.
     groups : list of arrays of int
         The encoded columns of each column with categories.
     order : array of int of shape (d,)
@@ -79,17 +80,15 @@ class Pool:
     @classmethod
     def of(cls, sample: Sample, unlabeled: Array | None) -> Pool:
         """Return the pool of the training rows and some unlabelled rows."""
+        by_name = name_order(sample.feature_names, sample.X.shape[1])
         X = sample.weighted_rows()[0]
-        gaps = np.zeros(X.shape, bool) if sample.gaps is None else sample.gaps[sample.weights > 0]
-        if unlabeled is not None:
+        if unlabeled is None:
+            order, keys = _training_order(sample)
+        else:
             X = np.vstack([X, unlabeled])
-            gaps = np.vstack([gaps, np.zeros(unlabeled.shape, bool)])
-        by_name = name_order(sample.feature_names, X.shape[1])
-        keys = _keys(X, gaps, by_name)
+            order, keys = _ordered(X, _gaps(sample, len(unlabeled)), by_name)
         # Sums over the rows depend on their order in the last digit, and ties would depend on it, too.
-        order = np.lexsort([*X.T, keys])
         X = X[order]
-        keys = keys[order]
         low = X.min(axis=0)
         high = X.max(axis=0)
         deviation = X.std(axis=0)
@@ -170,7 +169,7 @@ def points_on_rows(region: Set, pool: Pool, alternatives: int = 1) -> Array:
         share = max(EACH, ALTERNATIVES * share // alternatives)
         count = min(count, share)
         repeats = -(-share // count)
-    nearest = np.lexsort([pool.keys, distance])[:count]
+    nearest = _nearest(distance, count)
     move = _moved_by_trials if _needs_trials(region, pool) else _moved
     targets = _Targets.of(region, pool)
     points = move(region, targets, nearest, inside, 0)
@@ -452,6 +451,40 @@ def _distance(region: Set, pool: Pool) -> Array:
 def _keys(X: Array, gaps: Array | None = None, order: Array | None = None) -> Array:
     """Return a number for each row that depends on its given values alone."""
     return np.frombuffer(b"".join(digests(X, gaps, order=order)), np.uint64)
+
+
+def _gaps(sample: Sample, further: int = 0) -> Array | None:
+    """Return a mask of the completed values of the training rows, and of further rows without such values."""
+    if sample.gaps is None:
+        return None
+    gaps = sample.gaps[sample.weights > 0]
+    return np.vstack([gaps, np.zeros((further, gaps.shape[1]), bool)])
+
+
+@kept_while_alive
+def _training_order(sample: Sample) -> tuple[Array, Array]:
+    """Return the order of the training rows and their keys, which all blocks on rows share."""
+    X = sample.weighted_rows()[0]
+    return _ordered(X, _gaps(sample), name_order(sample.feature_names, X.shape[1]))
+
+
+def _ordered(X: Array, gaps: Array | None, by_name: Array) -> tuple[Array, Array]:
+    """Return the order of rows by their keys, and the sorted keys. Equal keys are in the order of values."""
+    keys = _keys(X, gaps, by_name)
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    equal = keys[1:] == keys[:-1]
+    tied = np.flatnonzero(np.append(equal, False) | np.append(False, equal))
+    rows = order[tied]
+    order[tied] = rows[np.lexsort([*X[rows].T, keys[tied]])]
+    return order, keys
+
+
+def _nearest(distance: Array, count: int) -> Array:
+    """Return the rows of the smallest distances; of equal distances the first rows count."""
+    limit = np.partition(distance, count - 1)[count - 1]
+    rows = np.flatnonzero(distance <= limit)
+    return np.asarray(rows[np.argsort(distance[rows], kind="stable")[:count]])
 
 
 def _uniform(keys: Array, columns: int, repeat: int) -> Array:

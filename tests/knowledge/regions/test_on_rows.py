@@ -24,6 +24,7 @@ from priorsvm import (
     check_knowledge,
 )
 from priorsvm.errors import InvalidInput, PriorSVMWarning
+from priorsvm.knowledge.regions import on_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::priorsvm.errors.AgainstData")
 
@@ -611,3 +612,29 @@ def test_a_wide_range_of_whole_numbers():
     assert rows.min() > 7654321
     assert rows.max() <= X.max()
     assert len(np.unique(rows)) > 25
+
+
+def test_rows_are_ordered_by_key_and_then_by_value():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (400, 3)).astype(float)
+    gaps = rng.random((400, 3)) < 0.4
+    order, keys = on_rows._ordered(X, gaps, np.arange(3))
+    known = on_rows._keys(X, gaps, np.arange(3))
+    assert np.array_equal(order, np.lexsort([*X.T, known]))
+    assert np.array_equal(keys, known[order])
+
+
+def test_the_nearest_rows_are_the_first_rows_of_equal_distance():
+    distance = np.random.default_rng(0).integers(0, 9, 500).astype(float)
+    for count in (1, 40, 499, 500):
+        assert np.array_equal(on_rows._nearest(distance, count), np.lexsort([distance])[:count])
+
+
+def test_blocks_share_the_keys_of_the_training_rows(monkeypatch):
+    calls = []
+    digests = on_rows.digests
+    monkeypatch.setattr(on_rows, "digests", lambda *args, **kw: calls.append(1) or digests(*args, **kw))
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    prior = Rule("x0 > 1", 1, mu=1.0) + Rule("x1 > 1", 0, mu=1.0).named("b")
+    PriorSVC(prior).fit(X, (X[:, 0] > 0).astype(int))
+    assert len(calls) == 1
