@@ -102,6 +102,14 @@ def test_plain_models_for_small_and_large_costs(kind, C):
     check(None, kind, C=C)
 
 
+@pytest.mark.parametrize("C", [1e-4, 1e-2])
+def test_few_rows_of_a_rare_class_do_not_move_f_out_of_the_band(C):
+    """The linear term of a thinned band has a slope of hundreds of rows, and the rare class has 60 rows."""
+    found, _ = check(None, "rare", C=C)
+    assert found.history_[-1]["passes"] <= 7
+    assert found.history_[-1]["band"] < 5000
+
+
 @pytest.mark.parametrize("kind", ["normal", *(pytest.param(k, marks=pytest.mark.slow) for k in KINDS[1:])])
 @pytest.mark.parametrize("scale", ["standard", pytest.param("minmax", marks=pytest.mark.slow)])
 def test_models_with_blocks(kind, scale):

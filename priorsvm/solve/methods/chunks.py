@@ -15,7 +15,9 @@ The answer is exact once no row changes side.
 References come from random rows. First f is fitted to them. The distance from an f of half of them is the
 first radius: it is about the distance from the solution. A band of many rows is thinned at random, and a
 linear term gives its loss the gradient of the loss of all rows. Each such correction shortens the next step.
-Half of the last step is the radius of the next band. A band of few rows is not thinned.
+Half of the last step is the radius of the next band. A band of few rows is not thinned. If a class is rare,
+too few rows give the linear term a slope that no loss limits, and f moves far out of the band. A step of more
+than twice the radius is therefore discarded, and the next band has twice as many rows.
 
 Every pass reads the rows in chunks, has no state for each chunk, and adds up in the order of the chunks.
 """
@@ -51,9 +53,6 @@ QUANTILE = 0.99
 
 # The radius of the next band, as a share of the last step. Corrections shorten steps to 0.04 to 0.25.
 NEXT = 0.5
-
-# A radius is at least this number if the rows of a band have one class only: f is nearly constant.
-NARROWEST = 0.02
 
 # A correction that shortens the step by less than this factor was made from too few rows.
 SHORTER = 0.7
@@ -502,10 +501,6 @@ def solve_band(
         numbers = sample.numbers(f, radius)
         if numbers.sum() <= WHOLE * size:
             band = divide(chunks, f, radius, most=most)
-            if band is not None and len(np.unique(band.rows.y)) < 2:
-                radius = max(2.0 * radius, NARROWEST)
-                size *= 2
-                continue
             if band is not None:
                 found = _exact(chunks, band, fit, size, most)
                 if found is not None:
@@ -518,6 +513,10 @@ def solve_band(
         assert thinned is not None
         new = fit(thinned.corrected(), False).f
         length = sample.step(f, new)
+        if length > radius / NEXT:
+            size *= 2
+            radius *= 2.0
+            continue
         if length > longest:
             size *= 2
         radius = NEXT * length
