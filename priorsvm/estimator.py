@@ -140,7 +140,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         Solver that solved the problem, in upper case. This and the following attributes are lists for more
         than two classes, with one entry for each class or pair, unless ``multi_class="joint"``.
     status_ : str or list of str
-        Status of the solution, such as "optimal".
+        Status of the solution: "optimal", "optimal_inaccurate" if its residuals are too large, or
+        "time_limit" if ``max_seconds`` ended the fit.
     n_rounds_ : int or list of int
         Number of rounds of iterative blocks.
     objective_ : float or list of float

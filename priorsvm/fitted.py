@@ -170,7 +170,7 @@ class FittedModel:
 
     @property
     def status_(self) -> Any:
-        """Status of the solution, such as "optimal"; a list for several binary models."""
+        """Status of the solution, such as "optimal" or "time_limit"; a list for several binary models."""
         return self._each([m.outcome.status for m in self._fitted_models()])
 
     @property

@@ -76,12 +76,17 @@ def test_a_long_fit_ends_with_the_answer_so_far(name):
     assert ConvergenceWarning in categories
     [limit] = [w for w in caught if w.category is ConvergenceWarning]
     assert "max_seconds=1.5" in str(limit.message)
+    assert model.status_ == model.history_[-1]["status"] == "time_limit"
+    assert "ended by max_seconds after" in str(model.report_)
+    assert "optimal" not in str(model.report_)
 
 
 def test_the_violation_of_a_hard_block_is_stated():
     _, caught, _ = fitted(PriorSVC(RISES, kernel="rbf", C=100.0, max_seconds=0.7))
     texts = [str(w.message) for w in caught if w.category is NotKept]
     assert any("violated by" in text for text in texts)
+    assert all("Raise max_seconds, which ended the fit" in text for text in texts)
+    assert not any("max_rounds" in text for text in texts)
     [limit] = [str(w.message) for w in caught if w.category is ConvergenceWarning]
     assert "'monotone' may be violated" in limit
 
@@ -150,6 +155,7 @@ def test_a_joint_model_ends_in_time():
     with pytest.warns(ConvergenceWarning, match="joint model did not converge within max_seconds=1"):
         model.fit(rows, labels)
     assert time.monotonic() - start < 2.0
+    assert set(np.ravel(model.status_)) == {"time_limit"}
 
 
 def test_every_model_of_a_path_has_the_time():

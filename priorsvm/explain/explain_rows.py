@@ -411,8 +411,13 @@ class Explainer:
         return near, added
 
     def _near_row(self, i: int, label: Any, distance: float, part: float) -> NearRow:
-        """Return a training row, with its label in the index of a DataFrame."""
+        """Return a training row, with its label in the index of a DataFrame.
+
+        Names of rows that were read in chunks are their numbers among all rows.
+        """
         names = getattr(self.model, "_row_names", None)  # a model of an earlier file has none
+        if self.binaries[0].sums is not None:
+            return NearRow(int(names[i]), label, float(distance), float(part))
         name = None if names is None else str(names[i])
         return NearRow(int(i), label, float(distance), float(part), name)
 

@@ -14,6 +14,7 @@ from ..knowledge.traits import Iterative
 from ..prior import live
 from ..sample import label_text
 from ..solve.model import BinaryModel
+from ..solve.solution import TIME_LIMIT
 from ..spec import NEGLIGIBLE_DUAL
 from .table import html_table, text_table
 
@@ -150,12 +151,13 @@ class Report:
         for solve in self.solves:
             which = f"class {label_text(solve['label'])}: " if len(self.solves) > 1 else ""
             rounds = f"{solve['rounds']} round" + ("s" if solve["rounds"] > 1 else "")
+            ended = _ended(solve["status"])
             start = f" from the solution of {solve['start']}" if solve["start"] else ""
             failed = f" after {' and '.join(solve['before'])} failed" if solve["before"] else ""
             local = f"; local optimum ({', '.join(solve['local'])})" if solve["local"] else ""
             lines.append(
                 f"{which}objective {self.objectives[solve['label']]:.6g}, {solve['solver']}{start}{failed} "
-                f"{solve['status']} in {rounds}, {solve['residuals']}, compile {solve['compile']:.3f} s, "
+                f"{ended} {rounds}, {solve['residuals']}, compile {solve['compile']:.3f} s, "
                 f"solve {solve['solve']:.3f} s{_total(solve)}{local}"
             )
             if solve["chunks"]:
@@ -211,6 +213,11 @@ class Report:
         frame[figures] = frame[figures].where(frame["rows"] > 0)
         frame.attrs["solves"] = self.solves
         return frame
+
+
+def _ended(status: str) -> str:
+    """Return how a fit ended, before its number of rounds."""
+    return "ended by max_seconds after" if status == TIME_LIMIT else f"{status} in"
 
 
 def _total(solve: dict[str, Any]) -> str:

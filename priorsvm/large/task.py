@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import InvalidInput, MissingCapability
 from ..knowledge.checks import check_acts
-from ..knowledge.traits import OnRowSlack
+from ..knowledge.traits import Completes, OnRowSlack
 from ..parameters import check_parameters, seed_of
 from ..prior import Prior, as_prior, live
 from ..solve.registry import canonical
@@ -29,6 +29,9 @@ REQUIRED: dict[str, tuple[Any, str]] = {
     "loss": ("hinge", "The squared hinge needs second moments of all rows. Use loss='hinge'"),
     "preselect": (False, "Use preselect=False"),
 }
+
+# Advice for a block that needs all rows in memory.
+ALONE = "Leave the block out,"
 
 
 def large_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: dict[str, Any]) -> Task:
@@ -114,14 +117,17 @@ def _refuse_blocks(prior: Prior, what: str) -> None:
     """Raise MissingCapability for blocks that need all rows in memory."""
     for name, block, _ in live(prior):
         if isinstance(block, OnRowSlack):
+            advice = (
+                "Leave the block out and impute in each chunk," if isinstance(block, Completes) else ALONE
+            )
             raise MissingCapability(
                 f"block '{name}' has terms for each row, and X is {what}, whose rows are read in chunks. "
-                "Leave the block out, or fit a sample of the rows in memory."
+                f"{advice} or fit a sample of the rows in memory."
             )
         if "chunks" not in block.accepts:
             raise MissingCapability(
                 f"block '{name}' uses all rows at once, and X is {what}, whose rows are read in chunks. "
-                "Leave the block out, or fit a sample of the rows in memory."
+                f"{ALONE} or fit a sample of the rows in memory."
             )
         for parameter in block.row_params:
             value = getattr(block, parameter)

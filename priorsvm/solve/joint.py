@@ -40,7 +40,7 @@ from .loop import warn_of_inaccuracy
 from .methods.passes import run_passes, warn_of_gap
 from .model import BinaryModel
 from .routes.columns import Columns
-from .solution import Outcome, judge
+from .solution import TIME_LIMIT, Outcome, judge
 
 # Columns that were not active for this many rounds are removed.
 PATIENCE = 3
@@ -157,6 +157,9 @@ def fit_joint(
     residuals = Residuals(0.0, 0.0, 0.0, gap)
     accepted = np.inf if stopped else Columns().accuracy(spec.tol)
     status, remark = judge("COLUMNS", "optimal", residuals, accepted, None)
+    if gap > spec.tol and late:
+        status = TIME_LIMIT
+        found.history[-1]["status"] = TIME_LIMIT
     outcome = Outcome("COLUMNS", status, residuals, 0.0, time.perf_counter() - began, remark=remark)
     binary = _joint_model(loss, members, training, found, outcome)
     warn_of_inaccuracy([outcome], training)

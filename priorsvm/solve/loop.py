@@ -43,7 +43,7 @@ from .feasibility import verdicts
 from .methods.neighbour import Neighbour
 from .model import BinaryModel
 from .route import Problem
-from .solution import Outcome
+from .solution import TIME_LIMIT, Outcome
 
 # Up to this many entries of X, warnings of blocks compare with a linear model without blocks.
 MAX_PLAIN = 200_000
@@ -87,6 +87,7 @@ def fit_binary(
     if required_route(problem) is not None:  # it does all rounds itself
         binary = this.solved(solver, options)
         if spec.deadline.passed and binary.outcome.residuals.gap > spec.tol:
+            _mark_late(binary)
             _warn_of_time(binary, [], problem)
         return binary
     refuse_conflicts(spec, problem.members, training, problem.states)
@@ -218,6 +219,8 @@ class Round:
         assert binary is not None
         binary.forget_values()
         warn_of_inaccuracy(self.outcomes, self.problem.training)
+        if self.late:
+            _mark_late(binary)
         if self.problem.members:
             with single_threaded():
                 binary.findings = self._findings(binary)
@@ -450,6 +453,12 @@ def _relaxed(problem: Problem) -> dict[str, Any]:
         if state is not None:
             new[name] = state
     return new
+
+
+def _mark_late(binary: BinaryModel) -> None:
+    """Set the status of a model whose fit ended at ``max_seconds``."""
+    binary.outcome = replace(binary.outcome, status=TIME_LIMIT)
+    binary.history[-1]["status"] = TIME_LIMIT
 
 
 def _warn_of_time(binary: BinaryModel, iterative: Sequence[Member], problem: Problem) -> None:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 # An answer with a larger residual is discarded, whatever status the solver reports.
 HOPELESS = 1e-2
 
+# Status of an answer with which a fit ended at ``max_seconds``.
+TIME_LIMIT = "time_limit"
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -27,6 +30,7 @@ class Outcome:
     ----------
     solver : name of the route.
     status : "optimal" or "optimal_inaccurate" once judged, before that the status which the route reports.
+        "time_limit" if the fit ended at ``max_seconds``.
     residuals : residuals of the answer.
     compile_seconds, solve_seconds : time of the solver itself, and of the work around it.
     iterations : number of steps, if the route reports it.

@@ -162,6 +162,17 @@ def test_explanations_start_at_the_mean_of_all_rows():
         assert ours.part == pytest.approx(theirs.part, abs=1e-6)
 
 
+def test_explanations_have_the_numbers_of_rows_among_all_rows():
+    X, y = data()
+    text = str(PriorSVC().fit(in_chunks(X, y)).explain(X[12_345] + 1e-9))
+    found = PriorSVC().fit(in_chunks(X, y)).explain(X[3]).rows
+    for row in found:
+        assert row.label == y[row.row]
+        assert row.distance == pytest.approx(np.linalg.norm(X[row.row] - X[3]))
+        assert row.place == f"{row.row}"
+    assert "[" not in text.split("nearest support vectors")[1].split(".")[0]
+
+
 def test_sample_weights_are_part_of_the_chunks():
     X, y = data()
     weight = np.random.default_rng(1).integers(0, 3, size=len(y)).astype(float)

@@ -52,6 +52,11 @@ def test_parameters(parameters, message):
         PriorSVC(**parameters).fit(read)
 
 
+def test_missing_values_are_imputed_in_each_chunk():
+    with pytest.raises(MissingCapability, match=r"Leave the block out and impute in each chunk, or fit a"):
+        PriorSVC(MissingValues()).fit(lambda: iter([(np.zeros((2, 1)), [0, 1])]))
+
+
 BLOCKS = [
     (UncertainSamples(0.1), "block 'uncertain_samples' has terms for each row"),
     (MissingValues(), "block 'missing_values' has terms for each row"),

@@ -155,9 +155,10 @@ def not_kept(f: Any, state: Search, tol: float, view: Solved, words: str, sample
             f"{column_name(j, sample, quoted=False)} {value:.4g}" for j, value in enumerate(where[:NAMED])
         ]
         place = f"at ({', '.join(parts)}{', ...' if len(where) > NAMED else ''})"
+    limit = "max_seconds, which ended the fit" if view.late else "max_rounds"
     return Caution(
         NotKept,
-        f"{words}: the hard block is violated by {-excess:.1e} {place}. Raise max_rounds, use "
+        f"{words}: the hard block is violated by {-excess:.1e} {place}. Raise {limit}, use "
         "method='guaranteed' if the columns are few, or a smaller region.",
     )
 
