@@ -13,7 +13,7 @@ from priorsvm.errors import BadRule
 from priorsvm.knowledge.regions import rule_text
 from priorsvm.knowledge.regions.parsed_rule import ParsedRule, Table
 from priorsvm.knowledge.regions.rule_conditions import MAX_ALTERNATIVES, MAX_CONDITIONS
-from priorsvm.knowledge.regions.rule_text import MAX_FACTORS
+from priorsvm.knowledge.regions.rule_sums import MAX_FACTORS
 from priorsvm.knowledge.regions.rule_tokens import MAX_DEPTH, MAX_LENGTH
 from tests.fuzz.fuzzing import tries
 

@@ -169,7 +169,8 @@ def _model(g: Callable[[Array], Array], Z: Array, h: float) -> tuple[Array, Arra
     """Return g of shape (n, q) and its gradients of shape (n, q, d); gradients that are not finite are 0."""
     n, d = Z.shape
     shifted = Z[:, None] + h * np.vstack([np.zeros(d), np.eye(d), -np.eye(d)])
-    values = g(shifted.reshape(-1, d)).reshape(n, 2 * d + 1, -1)
+    found = g(shifted.reshape(-1, d))
+    values = found.reshape(n, 2 * d + 1, 1 if found.ndim == 1 else found.shape[1])
     with np.errstate(invalid="ignore"):  # g may be infinite
         slopes = (values[:, 1 : d + 1] - values[:, d + 1 :]) / (2 * h)
     slopes = np.where(np.isfinite(slopes), slopes, 0.0).swapaxes(1, 2)

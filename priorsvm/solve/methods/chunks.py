@@ -32,7 +32,7 @@ import numpy as np
 
 from ..._utils.arrays import Array
 from ..._utils.deadline import NEVER, Deadline
-from ...errors import TooLarge
+from ...errors import SolverFailed, TooLarge
 
 T = TypeVar("T")
 
@@ -56,6 +56,18 @@ NEXT = 0.5
 
 # A correction that shortens the step by less than this factor was made from too few rows.
 SHORTER = 0.7
+
+# The smallest radius: above rounding, so that rows on their margins are part of the band.
+NARROWEST = 1e-8
+
+# The radius of a band after a band with rows of one class only.
+WIDER = 1e-3
+
+# Steps after which the method has failed. It takes 3 to 8.
+MOST_STEPS = 50
+
+# Rows are merged if at most this share of them is distinct.
+DISTINCT = 0.5
 
 _SIGNS = np.array([-1.0, 1.0])
 
@@ -86,6 +98,24 @@ class LossRows:
     def excess(self, f: Any) -> Array:
         r"""Return :math:`t_i = \rho_i - y_i f(x_i)`."""
         return np.asarray(self.margin - self.y * f.value(self.X))
+
+
+def distinct(rows: LossRows) -> tuple[LossRows, Array] | None:
+    """Return distinct rows with the sums of their costs, and the place of each row among them.
+
+    None if most rows are distinct.
+    """
+    # Equal rows have equal numbers here. Different rows may have, so the rows are compared below.
+    number = rows.X @ np.random.default_rng(0).normal(size=rows.X.shape[1])
+    keys = np.column_stack([number, rows.y, rows.margin])
+    if len(np.unique(number)) > DISTINCT * len(rows):
+        return None
+    _, first, place = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    place = place.ravel()
+    if not np.array_equal(rows.X[first][place], rows.X):
+        return None
+    bound = np.bincount(place, rows.bound, minlength=len(first))
+    return LossRows(rows.X[first], rows.y[first], bound, rows.margin[first]), place
 
 
 def stacked(parts: list[LossRows]) -> LossRows:
@@ -285,6 +315,11 @@ class Drawn:
         """Return the estimated number of rows of each class in a band."""
         near = np.abs(self.rows.excess(f)) <= radius
         return np.asarray((near * (self.rows.y == _SIGNS[:, None])) @ self.count)
+
+    def repeated(self, f: Any, radius: float) -> bool:
+        """Return whether most rows of a band are equal to other rows, so that few distinct rows remain."""
+        near = self.rows[np.abs(self.rows.excess(f)) <= radius]
+        return len(near) > 0 and distinct(near) is not None
 
     def step(self, f: Any, new: Any) -> float:
         """Return a large quantile of the change of f."""
@@ -488,20 +523,25 @@ def solve_band(
     ------
     TooLarge
         If a smaller problem needs more rows than ``most``.
+    SolverFailed
+        If the bands do not become narrow enough.
     """
     if sample is None:
         sample = drawn(chunks, size, seed)
     f = fit(sample.rows, False).f
-    radius = sample.step(f, fit(sample.half(), False).f)
+    radius = max(sample.step(f, fit(sample.half(), False).f), NARROWEST)
     longest = np.inf
-    for step in range(1, 10**6):
+    for step in range(1, MOST_STEPS):
         if size > most:
             raise TooLarge(f"the rows near their margins are too many: more than {int(most)} are needed.")
         deadline.check()
         numbers = sample.numbers(f, radius)
-        if numbers.sum() <= WHOLE * size:
+        if numbers.sum() <= WHOLE * size or sample.repeated(f, radius):
             band = divide(chunks, f, radius, most=most)
             if band is not None:
+                if len(np.unique(band.rows.y)) < len(_SIGNS):
+                    radius = max(2.0 * radius, WIDER)
+                    continue
                 found = _exact(chunks, band, fit, size, most)
                 if found is not None:
                     return found
@@ -519,10 +559,13 @@ def solve_band(
             continue
         if length > longest:
             size *= 2
-        radius = NEXT * length
+        radius = max(NEXT * length, NARROWEST)
         longest = SHORTER * length
         f = new
-    raise AssertionError("the rows of a band never become all rows")
+    raise SolverFailed(
+        "CHUNKS did not converge. If most rows repeat other rows, give each of them once, with its number as "
+        "sample_weight."
+    )
 
 
 def _exact(

@@ -196,7 +196,7 @@ class _Rows:
         off_c = float(np.abs(c - total).max(initial=0.0)) / (1.0 + float(np.abs(c).max(initial=0.0)))
         least = 1e-12 * float(self.bound.sum())  # with margins of zero the optimum is zero
         gap = abs(primal - dual)
-        worst = max(gap / max(primal, least), abs(balance) / float(alpha.max()), off_c)
+        worst = max(gap / max(primal, least), abs(balance) / max(float(alpha.max()), 1e-300), off_c)
         left = float(alpha @ point.s) + (0.0 if self.squared else float(point.beta @ point.xi))
         return _State(scores, total, balance, gap, left, worst)
 

@@ -20,7 +20,7 @@ from ...large.loss_chunks import SourceChunks
 from ...large.memory import in_words
 from ...problem.residuals import unit_of
 from ...sample import Sample
-from ..methods.chunks import ArrayChunks, Found, LossRows, solve_band
+from ..methods.chunks import ArrayChunks, Found, LossRows, distinct, solve_band
 from ..route import Problem, Route
 from ..solution import Outcome, RowSums, Solution
 from .conic import Conic, Schur
@@ -171,7 +171,11 @@ class _Fits:
 
     def __call__(self, rows: LossRows, final: bool) -> Solution:
         """Return the solution for some rows; not judged unless it is ``final``."""
-        solution = self._solved(_smaller(self.problem, rows), final)
+        merged = distinct(rows)
+        solution = self._solved(_smaller(self.problem, rows if merged is None else merged[0]), final)
+        if merged is not None:
+            fewer, place = merged
+            solution.alpha = solution.alpha[place] * rows.bound / fewer.bound[place]
         self.seconds += solution.outcome.solve_seconds
         self.steps += solution.outcome.iterations or 0
         return solution

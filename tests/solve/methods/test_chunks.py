@@ -5,7 +5,16 @@ import pytest
 from numpy.testing import assert_allclose
 
 from priorsvm.function.fitted import FittedLinear
-from priorsvm.solve.methods.chunks import ArrayChunks, LossRows, Sums, crossed, divide, drawn, stacked
+from priorsvm.solve.methods.chunks import (
+    ArrayChunks,
+    LossRows,
+    Sums,
+    crossed,
+    distinct,
+    divide,
+    drawn,
+    stacked,
+)
 
 
 def some_rows(rng, n=300, d=3):
@@ -156,3 +165,19 @@ def test_stacked_rows_keep_their_order(rng):
     both = stacked([rows[:10], rows[10:]])
     assert_allclose(both.X, rows.X)
     assert_allclose(both.margin, rows.margin)
+
+
+def test_equal_rows_are_merged_with_the_sum_of_their_costs():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(200, 2)).astype(float)
+    rows = LossRows(X, np.where(rng.random(200) < 0.5, 1.0, -1.0), rng.random(200), np.ones(200))
+    merged, place = distinct(rows)
+    assert len(merged) == 8
+    np.testing.assert_array_equal(merged.X[place], rows.X)
+    np.testing.assert_array_equal(merged.y[place], rows.y)
+    assert merged.bound.sum() == pytest.approx(rows.bound.sum())
+
+
+def test_distinct_rows_are_not_merged():
+    rows = LossRows(np.random.default_rng(0).normal(size=(50, 2)), np.ones(50), np.ones(50), np.ones(50))
+    assert distinct(rows) is None

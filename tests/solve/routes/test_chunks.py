@@ -215,3 +215,22 @@ def test_auto_chooses_it_for_many_rows_of_a_suitable_model(monkeypatch):
     assert PriorSVC().fit(X[:600], y[:600]).solver_ == "NORMAL"
     monkeypatch.setattr(auto, "CHUNKS_ROWS_FOR_FEATURE", 200)
     assert PriorSVC().fit(X, y).solver_ == "NORMAL"
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("prior", [None, Box({0: (0.0, 1.0)}, 1, mu=1.0, holds="everywhere")])
+def test_many_equal_rows_are_merged(prior, seed):
+    rng = np.random.default_rng(seed)
+    X = (rng.random((4000, 1 + seed % 3)) < 0.4).astype(float)
+    y = (X.sum(axis=1) + 0.2 * (seed % 2) * rng.normal(size=4000) > 0.5).astype(int)
+    found = PriorSVC(prior, solver="CHUNKS").fit(X, y)
+    known = PriorSVC(prior, solver="CLARABEL").fit(X, y)
+    assert found.objective_ == pytest.approx(known.objective_, rel=1e-7)
+    assert found.report_["svm"][1].price == pytest.approx(known.report_["svm"][1].price, rel=1e-4)
+
+
+def test_a_constant_column_has_an_answer():
+    X = np.full((3000, 1), 1001.0)
+    y = np.arange(3000) % 3 == 0
+    model = PriorSVC(Monotone({0: -1}, hard=True), solver="CHUNKS").fit(X, y)
+    assert model.objective_ == pytest.approx(2000.0)
