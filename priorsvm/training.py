@@ -201,7 +201,10 @@ def _train_here(
         binaries.append(job.run(fit, 1.0 / (len(jobs) - len(binaries))))
         shared = 0.0 if grams is None else grams.seconds - before
         seconds = min(seconds, time.perf_counter() - start - shared)
-        if pool is not None and seconds * (len(jobs) - len(binaries)) > pool.worth:
+        if pool is None or seconds * (len(jobs) - len(binaries)) <= pool.worth:
+            continue
+        # Workers whose start takes much of the time that is left would end without an answer.
+        if job.spec.deadline.left > 20.0 * pool.worth:
             break
     return binaries
 

@@ -141,27 +141,30 @@ def _kernel_values(graph: _Graph, kernel: Kernel, X: str, B: Array) -> str:
         products = graph.add("MatMul", X, graph.constant(2.0 * B.T))
         squares = graph.add("Max", graph.add("Sub", lengths, products), graph.constant(0.0))
         return graph.add("Exp", graph.add("Mul", squares, graph.constant(-float(kernel.gamma))))
-    products = graph.add("MatMul", X, graph.constant(B.T))
-    return products if isinstance(kernel, Linear) else _power(graph, kernel, products, kernel.degree)
+    if isinstance(kernel, Linear):
+        return graph.add("MatMul", X, graph.constant(B.T))
+    return _power(graph, kernel, X, B, kernel.degree)
 
 
 def _kernel_slopes(graph: _Graph, kernel: Kernel, X: str, B: Array, V: Array) -> str:
     """Add the derivatives of k(x, b) in b along the rows of V."""
+    if isinstance(kernel, Polynomial):
+        along = graph.add("MatMul", X, graph.constant(kernel.degree * float(kernel.gamma) * V.T))
+        return graph.add("Mul", along, _power(graph, kernel, X, B, kernel.degree - 1))
     along = graph.add("MatMul", X, graph.constant(V.T))
-    if isinstance(kernel, Linear):
-        return along
     if isinstance(kernel, RBF):
         offsets = graph.constant(np.sum(B * V, axis=1))
         factor = graph.add("Mul", graph.add("Sub", along, offsets), graph.constant(2.0 * float(kernel.gamma)))
         return graph.add("Mul", factor, _kernel_values(graph, kernel, X, B))
-    factor = graph.add("Mul", along, graph.constant(kernel.degree * float(kernel.gamma)))
-    products = graph.add("MatMul", X, graph.constant(B.T))
-    return graph.add("Mul", factor, _power(graph, kernel, products, kernel.degree - 1))
+    return along
 
 
-def _power(graph: _Graph, kernel: Polynomial, products: str, degree: float) -> str:
-    """Add (γ products + c₀) to the power of the degree."""
-    base = graph.add("Mul", products, graph.constant(float(kernel.gamma)))
+def _power(graph: _Graph, kernel: Polynomial, X: str, B: Array, degree: float) -> str:
+    """Add (γ X B' + c₀) to the power of the degree.
+
+    γ is part of the constant B: onnxruntime merges a factor of a product into a number of single precision.
+    """
+    base = graph.add("MatMul", X, graph.constant(float(kernel.gamma) * B.T))
     base = graph.add("Add", base, graph.constant(float(kernel.coef0)))
     return graph.add("Pow", base, graph.constant(float(degree)))
 

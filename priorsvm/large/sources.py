@@ -160,7 +160,6 @@ class ParquetSource(RowSource):
         self.label = y
         self.weight = weight
         table = self._dataset()
-        self.n_rows = table.count_rows()
         for name, column in (("y", y), ("sample_weight", weight)):
             if column is not None and (not isinstance(column, str) or column not in table.schema.names):
                 raise InvalidInput(
@@ -181,6 +180,7 @@ class ParquetSource(RowSource):
             raise DataNotFound(f"X is {self.path!r}, and there is no such Parquet file or folder.")
         try:
             found = dataset.dataset(self.path, format="parquet")
+            self.n_rows = found.count_rows()
         except (OSError, ValueError) as error:  # pyarrow.ArrowInvalid is a ValueError
             raise InvalidInput(
                 f"X is {self.path!r}, which is not a Parquet file or a folder of Parquet files: {error} Give "

@@ -58,6 +58,8 @@ def numbers(X: Any, names: Sequence[str] | None, n_features: int, where: str) ->
                 "each of its values, or leave it out."
             )
         X = X.to_numpy(float, na_value=np.nan)
+    if np.iscomplexobj(X):
+        raise InvalidInput(f"{where}: X has complex numbers. Give real numbers.")
     try:
         array = np.asarray(X, float)
     except (TypeError, ValueError) as error:
@@ -82,10 +84,10 @@ def refuse_sparse(X: Any, where: str) -> None:
 
 
 def fingerprint(X: Array, y: Array, weight: Array) -> int:
-    """Return a number by which some rows of a chunk, their labels and weights are compared between passes."""
+    """Return a number by which chunks are compared between passes: of some rows, sums, labels and weights."""
     rows = np.linspace(0, max(len(X) - 1, 0), min(COMPARED, len(X))).astype(int)
-    labels = "|".join(map(str, y[rows].tolist()))
-    return zlib.crc32(X[rows].tobytes() + weight[rows].tobytes() + labels.encode())
+    labels = y.tobytes() if y.dtype.kind in "biuf" else "|".join(map(str, y.tolist())).encode()
+    return zlib.crc32(X[rows].tobytes() + X.sum(axis=0).tobytes() + weight.tobytes() + labels)
 
 
 def _refuse(array: Array, names: Sequence[str] | None, where: str) -> None:

@@ -388,3 +388,38 @@ def test_the_extra_is_needed_for_parquet_only():
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "a Parquet folder requires the package pyarrow: pip install priorsvm[large]" in done.stdout
+
+
+def test_one_row_or_label_that_changes_between_passes_is_refused():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 2))
+    y = (X[:, 0] + rng.normal(size=900) > 0).astype(int)
+
+    def moving(part):
+        calls = iter(range(100))
+
+        def chunks():
+            number = next(calls)
+            rows, labels = X.copy(), y.copy()
+            if part == "row":
+                rows[450, 1] += 100.0 * number
+            else:
+                labels[451:455] = number % 2
+            yield rows, labels
+
+        return chunks
+
+    for part in ("row", "label"):
+        with pytest.raises(InvalidInput, match="same rows in every pass"):
+            PriorSVC().fit(moving(part))
+
+
+def test_complex_chunks_and_broken_files_are_refused(tmp_path):
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    y = np.arange(50) % 2
+    with pytest.raises(InvalidInput, match="complex numbers"):
+        PriorSVC().fit([(X + 1j, y)])
+    file = tmp_path / "rows.parquet"
+    file.write_bytes(b"PAR1xx")
+    with pytest.raises(InvalidInput, match="not a Parquet file"):
+        PriorSVC().fit(file, "y")
