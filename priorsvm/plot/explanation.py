@@ -118,11 +118,14 @@ def explain(explanation: Any, *, count: int = 10, ax: Axes | None = None) -> Axe
 
 def _make_room(ax: Axes) -> None:
     """Widen the range of x until all numbers beside the bars are inside the frame."""
+    from matplotlib.text import Annotation
+
     ax.figure.figure.draw_without_rendering()  # the layout determines the width of the axes
     frame = ax.get_window_extent()
-    anchors = np.array([text.xy[0] for text in ax.texts])
+    numbers = [text for text in ax.texts if isinstance(text, Annotation)]
+    anchors = np.array([number.xy[0] for number in numbers])
     at = ax.transData.transform(np.column_stack([anchors, np.zeros(len(anchors))]))[:, 0]
-    extents = [text.get_window_extent() for text in ax.texts]
+    extents = [number.get_window_extent() for number in numbers]
     most = MOST_ROOM * frame.width
     left = np.minimum([place - extent.x0 + GAP for place, extent in zip(at, extents, strict=True)], most)
     right = np.minimum([extent.x1 - place + GAP for place, extent in zip(at, extents, strict=True)], most)
