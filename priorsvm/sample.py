@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from .spec import Spec
 
 NAMELESS = (
-    "Fit on a DataFrame to use names. Some tools of scikit-learn remove names, such as BaggingClassifier, "
-    "AdaBoostClassifier and scalers in a pipeline: use indices of columns there."
+    "Fit on a DataFrame to use names. The columns of an array are x0 to x{last}. Some tools of scikit-learn "
+    "remove names, such as BaggingClassifier, AdaBoostClassifier and scalers in a pipeline: use x0, x1, ... "
+    "there."
 )
 
 
@@ -305,7 +306,7 @@ class Sample:
         Parameters
         ----------
         key : str or int
-            Name or index.
+            Name or index. The names of the columns of an array are x0, x1, ...
 
         Returns
         -------
@@ -321,10 +322,13 @@ class Sample:
             return self._encoded_column(key, self.encoding)
         d = self.X.shape[1]
         if isinstance(key, str):
-            names = [] if self.feature_names is None else self.feature_names.tolist()
+            known = NAMELESS.format(last=d - 1)
+            names = [f"x{j}" for j in range(d)]
+            if self.feature_names is not None:
+                names = self.feature_names.tolist()
+                known = f"The columns are: {', '.join(names)}."
             if key in names:
                 return int(names.index(key))
-            known = f"The columns are: {', '.join(names)}." if names else NAMELESS
             raise InvalidInput(f"there is no column {key!r}.{did_you_mean(key, names)} {known}")
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool) and 0 <= key < d:
             return int(key)

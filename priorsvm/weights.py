@@ -79,8 +79,8 @@ class ChosenWeight:
     share : float
         Share of the guess in the AUC after shrinkage, between 0 and 1.
     own : float or None
-        AUC of this block alone at the training rows, if several blocks share the factor. Below one half, the
-        rows contradict the block.
+        AUC of this block alone at the training rows. Below one half, the rows contradict the block. None if
+        the block assigns no classes to rows, or the rows are read in chunks.
     """
 
     mu: float
@@ -94,7 +94,7 @@ class ChosenWeight:
 
     def __str__(self) -> str:
         text = f"mu = {self.mu:.3g} rows" if self.mu > 0 else "switched off, mu = 0 rows"
-        if self.own is not None:
+        if self.own is not None and self.own != self.alone:  # with one rule, both are the same number
             text = f"AUC of this rule alone {self.own:.3f}; {text}"
         if not self.scores:
             return text
@@ -108,7 +108,7 @@ class ChosenWeight:
     @property
     def reason(self) -> str:
         """The scores in words."""
-        found = ", ".join(f"{score:.3f} with {factor:g}" for factor, score in sorted(self.scores.items()))
+        found = _listed(self.scores)
         if self.alone is None:
             return f"cross-validated AUC {found}"
         return f"cross-validated AUC {found}; AUC of the rules alone {self.alone:.3f}, share {self.share:.2f}"
@@ -118,7 +118,8 @@ class ChosenWeight:
         """A text if the weight is 0."""
         if self.factor > 0:
             return ()
-        return (f"mu='auto' chose the weight 0: {self.reason}. Give a number as mu to overrule.",)
+        decided = "" if self.alone is None else f"AUC after shrinkage {_listed(self.shrunken)}; "
+        return (f"mu='auto' chose the weight 0: {decided}{self.reason}. Give a number as mu to overrule.",)
 
     @property
     def shrunken(self) -> dict[float, float]:
@@ -130,6 +131,11 @@ class ChosenWeight:
             factor: (1.0 - self.share) * score + self.share * (0.5 + min(factor, 1.0) * above)
             for factor, score in self.scores.items()
         }
+
+
+def _listed(scores: dict[float, float]) -> str:
+    """Return the score with each factor in words."""
+    return ", ".join(f"{score:.3f} with {factor:g}" for factor, score in sorted(scores.items()))
 
 
 def with_weights(model: Any, task: Task, arguments: tuple[Any, ...]) -> Task:
@@ -156,7 +162,7 @@ def with_weights(model: Any, task: Task, arguments: tuple[Any, ...]) -> Task:
     for text in found.warnings:
         names = ", ".join(f"'{m.name}'" for m in chosen)
         warn(f"switched off {names}: {text}", SwitchedOff)
-    return replace(task, prior=_weighted(task, found))
+    return replace(task, prior=_weighted(task, found, areas=task.large is None))
 
 
 def _chosen(
@@ -206,11 +212,6 @@ def _rules_alone(task: Task, chosen: list[Member]) -> float | None:
     return float(np.mean(areas)) if areas else None
 
 
-def _own_area(task: Task, name: str, on_rows: list[Member]) -> float | None:
-    """Return the AUC of one block alone, or None if it is the only one or assigns no classes to rows."""
-    return _rules_alone(task, [m for m in on_rows if m.name == name]) if len(on_rows) > 1 else None
-
-
 def _variance(task: Task, area: float) -> float:
     """Return the variance of an estimated AUC by Hanley and McNeil, the mean over the binary models."""
     both_positive = area / (2.0 - area) - area**2
@@ -225,8 +226,8 @@ def _variance(task: Task, area: float) -> float:
     return float(np.mean(found))
 
 
-def _weighted(task: Task, found: ChosenWeight) -> Prior:
-    """Return the blocks with numbers for ``mu="auto"``, by a chosen factor."""
+def _weighted(task: Task, found: ChosenWeight, areas: bool = False) -> Prior:
+    """Return the blocks with numbers for ``mu="auto"``, by a chosen factor; ``areas`` adds AUC alone."""
     linear = task.spec.linear
     on_rows = [
         m for m in live(task.prior) if isinstance(m.block, AutoWeight) and m.block.needs_weight(linear)
@@ -239,7 +240,7 @@ def _weighted(task: Task, found: ChosenWeight) -> Prior:
             block.mu = 1.0
             if name in {m.name for m in on_rows}:
                 block.mu = found.factor * block.standard_weight(count, len(on_rows))
-                own = _own_area(task, name, on_rows) if found.scores else None
+                own = _rules_alone(task, [m for m in on_rows if m.name == name]) if areas else None
                 block.chosen_weight = replace(found, mu=block.mu, own=own)
         blocks.append((name, block))
     return Prior(blocks, task.prior.weights)

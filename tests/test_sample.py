@@ -62,6 +62,16 @@ def test_columns_that_are_not_there(sample, key):
         sample.column(key)
 
 
+def test_columns_of_an_array_have_names(sample):
+    nameless = Sample.training(np.zeros((2, 3)), np.array([0, 1]), np.array([0, 1]), 1)
+    assert [nameless.column(f"x{j}") for j in range(3)] == [0, 1, 2]
+    for key in ("x3", "x01", "x-1"):
+        with pytest.raises(InvalidInput, match="columns of an array are x0 to x2"):
+            nameless.column(key)
+    with pytest.raises(InvalidInput, match="no column 'x0'"):  # the columns of a DataFrame have one name each
+        sample.column("x0")
+
+
 def test_names_that_are_not_there(sample):
     with pytest.raises(InvalidInput, match=r"no column 'weight'\. The columns are: age, dose"):
         sample.column("weight")

@@ -276,7 +276,8 @@ def test_there_are_as_many_folds_as_rows_of_the_smallest_class(few, folds):
 
 def test_many_rows_have_the_standard_weight():
     X, y = table(1001)
-    assert chosen(PriorSVC(Rule(RULE, 1)).fit(X, y)) == weights.ChosenWeight(5.0, 1.0, {})
+    found = chosen(PriorSVC(Rule(RULE, 1)).fit(X, y))
+    assert found == weights.ChosenWeight(5.0, 1.0, {}, own=found.own)
     assert chosen(PriorSVC(Rule(RULE, 1)).fit(X[:60], y[:60])).scores
 
 
@@ -470,9 +471,25 @@ def test_rules_that_are_switched_off_warn_once():
     assert str(model.explain([1.0, 0.0]).rules[0]).endswith("The prediction disagrees. Its weight is 0.")
     off = [str(warning.message) for warning in caught if warning.category is SwitchedOff]
     assert len(off) == 1
-    assert off[0].startswith("switched off 'rule', 'low': mu='auto' chose the weight 0: cross-validated AUC")
+    assert off[0].startswith(
+        "switched off 'rule', 'low': mu='auto' chose the weight 0: AUC after shrinkage 0."
+    )
+    decided = found.weight.shrunken
+    assert max(decided, key=decided.get) == 0
+    assert all(f"{score:.3f} with {factor:g}" in off[0] for factor, score in decided.items())
+    assert "; cross-validated AUC 0." in off[0]
     assert found.warnings[-1] == off[0].removeprefix("switched off 'rule', 'low': ")
     assert {warning.category for warning in caught} == {AgainstData, SwitchedOff}
+
+
+@pytest.mark.parametrize("n", [60, 1100])
+def test_one_rule_has_its_own_area(n):
+    """With more than 1000 rows there is no validation, and the area is there as well."""
+    X, y = table(n, seed=1)
+    found = chosen(PriorSVC(Rule("x0 > 0.5", 1)).fit(X, y))
+    inside = X[:, 0] > 0.5
+    assert found.own == pytest.approx(0.5 + (inside[y == 1].mean() - inside[y == 0].mean()) / 2)
+    assert "AUC of this rule alone" not in str(found) or n > 1000
 
 
 def test_a_rule_that_is_switched_off_warns_although_f_keeps_it():
@@ -508,7 +525,7 @@ def test_the_area_of_each_rule_alone_shows_a_reversed_rule():
         assert f"AUC of this rule alone {own:.3f}" in str(found[name])
     assert found["c"].weight.own < 0.5 < min(found["a"].weight.own, found["b"].weight.own)
     alone = PriorSVC(Rule("x0 >= 0.5", 1)).fit(X, y).findings_["rule"]
-    assert alone.weight.own is None
+    assert alone.weight.own == alone.weight.alone
     three = PriorSVC(prior).fit(X, y + (X[:, 2] > 0.8)).findings_[1]["a"]
     assert 0.0 < three.weight.own < 1.0
 

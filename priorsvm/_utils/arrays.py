@@ -31,6 +31,12 @@ def stack(*parts: Any) -> Any:
     return np.vstack(parts)
 
 
+def whole_columns(X: Array, gaps: Array | None = None) -> Array:
+    """Return a mask of the columns of whole numbers; completed values, at ``gaps``, do not count."""
+    whole = np.rint(X) == X
+    return np.asarray((whole if gaps is None else whole | gaps).all(axis=0))
+
+
 def as_keys(rows: Any) -> list[bytes]:
     """Return a dict key for each row; rows that are stored equally have equal keys."""
     if not issparse(rows):

@@ -235,7 +235,9 @@ class Explainer:
     @cached_property
     def search(self) -> Search:
         """Ranges of the columns."""
-        return Search.of(self.X, list(self.players.values()))
+        gaps = self.sample.gaps
+        completed = None if gaps is None else gaps[self.weights > 0]
+        return Search.of(self.X, list(self.players.values()), completed)
 
     @cached_property
     def scored_by_block(self) -> bool:

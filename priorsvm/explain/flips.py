@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.arrays import Array
+from .._utils.arrays import Array, whole_columns
 
 # Number of values of a column at which the class is evaluated: at most, at least, and for all columns.
 MOST_VALUES = 200
@@ -44,9 +44,9 @@ class Search:
     whole: Array
 
     @classmethod
-    def of(cls, X: Array, players: Sequence[Sequence[int]]) -> Search:
-        """Return the search over the ranges of training rows."""
-        whole = (np.round(X) == X).all(axis=0)
+    def of(cls, X: Array, players: Sequence[Sequence[int]], gaps: Array | None = None) -> Search:
+        """Return the search over the ranges of training rows, with completed values at ``gaps``."""
+        whole = whole_columns(X, gaps)
         return cls(players, X.min(axis=0), X.max(axis=0), X.std(axis=0), whole)
 
     def is_discrete(self, columns: Sequence[int]) -> bool:

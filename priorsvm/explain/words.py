@@ -23,6 +23,7 @@ from ..knowledge.regions.monotone import Monotone
 from ..knowledge.regions.region import Region
 from ..knowledge.regions.region_words import column_names, first_of, listed, region_in_words
 from ..knowledge.regions.rule import Rule
+from ..knowledge.regions.within import limits_in_words
 from ..knowledge.rows.class_costs import ClassCosts
 from ..knowledge.rows.row_permutations import RowPermutations
 from ..knowledge.rows.sample_costs import SampleCosts
@@ -112,6 +113,8 @@ def strength(member: Member, linear: bool) -> list[str]:
         place = "at rows as they occur" if rows else "at all points of the region"
         if isinstance(block, Monotone):
             place = "at pairs of rows" if rows else "everywhere in the range of the data"
+        elif not rows and getattr(block, "within", None) is not None:
+            place += ", with open sides closed at the range of the data"
         if rows and block.unlabeled is not None:
             count = len(block.unlabeled)
             place += f", {count} unlabelled {'row' if count == 1 else 'rows'} included"
@@ -133,7 +136,12 @@ def strength(member: Member, linear: bool) -> list[str]:
 
 
 def _rule(block: Any, sample: Sample) -> str:
-    return f"where {block.in_numbers(sample)}, the class is {block.label!r}"
+    return f"where {block.in_numbers(sample)}{_limits(block, sample)}, the class is {block.label!r}"
+
+
+def _limits(block: Any, sample: Sample) -> str:
+    limits = limits_in_words(getattr(block, "within", None), sample)
+    return f",{limits}" if limits else ""
 
 
 def _region(block: Any, sample: Sample) -> str:
@@ -144,7 +152,7 @@ def _region(block: Any, sample: Sample) -> str:
 
 def _level(block: Any, sample: Sample) -> str:
     name = readable(getattr(block.g, "__qualname__", "") or repr(block.g))
-    return f"where g(x) <= 0 for every g of {name}, the class is {block.label!r}"
+    return f"where g(x) <= 0 for every g of {name}{_limits(block, sample)}, the class is {block.label!r}"
 
 
 def _monotone(block: Any, sample: Sample) -> str:
@@ -156,7 +164,7 @@ def _monotone(block: Any, sample: Sample) -> str:
     changes = [
         f"{verb} with {listed(columns)}" for verb, columns in (("rises", up), ("falls", down)) if columns
     ]
-    return f"the score of {label!r} {listed(changes)}"
+    return f"the score of {label!r} {listed(changes)}{_limits(block, sample)}"
 
 
 # ---------------------------------------------------------------------- rows

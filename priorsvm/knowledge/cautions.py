@@ -42,7 +42,7 @@ class Checked:
 
 def texts(cautions: Sequence[Caution]) -> tuple[str, ...]:
     """Return the texts of warnings."""
-    return tuple(caution.text for caution in cautions)
+    return tuple(map(str, cautions))
 
 
 @kept_while_alive

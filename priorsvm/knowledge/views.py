@@ -243,6 +243,8 @@ class Caution:
         Class of the warning.
     text : str
         What is wrong, with numbers, and what to do.
+    about : str, default=""
+        The block in words, which comes before the text. Blocks with equal texts issue one warning.
 
     Examples
     --------
@@ -262,6 +264,10 @@ class Caution:
 
     category: type[PriorSVMWarning]
     text: str
+    about: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.about}: {self.text}" if self.about else self.text
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 
 # Letters of a label of a bar.
 LABEL_WIDTH = 34
+# Pixels between a number and the frame, and the largest share of the frame on one side of a bar for a number.
+GAP = 4
+MOST_ROOM = 0.4
+# Steps to the limits; the error shrinks by 2 * MOST_ROOM in each.
+ROUNDS = 40
 
 
 @plot_function
@@ -100,14 +105,37 @@ def explain(explanation: Any, *, count: int = 10, ax: Axes | None = None) -> Axe
     labels = ["mean of the training rows", *(label for label, _ in steps), "score"]
     ax.set_yticks(range(len(labels)), [wrapped(label, LABEL_WIDTH) for label in labels])
     ax.invert_yaxis()
-    ax.use_sticky_edges = False  # room for the labels at both ends
-    ax.margins(x=0.15)
+    ax.use_sticky_edges = False
+    ax.margins(x=0.05)
     ax.set_xlabel(f"score of {found.of!r}")
     ax.set_title(f"class {found.label!r}", fontsize="medium")
     for label in ax.get_yticklabels():
         label.set_parse_math(False)
     legend_below(ax, _key(found, raising, lowering), 2)
+    _make_room(ax)
     return ax
+
+
+def _make_room(ax: Axes) -> None:
+    """Widen the range of x until all numbers beside the bars are inside the frame."""
+    from matplotlib.text import Annotation
+
+    ax.figure.figure.draw_without_rendering()  # the layout determines the width of the axes
+    frame = ax.get_window_extent()
+    numbers = [text for text in ax.texts if isinstance(text, Annotation)]
+    anchors = np.array([number.xy[0] for number in numbers])
+    at = ax.transData.transform(np.column_stack([anchors, np.zeros(len(anchors))]))[:, 0]
+    extents = [number.get_window_extent() for number in numbers]
+    most = MOST_ROOM * frame.width
+    left = np.minimum([place - extent.x0 + GAP for place, extent in zip(at, extents, strict=True)], most)
+    right = np.minimum([extent.x1 - place + GAP for place, extent in zip(at, extents, strict=True)], most)
+    first, last = ax.get_xlim()
+    low, high = first, last
+    for _ in range(ROUNDS):  # wider limits move the numbers, whose widths in pixels stay
+        pixel = (high - low) / frame.width
+        low = min(first, float(np.min(anchors - left * pixel)))
+        high = max(last, float(np.max(anchors + right * pixel)))
+    ax.set_xlim(low, high)
 
 
 def _key(found: Explanation, raising: str, lowering: str) -> list[Any]:

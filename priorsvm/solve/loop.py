@@ -324,7 +324,7 @@ def _findings(binary: BinaryModel, problem: Problem, late: bool = False) -> dict
     members = live(binary.members)
     opposite = opposite_rules(members, problem.training)
     findings = {}
-    issued: set[Caution] = set()
+    issued: dict[Caution, list[str]] = {}
 
     @cache
     def plain() -> Any:
@@ -338,13 +338,14 @@ def _findings(binary: BinaryModel, problem: Problem, late: bool = False) -> dict
         with naming(name):
             about_f = [_of_model(caution, problem.training) for caution in block.cautions(binary.f, view)]
             cautions = [*opposite.get(name, []), *about_f]
-            found = block.findings(binary.f, replace(view, warnings=tuple(c.text for c in cautions)))
+            found = block.findings(binary.f, replace(view, warnings=tuple(map(str, cautions))))
         for caution in cautions:
-            if caution not in issued:  # a warning about two blocks
-                warn(caution.text, caution.category)
-        issued.update(cautions)
+            issued.setdefault(replace(caution, about=""), []).append(caution.about)
         if found is not None:
             findings[name] = found
+    for caution, blocks in issued.items():  # equal texts about several blocks are one warning
+        about = " and ".join(filter(None, dict.fromkeys(blocks)))
+        warn(str(replace(caution, about=about)), caution.category)
     return findings
 
 

@@ -66,6 +66,19 @@ def test_bars_have_the_colours_of_the_classes_in_the_decision_plot():
     assert colours.get(-1, palette[pairs.against]) == palette[pairs.against]
 
 
+@pytest.mark.parametrize("width", [5.0, 6.4, 9.0])
+def test_all_numbers_are_inside_the_frame(model, width):
+    svc, X = model
+    for row in (0, 20, 70):
+        figure, ax = plt.subplots(figsize=(width, 5), layout="constrained")
+        plot.explain(svc.explain(X.iloc[row]), ax=ax)
+        figure.canvas.draw()
+        frame = ax.get_window_extent()
+        extents = [text.get_window_extent() for text in ax.texts]
+        assert min(extent.x0 for extent in extents) >= frame.x0
+        assert max(extent.x1 for extent in extents) <= frame.x1
+
+
 def test_no_column_is_hidden_behind_one_more(model):
     svc, X = model
     found = svc.explain(X.iloc[70])

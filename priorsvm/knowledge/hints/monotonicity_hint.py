@@ -13,7 +13,7 @@ from ...function.atoms import Atoms
 from ...function.memory import refuse_count
 from ...sample import Sample
 from ..base import Formulas, Knowledge, Terms
-from ..regions.within import columns
+from ..regions.within import columns, key_name
 from ..traits import AtPoints
 from ..views import Building, PointTerms, Solved, Verdict
 from .pairs import pair_matrix
@@ -155,9 +155,9 @@ class MonotonicityHint(AtPoints, Knowledge):
         low, high = view.state
         excess = f.value(high) - f.value(low)
         label = view.sample.classes.tolist()[1] if self.label is None else self.label
-        changes = ", ".join(
-            f"{column} {'rises' if sign > 0 else 'falls'}" for column, sign in self.features.items()
-        )
+        names = [key_name(column, view.sample) for column in self.features]
+        verbs = ["rises" if sign > 0 else "falls" for sign in self.features.values()]
+        changes = ", ".join(f"{name} {verb}" for name, verb in zip(names, verbs, strict=True))
         asked = f"score of {label!r} to rise as {changes}"
         return Verdict.at_points(excess, low, asked, view.tol, proven=False)
 

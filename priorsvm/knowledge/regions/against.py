@@ -197,6 +197,7 @@ def zeroing(f: Any, view: Solved, words: str, sample: Sample) -> Caution | None:
     zero, used = found
     return Caution(
         ZeroedColumns,
-        f"{words}: the block sets {len(zero)} of {len(f.coef)} weights to 0, among them of "
-        f"{names_of(used, sample)}, which the model without blocks uses. holds='rows' avoids it.",
+        f"{len(zero)} of {len(f.coef)} weights become 0, among them of {names_of(used, sample)}, which the "
+        "model without blocks uses. holds='rows' avoids it.",
+        about=words,
     )

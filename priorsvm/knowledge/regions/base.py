@@ -36,7 +36,7 @@ from .search import Search
 from .sets import SEARCHED, BoxSet, EllipsoidSet, PolyhedronSet, Set
 from .verdict import verdict_on
 from .vertices import vertex_terms
-from .within import bounds_of, column_name, require_bounded
+from .within import bounds_of, column_name, limits_in_words, require_bounded
 
 # What a block means: rows as they occur, all points of its regions, or what its other parameters require.
 HOLDS = ("auto", "rows", "everywhere")
@@ -530,7 +530,8 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
         """Return a region in words: of a box, the columns that it restricts."""
         if not isinstance(region, BoxSet):
             names = {PolyhedronSet: "in the polyhedron", EllipsoidSet: "in the ellipsoid"}
-            return names.get(type(region), "where g(x) <= 0")
+            limits = limits_in_words(getattr(self, "within", None), sample)
+            return names.get(type(region), "where g(x) <= 0") + limits
         restricted = np.flatnonzero(~leaves_free(region, sample))
         columns = [
             f"{column_name(j, sample, quoted=False)} from {region.low[j]:g} to {region.high[j]:g}"

@@ -8,7 +8,7 @@ from ...errors import InvalidInput
 from ...sample import Sample
 from .base import RegionKnowledge
 from .requirement import Requirement
-from .within import bounds_of, close_all, signs_of
+from .within import bounds_of, close_all, limits_in_words, signs_of
 
 
 class Box(RegionKnowledge):
@@ -115,4 +115,4 @@ class Box(RegionKnowledge):
         ]
 
     def words(self) -> str:
-        return f"{self.bounds!r} is {self.label!r}"
+        return f"{self.bounds!r}{limits_in_words(self.within)} is {self.label!r}"

@@ -149,6 +149,8 @@ def onto_level_set(g: Callable[[Array], Array], onto_box: Projection, h: float, 
     """
     found = onto_box(Z)
     left = np.flatnonzero(g(found).max(axis=1) > 0)
+    if len(left) == 0:
+        return found
     at = found[left]
     for k in range(MODELS + CORRECTIONS):
         values, slopes = _model(g, at, h)

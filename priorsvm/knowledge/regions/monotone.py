@@ -21,7 +21,7 @@ from .on_rows import Pool, pairs_on_rows
 from .requirement import Requirement
 from .search import Search
 from .sets import BoxSet
-from .within import box_within
+from .within import box_within, key_name, limits_in_words
 
 # Pairs of rows for each feature, and their weight as a number of rows.
 PAIRS = 60
@@ -254,14 +254,19 @@ class Monotone(RegionKnowledge):
 
     def describe(self, requirement: Requirement, sample: Sample) -> str:
         label = sample.classes.tolist()[1] if self.label is None else self.label
-        return f"score of {label!r} to rise as {self._changes()}"
+        return f"score of {label!r} to rise as {self._changes(sample)}"
 
     def words(self) -> str:
         label = "the second class" if self.label is None else repr(self.label)
         return f"the score of {label} rises as {self._changes()}"
 
-    def _changes(self) -> str:
-        return ", ".join(f"{column} {'rises' if up > 0 else 'falls'}" for column, up in self.features.items())
+    def _changes(self, sample: Sample | None = None) -> str:
+        changes = [
+            f"{key_name(column, sample)} {'rises' if up > 0 else 'falls'}"
+            for column, up in self.features.items()
+        ]
+        limits = limits_in_words(self.within, sample)
+        return ", ".join(changes) + (f",{limits}" if limits else "")
 
 
 def _rise(requirement: Requirement, f: Any, points: Array) -> Any:

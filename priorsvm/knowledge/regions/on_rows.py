@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..._utils.arrays import Array
+from ..._utils.arrays import Array, whole_columns
 from ..._utils.cache import kept_while_alive
 from ..._utils.checks import LARGEST
 from ..._utils.row_keys import digests, name_order
@@ -65,6 +65,8 @@ class Pool:
         The encoded columns of each column with categories.
     order : array of int of shape (d,)
         The columns by name, so that their places in the table do not matter.
+    gaps : array of bool of shape (N, d)
+        The completed values, which may be fractions in a column of whole numbers.
     """
 
     X: Array
@@ -76,24 +78,27 @@ class Pool:
     keys: Array
     groups: list[Array]
     order: Array
+    gaps: Array
 
     @classmethod
     def of(cls, sample: Sample, unlabeled: Array | None) -> Pool:
         """Return the pool of the training rows and some unlabelled rows."""
         by_name = name_order(sample.feature_names, sample.X.shape[1])
         X = sample.weighted_rows()[0]
+        gaps = _gaps(sample, 0 if unlabeled is None else len(unlabeled))
         if unlabeled is None:
             order, keys = _training_order(sample)
         else:
             X = np.vstack([X, unlabeled])
-            order, keys = _ordered(X, _gaps(sample, len(unlabeled)), by_name)
+            order, keys = _ordered(X, gaps, by_name)
         # Sums over the rows depend on their order in the last digit, and ties would depend on it, too.
         X = X[order]
+        gaps = gaps[order]
         low = X.min(axis=0)
         high = X.max(axis=0)
         deviation = X.std(axis=0)
         # A column of two values, such as a member of a one-hot group, has no values in between.
-        follows = (deviation > 0) & ~((low == X) | (high == X)).all(axis=0)
+        follows = (deviation > 0) & ~((low == X) | (high == X) | gaps).all(axis=0)
         deviation = np.where(deviation > 0, deviation, 1.0)
         standard = (X - X.mean(axis=0)) / deviation
         R = standard.T @ standard / len(X)
@@ -102,7 +107,7 @@ class Pool:
         for members in groups:
             follows[members] = False
         groups.sort(key=lambda members: int(np.argmax(by_name == members[0])))
-        return cls(X, low, high, deviation, R, follows, keys, groups, by_name)
+        return cls(X, low, high, deviation, R, follows, keys, groups, by_name, gaps)
 
     def draws(self, rows: Array, columns: Array, repeat: int, further: int = 0) -> Array:
         """Return uniform numbers for rows: one for each column of a mask, and some further ones.
@@ -119,14 +124,14 @@ class Pool:
         """Mask of the columns of numbers with two values that occur more than once each."""
         at_low = self.low == self.X
         at_high = self.high == self.X
-        both = (self.low < self.high) & (at_low | at_high).all(axis=0)
+        both = (self.low < self.high) & (at_low | at_high | self.gaps).all(axis=0)
         often = (at_low.sum(axis=0) > 1) & (at_high.sum(axis=0) > 1)
         return np.asarray(both & often & ~self.in_group())
 
     @cached_property
     def whole(self) -> Array:
         """Mask of the columns of whole numbers with more than two values."""
-        return np.asarray(self.follows & (np.rint(self.X) == self.X).all(axis=0))
+        return np.asarray(self.follows & whole_columns(self.X, self.gaps))
 
     def in_group(self) -> Array:
         """Return a mask of the columns that belong to a group."""

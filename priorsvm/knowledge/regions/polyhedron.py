@@ -19,7 +19,7 @@ from .kernelised import Kernelised, kernelised_constraints, warn_unsound
 from .method import Method
 from .requirement import Requirement
 from .sets import PolyhedronSet, polyhedron
-from .within import close_all, signs_of
+from .within import close_all, limits_in_words, signs_of
 
 
 class Polyhedron(RegionKnowledge):
@@ -209,7 +209,7 @@ class Polyhedron(RegionKnowledge):
         return Terms(penalties, constraints)
 
     def words(self) -> str:
-        return f"the polyhedron is {self.label!r}"
+        return f"the polyhedron{limits_in_words(self.within)} is {self.label!r}"
 
 
 def _polyhedron(B: Any, d: Any, sample: Sample) -> PolyhedronSet:

@@ -21,7 +21,7 @@ from .method import Method
 from .points import Points, given_points
 from .requirement import Requirement
 from .sets import SEARCHED, LevelSet
-from .within import box_within, require_bounded
+from .within import box_within, limits_in_words, require_bounded
 
 
 class Region(RegionKnowledge):
@@ -235,7 +235,7 @@ class Region(RegionKnowledge):
             return None
 
     def words(self) -> str:
-        return f"the region g(x) <= 0 is {self.label!r}"
+        return f"the region g(x) <= 0{limits_in_words(self.within)} is {self.label!r}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from .rows_inside import RowsInside
 from .rule_conditions import Affine, AtMost, Condition, Gap, OneOf
 from .rule_text import parse
 from .sets import BoxSet, Set, polyhedron
-from .within import close_all, part_of_space
+from .within import close_all, ends_at_data, limits_in_words, part_of_space
 
 
 class Rule(RegionKnowledge):
@@ -291,7 +291,10 @@ class Rule(RegionKnowledge):
         one_box = isinstance(region, BoxSet) and len(self._parsed(sample).alternatives) == 1
         if sample.encoding is None and one_box:
             return super().where(region, sample)
-        return f"where {self.in_numbers(sample)}"
+        limits = limits_in_words(self.within, self._named(sample))
+        if self.within is not None and not isinstance(region, RowSet) and ends_at_data(region, sample):
+            limits += " and the range of the data" if limits else " within the range of the data"
+        return f"where {self.in_numbers(sample)}{',' if limits else ''}{limits}"
 
     def in_numbers(self, sample: Sample) -> str:
         """Return the text with the number behind each quantile, such as ``bmi > 90% (= 31.2)``."""
@@ -315,7 +318,7 @@ class Rule(RegionKnowledge):
         return replace(sample, feature_names=np.array(self._columns(sample), object))
 
     def words(self) -> str:
-        return f"{self.text!r} is {self.label!r}"
+        return f"{self.text!r}{limits_in_words(self.within)} is {self.label!r}"
 
 
 def _column_of(member: int, encoding: Any) -> int:

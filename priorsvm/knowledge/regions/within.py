@@ -179,6 +179,38 @@ def column_name(j: int, sample: Sample, quoted: bool = True) -> str:
     return f"column {name!r}" if quoted else str(name)
 
 
+def limits_in_words(within: Any, sample: Sample | None = None) -> str:
+    """Return the limits that a dict ``within`` gives, such as " within bp 150 to 168"; else an empty text."""
+    if not isinstance(within, dict):
+        return ""
+    names = [key_name(key, sample) for key in within]
+    parts = [f"{name} {_limits(*pair)}" for name, pair in zip(names, within.values(), strict=True)]
+    return f" within {' and '.join(parts)}"
+
+
+def key_name(key: Any, sample: Sample | None) -> str:
+    """Return a column that is given by name or index as a name: x0, x1, ... without names."""
+    if isinstance(key, str):
+        return key
+    if sample is None or sample.feature_names is None:
+        return f"x{key}"
+    return column_name(sample.column(key), sample, quoted=False)
+
+
+def _limits(low: Any, high: Any) -> str:
+    if low is None:
+        return "of any value" if high is None else f"up to {high:g}"
+    return f"from {low:g}" if high is None else f"{low:g} to {high:g}"
+
+
+def ends_at_data(region: Set, sample: Sample) -> bool:
+    """Return whether a side of the region, in a column of numbers, is an end of the training rows."""
+    low, high = region.box
+    least, most = range_of_rows(sample)
+    ends = (low == least) | (high == most)
+    return bool(np.any(ends if sample.encoding is None else ends & ~sample.encoding.in_group))
+
+
 def require_bounded(region: Set, within: Any, sample: Sample) -> None:
     """Raise unless the region is bounded, with the range of the data as a suggestion."""
     if region.bounded:

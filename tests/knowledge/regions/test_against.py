@@ -172,7 +172,7 @@ def test_columns_that_a_rule_everywhere_zeroes_are_counted():
     model, found = caught(rule, X, y)
     zero = np.abs(model.coef_[0]) < 1e-6
     text = found[ZeroedColumns]
-    assert f"sets {zero.sum()} of 6 weights to 0" in text
+    assert text.startswith(f"'c0 >= 1' is 'ill': {zero.sum()} of 6 weights become 0, among them of ")
     plain = np.abs(PriorSVC(scale="standard").fit(X, y).coef_[0]) * X.std().to_numpy()
     used = zero & (plain >= 0.05 * plain.max())
     assert used.any()
@@ -182,6 +182,19 @@ def test_columns_that_a_rule_everywhere_zeroes_are_counted():
     assert text in listed(model, "rule")
     _, on_rows = caught(Rule("c0 >= 1", "ill", mu=1.0), X, y)
     assert ZeroedColumns not in on_rows
+
+
+def test_two_rules_that_zero_columns_issue_one_warning():
+    X, _ = table(d=6)
+    y = np.where(X.c0 + X.c2 - X.c3 > 0, "ill", "well")
+    rules = Rule("c0 >= 1", "ill", hard=True).named("a") + Rule("c0 <= -1", "well", hard=True).named("b")
+    with warnings.catch_warnings(record=True) as issued:
+        warnings.simplefilter("always")
+        model = PriorSVC(rules, scale="standard").fit(X, y)
+    [text] = [str(warning.message) for warning in issued if warning.category is ZeroedColumns]
+    assert text.startswith("'c0 >= 1' is 'ill' and 'c0 <= -1' is 'well': ")
+    own = [next(t for t in listed(model, name) if "become 0" in t) for name in ("a", "b")]
+    assert own == [text.replace(" and 'c0 <= -1' is 'well'", ""), text.replace("'c0 >= 1' is 'ill' and ", "")]
 
 
 def test_columns_that_are_not_used_without_blocks_may_be_zero():

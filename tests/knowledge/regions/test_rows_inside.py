@@ -198,7 +198,7 @@ def test_a_slope_of_one_class_of_three_does_not_apply_to_other_classes(method):
     model = PriorSVC(rises, kernel="rbf").fit(np.arange(6.0)[:, None], [0, 0, 1, 1, 2, 2])
     asked = [check.verdict.asked for check in model.verify().checks]
     assert asked[:2] == ["nothing of this class"] * 2
-    assert asked[2].startswith("score of 2 to rise as 0 rises")
+    assert asked[2].startswith("score of 2 to rise as x0 rises")
 
 
 HIGH = np.where(X["glucose"] > 120, "ill", "well")
@@ -286,7 +286,7 @@ def test_a_rule_of_alternatives_is_reported_by_its_text_and_its_worst_alternativ
     text = "debt over 15000 or income under 1000"
     model = PriorSVC(Rule(text, label="default", holds="everywhere"), kernel=kernel, scale="standard")
     found = model.fit(X, np.where(X.debt > 9000, "default", "paid")).verify()["rule"]
-    assert found.asked == f"score of 'default' >= 1 where {text}"
+    assert found.asked == f"score of 'default' >= 1 where {text}, within the range of the data"
     assert found.remarks[0] == "the worst value is where income <= 1000"
     assert found.where[1] <= 1000
 
