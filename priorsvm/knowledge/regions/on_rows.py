@@ -65,7 +65,7 @@ class Pool:
         The encoded columns of each column with categories.
     order : array of int of shape (d,)
         The columns by name, so that their places in the table do not matter.
-    gaps : array of bool of shape (N, d)
+    gaps : array of bool of shape (N, d), or (1, d) without gaps
         The completed values, which may be fractions in a column of whole numbers.
     """
 
@@ -85,15 +85,15 @@ class Pool:
         """Return the pool of the training rows and some unlabelled rows."""
         by_name = name_order(sample.feature_names, sample.X.shape[1])
         X = sample.weighted_rows()[0]
-        gaps = _gaps(sample, 0 if unlabeled is None else len(unlabeled))
+        given = _gaps(sample, 0 if unlabeled is None else len(unlabeled))
         if unlabeled is None:
             order, keys = _training_order(sample)
         else:
             X = np.vstack([X, unlabeled])
-            order, keys = _ordered(X, gaps, by_name)
+            order, keys = _ordered(X, given, by_name)
         # Sums over the rows depend on their order in the last digit, and ties would depend on it, too.
         X = X[order]
-        gaps = gaps[order]
+        gaps = np.zeros((1, X.shape[1]), bool) if given is None else given[order]
         low = X.min(axis=0)
         high = X.max(axis=0)
         deviation = X.std(axis=0)
