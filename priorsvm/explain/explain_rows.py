@@ -416,7 +416,7 @@ class Explainer:
         Names of rows that were read in chunks are their numbers among all rows.
         """
         names = getattr(self.model, "_row_names", None)  # a model of an earlier file has none
-        if self.binaries[0].sums is not None:
+        if names is not None and self.binaries[0].sums is not None:
             return NearRow(int(names[i]), label, float(distance), float(part))
         name = None if names is None else str(names[i])
         return NearRow(int(i), label, float(distance), float(part), name)
