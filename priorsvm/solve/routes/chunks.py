@@ -20,7 +20,8 @@ from ...large.loss_chunks import SourceChunks
 from ...large.memory import in_words
 from ...problem.residuals import unit_of
 from ...sample import Sample
-from ..methods.chunks import ArrayChunks, Found, LossRows, solve_band
+from ..methods.chunks import ArrayChunks, Found, solve_band
+from ..methods.loss_rows import LossRows
 from ..route import Problem, Route
 from ..solution import HOPELESS, Outcome, RowSums, Solution
 from .conic import Conic, Schur
