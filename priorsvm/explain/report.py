@@ -277,6 +277,11 @@ def _chunks_note(binary: BinaryModel) -> str:
     if totals is None:
         return ""
     last = binary.history[-1]
+    if last.get("estimated"):
+        return (
+            f"{totals.n_rows} rows were read in chunks. The time ended in pass {last['passes']}. Rows, "
+            f"slacks and prices of the loss are estimates from {binary.training.n_train} drawn rows"
+        )
     return (
         f"{totals.n_rows} rows were read in chunks, in {last['passes']} passes. Rows, slacks and prices of "
         f"the loss are sums over all rows. Only the {last['band']} rows near their margins have multipliers "

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..errors import InvalidInput, InvalidType
-from .sources import RowChunk, RowSource
+from .sources import RowChunk, RowSource, some_rows
 from .table import without
 
 T = TypeVar("T")
@@ -31,11 +31,13 @@ def is_dask_table(X: Any) -> bool:
 
 
 class DaskSource(RowSource):
-    """Rows of a dask array or DataFrame; every partition is a chunk.
+    """Rows of a dask array or DataFrame; a worker divides the partitions of known length into chunks.
 
     Partitions are computed again in each pass, unless the collection is persisted. A worker that is lost
     costs the chunks it had: dask computes them elsewhere.
     """
+
+    lengths: list[int] | None = None
 
     def __init__(self, X: Any, y: Any, weight: Any = None):
         if y is None:
@@ -62,6 +64,7 @@ class DaskSource(RowSource):
         for name, values in (("y", y), ("sample_weight", weight)):
             parts.append([None] * len(rows) if values is None else _aligned(name, values, rows, known))
         self.parts = [RowChunk(*part) for part in zip(*parts, strict=True)]
+        self.lengths = [int(n) for n in rows] if known else None
 
     def _of_table(self, X: Any, y: Any, weight: Any) -> None:
         """Divide a DataFrame into its partitions; labels and weights may be columns of it."""
@@ -99,20 +102,26 @@ class DaskSource(RowSource):
         client = _client()
         threads = 2 if client is None else sum(client.nthreads().values())
         size = CHUNKS_FOR_THREAD * max(threads, 1)
+        rows = None if self.lengths is None else self.size
+        pieces = [1] * len(self.parts)
+        if self.lengths is not None:
+            pieces = [-(-n // self.size) for n in self.lengths]
+        starts = np.cumsum([0, *pieces]).tolist()
         waiting: list[Any] = []
         try:
             for first in range(0, len(self.parts), size):
                 shared = delayed(copy(work), traverse=False)  # later batches have what earlier ones found
                 batch = enumerate(self.parts[first : first + size], first)
-                tasks = [run(shared, number, *part[:3]) for number, part in batch]
+                tasks = [run(shared, starts[k], rows, k, *part[:3]) for k, part in batch]
                 if client is None:
-                    yield from compute(*tasks)
+                    for found in compute(*tasks):
+                        yield from found
                     continue
                 waiting += client.compute(tasks)
                 while len(waiting) > size:
-                    yield waiting.pop(0).result()
+                    yield from waiting.pop(0).result()
             while waiting:
-                yield waiting.pop(0).result()
+                yield from waiting.pop(0).result()
         finally:
             if waiting:
                 client.cancel(waiting)
@@ -151,9 +160,23 @@ def _aligned(name: str, values: Any, rows: tuple[int, ...], known: bool) -> list
     return found
 
 
-def _run(work: Callable[[int, RowChunk], T], number: int, X: Any, y: Any, weight: Any) -> T:
-    """Return the result of one chunk, on a worker."""
-    return work(number, RowChunk(X, y, weight, f"chunk {number}"))
+def _run(
+    work: Callable[[int, RowChunk], T], first: int, rows: int | None, k: int, X: Any, y: Any, weight: Any
+) -> list[T]:
+    """Return the results of a partition in chunks of some rows, on a worker; None is one chunk.
+
+    Chunks of a few thousand rows stay in the cache of the processor.
+    """
+    where = f"chunk {k}"
+    if rows is None:
+        return [work(first, RowChunk(X, y, weight, where))]
+    found = []
+    for number, start in enumerate(range(0, len(X), rows), first):
+        chosen = slice(start, start + rows)
+        place = where + (f" from row {start}" if start else "")
+        chunk = RowChunk(some_rows(X, chosen), some_rows(y, chosen), some_rows(weight, chosen), place)
+        found.append(work(number, chunk))
+    return found
 
 
 def _client() -> Any:

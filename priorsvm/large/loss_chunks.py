@@ -14,7 +14,8 @@ from ..errors import InvalidInput
 from ..prior import Member
 from ..problem.assemble import prepare
 from ..sample import Sample
-from ..solve.methods.chunks import Drawn, LossRows
+from ..solve.methods.chunks import Drawn
+from ..solve.methods.loss_rows import LossRows
 from .facts import Facts, known_labels
 from .memory import MemoryPlan
 from .sources import RowChunk, RowSource

@@ -141,11 +141,11 @@ class ChunkSource(RowSource):
             for start in range(0, len(chunk.X), self.size):
                 where = chunk.where + (f" from row {start}" if start else "")
                 rows = slice(start, start + self.size)
-                X, y, weight = (_rows(part, rows) for part in parts)
+                X, y, weight = (some_rows(part, rows) for part in parts)
                 yield RowChunk(X, y, weight, where)
 
 
-def _rows(part: Any, rows: slice) -> Any:
+def some_rows(part: Any, rows: slice) -> Any:
     """Return some rows of an array, a table or a list."""
     if part is None:
         return None

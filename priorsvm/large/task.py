@@ -32,6 +32,7 @@ REQUIRED: dict[str, tuple[Any, str]] = {
 
 # Advice for a block that needs all rows in memory.
 ALONE = "Leave the block out,"
+IMPUTE = "Leave the block out and impute in each chunk,"
 
 
 def large_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: dict[str, Any]) -> Task:
@@ -117,9 +118,7 @@ def _refuse_blocks(prior: Prior, what: str) -> None:
     """Raise MissingCapability for blocks that need all rows in memory."""
     for name, block, _ in live(prior):
         if isinstance(block, OnRowSlack):
-            advice = (
-                "Leave the block out and impute in each chunk," if isinstance(block, Completes) else ALONE
-            )
+            advice = IMPUTE if isinstance(block, Completes) else ALONE
             raise MissingCapability(
                 f"block '{name}' has terms for each row, and X is {what}, whose rows are read in chunks. "
                 f"{advice} or fit a sample of the rows in memory."

@@ -195,7 +195,8 @@ class Round:
         binary.scores = None
         entry = binary.history[-1]
         entry["seconds"] += time.perf_counter() - start
-        self.late = self.late or (deadline.passed and bool(new or binary.outcome.remark))
+        unfinished = new or binary.outcome.remark or "estimated" in entry
+        self.late = self.late or (deadline.passed and bool(unfinished))
         if self.late or not new:
             return None
         if len(binary.history) >= self.problem.max_rounds:
@@ -468,12 +469,24 @@ def _warn_of_time(binary: BinaryModel, iterative: Sequence[Member], problem: Pro
     unfinished = f" Block {names} may be violated by more than its tolerance." if names else ""
     limit = f"max_seconds={problem.spec.deadline.seconds:g}"
     rounds = len(binary.history)
+    if "estimated" in binary.history[-1]:
+        unfinished = f"{unfinished} {_of_smaller(binary)}"
     warn(
         f"the fit{of_class(problem.training)} ended at {limit} with the answer of round {rounds}, "
         f"whose largest residual is {binary.outcome.residuals.worst:.1e}.{unfinished} "
         "Raise max_seconds.",
         ConvergenceWarning,
     )
+
+
+def _of_smaller(binary: BinaryModel) -> str:
+    """Return that an answer is the solution of some of the rows, and its bound if it is known."""
+    entry = binary.history[-1]
+    about = "about " if entry["estimated"] else ""
+    bound = "A lower bound is not known."
+    if np.isfinite(entry["lower"]):
+        bound = f"It is at least {entry['lower']:.6g} at the optimum."
+    return f"It is the answer of some of the rows; the objective is {about}{binary.reached:.6g}. {bound}"
 
 
 def _warn_of_last_round(new: Mapping[str, Any], entry: Mapping[str, Any], problem: Problem) -> None:

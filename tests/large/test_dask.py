@@ -8,7 +8,7 @@ import pytest
 
 from priorsvm import ClassCosts, PriorSVC
 from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
-from priorsvm.large import task
+from priorsvm.large import memory, task
 from priorsvm.solve.routes import chunks
 
 da = pytest.importorskip("dask.array")
@@ -47,6 +47,15 @@ def test_arrays(given, known):
     assert model.solver_ == "CHUNKS"
     assert model.objective_ == pytest.approx(known.objective_, rel=1e-9)
     assert model.score(lazy, labels) == pytest.approx(known.score(X, y), abs=1e-3)
+
+
+def test_partitions_are_divided(known, monkeypatch):
+    X, y = data()
+    monkeypatch.setattr(memory, "MOST_ROWS", 1000)
+    model = PriorSVC(PRIOR).fit(da.from_array(X, chunks=((2500, 0, 3500), 4)), y)
+    alike = PriorSVC(PRIOR).fit([(X[:2500], y[:2500]), (X[2500:], y[2500:])])
+    assert np.array_equal(model.coef_, alike.coef_)
+    assert model.objective_ == pytest.approx(known.objective_, rel=1e-9)
 
 
 def test_weights(known):

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from priorsvm import (
     Box,
@@ -15,9 +16,11 @@ from priorsvm import (
     SampleCosts,
     UnlabeledSamples,
 )
-from priorsvm.errors import OppositeRules
+from priorsvm._utils.deadline import Deadline
+from priorsvm.errors import OppositeRules, OutOfTime
 from priorsvm.large import task
 from priorsvm.large.facts import read_facts
+from priorsvm.large.loss_chunks import SourceChunks
 from priorsvm.large.sources import ChunkSource
 from priorsvm.solve.methods import chunks as method
 from priorsvm.solve.routes import chunks
@@ -305,3 +308,35 @@ def test_the_lower_bound_is_never_above_the_optimum(monkeypatch):
         assert max(bounds) <= optimum * (1 + 1e-9)
         crossing += len(bounds) > 1
     assert crossing > 20
+
+
+@pytest.mark.parametrize("prior", [None, PRIOR])
+@pytest.mark.parametrize("checks", [1, 5, 30])
+def test_after_the_time_the_last_smaller_problem_is_the_answer(prior, checks, monkeypatch):
+    X, y = data()
+    left = [checks]
+    whole = SourceChunks.map
+
+    def counted(self, work):
+        for found in whole(self, work):
+            left[0] -= 1
+            yield found
+
+    monkeypatch.setattr(SourceChunks, "map", counted)
+    monkeypatch.setattr(Deadline, "passed", property(lambda self: self.limited and left[0] <= 0))
+    with pytest.warns(ConvergenceWarning, match="ended at max_seconds=900 .* answer of some of the rows"):
+        found = PriorSVC(prior, max_seconds=900).fit(in_chunks(X, y))
+    monkeypatch.undo()
+    known = PriorSVC(prior, solver="NORMAL" if prior is None else "SCHUR").fit(X, y)
+    assert found.status_ == "time_limit"
+    assert found.objective_ == pytest.approx(known.objective_, rel=0.15)
+    assert found.history_[-1]["rows"] == len(y)
+    assert not found.history_[-1]["lower"] > known.objective_ * (1 + 1e-9)
+    assert np.mean(found.predict(X) == known.predict(X)) > 0.9
+    assert "estimates from" in str(found.report_)
+
+
+def test_without_an_answer_of_drawn_rows_the_time_raises_an_error():
+    X, y = data()
+    with pytest.raises(OutOfTime):
+        PriorSVC(max_seconds=1e-6).fit(in_chunks(X, y))

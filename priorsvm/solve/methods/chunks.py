@@ -32,7 +32,8 @@ import numpy as np
 
 from ..._utils.arrays import Array
 from ..._utils.deadline import NEVER, Deadline
-from ...errors import SolverFailed, TooLarge
+from ...errors import OutOfTime, SolverFailed, TooLarge
+from .loss_rows import LossRows, distinct, stacked
 
 T = TypeVar("T")
 
@@ -66,68 +67,7 @@ WIDER = 1e-3
 # Steps after which the method has failed. It takes 3 to 8.
 MOST_STEPS = 50
 
-# Rows are merged if at most this share of them is distinct.
-DISTINCT = 0.5
-
 _SIGNS = np.array([-1.0, 1.0])
-
-
-@dataclass(frozen=True, eq=False)
-class LossRows:
-    r"""Rows of the loss.
-
-    Attributes
-    ----------
-    X, y, bound, margin : rows, signs, costs :math:`C_i` and margins :math:`\rho_i`. Cost 0 leaves a row out.
-    shares : the part of each block in the costs, one row for each block; None if it is not counted.
-    """
-
-    X: Array
-    y: Array
-    bound: Array
-    margin: Array
-    shares: Array | None = None
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def __getitem__(self, which: Array | slice) -> LossRows:
-        shares = None if self.shares is None else self.shares[:, which]
-        return LossRows(self.X[which], self.y[which], self.bound[which], self.margin[which], shares)
-
-    def excess(self, f: Any) -> Array:
-        r"""Return :math:`t_i = \rho_i - y_i f(x_i)`."""
-        return np.asarray(self.margin - self.y * f.value(self.X))
-
-
-def distinct(rows: LossRows) -> tuple[LossRows, Array] | None:
-    """Return distinct rows with the sums of their costs, and the place of each row among them.
-
-    None if most rows are distinct.
-    """
-    # Equal rows have equal numbers here. Different rows may have, so the rows are compared below.
-    number = rows.X @ np.random.default_rng(0).normal(size=rows.X.shape[1])
-    keys = np.column_stack([number, rows.y, rows.margin])
-    if len(np.unique(number)) > DISTINCT * len(rows):
-        return None
-    _, first, place = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    place = place.ravel()
-    if not np.array_equal(rows.X[first][place], rows.X):
-        return None
-    bound = np.bincount(place, rows.bound, minlength=len(first))
-    return LossRows(rows.X[first], rows.y[first], bound, rows.margin[first]), place
-
-
-def stacked(parts: list[LossRows]) -> LossRows:
-    """Return the rows of all parts, in order."""
-    shares = [part.shares for part in parts if part.shares is not None]
-    return LossRows(
-        np.vstack([part.X for part in parts]),
-        np.concatenate([part.y for part in parts]),
-        np.concatenate([part.bound for part in parts]),
-        np.concatenate([part.margin for part in parts]),
-        np.hstack(shares) if len(shares) == len(parts) else None,
-    )
 
 
 class RowChunks(Protocol):
@@ -250,16 +190,19 @@ class Figures(NamedTuple):
     far_bound: Array
 
     @classmethod
-    def of(cls, rows: LossRows, shares: Array, slack: Array, far: Array) -> Figures:
-        """Return the sums over some rows."""
+    def of(
+        cls, rows: LossRows, shares: Array, slack: Array, far: Array, count: Array | None = None
+    ) -> Figures:
+        """Return the sums over some rows, each of which stands for ``count`` rows of a part of its cost."""
         on = (shares != 0) & (rows.bound > 0)
+        number = on if count is None else on * count
         of_class = (rows.y == _SIGNS[:, None]).T.astype(float)
         far_on = on & far
         return cls(
             shares @ slack,
-            on.sum(axis=1),
-            on @ slack,
-            far_on @ of_class,
+            number.sum(axis=1),
+            number @ slack,
+            (number * far) @ of_class,
             far_on @ (rows.bound[:, None] * of_class),
         )
 
@@ -483,11 +426,63 @@ class _Cross:
 
 
 class Found(NamedTuple):
-    """Solution on the last band, the band, and what the last pass found."""
+    """Solution on the last band, the band, and what the last pass found.
+
+    If the time has run out (``late``), the loss is estimated from drawn rows. Then ``lower`` is the loss of
+    the last smaller problem if it is a lower bound, else NaN.
+    """
 
     answer: Any
     band: Band
     crossed: Crossed
+    late: bool = False
+    lower: float = np.nan
+
+
+class _Limited:
+    """Chunks whose passes end with OutOfTime after a deadline."""
+
+    def __init__(self, chunks: RowChunks, deadline: Deadline):
+        self.chunks = chunks
+        self.deadline = deadline
+
+    def map(self, work: Callable[[int, int, LossRows], T]) -> Iterator[T]:
+        """Yield the results of all chunks."""
+        for found in self.chunks.map(work):
+            self.deadline.check()
+            yield found
+
+
+class _LastFit:
+    """Solver of smaller problems that keeps its last answer, and the rows of the problem if digits count."""
+
+    def __init__(self, fit: Callable[[LossRows, bool], Any]):
+        self.fit = fit
+        self.answer: Any = None
+        self.rows: LossRows | None = None
+
+    def __call__(self, rows: LossRows, final: bool) -> Any:
+        """Return the solution for some rows."""
+        self.answer = self.fit(rows, final)
+        self.rows = rows if final else None
+        return self.answer
+
+    def found(self, sample: Drawn) -> Found:
+        """Return the last answer, with sums over all rows that are estimated from drawn rows."""
+        f = self.answer.f
+        rows = sample.rows
+        t = rows.excess(f)
+        slack = np.maximum(t, 0.0)
+        far = Sums.of(rows, t > 0)
+        figures = None
+        if rows.shares is not None:
+            figures = Figures.of(rows, rows.shares, slack, t > 0, sample.count)
+        band = Band(f, 0.0, np.zeros(0, int), rows[:0], far)
+        none = Crossed(band.index, band.near, 0.0, float(rows.bound @ slack), figures)
+        lower = np.nan
+        if self.rows is not None:
+            lower = float(self.rows.bound @ np.maximum(self.rows.excess(f), 0.0))
+        return Found(replace(self.answer, alpha=far.rows().bound), band, none, True, lower)
 
 
 def solve_band(
@@ -517,17 +512,39 @@ def solve_band(
     most : float, default=inf
         Most rows of a smaller problem. A larger band is discarded.
     deadline : Deadline, default=NEVER
-        When the method has to end, with OutOfTime.
+        When the method has to end, with the answer of the last smaller problem.
 
     Raises
     ------
+    OutOfTime
+        If the time ends before the random rows have an answer.
     TooLarge
         If a smaller problem needs more rows than ``most``.
     SolverFailed
         If the bands do not become narrow enough.
     """
+    limited = _Limited(chunks, deadline)
+    last = _LastFit(fit)
     if sample is None:
-        sample = drawn(chunks, size, seed)
+        sample = drawn(limited, size, seed)
+    try:
+        return _solved(limited, last, size, seed, sample, most, deadline)
+    except (OutOfTime, SolverFailed):
+        if last.answer is None or not deadline.passed:
+            raise
+        return last.found(sample)
+
+
+def _solved(
+    chunks: RowChunks,
+    fit: Callable[[LossRows, bool], Any],
+    size: int,
+    seed: int,
+    sample: Drawn,
+    most: float,
+    deadline: Deadline,
+) -> Found:
+    """Return the solution for all rows; the parameters are those of :func:`solve_band`."""
     f = fit(sample.rows, False).f
     radius = max(sample.step(f, fit(sample.half(), False).f), NARROWEST)
     longest = np.inf

@@ -20,9 +20,10 @@ from ...large.loss_chunks import SourceChunks
 from ...large.memory import in_words
 from ...problem.residuals import unit_of
 from ...sample import Sample
-from ..methods.chunks import ArrayChunks, Found, LossRows, distinct, solve_band
+from ..methods.chunks import ArrayChunks, Found, solve_band
+from ..methods.loss_rows import LossRows, distinct
 from ..route import Problem, Route
-from ..solution import Outcome, RowSums, Solution
+from ..solution import HOPELESS, Outcome, RowSums, Solution
 from .conic import Conic, Schur
 from .normal import Normal
 
@@ -93,7 +94,16 @@ class Chunks(Route):
         found = solve_band(chunks, fits, fits.size, sample.seed, deadline=problem.spec.deadline)
         rest = time.perf_counter() - start - fits.seconds
         alpha = bound * _shares_of_bounds(sample, found, np.arange(len(sample)))
-        return _solution(problem, found, alpha, bound, fits, rest)
+        solution = _solution(problem, found, alpha, bound, fits, rest)
+        if found.late:
+            solution.value = None  # computed from f at all rows
+            solution.notes = {"estimated": False, "lower": _lower(found, solution)}
+        return solution
+
+
+def _lower(found: Found, solution: Solution) -> float:
+    """Return the lower bound of the objective from the last smaller problem; NaN if it is not known."""
+    return float(0.5 * solution.f.norm("l2") ** 2 + found.lower + sum(solution.penalties.values()))
 
 
 def _solved_from_source(problem: Problem, bound: Array, start: float) -> Solution:
@@ -122,6 +132,8 @@ def _solved_from_source(problem: Problem, bound: Array, start: float) -> Solutio
         "band": len(found.band.near),
         "lower": float(solution.value or 0.0) - found.crossed.lost,
     }
+    if found.late:
+        solution.notes |= {"estimated": True, "lower": _lower(found, solution)}
     return solution
 
 
@@ -142,8 +154,8 @@ def _sums(found: Found, names: list[str]) -> dict[str, RowSums]:
     return {
         name: RowSums(
             float(figures.loss[k]),
-            int(figures.rows[k]),
-            int(support[k]),
+            round(figures.rows[k]),
+            round(support[k]),
             float(figures.slack[k]),
             float(price[k]),
         )
@@ -178,6 +190,8 @@ class _Fits:
             solution.alpha = solution.alpha[place] * rows.bound / fewer.bound[place]
         self.seconds += solution.outcome.solve_seconds
         self.steps += solution.outcome.iterations or 0
+        if solution.residuals.worst > HOPELESS:
+            self.problem.spec.deadline.check()
         return solution
 
     def _solved(self, smaller: Problem, final: bool) -> Solution:
