@@ -293,7 +293,8 @@ def test_the_lower_bound_is_never_above_the_optimum(monkeypatch):
         return rows.bound @ np.maximum(rows.excess(f), 0.0)
 
     monkeypatch.setattr(method, "_exact", recorded)
-    monkeypatch.setattr(method, "QUANTILE", 0.3)  # bands that are too narrow
+    step = method.Drawn.step
+    monkeypatch.setattr(method.Drawn, "step", lambda *given: 0.02 * step(*given))  # too narrow bands
     monkeypatch.setattr(chunks, "LEAST", 30)
     monkeypatch.setattr(task, "DRAWN", 40)
     crossing = 0

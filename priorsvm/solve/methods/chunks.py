@@ -58,10 +58,8 @@ NEXT = 0.5
 # A correction that shortens the step by less than this factor was made from too few rows.
 SHORTER = 0.7
 
-# The smallest radius: above rounding, so that rows on their margins are part of the band.
+# The smallest radius, above rounding, and the radius after a band with rows of one class only.
 NARROWEST = 1e-8
-
-# The radius of a band after a band with rows of one class only.
 WIDER = 1e-3
 
 # Steps after which the method has failed. It takes 3 to 8.
