@@ -293,10 +293,10 @@ def test_the_lower_bound_is_never_above_the_optimum(monkeypatch):
         return rows.bound @ np.maximum(rows.excess(f), 0.0)
 
     monkeypatch.setattr(method, "_exact", recorded)
-    step = method.Drawn.step
-    monkeypatch.setattr(method.Drawn, "step", lambda *given: 0.02 * step(*given))  # too narrow bands
+    monkeypatch.setattr(method, "QUANTILE", 0.3)  # bands that are too narrow
     monkeypatch.setattr(chunks, "LEAST", 30)
     monkeypatch.setattr(task, "DRAWN", 40)
+    monkeypatch.setattr(task, "FOR_FEATURE", 8)
     crossing = 0
     for seed in range(200):
         rng = np.random.default_rng(seed)
