@@ -32,7 +32,8 @@ lowest: ## the quick tests with the lowest versions of all dependencies, in an e
 		$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv; }
 	@UV_SYSTEM_CERTS=1 $(VENV)-lowest/bin/uv pip install --quiet --python $(VENV)-lowest --resolution lowest-direct \
 		--only-binary :all: -r pyproject.toml --extra all "pytest>=8.0" "pytest-xdist>=3.6" "hypothesis>=6.100"
-	PYTHONPATH=. $(VENV)-lowest/bin/python -m pytest -n 2 -m "not slow" tests
+	@UV_SYSTEM_CERTS=1 $(VENV)-lowest/bin/uv pip install --quiet --python $(VENV)-lowest --no-deps -e .
+	$(VENV)-lowest/bin/python -m pytest -n 2 -m "not slow" tests
 
 wheels: $(DEV) ## whether pip finds wheels only, on four platforms and four Pythons; needs a network
 	PRIORSVM_ONLINE=1 $(BIN)/pytest -rs tests/test_wheels.py

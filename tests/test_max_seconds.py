@@ -20,7 +20,7 @@ from priorsvm import (
     PriorSVC,
     Translation,
 )
-from priorsvm.errors import InvalidInput, NotKept, OutOfTime
+from priorsvm.errors import InvalidInput, NotKept, OutOfTime, SolverFailed
 
 X, Y = make_classification(300, 8, n_informative=4, flip_y=0.1, random_state=0)
 WIDE = Box({0: (0.0, 3.0)}, 1, hard=True)
@@ -126,7 +126,7 @@ def test_named_solvers_end_in_time(solver):
     start = time.monotonic()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with contextlib.suppress(OutOfTime):
+        with contextlib.suppress(OutOfTime, SolverFailed):  # SCS 3.2.7 gives up before the limit
             assert np.isfinite(model.fit(rows, labels).decision_function(rows)).all()
     assert time.monotonic() - start < 1.5
 
