@@ -56,6 +56,7 @@ myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
 nb_execution_mode = "off"  # the notebooks have run: see `make notebooks`
+nb_ipywidgets_js = {}  # progress bars need no script, and nothing is fetched
 nb_render_markdown_format = "myst"  # tables and maths in what a notebook shows
 
 # Each example is run if it changed, and becomes a page below _gallery.
