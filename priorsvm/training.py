@@ -28,6 +28,9 @@ from .solve.routes.weighted_route import WeightedRoute
 from .spec import Spec
 from .validation import Task, make_task
 
+# Workers are used if this multiple of the seconds that are worth their start is left.
+ROOM = 20.0
+
 
 @contextmanager
 def unchanged_on_failure(model: Any) -> Iterator[Any]:
@@ -204,7 +207,7 @@ def _train_here(
         if pool is None or seconds * (len(jobs) - len(binaries)) <= pool.worth:
             continue
         # Workers whose start takes much of the time that is left would end without an answer.
-        if job.spec.deadline.left > 20.0 * pool.worth:
+        if job.spec.deadline.left > ROOM * pool.worth:
             break
     return binaries
 

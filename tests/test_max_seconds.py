@@ -19,6 +19,7 @@ from priorsvm import (
     Polyhedron,
     PriorSVC,
     Translation,
+    training,
 )
 from priorsvm.errors import InvalidInput, NotKept, OutOfTime, SolverFailed
 
@@ -185,8 +186,25 @@ def test_seconds_are_a_positive_number(seconds):
         PriorSVC(max_seconds=seconds).fit(X, Y)
 
 
+def test_workers_start_only_if_there_is_time_for_it(monkeypatch):
+    started = []
+
+    def train(self, model, jobs, fit):
+        started.append(len(jobs))
+        return [job.run(fit) for job in jobs]
+
+    monkeypatch.setattr(training._Processes, "worth", 1e-9)
+    monkeypatch.setattr(training._Processes, "train", train)
+    rows, labels = make_classification(60, 4, n_informative=4, n_redundant=0, n_classes=3, random_state=1)
+    for room, expected in ((1e12, []), (20.0, [2])):  # 1000 seconds have to be left, or next to none
+        monkeypatch.setattr(training, "ROOM", room)
+        PriorSVC(OddnessHint(), kernel="rbf", n_jobs=2, max_seconds=60.0, multi_class="ovo").fit(rows, labels)
+        assert started == expected
+
+
 @pytest.mark.slow
-def test_workers_end_in_time():
+def test_workers_end_in_time(monkeypatch):
+    monkeypatch.setattr(training, "ROOM", 0.0)
     rows, labels = make_classification(300, 8, n_informative=6, n_classes=4, random_state=1)
     prior = Monotone({0: 1, 1: 1}, hard=True, label=1) + Monotone({2: 1}, hard=True, label=2).named("b")
     model = PriorSVC(prior, kernel="rbf", C=100.0, max_seconds=4.0, n_jobs=2)

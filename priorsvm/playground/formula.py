@@ -110,11 +110,9 @@ def _leaf(token: str, command: str) -> Node:
     text = SYMBOLS.get(command, command or token)
     if text.isdigit():
         return ["mn", text]
-    return (
-        ["mo", {"stretchy": "false"}, text]
-        if text in "()[]|{}"
-        else ["mo" if text in _OPERATORS else "mi", text]
-    )
+    if text in "()[]|{}":
+        return ["mo", {"stretchy": "false"}, text]
+    return ["mo" if text in _OPERATORS else "mi", text]
 
 
 def _words(text: str) -> str:
