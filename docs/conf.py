@@ -22,7 +22,7 @@ import priorsvm
 from priorsvm.cli import list_kinds
 
 sys.path.insert(0, str(Path(__file__).parent))
-from reading import add_lesson_links, api_links, remove_old_pages
+from reading import add_lesson_links, api_links, remove_old_pages, resolve_lesson_links
 
 project = "priorsvm"
 author = "priorsvm developers"
@@ -260,3 +260,4 @@ def setup(app: Sphinx) -> None:
     app.connect("builder-inited", write_api_pages)
     app.connect("builder-inited", remove_old_pages, priority=400)  # before sphinx-gallery
     app.connect("source-read", add_lesson_links)
+    app.connect("source-read", resolve_lesson_links)

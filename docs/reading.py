@@ -1,8 +1,11 @@
 """Links between the guide, the lessons, the gallery and the API pages, and the pictures of the gallery.
 
 The last lines of a guide page link to API pages, lessons and examples. The header of an example links to
-its guide page and its lesson. All other links are derived from these: "Where to read more" at the end of
-each API page and of each lesson.
+its guide page. All other links are derived from these: "Where to read more" at the end of each API page and
+of each lesson.
+
+Pages name lessons by number: ``[](lesson:05)`` is a link to the lesson whose file starts with ``05_``. A
+lesson can be renamed, and all links follow. Examples link to the lesson that uses their name most often.
 """
 
 import ast
@@ -38,7 +41,7 @@ class Example:
     picture : address of its picture.
     title, text, alt : parts of its header.
     name : name of what it shows, below ``priorsvm``.
-    guide, lesson : names of the pages that it links to.
+    guide : name of the guide page that it links to.
     code : its lines of code.
     """
 
@@ -49,8 +52,15 @@ class Example:
     alt: str
     name: str
     guide: str
-    lesson: str
     code: str
+
+    @property
+    def lesson(self) -> str:
+        """The name of the lesson that it links to."""
+        found = lessons_of(self.name) or lessons_linked_by(guide_pages()[self.guide])
+        if not found:
+            raise ValueError(f"{self.page}: docs/guide/{self.guide}.md links to none of the lessons")
+        return found[0]
 
 
 @cache
@@ -70,7 +80,6 @@ def read_example(path: Path) -> Example:
         "alt": r"^\.\. alt: (.+)\Z",
         "name": r"\A([\w.]+): ",
         "guide": r"^Guide: :doc:`/guide/(\w+)`",
-        "lesson": r"Lesson: :doc:`/_notebooks/(\w+)`",
     }
     found = {part: re.search(pattern, header, re.DOTALL | re.MULTILINE) for part, pattern in patterns.items()}
     missing = [part for part, match in found.items() if match is None]
@@ -104,6 +113,41 @@ def lessons() -> dict[str, set[str]]:
     return found
 
 
+@cache
+def lessons_of(name: str) -> list[str]:
+    """Return the lessons that use a public name such as "plot.path", the most frequent user first."""
+    counts = {}
+    for lesson, names in lessons().items():
+        text = (LESSONS / f"{lesson}.py").read_text(encoding="utf-8")
+        used = len(re.findall(rf"\b{re.escape(name)}\b", text))
+        if used and name.split(".")[0] in names:
+            counts[lesson] = used
+    return sorted(counts, key=lambda lesson: -counts[lesson])
+
+
+A_LESSON_LINK = re.compile(r"\]\(lesson:(\d\d)\)")
+
+
+def numbered(number: str) -> str:
+    """Return the lesson with a number, or the last lesson before it."""
+    return max((lesson for lesson in lessons() if lesson[:2] <= number), default=next(iter(lessons())))
+
+
+def lessons_linked_by(text: str) -> list[str]:
+    """Return the lessons that a page in Markdown links to."""
+    return list(dict.fromkeys(map(numbered, A_LESSON_LINK.findall(text))))
+
+
+def resolve_lesson_links(app: Any, page: str, source: list[str]) -> None:
+    """Write the addresses of lessons into pages and examples, while Sphinx reads them."""
+    source[0] = A_LESSON_LINK.sub(lambda m: f"](/_notebooks/{numbered(m[1])}.ipynb)", source[0])
+    if page.startswith("_gallery/"):
+        for example in examples():
+            if example.page == f"/{page}":
+                line = f"Guide: :doc:`/guide/{example.guide}`."
+                source[0] = source[0].replace(line, f"{line} Lesson: :doc:`/_notebooks/{example.lesson}`.")
+
+
 def guides_of(name: str) -> list[str]:
     """Return the guide pages that link to an API page, else those that name it most often."""
     pages = guide_pages()
@@ -126,7 +170,7 @@ def api_links(name: str) -> str:
     """Return "Where to read more" of an API page, in reStructuredText."""
     addresses = {
         "Guide": [f"/guide/{page}" for page in guides_of(name)],
-        "Lessons": [f"/_notebooks/{lesson}" for lesson, names in lessons().items() if name in names][:MOST],
+        "Lessons": [f"/_notebooks/{lesson}" for lesson in lessons_of(name)[:MOST]],
         "Gallery": [example.page for example in examples_of(name)],
     }
     lines = [
@@ -139,7 +183,7 @@ def api_links(name: str) -> str:
 
 def lesson_links(lesson: str) -> str:
     """Return "Where to read more" of a lesson, in Markdown."""
-    pages = [page for page, text in guide_pages().items() if f"_notebooks/{lesson}.ipynb" in text]
+    pages = [page for page, text in guide_pages().items() if lesson in lessons_linked_by(text)]
     shown = [example for example in examples() if example.lesson == lesson]
     links = {
         "Guide": [f"[](/guide/{page}.md)" for page in pages],

@@ -5,7 +5,7 @@ Bhattacharyya: samples are sets of vectors
 You can say: a sample is a set of vectors, in any order and of any size. Use
 :class:`~priorsvm.Bhattacharyya` if the distribution of the vectors in a set matters.
 
-Guide: :doc:`/guide/sets`. Lesson: :doc:`/_notebooks/09_invariant_kernels`.
+Guide: :doc:`/guide/sets`.
 
 .. alt: Two kernel matrices of 20 sets. The RBF kernel of the means shows no structure, and the
    Bhattacharyya kernel shows two blocks, one for each class.

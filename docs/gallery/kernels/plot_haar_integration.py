@@ -5,7 +5,7 @@ HaarIntegration: the mean over all changes of both rows
 You can say: turned patterns are alike, on average over all turns. Use :class:`~priorsvm.HaarIntegration`
 if the kernel itself should be invariant. It is positive definite.
 
-Guide: :doc:`/guide/invariant_kernels`. Lesson: :doc:`/_notebooks/09_invariant_kernels`.
+Guide: :doc:`/guide/invariant_kernels`.
 
 .. alt: Two panels with values of a kernel around one point. The invariant kernel is bright along the arc
    of turns of this point.

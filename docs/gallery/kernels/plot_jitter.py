@@ -5,7 +5,7 @@ Jitter: the nearest changed row counts
 You can say: two patterns are alike if some turn of one is near the other. Use :class:`~priorsvm.Jitter`
 if the best match should count. Correct it with ``psd="clip"``, because it is not positive definite.
 
-Guide: :doc:`/guide/invariant_kernels`. Lesson: :doc:`/_notebooks/09_invariant_kernels`.
+Guide: :doc:`/guide/invariant_kernels`.
 
 .. alt: Two panels with values of a kernel around one point. The jittering kernel has its highest value
    all along the arc of turns.

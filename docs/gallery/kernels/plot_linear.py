@@ -5,7 +5,7 @@ Linear: the score is a weighted sum of features
 You can say: every feature adds its part to the score. Use :class:`~priorsvm.Linear` for models that are
 easy to explain, and for many features.
 
-Guide: :doc:`/guide/kernels`. Lesson: :doc:`/_notebooks/01_svm_by_hand`.
+Guide: :doc:`/guide/kernels`.
 
 .. alt: Two panels with two half-moons. The linear kernel has a straight decision boundary, the RBF kernel
    has a curved one.

@@ -6,7 +6,7 @@ You can say: near rows are alike, and no typical distance is known. Use
 :class:`~priorsvm.NegativeDistance` if columns have no natural width. Its decision boundary does not
 change if all columns are rescaled.
 
-Guide: :doc:`/guide/kernels`. Lesson: :doc:`/_notebooks/09_invariant_kernels`.
+Guide: :doc:`/guide/kernels`.
 
 .. alt: Two panels with values of a kernel around one point. RBF falls to zero within its width, and
    NegativeDistance falls at the same rate everywhere.

@@ -5,7 +5,7 @@ Polynomial: products of features matter
 You can say: products of up to three features matter. Use :class:`~priorsvm.Polynomial` if interactions of
 few features decide the class.
 
-Guide: :doc:`/guide/kernels`. Lesson: :doc:`/_notebooks/09_invariant_kernels`.
+Guide: :doc:`/guide/kernels`.
 
 .. alt: Three panels with two half-moons. The decision boundary has more bends with degree 3 than with
    degree 1 or 2.

@@ -5,7 +5,7 @@ PrincipalAngles: sets are alike if they span the same plane
 You can say: a sample is a set of vectors, and the space that they span matters. Use
 :class:`~priorsvm.PrincipalAngles` if the sizes and the order of the vectors have no meaning.
 
-Guide: :doc:`/guide/sets`. Lesson: :doc:`/_notebooks/09_invariant_kernels`.
+Guide: :doc:`/guide/sets`.
 
 .. alt: Two kernel matrices of 20 sets. The RBF kernel of the means shows no structure, and the kernel of
    principal angles shows two blocks, one for each class.

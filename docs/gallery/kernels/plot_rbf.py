@@ -5,7 +5,7 @@ RBF: near rows are alike
 You can say: rows near each other have similar scores. Use :class:`~priorsvm.RBF` as the first curved
 model. A large ``gamma`` means that only very near rows are alike.
 
-Guide: :doc:`/guide/kernels`. Lesson: :doc:`/_notebooks/09_invariant_kernels`.
+Guide: :doc:`/guide/kernels`.
 
 .. alt: Three panels with two half-moons. With a larger gamma, the decision boundary follows single rows.
 """

@@ -5,7 +5,7 @@ TangentDistance: the distance between tangents of rows
 You can say: small turns have no effect, so distances are measured between tangents. Use
 :class:`~priorsvm.TangentDistance` if changes are small and smooth.
 
-Guide: :doc:`/guide/tangents`. Lesson: :doc:`/_notebooks/09_invariant_kernels`.
+Guide: :doc:`/guide/tangents`.
 
 .. alt: Two panels with values of a kernel around one point. With tangents, the kernel is high along a
    band in the direction of the turn.

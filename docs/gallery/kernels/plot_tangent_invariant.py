@@ -5,7 +5,7 @@ TangentInvariant: a kernel that is flat along tangents
 You can say: at the training rows, the score does not change with a small change. Use
 :class:`~priorsvm.TangentInvariant` if the kernel should contain what TangentPenalty adds to the problem.
 
-Guide: :doc:`/guide/tangents`. Lesson: :doc:`/_notebooks/09_invariant_kernels`.
+Guide: :doc:`/guide/tangents`.
 
 .. alt: Two panels with two classes on rings. With the tangent-invariant kernel, the decision boundary
    follows the rings.

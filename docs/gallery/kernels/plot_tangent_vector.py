@@ -5,7 +5,7 @@ TangentVector: distances along tangents count less
 You can say: a difference in the direction of a small change counts less. Use
 :class:`~priorsvm.TangentVector` if changes are small and their usual size is known.
 
-Guide: :doc:`/guide/tangents`. Lesson: :doc:`/_notebooks/09_invariant_kernels`.
+Guide: :doc:`/guide/tangents`.
 
 .. alt: Two panels with values of a kernel around one point. With tangents, the kernel falls slowly in the
    direction of the turn.

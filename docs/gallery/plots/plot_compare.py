@@ -5,7 +5,7 @@ plot.compare: several models side by side
 Draw several models in one window and with one legend. Use :func:`~priorsvm.plot.compare` to see what a
 block, a weight or a kernel changes.
 
-Guide: :doc:`/guide/plots`. Lesson: :doc:`/_notebooks/02_costs_and_weights`.
+Guide: :doc:`/guide/plots`.
 
 .. alt: Three panels with the same rows. With a larger cost, the decision boundary moves away from the
    costly class.

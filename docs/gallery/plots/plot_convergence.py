@@ -5,7 +5,7 @@ plot.convergence: rounds and their bounds
 Draw the objective of each round, and its bounds if there are any. Use :func:`~priorsvm.plot.convergence`
 for blocks that need several rounds.
 
-Guide: :doc:`/guide/plots`. Lesson: :doc:`/_notebooks/08_worst_case`.
+Guide: :doc:`/guide/plots`.
 
 .. alt: A lower and an upper bound of the objective that meet after a few rounds.
 """

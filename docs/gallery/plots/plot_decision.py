@@ -5,7 +5,7 @@ plot.decision: f and what is known, over a plane
 Draw the :func:`~priorsvm.plot.decision` boundary, margins, rows, support vectors and the regions of
 blocks. Use it for models with two columns, or for a slice through more columns.
 
-Guide: :doc:`/guide/plots`. Lesson: :doc:`/_notebooks/04_rules_and_regions`.
+Guide: :doc:`/guide/plots`.
 
 .. alt: Decision boundary and margins of a model with one hard box, rows of two classes, rings around
    support vectors, and a legend.

@@ -5,7 +5,7 @@ plot.explain: why a row has its score
 Draw what each column adds to the score of one row. Use :func:`~priorsvm.plot.explain` to discuss a single
 case.
 
-Guide: :doc:`/guide/explain`. Lesson: :doc:`/_notebooks/13_clinical_table`.
+Guide: :doc:`/guide/explain`.
 
 .. alt: Horizontal bars with the contribution of each column to the score of one flower.
 """

@@ -5,7 +5,7 @@ plot.images: rows as images
 Draw rows as :func:`~priorsvm.plot.images`, side by side and on one grey scale. Use it to look at images,
 at their changes and at kernel matrices.
 
-Guide: :doc:`/guide/plots`. Lesson: :doc:`/_notebooks/03_virtual_samples`.
+Guide: :doc:`/guide/plots`.
 
 .. alt: Sixteen handwritten digits in two lines, with their classes above them.
 """

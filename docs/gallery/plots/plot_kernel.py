@@ -5,7 +5,7 @@ plot.kernel: which patterns a kernel takes for alike
 Draw the :func:`~priorsvm.plot.kernel` of one point with all points of the plane. Use it to see what a
 kernel takes for alike.
 
-Guide: :doc:`/guide/kernels`. Lesson: :doc:`/_notebooks/09_invariant_kernels`.
+Guide: :doc:`/guide/kernels`.
 
 .. alt: Three panels with values of kernels around one point. The RBF is bright near the point, the
    polynomial is bright in two directions, and the sum is bright in both places.

@@ -5,7 +5,7 @@ plot.path: what changes with a weight
 Draw weights, shares or scores of models along a range of C or of a weight of a block. Use
 :func:`~priorsvm.plot.path` to choose a weight.
 
-Guide: :doc:`/guide/plots`. Lesson: :doc:`/_notebooks/02_costs_and_weights`.
+Guide: :doc:`/guide/plots`.
 
 .. alt: Curves of the weights of four columns over C on a logarithmic axis.
 """

@@ -5,7 +5,7 @@ plot.shares: what each block costs
 Draw the share of each term in the objective. Use :func:`~priorsvm.plot.shares` to see whether a block
 matters, or whether it decides everything.
 
-Guide: :doc:`/guide/plots`. Lesson: :doc:`/_notebooks/10_combining_everything`.
+Guide: :doc:`/guide/plots`.
 
 .. alt: Horizontal bars with the share of the regulariser, the loss and two blocks in the objective.
 """

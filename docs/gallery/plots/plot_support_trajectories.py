@@ -5,7 +5,7 @@ plot.support_trajectories: where a trajectory is active
 Draw the active trajectories and the places that touch the margin. Use
 :func:`~priorsvm.plot.support_trajectories` for models with Trajectories.
 
-Guide: :doc:`/guide/trajectories`. Lesson: :doc:`/_notebooks/07_trajectories`.
+Guide: :doc:`/guide/trajectories`.
 
 .. alt: Arcs of the active rows, with diamonds and angles at the places that touch the margin.
 """

@@ -5,7 +5,7 @@ plot.worst_moves: the worst change of each image
 Draw images and below each its change with the smallest margin. Use :func:`~priorsvm.plot.worst_moves` for
 any block with a transform.
 
-Guide: :doc:`/guide/plots`. Lesson: :doc:`/_notebooks/08_worst_case`.
+Guide: :doc:`/guide/plots`.
 
 .. alt: Eight handwritten digits, and below each the same digit moved by one pixel, with the margins
    before and after.

@@ -5,7 +5,7 @@ Monotone: the score rises with a feature, everywhere
 You can say: the more of this column, the higher the score. Use :class:`~priorsvm.Monotone` if the
 direction of an effect is known. With ``hard=True`` it holds everywhere.
 
-Guide: :doc:`/guide/monotone`. Lesson: :doc:`/_notebooks/04_rules_and_regions`.
+Guide: :doc:`/guide/monotone`.
 
 .. alt: Two panels with noisy labels. With the block, every horizontal line crosses the decision boundary
    at most once.

@@ -5,7 +5,7 @@ RowPermutations: parts that come in no order
 You can say: a sample has two parts, and their order has no meaning. Use
 :class:`~priorsvm.RowPermutations` if each part has a counterpart in the other samples.
 
-Guide: :doc:`/guide/permutations`. Lesson: :doc:`/_notebooks/09_invariant_kernels`.
+Guide: :doc:`/guide/permutations`.
 
 .. alt: Two panels over the values of two parts. A straight line cannot separate the classes. With the block
    the decision boundary is symmetric in the two parts and separates the classes.

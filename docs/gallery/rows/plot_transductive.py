@@ -5,7 +5,7 @@ Transductive: rows without labels show where the gap is
 You can say: these rows have no label, and half of them belong to each class. Use
 :class:`~priorsvm.Transductive` if unlabelled rows are plentiful and the shares of the classes are known.
 
-Guide: :doc:`/guide/transductive`. Lesson: :doc:`/_notebooks/03_virtual_samples`.
+Guide: :doc:`/guide/transductive`.
 
 .. alt: Two panels with four labelled rows and many unlabelled rows. With the unlabelled rows, the
    decision boundary runs through the gap between their two groups.

@@ -5,7 +5,7 @@ UnlabeledSamples: further points with a supposed class
 You can say: this point belongs to that class, although it is in no data set. Use
 :class:`~priorsvm.UnlabeledSamples` if you can name points, with a cost for your confidence in them.
 
-Guide: :doc:`/guide/unlabelled`. Lesson: :doc:`/_notebooks/03_virtual_samples`.
+Guide: :doc:`/guide/unlabelled`.
 
 .. alt: Two panels with the same rows. With three supposed points at the lower right, the decision region
    of their class reaches these points.

@@ -5,7 +5,7 @@ Elastic: an image may be distorted smoothly
 You can say: smooth random distortions show the same digit. Use :class:`~priorsvm.Elastic` for
 handwriting. It draws random fields, so set ``random_state``.
 
-Guide: :doc:`/guide/transforms`. Lesson: :doc:`/_notebooks/03_virtual_samples`.
+Guide: :doc:`/guide/transforms`.
 
 .. alt: A handwritten three and four smoothly distorted copies of it.
 """

@@ -5,7 +5,7 @@ FromFunction: any change that you can program
 You can say: rows may change as my function changes them. Use :class:`~priorsvm.FromFunction` if no
 transform of the library fits. Give the function and its parameters.
 
-Guide: :doc:`/guide/transforms`. Lesson: :doc:`/_notebooks/07_trajectories`.
+Guide: :doc:`/guide/transforms`.
 
 .. alt: Two panels with the same rows. With copies that are scaled towards and away from the origin, the
    decision boundary runs radially.

@@ -5,7 +5,7 @@ Reflection: the mirror image keeps its class
 You can say: the mirror image shows the same thing. Use :class:`~priorsvm.Reflection` for objects without
 a left and a right, not for most letters.
 
-Guide: :doc:`/guide/transforms`. Lesson: :doc:`/_notebooks/09_invariant_kernels`.
+Guide: :doc:`/guide/transforms`.
 
 .. alt: A handwritten zero and a handwritten eight, each beside its mirror image.
 """

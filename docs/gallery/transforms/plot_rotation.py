@@ -5,7 +5,7 @@ Rotation: an image may turn
 You can say: an image that is turned a little shows the same thing. Use :class:`~priorsvm.Rotation` with
 the largest angle, in degrees, and the number of steps.
 
-Guide: :doc:`/guide/transforms`. Lesson: :doc:`/_notebooks/03_virtual_samples`.
+Guide: :doc:`/guide/transforms`.
 
 .. alt: A handwritten three and the same three turned by four angles between minus 30 and 30 degrees.
 """

@@ -5,7 +5,7 @@ Shear: an image may lean
 You can say: slanted handwriting shows the same digit. Use :class:`~priorsvm.Shear` with the largest angle
 of the slant, in degrees.
 
-Guide: :doc:`/guide/transforms`. Lesson: :doc:`/_notebooks/03_virtual_samples`.
+Guide: :doc:`/guide/transforms`.
 
 .. alt: A handwritten three and the same three with four slants to the left and to the right.
 """

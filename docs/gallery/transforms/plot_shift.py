@@ -5,7 +5,7 @@ Shift: a vector may drift
 You can say: a sensor may drift by so much in these columns. Use :class:`~priorsvm.Shift` for tables. The
 vector is the largest drift.
 
-Guide: :doc:`/guide/transforms`. Lesson: :doc:`/_notebooks/08_worst_case`.
+Guide: :doc:`/guide/transforms`.
 
 .. alt: Two panels with the same rows. With copies along the drift, the decision boundary becomes parallel
    to the drift.

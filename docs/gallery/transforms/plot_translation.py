@@ -5,7 +5,7 @@ Translation: an image may move
 You can say: an image that is moved by one pixel shows the same thing. Use :class:`~priorsvm.Translation`
 in blocks such as VirtualSamples, and in kernels such as Jitter.
 
-Guide: :doc:`/guide/transforms`. Lesson: :doc:`/_notebooks/03_virtual_samples`.
+Guide: :doc:`/guide/transforms`.
 
 .. alt: A handwritten three and the same three moved up, down, left and right by one pixel.
 """

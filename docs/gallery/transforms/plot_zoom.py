@@ -5,7 +5,7 @@ Zoom: an image may be larger or smaller
 You can say: a larger or smaller image shows the same thing. Use :class:`~priorsvm.Zoom` with the largest
 change in percent.
 
-Guide: :doc:`/guide/transforms`. Lesson: :doc:`/_notebooks/03_virtual_samples`.
+Guide: :doc:`/guide/transforms`.
 
 .. alt: A handwritten three and the same three at four sizes between 70 and 130 percent.
 """

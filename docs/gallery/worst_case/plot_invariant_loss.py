@@ -5,7 +5,7 @@ InvariantLoss: the worst of many changes counts
 You can say: a row keeps its class under all these changes, and the worst change counts. Use
 :class:`~priorsvm.InvariantLoss` if a row should count once, with its worst change.
 
-Guide: :doc:`/guide/invariant`. Lesson: :doc:`/_notebooks/08_worst_case`.
+Guide: :doc:`/guide/invariant`.
 
 .. alt: Two panels. With the block every row has small dots for its changes, and the decision boundary
    keeps its distance from the worst of them.

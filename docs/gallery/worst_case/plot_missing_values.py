@@ -5,7 +5,7 @@ MissingValues: missing values may stay missing
 You can say: these values are missing at random. Use :class:`~priorsvm.MissingValues` if columns are
 correlated. Each missing value is estimated, and the margin holds for its range.
 
-Guide: :doc:`/guide/missing`. Lesson: :doc:`/_notebooks/06_uncertain_and_missing`.
+Guide: :doc:`/guide/missing`.
 
 .. alt: Two panels. On the left the rows with missing values are left out. On the right they are hollow
    markers with bars for the range of the missing value.

@@ -5,7 +5,7 @@ Trajectories: a row keeps its class along a curve
 You can say: a row keeps its class all along a continuous change. Use :class:`~priorsvm.Trajectories` if
 the worst place on the curve counts, also between two copies.
 
-Guide: :doc:`/guide/trajectories`. Lesson: :doc:`/_notebooks/07_trajectories`.
+Guide: :doc:`/guide/trajectories`.
 
 .. alt: Two panels. With the block every row is a short arc, and no arc crosses the decision boundary.
 """

@@ -5,7 +5,7 @@ UncertainSamples: measurements with a known error
 You can say: these columns or rows are measured with this error. Use :class:`~priorsvm.UncertainSamples`
 if errors differ between columns or rows. The margin then holds for the worst values.
 
-Guide: :doc:`/guide/uncertain`. Lesson: :doc:`/_notebooks/06_uncertain_and_missing`.
+Guide: :doc:`/guide/uncertain`.
 
 .. alt: Two panels. With the block every row has a tall error ellipse, and the decision boundary turns
    away from the inaccurate column.
