@@ -234,7 +234,7 @@ def test_a_lesson_that_does_not_exist_is_refused():
         (["--port", "70000"], "a port from 0 to 65535, got '70000'"),
         (["--port", "-1"], "expected one argument|a port from 0"),
         (["--port", "web"], "a port from 0 to 65535, got 'web'"),
-        (["--lesson", "99"], "lesson must be a number from 1 to 15, got 99"),
+        (["--lesson", "99"], "lesson must be a number from 1 to [0-9]+, got 99"),
         (["--lesson", "0"], "an integer of at least 1, got '0'"),
     ],
 )
