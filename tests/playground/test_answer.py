@@ -304,7 +304,7 @@ def test_the_start_has_controls_presets_and_limits():
     assert [field["name"] for field in begun["fields"]] == [field.name for field in FIELDS]
     for preset in begun["presets"]:
         assert set(preset["state"]) == set(default_state())
-    with pytest.raises(InvalidInput, match="lesson must be a number from 1 to [0-9]+, got 99"):
+    with pytest.raises(InvalidInput, match=r"lesson must be a number from 1 to [0-9]+, got 99"):
         start(99)
 
 
