@@ -105,7 +105,7 @@ PRESETS = [
         costs=5.0,
     ),
     _preset(
-        "03_virtual_samples",
+        "09_virtual_samples",
         "Is a digit that moved still the same digit?",
         "Small marks are shifted copies. Change their size, or shift along x0 instead.",
         _clouds(4, 4, 0.6, seed=3),
