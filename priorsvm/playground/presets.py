@@ -147,7 +147,16 @@ PRESETS = [
         size=0.4,
     ),
     _preset(
-        "08_worst_case",
+        "10_hints_and_unlabelled_rows",
+        "What can be learnt without a label?",
+        "The hint penalises changes of f when a point moves. Slide the size of the move.",
+        _clouds(6, 6, 0.7, seed=10),
+        change="x1",
+        change_block="InvarianceHint",
+        size=1.2,
+    ),
+    _preset(
+        "11_worst_case",
         "What is the worst that can happen to a row?",
         "Compare the worst copy (InvariantLoss) with all copies (VirtualSamples).",
         _clouds(8, 8, 0.5, seed=8),
