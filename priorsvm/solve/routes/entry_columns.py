@@ -39,9 +39,14 @@ class EntryAnswer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Entries:
-    """Rows with a cost, and their entries that change: place in the stored entries, and new factor."""
+    """Rows with a cost, and their entries that change: place in the stored entries, and new factor.
+
+    ``used`` has the columns with stored entries. The weights of all further columns are 0, so the margins
+    leave them out: 60 mails have 5000 of 100 000 words.
+    """
 
     margins: EntryMargins
+    used: Array
     X: csr_array
     place: Array
     factor: Array
@@ -61,11 +66,13 @@ def solve_entries(
     if found is None:
         return None
     features = LinearMap(sample.X.shape[1], spec.scale)
+    w = np.zeros(sample.X.shape[1])
+    w[entries.used] = found.w
     shift = 0.0
     if spec.scale is not None:
-        shift = float(spec.scale.shift @ (found.w / spec.scale.width))
+        shift = float(spec.scale.shift @ (w / spec.scale.width))
     own, columns, prices = _columns(entries, found, sample, state)
-    f = features.fitted(found.w, found.bias + shift)
+    f = features.fitted(w, found.bias + shift)
     return EntryAnswer(f, own, columns, prices, found.slack, abs(found.gap), found.steps)
 
 
@@ -95,17 +102,18 @@ def _entries(spec: Spec, sample: Sample, limit: Array, low: Array, high: Array) 
     order = np.argsort(place, kind="stable")
     place = place[order]
     factor = np.concatenate(new)[order]
+    used, column = np.unique(X.indices, return_inverse=True)
     margins = EntryMargins(
-        signed=csr_array((data, X.indices, X.indptr), shape=(n, d)),
+        signed=csr_array((data, column, X.indptr), shape=(n, len(used))),
         y=y,
         margin=sample.margin[active],
         bound=spec.C * sample.cost[active],
         limit=count,
         row=owner[place],
-        column=X.indices[place],
+        column=column[place],
         gain=(1.0 - factor) * data[place],
     )
-    return _Entries(margins, X, place, factor)
+    return _Entries(margins, used, X, place, factor)
 
 
 def _columns(

@@ -6,6 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.sparse import csr_array, random_array
 
 from priorsvm import (
     RBF,
@@ -87,6 +88,20 @@ def test_nothing_can_be_spoiled(few, new, transform, method):
     plain = PriorSVC(solver="CLARABEL").fit(X, y).decision_function(new)
     model = PriorSVC(InvariantLoss(transform, method=method)).fit(X, y)
     np.testing.assert_allclose(model.decision_function(new), plain, atol=1e-5)
+
+
+def test_columns_without_entries_have_no_effect():
+    rng = np.random.default_rng(4)
+    words = csr_array(random_array((30, 40), density=0.3, rng=rng))
+    total = words.sum(axis=1)
+    y = np.where(total > np.median(total), 1, 0)
+    wide = csr_array((words.data, 2000 * words.indices, words.indptr), shape=(30, 80_000))
+    block = InvariantLoss(FeatureDeletion(2))
+    of_words = PriorSVC(block, C=10.0).fit(words, y)
+    of_wide = PriorSVC(block, C=10.0).fit(wide, y)
+    assert_allclose(of_wide.coef_[:, ::2000], of_words.coef_, rtol=1e-12)
+    assert np.count_nonzero(of_wide.coef_) == np.count_nonzero(of_words.coef_) > 0
+    assert_allclose(of_wide.intercept_, of_words.intercept_, rtol=1e-12)
 
 
 def test_a_pooled_sum_is_something_else(few):
