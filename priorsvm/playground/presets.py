@@ -137,7 +137,7 @@ PRESETS = [
         errors=0.4,
     ),
     _preset(
-        "07_trajectories",
+        "12_trajectories",
         "What if every row is a snapshot of a movement?",
         "Every point turns about the origin. Slide the size of the turn.",
         _pendulum(),
