@@ -232,4 +232,16 @@ PRESETS = [
         change_block="kernel",
         size=2.7,
     ),
+    _preset(
+        "17_kernels_chosen",
+        "Which kernel contains your knowledge, and how do you choose it?",
+        "The penalty makes f level along turns. Slide μ, and change the block to the kernel.",
+        _carousel(),
+        C=100.0,
+        kernel="rbf",
+        gamma=0.6,
+        change="turn",
+        change_block="TangentPenalty",
+        size=0.5,
+    ),
 ]
