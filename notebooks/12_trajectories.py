@@ -268,8 +268,8 @@ print(f"{caught[0].category.__name__}: {caught[0].message}")
 # ## Digits that turn
 #
 # A 3 and an 8, ten labelled digits of each. Each digit may be turned by up to 15 degrees. So each image is a
-# curve in 64 dimensions. The picture shows the curves with the largest weights, and framed the images where
-# they are worst.
+# curve in 64 dimensions. The picture shows the curves with the largest weights. Frames mark
+# their worst images.
 
 # %%
 images, digit = load_digits(return_X_y=True)

@@ -130,7 +130,7 @@ PRESETS = [
         ],
     ),
     _preset(
-        "06_uncertain_and_missing",
+        "13_error_bars",
         "How sure are you of your measurements?",
         "Every point has a measurement error σ. Slide it, and watch the prices.",
         _clouds(10, 10, 0.8, seed=6),
