@@ -137,6 +137,13 @@ PRESETS = [
         errors=0.4,
     ),
     _preset(
+        "14_missing_values",
+        "What is in a gap of the table?",
+        "A missing entry is an error of one coordinate. Slide σ, and watch the border.",
+        _clouds(9, 9, 0.9, seed=14),
+        errors=0.8,
+    ),
+    _preset(
         "12_trajectories",
         "What if every row is a snapshot of a movement?",
         "Every point turns about the origin. Slide the size of the turn.",
