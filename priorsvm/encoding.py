@@ -292,7 +292,7 @@ def counted_rows(sample_weight: Any, X: Any) -> Array | None:
 def check_labels_known(y: Any) -> None:
     """Raise InvalidInput if a label of a list, an array or a Series is missing: None, NaN or NA."""
     kind = getattr(getattr(y, "dtype", None), "kind", "O")
-    if kind in "biuUS":
+    if kind in "biuUS" or (kind == "f" and not np.isnan(np.asarray(y)).any()):
         return
     labels = np.asarray(y, object)
     rows = [i for i, label in enumerate(labels) if plain(label) is None] if labels.ndim == 1 else []

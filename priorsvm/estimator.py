@@ -97,7 +97,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         set with ``joblib.parallel_config``.
     memory_limit : float, str or None, default=None
         Memory for a fit whose rows are read in chunks, in bytes or as a text such as "2 GB". It limits the
-        rows that are read at a time and the rows near the margin. None: half of the free memory.
+        rows that are read at a time, the rows near the margin, and the chunks of each dask worker. None: half
+        of the free memory, and the memory that the workers have.
     verbose : int, default=0
         1 shows progress bars at once; 0 shows them on a terminal after ten seconds. With rows in chunks, 1
         prints the plan of memory before the first pass.

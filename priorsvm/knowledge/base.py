@@ -254,6 +254,15 @@ class Knowledge(Summand):
             Training rows. ``sample.model`` is the model.
         """
 
+    def check_columns(self, sample: Sample) -> None:
+        """Raise InvalidInput for names of columns that do not exist, before rows are read in chunks.
+
+        Parameters
+        ----------
+        sample : Sample
+            The columns of the training rows, without rows and classes.
+        """
+
     def start(self, sample: Sample) -> Any:
         """Return the first state; None for a block without one.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from copy import copy
@@ -10,11 +11,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..errors import InvalidInput, InvalidType
+from ..errors import InvalidInput, InvalidType, TooLarge
+from .facts import ReadFacts
+from .memory import in_words
 from .sources import RowChunk, RowSource, some_rows
 from .table import without
 
 T = TypeVar("T")
+
+# Bytes that a value of a partition of unknown length takes on a worker, as copies of float64.
+OF_VALUE = 32
 
 # Chunks that are given to the scheduler at a time, for each thread.
 CHUNKS_FOR_THREAD = 4
@@ -38,6 +44,7 @@ class DaskSource(RowSource):
     """
 
     lengths: list[int] | None = None
+    part_limit: float = float("inf")
 
     def __init__(self, X: Any, y: Any, weight: Any = None):
         if y is None:
@@ -94,13 +101,32 @@ class DaskSource(RowSource):
             parts.append(found)
         self.parts = [RowChunk(*part) for part in zip(*parts, strict=True)]
 
+    def share_of_thread(self, limit: float, given: bool) -> float:
+        """Return the bytes of memory of each thread of the smallest worker, or of this process."""
+        client = _client()
+        if client is None:
+            return limit / _own_threads()
+        of_worker = limit if given else float("inf")
+        shares = [
+            min(memory or of_worker, of_worker) / max(threads, 1) for threads, memory in _workers(client)
+        ]
+        share = min(shares, default=limit)
+        return limit if np.isinf(share) else share
+
+    def require_parts(self, limit: float) -> None:
+        """Raise TooLarge for the largest chunk; partitions of unknown length are checked by the workers."""
+        self.part_limit = limit
+        if self.lengths:
+            k = int(np.argmax(self.lengths))
+            _require_part(k, self.lengths[k], self.n_features * self.itemsize, limit)
+
     def map(self, work: Callable[[int, RowChunk], T]) -> Iterator[T]:
         """Yield the results of all chunks in order; a dask client computes them if there is one."""
         from dask import compute, delayed
 
         run = delayed(_run, pure=False)
         client = _client()
-        threads = 2 if client is None else sum(client.nthreads().values())
+        threads = _own_threads() if client is None else sum(client.nthreads().values())
         size = CHUNKS_FOR_THREAD * max(threads, 1)
         rows = None if self.lengths is None else self.size
         pieces = [1] * len(self.parts)
@@ -112,7 +138,7 @@ class DaskSource(RowSource):
             for first in range(0, len(self.parts), size):
                 shared = delayed(copy(work), traverse=False)  # later batches have what earlier ones found
                 batch = enumerate(self.parts[first : first + size], first)
-                tasks = [run(shared, starts[k], rows, k, *part[:3]) for k, part in batch]
+                tasks = [run(shared, starts[k], rows, self.part_limit, k, *part[:3]) for k, part in batch]
                 if client is None:
                     for found in compute(*tasks):
                         yield from found
@@ -161,22 +187,62 @@ def _aligned(name: str, values: Any, rows: tuple[int, ...], known: bool) -> list
 
 
 def _run(
-    work: Callable[[int, RowChunk], T], first: int, rows: int | None, k: int, X: Any, y: Any, weight: Any
+    work: Callable[[int, RowChunk], T],
+    first: int,
+    rows: int | None,
+    limit: float,
+    k: int,
+    X: Any,
+    y: Any,
+    weight: Any,
 ) -> list[T]:
-    """Return the results of a partition in chunks of some rows, on a worker; None is one chunk.
-
-    Chunks of a few thousand rows stay in the cache of the processor.
-    """
-    where = f"chunk {k}"
+    """Return the results of a partition in chunks of some rows, on a worker; None is one chunk."""
     if rows is None:
-        return [work(first, RowChunk(X, y, weight, where))]
-    found = []
-    for number, start in enumerate(range(0, len(X), rows), first):
+        _require_part(k, len(X), OF_VALUE * X.shape[1], limit)
+    chunks = enumerate(_divided(RowChunk(X, y, weight, f"chunk {k}"), rows), first)
+    if isinstance(work, ReadFacts):
+        found: list[Any] = work.partition(chunks)
+        return found
+    return [work(number, chunk) for number, chunk in chunks]
+
+
+def _divided(whole: RowChunk, rows: int | None) -> Iterator[RowChunk]:
+    """Yield chunks of some rows, which stay in the cache of the processor; None is the whole partition."""
+    if rows is None:
+        yield whole
+        return
+    for start in range(0, len(whole.X), rows):
         chosen = slice(start, start + rows)
-        place = where + (f" from row {start}" if start else "")
-        chunk = RowChunk(some_rows(X, chosen), some_rows(y, chosen), some_rows(weight, chosen), place)
-        found.append(work(number, chunk))
-    return found
+        place = whole.where + (f" from row {start}" if start else "")
+        X, y, weight = (some_rows(part, chosen) for part in whole[:3])
+        yield RowChunk(X, y, weight, place)
+
+
+def _require_part(k: int, rows: int, of_row: float, limit: float) -> None:
+    """Raise TooLarge if a chunk of dask takes more bytes than a limit."""
+    if rows * of_row > limit:
+        raise TooLarge(
+            f"chunk {k} of X has {rows} rows and takes {in_words(rows * of_row)}, but a thread may take "
+            f"{in_words(limit)} for a chunk: a quarter of its share of memory_limit, or of the memory of its "
+            f"worker. Make chunks of at most {int(limit / of_row)} rows where X is made, or raise the limit."
+        )
+
+
+def _own_threads() -> int:
+    """Return the number of threads of dask without a client."""
+    from dask import config
+
+    pool = config.get("pool", None)
+    return int(config.get("num_workers", None) or getattr(pool, "_max_workers", None) or os.cpu_count() or 1)
+
+
+def _workers(client: Any) -> list[tuple[int, float | None]]:
+    """Return the number of threads and the bytes of memory of each worker; None if they are not limited."""
+    try:
+        found = client.scheduler_info(n_workers=-1)["workers"]
+    except TypeError:  # older versions list all workers
+        found = client.scheduler_info()["workers"]
+    return [(worker["nthreads"], worker["memory_limit"] or None) for worker in found.values()]
 
 
 def _client() -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from ..errors import InvalidInput
 from ..function.scale import Scale
 from ..sample import RowTotals
 from .sources import RowChunk, RowSource
-from .table import fingerprint, numbers, weights
+from .table import fingerprint, numbers, places_of_smallest, weights
 
 # With more labels than this y is not a column of classes.
 MOST_CLASSES = 1000
@@ -31,13 +31,13 @@ class Moments:
     squares: Array
 
     @classmethod
-    def of(cls, columns: Array, weight: Array) -> Moments:
-        """Return the moments of columns."""
+    def of(cls, X: Array, weight: Array) -> Moments:
+        """Return the moments of the columns of X."""
         total = float(weight.sum())
-        mean = columns @ weight / total if total > 0 else np.zeros(len(columns))
-        away = columns - mean[:, None]
+        mean = weight @ X / total if total > 0 else np.zeros(X.shape[1])
+        away = X - mean
         away *= away
-        return cls(total, mean, away @ weight)
+        return cls(total, mean, weight @ away)
 
     def plus(self, other: Moments) -> Moments:
         """Return the moments of both groups of rows."""
@@ -134,13 +134,15 @@ class ReadFacts:
         labels, of_row = np.unique(y, return_inverse=True)
         _require_few(labels)
         counted = np.flatnonzero(weight > 0)
-        columns = np.ascontiguousarray(X.T)
         rows = SomeRows(np.arange(len(X)), X, y, weight, random)
         extremes = None
         if len(counted):
-            part = columns if len(counted) == len(X) else columns[:, counted]
-            places = np.concatenate([part.argmin(axis=1), part.argmax(axis=1)])
-            extremes = Extremes(part.min(axis=1), part.max(axis=1), rows[counted[places]])
+            part = X if len(counted) == len(X) else X[counted]
+            low = places_of_smallest(part)
+            high = places_of_smallest(-part)
+            columns = np.arange(X.shape[1])
+            outermost = rows[counted[np.concatenate([low, high])]]
+            extremes = Extremes(part[low, columns], part[high, columns], outermost)
         chosen = [np.zeros(0, int)]
         for k, label in enumerate(labels.tolist()):
             possible = counted[(of_row[counted] == k) & (random[counted] <= self.enough.get(label, 1.0))]
@@ -151,10 +153,56 @@ class ReadFacts:
             labels,
             np.bincount(of_row[counted], minlength=len(labels)),
             np.bincount(of_row, weight, minlength=len(labels)),
-            Moments.of(columns, weight),
+            Moments.of(X, weight),
             extremes,
             rows[np.concatenate(chosen)],
         )
+
+    def partition(self, chunks: Iterable[tuple[int, RowChunk]]) -> list[ChunkFacts]:
+        """Return the facts of the chunks of a partition, on a worker.
+
+        Together the chunks have at most ``limit`` drawn rows of each label. Otherwise the first pass would
+        send most rows to the client.
+        """
+        work = replace(self, enough=dict(self.enough))
+        drawn = _Draws(self.limit)
+        found = []
+        for number, chunk in chunks:
+            facts = work(number, chunk)
+            found.append(facts)
+            work.enough |= drawn.joined(facts.drawn)
+        enough = drawn.narrowed()
+        return [replace(facts, drawn=facts.drawn[_below(facts.drawn, enough)]) for facts in found]
+
+
+class _Draws:
+    """The rows of the smallest random numbers of each label so far."""
+
+    def __init__(self, limit: int):
+        self.limit = limit
+        self.parts: list[SomeRows] = []
+
+    def joined(self, rows: SomeRows) -> dict[Any, float]:
+        """Add rows, and return bounds of random numbers, if they were computed again."""
+        self.parts.append(rows)
+        return self.narrowed() if sum(map(len, self.parts)) > 4 * self.limit else {}
+
+    def narrowed(self) -> dict[Any, float]:
+        """Leave out rows that are not drawn in the end, and return the largest random number of each label.
+
+        Labels with fewer than ``limit`` rows are not part of the result.
+        """
+        if not self.parts:
+            return {}
+        self.parts = [SomeRows.stacked(self.parts).first(self.limit)]
+        return _largest(self.parts[0], self.limit)
+
+
+def _below(rows: SomeRows, enough: dict[Any, float]) -> Array:
+    """Return whether the random number of each row is at most the bound of its label."""
+    labels, of_row = np.unique(rows.labels, return_inverse=True)
+    bounds = np.array([enough.get(label, 1.0) for label in labels.tolist()])
+    return np.asarray(rows.random <= bounds[of_row]) if len(rows) else np.zeros(0, bool)
 
 
 def _smallest(rows: Array, random: Array, limit: int) -> Array:
@@ -222,9 +270,9 @@ def read_facts(source: RowSource, size: int, seed: int, verbose: int = 0) -> Fac
     labels: list[Array] = []
     counts: list[Array] = []
     totals: list[Array] = []
-    moments = Moments.of(np.zeros((source.n_features, 0)), np.zeros(0))
+    moments = Moments.of(np.zeros((0, source.n_features)), np.zeros(0))
     extremes: Extremes | None = None
-    drawn: list[SomeRows] = []
+    drawn = _Draws(half)
     with progress(verbose, total=source.n_rows, desc="pass 0", unit=" rows", unit_scale=True) as bar:
         for found in source.map(work):
             start = sum(lengths)
@@ -235,10 +283,7 @@ def read_facts(source: RowSource, size: int, seed: int, verbose: int = 0) -> Fac
             totals.append(found.weights)
             moments = moments.plus(found.moments)
             extremes = _joined_extremes(extremes, found.extremes, start)
-            drawn.append(_shifted(found.drawn, start))
-            if sum(map(len, drawn)) > 4 * half:
-                drawn = [SomeRows.stacked(drawn).first(half)]
-                work.enough = _largest(drawn[0], half)
+            work.enough = work.enough | drawn.joined(_shifted(found.drawn, start))
             bar.update(found.n)
     classes = _classes(labels)
     number = _by_class(classes, labels, counts).astype(int)
@@ -246,7 +291,7 @@ def read_facts(source: RowSource, size: int, seed: int, verbose: int = 0) -> Fac
     _require_weight(classes, weight)
     assert extremes is not None
     sample, count, random = _weighted_sample(
-        SomeRows.stacked(drawn), extremes.rows, classes, number, weight, size
+        SomeRows.stacked(drawn.parts), extremes.rows, classes, number, weight, size
     )
     return Facts(
         classes,

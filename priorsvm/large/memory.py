@@ -17,7 +17,9 @@ SHARE = 0.5
 UNKNOWN = 2.0e9
 
 # Shares of the limit for chunks and for smaller problems. The rest is for the drawn rows and the libraries.
+# Partitions of dask are loaded whole, before they are divided into chunks.
 FOR_CHUNKS = 0.25
+FOR_PARTITIONS = 0.25
 FOR_PROBLEM = 0.5
 
 # Numbers that are held for each entry of a chunk, and for each entry of a smaller problem with terms of
@@ -100,20 +102,22 @@ def planned(source: RowSource, memory_limit: Any, with_terms: bool, verbose: int
     Raises
     ------
     TooLarge
-        If the limit is too small for the columns.
+        If the limit is too small for the columns, or for a partition of dask.
     """
     limit = limit_of(memory_limit)
     entries = source.n_features + OF_ROW
     of_chunk = entries * (8 * OF_CHUNK + source.itemsize)
     of_problem = 8 * entries * (OF_PROBLEM_WITH_TERMS if with_terms else OF_PROBLEM)
-    size = min(int(FOR_CHUNKS * limit / of_chunk), MOST_ROWS)
+    share = source.share_of_thread(limit, memory_limit is not None)
+    size = min(int(FOR_CHUNKS * share / of_chunk), MOST_ROWS)
     most = int(FOR_PROBLEM * limit / of_problem)
     if min(size, most) < FEWEST:
-        needed = FEWEST * max(of_chunk / FOR_CHUNKS, of_problem / FOR_PROBLEM)
+        needed = FEWEST * max(of_chunk / FOR_CHUNKS * limit / share, of_problem / FOR_PROBLEM)
         raise TooLarge(
             f"memory_limit is {in_words(limit)}, but a fit of {source.n_features} columns needs at least "
             f"{in_words(needed)}. Raise memory_limit, or use fewer columns."
         )
+    source.require_parts(FOR_PARTITIONS * share)
     if verbose:
         rows = "all rows" if source.n_rows is None else f"{source.n_rows} rows"
         print(

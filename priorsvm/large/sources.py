@@ -54,6 +54,21 @@ class RowSource:
         """Yield all chunks in order."""
         raise NotImplementedError
 
+    def share_of_thread(self, limit: float, given: bool) -> float:
+        """Return the bytes of memory of each thread that reads chunks.
+
+        Parameters
+        ----------
+        limit : float
+            The limit of this process.
+        given : bool
+            Whether the user gave the limit. Then it is the limit of each further process, too.
+        """
+        return limit
+
+    def require_parts(self, limit: float) -> None:
+        """Raise TooLarge if a part that is loaded whole takes more than ``limit`` bytes."""
+
     def map(self, work: Callable[[int, RowChunk], T]) -> Iterator[T]:
         """Yield ``work(number, chunk)`` of every chunk in order."""
         for number, chunk in enumerate(self.chunks()):

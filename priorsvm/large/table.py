@@ -16,6 +16,9 @@ from ..errors import InvalidInput
 # Rows of a chunk that are compared between passes.
 COMPARED = 64
 
+# Rows that are added up as one long row, which takes a quarter of the time.
+FOLDED = 128
+
 
 def is_table(X: Any) -> bool:
     """Return whether X has named columns."""
@@ -61,7 +64,8 @@ def numbers(X: Any, names: Sequence[str] | None, n_features: int, where: str) ->
     if np.iscomplexobj(X):
         raise InvalidInput(f"{where}: X has complex numbers. Give real numbers.")
     try:
-        array = np.asarray(X, float)
+        given = np.asarray(X)
+        array = np.asarray(given, float)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"{where}: X has values that are not numbers: {error}") from error
     if array.ndim != 2 or array.shape[1] != n_features:
@@ -69,7 +73,8 @@ def numbers(X: Any, names: Sequence[str] | None, n_features: int, where: str) ->
             f"{where}: X has shape {array.shape}, but the first chunk has {n_features} columns. Give "
             "all chunks the same columns."
         )
-    if array.size and not (array.min() >= -LARGEST and array.max() <= LARGEST):
+    checked = given if given.dtype.kind == "f" else array  # float32 is faster
+    if array.size and not (float(checked.min()) >= -LARGEST and float(checked.max()) <= LARGEST):
         _refuse(array, names, where)
     return array
 
@@ -87,7 +92,34 @@ def fingerprint(X: Array, y: Array, weight: Array) -> int:
     """Return a number by which chunks are compared between passes: of some rows, sums, labels and weights."""
     rows = np.linspace(0, max(len(X) - 1, 0), min(COMPARED, len(X))).astype(int)
     labels = y.tobytes() if y.dtype.kind in "biuf" else "|".join(map(str, y.tolist())).encode()
-    return zlib.crc32(X[rows].tobytes() + X.sum(axis=0).tobytes() + weight.tobytes() + labels)
+    sums = column_sums(X)
+    return zlib.crc32(X[rows].tobytes() + sums.tobytes() + weight.tobytes() + labels)
+
+
+def column_sums(X: Array) -> Array:
+    """Return the sums of the columns, which are equal bit by bit for equal rows."""
+    whole = len(X) - len(X) % FOLDED
+    total: Array = folded(X[:whole]).sum(axis=0).reshape(FOLDED, -1).sum(axis=0) + X[whole:].sum(axis=0)
+    return total
+
+
+def folded(X: Array) -> Array:
+    """Return rows, of a multiple of FOLDED in number, with FOLDED of them in each long row."""
+    return np.ascontiguousarray(X).reshape(-1, FOLDED * X.shape[1])
+
+
+def places_of_smallest(X: Array) -> Array:
+    """Return for each column the number of a row with its smallest value."""
+    whole = len(X) - len(X) % FOLDED
+    places = np.full(X.shape[1], len(X) - 1)
+    if whole:
+        first = folded(X[:whole]).min(axis=0).reshape(FOLDED, -1).argmin(axis=0)
+        places = np.array([k + FOLDED * X[k:whole:FOLDED, j].argmin() for j, k in enumerate(first.tolist())])
+    if whole < len(X):
+        rest = whole + X[whole:].argmin(axis=0)
+        columns = np.arange(X.shape[1])
+        places = np.where(X[rest, columns] < X[places, columns], rest, places)
+    return places
 
 
 def _refuse(array: Array, names: Sequence[str] | None, where: str) -> None:

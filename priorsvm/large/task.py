@@ -11,6 +11,8 @@ from ..knowledge.checks import check_acts
 from ..knowledge.traits import Completes, OnRowSlack
 from ..parameters import check_parameters, seed_of
 from ..prior import Prior, as_prior, live
+from ..problem.naming import naming
+from ..sample import Sample
 from ..solve.registry import canonical
 from ..spec import Spec
 from ..validation import Task, finished_task, with_row_parameters
@@ -18,6 +20,7 @@ from .detect import described_source, row_source
 from .facts import read_facts
 from .loss_chunks import LargeRows
 from .memory import planned
+from .sources import RowSource
 
 # Rows that are drawn in the first pass, at least so many for each column.
 DRAWN = 20_000
@@ -57,6 +60,7 @@ def large_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: d
     with_terms = not all(member.block.only_rows for member in live(prior))
     plan = planned(source, model.memory_limit, with_terms, model.verbose)
     source.size = plan.size
+    _check_columns(prior, source)
     size = min(max(DRAWN, FOR_FEATURE * source.n_features), plan.most // 2)
     seed = seed_of(model.random_state)
     facts = read_facts(source, size, seed, model.verbose)
@@ -135,6 +139,22 @@ def _refuse_blocks(prior: Prior, what: str) -> None:
                     f"block '{name}': {parameter} is an array of all rows, and X is {what}, whose rows are "
                     "read in chunks. Give a function of (X, y), or sample_weight."
                 )
+
+
+def _check_columns(prior: Prior, source: RowSource) -> None:
+    """Raise InvalidInput for columns of blocks that do not exist, before the rows are read."""
+    names = source.feature_names
+    none = np.zeros(0, int)
+    columns = Sample.training(
+        np.zeros((0, source.n_features)),
+        none,
+        none,
+        None,
+        feature_names=None if names is None else np.array(names, dtype=object),
+    )
+    for name, block, _ in live(prior):
+        with naming(name):
+            block.check_columns(columns)
 
 
 def _set_columns(model: Any, n_features: int, names: Any) -> None:

@@ -29,6 +29,10 @@ DENSE = 0.15
 # these rows are at most this share too.
 FEW = 0.05
 
+# With so many entries in dense rows, rows with rare variables are stored sparse for any number of variables.
+# Otherwise variables of a few rows, such as the |w| of norms, have a column of zeros as long as X.
+MANY = 2**22
+
 # Entries of a block that fits into the processor's cache.
 CACHED = 2**16
 
@@ -69,7 +73,7 @@ class Partition:
         self.is_dense[group[entries > (0 if self.r <= NARROW else DENSE * self.r)]] = True
         self.is_dense[group[A.rows]] = True
         block_columns = np.searchsorted(u, A.columns)
-        if self.r > NARROW:
+        if self.r > NARROW or self.r * len(entries) > MANY:
             self.is_dense[_few_with_more(over_u, block_columns, group, self.is_dense)] = False
         kept = self.is_dense[group[A.rows]]
         if not kept.all():

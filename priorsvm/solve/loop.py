@@ -219,7 +219,8 @@ class Round:
         binary = self.binary
         assert binary is not None
         binary.forget_values()
-        warn_of_inaccuracy(self.outcomes, self.problem.training)
+        if "estimated" not in binary.history[-1]:  # the warning about the time has the residuals
+            warn_of_inaccuracy(self.outcomes, self.problem.training)
         if self.late:
             _mark_late(binary)
         if self.problem.members:

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from priorsvm import ClassCosts, PriorSVC
-from priorsvm.errors import InvalidInput, InvalidType, MissingCapability
+from priorsvm.errors import InvalidInput, InvalidType, MissingCapability, TooLarge
 from priorsvm.large import memory, task
+from priorsvm.large.facts import ReadFacts, SomeRows
+from priorsvm.large.sources import RowChunk
 from priorsvm.solve.routes import chunks
 
 da = pytest.importorskip("dask.array")
@@ -148,6 +150,62 @@ def test_bad_tables():
         PriorSVC().fit(lazy, dd.from_pandas(table["ill"], npartitions=2))
 
 
+def test_any_scheduler_of_dask_does_the_work(known):
+    """Such as that of ray, which is a function with these parameters, too."""
+    import dask
+
+    X, y = data()
+    given = []
+
+    def scheduler(graph, keys, **options):
+        given.append(len(keys))
+        return dask.get(graph, keys, **options)
+
+    with dask.config.set(scheduler=scheduler):
+        model = PriorSVC(PRIOR).fit(da.from_array(X, chunks=(1100, 4)), y)
+    assert model.objective_ == pytest.approx(known.objective_, rel=1e-9)
+    assert sum(given) == 6 * model.history_[-1]["passes"]
+
+
+def test_a_chunk_beyond_the_share_of_a_thread_is_refused_before_the_work(monkeypatch):
+    import dask
+
+    monkeypatch.setattr(memory, "FEWEST", 10)
+    X, y = data()
+    computed = []
+
+    def noted(block):
+        computed.append(len(block))
+        return block
+
+    lazy = da.from_array(X, chunks=(3000, 4)).map_blocks(noted, dtype=float, meta=np.empty((0, 0)))
+    message = (
+        r"chunk 0 of X has 3000 rows and takes 96 KB, but a thread may take 75 KB .*"
+        r"Make chunks of at most 2343 rows where X is made, or raise the limit"
+    )
+    with dask.config.set(num_workers=10), pytest.raises(TooLarge, match=message):
+        PriorSVC(memory_limit="3 MB").fit(lazy, y)
+    assert not computed
+    with dask.config.set(num_workers=10):
+        PriorSVC(memory_limit="3 MB").fit(lazy.rechunk({0: 2000}), y)
+    unknown = lazy[lazy[:, 0] > -np.inf]
+    with dask.config.set(num_workers=10), pytest.raises(TooLarge, match=r"chunk \d of X has 3000 rows and"):
+        PriorSVC(memory_limit="3 MB").fit(unknown, da.from_array(y, 3000))
+
+
+def test_chunks_of_a_partition_have_few_drawn_rows_in_all():
+    X, y = data()
+    y[:5990] = 0  # most rows of class 1 are in the last chunk
+    parts = [RowChunk(X[k : k + 500], y[k : k + 500]) for k in range(0, 6000, 500)]
+    work = ReadFacts(None, 4, 30, seed=3)
+    found = work.partition(enumerate(parts))
+    alone = [work(k, part) for k, part in enumerate(parts)]
+    together, known = (SomeRows.stacked([facts.drawn for facts in each]) for each in (found, alone))
+    assert len(together) == 30 + np.sum(y == 1) < len(known)
+    assert np.array_equal(np.sort(together.random), np.sort(known.first(30).random))
+    assert not work.enough
+
+
 @pytest.fixture(scope="module")
 def clusters():
     """Return a function that makes a client with some workers, each a process."""
@@ -184,6 +242,21 @@ def test_the_answer_does_not_depend_on_the_workers(clusters, known):
     assert one.objective_ == pytest.approx(known.objective_, rel=1e-9)
     assert np.array_equal(one.coef_, alone.coef_)
     assert np.array_equal(one.coef_, two.coef_)
+
+
+@pytest.mark.slow
+def test_the_memory_of_a_worker_limits_its_chunks(monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(memory, "FEWEST", 10)
+    X, y = data()
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, memory_limit="500 kB", processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster).as_current(),
+        pytest.raises(TooLarge, match=r"chunk 0 of X has 6000 rows and takes 192 KB.* may take 62.5 KB"),
+    ):
+        PriorSVC().fit(da.from_array(X, chunks=(6000, 4)), y)
 
 
 @pytest.mark.slow

@@ -6,11 +6,15 @@ import pytest
 from priorsvm import (
     RBF,
     Box,
+    Ellipsoid,
     InvarianceHint,
     Knowledge,
     MissingValues,
+    Monotone,
+    MonotonicityHint,
     OddnessHint,
     PriorSVC,
+    Rule,
     SampleCosts,
     Shift,
     TangentPenalty,
@@ -21,6 +25,8 @@ from priorsvm.errors import InvalidInput, InvalidType, MissingCapability, TooLar
 from priorsvm.large import memory, task
 from priorsvm.solve.methods import chunks as method
 from priorsvm.solve.routes import chunks
+
+pd = pytest.importorskip("pandas")
 
 
 def read():
@@ -50,6 +56,31 @@ PARAMETERS = [
 def test_parameters(parameters, message):
     with pytest.raises(MissingCapability, match=f"X is a function that returns chunks, .*{message}"):
         PriorSVC(**parameters).fit(read)
+
+
+COLUMNS = [
+    (Rule("dose > 1", 1), "there is no column 'dose'"),
+    (Rule("a > 90%", 1, within={"dose": (0, 1)}), "there is no column 'dose'"),
+    (Rule("a > 1", 1, columns=["a"]), "columns must be 2 names"),
+    (Box({"dose": (0, 1)}, 1), "there is no column 'dose'"),
+    (Box({7: (0, 1)}, 1), "there is no column 7"),
+    (Monotone({"dose": 1}), "there is no column 'dose'"),
+    (MonotonicityHint({"dose": 1}), "there is no column 'dose'"),
+    (Ellipsoid([0.0], np.eye(2), 1), r"centre has shape \(1,\)"),
+]
+
+
+@pytest.mark.parametrize(("block", "message"), COLUMNS)
+def test_columns_are_checked_before_the_first_pass(block, message):
+    calls = []
+
+    def read():  # its first chunk has the names of the columns
+        calls.append(0)
+        yield pd.DataFrame(np.zeros((3, 2)), columns=["a", "b"]), np.arange(3) % 2
+
+    with pytest.raises(ValueError, match=f"block '.*': {message}"):
+        PriorSVC(block).fit(read)
+    assert len(calls) == 1
 
 
 def test_missing_values_are_imputed_in_each_chunk():

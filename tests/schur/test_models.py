@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from priorsvm import Box, ClassCosts, MonotonicityHint, PriorSVC, UncertainSamples
 from priorsvm.errors import Infeasible, InvalidInput, SolverFailed
-from priorsvm.schur import definitions
+from priorsvm.schur import definitions, partition
 
 PRIOR = ClassCosts({1: 2.0}) + Box({0: (1.0, 2.0)}, 1, holds="everywhere") + MonotonicityHint({1: 1})
 
@@ -74,3 +74,25 @@ def test_many_boxes_are_solved_with_the_dense_rows_substituted(monkeypatch):
     found = PriorSVC(prior, solver="SCHUR").fit(X, y)
     known = PriorSVC(prior, solver="CLARABEL").fit(X, y)
     assert found.history_[-1]["objective"] == pytest.approx(known.history_[-1]["objective"], rel=1e-7)
+
+
+def test_variables_of_few_rows_are_not_stored_for_all_rows(monkeypatch):
+    """The dual norm of a box has an absolute value for each column, and rows of the loss do not."""
+    shapes = []
+    whole = partition.Partition.__init__
+
+    def noted(self, *arguments):
+        whole(self, *arguments)
+        shapes.append(self.dense.shape)
+
+    monkeypatch.setattr(partition.Partition, "__init__", noted)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 20))
+    y = (X[:, 0] + rng.normal(size=2000) > 0).astype(int)
+    prior = Box({0: (0, 1), 1: (0, 1)}, 1, mu=5.0, holds="everywhere")
+    known = PriorSVC(prior, solver="SCHUR").fit(X, y)
+    monkeypatch.setattr(partition, "MANY", 10_000)
+    found = PriorSVC(prior, solver="SCHUR").fit(X, y)
+    assert shapes[0][0] == 41
+    assert shapes[-1] == (21, 2000)
+    assert found.objective_ == pytest.approx(known.objective_, rel=1e-9)

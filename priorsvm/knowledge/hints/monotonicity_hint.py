@@ -87,6 +87,9 @@ class MonotonicityHint(AtPoints, Knowledge):
         self.label = label
         self.pairs = pairs
 
+    def check_columns(self, sample: Sample) -> None:
+        directions_of(self.features, sample)
+
     def validate(self, sample: Sample) -> None:
         check_nonnegative(mu=self.mu)
         check_flag(hard=self.hard)

@@ -185,6 +185,11 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
         """Return the requirements on classes of this model."""
         return [requirement for requirement in self.requirements(sample) if requirement.sign != 0]
 
+    def check_columns(self, sample: Sample) -> None:
+        within = getattr(self, "within", None)
+        if isinstance(within, dict):
+            bounds_of(within, self._named(sample), "within")
+
     def validate(self, sample: Sample) -> None:
         if not (isinstance(self.mu, str) and self.mu == "auto"):
             check_nonnegative(mu=self.mu)

@@ -8,6 +8,7 @@ from ...errors import InvalidInput
 from ...sample import Sample
 from .base import RegionKnowledge
 from .requirement import Requirement
+from .sets import BoxSet
 from .within import bounds_of, close_all, limits_in_words, signs_of
 
 
@@ -104,11 +105,19 @@ class Box(RegionKnowledge):
         self.holds = holds
         self.unlabeled = unlabeled
 
-    def requirements(self, sample: Sample) -> list[Requirement]:
+    def check_columns(self, sample: Sample) -> None:
+        self._boxes(sample)
+        super().check_columns(sample)
+
+    def _boxes(self, sample: Sample) -> list[BoxSet]:
+        """Return the boxes of the bounds, with open sides."""
         given = self.bounds if isinstance(self.bounds, (list, tuple)) else [self.bounds]
         if len(given) == 0:
             raise InvalidInput("bounds is an empty list: give at least one box.")
-        boxes = close_all([bounds_of(bounds, sample) for bounds in given], self.within, sample)
+        return [bounds_of(bounds, sample) for bounds in given]
+
+    def requirements(self, sample: Sample) -> list[Requirement]:
+        boxes = close_all(self._boxes(sample), self.within, sample)
         return [
             Requirement(box, sign)
             for box, sign in zip(boxes, signs_of(self.label, len(boxes), sample), strict=True)

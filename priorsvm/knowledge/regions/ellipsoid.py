@@ -102,6 +102,10 @@ class Ellipsoid(RegionKnowledge):
         A = self._shape(sample.X.shape[1])
         return [Requirement(EllipsoidSet(centre, A), sample.sign(self.label))]
 
+    def check_columns(self, sample: Sample) -> None:
+        self._centre(sample)
+        super().check_columns(sample)
+
     def _centre(self, sample: Sample) -> Array:
         centre = self.centre
         if hasattr(centre, "reindex") and sample.feature_names is not None:

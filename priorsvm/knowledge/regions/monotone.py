@@ -139,6 +139,10 @@ class Monotone(RegionKnowledge):
     def standard_weight(self, rows: int, blocks: int) -> float:
         return ROWS
 
+    def check_columns(self, sample: Sample) -> None:
+        directions_of(self.features, sample)
+        super().check_columns(sample)
+
     def row_requirements(self, sample: Sample) -> list[Requirement]:
         return self._present(sample)
 

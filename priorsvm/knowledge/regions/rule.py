@@ -214,6 +214,11 @@ class Rule(RegionKnowledge):
             error.args = (f"{self.text!r}: {error}",)
             raise
 
+    def check_columns(self, sample: Sample) -> None:
+        table = replace(Table.of_numbers(self._columns(sample)), quantile=lambda column, share: 0.0)
+        self._pointed(lambda: parse(self.text, table), sample)
+        super().check_columns(sample)
+
     def _parsed(self, sample: Sample) -> ParsedRule:
         """Return the conditions of the text, with the quantiles of the training rows."""
         return self._pointed(lambda: parse(self.text, self._table(sample)), sample)

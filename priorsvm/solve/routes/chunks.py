@@ -20,7 +20,7 @@ from ...large.loss_chunks import SourceChunks
 from ...large.memory import in_words
 from ...problem.residuals import unit_of
 from ...sample import Sample
-from ..methods.chunks import ArrayChunks, Found, solve_band
+from ..methods.chunks import EXACT, ArrayChunks, Found, solve_band
 from ..methods.loss_rows import LossRows, distinct
 from ..route import Problem, Route
 from ..solution import HOPELESS, Outcome, RowSums, Solution
@@ -97,13 +97,21 @@ class Chunks(Route):
         solution = _solution(problem, found, alpha, bound, fits, rest)
         if found.late:
             solution.value = None  # computed from f at all rows
-            solution.notes = {"estimated": False, "lower": _lower(found, solution)}
+            solution.notes = {"estimated": False, "lower": _lower(found, solution, unit_of(bound, sample.y))}
         return solution
 
 
-def _lower(found: Found, solution: Solution) -> float:
-    """Return the lower bound of the objective from the last smaller problem; NaN if it is not known."""
-    return float(0.5 * solution.f.norm("l2") ** 2 + found.lower + sum(solution.penalties.values()))
+def _lower(found: Found, solution: Solution, unit: float) -> float:
+    """Return the lower bound of the objective from the last smaller problem; NaN if it is not known.
+
+    The optimum of a smaller problem is a lower bound, and the answer of a solver is above it. So the bound is
+    the objective of the answer, less its residuals and the rounding of sums.
+    """
+    loss = found.lower if found.late else found.crossed.loss - found.crossed.lost
+    value = float(0.5 * solution.f.norm("l2") ** 2 + loss + sum(solution.penalties.values()))
+    found_residuals = found.answer.outcome.residuals
+    parts = np.array([*vars(found_residuals).values()])
+    return value - (abs(value) + unit) * (EXACT + float(parts[np.isfinite(parts)].sum()))
 
 
 def _solved_from_source(problem: Problem, bound: Array, start: float) -> Solution:
@@ -130,10 +138,10 @@ def _solved_from_source(problem: Problem, bound: Array, start: float) -> Solutio
     solution.notes = {
         "passes": chunks.passes,
         "band": len(found.band.near),
-        "lower": float(solution.value or 0.0) - found.crossed.lost,
+        "lower": _lower(found, solution, unit_of(bound, sample.y)),
     }
     if found.late:
-        solution.notes |= {"estimated": True, "lower": _lower(found, solution)}
+        solution.notes |= {"estimated": True}
     return solution
 
 

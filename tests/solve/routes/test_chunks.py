@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from priorsvm import (
     RBF,
@@ -16,10 +17,13 @@ from priorsvm import (
     UncertainSamples,
     UnlabeledSamples,
 )
+from priorsvm._utils.deadline import Deadline
 from priorsvm.errors import Infeasible, SolverUnsuited
 from priorsvm.solve import auto, model
+from priorsvm.solve.methods import chunks as method
 from priorsvm.solve.routes import chunks
 from priorsvm.solve.weighted import Weighted, judged
+from tests.large.rows import KINDS, rows_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::priorsvm.errors.CollapsedModel")
 
@@ -38,17 +42,8 @@ def small(monkeypatch):
     monkeypatch.setattr(chunks, "FOR_FEATURE", 10)
 
 
-def data(kind="normal", n=3000, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 5))
-    if kind == "heavy tails":
-        X = rng.standard_t(1.5, size=(n, 5))
-    if kind == "binary":
-        X = (rng.random((n, 5)) < 0.4).astype(float)
-    score = X @ rng.normal(size=5) + (0.02 if kind == "nearly separable" else 1.0) * rng.normal(size=n)
-    y = (score > np.quantile(score, 0.997 if kind == "rare" else 0.6)).astype(int)
-    order = np.argsort(y, kind="stable") if kind == "sorted" else np.arange(n)
-    return X[order], y[order]
+def data(kind="normal", n=3000):
+    return rows_of(kind, n)
 
 
 def check(prior, kind="normal", peer="NORMAL", **parameters):
@@ -60,9 +55,6 @@ def check(prior, kind="normal", peer="NORMAL", **parameters):
     assert found.objective_ == pytest.approx(known.objective_, rel=1e-8)
     assert found.history_[-1]["objective"] == pytest.approx(found.objective_, rel=1e-9)
     return found, known
-
-
-KINDS = ["normal", "heavy tails", "binary", "nearly separable", "sorted", "rare"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -91,6 +83,35 @@ def test_models_with_blocks_are_those_of_schur(scale):
 @pytest.mark.parametrize("C", [1e-2, 10.0])
 def test_models_with_blocks_on_all_kinds_of_rows(kind, C):
     check(PRIOR, kind, "CLARABEL", C=C)
+
+
+@pytest.mark.parametrize("prior", [None, PRIOR])
+@pytest.mark.parametrize("passes", [2, 3, 4])
+def test_after_the_time_the_objective_of_the_last_answer_is_that_of_all_rows(prior, passes, monkeypatch):
+    X, y = data()
+    left = [passes]
+    whole = method.ArrayChunks.map
+
+    def counted(self, work):
+        for found in whole(self, work):
+            left[0] -= 1
+            yield found
+
+    monkeypatch.setattr(method.ArrayChunks, "map", counted)
+    monkeypatch.setattr(Deadline, "passed", property(lambda self: self.limited and left[0] <= 0))
+    with pytest.warns(ConvergenceWarning, match=r"ended at max_seconds=900 "):
+        found = PriorSVC(prior, solver="CHUNKS", max_seconds=900).fit(X, y)
+    monkeypatch.undo()
+    known = PriorSVC(prior, solver="NORMAL" if prior is None else "SCHUR").fit(X, y)
+    entry = found.history_[-1]
+    assert found.status_ == "time_limit"
+    assert entry["estimated"] is False
+    assert not entry["lower"] > known.objective_
+    assert known.objective_ * (1 - 1e-9) <= found.objective_ <= 1.2 * known.objective_
+    if prior is None:
+        half = 0.5 * float(found.coef_[0] @ found.coef_[0])
+        loss = np.maximum(1 - (2 * y - 1) * found.decision_function(X), 0).sum()
+        assert found.objective_ == pytest.approx(half + loss, rel=1e-12)
 
 
 def test_the_dual_variables_certify_the_whole_problem():
