@@ -237,7 +237,7 @@ panels[0].set_ylabel("test rows right, %")
 plt.show()
 
 # %% [markdown]
-# Each thin line is one draw, and the black line is their mean. The gain is one or two points on average, and
+# Each thin line is one draw, and the black line is their mean. The gain is about one point on average, and
 # not on every draw. A constant answer is right for 63 %. These columns are strongly related. If columns are
 # not related, or a class has few rows, expect no gain.
 #
@@ -301,8 +301,8 @@ no_cones = 0.9
 #
 # The theorem assumes that an entry is missing independently of its value. Break the assumption: give a
 # Boolean array `hidden` of the shape of `means`. It may hide entries of radius, perimeter and area only, and
-# at most half of them. The filled values should be too small, by more than a tenth of a standard deviation
-# on average.
+# at most half of them. On average over four splits, the filled values should be too small by more than a
+# tenth of a standard deviation.
 
 # %%
 size = np.isin(names, ["radius", "perimeter", "area"])

@@ -144,6 +144,15 @@ PRESETS = [
         errors=0.8,
     ),
     _preset(
+        "15_spam_and_lost_features",
+        "What if the spammer reads your model?",
+        "Each point may move along x0, at its worst. Slide the size of the move.",
+        _clouds(9, 9, 0.7, seed=15),
+        change="x0",
+        change_block="InvariantLoss",
+        size=1.5,
+    ),
+    _preset(
         "12_trajectories",
         "What if every row is a snapshot of a movement?",
         "Every point turns about the origin. Slide the size of the turn.",
