@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
 # Folder of the package. A warning points to the first line outside of it.
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
@@ -148,3 +148,8 @@ def did_you_mean(given: object, known: Iterable[str]) -> str:
     """
     name = closest(given, known)
     return "" if name is None else f" Did you mean {name!r}?"
+
+
+def one_of(names: Collection[str], given: object) -> str:
+    """Return the end of a message about an unknown name: the valid names and the nearest one."""
+    return f"expected one of {', '.join(map(repr, names))}.{did_you_mean(given, names)}"

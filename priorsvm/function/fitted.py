@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -142,21 +142,23 @@ class FittedKernel(Fitted):
 
     def expansion(self, Z: Any) -> Array:
         """Return ``k(Z, centres) @ weights``, with one column for each column of a matrix of weights."""
-        return self._in_blocks(self.kernel, self._to_inner(Z))
+        return self._in_blocks(self._matrix, self._to_inner(Z))
 
     def _unbiased(self, Z: Array) -> Array:
-        return self._in_blocks(self.kernel, Z) + self._of_slopes(Atoms(Z))
+        return self._in_blocks(self._matrix, Z) + self._of_slopes(Atoms(Z))
 
     def slope(self, Z: Any, V: Any) -> Array:
         Z = self._to_inner(Z)
         V = self._directions(V)
-        return self._in_blocks(self.kernel.slope, Z, V) + self._of_slopes(Atoms(Z, V))
+        return self._in_blocks(partial(_last, self.kernel.slope, self._inner), Z, V) + self._of_slopes(
+            Atoms(Z, V)
+        )
 
     def curve(self, Z: Any, U: Any, V: Any) -> Array:
         Z = self._to_inner(Z)
         U = self._directions(U)
         V = self._directions(V)
-        curve = self._in_blocks(self.kernel.curve, Z, U, V)
+        curve = self._in_blocks(partial(_last, self.kernel.curve, self._inner), Z, U, V)
         if self.slopes is None or len(Z) == 0:
             return curve
         # Kernels have no third derivatives: central differences of the slopes, which are exact.
@@ -276,7 +278,7 @@ class FittedKernel(Fitted):
         return np.concatenate([np.empty(0), *parts])
 
     def _in_blocks(self, matrix: Callable[..., Array], *rows: Array) -> Array:
-        """Return ``matrix(*rows, centres) @ weights``, by blocks of rows."""
+        """Return ``matrix(*rows) @ weights``, by blocks of rows."""
         # Blocks of rows keep the kernel matrix in pieces of the size of the cache. The blocks are larger for
         # kernels that process all centres again for each block.
         size = 2**22 if len(rows) == 1 else CACHED
@@ -284,7 +286,7 @@ class FittedKernel(Fitted):
         parts = []
         for i in range(0, len(rows[0]), step):
             self.deadline.check()
-            parts.append(matrix(*(r[i : i + step] for r in rows), self._inner) @ self.weights)
+            parts.append(matrix(*(r[i : i + step] for r in rows)) @ self.weights)
         return np.concatenate(parts) if parts else np.empty(0)
 
     @cached_property
@@ -326,7 +328,18 @@ class FittedKernel(Fitted):
         return self._to_inner(self.centres)
 
     @cached_property
+    def _matrix(self) -> Callable[[Any], Array]:
+        """The kernel matrix between points and the centres; what depends on the centres is computed once."""
+        from ..kernels.towards import towards
+
+        return towards(self.kernel, self._inner)
+
+    @cached_property
     def _slope_atoms(self) -> Atoms:
         """The slopes as atoms in the units of the model."""
         assert self.slopes is not None
         return self.slopes.atoms(self.scale)
+
+
+def _last(matrix: Callable[..., Array], centres: Array, *rows: Array) -> Array:
+    return matrix(*rows, centres)

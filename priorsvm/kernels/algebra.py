@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import Any, Self
 
@@ -197,6 +197,10 @@ class Sum(_KernelList):
     def _matrix(self, A: Array, B: Array) -> Array:
         return reduce(np.add, (k._matrix(A, B) for k in self._parts()))
 
+    def _towards(self, B: Array) -> Callable[[Array], Array]:
+        parts = [k._towards(B) for k in self._parts()]
+        return lambda A: reduce(np.add, (part(A) for part in parts))
+
     def _diag(self, A: Array) -> Array:
         return reduce(np.add, (k._diag(A) for k in self._parts()))
 
@@ -268,6 +272,10 @@ class Product(_KernelList):
 
     def _matrix(self, A: Array, B: Array) -> Array:
         return reduce(np.multiply, (k._matrix(A, B) for k in self._parts()))
+
+    def _towards(self, B: Array) -> Callable[[Array], Array]:
+        parts = [k._towards(B) for k in self._parts()]
+        return lambda A: reduce(np.multiply, (part(A) for part in parts))
 
     def _values_and_gradients(self, Z: Array, B: Array, W: Array) -> tuple[Array, Array]:
         parts = self._parts()
@@ -420,6 +428,10 @@ class Scaled(Combination):
 
     def _matrix(self, A: Array, B: Array) -> Array:
         return self.factor * self.kernel._matrix(A, B)
+
+    def _towards(self, B: Array) -> Callable[[Array], Array]:
+        matrix = self.kernel._towards(B)
+        return lambda A: self.factor * matrix(A)
 
     def _diag(self, A: Array) -> Array:
         return self.factor * self.kernel._diag(A)

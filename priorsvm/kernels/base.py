@@ -8,7 +8,7 @@ and ``has_derivative_bound`` whether they are bounded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from numbers import Real
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import gen_batches
 
 from .._utils.arrays import Array, unit_directions
-from .._utils.messages import did_you_mean, readable
+from .._utils.messages import readable
 from ..errors import InvalidInput, InvalidType, MissingCapability
 
 Definiteness = Literal["psd", "cpd", "indefinite", "unknown"]
@@ -469,6 +469,10 @@ class Kernel(BaseEstimator):
     def _matrix(self, A: Array, B: Array) -> Array:
         raise NotImplementedError(f"{type(self).__name__} has to define _matrix(A, B).")
 
+    def _towards(self, B: Array) -> Callable[[Array], Array]:
+        """Return the function of A that gives ``_matrix(A, B)``."""
+        return lambda A: self._matrix(A, B)
+
     def _diag(self, A: Array) -> Array:
         return diagonal(self._matrix, A)
 
@@ -592,8 +596,3 @@ def diagonal(matrix: Callable[[Array, Array], Array], A: Array) -> Array:
     # Small blocks along the diagonal: the (n, n) matrix may not fit in memory.
     blocks = (A[rows] for rows in gen_batches(len(A), 64))
     return np.concatenate([np.diagonal(matrix(block, block)) for block in blocks])
-
-
-def one_of(names: Collection[str], given: object) -> str:
-    """Return the end of a message about an unknown name: the valid names and the nearest one."""
-    return f"expected one of {', '.join(map(repr, names))}.{did_you_mean(given, names)}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import gen_batches
@@ -107,6 +109,9 @@ class HaarIntegration(TransformedKernel):
 
     def _matrix(self, A: Array, B: Array) -> Array:
         return self._in_tiles(A, B, self._pairs(A.shape[1]), symmetric=B is A and self._symmetric_base)
+
+    def _towards(self, B: Array) -> Callable[[Array], Array]:
+        return self._towards_orbits(B, self._pairs(B.shape[1]))
 
     def _pairs(self, d: int) -> Pairs:
         """Return the pairs of transformations to evaluate, and their shares of all pairs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 
 import numpy as np
@@ -10,7 +11,7 @@ from .._utils.arrays import Array
 from ..transforms.base import Transform
 from .base import Definiteness, Kernel
 from .spectrum import Spectral
-from .transformed import TransformedKernel, TransformedPair
+from .transformed import Pairs, TransformedKernel, TransformedPair
 
 
 class Jitter(TransformedKernel, Spectral):
@@ -119,8 +120,24 @@ class Jitter(TransformedKernel, Spectral):
         return self._raw(A, B) if self._is_symmetric(A.shape[1]) else super()._either_order(A, B)
 
     def _raw(self, A: Array, B: Array) -> Array:
-        pairs = [(i, 0, 1.0) for i in range(len(self.transform.theta_grid()))]
-        return self._in_tiles(A, B, pairs, symmetric=B is A and self._is_symmetric(A.shape[1]))
+        return self._in_tiles(A, B, self._moved_first(), symmetric=B is A and self._is_symmetric(A.shape[1]))
+
+    def _raw_towards(self, B: Array) -> Callable[[Array], Array]:
+        pairs = self._moved_first()
+        if self._is_symmetric(B.shape[1]):
+            return self._towards_orbits(B, pairs, first=True)  # rows A stay, which saves their orbits
+        return self._towards_orbits(B, pairs)
+
+    def _either_order_towards(self, B: Array) -> Callable[[Array], Array]:
+        backward = self._towards_orbits(B, self._moved_first(), first=True)
+        if self._is_symmetric(B.shape[1]):
+            return backward
+        forward = self._towards_orbits(B, self._moved_first())
+        return lambda A: (forward(A) + backward(A)) / 2
+
+    def _moved_first(self) -> Pairs:
+        """Return the pairs of each transformation of the first row and the second row itself."""
+        return [(i, 0, 1.0) for i in range(len(self.transform.theta_grid()))]
 
     def _raw_diag(self, A: Array) -> Array:
         # With a distance in feature space, x is its own nearest transformed row.

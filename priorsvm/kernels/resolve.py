@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._utils.arrays import Array
+from .._utils.messages import one_of
 from ..errors import InvalidInput, InvalidType
-from .base import Kernel, one_of
+from .base import Kernel
 from .standard import RBF, Linear, Pairwise, Polynomial
 
 NAMED: dict[str, Callable[[], Kernel]] = {

@@ -14,9 +14,10 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 
 from .._utils.checks import is_number
+from .._utils.messages import one_of
 from ..errors import InvalidInput
 from ..explain.table import text_table
-from .base import Kernel, one_of
+from .base import Kernel
 from .resolve import resolve_kernel
 
 # Number of grid values of a parameter before the local search: of a single parameter, and of each of several.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Self
 
@@ -126,6 +127,18 @@ class Spectral(Kernel):
         backward = forward if B is A else self._raw(B, A)
         return (forward + backward.T) / 2
 
+    def _towards(self, B: Array) -> Callable[[Array], Array]:
+        self._require_rows()
+        return self._raw_towards(B)
+
+    def _raw_towards(self, B: Array) -> Callable[[Array], Array]:
+        """Return the function of A that gives ``_raw(A, B)``."""
+        return lambda A: self._raw(A, B)
+
+    def _either_order_towards(self, B: Array) -> Callable[[Array], Array]:
+        """Return the function of A that gives ``_either_order(A, B)``."""
+        return lambda A: self._either_order(A, B)
+
     def _require_rows(self) -> None:
         if self.psd is not None:
             raise InvalidInput(
@@ -184,6 +197,11 @@ class Clipped(_Corrected):
     def _matrix(self, A: Array, B: Array) -> Array:
         features = self._features(A)
         return features @ (features if B is A else self._features(B)).T
+
+    def _towards(self, B: Array) -> Callable[[Array], Array]:
+        to_rows = self.kernel._either_order_towards(self.rows)
+        of_b = self._features(B).T
+        return lambda A: to_rows(A) @ self._learnt @ of_b
 
     def _diag(self, A: Array) -> Array:
         return np.concatenate(

@@ -13,8 +13,9 @@ from sklearn.metrics import pairwise_kernels
 
 from .._utils.arrays import Array
 from .._utils.checks import LARGEST, is_number
+from .._utils.messages import one_of
 from ..errors import InvalidInput
-from .base import Definiteness, Dependence, Kernel, one_of
+from .base import Definiteness, Dependence, Kernel
 from .gamma import VALID_GAMMA, WithGamma, gamma_number, is_gamma, resolved_gamma
 from .rbf_sum import RBFSum
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -25,6 +25,9 @@ AREA = 2**17
 
 # Largest memory of the transformed rows that are kept at a time.
 BYTES = 2**29
+
+# Most entries of the transformed rows that a function keeps for other rows.
+KEPT = 2**23
 
 # Images further from their background than FAR standard deviations are compared in double precision.
 FAR = 10.0
@@ -166,6 +169,11 @@ class TransformedKernel(Kernel):
             return self.transform.orbit(X)
         return self.transform.enlarged(margin).orbit(self.transform.padded(X, margin))
 
+    def _unmoved(self, X: Array) -> Array:
+        """Return the first transformations of the orbits, the rows themselves, shape (n, 1, D)."""
+        margin = self.transform.margin
+        return (self.transform.padded(X, margin) if margin else X)[:, None]
+
     def _origin(self, B: Array) -> Array | float:
         """Return the point to subtract from all rows, which keeps digits and sets the background to 0."""
         if not self.base.has_products or self.base.depends_on != "distance":
@@ -177,7 +185,12 @@ class TransformedKernel(Kernel):
     def _background(self, B: Array) -> float:
         return float(self.transform.padded(B[:1], self.transform.margin)[0, 0])
 
-    def _orbits(self, X: Array, origin: Array | float, dtype: type[np.floating]) -> Orbits:
+    def _orbits(
+        self, X: Array, origin: Array | float, dtype: type[np.floating], moved: bool = True
+    ) -> Orbits:
+        """Return the orbits of rows, or only the rows themselves unless ``moved``."""
+        if not moved:
+            return Orbits.of(np.subtract(self._unmoved(X), origin).astype(dtype, copy=False))
         s, D = self._size(X)
         rows = np.empty((len(X), s, D), dtype)
         for batch in gen_batches(len(X), TILE):
@@ -203,6 +216,7 @@ class TransformedKernel(Kernel):
         origin = self._origin(B)
         dtype = self._dtype(B)
         step = self._rows_at_a_time(A, pairs)
+        moved = any(j for _, j, _ in pairs)
         with progress(self.verbose, total=K.size, desc=type(self).__name__, disable=not self.verbose) as bar:
             for rows in gen_batches(len(A), step):
                 left = self._orbits(A[rows], origin, dtype)
@@ -211,10 +225,39 @@ class TransformedKernel(Kernel):
                     if symmetric and columns.start < rows.start:
                         K[rows, columns] = K[columns, rows].T
                     else:
-                        right = left if on_diagonal else self._orbits(B[columns], origin, dtype)
+                        right = left if on_diagonal else self._orbits(B[columns], origin, dtype, moved)
                         self._fill(K[rows, columns], left, right, pairs, on_diagonal)
                     bar.update(K[rows, columns].size)
         return K
+
+    def _towards_orbits(self, B: Array, pairs: Pairs, first: bool = False) -> Callable[[Array], Array]:
+        """Return the function of A that gives the matrix; small orbits of B are computed once.
+
+        With ``first``, B are the first arguments of the matrix, and A the second; the result is transposed.
+        """
+        firsts, seconds, _ = zip(*pairs, strict=True)
+        of_b, of_a = (firsts, seconds) if first else (seconds, firsts)
+        s, D = self._size(B)
+        if len(B) * D * (s if any(of_b) else 1) > KEPT:
+            if first:
+                return lambda A: self._in_tiles(B, A, pairs, symmetric=False).T
+            return lambda A: self._in_tiles(A, B, pairs, symmetric=False)
+        origin = self._origin(B)
+        dtype = self._dtype(B)
+        known = self._orbits(B, origin, dtype, any(of_b))
+        step = self._rows_at_a_time(B, pairs)
+
+        def towards_b(A: Array) -> Array:
+            K = np.empty((len(A), len(B)))
+            for rows in gen_batches(len(A), step):
+                other = self._orbits(A[rows], origin, dtype, any(of_a))
+                if first:
+                    self._fill(K[rows].T, known, other, pairs, symmetric=False)
+                else:
+                    self._fill(K[rows], other, known, pairs, symmetric=False)
+            return K
+
+        return towards_b
 
     def _rows_at_a_time(self, A: Array, pairs: Pairs) -> int:
         s, D = self._size(A)

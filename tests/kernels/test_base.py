@@ -29,6 +29,7 @@ from priorsvm.kernels import (
     TangentInvariant,
     TangentVector,
 )
+from priorsvm.kernels.towards import towards
 from priorsvm.transforms import FromFunction, Reflection, Rotation, Shift, Transform
 
 
@@ -169,6 +170,16 @@ def test_matrix_is_symmetric_to_the_last_bit(kernel):
 def test_matrix_of_two_sets_is_a_block_of_the_whole(kernel):
     X = rows_for(kernel)
     np.testing.assert_allclose(kernel(X[:5], X[5:]), kernel(X)[:5, 5:], rtol=1e-12, atol=1e-12)
+
+
+@every_kernel
+def test_the_function_of_first_arguments_gives_the_matrix(kernel):
+    X = rows_for(kernel)
+    Z = rows_for(kernel, n=7, seed=1)
+    K = kernel(X, Z)
+    of_rows = towards(kernel, Z)
+    for rows in (slice(0, 17), slice(3, 4), slice(0, 0)):
+        np.testing.assert_allclose(of_rows(X[rows]), K[rows], rtol=1e-12, atol=1e-12)
 
 
 @every_kernel

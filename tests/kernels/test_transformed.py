@@ -21,6 +21,7 @@ from priorsvm import (
     Translation,
 )
 from priorsvm.errors import InvalidInput, InvalidType
+from priorsvm.function.fitted import FittedKernel
 from priorsvm.kernels import transformed
 
 
@@ -95,6 +96,44 @@ def test_a_base_that_is_not_symmetric_stays_so(make, thetas):
     base = TangentVector(3.0, FromFunction(_stretched_by_one, [[0.3]]), spread=0.5)
     kernel = make(base, FromFunction(_stretched, thetas))
     np.testing.assert_allclose(kernel(X), kernel(X, X.copy()), atol=1e-13)
+
+
+class Counted(Translation):
+    """Translation that counts the rows it transforms."""
+
+    transformed = 0
+
+    def orbit(self, X):
+        Counted.transformed += len(X)
+        return super().orbit(X)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "moved"),
+    [
+        (HaarIntegration(RBF(0.1), Counted((3, 3))), 4),
+        (Jitter(RBF(0.1), Counted((3, 3))), 0),
+        (Jitter(RBF(0.1), Counted((3, 3), steps=5)), 4),
+        (2.0 * Jitter(RBF(0.1), Counted((3, 3))), 0),
+        (Jitter(RBF(0.1), Counted((3, 3)), psd="clip"), 0),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("kept", [transformed.KEPT, 0])
+def test_centres_are_transformed_once(images, monkeypatch, kernel, moved, kept):
+    X, _ = images
+    monkeypatch.setattr(transformed, "KEPT", kept)
+    monkeypatch.setattr(Counted, "transformed", 0)
+    kernel = kernel.resolved(X)
+    f = FittedKernel(0.3, kernel, X, np.linspace(-1, 1, len(X)))
+    Z = X[:4] + 0.1
+    first = f.value(Z)
+    before = Counted.transformed
+    np.testing.assert_array_equal(f.value(Z), first)
+    if kept:
+        # A few rows are transformed only to find the shape of the orbits.
+        assert moved <= Counted.transformed - before <= moved + 4
+    np.testing.assert_allclose(first, kernel(Z, X) @ f.weights + 0.3, rtol=1e-11)
 
 
 def test_set_kernels_are_rejected_as_base():
