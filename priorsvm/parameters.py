@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from ._utils.checks import check_flag, check_ordinary, is_number, is_whole
@@ -51,7 +53,8 @@ def check_parameters(model: Any) -> None:
     if model.n_centres is not None and is_linear(model.kernel):
         raise InvalidInput("n_centres requires a kernel model: a linear model has no centres.")
     check_flag(preselect=model.preselect)
-    limit_of(model.memory_limit)
+    if model.memory_limit is not None:  # reading the free memory takes as long as all other checks
+        limit_of(model.memory_limit)
     check_solver(model.solver)
     check_options(model.solver, model.solver_options)
 
@@ -59,7 +62,23 @@ def check_parameters(model: Any) -> None:
 def check_part(name: str, part: Any) -> None:
     """Raise InvalidInput if a block or a kernel of the library has a number that overflows."""
     if type(part).__module__.startswith("priorsvm.") and hasattr(part, "get_params"):
-        check_ordinary(**{f"{name}: {key}": value for key, value in part.get_params().items()})
+        check_ordinary(**{f"{name}: {key}": value for key, value in _values_of(part).items()})
+
+
+def _values_of(part: Any) -> dict[str, Any]:
+    """Return the parameters of a part and of its own parts."""
+    kind: Any = type(part)
+    if kind.get_params is BaseEstimator.get_params:
+        values = {key: getattr(part, key) for key in _names_of(kind)}
+        if not any(hasattr(value, "get_params") for value in values.values()):
+            return values
+    found: dict[str, Any] = part.get_params()
+    return found
+
+
+@lru_cache(maxsize=256)  # reading a signature takes as long as checking a block
+def _names_of(kind: Any) -> tuple[str, ...]:
+    return tuple(kind._get_param_names())
 
 
 def is_infinite(value: Any) -> bool:

@@ -66,6 +66,18 @@ class Cache:
         return value
 
 
+_KEPT: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
+
+
+def kept_for(owner: Any, key: tuple[Any, ...], make: Callable[[], R]) -> R:
+    """Return ``make()``, and keep it with a key as long as an object exists."""
+    known = _KEPT.setdefault(owner, {})
+    if key not in known:
+        known[key] = make()
+    value: R = known[key]
+    return value
+
+
 def kept_while_alive(function: Callable[[T], R]) -> Callable[[T], R]:
     """Return a function of one object that keeps its result as long as the object exists."""
     known: WeakKeyDictionary[T, R] = WeakKeyDictionary()

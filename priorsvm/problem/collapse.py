@@ -63,14 +63,14 @@ def _block_warning(binary: BinaryModel) -> str | None:
         return None
     duals = {m.name: sum(float(np.abs(d).sum()) for d in binary.duals_of(m.name).values()) for m in members}
     member = max(members, key=lambda m: duals[m.name])
+    if duals[member.name] <= 1e-3 * (1.0 + float(binary.alpha.sum())):
+        return None
     values = _values(binary)
     spread = float(np.ptp(values))
     one_sign = len(binary.functions) == 1 and bool(np.all(values > 0) or np.all(values < 0))
     # A soft block, or rows that overlap, can leave a nearly constant f for a rare class.
     nearly = getattr(member.block, "hard", False) and one_sign and spread < NEARLY_CONSTANT
-    if duals[member.name] <= 1e-3 * (1.0 + float(binary.alpha.sum())) or not (spread < CONSTANT or nearly):
-        return None
-    return _named(binary, member, spread)
+    return _named(binary, member, spread) if spread < CONSTANT or nearly else None
 
 
 def _penalty_warning(binary: BinaryModel) -> str | None:

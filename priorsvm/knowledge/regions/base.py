@@ -498,10 +498,11 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
         if self.hard and not on_rows and method.everywhere:
             tol = max(10 * view.tol, 1e-5, method.accepted)
             found.append(not_kept(f, state, tol, view, self.words(), sample))
-        elif not (
-            self.hard or self._weight_warnings() or self._data_cautions(state.requirements, view.sample)
-        ):
-            found.append(self._outbid(f, view))
+        elif not (self.hard or self._weight_warnings()):
+            is_outbid = self._outbid(f, view)
+            # A warning about the rows names the cause, and comparing them takes longer.
+            if is_outbid is not None and not self._data_cautions(state.requirements, view.sample):
+                found.append(is_outbid)
         if not on_rows:
             found.append(zeroing(f, view, self.words(), sample))
         return [caution for caution in found if caution is not None]

@@ -8,7 +8,7 @@ Every draw depends on the content of the row, so the order of the rows does not 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -281,11 +281,13 @@ def _moved(region: Set, targets: _Targets, rows: Array, inside: Array, repeat: i
     outside = np.flatnonzero(~inside[rows])
     if len(outside) == 0:
         return X
-    named = named_columns(targets.hull)
+    named = targets.named
     values = targets.drawn(named, pool.draws(rows[outside], named, repeat))
-    change = values - X[np.ix_(outside, named)]
-    X[np.ix_(outside, named)] = values
-    X[np.ix_(outside, ~named)] += _following(pool, named, change)
+    moved = X[outside]
+    change = values - moved[:, named]
+    moved[:, named] = values
+    moved[:, ~named] += targets.following(named, change)
+    X[outside] = moved
     return X
 
 
@@ -322,7 +324,7 @@ def _moved_by_trials(region: Set, targets: _Targets, rows: Array, inside: Array,
         gaps = region.gaps_of(X) & ~named if isinstance(region, RowSet) else np.isnan(X)
         if numbers.any():
             values = targets.drawn(numbers, draws[:, : int(numbers.sum())])
-            X[:, ~named] += _following(pool, numbers, values - X[:, numbers])[:, ~named[~numbers]]
+            X[:, ~named] += targets.following(numbers, values - X[:, numbers])[:, ~named[~numbers]]
             X[:, numbers] = values
         for k, (members, allowed) in enumerate(zip(groups, possible, strict=True)):
             chosen = allowed[(draws[:, -1 - k] * len(allowed)).astype(int)]
@@ -359,6 +361,12 @@ class _Targets:
     hull: Set
     pool: Pool
     values: dict[int, Array]
+    _weights: dict[bytes, Array] = field(default_factory=dict)
+
+    @cached_property
+    def named(self) -> Array:
+        """Mask of the columns that the hull restricts."""
+        return named_columns(self.hull)
 
     @classmethod
     def of(cls, region: Set, pool: Pool) -> _Targets:
@@ -384,11 +392,26 @@ class _Targets:
         else:
             chosen = np.minimum((draws[:, 0] * len(self._points)).astype(int), len(self._points) - 1)
             targets = self._points[np.ix_(chosen, named)]
-            decided = named_columns(self.hull)
+            decided = self.named
         for k, j in enumerate(np.flatnonzero(named).tolist()):
             if j in self.values and not decided[j]:
                 targets[:, k] = self.values[j][(draws[:, k] * len(self.values[j])).astype(int)]
         return np.asarray(targets)
+
+    def following(self, named: Array, change: Array) -> Array:
+        """Return how the remaining columns change with the named columns, by regression."""
+        pool = self.pool
+        rest = ~named
+        key = named.tobytes()
+        if key not in self._weights:
+            R = pool.correlation[named]
+            among = R[:, named]
+            np.fill_diagonal(among, 1.0)
+            self._weights[key] = np.linalg.lstsq(among, R[:, rest], rcond=None)[0]
+        standard = change / pool.deviation[named]
+        limited = np.clip(standard @ self._weights[key], -STEP, STEP)
+        steps = limited * pool.deviation[rest] * pool.follows[rest]
+        return np.where(pool.whole[rest], np.rint(steps), steps)
 
     @cached_property
     def _points(self) -> Array:
@@ -423,17 +446,6 @@ def _allowed_alone(region: Set, values: Array, column: int) -> Array:
     if isinstance(region, BoxSet):
         return np.asarray((region.low[column] <= values) & (values <= region.high[column]))
     return np.ones(len(values), bool)
-
-
-def _following(pool: Pool, named: Array, change: Array) -> Array:
-    """Return how the remaining columns change with the named columns, by regression."""
-    R = pool.correlation
-    standard = change / pool.deviation[named]
-    among = R[np.ix_(named, named)].copy()
-    np.fill_diagonal(among, 1.0)
-    weights = np.linalg.lstsq(among, R[np.ix_(named, ~named)], rcond=None)[0]
-    steps = np.clip(standard @ weights, -STEP, STEP) * pool.deviation[~named] * pool.follows[~named]
-    return np.where(pool.whole[~named], np.rint(steps), steps)
 
 
 def _distance(region: Set, pool: Pool) -> Array:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..._utils.arrays import Array
+from ..._utils.cache import kept_for
 from ...errors import BadRule, FarFromData, InvalidInput
 from ...sample import Sample
 from ..views import Caution, Solved
@@ -147,6 +149,14 @@ class Rule(RegionKnowledge):
     def row_requirements(self, sample: Sample) -> list[Requirement]:
         """Return the rows for which each alternative holds: strict comparisons exclude their border."""
         sign = sample.sign(self.label)
+        if self.within is None or (isinstance(self.within, str) and self.within == "data"):
+            key = (Rule, self.text, tuple(self._columns(sample)), sign, self.hard, self.unlabeled is None)
+            # The checks before a fit, the fit and the findings require the same sets.
+            return list(kept_for(sample, key, lambda: self._rows_of(sample, sign)))
+        return self._rows_of(sample, sign)
+
+    def _rows_of(self, sample: Sample, sign: float) -> list[Requirement]:
+        """Return the rows for which each alternative holds; without alternatives if the sign is 0."""
         alternatives = self._parsed(sample).alternatives
         if not self.hard:
             alternatives = [c for c in alternatives if not self._columns_without_gaps(c, sample)]
@@ -221,7 +231,11 @@ class Rule(RegionKnowledge):
 
     def _parsed(self, sample: Sample) -> ParsedRule:
         """Return the conditions of the text, with the quantiles of the training rows."""
-        return self._pointed(lambda: parse(self.text, self._table(sample)), sample)
+        text = self.text
+        if sample.encoding is None and isinstance(text, str) and text.isascii() and "%" not in text:
+            names = tuple(self._columns(sample))
+            return self._pointed(lambda: _of_numbers(text, names), sample)
+        return self._pointed(lambda: parse(text, self._table(sample)), sample)
 
     def _pointed(self, read: Any, sample: Sample) -> Any:
         """Return what a function reads from the text, with advice about names if it fails."""
@@ -320,10 +334,20 @@ class Rule(RegionKnowledge):
     def _named(self, sample: Sample) -> Sample:
         if sample.encoding is not None:
             return sample
-        return replace(sample, feature_names=np.array(self._columns(sample), object))
+        names = self._columns(sample)
+        known = sample.feature_names
+        if known is not None and known.tolist() == names:
+            return sample
+        return replace(sample, feature_names=np.array(names, object))
 
     def words(self) -> str:
         return f"{self.text!r}{limits_in_words(self.within)} is {self.label!r}"
+
+
+@lru_cache(maxsize=32)  # a fit reads a text twice, and a cross-validation fits it many times
+def _of_numbers(text: str, names: tuple[str, ...]) -> ParsedRule:
+    """Return the conditions of a text without quantiles, over columns of numbers."""
+    return parse(text, Table.of_numbers(names))
 
 
 def _column_of(member: int, encoding: Any) -> int:

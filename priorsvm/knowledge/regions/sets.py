@@ -180,7 +180,7 @@ class BoxSet(Set):
             slack = self._slack(int(j), tol) if tol else 0.0
             left = left[(self.low[j] - slack <= x) & (self.high[j] + slack >= x)]
         # An unbounded column contains every number; few rows are left.
-        left = left[~np.isnan(X[np.ix_(left, unbounded)]).any(axis=1)]
+        left = left[~np.isnan(X[left][:, unbounded]).any(axis=1)]
         inside[left] = True
         return inside
 

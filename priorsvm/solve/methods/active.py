@@ -62,7 +62,7 @@ class FullKernelMatrix:
     K: Array
 
     def among(self, rows: Array) -> Array:
-        return np.asarray(self.K[np.ix_(rows, rows)])
+        return np.asarray(self.K[rows[:, None], rows])
 
     def times(self, a: Array) -> Array:
         nonzero = np.flatnonzero(a)
@@ -99,8 +99,8 @@ class LazyKernelMatrix:
         for K, start in self._parts():
             here = np.flatnonzero((place >= start) & (place < start + len(K)))
             if len(here) == len(rows):
-                return np.asarray(K[np.ix_(place - start, rows)])
-            out[here] = K[np.ix_(place[here] - start, rows)]
+                return np.asarray(K[(place - start)[:, None], rows])
+            out[here] = K[(place[here] - start)[:, None], rows]
         return out
 
     def times(self, a: Array) -> Array:

@@ -222,3 +222,17 @@ def test_texts_have_no_negative_zero():
     rule = Rule("x0 >= 0 and x1 <= 2", label=1, mu=1.0)
     model = PriorSVC(rule).fit(X, [0, 1, 1, 0])
     assert "x0 from 0 to inf" in str(model.verify())
+
+
+def test_a_second_fit_reads_no_text_and_draws_the_same_points(data, monkeypatch):
+    X, y = data
+    rule = Rule("x0 >= 1 and x1 + x2 <= 3", 1, mu=2.0)
+    first = PriorSVC(rule).fit(X, y).decision_function(X)
+    monkeypatch.setattr("priorsvm.knowledge.regions.rule.parse", None)
+    np.testing.assert_array_equal(PriorSVC(rule).fit(X, y).decision_function(X), first)
+    monkeypatch.undo()
+    changed = Rule("x0 >= 1 and x1 + x2 <= 3", 0, mu=2.0)
+    fitted = PriorSVC(changed)
+    assert np.abs(fitted.fit(X, y).decision_function(X) - first).max() > 0.1
+    changed.set_params(label=1)
+    np.testing.assert_array_equal(fitted.fit(X, y).decision_function(X), first)
