@@ -85,6 +85,16 @@ def _carousel() -> list[list[float]]:
     return _points(places[0::2], 0) + _points(places[1::2], 1)
 
 
+def _pairs() -> list[list[float]]:
+    """Return pairs of numbers in either order: far apart, and near each other."""
+    rng = np.random.default_rng(18)
+    apart = np.column_stack([rng.normal(-2.2, 0.4, 12), rng.normal(1.8, 0.4, 12)])
+    near = np.column_stack([rng.normal(-0.9, 0.4, 12), rng.normal(0.6, 0.4, 12)])
+    for places in (apart, near):
+        places[::2] = places[::2, ::-1]
+    return _points(apart, 0) + _points(near, 1)
+
+
 def _points(places: np.ndarray, label: int) -> list[list[float]]:
     inside = np.clip(places, -EDGE, EDGE).round(DIGITS)
     return [[float(x0), float(x1), label] for x0, x1 in inside]
@@ -259,5 +269,12 @@ PRESETS = [
         change="turn",
         change_block="TangentPenalty",
         size=0.5,
+    ),
+    _preset(
+        "18_sets_and_permutations",
+        "What if a sample has no first row?",
+        "A point is a pair in any order: x0 and x1 may change places. Compare linear with degree 2.",
+        _pairs(),
+        kernel="poly2",
     ),
 ]
