@@ -206,9 +206,9 @@ plt.show()
 #
 # ## Why rho matters
 #
-# In training each sample takes the order that is best for *its own* class. That order may be useless for a new
-# sample, whose class is unknown. The weight `rho` adds a second aim: all samples should be close to a common
-# centre. The data are matrices of five rows with a known right order, six problems in all.
+# In training each sample takes the order that is best for *its own* class. That order may be useless for a
+# new sample, whose class is unknown. The weight `rho` adds a second aim: all samples should be close to a
+# common centre. The data are matrices of five rows with a known right order, six problems in all.
 
 
 # %%
