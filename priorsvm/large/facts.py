@@ -16,7 +16,7 @@ from ..errors import InvalidInput
 from ..function.scale import Scale
 from ..sample import RowTotals
 from .sources import RowChunk, RowSource
-from .table import fingerprint, numbers, places_of_smallest, weights
+from .table import fingerprint, numbers, places_of_extremes, squares_from, weights
 
 # With more labels than this y is not a column of classes.
 MOST_CLASSES = 1000
@@ -35,9 +35,7 @@ class Moments:
         """Return the moments of the columns of X."""
         total = float(weight.sum())
         mean = weight @ X / total if total > 0 else np.zeros(X.shape[1])
-        away = X - mean
-        away *= away
-        return cls(total, mean, weight @ away)
+        return cls(total, mean, squares_from(X, mean, weight))
 
     def plus(self, other: Moments) -> Moments:
         """Return the moments of both groups of rows."""
@@ -138,8 +136,7 @@ class ReadFacts:
         extremes = None
         if len(counted):
             part = X if len(counted) == len(X) else X[counted]
-            low = places_of_smallest(part)
-            high = places_of_smallest(-part)
+            low, high = places_of_extremes(part)
             columns = np.arange(X.shape[1])
             outermost = rows[counted[np.concatenate([low, high])]]
             extremes = Extremes(part[low, columns], part[high, columns], outermost)

@@ -19,6 +19,9 @@ COMPARED = 64
 # Rows that are added up as one long row, which takes a quarter of the time.
 FOLDED = 128
 
+# Long rows at a time, for arrays that are written and read again.
+CACHED = 8
+
 
 def is_table(X: Any) -> bool:
     """Return whether X has named columns."""
@@ -108,18 +111,39 @@ def folded(X: Array) -> Array:
     return np.ascontiguousarray(X).reshape(-1, FOLDED * X.shape[1])
 
 
-def places_of_smallest(X: Array) -> Array:
-    """Return for each column the number of a row with its smallest value."""
+def places_of_extremes(X: Array) -> tuple[Array, Array]:
+    """Return for each column the number of a row with the smallest value, and with the largest value."""
     whole = len(X) - len(X) % FOLDED
-    places = np.full(X.shape[1], len(X) - 1)
+    long = folded(X[:whole])
+    columns = np.arange(X.shape[1])
+    low = np.full(X.shape[1], len(X) - 1)
+    high = low.copy()
     if whole:
-        first = folded(X[:whole]).min(axis=0).reshape(FOLDED, -1).argmin(axis=0)
-        places = np.array([k + FOLDED * X[k:whole:FOLDED, j].argmin() for j, k in enumerate(first.tolist())])
+        smallest = long.min(axis=0).reshape(FOLDED, -1).argmin(axis=0)
+        largest = long.max(axis=0).reshape(FOLDED, -1).argmax(axis=0)
+        low = np.array([k + FOLDED * X[k:whole:FOLDED, j].argmin() for j, k in enumerate(smallest.tolist())])
+        high = np.array([k + FOLDED * X[k:whole:FOLDED, j].argmax() for j, k in enumerate(largest.tolist())])
     if whole < len(X):
         rest = whole + X[whole:].argmin(axis=0)
-        columns = np.arange(X.shape[1])
-        places = np.where(X[rest, columns] < X[places, columns], rest, places)
-    return places
+        low = np.where(X[rest, columns] < X[low, columns], rest, low)
+        rest = whole + X[whole:].argmax(axis=0)
+        high = np.where(X[rest, columns] > X[high, columns], rest, high)
+    return low, high
+
+
+def squares_from(X: Array, middle: Array, weight: Array) -> Array:
+    """Return the weighted sums of squared distances from the middle of each column."""
+    whole = len(X) - len(X) % FOLDED
+    total = np.zeros(X.shape[1])
+    middles = np.tile(middle, FOLDED)
+    size = CACHED * FOLDED
+    for start in range(0, whole, size):
+        rows = slice(start, min(start + size, whole))
+        away = folded(X[rows]) - middles
+        away *= away
+        total += weight[rows] @ away.reshape(-1, X.shape[1])
+    rest: Array = weight[whole:] @ (X[whole:] - middle) ** 2
+    return total + rest
 
 
 def _refuse(array: Array, names: Sequence[str] | None, where: str) -> None:

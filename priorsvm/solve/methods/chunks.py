@@ -356,10 +356,13 @@ class _Divide:
     def __call__(self, number: int, start: int, chunk: LossRows) -> tuple[Array, LossRows, Sums, Sums | None]:
         t = chunk.excess(self.f)
         inside = None
-        far = Sums.of(chunk, t > self.radius)
+        wrong = np.flatnonzero(t > 0)
+        over = chunk[wrong]
+        beyond = t[wrong] > self.radius
+        far = Sums.of(over, beyond)
         chosen = (np.abs(t) <= self.radius) & (chunk.bound > 0)
         if self.share is not None:
-            inside = Sums.of(chunk, (t > 0) & (t <= self.radius))
+            inside = Sums.of(over, ~beyond)
             random = np.random.default_rng([self.seed, number]).random(len(chunk))
             of_row = self.share[(chunk.y > 0).astype(int)]
             chosen &= random < of_row
