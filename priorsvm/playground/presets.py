@@ -230,7 +230,7 @@ PRESETS = [
         ],
     ),
     _preset(
-        "14_honest_evaluation",
+        "19_honest_evaluation",
         "How do you find out whether your rules help?",
         "This rule is wrong. How large may μ be before it harms?",
         _clouds(12, 12, 0.9, seed=14),
