@@ -15,7 +15,7 @@ HEAVY = ("cvxpy", "matplotlib", "sklearn", "scipy")
 
 
 def imports(quick: bool) -> Iterator[Row]:
-    pairs = 3 if quick else 9
+    pairs = 1 if quick else 9
     seconds("import priorsvm, cvxpy")  # bytecode and the disk's cache
     times = np.array([[seconds("import priorsvm"), seconds("import cvxpy")] for _ in range(pairs)])
     first = min(seconds("from priorsvm import PriorSVC") for _ in range(pairs))

@@ -7,6 +7,7 @@ import platform
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
@@ -109,12 +110,29 @@ def table(rows: Iterator[Row]) -> Iterator[Row]:
         yield row
 
 
+@contextmanager
+def one_pair() -> Iterator[None]:
+    """Let :func:`interleaved` run one pair only: the answers are checked, the ratio is rough."""
+    global _pairs
+    _pairs = 1
+    try:
+        yield
+    finally:
+        _pairs = None
+
+
+_pairs: int | None = None
+
+
 def interleaved(
     ours: Callable[[], Any], peer: Callable[[], Any], least: int = 5, most: int = 31, seconds: float = 4.0
 ) -> tuple[Timing, Any, Any]:
     """Run ours, peer, ours, peer, ...: whatever else the computer does meets both. And their last answers."""
-    first = timed(ours)[0] + timed(peer)[0]  # not counted: imports and caches are filled here
-    pairs = int(np.clip(seconds / first, least, most))
+    if _pairs is None:
+        first = timed(ours)[0] + timed(peer)[0]  # not counted: imports and caches are filled here
+        pairs = int(np.clip(seconds / first, least, most))
+    else:
+        pairs = _pairs
     times = np.empty((pairs, 2))
     for pair in times:
         pair[0], mine = timed(ours)

@@ -106,7 +106,7 @@ def _route(
     for k, n in enumerate(sizes, 1):
         model, X, y = make(n)
         fit = partial(quietly, model.fit, X, y)
-        seconds.append(min(timed(fit)[0] for _ in range(3 if n <= 1000 else 1)))
+        seconds.append(min(timed(fit)[0] for _ in range(3 if n <= 1000 and not quick else 1)))
         last = slice(max(0, k - LAST), k)
         slope = np.polyfit(np.log(sizes[last]), np.log(seconds[last]), 1)[0] if k > 1 else np.nan
         cells = (name, model.solver_, n, f"{seconds[-1]:.3g}", f"{slope:.2f}" if k > 1 else "")

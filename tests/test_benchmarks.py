@@ -96,7 +96,7 @@ def test_the_table_of_sizes_has_every_problem_at_every_size(benchmarks):
     rows = benchmarks.main(["sizes", "--quick"])
     assert [row["problem"] for row in rows] == list(PROBLEMS)
     for row in rows:
-        assert all(float(row[n].split()[0]) > 0 for n in ("50", "100"))
+        assert all(float(row[n].split()[0]) > 0 for n in ("50",))
 
 
 @pytest.mark.slow
