@@ -98,7 +98,7 @@ def promoters(quick: bool) -> list[dict[str, Any]]:
     X = (data["seq"][:, :, None] == np.arange(4)).reshape(len(y), -1).astype(float)
     cube = dict.fromkeys(range(X.shape[1]), (0.0, 1.0))
     rules = Box(contact_rules(data), label=1, within=cube, holds="everywhere")
-    nu, step = (NU[1:3], 26) if quick else (NU, 1)
+    nu, step = (NU[1:2], 53) if quick else (NU, 1)
 
     def fits(X: Array, y: Array) -> list[PriorSVC]:
         plain = PriorSVC(norm="l1", solver="HIGHS").fit_path(X, y, {"C": nu})
