@@ -107,7 +107,7 @@ CASES = {
 @BOTH
 @pytest.mark.parametrize("name", CASES)
 def test_bounds_beside_blocks_and_factors(name, kernel, draw):
-    X, y = draw(90)
+    X, y = draw(60)
     block, prior = CASES[name]
     model = streamed(clone(block), prior, kernel=kernel, solver_options={"batch": 30}).fit(X, y)
     exact = exactly(model).fit(X, y)
