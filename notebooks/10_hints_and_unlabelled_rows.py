@@ -124,7 +124,7 @@ for axes in (left, middle, right):
 plt.show()
 
 # %% [markdown]
-# With a larger μ, $f$ changes less when a digit moves, and the rest of the objective is larger. This holds
+# A larger μ never increases the change of $f$, and it never decreases the rest of the objective. This holds
 # for all data. The test error is different: it falls only as far as the knowledge is true. Here it falls on
 # average, but not on every draw.
 #
@@ -273,17 +273,23 @@ display(model.verify())
 
 # %% [markdown]
 # ## Exercises
-
-# %% [markdown] tags=["exercise"]
-# ### Exercise 1: the hint by hand
 #
-# The model `hinted` below has the hint with μ = 10. Compute its penalty $J_{PK}$ from the values of $f$, with
-# the formula above. `shift.orbit(...)` has the shape (row, member, pixel), and member 0 is the row itself.
+# The exercises use these names.
 
 # %%
 hinted = PriorSVC(InvarianceHint(shift, mu=10.0), C=10, kernel="rbf").fit(images[train], digit[train])
 members = shift.orbit(images[train])
 print("orbits:", members.shape)
+both = turn | shift
+V = both.tangents(images[train]).reshape(-1, 64)
+print("tangents:", V.shape)
+few, unseen = draw_labels(0, per_class=8)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 1: the hint by hand
+#
+# The model `hinted` has the hint with μ = 10. Compute its penalty $J_{PK}$ from the values of $f$, with
+# the formula above. `shift.orbit(...)` has the shape (row, member, pixel), and member 0 is the row itself.
 
 # %% tags=["answer"]
 values = hinted.decision_function(members.reshape(-1, 64)).reshape(members.shape[:2])
@@ -311,11 +317,6 @@ penalty = 10.0 * np.mean((values - values[:, :1]) ** 2)
 # `TangentPenalty(both, gamma=50.0)`, for turns and shifts. Use a plain `PriorSVC` on whitened rows
 # only. The tangents are in `V`.
 
-# %%
-both = turn | shift
-V = both.tangents(images[train]).reshape(-1, 64)
-print("tangents:", V.shape)
-
 # %% tags=["answer"]
 w_by_hand = ...  # your answer: 64 weights
 
@@ -340,9 +341,6 @@ w_by_hand = PriorSVC(C=10).fit(images[train] @ whiten_two, digit[train]).coef_[0
 # The picture of the test error suggests a good μ. But a test row that helped to choose μ is not a test row
 # any more. Choose μ from `[0.1, 1.0, 10.0, 100.0]` by cross-validation over the labelled digits `few` only.
 # Parameters of a block have addresses such as `prior__moves__mu`. Use `PriorSVC(hint, C=10, kernel="rbf")`.
-
-# %%
-few, unseen = draw_labels(0, per_class=8)
 
 # %% tags=["answer"]
 search = ...  # your answer: a fitted GridSearchCV

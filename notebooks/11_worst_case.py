@@ -258,9 +258,8 @@ plt.show()
 
 # %% [markdown]
 # The plain model is wrong for most digits at some place. Both blocks help much. The maximum is best at some
-# place, and the sum is best as written: each model is good at what it minimises. Copies are less expensive,
-# so try them first. With a large $C$ hardly any row has slack, and then a sum and a maximum of zeros are
-# equal.
+# place, which is what it minimises. The sum is best as written. Copies are less expensive, so try them
+# first. With a large $C$ hardly any row has slack, and then a sum and a maximum of zeros are equal.
 #
 # The picture shows six training digits of a model with $C = 10$, and below each digit its worst shift. The
 # numbers are the margins.
@@ -311,6 +310,13 @@ for name, (for_all, for_each) in found.items():
 # the right problem.
 #
 # ## Exercises
+#
+# The exercises use these names. The boats `apart` are one mile farther apart.
+
+# %%
+apart = X + np.array([0.0, 1.0]) * (sign[:, None] > 0)
+wide = FromFunction(turned, thetas=[-40, 40])
+ends = PriorSVC(InvariantLoss(wide, method="columns"), C=C).fit(apart, y)
 
 # %% [markdown] tags=["exercise"]
 # ### Exercise 1: the upper bound
@@ -338,11 +344,8 @@ upper_bound = 0.5 * np.sum(plain.coef_**2) + C * np.maximum(1 - margins(plain), 
 # %% [markdown] tags=["exercise"]
 # ### Exercise 2: when are the sum and the maximum the same?
 #
-# The boats `apart` below are one mile farther apart. Find a $C$ for which `VirtualSamples(moves)` and
+# Take the boats `apart`. Find a $C$ for which `VirtualSamples(moves)` and
 # `InvariantLoss(moves)` give the same model. Which slacks does this need?
-
-# %%
-apart = X + np.array([0.0, 1.0]) * (sign[:, None] > 0)
 
 # %% tags=["answer"]
 equal_C = ...  # your answer: a number
@@ -370,10 +373,6 @@ equal_C = 0.05
 # The wind now turns the boats `apart` by any angle up to 40 degrees. A model that was trained on both ends of
 # the turn only can be wrong inside the turn. Build a prior for which the objective at all angles is the
 # promised objective. The parameter `continuous` of `InvariantLoss` may help.
-
-# %%
-wide = FromFunction(turned, thetas=[-40, 40])
-ends = PriorSVC(InvariantLoss(wide, method="columns"), C=C).fit(apart, y)
 
 # %% tags=["answer"]
 all_angles = ...  # your answer: a prior
@@ -409,6 +408,7 @@ assert crossed(models["worst"])[1] > crossed(models["sum"])[1]
 np.testing.assert_allclose(robust.objective_, by_hand, rtol=1e-6)
 np.testing.assert_allclose(robust.coef_[0], w_by_hand, atol=1e-6)
 
+# %% tags=["claims"]
 # The theorem, by hand and in the library.
 history = [(entry["lower"], entry["upper"]) for entry in bent.history_]
 for low, high in (np.array(bounds).T, np.array(history).T):
@@ -418,7 +418,7 @@ for low, high in (np.array(bounds).T, np.array(history).T):
 assert bent.history_[-1]["columns"] < 0.02 * members
 assert bent.verify()["invariant_loss"].holds
 
-# Digits: both blocks help much, each at what it minimises.
+# Digits: both blocks help much.
 assert wrong[:, 1:, 2].mean(axis=0).max() < 0.5 * wrong[:, 0, 2].mean()
 assert wrong[:, 2, 2].mean() < wrong[:, 1, 2].mean()
 assert wrong[:, 1, 0].mean() < wrong[:, 2, 0].mean()

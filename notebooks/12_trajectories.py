@@ -315,7 +315,8 @@ for name, found in zip(priors, wrong.mean(axis=1), strict=True):
 
 # %% [markdown]
 # With the knowledge, far fewer digits are wrong at some angle. Three copies do as well as the whole curve,
-# because a digit is mostly worst at the ends of its turn. Pendulums were different. Copies are less
+# because a digit is mostly worst at the ends of its turn. Pendulums were different, and for
+# them the line was useless. On digits the line does as well as the span. Copies are less
 # expensive, so try them first. Trajectories show whether the copies left a gap.
 #
 # ## Exercises
@@ -391,6 +392,7 @@ reported = worst.thetas[(worst.rows == 4) & (worst.weights > 1e-3)]
 assert np.isclose(theta_star, reported, atol=0.2).any(), "Another angle is lowest. Is your answer in degrees?"
 
 # %% tags=["wrong"]
+low, mid, high = (moving.decision_function(turned(X[[4]], t))[0] for t in (-35, 0, 35))
 theta_star = -(high - low) / 2 / (2 * ((high + low) / 2 - mid))
 
 # %% [markdown]

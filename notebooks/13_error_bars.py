@@ -88,14 +88,15 @@ plt.show()
 #
 # - (a) $P\left[ y_i (w^\top x + b) \ge 1 - \xi_i \right] \ge \kappa$;
 # - (b) $y_i (w^\top x_i + b) - \gamma \|A_i^\top w\| \ge 1 - \xi_i$, a second-order cone;
-# - (c) $y_i (w^\top x + b) \ge 1 - \xi_i$ at every $x = x_i + A_i z$ with $\|z\| \le \gamma$, an ellipse.
+# - (c) $y_i (w^\top x + b) \ge 1 - \xi_i$ at every $x = x_i + A_i z$ with $\|z\| \le \gamma$, an
+#   ellipsoid.
 #
 # **Proof.** Write $m = y_i (w^\top x_i + b)$ and $\sigma = \|A_i^\top w\|$.
 #
 # 1. The number $t = y_i(w^\top x + b)$ is Gaussian with mean $m$ and variance $w^\top S_i w = \sigma^2$.
 # 2. So $P[t \ge 1 - \xi_i] = \Phi\left((m - 1 + \xi_i) / \sigma\right)$. It is at least $\kappa$ if and only
 #    if $(m - 1 + \xi_i) / \sigma \ge \gamma$. This is (b). If $\sigma = 0$, both mean $m \ge 1 - \xi_i$.
-# 3. On the ellipse, $t = m + y_i w^\top A_i z$. By Cauchy–Schwarz $y_i w^\top A_i z \ge -\sigma \gamma$,
+# 3. On the ellipsoid, $t = m + y_i w^\top A_i z$. By Cauchy–Schwarz $y_i w^\top A_i z \ge -\sigma \gamma$,
 #    with equality at $z = -\gamma y_i A_i^\top w / \sigma$. So the smallest $t$ is $m - \gamma\sigma$, and
 #    (c) is (b). ∎
 #
@@ -228,16 +229,19 @@ plt.show()
 # nothing of $f$ is left, and the warning `CollapsedModel` reports it.
 #
 # ## Exercises
+#
+# The exercises use these names.
+
+# %%
+i = worst.rows[np.argmax(worst.weights)]
+w = careful.coef_[0]
+equal = PriorSVC(UncertainSamples(0.3 * width, confidence), scale="standard").fit(X, y)
 
 # %% [markdown] tags=["exercise"]
 # ### Exercise 1: the worst point
 #
 # Row `i` is active in the model `careful`. Compute the point of its ellipse with the smallest margin, in the
 # units of `X`. Its matrix $A_i$ is `np.diag(E[i])`, and $w$ is `careful.coef_[0]`.
-
-# %%
-i = worst.rows[np.argmax(worst.weights)]
-w = careful.coef_[0]
 
 # %% tags=["answer"]
 worst_point = ...  # your answer: two numbers
@@ -298,9 +302,6 @@ gamma_any = 4.0
 # Every column has the same error, 0.3 of its standard deviation. Then the boundary is the boundary of a
 # plain SVM with another $C$. Find this $C$. You may search, or use that $\gamma\, 0.3\, \|w\|$ is equal for
 # all rows.
-
-# %%
-equal = PriorSVC(UncertainSamples(0.3 * width, confidence), scale="standard").fit(X, y)
 
 # %% tags=["answer"]
 other_C = ...  # your answer: a number

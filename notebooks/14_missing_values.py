@@ -47,8 +47,8 @@ BLUE, RED = "#0072B2", "#D55E00"
 # %% [markdown]
 # ## A table with gaps
 #
-# The table has ten measurements of 569 tumours. First, only two of them are used: radius and smoothness. A
-# third of the entries is deleted.
+# The table has ten measurements of 569 tumours. First, only two of them are used: radius and smoothness. Some
+# entries are deleted, but no whole row.
 
 # %%
 cancer = load_breast_cancer()
@@ -242,16 +242,19 @@ plt.show()
 # not related, or a class has few rows, expect no gain.
 #
 # ## Exercises
+#
+# The exercises use these names.
+
+# %%
+mu2 = means[:, [r, p]].mean(axis=0)
+Sigma2 = np.cov(means[:, [r, p]].T)
+size = np.isin(names, ["radius", "perimeter", "area"])
 
 # %% [markdown] tags=["exercise"]
 # ### Exercise 1: fill one gap
 #
 # `mu2` and `Sigma2` are the mean and the covariance of radius and perimeter over all rows. A tumour has
 # radius 20. Compute the conditional mean of its perimeter.
-
-# %%
-mu2 = means[:, [r, p]].mean(axis=0)
-Sigma2 = np.cov(means[:, [r, p]].T)
 
 # %% tags=["answer"]
 perimeter = ...  # your answer: a number
@@ -303,9 +306,6 @@ no_cones = 0.9
 # Boolean array `hidden` of the shape of `means`. It may hide entries of radius, perimeter and area only, and
 # at most half of them. On average over four splits, the filled values should be too small by more than a
 # tenth of a standard deviation.
-
-# %%
-size = np.isin(names, ["radius", "perimeter", "area"])
 
 # %% tags=["answer"]
 hidden = ...  # your answer: Boolean, of shape (569, 10)

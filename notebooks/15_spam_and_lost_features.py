@@ -216,7 +216,7 @@ for name, model in models.items():
 
 # %% [markdown]
 # Against lost words the second model is best, and against added words it is worst. The statement "any mail
-# loses 3 words" is weaker knowledge. It forces the model to use many words of both kinds, and this helps
+# loses 3 words" contains more changes. It forces the model to use many words of both kinds, and this helps
 # against both attacks. No block guards against an attack that you did not state.
 #
 # `FeatureScaling` multiplies up to $k$ counts by factors between `low` and `high`. It describes words that
@@ -240,17 +240,26 @@ plt.show()
 # Expect about 1 % accuracy, so set a `tol` that can be reached.
 #
 # ## Exercises
+#
+# The exercises use these names.
+
+# %%
+mail = spam[0]
+w = plain.coef_[0]
+f = plain.decision_function([mail])[0]
+small_w = 0.2 * plain.coef_[0]  # so that the loss is positive
+
+
+def worst_loss(v):
+    contributions = np.maximum(v * mail, 0)
+    return max(0.0, 1 - v @ mail + np.sort(contributions)[-3:].sum())
+
 
 # %% [markdown] tags=["exercise"]
 # ### Exercise 1: the worst scaling
 #
 # One count of the spam mail `mail` may be multiplied by a factor from 0.5 to 3. What is the smallest $f$ of
 # the plain model that the spammer can reach?
-
-# %%
-mail = spam[0]
-w = plain.coef_[0]
-f = plain.decision_function([mail])[0]
 
 # %% tags=["answer"]
 smallest = ...  # your answer: a number
@@ -308,32 +317,23 @@ t = 0.0
 # ### Exercise 3: a subgradient of the worst loss
 #
 # Let $\ell(w) = \max_{|S| \le 3} [1 - w^\top (x \text{ without } S)]_+$ for the spam mail `mail`, without a
-# bias. Give a subgradient $g$ at the weights `w`: a vector with $\ell(v) \ge \ell(w) + g^\top (v - w)$ for
+# bias. Give a subgradient $g$ at $w$ = `small_w`: a vector with $\ell(v) \ge \ell(w) + g^\top (v - w)$ for
 # all $v$.
-
-# %%
-w = 0.2 * plain.coef_[0]  # small weights, so that the loss is positive
-
-
-def worst_loss(v):
-    contributions = np.maximum(v * mail, 0)
-    return max(0.0, 1 - v @ mail + np.sort(contributions)[-3:].sum())
-
 
 # %% tags=["answer"]
 g = ...  # your answer: 24 numbers
 
 # %% tags=["solution"]
-g = -FeatureDeletion(3).worst([mail], w, np.ones(1))[0]
+g = -FeatureDeletion(3).worst([mail], small_w, np.ones(1))[0]
 
 # %% [markdown] tags=["solution"]
 # At $w$ the loss is $1 - w^\top x_{\text{worst}}$. For every other $v$ this deletion is allowed too, so
 # $\ell(v)$ is at least $1 - v^\top x_{\text{worst}}$. This is the step of Pegasos.
 
 # %% tags=["check"]
-assert worst_loss(w) > 0
+assert worst_loss(small_w) > 0
 steps = np.random.default_rng(0).normal(size=(500, 24)) * np.geomspace(1e-3, 1, 500)[:, None]
-short = [worst_loss(w + step) - worst_loss(w) - np.dot(g, step) for step in steps]
+short = [worst_loss(small_w + step) - worst_loss(small_w) - np.dot(g, step) for step in steps]
 assert min(short) > -1e-9, "The inequality fails for some v. At which mail is the loss the largest?"
 
 # %% tags=["wrong"]
