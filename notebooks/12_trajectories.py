@@ -167,8 +167,8 @@ print(f"the two conditions agree for {agree} of 1000 parabolas")
 # \begin{pmatrix} 1 \\ u \end{pmatrix} + s\,(1 - u^2), \qquad s \ge 0 .$$
 #
 # If some $s \ge 0$ makes this matrix positive semidefinite, then $p \ge 0$ on the span. The **S-lemma**
-# states the converse: if $p \ge 0$ on the span, such an $s$ exists. So the condition is exact. (Yakubovich,
-# 1971.)
+# states the converse: if $p \ge 0$ on the span, such an $s$ exists. So the condition is exact. (Pólik and
+# Terlaky, 2007.)
 #
 # A $2 \times 2$ matrix with diagonal $a, d$ and corner $c$ is positive semidefinite if and only if
 # $\left\| (2c,\; a - d) \right\| \le a + d$. This is a second-order cone, and solvers handle it fast.
