@@ -290,6 +290,9 @@ for name, found in errors.items():
 #
 # ## Exercises
 
+# %%
+between = np.arange(-120, 121, 5)
+
 # %% [markdown] tags=["exercise"]
 # ### Exercise 1: fewer evaluations
 #
@@ -299,9 +302,6 @@ for name, found in errors.items():
 #
 # Compute the mean kernel of `X` from 49 matrices `rbf(X, turned(X, t))`. The variable `between` has the
 # differences $t$. Find the right `weights`, one for each.
-
-# %%
-between = np.arange(-120, 121, 5)
 
 # %% tags=["answer"]
 weights = ...  # your answer: 49 numbers with sum 1
@@ -328,15 +328,15 @@ assert np.abs(reduced - expected).max() < 1e-10, "Count how often each differenc
 weights = np.full(49, 1 / 49)
 reduced = np.mean([rbf(X, turned(X, t)) for t in between], axis=0)
 
+# %%
+mirror = FromFunction(lambda P, _: P * [-1.0, 1.0], thetas=[1], isometric=True)
+
 # %% [markdown] tags=["exercise"]
 # ### Exercise 2: what the linear kernel keeps
 #
 # The transform `mirror` exchanges left and right, $(x_1, x_2) \mapsto (-x_1, x_2)$, and its orbit has both
 # rows. Give the kernel matrix of the linear kernel, averaged over the mirror, without a mean. Then give the
 # largest entry of the linear kernel matrix averaged over the whole circle.
-
-# %%
-mirror = FromFunction(lambda P, _: P * [-1.0, 1.0], thetas=[1], isometric=True)
 
 # %% tags=["answer"]
 K_mirror = ...  # your answer: an expression in the columns of X
@@ -397,6 +397,7 @@ angles = [0, 40, 80]
 # ## What this lesson claims, checked
 
 # %% tags=["claims"]
+# The claims of this lesson.
 # The mean over all pairs is HaarIntegration, and its spectrum has no negative part.
 assert difference < 1e-13
 assert spectra["Haar"][0] > -1e-12 > -0.1 > spectra["Jitter"][0]

@@ -402,6 +402,7 @@ largest = np.degrees(0.05)
 # ## What this lesson claims, checked
 
 # %% tags=["claims"]
+# The claims of this lesson.
 # The tangent distance is least squares, and a moved digit comes closer along tangents.
 np.testing.assert_allclose(value, np.exp(-0.2 * along), rtol=1e-6)
 assert closer["moved by half a pixel"] < 0.25 < 0.8 < closer["an 8"]

@@ -337,6 +337,7 @@ def best_order(W, Z):
 # ## What this lesson claims, checked
 
 # %% tags=["claims"]
+# The claims of this lesson.
 # The overlap is the integral, the order has no effect, and the shape separates the flocks.
 np.testing.assert_allclose(value, integral, rtol=1e-7)
 assert by_order < 1e-9

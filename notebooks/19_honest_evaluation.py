@@ -258,19 +258,19 @@ plt.show()
 #
 # ## Exercises
 
-# %% [markdown] tags=["exercise"]
-# ### Exercise 1: a selection without a leak
-#
-# The columns below are pure noise, so no model can be better than 50 %. Someone selects the ten best of 500
-# columns with all rows, and then cross-validates. The score is excellent. Do it right: give the score of a
-# pipeline with `SelectKBest(k=10)` and `PriorSVC()`, with the same folds.
-
 # %%
 noise = np.random.default_rng(1).normal(size=(100, 500))
 coin = np.arange(100) % 2
 folds = StratifiedKFold(5, shuffle=True, random_state=0)
 selected = SelectKBest(k=10).fit_transform(noise, coin)
 print(f"selected with all rows: {cross_val_score(PriorSVC(), selected, coin, cv=folds).mean():.0%} correct")
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 1: a selection without a leak
+#
+# The columns below are pure noise, so no model can be better than 50 %. Someone selects the ten best of 500
+# columns with all rows, and then cross-validates. The score is excellent. Do it right: give the score of a
+# pipeline with `SelectKBest(k=10)` and `PriorSVC()`, with the same folds.
 
 # %% tags=["answer"]
 honest = ...  # your answer: the mean score of a pipeline
@@ -351,6 +351,7 @@ cost_of_sure = cost(truth[sure], rivals["no rules"].predict(X.loc[later])[sure])
 # ## What this lesson claims, checked
 
 # %% tags=["claims"]
+# The claims of this lesson.
 # The groups do not overlap, and the rules have no exception in the series they come from.
 assert not set(older) & set(rest)
 assert not set(clinic) & set(later)

@@ -191,8 +191,8 @@ PRESETS = [
         size=1.0,
     ),
     _preset(
-        "10_combining_everything",
-        "Can everything you know stand in one model?",
+        "20_everything_in_one_model",
+        "Can everything you know be part of one model?",
         "A rule, costs and an order of the scores. Switch them off one by one.",
         _clouds(12, 6, 1.0, seed=10),
         [_shape("ellipse", 0, "everywhere", (-2.0, 2.2), (1.2, 0.9))],
