@@ -85,6 +85,15 @@ def _carousel() -> list[list[float]]:
     return _points(places[0::2], 0) + _points(places[1::2], 1)
 
 
+def _in_the_middle() -> list[list[float]]:
+    """Return a class between two parts of the other class."""
+    rng = np.random.default_rng(21)
+    sides = np.repeat([-2.2, 2.2], 10)
+    rest = np.column_stack([sides + rng.normal(0, 0.4, 20), rng.normal(0, 1.0, 20)])
+    middle = np.column_stack([rng.normal(0, 0.4, 10), rng.normal(0, 1.0, 10)])
+    return _points(rest, 0) + _points(middle, 1)
+
+
 def _pairs() -> list[list[float]]:
     """Return pairs of numbers in either order: far apart, and near each other."""
     rng = np.random.default_rng(18)
@@ -276,5 +285,11 @@ PRESETS = [
         "A point is a pair in any order: x0 and x1 may change places. Compare linear with degree 2.",
         _pairs(),
         kernel="poly2",
+    ),
+    _preset(
+        "21_several_classes",
+        "What does a rule mean if there are more than two classes?",
+        "Triangles are the class in the middle, circles are the rest. Change linear to RBF.",
+        _in_the_middle(),
     ),
 ]
