@@ -681,8 +681,8 @@ def test_formulation_of_a_soft_region_has_its_slack_where_it_belongs():
 def test_formulation_gives_the_numbers_of_its_letters():
     X, y = two_classes()
     text = str(PriorSVC(UncertainSamples(0.1, confidence=0.9)).fit(X, y).formulation())
-    assert r",\; \gamma = 1.28155" in text
-    assert r"y_i f(x_i) - \gamma\, t_i" in text
+    assert r",\; \tau = 1.28155" in text
+    assert r"y_i f(x_i) - \tau\, t_i" in text
 
 
 def test_words_in_x_are_answered_with_what_to_do():

@@ -116,7 +116,7 @@ def test_pictures_of_a_guide_page_have_a_text(page):
 
 def test_api_pages_link_to_guide_lessons_and_gallery():
     links = reading.api_links("Box")
-    assert ":doc:`/guide/regions`" in links
+    assert ":doc:`/guide/box`" in links
     assert f":doc:`/_notebooks/{reading.lessons_of('Box')[0]}`" in links
     assert ":doc:`/_gallery/regions/plot_box`" in links
     classes = [name for name in priorsvm.__all__ if inspect.isclass(getattr(priorsvm, name))]

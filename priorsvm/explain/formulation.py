@@ -375,7 +375,7 @@ def _describe(
         for letter, attribute in _written(name, block, "numbers").items():
             values[symbols[name][letter]] = _number(name, block, attribute)
         for term in terms:
-            letter = {"mu": r"\mu", "mu_residual": r"\mu'", "gamma": r"\gamma"}.get(term, _text(term))
+            letter = {"mu": r"\mu", "mu_residual": r"\mu'", "gamma": r"\mu"}.get(term, _text(term))
             symbol = rf"{letter}_{{{_text(name)}}}"
             values[symbol] = float(getattr(block, term))
             objective.setdefault(f"{name}.{term}", f"{factor}{symbol}\\, {formulas.get(term, unnamed)}")

@@ -17,14 +17,14 @@ from .set_kernel import Directions, SetKernel, Sets, by_pairs
 
 @dataclass(frozen=True, eq=False)
 class _Gaussians:
-    r"""Gaussian :math:`\mathcal N(\mu, \eta I + U U^\top)` of every set in feature space.
+    r"""Gaussian :math:`\mathcal N(\bar x, \eta I + U U^\top)` of every set in feature space.
 
     Attributes
     ----------
-    vectors : the orthogonal columns of U, followed by :math:`\mu`.
+    vectors : the orthogonal columns of U, followed by :math:`\bar x`.
     spread : (n, r) array of squared lengths of the columns, the eigenvalues of the covariance.
-    along : (n, r) array :math:`U^\top \mu`.
-    squared : (n,) array :math:`\|\mu\|^2`.
+    along : (n, r) array :math:`U^\top \bar x`.
+    squared : (n,) array :math:`\|\bar x\|^2`.
     """
 
     vectors: Directions
@@ -36,10 +36,11 @@ class _Gaussians:
 class Bhattacharyya(SetKernel):
     r"""Bhattacharyya's affinity :math:`k = \int \sqrt{p(x)\, p'(x)}\, dx` of the Gaussians of two sets.
 
-    With the mean :math:`\mu` of a set and :math:`S` = its covariance (divided by m) + :math:`\eta I`,
+    With the mean :math:`\bar x` of a set and :math:`\Sigma` = its covariance (divided by m) + :math:`\eta I`,
 
-    .. math:: k = \frac{|S|^{1/4} |S'|^{1/4}}{|\bar S|^{1/2}} \exp\bigl(-\tfrac18
-        (\mu - \mu')^\top \bar S^{-1} (\mu - \mu') \bigr), \qquad \bar S = \tfrac12 (S + S') .
+    .. math:: k = \frac{|\Sigma|^{1/4} |\Sigma'|^{1/4}}{|\bar\Sigma|^{1/2}} \exp\bigl(-\tfrac18
+        (\bar x - \bar x')^\top \bar\Sigma^{-1} (\bar x - \bar x') \bigr),
+        \qquad \bar\Sigma = \tfrac12 (\Sigma + \Sigma') .
 
     k is between 0 and 1, and 1 for equal Gaussians. The order of the vectors in a set has no effect, and sets
     may differ in size. The kernel is positive definite, since it is an inner product of the functions
@@ -53,7 +54,7 @@ class Bhattacharyya(SetKernel):
         & - \tfrac12 \log \Bigl| I + \frac{W^\top W}{\eta} \Bigr|
         - \frac{1}{8\eta} \bigl( \|\delta\|^2 - \delta^\top W (\eta I + W^\top W)^{-1} W^\top \delta \bigr)
 
-    with :math:`\delta = \mu - \mu'` and
+    with :math:`\delta = \bar x - \bar x'` and
     :math:`W = \frac{1}{\sqrt2} [\sqrt{\lambda_l} v_l, \sqrt{\lambda'_l} v'_l]`. The eigenvalues
     :math:`\lambda_l` and eigenvectors :math:`v_l` of the covariance of each set come from kernel principal
     components, hence from values of the base kernel. With ``Linear()`` and all components the second formula
@@ -87,7 +88,7 @@ class Bhattacharyya(SetKernel):
 
     Examples
     --------
-    If both covariances are I, the affinity is :math:`e^{-\|\mu - \mu'\|^2 / 8}`:
+    If both covariances are I, the affinity is :math:`e^{-\|\bar x - \bar x'\|^2 / 8}`:
 
     >>> from priorsvm import Bhattacharyya
     >>> k = Bhattacharyya(eta=1.0)

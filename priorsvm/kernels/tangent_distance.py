@@ -61,17 +61,17 @@ class TangentDistance(TangentKernel):
     To first order a transformation adds a combination of tangents, the columns of :math:`L_x`, to a row. With
     two sides both rows are transformed,
 
-    .. math:: d^2(x, z) = \min_{a, b} \|x + L_x a - z - L_z b\|^2 + \rho (\|a\|^2 + \|b\|^2) .
+    .. math:: d^2(x, z) = \min_{a, b} \|x + L_x a - z - L_z b\|^2 + \eta (\|a\|^2 + \|b\|^2) .
 
     With one side one row is transformed. If ``symmetric=False``, it is the second row, the centre of an
     expansion of f,
 
-    .. math:: d^2(x, z) = \min_b \|x - z - L_z b\|^2 + \rho \|b\|^2 ,
+    .. math:: d^2(x, z) = \min_b \|x - z - L_z b\|^2 + \eta \|b\|^2 ,
 
     and otherwise :math:`d^2` is the mean over both choices of the row:
 
-    .. math:: d^2(x, z) = \tfrac12 \min_a \bigl(\|x + L_x a - z\|^2 + \rho \|a\|^2\bigr)
-                        + \tfrac12 \min_b \bigl(\|x - z - L_z b\|^2 + \rho \|b\|^2\bigr) .
+    .. math:: d^2(x, z) = \tfrac12 \min_a \bigl(\|x + L_x a - z\|^2 + \eta \|a\|^2\bigr)
+                        + \tfrac12 \min_b \bigl(\|x - z - L_z b\|^2 + \eta \|b\|^2\bigr) .
 
     The kernel is not positive definite, since d is not a metric. Use ``norm="l1"``, or ``norm="l2"`` with
     ``psd``, which uses the mean of both orders of a kernel that is not symmetric. New rows are transformed
@@ -101,7 +101,7 @@ class TangentDistance(TangentKernel):
     See Also
     --------
     TangentVector : One-sided kernel with a Gaussian spread t along the tangents. It is this kernel with
-        ``sides=1``, ``symmetric=False`` and :math:`\rho = 1 / (2 \gamma t^2)`.
+        ``sides=1``, ``symmetric=False`` and :math:`\eta = 1 / (2 \gamma t^2)`.
     TangentInvariant : Positive definite kernel, invariant along tangents of the training rows.
     Jitter : Kernel at the best of finitely many transformations.
 
@@ -216,9 +216,9 @@ def check_continuous(kernel: Kernel, transform: object) -> None:
 
 
 def tangent_basis(tangents: Array, ridge: float = 0.0) -> Array:
-    r"""Return vectors T with :math:`T T^\top = L (L^\top L + \rho I)^{-1} L^\top` for every row.
+    r"""Return vectors T with :math:`T T^\top = L (L^\top L + \eta I)^{-1} L^\top` for every row.
 
-    Hence :math:`\min_b \|r - L b\|^2 + \rho \|b\|^2 = \|r\|^2 - \|T^\top r\|^2`. Without ridge, T is an
+    Hence :math:`\min_b \|r - L b\|^2 + \eta \|b\|^2 = \|r\|^2 - \|T^\top r\|^2`. Without ridge, T is an
     orthonormal basis of the tangents, with zero vectors if the tangents are linearly dependent.
 
     Parameters
@@ -356,7 +356,7 @@ def closest_within(A: Array, L: Array, B: Array, M: Array, ridge: float, low: Ar
 
 
 def least_within(H: Array, h: Array, ridge: float, low: Array, high: Array) -> Array:
-    r"""Return the minima of :math:`\tfrac12 p^\top (H + \rho I) p + h^\top p` over a box, for many H at once.
+    r"""Return the minima of :math:`\tfrac12 p^\top (H + \eta I) p + h^\top p` over a box, for many H at once.
 
     An active-set method: parameters beyond a bound are fixed at it, and parameters whose gradient points
     inwards are released. It usually ends after a few steps. SciPy solves the problems that remain after STEPS

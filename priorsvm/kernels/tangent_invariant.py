@@ -28,13 +28,13 @@ FLOOR = 1e-13
 class TangentInvariant(Kernel):
     r"""Kernel that is invariant along the tangents :math:`v_i` of the training rows :math:`x_i`.
 
-    .. math:: k_{inv}(x, z) = k(x, z) - d(x)^\top \bigl(\tfrac1\gamma I + K^t\bigr)^{-1} d(z), \qquad
+    .. math:: k_{inv}(x, z) = k(x, z) - d(x)^\top \bigl(\tfrac1\mu I + K^t\bigr)^{-1} d(z), \qquad
               d_i(x) = \langle \partial_{v_i} \Phi(x_i), \Phi(x) \rangle, \quad
               K^t_{ij} = \langle \partial_{v_i} \Phi(x_i), \partial_{v_j} \Phi(x_j) \rangle .
 
-    The norm of its feature space is :math:`\|g\|^2 + \gamma \sum_i (\partial_{v_i} g(x_i))^2`. An SVM with
-    this kernel therefore equals the model with the block :class:`TangentPenalty` of equal γ, and it is fitted
-    as fast as an SVM. For γ = 0 it is k. A large γ projects the tangents out of the feature space.
+    The norm of its feature space is :math:`\|g\|^2 + \mu \sum_i (\partial_{v_i} g(x_i))^2`. An SVM with
+    this kernel therefore equals the model with the block :class:`TangentPenalty` of equal weight, and it is
+    fitted as fast as an SVM. For μ = 0 it is k. A large μ projects the tangents out of the feature space.
 
     It is positive definite. The invariance holds near the training rows, which :meth:`resolved` receives from
     ``PriorSVC.fit``.
@@ -47,8 +47,8 @@ class TangentInvariant(Kernel):
     transform : Transform
         Continuous transform. Every row has one tangent for each parameter of the transform.
     gamma : float
-        The weight γ ≥ 0. Lauer & Bloch 2008 (38) use
-        :math:`(1 - \gamma_R) \|w\|^2 + \gamma_R \sum (w^\top v)^2`, which corresponds to γ = γ_R / (1 - γ_R)
+        The weight μ ≥ 0. Lauer & Bloch 2008 (38) use
+        :math:`(1 - \gamma_R) \|w\|^2 + \gamma_R \sum (w^\top v)^2`, which corresponds to μ = γ_R / (1 - γ_R)
         and C = C_R / (1 - γ_R).
 
     See Also
@@ -154,7 +154,7 @@ class Invariant(Kernel):
 
     @cached_property
     def _factor(self) -> Array:
-        r"""The Cholesky factor of :math:`I / \gamma + K^t`."""
+        r"""The Cholesky factor of :math:`I / \mu + K^t`."""
         Z = self.points
         V = self.tangents
         k = self.kernel.base

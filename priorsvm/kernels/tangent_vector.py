@@ -16,7 +16,7 @@ class TangentVector(TangentKernel):
               \gamma = \frac{1}{2 s^2} ,
 
     with the tangents of z as columns of :math:`L_z`. The kernel k equals :math:`\exp(-\gamma\, d^2)` of the
-    one-sided distance :math:`d^2 = \min_b \|x - z - L_z b\|^2 + \rho \|b\|^2` with :math:`\rho = s^2 / t^2`.
+    one-sided distance :math:`d^2 = \min_b \|x - z - L_z b\|^2 + \eta \|b\|^2` with :math:`\eta = s^2 / t^2`.
     The parameters b are Gaussian with standard deviation t. For t = 0 it is :class:`RBF`. For large t, d is
     the distance from x to the tangent plane of z.
 

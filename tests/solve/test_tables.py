@@ -7,7 +7,7 @@ from priorsvm.solve.auto import chosen_for
 from priorsvm.solve.further import PACKAGES
 from priorsvm.solve.registry import further_routes, registry
 
-PAGE = Path(__file__).parents[2] / "docs/guide/solvers.md"
+PAGE = Path(__file__).parents[2] / "docs/solver_tables.md"
 
 
 def test_the_page_has_the_tables_of_the_registry():

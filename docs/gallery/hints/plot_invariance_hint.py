@@ -5,7 +5,7 @@ InvarianceHint: the score stays the same after a change
 You can say: a changed row has the same score, whatever its class is. Use
 :class:`~priorsvm.InvarianceHint` if the knowledge is about scores. Labels have no influence on it.
 
-Guide: :doc:`/guide/hints`.
+Guide: :doc:`/guide/invariance_hint`.
 
 .. alt: Two panels with rows of two classes. With the hint, the decision boundary runs nearly parallel to
    the horizontal axis.

@@ -5,7 +5,7 @@ MonotonicityHint: scores rise with a feature, at pairs of rows
 You can say: of two rows, the row with the larger value has the higher score. Use
 :class:`~priorsvm.MonotonicityHint` for a preference at pairs of rows. For a guarantee use Monotone.
 
-Guide: :doc:`/guide/hints`.
+Guide: :doc:`/guide/monotonicity_hint`.
 
 .. alt: Two panels with noisy labels. The plain model has an island of class 1 at the upper left. With the
    hint this island disappears.

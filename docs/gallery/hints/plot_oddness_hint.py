@@ -5,7 +5,7 @@ OddnessHint: opposite rows have opposite scores
 You can say: changing all signs changes the class. Use :class:`~priorsvm.OddnessHint` with two classes if
 the problem has this symmetry.
 
-Guide: :doc:`/guide/hints`.
+Guide: :doc:`/guide/oddness_hint`.
 
 .. alt: Two panels with rows in the right half. With the hint, the left half has the opposite classes, and
    the decision boundary is symmetric about the origin.

@@ -5,7 +5,7 @@ TangentPenalty: the score is flat along small changes
 You can say: a very small change of this kind has no effect on the score. Use
 :class:`~priorsvm.TangentPenalty` if changes are small and smooth. It acts at the training rows.
 
-Guide: :doc:`/guide/tangents`.
+Guide: :doc:`/guide/tangent_penalty`.
 
 .. alt: Two panels with two classes on rings around the origin. With the penalty, the decision boundary
    follows the rings.

@@ -5,7 +5,7 @@ Box: a known class between two values
 You can say: between these values the class is known. Use :class:`~priorsvm.Box` for ranges of columns. By
 default it applies to rows. With ``hard=True`` it holds in the whole box.
 
-Guide: :doc:`/guide/regions`.
+Guide: :doc:`/guide/box`.
 
 .. alt: Two panels. The hatched box at the upper left belongs to the other class for the plain model. With
    the block it lies wholly on the side of its class.

@@ -5,7 +5,7 @@ Ellipsoid: a known class near a point
 You can say: everything near this point belongs to that class. Use :class:`~priorsvm.Ellipsoid` with a
 centre and a radius, semi-axes or a matrix.
 
-Guide: :doc:`/guide/regions`.
+Guide: :doc:`/guide/ellipsoid`.
 
 .. alt: Two panels. With the block, the hatched ellipse below the rows lies wholly on the side of its
    class.

@@ -5,7 +5,7 @@ Polyhedron: a known class where linear inequalities hold
 You can say: where these linear inequalities hold, the class is known. Use :class:`~priorsvm.Polyhedron`
 if limits depend on several columns, such as x0 + x1 ≤ 1.
 
-Guide: :doc:`/guide/regions`.
+Guide: :doc:`/guide/polyhedron`.
 
 .. alt: Two panels. With the block, the hatched triangle lies wholly on the side of its class.
 """

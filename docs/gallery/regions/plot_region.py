@@ -5,7 +5,7 @@ Region: a known class where a function is at most 0
 You can say: where my function g(x) is at most 0, the class is known. Use :class:`~priorsvm.Region` for
 shapes that are not boxes, polyhedra or ellipsoids. Its result is checked at points, not proven.
 
-Guide: :doc:`/guide/regions`.
+Guide: :doc:`/guide/region`.
 
 .. alt: Two panels. With the block, a hatched ring around the centre belongs to the second class, also
    where there are no rows.

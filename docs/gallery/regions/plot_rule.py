@@ -6,7 +6,7 @@ You can say: glucose of 118 or more together with a bmi of 28 or more means ill.
 :class:`~priorsvm.Rule` for rules on a table. Soft rules apply to rows, hard rules hold everywhere in
 their region.
 
-Guide: :doc:`/guide/regions`.
+Guide: :doc:`/guide/rule`.
 
 .. alt: Two panels over glucose and bmi. With the hard rule, the hatched region at the upper right is
    wholly on the side of ill.

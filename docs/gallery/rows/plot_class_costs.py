@@ -5,7 +5,7 @@ ClassCosts: errors on one class cost more
 You can say: a missed patient is five times as bad as a false alarm. Use :class:`~priorsvm.ClassCosts` if
 errors on the classes have different consequences, or if one class is rare.
 
-Guide: :doc:`/guide/costs`.
+Guide: :doc:`/guide/class_costs`.
 
 .. alt: Two panels with overlapping clouds of healthy and ill rows. With costs, the decision boundary
    moves towards the healthy cloud.

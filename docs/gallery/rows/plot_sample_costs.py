@@ -5,7 +5,7 @@ SampleCosts: some rows are less reliable
 You can say: these labels are doubtful, so their errors count less. Use :class:`~priorsvm.SampleCosts` if
 you know how reliable each row is.
 
-Guide: :doc:`/guide/costs`.
+Guide: :doc:`/guide/sample_costs`.
 
 .. alt: Two panels with the same rows, four of them with doubtful labels. With low costs for these rows,
    the decision boundary ignores them.

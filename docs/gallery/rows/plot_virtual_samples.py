@@ -5,7 +5,7 @@ VirtualSamples: changed copies keep their class
 You can say: a row keeps its class if this column changes a little. Use :class:`~priorsvm.VirtualSamples`
 if a few changed copies represent all changes. It needs no special solver.
 
-Guide: :doc:`/guide/virtual`.
+Guide: :doc:`/guide/virtual_samples`.
 
 .. alt: Two panels. With copies of every row above and below it, the decision boundary becomes nearly
    vertical.

@@ -6,7 +6,7 @@ You can say: a row keeps its class if this column changes a little. Use
 :class:`~priorsvm.VirtualSupportVectors` if copies of all rows are too many. Only support vectors of a
 first fit get copies.
 
-Guide: :doc:`/guide/virtual`.
+Guide: :doc:`/guide/virtual_support_vectors`.
 
 .. alt: Two panels with nearly the same decision boundary. The left panel has copies of all rows, the
    right panel has copies of the support vectors only.

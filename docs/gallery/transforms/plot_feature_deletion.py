@@ -5,7 +5,7 @@ FeatureDeletion: a few features may be absent
 You can say: any k features may be absent when the model is used. Use :class:`~priorsvm.FeatureDeletion`
 in InvariantLoss, for example against spam that avoids telling words.
 
-Guide: :doc:`/guide/transforms`.
+Guide: :doc:`/guide/feature_deletion`.
 
 .. alt: Two panels with the same rows. With the block both features have a weight, so the model works with
    either of them.

@@ -5,7 +5,7 @@ FeatureScaling: a few features may be scaled
 You can say: any k features may be half or twice as large as measured. Use
 :class:`~priorsvm.FeatureScaling` in InvariantLoss. The worst of all scalings is found exactly.
 
-Guide: :doc:`/guide/transforms`.
+Guide: :doc:`/guide/feature_scaling`.
 
 .. alt: Two panels with the same rows. With the block, the decision boundary tilts, and both features have
    a weight.

@@ -20,13 +20,13 @@ from ..views import Building, PointTerms, Solved, Verdict
 class TangentPenalty(AtPoints, Knowledge):
     r"""Squared slopes of f along the tangents of the training rows.
 
-    .. math:: J_{PK} = \frac{\gamma}{2} \sum_{i, k} \big(\nabla f(x_i)^\top v_{ik}\big)^2 , \qquad
+    .. math:: J_{PK} = \frac{\mu}{2} \sum_{i, k} \big(\nabla f(x_i)^\top v_{ik}\big)^2 , \qquad
               v_{ik} = \frac{\partial T_\theta x_i}{\partial \theta_k} \Big|_{\theta = 0} .
 
     Use it if small transformations change f little. The regulariser becomes
-    :math:`\frac12 \|g\|^2 + \frac{\gamma}{2} \sum (\nabla g(x_i)^\top v_{ik})^2`. A linear model equals an
-    SVM on whitened rows. A kernel model equals the SVM with the kernel :class:`TangentInvariant` of the same
-    γ. The kernel is much faster if all other blocks only add or reweight rows. With the 2-norm, f also
+    :math:`\frac12 \|g\|^2 + \frac{\mu}{2} \sum (\nabla g(x_i)^\top v_{ik})^2`. A linear model equals an
+    SVM on whitened rows. A kernel model equals the SVM with the kernel :class:`TangentInvariant` of equal
+    weight. The kernel is much faster if all other blocks only add or reweight rows. With the 2-norm, f also
     expands over derivatives of the kernel and is exact. With the 1-norm, f is optimal among expansions over
     the training rows.
 
@@ -35,8 +35,8 @@ class TangentPenalty(AtPoints, Knowledge):
     transform : Transform
         A continuous transform. Its tangents are per unit of its parameters.
     gamma : float, default=1.0
-        The weight γ ≥ 0 of the sum over all rows. Lauer & Bloch (38) use
-        :math:`(1 - \gamma_R) \|w\|^2 + \gamma_R \sum (w^\top v)^2`. That is γ = γ_R / (1 - γ_R) and
+        The weight μ ≥ 0 of the sum over all rows. Lauer & Bloch (38) use
+        :math:`(1 - \gamma_R) \|w\|^2 + \gamma_R \sum (w^\top v)^2`. That is μ = γ_R / (1 - γ_R) and
         C = C_R / (1 - γ_R) here.
 
     See Also

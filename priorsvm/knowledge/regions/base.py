@@ -81,7 +81,7 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
         "value": r"s_l b - d_l^\top u_l \ge 1<z>",
         "cone": r"s_l f(c_l) - \|A_l^\top w\| \ge 1<z>",
         "points": r"s_l f(x_p) \ge 1 + \delta_p<z>,\; \delta_p \ge 0",
-        "corners": r"s_l f(v_p) - \eta_p \|g\|_H \ge 1<z>",
+        "corners": r"s_l f(v_p) - \varepsilon_p \|g\|_H \ge 1<z>",
     }
     letters_of_regions: ClassVar[dict[str, str]] = {
         "s_l": r"+1 \text{ or } -1, \text{ the class of region } l",
@@ -97,7 +97,7 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
         "x_p": r"\text{a point of region } l",
         r"\delta_p": r"\text{tightening added at the point, initially 0}",
         "v_p": r"\text{a corner of the cells that cover region } l",
-        r"\eta_p": r"\text{how far } f \text{ of norm 1 can fall around the corner}",
+        r"\varepsilon_p": r"\text{how far } f \text{ of norm 1 can fall around the corner}",
         r"\|g\|_H": r"\text{the norm of } g = f - b",
         r"\mu": r"\text{the weight of the block, in rows}",
         "M": r"\text{the number of rows that the block adds}",

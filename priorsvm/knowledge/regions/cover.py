@@ -4,11 +4,11 @@ A point x of a cell is a mixture :math:`x = \sum_i \lambda_i v_i` of its corners
 :math:`k_{v_i} = k(v_i, \cdot)` around x the linear terms cancel. The remainder is
 
 .. math:: \Bigl\| k_x - \sum_i \lambda_i k_{v_i} \Bigr\|_H \le \tfrac12 D \sum_i \lambda_i \|v_i - x\|^2
-          \le \tfrac12 D \rho^2 =: \eta ,
+          \le \tfrac12 D r^2 =: \varepsilon ,
 
-with D a bound on the second derivatives of the kernel (``Kernel.derivative_bound``) and :math:`\rho` the
-radius of the smallest ball around the cell. Hence :math:`f(x) \ge \min_i f(v_i) - \eta \|g\|_H` everywhere in
-the cell. The bound also holds for slopes of f, with third derivatives.
+with D a bound on the second derivatives of the kernel (``Kernel.derivative_bound``) and :math:`r` the
+radius of the smallest ball around the cell. Hence :math:`f(x) \ge \min_i f(v_i) - \varepsilon \|g\|_H` in
+the whole cell. The bound also holds for slopes of f, with third derivatives.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def _triangulated(region: PolyhedronSet) -> Array:
 
 
 def interpolation_error(cells: Cells, kernel: Any, scale: Any, direction: Array | None = None) -> Array:
-    r"""Return :math:`\eta` of every cell, for values of f, or for its slopes along a direction."""
+    r"""Return :math:`\varepsilon` of every cell, for values of f, or for its slopes along a direction."""
     unit = np.ones(cells.corners.shape[2]) if scale is None else scale.width
     speed = 1.0 if direction is None else float(np.linalg.norm(direction / unit))
     largest = largest_derivative(cells, kernel, scale, 2 if direction is None else 3)

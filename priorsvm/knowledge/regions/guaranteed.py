@@ -33,7 +33,7 @@ SPARE = 0.05
 
 
 class Guaranteed(Cuts):
-    r"""Bounds on cells: :math:`s f(v_p) - \eta_p \|g\|_H \ge h` at every corner of a cover."""
+    r"""Bounds on cells: :math:`s f(v_p) - \varepsilon_p \|g\|_H \ge h` at every corner of a cover."""
 
     @property
     def accepted(self) -> float:
@@ -136,7 +136,7 @@ class Guaranteed(Cuts):
 
 
 def at_corners(f: Any, state: Search, zeta: Any) -> Any:
-    r"""Return :math:`s_l f(v_p) - \eta_p \|g\|_H \ge h - \zeta_l` for the chosen corners of all covers."""
+    r"""Return :math:`s_l f(v_p) - \varepsilon_p \|g\|_H \ge h - \zeta_l` for chosen corners of all covers."""
     rows = []
     for requirement, (cover, chosen) in zip(state.requirements, state.corners, strict=True):
         corners = cover.corners[chosen]

@@ -32,9 +32,9 @@ class Monotone(RegionKnowledge):
     r"""Monotonicity of f in features: the slope of f along a feature has one sign.
 
     .. math:: J_{PK} = C \mu \sum_j \zeta_j, \qquad
-              \sigma_j\, \rho_j\, \frac{\partial f}{\partial x_j}(x) \ge -\zeta_j \quad\text{for all } x ,
+              \sigma_j\, r_j\, \frac{\partial f}{\partial x_j}(x) \ge -\zeta_j \quad\text{for all } x ,
 
-    with :math:`\sigma_j = \pm 1` and the range :math:`\rho_j` of the feature in the training rows. So
+    with :math:`\sigma_j = \pm 1` and the range :math:`r_j` of the feature in the training rows. So
     :math:`\zeta_j` is a change of f, and ``mu`` has no units. On a linear model the block fixes the sign of a
     weight. Use it if f has to increase or decrease in a feature, without exceptions.
 
@@ -90,14 +90,14 @@ class Monotone(RegionKnowledge):
     max_dimension: ClassVar[int] = 3
     templates: ClassVar[dict[str, str]] = {
         "mu": r"C \sum_l \zeta_l",
-        "slope": r"\sigma_l \rho_l w_l \ge 0<z>",
-        "points": r"\sigma_l \rho_l\, \partial_l f(x_p) \ge 0<z>",
-        "corners": r"\sigma_l \rho_l\, \partial_l f(v_p) - \eta_p \|g\|_H \ge 0<z>",
+        "slope": r"\sigma_l r_l w_l \ge 0<z>",
+        "points": r"\sigma_l r_l\, \partial_l f(x_p) \ge 0<z>",
+        "corners": r"\sigma_l r_l\, \partial_l f(v_p) - \varepsilon_p \|g\|_H \ge 0<z>",
     }
     letters_of_regions: ClassVar[dict[str, str]] = {
         **RegionKnowledge.letters_of_regions,
         r"\sigma_l": r"+1 \text{ or } -1, \text{ whether } f \text{ rises or falls in column } l",
-        r"\rho_l": r"\text{the range of column } l \text{ in the training rows}",
+        r"r_l": r"\text{the range of column } l \text{ in the training rows}",
         r"\zeta_l": r"\text{the slack of column } l",
         "x_p": r"\text{a point of the range}",
         "v_p": r"\text{a corner of the cells that cover the range}",

@@ -58,7 +58,7 @@ class RowPermutations(Iterative, Scores, Knowledge):
     optimum. Fitting and rearranging alternate until no order changes. For a given f, the best :math:`P_i` is
     a linear assignment with the scores
 
-    .. math:: A_{jk} = y_i \sum_l W_{jl} Z_{i,kl} + 2 \rho \sum_l c_{jl} Z_{i,kl}
+    .. math:: A_{jk} = y_i \sum_l W_{jl} Z_{i,kl} + 2 \mu \sum_l c_{jl} Z_{i,kl}
 
     of row k in place j. With ``rho=0`` the objective never increases. With ``rho > 0`` the permutations also
     reduce the radius of the smallest ball around all matrices, whose centre is c. This lowers the bound of
@@ -88,7 +88,7 @@ class RowPermutations(Iterative, Scores, Knowledge):
     range of X as given. With more than two classes, every binary problem has its own arrangement.
 
     :class:`UncertainSamples` may be added if its covariances are equal for all rows of a matrix and do not
-    change with their order. The worst case then is :math:`\gamma \|A_i^\top w\|` below f in every order, and
+    change with their order. The worst case then is :math:`\tau \|A_i^\top w\|` below f in every order, and
     the best order is the linear assignment above. With other worst-case blocks the best order is not a linear
     assignment, and they are refused.
 

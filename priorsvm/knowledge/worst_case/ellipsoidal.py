@@ -29,7 +29,7 @@ MAIN = 0.5
 class EllipsoidalKnowledge(AtSlopes, OnRowSlack, Knowledge):
     r"""Margin on an ellipsoid around each row; a subclass defines the ellipsoids by :meth:`spread`.
 
-    .. math:: y_i f(x) \ge \rho_i - \xi_i \quad\text{for all } x = x_i + A_i z,\; \|z\| \le \gamma .
+    .. math:: y_i f(x) \ge \rho_i - \xi_i \quad\text{for all } x = x_i + A_i z,\; \|z\| \le \tau .
     """
 
     way_out_of_collapse: ClassVar[str | None] = (
@@ -38,18 +38,18 @@ class EllipsoidalKnowledge(AtSlopes, OnRowSlack, Knowledge):
     )
     formulas: ClassVar[Formulas] = Formulas(
         latex={
-            "margin": r"y_i f(x_i) - \gamma\, t_i \ge \rho_i - \xi_i",
+            "margin": r"y_i f(x_i) - \tau\, t_i \ge \rho_i - \xi_i",
             "cone": r"\|A_i^\top \nabla f(x_i)\| \le t_i",
             "ball": r"y_i f(x_i) - d_i \|g\| \ge \rho_i - \xi_i,\; d_i = \max_x \|k_x - k_{x_i}\|",
         },
         letters={
-            r"\gamma": r"\text{the radius for the given confidence}",
+            r"\tau": r"\text{the radius for the given confidence}",
             "t_i": r"\text{a variable, the decrease of } f \text{ per radius}",
             "A_i": r"\text{a factor of the covariance of row } i,\; A_i A_i^\top = \Sigma_i",
             "d_i": r"\text{the maximum over the ellipsoid of row } i, \text{ with } k_x = k(x, \cdot)",
             r"\|g\|": r"\text{the norm of } g = f - b",
         },
-        numbers={r"\gamma": "radius"},
+        numbers={r"\tau": "radius"},
     )
 
     confidence: float

@@ -1,6 +1,6 @@
 r"""Gaussians fitted to rows with missing entries.
 
-The mean :math:`\mu` and the covariance :math:`\Sigma` maximise
+The mean :math:`\bar x` and the covariance :math:`\Sigma` maximise
 
 .. math:: \sum_i w_i \log p(x_i^{\mathrm{observed}})
           - \tfrac{r}{2} \left(\log\det\Sigma + \mathrm{tr}(V\Sigma^{-1})\right)
@@ -92,7 +92,7 @@ class Gaussian:
     def conditionals(self, X: Array) -> Iterator[tuple[slice, Array, Array]]:
         r"""Yield rows, with their conditional means and covariances given their observed entries s.
 
-        .. math:: \mu_m + \Sigma_{ms}\Sigma_{ss}^{-1}(x_s - \mu_s), \qquad
+        .. math:: \bar x_m + \Sigma_{ms}\Sigma_{ss}^{-1}(x_s - \bar x_s), \qquad
                   \Sigma_{mm} - \Sigma_{ms}\Sigma_{ss}^{-1}\Sigma_{sm} .
         """
         for rows, means, covariances, _ in self._each(X):

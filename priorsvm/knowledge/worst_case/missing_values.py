@@ -71,14 +71,14 @@ class Completed:
 class MissingValues(Completes, Scores, EllipsoidalKnowledge):
     r"""Margin of each training row for all likely values of its missing entries (NaN in X).
 
-    .. math:: y_i f(\hat x_i) - \gamma \|A_i^\top w\| \ge \rho_i - \xi_i, \qquad
+    .. math:: y_i f(\hat x_i) - \tau \|A_i^\top w\| \ge \rho_i - \xi_i, \qquad
               A_i A_i^\top = \Sigma_{mm} - \Sigma_{ms}\Sigma_{ss}^{-1}\Sigma_{sm} ,
 
     where :math:`\hat x_i` has the conditional means
-    :math:`\mu_m + \Sigma_{ms}\Sigma_{ss}^{-1}(x_s - \mu_s)` for its missing entries m, given its observed
-    entries s. Each class has a Gaussian with mean :math:`\mu` and covariance :math:`\Sigma`, fitted by
-    expectation-maximisation. With these moments the row is treated as in :class:`UncertainSamples`. With
-    ``confidence=0.5`` it is imputation by the conditional mean.
+    :math:`\bar x_m + \Sigma_{ms}\Sigma_{ss}^{-1}(x_s - \bar x_s)` for its missing entries m, given its
+    observed entries s. Each class has a Gaussian with mean :math:`\bar x` and covariance :math:`\Sigma`,
+    fitted by expectation-maximisation. With these moments the row is treated as in :class:`UncertainSamples`.
+    With ``confidence=0.5`` it is imputation by the conditional mean.
 
     A new row with missing entries is completed once under each class. With two classes, the score with the
     larger :math:`|f|` counts, as published. With ``average=True``, the scores are averaged with the class

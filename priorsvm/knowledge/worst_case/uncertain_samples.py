@@ -20,19 +20,20 @@ from .spread import NotPSD, Spread, correlations
 class UncertainSamples(OfClasses, EllipsoidalKnowledge):
     r"""Margin of each training row for all values within its measurement error.
 
-    .. math:: y_i f(x_i) - \gamma \|A_i^\top w\| \ge \rho_i - \xi_i, \qquad
-              \gamma = \Phi^{-1}(\kappa) \;\text{ or }\; \sqrt{\kappa / (1 - \kappa)} .
+    .. math:: y_i f(x_i) - \tau \|A_i^\top w\| \ge \rho_i - \xi_i, \qquad
+              \tau = F^{-1}(\kappa) \;\text{ or }\; \sqrt{\kappa / (1 - \kappa)} .
 
-    Row i has the mean :math:`x_i` and the covariance :math:`S_i = A_i A_i^\top`. The margin holds with
+    Row i has the mean :math:`x_i` and the covariance :math:`\Sigma_i = A_i A_i^\top`. The margin holds with
     probability :math:`\kappa` (``confidence``): :math:`P[y_i f(x) \ge \rho_i - \xi_i] \ge \kappa`. The first
-    :math:`\gamma` is for a Gaussian, the second for any distribution with these moments. Equivalently, the
-    margin holds at every x with :math:`(x - x_i)^\top S_i^{-1} (x - x_i) \le \gamma^2`. Use it if the size of
-    the measurement errors is known.
+    :math:`\tau` is for a Gaussian, with the distribution function F of the standard Gaussian. The second is
+    for any distribution with these moments. Equivalently, the margin holds at every x with
+    :math:`(x - x_i)^\top \Sigma_i^{-1} (x - x_i) \le \tau^2`. Use it if the size of the measurement errors is
+    known.
 
     For linear models it is exact, with one second-order cone per distinct covariance. For kernel models w is
     the gradient of f at :math:`x_i`, which is accurate to first order in the size of the ellipsoid. With
     ``guarantee=True`` the margin holds on the whole ellipsoid for kernel models too. The bound for RBF is
-    :math:`|f(x) - f(x_i)| \le \|g\| \sqrt{2 - 2 e^{-\gamma_k r^2}}`, with the longest half-axis r.
+    :math:`|f(x) - f(x_i)| \le \|g\| \sqrt{2 - 2 e^{-\gamma r^2}}`, with the longest half-axis r.
 
     Parameters
     ----------

@@ -217,8 +217,7 @@ def test_what_a_fitted_model_tells(data, new):
     assert total == pytest.approx(model.problem.value, rel=1e-6)
     text = str(model.formulation())
     assert (
-        r"\gamma_{\mathrm{tangent\_penalty}}\, \tfrac12 \sum_{i,k} \big(\nabla f(x_i)^\top v_{ik}\big)^2"
-        in text
+        r"\mu_{\mathrm{tangent\_penalty}}\, \tfrac12 \sum_{i,k} \big(\nabla f(x_i)^\top v_{ik}\big)^2" in text
     )
     found = model.verify()["tangent_penalty"]
     f, h = model.decision_function, 1e-5
