@@ -149,13 +149,14 @@ def resolve_lesson_links(app: Any, page: str, source: list[str]) -> None:
 
 
 def guides_of(name: str) -> list[str]:
-    """Return the guide pages that link to an API page, else those that name it most often."""
+    """Return the guide pages for a name: its own page, pages that link to its API page, pages that name it."""
     pages = guide_pages()
+    own = [page for page, text in pages.items() if text.startswith(f"# {name}\n")]
     address = f"api/priorsvm.{name}.rst"
     linked = [page for page, text in pages.items() if address in text]
     counts = {page: len(re.findall(rf"\b{re.escape(name)}\b", text)) for page, text in pages.items()}
     named = sorted((page for page in pages if counts[page]), key=lambda page: -counts[page])
-    return list(dict.fromkeys([*sorted(linked, key=lambda page: -counts[page]), *named]))[:MOST]
+    return list(dict.fromkeys([*own, *sorted(linked, key=lambda page: -counts[page]), *named]))[:MOST]
 
 
 def examples_of(name: str) -> list[Example]:
@@ -184,6 +185,10 @@ def api_links(name: str) -> str:
 def lesson_links(lesson: str) -> str:
     """Return "Where to read more" of a lesson, in Markdown."""
     pages = [page for page, text in guide_pages().items() if lesson in lessons_linked_by(text)]
+    if not pages:
+        text = (LESSONS / f"{lesson}.py").read_text(encoding="utf-8")
+        frequent = sorted(lessons()[lesson], key=lambda name: -len(re.findall(rf"\b{name}\b", text)))
+        pages = list(dict.fromkeys(page for name in frequent for page in guides_of(name)[:1]))[:MOST]
     shown = [example for example in examples() if example.lesson == lesson]
     links = {
         "Guide": [f"[](/guide/{page}.md)" for page in pages],
