@@ -149,7 +149,7 @@ def resolve_lesson_links(app: Any, page: str, source: list[str]) -> None:
 
 
 def guides_of(name: str) -> list[str]:
-    """Return the guide pages for a name: its own page, pages that link to its API page, pages that name it."""
+    """Return the guide pages for a name: its own, those that link to its API page, those that name it."""
     pages = guide_pages()
     own = [page for page, text in pages.items() if text.startswith(f"# {name}\n")]
     address = f"api/priorsvm.{name}.rst"
