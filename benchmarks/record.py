@@ -38,7 +38,7 @@ TABLES = {
     "kernels": ("tangent_distance", "haar_gram", "import"),
 }
 # Results with a form of their own.
-APART = ("sizes", "scaling", "promises", "campaign", "hostile")
+APART = ("sizes", "scaling", "promises", "campaign", "hostile", "objectives")
 # Rows N of the table of sizes.
 SIZES = ("300", "1000", "2000", "4000", "10000")
 
@@ -94,6 +94,9 @@ def pages(measured: dict[str, Any]) -> dict[str, str]:
     head = ["attempts", "number", "refused", "accepted", "raw errors", "hangs", "wrong results"]
     attempts = [[str(value) for value in row.values()] for row in measured["hostile"]]
     texts["measured_hostile"] = markdown(head, attempts)
+    head = ["problems", "lower", "equal", "higher", "only now", "not solved", "CPU seconds", "higher by"]
+    objectives = [[str(value) for value in row.values()] for row in measured["objectives"]]
+    texts["measured_objectives"] = markdown(head, objectives)
     return texts
 
 

@@ -526,6 +526,40 @@ def test_measured_rows_replace_rows_of_the_same_name_only(benchmarks, tmp_path):
     assert "| m | S | 5 | 1 |  |" in (tmp_path / "measured_scaling.md").read_text(encoding="utf-8")
 
 
+def test_objectives_are_compared_by_the_name_of_their_problem(benchmarks):
+    from benchmarks.objective_cells import GROUPS, solved
+    from benchmarks.objectives import compared
+
+    first = next(GROUPS["small"]())
+    found = solved(first, 60.0)
+    assert found["objective"] > 0
+    assert "failed" in solved((first[0], lambda: 1 / 0, None), 60.0)
+    before = [
+        {"cell": "a", "objective": 2.0, "seconds": 3.0, "least": -0.2},
+        {"cell": "b", "objective": 2.0, "seconds": 1.0},
+        {"cell": "c", "failed": "more than 1 s", "seconds": 1.0},
+        {"cell": "d", "objective": 2.0, "seconds": 1.0},
+        {"cell": "e", "objective": 2.0, "seconds": 1.0},
+    ]
+    after = [
+        {"cell": "e", "objective": 1.0, "seconds": 0.5},
+        {"cell": "a", "objective": 2.2, "seconds": 0.5, "least": 0.1},
+        {"cell": "b", "objective": 2.0 + 1e-9, "seconds": 0.5},
+        {"cell": "c", "objective": 2.0, "seconds": 0.5},
+        {"cell": "d", "failed": "Infeasible", "seconds": 0.5},
+    ]
+    assert compared("g", before, after) == {
+        "group": "g",
+        "lower": 1,
+        "equal": 1,
+        "higher": 1,
+        "unsolved before": 1,
+        "unsolved": 1,
+        "seconds": "5 : 1.5",
+        "worse": "a: +1e-01, violated by 2e-01 : 0e+00",
+    }
+
+
 def test_every_row_belongs_to_one_table(benchmarks):
     from benchmarks.record import TABLES
     from benchmarks.run import ROWS
