@@ -9,7 +9,7 @@ PAGES := $(patsubst notebooks/%.py,docs/_notebooks/%.ipynb,$(wildcard notebooks/
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test solvers lowest wheels check fuzz lint docs notebooks bench clean
+.PHONY: help demo test solvers lowest wheels check fuzz lint docs notebooks lessons bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,28 +51,32 @@ lint: $(DEV) ## ruff and mypy
 
 docs: $(DEV) $(PAGES) ## the documentation, in docs/_build/html, and checks of its pages; runs notebooks first, minutes
 	@rm -f $(filter-out $(PAGES),$(wildcard docs/_notebooks/*.ipynb))
+	@rm -f $(filter-out $(PAGES:docs/_notebooks/%=docs/_solutions/%),$(wildcard docs/_solutions/*.ipynb))
 	@rm -rf docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -q -d docs/_build/doctrees -b html docs docs/_build/html
 	PRIORSVM_SITE=docs/_build/html $(BIN)/pytest -rs tests/test_site.py
 
-notebooks: $(PAGES) ## run the notebooks that changed, into docs/_notebooks
+notebooks: $(PAGES) ## run the lessons that changed: pages, exercises and solutions, in docs/_notebooks
 
 # A notebook is run by its test, which keeps what came out: after `make test` nothing is left to run.
-docs/_notebooks/%.ipynb: notebooks/%.py | $(DEV)
+docs/_notebooks/%.ipynb: notebooks/%.py docs/lessons.py | $(DEV)
 	$(BIN)/pytest "tests/test_notebooks.py::test_runs_and_shows_a_picture[$*]"
+
+lessons: $(DEV) ## run all lessons in empty folders with the wheel, as a student does
+	PRIORSVM_WHEEL=1 timeout 300 $(BIN)/pytest -n 2 tests/test_notebooks.py -k test_runs
 
 bench: $(DEV) ## speed as ratios to peers measured in the same run
 	$(BIN)/python -m benchmarks
 
 clean: ## remove whatever the other targets made
-	rm -rf $(VENV) $(VENV)-solvers $(VENV)-lowest .pythons docs/_build docs/_notebooks docs/_gallery docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-solvers $(VENV)-lowest .pythons docs/_build docs/_notebooks docs/_solutions docs/_gallery docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -f priorsvm-demo.png priorsvm-demo-rule.png
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Two BLAS pools on two cores slow each other down.
-test solvers lowest check fuzz docs notebooks: export OPENBLAS_NUM_THREADS = 1
-test solvers lowest check fuzz docs notebooks: export OMP_NUM_THREADS = 1
-test solvers lowest check fuzz docs notebooks: export MPLBACKEND = Agg
+test solvers lowest check fuzz docs notebooks lessons: export OPENBLAS_NUM_THREADS = 1
+test solvers lowest check fuzz docs notebooks lessons: export OMP_NUM_THREADS = 1
+test solvers lowest check fuzz docs notebooks lessons: export MPLBACKEND = Agg
 
 $(RUN): pyproject.toml | $(BIN)/python
 	@echo "Installing priorsvm in $(VENV) ..."

@@ -22,6 +22,7 @@ import priorsvm
 from priorsvm.cli import list_kinds
 
 sys.path.insert(0, str(Path(__file__).parent))
+from lessons import add_downloads, write_course_map
 from reading import add_lesson_links, api_links, remove_old_pages, resolve_lesson_links
 
 project = "priorsvm"
@@ -51,12 +52,13 @@ intersphinx_mapping = {
     "matplotlib": ("https://matplotlib.org/stable/", None),
     "pandas": ("https://pandas.pydata.org/docs/", None),
 }
-exclude_patterns = ["_build", "evidence/*", "gallery/*", "_gallery/**/*.ipynb"]
+exclude_patterns = ["_build", "evidence/*", "gallery/*", "_gallery/**/*.ipynb", "_notebooks/files/*"]
 myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
 nb_execution_mode = "off"  # the notebooks have run: see `make notebooks`
 nb_ipywidgets_js = {}  # progress bars need no script, and nothing is fetched
+nb_code_prompt_hide = "Hide"
 nb_render_markdown_format = "myst"  # tables and maths in what a notebook shows
 
 # Each example is run if it changed, and becomes a page below _gallery.
@@ -259,5 +261,7 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-skip-member", skip_request_methods)
     app.connect("builder-inited", write_api_pages)
     app.connect("builder-inited", remove_old_pages, priority=400)  # before sphinx-gallery
+    app.connect("source-read", write_course_map)
+    app.connect("source-read", add_downloads)
     app.connect("source-read", add_lesson_links)
     app.connect("source-read", resolve_lesson_links)

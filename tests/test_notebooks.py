@@ -1,10 +1,15 @@
-"""Every notebook runs from top to bottom, shows a picture, and ends in assertions.
+"""Every lesson runs from top to bottom, and the checks of its exercises reject wrong answers.
 
-What has run is kept in docs/_notebooks, from where the documentation takes its pages: see `make docs`.
+A lesson is run once. Its pages and notebooks are written below docs: see `make docs`. With PRIORSVM_WHEEL
+lessons are run by a Python that has the wheel of priorsvm and nothing of the repository: `make lessons`.
 """
 
 import ast
 import os
+import subprocess
+import sys
+import venv
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -13,49 +18,134 @@ import priorsvm
 
 jupytext = pytest.importorskip("jupytext")
 nbclient = pytest.importorskip("nbclient")
+jupyter_client = pytest.importorskip("jupyter_client")
 pytest.importorskip("ipykernel")
 
 ROOT = Path(__file__).parents[1]
-SOURCES = sorted((ROOT / "notebooks").glob("*.py"))
-PAGES = ROOT / "docs" / "_notebooks"
+DOCS = ROOT / "docs"
 SECONDS = 300
+MOST_MINUTES = 25
+MOST_LINES = 25
 
 # A kernel draws into the notebook unless it is told otherwise, and the tests are: see conftest.py.
 INLINE = {**os.environ, "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+
+# Before and after a lesson: files of the repository that it opens, but for the library and its environment.
+WATCH = f"""
+import os as _os, sys as _sys
+_opened = []
+def _watch(event, args):
+    if event == "open" and isinstance(args[0], str):
+        path = _os.path.abspath(args[0])
+        if path.startswith({str(ROOT)!r}) and not path.startswith((_sys.prefix, {str(ROOT / "priorsvm")!r})):
+            _opened.append(path)
+_sys.addaudithook(_watch)
+"""
+WATCHED = """
+import priorsvm as _library
+assert not _opened, _opened
+print(_library.__file__)
+"""
+
+
+def load(name):
+    spec = spec_from_file_location(name, DOCS / f"{name}.py")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+lessons = load("lessons")
+SOURCES = sorted(lessons.SOURCES.glob("*.py"))
+CONVERTED = sorted(lessons.SOURCES / f"{stem}.py" for stem in lessons.lessons())
+each_source = pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+each_lesson = pytest.mark.parametrize("source", CONVERTED, ids=lambda path: path.stem)
 
 
 def code_cells(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def keep(notebook, stem):
-    """Write the page of a notebook, whole or not at all."""
-    PAGES.mkdir(exist_ok=True)
-    unfinished = PAGES / f".{stem}.{os.getpid()}"
+def is_ellipsis(node):
+    return isinstance(node, ast.Constant) and node.value is ...
+
+
+def names_set(code, marked=lambda node: True):
+    """The names that a cell defines, in statements that contain a marked node."""
+    statements = [node for node in ast.parse(code).body if any(map(marked, ast.walk(node)))]
+    nodes = [node for statement in statements for node in ast.walk(statement)]
+    stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return stored | {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+
+
+def write(notebook, path):
+    """Write a notebook, whole or not at all."""
+    path.parent.mkdir(exist_ok=True, parents=True)
+    unfinished = path.with_name(f".{path.stem}.{os.getpid()}")
     unfinished.write_text(jupytext.writes(notebook, fmt="ipynb"), encoding="utf-8")
-    unfinished.replace(PAGES / f"{stem}.ipynb")
+    unfinished.replace(path)
 
 
 def test_there_are_notebooks():
     assert SOURCES
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+@each_source
 def test_opens_with_a_question_and_ends_in_assertions(source):
-    notebook = jupytext.read(source)
+    notebook = lessons.read(source)
     assert notebook.cells[0].cell_type == "markdown"
     title, *_ = notebook.cells[0].source.splitlines()
     assert title.startswith("# ")
     assert title.endswith("?")
-    last = code_cells(notebook)[-1].source
-    assert any(line.startswith("assert ") for line in last.splitlines())
-    headings = [
-        line for cell in notebook.cells for line in cell.source.splitlines() if line.startswith("## ")
-    ]
-    assert headings.index("## Exercises") < headings.index("## Solutions")
+    last = code_cells(notebook)[-1]
+    assert any(line.startswith(("assert ", "np.testing.assert_")) for line in last.source.splitlines())
+    headings = [line for cell in notebook.cells for line in cell.source.splitlines() if line.startswith("#")]
+    if source in CONVERTED:
+        assert "claims" in lessons.tags(last)
+        assert "## Exercises" in headings
+        assert "**Next**" in notebook.cells[-1].source
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+@each_lesson
+def test_a_lesson_states_objectives_needs_time_and_theorem(source):
+    lesson = lessons.lessons()[source.stem]
+    assert 2 <= len(lesson.learn) <= 4
+    assert 5 <= lesson.minutes <= MOST_MINUTES
+    assert lesson.needs
+    assert len(lesson.theorem.split()) >= 4
+
+
+@each_lesson
+def test_an_exercise_has_an_answer_a_solution_a_check_and_a_wrong_answer(source):
+    found = lessons.exercises(lessons.read(source))
+    assert 2 <= len(found) <= 4
+    for number, exercise in enumerate(found, 1):
+        assert exercise.title.startswith(f"Exercise {number}: ")
+        assert exercise.text.cell_type == "markdown"
+        asked = set().union(*(names_set(cell.source, is_ellipsis) for cell in exercise.answer))
+        solved = set().union(
+            *(names_set(cell.source) for cell in exercise.solution if cell.cell_type == "code")
+        )
+        assert asked, exercise.title
+        assert asked <= solved, f"{exercise.title}: the solution does not define {asked - solved}"
+        assert "assert" in "".join(cell.source for cell in exercise.check), exercise.title
+        assert exercise.wrong, exercise.title
+        for cell in exercise.wrong:
+            assert asked <= names_set(cell.source), exercise.title
+
+
+@each_lesson
+def test_the_exercises_contain_no_solution_and_code_cells_are_short(source):
+    notebook = lessons.read(source)
+    kept = [cell.source for cell in lessons.product(notebook, "ex").cells]
+    hidden = [cell for exercise in lessons.exercises(notebook) for cell in exercise.solution + exercise.wrong]
+    assert not [cell.source for cell in hidden if cell.source in kept]
+    shown = [cell.source for cell in code_cells(notebook) if "claims" not in lessons.tags(cell)]
+    assert not [source for source in shown if len(source.split("\n")) > MOST_LINES]
+
+
+@each_source
 def test_uses_public_names_only(source):
     modules = {"priorsvm", *(f"priorsvm.{name}" for name in priorsvm._MODULES)}
     for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
@@ -65,17 +155,200 @@ def test_uses_public_names_only(source):
                 assert {alias.name for alias in node.names} <= set(dir(priorsvm))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
-def test_runs_and_shows_a_picture(source, tmp_path):
-    notebook = jupytext.read(source)
+def test_numbers_of_lessons_are_unique():
+    numbers = [lesson.number for lesson in lessons.lessons().values()]
+    assert len(set(numbers)) == len(numbers)
+
+
+@pytest.fixture(scope="session")
+def python(tmp_path_factory):
+    """The Python that runs lessons: this one, or one that has the wheel and shares all other packages."""
+    if "PRIORSVM_WHEEL" not in os.environ:
+        return Path(sys.executable)
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    [wheel] = folder.glob("*.whl")
+    venv.create(folder / "venv", with_pip=False, symlinks=True)
+    [packages] = (folder / "venv").glob("lib/python*/site-packages")
+    shared = [path for path in sys.path if path.endswith("-packages")]
+    (packages / "shared.pth").write_text("\n".join(shared), encoding="utf-8")
+    made = folder / "venv" / "bin" / "python"
+    install = [made, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--ignore-installed"]
+    subprocess.run([*install, str(wheel)], check=True, capture_output=True, timeout=120)
+    return made
+
+
+def run(notebook, folder, python):
+    """Run a notebook in a folder; return it, and the file of the library that it imported."""
+    running = lessons.with_cells(notebook, [*notebook.cells])
+    cell = code_cells(notebook)[0]
+    for source, place in ((WATCH, 0), (WATCHED, len(running.cells) + 1)):
+        running.cells.insert(place, type(cell)({**cell, "id": f"watch-{place}", "source": source}))
+    manager = jupyter_client.AsyncKernelManager(kernel_name="python3")
+    manager.kernel_spec.argv[0] = str(python)
     client = nbclient.NotebookClient(
-        notebook, kernel_name="python3", timeout=SECONDS, resources={"metadata": {"path": str(tmp_path)}}
+        running, km=manager, timeout=SECONDS, resources={"metadata": {"path": str(folder)}}
     )
     client.execute(env=INLINE)
-    outputs = [output for cell in code_cells(notebook) for output in cell.outputs]
+    library = Path(running.cells[-1].outputs[0]["text"].strip())
+    return lessons.with_cells(running, running.cells[1:-1]), library
+
+
+@pytest.mark.slow
+@each_source
+def test_runs_and_shows_a_picture(source, tmp_path, python):
+    notebook = lessons.read(source)
+    finished, library = run(lessons.to_run(notebook), tmp_path, python)
+    notebook = lessons.with_outputs(notebook, finished)
     first = [output for cell in code_cells(notebook)[:3] for output in cell.outputs]
     assert any("image/png" in output.get("data", {}) for output in first), "it opens with a picture"
-    for output in outputs:
-        assert output.get("name") != "stderr", output["text"]
-    keep(notebook, source.stem)
+    for cell in code_cells(notebook):
+        for output in cell.outputs:
+            assert output.get("name") != "stderr", output["text"]
+    if python != Path(sys.executable):
+        assert python.parents[1] in library.parents
+        return
+    for name, address in lessons.addresses(source.stem).items():
+        if name == "page" or lessons.is_lesson(notebook):
+            write(lessons.product(notebook, name), DOCS / address)
+
+
+SOURCE = """
+# %% [markdown]
+# # How much is it?
+#
+# A paragraph.
+#
+# **You learn**
+#
+# - to add,
+# - to check
+#   what was added.
+#
+# **You need** lesson 3.
+#
+# **Time** 20 minutes
+#
+# **Theorem** Sums do not depend on the order.
+
+# %%
+1 + 1
+
+# %% tags=["hide-input"]
+2 + 2
+
+# %% [markdown]
+# ## Exercises
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 1: Add
+# What is 1 + 2?
+
+# %% tags=["answer"]
+total = ...  # your answer
+
+# %% [markdown] tags=["solution"]
+# Count.
+
+# %% tags=["solution"]
+total = 3
+
+# %% tags=["check"]
+assert total == 3, "Count your fingers."
+
+# %% tags=["wrong"]
+total = 12
+
+# %% [markdown]
+# ## What this lesson claims, checked
+
+# %% tags=["claims"]
+assert total == 3
+
+# %% [markdown]
+# **Next** lesson 2.
+"""
+TEXTS = [
+    "1 + 1",
+    "2 + 2",
+    "total = ...  # your answer",
+    "total = 3",
+    'assert total == 3, "Count your fingers."',
+]
+ADD, DRAW, ANSWER, SOLUTION, CHECK = TEXTS
+CLAIM = "assert total == 3"
+
+
+@pytest.fixture
+def example(tmp_path):
+    path = tmp_path / "03_sum.py"
+    path.write_text(SOURCE.lstrip(), encoding="utf-8")
+    return lessons.read(path)
+
+
+def test_each_product_has_exactly_its_cells(example):
+    code = {
+        name: [cell.source for cell in code_cells(lessons.product(example, name))]
+        for name in lessons.LEFT_OUT
+    }
+    assert code == {
+        "page": [ADD, DRAW, ANSWER, CHECK, CLAIM],
+        "ex": [ADD, DRAW, ANSWER, CHECK, CLAIM],
+        "sol": [ADD, DRAW, SOLUTION, CHECK, CLAIM],
+        "solutions": [SOLUTION, CHECK],
+    }
+    hidden = [
+        cell.source for cell in code_cells(lessons.product(example, "ex")) if "jupyter" in cell.metadata
+    ]
+    assert hidden == [DRAW, CHECK, CLAIM]
+    for name in ("page", "ex"):
+        assert "Count.\n" not in jupytext.writes(lessons.product(example, name), fmt="ipynb")
+    first, second, *_ = lessons.product(example, "solutions").cells
+    assert first.source.startswith("# Solutions: How much is it?\n")
+    assert second.source.startswith("## Exercise 1: Add")
+
+
+def test_what_a_lesson_states_is_read(example):
+    lesson = lessons.describe("03_sum", example.cells[0].source)
+    assert lesson.learn == ("to add,", "to check what was added.")
+    assert (lesson.number, lesson.part, lesson.minutes) == (3, "A", 20)
+    assert (lesson.needs, lesson.theorem) == ("lesson 3.", "Sums do not depend on the order.")
+    with pytest.raises(ValueError, match="03_sum: the first cell does not state: minutes"):
+        lessons.describe("03_sum", example.cells[0].source.replace("20 minutes", "an hour"))
+
+
+def run_code(notebook):
+    names = {}
+    for cell in code_cells(notebook):
+        exec(cell.source, names)
+    return names
+
+
+def test_a_wrong_answer_is_tried_before_the_solution_and_leaves_no_trace(example):
+    names = run_code(lessons.to_run(example))
+    assert names["total"] == 3
+    assert "_names" not in names
+    wrong = next(cell for cell in example.cells if "wrong" in lessons.tags(cell))
+    wrong["source"] = "total = 1 + 2"
+    with pytest.raises(RuntimeError, match="Exercise 1: Add: the check accepts wrong answer 1"):
+        run_code(lessons.to_run(example))
+
+
+def test_outputs_belong_to_the_cells_of_the_source(example):
+    finished = lessons.to_run(example)
+    for cell in code_cells(finished):
+        cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": cell.source}]
+    filled = lessons.with_outputs(example, finished)
+    shown = {cell.source: [output["text"] for output in cell.outputs] for cell in code_cells(filled)}
+    assert shown[ADD] == [ADD]
+    assert shown[SOLUTION] == [SOLUTION]
+    assert shown[ANSWER] == []
+    assert not any(cell.outputs for cell in code_cells(lessons.product(filled, "ex")))
+
+
+def test_the_course_map_has_every_lesson():
+    text = lessons.course_map()
+    for stem, lesson in lessons.lessons().items():
+        assert text.count(f"[{lesson.title}](_notebooks/{stem}.ipynb)") == 1
+        assert f"{lesson.number}. {lesson.title} <_notebooks/{stem}>" in text

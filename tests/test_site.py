@@ -11,9 +11,11 @@ import queue
 import re
 import shutil
 import subprocess
+import sys
 import threading
 from functools import partial
 from html.parser import HTMLParser
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
 
@@ -94,6 +96,14 @@ class Page(HTMLParser):
                 self.prose += data.split()
 
 
+def load_lessons():
+    """The lessons of the course, by name of the source."""
+    spec = spec_from_file_location("lessons", ROOT / "docs" / "lessons.py")
+    sys.modules["lessons"] = module_from_spec(spec)
+    spec.loader.exec_module(sys.modules["lessons"])
+    return sys.modules["lessons"].lessons()
+
+
 def is_foreign(address):
     return bool(urlsplit(address).netloc)
 
@@ -169,6 +179,15 @@ def test_maths_is_there_as_its_source(pages):
 def test_every_notebook_is_a_page(pages):
     sources = {path.stem for path in (ROOT / "notebooks").glob("*.py")}
     assert {Path(name).stem for name in pages if name.startswith("_notebooks/")} == sources
+
+
+def test_a_lesson_links_to_its_notebooks_and_its_solutions(pages):
+    for stem in load_lessons():
+        links = pages[f"_notebooks/{stem}.html"].article_links
+        files = {Path(urlsplit(link).path).name for link in links}
+        assert {f"{stem}_ex.ipynb", f"{stem}_sol.ipynb"} <= files
+        assert f"../_solutions/{stem}.html" in links
+        assert f"_notebooks/{stem}.html" in pages["notebooks.html"].article_links
 
 
 def test_every_public_name_has_a_page(pages):

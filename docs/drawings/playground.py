@@ -14,7 +14,7 @@ from PIL import Image
 from priorsvm.playground.server import PlaygroundServer
 
 PATH = Path(__file__).parents[1] / "_static" / "playground.png"
-LESSON = 4
+LESSON = 6
 SIZE = (1280, 1000)
 
 

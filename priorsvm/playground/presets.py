@@ -1,4 +1,4 @@
-"""Presets of the playground: a state for each lesson of the notebooks, with a sentence on what to try."""
+"""Presets of the playground: a state for each lesson of the course, with a sentence on what to try."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def start(lesson: int = 1) -> dict[str, Any]:
 
 
 def all_presets() -> list[dict[str, Any]]:
-    """Return lesson, notebook, title, what to try, and state of every preset.
+    """Return lesson, title, what to try, and state of every preset.
 
     >>> [preset["lesson"] for preset in all_presets()][:3]
     [1, 2, 3]
@@ -41,7 +41,7 @@ def all_presets() -> list[dict[str, Any]]:
 
 
 def _preset(
-    notebook: str,
+    lesson: int,
     title: str,
     text: str,
     points: list[list[float]],
@@ -49,7 +49,7 @@ def _preset(
     **settings: Any,
 ) -> dict[str, Any]:
     state = default_state(points=points, shapes=shapes or [], **settings)
-    return {"lesson": int(notebook[:2]), "notebook": notebook, "title": title, "text": text, "state": state}
+    return {"lesson": lesson, "title": title, "text": text, "state": state}
 
 
 def _shape(
@@ -111,125 +111,34 @@ def _points(places: np.ndarray, label: int) -> list[list[float]]:
 
 PRESETS = [
     _preset(
-        "01_svm_by_hand",
+        1,
         "What problem does an SVM solve?",
         "Drag a circle across the border and watch its slack. Then slide C.",
         _clouds(9, 9, 0.75, seed=1),
     ),
     _preset(
-        "02_costs_and_weights",
+        2,
         "What if some mistakes are worse than others?",
         "Triangles are rare. Slide the cost of errors on class 1 from 1 to 10.",
         _clouds(24, 6, 1.0, seed=2),
         costs=5.0,
     ),
     _preset(
-        "09_virtual_samples",
-        "Is a digit that moved still the same digit?",
-        "Small marks are shifted copies. Change their size, or shift along x0 instead.",
-        _clouds(4, 4, 0.6, seed=3),
-        change="x1",
-        size=1.2,
-    ),
-    _preset(
-        "04_rules_and_regions",
-        "How does a rule hold everywhere?",
-        "No point is in the box. Drag and resize it, and watch the border give way.",
-        _clouds(9, 9, 0.7, seed=4),
-        [_shape("box", 1, "hard", (0.2, -2.4), (1.3, 0.7))],
-    ),
-    _preset(
-        "05_when_knowledge_conflicts",
-        "What if two things you know cannot both be true?",
-        "The rules contradict each other. Move one of them away, or make it soft.",
-        _clouds(9, 9, 0.7, seed=5),
-        [
-            _shape("box", 1, "hard", (0.6, -1.6), (1.2, 0.8)),
-            _shape("ellipse", 0, "hard", (-0.6, -1.6), (1.0, 0.7)),
-        ],
-    ),
-    _preset(
-        "13_error_bars",
-        "How sure are you of your measurements?",
-        "Every point has a measurement error σ. Slide it, and watch the prices.",
-        _clouds(10, 10, 0.8, seed=6),
-        errors=0.4,
-    ),
-    _preset(
-        "14_missing_values",
-        "What is in a gap of the table?",
-        "A missing entry is an error of one coordinate. Slide σ, and watch the border.",
-        _clouds(9, 9, 0.9, seed=14),
-        errors=0.8,
-    ),
-    _preset(
-        "15_spam_and_lost_features",
-        "What if the spammer reads your model?",
-        "Each point may move along x0, at its worst. Slide the size of the move.",
-        _clouds(9, 9, 0.7, seed=15),
-        change="x0",
-        change_block="InvariantLoss",
-        size=1.5,
-    ),
-    _preset(
-        "12_trajectories",
-        "What if every row is a snapshot of a movement?",
-        "Every point turns about the origin. Slide the size of the turn.",
-        _pendulum(),
-        C=100.0,
-        change="turn",
-        change_block="Trajectories",
-        size=0.4,
-    ),
-    _preset(
-        "10_hints_and_unlabelled_rows",
-        "What can be learnt without a label?",
-        "The hint penalises changes of f when a point moves. Slide the size of the move.",
-        _clouds(6, 6, 0.7, seed=10),
-        change="x1",
-        change_block="InvarianceHint",
-        size=1.2,
-    ),
-    _preset(
-        "11_worst_case",
-        "What is the worst that can happen to a row?",
-        "Compare the worst copy (InvariantLoss) with all copies (VirtualSamples).",
-        _clouds(8, 8, 0.5, seed=8),
-        change="x0",
-        change_block="InvariantLoss",
-        size=1.0,
-    ),
-    _preset(
-        "20_everything_in_one_model",
-        "Can everything you know be part of one model?",
-        "A rule, costs and an order of the scores. Switch them off one by one.",
-        _clouds(12, 6, 1.0, seed=10),
-        [_shape("ellipse", 0, "everywhere", (-2.0, 2.2), (1.2, 0.9))],
+        3,
+        "Why do finitely many rows decide about a whole function?",
+        "Slide γ of the kernel. Every border is a sum over the points.",
+        _clouds(9, 9, 1.1, seed=13),
         kernel="rbf",
-        gamma=0.2,
-        costs=3.0,
-        order="x0 up",
-        order_block="hint",
+        gamma=0.6,
     ),
     _preset(
-        "11_write_your_own_block",
-        "What if your knowledge is not in the library?",
-        "The block of this lesson orders pairs of points, as this hint does. Slide μ.",
-        _clouds(9, 9, 1.2, seed=11),
-        kernel="rbf",
-        order="x1 up",
-        order_block="hint",
+        4,
+        "How does the answer change with C and μ?",
+        "Slide C from left to right. Points enter and leave the margin one by one.",
+        _clouds(9, 9, 0.75, seed=16),
     ),
     _preset(
-        "12_choosing_a_solver",
-        "Which solver should do it, and can you believe it?",
-        "Switch solver and norm. A solver that does not fit the problem gives an error.",
-        _clouds(10, 10, 1.0, seed=12),
-        [_shape("box", 0, "everywhere", (-1.5, 2.4), (1.2, 0.6))],
-        solver="CLARABEL",
-    ),
-    _preset(
-        "13_clinical_table",
+        5,
         "Do three textbook rules help a model of few patients?",
         "Soft rules apply to rows as they occur. Slide μ, the weight in rows.",
         _clouds(6, 6, 1.0, seed=13),
@@ -239,24 +148,92 @@ PRESETS = [
         ],
     ),
     _preset(
-        "19_honest_evaluation",
-        "How do you find out whether your rules help?",
-        "This rule is wrong. How large may μ be before it harms?",
-        _clouds(12, 12, 0.9, seed=14),
-        [_shape("box", 0, "rows", (1.4, 1.4), (1.2, 1.2))],
-        mu=3.0,
+        6,
+        "How does a rule hold everywhere?",
+        "No point is in the box. Drag and resize it, and watch the border give way.",
+        _clouds(9, 9, 0.7, seed=4),
+        [_shape("box", 1, "hard", (0.2, -2.4), (1.3, 0.7))],
+    ),
+    _preset(
+        7,
+        "Can a rule hold everywhere if the border bends?",
+        "The rule holds at every point of the ellipse. Slide γ of the kernel.",
+        _clouds(12, 6, 1.0, seed=10),
+        [_shape("ellipse", 0, "hard", (-2.0, 2.2), (1.2, 0.9))],
         kernel="rbf",
         gamma=0.2,
     ),
     _preset(
-        "15_more_rows_than_memory",
-        "Which of two million rows does a model need?",
-        "Only points near their margins decide. Move or delete a point far from them.",
-        _clouds(30, 30, 0.9, seed=15),
-        [_shape("box", 1, "hard", (2.6, -2.6), (0.8, 0.8))],
+        8,
+        "What if two things you know cannot both be true?",
+        "The rules contradict each other. Move one of them away, or make it soft.",
+        _clouds(9, 9, 0.7, seed=5),
+        [
+            _shape("box", 1, "hard", (0.6, -1.6), (1.2, 0.8)),
+            _shape("ellipse", 0, "hard", (-0.6, -1.6), (1.0, 0.7)),
+        ],
     ),
     _preset(
-        "16_haar_integration",
+        9,
+        "Is a digit that moved still the same digit?",
+        "Small marks are shifted copies. Change their size, or shift along x0 instead.",
+        _clouds(4, 4, 0.6, seed=3),
+        change="x1",
+        size=1.2,
+    ),
+    _preset(
+        10,
+        "What can be learnt without a label?",
+        "The hint penalises changes of f when a point moves. Slide the size of the move.",
+        _clouds(6, 6, 0.7, seed=10),
+        change="x1",
+        change_block="InvarianceHint",
+        size=1.2,
+    ),
+    _preset(
+        11,
+        "What is the worst that can happen to a row?",
+        "Compare the worst copy (InvariantLoss) with all copies (VirtualSamples).",
+        _clouds(8, 8, 0.5, seed=8),
+        change="x0",
+        change_block="InvariantLoss",
+        size=1.0,
+    ),
+    _preset(
+        12,
+        "What if every row is a snapshot of a movement?",
+        "Every point turns about the origin. Slide the size of the turn.",
+        _pendulum(),
+        C=100.0,
+        change="turn",
+        change_block="Trajectories",
+        size=0.4,
+    ),
+    _preset(
+        13,
+        "How sure are you of your measurements?",
+        "Every point has a measurement error σ. Slide it, and watch the prices.",
+        _clouds(10, 10, 0.8, seed=6),
+        errors=0.4,
+    ),
+    _preset(
+        14,
+        "What is in a gap of the table?",
+        "A missing entry is an error of one coordinate. Slide σ, and watch the border.",
+        _clouds(9, 9, 0.9, seed=14),
+        errors=0.8,
+    ),
+    _preset(
+        15,
+        "What if the spammer reads your model?",
+        "Each point may move along x0, at its worst. Slide the size of the move.",
+        _clouds(9, 9, 0.7, seed=15),
+        change="x0",
+        change_block="InvariantLoss",
+        size=1.5,
+    ),
+    _preset(
+        16,
         "What if the kernel ignored what makes no difference?",
         "Points are known on one side only. Change the kernel to RBF and back.",
         _carousel(),
@@ -268,7 +245,7 @@ PRESETS = [
         size=2.7,
     ),
     _preset(
-        "17_kernels_chosen",
+        17,
         "Which kernel contains your knowledge, and how do you choose it?",
         "The penalty makes f level along turns. Slide μ, and change the block to the kernel.",
         _carousel(),
@@ -280,16 +257,62 @@ PRESETS = [
         size=0.5,
     ),
     _preset(
-        "18_sets_and_permutations",
+        18,
         "What if a sample has no first row?",
         "A point is a pair in any order: x0 and x1 may change places. Compare linear with degree 2.",
         _pairs(),
         kernel="poly2",
     ),
     _preset(
-        "21_several_classes",
+        19,
+        "How do you find out whether your rules help?",
+        "This rule is wrong. How large may μ be before it harms?",
+        _clouds(12, 12, 0.9, seed=14),
+        [_shape("box", 0, "rows", (1.4, 1.4), (1.2, 1.2))],
+        mu=3.0,
+        kernel="rbf",
+        gamma=0.2,
+    ),
+    _preset(
+        20,
+        "Can everything you know be part of one model?",
+        "A rule, costs and an order of the scores. Switch them off one by one.",
+        _clouds(12, 6, 1.0, seed=10),
+        [_shape("ellipse", 0, "everywhere", (-2.0, 2.2), (1.2, 0.9))],
+        kernel="rbf",
+        gamma=0.2,
+        costs=3.0,
+        order="x0 up",
+        order_block="hint",
+    ),
+    _preset(
+        21,
         "What does a rule mean if there are more than two classes?",
         "Triangles are the class in the middle, circles are the rest. Change linear to RBF.",
         _in_the_middle(),
+    ),
+    _preset(
+        22,
+        "Which solver should do it, and can you believe it?",
+        "Switch solver and norm. A solver that does not fit the problem gives an error.",
+        _clouds(10, 10, 1.0, seed=12),
+        [_shape("box", 0, "everywhere", (-1.5, 2.4), (1.2, 0.6))],
+        solver="CLARABEL",
+    ),
+    _preset(
+        23,
+        "What if your knowledge is not in the library?",
+        "The block of this lesson orders pairs of points, as this hint does. Slide μ.",
+        _clouds(9, 9, 1.2, seed=11),
+        kernel="rbf",
+        order="x1 up",
+        order_block="hint",
+    ),
+    _preset(
+        24,
+        "Which of two million rows does a model need?",
+        "Only points near their margins decide. Move or delete a point far from them.",
+        _clouds(30, 30, 0.9, seed=15),
+        [_shape("box", 1, "hard", (2.6, -2.6), (0.8, 0.8))],
     ),
 ]

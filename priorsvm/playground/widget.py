@@ -40,7 +40,7 @@ def play(lesson: int = 1) -> Playground:
     Examples
     --------
     >>> from priorsvm import play
-    >>> playground = play(lesson=4)
+    >>> playground = play(lesson=6)
     >>> print(playground.code)
     import numpy as np
     from priorsvm import Box, PriorSVC

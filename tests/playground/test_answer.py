@@ -95,7 +95,7 @@ def test_a_preset_is_answered_and_its_code_runs(lesson, capsys):
     check_state(state)
     shown = answer(state)
     json.dumps(shown, allow_nan=False)
-    if lesson == 5:
+    if lesson == 8:
         assert "'box_1'" in shown["error"]
         assert "'ellipse_2'" in shown["error"]
         return
@@ -198,7 +198,7 @@ def test_rows_of_blocks_curves_and_active_places_are_shown():
 
 
 def test_warnings_are_texts():
-    preset = PRESETS[14]["state"]
+    preset = PRESETS[19]["state"]
     assert any(note.startswith("AgainstData: ") for note in answer(preset)["notes"])
 
 

@@ -28,7 +28,7 @@ def browser(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server():
-    with PlaygroundServer(lesson=4) as running:
+    with PlaygroundServer(lesson=6) as running:
         threading.Thread(target=running.serve_forever, daemon=True).start()
         yield running
         running.shutdown()
@@ -36,7 +36,7 @@ def server():
 
 @pytest.fixture
 def page(browser, server):
-    """The playground with the preset of lesson 4, at 1280 × 900, and a check of the console at the end."""
+    """The playground with the preset of lesson 6, at 1280 × 900, and a check of the console at the end."""
     browser.look()
     browser.problems.clear()
     browser.requests.clear()
@@ -139,8 +139,8 @@ def test_a_dragged_box_changes_the_border_and_the_copied_code_gives_it(page, ser
 
 
 def state_of(code, names):
-    """Return the state that a copied code of lesson 4 came from."""
-    state = dict(next(preset["state"] for preset in all_presets() if preset["lesson"] == 4))
+    """Return the state that a copied code of lesson 6 came from."""
+    state = dict(next(preset["state"] for preset in all_presets() if preset["lesson"] == 6))
     points = [[*map(float, x), int(k)] for x, k in zip(names["X"], names["y"], strict=True)]
     assert points == state["points"]
     return state | {"shapes": [{**state["shapes"][0], "centre": [-0.6, -3.0]}]}
@@ -237,7 +237,7 @@ def test_rules_in_conflict_are_named_in_the_plane(page):
     settled(
         page,
         lambda: page.run(
-            "(() => { const p = document.querySelector('select[aria-label=Lesson]'); p.selectedIndex = 4;"
+            "(() => { const p = document.querySelector('select[aria-label=Lesson]'); p.selectedIndex = 7;"
             "p.dispatchEvent(new Event('change')); })()"
         ),
     )
@@ -263,7 +263,7 @@ def test_undo_goes_back_to_the_lesson_before(page):
     page.run(f"{lesson}.focus()")
     settled(page, lambda: page.press("z", modifiers=2))
     assert page.run("document.querySelector('.pp pre').textContent") == code
-    assert page.run(f"{lesson}.selectedIndex") == 3
+    assert page.run(f"{lesson}.selectedIndex") == 5
 
 
 @pytest.mark.parametrize("width", [1280, 900, 420])

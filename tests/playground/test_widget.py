@@ -16,7 +16,7 @@ POINTS = [[-1.0, 0.0, 0], [1.0, 0.5, 1], [1.5, 0.0, 1]]
 
 @pytest.fixture
 def widget(monkeypatch):
-    made = priorsvm.play(lesson=4)
+    made = priorsvm.play(lesson=6)
     made.sent = []
     monkeypatch.setattr(type(made), "send", lambda self, content, buffers=None: self.sent.append(content))
     return made
@@ -44,7 +44,7 @@ def test_a_bad_message_is_answered_with_an_error(widget, message):
 
 
 def test_the_first_lesson_is_shown(widget):
-    assert widget.start["lesson"] == 4
+    assert widget.start["lesson"] == 6
     assert [shape["kind"] for shape in widget.state["shapes"]] == ["box"]
     assert "Box(" in widget.code
     with pytest.raises(InvalidInput, match="lesson must be"):

@@ -1,0 +1,348 @@
+"""The course: each lesson is one source, made into a page, two notebooks and a page of solutions.
+
+A source is a script of jupytext in the percent format. Tags of its cells state what a product contains:
+
+========  =====================================  ==================================
+tag       cell                                   contained in
+========  =====================================  ==================================
+exercise  text of one exercise                   all
+answer    skeleton of an answer                  page, exercises
+solution  a solution                             notebook and page of solutions
+check     assertions about the answer            all; collapsed on pages
+wrong     a wrong answer that the check rejects  none; for the test
+claims    assertions about the whole lesson      all but the page of solutions
+========  =====================================  ==================================
+
+`hide-input` collapses a code cell. Cells without these tags are part of the page and of both notebooks.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jupytext
+
+DOCS = Path(__file__).parent
+SOURCES = DOCS.parent / "notebooks"
+
+# Letter → title and numbers of the lessons.
+PARTS = {
+    "A": ("The problem", range(1, 5)),
+    "B": ("Rules", range(5, 9)),
+    "C": ("Invariances", range(9, 13)),
+    "D": ("Uncertain data", range(13, 16)),
+    "E": ("Kernels that carry knowledge", range(16, 19)),
+    "F": ("Practice", range(19, 25)),
+}
+
+# Product → tags of the cells that it leaves out.
+LEFT_OUT = {
+    "page": {"solution", "wrong"},
+    "ex": {"solution", "wrong"},
+    "sol": {"answer", "wrong"},
+    "solutions": {"answer", "wrong", "claims"},
+}
+
+# The line of the page of the course that is replaced by parts and lessons.
+MAP = "<!-- parts and lessons -->"
+
+# Run before a solution, in a copy of the names: the check has to reject each wrong answer.
+TRIAL = """
+_names = dict(globals())
+exec({wrong!r}, _names)
+try:
+    exec({check!r}, _names)
+except AssertionError as _error:
+    if not str(_error):
+        raise RuntimeError({exercise!r} + ": a check has no hint") from None
+else:
+    raise RuntimeError({exercise!r} + ": the check accepts wrong answer {number}")
+del _names
+"""
+
+
+@dataclass
+class Exercise:
+    """The cells of one exercise, by tag; ``given`` is code without a tag before the answer."""
+
+    text: Any
+    given: list[Any] = field(default_factory=list)
+    answer: list[Any] = field(default_factory=list)
+    solution: list[Any] = field(default_factory=list)
+    check: list[Any] = field(default_factory=list)
+    wrong: list[Any] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        return self.text.source.splitlines()[0].lstrip("# ")
+
+    @property
+    def cells(self) -> list[Any]:
+        return [self.text, *self.given, *self.answer, *self.solution, *self.check, *self.wrong]
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What the first cell of a lesson states."""
+
+    stem: str
+    title: str
+    learn: tuple[str, ...]
+    needs: str
+    minutes: int
+    theorem: str
+
+    @property
+    def number(self) -> int:
+        return int(self.stem[:2])
+
+    @property
+    def part(self) -> str:
+        """Letter of its part."""
+        return next(letter for letter, (_, numbers) in PARTS.items() if self.number in numbers)
+
+
+def tags(cell: Any) -> set[str]:
+    """Return the tags of a cell."""
+    return set(cell.metadata.get("tags", ()))
+
+
+def read(path: Path) -> Any:
+    """Return the notebook of a source, with the same names of cells each time."""
+    notebook = jupytext.read(path)
+    for number, cell in enumerate(notebook.cells):
+        cell["id"] = f"cell-{number}"
+    return notebook
+
+
+@cache
+def lessons() -> dict[str, Lesson]:
+    """Return the lessons of the course, by name of the source."""
+    found = {}
+    for path in sorted(SOURCES.glob("*.py")):
+        notebook = read(path)
+        if is_lesson(notebook):
+            found[path.stem] = describe(path.stem, notebook.cells[0].source)
+    return found
+
+
+def is_lesson(notebook: Any) -> bool:
+    """Return whether a notebook has the form of a lesson."""
+    return any("exercise" in tags(cell) for cell in notebook.cells)
+
+
+def describe(stem: str, text: str) -> Lesson:
+    """Return what the first cell of a lesson states; raise ValueError if a part is missing."""
+    patterns = {
+        "title": r"\A# (.+\?)\n",
+        "learn": r"^\*\*You learn\*\*:?\s*(.+?)\s*^\*\*You need\*\*",
+        "needs": r"^\*\*You need\*\*:?\s*(.+?)\s*^\*\*Time\*\*",
+        "minutes": r"^\*\*Time\*\*:?\s*(\d+) minutes",
+        "theorem": r"^\*\*Theorem\*\*:?\s*(.+?)\s*(?:\n\n|\Z)",
+    }
+    found = {part: re.search(pattern, text, re.DOTALL | re.MULTILINE) for part, pattern in patterns.items()}
+    missing = [part for part, match in found.items() if match is None]
+    if missing:
+        raise ValueError(f"{stem}: the first cell does not state: {', '.join(missing)}")
+    parts = {part: match[1].strip() for part, match in found.items() if match is not None}
+    objectives = re.split(r"^[-*] ", parts["learn"], flags=re.MULTILINE)
+    return Lesson(
+        stem=stem,
+        title=parts["title"],
+        learn=tuple(" ".join(objective.split()) for objective in objectives if objective.strip()),
+        needs=" ".join(parts["needs"].split()),
+        minutes=int(parts["minutes"]),
+        theorem=" ".join(parts["theorem"].split()),
+    )
+
+
+def exercises(notebook: Any) -> list[Exercise]:
+    """Return the exercises of a lesson.
+
+    Code without a tag may be between the text and the answer. After the answer an exercise ends at the
+    first cell without a tag of exercises.
+    """
+    found: list[Exercise] = []
+    inside = False
+    for cell in notebook.cells:
+        kinds = tags(cell) & {"exercise", "answer", "solution", "check", "wrong"}
+        if len(kinds) > 1:
+            raise ValueError(f"a cell has several tags of exercises: {sorted(kinds)}")
+        kind = next(iter(kinds), None)
+        if kind == "exercise":
+            found.append(Exercise(cell))
+        elif kind is not None and inside:
+            getattr(found[-1], kind).append(cell)
+        elif kind is not None:
+            raise ValueError(f"a cell with the tag {kind!r} is outside of an exercise: {cell.source[:60]!r}")
+        elif inside and cell.cell_type == "code" and not found[-1].answer:
+            found[-1].given.append(cell)
+        else:
+            inside = False
+        inside = inside or kind == "exercise"
+    return found
+
+
+def to_run(notebook: Any) -> Any:
+    """Return the notebook with solutions, and with a trial of each wrong answer before the first of them.
+
+    Trials have no ``id`` of the source, and their outputs are not used.
+    """
+    trials = {}
+    for exercise in exercises(notebook):
+        code = [cell for cell in exercise.solution if cell.cell_type == "code"]
+        check = "\n".join(cell.source for cell in exercise.check)
+        trials[code[0].id] = [
+            TRIAL.format(wrong=wrong.source, check=check, exercise=exercise.title, number=number)
+            for number, wrong in enumerate(exercise.wrong, 1)
+        ]
+    cells = []
+    for cell in deepcopy(notebook.cells):
+        for number, trial in enumerate(trials.get(cell.id, ()), 1):
+            cells.append(deepcopy(cell))
+            cells[-1].update(id=f"{cell.id}-wrong-{number}", source=trial)
+        if not tags(cell) & LEFT_OUT["sol"]:
+            cells.append(cell)
+    return with_cells(notebook, cells)
+
+
+def with_outputs(notebook: Any, run: Any) -> Any:
+    """Return the notebook with the outputs of the run, and its code cells numbered."""
+    outputs = {cell.id: cell.outputs for cell in run.cells if cell.cell_type == "code"}
+    cells = deepcopy(notebook.cells)
+    count = 0
+    for cell in cells:
+        if cell.id in outputs:
+            count += 1
+            cell.update(outputs=outputs[cell.id], execution_count=count)
+    return with_cells(notebook, cells)
+
+
+def with_cells(notebook: Any, cells: list[Any]) -> Any:
+    """Return a copy of a notebook with other cells."""
+    copy = deepcopy({key: value for key, value in notebook.items() if key != "cells"})
+    return type(notebook)(**copy, cells=cells)
+
+
+def product(notebook: Any, name: str) -> Any:
+    """Return the product of a lesson that has run: ``"page"``, ``"ex"``, ``"sol"`` or ``"solutions"``."""
+    cells = deepcopy(notebook.cells)
+    if name == "solutions":
+        cells = solution_cells(notebook)
+    cells = [cell for cell in cells if not tags(cell) & LEFT_OUT[name]]
+    for cell in cells:
+        if cell.cell_type == "code":
+            collapse(cell, name)
+    made = with_cells(notebook, cells)
+    if name == "solutions":
+        made.metadata["orphan"] = True  # reached from the lesson only
+    return made
+
+
+def collapse(cell: Any, name: str) -> None:
+    """Collapse a check, the claims and code for drawing; remove the outputs of exercises."""
+    if name == "ex":
+        cell.update(outputs=[], execution_count=None)
+    marks = tags(cell)
+    if "answer" in marks:
+        cell.update(outputs=[], execution_count=None)
+    if marks & {"check", "claims", "hide-input"}:
+        cell.metadata["tags"] = sorted(marks - {"hide-cell"} | {"hide-input"})
+        cell.metadata["jupyter"] = {"source_hidden": True}
+        shown = {"check": "Show the check", "claims": "Show the assertions"}
+        prompts = [text for tag, text in shown.items() if tag in marks]
+        cell.metadata["mystnb"] = {"code_prompt_show": (prompts or ["Show the code"])[0]}
+
+
+def solution_cells(notebook: Any) -> list[Any]:
+    """Return a title and the cells of all exercises."""
+    title = deepcopy(notebook.cells[0])
+    question = title.source.splitlines()[0].removeprefix("# ")
+    title["source"] = (
+        f"# Solutions: {question}\n\n"
+        "The code continues the lesson. To run it, download the lesson with solutions."
+    )
+    cells = [deepcopy(cell) for exercise in exercises(notebook) for cell in exercise.cells]
+    for cell in cells:
+        if cell.cell_type == "markdown":
+            cell["source"] = re.sub("^###", "##", cell.source, flags=re.MULTILINE)
+    return [title, *cells]
+
+
+def addresses(stem: str) -> dict[str, Path]:
+    """Return the file of each product of a lesson, below ``docs``."""
+    return {
+        "page": Path("_notebooks") / f"{stem}.ipynb",
+        "solutions": Path("_solutions") / f"{stem}.ipynb",
+        "ex": Path("_notebooks/files") / f"{stem}_ex.ipynb",
+        "sol": Path("_notebooks/files") / f"{stem}_sol.ipynb",
+    }
+
+
+def downloads(lesson: Lesson) -> str:
+    """Return the line of links below the first cell of a lesson, in Markdown."""
+    files = addresses(lesson.stem)
+    title, _ = PARTS[lesson.part]
+    return (
+        f"Lesson {lesson.number} of [the course](/notebooks.md), part {lesson.part}: {title}.\n\n"
+        f"**Download** {{download}}`exercises </{files['ex']}>` or "
+        f"{{download}}`lesson with solutions </{files['sol']}>`, both as notebooks. "
+        f"[Read the solutions](/{files['solutions']})"
+    )
+
+
+def course_map() -> str:
+    """Return the parts of the course with their lessons, in Markdown."""
+    return "\n\n".join(part for letter in PARTS for part in part_map(letter))
+
+
+def part_map(letter: str) -> Iterator[str]:
+    """Yield heading, table and table of contents of a part."""
+    title, _ = PARTS[letter]
+    members = [lesson for lesson in lessons().values() if lesson.part == letter]
+    if not members:
+        return
+    yield f"## Part {letter}: {title}"
+    rows = [
+        f"| {lesson.number} | [{lesson.title}]({addresses(lesson.stem)['page']}) | {lesson.theorem} "
+        f"| {lesson.needs} | {lesson.minutes} |"
+        for lesson in members
+    ]
+    yield "\n".join(["| | question | theorem | you need | minutes |", "|--:|---|---|---|--:|", *rows])
+    yield contents(f"{lesson.number}. {lesson.title} <_notebooks/{lesson.stem}>" for lesson in members)
+
+
+def contents(entries: Any) -> str:
+    """Return a hidden table of contents, in Markdown."""
+    return "\n".join(["```{toctree}", ":hidden:", ":maxdepth: 1", "", *entries, "```"])
+
+
+def write_course_map(app: Any, page: str, source: list[str]) -> None:
+    """Write parts and lessons into the page of the course, while Sphinx reads it."""
+    if page == "notebooks":
+        old = sorted({path.stem for path in SOURCES.glob("*.py")} - set(lessons()))
+        further = ["## Further lessons", contents(f"_notebooks/{stem}" for stem in old)] if old else []
+        source[0] = source[0].replace(MAP, "\n\n".join([course_map(), *further]))
+        for path in SOURCES.glob("*.py"):
+            app.env.note_dependency(path)
+
+
+def add_downloads(app: Any, page: str, source: list[str]) -> None:
+    """Add links between a lesson, its notebooks and its solutions, while Sphinx reads their pages."""
+    folder, _, stem = page.rpartition("/")
+    if folder not in ("_notebooks", "_solutions") or stem not in lessons():
+        return
+    lesson = lessons()[stem]
+    back = f"Lesson {lesson.number}: [](/{addresses(stem)['page']})"
+    notebook = json.loads(source[0])
+    text = downloads(lesson) if folder == "_notebooks" else back
+    cell = {"cell_type": "markdown", "metadata": {}, "source": text}
+    if notebook["nbformat_minor"] >= 5:
+        cell["id"] = "downloads"
+    notebook["cells"].insert(1, cell)
+    source[0] = json.dumps(notebook)
