@@ -151,6 +151,47 @@ def test_a_page_is_short(page):
         assert words <= MOST_WORDS_OF_A_PAGE, f"{page.name} has {words} words. Split it."
 
 
+NO_PROSE = r"```.*?```|\$\$.*?\$\$|^\|[^\n]*$|^#[^\n]*$|^:::[^\n]*$"  # code, formulas, tables, headings
+ADVISED_AGAINST = (
+    r"\b(who|whoever|whom|nobody|somebody|everybody|in vain|dear|dearer|last word|likes|"
+    r"(?<!there )(?<!There )(is|are) no (?!larger|smaller|longer|more|less|other)[a-z]+)\b"
+)
+MOST_WORDS_OF_A_SENTENCE = 25
+MOST_LONG_SENTENCES = 0.05
+
+
+def prose(page):
+    """Return the sentences of a page."""
+    return re.sub(NO_PROSE, "", page, flags=re.DOTALL | re.MULTILINE)
+
+
+def sentences(page):
+    """Return the sentences of a page that have more than three words."""
+    parts = re.split(r"(?<=[.!?])\s+", prose(page))
+    return [part for part in parts if len(part.split()) > 3]
+
+
+def all_pages():
+    """Return the text of each page that is written by hand, by path."""
+    paths = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    made = {"_build", "_gallery", "_notebooks"}
+    return {path: path.read_text(encoding="utf-8") for path in paths if not made & set(path.parts)}
+
+
+def test_few_sentences_are_long():
+    lengths = [len(part.split()) for page in all_pages().values() for part in sentences(page)]
+    long = sum(length > MOST_WORDS_OF_A_SENTENCE for length in lengths)
+    assert long <= MOST_LONG_SENTENCES * len(lengths), f"{long} of {len(lengths)} sentences are long"
+
+
+def test_pages_do_without_words_that_are_advised_against():
+    found = {
+        path.name: [match[0] for match in re.finditer(ADVISED_AGAINST, prose(page), re.IGNORECASE)]
+        for path, page in all_pages().items()
+    }
+    assert not {name: words for name, words in found.items() if words}
+
+
 def test_missing_names_are_noticed():
     assert missing_in("| `Box` | `Rules` |", ["Box", "Rule"]) == ["Rule"]
     assert {"Box", "InvarianceHint"} <= set(public_blocks())
