@@ -33,15 +33,12 @@ import numpy as np
 from ..._utils.arrays import Array
 from ..._utils.deadline import NEVER, Deadline
 from ...errors import OutOfTime, SolverFailed, TooLarge
-from .loss_rows import LossRows, distinct, stacked
+from .loss_rows import SIGNS, LossRows, Sums, distinct, stacked
 
 T = TypeVar("T")
 
 # Rows read at a time.
 CHUNK = 50_000
-
-# Margin of the rows that stand for a linear term: far above values of f at the mean of the rows.
-FAR_MARGIN = 30.0
 
 # The cost of rows that changed side, as a share of the loss, up to which an answer is exact.
 EXACT = 1e-12
@@ -65,8 +62,6 @@ WIDER = 1e-3
 # Steps after which the method has failed. It takes 3 to 8.
 MOST_STEPS = 50
 
-_SIGNS = np.array([-1.0, 1.0])
-
 
 class RowChunks(Protocol):
     """Rows in chunks."""
@@ -88,46 +83,6 @@ class ArrayChunks:
         for number, start in enumerate(range(0, len(self.rows), self.size)):
             part = self.rows[start : start + self.size]
             yield work(number, start, replace(part, X=np.asarray(part.X, float)))
-
-
-class Sums(NamedTuple):
-    """Sums over rows of the negative and the positive class: costs, costs times margins, costs times x."""
-
-    bound: Array
-    margin: Array
-    X: Array
-
-    @classmethod
-    def of(cls, rows: LossRows, chosen: Array) -> Sums:
-        """Return the sums over chosen rows."""
-        weights = [np.where(chosen & (rows.y == sign), rows.bound, 0.0) for sign in _SIGNS]
-        bound = np.array([weight.sum() for weight in weights])
-        margin = np.array([weight @ rows.margin for weight in weights])
-        return cls(bound, margin, np.array([weight @ rows.X for weight in weights]))
-
-    def plus(self, other: Sums, factor: float = 1.0) -> Sums:
-        """Return these sums plus a multiple of other sums."""
-        return Sums(*(a + factor * b for a, b in zip(self, other, strict=True)))
-
-    def rows(self) -> LossRows:
-        """Return one row for each class of positive cost."""
-        which = np.flatnonzero(self.bound > 0)
-        bound = self.bound[which]
-        return LossRows(self.X[which] / bound[:, None], _SIGNS[which], bound, self.margin[which] / bound)
-
-    def linear_term(self, middle: Array, width: Array) -> LossRows:
-        """Return two rows whose loss has the gradient of the loss of the rows of these sums, at any f.
-
-        Parameters
-        ----------
-        middle, width : mean and standard deviation of the features, near which the two rows lie.
-        """
-        by_bias = float(self.bound[0] - self.bound[1])
-        half = 0.5 * (self.X[0] - self.X[1] - by_bias * middle)
-        varying = width > 0
-        distance = float(np.max(np.abs(half[varying]) / width[varying], initial=0.0))
-        bound = max(distance, abs(by_bias), 1e-300) - 0.5 * by_bias * _SIGNS
-        return LossRows(middle - np.outer(_SIGNS / bound, half), _SIGNS, bound, np.full(2, FAR_MARGIN))
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +149,7 @@ class Figures(NamedTuple):
         """Return the sums over some rows, each of which stands for ``count`` rows of a part of its cost."""
         on = (shares != 0) & (rows.bound > 0)
         number = on if count is None else on * count
-        of_class = (rows.y == _SIGNS[:, None]).T.astype(float)
+        of_class = (rows.y == SIGNS[:, None]).T.astype(float)
         far_on = on & far
         return cls(
             shares @ slack,
@@ -246,7 +201,7 @@ class Drawn:
     def half(self) -> LossRows:
         """Return half of the rows of each class, with the cost of all rows of their class."""
         parts = []
-        for sign in _SIGNS:
+        for sign in SIGNS:
             of_class = self.rows[self.rows.y == sign]
             half = of_class[::2]
             parts.append(replace(half, bound=half.bound * (of_class.bound.sum() / half.bound.sum())))
@@ -255,7 +210,7 @@ class Drawn:
     def numbers(self, f: Any, radius: float) -> Array:
         """Return the estimated number of rows of each class in a band."""
         near = np.abs(self.rows.excess(f)) <= radius
-        return np.asarray((near * (self.rows.y == _SIGNS[:, None])) @ self.count)
+        return np.asarray((near * (self.rows.y == SIGNS[:, None])) @ self.count)
 
     def repeated(self, f: Any, radius: float) -> bool:
         """Return whether most rows of a band are equal to other rows, so that few distinct rows remain."""
@@ -304,7 +259,7 @@ class _Draw:
     def __call__(self, number: int, start: int, chunk: LossRows) -> list[tuple[LossRows, Array, float, int]]:
         random = np.random.default_rng([self.seed, number]).random(len(chunk))
         found = []
-        for sign in _SIGNS:
+        for sign in SIGNS:
             rows = np.flatnonzero((chunk.y == sign) & (chunk.bound > 0))
             total = float(chunk.bound[rows].sum())
             present = len(rows)
@@ -557,7 +512,7 @@ def _solved(
         if numbers.sum() <= WHOLE * size or sample.repeated(f, radius):
             band = divide(chunks, f, radius, most=most)
             if band is not None:
-                if len(np.unique(band.rows.y)) < len(_SIGNS):
+                if len(np.unique(band.rows.y)) < len(SIGNS):
                     radius = max(2.0 * radius, WIDER)
                     continue
                 found = _exact(chunks, band, fit, size, most)

@@ -1,9 +1,9 @@
-"""Rows of the loss, with their costs and margins."""
+"""Rows of the loss, with their costs and margins, and sums over them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,12 @@ from ..._utils.arrays import Array
 
 # Rows are merged if at most this share of them is distinct.
 DISTINCT = 0.5
+
+# Margin of the rows that stand for a linear term: far above values of f at the mean of the rows.
+FAR_MARGIN = 30.0
+
+# The signs of the classes, in the order of sums by class.
+SIGNS = np.array([-1.0, 1.0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +45,46 @@ class LossRows:
     def excess(self, f: Any) -> Array:
         r"""Return :math:`t_i = \rho_i - y_i f(x_i)`."""
         return np.asarray(self.margin - self.y * f.value(self.X))
+
+
+class Sums(NamedTuple):
+    """Sums over rows of the negative and the positive class: costs, costs times margins, costs times x."""
+
+    bound: Array
+    margin: Array
+    X: Array
+
+    @classmethod
+    def of(cls, rows: LossRows, chosen: Array) -> Sums:
+        """Return the sums over chosen rows."""
+        weights = [np.where(chosen & (rows.y == sign), rows.bound, 0.0) for sign in SIGNS]
+        bound = np.array([weight.sum() for weight in weights])
+        margin = np.array([weight @ rows.margin for weight in weights])
+        return cls(bound, margin, np.array([weight @ rows.X for weight in weights]))
+
+    def plus(self, other: Sums, factor: float = 1.0) -> Sums:
+        """Return these sums plus a multiple of other sums."""
+        return Sums(*(a + factor * b for a, b in zip(self, other, strict=True)))
+
+    def rows(self) -> LossRows:
+        """Return one row for each class of positive cost."""
+        which = np.flatnonzero(self.bound > 0)
+        bound = self.bound[which]
+        return LossRows(self.X[which] / bound[:, None], SIGNS[which], bound, self.margin[which] / bound)
+
+    def linear_term(self, middle: Array, width: Array) -> LossRows:
+        """Return two rows whose loss has the gradient of the loss of the rows of these sums, at any f.
+
+        Parameters
+        ----------
+        middle, width : mean and standard deviation of the features, near which the two rows lie.
+        """
+        by_bias = float(self.bound[0] - self.bound[1])
+        half = 0.5 * (self.X[0] - self.X[1] - by_bias * middle)
+        varying = width > 0
+        distance = float(np.max(np.abs(half[varying]) / width[varying], initial=0.0))
+        bound = max(distance, abs(by_bias), 1e-300) - 0.5 * by_bias * SIGNS
+        return LossRows(middle - np.outer(SIGNS / bound, half), SIGNS, bound, np.full(2, FAR_MARGIN))
 
 
 def distinct(rows: LossRows) -> tuple[LossRows, Array] | None:

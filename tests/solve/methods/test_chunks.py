@@ -5,16 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from priorsvm.function.fitted import FittedLinear
-from priorsvm.solve.methods.chunks import (
-    ArrayChunks,
-    LossRows,
-    Sums,
-    crossed,
-    distinct,
-    divide,
-    drawn,
-    stacked,
-)
+from priorsvm.solve.methods.chunks import ArrayChunks, crossed, divide, drawn
+from priorsvm.solve.methods.loss_rows import LossRows, Sums, distinct, stacked
 
 
 def some_rows(rng, n=300, d=3):
