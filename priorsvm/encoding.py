@@ -7,7 +7,7 @@ are a *group*: in each row exactly one of them is 1, or none if the value is unk
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -245,6 +245,22 @@ class Encoding:
                 same = [other for other in group.values if _text(other) == _text(value)]
                 return _quoted(value) if len(same) > 1 or value == UNKNOWN else _text(value)
         return None
+
+    def decoded(self, row: Array, truths: Sequence[int] = ()) -> Array:
+        """Return an encoded row with the columns and the values of the user, as objects.
+
+        A category is the value with the largest entry; None is a missing or an unknown value. Columns of
+        ``truths`` contain True and False.
+        """
+        groups = {group.column: group for group in self.groups}
+        cells = np.empty(len(self.names), dtype=object)
+        for j, place in enumerate(self.places):
+            entries = row[place]
+            if j in groups:
+                cells[j] = groups[j].values[int(np.argmax(entries))] if np.any(entries) else None
+            else:
+                cells[j] = bool(entries) if j in truths and entries in (0.0, 1.0) else float(entries)
+        return cells
 
     def in_words(
         self, point: Array, chosen: Array | None = None, sign: str = " ", form: str = "g"

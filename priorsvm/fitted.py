@@ -366,11 +366,17 @@ class FittedModel:
             raise InvalidInput(f"verify: max_cells must be a whole number of at least 0, got {max_cells!r}.")
         check_flag(everywhere=everywhere)
         if X is None:
-            return verify(self._fitted_models(), int(max_cells), self.verbose, everywhere)
+            models = self._fitted_models()
+            return verify(models, int(max_cells), self.verbose, everywhere, truths=self._truths)
         refuse_chunks(X, "verify")
         rows = self._checked_rows(X)
-        found = verify(self._models, int(max_cells), self.verbose, everywhere, rows)
+        found = verify(self._models, int(max_cells), self.verbose, everywhere, rows, self._truths)
         return found.of_new_rows(self._stability(rows))
+
+    @property
+    def _truths(self) -> list[int]:
+        """The columns of X that contained True and False; none in a model of an earlier file."""
+        return getattr(self, "_truth_columns", [])
 
     def _stability(self, X: Any) -> dict[str, Stability]:
         """Return, for every block with a transform, how stable the class of these rows is."""

@@ -341,7 +341,7 @@ class Explainer:
     @cached_property
     def truths(self) -> set[int]:
         """The columns of X that were True and False."""
-        given = getattr(self.model, "_truth_columns", [])  # a model of an earlier file has none
+        given = self.model._truths
         places = list(self.players.values())
         return {places[j][0] for j in given}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 
@@ -15,7 +15,7 @@ from .._utils.threads import single_threaded
 from ..knowledge.views import MAX_CELLS, Verdict
 from ..prior import live
 from ..problem.naming import naming
-from ..sample import label_text
+from ..sample import Sample, label_text
 from ..solve.model import BinaryModel
 from .stability import Stability
 from .table import html_table, text_table
@@ -184,6 +184,7 @@ def verify(
     verbose: int = 0,
     everywhere: bool = False,
     new_rows: Array | None = None,
+    truths: Sequence[int] = (),
 ) -> Verification:
     """Verify every block of every binary model.
 
@@ -199,6 +200,8 @@ def verify(
         Check blocks on rows at all points of their regions.
     new_rows : ndarray or None, default=None
         Rows to check blocks on rows at, in place of the training rows.
+    truths : sequence of int, default=()
+        Columns of the user that contain True and False.
 
     Returns
     -------
@@ -221,5 +224,13 @@ def verify(
                 verdict = binary.verdict(name, block, binary.sample, max_cells, verbose, everywhere, new_rows)
             if new_rows is None:
                 binary.verdicts[key] = binary.f, verdict
-        checks.append(Check(name, verdict, binary.training.label))
+        checks.append(Check(name, _of_user(verdict, binary.training, truths), binary.training.label))
     return Verification(checks)
+
+
+def _of_user(verdict: Verdict, sample: Sample, truths: Sequence[int]) -> Verdict:
+    """Return a verdict whose row has the columns and the values of the user."""
+    encoding = sample.encoding
+    if encoding is None or verdict.where is None or len(verdict.where) != encoding.width:
+        return verdict
+    return replace(verdict, where=encoding.decoded(verdict.where, truths))

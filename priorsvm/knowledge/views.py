@@ -281,7 +281,8 @@ class Verdict:
     worst : float, default=nan
         Smallest excess over what is required; negative where the block is violated.
     where : ndarray or None, default=None
-        The row with the smallest excess, in the units of X.
+        The row with the smallest excess, in the columns and units of X. With columns of categories it is an
+        array of objects, and None is a missing value.
     proven : bool, default=False
         True if ``worst`` is exact for all points of the block, False if points were sampled.
     checked : int, default=0

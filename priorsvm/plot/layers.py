@@ -323,14 +323,20 @@ def draw_added_rows(scene: Scene) -> None:
 # ---------------------------------------------------------------------- verified or violated
 
 
+def _encoded(row: Any, encoding: Any) -> Array:
+    """Return a row of the user with numbers only."""
+    return np.asarray(row if encoding is None else encoding.encode(row[None])[0], float)
+
+
 def draw_verdicts(scene: Scene) -> None:
     """Draw for each block a plus at its smallest margin, or a cross at its largest violation.
 
     If the point is outside of the drawn slice, the mark is thin, since f at the mark has another value.
     """
     found = verify(scene.binaries)
+    encoding = scene.binaries[0].training.encoding
     points = {
-        name: np.asarray(found[name].where, float)
+        name: _encoded(found[name].where, encoding)
         for name in dict.fromkeys(check.block for check in found.checks)
         if found[name].holds is not None and found[name].where is not None
     }

@@ -151,16 +151,21 @@ def not_kept(f: Any, state: Search, tol: float, view: Solved, words: str, sample
         return None
     place = "at every row"  # the slope of a linear f is constant
     if where is not None:
-        parts = [
-            f"{column_name(j, sample, quoted=False)} {value:.4g}" for j, value in enumerate(where[:NAMED])
-        ]
-        place = f"at ({', '.join(parts)}{', ...' if len(where) > NAMED else ''})"
+        parts = _values_of(where, sample)
+        place = f"at ({', '.join(parts[:NAMED])}{', ...' if len(parts) > NAMED else ''})"
     limit = "max_seconds, which ended the fit" if view.late else "max_rounds"
     return Caution(
         NotKept,
         f"{words}: the hard block is violated by {-excess:.1e} {place}. Raise {limit}, use "
         "method='guaranteed' if the columns are few, or a smaller region.",
     )
+
+
+def _values_of(row: Array, sample: Sample) -> list[str]:
+    """Return the values of a row in words, by column of the user."""
+    if sample.encoding is not None:
+        return sample.encoding.in_words(row, form=".4g")
+    return [f"{column_name(j, sample, quoted=False)} {value:.4g}" for j, value in enumerate(row)]
 
 
 def least_excess(

@@ -31,7 +31,15 @@ from .on_rows import Pool, inside_as_given, points_on_rows, require_values
 from .points import Points, at_points, given_points, point_terms
 from .requirement import Requirement
 from .row_set import RowSet
-from .rows_inside import RowsInside, checked_range, leaves_free, names_class, rows_inside
+from .rows_inside import (
+    GivenWeight,
+    RowsInside,
+    area_alone,
+    checked_range,
+    leaves_free,
+    names_class,
+    rows_inside,
+)
 from .search import Search
 from .sets import SEARCHED, BoxSet, EllipsoidSet, PolyhedronSet, Set
 from .verdict import verdict_on
@@ -480,7 +488,14 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
             return Checked(self.chosen_weight, warnings) if warnings else None
         if all(requirement.region.exact for requirement in requirements):
             warnings = texts(found.cautions(self.words())) + warnings
-        return replace(found, weight=self.chosen_weight, warnings=warnings)
+        return replace(found, weight=self._weight(requirements, view.sample), warnings=warnings)
+
+    def _weight(self, requirements: list[Requirement], sample: Sample) -> Any:
+        """Return how the weight was chosen, or the given number; None for a hard block."""
+        if self.hard or self.chosen_weight is not None or isinstance(self.mu, str):
+            return self.chosen_weight
+        own = None if sample.totals is not None else area_alone(requirements, sample)
+        return GivenWeight(float(self.mu), own)
 
     def _weight_warnings(self) -> tuple[str, ...]:
         """Return a text if ``mu="auto"`` chose the weight 0."""

@@ -31,6 +31,30 @@ UNITS = "check its units"
 
 
 @dataclass(frozen=True)
+class GivenWeight:
+    """The weight of a soft block whose ``mu`` is a number.
+
+    Attributes
+    ----------
+    mu : float
+        The weight, as a number of rows.
+    own : float or None
+        AUC of this block alone at the training rows. Below one half, the rows contradict the block.
+    """
+
+    mu: float
+    own: float | None = None
+
+    @property
+    def scores(self) -> dict[float, float]:
+        """Nothing: no factor was chosen."""
+        return {}
+
+    def __str__(self) -> str:
+        return ""
+
+
+@dataclass(frozen=True)
 class RowsInside:
     """Counts of training rows in the regions of a block, and the region farthest from the data.
 
@@ -46,8 +70,9 @@ class RowsInside:
         The distance of this region from the data, in multiples of the range of the data.
     total : int
         Number of training rows.
-    weight : ChosenWeight or None
-        How the weight of the block was chosen; None if it was given.
+    weight : ChosenWeight, GivenWeight or None
+        How the weight of the block was chosen, or the number that was given; None for a hard block. Both have
+        ``mu`` and ``own``, the AUC of the block alone.
     total_contrary : int
         Number of training rows of another class than the regions, inside or not.
     p : float
@@ -92,7 +117,8 @@ class RowsInside:
 
     def __str__(self) -> str:
         text = f"{self.rule}: {self.counts}" if self.rule else self.counts
-        return text if self.weight is None else f"{text}; {self.weight}"
+        weight = "" if self.weight is None else str(self.weight)
+        return f"{text}; {weight}" if weight else text
 
     @property
     def counts(self) -> str:
@@ -181,6 +207,23 @@ def rows_inside(requirements: Sequence[Requirement], sample: Sample) -> RowsInsi
         factors=worst.factors,
         is_far=worst.is_far,
     )
+
+
+def area_alone(requirements: Sequence[Requirement], sample: Sample) -> float | None:
+    """Return the AUC of regions without a model, or None if a class has no weight.
+
+    The score of a row is the sign of its class if it is inside, else 0.
+    """
+    weight = sample.weights
+    signs = [r.sign * inside_as_given(r.region, sample) for r in requirements if names_class(r, sample)]
+    if not signs:
+        return None
+    level = np.sign(np.sum(signs, axis=0)).astype(int) + 1
+    positive = sample.y_train > 0
+    up = np.bincount(level, weight * positive, 3)
+    down = np.bincount(level, weight * ~positive, 3)
+    pairs = float(up.sum() * down.sum())
+    return float(up @ (np.cumsum(down) - 0.5 * down)) / pairs if pairs > 0 else None
 
 
 def _p_value(inside: Array, signs: Array, y: Array) -> float:

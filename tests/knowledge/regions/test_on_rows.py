@@ -638,3 +638,12 @@ def test_blocks_share_the_keys_of_the_training_rows(monkeypatch):
     prior = Rule("x0 > 1", 1, mu=1.0) + Rule("x1 > 1", 0, mu=1.0).named("b")
     PriorSVC(prior).fit(X, (X[:, 0] > 0).astype(int))
     assert len(calls) == 1
+
+
+def test_equal_values_in_single_and_double_precision_have_equal_draws():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 4)).astype(np.float32)
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    single = PriorSVC(Rule("x0 >= 1", 1, mu=5.0), kernel="rbf").fit(X, y)
+    double = PriorSVC(Rule("x0 >= 1", 1, mu=5.0), kernel="rbf").fit(X.astype(float), y)
+    np.testing.assert_array_equal(single.decision_function(X), double.decision_function(X))

@@ -9,6 +9,7 @@ import pytest
 
 from priorsvm import Box, Ellipsoid, Monotone, Polyhedron, PriorSVC, Region, Rule
 from priorsvm.errors import AgainstData, FarFromData, InvalidInput
+from priorsvm.prior import as_prior
 
 RNG = np.random.default_rng(5)
 X = pd.DataFrame(
@@ -309,3 +310,41 @@ def test_the_worst_place_of_a_rule_on_rows_is_named_in_the_words_of_the_user(ker
         assert found.remarks[0].startswith("the worst value is where bmi >= 3")
         assert "sex == '" in found.remarks[0]
     assert "alternative" not in " ".join(found.remarks)
+
+
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.PriorSVMWarning")
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_the_place_of_a_verdict_has_the_columns_and_the_values_of_the_user(kernel):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.integers(30, 80, 80), "sex": rng.choice(["f", "m"], 80)})
+    X["smoker"] = rng.integers(0, 2, 80).astype(bool)
+    y = np.where(X.age + 3 * rng.normal(size=80) > 55, "well", "will")
+    model = PriorSVC(Rule("age >= 70 and sex == 'f'", label="will", mu=1.0), kernel=kernel, scale="standard")
+    model.fit(X, y)
+    for everywhere, margin in ((False, 0.0), (True, 1.0)):
+        verdict = model.verify(everywhere=everywhere)["rule"]
+        age, sex, smoker = verdict.where
+        assert age >= 70
+        assert sex == "f"
+        assert isinstance(smoker, float if everywhere and kernel == "rbf" else bool)
+        row = pd.DataFrame([verdict.where], columns=X.columns)
+        assert model.decision_function(row)[0] - margin == pytest.approx(verdict.worst, abs=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.PriorSVMWarning")
+@pytest.mark.parametrize("texts", [["x0 >= 0.5"], ["x0 < 0", "x1 >= 1 or x2 <= -1"]])
+def test_findings_have_the_weight_and_the_area_of_a_rule_with_a_given_weight(texts):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    y = (X[:, 0] + 0.5 * rng.normal(size=30) > 0).astype(int)
+    weight = rng.uniform(0.5, 2.0, 30)
+    found = {}
+    for mu in ("auto", 2.0):
+        rules = [Rule(text, 1, mu=mu).named(f"rule_{k}") for k, text in enumerate(texts)]
+        model = PriorSVC(sum(rules[1:], as_prior(rules[0]))).fit(X, y, sample_weight=weight)
+        found[mu] = [model.findings_[f"rule_{k}"].weight for k in range(len(texts))]
+    assert [of_rule.mu for of_rule in found[2.0]] == [2.0] * len(texts)
+    np.testing.assert_allclose([w.own for w in found[2.0]], [w.own for w in found["auto"]], rtol=1e-12)
+    assert "mu" not in str(model.findings_["rule_0"])
+    hard = PriorSVC(Rule("x0 >= 0.5", 1, hard=True)).fit(X, y)
+    assert hard.findings_["rule"].weight is None
