@@ -98,12 +98,22 @@ html_theme_options = {
     "navigation_with_keys": False,
     "footer_start": ["copyright"],
     "footer_end": [],
+    "logo": {
+        "text": f"priorsvm {release}",
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo.svg",
+    },
     "secondary_sidebar_items": {"**": ["page-toc"], "guide/which_block": []},  # the picture takes the room
 }
 html_show_sourcelink = False
 html_domain_indices = False  # an index of two modules says nothing
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
+html_favicon = "_static/logo.svg"
+
+# A transpose is a T without serifs, whose bar is visible at all sizes.
+mathjax3_config = {"tex": {"macros": {"top": r"{\mathsf T}"}}}
 
 # Blocks, by what they do to the problem, kernels and transforms: name → heading on the API page.
 KINDS = {name: heading for heading, names in list_kinds().items() for name in names}
@@ -150,8 +160,31 @@ def directive(name: str) -> str:
     return "autofunction" if callable(value) else "autodata"
 
 
+def summary(names: list[str], toctree: str = "") -> str:
+    """Return a table of names with the first sentences of their docstrings."""
+    lines = "".join(f"   {name}\n" for name in names)
+    return f".. autosummary::\n   :nosignatures:\n{toctree}\n{lines}"
+
+
+def group_pages(sections: dict[str, list[str]]) -> dict[str, str]:
+    """Return a page for each group of names, which groups the sidebar, and the tables of api.rst."""
+    pages, tables = {}, []
+    for heading, names in sections.items():
+        if names:
+            group = "group-" + re.sub(r"\W+", "-", heading.lower()).strip("-")
+            title = f"{heading}\n{'=' * len(heading)}"
+            text = "All names of this group are imported from ``priorsvm``. The API page lists all groups."
+            table = summary(names, "   :toctree: .\n")
+            pages[f"{group}.rst"] = f"{title}\n\n{text}\n\n.. currentmodule:: priorsvm\n\n{table}"
+            tables.append((heading, group, names))
+    tree = ".. toctree::\n   :hidden:\n\n" + "".join(f"   api/{group}\n" for _, group, _ in tables)
+    shown = [f"{heading}\n{'-' * len(heading)}\n\n{summary(names)}" for heading, _, names in tables]
+    pages["tables.txt"] = "\n".join([tree, *shown])
+    return pages
+
+
 def write_api_pages(app: Sphinx) -> None:
-    """Write a page for every public name, and the tables that api.rst includes."""
+    """Write a page for every public name and group of names, and the tables that api.rst includes."""
     folder = Path(app.srcdir, "api")
     folder.mkdir(exist_ok=True)
     sections = public_names()
@@ -171,12 +204,7 @@ def write_api_pages(app: Sphinx) -> None:
             logging.getLogger(__name__).warning(
                 "priorsvm.%s cannot be documented: %s", name, error, type="priorsvm", subtype="missing"
             )
-    pages["tables.txt"] = "\n".join(
-        f"{heading}\n{'-' * len(heading)}\n\n.. autosummary::\n   :nosignatures:\n   :toctree: api\n\n"
-        + "".join(f"   {name}\n" for name in names)
-        for heading, names in sections.items()
-        if names
-    )
+    pages |= group_pages(sections)
     for name, text in pages.items():
         path = folder / name
         # Left alone when unchanged, so that Sphinx reads only what is new.

@@ -192,6 +192,35 @@ def test_pages_do_without_words_that_are_advised_against():
     assert not {name: words for name, words in found.items() if words}
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_the_review_is_introduced_at_its_first_use(page):
+    text = page.read_text(encoding="utf-8")
+    first = re.search(r"\bthe\s+review\b", text, re.IGNORECASE)
+    around = text[max(0, first.start() - 60) : first.end() + 60] if first else ""
+    assert not first or re.search("lauer2008|Lauer", around), around
+
+
+def test_greek_letters_of_pages_have_a_meaning_on_the_page_on_notation():
+    notation = (ROOT / "docs/notation.md").read_text(encoding="utf-8")
+    capitals = "Gamma|Delta|Sigma|Phi|Omega"
+    letters = (
+        r"\\(alpha|beta|gamma|varepsilon|zeta|eta|theta|kappa|lambda|mu|nu|xi|rho|sigma|tau|varphi|psi|omega|"
+        rf"epsilon|phi|delta|{capitals})(?![a-zA-Z])"
+    )
+    known = set(re.findall(letters, notation))
+    used = {
+        path.name: set(re.findall(letters, path.read_text(encoding="utf-8")))
+        - known
+        - QUOTED.get(path.name, set())
+        for path in (ROOT / "docs/guide").glob("*.md")
+    }
+    assert not {name: unknown for name, unknown in used.items() if unknown}
+
+
+# Letters of papers in a table of conventions, and eigenvalues.
+QUOTED = {"tangent_penalty.md": {"lambda"}, "tangents.md": {"lambda"}}
+
+
 def test_missing_names_are_noticed():
     assert missing_in("| `Box` | `Rules` |", ["Box", "Rule"]) == ["Rule"]
     assert {"Box", "InvarianceHint"} <= set(public_blocks())

@@ -16,9 +16,9 @@ class Box(RegionKnowledge):
     r"""Rows whose values lie in a box belong to a class.
 
     .. math:: J_{PK} = C \mu \sum_l \zeta_l, \qquad
-              s_l (w^\top c_l + b) - r_l^\top |w| \ge 1 - \zeta_l ,
+              s_l (w^\top m_l + b) - r_l^\top |w| \ge 1 - \zeta_l ,
 
-    with the centre :math:`c_l` and the half-widths :math:`r_l` of box l. On a linear model this is exact and
+    with the centre :math:`m_l` and the half-widths :math:`r_l` of box l. On a linear model this is exact and
     needs no dual variables. On a kernel model the block requires :math:`s_l f(x) \ge 1 - \zeta_l` for all x
     of the box, with the accuracy of ``method``. Use it if the class is known between two values of a column.
 

@@ -19,9 +19,9 @@ from .sets import EllipsoidSet
 class Ellipsoid(RegionKnowledge):
     r"""Rows in an ellipsoid belong to a class.
 
-    The ellipsoid contains the points :math:`c + Az` with :math:`\|z\| \le 1`.
+    The ellipsoid contains the points :math:`m + Az` with :math:`\|z\| \le 1`.
 
-    .. math:: J_{PK} = C \mu\,\zeta, \qquad s f(c) - \|A^\top w\| \ge 1 - \zeta ,
+    .. math:: J_{PK} = C \mu\,\zeta, \qquad s f(m) - \|A^\top w\| \ge 1 - \zeta ,
 
     which is exact on a linear model and adds one second-order cone. On a kernel model the block requires
     :math:`s f(x) \ge 1 - \zeta` for all x of the ellipsoid, with the accuracy of ``method``. Use it if the
@@ -30,7 +30,7 @@ class Ellipsoid(RegionKnowledge):
     Parameters
     ----------
     centre : array of shape (d,) or pandas Series
-        The centre c. A Series is matched with the columns by name.
+        The centre m. A Series is matched with the columns by name.
     shape : float, array of shape (d,) or array of shape (d, k)
         A radius, the semi-axes along the columns, or the matrix A.
     label : a class

@@ -58,11 +58,11 @@ class RowPermutations(Iterative, Scores, Knowledge):
     optimum. Fitting and rearranging alternate until no order changes. For a given f, the best :math:`P_i` is
     a linear assignment with the scores
 
-    .. math:: A_{jk} = y_i \sum_l W_{jl} Z_{i,kl} + 2 \mu \sum_l c_{jl} Z_{i,kl}
+    .. math:: A_{jk} = y_i \sum_l W_{jl} Z_{i,kl} + 2 \mu \sum_l \bar Z_{jl} Z_{i,kl}
 
     of row k in place j. With ``rho=0`` the objective never increases. With ``rho > 0`` the permutations also
-    reduce the radius of the smallest ball around all matrices, whose centre is c. This lowers the bound of
-    the error by radius over margin, but convergence is not guaranteed.
+    reduce the radius of the smallest ball around all matrices, with the centre :math:`\bar Z`. This lowers
+    the bound of the error by radius over margin, but convergence is not guaranteed.
 
     A new matrix is scored twice: in its best order for the positive class, and in its best order for the
     negative class. The score with the larger :math:`|f|` counts.
