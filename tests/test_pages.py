@@ -192,6 +192,17 @@ def test_pages_do_without_words_that_are_advised_against():
     assert not {name: words for name, words in found.items() if words}
 
 
+def test_the_guide_states_no_measured_times_in_prose():
+    measured = r"\b\d[\d.]*\s?(?:s|ms|GB)\b"
+    pages = {
+        path.name: prose(path.read_text(encoding="utf-8")) for path in (ROOT / "docs/guide").glob("*.md")
+    }
+    found = {name: re.findall(measured, re.sub(r"`[^`]*`", "", text)) for name, text in pages.items()}
+    assert not {name: numbers for name, numbers in found.items() if numbers}, (
+        "put numbers into generated tables"
+    )
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 def test_the_review_is_introduced_at_its_first_use(page):
     text = page.read_text(encoding="utf-8")
