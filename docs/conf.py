@@ -177,7 +177,9 @@ def group_pages(sections: dict[str, list[str]]) -> dict[str, str]:
             table = summary(names, "   :toctree: .\n")
             pages[f"{group}.rst"] = f"{title}\n\n{text}\n\n.. currentmodule:: priorsvm\n\n{table}"
             tables.append((heading, group, names))
-    tree = ".. toctree::\n   :hidden:\n\n" + "".join(f"   api/{group}\n" for _, group, _ in tables)
+    tree = ".. toctree::\n   :hidden:\n\n" + "".join(
+        f"   {heading.split(':')[0]} <api/{group}>\n" for heading, group, _ in tables
+    )
     shown = [f"{heading}\n{'-' * len(heading)}\n\n{summary(names)}" for heading, _, names in tables]
     pages["tables.txt"] = "\n".join([tree, *shown])
     return pages

@@ -332,6 +332,26 @@ def test_browser_finds_a_word(seen):
 
 
 @needs_browser
+def test_search_results_have_no_raw_formulas(seen):
+    snippets = seen["search"]["snippets"]
+    assert snippets
+    assert not [text for text in snippets if re.search(r"\\[(\[a-zA-Z]", text)]
+
+
+@needs_browser
+def test_copy_buttons_leave_prompts_out(seen):
+    assert seen["quickstart.html"]["buttons"] > 3
+    assert not {name: page["prompts"] for name, page in seen.items() if page["prompts"]}
+
+
+@needs_browser
+def test_contents_of_long_pages_are_visible_in_a_window_of_1280(seen):
+    long = {name: page["contents"] for name, page in seen.items() if page["contents"] is not None}
+    assert {"guide/box.html", "guide/solvers.html", "notation.html"} <= set(long)
+    assert all(long.values())
+
+
+@needs_browser
 def test_browser_asks_for_nothing_from_elsewhere(seen):
     assert not {name: page["foreign"] for name, page in seen.items() if page["foreign"]}
 

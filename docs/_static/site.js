@@ -1,4 +1,4 @@
-// Copy buttons, the contents of a page in narrower windows, and search results without raw formulas.
+// Copy buttons, contents of a page in narrower windows, marks of wide boxes, search results without raw formulas.
 "use strict";
 
 /** Return the code of a block: of a session with prompts the input only. */
@@ -48,6 +48,28 @@ function addContents() {
   title.after(contents);
 }
 
+/** Mark boxes whose content goes on at a side, while they are moved and when their size changes. */
+function markWideBoxes() {
+  const boxes = [".pst-scrollable-table-container", "div.math", "div.math mjx-container", "pre", ".scroll", ".text_html"];
+  const mark = box => {
+    const left = box.scrollLeft > 2;
+    const right = box.scrollLeft + box.clientWidth < box.scrollWidth - 2;
+    const scrolls = getComputedStyle(box).overflowX !== "visible";
+    if (scrolls && (left || right)) box.dataset.more = left && right ? "both" : left ? "left" : "right";
+    else delete box.dataset.more;
+  };
+  const watch = () => {
+    for (const box of document.querySelectorAll(boxes.join(", "))) {
+      if (box.dataset.watched) continue;
+      box.dataset.watched = "yes";
+      box.addEventListener("scroll", () => mark(box), { passive: true });
+      new ResizeObserver(() => mark(box)).observe(box);
+    }
+  };
+  watch();
+  window.addEventListener("load", () => window.MathJax?.startup?.promise?.then(watch));
+}
+
 /** Leave formulas out of the text from which search results are cut. */
 function hideFormulasInResults() {
   if (typeof Search === "undefined") return;
@@ -63,5 +85,6 @@ function hideFormulasInResults() {
 document.addEventListener("DOMContentLoaded", () => {
   addCopyButtons();
   addContents();
+  markWideBoxes();
   hideFormulasInResults();
 });

@@ -19,19 +19,19 @@ MEANS = {
 TREE = {
     "Class-invariance: what leaves the class as it is": {
         ("transformations,", "as large as they are"): (
-            {"VirtualSamples": "virtual", "VirtualSupportVectors": "virtual"},
+            {"VirtualSamples": "virtual_samples", "VirtualSupportVectors": "virtual_support_vectors"},
             {"HaarIntegration": "invariant_kernels", "Jitter": "invariant_kernels"},
             {
                 "InvariantLoss": "invariant",
                 "Trajectories": "trajectories",
-                "InvarianceHint": "hints",
-                "OddnessHint": "hints",
+                "InvarianceHint": "invariance_hint",
+                "OddnessHint": "oddness_hint",
             },
         ),
         ("transformations,", "infinitely small"): (
             {},
             {"TangentDistance": "tangents", "TangentVector": "tangents", "TangentInvariant": "tangents"},
-            {"TangentPenalty": "tangents"},
+            {"TangentPenalty": "tangent_penalty"},
         ),
         ("permutations", "of parts"): (
             {},
@@ -42,14 +42,18 @@ TREE = {
             {},
             {},
             {
-                "Rule": "regions",
-                "Box": "regions",
-                "Polyhedron": "regions",
-                "Ellipsoid": "regions",
-                "Region": "regions",
+                "Rule": "rule",
+                "Box": "box",
+                "Polyhedron": "polyhedron",
+                "Ellipsoid": "ellipsoid",
+                "Region": "region",
             },
         ),
-        ("directions", "of a feature"): ({}, {}, {"Monotone": "monotone", "MonotonicityHint": "hints"}),
+        ("directions", "of a feature"): (
+            {},
+            {},
+            {"Monotone": "monotone", "MonotonicityHint": "monotonicity_hint"},
+        ),
     },
     "Knowledge on the data: what rows are worth": {
         ("unlabelled", "samples"): (
@@ -57,9 +61,9 @@ TREE = {
             {},
             {},
         ),
-        ("imbalance", "of the classes"): ({"ClassCosts": "costs"}, {"select_kernel": "kernels"}, {}),
+        ("imbalance", "of the classes"): ({"ClassCosts": "class_costs"}, {"select_kernel": "kernels"}, {}),
         ("quality", "of the data"): (
-            {"SampleCosts": "costs"},
+            {"SampleCosts": "sample_costs"},
             {},
             {"UncertainSamples": "uncertain", "MissingValues": "missing", "InvariantLoss": "invariant"},
         ),
