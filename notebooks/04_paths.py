@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown]
-# # How does the answer change with $C$ and $\mu$?
+# # How does the answer change with C and μ?
 #
 # Every model has weights: $C$ for errors and $\mu$ for knowledge. One fit shows one value of them. This
 # lesson looks at all values, finds simple laws behind the curves, and uses them.

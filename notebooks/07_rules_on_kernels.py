@@ -157,7 +157,7 @@ for (name, f), style in zip(curves.items(), (":", "--", "-"), strict=True):
     axes.plot(fine, f, style, color="black", label=f"{name}: falls by {falls[name]:.2f}")
 axes.scatter(age, 2.0 * ill - 1, c=np.where(ill == 1, "#D55E00", "#0072B2"), s=20)
 axes.set(xlabel="age", ylabel="f", title="Does the score rise with age?")
-axes.legend()
+axes.legend(loc="lower right")
 plt.show()
 
 # %% [markdown]
