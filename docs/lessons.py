@@ -123,17 +123,8 @@ def read(path: Path) -> Any:
 @cache
 def lessons() -> dict[str, Lesson]:
     """Return the lessons of the course, by name of the source."""
-    found = {}
-    for path in sorted(SOURCES.glob("*.py")):
-        notebook = read(path)
-        if is_lesson(notebook):
-            found[path.stem] = describe(path.stem, notebook.cells[0].source)
-    return found
-
-
-def is_lesson(notebook: Any) -> bool:
-    """Return whether a notebook has the form of a lesson."""
-    return any("exercise" in tags(cell) for cell in notebook.cells)
+    paths = sorted(SOURCES.glob("*.py"))
+    return {path.stem: describe(path.stem, read(path).cells[0].source) for path in paths}
 
 
 def describe(stem: str, text: str) -> Lesson:
@@ -305,8 +296,6 @@ def part_map(letter: str) -> Iterator[str]:
     """Yield heading, table and table of contents of a part."""
     title, _ = PARTS[letter]
     members = [lesson for lesson in lessons().values() if lesson.part == letter]
-    if not members:
-        return
     yield f"## Part {letter}: {title}"
     rows = [
         f"| {lesson.number} | [{lesson.title}]({addresses(lesson.stem)['page']}) | {lesson.theorem} "
@@ -325,9 +314,7 @@ def contents(entries: Any) -> str:
 def write_course_map(app: Any, page: str, source: list[str]) -> None:
     """Write parts and lessons into the page of the course, while Sphinx reads it."""
     if page == "notebooks":
-        old = sorted({path.stem for path in SOURCES.glob("*.py")} - set(lessons()))
-        further = ["## Further lessons", contents(f"_notebooks/{stem}" for stem in old)] if old else []
-        source[0] = source[0].replace(MAP, "\n\n".join([course_map(), *further]))
+        source[0] = source[0].replace(MAP, course_map())
         for path in SOURCES.glob("*.py"):
             app.env.note_dependency(path)
 

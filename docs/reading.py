@@ -188,11 +188,9 @@ def lesson_links(lesson: str) -> str:
     pages = [page for page, text in guide_pages().items() if lesson in lessons_linked_by(text)]
     if not pages:
         text = (LESSONS / f"{lesson}.py").read_text(encoding="utf-8")
-        frequent = sorted(lessons()[lesson], key=lambda name: -len(re.findall(rf"\b{name}\b", text)))
+        frequent = sorted(names, key=lambda name: -len(re.findall(rf"\b{name}\b", text)))
         pages = list(dict.fromkeys(page for name in frequent for page in guides_of(name)[:1]))[:MOST]
     shown = [example for example in examples() if example.lesson == lesson]
-    # A lesson that a guide page does not link to: the first page of each name that the lesson imports.
-    pages = pages or list(dict.fromkeys(page for name in names for page in guides_of(name)[:1]))
     links = {
         "Guide": [f"[](/guide/{page}.md)" for page in pages],
         "API": [f"[`{name}`](/api/priorsvm.{name}.rst)" for name in names],

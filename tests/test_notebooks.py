@@ -58,9 +58,7 @@ def load(name):
 
 lessons = load("lessons")
 SOURCES = sorted(lessons.SOURCES.glob("*.py"))
-CONVERTED = sorted(lessons.SOURCES / f"{stem}.py" for stem in lessons.lessons())
-each_source = pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
-each_lesson = pytest.mark.parametrize("source", CONVERTED, ids=lambda path: path.stem)
+each_lesson = pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 
 
 def code_cells(notebook):
@@ -87,11 +85,12 @@ def write(notebook, path):
     unfinished.replace(path)
 
 
-def test_there_are_notebooks():
-    assert SOURCES
+def test_the_lessons_are_numbered():
+    numbers = [lesson.number for lesson in lessons.lessons().values()]
+    assert numbers == [number for _, numbers in lessons.PARTS.values() for number in numbers]
 
 
-@each_source
+@each_lesson
 def test_opens_with_a_question_and_ends_in_assertions(source):
     notebook = lessons.read(source)
     assert notebook.cells[0].cell_type == "markdown"
@@ -101,10 +100,9 @@ def test_opens_with_a_question_and_ends_in_assertions(source):
     last = code_cells(notebook)[-1]
     assert any(line.startswith(("assert ", "np.testing.assert_")) for line in last.source.splitlines())
     headings = [line for cell in notebook.cells for line in cell.source.splitlines() if line.startswith("#")]
-    if source in CONVERTED:
-        assert "claims" in lessons.tags(last)
-        assert "## Exercises" in headings
-        assert "**Next**" in notebook.cells[-1].source
+    assert "claims" in lessons.tags(last)
+    assert "## Exercises" in headings
+    assert "**Next**" in notebook.cells[-1].source
 
 
 @each_lesson
@@ -145,7 +143,7 @@ def test_the_exercises_contain_no_solution_and_code_cells_are_short(source):
     assert not [source for source in shown if len(source.split("\n")) > MOST_LINES]
 
 
-@each_source
+@each_lesson
 def test_uses_public_names_only(source):
     modules = {"priorsvm", *(f"priorsvm.{name}" for name in priorsvm._MODULES)}
     for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
@@ -153,11 +151,6 @@ def test_uses_public_names_only(source):
             assert node.module in modules
             if node.module == "priorsvm":
                 assert {alias.name for alias in node.names} <= set(dir(priorsvm))
-
-
-def test_numbers_of_lessons_are_unique():
-    numbers = [lesson.number for lesson in lessons.lessons().values()]
-    assert len(set(numbers)) == len(numbers)
 
 
 @pytest.fixture(scope="session")
@@ -196,7 +189,7 @@ def run(notebook, folder, python):
 
 
 @pytest.mark.slow
-@each_source
+@each_lesson
 def test_runs_and_shows_a_picture(source, tmp_path, python):
     notebook = lessons.read(source)
     finished, library = run(lessons.to_run(notebook), tmp_path, python)
@@ -210,8 +203,7 @@ def test_runs_and_shows_a_picture(source, tmp_path, python):
         assert python.parents[1] in library.parents
         return
     for name, address in lessons.addresses(source.stem).items():
-        if name == "page" or lessons.is_lesson(notebook):
-            write(lessons.product(notebook, name), DOCS / address)
+        write(lessons.product(notebook, name), DOCS / address)
 
 
 SOURCE = """
