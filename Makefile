@@ -9,7 +9,7 @@ PAGES := $(patsubst notebooks/%.py,docs/_notebooks/%.ipynb,$(wildcard notebooks/
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test solvers lowest wheels check fuzz lint docs notebooks lessons bench clean
+.PHONY: help demo test solvers lowest wheels check coverage fuzz lint docs notebooks lessons bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,12 @@ wheels: $(DEV) ## whether pip finds wheels only, on four platforms and four Pyth
 check: lint ## lint and the quick tests, in under three minutes
 	$(BIN)/pytest -n 2 -m "not slow"
 
+coverage: $(DEV) ## the branches of priorsvm that the quick tests run, at least 95 %; four minutes
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n 2 -m "not slow"
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
 fuzz: $(DEV) ## long random tests of the rule parser and of load; PRIORSVM_FUZZ is the number of tries
 	PRIORSVM_FUZZ=$${PRIORSVM_FUZZ:-20000} $(BIN)/pytest tests/fuzz
 
@@ -69,14 +75,14 @@ bench: $(DEV) ## speed as ratios to peers measured in the same run
 	$(BIN)/python -m benchmarks
 
 clean: ## remove whatever the other targets made
-	rm -rf $(VENV) $(VENV)-solvers $(VENV)-lowest .pythons docs/_build docs/_notebooks docs/_solutions docs/_gallery docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-solvers $(VENV)-lowest .pythons docs/_build docs/_notebooks docs/_solutions docs/_gallery docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 	rm -f priorsvm-demo.png priorsvm-demo-rule.png
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Two BLAS pools on two cores slow each other down.
-test solvers lowest check fuzz docs notebooks lessons: export OPENBLAS_NUM_THREADS = 1
-test solvers lowest check fuzz docs notebooks lessons: export OMP_NUM_THREADS = 1
-test solvers lowest check fuzz docs notebooks lessons: export MPLBACKEND = Agg
+test solvers lowest check coverage fuzz docs notebooks lessons: export OPENBLAS_NUM_THREADS = 1
+test solvers lowest check coverage fuzz docs notebooks lessons: export OMP_NUM_THREADS = 1
+test solvers lowest check coverage fuzz docs notebooks lessons: export MPLBACKEND = Agg
 
 $(RUN): pyproject.toml | $(BIN)/python
 	@echo "Installing priorsvm in $(VENV) ..."

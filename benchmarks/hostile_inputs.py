@@ -12,64 +12,39 @@ from sklearn.base import clone
 from priorsvm import (
     RBF,
     Box,
-    ClassCosts,
     Elastic,
-    Ellipsoid,
     FeatureDeletion,
-    InvarianceHint,
-    InvariantLoss,
-    MissingValues,
-    Monotone,
-    MonotonicityHint,
     OddnessHint,
-    Polyhedron,
     Polynomial,
     PriorSVC,
-    RowPermutations,
-    Rule,
-    SampleCosts,
     Shift,
-    TangentPenalty,
-    Trajectories,
-    Transductive,
-    UncertainSamples,
-    UnlabeledSamples,
     VirtualSamples,
-    VirtualSupportVectors,
     check_knowledge,
 )
+from priorsvm.knowledge.base import Knowledge
+from priorsvm.prior import as_prior
 
+from .compositions import BLOCKS as DRAWS
 from .hostile_tally import Tally
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(16, 4))
 Y = (X[:, 0] + 0.3 * RNG.normal(size=16) > 0).astype(int)
-MOVE = Shift([0.1, 0.0, 0.0, 0.0])
-BLOCKS: list[Any] = [
-    ClassCosts({1: 2.0}),
-    SampleCosts(np.ones(16)),
-    UnlabeledSamples(X[:3], [0, 1, 0]),
-    Transductive(X[:3]),
-    VirtualSamples(MOVE),
-    VirtualSupportVectors(MOVE),
-    InvarianceHint(MOVE),
-    OddnessHint(),
-    MonotonicityHint({0: 1}, pairs=5),
-    Box({0: (1, 2)}, 1, mu=1.0),
-    Box({0: (1, 2)}, 1, holds="everywhere", mu=1.0),
-    Rule("x0 > 1", 1, mu=1.0),
-    Polyhedron([[1.0, 0.0, 0.0, 0.0]], [-1.0], 0, within="data", mu=1.0),
-    Ellipsoid(X[0], 0.5, 1, mu=1.0),
-    Monotone({0: 1}, mu=1.0),
-    UncertainSamples(0.1 * np.eye(4)),
-    MissingValues(),
-    Trajectories(MOVE),
-    InvariantLoss(MOVE),
-    TangentPenalty(MOVE),
-    RowPermutations((2, 2)),
-]
-TRANSFORMS: list[Any] = [MOVE, FeatureDeletion(1), Elastic((2, 2), copies=2)]
+TRANSFORMS: list[Any] = [Shift([0.1, 0.0, 0.0, 0.0]), FeatureDeletion(1), Elastic((2, 2), copies=2)]
 KERNELS: list[Any] = [RBF(0.5), Polynomial(2)]
+SOFT = {"hard": False, "mu": 1.0, "holds": "rows", "method": "auto"}
+
+
+def _blocks() -> Iterator[Knowledge]:
+    """Yield a soft block of each kind of the random compositions (rules on rows), and a box everywhere."""
+    kinds: set[type] = set()
+    for draw in DRAWS:
+        block = next(iter(as_prior(draw(RNG, X)))).block
+        if type(block) not in kinds:
+            kinds.add(type(block))
+            known = block.get_params(deep=False)
+            yield block.set_params(**{name: value for name, value in SOFT.items() if name in known})
+    yield Box({0: (1, 2)}, 1, holds="everywhere", mu=1.0)
 
 
 class _Nothing:
@@ -133,7 +108,7 @@ def _used(model: PriorSVC, arguments: dict[str, Any]) -> None:
 
 def _fits() -> Iterator[tuple[str, PriorSVC, dict[str, Any]]]:
     """Yield a description, a model, and arguments of its fit; the kernel RBF stands for either kernel."""
-    for block in BLOCKS:
+    for block in _blocks():
         for name, value in _changes(block):
             yield f"{type(block).__name__}({name}={value!r})", _with(block, name, value), {}
     for transform in TRANSFORMS:

@@ -84,11 +84,12 @@ class _Lines:
 
 
 def _traced(model: PriorSVC, lines: _Lines) -> PriorSVC:
+    before = sys.gettrace()
     sys.settrace(lines)
     try:
         return model.fit(X + 0.1, 1 - Y)
     finally:
-        sys.settrace(None)
+        sys.settrace(before)
 
 
 def _interrupted(model: PriorSVC, line: int, seconds: float | None) -> None:

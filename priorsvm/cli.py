@@ -13,15 +13,19 @@ from . import __version__
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code, without an error if the reader of a pipe ends first."""
+    """Run the command and return its exit code: 1 without a traceback if the output cannot be written."""
     try:
         try:
             return _run(argv)
         finally:
             sys.stdout.flush()
-    except BrokenPipeError:
-        # Python flushes stdout once more at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        if error.filename is None:
+            # Python flushes stdout once more at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):  # the reader of a pipe ended first
+            place = "the standard output" if error.filename is None else str(error.filename)
+            print(f"priorsvm: error: cannot write to {place}: {error.strerror}", file=sys.stderr)
         return 1
 
 

@@ -1,5 +1,6 @@
 """The ``priorsvm`` command."""
 
+import errno
 import inspect
 import os
 import re
@@ -219,6 +220,28 @@ def test_a_pipe_that_closes_early_ends_the_command_without_an_error(arguments):
     finally:
         os.close(writing)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no /dev/full")
+@pytest.mark.parametrize("arguments", [["blocks"], ["solvers"], ["--help"]])
+def test_a_full_disk_is_one_line(arguments):
+    buffered = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "priorsvm", *arguments]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=buffered)
+    message = f"priorsvm: error: cannot write to the standard output: {os.strerror(errno.ENOSPC)}\n"
+    assert (done.returncode, done.stderr) == (1, message)
+
+
+def test_a_figure_that_cannot_be_written_is_one_line(capsys, monkeypatch):
+    def full(arguments, parser):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "demo.png")
+
+    monkeypatch.setattr(cli, "_demo", full)
+    assert cli.main(["demo"]) == 1
+    assert capsys.readouterr().err == (
+        f"priorsvm: error: cannot write to demo.png: {os.strerror(errno.ENOSPC)}\n"
+    )
 
 
 @pytest.mark.parametrize("command", ["blocks", "solvers"])

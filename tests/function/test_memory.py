@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from priorsvm import (
     RBF,
     Box,
+    ClassCosts,
     Elastic,
     InvarianceHint,
     Monotone,
@@ -52,6 +54,51 @@ def test_kernel_models_refuse_before_any_matrix_is_computed(centres, monkeypatch
         PriorSVC(kernel="rbf", solver="CLARABEL").fit(centres, np.tile([0, 1], 30))
 
 
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_linear_models_refuse_before_a_solver_compiles_them(rng, monkeypatch, form):
+    """1e6 rows with the 1-norm and a hint take about 3 GB."""
+    from priorsvm.function import memory
+    from priorsvm.solve.routes.conic import Schur
+
+    X = np.where(rng.random((200, 20)) < 0.5, rng.normal(size=(200, 20)), 0.0)
+    entries = 200 * 260 + 7 * (X.size if form is np.asarray else np.count_nonzero(X))
+    model = PriorSVC(ClassCosts({0: 2.0}), norm="l1", solver="SCHUR")
+    monkeypatch.setattr(memory, "memory", lambda: 2 * 8 * entries * 1.01)
+    model.fit(form(X), np.arange(200) % 2)
+    monkeypatch.setattr(memory, "memory", lambda: 2 * 8 * entries * 0.98)
+    monkeypatch.setattr(Schur, "_run", lambda *_: pytest.fail("the problem was compiled"))
+    with pytest.raises(TooLarge, match=r"SCHUR: its matrices would have 200 x \d+ entries.* Use fewer rows"):
+        model.fit(form(X), np.arange(200) % 2)
+
+
+@pytest.mark.slow
+def test_the_size_of_a_linear_model_is_about_what_it_takes():
+    """The peak of a process is between once and twice the numbers of the refusal."""
+    from priorsvm.solve.routes.conic import OF_ENTRY, OF_ROW
+
+    pytest.importorskip("resource")
+    ended = subprocess.run([sys.executable, "-c", PEAK], capture_output=True, text=True, check=True)
+    taken = float(ended.stdout)
+    counted = 8 * 100_000 * (OF_ROW + OF_ENTRY * 10)
+    assert 0.7 * counted < taken < 2 * counted
+
+
+PEAK = """
+import resource
+import numpy as np
+from priorsvm import MonotonicityHint, PriorSVC
+def peak():
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def fit(n):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 10))
+    y = (X[:, 0] + 0.5 * rng.normal(size=n) > 0).astype(int)
+    PriorSVC(MonotonicityHint({0: 1}), norm="l1", solver="SCHUR").fit(X, y)
+fit(100)
+before = peak()
+fit(100_000)
+print(peak() - before)
+"""
 LIMITED = """
 import resource, sys, warnings
 import numpy as np
