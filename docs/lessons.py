@@ -48,6 +48,9 @@ LEFT_OUT = {
     "solutions": {"answer", "wrong", "claims"},
 }
 
+# "lesson 3", "lessons 03, 04 and 16"
+LESSON_NUMBERS = re.compile(r"\b[Ll]essons? \d\d?(?:(?:, | and )\d\d?)*\b")
+
 # The line of the page of the course that is replaced by parts and lessons.
 MAP = "<!-- parts and lessons -->"
 
@@ -146,9 +149,9 @@ def describe(stem: str, text: str) -> Lesson:
         stem=stem,
         title=parts["title"],
         learn=tuple(" ".join(objective.split()) for objective in objectives if objective.strip()),
-        needs=" ".join(parts["needs"].split()),
+        needs=" ".join(parts["needs"].split()).rstrip("."),
         minutes=int(parts["minutes"]),
-        theorem=" ".join(parts["theorem"].split()),
+        theorem=" ".join(parts["theorem"].split()).rstrip("."),
     )
 
 
@@ -275,6 +278,17 @@ def addresses(stem: str) -> dict[str, Path]:
     }
 
 
+def link_numbers(text: str) -> str:
+    """Return a text in which each number of a lesson is a link, in Markdown."""
+    pages = {lesson.number: addresses(lesson.stem)["page"] for lesson in lessons().values()}
+
+    def link(number: re.Match[str]) -> str:
+        page = pages.get(int(number[0]))
+        return number[0] if page is None else f"[{number[0]}](/{page})"
+
+    return LESSON_NUMBERS.sub(lambda words: re.sub(r"\d+", link, words[0]), text)
+
+
 def downloads(lesson: Lesson) -> str:
     """Return the line of links below the first cell of a lesson, in Markdown."""
     files = addresses(lesson.stem)
@@ -299,7 +313,7 @@ def part_map(letter: str) -> Iterator[str]:
     yield f"## Part {letter}: {title}"
     rows = [
         f"| {lesson.number} | [{lesson.title}]({addresses(lesson.stem)['page']}) | {lesson.theorem} "
-        f"| {lesson.needs} | {lesson.minutes} |"
+        f"| {link_numbers(lesson.needs)} | {lesson.minutes} |"
         for lesson in members
     ]
     yield "\n".join(["| | question | theorem | you need | minutes |", "|--:|---|---|---|--:|", *rows])
@@ -328,6 +342,9 @@ def add_downloads(app: Any, page: str, source: list[str]) -> None:
     back = f"Lesson {lesson.number}: [](/{addresses(stem)['page']})"
     notebook = json.loads(source[0])
     text = downloads(lesson) if folder == "_notebooks" else back
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = link_numbers("".join(cell["source"]))
     cell = {"cell_type": "markdown", "metadata": {}, "source": text}
     if notebook["nbformat_minor"] >= 5:
         cell["id"] = "downloads"

@@ -305,7 +305,7 @@ def test_what_a_lesson_states_is_read(example):
     lesson = lessons.describe("03_sum", example.cells[0].source)
     assert lesson.learn == ("to add,", "to check what was added.")
     assert (lesson.number, lesson.part, lesson.minutes) == (3, "A", 20)
-    assert (lesson.needs, lesson.theorem) == ("lesson 3.", "Sums do not depend on the order.")
+    assert (lesson.needs, lesson.theorem) == ("lesson 3", "Sums do not depend on the order")
     with pytest.raises(ValueError, match="03_sum: the first cell does not state: minutes"):
         lessons.describe("03_sum", example.cells[0].source.replace("20 minutes", "an hour"))
 
@@ -337,6 +337,12 @@ def test_outputs_belong_to_the_cells_of_the_source(example):
     assert shown[SOLUTION] == [SOLUTION]
     assert shown[ANSWER] == []
     assert not any(cell.outputs for cell in code_cells(lessons.product(filled, "ex")))
+
+
+def test_numbers_of_lessons_become_links():
+    text = lessons.link_numbers("Lesson 1 has 2 rows. See lessons 01, 02 and 99.")
+    first, second = (f"/_notebooks/{stem}.ipynb" for stem in list(lessons.lessons())[:2])
+    assert text == f"Lesson [1]({first}) has 2 rows. See lessons [01]({first}), [02]({second}) and 99."
 
 
 def test_the_course_map_has_every_lesson():
