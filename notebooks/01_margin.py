@@ -135,8 +135,8 @@ plt.show()
 # \;\ge\; \tfrac12 \lVert w \rVert^2 + \sum_i \alpha_i (1 - y_i f(x_i))
 # = \tfrac12 \lVert w \rVert^2 + \sum_i \alpha_i - w^\mathsf{T} v \;\ge\; D(\alpha) .$$
 #
-# The last step is $\tfrac12 \lVert w - v \rVert^2 \ge 0$, and $b$ cancels because $\sum_i \alpha_i y_i =
-# 0$. All steps are equalities exactly if the **KKT conditions** hold:
+# The last step is $\tfrac12 \lVert w - v \rVert^2 \ge 0$, and $b$ cancels because
+# $\sum_i \alpha_i y_i = 0$. All steps are equalities exactly if the **KKT conditions** hold:
 #
 # $$w = v, \qquad \alpha_i\,(y_i f(x_i) - 1 + \xi_i) = 0, \qquad (C - \alpha_i)\, \xi_i = 0 .$$
 #
@@ -227,8 +227,8 @@ width = 1 / np.linalg.norm(model.coef_[0])
 candidate = ...  # your answer: n numbers
 
 # %% [markdown] tags=["solution"]
-# Equal numbers $t$ satisfy $\sum_i \alpha_i y_i = 0$. With $v_1$ for $t = 1$, the bound $n t - t^2 \lVert
-# v_1 \rVert^2 / 2$ is largest at $t = n / \lVert v_1 \rVert^2$.
+# Equal numbers $t$ satisfy $\sum_i \alpha_i y_i = 0$. With $v_1$ for $t = 1$, the bound
+# $n t - t^2 \lVert v_1 \rVert^2 / 2$ is largest at $t = n / \lVert v_1 \rVert^2$.
 
 # %% tags=["solution"]
 v_one = y @ X

@@ -114,17 +114,17 @@ for name, factors in cost.items():
 # %% [markdown]
 # ## The theorem
 #
-# **Claim.** At the solution $0 \le \alpha_i \le C_i$ for each row, and $\sum_{y_i = 1} \alpha_i = \sum_{y_i
-# = -1} \alpha_i$.
+# **Claim.** At the solution $0 \le \alpha_i \le C_i$ for each row, and
+# $\sum_{y_i = 1} \alpha_i = \sum_{y_i = -1} \alpha_i$.
 #
 # **Proof.** The Lagrangian, with multipliers $\alpha_i, \nu_i \ge 0$ of margins and of $\xi_i \ge 0$, is
 #
-# $$L = \tfrac12 \lVert w \rVert^2 + \sum_i C_i \xi_i
-# - \sum_i \alpha_i (y_i f(x_i) - 1 + \xi_i) - \sum_i \nu_i \xi_i .$$
+# $$L = \tfrac12 \lVert w \rVert^2 + \sum_i C_i \xi_i -
+# \sum_i \alpha_i (y_i f(x_i) - 1 + \xi_i) - \sum_i \nu_i \xi_i .$$
 #
-# Its derivatives are 0 at the solution (lesson 01). The derivative by $\xi_i$ gives $\nu_i = C_i -
-# \alpha_i$, and $\nu_i \ge 0$ gives $\alpha_i \le C_i$. The derivative by $b$ gives $\sum_i \alpha_i y_i
-# = 0$. ∎
+# Its derivatives are 0 at the solution (lesson 01). The derivative by $\xi_i$ gives
+# $\nu_i = C_i - \alpha_i$, and $\nu_i \ge 0$ gives $\alpha_i \le C_i$. The derivative by $b$ gives
+# $\sum_i \alpha_i y_i = 0$. ∎
 #
 # So twelve rows of cost 1 have dual variables with a sum of at most 12. The 150 other rows together have
 # the same sum, however many they are. Costs raise this limit.
@@ -215,8 +215,8 @@ axes.legend(loc="upper left")
 plt.show()
 
 # %% [markdown]
-# Full trust in the archive, cost 1, makes many errors. Whether a little trust is better than none cannot be
-# told from these draws: the curve is flat on the left, and the grey lines cross.
+# Full trust in the archive, cost 1, makes many errors. These draws cannot decide whether a little trust is
+# better than none: the curve is flat on the left, and the grey lines cross.
 #
 # ## Exercises
 

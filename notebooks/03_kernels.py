@@ -14,7 +14,7 @@
 # # Why do finitely many rows decide about a whole function?
 #
 # With a kernel the decision function is one of infinitely many dimensions. But a computer minimises over
-# finitely many numbers. This lesson shows why nothing is lost, and what changes when knowledge speaks about
+# finitely many numbers. This lesson shows why nothing is lost, and what changes when knowledge is about
 # further points.
 #
 # **You learn**
@@ -83,14 +83,14 @@ plt.show()
 # \quad\text{s.t.}\quad y_i f(x_i) \ge 1 - \xi_i, \quad \xi_i \ge 0 .$$
 #
 # **Theorem** (Kimeldorf and Wahba 1971; Schölkopf, Herbrich and Smola 2001). Let a problem evaluate $f$
-# only at the points $z_1, \dots, z_m$, and otherwise contain only $b$ and a term that grows with $\lVert g
-# \rVert_H$. Then each solution has $g = \sum_j \beta_j\, k(z_j, \cdot)$.
+# only at the points $z_1, \dots, z_m$, and otherwise contain only $b$ and a term that grows with
+# $\lVert g \rVert_H$. Then each solution has $g = \sum_j \beta_j\, k(z_j, \cdot)$.
 #
 # **Proof.** Split $g = g_1 + g_2$, where $g_1$ is a sum over the centres $z_j$ and $g_2$ is orthogonal to
 # all $k(z_j, \cdot)$. By the reproducing property $g_2(z_j) = \langle g_2, k(z_j, \cdot) \rangle = 0$, so
-# $g$ and $g_1$ have the same values at all $z_j$. And $\lVert g \rVert_H^2 = \lVert g_1 \rVert_H^2 + \lVert
-# g_2 \rVert_H^2$. If $g_2 \ne 0$, then $g_1$ has equal values and a smaller norm, so $g$ was not a
-# solution. ∎
+# $g$ and $g_1$ have the same values at all $z_j$. And
+# $\lVert g \rVert_H^2 = \lVert g_1 \rVert_H^2 + \lVert g_2 \rVert_H^2$. If $g_2 \ne 0$, then $g_1$ has
+# equal values and a smaller norm, so $g$ was not a solution. ∎
 #
 # Verified: take a function with centres all over the plane. Its part $g_1$ over the rows has the same
 # values at the rows, and a smaller norm.

@@ -124,8 +124,8 @@ plt.show()
 # **Claim.** This is the loss of $M$ rows with the label $s$ and the cost $C \mu / M$ each. Their prices add
 # up to at most $C \mu$: a rule has at most the influence of $\mu$ rows, whatever it states.
 #
-# **Proof.** The constraint of a copy is that of a row with label $s$, and the factor of its slack is $C \mu
-# / M$. By the theorem of lesson 02 each price is at most $C \mu / M$, and there are $M$ of them. ∎
+# **Proof.** The constraint of a copy is that of a row with label $s$, and the factor of its slack is
+# $C \mu / M$. By the theorem of lesson 02 each price is at most $C \mu / M$, and there are $M$ of them. ∎
 #
 # Verified, for given weights: all copies are rows of one margin constraint, and the prices respect the limit.
 

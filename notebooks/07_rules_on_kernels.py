@@ -49,9 +49,9 @@ for category in (AgainstData, DirectionAgainstData, UnsoundMethod):
 # ## A formula that looks right
 #
 # The rows form four groups, and the square $-0.8 \le x_1, x_2 \le -0.2$ is known to be of class 1. One
-# published method takes the multipliers of lesson 06 and replaces scalar products by kernel values: $K(X,
-# B)\,u + K\alpha = 0$. The method `"kernelised"` is that formula. It treats the rows of $B$, which are
-# directions, as if they were points.
+# published method takes the multipliers of lesson 06 and replaces scalar products by kernel values:
+# $K(X, B)\,u + K\alpha = 0$. The method `"kernelised"` is that formula. It treats the rows of $B$, which
+# are directions, as if they were points.
 
 # %%
 X = np.random.default_rng(0).uniform(-1, 1, (40, 2))
@@ -105,8 +105,8 @@ plt.show()
 # $|f(x) - f(z)| \le \lVert g \rVert_H\, \eta(x, z)$.
 #
 # **Proof.** By the reproducing property $f(x) - f(z) = \langle g, k(x, \cdot) - k(z, \cdot) \rangle$. The
-# inequality of Cauchy and Schwarz bounds it by $\lVert g \rVert_H$ times the norm of $k(x, \cdot) - k(z,
-# \cdot)$, and the square of this norm is $k(x, x) - 2 k(x, z) + k(z, z)$. ∎
+# inequality of Cauchy and Schwarz bounds it by $\lVert g \rVert_H$ times the norm of
+# $k(x, \cdot) - k(z, \cdot)$, and the square of this norm is $k(x, x) - 2 k(x, z) + k(z, z)$. ∎
 #
 # For an RBF kernel $\eta = \sqrt{2 - 2 e^{-\gamma r^2}}$ at distance $r$. So cover the region with points:
 # if each place is within $r$ of a point with $f \ge 1 + \lVert g \rVert_H\, \eta$, then $f \ge 1$
@@ -131,9 +131,9 @@ display(against["guaranteed"].verify())
 # %% [markdown]
 # ## A direction instead of a region
 #
-# The risk rises with age: that is a statement about slopes. `Monotone` requires $\partial f / \partial x
-# \ge 0$ everywhere, also with cuts. If the slope is nowhere negative, $f$ never falls, because $f(b) -
-# f(a)$ is the integral of the slope. `MonotonicityHint` orders drawn pairs only.
+# The risk rises with age: that is a statement about slopes. `Monotone` requires
+# $\partial f / \partial x \ge 0$ everywhere, also with cuts. If the slope is nowhere negative, $f$ never
+# falls, because $f(b) - f(a)$ is the integral of the slope. `MonotonicityHint` orders drawn pairs only.
 
 # %%
 rng = np.random.default_rng(0)
@@ -210,8 +210,8 @@ proved = s_f.min()
 # %% [markdown] tags=["exercise"]
 # ### Exercise 2: how many points?
 #
-# Which is the smallest `count`, a number of cells per side, for which the theorem bounds the change of $f$
-# from the middle of a cell by 0.05?
+# By the theorem $f$ changes by at most a bound from the middle of a cell. Which is the smallest number of
+# cells per side, `count`, with a bound of at most 0.05?
 
 # %% tags=["answer"]
 count = ...  # your answer: a whole number

@@ -111,7 +111,7 @@ for name, values in worst.items():
 
 # %% [markdown]
 # A soft rule that contradicts a hard one falls short by at least 2: in the common corner $f \ge 1$ holds,
-# and the soft rule wants $f \le -1$.
+# and the soft rule requires $f \le -1$.
 #
 # ## The theorem
 #
@@ -120,11 +120,11 @@ for name, values in worst.items():
 # 1. there is a $z$ with $Az \le c$;
 # 2. there is a $u \ge 0$ with $A^\mathsf{T} u = 0$ and $c^\mathsf{T} u < 0$.
 #
-# **Proof.** Both cannot be: $0 = u^\mathsf{T} A z \le u^\mathsf{T} c < 0$. Suppose 1 is false. The set $S =
-# \{Az + s : s \ge 0\}$ is a closed convex cone without $c$. Let $p$ be its point nearest to $c$, and $u = p
-# - c \ne 0$. No direction of $S$ leads nearer to $c$. For the directions $\pm Az$ this means $u^\mathsf{T}
-# A z = 0$ for all $z$, for the directions $s \ge 0$ it means $u \ge 0$, and for the direction $p$ itself it
-# means $u^\mathsf{T} p = 0$. So $c^\mathsf{T} u = u^\mathsf{T} p - \lVert u \rVert^2 < 0$. ∎
+# **Proof.** Both cannot be: $0 = u^\mathsf{T} A z \le u^\mathsf{T} c < 0$. Suppose 1 is false. The set
+# $S = \{Az + s : s \ge 0\}$ is a closed convex cone without $c$. Let $p$ be its point nearest to $c$, and
+# $u = p - c \ne 0$. No direction of $S$ leads nearer to $c$. For the directions $\pm Az$ this means
+# $u^\mathsf{T} A z = 0$ for all $z$. For the directions $s \ge 0$ it means $u \ge 0$. For the directions
+# $\pm p$ it means $u^\mathsf{T} p = 0$. So $c^\mathsf{T} u = u^\mathsf{T} p - \lVert u \rVert^2 < 0$. ∎
 #
 # So $u$ is a proof of the conflict: add up the inequalities with weights $u$, and the sum reads $0 \le$ a
 # negative number.
