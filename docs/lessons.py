@@ -311,6 +311,7 @@ def part_map(letter: str) -> Iterator[str]:
     title, _ = PARTS[letter]
     members = [lesson for lesson in lessons().values() if lesson.part == letter]
     yield f"## Part {letter}: {title}"
+    yield f"{len(members)} lessons, {sum(lesson.minutes for lesson in members)} minutes."
     rows = [
         f"| {lesson.number} | [{lesson.title}]({addresses(lesson.stem)['page']}) | {lesson.theorem} "
         f"| {link_numbers(lesson.needs)} | {lesson.minutes} |"
