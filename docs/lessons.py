@@ -133,7 +133,7 @@ def lessons() -> dict[str, Lesson]:
 def describe(stem: str, text: str) -> Lesson:
     """Return what the first cell of a lesson states; raise ValueError if a part is missing."""
     patterns = {
-        "title": r"\A# (.+\?)\n",
+        "title": r"\A# ([^\n]+\?)\n",
         "learn": r"^\*\*You learn\*\*:?\s*(.+?)\s*^\*\*You need\*\*",
         "needs": r"^\*\*You need\*\*:?\s*(.+?)\s*^\*\*Time\*\*",
         "minutes": r"^\*\*Time\*\*:?\s*(\d+) minutes",

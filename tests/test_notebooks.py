@@ -210,7 +210,7 @@ SOURCE = """
 # %% [markdown]
 # # How much is it?
 #
-# A paragraph.
+# A paragraph. Or two?
 #
 # **You learn**
 #
@@ -303,6 +303,7 @@ def test_each_product_has_exactly_its_cells(example):
 
 def test_what_a_lesson_states_is_read(example):
     lesson = lessons.describe("03_sum", example.cells[0].source)
+    assert lesson.title == "How much is it?"
     assert lesson.learn == ("to add,", "to check what was added.")
     assert (lesson.number, lesson.part, lesson.minutes) == (3, "A", 20)
     assert (lesson.needs, lesson.theorem) == ("lesson 3", "Sums do not depend on the order")
