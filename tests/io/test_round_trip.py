@@ -275,7 +275,10 @@ def test_a_loaded_model_is_equal_to_the_last_bit(name, file):
     expected = answers(model, new)
     save(model, file)
     loaded = load(file)
-    assert same(answers(loaded, new), expected)
+    found = answers(loaded, new)
+    # The last bit of a sum depends on the address of the array in memory.
+    assert found.pop("objective") == pytest.approx(expected.pop("objective"), rel=1e-14, abs=0)
+    assert same(found, expected)
     assert same(loaded, model)
     assert repr(loaded) == repr(model)
 

@@ -536,3 +536,131 @@ def test_a_common_point_is_found_before_any_of_many_models_is_fitted(kernel):
         with pytest.raises(Infeasible, match=r"'old'.*'young'.*Both apply to the point"):
             PriorSVC(old + young, kernel=kernel, scale="standard").fit(X, np.repeat(["a", "b", "c"], 4))
     assert not [w for w in caught if w.category is CollapsedModel]
+
+
+# ---------------------------------------------------------------------- parts of the checks and messages
+
+
+def checked(prior, X, y, **parameters):
+    """Run the checks before a solve, which raise Infeasible."""
+    from priorsvm.solve.loop import refuse_conflicts
+
+    task = make_task(PriorSVC(prior, **parameters), X, y, None, {})
+    refuse_conflicts(task.spec, list(task.prior), task.samples[0])
+
+
+@pytest.mark.parametrize(("h", "conflicts"), [(-2.0, False), (-1.0, False), (-0.9, True)])
+def test_opposite_regions_conflict_if_their_thresholds_do(frame, h, conflicts):
+    """f >= 1 and -f >= h agree at f = 1 for h of at most -1."""
+    X, y = frame
+    lax = BLOCKS["region"](0.0, "ill").set_params(h=h)
+    if conflicts:
+        with pytest.raises(Infeasible, match="Both apply to the point"):
+            checked(BLOCKS["box"](0.0, "well") + lax, X, y, kernel=RBF(0.5))
+    else:
+        checked(BLOCKS["box"](0.0, "well") + lax, X, y, kernel=RBF(0.5))
+
+
+@pytest.mark.parametrize("columns", [8, 9])
+def test_a_point_of_many_columns_is_cut_after_eight(columns):
+    X = np.random.default_rng(0).normal(size=(10, columns))
+    box = dict.fromkeys(range(columns), (0.0, 1.0))
+    prior = Box(box, 1, hard=True).named("one") + Box(box, 0, hard=True).named("two")
+    with pytest.raises(Infeasible) as caught:
+        checked(prior, X, np.arange(10) % 2)
+    values = re.search(r"the point \((.*?)\)", str(caught.value))[1].split(", ")
+    assert len(values) == columns
+    assert (values[-1] == "...") == (columns == 9)
+    assert str(caught.value).count("Soften one with hard=False, or make it narrower.") == 1
+
+
+def test_only_the_slopes_that_a_path_needs_are_named(frame):
+    """f may not fall with age nor with dose: the way from low to high needs both, and no third one."""
+    X, y = frame
+    wide = {"age": (-3, 3), "dose": (-3, 3)}
+    low = Box({"age": (-2, -1), "dose": (-2, -1)}, "ill", hard=True).named("low")
+    high = Box({"age": (1, 2), "dose": (1, 2)}, "well", hard=True).named("high")
+    slopes = [
+        Monotone({column: sign}, label=label, hard=True, within=wide).named(name)
+        for name, column, sign, label in (
+            ("idle", "dose", -1, "ill"),
+            ("age", "age", +1, "ill"),
+            ("dose", "dose", -1, "well"),
+        )
+    ]
+    for order in itertools.permutations(slopes):
+        with pytest.raises(Infeasible) as caught:
+            checked(low + high + order[0] + order[1] + order[2], X, y, kernel=RBF(0.5))
+        message = str(caught.value)
+        assert set(named_in(message)) == {"low", "high", "age", "dose"}
+        assert "(removing" not in message
+        start, end = re.search(r"at (\(.*?\)), and .* at (\(.*?\)), with", message).groups()
+        assert start.count("age") == start.count("dose") == end.count("age") == 1
+
+
+@pytest.mark.parametrize(
+    ("made", "value", "expected"),
+    [
+        (lambda x: x == 1, 3.0, 2.0),
+        (lambda x: x == 1, 0.0, 1.0),
+        (lambda x: x <= 1, 3.0, 2.0),
+        (lambda x: x >= 1, -2.0, 3.0),
+        (lambda x: cp.NonNeg(x - 1), -2.0, 3.0),
+        (lambda x: cp.NonPos(x - 1), 3.0, 2.0),
+        (lambda x: cp.Zero(x - 1), 3.0, 2.0),
+        (lambda x: cp.SOC(x, cp.hstack([3.0, 4.0])), 4.0, 1.0),
+        (lambda x: cp.SOC(cp.hstack([x]), cp.Constant([[3.0], [4.0]]).T, axis=0), 4.0, 1.0),
+    ],
+)
+def test_the_violation_of_each_kind_of_constraint(made, value, expected):
+    from priorsvm.problem.conflicts import _relaxed_by
+
+    x = cp.Variable()
+    t = cp.Variable(nonneg=True)
+    least = cp.Problem(cp.Minimize(t), [x == value, *_relaxed_by(made(x), t)]).solve(solver="CLARABEL")
+    assert least == pytest.approx(expected, abs=1e-6)
+
+
+def test_other_constraints_are_not_relaxed():
+    from priorsvm.problem.conflicts import _relaxed_by
+
+    constraint = cp.Variable((2, 2), symmetric=True) >> 0
+    assert _relaxed_by(constraint, cp.Variable()) == [constraint]
+
+
+def test_one_block_out_of_reach_is_named_alone(frame):
+    """Its violation is that of the block itself, also if it is removed last."""
+    X, y = frame
+    places = np.column_stack([np.linspace(0.0, 0.02, 12), np.zeros(12)])
+    wild = At(places, np.tile([1.0, -1.0], 6)).named("wild")
+    free = Rule("age >= 1", "ill", hard=True).named("free")
+    with pytest.raises(Infeasible, match=r"this hard constraint: 'wild'\. Every such f misses it by"):
+        PriorSVC(free + wild, kernel="rbf").fit(X, y)
+
+
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+def test_the_largest_norm_is_in_units_of_the_kernel(frame, norm):
+    """A kernel 100 times as large reaches the same values with a norm that is smaller by 10, or by 100."""
+    from priorsvm.problem.assemble import Compiled
+    from priorsvm.problem.conflicts import _largest_norm
+
+    limits = []
+    for kernel in (RBF(0.5), 100.0 * RBF(0.5)):
+        task = make_task(PriorSVC(OddnessHint(), kernel=kernel, norm=norm), *frame, None, {})
+        limits.append(_largest_norm(Compiled(task.spec, [], {}, task.samples[0])))
+    assert limits[0] / limits[1] == pytest.approx(10.0 if norm == "l2" else 100.0)
+    assert limits[0] == pytest.approx(1e6 if norm == "l1" else limits[0])
+
+
+def test_a_search_for_conflicts_restores_the_values(frame):
+    from priorsvm.problem.conflicts import conflict_error
+    from priorsvm.solve.feasibility import is_infeasible, least
+
+    model = PriorSVC(At([[0.0, 0.0]], np.ones(1)), kernel=RBF(0.5), solver="CLARABEL").fit(*frame)
+    [binary] = model._models
+    before = [v.value.copy() for v in binary.problem.problem.variables()]
+    assert conflict_error(binary.problem, is_infeasible, least) is None
+    after = [v.value for v in binary.problem.problem.variables()]
+    assert before
+    for a, b in zip(before, after, strict=True):
+        np.testing.assert_array_equal(a, b)
