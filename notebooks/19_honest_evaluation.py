@@ -145,7 +145,7 @@ print("chosen:", search.best_params_)
 # The cost of the chosen model in this table is the smallest of twelve numbers. Each number is an estimate
 # with a random error.
 #
-# **Theorem.** For random variables $A_1, \dots, A_K$ with means,
+# **Theorem.** For random variables $A_1, \dots, A_m$ with means,
 # $\mathbb E \min_k A_k \le \min_k \mathbb E A_k$.
 #
 # *Proof.* For each $j$, $\min_k A_k \le A_j$. So $\mathbb E \min_k A_k \le \mathbb E A_j$. This holds for all

@@ -206,20 +206,20 @@ display(Markdown("\n".join(lines)))
 #
 # ## The theorem: what a weight does
 #
-# Let $J(f)$ be all other terms, $P(f) = J_{PK}(f)$ the penalty of one block, and
-# $V(\mu) = \min_f J(f) + \mu P(f)$, with the minimiser $f_\mu$.
+# Let $J(f)$ be all other terms, $J_{PK}(f)$ the penalty of one block, and
+# $V(\mu) = \min_f J(f) + \mu J_{PK}(f)$, with the minimiser $f_\mu$.
 #
-# **Theorem.** If $\mu < \nu$, then $P(f_\nu) \le P(f_\mu)$ and $J(f_\nu) \ge J(f_\mu)$. $V$ is concave and
-# does not decrease.
+# **Theorem.** If $\mu < \nu$, then $J_{PK}(f_\nu) \le J_{PK}(f_\mu)$ and $J(f_\nu) \ge J(f_\mu)$. $V$ is
+# concave and does not decrease.
 #
 # *Proof.* $f_\mu$ is optimal at μ, and $f_\nu$ at ν:
 #
-# $$J(f_\mu) + \mu P(f_\mu) \le J(f_\nu) + \mu P(f_\nu), \qquad
-# J(f_\nu) + \nu P(f_\nu) \le J(f_\mu) + \nu P(f_\mu) .$$
+# $$J(f_\mu) + \mu J_{PK}(f_\mu) \le J(f_\nu) + \mu J_{PK}(f_\nu), \qquad
+# J(f_\nu) + \nu J_{PK}(f_\nu) \le J(f_\mu) + \nu J_{PK}(f_\mu) .$$
 #
-# The sum of both is $(\nu - \mu) P(f_\nu) \le (\nu - \mu) P(f_\mu)$, which is the first claim. The first
-# inequality then gives the second claim. For a fixed $f$, $J(f) + \mu P(f)$ is linear in μ and does not
-# decrease. $V$ is the minimum of these lines, so it is concave and does not decrease. ∎
+# The sum of both is $(\nu - \mu) J_{PK}(f_\nu) \le (\nu - \mu) J_{PK}(f_\mu)$, which is the first claim.
+# The first inequality then gives the second claim. For a fixed $f$, $J(f) + \mu J_{PK}(f)$ is linear in μ
+# and does not decrease. $V$ is the minimum of these lines, so it is concave and does not decrease. ∎
 #
 # The proof does not use convexity. It also holds for a hard block, which is the limit of a large weight: one
 # more constraint can only raise the objective.
@@ -236,7 +236,7 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained
 left.plot(weights, V, "o-", color="#0072B2")
 left.set(xlabel="μ", ylabel="objective V(μ)", ylim=(0, None))
 right.plot(weights, P, "o-", color="#D55E00")
-right.set(xlabel="μ", ylabel="penalty P")
+right.set(xlabel="μ", ylabel="penalty")
 plt.show()
 
 # %% [markdown]

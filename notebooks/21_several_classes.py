@@ -99,7 +99,7 @@ for name, w, b in zip(rest.classes_, rest.coef_, rest.intercept_, strict=True):
 # ## One against one
 #
 # `multi_class="ovo"` fits one model for each pair of classes, on the rows of these two classes. Each model
-# votes. For $K$ classes there are $K (K - 1) / 2$ small models. Each pair of these classes can be separated
+# votes. For ten classes there are 45 small models. Each pair of these classes can be separated
 # by a line.
 #
 # ## All at once
