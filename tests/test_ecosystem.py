@@ -71,3 +71,32 @@ def test_no_invented_address():
     assert "urls" not in CONFIGURATION["project"]
     texts = [(ROOT / page).read_text(encoding="utf-8") for page in (*PAGES, "CITATION.cff", "pyproject.toml")]
     assert not re.search(r"github\.com/[\w-]+/priorsvm|readthedocs\.io/[\w-]*priorsvm", " ".join(texts))
+
+
+def test_read_the_docs_builds_these_pages():
+    yaml = pytest.importorskip("yaml")
+    built = yaml.safe_load((ROOT / ".readthedocs.yaml").read_text(encoding="utf-8"))
+    assert (ROOT / built["sphinx"]["configuration"]).exists()
+    assert {"method": "pip", "path": ".", "extra_requirements": ["dev"]} in built["python"]["install"]
+
+
+def test_issue_templates_are_forms():
+    yaml = pytest.importorskip("yaml")
+    folder = ROOT / ".github" / "ISSUE_TEMPLATE"
+    forms = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in folder.glob("*.yml")}
+    assert {"bug", "knowledge"} <= set(forms)
+    assert all(form["body"] for name, form in forms.items() if name != "config")
+
+
+def test_coverage_counts_branches_in_every_process():
+    settings = CONFIGURATION["tool"]["coverage"]
+    assert settings["run"]["branch"]
+    assert settings["run"]["patch"] == ["subprocess"]
+    assert settings["report"]["fail_under"] >= 95
+
+
+def test_removals_of_other_packages_are_errors():
+    """A coming removal in a call from our code fails a test."""
+    filters = CONFIGURATION["tool"]["pytest"]["ini_options"]["filterwarnings"]
+    kinds = ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning")
+    assert {f"error::{kind}:priorsvm" for kind in kinds} <= set(filters)
