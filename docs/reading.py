@@ -5,7 +5,8 @@ its guide page. All other links are derived from these: "Where to read more" at 
 of each lesson.
 
 Pages name lessons by number: ``[](lesson:05)`` is a link to the lesson whose file starts with ``05_``. A
-lesson can be renamed, and all links follow. Examples link to the lesson that uses their name most often.
+lesson can be renamed, and all links follow. An example links to the lesson of the page of its block, or to
+the lesson that uses its name most often.
 """
 
 import ast
@@ -57,7 +58,13 @@ class Example:
     @property
     def lesson(self) -> str:
         """The name of the lesson that it links to."""
-        found = lessons_of(self.name) or lessons_linked_by(guide_pages()[self.guide])
+        guide = guide_pages()[self.guide]
+        own = guide.startswith(f"# {self.name}\n")
+        found = [
+            *(lessons_linked_by(guide) if own else []),
+            *lessons_of(self.name),
+            *lessons_linked_by(guide),
+        ]
         if not found:
             raise ValueError(f"{self.page}: docs/guide/{self.guide}.md links to none of the lessons")
         return found[0]
@@ -129,8 +136,11 @@ A_LESSON_LINK = re.compile(r"\]\(lesson:(\d\d)\)")
 
 
 def numbered(number: str) -> str:
-    """Return the lesson with a number, or the last lesson before it."""
-    return max((lesson for lesson in lessons() if lesson[:2] <= number), default=next(iter(lessons())))
+    """Return the lesson with a number; raise ValueError if it does not exist."""
+    found = [lesson for lesson in lessons() if lesson.startswith(f"{number}_")]
+    if not found:
+        raise ValueError(f"a page links to lesson:{number}, but notebooks/ has no file {number}_*.py")
+    return found[0]
 
 
 def lessons_linked_by(text: str) -> list[str]:
@@ -186,10 +196,6 @@ def lesson_links(lesson: str) -> str:
     """Return "Where to read more" of a lesson, in Markdown."""
     names = sorted(lessons()[lesson])
     pages = [page for page, text in guide_pages().items() if lesson in lessons_linked_by(text)]
-    if not pages:
-        text = (LESSONS / f"{lesson}.py").read_text(encoding="utf-8")
-        frequent = sorted(names, key=lambda name: -len(re.findall(rf"\b{name}\b", text)))
-        pages = list(dict.fromkeys(page for name in frequent for page in guides_of(name)[:1]))[:MOST]
     shown = [example for example in examples() if example.lesson == lesson]
     links = {
         "Guide": [f"[](/guide/{page}.md)" for page in pages],
