@@ -220,16 +220,10 @@ def test_greek_letters_of_pages_have_a_meaning_on_the_page_on_notation():
     )
     known = set(re.findall(letters, notation))
     used = {
-        path.name: set(re.findall(letters, path.read_text(encoding="utf-8")))
-        - known
-        - QUOTED.get(path.name, set())
+        path.name: set(re.findall(letters, path.read_text(encoding="utf-8"))) - known
         for path in (ROOT / "docs/guide").glob("*.md")
     }
     assert not {name: unknown for name, unknown in used.items() if unknown}
-
-
-# Letters of papers in a table of conventions, and eigenvalues.
-QUOTED = {"tangent_penalty.md": {"lambda"}, "tangents.md": {"lambda"}}
 
 
 def test_missing_names_are_noticed():

@@ -37,11 +37,11 @@ class Spectral(Kernel):
     ``None``      :math:`k(x, z)`                                                                 unknown
     ``"clip"``    :math:`k_s(x, R)\, U_+ \Lambda_+^{-1} U_+^\top k_s(R, z)`, the positive part    everywhere
                   of the spectrum
-    ``"shift"``   :math:`k_s(x, z) + s\,[x = z]` with :math:`s = 1.001 \max(-\lambda_{\min}, 0)`  on R
+    ``"shift"``   :math:`k_s(x, z) + e\,[x = z]` with :math:`e = 1.001 \max(-\lambda_{\min}, 0)`  on R
     ============  ==============================================================================  ==========
 
     On the training rows "clip" is K without its negative eigenvalues. The same linear map is applied to new
-    rows. With "shift" it is K + s I, which amounts to a squared slack in addition to the hinge loss. A new
+    rows. With "shift" it is K + e I, which amounts to a squared slack in addition to the hinge loss. A new
     row that equals no training row is not shifted.
 
     A subclass defines ``_raw(A, B)``, in place of ``_matrix`` of :class:`Kernel`, has the parameter ``psd``

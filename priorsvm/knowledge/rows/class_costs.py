@@ -30,7 +30,7 @@ class ClassCosts(Knowledge):
         N / (2 scale n_k). With the squared hinge and C = 1 that is the hard margin with
         :math:`K_{ii} + \mathrm{scale}\, n_k / N`.
     scale : float, default=0.1
-        The :math:`\lambda` of ``"brown"``.
+        A number of ``"brown"``.
 
     See Also
     --------
