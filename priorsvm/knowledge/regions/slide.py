@@ -53,6 +53,8 @@ def slide(
     Points near each other become one point, with the mean of their lifts. If the norm does not decrease, the
     points themselves are returned.
     """
+    if not len(points):  # f has no slopes if all of them are inactive
+        return points, duals, lift
     rest = _without(f, requirement, points)
 
     def energy(x: Array, signed: Array) -> tuple[float, Array]:

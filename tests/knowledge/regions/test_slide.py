@@ -133,3 +133,17 @@ def test_a_set_without_a_projection_has_the_points_inside():
     level = LevelSet(lambda Z: Z[:, :1], LOW, HIGH)
     points = np.array([[-0.5, 0.0], [0.5, 0.0]])
     assert level.nearest(points).tolist() == [[-0.5, 0.0]]
+
+
+def test_a_function_without_slopes_has_no_points_to_move():
+    """All slopes of a soft Monotone can be inactive: f then has none, and neither are there points."""
+    rng = np.random.default_rng(0)
+    f = FittedKernel(0.3, RBF(0.7), rng.normal(size=(12, 2)), rng.normal(size=12), None)
+    requirement = Requirement(REGIONS[0], 1.0, 0.0, np.array([0.0, 2.0]))
+    points = REGIONS[0].points(8, 1)[-5:]
+    duals = movable(f, requirement, points, np.zeros(5))
+    np.testing.assert_array_equal(duals, 0.0)
+    moves = duals > 0
+    moved, dual, lift = slide(f, requirement, points[moves], duals[moves], np.zeros(0))
+    assert moved.shape == (0, 2)
+    assert len(dual) == len(lift) == 0
