@@ -58,6 +58,7 @@ lint: $(DEV) ## ruff and mypy
 docs: $(DEV) $(PAGES) ## the documentation, in docs/_build/html, and checks of its pages; runs notebooks first, minutes
 	@rm -f $(filter-out $(PAGES),$(wildcard docs/_notebooks/*.ipynb))
 	@rm -f $(filter-out $(PAGES:docs/_notebooks/%=docs/_solutions/%),$(wildcard docs/_solutions/*.ipynb))
+	@rm -f $(filter-out $(foreach end,ex sol,$(PAGES:docs/_notebooks/%.ipynb=docs/_notebooks/files/%_$(end).ipynb)),$(wildcard docs/_notebooks/files/*.ipynb))
 	@rm -rf docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -q -d docs/_build/doctrees -b html docs docs/_build/html
 	PRIORSVM_SITE=docs/_build/html $(BIN)/pytest -rs tests/test_site.py
