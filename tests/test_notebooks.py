@@ -134,11 +134,15 @@ def test_an_exercise_has_an_answer_a_solution_a_check_and_a_wrong_answer(source)
 
 
 @each_lesson
-def test_the_exercises_contain_no_solution_and_code_cells_are_short(source):
+def test_the_exercises_contain_no_solution_and_the_claims_need_no_answer(source):
     notebook = lessons.read(source)
     kept = [cell.source for cell in lessons.product(notebook, "ex").cells]
     hidden = [cell for exercise in lessons.exercises(notebook) for cell in exercise.solution + exercise.wrong]
     assert not [cell.source for cell in hidden if cell.source in kept]
+    claims = next(cell.source for cell in code_cells(notebook) if "claims" in lessons.tags(cell))
+    used = {node.id for node in ast.walk(ast.parse(claims)) if isinstance(node, ast.Name)}
+    answers = [cell.source for exercise in lessons.exercises(notebook) for cell in exercise.answer]
+    assert not used & set().union(*(names_set(answer, is_ellipsis) for answer in answers))
     shown = [cell.source for cell in code_cells(notebook) if "claims" not in lessons.tags(cell)]
     assert not [source for source in shown if len(source.split("\n")) > MOST_LINES]
 
