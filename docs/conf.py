@@ -22,6 +22,7 @@ import priorsvm
 from priorsvm.cli import list_kinds
 
 sys.path.insert(0, str(Path(__file__).parent))
+from lectures import write_lectures
 from lessons import add_downloads, write_course_map
 from reading import add_lesson_links, api_links, remove_old_pages, resolve_lesson_links
 
@@ -295,3 +296,4 @@ def setup(app: Sphinx) -> None:
     app.connect("source-read", add_downloads)
     app.connect("source-read", add_lesson_links)
     app.connect("source-read", resolve_lesson_links)
+    app.connect("build-finished", write_lectures)

@@ -13,7 +13,8 @@ wrong     a wrong answer that the check rejects  none; for the test
 claims    assertions about the whole lesson      all but the page of solutions
 ========  =====================================  ==================================
 
-`hide-input` collapses a code cell. Cells without these tags are part of the page and of both notebooks.
+`hide-input` collapses a code cell. `slide` and `no-slide` change what the slides of a lecture show: see
+`docs/slides.py`. Cells without these tags are part of the page and of both notebooks.
 """
 
 import json
@@ -311,7 +312,8 @@ def part_map(letter: str) -> Iterator[str]:
     title, _ = PARTS[letter]
     members = [lesson for lesson in lessons().values() if lesson.part == letter]
     yield f"## Part {letter}: {title}"
-    yield f"{len(members)} lessons, {sum(lesson.minutes for lesson in members)} minutes."
+    slides = f'<a href="slides/part_{letter.lower()}.html">Slides of part {letter}</a>'
+    yield f"{len(members)} lessons, {sum(lesson.minutes for lesson in members)} minutes. {slides}"
     rows = [
         f"| {lesson.number} | [{lesson.title}]({addresses(lesson.stem)['page']}) | {lesson.theorem} "
         f"| {link_numbers(lesson.needs)} | {lesson.minutes} |"

@@ -190,6 +190,18 @@ def test_a_lesson_links_to_its_notebooks_and_its_solutions(pages):
         assert f"_notebooks/{stem}.html" in pages["notebooks.html"].article_links
 
 
+def test_every_part_has_a_lecture_whose_pictures_have_a_text(pages):
+    parts = sorted({lesson.part for lesson in load_lessons().values()})
+    lectures = {name: page for name, page in pages.items() if name.startswith("slides/")}
+    assert parts == list("ABCDEF")
+    assert sorted(lectures) == [f"slides/part_{part.lower()}.html" for part in parts]
+    for name, page in lectures.items():
+        assert len(page.headings) >= 8, name
+        assert len(page.pictures) >= 4, name
+        assert min(map(len, page.pictures)) >= 20, name
+        assert name in pages["notebooks.html"].article_links
+
+
 def test_every_public_name_has_a_page(pages):
     names = [name for name in priorsvm.__all__ if name != "__version__"]
     assert not [name for name in names if f"api/priorsvm.{name}.html" not in pages]
@@ -360,6 +372,14 @@ def test_browser_asks_for_nothing_from_elsewhere(seen):
 def test_nothing_is_hidden_at_the_right_in_a_window_of_1280(seen):
     for what in ("cut", "code"):
         assert not {name: page[what] for name, page in seen.items() if page[what]}, what
+
+
+@needs_browser
+def test_slides_show_all_of_their_text(seen):
+    lectures = {name: page for name, page in seen.items() if name.startswith("slides/")}
+    assert len(lectures) == 6
+    assert all(page["slides"] >= 8 for page in lectures.values())
+    assert not {name: page["spilled"] for name, page in lectures.items() if page["spilled"]}
 
 
 @needs_browser
