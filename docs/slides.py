@@ -39,6 +39,8 @@ STATEMENT = re.compile(r"\*\*(Theorem|Claim|Lemma|Corollary|[^*]*\b(theorem|lemm
 PROOF = re.compile(r"\W*(Proof|Verified)\b")
 # A paragraph of whole sentences: no list, table, proof or formula on its own.
 IS_PROSE = re.compile(r"(?![-*>|#]\s|\d+\. |\$\$|```|\||\(|[a-z]|\W*Proof\b).*[.?!]\W*\Z", re.DOTALL)
+# A sentence that continues the sentence before it.
+REFERS = re.compile(r"(It|Its|They|Their|This|These|So|But|And|Then|Both)\b")
 # Tags of cells whose text and pictures are on no slide.
 HIDDEN = {"no-slide", "answer", "check", "claims", "solution", "wrong"}
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
@@ -138,7 +140,10 @@ def beside(texts: list[str], last: bool) -> str:
     # The place after a formula or code is no end of a sentence.
     marked = re.sub(r"\$[^$]*\$|`[^`]*`", lambda match: match[0].replace(" ", "\0"), text)
     found = re.split(r"(?<=[.?!]) (?=\W*[A-Z]|\$)", marked)
-    found = found[-SENTENCES:] if last else found[:SENTENCES]
+    start = max(len(found) - SENTENCES, 0)
+    while start and REFERS.match(found[start]):
+        start -= 1
+    found = found[start:] if last else found[:SENTENCES]
     while found and len(" ".join(found).split()) > WORDS:
         found = found[1:] if last else found[:-1]
     return " ".join(found).replace("\0", " ")
@@ -263,6 +268,7 @@ def opening(lesson: Lesson) -> Slide:
 def closing(lesson: Lesson, found: list[Piece]) -> Slide:
     """Return the last slide of a lesson, with links to its pages."""
     text = next((piece.text for piece in reversed(found) if piece.text.startswith("**Next**")), "")
+    text = text.partition("See also")[0]  # pages to read are on the page of the lesson
     files = addresses(lesson.stem)
     page = f'<a href="../{files["page"].with_suffix(".html")}">page of the lesson</a>'
     solutions = f'<a href="../{files["solutions"].with_suffix(".html")}">solutions</a>'

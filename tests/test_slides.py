@@ -158,6 +158,10 @@ def test_only_short_sentences_are_beside_a_picture():
     long = "A " + "very " * 60 + "long sentence."
     assert slides.beside([f"First one. Second one. {long}"], last=True) == ""
     assert slides.beside([f"First one. Second one. {long}"], last=False) == "First one. Second one."
+    assert (
+        slides.beside(["One. Rows move. They turn. So f turns."], last=True)
+        == "Rows move. They turn. So f turns."
+    )
     assert slides.beside(["Prose.", "- a list.", "**Proof.** Words.", "The end. ∎"], last=True) == "Prose."
 
 
