@@ -105,6 +105,50 @@ def test_a_level_set_beyond_the_data_keeps_its_bounds():
 # Columns of two values
 
 
+def test_points_of_a_level_set_take_one_of_two_values():
+    """x0 x1 >= 0.5 with x1 in {0, 1}: x1 is 1, and the points stay inside."""
+    low, high = np.zeros(2), np.ones(2)
+    region = LevelSet(lambda X: 0.5 - X[:, :1] * X[:, 1:], low, high)
+    points = candidates(region, low, high, np.ones(2), {1: np.array([0.0, 1.0])})
+    assert len(points) > 10
+    assert (points[:, 1] == 1.0).all()
+    assert (points[:, 0] >= 0.5).all()
+
+
+def test_a_level_set_without_such_values_keeps_its_points():
+    """x1 = 0.5 has no point with x1 in {0, 1}."""
+    low, high = np.zeros(2), np.ones(2)
+    region = LevelSet(lambda X: np.abs(X[:, 1:] - 0.5) - 0.1, low, high)
+    points = candidates(region, low, high, np.ones(2), {1: np.array([0.0, 1.0])})
+    assert len(points) > 10
+    assert (np.abs(points[:, 1] - 0.5) <= 0.1 + 1e-9).all()
+
+
+def test_many_columns_of_two_values_are_sampled():
+    """At least 8 of 10 columns are 1: 56 of 1024 combinations."""
+    region = PolyhedronSet(-np.ones((1, 10)), np.array([-8.0]))
+    values = {j: np.array([0.0, 1.0]) for j in range(10)}
+    points = candidates(region, np.zeros(10), np.ones(10), np.ones(10), values)
+    assert len(np.unique(points, axis=0)) >= 8
+    assert np.isin(points, [0.0, 1.0]).all()
+    assert (points.sum(axis=1) >= 8).all()
+
+
+def test_no_combination_of_values_in_a_polyhedron():
+    """0.4 <= x0 <= 0.6 has no point with x0 in {0, 1}: the polyhedron counts."""
+    region = PolyhedronSet(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([0.6, -0.4]))
+    points = candidates(region, np.zeros(2), np.ones(2), np.ones(2), {0: np.array([0.0, 1.0])})
+    assert len(points) > 0
+    assert ((points[:, 0] >= 0.4 - 1e-9) & (points[:, 0] <= 0.6 + 1e-9)).all()
+
+
+def test_the_combination_nearest_to_the_data_is_used():
+    """x0 + 2 x1 = 10 beyond the data: x1 = 1 needs less of x0 than x1 = 0."""
+    region = PolyhedronSet(np.array([[1.0, 2.0], [-1.0, -2.0]]), np.array([10.0, -10.0]))
+    points = candidates(region, np.zeros(2), np.ones(2), np.ones(2), {1: np.array([0.0, 1.0])})
+    np.testing.assert_allclose(points, np.tile([8.0, 1.0], (len(points), 1)), atol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("text", "holds"),
     [
