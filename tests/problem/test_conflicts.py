@@ -385,6 +385,7 @@ def test_regions_and_hints_that_speak_of_the_same_points(frame, norm):
     with pytest.raises(Infeasible) as caught:
         PriorSVC(left + right + hint, kernel=Uncomputed(0.5), norm=norm).fit(X, y)
     assert named_in(str(caught.value)) == ["left", "right", "invariance_hint"]
+    assert "(removing" not in str(caught.value)  # whether the set is minimal was not tested
     both = BLOCKS["box"](1.0, "well").named("mirror") + odd + BLOCKS["box"](-1.0, "well").named("image")
     with pytest.raises(Infeasible, match=r"'mirror'.*'oddness_hint'.*'image'"):
         PriorSVC(both, kernel=Uncomputed(0.5), norm=norm).fit(X, y)
@@ -664,3 +665,15 @@ def test_a_search_for_conflicts_restores_the_values(frame):
     assert before
     for a, b in zip(before, after, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_columns_of_an_array_are_named_by_their_numbers():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    low = Box({0: (-2, -1), 1: (0, 1)}, 1, hard=True).named("low")
+    high = Box({0: (1, 2), 1: (0, 1)}, 0, hard=True).named("high")
+    rises = Monotone({0: 1}, label=1, hard=True, within={0: (-3, 3), 1: (-3, 3)})
+    with pytest.raises(Infeasible, match=r"at \(column 0 -?\d\S*\), and 'high' requires .* at \(column 0 \d"):
+        checked(low + high + rises, X, np.arange(20) % 2, kernel=RBF(0.5))
+    other = Box({0: (-2, -1), 1: (0, 1)}, 0, hard=True).named("other")
+    with pytest.raises(Infeasible, match=r"the point \(-?\d[^c]*\)"):
+        checked(low + other, X, np.arange(20) % 2, kernel=RBF(0.5))
