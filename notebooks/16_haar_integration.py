@@ -84,7 +84,7 @@ plt.show()
 # Let $G$ be a finite set of turns with $|G|$ elements, and $k_0$ the base kernel. Turn both rows by all
 # elements of $G$, and take the mean:
 #
-# $$k(x, z) = \frac{1}{|G|^2} \sum_{\theta \in G} \sum_{\eta \in G} k_0(T_\theta x,\, T_\eta z) .$$
+# $$k(x, z) = \frac{1}{|G|^2} \sum_{\theta \in G} \sum_{\theta' \in G} k_0(T_\theta x,\, T_{\theta'} z) .$$
 #
 # This is **Haar integration** (Haasdonk, Vossen and Burkhardt, 2005). By hand it takes three lines.
 
@@ -155,8 +155,8 @@ plt.show()
 # 3. `InvarianceHint(hard=True)`: the rows as they are, with weight $C$ and $f(T_\theta x_i) = f(x_i)$.
 #
 # *Proof.* (a) The kernel is positive definite, as it is an inner product of means,
-# $k(x, z) = \langle \bar\Phi(x), \bar\Phi(z) \rangle$ with
-# $\bar\Phi(x) = \frac{1}{|G|} \sum_\theta \Phi_0(T_\theta x)$.
+# $k(x, z) = \langle \bar\varphi(x), \bar\varphi(z) \rangle$ with
+# $\bar\varphi(x) = \frac{1}{|G|} \sum_\theta \varphi_0(T_\theta x)$.
 #
 # (b) Let $f$ be optimal in model 1. Then $f \circ T_\theta$ is optimal too. It has the same norm, and
 # $T_\theta$ only permutes the copies of a row. The mean of $f \circ T_\theta$ over $G$ is optimal by
@@ -165,7 +165,7 @@ plt.show()
 # (c) So model 1 has an invariant solution. There the slacks of the copies of a row are equal, and
 # $|G| \cdot C / |G| = C$. Model 1 is the SVM with weight $C$ over the invariant functions.
 #
-# (d) An invariant function is $\langle w, \Phi_0(x) \rangle = \langle w, \bar\Phi(x) \rangle$. These
+# (d) An invariant function is $\langle w, \varphi_0(x) \rangle = \langle w, \bar\varphi(x) \rangle$. These
 # functions form the space of $k$, with the same norm. This is model 2.
 #
 # (e) Let $f$ be optimal in model 3. The mean of $f \circ T_\theta$ over $G$ has the same values at all rows
@@ -297,8 +297,8 @@ between = np.arange(-120, 121, 5)
 # ### Exercise 1: fewer evaluations
 #
 # 25 turns of both riders are 625 pairs. A turn of both rows leaves $k_0$ as it is, so only the turn
-# *between* them counts: $k_0(T_\theta x, T_\eta z) = k_0(x, T_{\eta - \theta} z)$. The angles −60°, −55°,
-# …, 60° have 49 differences.
+# *between* them counts: $k_0(T_\theta x, T_{\theta'} z) = k_0(x, T_{\theta' - \theta} z)$. The angles −60°,
+# −55°, …, 60° have 49 differences.
 #
 # Compute the mean kernel of `X` from 49 matrices `rbf(X, turned(X, t))`. The variable `between` has the
 # differences $t$. Find the right `weights`, one for each.

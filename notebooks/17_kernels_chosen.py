@@ -138,24 +138,25 @@ for name, z in others.items():
 # `TangentPenalty` leaves the kernel as it is, and penalises the slopes of $f$ along the tangents $v_i$ of the
 # training rows:
 #
-# $$\min_f \; \tfrac12 \lVert g \rVert^2 + \tfrac{\gamma}{2} \sum_i \bigl(\nabla f(x_i)^\top v_i\bigr)^2
+# $$\min_f \; \tfrac12 \lVert g \rVert^2 + \tfrac{\mu}{2} \sum_i \bigl(\nabla f(x_i)^\top v_i\bigr)^2
 # + C \sum_i \xi_i .$$
 #
 # **Theorem.** This model is the plain SVM with the kernel
 #
-# $$k_{inv}(x, z) = k(x, z) - d(x)^\top \bigl(\tfrac1\gamma I + K^t\bigr)^{-1} d(z) ,$$
+# $$k_{inv}(x, z) = k(x, z) - d(x)^\top \bigl(\tfrac1\mu I + K^t\bigr)^{-1} d(z) ,$$
 #
 # where $d_i(x)$ is the derivative of $k(x_i, x)$ along $v_i$ in $x_i$, and
 # $K^t_{ij}$ is the derivative of $k(x_i, x_j)$ along $v_i$ and $v_j$.
 #
-# *Proof.* Let $g(x) = w^\top \Phi(x)$, and let the columns of $\Psi$ be the derivatives of $\Phi$ at $x_i$
-# along $v_i$. Then the two quadratic terms are $\frac12 w^\top A w$ with $A = I + \gamma \Psi \Psi^\top$.
+# *Proof.* Let $g(x) = w^\top \varphi(x)$, and let the columns of $\Psi$ be the derivatives of $\varphi$ at
+# $x_i$ along $v_i$. Then the two quadratic terms are $\frac12 w^\top A w$ with $A = I + \mu \Psi
+# \Psi^\top$.
 #
-# Put $u = A^{1/2} w$. The norm becomes $\frac12 \lVert u \rVert^2$, and $g(x) = u^\top A^{-1/2} \Phi(x)$.
-# This is a plain SVM with the kernel $\Phi(x)^\top A^{-1} \Phi(z)$.
+# Put $u = A^{1/2} w$. The norm becomes $\frac12 \lVert u \rVert^2$, and $g(x) = u^\top A^{-1/2} \varphi(x)$.
+# This is a plain SVM with the kernel $\varphi(x)^\top A^{-1} \varphi(z)$.
 #
-# The Woodbury identity is $A^{-1} = I - \Psi (\frac1\gamma I + \Psi^\top \Psi)^{-1} \Psi^\top$. The rest are
-# names: $\Psi^\top \Phi(x) = d(x)$ and $\Psi^\top \Psi = K^t$. ∎
+# The Woodbury identity is $A^{-1} = I - \Psi (\frac1\mu I + \Psi^\top \Psi)^{-1} \Psi^\top$. The rest are
+# names: $\Psi^\top \varphi(x) = d(x)$ and $\Psi^\top \Psi = K^t$. ∎
 #
 # The kernel is positive definite, because $A$ is. See Chapelle and Schölkopf (2002). `TangentInvariant` is
 # this kernel.
@@ -170,14 +171,12 @@ y = np.where((distance > 0.8) & (distance < 1.5), "horse", "coach")
 points = rng.uniform(-2, 2, (200, 2))
 
 invariant, off = {}, {}
-for gamma in (0.0, 0.3, 30.0):
-    block = PriorSVC(TangentPenalty(turn, gamma), kernel=RBF(1.0), C=10.0, tol=1e-9).fit(X, y)
-    kernel = TangentInvariant(RBF(1.0), turn, gamma)
-    invariant[f"γ = {gamma:g}"] = model = PriorSVC(kernel=kernel, C=10.0, tol=1e-9).fit(X, y)
-    off[gamma] = np.abs(block.decision_function(points) - model.decision_function(points)).max()
-    print(
-        f"γ = {gamma:4g}: penalty by {block.solver_}, kernel by {model.solver_}, difference {off[gamma]:.0e}"
-    )
+for mu in (0.0, 0.3, 30.0):
+    block = PriorSVC(TangentPenalty(turn, mu), kernel=RBF(1.0), C=10.0, tol=1e-9).fit(X, y)
+    kernel = TangentInvariant(RBF(1.0), turn, mu)
+    invariant[f"μ = {mu:g}"] = model = PriorSVC(kernel=kernel, C=10.0, tol=1e-9).fit(X, y)
+    off[mu] = np.abs(block.decision_function(points) - model.decision_function(points)).max()
+    print(f"μ = {mu:4g}: penalty by {block.solver_}, kernel by {model.solver_}, difference {off[mu]:.0e}")
 
 # %%
 for axes in plot.compare(invariant, extent=(-2.2, 2.2, -2.2, 2.2), support=False):
@@ -194,8 +193,8 @@ formula = np.abs(by_hand - TangentInvariant(base, turn, 30.0).resolved(X)(points
 print(f"the formula of the theorem: largest difference {formula:.0e}")
 
 # %% [markdown]
-# A larger γ makes $f$ flat along the tangents at the riders. Half a turn away the penalty has no effect: it
-# is local.
+# In both classes the parameter for μ is called `gamma`. A larger μ makes $f$ flat along the tangents at the
+# riders. Half a turn away the penalty has no effect: it is local.
 #
 # ## What tangents are worth on digits
 #
@@ -231,12 +230,12 @@ for name, found in wrong.items():
 # A search in a collection has few positive rows, and negative rows of many kinds. A good kernel makes the
 # positive rows close to each other, and far from all others. `select_kernel` maximises
 #
-# $$J = \frac{\sum_{i \in n} \lVert \Phi(x_i) - m_p \rVert^2}
-# {\sum_{i \in p} \lVert \Phi(x_i) - m_p \rVert^2} ,$$
+# $$J = \frac{\sum_{i \in n} \lVert \varphi(x_i) - m_p \rVert^2}
+# {\sum_{i \in p} \lVert \varphi(x_i) - m_p \rVert^2} ,$$
 #
-# where $p$ are the positive rows, $n$ the other rows, and $m_p$ is the mean of $\Phi$ over the positive rows.
-# The criterion needs kernel values only, and no fit (Wang and others, 2005). Here the positive class has two
-# parts, on both sides of the other class.
+# where $p$ are the positive rows, $n$ the other rows, and $m_p$ is the mean of $\varphi$ over the positive
+# rows. The criterion needs kernel values only, and no fit (Wang and others, 2005). Here the positive class
+# has two parts, on both sides of the other class.
 
 # %%
 rng = np.random.default_rng(0)
@@ -300,8 +299,8 @@ plt.show()
 # ### Exercise 1: from one tangent kernel to another
 #
 # The one-sided tangent distance to the plane of $z$ has a price for the length of the move:
-# $d^2(x, z) = \min_b \lVert x - z - L_z b \rVert^2 + \rho \lVert b \rVert^2$. `TangentVector` with `gamma=3`
-# and `spread=0.5` is this kernel for one `ridge` ρ. Which? A hint: its $b$ has the standard deviation
+# $d^2(x, z) = \min_b \lVert x - z - L_z b \rVert^2 + \eta \lVert b \rVert^2$. `TangentVector` with `gamma=3`
+# and `spread=0.5` is this kernel for one `ridge` η. Which? A hint: its $b$ has the standard deviation
 # `spread`, and the noise has the variance $1 / (2\gamma)$.
 
 # %% tags=["answer"]
@@ -311,8 +310,8 @@ ridge = ...  # your answer: a number
 ridge = 1 / (2 * 3.0 * 0.5**2)
 
 # %% [markdown] tags=["solution"]
-# The exponent $-\gamma (\lVert r \rVert^2 + \rho\, b^2)$ is a Gaussian log-density with the variance $1 /
-# (2 \gamma)$ of $r$ and $1 / (2 \gamma \rho)$ of $b$. So $\rho = 1 / (2 \gamma t^2)$ for a spread $t$. With
+# The exponent $-\gamma (\lVert r \rVert^2 + \eta\, b^2)$ is a Gaussian log-density with the variance $1 /
+# (2 \gamma)$ of $r$ and $1 / (2 \gamma \eta)$ of $b$. So $\eta = 1 / (2 \gamma t^2)$ for a spread $t$. With
 # $t = 0$ the price is infinite, and the kernel is the RBF.
 
 # %% tags=["check"]
@@ -348,7 +347,7 @@ def J(K, p):
 
 
 # %% [markdown] tags=["solution"]
-# $\lVert \Phi(x_i) - m_p \rVert^2 = K_{ii} - 2 \cdot \text{mean}_{j \in p} K_{ij} + \text{mean}_{j, l \in
+# $\lVert \varphi(x_i) - m_p \rVert^2 = K_{ii} - 2 \cdot \text{mean}_{j \in p} K_{ij} + \text{mean}_{j, l \in
 # p} K_{jl}$. The last term is the same for all rows, but it cannot be left out: it is in both sums.
 
 # %% tags=["check"]
@@ -411,7 +410,7 @@ assert closer["moved by half a pixel"] < 0.25 < 0.8 < closer["an 8"]
 assert max(off.values()) < 1e-5
 assert formula < 1e-10
 
-# The slopes along the tangents fall with γ.
+# The slopes along the tangents fall with μ.
 slopes = []
 for model in invariant.values():
     ahead = model.decision_function(X + 1e-4 * V)

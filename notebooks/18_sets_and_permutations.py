@@ -245,7 +245,7 @@ axes.set(ylabel="share of new samples correct", title="Six problems, and their m
 plt.show()
 
 # %% [markdown]
-# With $\rho = 0$ the objective fell in every round, and the model learnt nothing. With $\rho = 10$ the
+# With `rho=0` the objective fell in every round, and most models learnt little. With `rho=10` the
 # order was found. The problem is not convex in $f$ and the orders together, so the result is a local
 # optimum, and `report_` states it. These data have counterparts by construction. Without counterparts use a
 # kernel of sets.

@@ -126,31 +126,31 @@ plt.show()
 # **Theorem.** The dual of the joint model is
 #
 # $$\max_{\alpha \ge 0} \; \sum_{i} \sum_{k \ne y_i} \alpha_{ik}
-# - \tfrac12 \sum_{i,j} k(x_i, x_j) \sum_k \tau_{ik} \tau_{jk}
+# - \tfrac12 \sum_{i,j} k(x_i, x_j) \sum_k a_{ik} a_{jk}
 # \qquad \text{s.t.} \quad \sum_{k \ne y_i} \alpha_{ik} \le C ,$$
 #
-# with $\tau_{ik} = -\alpha_{ik}$ for $k \ne y_i$, and $\tau_{i y_i} = \sum_{k \ne y_i} \alpha_{ik}$. Both
-# optima are equal, and $f_k = \sum_i \tau_{ik}\, k(x_i, \cdot)$. So $\sum_k f_k = 0$ everywhere.
+# with $a_{ik} = -\alpha_{ik}$ for $k \ne y_i$, and $a_{i y_i} = \sum_{k \ne y_i} \alpha_{ik}$. Both
+# optima are equal, and $f_k = \sum_i a_{ik}\, k(x_i, \cdot)$. So $\sum_k f_k = 0$ everywhere.
 #
 # *Proof.* Give the margin of row $i$ against class $k$ the multiplier $\alpha_{ik} \ge 0$. The Lagrangian is
 #
 # $$L = \tfrac12 \sum_k \lVert f_k \rVert^2 + C \sum_i \xi_i
-# + \sum_{i, k \ne y_i} \alpha_{ik} \bigl(1 - \xi_i - f_{y_i}(x_i) + f_k(x_i)\bigr) - \sum_i \eta_i \xi_i .$$
+# + \sum_{i, k \ne y_i} \alpha_{ik} \bigl(1 - \xi_i - f_{y_i}(x_i) + f_k(x_i)\bigr) - \sum_i u_i \xi_i .$$
 #
-# Its minimum over $f_k$ is at $f_k = \sum_i \tau_{ik}\, k(x_i, \cdot)$, by the reproducing property. Its
-# minimum over $\xi_i$ is finite only if $\sum_k \alpha_{ik} = C - \eta_i \le C$. Put both into $L$: the dual
+# Its minimum over $f_k$ is at $f_k = \sum_i a_{ik}\, k(x_i, \cdot)$, by the reproducing property. Its
+# minimum over $\xi_i$ is finite only if $\sum_k \alpha_{ik} = C - u_i \le C$. Put both into $L$: the dual
 # remains. The primal is convex with affine constraints and has a feasible point, so strong duality holds.
-# Since $\sum_k \tau_{ik} = 0$ for each row, the sum of all $f_k$ is zero. ∎
+# Since $\sum_k a_{ik} = 0$ for each row, the sum of all $f_k$ is zero. ∎
 #
 # The constraint replaces the box $0 \le \alpha_i \le C$ of two classes. Here is the dual in CVXPY.
 
 # %%
 Y = (y[:, None] == joint.classes_).astype(float)  # 1 at the right class
 alpha = cp.Variable((60, 3), nonneg=True)
-tau = cp.multiply(Y, cp.sum(alpha, axis=1, keepdims=True) @ np.ones((1, 3))) - alpha
+signed = cp.multiply(Y, cp.sum(alpha, axis=1, keepdims=True) @ np.ones((1, 3))) - alpha
 factor = np.column_stack([X, np.ones(60)])  # K = factor @ factor.T
 dual = cp.Problem(
-    cp.Maximize(cp.sum(alpha) - 0.5 * cp.sum_squares(factor.T @ tau)),
+    cp.Maximize(cp.sum(alpha) - 0.5 * cp.sum_squares(factor.T @ signed)),
     [cp.multiply(Y, alpha) == 0, cp.sum(alpha, axis=1) <= 1.0],
 )
 dual.solve(solver="CLARABEL")

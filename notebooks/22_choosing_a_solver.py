@@ -142,15 +142,15 @@ display(table)
 # ## The same problem, by all solvers
 #
 # A name means this solver and no other. The library puts every answer back into the problem *as it was
-# stated*, and computes four residuals. With constraints $h_i(x) \in -\mathcal K_i$, multipliers $\lambda_i$
+# stated*, and computes four residuals. With constraints $h_i(x) \in -\mathcal K_i$, multipliers $u_i$
 # and the Lagrangian $L$:
 #
 # | residual | zero if |
 # |---|---|
 # | primal | every $h_i(x)$ is in its cone |
-# | dual | every $\lambda_i$ is in the dual cone |
+# | dual | every $u_i$ is in the dual cone |
 # | stationarity | $\nabla_x L = 0$ |
-# | gap | $\sum_i \lambda_i^\top h_i(x) = 0$ |
+# | gap | $\sum_i u_i^\top h_i(x) = 0$ |
 
 # %%
 records = []

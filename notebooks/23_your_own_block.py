@@ -178,15 +178,14 @@ plt.show()
 #
 # ## The theorem: where f has its centres
 #
-# **Theorem.** Let blocks evaluate $f = g + b$ at finitely many points $z_1, \dots, z_M$ in addition to the
-# training rows, and let the regulariser be $\frac12 \lVert g \rVert_H^2$. If there is an optimal $f$, there
-# is one with $g = \sum_i \beta_i k(x_i, \cdot) + \sum_p \gamma_p k(z_p, \cdot)$.
+# **Theorem.** Let blocks evaluate $f = g + b$ at finitely many points. Let $z_1, z_2, \dots$ be these points
+# and the training rows, and let the regulariser be $\frac12 \lVert g \rVert_H^2$. If there is an optimal $f$,
+# there is one with $g = \sum_j \beta_j k(z_j, \cdot)$.
 #
 # *Proof.* Let $S$ be the span of these kernel functions, and let $g = g_S + g_\perp$ with $g_\perp$
 # orthogonal to $S$. By the reproducing property $g_\perp(z) = \langle g_\perp, k(z, \cdot) \rangle = 0$ at
-# all rows and points. So $f$ without $g_\perp$ has the same values there. All constraints and penalties
-# keep their values. The norm does not grow: $\lVert g \rVert^2 = \lVert g_S \rVert^2 + \lVert g_\perp
-# \rVert^2$. ∎
+# all $z_j$. So $f$ without $g_\perp$ has the same values there. All constraints and penalties keep their
+# values. The norm does not grow: $\lVert g \rVert^2 = \lVert g_S \rVert^2 + \lVert g_\perp \rVert^2$. ∎
 #
 # The library uses this. $f$ expands over every point at which a block evaluates it, and no further points can
 # lower the objective. `f.span(Z)` adds points without a constraint:
