@@ -288,10 +288,10 @@ for axes, (name, (J, errors)) in zip(panels, curves.items(), strict=True):
 plt.show()
 
 # %% [markdown]
-# On the left both curves agree on the widths that work. On the right $J$ prefers the smallest γ, and the test
-# errors are lowest near γ = 0.1. So use the criterion to compare *kinds* of kernels, and cross-validation to
-# set their width. At a large γ all points are orthogonal, and $J$ is on a plateau. `select_kernel` reports
-# this.
+# On the left both curves agree on the widths that work. On the right $J$ prefers the smallest γ, and the
+# test errors are lowest between γ = 0.03 and 0.1. So use the criterion to compare *kinds* of kernels, and
+# cross-validation to set their width. At a large γ all points are orthogonal, and $J$ is on a plateau.
+# `select_kernel` reports this.
 #
 # ## Exercises
 
