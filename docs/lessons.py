@@ -285,7 +285,7 @@ def link_numbers(text: str) -> str:
 
     def link(number: re.Match[str]) -> str:
         page = pages.get(int(number[0]))
-        return number[0] if page is None else f"[{number[0]}](/{page})"
+        return number[0] if page is None else f"[{int(number[0])}](/{page})"
 
     return LESSON_NUMBERS.sub(lambda words: re.sub(r"\d+", link, words[0]), text)
 

@@ -347,7 +347,7 @@ def test_outputs_belong_to_the_cells_of_the_source(example):
 def test_numbers_of_lessons_become_links():
     text = lessons.link_numbers("Lesson 1 has 2 rows. See lessons 01, 02 and 99.")
     first, second = (f"/_notebooks/{stem}.ipynb" for stem in list(lessons.lessons())[:2])
-    assert text == f"Lesson [1]({first}) has 2 rows. See lessons [01]({first}), [02]({second}) and 99."
+    assert text == f"Lesson [1]({first}) has 2 rows. See lessons [1]({first}), [2]({second}) and 99."
 
 
 def test_the_course_map_has_every_lesson():
