@@ -150,6 +150,9 @@ def lessons_linked_by(text: str) -> list[str]:
 
 def resolve_lesson_links(app: Any, page: str, source: list[str]) -> None:
     """Write the addresses of lessons into pages and examples, while Sphinx reads them."""
+    # The page is read again if one of its lessons has another name.
+    for lesson in lessons_linked_by(source[0]):
+        app.env.note_dependency(LESSONS / f"{lesson}.py")
     source[0] = A_LESSON_LINK.sub(lambda m: f"](/_notebooks/{numbered(m[1])}.ipynb)", source[0])
     if page.startswith("_gallery/"):
         for example in examples():
