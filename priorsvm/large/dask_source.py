@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from copy import copy
@@ -24,6 +23,9 @@ OF_VALUE = 32
 
 # Chunks that are given to the scheduler at a time, for each thread.
 CHUNKS_FOR_THREAD = 4
+
+# Threads of this process, if no number is set: more of them leave too little memory for a chunk of dask.
+MOST_THREADS = 8
 
 
 def is_dask(X: Any) -> bool:
@@ -122,7 +124,7 @@ class DaskSource(RowSource):
 
     def map(self, work: Callable[[int, RowChunk], T]) -> Iterator[T]:
         """Yield the results of all chunks in order; a dask client computes them if there is one."""
-        from dask import compute, delayed
+        from dask import compute, config, delayed
 
         run = delayed(_run, pure=False)
         client = _client()
@@ -140,7 +142,9 @@ class DaskSource(RowSource):
                 batch = enumerate(self.parts[first : first + size], first)
                 tasks = [run(shared, starts[k], rows, self.part_limit, k, *part[:3]) for k, part in batch]
                 if client is None:
-                    for found in compute(*tasks):
+                    with config.set(num_workers=threads):  # memory is planned for this number
+                        results = compute(*tasks)
+                    for found in results:
                         yield from found
                     continue
                 waiting += client.compute(tasks)
@@ -229,11 +233,14 @@ def _require_part(k: int, rows: int, of_row: float, limit: float) -> None:
 
 
 def _own_threads() -> int:
-    """Return the number of threads of dask without a client."""
+    """Return the number of threads of dask without a client: those that are set, or at most MOST_THREADS."""
     from dask import config
+    from dask.system import CPU_COUNT
 
-    pool = config.get("pool", None)
-    return int(config.get("num_workers", None) or getattr(pool, "_max_workers", None) or os.cpu_count() or 1)
+    if config.get("scheduler", None) in ("sync", "synchronous", "single-threaded"):
+        return 1
+    given = config.get("num_workers", None) or getattr(config.get("pool", None), "_max_workers", None)
+    return int(given or min(CPU_COUNT, MOST_THREADS))
 
 
 def _workers(client: Any) -> list[tuple[int, float | None]]:

@@ -317,6 +317,8 @@ ELLIPSOIDS = [
 
 RULES = [
     Case("a number as rule", BadRule, ["'rule'", "must be a text", "got 3"], Rule(3, 1)),
+    Case("a list as rule", BadRule, ["'rule'", "must be a text", "x0 > 1"], Rule(["x0 > 1"], 1)),
+    Case("a dict as rule", BadRule, ["'rule'", "must be a text"], Rule({0: (0, 1)}, 1)),
     Case("an empty rule", BadRule, ["'rule'"], Rule("", 1)),
     Case("half a rule", BadRule, ["'rule'", "a number or a column is missing"], Rule("x0 >=", 1)),
     Case(

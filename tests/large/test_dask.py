@@ -8,7 +8,8 @@ import pytest
 
 from priorsvm import ClassCosts, PriorSVC
 from priorsvm.errors import InvalidInput, InvalidType, MissingCapability, TooLarge
-from priorsvm.large import memory, task
+from priorsvm.large import dask_source, memory, task
+from priorsvm.large.dask_source import DaskSource
 from priorsvm.large.facts import ReadFacts, SomeRows
 from priorsvm.large.sources import RowChunk
 from priorsvm.solve.routes import chunks
@@ -191,6 +192,21 @@ def test_a_chunk_beyond_the_share_of_a_thread_is_refused_before_the_work(monkeyp
     unknown = lazy[lazy[:, 0] > -np.inf]
     with dask.config.set(num_workers=10), pytest.raises(TooLarge, match=r"chunk \d of X has 3000 rows and"):
         PriorSVC(memory_limit="3 MB").fit(unknown, da.from_array(y, 3000))
+
+
+@pytest.mark.parametrize("cores", [2, 16, 64])
+def test_chunks_of_the_default_size_of_dask_fit_on_computers_with_many_cores(monkeypatch, cores):
+    import dask
+
+    monkeypatch.setattr(memory, "free_memory", lambda: 16e9)
+    monkeypatch.setattr("dask.system.CPU_COUNT", cores)
+    for columns in (20, 2000):
+        lazy = da.zeros((200_000_000 // columns, columns), chunks=("auto", -1))
+        y = da.zeros(len(lazy), chunks=(lazy.chunks[0],), dtype=int)
+        assert memory.planned(DaskSource(lazy, y), None, False).limit == 8e9
+    assert dask_source._own_threads() == min(cores, 8)
+    with dask.config.set(scheduler="synchronous"):
+        assert dask_source._own_threads() == 1
 
 
 def test_chunks_of_a_partition_have_few_drawn_rows_in_all():

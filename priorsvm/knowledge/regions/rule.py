@@ -149,7 +149,8 @@ class Rule(RegionKnowledge):
     def row_requirements(self, sample: Sample) -> list[Requirement]:
         """Return the rows for which each alternative holds: strict comparisons exclude their border."""
         sign = sample.sign(self.label)
-        if self.within is None or (isinstance(self.within, str) and self.within == "data"):
+        within = self.within is None or (isinstance(self.within, str) and self.within == "data")
+        if within and isinstance(self.text, str):
             key = (Rule, self.text, tuple(self._columns(sample)), sign, self.hard, self.unlabeled is None)
             # The checks before a fit, the fit and the findings require the same sets.
             return list(kept_for(sample, key, lambda: self._rows_of(sample, sign)))

@@ -84,10 +84,10 @@ class Conic(Route):
         what = f"{self.name}: its matrices"
         if problem.spec.linear:
             X = compiled.sample.X
-            size = (
-                OF_ROW + OF_ENTRY * X.size // X.shape[0]
-            )  # the size of a sparse X counts its stored entries
-            refuse_beyond_memory(X.shape[0], size, what, "Use fewer rows, or norm='l2'.")
+            # The size of a sparse X counts its stored entries.
+            size = OF_ROW + OF_ENTRY * X.size // X.shape[0]
+            advice = "Use fewer rows" + (", or norm='l2'." if problem.spec.norm == "l1" else ".")
+            refuse_beyond_memory(X.shape[0], size, what, advice)
         else:
             advice = "Set n_centres to work with fewer."
             refuse_beyond_memory(WORK * compiled.f.n_rows, compiled.tie.features.size, what, advice)
