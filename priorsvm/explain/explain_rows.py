@@ -237,7 +237,10 @@ class Explainer:
         """Ranges of the columns."""
         gaps = self.sample.gaps
         completed = None if gaps is None else gaps[self.weights > 0]
-        return Search.of(self.X, list(self.players.values()), completed)
+        blank = np.zeros(self.X.shape[1], bool)
+        for group in [] if self.sample.encoding is None else self.sample.encoding.groups:
+            blank[group.members] = [value is None for value in group.values]
+        return Search.of(self.X, list(self.players.values()), blank, completed)
 
     @cached_property
     def scored_by_block(self) -> bool:
@@ -285,7 +288,7 @@ class Explainer:
         chosen = int(self.classify(x[None])[0])
         classes = self.model.classes_.tolist()
         target = self.target(scores, chosen)
-        completed, share = self._completions(x, target)
+        completed, share, under = self._completions(x, target)
         at = share @ completed
         base, score, parts = self._parts(completed, share, target)
         columns = [
@@ -308,16 +311,21 @@ class Explainer:
             added=added,
             flips=self._flips(x, at, classes, np.argsort(-np.abs(parts.values), kind="stable")),
             classes=classes,
+            under=under,
         )
 
-    def _completions(self, x: Array, target: Target) -> tuple[Array, Array]:
-        """Return complete rows, and their shares in the score of the row."""
+    def _completions(self, x: Array, target: Target) -> tuple[Array, Array, Any]:
+        """Return complete rows, their shares in the score of the row, and the class of the only share."""
         if not np.isnan(x).any():
-            return x[None], np.ones(1)
+            return x[None], np.ones(1), None
         for (name, block, _), _ in self.uses:
             if isinstance(block, Completes) and hasattr(block, "completions"):
-                completed, share = block.completions(target.f, x[None], target.binary.states[name])
-                return completed[:, 0], share[:, 0]
+                state = target.binary.states[name]
+                completed, share = block.completions(target.f, x[None], state)
+                of_classes = list(getattr(state, "gaussians", ()))
+                only = share[:, 0].max() == 1 and len(of_classes) == len(share)
+                under = of_classes[int(share[:, 0].argmax())] if only else None
+                return completed[:, 0], share[:, 0], under
         raise MissingCapability(
             "explain: the row has missing values, and the block that scores it has no method completions. "
             "Complete the row before."

@@ -35,6 +35,8 @@ class Search:
         Range and standard deviation of each column in the training rows.
     whole : array of shape (d,)
         Whether all values of the column are whole numbers.
+    blank : array of shape (d,)
+        Whether the column stands for a missing value of a category.
     """
 
     players: Sequence[Sequence[int]]
@@ -42,17 +44,25 @@ class Search:
     high: Array
     deviation: Array
     whole: Array
+    blank: Array
 
     @classmethod
-    def of(cls, X: Array, players: Sequence[Sequence[int]], gaps: Array | None = None) -> Search:
+    def of(
+        cls, X: Array, players: Sequence[Sequence[int]], blank: Array, gaps: Array | None = None
+    ) -> Search:
         """Return the search over the ranges of training rows, with completed values at ``gaps``."""
         whole = whole_columns(X, gaps)
-        return cls(players, X.min(axis=0), X.max(axis=0), X.std(axis=0), whole)
+        return cls(players, X.min(axis=0), X.max(axis=0), X.std(axis=0), whole, blank)
 
     def is_discrete(self, columns: Sequence[int]) -> bool:
         """Return whether a player has a list of values: a category, or a column of whole numbers."""
         spread = self.high[columns[0]] - self.low[columns[0]]
         return len(columns) > 1 or bool(self.whole[columns[0]] and spread <= MOST_WHOLE)
+
+    def is_recorded(self, player: int, row: Array) -> bool:
+        """Return whether a row has a value of a player."""
+        columns = list(self.players[player])
+        return not (np.isnan(row[columns]) | (self.blank[columns] & (row[columns] > 0))).any()
 
     def change(self, player: int, row: Array, at: Array) -> Change:
         """Return a changed row, with the size of its change."""
@@ -96,7 +106,7 @@ def smallest_changes(
     search : Search
         Ranges of the columns.
     players : iterable of int
-        Players to search.
+        Players to search. Those without a recorded value are left out.
 
     Returns
     -------
@@ -106,7 +116,7 @@ def smallest_changes(
     own = classify(x[None])[0]
     changes: list[Change] = []
     brackets: list[Bracket] = []
-    for j in players:
+    for j in (j for j in players if search.is_recorded(j, x)):
         columns = search.players[j]
         rows = _candidates(j, x, at, search)
         flipped = classify(rows) != own if len(rows) else np.empty(0, bool)
@@ -135,7 +145,7 @@ def _candidates(j: int, x: Array, at: Array, search: Search) -> Array:
     """Return rows with other values of a player."""
     columns = list(search.players[j])
     if len(columns) > 1:  # one category at a time
-        values = np.eye(len(columns))
+        values = np.eye(len(columns))[~search.blank[columns]]
     else:
         [c] = columns
         low = min(search.low[c], at[c])

@@ -194,10 +194,14 @@ class Explanation:
         mostly points of rules.
     flips : list of Flip
         Smallest change of each column that changes the class, within the range of the training rows, as
-        ``predict`` confirms. The smallest change of all columns comes first. If there are more than 1000
-        columns, those with the 1000 largest parts are searched.
+        ``predict`` confirms. The smallest change of all columns comes first. Values that are not recorded do
+        not change, and no value changes to a missing one. If there are more than 1000 columns, those with
+        the 1000 largest parts are searched.
     classes : list
         Classes of the model.
+    under : object or None, default=None
+        Class under which values that are not recorded were completed. None if nothing was completed, or if
+        the values are the mean over the classes.
 
     See Also
     --------
@@ -229,6 +233,7 @@ class Explanation:
     added: float
     flips: list[Flip]
     classes: list[Any]
+    under: Any = None
 
     def __str__(self) -> str:
         return "\n".join([self._head(), text_table(*self._cells()), *self._notes()])
@@ -273,7 +278,7 @@ class Explanation:
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         shown = self.parts if len(self.parts) <= SHOWN_PARTS else self.parts[: SHOWN_PARTS - 1]
         rows = [["mean of the training rows", "", "", f"{self.base:+.4g}"]]
-        rows += [[p.column, _value(p), value_text(p.mean, 4), f"{p.part:+.4g}"] for p in shown]
+        rows += [[p.column, self._value(p), value_text(p.mean, 4), f"{p.part:+.4g}"] for p in shown]
         rest = self.parts[len(shown) :]
         if rest:
             rows.append([f"{len(rest)} more columns", "", "", f"{sum(p.part for p in rest):+.4g}"])
@@ -284,11 +289,17 @@ class Explanation:
         notes = [f"parts: {self.method}."]
         missing = [p.column for p in self.parts if p.missing]
         if missing:
-            notes.append(f"missing and completed: {', '.join(missing)}.")
+            notes.append(f"not recorded, so their parts are not evidence: {', '.join(missing)}.")
         notes += [str(rule) for rule in self.rules]
         if self.rows:
             notes.append(self._carriers())
         return [*notes, self._changes()]
+
+    def _value(self, part: Part) -> str:
+        if not part.missing:
+            return value_text(part.value)
+        how = "(mean over the classes)" if self.under is None else f"under class {self.under!r}"
+        return f"not recorded, completed as {value_text(part.value, 3)} {how}"
 
     def _carriers(self) -> str:
         if np.isnan(self.rows[0].part):
@@ -301,7 +312,7 @@ class Explanation:
 
     def _changes(self) -> str:
         if not self.flips:
-            return "No change of one column within the range of the training rows changes the class."
+            return "No change of one recorded value within the range of the training rows changes the class."
         changes = [
             f"{f.column} from {value_text(f.value)} to {value_text(f.new)} gives {f.label!r}"
             for f in self.flips[:SHOWN_CHANGES]
@@ -373,10 +384,6 @@ def _pandas() -> Any:
     except ImportError as error:
         raise ImportError("to_frame requires the package pandas: pip install pandas.") from error
     return pd
-
-
-def _value(part: Part) -> str:
-    return f"missing, {value_text(part.value)}" if part.missing else value_text(part.value)
 
 
 def value_text(value: Any, digits: int = 6) -> str:

@@ -281,7 +281,8 @@ def test_no_change_within_the_data_is_stated(cancer):
     i = int(np.argmax(np.abs(model.decision_function(X))))
     found = model.explain(X.iloc[i])
     assert found.flips == []
-    assert "No change of one column within the range of the training rows changes the class." in str(found)
+    stated = "No change of one recorded value within the range of the training rows changes the class."
+    assert stated in str(found)
 
 
 def test_whole_numbers_change_to_whole_numbers():
@@ -396,11 +397,40 @@ def test_missing_values(kernel, average, cancer):
     assert_allclose(total(found), found.score, atol=1e-9)
     missing = [part.column for part in found.parts if part.missing]
     assert sorted(missing) == sorted(holes.columns[holes.iloc[i].isna()])
-    assert f"missing and completed: {', '.join(missing)}." in str(found)
+    assert f"not recorded, so their parts are not evidence: {', '.join(missing)}." in str(found)
+    given = part_of(found, missing[0]).value
+    how = "(mean over the classes)" if average else f"under class {found.under!r}"
+    assert f"not recorded, completed as {given:.3g} {how}  " in str(found)
+    if not average:  # the class under which |f| is larger
+        gaussians = model._models[0].training.missing.gaussians
+        completed = {label: g.completed(holes.iloc[[i]].to_numpy())[0] for label, g in gaussians.items()}
+        assert_allclose(given, completed[found.under][list(holes).index(missing[0])])
+        complete = pd.DataFrame(list(completed.values()), index=list(completed), columns=list(holes))
+        sizes = pd.Series(np.abs(model.decision_function(complete)), index=complete.index)
+        assert found.under == sizes.idxmax()
     for flip in found.flips:
+        assert flip.column not in missing
         changed = holes.iloc[i].copy()
         changed[flip.column] = flip.new
         assert model.predict(changed.to_frame().T)[0] == flip.label != found.label
+
+
+def test_no_change_of_or_to_a_value_that_is_not_recorded():
+    rng = np.random.default_rng(0)
+    smoker = rng.choice(["yes", "no", None], size=90)
+    X = pd.DataFrame({"age": rng.normal(60, 5, 90), "smoker": smoker})
+    y = np.where(X["age"] / 5 + 1.5 * (smoker == "yes") + 0.3 * rng.normal(size=90) > 12.5, "ill", "well")
+    X.loc[::4, "age"] = np.nan
+    model = PriorSVC(MissingValues(), scale="standard", C=10).fit(X, y)
+    found = {i: model.explain(X.iloc[i]).flips for i in range(90)}
+    changed = [(i, flip) for i, flips in found.items() for flip in flips]
+    assert {flip.column for _, flip in changed} == {"age", "smoker"}
+    assert all(pd.notna(X.loc[i, flip.column]) and flip.new != "missing" for i, flip in changed)
+    # Both kinds of change would change the class of some rows.
+    other = X.assign(age=X["age"].fillna(95.0)), X.assign(smoker=None)
+    gaps = X["age"].isna(), X["smoker"].notna()
+    for table, gap in zip(other, gaps, strict=True):
+        assert (model.predict(table) != model.predict(X))[gap].any()
 
 
 def test_missing_values_of_three_classes():
