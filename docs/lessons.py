@@ -13,10 +13,12 @@ wrong     a wrong answer that the check rejects  none; for the test
 claims    assertions about the whole lesson      all but the page of solutions
 ========  =====================================  ==================================
 
-`hide-input` collapses a code cell. `slide` and `no-slide` change what the slides of a lecture show: see
-`docs/slides.py`. Cells without these tags are part of the page and of both notebooks.
+In the exercises a check first refuses an answer that is still `...`. `hide-input` collapses a code cell.
+`slide` and `no-slide` change what the slides of a lecture show: see `docs/slides.py`. Cells without these
+tags are part of the page and of both notebooks.
 """
 
+import ast
 import json
 import re
 from collections.abc import Iterator
@@ -69,6 +71,9 @@ else:
 del _names
 """
 
+# First lines of a check in the notebook of exercises.
+REMINDER = 'assert {name} is not ..., "Replace the ... of {name} by your answer, and run that cell."\n'
+
 
 @dataclass
 class Exercise:
@@ -88,6 +93,14 @@ class Exercise:
     @property
     def cells(self) -> list[Any]:
         return [self.text, *self.given, *self.answer, *self.solution, *self.check, *self.wrong]
+
+    @property
+    def reminders(self) -> str:
+        """Assertions that fail for each name that is still `...`, as code."""
+        statements = [node for cell in self.answer for node in ast.parse(cell.source).body]
+        unanswered = [node for node in statements if isinstance(node, ast.Assign) and has_gap(node.value)]
+        names = [name.id for node in unanswered for name in ast.walk(node) if is_stored(name)]
+        return "".join(REMINDER.format(name=name) for name in names)
 
 
 @dataclass(frozen=True)
@@ -109,6 +122,16 @@ class Lesson:
     def part(self) -> str:
         """Letter of its part."""
         return next(letter for letter, (_, numbers) in PARTS.items() if self.number in numbers)
+
+
+def has_gap(value: ast.AST) -> bool:
+    """Return whether an expression contains `...`."""
+    return any(isinstance(node, ast.Constant) and node.value is ... for node in ast.walk(value))
+
+
+def is_stored(node: ast.AST) -> bool:
+    """Return whether a node is a name that gets a value."""
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 def tags(cell: Any) -> set[str]:
@@ -230,7 +253,10 @@ def product(notebook: Any, name: str) -> Any:
     if name == "solutions":
         cells = solution_cells(notebook)
     cells = [cell for cell in cells if not tags(cell) & LEFT_OUT[name]]
+    reminders = {exercise.check[0].id: exercise.reminders for exercise in exercises(notebook)}
     for cell in cells:
+        if name == "ex":
+            cell["source"] = reminders.get(cell.id, "") + cell.source
         if cell.cell_type == "code":
             collapse(cell, name)
     made = with_cells(notebook, cells)
@@ -298,7 +324,18 @@ def downloads(lesson: Lesson) -> str:
         f"Lesson {lesson.number} of [the course](/notebooks.md), part {lesson.part}: {title}.\n\n"
         f"**Download** {{download}}`exercises </{files['ex']}>` or "
         f"{{download}}`lesson with solutions </{files['sol']}>`, both as notebooks. "
-        f"[Read the solutions](/{files['solutions']})"
+        f"[Read the solutions](/{files['solutions']})\n\n"
+        f"**Play** with `priorsvm play --lesson {lesson.number}`, "
+        "the preset of this lesson in the [playground](/guide/play.md)."
+    )
+
+
+def way_back(lesson: Lesson) -> str:
+    """Return the lines of links below the title of a page of solutions, in Markdown."""
+    files = addresses(lesson.stem)
+    return (
+        f"Lesson {lesson.number}: [](/{files['page']})\n\n"
+        f"**Download** {{download}}`lesson with solutions </{files['sol']}>` as a notebook."
     )
 
 
@@ -342,9 +379,8 @@ def add_downloads(app: Any, page: str, source: list[str]) -> None:
     if folder not in ("_notebooks", "_solutions") or stem not in lessons():
         return
     lesson = lessons()[stem]
-    back = f"Lesson {lesson.number}: [](/{addresses(stem)['page']})"
     notebook = json.loads(source[0])
-    text = downloads(lesson) if folder == "_notebooks" else back
+    text = downloads(lesson) if folder == "_notebooks" else way_back(lesson)
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
             cell["source"] = link_numbers("".join(cell["source"]))

@@ -141,7 +141,7 @@ plt.show()
 # $$w = v, \qquad \alpha_i\,(y_i f(x_i) - 1 + \xi_i) = 0, \qquad (C - \alpha_i)\, \xi_i = 0 .$$
 #
 # **Strong duality.** Such an $\alpha$ exists. At the solution no direction keeps the active constraints and
-# lowers the objective, because a short step would be an improvement. By Farkas' lemma (lesson 08) the
+# lowers the objective, because a short step would be an improvement. By Farkas' lemma (lesson 8) the
 # gradient of the objective is then a nonnegative combination of the gradients of the active constraints.
 # Its coefficients are $\alpha_i$ for the margins and $C - \alpha_i$ for $\xi_i \ge 0$. These are the KKT
 # conditions.
@@ -301,4 +301,4 @@ np.testing.assert_allclose(np.linalg.norm(point - foot), distance)
 assert w_without[1] < 0
 
 # %% [markdown]
-# **Next** lesson 02: costs bound the prices of rows.
+# **Next** lesson 2: costs bound the prices of rows.

@@ -23,7 +23,7 @@
 # - why a cost is the largest price that a row can have;
 # - to compare a cost with a threshold before you praise the cost.
 #
-# **You need** lesson 01.
+# **You need** lesson 1.
 #
 # **Time** 20 minutes
 #
@@ -122,7 +122,7 @@ for name, factors in cost.items():
 # $$L = \tfrac12 \lVert w \rVert^2 + \sum_i C_i \xi_i -
 # \sum_i \alpha_i (y_i f(x_i) - 1 + \xi_i) - \sum_i \nu_i \xi_i .$$
 #
-# Its derivatives are 0 at the solution (lesson 01). The derivative by $\xi_i$ gives
+# Its derivatives are 0 at the solution (lesson 1). The derivative by $\xi_i$ gives
 # $\nu_i = C_i - \alpha_i$, and $\nu_i \ge 0$ gives $\alpha_i \le C_i$. The derivative by $b$ gives
 # $\sum_i \alpha_i y_i = 0$. ∎
 #
@@ -265,6 +265,7 @@ times = np.where(np.arange(n) < 50, 2, 1)
 X_more, y_more = X.loc[X.index.repeat(times)] / 100, np.repeat(y, times)
 
 # %% tags=["check"]
+assert np.max(np.asarray(X_more)) < 100, "Divide the rows by 100, as in the cell above."
 repeated = PriorSVC(kernel=kernel).fit(X_more, y_more)
 places = tumours / 100
 apart = np.abs(repeated.decision_function(places) - doubled.decision_function(places)).max()
@@ -327,4 +328,4 @@ assert np.sum(errors[:, 3] < errors[:, -1]) >= 8
 assert np.ptp(errors[:, :4].mean(axis=0)) < errors[:, 0].std()
 
 # %% [markdown]
-# **Next** lesson 03: a kernel, and why finitely many rows are enough.
+# **Next** lesson 3: a kernel, and why finitely many rows are enough.

@@ -24,7 +24,7 @@
 # - to solve a kernel model by hand;
 # - why a rule about a new point needs a new centre.
 #
-# **You need** lesson 01.
+# **You need** lesson 1.
 #
 # **Time** 25 minutes
 #
@@ -77,7 +77,7 @@ plt.show()
 # %% [markdown]
 # ## The theorem
 #
-# The problem is that of lesson 01, with $f = g + b$ and the norm of $g$:
+# The problem is that of lesson 1, with $f = g + b$ and the norm of $g$:
 #
 # $$\min_{g, b, \xi}\; \tfrac12 \lVert g \rVert_H^2 + C \sum_i \xi_i
 # \quad\text{s.t.}\quad y_i f(x_i) \ge 1 - \xi_i, \quad \xi_i \ge 0 .$$
@@ -297,4 +297,4 @@ assert objective(X) > through.objective_ + 0.1
 assert models["RBF"].score(X, label) > models["linear"].score(X, label)
 
 # %% [markdown]
-# **Next** lesson 04: all values of $C$ and $\mu$ at once.
+# **Next** lesson 4: all values of $C$ and $\mu$ at once.

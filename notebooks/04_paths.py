@@ -23,7 +23,7 @@
 # - why the weights of a linear SVM change along straight lines;
 # - from which $C$ on nothing changes.
 #
-# **You need** lesson 01.
+# **You need** lesson 1.
 #
 # **Time** 20 minutes
 #
@@ -102,7 +102,7 @@ print(f"J bends downwards: largest second difference {np.diff(J, 2).max():.1e}")
 #
 # **Theorem** (Hastie, Rosset, Tibshirani and Zhu 2004). The solution of the SVM is piecewise linear in $C$.
 #
-# **Proof idea.** Between two kinks each row stays in its group of lesson 01. Rows with $\alpha_i = 0$ do
+# **Proof idea.** Between two kinks each row stays in its group of lesson 1. Rows with $\alpha_i = 0$ do
 # not matter, rows with slack have $\alpha_i = C$. The rows on their dashed line satisfy $y_i f(x_i) = 1$,
 # and $\sum_i \alpha_i y_i = 0$. These are linear equations for $b$ and the other $\alpha_i$, and $C$ enters
 # them linearly. So $\alpha$, $b$ and $w = \sum_i \alpha_i y_i x_i$ are linear in $C$ until a row changes
@@ -263,4 +263,4 @@ assert bend[~near_a_move].max() < 1e-4 < bend[near_a_move].max()
 assert len(path) == len(C)
 
 # %% [markdown]
-# **Next** part B, lesson 05: rules over the rows of a table.
+# **Next** part B, lesson 5: rules over the rows of a table.

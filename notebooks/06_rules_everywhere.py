@@ -23,7 +23,7 @@
 # - how linear duality turns infinitely many constraints into a few;
 # - what a soft rule everywhere costs, and from which weight on it holds.
 #
-# **You need** lesson 01.
+# **You need** lesson 1.
 #
 # **Time** 20 minutes
 #
@@ -96,7 +96,7 @@ display(models["with the rule"].verify())
 # $x$ of the polyhedron, so $w^\mathsf{T} x + b \ge b - d^\mathsf{T} u \ge 1$. Conversely, the least value
 # of $w^\mathsf{T} x$ on the polyhedron is a linear programme with a finite value. By strong duality of
 # linear programmes the value is $\max_u \{ -d^\mathsf{T} u : B^\mathsf{T} u + w = 0,\, u \ge 0 \}$, and a
-# maximal $u$ satisfies both conditions. Strong duality follows from Farkas' lemma (lesson 08). ∎
+# maximal $u$ satisfies both conditions. Strong duality follows from Farkas' lemma (lesson 8). ∎
 #
 # A *minimum* that has to be at least 1 is hard to write as a constraint. A *maximum* that has to be at
 # least 1 is not: one $u$ is enough. So CVXPY gets one more variable and $d + 1$ more rows, in place of
@@ -153,7 +153,7 @@ print("box:       ", as_box.coef_[0].round(6), "\npolyhedron:", as_polyhedron.co
 # ## A soft rule everywhere
 #
 # A soft rule may be violated. With `holds="everywhere"` it adds $C \mu\, \zeta$, where $\zeta$ is the worst
-# shortfall in the region. The path in $\mu$ (lesson 04) shows when it holds.
+# shortfall in the region. The path in $\mu$ (lesson 4) shows when it holds.
 
 # %%
 soft = Rule(rule.text, label="ill", holds="everywhere", within=rule.within).named("soft")
@@ -183,7 +183,7 @@ hard_price = next(row.price for row in models["with the rule"].report_["rule"] i
 enough = ...  # your answer: a number
 
 # %% [markdown] tags=["solution"]
-# The soft rule has the slack $\zeta$ with the cost $C \mu$. By lesson 02 its price is at most $C \mu$. The
+# The soft rule has the slack $\zeta$ with the cost $C \mu$. By lesson 2 its price is at most $C \mu$. The
 # hard rule is the solution of the soft problem if its price is within this limit.
 
 # %% tags=["solution"]
@@ -281,4 +281,4 @@ assert shortfall[0] > 0.1
 assert shortfall[-1] < 1e-3
 
 # %% [markdown]
-# **Next** lesson 07: the same rule on a model that bends.
+# **Next** lesson 7: the same rule on a model that bends.

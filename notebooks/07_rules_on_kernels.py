@@ -13,7 +13,7 @@
 # %% [markdown]
 # # Can a rule hold everywhere if the border bends?
 #
-# For a linear model a few multipliers prove a rule (lesson 06). A kernel model bends, and between any two
+# For a linear model a few multipliers prove a rule (lesson 6). A kernel model bends, and between any two
 # points it may sag. This lesson shows a published formula that fails, and two methods that hold: cuts and
 # guarantees.
 #
@@ -24,7 +24,7 @@
 # - to prove a bound between points from the norm of $g$;
 # - to require a direction everywhere with `Monotone`.
 #
-# **You need** lessons 03 and 06.
+# **You need** lessons 3 and 6.
 #
 # **Time** 25 minutes
 #
@@ -49,7 +49,7 @@ for category in (AgainstData, DirectionAgainstData, UnsoundMethod):
 # ## A formula that looks right
 #
 # The rows form four groups, and the square $-0.8 \le x_1, x_2 \le -0.2$ is known to be of class 1. One
-# published method takes the multipliers of lesson 06 and replaces scalar products by kernel values:
+# published method takes the multipliers of lesson 6 and replaces scalar products by kernel values:
 # $K(X, B)\,u + K\alpha = 0$. The method `"kernelised"` is that formula. It treats the rows of $B$, which
 # are directions, as if they were points.
 
@@ -79,7 +79,7 @@ print("least f on the square:", {name: round(float(value), 3) for name, value in
 # ## Cuts
 #
 # **Cuts** repeat three steps: find the worst point of the region, require $f \ge 1$ there, solve again.
-# They end when no point falls short. Each point is a new centre (lesson 03). `Rule` uses cuts by default.
+# They end when no point falls short. Each point is a new centre (lesson 3). `Rule` uses cuts by default.
 #
 # Points without a search would be cheaper, but $f$ sags between them. Here the rule states the *opposite*
 # class, so that rows and rule pull in different directions.
@@ -288,4 +288,4 @@ assert falls["plain"] > falls["hint on ten pairs"] > 0.1
 assert falls["Monotone"] < 1e-2
 
 # %% [markdown]
-# **Next** lesson 08: rules that cannot all be true.
+# **Next** lesson 8: rules that cannot all be true.

@@ -24,7 +24,7 @@
 # - to find a smallest set of rules in conflict with a deletion filter;
 # - why rows never make a rule infeasible, and how to see that they disagree.
 #
-# **You need** lessons 06 and 07.
+# **You need** lesson 6, and of lesson 7 only that hard rules can hold on kernel models, and `Monotone`.
 #
 # **Time** 25 minutes
 #
@@ -229,7 +229,7 @@ for name, (text, label) in claims.items():
 
 # %% [markdown]
 # A high price is a question: which is wrong, the rule or the rows? The rows inside the region say more. A
-# soft rule on rows (lesson 05) leaves the decision to new rows.
+# soft rule on rows (lesson 5) leaves the decision to new rows.
 #
 # ## Exercises
 
@@ -326,8 +326,10 @@ steepness = 2 / 100
 low = Rule("area <= 950", label="benign", hard=True).named("low")
 high = Rule("area >= 1050", label="malignant", hard=True).named("high")
 weight = PriorSVC(low + high, scale="standard").fit(X, y).coef_[0, 1]
-assert steepness <= weight * 1.001, "The fitted model is less steep. How far does f climb?"
-assert steepness >= weight * 0.999, "The fitted model is steeper, and it has to be."
+assert steepness <= weight * 1.001, (
+    "The fitted model is less steep. Over how many units of area does f climb?"
+)
+assert steepness >= weight * 0.999, "This is too small: from -1 at 950, f is still below 1 at 1050."
 
 # %% tags=["wrong"]
 steepness = 1 / 100
@@ -360,4 +362,4 @@ assert disagree["true"] < 0.1 < 0.3 < disagree["wrong"]
 assert all(value > 1 for value in prices.values())
 
 # %% [markdown]
-# **Next** part C, lesson 09: what a row may undergo without a change of its class.
+# **Next** part C, lesson 9: what a row may undergo without a change of its class.

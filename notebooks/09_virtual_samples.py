@@ -23,7 +23,7 @@
 # - to add blocks and to give each block a weight;
 # - when copies make $f$ exactly invariant.
 #
-# **You need** lessons 01 and 03.
+# **You need** lessons 1 and 3.
 #
 # **Time** 20 minutes.
 #

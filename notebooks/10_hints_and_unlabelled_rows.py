@@ -13,7 +13,7 @@
 # %% [markdown]
 # # What can be learnt without a label?
 #
-# Lesson 09 gave each copy the label of its original. This lesson uses knowledge without labels. A **hint**
+# Lesson 9 gave each copy the label of its original. This lesson uses knowledge without labels. A **hint**
 # is a statement about $f$: its value changes little when a digit moves. A **tangent** is the limit of a hint
 # for very small moves. And rows without labels show where rows are dense.
 #
@@ -24,7 +24,7 @@
 # - to use rows without labels with `UnlabeledSamples` and `Transductive`;
 # - to read the report of a model with several blocks.
 #
-# **You need** lessons 02 and 09.
+# **You need** lessons 2 and 9.
 #
 # **Time** 25 minutes.
 #

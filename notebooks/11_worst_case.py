@@ -26,7 +26,7 @@
 # - how column generation solves a problem with very many constraints;
 # - why a maximum of sums is a different problem from a sum of maxima.
 #
-# **You need** lessons 01 and 09.
+# **You need** lessons 1 and 9.
 #
 # **Time** 25 minutes.
 #

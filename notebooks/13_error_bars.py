@@ -24,7 +24,7 @@
 # - what confidence costs, and when it helps;
 # - two ways to treat a kernel model, whose boundary is curved.
 #
-# **You need** lessons 01 and 11.
+# **You need** lessons 1 and 11.
 #
 # **Time** 25 minutes.
 #

@@ -152,7 +152,7 @@ for name, model in models.items():
 # 3. Let $t$ be the $k$-th largest $c_j$, or 0 if $k > d$. The terms $c_j - t$ are positive only among the $k$
 #    largest, so $k\,t + \sum_j [c_j - t]_+ = s_k(c)$. ∎
 #
-# Step 2 is weak duality of a linear programme. Step 3 is strong duality (lesson 01). As a maximum of linear
+# Step 2 is weak duality of a linear programme. Step 3 is strong duality (lesson 1). As a maximum of linear
 # functions, $s_k$ is convex. (Globerson and Roweis, 2006; Teo, Globerson, Roweis and Smola, 2007.)
 
 # %%

@@ -274,6 +274,7 @@ TEXTS = [
 ]
 ADD, DRAW, ANSWER, SOLUTION, CHECK = TEXTS
 CLAIM = "assert total == 3"
+REMINDED = f'assert total is not ..., "Replace the ... of total by your answer, and run that cell."\n{CHECK}'
 
 
 @pytest.fixture
@@ -290,14 +291,14 @@ def test_each_product_has_exactly_its_cells(example):
     }
     assert code == {
         "page": [ADD, DRAW, ANSWER, CHECK, CLAIM],
-        "ex": [ADD, DRAW, ANSWER, CHECK, CLAIM],
+        "ex": [ADD, DRAW, ANSWER, REMINDED, CLAIM],
         "sol": [ADD, DRAW, SOLUTION, CHECK, CLAIM],
         "solutions": [SOLUTION, CHECK],
     }
     hidden = [
         cell.source for cell in code_cells(lessons.product(example, "ex")) if "jupyter" in cell.metadata
     ]
-    assert hidden == [DRAW, CHECK, CLAIM]
+    assert hidden == [DRAW, REMINDED, CLAIM]
     for name in ("page", "ex"):
         assert "Count.\n" not in jupytext.writes(lessons.product(example, name), fmt="ipynb")
     first, second, *_ = lessons.product(example, "solutions").cells
@@ -330,6 +331,17 @@ def test_a_wrong_answer_is_tried_before_the_solution_and_leaves_no_trace(example
     wrong["source"] = "total = 1 + 2"
     with pytest.raises(RuntimeError, match="Exercise 1: Add: the check accepts wrong answer 1"):
         run_code(lessons.to_run(example))
+
+
+def test_a_check_of_the_exercises_names_the_answer_that_is_missing(example):
+    answer = next(cell for cell in example.cells if "answer" in lessons.tags(cell))
+    answer["source"] = "given, late = 3, 4\ntotal, rest = ..., ...\n\n\ndef add(x):\n    return ..."
+    with pytest.raises(AssertionError, match=r"Replace the \.\.\. of total by your answer"):
+        run_code(lessons.product(example, "ex"))
+    answer["source"] = answer.source.replace("total, rest = ..., ...", "total, rest = 3, ...")
+    [exercise] = lessons.exercises(example)
+    assert "given" not in exercise.reminders
+    assert "add" not in exercise.reminders
 
 
 def test_outputs_belong_to_the_cells_of_the_source(example):
