@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
 from typing import Any
@@ -29,6 +30,9 @@ RADII = np.linspace(0.0, 1.0, 9)
 ANGLES = np.linspace(0.0, 2 * np.pi, 48, endpoint=False)
 # A rule holds if its smallest margin is at least 1 minus this.
 FINE = 1e-3
+# What `fit` says of a point of two rules in conflict, and numbers that messages show with 3 decimals.
+CONFLICT = re.compile(r"Both apply to the point \((\S+), (\S+)\)")
+DECIMALS = re.compile(r"-?(?!0\.000)\d+\.\d{4,}(?!\d*e)")
 # Rows with a smaller share of the largest price are not support vectors.
 NEGLIGIBLE = 1e-6
 
@@ -45,8 +49,9 @@ def answer(state: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``error`` is a text, or None. Without an error there are the lines, areas, rows, shapes, terms and
-        formulas of the fitted model. ``code`` is the Python code of the model, unless the state is invalid.
+        ``error`` is a text, or None. ``conflict`` is a point of two hard rules in conflict, or None. Without
+        an error there are the lines, areas, rows, shapes, terms and formulas of the fitted model. ``code`` is
+        the Python code of the model, unless the state is invalid.
 
     Examples
     --------
@@ -64,12 +69,18 @@ def answer(state: Any) -> dict[str, Any]:
         return {"error": _message(error), "code": None}
     described = recipe(state)
     settled = recipe({**state, "draft": False})
-    shown: dict[str, Any] = {"error": None, "code": settled.source(), "draft": described != settled}
+    shown: dict[str, Any] = {
+        "error": None,
+        "code": settled.source(),
+        "draft": described != settled,
+        "conflict": None,
+    }
     try:
         model, shown["notes"] = fitted(described)
         shown |= picture(model, state)
     except PriorSVMError as error:
         shown["error"] = _message(error)
+        shown["conflict"] = _conflict(str(error))
     except Exception as error:  # a message in place of the plot, not a broken connection
         shown["error"] = f"The model could not be fitted. {_message(error)}"
     shown["milliseconds"] = round(1000 * (time.perf_counter() - started), 1)
@@ -77,7 +88,17 @@ def answer(state: Any) -> dict[str, Any]:
 
 
 def _message(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
+    return DECIMALS.sub(lambda number: f"{float(number[0]):.3f}", f"{type(error).__name__}: {error}")
+
+
+def _conflict(text: str) -> list[float] | None:
+    """Return the point to which two rules in conflict apply.
+
+    >>> _conflict("Both apply to the point (-0.5, 2).")
+    [-0.5, 2.0]
+    """
+    point = CONFLICT.search(text)
+    return None if point is None else [float(number) for number in point.groups()]
 
 
 def fitted(described: Recipe) -> tuple[Any, list[str]]:

@@ -50,9 +50,8 @@ const STYLE = `
 .pp-item .pp-focus { display: none; }
 .pp-item:focus-visible .pp-focus, .pp-item.pp-chosen .pp-focus { display: inline; }
 .pp-label { font-size: .2px; fill: var(--ink); paint-order: stroke; stroke: var(--paper); stroke-width: .055px; stroke-linejoin: round; }
-.pp-error { position: absolute; inset: auto 10px 10px 10px; max-height: 60%; overflow: auto; margin: 0; padding: 9px 13px;
+.pp-error { max-height: 12em; overflow: auto; margin: 8px 0 0; padding: 9px 13px;
   border: 1.5px solid var(--bad); border-radius: 8px; background: var(--badpaper); color: var(--bad); overflow-wrap: anywhere; }
-.pp-error.pp-above { inset: 10px 10px auto 10px; }
 .pp-error:empty { display: none; }
 .pp-notes { margin: 6px 0 0; padding-left: 1.1em; color: var(--dim); font-size: .88em; }
 .pp-notes:empty { display: none; }
@@ -195,13 +194,10 @@ function playground(root, start, answerTo) {
     root.dataset.milliseconds = milliseconds.toFixed(1);
     drawModel();
     drawItems();
-    // The message leaves the half of the plane free in which most shapes are.
-    const heights = state.shapes.map((shape) => shape.centre[1]);
-    ui.error.classList.toggle("pp-above", heights.reduce((sum, height) => sum + height, 0) < 0);
     ui.error.textContent = found.error || "";
     sync(ui.notes, found.notes || [], () => element("li"), (line, text) => (line.textContent = text));
     ui.status.textContent = found.error
-      ? "No model: see the message in the plane."
+      ? "No model: see the message below the plane."
       : `${found.draft ? "Draft" : "Solved"}: ${found.solver}, ${found.status}, ` +
         `${found.rounds} round${found.rounds > 1 ? "s" : ""}. Objective ${short(found.objective)}. ` +
         `Shown after ${milliseconds.toFixed(0)} ms.`;
@@ -465,6 +461,7 @@ function playground(root, start, answerTo) {
       (mark, [x0, x1]) => set(mark, { transform: `translate(${x0} ${-x1})` }),
     );
     const worst = (answer.shapes || []).filter((shape) => Math.abs(shape.worst) < 1e6);
+    if (answer.conflict) worst.push({ where: answer.conflict, holds: false });
     sync(
       layers.worst,
       worst,
@@ -512,6 +509,19 @@ function playground(root, start, answerTo) {
   const nameOf = (shape, k) => `${shape.kind}_${k + 1}`; // as in messages, tables and code
   const facts = (row) => `f = ${short(row.f)}, slack ${short(row.slack)}, price ${short(row.price)}`;
 
+  // Place of a label, at the upper or lower border of its shape.
+  const labelAt = ({ centre: [x0, x1], half: [a, b] }, lower) => ({
+    x: clamp(x0 - a, -edge + 0.05, edge - 2.2),
+    y: clamp(lower ? b - x1 + 0.24 : -x1 - b - 0.08, -edge + 0.2, edge - 0.05),
+  });
+
+  // A label is below its shape if it would cover the label of an earlier shape.
+  function labelPlace(shape, k) {
+    const { x, y } = labelAt(shape, false);
+    const others = state.shapes.slice(0, k).map((other) => labelAt(other, false));
+    return labelAt(shape, others.some((other) => Math.abs(other.x - x) < 2.6 && Math.abs(other.y - y) < 0.25));
+  }
+
   function drawShape(group, shape, k) {
     const [fill, outline, focus, label] = group.children;
     const [x0, x1] = shape.centre;
@@ -527,7 +537,7 @@ function playground(root, start, answerTo) {
     set(fill, { d, fill: `url(#${root.dataset.id}-hatch${shape.label})` });
     set(outline, { d, stroke: `var(--c${shape.label})`, "stroke-dasharray": form === "hard" ? "none" : "7 5" });
     set(focus, { d });
-    set(label, { x: clamp(x0 - a, -edge + 0.05, edge - 2.2), y: clamp(-x1 - b - 0.08, -edge + 0.2, edge - 0.05) });
+    set(label, labelPlace(shape, k));
     label.textContent = `${nameOf(shape, k)} ${SIGNS[shape.label]} ${form}${price === null ? "" : `, price ${short(price)}`}`;
     set(group, {
       "data-item": `shapes ${k}`,

@@ -215,6 +215,17 @@ def test_errors_of_the_library_are_texts():
     assert "each class needs at least one point" in answer(default_state())["error"]
 
 
+def test_a_conflict_has_a_point_inside_both_rules():
+    state = PRESETS[8]["state"]
+    shown = answer(state)
+    point = np.array(shown["conflict"])
+    box, ellipse = (np.abs(point - rule["centre"]) / rule["half"] for rule in state["shapes"])
+    assert box.max() <= 1 + 1e-5
+    assert np.linalg.norm(ellipse) <= 1 + 1e-5
+    assert f"Both apply to the point ({point[0]:.3f}, {point[1]:.4g})" in shown["error"]
+    assert answer(default_state(points=POINTS))["conflict"] is None
+
+
 def test_an_unexpected_error_is_a_text(monkeypatch):
     def broken(described):
         raise ZeroDivisionError("by chance")

@@ -233,7 +233,7 @@ def test_a_slider_and_a_choice_change_the_model(page):
     assert page.run("!document.querySelector('[id$=\"-gamma\"]').closest('.pp-field').hidden")
 
 
-def test_rules_in_conflict_are_named_in_the_plane(page):
+def test_rules_in_conflict_are_named_below_the_plane(page):
     settled(
         page,
         lambda: page.run(
@@ -244,6 +244,15 @@ def test_rules_in_conflict_are_named_in_the_plane(page):
     message = page.run("document.querySelector('.pp-error[role=alert]').textContent")
     assert message.startswith("Infeasible: ")
     assert "'box_1'" in message
+    assert page.run(
+        "document.querySelector('.pp-error').getBoundingClientRect().top"
+        " >= document.querySelector('.pp-plane').getBoundingClientRect().bottom"
+    )
+    first, second = page.run(
+        "[...document.querySelectorAll('.pp-plane [data-item^=shapes] text')].map(t => {"
+        "const r = t.getBoundingClientRect(); return [r.top, r.bottom]; })"
+    )
+    assert first[1] < second[0], "one label is below the other"
     assert page.run(BORDER) == ""
     settled(page, lambda: page.drag(place(page, -0.9, -2.0), place(page, -2.9, -2.0)))
     assert page.run("document.querySelector('.pp-error').textContent") == ""
