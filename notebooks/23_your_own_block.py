@@ -409,6 +409,7 @@ class Fading(Knowledge):
 # changes weights, so the fast solvers for weighted SVMs still apply.
 
 # %% tags=["check"]
+assert ... not in Fading.prepare.__code__.co_consts, "Replace the ... in prepare by the weights."
 ages = np.random.default_rng(0).uniform(0, 24, 20)
 faded = PriorSVC(Fading(half_life=6.0), scale="standard").fit(X, y, fading__age=ages)
 expected = 0.5 ** (ages / 6.0)
