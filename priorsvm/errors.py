@@ -92,8 +92,8 @@ class SkopsNotInstalled(PriorSVMError, ImportError):
 class PackageNotInstalled(PriorSVMError, ImportError):
     """Missing package for rows that are read in chunks, for ``to_onnx``, or for the playground in a notebook.
 
-    The message names the package. ``pip install priorsvm[large]``, ``priorsvm[onnx]`` or ``priorsvm[play]``
-    installs it.
+    The message names the package. ``pip install ".[large]"``, ``".[onnx]"`` or ``".[play]"`` in a clone of
+    priorsvm installs it.
     """
 
 

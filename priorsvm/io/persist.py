@@ -192,7 +192,7 @@ def _skops() -> ModuleType:
         import_module("skops.io.exceptions")
     except ImportError as error:
         raise SkopsNotInstalled(
-            "save and load require the package skops. Install it: pip install skops, or priorsvm[skops]."
+            "save and load require the package skops. Install it: pip install skops."
         ) from error
     return import_module("skops.io")
 

@@ -253,5 +253,5 @@ def _onnx() -> ModuleType:
         return import_module("onnx")
     except ImportError as error:
         raise PackageNotInstalled(
-            "to_onnx requires the package onnx. Install it: pip install onnx, or priorsvm[onnx]."
+            "to_onnx requires the package onnx. Install it: pip install onnx."
         ) from error

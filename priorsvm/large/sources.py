@@ -189,7 +189,7 @@ class ParquetSource(RowSource):
             from pyarrow import dataset
         except ImportError as error:
             raise PackageNotInstalled(
-                "a Parquet folder requires the package pyarrow: pip install priorsvm[large]."
+                "a Parquet folder requires the package pyarrow: pip install pyarrow."
             ) from error
         if not Path(self.path).exists():
             raise DataNotFound(f"X is {self.path!r}, and there is no such Parquet file or folder.")

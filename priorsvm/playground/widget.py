@@ -29,7 +29,7 @@ def play(lesson: int = 1) -> Playground:
     Raises
     ------
     PackageNotInstalled
-        If the package anywidget is missing. Install it with ``pip install priorsvm[play]``.
+        If the package anywidget is missing. Install it with ``pip install anywidget``.
     InvalidInput
         If there is no such lesson.
 
@@ -52,7 +52,7 @@ def play(lesson: int = 1) -> Playground:
         from .notebook import Playground
     except ImportError as error:
         raise PackageNotInstalled(
-            "play requires the package anywidget: pip install priorsvm[play]. The command priorsvm play "
+            "play requires the package anywidget: pip install anywidget. The command priorsvm play "
             "requires no further package."
         ) from error
     return Playground(lesson)

@@ -186,5 +186,5 @@ def test_labels_of_another_kind_are_refused():
 def test_without_onnx(monkeypatch):
     model = PriorSVC().fit(*rows())
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(PackageNotInstalled, match=r"pip install onnx, or priorsvm\[onnx\]"):
+    with pytest.raises(PackageNotInstalled, match=r"pip install onnx\."):
         priorsvm.to_onnx(model)

@@ -357,7 +357,7 @@ def test_bad_parquet_folders(folder, monkeypatch):
         model.predict(str(folder))
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(
-        PackageNotInstalled, match=r"requires the package pyarrow: pip install priorsvm\[large"
+        PackageNotInstalled, match=r"requires the package pyarrow: pip install pyarrow\."
     ):
         PriorSVC().fit(folder, "ill")
 
@@ -387,7 +387,7 @@ except PackageNotInstalled as error:
 def test_the_extra_is_needed_for_parquet_only():
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "a Parquet folder requires the package pyarrow: pip install priorsvm[large]" in done.stdout
+    assert "a Parquet folder requires the package pyarrow: pip install pyarrow." in done.stdout
 
 
 def test_one_row_or_label_that_changes_between_passes_is_refused():

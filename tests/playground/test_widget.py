@@ -57,10 +57,10 @@ def test_the_widget_has_the_front_end_of_the_browser(widget):
     assert str(widget._esm) == resource("play.js").decode()
 
 
-def test_without_anywidget_the_error_names_the_extra(monkeypatch):
+def test_without_anywidget_the_error_names_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "anywidget", None)
     monkeypatch.delitem(sys.modules, "priorsvm.playground.notebook", raising=False)
-    with pytest.raises(PackageNotInstalled, match=r"pip install priorsvm\[play\]"):
+    with pytest.raises(PackageNotInstalled, match=r"pip install anywidget\."):
         priorsvm.play()
 
 
