@@ -356,9 +356,7 @@ def test_bad_parquet_folders(folder, monkeypatch):
     with pytest.raises(InvalidInput, match=r"X is a path, but the model was fitted on columns without names"):
         model.predict(str(folder))
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(
-        PackageNotInstalled, match=r"requires the package pyarrow: pip install pyarrow\."
-    ):
+    with pytest.raises(PackageNotInstalled, match=r"requires the package pyarrow: pip install pyarrow\."):
         PriorSVC().fit(folder, "ill")
 
 
