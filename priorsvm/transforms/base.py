@@ -497,9 +497,14 @@ class Composition(_Combination):
 
     def _grid(self) -> ArrayLike:
         grids = [member.theta_grid() for member in self._members]
+        self._refuse_many(grids)
+        return [np.concatenate(thetas) for thetas in product(*grids)]
+
+    @staticmethod
+    def _refuse_many(grids: list[Array]) -> None:
+        """Raise TooLarge if the product of the grids has too many members."""
         width = sum(grid.shape[1] for grid in grids)
         refuse_count("the number of compositions", prod(map(len, grids)), MOST, width)
-        return [np.concatenate(thetas) for thetas in product(*grids)]
 
     def _move(self, X: Array, theta: Array) -> Array:
         for member, part in reversed(list(zip(self._members, self._split(theta), strict=True))):
@@ -519,6 +524,7 @@ class Composition(_Combination):
     def orbit(self, X: ArrayLike) -> Array:
         X = self._check_rows(X)
         n, d = X.shape
+        self._refuse_many([member.parameters(d) for member in self._members])
         orbits = X[:, None]
         # The orbit of the orbit: each factor is applied once per θ of its part, not once per combination.
         # A factor further left varies more slowly, as in the product of the grids.

@@ -254,7 +254,10 @@ def test_a_port_in_use_is_named(server, capsys):
 @pytest.mark.slow
 def test_the_command_prints_its_address_and_ends_with_ctrl_c():
     run = [sys.executable, "-m", "priorsvm", "play", "--no-browser", "--lesson", "2"]
+    # A shell that starts the tests in the background ignores Ctrl-C, and children inherit that.
+    kept = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    signal.signal(signal.SIGINT, kept)
     try:
         line = process.stdout.readline()
         found = re.fullmatch(r"Playground: http://127\.0\.0\.1:(\d+)(/[\w-]{32}/)\n", line)
