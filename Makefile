@@ -9,7 +9,7 @@ PAGES := $(patsubst notebooks/%.py,docs/_notebooks/%.ipynb,$(wildcard notebooks/
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test solvers lowest wheels check coverage fuzz lint docs notebooks lessons bench clean
+.PHONY: help demo test solvers lowest wheels check coverage fuzz lint docs notebooks lessons bench campaign clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,6 +74,9 @@ lessons: $(DEV) ## run all lessons in empty folders with the wheel, as a student
 
 bench: $(DEV) ## speed as ratios to peers measured in the same run
 	$(BIN)/python -m benchmarks
+
+campaign: $(DEV) ## 2000 random compositions of all blocks by SCHUR and CLARABEL; the quick tests have a slice
+	$(BIN)/python -m benchmarks campaign
 
 clean: ## remove whatever the other targets made
 	rm -rf $(VENV) $(VENV)-solvers $(VENV)-lowest .pythons docs/_build docs/_notebooks docs/_solutions docs/_gallery docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
