@@ -120,7 +120,7 @@ def picture(model: Any, state: dict[str, Any]) -> dict[str, Any]:
     formulation = model.formulation()
     return {
         **_contours(model, DRAFT_GRID if state.get("draft") else GRID),
-        "rows": _rows(model, binary),
+        "rows": _points(model, state["points"], _rows(model, binary)),
         "added": _added(binary),
         "active": [_path(point) for worst in _worst(binary) for point in worst.points[worst.support]],
         "curves": _curves(state, binary),
@@ -187,6 +187,16 @@ def _rows(model: Any, binary: BinaryModel) -> list[dict[str, Any]]:
             row["foot"] = _path(sample.X[k] + step * weights)
         rows.append(row)
     return rows
+
+
+def _points(model: Any, points: list[list[Any]], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what is shown of every point; points without a class have the value of f only."""
+    values = model.decision_function([point[:2] for point in points])
+    found = iter(rows)
+    return [
+        {"f": float(value)} if point[2] is None else next(found)
+        for point, value in zip(points, values, strict=True)
+    ]
 
 
 def _visible(value: float, floor: float) -> float:

@@ -5,7 +5,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const MATHML = "http://www.w3.org/1998/Math/MathML";
-const CLASSES = ["circle", "triangle"];
+const CLASSES = ["class 0, circle", "class 1, triangle"];
 const SIGNS = ["●", "▲"];
 const NUDGE = 0.1; // step of the arrow keys
 const SMALLEST = 0.15; // smallest half-width of a shape
@@ -139,9 +139,16 @@ const path = (numbers) => {
   return text;
 };
 
-// Outline of a point: a circle or a triangle, so that classes differ without colours.
+// A point without a class has the label null.
+const signOf = (label) => SIGNS[label] ?? "□";
+const className = (label) => CLASSES[label] ?? "unlabelled, square";
+const colourOf = (label) => `var(--${label === null ? "dim" : `c${label}`})`;
+
+// Outline of a point: a circle, a triangle or a square, so that classes differ without colours.
 const marker = (label, r) =>
-  label === 0
+  label === null
+    ? `M${-r} ${-r}H${r}V${r}H${-r}Z`
+    : label === 0
     ? `M${-r} 0A${r} ${r} 0 1 0 ${r} 0A${r} ${r} 0 1 0 ${-r} 0Z`
     : `M0 ${-1.25 * r}L${1.15 * r} ${0.8 * r}L${-1.15 * r} ${0.8 * r}Z`;
 
@@ -251,14 +258,15 @@ function playground(root, start, answerTo) {
   }
 
   function add(kind, label, centre, half = [0.7, 0.7]) {
-    const list = kind === "point" ? "points" : "shapes";
+    const isPoint = kind === "point" || kind === "unlabelled";
+    const list = isPoint ? "points" : "shapes";
     if (state[list].length >= start.most[list]) {
       ui.error.textContent = `There are at most ${start.most[list]} ${list}.`;
       return false;
     }
     remember();
     const place = centre.map((x) => round(clamp(x, -edge, edge)));
-    state[list].push(kind === "point" ? [...place, label] : { kind, label, form: "hard", centre: place, half });
+    state[list].push(isPoint ? [...place, kind === "point" ? label : null] : { kind, label, form: "hard", centre: place, half });
     chosen = [list, state[list].length - 1];
     return true;
   }
@@ -275,7 +283,7 @@ function playground(root, start, answerTo) {
     if (!chosen) return;
     remember();
     const item = state[chosen[0]][chosen[1]];
-    if (chosen[0] === "points") item[2] = 1 - item[2];
+    if (chosen[0] === "points") item[2] = item[2] === 0 ? 1 : 0;
     else item.label = 1 - item.label;
     refresh(false);
   }
@@ -316,6 +324,8 @@ function playground(root, start, answerTo) {
     return [list, Number(k)];
   }
 
+  const drawsShape = (tool) => tool === "box" || tool === "ellipse";
+
   ui.plane.addEventListener("pointerdown", (event) => {
     if (event.button !== 0 || !state) return;
     const at = place(event);
@@ -333,7 +343,7 @@ function playground(root, start, answerTo) {
       const from = placeOf(item);
       drag = { kind: "move", item, offset: [from[0] - at[0], from[1] - at[1]], at, inside: item[0] === "shapes" };
     } else {
-      drag = { kind: tool === "point" ? "point" : "draw", at, tool };
+      drag = { kind: drawsShape(tool) ? "draw" : "point", at, tool };
     }
     drawItems();
   });
@@ -360,8 +370,8 @@ function playground(root, start, answerTo) {
     if (!drag || !drag.kind) return;
     const { kind, moved, inside, at, tool } = drag;
     drag = null;
-    const click = !moved && (kind === "point" || (kind === "move" && inside && ui.tool() === "point"));
-    if (click && add("point", ui.label(), at)) refresh(false);
+    const click = !moved && (kind === "point" || (kind === "move" && inside && !drawsShape(ui.tool())));
+    if (click && add(ui.tool(), ui.label(), at)) refresh(false);
     else if (!moved && kind === "draw" && add(tool, ui.label(), at)) refresh(false);
     else if (moved) refresh(false);
     if (chosen) layers[chosen[0]].children[chosen[1]]?.focus({ preventScroll: true, focusVisible: false });
@@ -477,7 +487,7 @@ function playground(root, start, answerTo) {
   // Draw points and shapes from the state, at once, with what is known about them from the last answer.
   function drawItems() {
     const rows = answer && answer.rows && answer.rows.length === state.points.length ? answer.rows : null;
-    const most = rows ? Math.max(...rows.map((row) => row.price), 1e-12) : 1;
+    const most = rows ? Math.max(...rows.map((row) => row.price || 0), 1e-12) : 1;
     const slacks = rows ? rows.map((row, k) => [row, state.points[k]]).filter(([row]) => row.foot) : [];
     sync(
       layers.slacks,
@@ -492,11 +502,11 @@ function playground(root, start, answerTo) {
       set(group, {
         transform: `translate(${x0} ${-x1})`,
         "data-item": `points ${k}`,
-        "aria-label": `Row ${k}, class ${label}, ${CLASSES[label]}, at ${x0}, ${x1}${row ? `; ${facts(row)}` : ""}`,
+        "aria-label": `${rowName(label, k)}, ${className(label)}, at ${x0}, ${x1}${row ? `; ${facts(row)}` : ""}`,
       });
       group.classList.toggle("pp-chosen", isChosen("points", k));
-      set(mark, { d: marker(label, 0.095), fill: `var(--c${label})` });
-      set(ring, { r: row && row.price ? 0.15 + 0.11 * Math.sqrt(row.price / most) : 0, stroke: `var(--c${label})` });
+      set(mark, { d: marker(label, 0.095), fill: colourOf(label) });
+      set(ring, { r: row && row.price ? 0.15 + 0.11 * Math.sqrt(row.price / most) : 0, stroke: colourOf(label) });
       hit.setAttribute("r", 0.2);
       focus.setAttribute("r", 0.31);
     });
@@ -507,7 +517,10 @@ function playground(root, start, answerTo) {
 
   const isChosen = (list, k) => Boolean(chosen) && chosen[0] === list && chosen[1] === k;
   const nameOf = (shape, k) => `${shape.kind}_${k + 1}`; // as in messages, tables and code
-  const facts = (row) => `f = ${short(row.f)}, slack ${short(row.slack)}, price ${short(row.price)}`;
+  // Points without a class are not counted, as in the copied code.
+  const rowName = (label, k) =>
+    label === null ? "Point" : `Row ${state.points.slice(0, k).filter((point) => point[2] !== null).length}`;
+  const facts = (row) => row.slack === undefined ? `f = ${short(row.f)}` : `f = ${short(row.f)}, slack ${short(row.slack)}, price ${short(row.price)}`;
 
   // Place of a label, at the upper or lower border of its shape.
   const labelAt = ({ centre: [x0, x1], half: [a, b] }, lower) => ({
@@ -542,7 +555,7 @@ function playground(root, start, answerTo) {
     set(group, {
       "data-item": `shapes ${k}`,
       "aria-label":
-        `Rule ${nameOf(shape, k)} of class ${shape.label}, ${CLASSES[shape.label]}, ${shape.form}, centre ${x0}, ${x1}, ` +
+        `Rule ${nameOf(shape, k)} of ${className(shape.label)}, ${shape.form}, centre ${x0}, ${x1}, ` +
         `half-widths ${a}, ${b}${found ? `; ${verdict}` : ""}${price === null ? "" : `, price ${short(price)}`}`,
     });
     group.classList.toggle("pp-chosen", isChosen("shapes", k));
@@ -576,7 +589,7 @@ function playground(root, start, answerTo) {
       ui.pickedText.textContent = "Click into the plane to add. Click a point or a rule to change it.";
     } else if (list === "points") {
       const row = rows && rows[k];
-      ui.pickedText.textContent = `Row ${k} ${SIGNS[item[2]]} at (${item[0]}, ${item[1]})${row ? `: ${facts(row)}` : ""}`;
+      ui.pickedText.textContent = `${rowName(item[2], k)} ${signOf(item[2])} at (${item[0]}, ${item[1]})${row ? `: ${facts(row)}` : ""}`;
     } else {
       const found = answer && answer.shapes && answer.shapes[k];
       ui.pickedText.textContent =
@@ -614,7 +627,7 @@ function layout(root, start) {
     return set;
   };
   const kinds = radio("label", "Class of what is added", [["0", "● class 0"], ["1", "▲ class 1"]]);
-  const tools = radio("tool", "What is added", [["point", "Point"], ["box", "Box"], ["ellipse", "Ellipse"]]);
+  const tools = radio("tool", "What is added", [["point", "Point"], ["unlabelled", "□ Unlabelled"], ["box", "Box"], ["ellipse", "Ellipse"]]);
   ui.label = () => Number(kinds.querySelector(":checked").value);
   ui.tool = () => tools.querySelector(":checked").value;
   ui.add = element("button", { type: "button", title: "Add in the middle of the plane" }, "Add");
@@ -743,6 +756,7 @@ function legend() {
     entry("ring: price of a support vector", drawn("circle", { cx: 13, cy: 7, r: 6, fill: "none", stroke: "var(--dim)", "stroke-width": 2 }),
       drawn("circle", { cx: 13, cy: 7, r: 2.5, fill: "var(--dim)" })),
     entry("slack", line({ "stroke-dasharray": "2 3", "stroke-width": 1.5 })),
+    entry("unlabelled: counts for soft rules at rows", drawn("path", { d: marker(null, 4), transform: "translate(13 7)", fill: "var(--dim)" })),
     entry("hard rule", box("none")),
     entry("soft rule", box("5 3")),
     entry("rule holds at its worst place", mark("M7 7H19M13 1V13")),

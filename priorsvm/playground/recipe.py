@@ -34,6 +34,10 @@ TURN = '''def turn(X, angle):
 '''
 
 
+class Unlabeled(list[list[float]]):
+    """Points without a class; the code has a name for them."""
+
+
 @dataclass(frozen=True)
 class Call:
     """Call of a public name of the library.
@@ -84,7 +88,16 @@ def _made(value: Any) -> Any:
 def _written(value: Any) -> str:
     if isinstance(value, Call):
         return value.source()
+    if isinstance(value, Unlabeled):
+        return "X_unlabeled"
     return "turn" if value is turn else repr(value)
+
+
+def _array(name: str, points: list[list[float]]) -> list[str]:
+    """Return lines of code that define an array of points."""
+    rows = [f"[{a!r}, {b!r}]," for a, b in points]
+    lines = ["    " + " ".join(rows[k : k + 4]) for k in range(0, len(rows), 4)]
+    return [f"{name} = np.array([", *lines, "])"]
 
 
 @dataclass(frozen=True)
@@ -118,10 +131,10 @@ class Recipe:
         parts = ["import numpy as np", f"from priorsvm import {', '.join(names)}", ""]
         if any("turn" in call.source() for call in calls):
             parts += [TURN]
-        parts += ["X = np.array(["]
-        rows = [f"[{a!r}, {b!r}]," for a, b in self.X]
-        parts += ["    " + " ".join(rows[k : k + 4]) for k in range(0, len(rows), 4)]
-        parts += ["])", f"y = np.array({self.y!r})"]
+        parts += [*_array("X", self.X), f"y = np.array({self.y!r})"]
+        unlabeled = [block.options["unlabeled"] for block in self.blocks if "unlabeled" in block.options]
+        if unlabeled:
+            parts += _array("X_unlabeled", unlabeled[0])
         if self.blocks:
             parts += ["prior = (", "    " + "\n    + ".join(block.source() for block in self.blocks), ")"]
             options = ["prior", *options]
@@ -141,8 +154,8 @@ def recipe(state: dict[str, Any]) -> Recipe:
     for name, default in (("norm", "l2"), ("loss", "hinge"), ("solver", "auto")):
         if state[name] != default:
             options[name] = state[name]
-    X = [[float(a), float(b)] for a, b, _ in points]
-    return Recipe(X, [label for _, _, label in points], blocks, options)
+    X = [[float(a), float(b)] for a, b, label in points if label is not None]
+    return Recipe(X, [label for *_, label in points if label is not None], blocks, options)
 
 
 def _is_rough(state: dict[str, Any]) -> bool:
@@ -155,6 +168,13 @@ def _everywhere(state: dict[str, Any]) -> dict[str, Any]:
     return {"method": "points", "points": DRAFT_POINTS} if _is_rough(state) else {}
 
 
+def _at_rows(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a soft rule at rows: its weight, and the points without a class."""
+    unlabeled = Unlabeled([float(a), float(b)] for a, b, label in state["points"] if label is None)
+    options: dict[str, Any] = {"mu": float(state["mu"])}
+    return options | ({"unlabeled": unlabeled} if unlabeled else {})
+
+
 def shape_name(number: int, shape: dict[str, Any]) -> str:
     """Return the name of the block of a shape."""
     return f"{shape['kind']}_{number}"
@@ -165,10 +185,10 @@ def _shape(number: int, shape: dict[str, Any], state: dict[str, Any]) -> Call:
     options: dict[str, Any] = {"label": shape["label"]}
     if shape["form"] == "hard":
         options |= {"hard": True, **_everywhere(state)}
+    elif shape["form"] == "everywhere":
+        options |= {"mu": float(state["mu"]), "holds": "everywhere", **_everywhere(state)}
     else:
-        options |= {"mu": float(state["mu"])}
-        if shape["form"] == "everywhere":
-            options |= {"holds": "everywhere", **_everywhere(state)}
+        options |= _at_rows(state)
     name = shape_name(number, shape)
     x0, x1 = shape["centre"]
     a, b = shape["half"]
@@ -191,7 +211,7 @@ def _order(state: dict[str, Any]) -> list[Call]:
         return [Call("MonotonicityHint", (features,), {"mu": float(state["mu"])})]
     if state["order_block"] == "hard":
         return [Call("Monotone", (features,), {"hard": True, **_everywhere(state)})]
-    return [Call("Monotone", (features,), {"mu": float(state["mu"])})]
+    return [Call("Monotone", (features,), _at_rows(state))]
 
 
 def _odd(state: dict[str, Any]) -> list[Call]:

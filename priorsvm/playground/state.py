@@ -37,7 +37,8 @@ def check_state(state: Any) -> None:
         if not isinstance(point, list) or len(point) != 3:
             _fail(where, "must be a list [x0, x1, label]", point)
         _check_pair(where, point[:2], FAR)
-        _check_label(f"{where}: label", point[2])
+        if point[2] is not None:  # an unlabelled point
+            _check_label(f"{where}: label", point[2])
     _check_list("shapes", state["shapes"], MOST_SHAPES)
     for k, shape in enumerate(state["shapes"]):
         _check_shape(f"shapes[{k}]", shape)

@@ -121,6 +121,33 @@ def test_prices_slacks_and_the_border_are_those_of_the_plain_svm():
     assert sum(term["contribution"] for term in shown["terms"]) == pytest.approx(shown["objective"])
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"shapes": [ELLIPSE]},
+        {"shapes": [ELLIPSE], "kernel": "rbf"},
+        {"order": "x0 up", "order_block": "soft", "kernel": "rbf"},
+    ],
+)
+def test_unlabelled_points_count_for_soft_rules_at_rows(settings, capsys):
+    free = [[-0.9, 1.8, None], [0.1, 2.1, None]]
+    points = [free[0], *POINTS, free[1]]
+    state = default_state(points=points, **settings)
+    check_state(state)
+    shown = answer(state)
+    assert shown["error"] is None
+    model = run(shown["code"], capsys)
+    assert shown["code"].count("unlabeled=X_unlabeled") == 1
+    values = model.decision_function(np.array([point[:2] for point in points]))
+    assert [row["f"] for row in shown["rows"]] == pytest.approx(values, abs=1e-12)
+    assert [set(row) for row in (shown["rows"][0], shown["rows"][-1])] == [{"f"}, {"f"}]
+    alone = answer({**state, "points": POINTS})
+    assert "unlabel" not in alone["code"]
+    assert alone["objective"] != shown["objective"]
+    plain = answer(default_state(points=points))
+    assert plain["objective"] == answer(default_state(points=POINTS))["objective"]
+
+
 def test_areas_are_on_their_side_and_cover_the_window():
     shown = answer(default_state(points=POINTS, kernel="rbf"))
     total = 0.0

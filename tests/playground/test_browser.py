@@ -163,6 +163,23 @@ def test_a_point_is_added_dragged_and_taken_back(page):
     assert len(labels(page, "point")) == 18
 
 
+def test_an_unlabelled_point_counts_for_a_soft_rule_at_rows(page):
+    code = "document.querySelector('.pp pre').textContent"
+    page.run("document.querySelector('.pp-plane [aria-roledescription=rule]').focus()")
+    settled(page, press(page, "h"))
+    settled(page, press(page, "h"))
+    assert ", rows, " in labels(page, "rule")[0]
+    border = page.run(BORDER)
+    choose(page, "fieldset label:has(input[value=unlabelled])")
+    settled(page, lambda: page.click(*place(page, 0.4, -2.6)))
+    assert labels(page, "point")[-1].startswith("Point, unlabelled, square, at 0.4, -2.6; f = ")
+    assert "unlabeled=X_unlabeled" in page.run(code)
+    assert page.run(BORDER) != border
+    settled(page, press(page, "c"))
+    assert labels(page, "point")[-1].startswith("Row 18, class 0, circle, at 0.4, -2.6")
+    assert "unlabeled" not in page.run(code)
+
+
 def test_a_click_in_a_rule_adds_a_point_and_a_drag_draws_an_ellipse(page):
     settled(page, lambda: page.click(*place(page, 0.2, -2.4)))
     assert len(labels(page, "point")) == 19
