@@ -186,4 +186,4 @@ def _against(found: Explanation) -> Any:
 
 
 def _label(part: Part) -> str:
-    return f"{part.column} = {value_text(part.value, 4)}" + (" (missing)" if part.missing else "")
+    return f"{part.column} = {value_text(part.value, 4)}" + (" (not recorded)" if part.missing else "")
