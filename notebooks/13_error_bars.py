@@ -80,29 +80,30 @@ plt.show()
 #
 # ## The theorem
 #
-# Let row $i$ be Gaussian with mean $x_i$ and covariance $S_i = A_i A_i^\top$. The margin is not required for
-# certain, but with probability $\kappa \ge \frac12$. This is a **chance constraint**.
+# Let row $i$ be Gaussian with mean $x_i$ and covariance $\Sigma_i = A_i A_i^\top$. The margin is not required
+# for certain, but with probability $\kappa \ge \frac12$. This is a **chance constraint**.
 #
-# **Theorem.** Let $\gamma = \Phi^{-1}(\kappa)$, where $\Phi$ is the distribution function of the standard
+# **Theorem.** Let $\tau = \Phi^{-1}(\kappa)$, where $\Phi$ is the distribution function of the standard
 # Gaussian. Three statements are equivalent:
 #
 # - (a) $P\left[ y_i (w^\top x + b) \ge 1 - \xi_i \right] \ge \kappa$;
-# - (b) $y_i (w^\top x_i + b) - \gamma \|A_i^\top w\| \ge 1 - \xi_i$, a second-order cone;
-# - (c) $y_i (w^\top x + b) \ge 1 - \xi_i$ at every $x = x_i + A_i z$ with $\|z\| \le \gamma$, an
+# - (b) $y_i (w^\top x_i + b) - \tau \|A_i^\top w\| \ge 1 - \xi_i$, a second-order cone;
+# - (c) $y_i (w^\top x + b) \ge 1 - \xi_i$ at every $x = x_i + A_i z$ with $\|z\| \le \tau$, an
 #   ellipsoid.
 #
 # **Proof.** Write $m = y_i (w^\top x_i + b)$ and $\sigma = \|A_i^\top w\|$.
 #
-# 1. The number $t = y_i(w^\top x + b)$ is Gaussian with mean $m$ and variance $w^\top S_i w = \sigma^2$.
+# 1. The number $t = y_i(w^\top x + b)$ is Gaussian with mean $m$ and variance
+#    $w^\top \Sigma_i w = \sigma^2$.
 # 2. So $P[t \ge 1 - \xi_i] = \Phi\left((m - 1 + \xi_i) / \sigma\right)$. It is at least $\kappa$ if and only
-#    if $(m - 1 + \xi_i) / \sigma \ge \gamma$. This is (b). If $\sigma = 0$, both mean $m \ge 1 - \xi_i$.
-# 3. On the ellipsoid, $t = m + y_i w^\top A_i z$. By Cauchy–Schwarz $y_i w^\top A_i z \ge -\sigma \gamma$,
-#    with equality at $z = -\gamma y_i A_i^\top w / \sigma$. So the smallest $t$ is $m - \gamma\sigma$, and
+#    if $(m - 1 + \xi_i) / \sigma \ge \tau$. This is (b). If $\sigma = 0$, both mean $m \ge 1 - \xi_i$.
+# 3. On the ellipsoid, $t = m + y_i w^\top A_i z$. By Cauchy–Schwarz $y_i w^\top A_i z \ge -\sigma \tau$,
+#    with equality at $z = -\tau y_i A_i^\top w / \sigma$. So the smallest $t$ is $m - \tau\sigma$, and
 #    (c) is (b). ∎
 #
 # Cauchy–Schwarz is enough, because $f$ is linear. For a quadratic $f$ the step from (c) to a matrix
 # condition is the **S-lemma** of lesson 12. Without the Gaussian, Cantelli's inequality gives (a) for every
-# distribution with this mean and covariance, with $\gamma = \sqrt{\kappa / (1 - \kappa)}$. (Shivaswamy,
+# distribution with this mean and covariance, with $\tau = \sqrt{\kappa / (1 - \kappa)}$. (Shivaswamy,
 # Bhattacharyya and Smola, 2006.)
 #
 # ## The cone by hand
@@ -111,12 +112,12 @@ plt.show()
 
 # %%
 C = 1.0
-gamma = norm.ppf(confidence)
+tau = norm.ppf(confidence)
 shift, width = X.mean(axis=0), X.std(axis=0)
 inner, inner_error = (X - shift) / width, E / width  # as scale="standard" does
 w, b, xi = cp.Variable(2), cp.Variable(), cp.Variable(len(X), nonneg=True)
 cones = [
-    sign[i] * (inner[i] @ w + b) - gamma * cp.norm(cp.multiply(inner_error[i], w)) >= 1 - xi[i]
+    sign[i] * (inner[i] @ w + b) - tau * cp.norm(cp.multiply(inner_error[i], w)) >= 1 - xi[i]
     for i in range(len(X))
 ]
 by_hand = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + C * cp.sum(xi)), cones)
@@ -137,7 +138,7 @@ display(careful.formulation())
 worst = careful.findings_["uncertain_samples"]
 active = np.isin(np.arange(len(X)), worst.rows[worst.support])
 spread = np.linalg.norm(E * careful.coef_[0], axis=1)
-slack = np.maximum(0, 1 - sign * careful.decision_function(X) + gamma * spread)
+slack = np.maximum(0, 1 - sign * careful.decision_function(X) + tau * spread)
 again = X + E * np.random.default_rng(0).normal(size=(10_000, *X.shape))
 f = again @ careful.coef_[0] + careful.intercept_[0]
 often = np.mean(sign * f >= 1 - slack - 1e-9, axis=0)
@@ -197,7 +198,7 @@ plt.show()
 #
 # - **First order**: the gradient of $f$ at the centre takes the place of $w$.
 # - **Guarantee**: within a ball of radius $r$ an RBF model falls by at most $\|g\| \sqrt{2 - 2k(r)}$, where
-#   $k(r)$ is the kernel at distance $r$. This bound takes the place of $\gamma \|A_i^\top w\|$.
+#   $k(r)$ is the kernel at distance $r$. This bound takes the place of $\tau \|A_i^\top w\|$.
 #
 # `verify` evaluates the true $f$ in both cases. The errors are multiplied by a factor from 0.02 to 1.
 
@@ -247,26 +248,26 @@ equal = PriorSVC(UncertainSamples(0.3 * width, confidence), scale="standard").fi
 worst_point = ...  # your answer: two numbers
 
 # %% tags=["solution"]
-z = -gamma * sign[i] * (E[i] * w) / np.linalg.norm(E[i] * w)
+z = -tau * sign[i] * (E[i] * w) / np.linalg.norm(E[i] * w)
 worst_point = X[i] + E[i] * z
 
 # %% [markdown] tags=["solution"]
 # This is the point of step 3 of the proof. `findings_` contains it for every active row.
 
 # %% tags=["check"]
-inside = np.sum(((worst_point - X[i]) / E[i]) ** 2) <= gamma**2 * (1 + 1e-6)
+inside = np.sum(((worst_point - X[i]) / E[i]) ** 2) <= tau**2 * (1 + 1e-6)
 assert inside, "The point is outside the ellipse."
 ring = 2 * np.pi * np.arange(3600) / 3600
-ellipse = X[i] + gamma * E[i] * np.column_stack([np.cos(ring), np.sin(ring)])
+ellipse = X[i] + tau * E[i] * np.column_stack([np.cos(ring), np.sin(ring)])
 lowest = (sign[i] * careful.decision_function(ellipse)).min()
 value = sign[i] * careful.decision_function([worst_point])[0]
 assert np.isclose(value, lowest, atol=1e-4), "Another point of the ellipse has a smaller margin."
 
 # %% tags=["wrong"]
-worst_point = X[i] + gamma * sign[i] * E[i] * (E[i] * w) / np.linalg.norm(E[i] * w)
+worst_point = X[i] + tau * sign[i] * E[i] * (E[i] * w) / np.linalg.norm(E[i] * w)
 
 # %% tags=["wrong"]
-worst_point = X[i] - gamma * sign[i] * E[i] * np.sign(w)
+worst_point = X[i] - tau * sign[i] * E[i] * np.sign(w)
 
 # %% [markdown] tags=["exercise"]
 # ### Exercise 2: any distribution
@@ -275,32 +276,32 @@ worst_point = X[i] - gamma * sign[i] * E[i] * np.sign(w)
 # confidence of 0.9 need for *every* distribution?
 
 # %% tags=["answer"]
-gamma_any = ...  # your answer: a number
+tau_any = ...  # your answer: a number
 
 # %% tags=["solution"]
-gamma_any = np.sqrt(confidence / (1 - confidence))
+tau_any = np.sqrt(confidence / (1 - confidence))
 
 # %% [markdown] tags=["solution"]
 # The answer is 3, instead of 1.28. The check uses a distribution with two values, for which 3 is just enough.
 
 # %% tags=["check"]
 with_any = PriorSVC(UncertainSamples(E, confidence, distribution="any"), scale="standard").fit(X, y)
-larger = PriorSVC(UncertainSamples(E * gamma_any / gamma, confidence), scale="standard").fit(X, y)
-chance = 1 / (1 + gamma_any**2)  # t = -gamma_any with this chance; mean 0 and variance 1
+larger = PriorSVC(UncertainSamples(E * tau_any / tau, confidence), scale="standard").fit(X, y)
+chance = 1 / (1 + tau_any**2)  # t = -tau_any with this chance; mean 0 and variance 1
 assert 1 - chance >= confidence - 1e-9, "A distribution with two values has the margin less often."
 assert np.allclose(larger.coef_, with_any.coef_, rtol=1e-3, atol=1e-5), "More than needed is expensive."
 
 # %% tags=["wrong"]
-gamma_any = gamma
+tau_any = tau
 
 # %% tags=["wrong"]
-gamma_any = 4.0
+tau_any = 4.0
 
 # %% [markdown] tags=["exercise"]
 # ### Exercise 3: equal errors
 #
 # Every column has the same error, 0.3 of its standard deviation. Then the boundary is the boundary of a
-# plain SVM with another $C$. Find this $C$. You may search, or use that $\gamma\, 0.3\, \|w\|$ is equal for
+# plain SVM with another $C$. Find this $C$. You may search, or use that $\tau\, 0.3\, \|w\|$ is equal for
 # all rows.
 
 # %% tags=["answer"]
@@ -309,13 +310,13 @@ other_C = ...  # your answer: a number
 # %% tags=["solution"]
 length = np.linalg.norm(equal.coef_[0] * width)
 total = equal.findings_["uncertain_samples"].weights.sum()
-shrunk = 1 + gamma * 0.3 * length
-other_C = C / (shrunk * (1 + gamma * 0.3 * total / length))
+shrunk = 1 + tau * 0.3 * length
+other_C = C / (shrunk * (1 + tau * 0.3 * total / length))
 
 # %% [markdown] tags=["solution"]
-# All margins are smaller by $\gamma\, 0.3\, \|w\|$. Divide $f$ by $1 + \gamma\, 0.3\, \|w\|$: the margins
+# All margins are smaller by $\tau\, 0.3\, \|w\|$. Divide $f$ by $1 + \tau\, 0.3\, \|w\|$: the margins
 # are those of a plain SVM again. Compare the conditions of optimality of both problems. With the dual
-# variables $a_k$ they give $C' = C / \left((1 + \gamma s \|w\|)(1 + \gamma s \sum_k a_k / \|w\|)\right)$,
+# variables $a_k$ they give $C' = C / \left((1 + \tau s \|w\|)(1 + \tau s \sum_k a_k / \|w\|)\right)$,
 # where $s = 0.3$.
 
 # %% tags=["check"]

@@ -288,7 +288,7 @@ no_cones = ...  # your answer: a number
 no_cones = 0.5
 
 # %% [markdown] tags=["solution"]
-# $\gamma = \Phi^{-1}(0.5) = 0$. The row then counts at its conditional mean, as if it were certain.
+# $\tau = \Phi^{-1}(0.5) = 0$. The row then counts at its conditional mean, as if it were certain.
 
 # %% tags=["check"]
 imputed = PriorSVC(scale="standard").fit(block.X, z)
