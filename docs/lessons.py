@@ -43,6 +43,9 @@ PARTS = {
     "F": ("Practice", range(19, 25)),
 }
 
+# Lessons that no lesson of the core needs, and that a first course leaves out.
+FURTHER = frozenset({12, 15, 17, 18, 23, 24})
+
 # Product → tags of the cells that it leaves out.
 LEFT_OUT = {
     "page": {"solution", "wrong"},
@@ -117,6 +120,11 @@ class Lesson:
     @property
     def number(self) -> int:
         return int(self.stem[:2])
+
+    @property
+    def kind(self) -> str:
+        """Whether it belongs to the core of the course."""
+        return "further" if self.number in FURTHER else "core"
 
     @property
     def part(self) -> str:
@@ -341,7 +349,20 @@ def way_back(lesson: Lesson) -> str:
 
 def course_map() -> str:
     """Return the parts of the course with their lessons, in Markdown."""
-    return "\n\n".join(part for letter in PARTS for part in part_map(letter))
+    return "\n\n".join([core_and_further(), *(part for letter in PARTS for part in part_map(letter))])
+
+
+def core_and_further() -> str:
+    """Return what the core is, with numbers and minutes of its lessons, in Markdown."""
+    core, further = (
+        [lesson for lesson in lessons().values() if lesson.kind == kind] for kind in ("core", "further")
+    )
+    numbers = [str(lesson.number) for lesson in further]
+    return (
+        f"The **core** has {len(core)} lessons, {sum(lesson.minutes for lesson in core)} minutes. "
+        f"The {len(further)} **further** lessons, {sum(lesson.minutes for lesson in further)} minutes, "
+        f"are {', '.join(numbers[:-1])} and {numbers[-1]}. No lesson of the core needs them."
+    )
 
 
 def part_map(letter: str) -> Iterator[str]:
@@ -353,10 +374,10 @@ def part_map(letter: str) -> Iterator[str]:
     yield f"{len(members)} lessons, {sum(lesson.minutes for lesson in members)} minutes. {slides}"
     rows = [
         f"| {lesson.number} | [{lesson.title}]({addresses(lesson.stem)['page']}) | {lesson.theorem} "
-        f"| {link_numbers(lesson.needs)} | {lesson.minutes} |"
+        f"| {link_numbers(lesson.needs)} | {lesson.minutes} | {lesson.kind} |"
         for lesson in members
     ]
-    yield "\n".join(["| | question | theorem | you need | minutes |", "|--:|---|---|---|--:|", *rows])
+    yield "\n".join(["| | question | theorem | you need | minutes | |", "|--:|---|---|---|--:|---|", *rows])
     yield contents(f"{lesson.number}. {lesson.title} <_notebooks/{lesson.stem}>" for lesson in members)
 
 

@@ -6,6 +6,7 @@ lessons are run by a Python that has the wheel of priorsvm and nothing of the re
 
 import ast
 import os
+import re
 import subprocess
 import sys
 import venv
@@ -360,6 +361,27 @@ def test_numbers_of_lessons_become_links():
     text = lessons.link_numbers("Lesson 1 has 2 rows. See lessons 01, 02 and 99.")
     first, second = (f"/_notebooks/{stem}.ipynb" for stem in list(lessons.lessons())[:2])
     assert text == f"Lesson [1]({first}) has 2 rows. See lessons [1]({first}), [2]({second}) and 99."
+
+
+def test_the_core_of_the_course_has_16_to_18_lessons_and_needs_no_other():
+    found = lessons.lessons().values()
+    core = {lesson.number: lesson for lesson in found if lesson.kind == "core"}
+    assert 16 <= len(core) <= 18
+    assert set(lessons.PARTS) == {lesson.part for lesson in core.values()}
+    for lesson in core.values():
+        assert set(map(int, re.findall(r"\d+", lesson.needs))) <= set(core), lesson.title
+    minutes = {
+        kind: sum(lesson.minutes for lesson in found if lesson.kind == kind) for kind in ("core", "further")
+    }
+    text = lessons.course_map()
+    assert f"The **core** has {len(core)} lessons, {minutes['core']} minutes." in text
+    assert f"The {len(found) - len(core)} **further** lessons, {minutes['further']} minutes, are" in text
+    kinds = [
+        line.rstrip("| ").split("| ")[-1]
+        for line in text.splitlines()
+        if "_notebooks/" in line and "|" in line
+    ]
+    assert kinds == [lesson.kind for lesson in found]
 
 
 def test_the_course_map_has_every_lesson():
