@@ -14,6 +14,9 @@ from . import __version__
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 1 without a traceback if the output cannot be written."""
+    if sys.stdout is None:
+        print("priorsvm: error: the standard output is closed", file=sys.stderr)
+        return 1
     try:
         try:
             return _run(argv)
@@ -223,14 +226,15 @@ def _summary(steps: Sequence[Any]) -> list[str]:
 
 def _play(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from .errors import InvalidInput
-    from .playground.server import serve
+    from .playground.server import PlaygroundServer, serve
 
     try:
-        serve(arguments.port, arguments.lesson, browser=not arguments.no_browser)
+        server = PlaygroundServer(arguments.port, arguments.lesson)
     except InvalidInput as error:
         parser.error(str(error))
     except OSError as error:
         parser.error(f"argument --port: the server cannot use port {arguments.port}: {error.strerror}")
+    serve(server, browser=not arguments.no_browser)
     return 0
 
 

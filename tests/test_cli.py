@@ -223,7 +223,9 @@ def test_a_pipe_that_closes_early_ends_the_command_without_an_error(arguments):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no /dev/full")
-@pytest.mark.parametrize("arguments", [["blocks"], ["solvers"], ["--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["blocks"], ["demo"], ["solvers"], ["play", "--no-browser"], ["--help"]]
+)
 def test_a_full_disk_is_one_line(arguments):
     buffered = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
     with open("/dev/full", "w") as full:
@@ -231,6 +233,14 @@ def test_a_full_disk_is_one_line(arguments):
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=buffered)
     message = f"priorsvm: error: cannot write to the standard output: {os.strerror(errno.ENOSPC)}\n"
     assert (done.returncode, done.stderr) == (1, message)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the standard output is closed by `sh`")
+@pytest.mark.parametrize("arguments", ["blocks", "demo", "play --no-browser", "solvers", "--version"])
+def test_a_closed_output_is_one_line(arguments):
+    command = ["sh", "-c", f"exec '{sys.executable}' -m priorsvm {arguments} >&-"]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (1, "priorsvm: error: the standard output is closed\n")
 
 
 def test_a_figure_that_cannot_be_written_is_one_line(capsys, monkeypatch):

@@ -173,11 +173,11 @@ def warm_up(server: PlaygroundServer) -> None:
         answer(next(preset["state"] for preset in all_presets() if preset["state"]["errors"]))
 
 
-def serve(port: int = 0, lesson: int = 1, browser: bool = True) -> None:
+def serve(server: PlaygroundServer, browser: bool = True) -> None:
     """Print the address, open it in a browser, and serve until Ctrl+C."""
     import webbrowser
 
-    with PlaygroundServer(port, lesson) as server:
+    with server:
         print(
             f"Playground: {server.url}\nIt is open to this computer only. Press Ctrl+C to end it.", flush=True
         )
