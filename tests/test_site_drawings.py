@@ -42,6 +42,14 @@ def test_reproductions_are_drawn_from_their_tables(name):
     plt.close(figure)
 
 
+def test_the_conflict_is_drawn_from_its_page_and_its_way_out_holds(capsys):
+    figure = script("conflicts").conflicts()
+    assert "These conflict: 'doctor'" in capsys.readouterr().out
+    [(x0, x1)] = [line.get_xydata()[0] for line in figure.axes[0].lines]
+    assert f"Both apply to the point (glucose {x0:g}, bmi {x1:g})." in script("conflicts").PAGE
+    plt.close(figure)
+
+
 def test_growth_is_drawn_for_every_route_that_was_measured():
     drawing = script("scaling")
     figure = drawing.scaling()
