@@ -21,10 +21,11 @@ test: $(DEV) ## every test, the slow ones and the notebooks included
 	$(BIN)/pytest -n 2
 
 # In an environment of its own: other tests list the installed solvers.
-solvers: ## further solvers of CVXPY, as many as pip installs, in an environment of their own
+solvers: ## further solvers of CVXPY, as many as pip installs, and MLflow, in an environment of their own
 	@test -x $(VENV)-solvers/bin/python || $(PYTHON) -m venv $(VENV)-solvers
-	@$(VENV)-solvers/bin/python -m pip install --quiet --disable-pip-version-check -e ".[solvers-all]" "pytest>=8.0" "pytest-xdist>=3.6"
-	$(VENV)-solvers/bin/python -m pytest -n 2 tests/solve/test_all_solvers.py
+	@$(VENV)-solvers/bin/python -m pip install --quiet --disable-pip-version-check -e ".[solvers-all,skops,onnx]" \
+		"mlflow-skinny>=3.17" "pytest>=8.0" "pytest-xdist>=3.6"
+	$(VENV)-solvers/bin/python -m pytest -n 2 tests/solve/test_all_solvers.py tests/io/test_mlflow.py
 
 # As `pip install` would have it in the worst case: the lowest version that pyproject.toml allows.
 lowest: ## the quick tests with the lowest versions of all dependencies, in an environment of their own
