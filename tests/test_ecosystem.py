@@ -88,6 +88,18 @@ def test_issue_templates_are_forms():
     assert all(form["body"] for name, form in forms.items() if name != "config")
 
 
+def test_repo_review_has_no_failures_but_those_with_a_reason():
+    """The checks of sp-repo-review; `[tool.repo-review.ignore]` lists what does not apply, with reasons."""
+    pytest.importorskip("sp_repo_review")
+    results = pytest.importorskip("repo_review.processor").process(ROOT).results
+    failed = {result.name: result.description for result in results if result.result is False}
+    assert failed == {}
+    assert sum(result.result is True for result in results) >= 45
+    ignored = CONFIGURATION["tool"]["repo-review"]["ignore"]
+    assert all(len(reason.split()) > 3 for reason in ignored.values())
+    assert set(ignored) <= {result.name for result in results}, "an ignored check does not exist"
+
+
 def test_coverage_counts_branches_in_every_process():
     settings = CONFIGURATION["tool"]["coverage"]
     assert settings["run"]["branch"]
