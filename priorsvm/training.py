@@ -1,4 +1,10 @@
-"""From a task to fitted models: one per class or pair, or one for all classes, in one process or several."""
+"""From a task to fitted models: one per class or pair, or one for all classes, in one process or several.
+
+Weighted SVMs with a kernel are fitted in threads, because LIBSVM and BLAS run without Python's lock. A thread
+that would need CVXPY stops (``CvxpyNeeded``), and its model is fitted afterwards. All other models are fitted
+in processes, into which joblib maps the shared kernel matrix. Without it two workers took 2.4 times the time
+of one process.
+"""
 
 from __future__ import annotations
 

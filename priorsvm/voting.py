@@ -1,4 +1,8 @@
-"""Scores of classes from the decision functions of all pairs of classes."""
+"""Scores of classes from the decision functions of all pairs of classes.
+
+The model of a pair has all training rows, with cost 0 for further classes. So indices of rows, parameters of
+rows and figures need no translation.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-r"""Choice of ``mu="auto"``: one factor for all blocks on rows, by cross-validated AUC."""
+r"""Choice of ``mu="auto"``: one factor for all blocks on rows, by cross-validated AUC.
+
+One factor for all blocks is chosen, because four fits for each fold are affordable and a grid for each block
+is not. ``"auto"`` is replaced by a number before training.
+"""
 
 from __future__ import annotations
 

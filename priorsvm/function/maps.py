@@ -1,4 +1,8 @@
-r"""Feature maps :math:`\varphi` of the decision function :math:`f(x) = \varphi(x)^\top c + b`."""
+r"""Feature maps :math:`\varphi` of the decision function :math:`f(x) = \varphi(x)^\top c + b`.
+
+A kernel model has the coordinates of a pivoted Cholesky factor, or values at the pivots if these span less
+than six orders of magnitude. With values 1000 rows take 0.3 to 0.5 of the time of the textbook form.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""ONNX: the decision function of a fitted model as a graph of standard operators, in double precision."""
+"""ONNX: the decision function of a fitted model as a graph of standard operators, in double precision.
+
+ONNX's own operator for support vector machines has single precision, in which models with large weights lose
+their digits.
+"""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._utils.arrays import Array
 from .._utils.cache import kept_while_alive
+from ..spec import NEGLIGIBLE_DUAL
 
 if TYPE_CHECKING:
     from ..sample import Sample
@@ -57,7 +58,8 @@ def zeroed_columns(f: Any, view: Solved, used: float = USED) -> tuple[Array, Arr
     The result is None without zeroed columns, or if the block has no active constraint. Weights are
     compared in standard deviations of the training rows; ``used`` is a share of the largest weight.
     """
-    active = any(np.abs(dual).max(initial=0.0) > 1e-6 * view.largest for dual in view.duals.values())
+    largest = max((np.abs(dual).max(initial=0.0) for dual in view.duals.values()), default=0.0)
+    active = largest > NEGLIGIBLE_DUAL * view.largest
     if not f.linear or not active or view.plain is None:
         return None
     deviation = _deviation(view.sample)

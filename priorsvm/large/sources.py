@@ -1,4 +1,11 @@
-"""Row sources: training rows that are read in chunks, again in every pass."""
+"""Row sources: training rows that are read in chunks, again in every pass.
+
+A source has one method, ``map(work)``, and ``work`` has no state for each chunk. Results are added in the
+order of the chunks, so the answer is equal for any number of workers, and a lost worker costs its chunks
+only. Rows that differ between passes gave an objective 56 % off in silence. So 64 rows, the column sums, the
+labels and the weights of each chunk are compared in each pass. Sources are detected before scikit-learn's
+validation, which would load them.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._utils.checks import is_number
+
 # Limits on what one state may contain.
 MOST_POINTS = 200
 MOST_SHAPES = 6
@@ -85,15 +87,6 @@ class Number:
     def control(self) -> dict[str, Any]:
         """Return what the front end needs to show the setting."""
         return {**vars(self), "type": "number"}
-
-
-def is_number(value: Any) -> bool:
-    """Return whether a value of a JSON document is a number.
-
-    >>> is_number(2), is_number(True), is_number("2")
-    (True, False, False)
-    """
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 KERNELS = {

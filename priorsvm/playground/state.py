@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .._utils.checks import is_number
 from ..errors import InvalidInput
-from .fields import FAR, FIELDS, FORMS, KINDS, MOST_POINTS, MOST_SHAPES, is_number
+from .fields import FAR, FIELDS, FORMS, KINDS, MOST_POINTS, MOST_SHAPES
 
 SHAPE_KEYS = ("kind", "label", "form", "centre", "half")
 KEYS = ("points", "shapes", *(field.name for field in FIELDS))

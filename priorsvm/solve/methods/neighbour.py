@@ -8,6 +8,8 @@ determines all dual variables. Free rows beyond a bound then move to it, and row
 margin become free, all at once. This primal-dual active-set method is Newton's method on the optimality
 conditions. It has no step length: if the kernel matrix of the free rows is well conditioned, a few steps
 suffice, and otherwise the number of wrong rows does not fall and the method stops.
+
+Moving one row at a time took longer than LIBSVM.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@ r"""Route CHUNKS: linear models on many rows, solved on the rows near their marg
 
 Blocks build on the facts of all rows. Only the rows of the loss are replaced, by :mod:`.methods.chunks`. Each
 smaller problem is solved by NORMAL if it is a weighted SVM, else by SCHUR or CLARABEL.
+
+With the range of the band rows instead of all rows, the objective of ``Monotone`` was off by 6.5e-4.
 """
 
 from __future__ import annotations

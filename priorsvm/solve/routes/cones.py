@@ -3,6 +3,11 @@ r"""The route CONES: kernel models whose margins are reduced by norms of slopes.
 One block has the trait AtSlopes. :mod:`.cone_newton` solves the problem in the coordinates of a pivoted
 Cholesky factor. CVXPY would have a cone for each row and an equation for each slope. Here a row outside the
 margin costs one evaluation of f.
+
+An interior-point method factors the slopes of all rows at every step, because all cones are part of it. Norms
+have dual variables of their own, because a norm of slope 0 has a kink: Newton steps on the norms alone took
+40 steps instead of 12 (768 x 8 rows, 20 % missing). With the first coordinates alone the gap decreases by a
+factor of 4 in a step, so the last steps use the exact H.
 """
 
 from __future__ import annotations

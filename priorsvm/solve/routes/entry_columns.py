@@ -56,7 +56,7 @@ def solve_entries(
     spec: Spec, block: Any, sample: Sample, state: OrbitColumns, tol: float
 ) -> EntryAnswer | None:
     """Return the solution with all columns, or None if the block has others or the method fails."""
-    if spec.kernel is not None or len(state):
+    if not spec.linear or len(state):
         return None
     changes = block.entry_changes(sample)
     if changes is None:
