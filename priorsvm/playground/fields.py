@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._utils.checks import is_number
-
 # Limits on what one state may contain.
 MOST_POINTS = 200
 MOST_SHAPES = 6
@@ -80,13 +78,22 @@ class Number:
 
     def fault(self, value: Any) -> str | None:
         """Return what is wrong with a value, or None."""
-        if is_number(value) and self.low <= value <= self.high:
+        if is_json_number(value) and self.low <= value <= self.high:
             return None
         return f"must be a number from {self.low:g} to {self.high:g}"
 
     def control(self) -> dict[str, Any]:
         """Return what the front end needs to show the setting."""
         return {**vars(self), "type": "number"}
+
+
+def is_json_number(value: Any) -> bool:
+    """Return whether a value of a JSON document is a number.
+
+    >>> is_json_number(2), is_json_number(True), is_json_number("2")
+    (True, False, False)
+    """
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 KERNELS = {

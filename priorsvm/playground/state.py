@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .._utils.checks import is_number
 from ..errors import InvalidInput
-from .fields import FAR, FIELDS, FORMS, KINDS, MOST_POINTS, MOST_SHAPES
+from .fields import FAR, FIELDS, FORMS, KINDS, MOST_POINTS, MOST_SHAPES, is_json_number
 
 SHAPE_KEYS = ("kind", "label", "form", "centre", "half")
 KEYS = ("points", "shapes", *(field.name for field in FIELDS))
@@ -84,7 +83,7 @@ def _check_list(where: str, value: Any, most: int) -> None:
 
 
 def _check_pair(where: str, value: Any, far: float) -> None:
-    if not isinstance(value, list) or len(value) != 2 or not all(map(is_number, value)):
+    if not isinstance(value, list) or len(value) != 2 or not all(map(is_json_number, value)):
         _fail(where, "must have two numbers", value)
     if not all(abs(number) <= far for number in value):
         _fail(where, f"must have numbers from {-far:g} to {far:g}", value)

@@ -282,7 +282,7 @@ BAD = {
     "short point": ({"points": [[1, 2]]}, "points[0] must be a list [x0, x1, label]"),
     "text in a point": ({"points": [[1, "2", 0]]}, "points[0] must have two numbers"),
     "true in a point": ({"points": [[1, True, 0]]}, "points[0] must have two numbers"),
-    "nan": ({"points": [[float("nan"), 2, 0]]}, "points[0] must have two numbers, got [nan, 2]"),
+    "nan": ({"points": [[float("nan"), 2, 0]]}, "points[0] must have numbers from -10 to 10"),
     "far": ({"points": [[0, 11, 0]]}, "points[0] must have numbers from -10 to 10"),
     "huge": ({"points": [[0, 10**400, 0]]}, "points[0] must have numbers from -10 to 10"),
     "label": ({"points": [[0, 1, 2]]}, "points[0]: label must be 0 or 1, got 2"),
