@@ -1,5 +1,6 @@
 """The speed table runs, and so do the reproductions of published figures."""
 
+import json
 from itertools import combinations
 from math import comb
 from pathlib import Path
@@ -10,12 +11,14 @@ import pytest
 
 from priorsvm.errors import DataNotFound
 
+ROOT = Path(__file__).parents[1]
+
 
 @pytest.fixture
 def benchmarks(monkeypatch):
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         monkeypatch.setenv(variable, "1")  # what the package sets is put back afterwards
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
+    monkeypatch.syspath_prepend(str(ROOT))
     benchmarks = pytest.importorskip("benchmarks")
     if not hasattr(benchmarks, "main"):
         pytest.skip("benchmarks has no main")
@@ -618,3 +621,18 @@ def test_attempts_to_break_the_library_fail(benchmarks):
     assert len(rows) == 5
     assert sum(row["tries"] for row in rows) > 250
     assert not [row for row in rows if row["raw"] or row["hang"] or row["wrong"]]
+
+
+def test_the_counts_on_the_page_of_reliability_are_zero():
+    """Stored counts of whole runs: no wrong result, no silent violation, no raw error, no hang."""
+    stored = json.loads((ROOT / "docs" / "evidence" / "measured.json").read_text(encoding="utf-8"))
+    hostile = stored["hostile"]
+    assert sum(row["tries"] for row in hostile) > 5000
+    assert [(row["raw"], row["hang"], row["wrong"]) for row in hostile] == [(0, 0, 0)] * 5
+    assert sum(row["fits"] for row in stored["promises"]) == 60
+    assert sum(row["silent"] for row in stored["promises"]) == 0
+    assert sum(row["count"] for row in stored["campaign"]) == 2000
+    assert not [row["outcome"] for row in stored["campaign"] if "WRONG" in row["outcome"]]
+    page = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    for name in ("hostile", "promises", "campaign"):
+        assert f"{{include}} evidence/measured_{name}.md" in page

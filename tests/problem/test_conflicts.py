@@ -441,9 +441,14 @@ def test_what_only_an_absurd_norm_could_do_is_named_and_not_called_impossible(fr
     assert "No decision function satisfies every" not in message
 
 
-@pytest.mark.parametrize("step", [1e-6, 1e-5, 2e-5])
-def test_least_violation_within_a_norm_is_what_numpy_finds(frame, step):
-    """Of +1 at a and -1 at b, the best f of norm R misses 1 - R |k_a - k_b| / 2."""
+@pytest.mark.parametrize(
+    ("norm", "step"), [("l2", 1e-6), ("l2", 1e-5), ("l2", 2e-5), ("l1", 1e-6), ("l1", 3e-6)]
+)
+def test_least_violation_within_a_norm_is_what_numpy_finds(frame, norm, step):
+    """Of +1 at a and -1 at b, the best f of norm R misses 1 - R |k_a - k_b| / 2.
+
+    With the 1-norm, this difference is the largest one of all rows, which are the centres.
+    """
     from priorsvm.problem import conflicts
     from priorsvm.problem.assemble import Compiled
     from priorsvm.solve.feasibility import least
@@ -451,10 +456,12 @@ def test_least_violation_within_a_norm_is_what_numpy_finds(frame, step):
     X, y = frame
     points = np.array([[0.0, 0.0], [step, 0.0]])
     prior = At(points[:1], np.ones(1)).named("one") + At(points[1:], -np.ones(1)).named("two")
-    task = make_task(PriorSVC(prior, kernel=RBF(0.5)), X, y, None, {})
+    task = make_task(PriorSVC(prior, kernel=RBF(0.5), norm=norm), X, y, None, {})
     compiled = Compiled(task.spec, list(task.prior), {}, task.samples[0])
     kernel = RBF(0.5)
     apart = np.sqrt(2 - 2 * kernel(points[:1], points[1:])[0, 0])
+    if norm == "l1":
+        apart = np.abs(np.diff(kernel(X.to_numpy(), points), axis=1)).max()
     limit = conflicts._largest_norm(compiled)
     expected = 1 - limit * apart / 2
     assert 0.1 < expected < 0.99
@@ -637,6 +644,30 @@ def test_one_block_out_of_reach_is_named_alone(frame):
     free = Rule("age >= 1", "ill", hard=True).named("free")
     with pytest.raises(Infeasible, match=r"this hard constraint: 'wild'\. Every such f misses it by"):
         PriorSVC(free + wild, kernel="rbf").fit(X, y)
+
+
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+def test_nothing_is_out_of_reach_without_hard_blocks(frame, norm):
+    from priorsvm.problem.assemble import Compiled
+    from priorsvm.problem.conflicts import beyond_reach
+    from priorsvm.solve.feasibility import least
+
+    task = make_task(PriorSVC(OddnessHint(), kernel=RBF(0.5), norm=norm), *frame, None, {})
+    assert beyond_reach(Compiled(task.spec, [], {}, task.samples[0]), least) is None
+
+
+class Level(Knowledge):
+    """A slope of f at a point, and no value of f."""
+
+    hard = True
+
+    def build(self, f, view):
+        return Terms(constraints={"level": f.slope(np.zeros((1, 2)), np.array([[1.0, 0.0]])) == 0})
+
+
+def test_a_block_on_slopes_alone_is_no_conflict_with_regions(frame):
+    checked(BLOCKS["box"](0.0, "ill") + Level(), *frame, kernel=RBF(0.5))
+    checked(BLOCKS["box"](0.0, "ill") + At(np.zeros((0, 2)), np.ones(0)), *frame, kernel=RBF(0.5))
 
 
 @pytest.mark.parametrize("norm", ["l2", "l1"])
