@@ -89,6 +89,9 @@ test solvers lowest check coverage fuzz docs notebooks lessons: export OPENBLAS_
 test solvers lowest check coverage fuzz docs notebooks lessons: export OMP_NUM_THREADS = 1
 test solvers lowest check coverage fuzz docs notebooks lessons: export MPLBACKEND = Agg
 
+# Tests start a hundred processes: each would compile the whole package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 $(RUN): pyproject.toml | $(BIN)/python
 	@echo "Installing priorsvm in $(VENV) ..."
 	@$(PIP) -e .
