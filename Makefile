@@ -28,13 +28,13 @@ solvers: ## further solvers of CVXPY, as many as pip installs, and MLflow, in an
 	$(VENV)-solvers/bin/python -m pytest -n 2 tests/solve/test_all_solvers.py tests/io/test_mlflow.py
 
 # As `pip install` would have it in the worst case: the lowest version that pyproject.toml allows.
-lowest: ## the quick tests with the lowest versions of all dependencies, in an environment of their own
+lowest: ## the quick tests, or those of SLICE, with the lowest versions, in an environment of their own
 	@test -x $(VENV)-lowest/bin/uv || { $(PYTHON) -m venv $(VENV)-lowest && \
 		$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv; }
 	@UV_SYSTEM_CERTS=1 $(VENV)-lowest/bin/uv pip install --quiet --python $(VENV)-lowest --resolution lowest-direct \
 		--only-binary :all: -r pyproject.toml --extra all "pytest>=8.0" "pytest-xdist>=3.6" "hypothesis>=6.100"
 	@UV_SYSTEM_CERTS=1 $(VENV)-lowest/bin/uv pip install --quiet --python $(VENV)-lowest --no-deps -e .
-	$(VENV)-lowest/bin/python -m pytest -n 2 -m "not slow" tests
+	$(VENV)-lowest/bin/python -m pytest -n 2 -m "not slow" $(or $(SLICE),tests)
 
 wheels: $(DEV) ## whether pip finds wheels only, on four platforms and four Pythons; needs a network
 	PRIORSVM_ONLINE=1 $(BIN)/pytest -rs tests/test_wheels.py

@@ -57,6 +57,21 @@ def test_the_workflow_runs_targets_that_exist():
     assert workflow["permissions"] == {"contents": "read"}
 
 
+def test_a_change_is_tested_with_the_lowest_versions_and_on_newer_pythons():
+    """Both stages run by default, with files that exist."""
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    default = script.partition("\nelse\n")[2]
+    for stage in ("make lint", "make test", "make solvers", "make docs"):
+        assert f"\nstage {stage}\n" in script
+    slices = dict(re.findall(r'stage (make lowest|env) SLICE="([^"]*)"', default))
+    assert set(slices) == {"make lowest", "env"}
+    assert ".ci/pythons" in default
+    assert all((ROOT / part).exists() for files in slices.values() for part in files.split())
+    assert all(
+        {"tests/test_estimator.py", "tests/knowledge"} <= set(files.split()) for files in slices.values()
+    )
+
+
 def test_pre_commit_uses_the_tools_of_the_extra_dev():
     yaml = pytest.importorskip("yaml")
     [repository] = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]

@@ -578,6 +578,7 @@ def test_a_point_of_many_columns_is_cut_after_eight(columns):
         checked(prior, X, np.arange(10) % 2)
     values = re.search(r"the point \((.*?)\)", str(caught.value))[1].split(", ")
     assert len(values) == columns
+    assert np.isfinite([float(value) for value in values[:8]]).all()
     assert (values[-1] == "...") == (columns == 9)
     assert str(caught.value).count("Soften one with hard=False, or make it narrower.") == 1
 
@@ -654,6 +655,26 @@ def test_nothing_is_out_of_reach_without_hard_blocks(frame, norm):
 
     task = make_task(PriorSVC(OddnessHint(), kernel=RBF(0.5), norm=norm), *frame, None, {})
     assert beyond_reach(Compiled(task.spec, [], {}, task.samples[0]), least) is None
+
+
+def test_the_norm_is_that_of_f_if_its_values_at_rows_are_the_variables(frame, monkeypatch):
+    """A function of norm R misses 1 - R |k_a - k_b| / 2 at two rows, here with R = 0.5."""
+    from priorsvm.function.maps import ValueMap
+    from priorsvm.problem import conflicts
+    from priorsvm.problem.assemble import Compiled
+    from priorsvm.solve.feasibility import least
+
+    X, y = frame
+    rows = X.to_numpy()[:2]
+    prior = At(rows[:1], np.ones(1)).named("one") + At(rows[1:], -np.ones(1)).named("two")
+    task = make_task(PriorSVC(prior, kernel=RBF(20.0)), X, y, None, {})
+    compiled = Compiled(task.spec, list(task.prior), {}, task.samples[0])
+    assert isinstance(compiled.tie.features, ValueMap)
+    monkeypatch.setattr(conflicts, "_largest_norm", lambda compiled: 0.5)
+    apart = np.sqrt(2 - 2 * RBF(20.0)(rows[:1], rows[1:])[0, 0])
+    message = str(conflicts.beyond_reach(compiled, least))
+    assert float(re.search(r"by (\S+) or more", message)[1]) == np.floor(100 * (1 - 0.25 * apart)) / 100
+    assert "'one' and 'two'" in message
 
 
 class Level(Knowledge):

@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from priorsvm.problem.residuals import Residuals, is_smooth, residuals, unit_of
+from priorsvm.problem.residuals import Residuals, is_smooth, lagrangian_gradient, residuals, unit_of
 
 
 def bounded():
@@ -198,3 +198,37 @@ def test_violations_of_bounds_and_cones_are_relative_to_one_plus_their_size():
     cone = cp.Problem(cp.Minimize(cp.sum_squares(z)), [cp.SOC(t, z)])
     expected = cone.constraints[0].violation() / (1 + 4.0)
     assert residuals(cone).primal == pytest.approx(float(np.max(expected)))
+
+
+@pytest.mark.parametrize("made", [lambda x, b: x <= b, lambda x, b: x == b])
+def test_a_violation_is_relative_to_its_own_entry(made):
+    x = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x)), [made(x, np.array([1e6, 0.0]))])
+    x.value = np.array([1e6, 0.5])
+    assert residuals(problem).primal == pytest.approx(0.5 / (1 + 0.5))
+
+
+@pytest.mark.parametrize(("attribute", "sign"), [("nonneg", 1), ("pos", 1), ("nonpos", -1), ("neg", -1)])
+def test_signs_of_variables_are_bounds(attribute, sign):
+    """The bound cancels a gradient of its sign, and its gap is the distance times the gradient."""
+    x = cp.Variable(2, **{attribute: True})
+    problem = cp.Problem(cp.Minimize(sign * cp.sum(x)))
+    x.save_value(sign * np.array([0.0, 2.0]))
+    assert residuals(problem) == Residuals(0.0, 0.0, 0.0, 2.0 / (1 + 2))
+    x.save_value(sign * np.array([0.0, -3.0]))
+    assert residuals(problem).primal == pytest.approx(3.0 / (1 + 3.0))
+    problem = cp.Problem(cp.Minimize(-sign * cp.sum(x)))
+    assert residuals(problem).stationarity == 1.0
+
+
+def test_the_gradient_of_the_lagrangian_by_variable():
+    x = cp.Variable(2)
+    z = cp.Variable()
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x) + 3 * z), [x >= 1, x[0] + z == 2, z <= 5])
+    x.value = np.array([1.5, 2.0])
+    z.value = 0.5
+    for constraint, dual in zip(problem.constraints[:2], (np.array([4.0, 1.0]), 0.25), strict=True):
+        constraint.save_dual_value(dual)
+    gradient = lagrangian_gradient(problem)  # the third constraint has no dual variable and does not count
+    np.testing.assert_allclose(gradient[x], [2 * 1.5 - 4.0 + 0.25, 2 * 2.0 - 1.0])
+    np.testing.assert_allclose(gradient[z], [3 + 0.25])
