@@ -13,7 +13,11 @@ wrong     a wrong answer that the check rejects  none; for the test
 claims    assertions about the whole lesson      all but the page of solutions
 ========  =====================================  ==================================
 
-In the exercises a check first refuses an answer that is still `...`. `hide-input` collapses a code cell.
+A cell that draws begins with a comment `# alt: ...`, which may have several lines. It says what the picture
+shows, and becomes the alternative text of the picture: no product contains it as code.
+
+In the exercises a check first refuses an answer that is still `...`, and an answer of another form than the
+comment of the skeleton states, such as `# your answer: two numbers`. `hide-input` collapses a code cell.
 `slide` and `no-slide` change what the slides of a lecture show: see `docs/slides.py`. Cells without these
 tags are part of the page and of both notebooks.
 """
@@ -57,6 +61,9 @@ LEFT_OUT = {
 # "lesson 3", "lessons 03, 04 and 16"
 LESSON_NUMBERS = re.compile(r"\b[Ll]essons? \d\d?(?:(?:, | and )\d\d?)*\b")
 
+# First lines of a cell that draws.
+ALT = re.compile(r"\A# alt: (.+(?:\n# .+)*)\n*")
+
 # The line of the page of the course that is replaced by parts and lessons.
 MAP = "<!-- parts and lessons -->"
 
@@ -76,6 +83,19 @@ del _names
 
 # First lines of a check in the notebook of exercises.
 REMINDER = 'assert {name} is not ..., "Replace the ... of {name} by your answer, and run that cell."\n'
+
+# Form of an answer in the comment of its skeleton, and the lines of a check that require it.
+FORM = re.compile(
+    r"^(\w+) = \.\.\.  # your answer: "
+    r"(a (?:whole )?number|degrees|(\w+) (?:numbers|weights|coefficients))",
+    re.MULTILINE,
+)
+ONE = 'assert np.ndim({name}) == 0 and np.asarray({name}).dtype.kind in "fiu", "{name} must be a number."\n'
+SEVERAL = (
+    'assert np.shape({name}) == ({count},), "{name} must be {form}, in one list or array."\n'
+    "{name} = np.asarray({name}, dtype=float)\n"
+)
+COUNTS = {"two": 2, "three": 3, "four": 4}
 
 
 @dataclass
@@ -99,11 +119,16 @@ class Exercise:
 
     @property
     def reminders(self) -> str:
-        """Assertions that fail for each name that is still `...`, as code."""
+        """Assertions that fail for each name that is still `...` or has another form, as code."""
         statements = [node for cell in self.answer for node in ast.parse(cell.source).body]
         unanswered = [node for node in statements if isinstance(node, ast.Assign) and has_gap(node.value)]
         names = [name.id for node in unanswered for name in ast.walk(node) if is_stored(name)]
-        return "".join(REMINDER.format(name=name) for name in names)
+        forms = [found for cell in self.answer for found in FORM.findall(cell.source)]
+        lines = [REMINDER.format(name=name) for name in names]
+        for name, form, count in forms:
+            line = SEVERAL if count else ONE
+            lines.append(line.format(name=name, form=form, count=COUNTS.get(count, count)))
+        return "".join(lines)
 
 
 @dataclass(frozen=True)
@@ -152,6 +177,10 @@ def read(path: Path) -> Any:
     notebook = jupytext.read(path)
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number}"
+        alt = ALT.match(cell.source) if cell.cell_type == "code" else None
+        if alt:
+            cell["source"] = cell.source[alt.end() :]
+            cell.metadata["mystnb"] = {"image": {"alt": alt[1].replace("\n# ", " ")}}
     return notebook
 
 
@@ -217,12 +246,15 @@ def exercises(notebook: Any) -> list[Exercise]:
 def to_run(notebook: Any) -> Any:
     """Return the notebook with solutions, and with a trial of each wrong answer before the first of them.
 
-    Trials have no ``id`` of the source, and their outputs are not used.
+    Checks include the lines that the exercises put before them. Trials have no ``id`` of the source, and
+    their outputs are not used.
     """
     trials = {}
+    reminders = {}
     for exercise in exercises(notebook):
         code = [cell for cell in exercise.solution if cell.cell_type == "code"]
-        check = "\n".join(cell.source for cell in exercise.check)
+        check = exercise.reminders + "\n".join(cell.source for cell in exercise.check)
+        reminders[exercise.check[0].id] = exercise.reminders
         trials[code[0].id] = [
             TRIAL.format(wrong=wrong.source, check=check, exercise=exercise.title, number=number)
             for number, wrong in enumerate(exercise.wrong, 1)
@@ -233,6 +265,7 @@ def to_run(notebook: Any) -> Any:
             cells.append(deepcopy(cell))
             cells[-1].update(id=f"{cell.id}-wrong-{number}", source=trial)
         if not tags(cell) & LEFT_OUT["sol"]:
+            cell["source"] = reminders.get(cell.id, "") + cell.source
             cells.append(cell)
     return with_cells(notebook, cells)
 
@@ -285,7 +318,8 @@ def collapse(cell: Any, name: str) -> None:
         cell.metadata["jupyter"] = {"source_hidden": True}
         shown = {"check": "Show the check", "claims": "Show the assertions"}
         prompts = [text for tag, text in shown.items() if tag in marks]
-        cell.metadata["mystnb"] = {"code_prompt_show": (prompts or ["Show the code"])[0]}
+        shown_as = {"code_prompt_show": (prompts or ["Show the code"])[0]}
+        cell.metadata["mystnb"] = cell.metadata.get("mystnb", {}) | shown_as
 
 
 def solution_cells(notebook: Any) -> list[Any]:

@@ -47,6 +47,8 @@ y = np.where(species == "virginica", 1.0, -1.0)
 n, d = X.shape
 
 # %% tags=["hide-input"]
+# alt: Petal widths over petal lengths of two species, with a few overlapping points. Three dashed lines
+# separate most of them in different ways.
 BLUE, RED = "#0072B2", "#D55E00"
 
 
@@ -116,6 +118,8 @@ print("scikit-learn: w =", sklearn_model.coef_[0].round(4), " b =", sklearn_mode
 # line of their class or beyond it. All other flowers could be removed, and the line would stay where it is.
 
 # %%
+# alt: The same flowers with the decision boundary of the SVM and its two margins. Rings mark the support
+# vectors: rows on the margins, between them, or on the wrong side.
 axes = plot.decision(model)
 axes.set(xlabel="petal length in cm", ylabel="petal width in cm")
 plt.show()

@@ -32,6 +32,8 @@
 # evaluated.
 
 # %%
+# alt: Two interleaved half moons. A straight border cuts through both classes, and the border of the RBF
+# model bends between them.
 import cvxpy as cp
 import matplotlib.pyplot as plt
 import numpy as np
@@ -65,6 +67,7 @@ plt.show()
 # norm means a smooth function.
 
 # %% tags=["hide-input"]
+# alt: Two functions of one column: a bump of one centre, and a wave of three centres with a larger norm.
 line = np.linspace(-3, 3, 301)[:, None]
 figure, axes = plt.subplots(figsize=(6.5, 3.2), layout="constrained")
 for centres, beta in (([[0.0]], [1.0]), ([[-1.0], [0.0], [1.0]], [1.0, -1.0, 1.0])):
@@ -149,6 +152,8 @@ print(f"{len(models['RBF'].support_)} of {n} rows are support vectors")
 # `f` is a CVXPY expression.
 
 # %%
+# alt: The RBF model of the half moons with its margins and support vectors. A star marks a point at the upper
+# border, far from all rows.
 star = np.array([[0.0, 1.5]])
 assembly = PriorSVC(C=C, kernel=kernel).assemble(X, label)
 assembly.add(border=assembly.f(star) == 0)

@@ -31,6 +31,8 @@
 # grows. The solution of an SVM is piecewise linear in $C$.
 
 # %%
+# alt: Four weights over C on a logarithmic axis. The weights of the petals grow, and the weights of the
+# sepals fall below zero.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_iris
@@ -62,6 +64,8 @@ J = np.array([model.objective_ for model in path])
 slack = np.array([np.maximum(0, 1 - sign * model.decision_function(X)).sum() for model in path])
 
 # %% tags=["hide-input"]
+# alt: Left: the optimal value is a concave curve over C, and the sum of slacks is its slope. Right: the sum
+# of slacks falls as C grows.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
 left.plot(C, J, color="black", label="optimal value J")
 tangent = J[30] + slack[30] * (C - C[30])
@@ -121,6 +125,8 @@ print(f"{np.sum(bend > 1e-4)} of {len(bend)} places have a kink; at {np.sum(near
 print(f"largest bend without a move: {bend[~near_a_move].max():.1e}, with one: {bend[near_a_move].max():.1e}")
 
 # %% tags=["hide-input"]
+# alt: Four weights over C are piecewise straight. Grey vertical lines mark the kinks, which are dense for
+# small C.
 figure, axes = plt.subplots(figsize=(8, 3.8), layout="constrained")
 for name, values in zip(X.columns, weights.T, strict=True):
     axes.plot(C, values, label=name)
@@ -150,6 +156,8 @@ value = np.array([model.objective_ for model in hinted])
 penalty = np.array([model.report_["rises"][0].contribution for model in hinted]) / mu
 
 # %% tags=["hide-input"]
+# alt: Left: the optimal value rises with the weight of the hint and levels off. Right: the penalty of the
+# hint over its weight falls to almost zero.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.4), layout="constrained")
 left.semilogx(mu, value, "o-", color="black", markersize=4)
 left.set(xlabel=r"$\mu$", title="optimal value")

@@ -64,6 +64,8 @@ sign = np.where(y == "ill", 1.0, -1.0)
 # leaves sides open, and "126 or more" should not mean a million.
 
 # %%
+# alt: Two panels over glucose and bmi. Without the rule the border cuts through the region of the rule. With
+# the rule the region is behind the margin, and a plus marks its closest corner.
 rule = Rule(
     "glucose >= 126 and bmi >= 30", label="ill", hard=True, within={"glucose": (None, 140), "bmi": (None, 36)}
 )
@@ -127,6 +129,8 @@ print("by hand:    w =", w_by_hand.round(5), " b =", round(b_by_hand, 4))
 print("Polyhedron: w =", block.coef_[0].round(5), " b =", block.intercept_[0].round(4))
 
 # %%
+# alt: A triangular region of class ill above the rows. The margin touches the triangle at its left corner,
+# which a plus marks.
 plot.decision(block, extent=(70, 145, 17, 40))
 plt.show()
 print(
@@ -162,6 +166,8 @@ path = PriorSVC(soft, scale="standard").fit_path(X, y, {"soft__mu": mu})
 shortfall = np.array([max(0.0, -model.verify()["soft"].worst) for model in path])
 
 # %% tags=["hide-input"]
+# alt: The worst shortfall of the soft rule over its weight falls in steps and is zero from a certain weight
+# on.
 figure, axes = plt.subplots(figsize=(6.5, 3.2), layout="constrained")
 axes.plot(mu, shortfall, "o-", color="black", markersize=4)
 axes.set(xlabel=r"$\mu$", ylabel=r"worst shortfall $\zeta$", title="From some weight on the soft rule holds")

@@ -60,6 +60,8 @@ X, y = tumours.iloc[here], finding[here]
 # are. Each of the two hard rules alone is fine.
 
 # %%
+# alt: Two panels over texture and area, each with one hard rule that holds: a wide box of class malignant,
+# and a tall box of class benign. The boxes overlap.
 large = Rule("area >= 1000", label="malignant", hard=True).named("large")
 smooth = Rule("texture <= 20", label="benign", hard=True).named("smooth")
 window = (11, 46, 100, 2700)
@@ -89,9 +91,11 @@ print(message)
 #
 # ## Three ways out
 #
-# Make one rule soft, or make the other one soft, or let one of them say less.
+# Make the first rule soft, make the second rule soft, or give one rule a smaller region.
 
 # %%
+# alt: Three ways out of the conflict: the rule of texture is soft, the rule of area is soft, or the rule of
+# texture has a smaller region. Crosses mark violations of soft rules.
 soft_smooth = Rule("texture <= 20", label="benign", mu=3.0, holds="everywhere").named("smooth")
 soft_large = Rule("area >= 1000", label="malignant", mu=3.0, holds="everywhere").named("large")
 less = Rule("texture <= 20 and area <= 800", label="benign", hard=True).named("smooth")
@@ -175,14 +179,14 @@ print("in conflict:", [" + ".join(names) for names, well in together.items() if 
 # %% [markdown]
 # ## The deletion filter
 #
-# How does the library find the three that are to blame? Leave one rule out. If the others are still in
-# conflict, it stays out. If they fit, it comes back.
+# How does the library find the three rules in conflict? Leave one rule out. If the remaining rules are still
+# in conflict, it stays out. If they fit, it comes back.
 #
 # **Claim.** After one pass a conflict is left in which no rule can be spared.
 #
-# **Proof.** The rules that are left are always in conflict. A rule came back because the others at that
-# time, a larger set than at the end, did fit without it. A part of a set that fits also fits. So without
-# this rule the rules at the end fit, too. ∎
+# **Proof.** The rules that are left are always in conflict. A rule came back because the remaining
+# rules at that time fitted without it. They contain all other rules of the end. A part of a set that fits
+# also fits. So without this rule the rules of the end fit, too. ∎
 
 # %%
 suspects = list(members)
@@ -203,6 +207,8 @@ print("irreducible conflict:", suspects)
 # too stiff.
 
 # %%
+# alt: Three horizontal bands of alternating classes. An RBF model satisfies all three rules, because its
+# border changes sides twice.
 bent = PriorSVC(sum(members[name] for name in suspects), kernel="rbf", scale="standard").fit(X, y)
 plot.decision(bent, extent=window)
 plt.show()

@@ -80,6 +80,8 @@ n, s, _ = orbit.shape
 print(f"{n} rows, {s} places each")
 
 # %%
+# alt: Two panels with boats and the places they can drift to. The plain border runs through such places. The
+# border for the worst place of each boat is flatter, and diamonds mark active places.
 C = 1.0
 plain = PriorSVC(C=C).fit(X, y)
 robust = PriorSVC(InvariantLoss(moves), C=C, tol=1e-9).fit(X, y)
@@ -123,6 +125,8 @@ print("worst: {} boats with a place on the wrong side, {} such places".format(*c
 # minimises the maximum. The inequality holds for every $f$, so the three optimal values have the same order.
 
 # %%
+# alt: Three panels with the border of the mean, the worst, and the sum of the losses of an orbit. The three
+# borders differ.
 models = {
     "mean": PriorSVC(VirtualSamples(moves), C=C / s).fit(X, y),
     "worst": robust,
@@ -213,6 +217,8 @@ while True:
 # `findings_` contains the worst places with a positive dual variable.
 
 # %%
+# alt: Left: upper and lower bound of the objective meet after a few rounds. Right: the curved border of a
+# kernel model between the orbits of both classes.
 fine = Shift([1.0, 0.0], steps=81) | FromFunction(turned, thetas=[t for t in np.linspace(-10, 10, 81) if t])
 bent = PriorSVC(InvariantLoss(fine), C=10, kernel=RBF(0.3)).fit(X, y)
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.2), layout="constrained")
@@ -252,6 +258,8 @@ for name, found in zip(priors, wrong.mean(axis=0), strict=True):
     print(f"{name:8s}{found[0]:12.1f}{found[1]:12.1f}{found[2]:15.1f}")
 
 # %%
+# alt: Six digits above, and the shift of each digit with the smallest margin below. Most worst shifts have
+# the margin 1.
 strict = PriorSVC(InvariantLoss(shift), C=10, kernel=RBF(0.05)).fit(images[train], digit[train])
 plot.worst_moves(strict, count=6)
 plt.show()

@@ -71,6 +71,8 @@ fine = np.linspace(-35, 35, 401)
 curves = np.stack([turned(X, theta) for theta in fine], axis=1)  # row, angle, coordinate
 
 # %%
+# alt: Two panels with pendulums and their arcs. The plain border cuts the arcs of long pendulums. With
+# Trajectories both classes of arcs are separated, and diamonds mark active points.
 C = 100.0
 plain = PriorSVC(C=C).fit(X, y)
 copies = PriorSVC(VirtualSamples(swing), C=C).fit(X, y)
@@ -98,6 +100,8 @@ for name, model in {"plain SVM": plain, "copies at -35, 0, 35": copies, "Traject
     print(f"{name:22s} lowest y f: {lowest[name]:+.2f}")
 
 # %% tags=["hide-input"]
+# alt: Margins over the angle for three models. The plain margins fall below 1 and below 0, margins with
+# copies fall below 1 between copies, and margins with Trajectories are at least 1.
 figure, panels = plt.subplots(1, 3, figsize=(13, 3.6), sharey=True, layout="constrained")
 for axes, (name, rows) in zip(panels, along.items(), strict=True):
     for row, of in zip(rows, sign, strict=True):
@@ -159,8 +163,8 @@ print(f"the two conditions agree for {agree} of 1000 parabolas")
 # %% [markdown]
 # ## Only on the span: the S-lemma
 #
-# All real $u$ are too many: no pendulum turns by a million degrees. On the span $1 - u^2 \ge 0$, so a
-# multiple of it may be subtracted:
+# The condition on all real $u$ is too strong: no pendulum turns by a million degrees. On the span
+# $1 - u^2 \ge 0$. So subtract a multiple of $1 - u^2$, and require that the rest is not negative:
 #
 # $$p(u) = \begin{pmatrix} 1 \\ u \end{pmatrix}^{\!\top}
 # \begin{pmatrix} p_0 - s & p_1/2 \\ p_1/2 & p_2 + s \end{pmatrix}
@@ -218,6 +222,8 @@ display(moving.formulation())
 # curve touches its margin.
 
 # %%
+# alt: The arcs with active points. Diamonds with their angles are at both ends of the long arcs and inside
+# the short arc.
 worst = moving.findings_["trajectories"]
 plot.support_trajectories(moving)
 plt.show()
@@ -272,6 +278,8 @@ print(f"{caught[0].category.__name__}: {caught[0].message}")
 # their worst images.
 
 # %%
+# alt: Digits under a move in five steps. Framed pictures show the active points of four trajectories, at ends
+# and inside.
 images, digit = load_digits(return_X_y=True)
 images = images / 16.0
 turn = Rotation((8, 8), degrees=15)

@@ -63,6 +63,8 @@ for j in pair:
     print(f"{names[j]:12s} error {errors[:, j].mean() / means[:, j].std():.2f} of the spread")
 
 # %%
+# alt: Two panels over radius and smoothness. The plain border is oblique. With error bars, drawn as ellipses,
+# the border is almost vertical: it depends on the radius.
 train, test = train_test_split(np.arange(569), train_size=40, stratify=finding, random_state=5)
 X, E, y = means[train][:, pair], errors[train][:, pair], finding[train]
 sign = np.where(y == "malignant", 1.0, -1.0)
@@ -172,6 +174,8 @@ print("as recorded:   ", right[:, :, 0].mean(axis=0).round(1))
 print("measured again:", right[:, :, 1].mean(axis=0).round(1))
 
 # %% tags=["hide-input"]
+# alt: Left: test rows right over the confidence, as recorded and measured again. Right: the weights of
+# smoothness and symmetry fall with the confidence, and the weight of the radius does not.
 figure, (left, axes) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 for k, (label, style, colour) in enumerate(
     [("as recorded", "o-", "#0072B2"), ("measured again", "s--", "#D55E00")]
@@ -215,6 +219,8 @@ for factor in factors:
         price[guarantee].append(bent.objective_)
 
 # %% tags=["hide-input"]
+# alt: Over the size of the errors. Left: the missing margin grows for the first order and is zero for the
+# guarantee. Right: the objective of the guarantee is larger.
 figure, panels = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
 for guarantee, style, label in ((False, "o-", "first order"), (True, "s--", "guarantee")):
     panels[0].semilogx(factors, missed[guarantee], style, label=label)

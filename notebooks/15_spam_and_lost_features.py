@@ -73,6 +73,8 @@ plain = PriorSVC(C=C).fit(X, y)
 print(f"test mails right: {plain.score(X_test, y_test):.1%}")
 
 # %% tags=["hide-input"]
+# alt: Mean counts of words in spam and in other mails. Three words are frequent in spam, and three others in
+# other mails.
 figure, axes = plt.subplots(figsize=(10, 3.2), layout="constrained")
 axes.bar(words, X[y == "spam"].mean(axis=0), width=0.4, align="edge", color="#D55E00", label="spam")
 axes.bar(
@@ -115,6 +117,8 @@ lost = np.arange(7)
 curves = {name: [caught(model, k) for k in lost] for name, model in models.items()}
 
 # %% tags=["hide-input"]
+# alt: Spam that is recognised over the number of words left out. Both plain models fall to almost zero, and
+# the model for three lost words stays near 100 percent.
 figure, axes = plt.subplots(figsize=(7, 4))
 for (name, curve), style in zip(curves.items(), ("o-", "v:", "s--"), strict=True):
     axes.plot(lost, curve, style, label=name)
@@ -191,6 +195,8 @@ models = {"plain": plain, "spam loses 3 words": robust, "any mail loses 3 words"
 models["spam scales 3 counts"] = scaled
 
 # %% tags=["hide-input"]
+# alt: Weights of the words in three models. The plain model has a few large weights. The models for lost
+# words share the weight among many words.
 figure, panels = plt.subplots(3, 1, figsize=(9, 5), sharex=True, layout="constrained")
 for axes, (name, model) in zip(panels, models.items(), strict=False):
     axes.bar(words, model.coef_[0], color=np.where(model.coef_[0] > 0, "#D55E00", "#0072B2"))
@@ -229,6 +235,7 @@ for name, model in models.items():
 # loss. After each pass there is an upper and a lower bound on the optimum. Rows may be a sparse matrix.
 
 # %%
+# alt: Objective with upper and lower bound over twenty rounds. The bounds approach each other.
 many, many_y = mails(5000, seed=2)
 stream = InvariantLoss(FeatureDeletion(3), method="pegasos")
 streamed = PriorSVC(stream, C=0.01, tol=0.02, random_state=0).fit(csr_array(many), many_y)

@@ -58,6 +58,8 @@ def turned(P, degrees):
 
 
 # %%
+# alt: Two kernels as functions of a point. The RBF kernel is a hill around one place, and its mean over all
+# turns is a ring.
 def turns(reach, steps=25):
     """Return turns of up to ``reach`` degrees to either side; 180 is the whole circle, each turn once."""
     full = reach == 180
@@ -110,6 +112,8 @@ print(f"largest difference from HaarIntegration: {difference:.1e}")
 # lower row shows the **jittering kernel** `Jitter`. It takes the *best* turn instead of the mean.
 
 # %%
+# alt: Mean and best kernel for turns up to 45, 90 and 180 degrees. The hill becomes an arc and then a ring.
+# The mean has lower values.
 figure, panels = plt.subplots(2, 3, figsize=(10, 6.6), layout="constrained")
 for column, reach in zip(panels.T, (45, 90, 180), strict=True):
     mean = HaarIntegration(rbf, turns(reach))
@@ -128,6 +132,8 @@ plt.show()
 # its decision boundary depends on the angle. A larger range of turns makes the boundary rounder.
 
 # %%
+# alt: Decision regions of five rows. The RBF model has two separate islands. With turns up to 180 degrees the
+# regions are rings.
 radius = np.array([0.45, 1.75, 1.7, 1.1, 1.05])
 angle = np.radians([200, 80, -60, 20, 150])
 five = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
@@ -197,6 +203,8 @@ for name, model in routes.items():
     print(f"{name:18s} objective {model.objective_:.6f}, {len(model.centres_)} centres")
 
 # %%
+# alt: Copies, the mean kernel and a hard hint give almost the same ring of one class around a disc of the
+# other class.
 for axes in plot.compare(routes, extent=(-2.2, 2.2, -2.2, 2.2), support=False, verify=False):
     axes.set_aspect("equal")
 plt.show()
@@ -239,6 +247,8 @@ except KernelNotPSD as error:
 # - `psd="shift"` adds a number to the diagonal. A new row, which equals no training row, has no part in it.
 
 # %%
+# alt: Eigenvalues of four kernel matrices. The matrix of Jitter has negative eigenvalues. Clipping, a shift
+# and the mean over the group have none.
 spectra = {"Jitter": np.linalg.eigvalsh(Jitter(rbf, turns(40))(X))}
 for psd in ("clip", "shift"):
     spectra[psd] = np.linalg.eigvalsh(Jitter(rbf, turns(40), psd=psd).resolved(X)(X))

@@ -59,6 +59,8 @@ def turned(P, degrees):
 
 
 # %%
+# alt: Three kernels as functions of a point. The RBF kernel is round. The tangent distance is stretched along
+# an arc, and the tangent vector along a line.
 def radians(P, angle):
     """Turn points by an angle in radians."""
     return turned(P, np.degrees(angle))
@@ -87,6 +89,8 @@ plt.show()
 # one for each direction.
 
 # %%
+# alt: A digit three, its tangent, and the digit plus half and twice the tangent. The last picture is
+# distorted.
 images, digit = load_digits(return_X_y=True)
 images = images / 16.0
 moves = Translation((8, 8))
@@ -179,6 +183,8 @@ for mu in (0.0, 0.3, 30.0):
     print(f"μ = {mu:4g}: penalty by {block.solver_}, kernel by {model.solver_}, difference {off[mu]:.0e}")
 
 # %%
+# alt: Three panels with growing weight of the tangents. The region of one class becomes longer along the
+# turn.
 for axes in plot.compare(invariant, extent=(-2.2, 2.2, -2.2, 2.2), support=False):
     axes.set_aspect("equal")
 plt.show()
@@ -238,6 +244,7 @@ for name, found in wrong.items():
 # has two parts, on both sides of the other class.
 
 # %%
+# alt: Decision regions of two parts of a class on both sides of the other class, with two borders.
 rng = np.random.default_rng(0)
 parts = [rng.normal([-3, 0], 0.5, (12, 2)), rng.normal([3, 0], 0.5, (12, 2)), rng.normal(0, 1.0, (40, 2))]
 Z = np.vstack(parts)
@@ -277,6 +284,8 @@ for name, (A, a, B, b) in tasks.items():
     curves[name] = np.array(J), np.array([100 * (1 - model.score(B, b)) for model in fits])
 
 # %% tags=["hide-input"]
+# alt: Criterion and test error over the width of the kernel, for two tables. On both, the smallest criterion
+# and the smallest error are at different widths.
 figure, panels = plt.subplots(1, 2, figsize=(10, 3.4), layout="constrained")
 for axes, (name, (J, errors)) in zip(panels, curves.items(), strict=True):
     other = axes.twinx()

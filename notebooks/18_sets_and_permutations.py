@@ -55,6 +55,8 @@ photos, kind = flocks(40)
 new, kind_new = flocks(300)
 
 # %% tags=["hide-input"]
+# alt: Four flocks as points with the ellipse of their covariance. Starlings have round flocks, geese have
+# long flat flocks.
 figure, panels = plt.subplots(1, 4, figsize=(12, 3), layout="constrained")
 for axes, birds, name in zip(panels, photos, kind, strict=False):
     colour = {"geese": "#0072B2", "starlings": "#D55E00"}[name]
@@ -125,6 +127,8 @@ print(f"kernel {value:.8f}, sum over the grid {integral:.8f}")
 # sample is a pair of vectors near its plane.
 
 # %%
+# alt: Kernel matrices of twenty samples as images. The RBF of the means has no clear blocks. The kernel of
+# the angles has two bright blocks.
 planes = rng.normal(size=(2, 2, 6))
 pairs = [rng.normal(size=(2, 2)) @ planes[k // 10] + rng.normal(0, 0.1, (2, 6)) for k in range(20)]
 angles = PrincipalAngles()
@@ -132,7 +136,8 @@ matrices = {"RBF of the means": RBF(0.1)([pair.mean(axis=0) for pair in pairs]),
 figure, panels = plt.subplots(1, 2, figsize=(7, 3.4), layout="constrained")
 for axes, (title, matrix) in zip(panels, matrices.items(), strict=True):
     axes.imshow(matrix, cmap="cividis", vmin=0, vmax=1)
-    axes.set(title=title, xlabel="sample", ylabel="sample")
+    ticks = range(0, 20, 5)
+    axes.set(title=title, xlabel="sample", ylabel="sample", xticks=ticks, yticks=ticks)
 plt.show()
 mixed = [np.array([[2.0, 1.0], [-1.0, 3.0]]) @ pair for pair in pairs]
 by_mixture = np.abs(angles(mixed) - angles(pairs)).max()
@@ -191,6 +196,8 @@ for name, low in lowest.items():
 # class.
 
 # %%
+# alt: Two panels of pairs in either order. The plain border misses rows of both classes. With RowPermutations
+# two borders separate pairs that are near from pairs that are far apart.
 low, high = rng.normal(1.0, 0.3, 40), rng.normal(4.0, 0.3, 40)
 near = np.repeat([0.0, 1.0], 20)
 X = np.column_stack([low + near, high - near])
@@ -237,6 +244,8 @@ for seed in range(6):
     course = [entry["objective"] for entry in fits[1].history_]
 
 # %%
+# alt: Share of new samples that are correct, for six methods. In random order and with weight 0 most problems
+# are near one half. With the weights 1 and 10 they are almost as good as with the right order.
 figure, axes = plt.subplots(figsize=(8, 3.4), layout="constrained")
 axes.plot(np.arange(6), np.transpose(scores), "o", color="#0072B2", alpha=0.5)
 axes.plot(np.arange(6), np.mean(scores, axis=0), "_", color="black", markersize=30)

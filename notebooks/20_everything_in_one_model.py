@@ -95,6 +95,8 @@ def study(seed):
 
 
 # %% tags=["hide-input"]
+# alt: Thirty tumours over area and dents, benign and malignant. Filled marks have labels of a first-hand
+# source, hollow marks of a second-hand source.
 train, written, test, *groups = study(0)
 figure, axes = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 for name, marker, colour in (("benign", "o", "#0072B2"), ("malignant", "^", "#D55E00")):
@@ -135,6 +137,8 @@ plain = PriorSVC(kernel="rbf", scale="standard").fit(X, written)
 full = PriorSVC(sum(knowledge.values()), kernel="rbf", scale="standard").fit(X, written)
 
 # %%
+# alt: Two panels over area and dents. The border of thirty labels, and the border with six blocks, their rows
+# and the regions of two soft rules.
 plot.compare(
     {"thirty labels": plain, "with six blocks": full},
     extent=(100, 2700, -0.02, 0.32),
@@ -161,6 +165,8 @@ display(full.formulation())
 # block that makes rows cheaper.
 
 # %%
+# alt: Bars with the share of each term of the objective. One term is negative, and all terms add up to 100
+# percent.
 figure, axes = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
 plot.shares(full, ax=axes)
 plt.show()
@@ -225,6 +231,8 @@ display(Markdown("\n".join(lines)))
 # more constraint can only raise the objective.
 
 # %%
+# alt: Left: the objective rises with the weight of a rule and levels off. Right: the penalty falls in steps
+# to zero.
 weights = np.linspace(0.5, 12, 24)
 rest = knowledge["trust"] + knowledge["rarity"]
 soft = Rule(knowledge["big"]["big"].text, label="benign", mu=1.0).named("wrong_rule")
@@ -281,6 +289,8 @@ for seed in range(20):
 print(f"thirty labels {np.mean(nothing):.1f} % wrong, with all blocks {np.mean(everything):.1f} %")
 
 # %% tags=["hide-input"]
+# alt: Bars with standard errors for five blocks: the gain of the block alone, and the loss when it is left
+# out. The gains alone are larger than the losses.
 figure, axes = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
 places = np.arange(len(groups_of))
 for shift, changes, colour, label in (

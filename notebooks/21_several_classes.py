@@ -55,6 +55,8 @@ X, y = draw(60, seed=0)
 X_new, y_new = draw(3000, seed=1)
 
 # %% tags=["hide-input"]
+# alt: Decision regions of three classes side by side. One-vs-rest gives the middle class a narrow strip,
+# one-vs-one a wide strip.
 mesh = np.stack(np.meshgrid(np.linspace(-4.2, 4.2, 140), np.linspace(-3, 3, 100)), axis=-1)
 
 
@@ -114,6 +116,8 @@ for name, w, b in zip(rest.classes_, rest.coef_, rest.intercept_, strict=True):
 # replaces it: `Polynomial(1, gamma=1, coef0=1)` is $x^\top z + 1$.
 
 # %%
+# alt: Decision regions of the joint model: the strip of the middle class is wide, with almost parallel
+# borders.
 affine = Polynomial(1, gamma=1.0, coef0=1.0)
 joint = PriorSVC(multi_class="joint", kernel=affine).fit(X, y)
 figure, axes = plt.subplots(figsize=(5, 3.4), layout="constrained")

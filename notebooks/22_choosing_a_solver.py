@@ -55,6 +55,9 @@ from priorsvm import (
 )
 
 # %% tags=["hide-input"]
+# alt: Table of solvers and classes of problems: squares mark what a solver takes, with its accuracy and
+# whether it proves that a problem is infeasible.
+
 # This lesson is about solvers: the checks of rules against the data are silenced.
 for name in ("AgainstData", "DirectionAgainstData", "FarFromData", "Outbid", "ZeroedColumns"):
     warnings.simplefilter("ignore", getattr(errors, name))
@@ -165,6 +168,8 @@ for name in ("1-norm, rule", "rule", "errors", "drift, degree 4"):
 records = pd.DataFrame(records)
 
 # %% tags=["hide-input"]
+# alt: Relative residuals of the solvers on four problems, on a logarithmic axis. They differ by more than ten
+# powers of ten between solvers of one problem.
 figure, panels = plt.subplots(1, 4, figsize=(13, 3.6), sharey=True, layout="constrained")
 marks = {
     "primal": ("o", "#0072B2"),
@@ -237,6 +242,8 @@ for steps in range(4, 12):
 stopped = pd.DataFrame(stopped)
 
 # %% tags=["hide-input"]
+# alt: Duality gap and distance to the solution over the steps of Clarabel. Both fall by orders of magnitude,
+# and the distance is below the gap.
 figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
 axes.semilogy(stopped["steps"], stopped["gap"], "o-", color="#0072B2", label="gap $P(f) - D(\\alpha)$")
 axes.semilogy(

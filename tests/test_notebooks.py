@@ -204,6 +204,9 @@ def test_runs_and_shows_a_picture(source, tmp_path, python):
     for cell in code_cells(notebook):
         for output in cell.outputs:
             assert output.get("name") != "stderr", output["text"]
+        draws = any("image/png" in output.get("data", {}) for output in cell.outputs)
+        alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+        assert draws == (len(alt.split()) >= 8), f"# alt: {alt} in {cell.source[:80]}"
     if python != Path(sys.executable):
         assert python.parents[1] in library.parents
         return
@@ -233,6 +236,8 @@ SOURCE = """
 1 + 1
 
 # %% tags=["hide-input"]
+# alt: A bar
+# of height 4
 2 + 2
 
 # %% [markdown]
@@ -307,6 +312,15 @@ def test_each_product_has_exactly_its_cells(example):
     assert second.source.startswith("## Exercise 1: Add")
 
 
+def test_the_comment_of_a_picture_becomes_its_text(example):
+    cell = code_cells(lessons.product(example, "page"))[1]
+    assert cell.source == DRAW
+    assert cell.metadata["mystnb"] == {
+        "code_prompt_show": "Show the code",
+        "image": {"alt": "A bar of height 4"},
+    }
+
+
 def test_what_a_lesson_states_is_read(example):
     lesson = lessons.describe("03_sum", example.cells[0].source)
     assert lesson.title == "How much is it?"
@@ -343,6 +357,23 @@ def test_a_check_of_the_exercises_names_the_answer_that_is_missing(example):
     [exercise] = lessons.exercises(example)
     assert "given" not in exercise.reminders
     assert "add" not in exercise.reminders
+
+
+def test_a_check_of_the_exercises_refuses_an_answer_of_another_form(example):
+    answer = next(cell for cell in example.cells if "answer" in lessons.tags(cell))
+    for form, right, wrong in (
+        ("a number", ["3", "np.float64(3)"], ["None", "[3]", "'3'"]),
+        ("two numbers", ["[1, 2]", "np.ones(2)"], ["None", "1", "[1]"]),
+        ("n weights with sum 1", ["[1, 2, 3, 4]"], ["[1, 2]"]),
+    ):
+        answer["source"] = f"total = ...  # your answer: {form}"
+        [exercise] = lessons.exercises(example)
+        names = f"import numpy as np\nn = 4\ntotal = {{}}\n{exercise.reminders}"
+        for value in right:
+            exec(names.format(value))
+        for value in wrong:
+            with pytest.raises(AssertionError, match=f"total must be {' '.join(form.split()[:2])}"):
+                exec(names.format(value))
 
 
 def test_outputs_belong_to_the_cells_of_the_source(example):

@@ -227,6 +227,12 @@ def test_guide_lessons_gallery_and_api_link_to_each_other(pages):
     assert not [name for name in classes if name in lacking]
 
 
+def test_pictures_of_lessons_have_a_text(pages):
+    lessons = {name: page for name, page in pages.items() if name.startswith(("_notebooks/", "_solutions/"))}
+    bad = {name: [alt for alt in page.pictures if len(alt.split()) < 8] for name, page in lessons.items()}
+    assert not {name: alts for name, alts in bad.items() if alts}
+
+
 def test_guide_pages_and_examples_have_pictures_with_a_text(pages):
     example = re.compile(r"_gallery/\w+/plot_\w+\.html|guide/\w+\.html")
     shown = {name: page.pictures for name, page in pages.items() if example.fullmatch(name)}
