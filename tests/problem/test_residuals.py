@@ -232,3 +232,27 @@ def test_the_gradient_of_the_lagrangian_by_variable():
     gradient = lagrangian_gradient(problem)  # the third constraint has no dual variable and does not count
     np.testing.assert_allclose(gradient[x], [2 * 1.5 - 4.0 + 0.25, 2 * 2.0 - 1.0])
     np.testing.assert_allclose(gradient[z], [3 + 0.25])
+
+
+def test_a_dual_vector_outside_its_cone_is_relative_to_one_plus_its_length():
+    t = cp.Variable()
+    z = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(z)), [cp.SOC(t, z)])
+    t.value = 0.0
+    z.value = np.zeros(2)
+    for variable, value in zip(problem.constraints[0].dual_variables, ([1.0], [3.0, 4.0]), strict=True):
+        variable.save_value(np.reshape(value, variable.shape))
+    assert residuals(problem).dual == pytest.approx((5.0 - 1.0) / (1 + 5.0))
+
+
+def test_the_gradient_of_a_symmetric_variable_is_symmetric():
+    """The sum of x_12 has the gradient (0, 1/2; 1/2, 0)."""
+    X = cp.Variable((2, 2), symmetric=True)
+    X.save_value(np.zeros((2, 2)))
+    assert residuals(cp.Problem(cp.Minimize(cp.sum_squares(X) + X[0, 1]))).stationarity == pytest.approx(0.5)
+
+
+def test_without_an_optimum_to_compare_with_the_gap_is_infinite():
+    x = cp.Variable(2)
+    x.value = np.ones(2)
+    assert residuals(cp.Problem(cp.Minimize(cp.sum(cp.exp(x))), [x >= 1, x <= 0])).gap == np.inf
