@@ -129,9 +129,11 @@ class ReadFacts:
         y = known_labels(chunk.y, len(X), chunk.where)
         weight = weights(chunk.weight, len(X), chunk.where)
         random = np.random.default_rng([self.seed, number]).random(len(X))
-        labels, of_row = np.unique(y, return_inverse=True)
+        labels = np.unique(y)
         _require_few(labels)
-        counted = np.flatnonzero(weight > 0)
+        of_row = np.searchsorted(labels, y)
+        on = weight > 0
+        counted = np.flatnonzero(on)
         rows = SomeRows(np.arange(len(X)), X, y, weight, random)
         extremes = None
         if len(counted):
@@ -142,13 +144,13 @@ class ReadFacts:
             extremes = Extremes(part[low, columns], part[high, columns], outermost)
         chosen = [np.zeros(0, int)]
         for k, label in enumerate(labels.tolist()):
-            possible = counted[(of_row[counted] == k) & (random[counted] <= self.enough.get(label, 1.0))]
+            possible = np.flatnonzero((of_row == k) & on & (random <= self.enough.get(label, 1.0)))
             chosen.append(_smallest(possible, random, self.limit))
         return ChunkFacts(
             len(X),
             fingerprint(X, y, weight),
             labels,
-            np.bincount(of_row[counted], minlength=len(labels)),
+            np.bincount(of_row, on, minlength=len(labels)),
             np.bincount(of_row, weight, minlength=len(labels)),
             Moments.of(X, weight),
             extremes,

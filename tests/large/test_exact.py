@@ -90,8 +90,22 @@ def test_plain_models_for_small_and_large_costs(kind, C):
 def test_few_rows_of_a_rare_class_do_not_move_f_out_of_the_band(C):
     """The linear term of a thinned band has a slope of hundreds of rows, and the rare class has 60 rows."""
     found, _ = check(None, "rare", C=C)
-    assert found.history_[-1]["passes"] <= 7
+    assert found.history_[-1]["passes"] <= 10
     assert found.history_[-1]["band"] < 5000
+
+
+@pytest.mark.parametrize("prior", [None, Box({2: (0.5, None)}, 0, mu=2.0, holds="everywhere")])
+@pytest.mark.parametrize("C", [1e-2, 1.0, 100.0])
+def test_a_constant_f_has_all_rows_on_their_margins(prior, C):
+    """The classes have no difference, so f is -1: no radius leaves rows out of the band."""
+    X = np.random.default_rng(0).normal(size=(20_000, 5))
+    y = (np.arange(20_000) % 400 == 0).astype(int)
+    found = PriorSVC(prior, C=C).fit(in_chunks(X, y))
+    assert found.solver_ == "CHUNKS"
+    assert found.objective_ == pytest.approx(2.0 * C * 50, rel=1e-8)
+    assert found.history_[-1]["lower"] <= 2.0 * C * 50
+    assert found.history_[-1]["band"] < 5000
+    assert np.abs(found.decision_function(X) + 1.0).max() < 1e-6
 
 
 @pytest.mark.parametrize("kind", ["normal", *(pytest.param(k, marks=pytest.mark.slow) for k in KINDS[1:])])

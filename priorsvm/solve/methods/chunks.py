@@ -19,6 +19,10 @@ Half of the last step is the radius of the next band. A band of few rows is not 
 too few rows give the linear term a slope that no loss limits, and f moves far out of the band. A step of more
 than twice the radius is therefore discarded, and the next band has twice as many rows.
 
+If nearly all rows lie on their margins, as for a constant f, no radius makes a narrow band. The band then has
+random rows of these, and the radius 0 for all others: it is a lower bound, too. Rounding moves the others to
+either side, and the cost of this is negligible.
+
 Every pass reads the rows in chunks, has no state for each chunk, and adds up in the order of the chunks.
 """
 
@@ -43,6 +47,9 @@ CHUNK = 50_000
 # The cost of rows that changed side, as a share of the loss, up to which an answer is exact.
 EXACT = 1e-12
 
+# The cost of rows that changed side, as a share of the loss, if they are too many to join the band.
+CLOSE = 1e-9
+
 # A band is not thinned if it has at most this multiple of the rows of a thinned one.
 WHOLE = 2
 
@@ -58,6 +65,9 @@ SHORTER = 0.7
 # The smallest radius, above rounding, and the radius after a band with rows of one class only.
 NARROWEST = 1e-8
 WIDER = 1e-3
+
+# Rows within this radius are on their margins, if they are too many for a band.
+ON_MARGIN = 1e-4
 
 # Steps after which the method has failed. It takes 3 to 8.
 MOST_STEPS = 50
@@ -147,16 +157,15 @@ class Figures(NamedTuple):
         cls, rows: LossRows, shares: Array, slack: Array, far: Array, count: Array | None = None
     ) -> Figures:
         """Return the sums over some rows, each of which stands for ``count`` rows of a part of its cost."""
-        on = (shares != 0) & (rows.bound > 0)
+        on = ((shares != 0) & (rows.bound > 0)).astype(float)
         number = on if count is None else on * count
-        of_class = (rows.y == SIGNS[:, None]).T.astype(float)
-        far_on = on & far
+        of_class = ((rows.y == SIGNS[:, None]) & far).astype(float)
         return cls(
             shares @ slack,
             number.sum(axis=1),
             number @ slack,
-            (number * far) @ of_class,
-            far_on @ (rows.bound[:, None] * of_class),
+            number @ of_class.T,
+            on @ (rows.bound * of_class).T,
         )
 
     def plus(self, other: Figures) -> Figures:
@@ -276,17 +285,20 @@ def divide(
     share: Array | None = None,
     seed: int = 0,
     most: float = np.inf,
+    bounding: bool = False,
 ) -> Band | None:
     """Return the band of rows with \\|t\\| up to a radius; with ``share`` random rows of each class.
 
-    None if the band has more rows than ``most``.
+    Random rows stand for all rows of the band. If the loss of the band is ``bounding``, a lower bound, they
+    have their own costs, and all others are beyond the band, of radius 0. None if the band has more rows than
+    ``most``.
     """
     index = []
     near = []
     inside = []
     far = []
     count = 0
-    for rows, kept, far_sums, near_sums in chunks.map(_Divide(f, radius, share, seed)):
+    for rows, kept, far_sums, near_sums in chunks.map(_Divide(f, radius, share, seed, bounding)):
         count += len(rows)
         if count > most:
             return None
@@ -296,6 +308,7 @@ def divide(
         if near_sums is not None:
             inside.append(near_sums)
     total = _total(inside) if inside else None
+    radius = 0.0 if bounding else radius
     return Band(f, radius, np.concatenate(index), stacked(near), _total(far), total)
 
 
@@ -307,6 +320,7 @@ class _Divide:
     radius: float
     share: Array | None
     seed: int
+    bounding: bool
 
     def __call__(self, number: int, start: int, chunk: LossRows) -> tuple[Array, LossRows, Sums, Sums | None]:
         t = chunk.excess(self.f)
@@ -314,16 +328,18 @@ class _Divide:
         wrong = np.flatnonzero(t > 0)
         over = chunk[wrong]
         beyond = t[wrong] > self.radius
-        far = Sums.of(over, beyond)
         chosen = (np.abs(t) <= self.radius) & (chunk.bound > 0)
         if self.share is not None:
-            inside = Sums.of(over, ~beyond)
             random = np.random.default_rng([self.seed, number]).random(len(chunk))
             of_row = self.share[(chunk.y > 0).astype(int)]
             chosen &= random < of_row
-            chunk = replace(chunk, bound=chunk.bound / of_row)
+            if self.bounding:
+                beyond = ~chosen[wrong]
+            else:
+                inside = Sums.of(over, ~beyond)
+                chunk = replace(chunk, bound=chunk.bound / of_row)
         rows = np.flatnonzero(chosen)
-        return start + rows, chunk[rows], far, inside
+        return start + rows, chunk[rows], Sums.of(over, beyond), inside
 
 
 def _total(sums: list[Sums]) -> Sums:
@@ -334,25 +350,21 @@ def _total(sums: list[Sums]) -> Sums:
     return total
 
 
-def crossed(chunks: RowChunks, band: Band, f: Any, most: float = np.inf) -> Crossed | None:
-    """Return the rows outside a band that are on another side of their margin at f.
-
-    None if there are more rows than ``most``.
-    """
+def crossed(chunks: RowChunks, band: Band, f: Any, most: float = np.inf) -> Crossed:
+    """Return the rows outside a band on another side of their margin at f, about ``most`` of them at most."""
     index = []
     rows = []
     lost = 0.0
     loss = 0.0
     figures = None
     count = 0
-    for part in chunks.map(_Cross(band.f, band.radius, band.index, f)):
-        count += len(part.index)
-        if count > most:
-            return None
+    for part in chunks.map(_Cross(band.f, band.index, f)):
         lost += part.lost
         loss += part.loss
-        index.append(part.index)
-        rows.append(part.rows)
+        if count <= most:
+            index.append(part.index)
+            rows.append(part.rows)
+        count += len(part.index)
         figures = part.figures if figures is None or part.figures is None else figures.plus(part.figures)
     return Crossed(np.concatenate(index), stacked(rows), lost, loss, figures)
 
@@ -362,22 +374,21 @@ class _Cross:
     """Work of a chunk: its rows that changed side."""
 
     reference: Any
-    radius: float
     index: Array
     f: Any
 
     def __call__(self, number: int, start: int, chunk: LossRows) -> Crossed:
         t = chunk.excess(self.f)
         slack = np.maximum(t, 0.0)
-        before = chunk.excess(self.reference)
-        outside = (np.abs(before) > self.radius) & (chunk.bound > 0)
+        far = chunk.excess(self.reference) > 0
+        outside = chunk.bound > 0
         first, last = np.searchsorted(self.index, [start, start + len(chunk)])
         outside[self.index[first:last] - start] = False
-        found = np.flatnonzero(outside & (before * t < 0))
+        found = np.flatnonzero(outside & np.where(far, t < 0, t > 0))
         lost = float(chunk.bound[found] @ np.abs(t[found]))
         figures = None
         if chunk.shares is not None:
-            figures = Figures.of(chunk, chunk.shares, slack, outside & (before > 0))
+            figures = Figures.of(chunk, chunk.shares, slack, outside & far)
         return Crossed(start + found, chunk[found], lost, float(chunk.bound @ slack), figures)
 
 
@@ -509,8 +520,11 @@ def _solved(
             raise TooLarge(f"the rows near their margins are too many: more than {int(most)} are needed.")
         deadline.check()
         numbers = sample.numbers(f, radius)
-        if numbers.sum() <= WHOLE * size or sample.repeated(f, radius):
-            band = divide(chunks, f, radius, most=most)
+        share = np.minimum(1.0, 0.5 * size / np.maximum(numbers, 1.0))
+        whole = numbers.sum() <= WHOLE * size or sample.repeated(f, radius)
+        if whole or radius <= ON_MARGIN:
+            some = None if whole else share
+            band = divide(chunks, f, radius, some, seed + step, most=most, bounding=not whole)
             if band is not None:
                 if len(np.unique(band.rows.y)) < len(SIGNS):
                     radius = max(2.0 * radius, WIDER)
@@ -521,7 +535,6 @@ def _solved(
                 size *= 2
                 radius *= 2.0
                 continue
-        share = np.minimum(1.0, 0.5 * size / np.maximum(numbers, 1.0))
         thinned = divide(chunks, f, radius, share, seed + step)
         assert thinned is not None
         new = fit(thinned.corrected(), False).f
@@ -547,11 +560,11 @@ def _exact(
     """Return the exact solution from a band; None if too many rows change side at once, or join the band."""
     while True:
         answer = fit(band.rows, True)
-        found = crossed(chunks, band, answer.f, most)
-        if found is None:
-            return None
-        if found.lost <= EXACT * found.loss:
+        room = min(limit, most - len(band.near))
+        found = crossed(chunks, band, answer.f, room)
+        many = len(found.index) > room
+        if found.lost <= (CLOSE if many else EXACT) * found.loss:
             return Found(answer, band, found)
-        if len(found.index) > min(limit, most - len(band.near)):
+        if many:
             return None
         band = band.joined(found)

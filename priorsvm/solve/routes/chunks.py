@@ -207,11 +207,10 @@ class _Fits:
     def _solved(self, smaller: Problem, final: bool) -> Solution:
         if self.weighted:
             return Normal().solve(smaller, {})
-        schur = Schur()
         try:
             if not final:
-                return schur.solve(smaller, {"tol": max(LOOSE, smaller.spec.tol)})
-            solution = schur.run(smaller)
+                return Schur(reference=True).solve(smaller, {"tol": max(LOOSE, smaller.spec.tol)})
+            solution = Schur().run(smaller)
             if not solution.outcome.remark:
                 return solution
         except SolverFailed:

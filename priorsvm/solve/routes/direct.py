@@ -96,11 +96,11 @@ class Direct:
         )
         return cls(compiled, stated, n, added, data, chain, inverse)
 
-    def solve(self, corner: bool = False, **options: Any) -> None:
+    def solve(self, corner: bool = False, **options: Any) -> tuple[float, float, float]:
         """Solve with SCHUR and store the solution in the variables and constraints of the problem.
 
         With ``corner``, HiGHS continues from the solution of a linear programme to a corner. Interior points
-        have tiny numbers where corners have zeros.
+        have tiny numbers where corners have zeros. The results are the residuals that SCHUR reports.
         """
         try:
             answer = solve_structured(self.stated, **options)
@@ -112,6 +112,7 @@ class Direct:
         if corner and answer.status in ("Solved", "AlmostSolved"):
             answer = to_corner(self.stated, answer)
         self.compiled.problem.unpack_results(answer, self, None)
+        return answer.residuals
 
     # `unpack_results` of CVXPY calls `solver` and `invert` of a chain of reductions: this object replaces it.
 
