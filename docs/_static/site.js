@@ -70,15 +70,22 @@ function markWideBoxes() {
   window.addEventListener("load", () => window.MathJax?.startup?.promise?.then(watch));
 }
 
-/** Leave formulas out of the text from which search results are cut. */
-function hideFormulasInResults() {
+/** Leave formulas out of the text from which search results are cut, and cut it between words. */
+function cleanSearchResults() {
   if (typeof Search === "undefined") return;
   const original = Search.htmlToText;
+  const summary = Search.makeSearchSummary;
   Search.htmlToText = (html, anchor) => {
     const page = new DOMParser().parseFromString(html, "text/html");
     for (const formula of page.querySelectorAll(".math")) formula.textContent = " … ";
     for (const button of page.querySelectorAll("button.copy-code")) button.remove();
-    return original(page.documentElement.outerHTML, anchor);
+    for (const block of page.querySelectorAll("dt, dd, p, li, td, th")) block.append(" ");
+    return original(page.documentElement.outerHTML, anchor).replace(/\s+/g, " ");
+  };
+  Search.makeSearchSummary = (...page) => {
+    const found = summary(...page);
+    if (found) found.textContent = found.textContent.replace(/^\.\.\.\S*\s+/, "… ").replace(/\s+\S*\.\.\.$/, " …");
+    return found;
   };
 }
 
@@ -86,5 +93,5 @@ document.addEventListener("DOMContentLoaded", () => {
   addCopyButtons();
   addContents();
   markWideBoxes();
-  hideFormulasInResults();
+  cleanSearchResults();
 });

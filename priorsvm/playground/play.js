@@ -35,7 +35,7 @@ const STYLE = `
 .pp-tools { display: flex; flex-wrap: wrap; gap: 8px; margin-bottom: 8px; align-items: center; }
 .pp fieldset { display: inline-flex; border: 1px solid var(--rule); border-radius: 7px; padding: 0; margin: 0; overflow: hidden; }
 .pp fieldset legend { position: absolute; left: -99in; }
-.pp fieldset label { padding: 5px 11px; cursor: pointer; white-space: nowrap; }
+.pp fieldset label { padding: 5px 9px; cursor: pointer; white-space: nowrap; }
 .pp fieldset input { position: absolute; opacity: 0; }
 .pp fieldset label:has(:checked) { background: var(--accent); color: var(--paper); }
 .pp fieldset label:has(:focus-visible) { outline: 3px solid var(--accent); outline-offset: -3px; box-shadow: inset 0 0 0 5px var(--paper); }
