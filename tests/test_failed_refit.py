@@ -103,7 +103,10 @@ PRIORS = {
 
 
 @pytest.mark.filterwarnings("ignore::priorsvm.errors.PriorSVMWarning")
-@pytest.mark.parametrize("name", PRIORS)
+@pytest.mark.parametrize(
+    "name",
+    ["plain", "hint", "copies", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cuts", "auto"))],
+)
 def test_interrupts_at_many_calls_of_the_library(name):
     prior = PRIORS[name]()
     total = calls_of(lambda: PriorSVC(prior, kernel="rbf").fit(X + 0.1, 1 - Y))

@@ -48,6 +48,50 @@ assert not _opened, _opened
 print(_library.__file__)
 """
 
+# Kernels are copies of a process that has imported what most lessons import.
+SERVER = """
+import os, select, signal, socket, sys
+os.environ["JPY_PARENT_PID"] = str(os.getpid())  # a kernel ends with this process
+import cvxpy, ipykernel.ipkernel, ipykernel.kernelapp, matplotlib.figure, pandas
+import sklearn.datasets, sklearn.model_selection, sklearn.svm
+from priorsvm import *
+server = socket.socket(socket.AF_UNIX)
+server.bind(sys.argv[1])
+server.listen()
+print("ready", flush=True)
+kernels = {}
+while True:
+    ready = select.select([server, sys.stdin, *kernels], [], [], 0.2 if kernels else None)[0]
+    if sys.stdin in ready:
+        break
+    for link, kernel in list(kernels.items()):
+        if link in ready:
+            os.kill(kernel, signal.SIGKILL)
+        if os.waitpid(kernel, 0 if link in ready else os.WNOHANG)[0]:
+            del kernels[link]
+            link.close()
+    if server in ready:
+        link, _ = server.accept()
+        connection, folder = link.recv(10_000).decode().split("\\0")
+        kernel = os.fork()
+        if kernel:
+            kernels[link] = kernel
+            continue
+        for open_socket in (server, link, *kernels):
+            open_socket.close()
+        os.chdir(folder)
+        ipykernel.kernelapp.launch_new_instance(argv=["-f", connection])
+        os._exit(0)
+"""
+# What Jupyter starts and ends instead of a kernel.
+LINK = """
+import os, socket, sys
+link = socket.socket(socket.AF_UNIX)
+link.connect(sys.argv[1])
+link.sendall("\\0".join([sys.argv[2], os.getcwd()]).encode())
+link.recv(1)
+"""
+
 
 def load(name):
     spec = spec_from_file_location(name, DOCS / f"{name}.py")
@@ -177,27 +221,44 @@ def python(tmp_path_factory):
     return made
 
 
-def run(notebook, folder, python):
+@pytest.fixture(scope="session")
+def kernel_command(python, tmp_path_factory):
+    """The command that starts a kernel."""
+    address = tmp_path_factory.mktemp("kernels") / "s"
+    command = [python, "-P", "-c", SERVER, address]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=INLINE
+    ) as server:
+        assert server.stdout.readline() == "ready\n"
+        yield [sys.executable, "-S", "-E", "-c", LINK, str(address), "{connection_file}"]
+        server.stdin.close()
+
+
+def run(notebook, folder, kernel_command):
     """Run a notebook in a folder; return it, and the file of the library that it imported."""
     running = lessons.with_cells(notebook, [*notebook.cells])
     cell = code_cells(notebook)[0]
     for source, place in ((WATCH, 0), (WATCHED, len(running.cells) + 1)):
         running.cells.insert(place, type(cell)({**cell, "id": f"watch-{place}", "source": source}))
     manager = jupyter_client.AsyncKernelManager(kernel_name="python3")
-    manager.kernel_spec.argv[0] = str(python)
+    manager.kernel_spec.argv[:] = kernel_command
     client = nbclient.NotebookClient(
-        running, km=manager, timeout=SECONDS, resources={"metadata": {"path": str(folder)}}
+        running,
+        km=manager,
+        timeout=SECONDS,
+        resources={"metadata": {"path": str(folder)}},
+        shutdown_kernel="immediate",
     )
-    client.execute(env=INLINE)
+    client.execute(env=INLINE, cleanup_kc=True)
     library = Path(running.cells[-1].outputs[0]["text"].strip())
     return lessons.with_cells(running, running.cells[1:-1]), library
 
 
 @pytest.mark.slow
 @each_lesson
-def test_runs_and_shows_a_picture(source, tmp_path, python):
+def test_runs_and_shows_a_picture(source, tmp_path, python, kernel_command):
     notebook = lessons.read(source)
-    finished, library = run(lessons.to_run(notebook), tmp_path, python)
+    finished, library = run(lessons.to_run(notebook), tmp_path, kernel_command)
     notebook = lessons.with_outputs(notebook, finished)
     first = [output for cell in code_cells(notebook)[:3] for output in cell.outputs]
     assert any("image/png" in output.get("data", {}) for output in first), "it opens with a picture"

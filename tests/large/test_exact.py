@@ -53,10 +53,10 @@ def in_chunks(X, y, *weight, size=1700, edges=()):
     return [tuple(part[a:b] for part in (X, y, *weight)) for a, b in pairwise(ends)]
 
 
-def check(prior, kind="normal", rel=1e-9, **parameters):
-    X, y = data(kind)
+def check(prior, kind="normal", rel=1e-9, n=20_000, **parameters):
+    X, y = data(kind, n)
     edges = [int(np.sum(y == 0))] if kind == "one class in each chunk" else []
-    given = in_chunks(X, y, edges=edges)
+    given = in_chunks(X, y, size=17 * n // 200, edges=edges)
     if edges:
         assert all(len(np.unique(labels)) == 1 for _, labels in given)
     found = PriorSVC(prior, **parameters).fit(given)
@@ -119,7 +119,7 @@ def test_models_with_blocks(kind, scale):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("C", [1e-4, 1e-2, 100.0])
 def test_models_with_blocks_for_small_and_large_costs(kind, C):
-    check(PRIOR, kind, 1e-7, C=C)
+    check(PRIOR, kind, 1e-7, n=8000, C=C)
 
 
 def test_reports_have_the_sums_of_all_rows():
