@@ -67,8 +67,8 @@ def pages(measured: dict[str, Any]) -> dict[str, str]:
     texts = {"measured_computer": f"Measured on: {measured['computer']}.\n"}
     for table, starts in TABLES.items():
         names = [name for name in measured["rows"] if name.startswith(starts)]
-        rows = [_row(row) for name in names for row in measured["rows"][name]]
-        texts[f"measured_{table}"] = markdown(HEADER, [row.cells() for row in rows])
+        rows = [[f"`{name}`", *_row(row).cells()] for name in names for row in measured["rows"][name]]
+        texts[f"measured_{table}"] = markdown(["command", *HEADER], rows)
     everyday = [
         row for name in measured["rows"] if name.startswith("seconds_") for row in measured["rows"][name]
     ]
