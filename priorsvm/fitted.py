@@ -296,6 +296,8 @@ class FittedModel:
             If ``fit`` was not called.
         InvalidInput
             If a column is unknown or missing.
+        InvalidType
+            If X is not a row.
         MissingCapability
             If the kernel compares sets of vectors.
 

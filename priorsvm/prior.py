@@ -375,5 +375,7 @@ def as_prior(value: Any) -> Prior:
     prior = _to_prior(value)
     if prior is NotImplemented:
         hint = " Add them: a + b." if isinstance(value, (list, tuple)) else ""
+        if isinstance(value, str):
+            hint = " Write a rule as Rule(text, label)."
         raise InvalidType(f"prior must be a block or a sum of blocks, got {described(value)}.{hint}")
     return prior.validate()

@@ -284,10 +284,12 @@ class Sample:
         """
         if not self._has_class(label):
             classes = self.classes.tolist()
+            spelled = [f" Did you mean {c!r}?" for c in classes if str(c) == str(label)]
             meant = did_you_mean(label, [c for c in classes if isinstance(c, str)])
+            advice = spelled[0] if spelled else meant + _renamed(classes)
             raise InvalidInput(
                 f"label {label!r} is not among the classes of the training data: "
-                f"{', '.join(map(repr, classes))}.{meant}{_renamed(classes)}"
+                f"{', '.join(map(repr, classes))}.{advice}"
             )
         if label == self.positive:
             return 1.0

@@ -8,7 +8,7 @@ import pytest
 
 from priorsvm import RBF, Box, Monotone, OddnessHint, PriorSVC, Rule, SampleCosts, errors
 from priorsvm._utils.messages import closest, did_you_mean
-from priorsvm.errors import InvalidInput, UnknownParameter
+from priorsvm.errors import InvalidInput, InvalidType, UnknownParameter
 
 X = pd.DataFrame(np.random.default_rng(0).normal(size=(12, 2)), columns=["alcohol", "proline"])
 Y = np.array(["barolo", "barbera"])[np.arange(12) % 2]
@@ -28,6 +28,40 @@ def test_the_most_similar_name_is_suggested(given, meant):
     assert closest(given, ["auto", "CLARABEL", "HIGHS", "SCHUR"]) == meant
     sentence = did_you_mean(given, ["auto", "CLARABEL", "HIGHS", "SCHUR"])
     assert sentence == ("" if meant is None else f" Did you mean '{meant}'?")
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("CRP", "CRP (mg/l)"),
+        ("age", "Âge (années)"),
+        ("Stadium", "imputer__stadium"),
+        ("mg", None),
+        ("l", None),
+        ("", None),
+        ("(mg/l)", "CRP (mg/l)"),
+    ],
+)
+def test_a_name_that_contains_the_given_name_as_a_word_is_suggested(given, meant):
+    known = ["CRP (mg/l)", "Âge (années)", "stage", "imputer__stadium", "dose mg", "all l", "l 2"]
+    assert closest(given, known[:4] if given == "(mg/l)" else known) == meant
+
+
+def test_a_label_of_another_type_is_suggested():
+    with pytest.raises(InvalidInput, match=r"label '1' is not among .*: 0, 1\. Did you mean 1\?$"):
+        PriorSVC(Box({0: (0, 1)}, "1")).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_a_text_as_prior_is_answered_with_the_form_of_a_rule():
+    with pytest.raises(InvalidType, match=r"got str\. Write a rule as Rule\(text, label\)\."):
+        PriorSVC("x0 > 3").fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize("row", [3, None, "", "x", object(), {1, 2}])
+def test_explain_requires_a_row(row):
+    model = PriorSVC().fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(InvalidType, match=r"explain requires a row: a Series such as X\.iloc\[0\]"):
+        model.explain(row)
 
 
 @pytest.mark.parametrize(

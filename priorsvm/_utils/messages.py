@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeAlias
+from unicodedata import combining, normalize
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -102,7 +103,9 @@ def collecting(category: type[Warning]) -> Iterator[_Collected]:
 
 
 def closest(given: object, known: Iterable[str]) -> str | None:
-    """Return the known name that is most similar to a given name, or None; case is ignored.
+    """Return the known name that is most similar to a given name, or None; case and accents are ignored.
+
+    The only known name that contains the given name as a word is more similar than all others.
 
     Parameters
     ----------
@@ -120,10 +123,22 @@ def closest(given: object, known: Iterable[str]) -> str | None:
     --------
     >>> closest("clarabell", ["HIGHS", "CLARABEL"])
     'CLARABEL'
+    >>> closest("crp", ["dosage", "CRP (mg/l)"])
+    'CRP (mg/l)'
     """
-    lower = {name.lower(): name for name in known}
-    found = get_close_matches(str(given).lower(), lower, n=1)
-    return lower[found[0]] if found else None
+    plain = {_plain(name): name for name in known}
+    wanted = _plain(str(given))
+    # ColumnTransformer writes "step__column".
+    word = re.compile(rf"(?:(?<!\w)|(?<=__)){re.escape(wanted)}(?!\w)")
+    found = [name for name in plain if word.search(name)] if wanted else []
+    if len(found) != 1:
+        found = get_close_matches(wanted, plain, n=1)
+    return plain[found[0]] if found else None
+
+
+def _plain(name: str) -> str:
+    """Return a name in small letters without accents."""
+    return "".join(c for c in normalize("NFD", name.lower()) if not combining(c))
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:

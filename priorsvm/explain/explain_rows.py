@@ -12,8 +12,9 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .._utils.arrays import Array
+from .._utils.checks import described
 from .._utils.messages import did_you_mean
-from ..errors import InvalidInput, MissingCapability
+from ..errors import InvalidInput, InvalidType, MissingCapability
 from ..function.fitted import Fitted, FittedKernel, FittedLinear
 from ..kernels.set_kernel import OnRows
 from ..knowledge.hints.monotonicity_hint import MonotonicityHint, directions_of
@@ -67,6 +68,11 @@ def as_rows(model: Any, given: Any) -> tuple[Any, bool]:
     if issparse(given):
         return given, False
     ndim = np.ndim(given)
+    if ndim == 0:
+        raise InvalidType(
+            "explain requires a row: a Series such as X.iloc[0], a dict by column or an array, got "
+            f"{described(given)}."
+        )
     if ndim == 1 and not hasattr(given, "columns"):
         return [given] if isinstance(given, (list, tuple)) else np.asarray(given)[None], True
     return given, False

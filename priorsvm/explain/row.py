@@ -16,6 +16,8 @@ SHOWN_PARTS = 15
 SHOWN_CHANGES = 3
 # A smaller share of the largest term of a training row is not printed.
 NEGLIGIBLE = 1e-2
+# A smaller share of the largest number of a table of parts is printed as 0.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -277,8 +279,14 @@ class Explanation:
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         shown = self.parts if len(self.parts) <= SHOWN_PARTS else self.parts[: SHOWN_PARTS - 1]
+        size = max(abs(self.base), abs(self.score), *(abs(p.part) for p in self.parts))
+        # A smaller part is rounding.
+        texts = [f"{p.part if abs(p.part) > ROUNDING * size else 0.0:+.4g}" for p in shown]
         rows = [["mean of the training rows", "", "", f"{self.base:+.4g}"]]
-        rows += [[p.column, self._value(p), value_text(p.mean, 4), f"{p.part:+.4g}"] for p in shown]
+        rows += [
+            [p.column, self._value(p), value_text(p.mean, 4), text]
+            for p, text in zip(shown, texts, strict=True)
+        ]
         rest = self.parts[len(shown) :]
         if rest:
             rows.append([f"{len(rest)} more columns", "", "", f"{sum(p.part for p in rest):+.4g}"])

@@ -435,10 +435,12 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
         X, gaps, scores = self._rows_to_check(f, view)
         known = ~np.isnan(scores)
         inside = [rows_of(r.region, X[known], None if gaps is None else gaps[known]) for r in requirements]
-        values = [r.sign * scores[known][rows] for r, rows in zip(requirements, inside, strict=True)]
-        asked = self.describe(replace(requirements[0], h=0.0), sample)
-        points = np.vstack([X[known][rows] for rows in inside])
-        verdict = Verdict.at_points(np.concatenate(values), points, f"{asked}, at rows", view.tol)
+        signs = np.array([r.sign for r in requirements])
+        # A row in several regions counts once, with its worst value.
+        worst = np.where(inside, signs[:, None] * scores[known], np.inf).min(axis=0)
+        rows = np.any(inside, axis=0)
+        asked = self._asked([replace(r, h=0.0) for r in requirements], sample)
+        verdict = Verdict.at_points(worst[rows], X[known][rows], f"{asked}, at rows", view.tol)
         left_out = int(np.sum(~known))
         if not left_out:
             return verdict
@@ -449,8 +451,7 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
         """Return whether a hard block on rows has its margin at its points, which include moved rows."""
         places = [np.unique(points, axis=0) for points in state.points]
         excess = [r.excess(f, points) for r, points in zip(state.requirements, places, strict=True)]
-        asked = self.describe(state.requirements[0], self._named(view.sample))
-        text = f"{asked}, at rows and moved rows"
+        text = f"{self._asked(state.requirements, self._named(view.sample))}, at rows and moved rows"
         return Verdict.at_points(np.concatenate(excess), np.vstack(places), text, view.tol)
 
     def _rows_to_check(self, f: Any, view: Solved) -> tuple[Array, Array | None, Array]:
@@ -535,6 +536,12 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
         signs = [r.sign * (inside_as_given(r.region, sample) & counted) for r in requirements]
         total = np.sum(signs, axis=0) if signs else None
         return None if total is None else np.sign(total)
+
+    def _asked(self, requirements: list[Requirement], sample: Sample) -> str:
+        """Return the first requirement in words, and the number of different further requirements."""
+        texts = list(dict.fromkeys(self.describe(requirement, sample) for requirement in requirements))
+        more = len(texts) - 1
+        return texts[0] + (f", and {more} more region{'s' if more > 1 else ''}" if more else "")
 
     def describe(self, requirement: Requirement, sample: Sample) -> str:
         """Return a requirement and its region in words."""

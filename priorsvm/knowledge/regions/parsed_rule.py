@@ -86,7 +86,7 @@ class ParsedRule:
         return text
 
     def texts(self) -> list[str]:
-        """Return the text of each alternative, or numbers in words if the text is not a list of them."""
+        """Return the text of each alternative, or nothing if the text is not a list of alternatives."""
         depth = 0
         ends = []
         for token in self._text.tokens:
@@ -97,7 +97,7 @@ class ParsedRule:
         starts = [0, *(end + len("or") for end in ends)]
         text = self._text.text
         if len(starts) != len(self.alternatives):
-            return [f"alternative {k}" for k in range(1, len(self.alternatives) + 1)]
+            return []
         places = zip(starts, [*ends, len(text)], strict=True)
         return [repr(text[start:end].strip()) for start, end in places]
 

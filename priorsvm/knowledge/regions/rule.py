@@ -135,7 +135,8 @@ class Rule(RegionKnowledge):
         sign = sample.sign(self.label)
         parsed = self._parsed(sample)
         regions: list[Any] = [as_set(p.B, p.d) for p in self._pointed(parsed.inequalities, sample)]
-        self._check_satisfiable(parsed.alternatives, regions, sample)
+        possible = self._satisfiable(parsed.alternatives, regions, sample)
+        regions = [regions[k] for k in possible]
         return [Requirement(region, sign) for region in self._closed(regions, sample)]
 
     def _closed(self, regions: list[Set], sample: Sample) -> list[Set]:
@@ -162,13 +163,14 @@ class Rule(RegionKnowledge):
         if not self.hard:
             alternatives = [c for c in alternatives if not self._columns_without_gaps(c, sample)]
         regions: list[Any] = [_row_set(conditions, sample) for conditions in alternatives]
-        self._check_satisfiable(alternatives, regions, sample)
+        possible = self._satisfiable(alternatives, regions, sample)
+        regions = [regions[k] for k in possible]
         limits = self._limits(sample)
         if limits:
             self._closed([getattr(region, "hull", region) for region in regions], sample)
-            alternatives = [[*conditions, *limits] for conditions in alternatives]
+            alternatives = [[*alternatives[k], *limits] for k in possible]
             regions = [_row_set(conditions, sample) for conditions in alternatives]
-            self._check_satisfiable(alternatives, regions, sample)
+            regions = [regions[k] for k in self._satisfiable(alternatives, regions, sample)]
         return [Requirement(region, sign) for region in regions if sign != 0]
 
     def _columns_without_gaps(self, conditions: Sequence[Condition], sample: Sample) -> list[str]:
@@ -253,18 +255,28 @@ class Rule(RegionKnowledge):
                 error.args = (f"{error}\n{advice}",)
             raise
 
-    def _check_satisfiable(
+    def _satisfiable(
         self, alternatives: list[list[Condition]], regions: list[Any], sample: Sample
-    ) -> None:
-        """Raise BadRule if the conditions of an alternative exclude every row."""
-        for k, (conditions, region) in enumerate(zip(alternatives, regions, strict=True)):
-            gap = self._columns_without_gaps(conditions, sample)
-            if region is not None and not gap and not contradict(conditions):
-                continue
-            texts = self._parsed(sample).texts()
-            which = f" in {texts[k]}" if len(texts) == len(regions) > 1 else ""
-            reason, advice = self._reason(conditions, sample)
-            raise BadRule(f"no row can satisfy {self.text!r}: {reason}{which}. {advice}")
+    ) -> list[int]:
+        """Return the positions of the alternatives that some row can satisfy.
+
+        Raise BadRule if there is none, and if an alternative is impossible that is written in the text.
+        Brackets and ``not`` also give alternatives that nobody wrote.
+        """
+        impossible = {
+            k
+            for k, (conditions, region) in enumerate(zip(alternatives, regions, strict=True))
+            if region is None or self._columns_without_gaps(conditions, sample) or contradict(conditions)
+        }
+        possible = [k for k in range(len(regions)) if k not in impossible]
+        texts = self._parsed(sample).texts() if impossible else []
+        written = len(texts) == len(regions) > 1
+        for k in sorted(impossible):
+            if not possible or written or self._columns_without_gaps(alternatives[k], sample):
+                which = f"{texts[k]} in {self.text!r}" if written else repr(self.text)
+                reason, advice = self._reason(alternatives[k], sample)
+                raise BadRule(f"no row can satisfy {which}: {reason}. {advice}")
+        return possible
 
     def _reason(self, conditions: Sequence[Condition], sample: Sample) -> tuple[str, str]:
         """Return why no row satisfies some conditions, and what to do."""

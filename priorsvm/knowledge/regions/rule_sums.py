@@ -39,6 +39,7 @@ _REFUSED = {
     "=>": "'=>' cannot be used: write '>='",
     "=<": "'=<' cannot be used: write '<='",
     ",": "a comma cannot be used: write a decimal point in numbers, and join comparisons by 'and' or 'or'",
+    ".": "'.' cannot be used outside backticks: write conditions such as a is missing, or a between 1 and 2",
     ";": "a semicolon cannot be used: join comparisons by 'and' or 'or'",
     "`": "this backtick is not closed: write backticks on both sides of a column",
     "%": "'%' cannot be used here: a quantile is a number and '%', such as a > 90%",
@@ -248,6 +249,8 @@ class SumParser:
             hint = f"a value is written in quotes: '{name}'"
         elif name.lower() in ("nan", "na", "none", "null", "missing"):
             hint = "a missing value is written as: a is missing"
+        elif name.lower() == "median":
+            hint = "the median is written as 50%"
         elif (meant := closest(name, self.columns)) is not None:
             hint = f"did you mean {spelled(meant)}?"
         else:

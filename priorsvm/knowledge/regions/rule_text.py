@@ -199,11 +199,7 @@ class _Parser(SumParser):
             places.append(sign.at)
             left = right
         if not parts:
-            example = ""
-            if isinstance(left, Affine) and left.column is not None:
-                name = spelled(self.tokens[self.position - 1].word)
-                example = f", such as '{name} == True' or '{name} >= 1'"
-            raise self._unexpected(f"a comparison by <, <=, >, >=, = or 'between' is missing here{example}")
+            raise self._without_sign(left)
         return joined(All, parts, places)
 
     def _between(self, left: Any, sign: Token) -> Any:
@@ -322,6 +318,18 @@ class _Parser(SumParser):
         return self._sum()
 
     # Errors
+
+    def _without_sign(self, left: Any) -> BadRule:
+        """Return the error of a side that is compared with nothing."""
+        example = ""
+        if self.token.word == "not" or self.token.word.lower() == "missing":
+            example = ". A missing value is written as: a is missing, a is not missing"
+        elif isinstance(left, _Value) or getattr(left, "is_number", False):
+            example = ". A list of values is written as: a in (1, 2)"
+        elif isinstance(left, Affine) and left.column is not None:
+            name = spelled(self.tokens[self.position - 1].word)
+            example = f", such as '{name} == True' or '{name} >= 1'"
+        return self._unexpected(f"a comparison by <, <=, >, >=, = or 'between' is missing here{example}")
 
     def _unknown_value(self, left: _Words, right: Any, sign: Token) -> BadRule:
         """Return the error of a value that no training row has."""

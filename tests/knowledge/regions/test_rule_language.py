@@ -92,6 +92,18 @@ GOOD = [
         "not (age > 50 and not (sex == 'male' or weight < 70))",
         lambda X: ~((X.age > 50) & ~((X.sex == "male") | (X.weight < 70))),
     ),
+    (
+        "not (age > 50 and weight < 80) and age > 50",
+        lambda X: (X.age > 50) & (X.weight >= 80),
+    ),
+    (
+        "(age < 40 or age >= 60) and (age < 50 or weight > 80)",
+        lambda X: ((X.age < 40) | (X.age >= 60)) & ((X.age < 50) | (X.weight > 80)),
+    ),
+    (
+        "(sex == 'female' or age > 60) and (sex == 'male' or weight > 80)",
+        lambda X: ((X.sex == "female") | (X.age > 60)) & ((X.sex == "male") | (X.weight > 80)),
+    ),
     ("50 <= age < 60", lambda X: (X.age >= 50) & (X.age < 60)),
     ("50 < age <= 60", lambda X: (X.age > 50) & (X.age <= 60)),
     ("60 > age >= 50", lambda X: (X.age >= 50) & (X.age < 60)),
@@ -166,6 +178,13 @@ def test_there_are_sixty_texts_of_each_kind():
 
 # ¦ stands before the spot the caret has to point at.
 BAD = [
+    ("sex = 'female' or 'male'¦", "A list of values is written as: a in (1, 2)"),
+    ("age = 50 or 60¦", "A list of values is written as: a in (1, 2)"),
+    ("sex ¦not missing", "A missing value is written as: a is missing, a is not missing"),
+    ("age > ¦median", "no column 'median' (the median is written as 50%)"),
+    ("age¦.isna()", "write conditions such as a is missing, or a between 1 and 2"),
+    ("¦pain = 'none'", "no column 'pain' (did you mean `chest pain`?)"),
+    ("¦grosse > 2", "no column 'grosse' (did you mean größe?)"),
     ("¦sexx == 'female'", "no column 'sexx' (did you mean sex?)"),
     ("age == ¦nan", "no column 'nan' (a missing value is written as: a is missing)"),
     ("sex == ¦female", "no column 'female' (a value is written in quotes: 'female')"),
@@ -278,7 +297,7 @@ def test_a_wrong_text_points_at_the_spot(sample, text, words):
         ("not age > 50 and not age <= 50", "contradict each other"),
         ("age + weight > 50 and weight + age <= 50", "contradict each other"),
         ("age > weight and weight > größe and größe > age", "contradict each other"),
-        ("age > 60 or age > 50 and age < 50", "contradict each other in 'age > 50 and age < 50'"),
+        ("age > 60 or age > 50 and age < 50", "no row can satisfy 'age > 50 and age < 50' in"),
         ("weight * height < -5", "no row satisfies the rule"),
     ],
 )
@@ -286,6 +305,34 @@ def test_a_rule_that_no_row_satisfies(text, words):
     with pytest.raises(BadRule, match=words) as caught:
         PriorSVC(Rule(text, "ill", mu=1)).fit(FRAME, LABELS)
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("within", ["data", {"age": (35, 70)}])
+@pytest.mark.parametrize("holds", ["rows", "everywhere"])
+def test_impossible_alternatives_that_nobody_wrote_are_left_out(sample, holds, within):
+    """Brackets and ``not`` give them: the rule is the rule without them."""
+    texts = "not (age > 60 and weight < 80) and age > 60", "weight >= 80 and age > 60"
+    rules = [Rule(text, "ill", holds=holds, within=within) for text in texts]
+    if holds == "rows":
+        found = [rule.row_requirements(sample) for rule in rules]
+    else:
+        found = [rule.requirements(sample) for rule in rules]
+    (one,), (other,) = found
+    inside = one.region.contains(sample.X)
+    assert 0 < inside.sum() < len(sample.X)
+    np.testing.assert_array_equal(inside, other.region.contains(sample.X))
+    with pytest.raises(BadRule, match=r"no row can satisfy 'not \(age > 50 or age <= 50\)': "):
+        Rule("not (age > 50 or age <= 50)", "ill").row_requirements(sample)
+
+
+def test_verify_counts_a_row_in_several_alternatives_once():
+    model = PriorSVC(Rule("age > 60 or weight > 80", "well", mu=1), scale="standard").fit(FRAME, LABELS)
+    inside = (FRAME.age > 60) | (FRAME.weight > 80)
+    wrong = inside & (model.predict(FRAME) == "ill")
+    for rows in (slice(None), slice(50)):
+        found = model.verify(FRAME[rows])["rule"]
+        assert (found.checked, found.violated) == (inside[rows].sum(), wrong[rows].sum())
+    assert str(model.verify()) == str(model.verify(FRAME))
 
 
 # Time
