@@ -27,8 +27,9 @@ LEVEL = 0.05
 FACTORS = (10.0, 12.0, 18.0, 2.54, 0.4536, 100.0, 1000.0)
 # A soft block is outbid if f violates it at more than this share of its places.
 MOST = 0.5
-# Places of a region everywhere.
+# Places of a region everywhere, and of all regions of a block.
 PLACES = 256
+ALL_PLACES = 10 * PLACES
 # Drawn points, and rows, of the check that replaces a search once the time of a fit has run out.
 DRAWN = 1000
 # Columns of a place in a text.
@@ -104,8 +105,9 @@ def outbid(f: Any, state: Search, on_rows: bool, view: Solved, words: str, weigh
     """
     violated = 0
     count = 0
+    most = min(PLACES, ALL_PLACES // len(state.requirements))
     for requirement, points in zip(state.requirements, state.points, strict=True):
-        places = points if on_rows else _places(requirement, points, view)
+        places = points if on_rows else _places(requirement, points, view, most)
         if len(places) == 0:
             continue
         excess = requirement.value(f, places)
@@ -129,13 +131,13 @@ def outbid_at(violated: int, count: int, words: str, weight: Any) -> Caution | N
     )
 
 
-def _places(requirement: Requirement, points: Array, view: Solved) -> Array:
+def _places(requirement: Requirement, points: Array, view: Solved, most: int) -> Array:
     """Return places of a region everywhere: drawn points, or training rows inside an open region."""
     region = requirement.region
     if not region.exact:
         return points[region.contains(points, SEARCHED)] if len(points) else points
     if region.bounded:
-        return region.points(PLACES, view.sample.seed)
+        return region.points(most, view.sample.seed)
     X = view.sample.weighted_rows()[0]
     return X[region.contains(X)]
 

@@ -183,7 +183,9 @@ def rows_inside(requirements: Sequence[Requirement], sample: Sample) -> RowsInsi
     X, y = _rows(sample)
     counted = sample.weights > 0
     inside = np.array([inside_as_given(requirement.region, sample)[counted] for requirement in named])
-    completed = np.array([requirement.region.contains(X) for requirement in named]) & ~inside.any(axis=0)
+    completed = np.zeros_like(inside)
+    if sample.gaps is not None:
+        completed = np.array([r.region.contains(X) for r in named]) & ~inside.any(axis=0)
     signs = np.array([requirement.sign for requirement in named])
     contrary = inside & (y != signs[:, None])
     rows = int(inside.any(axis=0).sum())

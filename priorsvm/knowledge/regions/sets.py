@@ -27,6 +27,8 @@ POLISHED = 4
 SEARCHED = 1e-9
 # Rounding of a sum or a product of a few numbers, relative to its terms.
 ROUNDING = 8 * float(np.finfo(float).eps)
+# So few rows are compared with all sides of a box at once.
+FEW_LEFT = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,8 +150,11 @@ class Set(ABC):
         return starts if chart is None else chart.minima(function, starts, steps)
 
 
+@lru_cache(maxsize=1)  # boxes of one block have equal numbers of points and columns, and one seed
 def _sobol(n: int, d: int, seed: int) -> Array:
-    return qmc.Sobol(d, seed=seed).random_base2(max(int(np.ceil(np.log2(max(n, 1)))), 0))
+    points: Array = qmc.Sobol(d, seed=seed).random_base2(max(int(np.ceil(np.log2(max(n, 1)))), 0))
+    points.flags.writeable = False
+    return points
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +181,9 @@ class BoxSet(Set):
         inside = np.zeros(len(X), bool)
         unbounded = np.isinf(self.low) & np.isinf(self.high)
         for j in np.flatnonzero(~unbounded):
+            if len(left) <= FEW_LEFT and not tol:
+                left = left[((self.low <= X[left]) & (self.high >= X[left]) | unbounded).all(axis=1)]
+                break
             x = X[left, j]
             slack = self._slack(int(j), tol) if tol else 0.0
             left = left[(self.low[j] - slack <= x) & (self.high[j] + slack >= x)]

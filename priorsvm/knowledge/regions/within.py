@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._utils.arrays import Array
 from ..._utils.cache import kept_while_alive
-from ..._utils.checks import check_moderate
+from ..._utils.checks import LARGEST, check_moderate
 from ...errors import InvalidInput
 from ...sample import Sample
 from .sets import BoxSet, PolyhedronSet, Set, polyhedron
@@ -143,7 +143,8 @@ def bounds_of(bounds: Any, sample: Sample, what: str = "bounds") -> BoxSet:
             raise InvalidInput(
                 f"{whose} of column {column!r} are empty: {a:g} is above {b:g}. Exchange the two numbers."
             )
-        check_moderate(f"{whose} of column {column!r}", [a, b], "Use None for an open side.")
+        if a < -LARGEST or b > LARGEST:  # a call for each column of many boxes takes time
+            check_moderate(f"{whose} of column {column!r}", [a, b], "Use None for an open side.")
         low[j] = a
         high[j] = b
     return BoxSet(low, high)

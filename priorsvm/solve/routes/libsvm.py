@@ -212,7 +212,7 @@ class _Search:
             self.gram = problem.gram()
             return
         # Noise puts rows at their bound, and these rows lie anywhere.
-        noisy = bool((np.abs(weights) >= problem.bound[few]).any())
+        noisy = np.count_nonzero(np.abs(weights) >= problem.bound[few]) >= rows / PILOT_ROWS
         if n >= 10 * PILOT_ROWS and 0 < share < 1 / 3 and polishing and not noisy:
             scores = problem.y * (weights @ problem.facing(few) + bias)
             near = np.sort(np.argsort(scores)[: int(1.5 * share * n)])

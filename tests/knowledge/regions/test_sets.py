@@ -291,3 +291,18 @@ def test_sums_have_the_tolerance_of_rounding():
     region = PolyhedronSet(np.array([[1.0, 1.0]]), np.array([0.3]))
     assert region.contains(np.array([[0.1, 0.2], [0.1, 0.2 + 1e-12]])).tolist() == [True, False]
     assert region.contains(np.array([[0.1, 0.2 + 1e-12], [0.1, 0.21]]), 1e-9).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("n", [10, 1000])
+def test_a_box_contains_rows_that_few_and_many_sides_exclude(n):
+    rng = np.random.default_rng(n)
+    X = rng.uniform(size=(n, 6))
+    X[0, 4] = np.nan
+    X[1, 5] = np.nan
+    for _ in range(20):
+        low = rng.uniform(-0.2, 0.3, 6)
+        high = low + rng.uniform(0.3, 1.0, 6)
+        low[5] = -np.inf
+        high[[3, 5]] = np.inf
+        expected = ((low <= X) & (high >= X)).all(axis=1)
+        np.testing.assert_array_equal(BoxSet(low, high).contains(X), expected)
