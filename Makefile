@@ -48,8 +48,8 @@ coverage: $(DEV) ## the branches of priorsvm that the quick tests run, at least 
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
-fuzz: $(DEV) ## long random tests of the rule parser and of load; PRIORSVM_FUZZ is the number of tries
-	PRIORSVM_FUZZ=$${PRIORSVM_FUZZ:-20000} $(BIN)/pytest tests/fuzz
+fuzz: $(DEV) ## long random tests of the rule parser, of load and of bounds; PRIORSVM_FUZZ is the number of tries
+	PRIORSVM_FUZZ=$${PRIORSVM_FUZZ:-20000} $(BIN)/pytest tests/fuzz tests/large/test_exact.py -k "fuzz or lower_bound"
 
 lint: $(DEV) ## ruff and mypy
 	$(BIN)/ruff check .
