@@ -243,6 +243,7 @@ factor = ...  # your answer: a number
 factor = n_well / n_ill
 
 # %% tags=["check"]
+assert factor > 0, "A cost is positive."
 own = PriorSVC(ClassCosts({"malignant": factor}), C=C * n / (2 * n_well), scale="standard").fit(X, y)
 difference = np.abs(own.coef_ - models["balanced"].coef_).max()
 assert difference < 1e-4 * np.abs(own.coef_).max(), "Add up the costs of each class: the two sums differ."
@@ -271,6 +272,8 @@ times = np.where(np.arange(n) < 50, 2, 1)
 X_more, y_more = X.loc[X.index.repeat(times)] / 100, np.repeat(y, times)
 
 # %% tags=["check"]
+one_each = np.ndim(X_more) == 2 and np.shape(y_more) == np.shape(X_more)[:1]
+assert one_each, "X_more is a table, and y_more has one class for each of its rows."
 assert np.max(np.asarray(X_more)) < 100, "Divide the rows by 100, as in the cell above."
 repeated = PriorSVC(kernel=kernel).fit(X_more, y_more)
 places = tumours / 100

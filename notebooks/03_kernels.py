@@ -273,6 +273,7 @@ print(f"rows and star: {objective(best_centres):.4f}, PriorSVC {through.objectiv
 # nothing.
 
 # %% tags=["check"]
+assert np.shape(best_centres)[1:] == (2,), "best_centres is a table: one point in a row, two columns."
 reached = objective(best_centres)
 assert reached < through.objective_ + 1e-4, f"The objective is {reached:.4f}. Where is f evaluated?"
 assert len(best_centres) <= n + 1, "Fewer centres are enough."

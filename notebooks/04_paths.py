@@ -245,6 +245,7 @@ end = np.max(alpha)
 print(f"from C = {end:.3f} on nothing changes")
 
 # %% tags=["check"]
+assert end > 0, "C is positive."
 above, below = (PriorSVC(C=c * end, tol=1e-8).fit(iris.data[first], iris.target[first]) for c in (1.02, 0.9))
 assert np.allclose(above.coef_, hard.coef_, atol=1e-3), "Above this C the model still has slack."
 assert not np.allclose(below.coef_, hard.coef_, atol=1e-3), "The path ends earlier: try a smaller C."
