@@ -18,7 +18,7 @@ from ..errors import InvalidInput, InvalidType, TooLarge
 from .facts import ReadFacts
 from .memory import in_words
 from .sources import RowChunk, RowSource, some_rows
-from .table import without
+from .table import names_of, refuse_sparse, without
 
 T = TypeVar("T")
 
@@ -39,7 +39,8 @@ def is_dask(X: Any) -> bool:
 
 def is_dask_table(X: Any) -> bool:
     """Return whether X is a dask DataFrame."""
-    return is_dask(X) and hasattr(X, "columns") and hasattr(X, "map_partitions")
+    # A Delayed object has any attribute.
+    return is_dask(X) and isinstance(getattr(X, "ndim", None), int) and hasattr(X, "columns")
 
 
 class DaskSource(RowSource):
@@ -62,11 +63,7 @@ class DaskSource(RowSource):
 
     def _of_array(self, X: Any, y: Any, weight: Any) -> None:
         """Divide arrays into the row chunks of X."""
-        if getattr(X, "ndim", None) != 2:
-            raise InvalidType(
-                f"X is a dask {type(X).__name__} with {getattr(X, 'ndim', 'no')} dimensions. Give a dask "
-                "array with two dimensions, or a dask DataFrame."
-            )
+        _require_matrix(X)
         self.n_features = int(X.shape[1])
         self.itemsize = X.dtype.itemsize
         X = X.rechunk({1: -1})
@@ -81,23 +78,27 @@ class DaskSource(RowSource):
 
     def _of_table(self, X: Any, y: Any, weight: Any) -> None:
         """Divide a DataFrame into its partitions; labels and weights may be columns of it."""
-        names = [str(name) for name in X.columns]
+        names = names_of(X, "X") or []
         for what, column in (("y", y), ("sample_weight", weight)):
             if isinstance(column, str) and column not in names:
                 raise InvalidInput(
-                    f"{what} is {column!r}, but X has no such column. The columns are: {', '.join(names)}."
+                    f"{what} is {column!r}, but X has no such column. The columns are: "
+                    f"{', '.join(map(str, X.columns))}."
                 )
             if column is not None and not isinstance(column, str) and not is_dask(column):
                 raise InvalidType(
                     f"{what} is a {type(column).__name__}. With a dask DataFrame give the name of a column, "
                     "or a dask Series with the same partitions."
                 )
-        self.feature_names = without(names, y, weight)
-        self.n_features = len(self.feature_names)
-        features = X[self.feature_names].to_delayed()
+        table = X
+        if names:
+            self.feature_names = without(names, y, weight)
+            X = X[self.feature_names]
+        self.n_features = len(X.columns)
+        features = X.to_delayed()
         parts = [list(features)]
         for what, column in (("y", y), ("sample_weight", weight)):
-            series = X[column] if isinstance(column, str) else column
+            series = table[column] if isinstance(column, str) else column
             found = [None] * len(features) if series is None else list(np.ravel(series.to_delayed()))
             if len(found) != len(features):
                 raise InvalidInput(
@@ -161,6 +162,16 @@ class DaskSource(RowSource):
                 client.cancel(waiting)
 
 
+def _require_matrix(X: Any) -> None:
+    """Raise InvalidType unless a collection of dask has two dimensions."""
+    ndim = getattr(X, "ndim", None)
+    if not (isinstance(ndim, int) and ndim == 2):
+        raise InvalidType(
+            f"X is a dask {type(X).__name__} with {ndim if isinstance(ndim, int) else 'no'} dimensions. Give "
+            "a dask array with two dimensions, or a dask DataFrame."
+        )
+
+
 def _delayed(X: Any) -> list[Any]:
     """Return the blocks of a dask array along its rows."""
     return list(np.ravel(X.to_delayed()))
@@ -205,6 +216,7 @@ def _run(
     weight: Any,
 ) -> list[T]:
     """Return the results of a partition in chunks of some rows, on a worker; None is one chunk."""
+    refuse_sparse(X, f"chunk {k}")
     if rows is None:
         _require_part(k, len(X), OF_VALUE * X.shape[1], limit)
     chunks = enumerate(_divided(RowChunk(X, y, weight, f"chunk {k}"), rows), first)
@@ -286,6 +298,7 @@ def lazily(X: Any, function: Callable[[Any], Any], dtype: Any, columns: int | No
     if is_dask_table(X):
         known = X if names is None else X[[name for name in names if name in list(X.columns)]]
         return _of_partitions(known, function, empty)
+    _require_matrix(X)
     X = X.rechunk({1: -1})
     if columns is None:
         return X.map_blocks(function, drop_axis=1, dtype=dtype, meta=empty)

@@ -34,8 +34,17 @@ def _is_large_map(X: Any) -> bool:
 
 
 def _is_chunk_list(X: Any) -> bool:
-    """Return whether X is a list of tuples whose first entry has two dimensions."""
-    return isinstance(X, list) and bool(X) and isinstance(X[0], tuple) and np.ndim(X[0][0]) == 2
+    """Return whether X is a list of tuples whose first entry is a matrix."""
+    listed = isinstance(X, (list, tuple)) and bool(X)
+    return listed and isinstance(X[0], tuple) and bool(X[0]) and _dimensions(X[0][0]) >= 2
+
+
+def _dimensions(part: Any) -> int:
+    """Return the number of dimensions; 0 for nested lists of different lengths."""
+    try:
+        return int(np.ndim(part))
+    except ValueError:
+        return 0
 
 
 def row_source(X: Any, y: Any, sample_weight: Any = None) -> RowSource:

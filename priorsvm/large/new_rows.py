@@ -54,7 +54,8 @@ def over_chunks(model: Any, X: Any, method: str) -> Any:
     function = Applied(model, method)
     if is_dask(X):
         return lazily(X, function, dtype, columns, names)
-    return np.concatenate([function(chunk.X) for chunk in new_rows(X, names).chunks()])
+    empty = np.empty((0,) if columns is None else (0, columns), dtype)
+    return np.concatenate([empty, *(function(chunk.X) for chunk in new_rows(X, names).chunks())])
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..errors import DataNotFound, InvalidInput, InvalidType, PackageNotInstalled
-from .table import column_of, is_table, refuse_sparse, without
+from .table import column_of, is_table, names_of, refuse_sparse, without
 
 T = TypeVar("T")
 
@@ -120,7 +120,7 @@ class ChunkSource(RowSource):
         if first is None:
             raise InvalidInput("X contains no chunk. Give at least one chunk (X, y).")
         if is_table(first.X):
-            self.feature_names = [str(name) for name in first.X.columns]
+            self.feature_names = names_of(first.X, first.where)
         self.n_features = np.shape(first.X)[1] if np.ndim(first.X) == 2 else 0
         if self.n_features == 0:
             raise InvalidInput(
@@ -215,9 +215,9 @@ class ParquetSource(RowSource):
     def chunks(self) -> Iterator[RowChunk]:
         assert self.feature_names is not None
         columns = [*self.feature_names, *(c for c in (self.label, self.weight) if c is not None)]
-        batches = self._dataset().to_batches(columns=columns, batch_size=self.size, batch_readahead=2)
+        batches = iter(self._dataset().to_batches(columns=columns, batch_size=self.size, batch_readahead=2))
         start = 0
-        for batch in batches:
+        while (batch := self._next(batches)) is not None:
             if len(batch) == 0:
                 continue
             where = f"{self.path} from row {start}"
@@ -226,3 +226,12 @@ class ParquetSource(RowSource):
             label = None if self.label is None else column_of(table, self.label)
             weight = None if self.weight is None else column_of(table, self.weight)
             yield RowChunk(table[self.feature_names], label, weight, where)
+
+    def _next(self, batches: Iterator[Any]) -> Any:
+        """Return the next rows or None; raise InvalidInput if a file has other types than the first file."""
+        try:
+            return next(batches, None)
+        except (OSError, ValueError) as error:
+            raise InvalidInput(
+                f"{self.path}: {error}. Write all files with the same types of columns."
+            ) from error

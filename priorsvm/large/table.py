@@ -28,6 +28,29 @@ def is_table(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "iloc")
 
 
+def names_of(table: Any, where: str) -> list[str] | None:
+    """Return the names of the columns of a DataFrame; None if all of them are numbers, as in an array.
+
+    Raises
+    ------
+    InvalidInput
+        If names are not all texts, or two columns have one name.
+    """
+    names = list(table.columns)
+    texts = [isinstance(name, str) for name in names]
+    if not any(texts):
+        return None
+    if not all(texts):
+        raise InvalidInput(
+            f"{where}: the name of column {names[texts.index(False)]!r} is not a text. Use "
+            "X.columns = X.columns.astype(str)."
+        )
+    twice = [name for k, name in enumerate(names) if name in names[:k]]
+    if twice:
+        raise InvalidInput(f"{where}: two columns have the name {twice[0]!r}. Give each column its own name.")
+    return names
+
+
 def without(names: Sequence[str], *left_out: Any) -> list[str]:
     """Return names without some of them."""
     return [name for name in names if not any(isinstance(c, str) and c == name for c in left_out)]
@@ -51,11 +74,12 @@ def numbers(X: Any, names: Sequence[str] | None, n_features: int, where: str) ->
         Name of the chunk, for messages.
     """
     refuse_sparse(X, where)
-    if is_table(X) and names is not None:
-        missing = [name for name in names if name not in X.columns]
-        if missing:
-            raise InvalidInput(f"{where} has no column {missing[0]!r}, which the first chunk has.")
-        X = X[list(names)]
+    if is_table(X):
+        if names is not None:
+            missing = [name for name in names if name not in X.columns]
+            if missing:
+                raise InvalidInput(f"{where} has no column {missing[0]!r}, which the first chunk has.")
+            X = X[list(names)]
         texts = [name for name, dtype in zip(X.columns, X.dtypes, strict=True) if dtype.kind not in "biuf"]
         if texts:
             raise InvalidInput(
@@ -68,6 +92,8 @@ def numbers(X: Any, names: Sequence[str] | None, n_features: int, where: str) ->
         raise InvalidInput(f"{where}: X has complex numbers. Give real numbers.")
     try:
         given = np.asarray(X)
+        if given.dtype.kind in "USMm":
+            raise TypeError(f"their type is {given.dtype}. Encode them in each chunk.")
         array = np.asarray(given, float)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"{where}: X has values that are not numbers: {error}") from error

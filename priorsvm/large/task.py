@@ -57,6 +57,8 @@ def large_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: d
     _refuse_parameters(model, described_source(X))
     _refuse_blocks(prior, described_source(X))
     source = row_source(X, y, sample_weight)
+    if source.n_features == 0:
+        raise InvalidInput(f"X is {described_source(X)} and has no feature. Give at least one column.")
     with_terms = not all(member.block.only_rows for member in live(prior))
     plan = planned(source, model.memory_limit, with_terms, model.verbose)
     source.size = plan.size

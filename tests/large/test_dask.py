@@ -139,6 +139,49 @@ def test_bad_collections():
         PriorSVC().fit(unknown, da.from_array(y, 150))
 
 
+def test_collections_that_are_no_matrices_of_numbers():
+    import dask
+    from scipy.sparse import csr_array
+
+    X, y = data(300)
+    lazy = da.from_array(X, chunks=(110, 4))
+    with pytest.raises(InvalidType, match=r"X is a dask Delayed.* with no dimensions. Give a dask array"):
+        PriorSVC().fit(dask.delayed(X), y)
+    with pytest.raises(InvalidInput, match=r"X is a dask array and has no feature. Give at least one column"):
+        PriorSVC().fit(lazy[:, :0], y)
+    with pytest.raises(InvalidInput, match=r"chunk 0: X is sparse"):
+        PriorSVC().fit(lazy.map_blocks(csr_array), y)
+    with pytest.raises(InvalidInput, match=r"chunk 2: row 79 has nan in column 0"):
+        PriorSVC().fit(da.where(da.arange(300, chunks=110)[:, None] == 299, np.nan, lazy), y)
+    model = PriorSVC().fit(lazy, y)
+    with pytest.raises(InvalidType, match=r"X is a dask Array with 1 dimensions. Give a dask array with two"):
+        model.predict(lazy[:, 0])
+
+
+def test_chunks_of_unknown_length(known):
+    X, y = data()
+    lazy = da.from_array(X, chunks=(1100, 4))
+    labels = da.from_array(y, 1100)
+    some = X[:, 0] > 0
+    rows = lazy[lazy[:, 0] > 0]
+    model = PriorSVC(PRIOR).fit(rows, labels[lazy[:, 0] > 0])
+    reference = PriorSVC(PRIOR, solver="NORMAL").fit(X[some], y[some])
+    assert model.objective_ == pytest.approx(reference.objective_, rel=1e-9)
+    found = model.predict(rows)
+    assert np.isnan(found.shape[0])
+    assert np.array_equal(found.compute(), model.predict(X[some]))
+    assert model.score(rows, labels[lazy[:, 0] > 0]) == pytest.approx(model.score(X[some], y[some]))
+
+
+def test_tables_whose_columns_are_numbers_have_no_names(known):
+    X, y = data()
+    lazy = dd.from_pandas(pd.DataFrame(X), npartitions=5)
+    model = PriorSVC(PRIOR).fit(lazy, dd.from_pandas(pd.Series(y), npartitions=5))
+    assert model.objective_ == pytest.approx(known.objective_, rel=1e-9)
+    assert not hasattr(model, "feature_names_in_")
+    assert np.array_equal(model.predict(lazy).compute(), model.predict(X))
+
+
 def test_bad_tables():
     X, y = data(300)
     table = pd.DataFrame(X, columns=list("abcd")).assign(ill=y)
@@ -147,6 +190,8 @@ def test_bad_tables():
         PriorSVC().fit(lazy, "sick")
     with pytest.raises(InvalidType, match=r"y is a ndarray. With a dask DataFrame give the name of a column"):
         PriorSVC().fit(lazy, y)
+    with pytest.raises(InvalidInput, match=r"X is a dask DataFrame and has no feature"):
+        PriorSVC().fit(lazy[["ill"]], "ill")
     with pytest.raises(InvalidInput, match=r"y has 2 partitions, but X has 3. Give the same partitions"):
         PriorSVC().fit(lazy, dd.from_pandas(table["ill"], npartitions=2))
 
@@ -276,7 +321,8 @@ def test_the_memory_of_a_worker_limits_its_chunks(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_killed_worker_costs_its_pass_only(clusters, monkeypatch):
+@pytest.mark.parametrize("kills", [[(2, 2)], [(1, 3), (2, 2), (3, 1)]])
+def test_a_killed_worker_costs_its_pass_only(clusters, monkeypatch, kills):
     X, y = data()
     lazy = da.from_array(X, chunks=(600, 4)).map_blocks(slowly, dtype=float, meta=np.empty((0, 0)))
     alone = PriorSVC(PRIOR).fit(da.from_array(X, chunks=(600, 4)), y)
@@ -290,7 +336,7 @@ def test_a_killed_worker_costs_its_pass_only(clusters, monkeypatch):
         passes.append(0)
         for found in whole(self, work):
             passes[-1] += 1
-            if len(passes) == 2 and passes[-1] == 2:
+            if (len(passes), passes[-1]) in kills:
                 pids = client.run(os.getpid)
                 os.kill(next(iter(pids.values())), 9)
             yield found

@@ -271,6 +271,60 @@ def test_the_ranges_of_all_rows_are_facts_of_the_sample():
     np.testing.assert_allclose(facts.scale("minmax").width, np.ptp(X, axis=0), rtol=1e-12)
 
 
+def solved_directly(X, y, weight, C, directions, box):
+    """Return the optimum that Clarabel finds for the problem as written here, without the library."""
+    import cvxpy as cp
+
+    w = cp.Variable(X.shape[1])
+    b = cp.Variable()
+    sign = np.where(y == 1, 1.0, -1.0)
+    loss = cp.sum(cp.multiply(C * weight, cp.pos(1 - cp.multiply(sign, X @ w + b))))
+    limits = [s * w[j] >= 0 for j, s in directions.items()]
+    objective = 0.5 * cp.sum_squares(w) + loss
+    if box is not None:
+        column, low, mu = box  # f >= 1 where the column is at least low, and within the data
+        ends = np.vstack([X.min(axis=0), X.max(axis=0)])
+        ends[0, column] = low
+        half = 0.5 * (ends[1] - ends[0])
+        worst = ends.mean(axis=0) @ w + b - half @ cp.abs(w)
+        objective += mu * cp.pos(1 - worst)
+    problem = cp.Problem(cp.Minimize(objective), limits)
+    problem.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    return problem.value
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(20), *(pytest.param(k, marks=pytest.mark.slow) for k in range(20, 100))]
+)
+def test_chunks_of_seven_rows_against_the_problem_as_written_down(seed, monkeypatch):
+    monkeypatch.setattr(chunks, "LEAST", 30)
+    monkeypatch.setattr(task, "DRAWN", 40)
+    monkeypatch.setattr(task, "FOR_FEATURE", 8)
+    rng = np.random.default_rng(seed)
+    X, y = data(rows.KINDS[seed % 6], n=int(rng.integers(100, 300)), seed=seed)
+    if seed % 3 == 0:
+        X = np.repeat(X, 2, axis=0)
+        y = np.repeat(y, 2)
+    if seed % 4 == 0:
+        X[:, 1] = 3.0
+    weight = rng.integers(0, 3, size=len(y)).astype(float)
+    weight[np.argmax(y)] = 1.0
+    weight[np.argmin(y)] = 1.0
+    C = float(10 ** rng.uniform(-2, 1))
+    directions = {} if seed % 2 else {0: 1, 2: -1}
+    used = X[weight > 0]
+    box = None if seed % 5 < 2 else (3, float(np.quantile(used[:, 3], 0.4)), 2.0)
+    prior = Monotone(directions, hard=True) if directions else None
+    if box is not None:
+        region = Box({3: (box[1], None)}, 1, mu=box[2] / C, holds="everywhere", within="data")
+        prior = region if prior is None else prior + region
+    found = PriorSVC(prior, C=C).fit(in_chunks(X, y, weight, size=7))
+    optimum = solved_directly(used, y[weight > 0], weight[weight > 0], C, directions, box)
+    assert found.solver_ == "CHUNKS"
+    assert found.objective_ == pytest.approx(optimum, rel=1e-7)
+    assert found.history_[-1]["lower"] <= optimum * (1 + 1e-9)
+
+
 BOUNDED = [None, PRIOR, Box({2: (0.5, None)}, 1, mu=20.0, holds="everywhere"), Monotone({0: 1}, hard=True)]
 EXACT = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-12)
 

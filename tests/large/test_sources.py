@@ -310,6 +310,79 @@ def test_chunks_may_be_tables(known):
     assert not hasattr(model, "feature_names_in_")
 
 
+def test_tables_whose_columns_are_numbers_have_no_names(known):
+    X, y = data()
+    table = pd.DataFrame(X)
+    given = [(table[:1500], y[:1500]), (table[1500:], y[1500:])]
+    model = PriorSVC().fit(given)
+    check(model, known, given)
+    assert not hasattr(model, "feature_names_in_")
+    assert np.array_equal(model.predict(table), model.predict(X))
+    assert model.score(given) == pytest.approx(known.score(X, y), abs=1e-3)
+    with pytest.raises(InvalidInput, match=r"chunk 0: the name of column 1 is not a text. Use X.columns ="):
+        PriorSVC().fit([(table.rename(columns={0: "age"}), y)])
+    with pytest.raises(InvalidInput, match=r"chunk 0: two columns have the name 'age'. Give each column its"):
+        PriorSVC().fit([(table.set_axis(["age", "age", "dose", "time"], axis=1), y)])
+
+
+def test_chunks_may_be_a_tuple_and_have_two_dimensions(known):
+    X, y = data()
+    given = ((X[:1500], y[:1500]), (X[1500:], y[1500:]))
+    check(PriorSVC().fit(given), known, given)
+    with pytest.raises(InvalidInput, match=r"chunk 0: X has shape \(4000, 4, 1\). Give two dimensions"):
+        PriorSVC().fit([(X[:, :, None], y)])
+
+
+@pytest.mark.parametrize("dtype", ["datetime64[D]", "timedelta64[s]", "U4"])
+def test_types_that_are_not_numbers_are_refused(dtype):
+    X = np.ones((4, 2), int).astype(dtype)
+    with pytest.raises(InvalidInput, match=r"chunk 0: X has values that are not numbers: their type is"):
+        PriorSVC().fit([(X, [0, 1, 0, 1])])
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float16, np.longdouble, object])
+def test_types_of_numbers(dtype):
+    X, y = data()
+    X = np.asfortranarray(np.abs(3 * X).astype(int).astype(dtype))
+    model = PriorSVC().fit([(X[:1500], y[:1500]), (X[1500:], y[1500:])])
+    reference = PriorSVC(solver="CLARABEL").fit(X.astype(float), y)
+    assert model.objective_ == pytest.approx(reference.objective_, rel=1e-7)
+
+
+def test_no_new_rows_have_no_scores():
+    X, y = data()
+    model = PriorSVC().fit([(X, np.array(["no", "yes"])[y])])
+    assert model.predict([(X[:0],)]).shape == (0,)
+    assert model.predict([(X[:0],), (X[:2],)]).dtype == model.classes_.dtype
+    three = PriorSVC().fit([(X, y + (X[:, 0] > 1.0))])
+    assert three.decision_function([(X[:0],)]).shape == (0, 3)
+
+
+def test_the_rows_that_a_function_returns_once_are_refused():
+    X, y = data()
+    once = iter([(X[:1500], y[:1500]), (X[1500:], y[1500:])])
+    with pytest.raises(InvalidInput, match=r"X has 0 chunks, and had .* Give a source that returns the same"):
+        PriorSVC().fit(lambda: once)
+
+
+def test_an_interrupted_fit_keeps_the_model():
+    X, y = data()
+    model = PriorSVC().fit([(X, y)])
+    before = model.__dict__.copy()
+    calls = []
+
+    def read():
+        calls.append(1)
+        yield X[:1500], y[:1500]
+        if len(calls) > 2:
+            raise KeyboardInterrupt
+        yield X[1500:], y[1500:]
+
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(read)
+    assert vars(model) == before
+
+
 @pytest.fixture
 def folder(tmp_path):
     pytest.importorskip("pyarrow")
@@ -331,6 +404,24 @@ def test_a_folder_of_parquet_files(folder, known):
     assert model.classes_.tolist() == ["no", "yes"]
     assert np.mean(model.predict(folder) == np.array(["no", "yes"])[weighted.predict(table)]) > 0.999
     assert model.score(folder, "ill") == pytest.approx(weighted.score(table, y), abs=1e-3)
+
+
+def test_parquet_files_with_columns_in_another_order_and_of_other_types(folder, known):
+    table, y = tables()
+    table = table.assign(ill=y)
+    (folder / "rows").mkdir()
+    table[:1500].to_parquet(folder / "rows" / "part0.parquet")
+    second = table[1500:][["ill", "time", "size", "dose", "age"]].astype({"age": np.float64})
+    second.to_parquet(folder / "rows" / "part1.parquet")
+    model = PriorSVC().fit(folder / "rows", "ill")
+    assert model.feature_names_in_.tolist() == ["age", "dose", "size", "time"]
+    assert model.objective_ == pytest.approx(known.objective_, rel=1e-9)
+    table[:1500].astype({"age": int}).to_parquet(folder / "rows" / "part0.parquet")
+    with pytest.raises(InvalidInput, match=r"truncated .*Write all files with the same types of columns"):
+        PriorSVC().fit(folder / "rows", "ill")
+    table[["ill"]].to_parquet(folder / "labels.parquet")
+    with pytest.raises(InvalidInput, match=r"labels.parquet' and has no feature. Give at least one column"):
+        PriorSVC().fit(folder / "labels.parquet", "ill")
 
 
 def test_bad_parquet_folders(folder, monkeypatch):
