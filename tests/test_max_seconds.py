@@ -66,7 +66,9 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize(
+    "name", ["monotone", *(pytest.param(name, marks=pytest.mark.slow) for name in list(LONG)[1:])]
+)
 def test_a_long_fit_ends_with_the_answer_so_far(name):
     prior, parameters, rows, labels = LONG[name]()
     seconds = 1.5
@@ -139,6 +141,7 @@ def test_schur_stops_at_its_time_limit():
         model.fit(rows, labels)
 
 
+@pytest.mark.slow
 def test_classes_share_the_time():
     rows, labels = make_classification(300, 8, n_informative=6, n_classes=4, random_state=1)
     prior = Monotone({0: 1, 1: 1}, hard=True, label=1) + Monotone({2: 1}, hard=True, label=2).named("b")
@@ -149,6 +152,7 @@ def test_classes_share_the_time():
     assert any(w.category is ConvergenceWarning for w in caught)
 
 
+@pytest.mark.slow
 def test_a_joint_model_ends_in_time():
     rows, labels = make_classification(900, 8, n_informative=6, n_classes=4, flip_y=0.3, random_state=1)
     model = PriorSVC(multi_class="joint", kernel="rbf", C=100.0, max_seconds=1.0)
@@ -159,6 +163,7 @@ def test_a_joint_model_ends_in_time():
     assert set(np.ravel(model.status_)) == {"time_limit"}
 
 
+@pytest.mark.slow
 def test_every_model_of_a_path_has_the_time():
     start = time.monotonic()
     with warnings.catch_warnings(record=True) as caught:

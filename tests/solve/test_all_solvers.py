@@ -35,6 +35,9 @@ FAILURES = {
 COMMERCIAL = ("COPT", "CPLEX", "GUROBI", "KNITRO", "MOSEK", "XPRESS")
 LICENCE = r"(?i)licen[cs]e|size limit|too many rows|KN_new\(\) is -520"
 
+# A test of these takes more than a second in a plain environment.
+SLOW = ("ECOS_BB", "SCIPY")
+
 
 def run(solver, *arguments):
     """Return what a process of its own prints."""
@@ -58,7 +61,10 @@ def require(solver):
         pytest.skip(f"{solver} is not installed")
 
 
-@pytest.mark.parametrize("solver", sorted(PACKAGES))
+@pytest.mark.parametrize(
+    "solver",
+    [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in sorted(PACKAGES)],
+)
 def test_answers_are_right_and_errors_explained(solver):
     require(solver)
     found = run(solver)
