@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from ._utils.arrays import Array
+from ._utils.arrays import Array, distinct_rows
 from ._utils.checks import check_flag, is_number
 from ._utils.row_keys import row_names
 from .bad_values import explaining_bad_values
@@ -114,7 +114,7 @@ class FittedModel:
     @property
     def centres_(self) -> Array:
         """Points that f expands over; kernel models only."""
-        return np.unique(np.vstack([f.centres + 0.0 for f in self._expansions()]), axis=0)
+        return distinct_rows(np.vstack([f.centres + 0.0 for f in self._expansions()]))[0]
 
     @property
     def dual_coef_(self) -> Array:

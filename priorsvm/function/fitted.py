@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .._utils.arrays import Array, as_points
+from .._utils.arrays import Array, as_points, distinct_rows
 from .._utils.checks import dense_points
 from .._utils.deadline import NEVER, Deadline
 from .atoms import Atoms
@@ -217,7 +217,7 @@ class FittedKernel(Fitted):
     def _new_sums(self, v: Array | None, dtype: Any) -> list[Any] | None:
         """Return the sums for one direction of slopes, or for values; None if the kernel has none."""
         centres, weights, at, along, of_slopes = self._parts
-        kinds = np.unique(along, axis=0) if len(along) else along
+        kinds = distinct_rows(along)[0] if len(along) else along
         if len(kinds) > DIRECTIONS:
             return None
         sums = [self.kernel._sum(centres, weights, None, v, dtype)] if len(weights) else []

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from .._utils.arrays import Array, as_keys, as_points
+from .._utils.arrays import Array, as_keys, as_points, distinct_rows
 from .._utils.checks import dense_points
 from ..errors import InvalidInput, MissingCapability, SolverUnsuited
 from ..kernels.set_kernel import OnRows
@@ -316,10 +316,10 @@ class Decision:
         """Return what f expands over: points, and points with directions."""
         values = [atoms.points for atoms in self._spanned if atoms.directions is None]
         points = np.vstack([np.empty((0, self.n_features)), *values])
-        points = points[np.sort(np.unique(points, axis=0, return_index=True)[1])]
+        points = points[np.sort(distinct_rows(points)[1])]
         pairs = [np.hstack([a.points, a.directions]) for a in self._spanned if a.directions is not None]
         slopes = np.vstack([np.empty((0, 2 * self.n_features)), *pairs])
-        slopes = slopes[np.sort(np.unique(slopes, axis=0, return_index=True)[1])]
+        slopes = slopes[np.sort(distinct_rows(slopes)[1])]
         return points, slopes[:, : self.n_features], slopes[:, self.n_features :]
 
     def _require_slopes(self, spans: bool) -> None:

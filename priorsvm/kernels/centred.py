@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._utils.arrays import Array
+from .._utils.arrays import Array, distinct_rows
 from ..errors import InvalidInput, MissingCapability
 from .algebra import Combination
 from .base import Definiteness, Dependence, Kernel, require_kernel
@@ -192,7 +192,7 @@ def central_row(kernel: Kernel, X: ArrayLike, weight: Array | None = None) -> Ar
     array of shape (d,)
     """
     rows = np.asarray(X, float)
-    rows = np.unique(rows if weight is None else rows[weight > 0], axis=0)
+    rows = distinct_rows(rows if weight is None else rows[weight > 0])[0]
     some = rows[np.linspace(0, len(rows) - 1, min(len(rows), CANDIDATES)).round().astype(int)]
     K = kernel(some)
     length = np.diagonal(K)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import gen_batches
 
-from .._utils.arrays import Array, as_keys
+from .._utils.arrays import Array, as_keys, distinct_rows
 from ..errors import InvalidInput
 from ..function.memory import refuse_beyond_memory
 from .base import Definiteness, Kernel, diagonal
@@ -92,7 +92,7 @@ class Spectral(Kernel):
         if self.psd is None or len(rows) == 0:
             return known
         # A row that occurs twice counts once, so that weights and copies are equivalent.
-        rows = np.unique(rows if weight is None else rows[weight > 0], axis=0)
+        rows = distinct_rows(rows if weight is None else rows[weight > 0])[0]
         n = len(rows)
         remedy = "Give fewer rows, or use psd=None with norm='l1'."
         refuse_beyond_memory(n, n, f"the matrix whose spectrum psd={self.psd!r} requires", remedy)

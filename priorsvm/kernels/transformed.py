@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.utils import gen_batches
 
-from .._utils.arrays import Array
+from .._utils.arrays import Array, distinct_rows
 from .._utils.progress import progress
 from ..errors import InvalidInput, InvalidType
 from ..transforms.base import Transform
@@ -321,7 +321,7 @@ class TransformedKernel(Kernel):
             for P, Q in (orbits[:2], orbits[2:])
         ]
         groups = np.column_stack([_groups(value.ravel()) for value in values])
-        return np.unique(groups, axis=0, return_inverse=True)[1].reshape(values[0].shape)
+        return distinct_rows(groups)[2].reshape(values[0].shape)
 
 
 def _constant(values: Array) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._utils.arrays import Array
+from .._utils.arrays import Array, distinct_rows
 from ..explain.verify import verify
 from ..knowledge.regions.search import Search
 from ..knowledge.regions.sets import EllipsoidSet, LevelSet
@@ -305,7 +305,7 @@ def draw_added_rows(scene: Scene) -> None:
                     key = (name, scene.side(binary, sign), virtual)
                     found.setdefault(key, []).append(scene.plane.project(sample.X[rows]))
     for (name, side, virtual), parts in found.items():
-        points = parts[0] if len(parts) == 1 else np.unique(np.vstack(parts), axis=0)
+        points = parts[0] if len(parts) == 1 else distinct_rows(np.vstack(parts))[0]
         [marks] = scene.ax.plot(
             *points.T,
             linestyle="none",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .._utils.arrays import distinct_rows
 from ..errors import Infeasible, MissingCapability
 from ..function.factor import RANK_TOLERANCE
 from ..function.maps import FactorMap, ValueMap
@@ -193,7 +194,7 @@ def refuse_contradictions(
     values = [evaluation.atoms.points for evaluation in f.evaluations if evaluation.biased]
     if not values or not any(constraints.values()):
         return
-    points = np.unique(np.vstack(values), axis=0)
+    points = distinct_rows(np.vstack(values))[0]
     for member, requirement in claims:
         inside = points[requirement.region.contains(points, 0.0)]
         if requirement.direction is None and len(inside):

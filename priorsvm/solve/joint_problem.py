@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.arrays import Array, products
+from .._utils.arrays import Array, distinct_rows, products
 from ..errors import SolverFailed
 from ..function.factor import require_psd
 from ..function.maps import FactorMap, LinearMap
@@ -66,7 +66,7 @@ class JointCompiled:
         self.terms: list[Any] = []
         features: Any = LinearMap(loss.sample.X.shape[1], spec.scale)
         if spec.kernel is not None:
-            features = FactorMap(spec.kernel, np.unique(state.points, axis=0), spec.scale)
+            features = FactorMap(spec.kernel, distinct_rows(state.points)[0], spec.scale)
         c = cp.Variable((features.size, len(loss.sample.classes)), name="c")
         slack = cp.Variable(len(loss.active), nonneg=True, name="xi")
         lead = cp.sum(cp.multiply(features.rows(state.points) @ c, loss.signs(state)), axis=1)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..._utils.arrays import Array
+from ..._utils.arrays import Array, distinct_rows
 from ..._utils.checks import check_choice, check_flag, check_nonnegative, is_whole
 from ..._utils.messages import warn
 from ...errors import InvalidInput, MissingCapability
@@ -449,7 +449,7 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
 
     def _verdict_at_points(self, f: Any, state: Search, view: Solved) -> Verdict:
         """Return whether a hard block on rows has its margin at its points, which include moved rows."""
-        places = [np.unique(points, axis=0) for points in state.points]
+        places = [distinct_rows(points)[0] for points in state.points]
         excess = [r.excess(f, points) for r, points in zip(state.requirements, places, strict=True)]
         text = f"{self._asked(state.requirements, self._named(view.sample))}, at rows and moved rows"
         return Verdict.at_points(np.concatenate(excess), np.vstack(places), text, view.tol)

@@ -22,7 +22,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.spatial import Delaunay, HalfspaceIntersection, QhullError
 
-from ..._utils.arrays import Array
+from ..._utils.arrays import Array, distinct_rows
 from .sets import PolyhedronSet, Set
 
 
@@ -197,7 +197,7 @@ def _triangulated(region: PolyhedronSet) -> Array:
     if not found[-1] > 1e-9:
         raise QhullError("no interior")
     corners = HalfspaceIntersection(np.column_stack([B, -d]), found[:-1]).intersections
-    corners = np.unique(np.round(corners, 12), axis=0)
+    corners = distinct_rows(np.round(corners, 12))[0]
     return low + corners[Delaunay(corners).simplices] * (high - low)
 
 
@@ -266,7 +266,7 @@ class Cover:
     def _corners(self) -> tuple[Array, Array]:
         """Distinct corners, and the indices of the corners of each cell."""
         corners = self.cells.corners
-        distinct, of = np.unique(corners.reshape(-1, corners.shape[2]), axis=0, return_inverse=True)
+        distinct, _, of = distinct_rows(corners.reshape(-1, corners.shape[2]))
         return distinct, of.reshape(corners.shape[:2])
 
     @property

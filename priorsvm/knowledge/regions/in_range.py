@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from ..._utils.arrays import Array
+from ..._utils.arrays import Array, distinct_rows
 from ...errors import InvalidInput
 from .sets import SEARCHED, LevelSet, PolyhedronSet, Set
 
@@ -94,7 +94,7 @@ def _choices(values: list[Array]) -> Array:
     share = rng.random((MOST_CHOICES, 1))  # few and many large values
     first = rng.random((MOST_CHOICES, len(values))) < share
     chosen = np.column_stack([v[np.where(first[:, k], -1, 0)] for k, v in enumerate(values)])
-    return np.unique(chosen, axis=0)
+    return distinct_rows(chosen)[0]
 
 
 def _spread(choices: Array) -> Array:

@@ -13,7 +13,7 @@ from scipy.linalg import lstsq
 from scipy.optimize import LinearConstraint, linprog, minimize
 from scipy.stats import norm, qmc
 
-from ..._utils.arrays import Array
+from ..._utils.arrays import Array, distinct_rows
 from ...errors import InvalidInput, SolverFailed
 from .descent import STEPS, Differentiable, Projection, descend, onto_halfspaces, onto_level_set
 
@@ -217,7 +217,7 @@ class BoxSet(Set):
         else:
             corners = np.random.default_rng(seed).integers(0, 2, size=(min(n, 64), d)).astype(float)
         cube = np.vstack([np.full((1, d), 0.5), corners, _sobol(n, d, seed)])
-        return np.unique(self.low + cube * (self.high - self.low), axis=0)
+        return distinct_rows(self.low + cube * (self.high - self.low))[0]
 
     def faces(self, n: int, seed: int = 0) -> Array:
         """Return n random points, each moved to the nearer end in a random share of its columns."""
@@ -279,7 +279,7 @@ class PolyhedronSet(Set):
         directions = np.random.default_rng(0).normal(size=(4 * width, width))
         found = np.array([self.lowest(v)[1] for v in directions])
         size = np.abs(found).max() or 1.0  # rounding may return a vertex in several versions
-        return found[np.unique(np.round(found / size, 9), axis=0, return_index=True)[1]]
+        return found[distinct_rows(np.round(found / size, 9))[1]]
 
     def points(self, n: int, seed: int = 0) -> Array:
         """Return vertices, Sobol points inside, and mixtures of vertices where too few points lie inside."""

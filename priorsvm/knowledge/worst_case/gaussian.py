@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..._utils.arrays import Array
+from ..._utils.arrays import Array, distinct_rows
 from ..._utils.messages import warn
 
 # Largest number of entries of covariances that are computed at once.
@@ -107,7 +107,7 @@ class Gaussian:
         step = max(1, _BLOCK // X.shape[1] ** 2)
         for start in range(0, len(X), step):
             rows = slice(start, start + step)
-            patterns, of = np.unique(np.isnan(X[rows]), axis=0, return_inverse=True)
+            patterns, _, of = distinct_rows(np.isnan(X[rows]))
             regression, conditional, inverse, log_det = self._given(patterns)
             deviations = np.where(patterns[of], 0.0, X[rows] - self.mean)
             means = self.mean + deviations + np.einsum("nij,nj->ni", regression[of], deviations)

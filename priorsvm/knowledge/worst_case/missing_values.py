@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import softmax
 
-from ..._utils.arrays import Array
+from ..._utils.arrays import Array, distinct_rows
 from ..._utils.checks import check_flag, is_number
 from ...errors import InvalidInput
 from ...sample import Sample
@@ -196,7 +196,7 @@ class MissingValues(Completes, Scores, EllipsoidalKnowledge):
             gaussians[label] = found
             full[of_class] = found.completed(X[of_class])
             incomplete = of_class[missing[of_class].any(axis=1)]
-            patterns, which = np.unique(missing[incomplete], axis=0, return_inverse=True)
+            patterns, _, which = distinct_rows(missing[incomplete])
             owner[incomplete] = sum(map(len, covariances)) + which
             covariances.append(found.conditional_covariances(patterns))
         shares = {label: float(weight[labels == label].sum() / weight.sum()) for label in gaussians}

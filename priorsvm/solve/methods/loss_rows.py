@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._utils.arrays import Array
+from ..._utils.arrays import Array, distinct_rows
 
 # Rows are merged if at most this share of them is distinct.
 DISTINCT = 0.5
@@ -103,8 +103,7 @@ def distinct(rows: LossRows) -> tuple[LossRows, Array] | None:
     keys = np.column_stack([number, rows.y, rows.margin])
     if len(np.unique(number)) > DISTINCT * len(rows):
         return None
-    _, first, place = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    place = place.ravel()
+    _, first, place = distinct_rows(keys)
     if not np.array_equal(rows.X[first][place], rows.X):
         return None
     bound = np.bincount(place, rows.bound, minlength=len(first))
