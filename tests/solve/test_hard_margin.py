@@ -290,6 +290,30 @@ def test_classes_that_are_not_separable(overlapping, norm, loss, solver):
         PriorSVC(C=np.inf, norm=norm, loss=loss, solver=solver).fit(X, y)
 
 
+def test_the_message_names_classes_and_ways_out(apart):
+    X, y = apart
+    X = np.vstack([X, X[:1], X[:1]])
+    with pytest.raises(
+        Infeasible, match=r"it: the classes are not separable\. Use a finite C, or a kernel\.$"
+    ):
+        PriorSVC(C=np.inf).fit(X, [*y, *(1 - y[:1]), *y[:1]])
+    with pytest.raises(Infeasible, match=r"it: the classes are not separable\. Use a finite C\.$"):
+        PriorSVC(C=np.inf, kernel="rbf").fit(X, [*y, *(1 - y[:1]), *y[:1]])
+    with pytest.raises(Infeasible, match=r"it: class \d and the other classes are not separable\. Use a fin"):
+        PriorSVC(C=np.inf).fit(X, [*y, *(1 - y[:1]), 2])
+
+
+def test_a_conflict_of_blocks_names_the_hard_margins_too(apart):
+    from priorsvm import OddnessHint
+
+    X, y = apart
+    region = Box({j: (float(low), float(low)) for j, low in enumerate(X[0])}, int(1 - y[0]), hard=True)
+    with pytest.raises(
+        Infeasible, match=r"'box'.* With C=inf the margins of .* are hard .*: use a finite C\."
+    ):
+        PriorSVC(region + OddnessHint(), C=np.inf).fit(X, y)
+
+
 def test_equal_rows_of_two_classes_on_a_kernel_model(apart):
     X, y = apart
     X = np.vstack([X, X[:1]])

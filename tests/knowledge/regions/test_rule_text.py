@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from priorsvm import PriorSVC, Rule
 from priorsvm.errors import InvalidInput
-from priorsvm.knowledge.regions.rule_conditions import MAX_ALTERNATIVES
+from priorsvm.knowledge.regions.rule_conditions import MAX_ALTERNATIVES, MAX_CONDITIONS
 from priorsvm.knowledge.regions.rule_text import BadRule, parse_rule
 from priorsvm.knowledge.regions.rule_tokens import MAX_DEPTH
 
@@ -387,6 +387,31 @@ def test_alternatives_have_a_number():
         assert f"more than {MAX_ALTERNATIVES} alternatives" in reason
         assert line[caret:][:6] == text[place:][:6]
     assert "more than" in fault(" or ".join(["a < 1"] * (MAX_ALTERNATIVES + 1)))[0]
+
+
+def test_comparisons_have_a_number():
+    (whole,) = parse_rule(" and ".join(["a < 1"] * MAX_CONDITIONS), ["a"])
+    assert len(whole.d) >= 1
+    reason, _, caret = fault(" and ".join(["a < 1"] * (MAX_CONDITIONS + 1)))
+    assert f"at most {MAX_CONDITIONS} comparisons" in reason
+    assert caret >= 0
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("b > 1 and a", "such as 'a == True' or 'a >= 1'"),
+        (
+            "a == 'x'",
+            "this column contains numbers: compare it with a number, and write column names in back",
+        ),
+        ("a + b == 'x'", "a text can only be compared with a column: write column names in backticks"),
+        ("'x' is missing", "'missing' is for one column"),
+        ("a + b is missing", "'missing' is for one column"),
+    ],
+)
+def test_advice_names_the_sides_of_a_comparison(text, words):
+    assert words in fault(text)[0]
 
 
 # Any rule: numbers are whole or divided by powers of two, so that all sums below are exact and closed
