@@ -415,4 +415,7 @@ def value_text(value: Any, digits: int = 6) -> str:
     """
     if isinstance(value, (str, bool)):
         return str(value)
-    return "" if np.isnan(value) else f"{value:.{digits}g}"
+    if np.isnan(value):
+        return ""
+    # A mean such as 53.025 has an uncertain last bit, which must not decide a digit that is shown.
+    return f"{float(f'{value:.12g}'):.{digits}g}"
