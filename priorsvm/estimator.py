@@ -77,8 +77,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         ``priorsvm solvers`` lists the names. Every solver that CVXPY has installed is a name, such as "MOSEK"
         or "gurobi", in upper or lower case. If blocks only add or reweight rows, "LIBSVM", "NORMAL",
         "BAND" and "SPARSE" solve 2-norm models, and "CENTRES" solves 1-norm models. "ROWS" solves 2-norm
-        models whose blocks use values of f, "CONES" kernel models with uncertain or missing values, and
-        "CHUNKS" linear 2-norm models with many rows.
+        models whose blocks use values of f, "COLUMNS" models with :class:`InvariantLoss`, "CONES" kernel
+        models with uncertain or missing values, and "CHUNKS" linear 2-norm models with many rows.
     solver_options : dict or None, default=None
         Options passed to the solver. With a list of solvers, a dict from solver name to options.
     tol : float, default=1e-6

@@ -44,6 +44,8 @@ def file_of(example):
 def test_every_block_kernel_transform_and_plot_has_one_example():
     kinds = [name for names in list_kinds().values() for name in names]
     plots = [f"plot.{name}" for name in plot.__all__]
+    missing = {*kinds, *plots} - {example.name for example in EXAMPLES}
+    assert not missing, f"Add examples of {', '.join(sorted(missing))} to docs/gallery."
     assert sorted(example.name for example in EXAMPLES) == sorted(kinds + plots)
 
 
@@ -120,7 +122,8 @@ def test_api_pages_link_to_guide_lessons_and_gallery():
     assert f":doc:`/_notebooks/{reading.lessons_of('Box')[0]}`" in links
     assert ":doc:`/_gallery/regions/plot_box`" in links
     classes = [name for name in priorsvm.__all__ if inspect.isclass(getattr(priorsvm, name))]
-    assert not [name for name in classes if "/guide/" not in reading.api_links(name)]
+    missing = [name for name in classes if "/guide/" not in reading.api_links(name)]
+    assert not missing, f"Link {', '.join(missing)} in the last line of a guide page."
 
 
 @pytest.mark.parametrize("lesson", reading.lessons())

@@ -85,10 +85,8 @@ def test_every_block_has_a_formula_and_an_example():
     ]
     assert len(blocks) >= 9
     for block in blocks:
-        assert ".. math::" in block.__doc__, block
-        assert ">>>" in block.__doc__, block
-        assert "Parameters" in block.__doc__, block
-        assert "References" in block.__doc__, block
+        for part in (".. math::", ">>>", "Parameters", "References"):
+            assert part in block.__doc__, f"Add {part} to the docstring of {block.__name__}."
 
 
 def test_dir_lists_the_public_names():

@@ -141,7 +141,8 @@ def test_pages_of_blocks_are_listed_with_the_blocks():
     index = (ROOT / "docs/guide/index.md").read_text(encoding="utf-8")
     names = {*public_blocks(), *PAGES_OF_TRANSFORMS}
     pages = [page.removesuffix(".md") for page, title in titles().items() if title in names]
-    assert not [page for page in pages if f"\n{page}\n" not in index]
+    missing = [page for page in pages if f"\n{page}\n" not in index]
+    assert not missing, f"Add {', '.join(missing)} to the toctree of docs/guide/index.md."
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)

@@ -1,7 +1,9 @@
 """The registry: one table of all routes."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -58,6 +60,21 @@ ACCURACY = {
     "QOCO": 1e-5,
     "SCHUR": 1e-5,
 }
+
+
+def test_pages_name_every_route_for_one_kind_of_problem():
+    own = [route for route in registry().values() if route.kind and route.selectable]
+    weighted = [route for route in own if route.kind == "weighted SVM"]
+    guide = Path(__file__).parents[2] / "docs/guide"
+    places = [
+        ("the docstring of PriorSVC", priorsvm.PriorSVC.__doc__, own),
+        ("docs/guide/solvers.md, section tol", (guide / "solvers.md").read_text(encoding="utf-8"), own),
+        ("docs/guide/problem.md, on paths", (guide / "problem.md").read_text(encoding="utf-8"), own),
+        ("docs/guide/routes.md, Weighted SVMs", (guide / "routes.md").read_text(encoding="utf-8"), weighted),
+    ]
+    for where, text, routes in places:
+        missing = [route.name for route in routes if not re.search(rf"\b{route.name}\b", text)]
+        assert not missing, f"Name {', '.join(missing)} in {where}."
 
 
 def is_derived(route):
