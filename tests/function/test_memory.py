@@ -61,7 +61,7 @@ def test_linear_models_refuse_before_a_solver_compiles_them(rng, monkeypatch, fo
     from priorsvm.solve.routes.conic import Schur
 
     X = np.where(rng.random((200, 20)) < 0.5, rng.normal(size=(200, 20)), 0.0)
-    entries = 200 * 260 + 7 * (X.size if form is np.asarray else np.count_nonzero(X))
+    entries = 200 * 260 + (7 * X.size + 49 * 20**2 if form is np.asarray else 7 * np.count_nonzero(X))
     model = PriorSVC(ClassCosts({0: 2.0}), norm="l1", solver="SCHUR")
     monkeypatch.setattr(memory, "memory", lambda: 2 * 8 * entries * 1.01)
     model.fit(form(X), np.arange(200) % 2)

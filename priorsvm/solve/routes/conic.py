@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ...errors import InvalidInput, PriorSVMError, SolverFailed, Unbounded
 from ...function.memory import refuse_beyond_memory
@@ -28,10 +29,12 @@ from ..solvers import SOLVERS, Solver, quiet
 # Matrices of the size of the kernel matrix that CVXPY and a solver keep at a time. Solvers written in other
 # languages end the process if they have no memory.
 WORK = 4
-# Numbers that a linear model keeps at a time, for each row and for each entry of X. SCHUR on the 1-norm with
-# a hint takes 2.3 kB a row at 5 columns and 4.2 kB at 40. Other solvers take more.
+# Numbers that a linear model keeps at a time, for each row, entry of X and pair of columns. SCHUR on the
+# 1-norm with a hint takes 2.3 kB a row at 5 columns and 4.2 kB at 40. The pairs of 500 columns take 98 MB.
+# Other solvers take more.
 OF_ROW = 260
 OF_ENTRY = 7
+OF_PAIR = 49
 
 _CONES = {
     "QP": "a quadratic objective",
@@ -85,7 +88,8 @@ class Conic(Route):
         if problem.spec.linear:
             X = compiled.sample.X
             # The size of a sparse X counts its stored entries.
-            size = OF_ROW + OF_ENTRY * X.size // X.shape[0]
+            pairs = 0 if issparse(X) else OF_PAIR * min(X.shape) ** 2
+            size = OF_ROW + (OF_ENTRY * X.size + pairs) // X.shape[0]
             advice = "Use fewer rows" + (", or norm='l2'." if problem.spec.norm == "l1" else ".")
             refuse_beyond_memory(X.shape[0], size, what, advice)
         else:
