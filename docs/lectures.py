@@ -12,9 +12,12 @@ from lessons import DOCS, PARTS, Lesson, addresses, lessons
 from slides import Slide, inline, lesson_slides
 
 
-def first_slide(letter: str, members: list[Lesson]) -> Slide:
-    """Return the title slide of a part."""
-    items = "".join(f'<li value="{lesson.number}">{inline(lesson.title)}</li>' for lesson in members)
+def first_slide(letter: str, members: list[Lesson], places: list[int]) -> Slide:
+    """Return the title slide of a part, with links to the slides at which its lessons begin."""
+    items = "".join(
+        f'<li value="{lesson.number}"><a href="#{place}">{inline(lesson.title)}</a></li>'
+        for lesson, place in zip(members, places, strict=True)
+    )
     body = (
         f'<p class="number">Part {letter} of the course on support vector machines with prior knowledge</p>'
         f'<ol>{items}</ol><p class="note">Next slide: arrow keys, space, a click or a swipe. '
@@ -64,10 +67,12 @@ def write_lectures(app: Any, exception: Exception | None) -> None:
     (site / "slides").mkdir(exist_ok=True)
     for letter in PARTS:
         members = [lesson for lesson in lessons().values() if lesson.part == letter]
-        slides = [first_slide(letter, members)]
+        slides: list[Slide] = []
+        places = []
         for lesson in members:
             notebook = jupytext.read(DOCS / addresses(lesson.stem)["page"])
+            places.append(len(slides) + 2)
             slides += lesson_slides(lesson, notebook, site / "_images")
         if members:
-            page = lecture(letter, slides, scripts)
+            page = lecture(letter, [first_slide(letter, members, places), *slides], scripts)
             (site / "slides" / f"part_{letter.lower()}.html").write_text(page, encoding="utf-8")

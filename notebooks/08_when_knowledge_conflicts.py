@@ -102,7 +102,7 @@ less = Rule("texture <= 20 and area <= 800", label="benign", hard=True).named("s
 ways = {
     "'smooth' is soft": large + soft_smooth,
     "'large' is soft": soft_large + smooth,
-    "'smooth' says less": large + less,
+    "'smooth' is smaller": large + less,
 }
 models = {name: PriorSVC(prior, kernel="rbf", scale="standard").fit(X, y) for name, prior in ways.items()}
 plot.compare(models, extent=window, legend=False)
@@ -348,11 +348,11 @@ steepness = 1 / 100
 assert "'large' ('area >= 1000' is 'malignant') and 'smooth' ('texture <= 20' is 'benign')" in message
 assert "Both apply to the point" in message
 
-# Hard rules hold, a soft rule in conflict falls short by 2, and the rule that says less holds.
+# Hard rules hold, a soft rule in conflict falls short by 2, and the smaller rule holds.
 assert worst["'smooth' is soft"]["large"] > -1e-3
 assert worst["'smooth' is soft"]["smooth"] < -1.99
 assert worst["'large' is soft"]["large"] < -1.99
-assert min(worst["'smooth' says less"].values()) > -1e-3
+assert min(worst["'smooth' is smaller"].values()) > -1e-3
 
 # The multipliers prove the conflict.
 np.testing.assert_allclose(A.T @ u / u[0], 0, atol=0.1)

@@ -200,6 +200,9 @@ def test_every_part_has_a_lecture_whose_pictures_have_a_text(pages):
         assert len(page.pictures) >= 4, name
         assert min(map(len, page.pictures)) >= 20, name
         assert name in pages["notebooks.html"].article_links
+        starts = {link for link in page.links if link.startswith("#")}
+        text = (SITE / name).read_text(encoding="utf-8")
+        assert starts == {f"#{place}" for place in re.findall(r'class="slide lesson" id="(\d+)"', text)}
 
 
 def test_every_public_name_has_a_page(pages):

@@ -167,9 +167,9 @@ def test_only_short_sentences_are_beside_a_picture():
 
 def test_a_lecture_is_a_page_of_numbered_slides(notebook, tmp_path):
     lesson, found = made(notebook, tmp_path / "_images")
-    page = lectures.lecture("A", [lectures.first_slide("A", [lesson]), *found], "<script></script>")
+    page = lectures.lecture("A", [lectures.first_slide("A", [lesson], [2]), *found], "<script></script>")
     assert re.findall(r'<section class="slide \w+" id="(\d)"', page) == list("12345678")
     assert page.count("<h1>") == 1
-    assert '<li value="3">How much is it?</li>' in page
+    assert '<li value="3"><a href="#2">How much is it?</a></li>' in page
     assert "<span>8 / 8</span>" in page
     assert not re.search(r"https?://", page)
