@@ -71,8 +71,8 @@ notebooks: $(PAGES) ## run the lessons that changed: pages, exercises and soluti
 docs/_notebooks/%.ipynb: notebooks/%.py docs/lessons.py | $(DEV)
 	$(BIN)/pytest "tests/test_notebooks.py::test_runs_and_shows_a_picture[$*]"
 
-lessons: $(DEV) ## run all lessons in empty folders with the wheel, as a student does
-	PRIORSVM_WHEEL=1 timeout 300 $(BIN)/pytest -n 2 tests/test_notebooks.py -k test_runs
+lessons: $(DEV) ## run all lessons in empty folders with the wheel, as a student does, in under four minutes
+	PRIORSVM_WHEEL=1 timeout 240 $(BIN)/pytest -n 2 tests/test_notebooks.py -k test_runs
 
 bench: $(DEV) ## speed as ratios to peers measured in the same run
 	$(BIN)/python -m benchmarks
