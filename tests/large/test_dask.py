@@ -269,26 +269,22 @@ def test_chunks_of_a_partition_have_few_drawn_rows_in_all():
 
 @pytest.fixture(scope="module")
 def clusters():
-    """Return a function that makes a client with some workers, each a process."""
+    """Return a function that gives the client of a cluster of some workers, each a process."""
     distributed = pytest.importorskip("distributed")
-    made = []
+    made = {}
 
     def client(n):
-        cluster = distributed.LocalCluster(
-            n_workers=n, threads_per_worker=1, processes=True, dashboard_address=None
-        )
-        made.append((cluster, distributed.Client(cluster)))
-        return made[-1][1]
+        if n not in made:
+            cluster = distributed.LocalCluster(
+                n_workers=n, threads_per_worker=1, processes=True, dashboard_address=None
+            )
+            made[n] = (cluster, distributed.Client(cluster))
+        return made[n][1]
 
     yield client
-    for cluster, opened in made:
+    for cluster, opened in made.values():
         opened.close()
         cluster.close()
-
-
-def slowly(block, seconds=0.05):
-    time.sleep(seconds)
-    return block
 
 
 @pytest.mark.slow
@@ -323,6 +319,10 @@ def test_the_memory_of_a_worker_limits_its_chunks(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("kills", [[(2, 2)], [(1, 3), (2, 2), (3, 1)]])
 def test_a_killed_worker_costs_its_pass_only(clusters, monkeypatch, kills):
+    def slowly(block):  # a local function: workers do not import this file
+        time.sleep(0.05)
+        return block
+
     X, y = data()
     lazy = da.from_array(X, chunks=(600, 4)).map_blocks(slowly, dtype=float, meta=np.empty((0, 0)))
     alone = PriorSVC(PRIOR).fit(da.from_array(X, chunks=(600, 4)), y)
