@@ -626,7 +626,7 @@ def test_checks_find_reversed_rules_and_other_units(benchmarks):
 def test_the_rows_of_linear_models_have_a_certificate(benchmarks):
     rows = benchmarks.main(["seconds_dense", "seconds_sparse", "seconds_deletion", "--quick"])
     assert {row["name"] for row in rows} == {"seconds_dense", "seconds_sparse", "seconds_deletion"}
-    assert all(row["ratio"] > 0 and row["gap"] < 1e-6 for row in rows)
+    assert all(row["ratio"] > 0 and row["gap"] < 2e-6 for row in rows)
 
 
 @pytest.mark.slow
