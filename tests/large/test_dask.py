@@ -213,6 +213,23 @@ def test_any_scheduler_of_dask_does_the_work(known):
     assert sum(given) == 6 * model.history_[-1]["passes"]
 
 
+@pytest.mark.slow
+def test_the_scheduler_of_ray_does_the_work(known):
+    ray = pytest.importorskip("ray")
+    import dask
+    from ray.util.dask import ray_dask_get
+
+    X, y = data()
+    lazy = da.from_array(X, chunks=(1100, 4))
+    ray.init(num_cpus=2, include_dashboard=False)
+    try:
+        with dask.config.set(scheduler=ray_dask_get):
+            model = PriorSVC(PRIOR).fit(lazy, y)
+    finally:
+        ray.shutdown()
+    assert model.objective_ == pytest.approx(known.objective_, rel=1e-9)
+
+
 def test_a_chunk_beyond_the_share_of_a_thread_is_refused_before_the_work(monkeypatch):
     import dask
 
