@@ -541,7 +541,9 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
         """Return the first requirement in words, and the number of different further requirements."""
         texts = list(dict.fromkeys(self.describe(requirement, sample) for requirement in requirements))
         more = len(texts) - 1
-        return texts[0] + (f", and {more} more region{'s' if more > 1 else ''}" if more else "")
+        if not more:
+            return texts[0]
+        return f"{texts[0]}, and {more} more region{'s' if more > 1 else ''}"
 
     def describe(self, requirement: Requirement, sample: Sample) -> str:
         """Return a requirement and its region in words."""

@@ -261,7 +261,7 @@ class Rule(RegionKnowledge):
         """Return the positions of the alternatives that some row can satisfy.
 
         Raise BadRule if there is none, and if an alternative is impossible that is written in the text.
-        Brackets and ``not`` also give alternatives that nobody wrote.
+        Brackets and ``not`` also give alternatives that are not in the text.
         """
         impossible = {
             k
