@@ -2,6 +2,7 @@
 
 import inspect
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,9 +11,12 @@ from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.exceptions import NotFittedError
 
+import priorsvm
 from priorsvm import Box, FromFunction, OddnessHint, PriorSVC, VirtualSamples
 from priorsvm.errors import Infeasible, InvalidInput
 
+# The folder of a clone may have the name of the package, so only files of the package count.
+LIBRARY = str(Path(priorsvm.__file__).parent)
 X, Y = make_moons(40, noise=0.2, random_state=0)
 CONFLICT = Box({0: (0, 1)}, 1, hard=True).named("one") + Box({0: (0, 1)}, 0, hard=True).named("two")
 
@@ -76,7 +80,7 @@ class Interrupts:
         code = frame.f_code
         if code.co_flags & inspect.CO_GENERATOR:  # Python drops errors of generators that it closes
             return
-        if event == "call" and "/priorsvm/" in code.co_filename:
+        if event == "call" and code.co_filename.startswith(LIBRARY):
             self.left -= 1
             if self.left == 0:
                 raise KeyboardInterrupt
@@ -130,7 +134,7 @@ class InterruptsAtLine:
 
     def __call__(self, frame, event, argument):
         code = frame.f_code
-        if code.co_name not in self.NAMES or "/priorsvm/" not in code.co_filename:
+        if code.co_name not in self.NAMES or not code.co_filename.startswith(LIBRARY):
             return None
         if event == "line":
             self.left -= 1
