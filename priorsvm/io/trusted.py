@@ -25,6 +25,7 @@ _WITHOUT_PARTS = {
     "errors",
     "explain",
     "io",
+    "playground",
     "plot",
     "testing",
 }

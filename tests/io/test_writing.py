@@ -2,6 +2,7 @@
 
 import os
 import stat
+import subprocess
 import sys
 
 import pytest
@@ -74,3 +75,18 @@ def test_a_folder_is_not_a_file_name(tmp_path, name, monkeypatch):
     with pytest.raises(InvalidInput, match="is not a file name"):
         priorsvm.save(PriorSVC(), name)
     assert not list(tmp_path.iterdir())
+
+
+OF_OTHER_EXTRAS = ("anywidget", "dask", "distributed", "matplotlib", "onnx", "pandas", "pyarrow", "traitlets")
+
+
+def test_a_model_is_saved_without_the_packages_of_other_extras(file):
+    code = f"""
+import sys
+sys.modules.update(dict.fromkeys({OF_OTHER_EXTRAS!r}))
+import priorsvm
+priorsvm.save(priorsvm.PriorSVC(C=2.0), {str(file)!r})
+assert priorsvm.load({str(file)!r}).C == 2.0
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
