@@ -23,7 +23,7 @@ test: $(DEV) ## every test, the slow ones and the notebooks included
 # In an environment of its own: other tests list the installed solvers.
 solvers: ## further solvers of CVXPY, as many as pip installs, and MLflow, in an environment of their own
 	@test -x $(VENV)-solvers/bin/python || $(PYTHON) -m venv $(VENV)-solvers
-	@$(VENV)-solvers/bin/python -m pip install --quiet --disable-pip-version-check -e ".[solvers-all,skops,onnx]" \
+	@$(VENV)-solvers/bin/python -m pip install --quiet --disable-pip-version-check -e ".[solvers-all,skops,onnx,pandas]" \
 		"mlflow-skinny>=3.17" "pytest>=8.0" "pytest-xdist>=3.6"
 	$(VENV)-solvers/bin/python -m pytest -n 2 tests/solve/test_all_solvers.py tests/io/test_mlflow.py
 
