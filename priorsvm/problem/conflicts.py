@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from .assemble import Compiled
 
 
+# Number of values of a point that a message lists.
+MOST_VALUES = 8
+
+
 class Claim(NamedTuple):
     """A requirement of a hard block that holds at every point of a region."""
 
@@ -113,7 +117,7 @@ def _common_place(upper: Requirement, lower: Requirement, sample: Sample) -> str
             " They meet at their borders only, which belong to both (< and > mean <= and >=): leave a gap "
             "between them."
         )
-    return f"Both apply to the point {_numbers(point, sample)}.{border}"
+    return f"Both apply to the point {_common_point_text(point, upper, lower, sample)}.{border}"
 
 
 def _path_down(
@@ -226,13 +230,28 @@ def _built_constraints(
 
 def _numbers(point: Array, sample: Sample, chosen: Array | None = None) -> str:
     """Return a point as text, or its values in the chosen columns."""
+    shown = _values(point, sample, chosen)
+    return f"({', '.join(shown[:MOST_VALUES])}{', ...' if len(shown) > MOST_VALUES else ''})"
+
+
+def _common_point_text(point: Array, upper: Requirement, lower: Requirement, sample: Sample) -> str:
+    """Return a common point of two regions as text; of many columns, those that a region limits."""
+    from ..knowledge.regions.rows_inside import leaves_free
+
+    limited = np.flatnonzero(~(leaves_free(upper.region, sample) & leaves_free(lower.region, sample)))
+    if len(_values(point, sample)) <= MOST_VALUES or len(limited) in (0, len(point)):
+        return _numbers(point, sample)
+    return f"({', '.join(_values(point, sample, limited)[:MOST_VALUES])}, ...)"
+
+
+def _values(point: Array, sample: Sample, chosen: Array | None = None) -> list[str]:
+    """Return the values of a point, or its values in the chosen columns, each with the name of its column."""
+    if sample.encoding is not None:
+        return sample.encoding.in_words(point, chosen)
     names = [f"column {j} " if chosen is not None else "" for j in range(len(point))]
     if sample.feature_names is not None:
         names = [f"{name} " for name in sample.feature_names]
-    shown = [f"{names[j]}{point[j] + 0.0:g}" for j in (range(len(point)) if chosen is None else chosen)]
-    if sample.encoding is not None:
-        shown = sample.encoding.in_words(point, chosen)
-    return f"({', '.join(shown[:8])}{', ...' if len(shown) > 8 else ''})"
+    return [f"{names[j]}{point[j] + 0.0:g}" for j in (range(len(point)) if chosen is None else chosen)]
 
 
 def conflict_text(members: Sequence[Member], sample: Sample, minimal: bool = True) -> str:

@@ -729,3 +729,19 @@ def test_columns_of_an_array_are_named_by_their_numbers():
     other = Box({0: (-2, -1), 1: (0, 1)}, 0, hard=True).named("other")
     with pytest.raises(Infeasible, match=r"the point \(-?\d[^c]*\)"):
         checked(low + other, X, np.arange(20) % 2, kernel=RBF(0.5))
+
+
+@pytest.mark.parametrize(
+    ("named", "words"), [(True, r"\(i 0\.5, k b, \.\.\.\)"), (False, r"\(column 8 0\.5, \.\.\.\)")]
+)
+def test_of_many_columns_the_point_has_those_that_the_regions_limit(named, words):
+    X = pd.DataFrame(np.random.default_rng(0).uniform(-1, 1, size=(20, 9)), columns=list("abcdefghi"))
+    y = np.arange(20) % 2
+    high = Box({8: (0.5, 0.9)}, 1, hard=True).named("high")
+    other = Box({8: (0.4, 0.5)}, 0, hard=True).named("other")
+    if named:
+        X = X.assign(k=np.where(y, "a", "b"))
+        high = Rule("i >= 0.5", 1, hard=True).named("high")
+        other = Rule("i <= 0.5 and k == 'b'", 0, hard=True).named("other")
+    with pytest.raises(Infeasible, match=rf"Both apply to the point {words}"):
+        PriorSVC(high + other).fit(X if named else X.to_numpy(), y)
