@@ -459,6 +459,14 @@ def test_completed_values_do_not_count_as_evidence_of_the_rules():
     assert f"{completed.sum()} more by completed values" in str(found)
 
 
+def test_a_warning_against_a_rule_counts_given_values_only():
+    X, y = table(40)
+    X[:5, 0] = np.nan
+    with pytest.warns(AgainstData, match=r"of another class, where \d+% are expected"):
+        model = PriorSVC(MissingValues(confidence=0.5) + Rule("x0 >= 0.5", 0, mu=2.0)).fit(X, y)
+    assert "more by completed values" in str(model.findings_["rule"])
+
+
 def test_rules_that_are_switched_off_warn_once():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(60, 2))

@@ -162,7 +162,8 @@ class RowsInside:
                 )
             )
         if self.is_against and not self.is_far:
-            counts = self.counts.removesuffix(f"; {UNITS}")
+            # Rows that are inside by a completed value are not evidence.
+            counts = replace(self, completed=0).counts.removesuffix(f"; {UNITS}")
             share = self.total_contrary / max(self.total, 1)
             against = "" if self.covers_all else f", where {share:.0%} are expected (p = {self.p:.1g})"
             found.append(
