@@ -204,7 +204,7 @@ def zeroing(f: Any, view: Solved, words: str, sample: Sample) -> Caution | None:
     zero, used = found
     return Caution(
         ZeroedColumns,
-        f"{len(zero)} of {len(f.coef)} weights become 0, among them of {names_of(used, sample)}, which the "
-        "model without blocks uses. holds='rows' avoids it.",
+        f"{len(zero)} of {len(f.coef)} weights become 0, although the model without blocks uses "
+        f"{names_of(used, sample)}. holds='rows' avoids it.",
         about=words,
     )

@@ -254,8 +254,8 @@ class EllipsoidalKnowledge(AtSlopes, OnRowSlack, Knowledge):
         return [
             Caution(
                 ZeroedColumns,
-                f"block '{view.name}' sets {len(zero)} of {len(f.coef)} weights to 0, among them of "
-                f"{names_of(main, view.sample)}, with a large weight in the model without blocks. "
+                f"block '{view.name}' sets {len(zero)} of {len(f.coef)} weights to 0, although the model "
+                f"without blocks mainly uses {names_of(main, view.sample)}. "
                 f"{self.check_of_size}, or lower confidence={self.confidence:g}, for example to 0.7.",
             )
         ]

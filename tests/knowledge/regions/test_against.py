@@ -172,12 +172,12 @@ def test_columns_that_a_rule_everywhere_zeroes_are_counted():
     model, found = caught(rule, X, y)
     zero = np.abs(model.coef_[0]) < 1e-6
     text = found[ZeroedColumns]
-    assert text.startswith(f"'c0 >= 1' is 'ill': {zero.sum()} of 6 weights become 0, among them of ")
+    assert text.startswith(f"'c0 >= 1' is 'ill': {zero.sum()} of 6 weights become 0, although ")
     plain = np.abs(PriorSVC(scale="standard").fit(X, y).coef_[0]) * X.std().to_numpy()
     used = zero & (plain >= 0.05 * plain.max())
     assert used.any()
     order = [f"c{j}" for j in np.argsort(-plain) if used[j]]
-    assert f"among them of {', '.join(order)}, which" in text
+    assert f"although the model without blocks uses {', '.join(order)}." in text
     assert "holds='rows' avoids it" in text
     assert text in listed(model, "rule")
     _, on_rows = caught(Rule("c0 >= 1", "ill", mu=1.0), X, y)

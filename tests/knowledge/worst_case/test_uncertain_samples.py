@@ -95,7 +95,7 @@ def test_a_best_column_with_weight_zero_is_warned_of(confidence, warns):
     assert len(messages) == warns == (abs(model.coef_[0, 0]) < 1e-4)
     assert model.findings_["uncertain_samples"].warnings == tuple(messages)
     if warns:
-        assert "weights to 0, among them of column 0" in messages[0]
+        assert "weights to 0, although the model without blocks mainly uses column 0." in messages[0]
         assert "lower confidence=0.9" in messages[0]
 
 
