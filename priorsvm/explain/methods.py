@@ -146,10 +146,16 @@ def _value(value: Any) -> str:
 
 
 def _columns(model: Any, binary: BinaryModel) -> str:
-    encoded = getattr(binary.training, "encoding", None) is not None
-    sentences = ["Every value of a column with categories became a 0/1 column."] if encoded else []
+    encoding = getattr(binary.training, "encoding", None)
+    sentences = []
+    if encoding is not None:
+        gaps = any(None in group.values for group in encoding.groups)
+        included = ", missing values included," if gaps else ""
+        sentences.append(f"Every value of a column with categories{included} became a 0/1 column.")
     if model.scale is not None:
-        sentences.append(f"{'Columns of numbers' if encoded else 'Columns'} {SCALES[model.scale]}")
+        sentences.append(
+            f"{'Columns of numbers' if encoding is not None else 'Columns'} {SCALES[model.scale]}"
+        )
     return " ".join(sentences)
 
 

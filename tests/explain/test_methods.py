@@ -274,3 +274,10 @@ def test_the_folds_and_the_unlabelled_rows_of_rules(table):
     many = rng.normal(size=(90, 2))
     text = PriorSVC(Rule("x0 >= 1", label=1)).fit(many, (many[:, 0] > 0).astype(int)).methods_text()
     assert "in stratified 5-fold cross-validation within" in text
+
+
+@pytest.mark.parametrize(("gap", "included"), [("b", ""), (None, ", missing values included,")])
+def test_missing_values_of_categories_are_part_of_the_methods(gap, included):
+    X = pd.DataFrame({"age": np.arange(6.0), "unit": ["a", "b", gap, "a", "b", "a"]})
+    text = PriorSVC(ClassCosts("balanced")).fit(X, [0, 1, 0, 1, 0, 1]).methods_text()
+    assert f"Every value of a column with categories{included} became a 0/1 column." in text
