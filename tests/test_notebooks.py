@@ -31,14 +31,15 @@ MOST_LINES = 25
 # A kernel draws into the notebook unless it is told otherwise, and the tests are: see conftest.py.
 INLINE = {**os.environ, "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
 
-# Before and after a lesson: files of the repository that it opens, but for the library and its environment.
+# Before and after a lesson: files of the repository that it opens, without the library and packages.
 WATCH = f"""
 import os as _os, sys as _sys
 _opened = []
 def _watch(event, args):
     if event == "open" and isinstance(args[0], str):
         path = _os.path.abspath(args[0])
-        if path.startswith({str(ROOT)!r}) and not path.startswith((_sys.prefix, {str(ROOT / "priorsvm")!r})):
+        own = path.startswith({str(ROOT)!r}) and "-packages/" not in path
+        if own and not path.startswith((_sys.prefix, {str(ROOT / "priorsvm")!r})):
             _opened.append(path)
 _sys.addaudithook(_watch)
 """
