@@ -2,7 +2,7 @@ r"""The method "cuts": search for the worst points of a region, add them to the 
 
 Most rounds use a loose search, from known points, drawn points and points next to centres that lower f. A
 strict search draws more points, half of them between centres: without these, minima were missed by up to
-0.024 in 8 columns. A hard block ends if two strict searches find no violation, a soft block with one of half
+0.024 in 8 columns. A hard block ends if two or more of them find no violation, a soft block with one of half
 the size. At the end a cut of a hard block is raised by its own violation. With ``MARGIN`` ten times as large,
 slopes kept lifts they did not need, and the objective was 1e-4 higher.
 """
@@ -30,7 +30,7 @@ LIFTABLE = 5e-4
 # Slopes that cells do not prove: the same number, and how much the requirement at all points is raised then.
 LIFTABLE_SLOPES = 1e-3
 MARGIN = 1e-3
-# Seeds of the two strict searches that end a hard block differ by this number.
+# Seeds of the strict searches that end a hard block differ by this number.
 SEEDS = 1000
 # The strict search of a soft block has this part of the points.
 SOFT_PART = 2
@@ -166,20 +166,20 @@ class Cuts(Method):
     def _searched_strictly(self, f: Any, state: Search, view: Solved, tol: float) -> Search | None:
         """Return the state with violations that a strict search finds, or None.
 
-        The second search of a hard block has the starts of the last check, too: all rows and centres.
+        A hard block passes as many searches as there were before, at least two, because a search finds narrow
+        minima in some trials only. The second one starts from all rows and centres, too, as the last check.
         """
         provable = self._provable(f, state)
         first = view.sample.seed + state.searches
         rows = view.sample.weighted_rows()[0]
-        for seed, starts in ((first, rows[:0]), (first + SEEDS, rows)):
+        for trial in range(max(2, state.searches) if self.hard else 1):
+            starts = rows if trial == 1 else rows[:0]
             found = [
-                self._search_strictly(f, state, k, seed, starts, proof, tol)
+                self._search_strictly(f, state, k, first + trial * SEEDS, starts, proof, tol)
                 for k, proof in enumerate(provable)
             ]
             if any(len(part.new) for part in found):
                 return self._extended(f, state, found, True)
-            if not self.hard:
-                break
         return None
 
     def _search_strictly(

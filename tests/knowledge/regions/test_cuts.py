@@ -1,5 +1,7 @@
 """The method "cuts": no violation is left, at the optimum over a fine grid."""
 
+from types import SimpleNamespace
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from priorsvm import RBF, Box, Polynomial, PriorSVC
 from priorsvm.errors import PriorSVMWarning
 from priorsvm.knowledge.regions.cuts import LIFTABLE, Cuts, _Found
+from priorsvm.knowledge.regions.search import Search
 
 GAMMA = 0.6
 SQUARE = {0: (-1.0, -0.3), 1: (-0.2, 0.6)}
@@ -165,6 +168,27 @@ def test_a_hard_block_in_many_columns_is_kept_without_much_to_spare():
     assert -2e-4 <= found.worst < 1e-3
     [state] = [binary.states["box"] for binary in model._models]
     assert max(lift.max() for lift in state.lift or [np.zeros(1)]) <= LIFTABLE
+
+
+@pytest.mark.parametrize(("before", "hard", "after"), [(0, True, 2), (4, True, 5), (4, False, 1)])
+def test_a_hard_block_ends_after_as_many_strict_searches_as_there_were_before(
+    monkeypatch, before, hard, after
+):
+    seeds = []
+
+    def nothing(self, f, state, k, seed, rows, provable, tol):
+        seeds.append((seed, len(rows) > 0))
+        return _Found(np.ones(1, bool), np.zeros((0, 2)), np.zeros(0))
+
+    monkeypatch.setattr(Cuts, "_search_strictly", nothing)
+    monkeypatch.setattr(Cuts, "_provable", lambda *_: [False])
+    monkeypatch.setattr(Cuts, "_with_duals", lambda self, state, view: state)
+    sample = SimpleNamespace(seed=0, weighted_rows=lambda: (np.zeros((3, 2)), None))
+    state = Search([SimpleNamespace(direction=None)], [np.zeros((1, 2))], searches=before)
+    cuts = Cuts(hard=hard, points=256, max_cells=1, max_dimension=4)
+    assert cuts.settle(None, SimpleNamespace(state=state, sample=sample, tol=1e-6)) is None
+    assert len({seed for seed, _ in seeds}) == len(seeds) == after
+    assert [rows for _, rows in seeds] == [trial == 1 for trial in range(after)]
 
 
 def test_a_point_is_raised_by_its_own_violation_only():
