@@ -256,3 +256,109 @@ def test_without_an_optimum_to_compare_with_the_gap_is_infinite():
     x = cp.Variable(2)
     x.value = np.ones(2)
     assert residuals(cp.Problem(cp.Minimize(cp.sum(cp.exp(x))), [x >= 1, x <= 0])).gap == np.inf
+
+
+def test_known_gradients_replace_those_of_cvxpy():
+    """Maps for the objective and a constraint; the rest of the objective is differentiated."""
+    x = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x) + 3 * x[0]), [x >= 1, x <= 5])
+    x.value = np.array([1.0, 1.0])
+    for constraint, dual in zip(problem.constraints, ([5.0, 2.0], [0.0, 0.0]), strict=True):
+        constraint.save_dual_value(np.array(dual))
+    assert residuals(problem).worst == 0.0
+    linear = {x: lambda dual: dual * np.array([3.0, 0.0])}
+    squares = cp.sum_squares(x)
+    known = {id(problem.objective): (linear, squares), problem.constraints[0].id: {x: lambda dual: -dual}}
+    assert residuals(problem, known).worst == 0.0
+    whole = {x: lambda dual: dual * np.array([5.0, 2.0])}
+    assert residuals(problem, {id(problem.objective): (whole, None)}).worst == 0.0
+    other = {x: lambda dual: dual * np.array([7.0, 2.0])}
+    assert residuals(problem, {id(problem.objective): (other, None)}).stationarity == pytest.approx(2 / 7)
+    assert residuals(problem, {problem.constraints[0].id: {x: lambda dual: -2 * dual}}).stationarity > 0.1
+
+
+def test_products_are_differentiated_as_matrices():
+    """A variable p for A x occurs in no constraint of the problem; its gradient is passed on to x."""
+    A = np.array([[1.0, 2.0], [3.0, -1.0]])
+    x = cp.Variable(2)
+    p = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x)), [A @ x >= 1])
+    x.value = np.array([1.0, 1.0])
+    problem.constraints[0].save_dual_value(np.array([0.5, 0.5]))
+    replaced = []
+
+    def of_products(expression):
+        replaced.append(expression)
+        return 1 - p
+
+    found = residuals(problem, products=(of_products, {p: {x: lambda dual: A.T @ dual}}))
+    assert found == residuals(problem)
+    assert found.stationarity == pytest.approx(1.5 / 2.0)
+    assert len(replaced) == 1  # the objective is not affine
+    other = residuals(problem, products=(of_products, {p: {x: lambda dual: 2 * A.T @ dual}}))
+    assert other.stationarity == pytest.approx(2.0 / 4.0)
+
+
+def test_one_dual_variable_that_is_not_finite_is_infinitely_bad():
+    x = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x)), [x >= 1])
+    x.value = np.ones(2)
+    problem.constraints[0].save_dual_value(np.array([2.0, np.nan]))
+    assert [residuals(problem).dual, residuals(problem).gap] == [np.inf] * 2
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_a_cone_without_a_part_of_its_dual_variable_is_infinitely_bad(missing):
+    t = cp.Variable()
+    z = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(z)), [cp.SOC(t, z)])
+    t.value = 0.0
+    z.value = np.zeros(2)
+    dual = problem.constraints[0].dual_variables[1 - missing]
+    dual.save_value(np.zeros(dual.shape))
+    assert residuals(problem).dual == np.inf
+
+
+def test_cones_without_known_duals_have_no_gradient():
+    x = cp.Variable(3)
+    assert not is_smooth(cp.Problem(cp.Minimize(cp.sum_squares(x)), [cp.ExpCone(x[0], x[1], x[2])]))
+
+
+def test_a_gradient_is_relative_to_the_size_of_negative_parts():
+    x = cp.Variable(1)
+    problem = cp.Problem(cp.Minimize(-5.0 * cp.sum(x)), [x <= 1])
+    x.value = np.ones(1)
+    problem.constraints[0].save_dual_value(np.array([4.0]))
+    assert residuals(problem).stationarity == pytest.approx(1.0 / 5.0)
+
+
+def test_gaps_of_lower_and_upper_bounds_add_up():
+    """The gradient is (1, -1): the distances 1 to the lower bound and 2 to the upper bound are the gap."""
+    x = cp.Variable(2, bounds=[0, 3])
+    problem = cp.Problem(cp.Minimize(x[0] - x[1]))
+    x.save_value(np.ones(2))
+    assert residuals(problem) == Residuals(0.0, 0.0, 0.0, 3.0)
+
+
+def test_the_gradient_of_a_scalar_with_a_parameter():
+    """CVXPY returns it as a number."""
+    x = cp.Variable()
+    slope = cp.Parameter(value=2.0)
+    problem = cp.Problem(cp.Minimize(-6 * x), [slope * x <= 4])
+    x.value = 2.0
+    problem.constraints[0].save_dual_value(np.array(3.0))
+    assert residuals(problem).worst == 0.0
+    slope.value = 1.0
+    assert residuals(problem).stationarity == pytest.approx(3.0 / 6.0)
+
+
+def test_eigenvalues_are_relative_to_the_largest_size_of_an_entry():
+    X = cp.Variable((2, 2), PSD=True)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(X)))
+    X.save_value(np.diag([1.0, -3.0]))
+    assert residuals(problem).primal == pytest.approx(3.0 / (1 + 3.0))
+    X = cp.Variable((2, 2), symmetric=True)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(X)), [X >> 0])
+    X.save_value(np.eye(2))
+    problem.constraints[0].save_dual_value(np.diag([1.0, -3.0]))
+    assert residuals(problem).dual == pytest.approx(3.0 / (1 + 3.0))
