@@ -15,7 +15,7 @@ from ..knowledge.traits import Iterative
 from ..prior import Member
 from ..sample import Sample
 from ..solve.model import BinaryModel
-from ..solve.solvers import SOLVERS
+from ..solve.registry import find_route
 from ..weights import FACTORS
 from .words import block_uses, in_words, strength
 
@@ -256,8 +256,8 @@ def _solver(binaries: list[BinaryModel], members: list[Member]) -> str:
 
 
 def _route(name: str) -> str:
-    if name == "LIBSVM":
-        return "LIBSVM [@chang2011]"
-    if name in SOLVERS and SOLVERS[name].package != "priorsvm":
+    route = find_route(name)
+    if route is None or (route.solves and route.package != "priorsvm"):
         return f"{name} through CVXPY [@diamond2016]"
-    return f"its own solver {name}"
+    words = f"its own solver {name}" if route.package == "priorsvm" else name
+    return f"{words} [@{route.paper}]" if route.paper else words

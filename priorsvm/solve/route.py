@@ -115,6 +115,7 @@ class Route:
         1 or 10, or inf if the route reports a gap instead.
     takes : names of its ``solver_options``, or None if they are not known.
     package : what pip calls it.
+    paper : key of the paper of its method in ``docs/references.bib``, which ``methods_text`` cites; or "".
     note : remark for the tables.
     selectable : whether ``solver=name`` selects it.
     """
@@ -127,6 +128,7 @@ class Route:
     floor: float = 0.0
     takes: tuple[str, ...] | None = ()
     package: str = "priorsvm"
+    paper: str = ""
     note: str = ""
     selectable: bool = True
 

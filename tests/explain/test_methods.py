@@ -44,6 +44,7 @@ from priorsvm import (
 from priorsvm.errors import NotFitted
 from priorsvm.explain.methods import ON_ROWS, REFERENCES
 from priorsvm.explain.words import CLAUSES, in_words
+from priorsvm.solve.registry import registry
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -152,7 +153,8 @@ def test_every_public_block_has_a_clause_and_works():
         assert any(issubclass(kind, known) for known in CLAUSES), f"add {name} to CLAUSES of explain/words.py"
         assert REFERENCES.get(name), f"add the papers of {name} to REFERENCES of explain/methods.py"
     cited = {key for keys in REFERENCES.values() for key in keys} | set(ON_ROWS)
-    assert cited | {"cortes1995", "lauer2008", "crammer2001", "chang2011", "diamond2016"} <= keys_of_bib()
+    cited |= {route.paper for route in registry().values() if route.paper}
+    assert cited | {"cortes1995", "lauer2008", "crammer2001", "diamond2016"} <= keys_of_bib()
 
 
 class Lasso(Knowledge):
@@ -199,6 +201,9 @@ def test_the_paragraph_on_the_model(table):
     assert "minimised the 1-norm of its coefficients" in text
     assert "linear in the columns. Columns were scaled to the range from 0 to 1" in text
     assert "by CLARABEL through CVXPY [@diamond2016]" in text
+    further = PriorSVC(norm="l1", solver="SCIPY").fit(X, y).methods_text()
+    assert "by SCIPY through CVXPY [@diamond2016]" in further
+    assert "by its own solver NORMAL. " in PriorSVC(solver="NORMAL").fit(X, y).methods_text()
     assert "), with sample weights." in text
     squared = (
         PriorSVC(loss="squared_hinge", kernel="rbf", n_centres=5, preselect=True).fit(X, y).methods_text()

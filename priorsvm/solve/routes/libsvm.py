@@ -69,6 +69,7 @@ class Libsvm(WeightedRoute):
     name = "LIBSVM"
     takes = ("cache_size", "max_iter", "random_state", "shrinking", "tol", "verbose")
     package = "scikit-learn"
+    paper = "chang2011"
     note = "hinge, margins of 1, blocks that add or reweight rows"
 
     def obstacle(self, problem: Problem) -> str | None:
@@ -89,16 +90,8 @@ class Libsvm(WeightedRoute):
 
     def judge(self, problem: Problem, solution: Solution, options: dict[str, Any], final: bool) -> None:
         if solution.outcome.status == "user_limit" and not (final or problem.spec.deadline.limited):
-            raise SolverFailed(f"LIBSVM did not converge.{self.hint(problem, solution)}")
+            raise SolverFailed(f"LIBSVM did not converge. {self.hint(problem, solution)}")
         super().judge(problem, solution, options, final)
-
-    def hint(self, problem: Problem, solution: Solution) -> str:
-        if solution.outcome.status != "user_limit":
-            return ""
-        return (
-            f" It stopped after {solution.outcome.iterations} iterations: a larger tol takes fewer, and "
-            "solver_options={'max_iter': ...} allows more."
-        )
 
 
 class Guess(NamedTuple):

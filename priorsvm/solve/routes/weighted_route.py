@@ -32,6 +32,15 @@ class WeightedRoute(Route):
             reason = "it requires a finite C"
         return reason
 
+    def hint(self, problem: Problem, solution: Solution) -> str:
+        limited = solution.outcome.status == "user_limit" and "max_iter" in (self.takes or ())
+        if not limited or problem.spec.deadline.passed:
+            return ""
+        return (
+            f"It stopped after {solution.outcome.iterations} iterations: a larger tol takes fewer, and "
+            "solver_options={'max_iter': ...} allows more."
+        )
+
     def solve(self, problem: Problem, options: dict[str, Any]) -> Solution:
         weighted = problem.weighted
         start = time.perf_counter()
