@@ -74,11 +74,9 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         kernel that transforms rows.
     solver : str or list of str, default="auto"
         Name of a solver, which is used without a fallback, or a list of names, tried in order. The command
-        ``priorsvm solvers`` lists the names. Every solver that CVXPY has installed is a name, such as "MOSEK"
-        or "gurobi", in upper or lower case. If blocks only add or reweight rows, "LIBSVM", "NORMAL",
-        "BAND" and "SPARSE" solve 2-norm models, and "CENTRES" solves 1-norm models. "ROWS" solves 2-norm
-        models whose blocks use values of f, "COLUMNS" models with :class:`InvariantLoss`, "CONES" kernel
-        models with uncertain or missing values, and "CHUNKS" linear 2-norm models with many rows.
+        ``priorsvm solvers`` lists the names, and the problems that each solver solves. Names such as "LIBSVM"
+        or "ROWS" are routes of this library, for one kind of problem each. Every solver that CVXPY has
+        installed is a name, such as "MOSEK" or "gurobi", in upper or lower case.
     solver_options : dict or None, default=None
         Options passed to the solver. With a list of solvers, a dict from solver name to options.
     tol : float, default=1e-6

@@ -22,6 +22,7 @@ from priorsvm.solve.registry import (
     selectable,
 )
 from priorsvm.solve.route import Route
+from priorsvm.solve.routes.weighted_route import WeightedRoute
 
 
 def test_every_route_has_a_name_and_something_to_solve():
@@ -40,11 +41,9 @@ def test_every_route_solves_and_has_obstacles_of_its_own():
 
 
 # The residual that each route is accurate up to, at tol=1e-6.
+WEIGHTED = {name: 1e-4 for name, route in registry().items() if isinstance(route, WeightedRoute)}
 ACCURACY = {
-    "LIBSVM": 1e-4,
-    "NORMAL": 1e-4,
-    "BAND": 1e-4,
-    "SPARSE": 1e-4,
+    **WEIGHTED,
     "ROWS": 1e-6,
     "COLUMNS": 1e-5,
     "CONES": 1e-5,
@@ -62,19 +61,37 @@ ACCURACY = {
 }
 
 
-def test_pages_name_every_route_for_one_kind_of_problem():
-    own = [route for route in registry().values() if route.kind and route.selectable]
-    weighted = [route for route in own if route.kind == "weighted SVM"]
-    guide = Path(__file__).parents[2] / "docs/guide"
+ROOT = Path(__file__).parents[2]
+THIS = "tests/solve/test_registry.py"
+
+
+def section(page, heading):
+    """Return the text of a page of the guide below a heading, up to the next one."""
+    text = (ROOT / "docs/guide" / page).read_text(encoding="utf-8")
+    found = re.search(rf"^#+ {re.escape(heading)}$(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
+    assert found, f"docs/guide/{page} has no heading {heading}."
+    return found[1]
+
+
+def unnamed(routes):
+    """Return which routes have to be named, and where."""
+    own = [route.name for route in routes.values() if route.kind and route.selectable]
+    weighted = [name for name in own if isinstance(routes[name], WeightedRoute)]
     places = [
-        ("the docstring of PriorSVC", priorsvm.PriorSVC.__doc__, own),
-        ("docs/guide/solvers.md, section tol", (guide / "solvers.md").read_text(encoding="utf-8"), own),
-        ("docs/guide/problem.md, on paths", (guide / "problem.md").read_text(encoding="utf-8"), own),
-        ("docs/guide/routes.md, Weighted SVMs", (guide / "routes.md").read_text(encoding="utf-8"), weighted),
+        ("CHANGELOG.md", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), own),
+        ("docs/guide/solvers.md, section tol: the tolerance", section("solvers.md", "`tol`"), own),
+        ("docs/guide/routes.md, Weighted SVMs: the method", section("routes.md", "Weighted SVMs"), weighted),
     ]
-    for where, text, routes in places:
-        missing = [route.name for route in routes if not re.search(rf"\b{route.name}\b", text)]
-        assert not missing, f"Name {', '.join(missing)} in {where}."
+    return [
+        f"Name {name} in {where}."
+        for where, text, names in places
+        for name in names
+        if not re.search(rf"\b{name}\b", text)
+    ]
+
+
+def test_pages_name_every_route_for_one_kind_of_problem():
+    assert not unnamed(registry()), "\n".join(unnamed(registry()))
 
 
 def is_derived(route):
@@ -89,7 +106,7 @@ def check_accuracies(routes):
         if is_derived(route):
             assert 1e-5 <= route.accuracy(1e-6) <= 1e-2, name
         else:
-            assert name in ACCURACY, f"Add {name} to ACCURACY, with its residual at tol=1e-6."
+            assert name in ACCURACY, f"Add {name} to ACCURACY of {THIS}, with its residual at tol=1e-6."
             assert route.accuracy(1e-6) == ACCURACY[name], name
 
 
@@ -118,6 +135,17 @@ def test_a_route_without_an_accepted_residual_is_noticed():
     new.factor = 2.0
     with pytest.raises(AssertionError, match="NEW: factor must be 1, 10 or inf"):
         check_accuracies({"NEW": new})
+
+
+def test_a_route_that_no_page_names_is_noticed():
+    new = NewRoute()
+    new.name = "NEW"
+    assert [words.split()[:4] for words in unnamed({"NEW": new})] == [
+        ["Name", "NEW", "in", "CHANGELOG.md."],
+        ["Name", "NEW", "in", "docs/guide/solvers.md,"],
+    ]
+    new.selectable = False
+    assert not unnamed({"NEW": new})
 
 
 class CheckedRoute(NewRoute):

@@ -13,7 +13,8 @@ PAGE = Path(__file__).parents[2] / "docs/solver_tables.md"
 def test_the_page_has_the_tables_of_the_registry():
     page = PAGE.read_text(encoding="utf-8")
     for name, table in tables.markdown().items():
-        assert f"<!-- table: {name} -->\n{table}\n<!-- end -->" in page, "run python docs/tables.py"
+        current = f"<!-- table: {name} -->\n{table}\n<!-- end -->"
+        assert current in page, "Run python docs/tables.py, which writes docs/solver_tables.md."
     assert tables.updated(page) == page
 
 
