@@ -4,12 +4,14 @@ import contextlib
 import itertools
 import time
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
 
 from priorsvm import ClassCosts, OddnessHint, PriorSVC, SampleCosts
+from priorsvm._utils.deadline import NEVER, Deadline
 from priorsvm.errors import OutOfTime, SolverFailed, SolverUnsuited
 from priorsvm.solve.registry import registry
 from priorsvm.solve.routes.weighted_route import WeightedRoute
@@ -129,3 +131,15 @@ def test_every_route_ends_in_time(solver, model):
         with contextlib.suppress(OutOfTime, SolverFailed, SolverUnsuited):
             assert np.isfinite(estimator.fit(X, y).decision_function(X)).all()
     assert time.thread_time() - start < 2.5  # LIBSVM's iterations are limited by a guess of their time
+
+
+def test_more_steps_are_advised_unless_the_time_ran_out():
+    def advice(name, deadline, status="user_limit"):
+        solution = SimpleNamespace(outcome=SimpleNamespace(status=status, iterations=7))
+        return registry()[name].hint(SimpleNamespace(spec=SimpleNamespace(deadline=deadline)), solution)
+
+    assert "stopped after 7 iterations" in advice("LIBSVM", NEVER)
+    assert "max_iter" in advice("LIBSVM", Deadline.after(60.0))
+    assert advice("LIBSVM", Deadline.after(-1.0)) == ""
+    assert advice("LIBSVM", NEVER, "optimal") == ""
+    assert advice("NORMAL", NEVER) == ""  # it has no option max_iter
