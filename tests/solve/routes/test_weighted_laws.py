@@ -73,7 +73,11 @@ def test_every_answer_is_that_of_clarabel(solver, right):
     for case in itertools.product(MODELS, PRIORS, ["hinge", "squared_hinge"], [0.1, 10.0]):
         try:
             model = fitted(solver, case)
-        except (SolverUnsuited, SolverFailed):
+        except SolverUnsuited:
+            continue
+        except SolverFailed as error:
+            if "The answer is discarded" in str(error):
+                pytest.fail(f"{case}: {error}")
             continue
         solved.append(case)
         other = right(case)
@@ -123,7 +127,7 @@ def test_rows_of_zeros_and_equal_rows(solver, model):
 def test_every_route_ends_in_time(solver, model):
     """A model that takes long without a limit; the time of this thread does not depend on other programs."""
     kernel = MODELS[model][1]
-    X, y = sparse_rows(300, 400) if "sparse" in model else drawn(300, 20)
+    X, y = sparse_rows(600, 400) if "sparse" in model else drawn(600, 20)
     estimator = PriorSVC(kernel=kernel, C=1e6, tol=1e-9, solver=solver, max_seconds=0.5)
     start = time.thread_time()
     with warnings.catch_warnings():
