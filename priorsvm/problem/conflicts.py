@@ -188,7 +188,7 @@ def refuse_contradictions(
     """
     claims = _claims(members, states, linear=False)
     others = [m for m in live(members) if m.block.may_forbid and type(m.block).claims is Knowledge.claims]
-    if not claims or not others or spec.linear:
+    if not claims or not others:
         return
     f = Decision(spec, sample.X.shape[1])
     try:
@@ -366,9 +366,8 @@ def _not_separable_text(compiled: Compiled) -> str:
 def _linear_advice(compiled: Compiled, members: Sequence[Member]) -> str:
     """Return the advice to use a kernel, if regions without a common point conflict."""
     claims = _claims(members, compiled.states, linear=True)
-    values = {claim.member.name for claim in claims if claim.requirement.direction is None}
-    slopes = [claim for claim in claims if claim.requirement.direction is not None]
-    if slopes or values != {member.name for member in members}:
+    regions = {claim.member.name for claim in claims if claim.requirement.direction is None}
+    if regions != {member.name for member in members}:
         return ""
     return " The regions have no common point, but no linear f satisfies all of them: use a kernel."
 
@@ -434,9 +433,6 @@ def beyond_reach(compiled: Compiled, least: Callable[[cp.Problem, float], float]
         return None
     t = cp.Variable(nonneg=True)
     relaxed = _relaxed_constraints(compiled, t)
-    slack = {v.id for v in compiled.slack.variables()}  # it satisfies all margins, unless a block limits it
-    if any(slack & {v.id for v in c.variables()} for parts in relaxed.values() for c in parts):
-        return None
     limit = _largest_norm(compiled)
     tie = Tie(compiled.f, _factor_map(compiled), unit=limit)
     size, cone = _relative_norm(tie)

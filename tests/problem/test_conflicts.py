@@ -16,9 +16,11 @@ from priorsvm import (
     Box,
     Ellipsoid,
     InvarianceHint,
+    InvariantLoss,
     Knowledge,
     Monotone,
     OddnessHint,
+    OnRowSlack,
     Polyhedron,
     PriorSVC,
     Region,
@@ -207,6 +209,7 @@ def test_a_rule_against_the_sign_of_a_weight(frame):
     with pytest.raises(Infeasible) as caught:
         PriorSVC(prior).fit(X, y)
     assert set(named_in(str(caught.value))) == {"falls", "box"}
+    assert "use a kernel" not in str(caught.value)
 
 
 # ---------------------------------------------------------------------- kernel models
@@ -698,10 +701,11 @@ def test_the_largest_norm_is_in_units_of_the_kernel(frame, norm):
     from priorsvm.problem.conflicts import _largest_norm
 
     limits = []
-    for kernel in (RBF(0.5), 100.0 * RBF(0.5)):
+    for kernel in (RBF(0.5), 100.0 * RBF(0.5), 0.01 * RBF(0.5)):
         task = make_task(PriorSVC(OddnessHint(), kernel=kernel, norm=norm), *frame, None, {})
         limits.append(_largest_norm(Compiled(task.spec, [], {}, task.samples[0])))
     assert limits[0] / limits[1] == pytest.approx(10.0 if norm == "l2" else 100.0)
+    assert limits[2] / limits[0] == pytest.approx(10.0 if norm == "l2" else 100.0)
     assert limits[0] == pytest.approx(1e6 if norm == "l1" else limits[0])
 
 
@@ -745,3 +749,156 @@ def test_of_many_columns_the_point_has_those_that_the_regions_limit(named, words
         other = Rule("i <= 0.5 and k == 'b'", 0, hard=True).named("other")
     with pytest.raises(Infeasible, match=rf"Both apply to the point {words}"):
         PriorSVC(high + other).fit(X if named else X.to_numpy(), y)
+
+
+def test_a_slope_that_no_path_needs_does_not_change_the_points_of_the_message(frame):
+    X, y = frame
+    prior = BLOCKS["disc"](-1.5, "ill").named("low") + BLOCKS["disc"](1.5, "well").named("high")
+    rises = Monotone({"age": +1}, label="ill", hard=True, within={"age": (-3, 3), "dose": (-3, 3)})
+    idle = Monotone({"dose": +1}, label="ill", hard=True, within={"age": (-3, 3), "dose": (-0.1, 0.1)})
+    messages = []
+    for slopes in (rises.named("rises"), idle.named("idle") + rises.named("rises")):
+        with pytest.raises(Infeasible) as caught:
+            checked(prior + slopes, X, y, kernel=RBF(0.5))
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+class Unbuilt(At):
+    """A block whose terms must not be built."""
+
+    def build(self, f, view):
+        pytest.fail("the block was built")
+
+
+class Bounded(Knowledge):
+    """A penalty on a value of f."""
+
+    hard = True
+
+    def build(self, f, view):
+        return Terms({"mu": cp.sum(cp.abs(f(np.zeros((1, 2)))))})
+
+
+def contradictions(prior, X, y, infeasible):
+    """Run the check of regions and other blocks with a solver of its own."""
+    from priorsvm.problem.conflicts import refuse_contradictions
+    from priorsvm.solve.loop import first_states
+
+    task = make_task(PriorSVC(prior, kernel=RBF(0.5)), X, y, None, {})
+    members, sample = list(task.prior), task.samples[0]
+    refuse_contradictions(task.spec, members, first_states(members, sample), sample, infeasible)
+
+
+def unasked(*problem):
+    pytest.fail("a solver was called")
+
+
+def test_only_hard_blocks_other_than_regions_are_built_to_find_contradictions(frame):
+    checked(BLOCKS["box"](0.0, "ill") + Unbuilt([[0.0, 0.0]], np.ones(1), hard=False), *frame, kernel=RBF())
+    contradictions(BLOCKS["box"](0.0, "ill"), *frame, unasked)
+    contradictions(BLOCKS["box"](0.0, "ill") + Bounded(), *frame, unasked)
+
+
+def test_a_block_without_constraints_hides_no_contradiction(frame):
+    at = At(np.zeros((1, 2)), np.ones(1)).named("at")
+    with pytest.raises(Infeasible, match=r"These conflict: 'box'.* and 'at'"):
+        checked(BLOCKS["box"](0.0, "ill") + Bounded() + at, *frame, kernel=RBF(0.5))
+
+
+class Negative(OnRowSlack, Knowledge):
+    """A row's slack below zero, which is impossible."""
+
+    hard = True
+    bounds_slack = True
+
+    def build(self, f, view):
+        return Terms(constraints={"slack": view.slack[:1] - 0.0 * f(np.zeros((1, 2))) <= -1.0})
+
+
+def test_the_slack_of_a_row_is_not_negative(frame):
+    with pytest.raises(Infeasible, match="These conflict: 'negative'"):
+        checked(BLOCKS["box"](0.0, "ill") + Negative(), *frame, kernel=RBF(0.5))
+
+
+class Fixed(Knowledge):
+    """The value of f at the origin, in a block that cannot be softened."""
+
+    def __init__(self, value=-1.0):
+        self.value = value
+
+    def build(self, f, view):
+        return Terms(constraints={"at": f(np.zeros((1, 2))) == self.value})
+
+
+def test_the_message_recommends_to_soften_if_one_block_can_be_softened(frame):
+    X, y = frame
+    with pytest.raises(Infeasible, match=r"'fixed'\. Soften one with hard=False, or make it narrower\.$"):
+        checked(BLOCKS["box"](0.0, "well") + Fixed(), X, y, kernel=RBF(0.5))
+    with pytest.raises(Infeasible, match=r"'fixed' and 'other' .*\. Leave one out, or require less\.$"):
+        PriorSVC(Fixed() + Fixed(2.0).named("other")).fit(X, y)
+
+
+def out_of_reach(prior, X, y, least, **parameters):
+    """Return the error of blocks out of reach, or None."""
+    from priorsvm.problem.assemble import Compiled
+    from priorsvm.problem.conflicts import beyond_reach
+    from priorsvm.solve.loop import first_states
+
+    task = make_task(PriorSVC(prior, **{"kernel": RBF(0.5), **parameters}), X, y, None, {})
+    members, sample = list(task.prior), task.samples[0]
+    states = first_states(members, sample)
+    return beyond_reach(Compiled(task.spec, members, states, sample), least)
+
+
+def wild(step, name):
+    """Opposite signs of f at two points."""
+    return At([[0.0, 0.0], [step, 0.0]], np.array([1.0, -1.0])).named(name)
+
+
+def test_the_violation_is_that_of_the_named_blocks(frame):
+    """The block with the larger violation is removed, because the other one is out of reach by itself."""
+    from priorsvm.solve.feasibility import least
+
+    bounds = []
+
+    def remembered(problem, reach):
+        bounds.append(least(problem, reach))
+        return bounds[-1]
+
+    message = str(out_of_reach(wild(1e-6, "near") + wild(1.5e-5, "far"), *frame, remembered))
+    assert "this hard constraint: 'far'." in message
+    assert bounds[0] - bounds[1] > 0.1
+    assert float(re.search(r"by (\S+) or more", message)[1]) == np.floor(100 * bounds[1]) / 100
+
+
+def test_a_violation_of_one_hundredth_is_within_reach(frame):
+    from priorsvm.problem.conflicts import MISSED
+
+    assert MISSED == 0.01
+    assert out_of_reach(wild(1e-6, "near"), *frame, lambda problem, reach: MISSED) is None
+    assert out_of_reach(wild(1e-6, "near"), *frame, lambda problem, reach: 1.01 * MISSED) is not None
+
+
+def test_blocks_that_the_slack_of_rows_softens_are_never_out_of_reach(frame):
+    from priorsvm.solve.feasibility import least
+
+    soft = InvariantLoss(Shift([0.1, 0.0]))
+    assert out_of_reach(soft, *frame, unasked) is None
+    assert "this hard constraint: 'near'." in str(out_of_reach(wild(1e-6, "near") + soft, *frame, least))
+
+
+def test_a_kernel_is_recommended_for_polyhedra_of_any_method():
+    X = np.random.default_rng(0).uniform(-1, 1, (20, 2))
+    y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+    faces = np.vstack([np.eye(2), -np.eye(2)])
+    centres = {1: [(0.6, 0.6), (-0.6, -0.6)], -1: [(0.6, -0.6), (-0.6, 0.6)]}
+    prior = None
+    for label, places in centres.items():
+        for k, centre in enumerate(places):
+            block = Polyhedron(
+                faces, faces @ np.array(centre) + 0.1, label, method="kernelised", hard=True
+            ).named(f"at{label + 1}{k}")
+            prior = block if prior is None else prior + block
+    with pytest.raises(Infeasible, match=r"no common point, .* use a kernel\.$"):
+        PriorSVC(prior).fit(X, y)
