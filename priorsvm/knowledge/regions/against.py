@@ -189,7 +189,7 @@ def least_excess(
         excess = requirement.excess(f, points)
         k = int(np.argmin(excess))
         return float(excess[k]), points[k]
-    points = np.vstack([known, requirement.lowest_on_faces(f, known, sample.seed + CHECK)])
+    points = np.vstack([known, requirement.lowest_strictly(f, known, sample.seed + CHECK)])
     points = np.vstack([points, requirement.lowest_from(f, sample.weighted_rows()[0])])
     excess = requirement.excess(f, points)
     k = int(np.argmin(excess))

@@ -32,8 +32,6 @@ LIFTABLE_SLOPES = 1e-3
 MARGIN = 1e-3
 # Seeds of the strict searches that end a hard block differ by this number.
 SEEDS = 1000
-# The strict search of a soft block has this part of the points.
-SOFT_PART = 2
 # Rows of the other class next to which the first points lie.
 FIRST = 32
 # New points are so far from each other in feature space.
@@ -190,7 +188,7 @@ class Cuts(Method):
         points = known[:0]
         if not provable:
             requirement = state.requirements[k]
-            points = requirement.lowest_on_faces(f, known, seed, 1 if self.hard else SOFT_PART)
+            points = requirement.lowest_strictly(f, known, seed)
             if len(rows):
                 points = np.vstack([points, requirement.lowest_from(f, rows)])
         return self._violated(f, state, k, points, provable, tol)

@@ -59,7 +59,7 @@ def verdict_on(
             return sampled
         # The second search is the search of the warning NotKept.
         seeds = (1, view.sample.seed + CHECK)
-        strict = np.vstack([requirement.lowest_on_faces(f, known, seed) for seed in seeds])
+        strict = np.vstack([requirement.lowest_strictly(f, known, seed) for seed in seeds])
         strict = np.vstack([strict, requirement.lowest_from(f, view.sample.weighted_rows()[0])])
         found = Verdict.at_points(requirement.excess(f, strict), strict, asked, tol, False)
         return sampled if found.holds else replace(found, checked=sampled.checked + found.checked)
