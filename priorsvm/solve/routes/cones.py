@@ -78,7 +78,7 @@ class Cones(Route):
         margins = ConeMargins(weighted.y, weighted.margin, weighted.bound, rows, terms.rank)
         before = time.perf_counter()
         a = _first_duals(margins, features.values)
-        found = minimise(margins, features, a, 1e-3 * min(spec.tol, 1e-6), spec.deadline)
+        found = minimise(margins, features, a, 0.1 * min(spec.tol, 1e-6), spec.deadline)
         seconds = time.perf_counter() - before
         if found is None:
             raise SolverFailed("CONES: a linearised problem has no accurate solution. Use solver='auto'.")
@@ -173,20 +173,21 @@ class _SlopeFeatures:
         self.directions = terms.directions
         self.starts = np.cumsum(terms.rank) - terms.rank
         self.owner = np.repeat(np.arange(len(rows)), terms.rank)
-        self._slopes = np.empty((len(self.directions), 0))
+        self._slopes = np.empty((len(self.directions), self.values.shape[1]))
+        self._known = 0
 
     def slopes(self, size: int) -> Array:
         """Return the first coordinates of all slopes; those that are known are kept."""
-        known = self._slopes.shape[1]
+        known = self._known
         if known < size:
             refuse_beyond_memory(2 * len(self.owner), size, "the slopes of all rows", "Use fewer rows.")
             L = self.space.factor
             atoms = Atoms(self.points[self.owner], self.directions).scaled(self.space.scale)
             products = atoms.products(self.space.kernel, self.space.inner[known:size])
-            products -= self._slopes @ L[known:size, :known].T
+            products -= self._slopes[:, :known] @ L[known:size, :known].T
             corner = L[known:size, known:size]
-            new = solve_triangular(corner, products.T, lower=True, check_finite=False).T
-            self._slopes = np.hstack([self._slopes, new])
+            self._slopes[:, known:size] = solve_triangular(corner, products.T, lower=True, check_finite=False).T
+            self._known = size
         return self._slopes[:, :size]
 
     def _along(self, weights: Array) -> Array:

@@ -89,7 +89,7 @@ def test_the_strict_search_of_slopes_finds_the_lowest_slope(slopes):
     region = BoxSet(np.full(d, -2.5), np.full(d, 2.5))
     requirement = Requirement(region, 1.0, 0.0, direction)
     known = region.points(4)
-    found = requirement.excess(f, requirement.lowest_on_faces(f, known, 0)).min()
+    found = requirement.excess(f, requirement.lowest_strictly(f, known, 0)).min()
 
     def excess(z):
         return requirement.excess(f, z[None])[0]
