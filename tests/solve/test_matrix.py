@@ -131,7 +131,7 @@ def test_every_block_with_a_case_is_drawn_in_compositions():
     priors = [as_prior(draw(np.random.default_rng(0), X)) for draw in DRAWN]
     drawn = {type(member.block).__name__ for prior in priors for member in prior}
     missing = sorted(set(CASES) - drawn)
-    assert not missing, f"Add {', '.join(missing)} to BLOCKS of benchmarks/compositions.py, at the end."
+    assert not missing, f"Add {', '.join(missing)} to BLOCKS of benchmarks/compositions.py."
 
 
 @pytest.mark.parametrize("norm", ["l2", "l1"])
