@@ -1,6 +1,7 @@
 """multi_class="ovo": against scikit-learn, and against models of two classes fitted on their rows."""
 
 import pickle
+from inspect import signature
 from itertools import combinations
 
 import numpy as np
@@ -18,6 +19,7 @@ from priorsvm import (
     RBF,
     Box,
     ClassCosts,
+    Ellipsoid,
     FeatureDeletion,
     FeatureScaling,
     InvarianceHint,
@@ -30,6 +32,7 @@ from priorsvm import (
     Polyhedron,
     Prior,
     PriorSVC,
+    Region,
     RowPermutations,
     Rule,
     SampleCosts,
@@ -47,6 +50,7 @@ from priorsvm import (
     save,
     training,
 )
+from priorsvm.cli import list_kinds
 from priorsvm.errors import Infeasible, InvalidInput, MissingCapability
 from priorsvm.voting import class_scores
 
@@ -179,6 +183,10 @@ def cost_of(block, kept):
     return np.broadcast_to(np.asarray(block.costs, float), len(kept))[kept]
 
 
+def beyond(Z):
+    return 2.5 - Z[:, 0]
+
+
 EVERYWHERE = {0: (-2.0, 4.0), 1: (-2.0, 4.0)}
 COMPOSITIONS = {
     "rules": (
@@ -202,6 +210,8 @@ COMPOSITIONS = {
         ),
         {},
     ),
+    "ellipsoid": (Prior([("round", Ellipsoid([3.0, 0.0], np.eye(2), "b", holds="everywhere"))]), {}),
+    "region": (Prior([("far", Region(beyond, [[3.0, 0.0], [4.0, 1.0]], "b", mu=2.0))]), {}),
     "rule on a kernel": (
         Prior([("box", Box({0: (3, 4), 1: (-1, 0)}, label="b", hard=True))]),
         {"kernel": RBF(0.4)},
@@ -229,6 +239,16 @@ COMPOSITIONS = {
     "uncertain": (Prior([("uncertain", UncertainSamples([0.1, 0.3]))]), {"kernel": RBF(0.4), "norm": "l1"}),
     "permutations": (Prior([("orders", RowPermutations((2, 1), rho=0.5))]), {}),
 }
+
+
+def test_every_block_with_a_label_is_in_a_composition():
+    used = {type(member.block) for prior, _ in COMPOSITIONS.values() for member in prior}
+    kinds = [kind for names in list_kinds().values() for kind in names.values()]
+    labelled = {
+        kind for kind in kinds if issubclass(kind, Knowledge) and "label" in signature(kind).parameters
+    }
+    missing = sorted(kind.__name__ for kind in labelled - used)
+    assert not missing, f"Add {', '.join(missing)} to COMPOSITIONS of this file."
 
 
 @pytest.mark.filterwarnings("ignore::priorsvm.errors.CollapsedModel")

@@ -105,6 +105,7 @@ LISTS = [
     "README.md",
     "docs/guide/blocks.md",
     "docs/guide/which_block.md",
+    "docs/guide/what_is_changed.md",
     "CHANGELOG.md",
     "docs/drawings/hierarchy.py",
 ]
@@ -113,10 +114,19 @@ LISTS = [
 @pytest.mark.parametrize("pattern", LISTS)
 def test_every_public_block_is_listed(pattern):
     text = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob(pattern))
-    if pattern in LISTS[:3]:
+    if pattern in LISTS[:4]:
         text = "\n".join(line for line in text.splitlines() if line.startswith("|"))
     missing = missing_in(text, public_blocks())
     assert not missing, f"Add {', '.join(missing)} to {pattern}."
+
+
+def test_every_work_has_a_heading_on_the_page_of_references():
+    works = (ROOT / "docs/references.bib").read_text(encoding="utf-8")
+    page = (ROOT / "docs/references.md").read_text(encoding="utf-8")
+    entries = re.findall(r"^@\w+\{(\w+),(.*?)^\}", works, re.MULTILINE | re.DOTALL)
+    found = {key: re.search(r"keywords = \{(\w+)\}", fields) for key, fields in entries}
+    missing = [key for key, word in found.items() if word is None or f'keywords % "{word[1]}"' not in page]
+    assert not missing, f"Give {', '.join(missing)} of docs/references.bib keywords of docs/references.md."
 
 
 # The transforms that are blocks together with InvariantLoss have pages of their own, too.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._utils.arrays import Array, dense_row
 from ..errors import PriorSVMWarning
@@ -313,12 +314,14 @@ class Verdict:
     remarks: tuple[str, ...] = ()
 
     @classmethod
-    def at_points(cls, excess: Array, points: Any, asked: str, tol: float, proven: bool = True) -> Verdict:
+    def at_points(
+        cls, excess: ArrayLike, points: Any, asked: str, tol: float, proven: bool = True
+    ) -> Verdict:
         """Return the verdict of a requirement from its excess at each point.
 
         Parameters
         ----------
-        excess : ndarray of shape (n,)
+        excess : array-like of shape (n,)
             Excess over what is required.
         points : ndarray of shape (n, d) or None
             The points; None if they are not points of X.
@@ -333,9 +336,10 @@ class Verdict:
         -------
         Verdict
         """
-        if len(excess) == 0:
+        values = np.asarray(excess, float)
+        if len(values) == 0:
             return cls(None, asked=asked)
-        i = int(np.argmin(excess))
-        violated = int(np.sum(excess < -tol))
+        i = int(np.argmin(values))
+        violated = int(np.sum(values < -tol))
         where = None if points is None else dense_row(points, i)
-        return cls(violated == 0, float(excess[i]), where, proven, len(excess), asked, violated)
+        return cls(violated == 0, float(values[i]), where, proven, len(values), asked, violated)

@@ -7,8 +7,6 @@ from priorsvm import (
     RBF,
     Box,
     ClassCosts,
-    InvariantLoss,
-    MissingValues,
     Monotone,
     NegativeDistance,
     OddnessHint,
@@ -16,11 +14,9 @@ from priorsvm import (
     Polynomial,
     Prior,
     PriorSVC,
-    RowPermutations,
     SampleCosts,
     Shift,
     TangentPenalty,
-    Transductive,
     UncertainSamples,
     UnlabeledSamples,
     VirtualSamples,
@@ -29,6 +25,7 @@ from priorsvm.errors import InvalidInput, InvalidType, KernelNotPSD, MissingCapa
 from priorsvm.kernels import Centred
 from priorsvm.prior import snake_case
 from tests.bad_inputs.cases import Case, HeavyWork, X, Y, check, parametrize, svc
+from tests.solve.test_matrix import CASES as BLOCKS
 
 
 @pytest.mark.parametrize(
@@ -218,19 +215,8 @@ KERNELS = [
 
 GRAM = X @ X.T
 
-NEED_FEATURES = [
-    Box({0: (0, 1)}, 1),
-    InvariantLoss(Shift([1.0, 0.0])),
-    MissingValues(),
-    Monotone({0: 1}),
-    OddnessHint(),
-    RowPermutations(shape=(2, 1)),
-    TangentPenalty(Shift([1.0, 0.0]), 1.0),
-    Transductive(X[:3]),
-    UncertainSamples(0.1),
-    UnlabeledSamples(X[:3], Y[:3]),
-    VirtualSamples(Shift([1.0, 0.0])),
-]
+# Blocks that do not accept a kernel matrix.
+NEED_FEATURES = [case.block for case in BLOCKS.values() if "precomputed" not in case.block.accepts]
 
 
 def precomputed(name, error, words, K, prior=None, **parameters):

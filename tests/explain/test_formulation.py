@@ -158,6 +158,8 @@ KNOWN = {
     *(
         r"\frac",
         r"\big",
+        r"\left",
+        r"\right",
         r"\textstyle",
         r"\succeq",
         r"\theta",
@@ -228,13 +230,14 @@ def written(kind):
 
 
 @pytest.mark.parametrize("kind", BLOCKS)
-def test_a_block_explains_the_symbols_of_all_its_formulas(kind):
+def test_every_block_explains_the_symbols_of_all_its_formulas(kind):
     formulas, letters = written(kind)
     formulas = [formula.replace("<z>", r" - \zeta_l").replace("<p>", "^2") for formula in formulas]
     known = {r"y_i": "", r"\rho_i": "", r"\xi_i": "", **letters}
-    assert unexplained(formulas, known.items()) == set()
+    missing = unexplained(formulas, known.items())
+    assert not missing, f"Add {', '.join(sorted(missing))} to the letters of the formulas of {kind.__name__}."
     unused = [s for s in letters if not any(contains_symbol(s, formula) for formula in formulas)]
-    assert not unused or issubclass(kind, RegionKnowledge)
+    assert not unused or issubclass(kind, RegionKnowledge), f"No formula of {kind.__name__} has {unused}."
 
 
 def test_a_symbol_with_two_meanings_is_explained_for_each_block():

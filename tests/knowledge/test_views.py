@@ -165,5 +165,6 @@ def test_verdict_at_points_finds_the_worst():
     assert Verdict.at_points(np.array([-1e-7]), points, "order", tol=1e-6).holds is True
     nowhere = Verdict.at_points(np.array([0.5, -0.2]), None, "order", tol=1e-6)
     assert (nowhere.holds, nowhere.worst, nowhere.where, nowhere.violated) == (False, -0.2, None, 1)
+    assert Verdict.at_points([0.5, -0.2], None, "order", tol=1e-6) == nowhere
     nothing = Verdict.at_points(np.empty(0), np.empty((0, 2)), "order", tol=1e-6)
     assert (nothing.holds, nothing.asked) == (None, "order")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import priorsvm
+from benchmarks.compositions import BLOCKS as DRAWN
 from priorsvm import (
     Box,
     ClassCosts,
@@ -35,6 +36,7 @@ from priorsvm import (
     VirtualSupportVectors,
 )
 from priorsvm.errors import InaccurateSolution, SolverUnsuited
+from priorsvm.prior import as_prior
 from priorsvm.solve.classes import class_of
 from priorsvm.solve.registry import find_route
 from priorsvm.solve.solution import HOPELESS
@@ -123,6 +125,13 @@ def test_every_public_block_has_a_case():
     assert set(CASES) <= names
     for name, case in CASES.items():
         assert type(case.block).__name__ == name
+
+
+def test_every_block_with_a_case_is_drawn_in_compositions():
+    priors = [as_prior(draw(np.random.default_rng(0), X)) for draw in DRAWN]
+    drawn = {type(member.block).__name__ for prior in priors for member in prior}
+    missing = sorted(set(CASES) - drawn)
+    assert not missing, f"Add {', '.join(missing)} to BLOCKS of benchmarks/compositions.py."
 
 
 @pytest.mark.parametrize("norm", ["l2", "l1"])

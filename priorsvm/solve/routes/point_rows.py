@@ -48,6 +48,9 @@ LINEAR_ROWS = 600
 # Steps of a linear model from LIBSVM's dual variables. Beyond them, an interior point is a faster start.
 LINEAR_STEPS = 15
 
+# A sum of entries counts as zero up to this share of their sizes.
+ROUNDING = 1e-12
+
 
 @dataclass(frozen=True, eq=False)
 class Part:
@@ -244,7 +247,7 @@ class StatedRows:
         lower = np.where(equation, -np.inf, np.where(sign < 0, signed, 0.0))
         upper = np.where(equation, np.inf, np.where(sign > 0, signed, 0.0))
         sums, limits = _sums(sign, parts)
-        dual = RowDual(sign * target, lower, upper, R @ (~atoms.slopes).astype(float), sums, limits)
+        dual = RowDual(sign * target, lower, upper, _bias_weight(R, atoms), sums, limits)
         return cls(weighted, order, parts, atoms, R, sign, equation, bound, square, dual)
 
     @property
@@ -336,6 +339,13 @@ def _matrix(margins: Atoms, parts: list[Part]) -> tuple[Atoms, Any]:
     parts_of_R = np.concatenate(data), np.concatenate(columns), starts
     R = csr_array(parts_of_R, (len(starts) - 1, len(place)))
     return (atoms if len(first) == len(atoms) else atoms[first]), R
+
+
+def _bias_weight(R: Any, atoms: Atoms) -> Array:
+    """Return the coefficient of the bias in each row: 0 if it is a rounding error."""
+    values = (~atoms.slopes).astype(float)
+    total = np.asarray(R @ values)
+    return np.where(np.abs(total) <= ROUNDING * (abs(R) @ values), 0.0, total)
 
 
 def _sums(sign: Array, parts: list[Part]) -> tuple[Array, Array]:

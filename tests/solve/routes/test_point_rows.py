@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import cvxpy as cp
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
 
 from priorsvm import (
     RBF,
     Box,
     ClassCosts,
     InvarianceHint,
+    Knowledge,
     Monotone,
     MonotonicityHint,
     NegativeDistance,
@@ -19,15 +23,21 @@ from priorsvm import (
     SampleCosts,
     Shift,
     TangentPenalty,
+    Terms,
     UncertainSamples,
 )
+from priorsvm.errors import InvalidInput
+from priorsvm.function.atoms import Atoms
 from priorsvm.knowledge.regions.base import RegionKnowledge
-from priorsvm.knowledge.traits import states_arrays
+from priorsvm.knowledge.traits import AtPoints, states_arrays
+from priorsvm.knowledge.views import PointTerms
 from priorsvm.problem.residuals import residuals
 from priorsvm.solve.loop import Round, first_problem
 from priorsvm.solve.registry import find_route
 from priorsvm.solve.routes.point_rows import solve_at_points
 from priorsvm.validation import make_task
+from tests.solve.test_matrix import CASES as BLOCKS
+from tests.solve.test_matrix import Y
 
 WIDE = {0: (0.2, 2.5), 1: (-2.0, 2.0)}
 BOX = {0: (0.5, 1.5), 1: (-0.5, 0.5)}
@@ -40,9 +50,9 @@ def data(n=60):
     return X, (X[:, 0] - 0.7 * X[:, 1] + 0.4 * rng.normal(size=n) > 0).astype(int)
 
 
-def prepared(block, **settings):
+def prepared(block, rows=None, **settings):
     """Return the first round of a model."""
-    X, y = data()
+    X, y = rows or data()
     model = PriorSVC(block, **{"C": 2.0, "kernel": RBF(0.7), **settings})
     task = make_task(model, X, y, None, {})
     return Round(first_problem(task.spec, list(task.prior), task.samples[0]))
@@ -73,6 +83,65 @@ def test_arrays_have_the_solution_of_the_stated_problem(block, scale, loss):
     np.testing.assert_allclose(found.f.value(Z), model.f.value(Z), atol=2e-4)
     np.testing.assert_allclose(found.values, found.f.value(this.problem.sample.X), atol=1e-9)
     assert found.residuals.gap < 1e-7
+
+
+def forms(block):
+    """Return a block in its soft and its hard form, if it has both."""
+    parameters = block.get_params()
+    given = {"mu": 2.0} if parameters.get("mu") == "auto" else {}
+    if "hard" not in parameters:
+        return [clone(block).set_params(**given)]
+    return [clone(block).set_params(hard=hard, **given) for hard in (False, True)]
+
+
+@pytest.mark.parametrize("kernel", ["linear", RBF(0.7)], ids=["linear", "rbf"])
+@pytest.mark.parametrize("name", [name for name, case in BLOCKS.items() if isinstance(case.block, AtPoints)])
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.PriorSVMWarning")
+def test_arrays_of_every_block_state_the_problem_of_its_build(name, kernel):
+    """A block without arrays in one of the models is left out there."""
+    case = BLOCKS[name]
+    for block in forms(case.block):
+        try:
+            found = solve_at_points(prepared(block, (case.X, Y), kernel=kernel).problem)
+        except InvalidInput:  # such as an unbounded region on a kernel model
+            continue
+        if found is not None:
+            stated = prepared(block, (case.X, Y), kernel=kernel).solve("CLARABEL", None)
+            assert found.value == pytest.approx(stated.reached, rel=1e-6), f"at_points of {block}"
+
+
+class EqualMeans(AtPoints, Knowledge):
+    """Equal mean values of f on two groups of rows. Their weights add up to zero except for rounding."""
+
+    def __init__(self, first, mu=50.0, hard=False):
+        self.first = first
+        self.mu = mu
+        self.hard = hard
+
+    def shares(self):
+        return np.where(self.first, 1.0 / self.first.sum(), -1.0 / (~self.first).sum())
+
+    def build(self, f, view):
+        difference = self.shares() @ f(view.sample.X)
+        if self.hard:
+            return Terms(constraints={"equal": difference == 0})
+        return Terms({"mu": cp.square(difference)})
+
+    def at_points(self, view, linear):
+        matrix = csr_array(self.shares()[None, :])
+        slack = {"duals": {"equal": None}} if self.hard else {"penalty": "mu", "squared": True}
+        terms = {"matrix": matrix, "equation": True, **slack}
+        return PointTerms(Atoms(view.sample.X), np.ones(1), np.zeros(1), **terms)
+
+
+@pytest.mark.parametrize("kernel", ["linear", RBF(0.7)], ids=["linear", "rbf"])
+@pytest.mark.parametrize("hard", [False, True])
+def test_weights_that_add_up_to_a_rounding_error(hard, kernel):
+    for size in range(1, 60, 4):
+        block = EqualMeans(np.arange(60) < size, hard=hard)
+        found = solve_at_points(prepared(block, kernel=kernel).problem)
+        stated = prepared(block, kernel=kernel).solve("CLARABEL", None)
+        assert found.value == pytest.approx(stated.reached, rel=1e-6)
 
 
 SHIFT = Shift([0.3, 0.1])
