@@ -52,7 +52,7 @@ STALLED = 8
 PROGRESS = 0.5
 
 # Share of the stationarity that counts as gap.
-STATIONARITY = 0.1
+STATIONARITY = 1e-3
 
 # Relative gap at which f gets all its coordinates.
 COARSE = 1e-3

@@ -78,7 +78,7 @@ class Cones(Route):
         margins = ConeMargins(weighted.y, weighted.margin, weighted.bound, rows, terms.rank)
         before = time.perf_counter()
         a = _first_duals(margins, features.values)
-        found = minimise(margins, features, a, 0.1 * min(spec.tol, 1e-6), spec.deadline)
+        found = minimise(margins, features, a, 1e-3 * min(spec.tol, 1e-6), spec.deadline)
         seconds = time.perf_counter() - before
         if found is None:
             raise SolverFailed("CONES: a linearised problem has no accurate solution. Use solver='auto'.")
