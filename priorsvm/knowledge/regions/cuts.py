@@ -1,8 +1,8 @@
 r"""The method "cuts": search for the worst points of a region, add them to the problem, and solve again.
 
 Most rounds use a loose search, from known points, mixed points and points next to centres that lower f. A
-strict search has more starts and longer descents. A hard block ends if two of them find no violation, a soft
-block if one finds none. At the end a cut of a hard block is raised by its own violation. With ``MARGIN`` ten times as large,
+strict search has more starts and longer descents. A hard block ends if two or more of them find no violation,
+a soft block if one finds none. At the end a cut of a hard block is raised by its own violation. With ``MARGIN`` ten times as large,
 slopes kept lifts they did not need, and the objective was 1e-4 higher.
 """
 
@@ -163,13 +163,13 @@ class Cuts(Method):
     def _searched_strictly(self, f: Any, state: Search, view: Solved, tol: float) -> Search | None:
         """Return the state with violations that a strict search finds, or None.
 
-        A hard block passes two searches, because a search finds narrow minima in most trials only. The second
-        one starts from all rows and centres, too, as the last check.
+        A hard block passes as many searches as there were before, at least two, because a search finds narrow
+        minima in most trials only. The second one starts from all rows and centres, too, as the last check.
         """
         provable = self._provable(f, state)
         first = view.sample.seed + state.searches
         rows = view.sample.weighted_rows()[0]
-        for trial in range(2 if self.hard else 1):
+        for trial in range(max(2, state.searches) if self.hard else 1):
             starts = rows if trial == 1 else rows[:0]
             found = [
                 self._search_strictly(f, state, k, first + trial * SEEDS, starts, proof, tol)

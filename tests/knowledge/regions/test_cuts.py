@@ -170,8 +170,10 @@ def test_a_hard_block_in_many_columns_is_kept_without_much_to_spare():
     assert max(lift.max() for lift in state.lift or [np.zeros(1)]) <= LIFTABLE
 
 
-@pytest.mark.parametrize(("hard", "after"), [(True, 2), (False, 1)])
-def test_a_hard_block_ends_after_two_strict_searches_and_a_soft_block_after_one(monkeypatch, hard, after):
+@pytest.mark.parametrize(("before", "hard", "after"), [(0, True, 2), (4, True, 5), (4, False, 1)])
+def test_a_hard_block_ends_after_as_many_strict_searches_as_there_were_before(
+    monkeypatch, before, hard, after
+):
     seeds = []
 
     def nothing(self, f, state, k, seed, rows, provable, tol):
@@ -182,7 +184,7 @@ def test_a_hard_block_ends_after_two_strict_searches_and_a_soft_block_after_one(
     monkeypatch.setattr(Cuts, "_provable", lambda *_: [False])
     monkeypatch.setattr(Cuts, "_with_duals", lambda self, state, view: state)
     sample = SimpleNamespace(seed=0, weighted_rows=lambda: (np.zeros((3, 2)), None))
-    state = Search([SimpleNamespace(direction=None)], [np.zeros((1, 2))], searches=4)
+    state = Search([SimpleNamespace(direction=None)], [np.zeros((1, 2))], searches=before)
     cuts = Cuts(hard=hard, points=256, max_cells=1, max_dimension=4)
     assert cuts.settle(None, SimpleNamespace(state=state, sample=sample, tol=1e-6)) is None
     assert len({seed for seed, _ in seeds}) == len(seeds) == after
