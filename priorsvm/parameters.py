@@ -68,12 +68,14 @@ def check_part(name: str, part: Any) -> None:
 def _values_of(part: Any) -> dict[str, Any]:
     """Return the parameters of a part and of its own parts."""
     kind: Any = type(part)
-    if kind.get_params is BaseEstimator.get_params:
-        values = {key: getattr(part, key) for key in _names_of(kind)}
-        if not any(hasattr(value, "get_params") for value in values.values()):
-            return values
-    found: dict[str, Any] = part.get_params()
-    return found
+    if kind.get_params is not BaseEstimator.get_params:
+        found: dict[str, Any] = part.get_params()
+        return found
+    values = {key: getattr(part, key) for key in _names_of(kind)}
+    for key, value in list(values.items()):
+        if hasattr(value, "get_params") and not isinstance(value, type):
+            values.update({f"{key}__{inner}": number for inner, number in _values_of(value).items()})
+    return values
 
 
 @lru_cache(maxsize=256)  # reading a signature takes as long as checking a block

@@ -11,8 +11,10 @@ higher. Slopes of a linear f that one block uses stay inside its constraints. As
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,9 +60,14 @@ class Coefficients:
 
     With the 1-norm c is the difference of two nonnegative halves, which HiGHS solves twice as fast as bounds
     on :math:`|c|`.
+
+    Parameters
+    ----------
+    size, norm : the number of coefficients, and ``"l2"`` or ``"l1"``.
+    ids : ids of the variables; new ones by default.
     """
 
-    def __init__(self, size: int, norm: str):
+    def __init__(self, size: int, norm: str, ids: Sequence[int] = ()):
         import cvxpy as cp
 
         self.size = size
@@ -68,10 +75,13 @@ class Coefficients:
         self.halves: list[cp.Variable]
         self.c: cp.Expression
         if norm == "l1":
-            self.halves = [cp.Variable(size, nonneg=True, name=name) for name in ("c_up", "c_down")]
+            self.halves = [
+                cp.Variable(size, nonneg=True, name=name, var_id=key)
+                for name, key in zip_longest(("c_up", "c_down"), ids)
+            ]
             self.c = self.halves[0] - self.halves[1]
         else:
-            self.c = cp.Variable(size, name="c")
+            self.c = cp.Variable(size, name="c", var_id=next(iter(ids), None))
             self.halves = [self.c]
 
     def regulariser(self, energy: Array | None) -> cp.Expression:
@@ -164,6 +174,10 @@ class Decision:
         self.spec = spec
         self.n_features = n_features
         self.coefficients = Coefficients(n_features, spec.norm) if spec.linear else None
+        # CVXPY writes entries in the order of ids, and columns in the order of the objective, which starts
+        # with the coefficients. If both orders differ, sorting takes a fifth of the compilation.
+        halves = 0 if spec.linear else 2 if spec.norm == "l1" else 1
+        self._first_ids = [cp.Variable().id for _ in range(halves)]
         self.b = cp.Variable(name="b")
         for variable in (self.b, *(self.coefficients.halves if self.coefficients else ())):
             variable.decision = self
@@ -181,6 +195,12 @@ class Decision:
     def __repr__(self) -> str:
         kind = "linear" if self.linear else repr(self.spec.kernel)
         return f"Decision({kind}, {self.n_features} features)"
+
+    def take_first_ids(self) -> list[int]:
+        """Return ids below those of all other variables, once: each tie has variables of its own."""
+        ids = self._first_ids
+        self._first_ids = []
+        return ids
 
     @property
     def linear(self) -> bool:
@@ -374,11 +394,14 @@ class Decision:
         if len(new) == key.shape[0]:
             return lookup.variables[-1]
         # Only variables with one of these rows: the expression depends on nothing else.
-        ends = np.cumsum([variable.size for variable in lookup.variables])
+        sizes = np.array([variable.size for variable in lookup.variables])
+        ends = np.cumsum(sizes)
         of = np.searchsorted(ends, positions, side="right")
         used, place = np.unique(of, return_inverse=True)
-        starts = np.cumsum([0, *(lookup.variables[k].size for k in used[:-1])])
-        within = positions - (ends[of] - [lookup.variables[k].size for k in of])
+        within = positions - (ends - sizes)[of]
+        if len(used) == 1 and np.array_equal(within, np.arange(sizes[used[0]])):
+            return lookup.variables[used[0]]
+        starts = np.cumsum([0, *sizes[used[:-1]]])
         return cp.hstack([lookup.variables[k] for k in used])[starts[place] + within]
 
 

@@ -28,4 +28,8 @@ def symmetric_values(name: str, limit: float, steps: int) -> Array:
 
 def cross_grid(values: ArrayLike, q: int) -> Array:
     """Return the grid in which one of q parameters at a time takes the given values."""
-    return np.kron(np.eye(q), np.reshape(values, (-1, 1)))
+    values = np.ravel(values)
+    grid = np.zeros((q, len(values), q))
+    for k in range(q):
+        grid[k, :, k] = values
+    return grid.reshape(-1, q)

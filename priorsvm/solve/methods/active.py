@@ -49,7 +49,7 @@ class KernelMatrix(Protocol):
     """Kernel matrix of all rows, as far as the method uses it."""
 
     def among(self, rows: Array) -> Array:
-        """Return the entries between some rows."""
+        """Return the entries between some rows, in a new array that may be changed."""
 
     def times(self, a: Array) -> Array:
         """Return the product with a vector that is zero except at support vectors."""
@@ -267,7 +267,9 @@ def optimise(
         free_rows = rows.subset(F)
         balance = -float(rows.bias_weight @ a)
         K = kernel.among(F)
+        largest = float(K.diagonal().max(initial=0.0))
         move = _move_free_rows(K, free_rows, a[F], free_rows.target - Ka[F], balance, at_limit)
+        del K  # it was changed, and the next step has a matrix of its own
         if move is None:
             return None
         steps += move.steps
@@ -280,7 +282,7 @@ def optimise(
         total = float(np.abs(a).sum())
         tolerance = max(1e-3 * min(tol, 1e-6), 4e-16 * total)
         # Few of many rows change, unless sums of large terms need all digits.
-        by_change = n >= MANY_ROWS and 3e-15 * K.diagonal().max(initial=0.0) * total < tolerance
+        by_change = n >= MANY_ROWS and 3e-15 * largest * total < tolerance
         Ka = Ka + kernel.times(change) if by_change else kernel.times(a)
         if not move.complete:
             continue
@@ -368,7 +370,7 @@ def _move_free_rows(
 
     Parameters
     ----------
-    K, rows, a : entries of the problem for the free rows.
+    K, rows, a : entries of the problem for the free rows. K is changed.
     residual : target minus value of f, without the bias.
     total : required change of :math:`e^\\top a`.
     at_limit : whether each sum is at its limit.
@@ -407,9 +409,10 @@ class _FreeRows:
     ) -> None:
         e = rows.bias_weight
         # K + m ee' changes the solution by m e'd in b only, and is regular where K is not: rows of few
-        # features.
+        # features. A further matrix between the free rows would have to be paged in.
         multiple = float(K.diagonal().max(initial=0.0))
-        self.K = K + (multiple if (e == 1.0).all() else np.outer(multiple * e, e))
+        K += multiple if (e == 1.0).all() else np.outer(multiple * e, e)
+        self.K = K
         self.bias_shift = multiple * total
         self.rows = rows
         self.a = a
