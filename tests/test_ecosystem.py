@@ -68,6 +68,10 @@ def test_a_change_is_tested_with_the_lowest_versions_and_on_newer_pythons():
     assert ".ci/pythons" in default
     assert all((ROOT / part).exists() for files in slices.values() for part in files.split())
     assert all("tests/test_estimator.py" in files and "tests/knowledge" in files for files in slices.values())
+    pythons = (ROOT / ".ci" / "pythons").read_text(encoding="utf-8")
+    loop = re.search(r"^for version in (.*); do$", pythons, re.M)
+    named = " ".join(CONFIGURATION["project"]["classifiers"])
+    assert ["3.11", *loop[1].split()] == re.findall(r"Python :: (3\.\d+)", named)
 
 
 def test_pre_commit_uses_the_tools_of_the_extra_dev():
