@@ -3,6 +3,7 @@
 import itertools
 import re
 import warnings
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
@@ -19,9 +20,11 @@ from priorsvm import (
     InvariantLoss,
     Knowledge,
     Monotone,
+    NegativeDistance,
     OddnessHint,
     OnRowSlack,
     Polyhedron,
+    Polynomial,
     PriorSVC,
     Region,
     Rule,
@@ -902,3 +905,85 @@ def test_a_kernel_is_recommended_for_polyhedra_of_any_method():
             prior = block if prior is None else prior + block
     with pytest.raises(Infeasible, match=r"no common point, .* use a kernel\.$"):
         PriorSVC(prior).fit(X, y)
+
+
+def test_of_few_columns_the_point_has_all():
+    X = np.random.default_rng(0).uniform(-1, 1, size=(20, 3))
+    high = Box({2: (0.5, 0.9)}, 1, hard=True).named("high")
+    other = Box({2: (0.4, 0.5)}, 0, hard=True).named("other")
+    with pytest.raises(Infeasible, match=r"Both apply to the point \(\S+, \S+, 0\.5\)"):
+        checked(high + other, X, np.arange(20) % 2)
+
+
+class Gentle(Monotone):
+    """A direction along which f may fall, but not steeply."""
+
+    def claims(self, state, linear):
+        return [replace(requirement, h=-5.0) for requirement in super().claims(state, linear)]
+
+
+def test_a_direction_along_which_f_may_fall_forbids_no_path(frame):
+    X, y = frame
+    wide = {"age": (-3, 3), "dose": (-3, 3)}
+    prior = BLOCKS["box"](-1.5, "ill") + BLOCKS["box"](1.5, "well").named("other")
+    with pytest.raises(Infeasible, match="'monotone' forbids f to decrease"):
+        checked(prior + Monotone({"age": +1}, label="ill", hard=True, within=wide), X, y, kernel=RBF(0.5))
+    checked(prior + Gentle({"age": +1}, label="ill", hard=True, within=wide), X, y, kernel=RBF(0.5))
+
+
+class Falls(Knowledge):
+    """A value and a negative slope of f at the origin."""
+
+    hard = True
+
+    def build(self, f, view):
+        origin = np.zeros((1, 2))
+        slope = f.slope(origin, np.array([[1.0, 0.0]]))
+        return Terms(constraints={"value": f(origin) >= 0, "slope": slope <= -1})
+
+
+def test_directions_at_points_of_other_blocks_are_left_to_the_solver(frame):
+    from priorsvm.solve.feasibility import is_infeasible
+
+    X, y = frame
+    rises = Monotone({"age": +1}, label="well", hard=True, within={"age": (-3, 3), "dose": (-3, 3)})
+    contradictions(rises + Falls(), X, y, is_infeasible)
+    with pytest.raises(Infeasible, match=r"'monotone'.*'falls'"):
+        PriorSVC(rises + Falls(), kernel=RBF(0.5)).fit(X, y)
+
+
+def largest_norm(kernel, X, y, **parameters):
+    """Return the norm beyond which values of f are lost in rounding."""
+    from priorsvm.problem.assemble import Compiled
+    from priorsvm.problem.conflicts import _largest_norm
+
+    task = make_task(PriorSVC(OddnessHint(), kernel=kernel, **parameters), X, y, None, {})
+    return _largest_norm(Compiled(task.spec, [], {}, task.samples[0]))
+
+
+def test_the_largest_norm_is_in_units_of_the_longest_row(frame):
+    """The kernel is x'z, so the length of a row is its norm in the space of features."""
+    X, y = frame[0].to_numpy(), frame[1]
+    lengths = np.linalg.norm(X, axis=1)
+    product = Polynomial(degree=1, gamma=1.0)
+    longer = X.copy()
+    longer[3] *= 100
+    limits = [largest_norm(product, rows, y) for rows in (X, longer)]
+    assert limits[0] / limits[1] == pytest.approx(100 * lengths[3] / lengths.max())
+    scaled = [largest_norm(product, rows, y, scale="minmax") for rows in (X, 1000 * X)]
+    assert scaled[0] == pytest.approx(scaled[1])
+
+
+def test_the_largest_norm_of_a_kernel_without_positive_values(frame):
+    X, y = frame[0].to_numpy(), frame[1]
+    kernel = NegativeDistance()
+    assert kernel(X, X).max() == 0
+    assert largest_norm(kernel, X, y, norm="l1") == pytest.approx(1e6 / np.abs(kernel(X, X)).max())
+
+
+def test_a_block_without_which_one_hundredth_is_missed_is_named(frame):
+    from priorsvm.problem.conflicts import MISSED
+
+    bounds = iter([0.5, MISSED, MISSED])
+    error = out_of_reach(wild(1e-6, "near") + wild(1e-6, "far"), *frame, lambda *problem: next(bounds))
+    assert "'near' and 'far'" in str(error)
