@@ -30,6 +30,7 @@ from priorsvm import (
     Rule,
     Shift,
     Terms,
+    UncertainSamples,
 )
 from priorsvm.errors import CollapsedModel, Infeasible
 from priorsvm.validation import make_task
@@ -883,10 +884,10 @@ def test_a_violation_of_one_hundredth_is_within_reach(frame):
     assert out_of_reach(wild(1e-6, "near"), *frame, lambda problem, reach: 1.01 * MISSED) is not None
 
 
-def test_blocks_that_the_slack_of_rows_softens_are_never_out_of_reach(frame):
+@pytest.mark.parametrize("soft", [InvariantLoss(Shift([0.1, 0.0])), UncertainSamples(0.1)], ids=repr)
+def test_blocks_that_the_slack_of_rows_softens_are_never_out_of_reach(frame, soft):
     from priorsvm.solve.feasibility import least
 
-    soft = InvariantLoss(Shift([0.1, 0.0]))
     assert out_of_reach(soft, *frame, unasked) is None
     assert "this hard constraint: 'near'." in str(out_of_reach(wild(1e-6, "near") + soft, *frame, least))
 
@@ -987,3 +988,45 @@ def test_a_block_without_which_one_hundredth_is_missed_is_named(frame):
     bounds = iter([0.5, MISSED, MISSED])
     error = out_of_reach(wild(1e-6, "near") + wild(1e-6, "far"), *frame, lambda *problem: next(bounds))
     assert "'near' and 'far'" in str(error)
+
+
+def test_a_conflict_that_may_be_due_to_rounding_is_named_as_such(frame):
+    """The solver finds a conflict with the kernel and none without it, and no block is out of reach."""
+    from priorsvm.problem.conflicts import conflict_error
+
+    model = PriorSVC(At([[0.0, 0.0]], np.ones(1)), kernel=RBF(0.5), solver="CLARABEL").fit(*frame)
+    answers = iter([True, False, False])
+    error = conflict_error(model._models[0].problem, lambda problem: next(answers), lambda *problem: 0.0)
+    assert str(error).startswith("No decision function satisfies every hard constraint, up to rounding. ")
+    assert named_in(str(error)) == ["at"]
+    assert not list(answers)
+
+
+def test_a_path_stays_where_all_its_directions_are_required(frame):
+    """f must not fall with the age where the dose is low, nor with the dose where the age is low."""
+    X, y = frame
+    low = Box({"age": (-2, -1), "dose": (-2, -1)}, "ill", hard=True).named("low")
+    high = Box({"age": (1, 2), "dose": (1, 2)}, "well", hard=True).named("high")
+    for end, conflicts in ((0, False), (3, True)):
+        age = Monotone({"age": +1}, label="ill", hard=True, within={"age": (-3, 3), "dose": (-3, end)})
+        dose = Monotone({"dose": +1}, label="ill", hard=True, within={"age": (-3, end), "dose": (-3, 3)})
+        prior = low + high + age.named("age") + dose.named("dose")
+        if conflicts:
+            with pytest.raises(Infeasible, match="'age' and 'dose' forbids f to decrease"):
+                checked(prior, X, y, kernel=RBF(0.5))
+        else:
+            checked(prior, X, y, kernel=RBF(0.5))
+
+
+class Mirrored(Monotone):
+    """A direction, stated for -f and the opposite direction."""
+
+    def claims(self, state, linear):
+        requirements = super().claims(state, linear)
+        return [replace(r, sign=-r.sign, direction=-r.direction) for r in requirements]
+
+
+def test_of_several_classes_the_message_names_the_class_of_the_score(wine):
+    rises = Mirrored({"alcohol": +1}, label="barolo", hard=True).named("rises")
+    with pytest.raises(Infeasible, match=r"With f the score of 'barolo', 'light' requires f >= 1 at"):
+        PriorSVC(STRONG + LIGHT + rises, kernel=Uncomputed(0.1), scale="standard").fit(*wine)
