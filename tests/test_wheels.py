@@ -22,8 +22,6 @@ PLATFORMS = {
 }
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-
-
 MARKERS = {
     "macOS arm64": {"sys_platform": "darwin", "platform_machine": "arm64"},
     "Linux x86-64": {"sys_platform": "linux", "platform_machine": "x86_64"},
