@@ -937,9 +937,12 @@ class Falls(Knowledge):
 
     hard = True
 
+    def __init__(self, step=1.0):
+        self.step = step
+
     def build(self, f, view):
         origin = np.zeros((1, 2))
-        slope = f.slope(origin, np.array([[1.0, 0.0]]))
+        slope = f.slope(origin, np.array([[self.step, 0.0]]))
         return Terms(constraints={"value": f(origin) >= 0, "slope": slope <= -1})
 
 
@@ -948,9 +951,10 @@ def test_directions_at_points_of_other_blocks_are_left_to_the_solver(frame):
 
     X, y = frame
     rises = Monotone({"age": +1}, label="well", hard=True, within={"age": (-3, 3), "dose": (-3, 3)})
-    contradictions(rises + Falls(), X, y, is_infeasible)
+    prior = rises + Falls(float(np.ptp(X["age"])))  # both slopes have steps of the same length
+    contradictions(prior, X, y, is_infeasible)
     with pytest.raises(Infeasible, match=r"'monotone'.*'falls'"):
-        PriorSVC(rises + Falls(), kernel=RBF(0.5)).fit(X, y)
+        PriorSVC(prior, kernel=RBF(0.5)).fit(X, y)
 
 
 def largest_norm(kernel, X, y, **parameters):
