@@ -32,7 +32,7 @@ from priorsvm import (
     Terms,
     UncertainSamples,
 )
-from priorsvm.errors import CollapsedModel, Infeasible
+from priorsvm.errors import CollapsedModel, Infeasible, MissingCapability
 from priorsvm.validation import make_task
 
 NAMES = ("age", "dose", "mass")
@@ -1034,3 +1034,20 @@ def test_of_several_classes_the_message_names_the_class_of_the_score(wine):
     rises = Mirrored({"alcohol": +1}, label="barolo", hard=True).named("rises")
     with pytest.raises(Infeasible, match=r"With f the score of 'barolo', 'light' requires f >= 1 at"):
         PriorSVC(STRONG + LIGHT + rises, kernel=Uncomputed(0.1), scale="standard").fit(*wine)
+
+
+class Flat(Knowledge):
+    """The coefficients of a linear f."""
+
+    hard = True
+
+    def build(self, f, view):
+        return Terms(constraints={"flat": f.coef == 0})
+
+
+def test_a_block_that_cannot_be_built_is_left_to_the_solver(frame):
+    X, y = frame
+    prior = BLOCKS["box"](0.0, "ill") + Flat()
+    contradictions(prior, X, y, unasked)
+    with pytest.raises(MissingCapability, match="'flat'"):
+        PriorSVC(prior, kernel=RBF(0.5)).fit(X, y)

@@ -421,6 +421,10 @@ def test_a_sum_without_a_comparison_has_no_example():
     assert fault("b > 1 and a + b")[0].endswith("'between' is missing here")
 
 
+def test_a_quantile_requires_training_rows():
+    assert fault("a > 90%") == ("a quantile requires training rows: write a number", "a > 90%", 4)
+
+
 def test_a_column_named_not_negates_nothing():
     assert "is missing here" in fault("a `not` in (1, 2)", ["a", "not"])[0]
     assert len(parse_rule("a not between 1 and 2 or `not` > 3", ["a", "not"])) == 3
