@@ -42,7 +42,7 @@ wheels: $(DEV) ## whether pip finds wheels only, on four platforms and four Pyth
 check: lint ## lint and the quick tests, in under three minutes
 	$(BIN)/pytest -n 2 -m "not slow"
 
-coverage: $(DEV) ## the branches of priorsvm that the quick tests run, at least 95 %; four minutes
+coverage: $(DEV) ## the branches of priorsvm that the quick tests run, at least 95 %; about ten minutes
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -n 2 -m "not slow"
 	$(BIN)/coverage combine --quiet

@@ -3,6 +3,7 @@
 import inspect
 import os
 import re
+import sys
 from importlib.util import find_spec
 
 # Before NumPy is imported: two BLAS pools on two cores slow each other down.
@@ -37,6 +38,15 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.get_closest_marker("data"):
             item.add_marker(skip)
+
+
+def pytest_sessionfinish(session):
+    """Save what a worker measured: pytest-xdist kills a worker whose exit takes longer than ten seconds."""
+    coverage = sys.modules.get("coverage")
+    measured = None if coverage is None else coverage.Coverage.current()
+    if measured is not None and hasattr(session.config, "workerinput"):
+        measured.stop()
+        measured.save()
 
 
 @pytest.fixture

@@ -68,6 +68,10 @@ def test_a_change_is_tested_with_the_lowest_versions_and_on_newer_pythons():
     assert ".ci/pythons" in default
     assert all((ROOT / part).exists() for files in slices.values() for part in files.split())
     assert all("tests/test_estimator.py" in files and "tests/knowledge" in files for files in slices.values())
+    pythons = (ROOT / ".ci" / "pythons").read_text(encoding="utf-8")
+    loop = re.search(r"^for version in (.*); do$", pythons, re.M)
+    named = " ".join(CONFIGURATION["project"]["classifiers"])
+    assert ["3.11", *loop[1].split()] == re.findall(r"Python :: (3\.\d+)", named)
 
 
 def test_pre_commit_uses_the_tools_of_the_extra_dev():
@@ -118,6 +122,26 @@ def test_coverage_counts_branches_in_every_process():
     assert settings["run"]["branch"]
     assert settings["run"]["patch"] == ["subprocess"]
     assert settings["report"]["fail_under"] >= 95
+
+
+def test_mypy_is_strict_on_the_whole_package():
+    """`make lint` runs it; bases and values of packages without types are the only exceptions."""
+    settings = CONFIGURATION["tool"]["mypy"]
+    assert settings["strict"] is True
+    assert settings["packages"] == ["priorsvm"]
+    relaxed = {name for name, value in settings.items() if value is False}
+    assert relaxed == {"disallow_subclassing_any", "warn_return_any", "warn_unreachable"}
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(r"^lint:.*\n(\t.*\n)*\t\$\(BIN\)/mypy$", makefile, re.M)
+
+
+def test_long_random_tests_have_a_target():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    [recipe] = re.findall(r"^fuzz:.*\n((?:\t.*\n)+)", makefile, re.M)
+    assert "PRIORSVM_FUZZ" in recipe
+    paths = re.findall(r"tests/[\w/.]+", recipe)
+    assert "tests/fuzz" in paths
+    assert all((ROOT / path).exists() for path in paths)
 
 
 def test_removals_of_other_packages_are_errors():

@@ -22,6 +22,12 @@ PLATFORMS = {
 }
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+MARKERS = {
+    "macOS arm64": {"sys_platform": "darwin", "platform_machine": "arm64"},
+    "Linux x86-64": {"sys_platform": "linux", "platform_machine": "x86_64"},
+    "Linux arm64": {"sys_platform": "linux", "platform_machine": "aarch64"},
+    "Windows": {"sys_platform": "win32", "platform_machine": "AMD64"},
+}
 
 
 def uv(*arguments, **variables):
@@ -42,6 +48,31 @@ def online():
     probe = uv("pip", "install", "--dry-run", "--target", os.devnull, "--no-deps", "hatchling")
     if "Failed to fetch" in probe.stderr:
         pytest.skip("the index of packages cannot be reached")
+
+
+def named(extra, python, platform):
+    """Return the packages that the package, or an extra of it, requires on a platform."""
+    requirements = pytest.importorskip("packaging.requirements")
+    values = {"python_version": python, **MARKERS[platform]}
+    listed = PROJECT["optional-dependencies"][extra] if extra else PROJECT["dependencies"]
+    names = set()
+    for required in map(requirements.Requirement, listed):
+        if required.marker is None or required.marker.evaluate(values):
+            parts = required.extras if required.name == "priorsvm" else ()
+            names = names.union({required.name}, *(named(part, python, platform) for part in parts))
+    return names
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_solvers_are_required_only_where_they_have_wheels(platform, python):
+    required = named(None, python, platform)
+    assert {"cvxpy", "numpy", "scipy", "scikit-learn", "clarabel", "scs", "highspy", "osqp"} <= required
+    assert ("ecos" in required) == (python < "3.13" and platform in ("Linux x86-64", "Windows"))
+    every = named("all", python, platform)
+    assert {"piqp", "pandas", "skops", "onnx", "onnxruntime", "dask", "pyarrow", "anywidget"} <= every
+    assert ("qoco" in every) == (python < "3.14" and platform != "Linux arm64")
+    assert "ecos" in named("ecos", python, platform)
 
 
 @pytest.mark.parametrize("python", PYTHONS)

@@ -458,7 +458,7 @@ def beyond_reach(compiled: Compiled, least: Callable[[cp.Problem, float], float]
 
 def _relaxed_constraints(compiled: Compiled, t: cp.Variable) -> dict[str, list[cp.Constraint]]:
     """Return by block name the constraints that the slack of rows does not soften, relaxed by t."""
-    blocks = {m.name for m in compiled.members if not (m.block.only_rows or isinstance(m.block, OnRowSlack))}
+    blocks = {m.name for m in compiled.members if not isinstance(m.block, OnRowSlack)}
     return {
         name: [part for constraint in constraints for part in _relaxed_by(constraint, t)]
         for name, constraints in _by_block(compiled).items()

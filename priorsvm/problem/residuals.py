@@ -320,7 +320,7 @@ def _lagrangian_parts(constraint: cp.Constraint) -> list[tuple[cp.Expression, Ar
             return [(constraint.args[0], None, 0.0)]
         shape = constraint.args[1].shape
         columns = x.reshape(shape, order="F") if len(shape) > 1 else x[:, None]
-        lengths = np.linalg.norm(columns, axis=constraint.axis if len(shape) > 1 else 0)
+        lengths = np.linalg.norm(columns, axis=constraint.axis)  # 0 for a vector
         outside = float((np.maximum(lengths - t, 0.0) / (1.0 + lengths)).max(initial=0.0))
         return [(constraint.args[0], -t, outside), (constraint.args[1], -x, 0.0)]
     dual = flat(constraint.dual_value)

@@ -1,5 +1,6 @@
 """Rows, labels and the form of a case: an input, the class of its error, and words of the message."""
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,11 +57,13 @@ def parametrize(table):
 
 
 def check(case, request):
-    """Assert that the fit raises the error, with all words in its message and notes."""
+    """Assert that the fit raises the error, with all words in its message and notes, and leaks no warning."""
     if not case.late:
         request.getfixturevalue("no_heavy_work")
-    with pytest.raises(case.error) as caught:
-        PriorSVC(case.prior, **case.parameters).fit(case.X, case.y, **case.fit)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        with pytest.raises(case.error) as caught:
+            PriorSVC(case.prior, **case.parameters).fit(case.X, case.y, **case.fit)
     text = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
     for word in case.words:
         assert word in text

@@ -86,8 +86,9 @@ def test_another_token_is_refused(server, method, path):
             "Content-Length: 2\r\n\r\n{}".encode()
         )
         reply = link.makefile("rb").read()
-    # Without a path the request is HTTP/0.9, whose answer has no status.
-    assert b"The token in the address is wrong" in reply or b" 400 " in reply.split(b"\r\n")[0]
+    # Without a path the request is HTTP/0.9, whose answer has no status. Python 3.14 then reads no headers.
+    refusals = (b"The token in the address is wrong", b"This address is for this computer only.")
+    assert any(words in reply for words in refusals) or b" 400 " in reply.split(b"\r\n")[0]
     assert server.token.encode() not in reply
     assert b"presets" not in reply
 

@@ -3,6 +3,7 @@
 import itertools
 import re
 import warnings
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
@@ -19,16 +20,19 @@ from priorsvm import (
     InvariantLoss,
     Knowledge,
     Monotone,
+    NegativeDistance,
     OddnessHint,
     OnRowSlack,
     Polyhedron,
+    Polynomial,
     PriorSVC,
     Region,
     Rule,
     Shift,
     Terms,
+    UncertainSamples,
 )
-from priorsvm.errors import CollapsedModel, Infeasible
+from priorsvm.errors import CollapsedModel, Infeasible, MissingCapability
 from priorsvm.validation import make_task
 
 NAMES = ("age", "dose", "mass")
@@ -880,10 +884,10 @@ def test_a_violation_of_one_hundredth_is_within_reach(frame):
     assert out_of_reach(wild(1e-6, "near"), *frame, lambda problem, reach: 1.01 * MISSED) is not None
 
 
-def test_blocks_that_the_slack_of_rows_softens_are_never_out_of_reach(frame):
+@pytest.mark.parametrize("soft", [InvariantLoss(Shift([0.1, 0.0])), UncertainSamples(0.1)], ids=repr)
+def test_blocks_that_the_slack_of_rows_softens_are_never_out_of_reach(frame, soft):
     from priorsvm.solve.feasibility import least
 
-    soft = InvariantLoss(Shift([0.1, 0.0]))
     assert out_of_reach(soft, *frame, unasked) is None
     assert "this hard constraint: 'near'." in str(out_of_reach(wild(1e-6, "near") + soft, *frame, least))
 
@@ -902,3 +906,148 @@ def test_a_kernel_is_recommended_for_polyhedra_of_any_method():
             prior = block if prior is None else prior + block
     with pytest.raises(Infeasible, match=r"no common point, .* use a kernel\.$"):
         PriorSVC(prior).fit(X, y)
+
+
+def test_of_few_columns_the_point_has_all():
+    X = np.random.default_rng(0).uniform(-1, 1, size=(20, 3))
+    high = Box({2: (0.5, 0.9)}, 1, hard=True).named("high")
+    other = Box({2: (0.4, 0.5)}, 0, hard=True).named("other")
+    with pytest.raises(Infeasible, match=r"Both apply to the point \(\S+, \S+, 0\.5\)"):
+        checked(high + other, X, np.arange(20) % 2)
+
+
+class Gentle(Monotone):
+    """A direction along which f may fall, but not steeply."""
+
+    def claims(self, state, linear):
+        return [replace(requirement, h=-5.0) for requirement in super().claims(state, linear)]
+
+
+def test_a_direction_along_which_f_may_fall_forbids_no_path(frame):
+    X, y = frame
+    wide = {"age": (-3, 3), "dose": (-3, 3)}
+    prior = BLOCKS["box"](-1.5, "ill") + BLOCKS["box"](1.5, "well").named("other")
+    with pytest.raises(Infeasible, match="'monotone' forbids f to decrease"):
+        checked(prior + Monotone({"age": +1}, label="ill", hard=True, within=wide), X, y, kernel=RBF(0.5))
+    checked(prior + Gentle({"age": +1}, label="ill", hard=True, within=wide), X, y, kernel=RBF(0.5))
+
+
+class Falls(Knowledge):
+    """A value and a negative slope of f at the origin."""
+
+    hard = True
+
+    def __init__(self, step=1.0):
+        self.step = step
+
+    def build(self, f, view):
+        origin = np.zeros((1, 2))
+        slope = f.slope(origin, np.array([[self.step, 0.0]]))
+        return Terms(constraints={"value": f(origin) >= 0, "slope": slope <= -1})
+
+
+def test_directions_at_points_of_other_blocks_are_left_to_the_solver(frame):
+    from priorsvm.solve.feasibility import is_infeasible
+
+    X, y = frame
+    rises = Monotone({"age": +1}, label="well", hard=True, within={"age": (-3, 3), "dose": (-3, 3)})
+    prior = rises + Falls(float(np.ptp(X["age"])))  # both slopes have steps of the same length
+    contradictions(prior, X, y, is_infeasible)
+    with pytest.raises(Infeasible, match=r"'monotone'.*'falls'"):
+        PriorSVC(prior, kernel=RBF(0.5)).fit(X, y)
+
+
+def largest_norm(kernel, X, y, **parameters):
+    """Return the norm beyond which values of f are lost in rounding."""
+    from priorsvm.problem.assemble import Compiled
+    from priorsvm.problem.conflicts import _largest_norm
+
+    task = make_task(PriorSVC(OddnessHint(), kernel=kernel, **parameters), X, y, None, {})
+    return _largest_norm(Compiled(task.spec, [], {}, task.samples[0]))
+
+
+def test_the_largest_norm_is_in_units_of_the_longest_row(frame):
+    """The kernel is x'z, so the length of a row is its norm in the space of features."""
+    X, y = frame[0].to_numpy(), frame[1]
+    lengths = np.linalg.norm(X, axis=1)
+    product = Polynomial(degree=1, gamma=1.0)
+    longer = X.copy()
+    longer[3] *= 100
+    limits = [largest_norm(product, rows, y) for rows in (X, longer)]
+    assert limits[0] / limits[1] == pytest.approx(100 * lengths[3] / lengths.max())
+    scaled = [largest_norm(product, rows, y, scale="minmax") for rows in (X, 1000 * X)]
+    assert scaled[0] == pytest.approx(scaled[1])
+
+
+def test_the_largest_norm_of_a_kernel_without_positive_values(frame):
+    X, y = frame[0].to_numpy(), frame[1]
+    kernel = NegativeDistance()
+    assert kernel(X, X).max() == 0
+    assert largest_norm(kernel, X, y, norm="l1") == pytest.approx(1e6 / np.abs(kernel(X, X)).max())
+
+
+def test_a_block_without_which_one_hundredth_is_missed_is_named(frame):
+    from priorsvm.problem.conflicts import MISSED
+
+    bounds = iter([0.5, MISSED, MISSED])
+    error = out_of_reach(wild(1e-6, "near") + wild(1e-6, "far"), *frame, lambda *problem: next(bounds))
+    assert "'near' and 'far'" in str(error)
+
+
+def test_a_conflict_that_may_be_due_to_rounding_is_named_as_such(frame):
+    """The solver finds a conflict with the kernel and none without it, and no block is out of reach."""
+    from priorsvm.problem.conflicts import conflict_error
+
+    model = PriorSVC(At([[0.0, 0.0]], np.ones(1)), kernel=RBF(0.5), solver="CLARABEL").fit(*frame)
+    answers = iter([True, False, False])
+    error = conflict_error(model._models[0].problem, lambda problem: next(answers), lambda *problem: 0.0)
+    assert str(error).startswith("No decision function satisfies every hard constraint, up to rounding. ")
+    assert named_in(str(error)) == ["at"]
+    assert not list(answers)
+
+
+def test_a_path_stays_where_all_its_directions_are_required(frame):
+    """f must not fall with the age where the dose is low, nor with the dose where the age is low."""
+    X, y = frame
+    low = Box({"age": (-2, -1), "dose": (-2, -1)}, "ill", hard=True).named("low")
+    high = Box({"age": (1, 2), "dose": (1, 2)}, "well", hard=True).named("high")
+    for end, conflicts in ((0, False), (3, True)):
+        age = Monotone({"age": +1}, label="ill", hard=True, within={"age": (-3, 3), "dose": (-3, end)})
+        dose = Monotone({"dose": +1}, label="ill", hard=True, within={"age": (-3, end), "dose": (-3, 3)})
+        prior = low + high + age.named("age") + dose.named("dose")
+        if conflicts:
+            with pytest.raises(Infeasible, match="'age' and 'dose' forbids f to decrease"):
+                checked(prior, X, y, kernel=RBF(0.5))
+        else:
+            checked(prior, X, y, kernel=RBF(0.5))
+
+
+class Mirrored(Monotone):
+    """A direction, stated for -f and the opposite direction."""
+
+    def claims(self, state, linear):
+        requirements = super().claims(state, linear)
+        return [replace(r, sign=-r.sign, direction=-r.direction) for r in requirements]
+
+
+def test_of_several_classes_the_message_names_the_class_of_the_score(wine):
+    rises = Mirrored({"alcohol": +1}, label="barolo", hard=True).named("rises")
+    with pytest.raises(Infeasible, match=r"With f the score of 'barolo', 'light' requires f >= 1 at"):
+        PriorSVC(STRONG + LIGHT + rises, kernel=Uncomputed(0.1), scale="standard").fit(*wine)
+
+
+class Flat(Knowledge):
+    """The coefficients of a linear f."""
+
+    hard = True
+
+    def build(self, f, view):
+        return Terms(constraints={"flat": f.coef == 0})
+
+
+def test_a_block_that_cannot_be_built_is_left_to_the_solver(frame):
+    X, y = frame
+    prior = BLOCKS["box"](0.0, "ill") + Flat()
+    contradictions(prior, X, y, unasked)
+    with pytest.raises(MissingCapability, match="'flat'"):
+        PriorSVC(prior, kernel=RBF(0.5)).fit(X, y)

@@ -324,6 +324,12 @@ def test_cones_without_known_duals_have_no_gradient():
     assert not is_smooth(cp.Problem(cp.Minimize(cp.sum_squares(x)), [cp.ExpCone(x[0], x[1], x[2])]))
 
 
+@pytest.mark.parametrize("attribute", ["NSD", "diag", "hermitian"])
+def test_variables_of_other_sets_have_no_gradient(attribute):
+    X = cp.Variable((2, 2), **{attribute: True})
+    assert not is_smooth(cp.Problem(cp.Minimize(cp.square(cp.real(X[0, 0])))))
+
+
 def test_a_gradient_is_relative_to_the_size_of_negative_parts():
     x = cp.Variable(1)
     problem = cp.Problem(cp.Minimize(-5.0 * cp.sum(x)), [x <= 1])
@@ -362,3 +368,65 @@ def test_eigenvalues_are_relative_to_the_largest_size_of_an_entry():
     X.save_value(np.eye(2))
     problem.constraints[0].save_dual_value(np.diag([1.0, -3.0]))
     assert residuals(problem).dual == pytest.approx(3.0 / (1 + 3.0))
+
+
+@pytest.mark.parametrize("made", [lambda x: x >= 1, lambda x: 1 - x <= 0, lambda x: cp.NonNeg(x - 1)])
+def test_inequalities_of_every_form(made):
+    """The dual variables 2 and 2 cancel the gradient of the objective; a negative one leaves its cone."""
+    x = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x)), [made(x)])
+    x.value = np.ones(2)
+    problem.constraints[0].save_dual_value(np.array([2.0, 2.0]))
+    assert residuals(problem) == Residuals(0.0, 0.0, 0.0, 0.0)
+    problem.constraints[0].save_dual_value(np.array([2.0, -3.0]))
+    assert residuals(problem).dual == pytest.approx(3.0 / (1 + 3.0))
+
+
+def test_the_text_says_what_was_not_computed():
+    nan = float("nan")
+    text = str(Residuals(primal=0.5, dual=nan, stationarity=nan, gap=2e-9))
+    assert text == "primal 5.0e-01, dual not computed, stationarity not computed, gap 2.0e-09"
+
+
+def test_one_variable_without_a_value_is_infinitely_bad():
+    x = cp.Variable()
+    z = cp.Variable()
+    x.value = 1.0
+    assert residuals(cp.Problem(cp.Minimize(cp.square(x) + cp.square(z)))) == Residuals(*[np.inf] * 4)
+
+
+def test_every_entry_of_a_matrix_has_its_own_bound():
+    X = cp.Variable((2, 2), bounds=[np.zeros((2, 2)), np.array([[1.0, 2.0], [3.0, 4.0]])])
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(X)))
+    X.save_value(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    assert residuals(problem).primal == 0.0
+    X.save_value(np.array([[1.0, 3.0], [2.0, 4.0]]))
+    assert residuals(problem).primal == pytest.approx(1.0 / (1 + 3.0))
+
+
+@pytest.mark.parametrize("made", [lambda x: x[:0] >= 1, lambda x: cp.NonNeg(x[:0])])
+def test_constraints_and_variables_without_entries_have_no_residual(made):
+    x = cp.Variable(2)
+    empty = cp.Variable(0)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x) + cp.sum(empty)), [made(x)])
+    x.value = np.zeros(2)
+    empty.value = np.zeros(0)
+    problem.constraints[0].save_dual_value(np.zeros(0))
+    assert residuals(problem) == Residuals(0.0, 0.0, 0.0, 0.0)
+
+
+def test_a_violation_is_relative_to_the_larger_side():
+    x = cp.Variable(1)
+    x.value = np.array([0.5])
+    assert residuals(cp.Problem(cp.Minimize(cp.sum(x)), [x >= 1])).primal == pytest.approx(0.5 / (1 + 1))
+    x.value = np.array([-0.5])
+    assert residuals(cp.Problem(cp.Minimize(cp.sum(x)), [x <= -1])).primal == pytest.approx(0.5 / (1 + 1))
+
+
+def test_the_gap_of_a_semidefinite_variable_cancels_no_other_gap():
+    """X = diag(-1, 0) has the gradient diag(2, 1), and the constraint has the product 1 (-1 - 3)."""
+    X = cp.Variable((2, 2), PSD=True)
+    problem = cp.Problem(cp.Minimize(cp.trace(X)), [X[0, 0] <= 3])
+    X.save_value(np.diag([-1.0, 0.0]))
+    problem.constraints[0].save_dual_value(np.array(1.0))
+    assert residuals(problem).gap == pytest.approx((2.0 + 4.0) / (1 + 1.0))

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from priorsvm import PriorSVC, Rule
 from priorsvm.errors import InvalidInput
+from priorsvm.knowledge.regions.parsed_rule import Table
 from priorsvm.knowledge.regions.rule_conditions import MAX_ALTERNATIVES, MAX_CONDITIONS
-from priorsvm.knowledge.regions.rule_text import BadRule, parse_rule
+from priorsvm.knowledge.regions.rule_text import BadRule, parse, parse_rule
 from priorsvm.knowledge.regions.rule_tokens import MAX_DEPTH
 
 # The inequalities of the first table are about a and b, those of the second about these.
@@ -408,10 +409,32 @@ def test_comparisons_have_a_number():
         ("a + b == 'x'", "a text can only be compared with a column: write column names in backticks"),
         ("'x' is missing", "'missing' is for one column"),
         ("a + b is missing", "'missing' is for one column"),
+        ("b > 1 and a missing", "A missing value is written as: a is missing, a is not missing"),
+        ("b > 1 and a Missing", "A missing value is written as: a is missing, a is not missing"),
     ],
 )
 def test_advice_names_the_sides_of_a_comparison(text, words):
     assert words in fault(text)[0]
+
+
+def test_a_sum_without_a_comparison_has_no_example():
+    assert fault("b > 1 and a + b")[0].endswith("'between' is missing here")
+
+
+def test_a_quantile_requires_training_rows():
+    assert fault("a > 90%") == ("a quantile requires training rows: write a number", "a > 90%", 4)
+
+
+def test_a_column_named_not_negates_nothing():
+    assert "is missing here" in fault("a `not` in (1, 2)", ["a", "not"])[0]
+    assert len(parse_rule("a not between 1 and 2 or `not` > 3", ["a", "not"])) == 3
+
+
+@pytest.mark.parametrize("text", ["1e308 * 10 * a > 1", "2 ** 5000 * a > 1"])
+def test_a_number_that_overflows_is_refused_without_a_warning(text):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "this number is too large" in fault(text)[0]
 
 
 # Any rule: numbers are whole or divided by powers of two, so that all sums below are exact and closed
@@ -603,6 +626,26 @@ def test_more_than_ten_values_are_not_listed(number, dots):
     with pytest.raises(BadRule, match="no training row has 'somewhere'") as caught:
         PriorSVC(Rule("town == 'somewhere'", 1)).fit(rows, labels)
     assert ("…" in str(caught.value)) == dots
+    assert ("jjjj" in str(caught.value), "kkkk" in str(caught.value)) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("town == 'a'", [True, False, False]),
+        ("town != 'a'", [False, True, True]),
+        ("town in ('a', 'b')", [True, True, False]),
+        ("town not in ('a', 'b')", [False, False, True]),
+        ("town is missing", [False, False, False]),
+        ("town is not missing", [True, True, True]),
+    ],
+)
+def test_a_value_without_training_rows_is_none_of_the_values(text, expected):
+    """Rows of town a and b, and of another town, in which both encoded columns are 0."""
+    table = Table(["town"], [np.array([0, 1])], {0: ["a", "b"]}, 2)
+    [[condition]] = parse(text, table).alternatives
+    rows = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    assert condition.holds(rows, np.zeros((3, 2), bool)).tolist() == expected
 
 
 def test_a_value_with_a_quote_is_written_with_a_doubled_quote():
