@@ -66,7 +66,7 @@ def regions() -> Iterator[Cell]:
 
 
 def _lowest(model: Any, low: Any, high: Any) -> float:
-    """Return the lowest value of f in a box, by random points and descents that use decision_function only."""
+    """Return the lowest value of f in a box, by random points and descents, from decision_function only."""
     rng = np.random.default_rng(7)
     d = len(low)
     cube = rng.random((POINTS, d))

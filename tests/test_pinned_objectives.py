@@ -138,7 +138,7 @@ PINS = {
     "linear_region": Pin(31.23313294828, solver="CLARABEL"),
     "l1_rule": Pin(50.79081175688, solver="HIGHS", centres=7),
     "rbf_rule_cuts": Pin(44.1069744135, rel=1e-06, solver="ROWS", rounds=4, centres=16),
-    "rbf_box_cuts_hard": Pin(58.6625216533, rel=1e-06, solver="ROWS", rounds=7, centres=17),
+    "rbf_box_cuts_hard": Pin(58.66222984009, rel=1e-06, solver="ROWS", rounds=5, centres=17),
     "rbf_box_points": Pin(39.79096100722, solver="ROWS", centres=15),
     "rbf_box_guaranteed": Pin(24.95276792431, rel=1e-08, solver="CLARABEL", rounds=2, centres=41),
     "rbf_polyhedron_guaranteed": Pin(17.1076642346, rel=1e-08, solver="CLARABEL", rounds=3, centres=40),

@@ -196,7 +196,7 @@ class Decision:
         kind = "linear" if self.linear else repr(self.spec.kernel)
         return f"Decision({kind}, {self.n_features} features)"
 
-    def take_first_ids(self) -> list[int]:
+    def _take_first_ids(self) -> list[int]:
         """Return ids below those of all other variables, once: each tie has variables of its own."""
         ids = self._first_ids
         self._first_ids = []

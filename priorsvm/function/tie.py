@@ -39,7 +39,7 @@ class Tie:
         import cvxpy as cp
 
         self.features = features
-        self.coefficients = f.coefficients or Coefficients(features.size, f.norm, f.take_first_ids())
+        self.coefficients = f.coefficients or Coefficients(features.size, f.norm, f._take_first_ids())
         for half in self.coefficients.halves:
             half.decision = f
         self.b = f.b

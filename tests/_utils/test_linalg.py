@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from priorsvm._utils.linalg import lifted_cholesky, step_to_boundary
+from priorsvm._utils.linalg import ROWS_AT_ONCE, lifted_cholesky, scaled_gram, step_to_boundary
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -49,3 +49,26 @@ def test_the_boundary_is_reached_and_not_crossed(rng):
     x = rng.uniform(0.1, 1.0, 50)
     dx = rng.normal(size=50)
     assert (x + step_to_boundary(x, dx) * dx).min() == pytest.approx(0.0, abs=1e-15)
+
+
+@pytest.mark.parametrize(("size", "error"), [(1.0, 1e-5), (1e4, 1e-14)], ids=["single", "double"])
+def test_a_scaled_gram_matrix_of_many_rows_is_single_unless_an_entry_is_large(rng, size, error):
+    B = rng.normal(size=(3 * ROWS_AT_ONCE, 4))
+    some = np.arange(0, len(B), 2)
+    factors = size * rng.uniform(size=len(some))
+    expected = (B[some] * factors[:, None] ** 2).T @ B[some]
+    found = np.tril(scaled_gram(B, some, factors))
+    assert found.dtype == float
+    away = np.abs(found - np.tril(expected)).max() / np.abs(expected).max()
+    assert away <= error
+    assert size > 1 or away > 1e-14  # single precision was used
+
+
+def test_a_scaled_gram_matrix_of_few_rows_and_of_none_is_exact(rng):
+    B = rng.normal(size=(3, 5))
+    some = np.array([2, 0])
+    factors = np.array([2.0, 1e30])
+    expected = (B[some] * factors[:, None] ** 2).T @ B[some]
+    np.testing.assert_allclose(np.tril(scaled_gram(B, some, factors)), np.tril(expected), rtol=1e-13)
+    assert not scaled_gram(B, some[:0], factors[:0]).any()
+    assert np.isfinite(scaled_gram(np.tile(B, (4, 1)), np.arange(12), np.full(12, 1e30))).all()

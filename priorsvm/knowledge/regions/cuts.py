@@ -2,8 +2,8 @@ r"""The method "cuts": search for the worst points of a region, add them to the 
 
 Most rounds use a loose search, from known points, mixed points and points next to centres that lower f. A
 strict search has more starts and longer descents. A hard block ends if two or more of them find no violation,
-a soft block if one finds none. At the end a cut of a hard block is raised by its own violation. With ``MARGIN`` ten times as large,
-slopes kept lifts they did not need, and the objective was 1e-4 higher.
+a soft block if one finds none. At the end a cut of a hard block is raised by its own violation. With
+``MARGIN`` ten times as large, slopes kept lifts they did not need, and the objective was 1e-4 higher.
 """
 
 from __future__ import annotations

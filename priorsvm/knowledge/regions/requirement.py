@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist
 from ..._utils.arrays import Array
 from ...function.atoms import Atoms
 from .descent import STEPS, Differentiable
-from .sets import SEARCHED, Set
+from .sets import Set
 
 # A loose search for the lowest points: drawn points, how many of them local descent starts from, and how many
 # times as many known points, and points next to centres.

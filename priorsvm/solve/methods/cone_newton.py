@@ -28,12 +28,12 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve, solve_triangular
-from scipy.linalg.blas import dsyr2k, dsyrk, ssyrk
+from scipy.linalg.blas import dsyr2k
 from scipy.sparse import csr_array
 
 from ..._utils.arrays import Array
 from ..._utils.deadline import NEVER, Deadline
-from ..._utils.linalg import lifted_cholesky
+from ..._utils.linalg import lifted_cholesky, scaled_gram
 from .active import LinearKernelMatrix, RowDual, optimise
 from .bias import best_bias
 
@@ -80,12 +80,6 @@ BISECTIONS = 12
 
 # Work of the active-set method in one step, in factorisations of a matrix between all rows.
 EFFORT = 20.0
-
-# H is summed in single precision over more than so many slopes for each coordinate, so many slopes at once.
-MANY = 1
-SLOPES_AT_ONCE = 1024
-# In single precision, the largest entry of a diagonal whose smallest eigenvalue is 1.
-LARGE = 1e4
 
 # Lifts of the diagonal of H, whose smallest eigenvalue is 1 except for rounding.
 LIFTS = (0.0, 1e-12, 1e-8, 1e-4)
@@ -574,7 +568,7 @@ class _Metric:
         root = np.sqrt(weight)
         used = np.flatnonzero(weight > 0)
         active = np.flatnonzero(weight[problem.owner] > 0)
-        H = _squared(B, active, root[problem.owner[active]])
+        H = scaled_gram(B, active, root[problem.owner[active]])
         first = along[used, :size] * root[used, None]
         second = (problem.grouped(unit)[used] @ B) * root[used, None]
         H = dsyr2k(-0.5, first.T, second.T, beta=1.0, c=H, lower=1, overwrite_c=1)
@@ -601,20 +595,3 @@ class _Metric:
         half[:size] = solve_triangular(self.factor, half[:size], lower=True, trans=1, check_finite=False)
         half[size:] /= np.sqrt(self.rest)
         return half
-
-
-def _squared(B: Array, some: Array, factors: Array) -> Array:
-    """Return the lower triangle of the Gram matrix of the columns of some rows of B, scaled by factors.
-
-    Many rows are summed in single precision, in blocks, if no entry is so large that its error matters.
-    """
-    size = B.shape[1]
-    if len(some) > MANY * size:
-        H = np.zeros((size, size), np.float32, order="F")
-        for start in range(0, len(some), SLOPES_AT_ONCE):
-            part = slice(start, start + SLOPES_AT_ONCE)
-            scaled = (B[some[part]] * factors[part, None]).astype(np.float32)
-            H = ssyrk(1.0, scaled.T, beta=1.0, c=H, lower=1, overwrite_c=1)
-        if H.diagonal().max() <= LARGE:
-            return H.astype(float)
-    return np.asarray(dsyrk(1.0, (B[some] * factors[:, None]).T, lower=1))

@@ -186,7 +186,8 @@ class _SlopeFeatures:
             products = atoms.products(self.space.kernel, self.space.inner[known:size])
             products -= self._slopes[:, :known] @ L[known:size, :known].T
             corner = L[known:size, known:size]
-            self._slopes[:, known:size] = solve_triangular(corner, products.T, lower=True, check_finite=False).T
+            new = solve_triangular(corner, products.T, lower=True, check_finite=False)
+            self._slopes[:, known:size] = new.T
             self._known = size
         return self._slopes[:, :size]
 
