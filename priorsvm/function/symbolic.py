@@ -176,8 +176,7 @@ class Decision:
         self.coefficients = Coefficients(n_features, spec.norm) if spec.linear else None
         # CVXPY writes entries in the order of ids, and columns in the order of the objective, which starts
         # with the coefficients. If both orders differ, sorting takes a fifth of the compilation.
-        halves = 0 if spec.linear else 2 if spec.norm == "l1" else 1
-        self._first_ids = [cp.Variable().id for _ in range(halves)]
+        self._first_ids = [] if spec.linear else [cp.Variable().id, cp.Variable().id]
         self.b = cp.Variable(name="b")
         for variable in (self.b, *(self.coefficients.halves if self.coefficients else ())):
             variable.decision = self
