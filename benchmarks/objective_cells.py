@@ -23,6 +23,8 @@ from threadpoolctl import threadpool_limits
 # Name of a problem, a function that fits it, and a function of the fitted model that returns further figures;
 # None for problems without cuts.
 Cell = tuple[str, Callable[[], Any], Callable[[Any], dict[str, float]] | None]
+# Column -> ends of a box.
+Bounds = dict[int, tuple[float, float]]
 
 # Points at which the requirement of a block is evaluated.
 POINTS = 20_000
@@ -36,33 +38,39 @@ C = 10.0
 
 
 def regions() -> Iterator[Cell]:
-    """Yield boxes everywhere on RBF models.
-
-    The problem of a soft box contains the points that its search has found. So its objective here is the
-    one of the whole box: the regulariser, the loss, and the cost of the lowest value of f in the box.
-    """
+    """Yield boxes everywhere on RBF models."""
     p = import_module("priorsvm")
     for table, X, y, bounds in _tables():
-        low = X.min(axis=0)
-        high = X.max(axis=0)
-        for j, (least, most) in bounds.items():
-            low[j] = least
-            high[j] = most
-
-        def lowest(model: Any, low: Any = low, high: Any = high) -> float:
-            return _lowest(model, low, high) - 1.0
-
-        def whole(model: Any, lowest: Callable[[Any], float] = lowest) -> dict[str, float]:
-            least = lowest(model)
-            terms = sum(row.contribution for row in model.report_["svm"])
-            return {"objective": terms + C * MU * max(-least, 0.0)}
-
         for kind, block, figures in (
-            ("soft", p.Box(bounds, 1, **_soft(MU, C)), whole),
-            ("hard", p.Box(bounds, 1, hard=True), lambda m, lowest=lowest: {"least": lowest(m)}),
+            ("soft", p.Box(bounds, 1, **_soft(MU, C)), _whole(X, bounds, C * MU)),
+            ("hard", p.Box(bounds, 1, hard=True), _least(X, bounds)),
         ):
             model = p.PriorSVC(block, C=C, kernel=p.RBF("scale"), scale="standard")
             yield f"{kind} box, {table}", _fit(model, X, y), figures
+
+
+def _whole(X: Any, bounds: Bounds, weight: float) -> Callable[[Any], dict[str, float]]:
+    """Return a function that gives the objective of a model with a soft box everywhere.
+
+    The problem of a fit contains the points that its search has found. This objective is the one of the whole
+    box: the regulariser, the loss, and the cost of the lowest value of f in the box.
+    """
+    least = _least(X, bounds)
+
+    def objective(model: Any) -> dict[str, float]:
+        terms = sum(row.contribution for row in model.report_["svm"])
+        return {"objective": terms + weight * max(-least(model)["least"], 0.0)}
+
+    return objective
+
+
+def _least(X: Any, bounds: Bounds) -> Callable[[Any], dict[str, float]]:
+    """Return a function that gives the least value of f - 1 in a box within the range of the rows."""
+    low = X.min(axis=0)
+    high = X.max(axis=0)
+    for j, ends in bounds.items():
+        low[j], high[j] = ends
+    return lambda model: {"least": _lowest(model, low, high) - 1.0}
 
 
 def _lowest(model: Any, low: Any, high: Any) -> float:
@@ -124,7 +132,9 @@ def small() -> Iterator[Cell]:
     for table, (X, y) in tables._tables().items():
         for block, make in blocks.items():
             for kernel in ("linear", "rbf"):
-                yield f"{block}, {kernel}, {table}", _fit(p.PriorSVC(make(), kernel=kernel), X, y), None
+                cuts = kernel == "rbf" and block == "Box everywhere"
+                figures = _whole(X, tables.SIDES, 5.0) if cuts else None
+                yield f"{block}, {kernel}, {table}", _fit(p.PriorSVC(make(), kernel=kernel), X, y), figures
 
 
 def uncertain() -> Iterator[Cell]:
@@ -237,7 +247,7 @@ def _fit(model: Any, X: Any, y: Any) -> Callable[[], Any]:
     return lambda: model.fit(X, y)
 
 
-def _tables() -> Iterator[tuple[str, Any, Any, dict[int, tuple[float, float]]]]:
+def _tables() -> Iterator[tuple[str, Any, Any, Bounds]]:
     """Yield drawn tables and one real table, with a quarter of the two columns of largest correlation."""
     from sklearn.datasets import load_breast_cancer, make_classification
 
