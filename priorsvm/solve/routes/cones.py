@@ -23,7 +23,7 @@ from ..._utils.arrays import Array
 from ...errors import SolverFailed
 from ...function.atoms import Atoms
 from ...function.maps import FactorMap
-from ...function.memory import refuse_beyond_memory
+from ...function.memory import fits_in_memory, refuse_beyond_memory
 from ...knowledge.traits import AtSlopes, states_arrays
 from ...knowledge.views import Building, SlopeTerms
 from ...prior import Member
@@ -173,7 +173,10 @@ class _SlopeFeatures:
         self.directions = terms.directions
         self.starts = np.cumsum(terms.rank) - terms.rank
         self.owner = np.repeat(np.arange(len(rows)), terms.rank)
-        self._slopes = np.empty((len(self.directions), self.values.shape[1]))
+        # The array has room for all coordinates if that fits in memory; otherwise it grows.
+        most = self.values.shape[1]
+        room = most if fits_in_memory(2 * len(self.directions), most) else 0
+        self._slopes = np.empty((len(self.directions), room))
         self._known = 0
 
     def slopes(self, size: int) -> Array:
@@ -181,6 +184,10 @@ class _SlopeFeatures:
         known = self._known
         if known < size:
             refuse_beyond_memory(2 * len(self.owner), size, "the slopes of all rows", "Use fewer rows.")
+            if self._slopes.shape[1] < size:
+                larger = np.empty((len(self.directions), size))
+                larger[:, :known] = self._slopes[:, :known]
+                self._slopes = larger
             L = self.space.factor
             atoms = Atoms(self.points[self.owner], self.directions).scaled(self.space.scale)
             products = atoms.products(self.space.kernel, self.space.inner[known:size])

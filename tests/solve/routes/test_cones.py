@@ -17,6 +17,7 @@ from priorsvm import (
 )
 from priorsvm.errors import SolverUnsuited
 from priorsvm.solve.methods import cone_newton
+from priorsvm.solve.routes import cones
 
 # Answers of CLARABEL and CONES differ by this, relative to the objective.
 SAME = 2e-8
@@ -125,6 +126,14 @@ def test_few_coordinates_first_and_conjugate_gradients_last(rows, monkeypatch):
     assert exact
     assert found.objective_ == pytest.approx(whole.objective_, rel=1e-9)
     assert found._models[0].outcome.residuals.stationarity <= 1e-6
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_the_array_of_slopes_has_room_for_all_coordinates_or_grows(rows, monkeypatch, fits):
+    for name, value in {"FEWEST": 10.0, "FIRST_WORK": 1.0}.items():
+        monkeypatch.setattr(cone_newton, name, value)
+    monkeypatch.setattr(cones, "fits_in_memory", lambda rows, columns: fits)
+    check_same(*both(UncertainSamples(0.3), rows))
 
 
 def test_the_problem_of_cvxpy_has_the_solution(gaps):
