@@ -13,6 +13,9 @@ from scipy.sparse import issparse
 from .encoding import is_numeral
 from .errors import InvalidInput
 
+# A message names at most so many columns.
+NAMED = 3
+
 
 @contextmanager
 def explaining_bad_values(X: Any, left_out: str | None = None, precomputed: bool = False) -> Iterator[None]:
@@ -54,11 +57,30 @@ def explaining_bad_values(X: Any, left_out: str | None = None, precomputed: bool
             ) from error
         raise InvalidInput(
             "Input X contains NaN. Add MissingValues() to the prior, or impute the missing values first."
+            + _columns_with_gaps(X)
         ) from error
 
 
+def _columns_with_gaps(X: Any) -> str:
+    """Return a sentence with the first columns of X that have missing values."""
+    names = getattr(X, "columns", None)
+    try:
+        gaps = np.isnan(np.asarray(X, dtype=float)).sum(axis=0)
+    except (TypeError, ValueError):
+        return ""
+    some = np.flatnonzero(gaps)
+    if gaps.ndim != 1 or len(some) == 0:
+        return ""
+    places = [
+        f"{int(j) if names is None else repr(names[j])} ({gaps[j]} row{'s' if gaps[j] > 1 else ''})"
+        for j in some[:NAMED]
+    ]
+    more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
+    return f" They are in column{'s' if len(some) > 1 else ''} {', '.join(places)}{more}."
+
+
 def _first_bad_cell(X: Any) -> str | None:
-    """Return a message about the first text, date or list in X, or None."""
+    """Return a message about the first text, date, complex number or list in X, or None."""
     names = getattr(X, "columns", None)
     cells = np.asarray(X, dtype=object)
     if cells.ndim != 2:
@@ -70,6 +92,11 @@ def _first_bad_cell(X: Any) -> str | None:
                 return (
                     f"X contains dates in {place}: could not convert {value!s} to a number. Use numbers, for "
                     "example the days since the first date."
+                )
+            if isinstance(value, (complex, np.complexfloating)):
+                return (
+                    f"X contains complex numbers in {place}. Use their real and imaginary parts as two "
+                    "columns."
                 )
             if isinstance(value, (list, tuple, set, np.ndarray)):
                 return (

@@ -12,6 +12,24 @@ from tests.bad_inputs.cases import FRAME, WORDS, Case, X, Y, check, parametrize,
 
 CASES = [
     Case("NaN in X", ValueError, ["X contains NaN", "MissingValues()", "impute"], X=spoiled(np.nan)),
+    Case(
+        "NaN in an array", ValueError, ["They are in column 0 (1 row)."], X=np.where(X[0, 0] == X, np.nan, X)
+    ),
+    Case(
+        "NaN in columns of a table",
+        ValueError,
+        [
+            "X contains NaN. Add",
+            "They are in columns 'a' (30 rows), 'b' (30 rows), 'c' (30 rows) and 1 more.",
+        ],
+        X=pd.DataFrame(dict.fromkeys("abcd", np.full(30, np.nan))),
+    ),
+    Case(
+        "complex numbers in a column of objects",
+        InvalidInput,
+        ["complex numbers in column 'b'", "two columns"],
+        X=pd.DataFrame({"a": X[:, 0], "b": np.array([1j, *X[1:, 1]], dtype=object)}),
+    ),
     Case("huge number in X", InvalidInput, ["X: 1e+200 is too large", "other units"], X=spoiled(1e200)),
     Case("complex X", InvalidInput, ["Complex data not supported", "X.real"], X=X + 1j),
     Case("masked X", InvalidInput, ["X is a masked array", "X.filled(np.nan)"], X=np.ma.array(X, mask=X > 1)),
