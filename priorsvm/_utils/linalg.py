@@ -59,7 +59,7 @@ def step_to_boundary(x: Array, dx: Array) -> float:
 
 
 def scaled_gram(B: Array, some: Array, factors: Array) -> Array:
-    r"""Return the lower triangle of :math:`\sum_i f_i^2 b_i b_i^	op` over some rows of B, for a metric.
+    r"""Return the lower triangle of :math:`\sum_i f_i^2 b_i b_i^\top` over some rows of B, for a metric.
 
     Many rows are summed in single precision, unless an entry is so large that its error matters beside an
     identity matrix. Newton's method corrects this error in its next step.
