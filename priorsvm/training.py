@@ -68,7 +68,7 @@ def train(
     task: Task,
     states: Sequence[dict[str, Any]] | None = None,
     grams: Cache | None = None,
-    explained: bool = True,
+    rough: bool = False,
 ) -> list[BinaryModel]:
     """Return the fitted model of each class or pair of classes, or one fitted model of all classes.
 
@@ -83,9 +83,9 @@ def train(
         preselected rows do not use them.
     grams : Cache or None, default=None
         Kernel matrices, shared with other tasks. Processes and the joint model do not use them.
-    explained : bool, default=True
-        Whether to compute the findings and the warnings of the blocks. A cross-validation has no use for
-        them.
+    rough : bool, default=False
+        Whether a fit ends once its objective is stable, without findings and warnings of the blocks. A
+        cross-validation needs no more.
     """
     if model.multi_class == "joint":
         return [_train_joint(model, task)]
@@ -103,7 +103,7 @@ def train(
         for sample in samples:
             refuse_conflicts(task.spec, task.members(sample), sample)
     fit = partial(
-        fit_and_explain if explained else partial(fit_binary, explained=False),
+        partial(fit_binary, rough=True) if rough else fit_and_explain,
         **solver_arguments(model),
         grams=grams,
         large=task.large,

@@ -352,7 +352,7 @@ def _fold(model: Any, task: Task, arguments: tuple[Any, ...], test: Array) -> di
         for factor in FACTORS:
             weighted = replace(part, prior=_weighted(part, ChosenWeight(1.0, factor, {})))
             try:
-                binaries = train(member, weighted, states, grams, explained=False)
+                binaries = train(member, weighted, states, grams, rough=True)
                 member._store(weighted, binaries)
                 if rows is None:
                     rows = member._checked_rows(_rows(arguments[0], test))

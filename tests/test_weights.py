@@ -398,6 +398,24 @@ def test_folds_compute_neither_findings_nor_warnings(kernel, monkeypatch):
     assert sorted(calls) == ["cautions", "findings"]
 
 
+def test_folds_end_their_rounds_early(monkeypatch):
+    """A hard block everywhere keeps its promise in the final fit, and AUC of the folds need no promise."""
+    X, y = table(30)
+    rounds = []
+
+    def counted(*arguments, **keywords):
+        binaries = train(*arguments, **keywords)
+        rounds.append(len(binaries[0].history))
+        return binaries
+
+    monkeypatch.setattr(weights, "train", counted)
+    hard = Box({0: (1.0, 2.0), 1: (-2.0, 1.0)}, 1, hard=True)
+    model = PriorSVC(Rule(RULE, 1) + hard, kernel="rbf").fit(X, y)
+    assert len(rounds) == 5 * len(FACTORS)
+    assert max(rounds) < model.n_rounds_
+    assert model.verify()["box"].holds
+
+
 def test_the_factors_of_a_fold_share_the_kernel_matrix(monkeypatch):
     """One matrix of rows and points, and one of the rows alone for factor 0, in each of five folds."""
     X, y = table(50)

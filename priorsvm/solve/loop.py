@@ -47,6 +47,8 @@ from .solution import TIME_LIMIT, Outcome
 
 # Up to this many entries of X, warnings of blocks compare with a linear model without blocks.
 MAX_PLAIN = 200_000
+# A rough fit ends once a round changes the objective by a smaller part of it.
+STABLE = 1e-3
 
 
 def fit_binary(
@@ -61,7 +63,7 @@ def fit_binary(
     grams: Cache | None = None,
     before: BinaryModel | None = None,
     states: dict[str, Any] | None = None,
-    explained: bool = True,
+    rough: bool = False,
     neighbour: Neighbour | None = None,
     large: Any = None,
 ) -> BinaryModel:
@@ -74,7 +76,7 @@ def fit_binary(
     maps, grams : caches of feature maps and kernel matrices, shared with other models.
     before : a similar model, whose assembled problem may be reused.
     states : first states of the blocks, if they are known.
-    explained : whether to compute the findings of the blocks, and to warn.
+    rough : whether to end once the objective is stable, without findings and warnings of the blocks.
     neighbour : the last model of a path, from which a route may start.
     large : all rows if they are read in chunks, and ``training`` has some of them.
     """
@@ -92,8 +94,8 @@ def fit_binary(
         return binary
     refuse_conflicts(spec, problem.members, training, problem.states)
     with progress(verbose, desc="rounds") if this.iterative else nullcontext() as bar:
-        this = _last_round(this, solver, options, bar)
-    if explained:
+        this = _last_round(this, solver, options, bar, rough)
+    if not rough:
         return this.finished()
     assert this.binary is not None
     return this.binary
@@ -179,6 +181,14 @@ class Round:
         """The outcomes of all rounds so far."""
         return self._outcomes if self.binary is None else [*self._outcomes, self.binary.outcome]
 
+    @property
+    def stable(self) -> bool:
+        """Whether this round hardly changed the objective; False with blocks that search locally."""
+        assert self.binary is not None
+        reached = [entry["objective"] for entry in self.binary.history[-2:]]
+        exact = all(member.block.exact for member in self.iterative)
+        return exact and len(reached) == 2 and abs(reached[1] - reached[0]) <= STABLE * abs(reached[1])
+
     def following(self) -> Round | None:
         """Return the next round, or None if no block has a new state or a limit is reached."""
         binary = self.binary
@@ -249,7 +259,9 @@ class Round:
         return _findings(binary, self.problem, late=True)
 
 
-def _last_round(this: Round, solver: str | Sequence[str], options: dict[str, Any] | None, bar: Any) -> Round:
+def _last_round(
+    this: Round, solver: str | Sequence[str], options: dict[str, Any] | None, bar: Any, rough: bool
+) -> Round:
     """Solve and refine until no block has a new state or the time is out, and return the last round."""
     deadline = this.problem.spec.deadline
     solved: Round | None = None
@@ -269,7 +281,7 @@ def _last_round(this: Round, solver: str | Sequence[str], options: dict[str, Any
             return solved
         if this.iterative:
             bar.update()
-        following = this.following()
+        following = None if rough and this.stable else this.following()
         if following is None:
             return this
         solved = this

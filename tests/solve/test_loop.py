@@ -7,6 +7,8 @@ from sklearn.exceptions import ConvergenceWarning
 from priorsvm import Iterative, Knowledge, PriorSVC, Step, Terms, Transductive
 from priorsvm._utils.messages import warn
 from priorsvm.errors import InaccurateSolution, PriorSVMWarning
+from priorsvm.solve.loop import fit_binary
+from priorsvm.validation import make_task
 
 
 class Cutting(Iterative, Knowledge):
@@ -48,6 +50,23 @@ def test_column_generation_ends_where_nothing_is_violated(data, kernel):
     assert model.n_rounds_ == len(objectives) > 1
     assert np.all(np.diff(objectives) >= -1e-7)
     assert [entry["round"] for entry in model.history_] == list(range(1, model.n_rounds_ + 1))
+
+
+class Local(Cutting):
+    """Cutting planes that claim to be a local search."""
+
+    exact = False
+
+
+@pytest.mark.parametrize(("block", "fewer"), [(Cutting(), True), (Local(), False)])
+def test_a_rough_fit_ends_once_the_objective_is_stable(data, block, fewer):
+    """The objective of a local search may stop for a while, so all of its rounds are needed."""
+    task = make_task(PriorSVC(block, kernel="rbf"), *data, None, {})
+    arguments = task.spec, task.members(task.samples[0]), task.samples[0]
+    whole = fit_binary(*arguments)
+    rough = fit_binary(*arguments, rough=True)
+    assert (len(rough.history) < len(whole.history)) == fewer
+    assert rough.history[-1]["objective"] == pytest.approx(whole.history[-1]["objective"], rel=1e-2)
 
 
 def test_max_rounds_warns_with_the_block(data):
