@@ -139,7 +139,6 @@ def available() -> frozenset[str]:
     return frozenset(cp.installed_solvers())
 
 
-@lru_cache(maxsize=1)
 def installed() -> tuple[str, ...]:
     """Return the names of the solvers in the table that are installed."""
     return tuple(name for name in SOLVERS if name in available() or name == "SCHUR")
