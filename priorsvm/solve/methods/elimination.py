@@ -58,7 +58,7 @@ class Reduced:
         e = dual.bias_weight
         with_bias = bool(e[E].any())
         # A multiple of ee' changes nothing, as e'a = 0, and is regular where rows of few features are not.
-        multiple = float(Q.diagonal().max()) if with_bias else 0.0
+        multiple = float(Q.diagonal()[B].max(initial=0.0)) if with_bias else 0.0
         S = Q[block(E, E)]
         if with_bias:
             S = S + multiple * np.outer(e[E], e[E])
