@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ._utils.arrays import Array
 from ._utils.messages import warn
@@ -308,6 +309,8 @@ def counted_rows(sample_weight: Any, X: Any) -> Array | None:
 def check_labels_known(y: Any) -> None:
     """Raise InvalidInput if a label of a list, an array or a Series is missing: None, NaN or NA."""
     kind = getattr(getattr(y, "dtype", None), "kind", "O")
+    if issparse(y):
+        raise InvalidInput("y is sparse, but labels are dense. Use y.toarray().ravel().")
     if kind in "biuUS" or (kind == "f" and not np.isnan(np.asarray(y)).any()):
         return
     labels = np.asarray(y, object)

@@ -268,7 +268,7 @@ def _check_data(
         kernel = OnRows(kernel, width)
     elif is_precomputed(kernel):
         _check_precomputed(model, prior)
-    elif isinstance(X, (list, np.ndarray)) and len(X) and np.ndim(X[0]) == 2:
+    elif _is_nonempty(X) and np.ndim(X[0]) == 2:
         raise InvalidInput(
             f"Found array with dim 3: X[0] has shape {np.shape(X[0])}, but this kernel compares vectors. "
             "Flatten images with X.reshape(len(X), -1), or use the kernels Bhattacharyya() or "
@@ -294,6 +294,11 @@ def _check_data(
         kernel = _kernel_of_matrix(X)
         X = kernel.samples
     return X, y, kernel
+
+
+def _is_nonempty(X: Any) -> bool:
+    """Return whether X is a list or an array that has entries."""
+    return len(X) > 0 if isinstance(X, list) else isinstance(X, np.ndarray) and X.ndim > 0 and len(X) > 0
 
 
 def _is_checked(X: Any, y: Any) -> bool:

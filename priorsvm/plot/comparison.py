@@ -96,6 +96,8 @@ def _panels(axes: Any, count: int) -> Array:
         figure = plt.figure(figsize=(width * count, height), layout="constrained")
         return np.atleast_1d(figure.subplots(1, count))
     panels = np.ravel(np.asarray(axes, dtype=object))
+    if not all(isinstance(panel, plt.Axes) for panel in panels):
+        raise InvalidInput(f"plot.compare: axes must be matplotlib Axes, one for each model, got {axes!r}.")
     if len(panels) != count:
         raise InvalidInput(f"plot.compare: {len(panels)} axes are given for {count} models.")
     return panels
