@@ -295,6 +295,14 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "iloc") and hasattr(X, "dtypes") and hasattr(X, "columns")
 
 
+def check_distinct_names(X: Any) -> None:
+    """Raise InvalidInput if columns of a DataFrame have equal names."""
+    names = X.columns if is_frame(X) else None
+    if names is not None and not names.is_unique:
+        repeated = ", ".join(map(repr, names[names.duplicated()].unique().tolist()[:3]))
+        raise InvalidInput(f"several columns of X have the name {repeated}. Rename or remove columns.")
+
+
 def counted_rows(sample_weight: Any, X: Any) -> Array | None:
     """Return a mask of the rows of positive weight; None without weights, or if they are not one per row."""
     try:

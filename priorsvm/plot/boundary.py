@@ -135,6 +135,8 @@ def decision(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['0', '1', 'support vectors', 'box holds (worst ..., proven)', 'f = 0', 'f = ±1', 'box: 1']
     """
+    if not isinstance(legend, str):
+        check_flag(legend=legend)
     scene = draw_decision(
         axes_or_new(ax, figsize=(6.6, 5.8)),
         model,

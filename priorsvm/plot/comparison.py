@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._utils.arrays import Array
+from .._utils.checks import check_flag
 from ..errors import InvalidInput
 from .boundary import draw_decision, slice_title
 from .layers import Scene
@@ -73,6 +74,7 @@ def compare(
     """
     if not isinstance(models, Mapping) or not models:
         raise InvalidInput("plot.compare: models must be a dict of title to fitted model, with at least one.")
+    check_flag(legend=legend)
     panels = _panels(axes, len(models))
     if settings.get("extent") is None:
         settings["extent"] = _common_window(panels, models, X, y, settings)

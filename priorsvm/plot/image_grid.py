@@ -95,7 +95,7 @@ def draw_images(
     down = height * (1 + GAP + (0.0 if titles is None else TITLE))
     lines, columns = (1 + max(cell[axis] for cell in cells) for axis in (0, 1))
     ax = axes_or_new(ax, figsize=(1.05 * columns, 1.05 * lines * down / across))
-    white, black = limits or (float(pixels.min()), float(pixels.max()))
+    white, black = (float(pixels.min()), float(pixels.max())) if limits is None else limits
     for k, (line, column) in enumerate(cells):
         left = column * across
         top = line * down

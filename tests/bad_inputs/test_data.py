@@ -192,3 +192,14 @@ def test_arguments_of_the_laws():
         check_knowledge(ClassCosts({1: 2.0}), kernels="rbf")
     with pytest.raises(InvalidInput, match=r"X must have the shape \(n, d\), got \(3,\)"):
         check_knowledge(ClassCosts({1: 2.0}), [1.0, 2.0, 3.0], [0, 1, 0])
+
+
+def test_columns_of_equal_names():
+    table = pd.DataFrame(X, columns=["a", "a", *"bcdefgh"[: X.shape[1] - 2]])
+    with pytest.raises(InvalidInput, match=r"several columns of X have the name 'a'\. Rename"):
+        PriorSVC().fit(table, Y)
+
+
+def test_a_matrix_of_numpy_is_refused_by_name():
+    with pytest.raises(TypeError, match=r"np\.matrix is not supported"):
+        PriorSVC().fit(np.matrix(X), Y)

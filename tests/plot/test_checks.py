@@ -50,6 +50,7 @@ PLANE = {"extent": (-1, 1, -1, 1)}
     [
         ("decision", {"support": [1, 2]}, "support must be True or False"),
         ("decision", {"verify": np.ones(2)}, "verify must be True or False"),
+        ("decision", {"legend": np.ones(2)}, "legend must be True or False"),
         ("decision", {"class_of_interest": np.ones(2)}, "is not one of the classes"),
         ("decision", {"class_of_interest": [0, 1]}, "is not one of the classes"),
         ("worst_moves", {"block": ["invariant_loss"]}, "to be a block with a transform"),
@@ -86,5 +87,12 @@ def test_bad_lists_of_figures(wrong, clouds):
     model = PriorSVC().fit(*clouds)
     with pytest.raises(InvalidInput, match=r"plot\.path: (values must be a list|there are 1 models and 3)"):
         plot.path([model], wrong if not isinstance(wrong, dict) else {"C": 3})
+    with pytest.raises(InvalidInput, match="legend must be True or False"):
+        plot.compare({"a": model}, legend=wrong)
     with pytest.raises(InvalidInput, match=r"plot\.compare: axes must be matplotlib Axes"):
         plot.compare({"a": model}, axes=[wrong])
+
+
+def test_limits_of_pixels_may_be_an_array():
+    ax = plot.images(PIXELS, (2, 2), limits=np.array([0.0, 9.0]))
+    assert ax.images[0].get_clim() == (0.0, 9.0)
