@@ -62,9 +62,9 @@ class Reduced:
         e = dual.bias_weight
         with_bias = bool(e[E].any())
         # A multiple of ee' changes nothing, as e'a = 0, and is regular where rows of few features are not.
-        own = np.maximum(Q.diagonal() - slacks, 0.0)
-        multiple = float(own.max()) if with_bias else 0.0
-        unit = float((own + multiple * e**2)[E].max())
+        without = np.maximum(Q.diagonal() - slacks, 0.0)
+        multiple = float(without.max()) if with_bias else 0.0
+        unit = float((without + multiple * e**2)[E].max())
         S = Q[block(E, E)]
         if with_bias:
             S = S + multiple * np.outer(e[E], e[E])
