@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ._utils.arrays import Array
 from ._utils.messages import warn
@@ -294,6 +295,14 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "iloc") and hasattr(X, "dtypes") and hasattr(X, "columns")
 
 
+def check_distinct_names(X: Any) -> None:
+    """Raise InvalidInput if columns of a DataFrame have equal names."""
+    names = X.columns if is_frame(X) else None
+    if names is not None and not names.is_unique:
+        repeated = ", ".join(map(repr, names[names.duplicated()].unique().tolist()[:3]))
+        raise InvalidInput(f"several columns of X have the name {repeated}. Rename or remove columns.")
+
+
 def counted_rows(sample_weight: Any, X: Any) -> Array | None:
     """Return a mask of the rows of positive weight; None without weights, or if they are not one per row."""
     try:
@@ -308,6 +317,8 @@ def counted_rows(sample_weight: Any, X: Any) -> Array | None:
 def check_labels_known(y: Any) -> None:
     """Raise InvalidInput if a label of a list, an array or a Series is missing: None, NaN or NA."""
     kind = getattr(getattr(y, "dtype", None), "kind", "O")
+    if issparse(y):
+        raise InvalidInput("y is sparse, but labels are dense. Use y.toarray().ravel().")
     if kind in "biuUS" or (kind == "f" and not np.isnan(np.asarray(y)).any()):
         return
     labels = np.asarray(y, object)

@@ -213,7 +213,8 @@ class OppositeRules(PriorSVMWarning):
 class Outbid(PriorSVMWarning):
     """Soft block that the fitted model violates at most of its places.
 
-    Issued by ``fit``. Raise the weight of the block, or remove the block.
+    Issued by ``fit``. Raise the weight of the block, or remove the block. On rows the places are the rows
+    that the block adds, and ``verify()`` counts the training rows inside instead.
     """
 
 

@@ -62,7 +62,8 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         leaves these columns as they are. A missing value is a value of its own. A value that no training row
         has becomes zeros, with the warning :class:`~priorsvm.errors.UnknownCategory`. None refuses texts.
     n_centres : int or None, default=None
-        Number of centres that f expands over, a Nyström approximation for large data. None: all rows.
+        Number of centres that f expands over, a Nyström approximation for large data. None, or a number of
+        at least all rows and points: f is exact.
     multi_class : {"ovr", "ovo", "joint"}, default="ovr"
         For more than two classes: "ovr" fits one model against the rest for each class. "ovo" fits one model
         for each pair of classes on their rows, as ``sklearn.svm.SVC`` does; a block whose label is neither

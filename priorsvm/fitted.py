@@ -10,11 +10,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ._utils.arrays import Array, distinct_rows
-from ._utils.checks import check_flag, is_number
+from ._utils.checks import check_flag, is_number, is_whole
 from ._utils.row_keys import row_names
 from .bad_values import explaining_bad_values
 from .errors import InvalidInput, MissingCapability, NotFitted
 from .function.fitted import FittedKernel, FittedLinear
+from .function.memory import refuse_count
 from .kernels.set_kernel import OnRows
 from .knowledge.traits import Completes, Scores
 from .knowledge.views import MAX_CELLS
@@ -23,6 +24,10 @@ from .prior import live
 from .problem.naming import naming
 from .validation import Task, is_precomputed
 from .voting import class_scores
+
+# Largest number of cells of a proof, and the numbers that the corners of a cell with 4 columns take.
+MOST_CELLS = 10_000_000
+CORNERS = 64
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -354,6 +359,8 @@ class FittedModel:
         InvalidInput
             If ``max_cells`` is not a whole number of at least 0, ``everywhere`` is not a bool, or X is given
             and no block applies to new rows.
+        TooLarge
+            If ``max_cells`` exceeds 10 million.
 
         Examples
         --------
@@ -364,8 +371,10 @@ class FittedModel:
         """
         from .explain.verify import verify
 
-        if not (is_number(max_cells) and max_cells >= 0 and max_cells % 1 == 0):
+        whole = is_whole(max_cells) or (is_number(max_cells) and max_cells % 1 == 0)
+        if not whole or max_cells < 0:
             raise InvalidInput(f"verify: max_cells must be a whole number of at least 0, got {max_cells!r}.")
+        refuse_count("verify: max_cells", int(max_cells), MOST_CELLS, CORNERS)
         check_flag(everywhere=everywhere)
         if X is None:
             models = self._fitted_models()

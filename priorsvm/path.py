@@ -107,7 +107,7 @@ def _check_values(values: Any) -> None:
         if not isinstance(key, str):
             raise InvalidInput(f"the keys of values must be parameter names such as 'C', got {key!r}.")
         ordered = isinstance(options, Collection) and not isinstance(options, (str, Set, Mapping))
-        if not ordered or len(options) == 0:
+        if not ordered or getattr(options, "ndim", 1) == 0 or len(options) == 0:
             raise InvalidInput(
                 f"values[{key!r}] must be a nonempty list of values in order, got {options!r}."
             )

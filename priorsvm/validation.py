@@ -27,7 +27,7 @@ from ._utils.foreign import check_sample_weight
 from ._utils.messages import did_you_mean
 from ._utils.row_keys import row_names, truth_columns
 from .bad_values import explaining_bad_values
-from .encoding import Encoding, check_labels_known, counted_rows
+from .encoding import Encoding, check_distinct_names, check_labels_known, counted_rows
 from .errors import InvalidInput, InvalidType, KernelNotPSD, MissingCapability, UnknownParameter
 from .function.factor import require_psd, ways_out
 from .function.scale import Scale
@@ -101,6 +101,7 @@ def make_task(model: Any, X: Any, y: Any, sample_weight: Any, row_parameters: di
     check_parameters(model)
     check_unmasked(X=X, y=y, sample_weight=sample_weight)
     check_ordinary(sample_weight=sample_weight)
+    check_distinct_names(X)
     if is_whole(sample_weight) and not is_number(sample_weight):
         raise InvalidInput("sample_weight is too large. Give one number for each row.")
     prior = with_row_parameters(as_prior(model.prior), row_parameters)
@@ -268,7 +269,7 @@ def _check_data(
         kernel = OnRows(kernel, width)
     elif is_precomputed(kernel):
         _check_precomputed(model, prior)
-    elif isinstance(X, (list, np.ndarray)) and len(X) and np.ndim(X[0]) == 2:
+    elif _is_nonempty(X) and np.ndim(X[0]) == 2:
         raise InvalidInput(
             f"Found array with dim 3: X[0] has shape {np.shape(X[0])}, but this kernel compares vectors. "
             "Flatten images with X.reshape(len(X), -1), or use the kernels Bhattacharyya() or "
@@ -294,6 +295,11 @@ def _check_data(
         kernel = _kernel_of_matrix(X)
         X = kernel.samples
     return X, y, kernel
+
+
+def _is_nonempty(X: Any) -> bool:
+    """Return whether X is a list or an array that has entries."""
+    return len(X) > 0 if isinstance(X, list) else type(X) is np.ndarray and X.ndim > 0 and len(X) > 0
 
 
 def _is_checked(X: Any, y: Any) -> bool:

@@ -3,6 +3,7 @@
 import os
 import re
 import runpy
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -115,6 +116,38 @@ def test_repo_review_has_no_failures_but_those_with_a_reason():
     ignored = CONFIGURATION["tool"]["repo-review"]["ignore"]
     assert all(len(reason.split()) > 3 for reason in ignored.values())
     assert set(ignored) <= {result.name for result in results}, "an ignored check does not exist"
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "check"),
+    [
+        ("README.md", "", "PY002"),
+        ("tests", "", "PY005"),
+        ("docs", "", "PY004"),
+        (".pre-commit-config.yaml", "", "PY006"),
+        (".github/dependabot.yml", "", "GH200"),
+        ("LICENSE", "", "PY003"),
+        ("pyproject.toml", "\nstrict = true", "MY101"),
+        ("pyproject.toml", "--strict-config ", "PP306"),
+        ("pyproject.toml", "\nxfail_strict = true", "PP305"),
+    ],
+)
+def test_repo_review_fails_without_a_file_or_setting(tmp_path, name, setting, check):
+    pytest.importorskip("sp_repo_review")
+    processor = pytest.importorskip("repo_review.processor")
+    for part in ROOT.iterdir():
+        if part.name not in {".git", "pyproject.toml", ".github"}:
+            (tmp_path / part.name).symlink_to(part)
+    shutil.copytree(ROOT / ".github", tmp_path / ".github")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    if setting:
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert setting in text
+        (tmp_path / name).write_text(text.replace(setting, ""), encoding="utf-8")
+    else:
+        (tmp_path / name).unlink()
+    failed = {result.name for result in processor.process(tmp_path).results if result.result is False}
+    assert failed == {check}
 
 
 def test_coverage_counts_branches_in_every_process():

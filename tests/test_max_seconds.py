@@ -85,9 +85,12 @@ def test_a_long_fit_ends_with_the_answer_so_far(name):
 
 
 def test_the_violation_of_a_hard_block_is_stated():
-    _, caught, _ = fitted(PriorSVC(RISES, kernel="rbf", C=100.0, max_seconds=0.7))
+    model, caught, _ = fitted(PriorSVC(RISES, kernel="rbf", C=100.0, max_seconds=0.7))
     texts = [str(w.message) for w in caught if w.category is NotKept]
-    assert any("violated by" in text for text in texts)
+    assert all("violated by at least" in text for text in texts)
+    assert all("by a short check. verify() searches longer. Raise" in text for text in texts)
+    stated = float(texts[0].split("at least ")[1].split(",")[0])
+    assert -model.verify()["monotone"].worst > 0.9 * stated
     assert all("Raise max_seconds, which ended the fit" in text for text in texts)
     assert not any("max_rounds" in text for text in texts)
     [limit] = [str(w.message) for w in caught if w.category is ConvergenceWarning]

@@ -532,10 +532,10 @@ def test_a_rule_that_is_switched_off_warns_although_f_keeps_it():
 
 
 def test_the_text_of_an_outbid_rule():
-    assert "outbid it at 80%" in outbid_at(8, 10, "'a > 1' is 1", None).text
+    assert "outbid it at 80%" in outbid_at(8, 10, "places", "'a > 1' is 1", None).text
     low = weights.ChosenWeight(1.5, 0.3, {0.3: 0.8, 1.0: 0.7})
-    assert "mu='auto' chose 1.5 rows" in outbid_at(8, 10, "'a > 1' is 1", low).text
-    assert outbid_at(5, 10, "'a > 1' is 1", low) is None
+    assert "mu='auto' chose 1.5 rows" in outbid_at(8, 10, "places", "'a > 1' is 1", low).text
+    assert outbid_at(5, 10, "places", "'a > 1' is 1", low) is None
 
 
 @pytest.mark.filterwarnings("ignore::priorsvm.errors.PriorSVMWarning")

@@ -44,6 +44,8 @@ def name_order(names: Any, width: int) -> Array:
 
 def truth_columns(X: Any) -> list[int]:
     """Return the positions of the columns of a DataFrame, or of an array, that contain True and False."""
+    if getattr(X, "ndim", 2) != 2:  # scikit-learn refuses it
+        return []
     dtypes = getattr(X, "dtypes", None)
     if dtypes is None or not hasattr(X, "iloc"):
         return list(range(X.shape[1])) if getattr(getattr(X, "dtype", None), "kind", "") == "b" else []

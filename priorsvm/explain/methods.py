@@ -136,8 +136,11 @@ def _function(binary: BinaryModel) -> str:
     given = [f"{key} = {_value(value)}" for key, value in kernel.get_params(deep=False).items()]  # type: ignore[union-attr]
     name = type(kernel).__name__
     words = f"The decision function used the kernel {name}" + (f" with {listed(given)}" if given else "")
-    if spec.n_centres is not None:
-        words += f", approximated on {spec.n_centres} centres"
+    n = spec.n_centres
+    # With as many centres as points, f is exact.
+    points = max(len(getattr(binary.f, "centres", ())), binary.training.n_train - 1)
+    if n is not None and n <= points:
+        words += f", approximated on {n} centres"
     return f"{words}."
 
 

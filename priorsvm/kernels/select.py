@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -152,6 +152,12 @@ def select_kernel(candidates: Sequence[Any] | Kernel | str, X: Any, y: ArrayLike
     RBF(gamma=0.328...)            1.784           best
     """
     y = np.asarray(y)
+    several = isinstance(positive, Collection) and not isinstance(positive, (str, bytes))
+    if several or y.ndim != 1:
+        raise InvalidInput(
+            f"select_kernel: y must have one label for each row, and positive must be one label, got y of "
+            f"shape {y.shape} and {positive!r}."
+        )
     chosen = y == positive
     n_p = int(chosen.sum())
     n_n = int((~chosen).sum())

@@ -10,12 +10,12 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .._utils.arrays import Array, as_keys
-from .._utils.checks import is_number
+from .._utils.checks import check_flag, is_number
 from ..errors import InvalidInput
 from ..fitted import scores_of
 from ..sample import Sample
 from ..solve.model import BinaryModel
-from .checks import binaries_of, binary_of, check_count, check_window, class_index
+from .checks import binaries_of, binary_of, check_grid, check_window, class_index
 from .geometry import Plane, Window, mesh, window_around
 from .layers import (
     Scene,
@@ -135,6 +135,8 @@ def decision(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['0', '1', 'support vectors', 'box holds (worst ..., proven)', 'f = 0', 'f = ±1', 'box: 1']
     """
+    if not isinstance(legend, str):
+        check_flag(legend=legend)
     scene = draw_decision(
         axes_or_new(ax, figsize=(6.6, 5.8)),
         model,
@@ -173,7 +175,8 @@ def draw_decision(
     binaries = binaries_of("decision", model)
     plane = _check_plane(model, binaries[0].training, features, at)
     window = None if extent is None else check_window("decision", extent)
-    check_count("decision", "grid_resolution", grid_resolution, least=2)
+    check_grid("decision", grid_resolution)
+    check_flag(support=support, blocks=blocks, verify=verify)
     if class_of_interest is not None:
         binaries = [binary_of("decision", model, class_of_interest)]
     rows = _check_rows(model, binaries, plane, X, y)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,11 @@ import numpy as np
 from .._utils.arrays import Array
 from .._utils.checks import is_whole
 from ..errors import InvalidInput, InvalidType
+from ..function.memory import refuse_count
 from .geometry import Window
+
+# Points on each side of a grid at most.
+MOST_GRID = 5000
 
 if TYPE_CHECKING:
     from ..estimator import PriorSVC
@@ -63,11 +68,24 @@ def _model_of_pair(function: str, model: PriorSVC, pair: Any) -> BinaryModel:
 def class_index(function: str, model: PriorSVC, label: Any) -> int:
     """Return the index of a class in classes_."""
     classes = model.classes_.tolist()
-    if label not in classes:
+    try:
+        known = label in classes
+    except (TypeError, ValueError):  # the comparison with an array or NA has no single result
+        known = False
+    if not known:
         raise InvalidInput(
             f"plot.{function}: class_of_interest={label!r} is not one of the classes {classes}."
         )
     return classes.index(label)
+
+
+def is_list(value: Any) -> bool:
+    """Return whether a value is a collection of one dimension, and not a text."""
+    return (
+        isinstance(value, Collection)
+        and not isinstance(value, (str, bytes, Set, Mapping))
+        and getattr(value, "ndim", 1) == 1
+    )
 
 
 def check_count(function: str, argument: str, value: Any, least: int = 1) -> None:
@@ -76,6 +94,12 @@ def check_count(function: str, argument: str, value: Any, least: int = 1) -> Non
         raise InvalidInput(
             f"plot.{function}: {argument} must be a whole number of at least {least}, got {value!r}."
         )
+
+
+def check_grid(function: str, resolution: Any) -> None:
+    """Raise InvalidInput or TooLarge unless a grid has at least 2 and at most ``MOST_GRID`` points a side."""
+    check_count(function, "grid_resolution", resolution, least=2)
+    refuse_count(f"plot.{function}: grid_resolution", resolution, MOST_GRID, resolution)
 
 
 def check_window(function: str, extent: Any) -> Window:

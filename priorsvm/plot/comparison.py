@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._utils.arrays import Array
+from .._utils.checks import check_flag
 from ..errors import InvalidInput
 from .boundary import draw_decision, slice_title
 from .layers import Scene
@@ -73,6 +74,7 @@ def compare(
     """
     if not isinstance(models, Mapping) or not models:
         raise InvalidInput("plot.compare: models must be a dict of title to fitted model, with at least one.")
+    check_flag(legend=legend)
     panels = _panels(axes, len(models))
     if settings.get("extent") is None:
         settings["extent"] = _common_window(panels, models, X, y, settings)
@@ -96,6 +98,8 @@ def _panels(axes: Any, count: int) -> Array:
         figure = plt.figure(figsize=(width * count, height), layout="constrained")
         return np.atleast_1d(figure.subplots(1, count))
     panels = np.ravel(np.asarray(axes, dtype=object))
+    if not all(isinstance(panel, plt.Axes) for panel in panels):
+        raise InvalidInput(f"plot.compare: axes must be matplotlib Axes, one for each model, got {axes!r}.")
     if len(panels) != count:
         raise InvalidInput(f"plot.compare: {len(panels)} axes are given for {count} models.")
     return panels

@@ -10,7 +10,7 @@ import numpy as np
 from .._utils.arrays import Array
 from .._utils.checks import is_number
 from ..errors import InvalidInput, InvalidType
-from .checks import binary_of
+from .checks import binary_of, is_list
 from .style import GREY, INKS, LINES, MARKERS, axes_or_new, cycled, legend_below, legend_label, plot_function
 
 if TYPE_CHECKING:
@@ -114,6 +114,8 @@ def _check_values(models: Any, values: Any) -> tuple[str, Array, list[str] | Non
         raise InvalidType(
             f"plot.path: models must be a list of fitted models, as returned by fit_path; got {models!r}."
         )
+    if not is_list(values):
+        raise InvalidInput(f"plot.path: values must be a list or a dict of one list, got {values!r}.")
     values = list(values)
     if len(values) != len(models):
         raise InvalidInput(

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._utils.arrays import Array
+from .._utils.checks import is_number
 from ..errors import InvalidInput
-from .checks import check_count, check_images
+from .checks import check_count, check_images, is_list
 from .style import axes_or_new, plot_function
 
 if TYPE_CHECKING:
@@ -65,6 +66,10 @@ def images(
     """
     pixels = check_images("images", rows, shape)
     check_count("images", "columns", columns)
+    if not (titles is None or is_list(titles)):
+        raise InvalidInput(f"plot.images: titles must be a list of texts or numbers, got {titles!r}.")
+    if limits is not None and not (is_list(limits) and len(limits) == 2 and all(map(is_number, limits))):
+        raise InvalidInput(f"plot.images: limits must be two numbers, white and black, got {limits!r}.")
     texts = None if titles is None else [str(title) for title in titles]
     if texts is not None and len(texts) != len(pixels):
         raise InvalidInput(
@@ -90,7 +95,7 @@ def draw_images(
     down = height * (1 + GAP + (0.0 if titles is None else TITLE))
     lines, columns = (1 + max(cell[axis] for cell in cells) for axis in (0, 1))
     ax = axes_or_new(ax, figsize=(1.05 * columns, 1.05 * lines * down / across))
-    white, black = limits or (float(pixels.min()), float(pixels.max()))
+    white, black = (float(pixels.min()), float(pixels.max())) if limits is None else limits
     for k, (line, column) in enumerate(cells):
         left = column * across
         top = line * down

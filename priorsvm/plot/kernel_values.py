@@ -12,7 +12,7 @@ from ..errors import InvalidInput, InvalidType
 from ..kernels.resolve import resolve_kernel
 from ..kernels.set_kernel import takes_sets
 from ..transforms.base import Transform
-from .checks import check_window
+from .checks import check_grid, check_window
 from .geometry import mesh
 from .style import axes_or_new, plot_function
 
@@ -65,6 +65,7 @@ def kernel(
     'RBF(gamma=3.0)'
     """
     window = check_window("kernel", extent)
+    check_grid("kernel", grid_resolution)
     if takes_sets(kernel):
         raise InvalidType(
             f"plot.kernel requires a kernel of single vectors, but {kernel!r} compares sets of vectors."

@@ -138,7 +138,7 @@ def _choose_block(
     """Return name and block of the named candidate, or of the first."""
     if candidates and block is None:
         return next(iter(candidates.items()))
-    if block in candidates:
+    if isinstance(block, str) and block in candidates:
         return block, candidates[block]
     blocks = ", ".join(f"'{name}'" for name, _, _ in active_blocks(binary)) or "none"
     condition = "" if block is None else f"block={block!r} to be "

@@ -327,7 +327,7 @@ def _conflict_error(
         refuse_conflicting_claims(members, compiled.states, compiled.sample, compiled.spec.linear, True)
     except Infeasible as error:
         return error  # its message names a point
-    text = conflict_text(members, compiled.sample)
+    text = conflict_text(members, compiled.sample) + _common_row_text(members, compiled)
     if compiled.spec.hard:
         text += " With C=inf the margins of all rows are hard constraints too: use a finite C."
     if compiled.spec.linear:
@@ -337,6 +337,29 @@ def _conflict_error(
         return Infeasible(text)
     limited = beyond_reach(compiled, least)
     return limited or Infeasible(text.replace("constraint.", "constraint, up to rounding.", 1))
+
+
+def _common_row_text(members: Sequence[Member], compiled: Compiled) -> str:
+    """Return a sentence on a row at which two blocks require opposite values of f; empty without one."""
+    from ..knowledge.regions.search import Search
+
+    states = [compiled.states[member.name] for member in members]
+    placed = [
+        (requirement, {point.tobytes(): point for point in points + 0.0})  # -0.0 becomes 0.0
+        for state in states
+        if isinstance(state, Search)
+        for requirement, points in zip(state.requirements, state.points, strict=True)
+        if requirement.direction is None
+    ]
+    for upper, above in placed:
+        for lower, below in placed:
+            if upper.sign <= lower.sign:
+                continue
+            for point in (above[key] for key in above if key in below):
+                if upper.threshold(point[None])[0] + lower.threshold(point[None])[0] > 0:
+                    row = _common_point_text(point, upper, lower, compiled.sample)
+                    return f" Both apply to the row {row}."
+    return ""
 
 
 def _margins_alone(compiled: Compiled) -> cp.Problem:

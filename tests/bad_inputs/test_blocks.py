@@ -384,7 +384,7 @@ CASES = [
     Case(
         "no pairs",
         InvalidInput,
-        ["'monotonicity_hint'", "pairs", "at least 1", "got 0"],
+        ["'monotonicity_hint'", "pairs", "at least 1 and at most 1000000, got 0"],
         MonotonicityHint({0: 1}, pairs=0),
     ),
     Case(

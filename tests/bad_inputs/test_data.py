@@ -6,8 +6,8 @@ import pytest
 import scipy.sparse
 from sklearn.exceptions import NotFittedError
 
-from priorsvm import PriorSVC
-from priorsvm.errors import InvalidInput, NotFitted
+from priorsvm import ClassCosts, PriorSVC, check_knowledge, select_kernel
+from priorsvm.errors import InvalidInput, InvalidType, NotFitted
 from tests.bad_inputs.cases import FRAME, WORDS, Case, X, Y, check, parametrize, spoiled
 
 CASES = [
@@ -163,3 +163,43 @@ def test_attributes_of_the_other_kind_of_model():
         PriorSVC(kernel="rbf").fit(X, Y).coef_  # noqa: B018
     with pytest.raises(AttributeError, match=r"kernel models only: .*coef_"):
         PriorSVC().fit(X, Y).centres_  # noqa: B018
+
+
+@pytest.mark.parametrize("wrong", [np.array(3.0), pd.Series([1, 2, 3]), pd.Series([True, False]), np.ones(3)])
+def test_rows_that_are_not_a_table(wrong):
+    with pytest.raises(ValueError, match=r"2D array|2-dimensional"):
+        PriorSVC().fit(wrong, [0, 1, 0])
+
+
+def test_sparse_labels():
+    with pytest.raises(InvalidInput, match="y is sparse, but labels are dense"):
+        PriorSVC().fit(np.eye(2), scipy.sparse.csr_array(np.eye(2)))
+
+
+def test_values_of_a_path_without_dimension():
+    with pytest.raises(InvalidInput, match=r"values\['C'\] must be a nonempty list"):
+        PriorSVC().fit_path(np.eye(2), [0, 1], {"C": np.array(3.0)})
+
+
+@pytest.mark.parametrize("wrong", [[0, 1], np.array([0, 1]), (), {1: 2}])
+def test_the_class_of_a_kernel_choice_is_one_label(wrong):
+    with pytest.raises(InvalidInput, match="positive must be one label"):
+        select_kernel("rbf", np.eye(4), [0, 1, 0, 1], wrong)
+
+
+def test_arguments_of_the_laws():
+    with pytest.raises(InvalidType, match="kernels must be a tuple of kernels or names, got"):
+        check_knowledge(ClassCosts({1: 2.0}), kernels="rbf")
+    with pytest.raises(InvalidInput, match=r"X must have the shape \(n, d\), got \(3,\)"):
+        check_knowledge(ClassCosts({1: 2.0}), [1.0, 2.0, 3.0], [0, 1, 0])
+
+
+def test_columns_of_equal_names():
+    table = pd.DataFrame(X, columns=["a", "a", *"bcdefgh"[: X.shape[1] - 2]])
+    with pytest.raises(InvalidInput, match=r"several columns of X have the name 'a'\. Rename"):
+        PriorSVC().fit(table, Y)
+
+
+def test_a_matrix_of_numpy_is_refused_by_name():
+    with pytest.raises(TypeError, match=r"np\.matrix is not supported"):
+        PriorSVC().fit(np.matrix(X), Y)

@@ -118,12 +118,15 @@ BOXES = [
         Box({0: (0, 1)}, 1, within=np.ones(2)),
     ),
     Case(
-        "no points of a box", InvalidInput, ["'box'", "points", "at least 1"], Box({0: (0, 1)}, 1, points=0)
+        "no points of a box",
+        InvalidInput,
+        ["'box'", "points", "at least 1 and at most 1000000"],
+        Box({0: (0, 1)}, 1, points=0),
     ),
     Case(
         "half a point of a box",
         InvalidInput,
-        ["'box'", "points must be a number, 'grid' or an array", "got 2.5"],
+        ["'box'", "points must be a whole number from 1 to 1000000, 'grid' or an array", "got 2.5"],
         Box({0: (0, 1)}, 1, points=2.5),
     ),
     Case(
@@ -136,7 +139,7 @@ BOXES = [
     Case(
         "no cells of a box",
         InvalidInput,
-        ["'box'", "max_cells", "at least 1", "got 0"],
+        ["'box'", "max_cells", "at least 1 and at most 1000000, got 0"],
         Box({0: (0, 1)}, 1, max_cells=0),
     ),
     Case(

@@ -211,6 +211,8 @@ def test_the_paragraph_on_the_model(table):
     )
     assert "squared hinge loss" in squared
     assert "approximated on 5 centres" in squared
+    exact = PriorSVC(kernel="rbf", n_centres=10**12).fit(X, y).methods_text()
+    assert "approximated" not in exact
     assert "on the support vectors of a first model" in squared
     worst = float(re.search(r"at most (\S+)\.$", text)[1])
     assert worst <= 1e-5

@@ -185,6 +185,15 @@ def test_sizes_beyond_memory_are_refused_before(block):
         PriorSVC(block, kernel="rbf").fit(X, np.arange(20) % 2)
 
 
+def test_a_proof_of_too_many_cells_is_refused_before():
+    X = np.random.default_rng(0).random((20, 3))
+    model = PriorSVC(OddnessHint(), kernel="rbf").fit(X, np.arange(20) % 2)
+    for cells in (10**12, 10**400, 1e9):
+        with pytest.raises(TooLarge, match=r"verify: max_cells=.* must be at most 10000000"):
+            model.verify(max_cells=cells)
+    assert list(model.verify(max_cells=1e6)) == ["oddness_hint"]
+
+
 def test_more_centres_than_rows_are_all_rows():
     X = np.random.default_rng(0).random((20, 3))
     y = np.arange(20) % 2

@@ -1051,3 +1051,17 @@ def test_a_block_that_cannot_be_built_is_left_to_the_solver(frame):
     contradictions(prior, X, y, unasked)
     with pytest.raises(MissingCapability, match="'flat'"):
         PriorSVC(prior, kernel=RBF(0.5)).fit(X, y)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_hard_rules_on_rows_name_a_common_row(kernel):
+    X = pd.DataFrame({"age": np.arange(20.0), "bmi": np.arange(20.0)[::-1] ** 1.1})
+    y = np.where(np.arange(20) % 3 == 0, "ill", "well")
+    rules = {"hard": True, "holds": "rows"}
+    prior = Rule("age >= 12", "ill", **rules).named("old") + Rule("bmi >= 6", "well", **rules).named("heavy")
+    with pytest.raises(Infeasible, match=r"'old' .* and 'heavy'") as caught:
+        PriorSVC(prior, kernel=kernel).fit(X, y)
+    age, bmi = re.search(r"Both apply to the row \(age (\S+), bmi (\S+)\)", str(caught.value)).groups()
+    assert float(age) >= 12
+    assert float(bmi) >= 6
+    assert ((X.age == float(age)) & (X.bmi.round(4) == round(float(bmi), 4))).any()

@@ -95,7 +95,9 @@ class MonotonicityHint(AtPoints, Knowledge):
         check_flag(hard=self.hard)
         directions_of(self.features, sample)
         if not is_whole(self.pairs) or self.pairs < 1:
-            raise InvalidInput(f"pairs must be a whole number of at least 1, got {self.pairs!r}.")
+            raise InvalidInput(
+                f"pairs must be a whole number of at least 1 and at most {MOST_PAIRS}, got {self.pairs!r}."
+            )
         refuse_count("pairs", self.pairs, MOST_PAIRS, 2 * sample.X.shape[1])
         if self.label is not None:
             sample.sign(self.label)

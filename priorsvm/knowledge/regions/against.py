@@ -115,11 +115,11 @@ def outbid(f: Any, state: Search, on_rows: bool, view: Solved, words: str, weigh
             excess = excess - requirement.threshold(places)
         violated += int(np.sum(excess < -view.tol))
         count += len(places)
-    return outbid_at(violated, count, words, weight)
+    return outbid_at(violated, count, "added rows" if on_rows else "places", words, weight)
 
 
-def outbid_at(violated: int, count: int, words: str, weight: Any) -> Caution | None:
-    """Return a warning if a soft block is violated at most of some places."""
+def outbid_at(violated: int, count: int, places: str, words: str, weight: Any) -> Caution | None:
+    """Return a warning if a soft block is violated at most of its places, which are named ``places``."""
     if violated <= MOST * count:
         return None
     advice = "Raise its weight mu, or remove it."
@@ -127,7 +127,7 @@ def outbid_at(violated: int, count: int, words: str, weight: Any) -> Caution | N
         advice = f"mu='auto' chose {weight.mu:.3g} rows. Check its label, remove it, or give a larger mu."
     return Caution(
         Outbid,
-        f"{words}: the training rows outbid it at {violated / count:.0%} of its {count} places. {advice}",
+        f"{words}: the training rows outbid it at {violated / count:.0%} of its {count} {places}. {advice}",
     )
 
 
@@ -155,11 +155,15 @@ def not_kept(f: Any, state: Search, tol: float, view: Solved, words: str, sample
     if where is not None:
         parts = _values_of(where, sample)
         place = f"at ({', '.join(parts[:NAMED])}{', ...' if len(parts) > NAMED else ''})"
-    limit = "max_seconds, which ended the fit" if view.late else "max_rounds"
+    size = f"by {-excess:.1e} {place}"
+    limit = "max_rounds"
+    if view.late:
+        size = f"by at least {-excess:.1e}, found {place} by a short check. verify() searches longer"
+        limit = "max_seconds, which ended the fit"
     return Caution(
         NotKept,
-        f"{words}: the hard block is violated by {-excess:.1e} {place}. Raise {limit}, use "
-        "method='guaranteed' if the columns are few, or a smaller region.",
+        f"{words}: the hard block is violated {size}. Raise {limit}, use method='guaranteed' if the columns "
+        "are few, or a smaller region.",
     )
 
 

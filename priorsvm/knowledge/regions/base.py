@@ -28,7 +28,7 @@ from .groups import on_values
 from .guaranteed import Guaranteed, at_corners
 from .method import Method
 from .on_rows import Pool, inside_as_given, points_on_rows, require_values
-from .points import Points, at_points, given_points, point_terms
+from .points import MOST_POINTS, Points, at_points, given_points, point_terms
 from .requirement import Requirement
 from .row_set import RowSet
 from .rows_inside import (
@@ -48,8 +48,6 @@ from .within import bounds_of, column_name, limits_in_words, require_bounded
 
 # What a block means: rows as they occur, all points of its regions, or what its other parameters require.
 HOLDS = ("auto", "rows", "everywhere")
-# Largest number of points that are drawn, and of cells.
-MOST_POINTS = 1_000_000
 # Weight of a block on rows, as a number of rows, for many rows and few blocks.
 ROWS = 5.0
 
@@ -210,10 +208,11 @@ class RegionKnowledge(AutoWeight, AtPoints, Iterative, Knowledge):
                 "the weight of a soft block is a number of rows, which C multiplies, and C is infinite. Use "
                 "hard=True, or a finite C."
             )
+        limits = f"a whole number of at least 1 and at most {MOST_POINTS}"
         if not is_whole(self.max_cells) or self.max_cells < 1:
-            raise InvalidInput(f"max_cells must be a whole number of at least 1, got {self.max_cells!r}.")
+            raise InvalidInput(f"max_cells must be {limits}, got {self.max_cells!r}.")
         if is_whole(self.points) and self.points < 1:
-            raise InvalidInput(f"points must be a whole number of at least 1, got {self.points!r}.")
+            raise InvalidInput(f"points must be {limits}, got {self.points!r}.")
         width = sample.X.shape[1]
         refuse_count("max_cells", self.max_cells, MOST_POINTS, 2 * width)
         if is_whole(self.points):

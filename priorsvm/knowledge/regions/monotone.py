@@ -44,7 +44,7 @@ class Monotone(RegionKnowledge):
         Maps columns, by name or index, to +1 if f increases in the feature and -1 if f decreases.
     mu : float or "auto", default="auto"
         Weight of the block, as a number of rows. "auto" is chosen by cross-validation if the block applies
-        to rows, else it is 1.
+        to rows, else it is 1. In a tie of its factors 1 is preferred, then 0.3, 3 and 0.
     hard : bool, default=False
         No violation is allowed.
     method : {"auto", "cuts", "points", "guaranteed"}, default="auto"
@@ -254,7 +254,9 @@ class Monotone(RegionKnowledge):
         rises = np.concatenate(
             [_rise(r, f.value, points) for r, points in zip(state.requirements, state.points, strict=True)]
         )
-        return outbid_at(int(np.sum(rises < -view.tol)), len(rises), self.words(), self.chosen_weight)
+        return outbid_at(
+            int(np.sum(rises < -view.tol)), len(rises), "pairs of rows", self.words(), self.chosen_weight
+        )
 
     def describe(self, requirement: Requirement, sample: Sample) -> str:
         label = sample.classes.tolist()[1] if self.label is None else self.label

@@ -19,6 +19,8 @@ from .search import Search
 
 # Points drawn by default, and at least so many on a grid.
 DRAWN = 256
+# Largest number of points that are drawn, and of cells.
+MOST_POINTS = 1_000_000
 
 
 class Points(Method):
@@ -49,7 +51,10 @@ def given_points(points: Any, sample: Sample) -> Array | None:
     if np.isscalar(points):
         if isinstance(points, str) and points == "grid":
             return None
-        raise InvalidInput(f"points must be a number, 'grid' or an array of points, got {points!r}.")
+        raise InvalidInput(
+            f"points must be a whole number from 1 to {MOST_POINTS}, 'grid' or an array of points, got "
+            f"{points!r}."
+        )
     return check_points("points", points, sample)
 
 

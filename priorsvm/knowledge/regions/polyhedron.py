@@ -43,7 +43,7 @@ class Polyhedron(RegionKnowledge):
         One class for all polyhedra, or one class for each polyhedron.
     mu : float or "auto", default="auto"
         Weight of the block, as a number of rows. "auto" is chosen by cross-validation if the block applies
-        to rows, else it is 1.
+        to rows, else it is 1. In a tie of its factors 1 is preferred, then 0.3, 3 and 0.
     mu_residual : float or None, default=None
         Weight of residuals of the equation, :math:`-z \le B^\top u + s w \le z` in the units of the model.
         The penalty is :math:`C \mu_{residual} \sum z`. None means no residuals. With residuals the margin

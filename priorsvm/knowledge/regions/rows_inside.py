@@ -89,6 +89,8 @@ class RowsInside:
         A rule with quantiles and their numbers, such as ``bmi > 90% (= 31.2)``; empty without quantiles.
     drawn : bool
         Whether the rows were read in chunks, and the counted rows are drawn, as many of each class.
+    scaled : bool
+        Whether the model scales the columns, with ``scale=``.
 
     Examples
     --------
@@ -114,6 +116,7 @@ class RowsInside:
     completed: int = 0
     rule: str = ""
     drawn: bool = False
+    scaled: bool = False
 
     def __str__(self) -> str:
         text = f"{self.rule}: {self.counts}" if self.rule else self.counts
@@ -151,6 +154,9 @@ class RowsInside:
     def cautions(self, words: str) -> list[Caution]:
         """Return the warnings about a block that is described by some words."""
         found = []
+        advice = "use PriorSVC(scale='standard') instead"
+        if self.scaled:
+            advice = "fit on X before the scaler, as scale= is set"
         if self.is_far:
             fitting = " or ".join(_factor(a) for a in self.factors[:NAMED])
             units = f"The threshold {fitting} is inside the data. " if fitting else ""
@@ -158,7 +164,7 @@ class RowsInside:
                 Caution(
                     FarFromData,
                     f"{words}: {self.beyond}, {self.far:.2g} times their range away. Check its units. {units}"
-                    "After a scaler columns have other units: use PriorSVC(scale='standard') instead.",
+                    f"After a scaler columns have other units: {advice}.",
                 )
             )
         if self.is_against and not self.is_far:
@@ -209,6 +215,7 @@ def rows_inside(requirements: Sequence[Requirement], sample: Sample) -> RowsInsi
         p=_p_value(inside, signs, y),
         factors=worst.factors,
         is_far=worst.is_far,
+        scaled=sample.model is not None and sample.model.scale is not None,
     )
 
 

@@ -50,7 +50,7 @@ class Rule(RegionKnowledge):
         The class of rows for which the text holds.
     mu : float or "auto", default="auto"
         Weight of the block, as a number of rows. "auto" is chosen by cross-validation if the block applies
-        to rows, else it is 1.
+        to rows, else it is 1. In a tie of its factors 1 is preferred, then 0.3, 3 and 0.
     hard : bool, default=False
         The margin must hold wherever the text does.
     method : {"auto", "cuts", "points", "guaranteed"}, default="auto"

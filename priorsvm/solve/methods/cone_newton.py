@@ -47,9 +47,10 @@ FEWEST = 100.0
 FIRST_WORK = 6e8
 LAST_WORK = 3e9
 
-# The method ends after so many steps that leave more than this share of the gap.
+# The method ends after so many steps that leave more of the gap, and lower the objective by less.
 STALLED = 8
 PROGRESS = 0.5
+FALL = 1e-3
 
 # Share of the stationarity that counts as gap.
 STATIONARITY = 1e-3
@@ -210,9 +211,11 @@ def minimise(
     now = _Steps(problem, features, a, tol)
     best: ConeSolution | None = None
     since = 0
+    least = np.inf  # objective
     for count in deadline.steps(MAX_STEPS):
         found = now.solution(count)
-        since += 1
+        since = 0 if found.value < (1.0 - FALL) * least else since + 1
+        least = min(least, found.value)
         if now.size == now.all and (best is None or found.worst < best.worst):
             since = 0 if best is None or found.worst < PROGRESS * best.worst else since
             best = found
@@ -379,9 +382,11 @@ class _Steps:
             return False
         Z = self.metric.halved(G)
         target = local.short + y * self.bias + Z @ self.metric.halved(self.c)
-        answer = optimise(
-            LinearKernelMatrix(y[:, None] * Z), problem.rows_with(target), self.warm, 1e-6, EFFORT
-        )
+        rows = problem.rows_with(target)
+        kernel = LinearKernelMatrix(y[:, None] * Z)
+        answer = optimise(kernel, rows, self.warm, 1e-6, EFFORT)
+        if answer is None:  # with few coordinates, the free rows of the start may have a singular matrix
+            answer = optimise(kernel, rows, np.zeros(len(y)), 1e-6, EFFORT)
         if answer is None:
             return False
         self.warm = answer.a
@@ -505,11 +510,8 @@ class _Saddle:
     @cached_property
     def _factors(self) -> Any:
         half = self.metric.halved(self.A)
-        n = len(self.y)
-        K = np.zeros((n + 1, n + 1))
-        K[:n, :n] = half @ half.T
-        K[:n, n] = self.y
-        K[n, :n] = self.y
+        y = self.y[:, None]
+        K = np.block([[half @ half.T, y], [y.T, np.zeros((1, 1))]])
         return lu_factor(K, check_finite=False)
 
     def _preconditioned(self, r: Array, e: Array) -> tuple[Array, float, Array]:

@@ -48,8 +48,12 @@ class Reduced:
     _bias: tuple[Array, float, float] | None  # u, t and q, if the free rows contain the bias
 
     @classmethod
-    def of(cls, Q: Array, dual: RowDual) -> Reduced | None:
-        """Return the reduced problem, or None if every row has a bound."""
+    def of(cls, Q: Array, dual: RowDual, slacks: Array | float = 0.0) -> Reduced | None:
+        """Return the reduced problem, or None if every row has a bound.
+
+        ``slacks`` is the part of the diagonal of Q that squared slacks add. It may be much larger than the
+        rest, and is not a unit of it.
+        """
         unbounded = np.isinf(dual.lower) & np.isinf(dual.upper)
         if not unbounded.any():
             return None
@@ -58,11 +62,13 @@ class Reduced:
         e = dual.bias_weight
         with_bias = bool(e[E].any())
         # A multiple of ee' changes nothing, as e'a = 0, and is regular where rows of few features are not.
-        multiple = float(Q.diagonal().max()) if with_bias else 0.0
+        without = np.maximum(Q.diagonal() - slacks, 0.0)
+        multiple = float(without.max()) if with_bias else 0.0
+        unit = float((without + multiple * e**2)[E].max())
         S = Q[block(E, E)]
         if with_bias:
             S = S + multiple * np.outer(e[E], e[E])
-        packed, pivots, rank, _ = dpstrf(S, tol=DEPENDENT * float(S.diagonal().max()), lower=1)
+        packed, pivots, rank, _ = dpstrf(S, tol=DEPENDENT * unit, lower=1)
         E = E[pivots[:rank] - 1]
         factor = packed[:rank, :rank]
         right = np.empty((rank, len(B) + 2), order="F")

@@ -112,7 +112,7 @@ def _solved(
 ) -> tuple[Array, float, int] | None:
     """Return the dual variables, the bias and the number of steps, or None without an answer."""
     known = problem.known_rows
-    reduced = Reduced.of(Q, rows.dual)
+    reduced = Reduced.of(Q, rows.dual, rows.diagonal)
     dual = rows.dual if reduced is None else reduced.dual
     bounded = np.arange(len(Q)) if reduced is None else reduced.bounded
     keys = rows.keys(products.atoms) if problem.iterates else []

@@ -210,7 +210,10 @@ def test_verify_is_sampled(data):
         ({"features": {7: 1}}, "there is no column 7: give a name, or an index from 0 to 2"),
         ({"features": {"age": 1}}, "there is no column 'age'. Fit on a DataFrame to use names"),
         ({"features": {0: 1}, "mu": -1}, "mu must be a nonnegative number, got -1"),
-        ({"features": {0: 1}, "pairs": 0}, "pairs must be a whole number of at least 1, got 0"),
+        (
+            {"features": {0: 1}, "pairs": 0},
+            "pairs must be a whole number of at least 1 and at most 1000000, got 0",
+        ),
         ({"features": {0: 1}, "label": "ill"}, "label 'ill' is not among the classes"),
     ],
 )

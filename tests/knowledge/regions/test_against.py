@@ -1,5 +1,6 @@
 """Checks of rules and directions against the data and the fitted model: they warn, are silent, are listed."""
 
+import re
 import warnings
 from itertools import product
 
@@ -153,6 +154,17 @@ def test_a_threshold_in_other_units_is_found_with_the_factor(text, advice):
     assert found[FarFromData] in listed(model, "rule")
 
 
+def test_advice_about_units_does_not_name_a_scale_that_is_set():
+    X = pd.DataFrame({"glucose": np.linspace(70.0, 190.0, 40)})
+    y = np.where(np.arange(40) % 4 > 1, "ill", "well")
+    for scale, advice in ((None, "use PriorSVC(scale='standard') instead."), ("minmax", "as scale= is set.")):
+        with pytest.warns(FarFromData) as issued:
+            PriorSVC(Rule("glucose >= 1260", "ill", mu=1.0), scale=scale).fit(X, y)
+        [text] = [str(w.message) for w in issued if w.category is FarFromData]
+        assert text.endswith(advice)
+        assert ("PriorSVC(scale=" in text) == (scale is None)
+
+
 @pytest.mark.parametrize(
     "text", ["glucose >= 220", "glucose >= 130", "glucose <= 65", "glucose between 0 and 130"]
 )
@@ -212,7 +224,10 @@ def test_a_soft_rule_without_weight_is_outbid(kernel, holds):
     box = {"c0": (-2.5, -2.0), "c1": (-1.0, 0.0)}  # few rows, all of them well
     X.loc[X.c0.between(-2.6, -1.9), "c0"] = -1.5
     weak, found = caught(Box(box, "ill", holds=holds, mu=1e-3), X, y, kernel=kernel)
-    assert "outbid it at 100% of its" in found[Outbid]
+    count, kind = re.search(r"outbid it at 100% of its (\d+) (.+?)\. ", found[Outbid]).groups()
+    assert kind == ("added rows" if holds == "rows" else "places")
+    if holds == "rows":
+        assert int(count) == sum(map(len, weak._models[0].states["box"].points))
     assert "Raise its weight" in found[Outbid]
     assert found[Outbid] in listed(weak, "box")
     _, found = caught(Box(box, "ill", holds=holds, mu=300.0), X, y, kernel=kernel)

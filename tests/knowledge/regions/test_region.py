@@ -260,7 +260,7 @@ def test_laws_of_the_search():
         ({"h": lambda X: X}, "h must return one finite number per point"),
         ({"points": None}, "unbounded in column"),
         ({"points": 30, "within": {0: (0, np.inf)}}, "unbounded in column 0"),
-        ({"points": "many"}, "points must be a number, 'grid' or an array"),
+        ({"points": "many"}, "points must be a whole number from 1 to 1000000, 'grid' or an array"),
         ({"points": [[1.0]]}, r"points has shape \(1, 1\)"),
         ({"method": "guaranteed"}, "method must be one of"),
         ({"label": 7}, "label 7 is not among the classes"),

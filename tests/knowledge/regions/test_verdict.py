@@ -1,10 +1,16 @@
 """Verdicts on requirements: proven by cells, or at sampled points."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from priorsvm import RBF, Box, PriorSVC
 from priorsvm.errors import InvalidInput
+from priorsvm.function.fitted import FittedKernel
+from priorsvm.knowledge.regions.requirement import CHECK, Requirement
+from priorsvm.knowledge.regions.sets import BoxSet
+from priorsvm.knowledge.regions.verdict import verdict_on
 
 GAMMA = 0.6
 SQUARE = {0: (-1.0, -0.3), 1: (-0.2, 0.6)}
@@ -69,3 +75,28 @@ def test_verify_beyond_four_columns_is_sampled(d):
     verdict = soft.verify()["box"]
     assert (verdict.holds, verdict.proven) == (False, False)
     assert verdict.worst <= soft.decision_function(Z).min() - 1 + 1e-3
+
+
+@pytest.mark.parametrize(
+    ("n", "gamma", "seed", "searches"),
+    [(200, 0.3, 0, [1, CHECK]), (800, 0.3, 1, [1, CHECK]), (800, 0.1, 1, [CHECK])],
+)
+def test_verify_finds_narrow_minima_that_a_loose_search_misses(n, gamma, seed, searches):
+    """In the last case only the search with the seed of the warning NotKept finds it."""
+    d = 12
+    rng = np.random.default_rng(seed)
+    cube = BoxSet(-np.ones(d), np.ones(d))
+    f = FittedKernel(0.0, RBF(gamma), rng.uniform(-1, 1, (n, d)), np.abs(rng.normal(size=n)), None)
+    least = Requirement(cube, 1.0, 0.0)
+    known = cube.points(8)
+    seen = np.vstack([known, cube.points(4096, 1), least.lowest(f, known, 1, 64)])
+    loose = least.excess(f, seen).min()
+    found = {s: least.excess(f, least.lowest_strictly(f, known, s)).min() for s in (1, CHECK)}
+    assert [s for s in found if found[s] < loose - 0.05] == searches
+    h = loose - 0.02
+    sample = SimpleNamespace(seed=0, weighted_rows=lambda: (known, None))
+    view = SimpleNamespace(sample=sample, tol=1e-6, max_cells=1000, verbose=0, name="box")
+    verdict = verdict_on(f, Requirement(cube, 1.0, h), known, "f >= h", 1e-4, 4, view)
+    assert (verdict.holds, verdict.proven) == (False, False)
+    assert verdict.worst == pytest.approx(min(found.values()) - h)
+    assert f.value(verdict.where[None])[0] - h == pytest.approx(verdict.worst)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
+from sklearn.metrics.pairwise import rbf_kernel
 
 from priorsvm.solve.methods.active import FullKernelMatrix, RowDual, optimise
 from priorsvm.solve.methods.elimination import Reduced
@@ -78,3 +79,25 @@ def test_an_infeasible_problem_has_no_start():
         np.zeros(0),
     )
     assert interior_start(Z, np.zeros(2), dual) is None  # f >= 1 and f <= -1 at one point
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_equations_of_a_wide_kernel_are_refined_once(seed):
+    """Their dual variables reach 4e6; without the refinement the error is 20 times as large."""
+    rng = np.random.default_rng(seed)
+    n = 30
+    X = rng.normal(size=(n, 2))
+    y = np.where(X[:, 0] + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
+    none = np.zeros((n, n))
+    R = np.block([[np.eye(n), none], [-np.eye(n), np.eye(n)]])
+    Q = R @ rbf_kernel(np.vstack([X, X + np.array([0.3, 0.1])]), gamma=0.05) @ R.T
+    free = np.full(n, np.inf)
+    lower = np.concatenate([np.minimum(10 * y, 0.0), -free])
+    upper = np.concatenate([np.maximum(10 * y, 0.0), free])
+    e = np.concatenate([np.ones(n), np.zeros(n)])
+    dual = RowDual(np.concatenate([y, np.zeros(n)]), lower, upper, e, np.zeros((2 * n, 0)), np.zeros(0))
+    reduced = Reduced.of(Q, dual)
+    found = optimise(FullKernelMatrix(reduced.Q), reduced.dual, np.zeros(n), 1e-6, 50.0)
+    a, bias = reduced.all_rows(found, Q, dual)
+    error = (Q @ a + bias * e - dual.target)[reduced.free]
+    assert np.abs(error).max() < 3e-17 * np.abs(a).max()

@@ -178,3 +178,28 @@ def test_a_step_without_an_answer_is_followed_by_another_route(rows, monkeypatch
     monkeypatch.setattr(cone_newton, "optimise", lambda *a: None)
     model = PriorSVC(UncertainSamples(0.1), kernel="rbf").fit(*rows)
     assert model.solver_ in ("CLARABEL", "SCHUR")
+
+
+@pytest.mark.filterwarnings("ignore::priorsvm.errors.CollapsedModel")
+@pytest.mark.parametrize(
+    ("prior", "kernel", "C", "seed"),
+    [
+        (MissingValues(), Polynomial(2), 1.0, 9),
+        (MissingValues(), Polynomial(2), 300.0, 5),
+        (UncertainSamples(0.05), RBF(0.1), 1.0, 2),
+        (UncertainSamples(0.05), Polynomial(2), 1000.0, 4),
+        (UncertainSamples(0.3), RBF(0.1), 1000.0, 4),
+        (UncertainSamples(0.3), Polynomial(2), 300.0, 1),
+    ],
+)
+def test_random_labels_in_few_columns_have_an_answer(prior, kernel, C, seed):
+    """Free rows of the start have a singular matrix, or the gap is large while the objective decreases."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(30, 1 + seed % 2))
+    y = rng.integers(0, 2, 30)
+    if isinstance(prior, MissingValues):
+        X[rng.random(X.shape) < 0.2] = np.nan
+    found = PriorSVC(prior, kernel=kernel, C=C, solver="CONES").fit(X, y)
+    other = PriorSVC(prior, kernel=kernel, C=C, solver="CLARABEL").fit(X, y)
+    assert found.status_ == "optimal"
+    assert found.objective_ == pytest.approx(other.objective_, rel=1e-6)

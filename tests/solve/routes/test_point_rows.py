@@ -196,6 +196,28 @@ def check_against_the_stated_problem(block, kernel):
         assert residuals(problem).worst < 1e-5
 
 
+@pytest.mark.parametrize("kernel", ["linear", RBF(0.5)], ids=["linear", "rbf"])
+@pytest.mark.parametrize("weight", [1e-6, 1e-9])
+def test_a_tiny_weight_of_equations_costs_no_digits(kernel, weight):
+    """Slacks with a tiny cost add 1e9 to the diagonal, which no other entry may contain."""
+    found = prepared(weight * OddnessHint(), kernel=kernel, C=10.0).solve("ROWS", None)
+    stated = prepared(weight * OddnessHint(), kernel=kernel, C=10.0).solve("CLARABEL", None)
+    assert found.outcome.status == "optimal"
+    assert found.reached == pytest.approx(stated.reached, rel=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["linear", RBF(0.5)], ids=["linear", "rbf"])
+@pytest.mark.parametrize("weight", [1e-10, 1e-12, 1e-14])
+def test_hard_equations_beside_soft_ones_of_tiny_weight(kernel, weight):
+    """The soft equations add up to 5e13 to the diagonal. It does not decide which equations are dependent."""
+    prior = OddnessHint(hard=True) + weight * InvarianceHint(SHIFT, mu=1.0)
+    found = prepared(prior, kernel=kernel, C=10.0).solve("ROWS", None)
+    stated = prepared(prior, kernel=kernel, C=10.0).solve("CLARABEL", None)
+    assert found.reached == pytest.approx(stated.reached, rel=1e-6)
+    X = data()[0]
+    np.testing.assert_allclose(found.f.value(X) + found.f.value(-X), 0.0, atol=1e-8)
+
+
 def test_the_next_round_starts_from_the_round_before():
     this = prepared(Box(WIDE, 0, hard=True), kernel=RBF(2.0))
     this.solve("auto", None)
