@@ -22,8 +22,12 @@ def test_the_projection_satisfies_its_conditions(seed):
         target = size * rng.normal(size=n)
         bound = np.full(n, 10.0 ** rng.uniform(-2, 2))
         limit = rng.integers(0, 7, n).astype(float)
+        ratio = 10.0 ** rng.uniform(-1, 2)
+        count = np.bincount(row, minlength=n)
         alpha, tau = project(
-            Rows(target, bound, limit, row, entry), rng.uniform(size=n) * bound, size * rng.uniform(size=n)
+            Rows(target, bound, limit, count, entry, ratio),
+            rng.uniform(size=n) * bound,
+            size * rng.uniform(size=n),
         )
         above = entry - tau[row]
         total = np.bincount(row, np.clip(above, 0, alpha[row]), minlength=n)
@@ -31,7 +35,7 @@ def test_the_projection_satisfies_its_conditions(seed):
         rounding = 1e-10 * (size + bound.max())
         assert np.all(total <= limit * alpha + rounding)
         assert np.all((tau == 0) | (alpha == 0) | (np.abs(total - limit * alpha) <= rounding))
-        assert np.allclose(alpha, np.clip(target + limit * tau + more, 0, bound), atol=rounding)
+        assert np.allclose(alpha, np.clip(target + (limit * tau + more) / ratio, 0, bound), atol=rounding)
 
 
 def by_clarabel(X, y, cost, k, low, high):
@@ -76,9 +80,9 @@ def test_the_objective_is_that_of_clarabel(seed):
     assert model.history_[0]["lower"] <= best * (1 + 1e-6)
     worst = model.findings_["invariant_loss"]
     weights = np.where(y[worst.rows] > 0, 1.0, -1.0) * worst.weights
-    assert np.allclose(
-        weights @ worst.points, model.coef_[0], atol=1e-6 * max(1.0, np.abs(model.coef_).max())
-    )
+    distance = weights @ worst.points - model.coef_[0]
+    gap = model.report_.solves[0]["residuals"].gap * model.objective_
+    assert 0.5 * distance @ distance <= gap + 1e-9 * np.square(weights).sum()
     assert np.all(np.diff(worst.points.indptr) - (X[worst.rows] != 0).sum(axis=1) == 0)
 
 
