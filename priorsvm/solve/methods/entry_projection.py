@@ -4,8 +4,8 @@ For each row, the point :math:`(\alpha, \beta)` with
 
 .. math:: 0 \le \alpha \le C, \qquad 0 \le \beta_j \le \alpha, \qquad \textstyle\sum_j \beta_j \le k \alpha
 
-that minimises :math:`r (\alpha - \tilde\alpha)^2 + \sum_j (\beta_j - \tilde\beta_j)^2`. With the dual variable
-:math:`\tau \ge 0` of the last constraint,
+that minimises :math:`r (\alpha - \tilde\alpha)^2 + \sum_j (\beta_j - \tilde\beta_j)^2`. With the dual
+variable :math:`\tau \ge 0` of the last constraint,
 
 .. math:: \beta_j = \mathrm{clip}(\tilde\beta_j - \tau,\, 0,\, \alpha), \qquad
           \alpha = \mathrm{clip}\Bigl(\tilde\alpha + \tfrac1r \bigl(k \tau
@@ -36,7 +36,7 @@ class Rows(NamedTuple):
     ----------
     target : (n,) array, :math:`\\tilde\\alpha`.
     bound, limit : (n,) arrays, C and k.
-    count : (n,) array of int, the number of entries of each row.
+    counts : (n,) array of int, the number of entries of each row.
     entry : (m,) array, :math:`\\tilde\\beta`, in the order of the rows.
     ratio : r
     """
@@ -44,7 +44,7 @@ class Rows(NamedTuple):
     target: Array
     bound: Array
     limit: Array
-    count: Array
+    counts: Array
     entry: Array
     ratio: float
 
@@ -54,24 +54,24 @@ class Rows(NamedTuple):
             return self
         kept = np.zeros(len(self.target), bool)
         kept[rows] = True
-        entries = np.flatnonzero(np.repeat(kept, self.count))
+        entries = np.flatnonzero(np.repeat(kept, self.counts))
         return Rows(
             self.target[rows],
             self.bound[rows],
             self.limit[rows],
-            self.count[rows],
+            self.counts[rows],
             self.entry[entries],
             self.ratio,
         )
 
     def above(self, tau: Array) -> Array:
         """Return the distance of each entry from τ."""
-        above = np.repeat(tau, self.count)
+        above = np.repeat(tau, self.counts)
         return np.subtract(self.entry, above, out=above)
 
     def sums(self, values: Array) -> Array:
         """Return the sum of the entries of each row; every row has an entry."""
-        starts = np.cumsum(self.count) - self.count
+        starts = np.cumsum(self.counts) - self.counts
         return np.add.reduceat(values, starts, dtype=float)
 
 
@@ -87,7 +87,7 @@ class _Sets(NamedTuple):
     def of(cls, rows: Rows, above: Array, alpha: Array) -> _Sets:
         """Return the sets of entries that exceed τ by ``above``."""
         free = above > 0
-        full = above >= np.repeat(alpha, rows.count)
+        full = above >= np.repeat(alpha, rows.counts)
         full &= free
         free ^= full
         size = rows.entry * full
@@ -100,7 +100,7 @@ def project(rows: Rows, alpha: Array, tau: Array) -> tuple[Array, Array]:
     """Return α and τ of the projection of each row, from a start near them."""
     found_alpha = np.clip(rows.target, 0.0, rows.bound)
     found_tau = np.zeros(len(tau))
-    rest = np.flatnonzero(rows.count)
+    rest = np.flatnonzero(rows.counts)
     left = np.arange(len(alpha))
     for _ in range(STEPS):
         rows = rows.pick(rest)
@@ -152,7 +152,7 @@ def _step(rows: Rows, alpha: Array, tau: Array) -> tuple[Array, Array, Array]:
 def _enclosed(rows: Rows, alpha: Array, tau: Array) -> tuple[Array, Array]:
     """Return α and τ by Newton steps on τ between bounds, with the exact α for each τ."""
     low = np.zeros(len(tau))
-    high = np.maximum(np.maximum.reduceat(rows.entry, np.cumsum(rows.count) - rows.count), 0.0)
+    high = np.maximum(np.maximum.reduceat(rows.entry, np.cumsum(rows.counts) - rows.counts), 0.0)
     tau = np.minimum(tau, high)
     found_alpha = alpha.copy()
     found_tau = tau.copy()
@@ -192,7 +192,7 @@ def _alpha(rows: Rows, above: Array, tau: Array, alpha: Array) -> Array:
     base = rows.ratio * rows.target + rows.limit * tau
     size = 1e-15 * (np.abs(rows.target) + tau + rows.bound)
     for _ in range(ENCLOSING):
-        full = above > np.repeat(alpha, rows.count)
+        full = above > np.repeat(alpha, rows.counts)
         new = (base + rows.sums(above * full)) / (rows.ratio + rows.sums(full))
         new = np.clip(new, 0.0, rows.bound)
         if np.all(np.abs(new - alpha) <= size):
