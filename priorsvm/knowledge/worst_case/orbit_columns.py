@@ -112,4 +112,5 @@ class OrbitColumns:
         place = np.full(n_train, -1)
         place[rows] = np.arange(len(rows))
         kept = place[self.rows] >= 0
-        return self.pick(kept), place[self.rows[kept]]
+        state = self if kept.all() else self.pick(kept)
+        return state, place[state.rows]

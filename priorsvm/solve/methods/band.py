@@ -53,7 +53,7 @@ MOST = 700
 TIGHT = 0.02
 
 # Factor on sigma after steps that converge, and its inverse after steps that do not.
-GROWTH = 8.0
+GROWTH = 2.5
 
 # Newton steps with one sigma, and in all.
 STEPS = 60
@@ -61,7 +61,7 @@ LIMIT = 250
 
 # The active-set method starts at the first gap, and again after the gap is smaller by SMALLER. Its effort,
 # for n rows at least FEW_ROWS / n, limits it to about 100 sets of free rows.
-NEAR = 2e-3
+NEAR = 1e-3
 SMALLER = 0.03
 EFFORT = 0.05
 FEW_ROWS = 300

@@ -1,14 +1,15 @@
 r"""Projection on the dual variables of rows whose entries change.
 
-For each row, the nearest point :math:`(\alpha, \beta)` to :math:`(\tilde\alpha, \tilde\beta)` in
+For each row, the point :math:`(\alpha, \beta)` with
 
-.. math:: 0 \le \alpha \le C, \qquad 0 \le \beta_j \le \alpha, \qquad \textstyle\sum_j \beta_j \le k \alpha .
+.. math:: 0 \le \alpha \le C, \qquad 0 \le \beta_j \le \alpha, \qquad \textstyle\sum_j \beta_j \le k \alpha
 
-With the dual variable :math:`\tau \ge 0` of the last constraint,
+that minimises :math:`r (\alpha - \tilde\alpha)^2 + \sum_j (\beta_j - \tilde\beta_j)^2`. With the dual
+variable :math:`\tau \ge 0` of the last constraint,
 
 .. math:: \beta_j = \mathrm{clip}(\tilde\beta_j - \tau,\, 0,\, \alpha), \qquad
-          \alpha = \mathrm{clip}\bigl(\tilde\alpha + k \tau
-          + \textstyle\sum_j (\tilde\beta_j - \tau - \alpha)_+,\; 0,\, C\bigr) .
+          \alpha = \mathrm{clip}\Bigl(\tilde\alpha + \tfrac1r \bigl(k \tau
+          + \textstyle\sum_j (\tilde\beta_j - \tau - \alpha)_+\bigr),\; 0,\, C\Bigr) .
 
 Newton steps on both numbers of all rows at once solve most rows from a near start. For the rest, α is solved
 for each τ, and τ is enclosed.
@@ -29,29 +30,49 @@ ROUNDING = 1e-13
 
 
 class Rows(NamedTuple):
-    """Rows to project, and their entries with positive :math:`\\tilde\\beta`.
+    """Rows to project, and their entries.
 
     Attributes
     ----------
     target : (n,) array, :math:`\\tilde\\alpha`.
     bound, limit : (n,) arrays, C and k.
-    row : (m,) array, the row of each entry.
-    entry : (m,) array, :math:`\\tilde\\beta`.
+    counts : (n,) array of int, the number of entries of each row.
+    entry : (m,) array, :math:`\\tilde\\beta`, in the order of the rows.
+    ratio : r
     """
 
     target: Array
     bound: Array
     limit: Array
-    row: Array
+    counts: Array
     entry: Array
+    ratio: float
 
     def pick(self, rows: Array) -> Rows:
-        """Return some of the rows."""
-        place = np.full(len(self.target), -1)
-        place[rows] = np.arange(len(rows))
-        moved = place[self.row]
-        kept = moved >= 0
-        return Rows(self.target[rows], self.bound[rows], self.limit[rows], moved[kept], self.entry[kept])
+        """Return some of the rows, in their order."""
+        if len(rows) == len(self.target):
+            return self
+        kept = np.zeros(len(self.target), bool)
+        kept[rows] = True
+        entries = np.flatnonzero(np.repeat(kept, self.counts))
+        return Rows(
+            self.target[rows],
+            self.bound[rows],
+            self.limit[rows],
+            self.counts[rows],
+            self.entry[entries],
+            self.ratio,
+        )
+
+    def above(self, tau: Array) -> Array:
+        """Return the distance of each entry from τ."""
+        above = np.repeat(tau, self.counts)
+        return np.subtract(self.entry, above, out=above)
+
+    def sums(self, values: Array) -> Array:
+        """Return the sum of the entries of each row; every row has an entry."""
+        starts = np.cumsum(self.counts) - self.counts
+        return np.add.reduceat(values, starts, dtype=float)
 
 
 class _Sets(NamedTuple):
@@ -65,51 +86,51 @@ class _Sets(NamedTuple):
     @classmethod
     def of(cls, rows: Rows, above: Array, alpha: Array) -> _Sets:
         """Return the sets of entries that exceed τ by ``above``."""
-        n = len(rows.target)
-        positive = above > 0
-        at_full = positive & (above >= alpha[rows.row])
-        between = positive & ~at_full
-        of_full = rows.row[at_full]
-        of_free = rows.row[between]
-        return cls(
-            np.bincount(of_full, minlength=n).astype(float),
-            np.bincount(of_free, minlength=n).astype(float),
-            np.bincount(of_full, rows.entry[at_full], minlength=n),
-            np.bincount(of_free, rows.entry[between], minlength=n),
-        )
+        free = above > 0
+        full = above >= np.repeat(alpha, rows.counts)
+        full &= free
+        free ^= full
+        size = rows.entry * full
+        of_full = rows.sums(size)
+        np.multiply(rows.entry, free, out=size)
+        return cls(rows.sums(full), rows.sums(free), of_full, rows.sums(size))
 
 
 def project(rows: Rows, alpha: Array, tau: Array) -> tuple[Array, Array]:
     """Return α and τ of the projection of each row, from a start near them."""
-    found_alpha = alpha.copy()
-    found_tau = tau.copy()
+    found_alpha = np.clip(rows.target, 0.0, rows.bound)
+    found_tau = np.zeros(len(tau))
+    rest = np.flatnonzero(rows.counts)
     left = np.arange(len(alpha))
     for _ in range(STEPS):
-        new_alpha, new_tau, solved = _step(rows, alpha, tau)
-        found_alpha[left[solved]] = new_alpha[solved]
-        found_tau[left[solved]] = new_tau[solved]
-        rest = np.flatnonzero(~solved)
-        if not len(rest):
-            return found_alpha, found_tau
         rows = rows.pick(rest)
-        alpha = new_alpha[rest]
-        tau = new_tau[rest]
         left = left[rest]
-    found_alpha[left], found_tau[left] = _enclosed(rows, alpha, tau)
+        if not len(left):
+            return found_alpha, found_tau
+        alpha, tau, solved = _step(rows, alpha[rest], tau[rest])
+        found_alpha[left] = alpha
+        found_tau[left] = tau
+        rest = np.flatnonzero(~solved)
+    if len(rest):
+        left = left[rest]
+        found_alpha[left], found_tau[left] = _enclosed(rows.pick(rest), alpha[rest], tau[rest])
     return found_alpha, found_tau
 
 
 def _step(rows: Rows, alpha: Array, tau: Array) -> tuple[Array, Array, Array]:
     """Return α and τ after a Newton step, and which rows are solved."""
-    target, bound, limit, row, entry = rows
-    sets = _Sets.of(rows, entry - tau[row], alpha)
+    bound = rows.bound
+    limit = rows.limit
+    ratio = rows.ratio
+    target = ratio * rows.target
+    sets = _Sets.of(rows, rows.above(tau), alpha)
     rest = limit - sets.n_full
     some = sets.n_free > 0
     share = some / np.maximum(sets.n_free, 1.0)
     # The limit of the sum is active unless its dual variable would be negative.
     tied = target + sets.full + rest * sets.free * share
-    tied = np.clip(tied / (1.0 + sets.n_full + rest * rest * share), 0.0, bound)
-    loose = np.clip((target + sets.full) / (1.0 + sets.n_full), 0.0, bound)
+    tied = np.clip(tied / (ratio + sets.n_full + rest * rest * share), 0.0, bound)
+    loose = np.clip((target + sets.full) / (ratio + sets.n_full), 0.0, bound)
     new_tau = (sets.free - rest * tied) * share
     level = ~some & (rest == 0)  # every tau between two entries is a solution
     new_tau[level] = tau[level]
@@ -131,14 +152,13 @@ def _step(rows: Rows, alpha: Array, tau: Array) -> tuple[Array, Array, Array]:
 def _enclosed(rows: Rows, alpha: Array, tau: Array) -> tuple[Array, Array]:
     """Return α and τ by Newton steps on τ between bounds, with the exact α for each τ."""
     low = np.zeros(len(tau))
-    high = np.zeros(len(tau))
-    np.maximum.at(high, rows.row, rows.entry)
+    high = np.maximum(np.maximum.reduceat(rows.entry, np.cumsum(rows.counts) - rows.counts), 0.0)
     tau = np.minimum(tau, high)
     found_alpha = alpha.copy()
     found_tau = tau.copy()
     left = np.arange(len(tau))
     for _ in range(ENCLOSING):
-        above = rows.entry - tau[rows.row]
+        above = rows.above(tau)
         alpha = _alpha(rows, above, tau, alpha)
         sets = _Sets.of(rows, above, alpha)
         rest = rows.limit - sets.n_full
@@ -153,7 +173,7 @@ def _enclosed(rows: Rows, alpha: Array, tau: Array) -> tuple[Array, Array]:
         low = np.where(excess > 0, tau, low)
         high = np.where(excess <= 0, tau, high)
         inside = (alpha > 0) & (alpha < rows.bound)
-        slope = sets.n_free + inside * rest**2 / (1.0 + sets.n_full)
+        slope = sets.n_free + inside * rest**2 / (rows.ratio + sets.n_full)
         new = tau + excess / np.maximum(slope, 1e-300)
         new = np.where((new <= 0) & (low <= 0) & (slope > 0), 0.0, new)
         outside = ((new <= low) & (new > 0)) | (new >= high) | (new < low) | (new == tau)
@@ -169,15 +189,12 @@ def _enclosed(rows: Rows, alpha: Array, tau: Array) -> tuple[Array, Array]:
 
 def _alpha(rows: Rows, above: Array, tau: Array, alpha: Array) -> Array:
     """Return the α of each row for this τ; the function is concave, so Newton steps converge."""
-    n = len(tau)
-    base = rows.target + rows.limit * tau
+    base = rows.ratio * rows.target + rows.limit * tau
     size = 1e-15 * (np.abs(rows.target) + tau + rows.bound)
     for _ in range(ENCLOSING):
-        at_full = above > alpha[rows.row]
-        of_full = rows.row[at_full]
-        count = np.bincount(of_full, minlength=n)
-        new = base + np.bincount(of_full, above[at_full], minlength=n)
-        new = np.clip(new / (1.0 + count), 0.0, rows.bound)
+        full = above > np.repeat(alpha, rows.counts)
+        new = (base + rows.sums(above * full)) / (rows.ratio + rows.sums(full))
+        new = np.clip(new, 0.0, rows.bound)
         if np.all(np.abs(new - alpha) <= size):
             return new
         alpha = new

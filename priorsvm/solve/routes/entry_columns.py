@@ -39,7 +39,7 @@ class EntryAnswer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Entries:
-    """Rows with a cost, and their entries that change: place in the stored entries, and new factor.
+    """Rows with a cost, and the new factor of each entry that changes.
 
     ``used`` has the columns with stored entries. The weights of all further columns are 0, so the margins
     leave them out: 60 mails have 5000 of 100 000 words.
@@ -48,7 +48,6 @@ class _Entries:
     margins: EntryMargins
     used: Array
     X: csr_array
-    place: Array
     factor: Array
 
 
@@ -110,10 +109,10 @@ def _entries(spec: Spec, sample: Sample, limit: Array, low: Array, high: Array) 
         bound=spec.C * sample.cost[active],
         limit=count,
         row=owner[place],
-        column=column[place],
+        place=place,
         gain=(1.0 - factor) * data[place],
     )
-    return _Entries(margins, used, X, place, factor)
+    return _Entries(margins, used, X, factor)
 
 
 def _columns(
@@ -130,7 +129,7 @@ def _columns(
     position = np.cumsum(moved) - 1
     points = entries.X[owner[moved]]
     start = points.indptr[position[vertex]] - entries.X.indptr[owner[vertex]]
-    points.data[start + entries.place[entry[member]]] *= entries.factor[entry[member]]
+    points.data[start + entries.margins.place[entry[member]]] *= entries.factor[entry[member]]
     m = int(moved.sum())
     columns = replace(
         state,
@@ -147,7 +146,7 @@ def _changes(entries: _Entries, found: EntrySolution) -> tuple[Array, Array]:
     """Return the entries that change, and their mean shares; of two factors on a cell one remains."""
     alpha = found.alpha[entries.margins.row]
     share = np.where(alpha > 0, found.beta / np.maximum(alpha, 1e-300), 0.0)
-    twice = np.flatnonzero((np.diff(entries.place) == 0) & (share[:-1] > 0) & (share[1:] > 0))
+    twice = np.flatnonzero((np.diff(entries.margins.place) == 0) & (share[:-1] > 0) & (share[1:] > 0))
     change = 1.0 - entries.factor
     both = share[twice] * change[twice] + share[twice + 1] * change[twice + 1]
     first = both * change[twice] > 0

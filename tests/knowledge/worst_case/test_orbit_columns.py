@@ -16,6 +16,7 @@ from priorsvm import (
     VirtualSamples,
 )
 from priorsvm.errors import InvalidInput, SolverUnsuited
+from priorsvm.knowledge.worst_case.orbit_columns import OrbitColumns
 
 MOVES = Shift([[0.2, 0.1, 0.0], [0.0, 0.2, 0.1]], steps=5)
 
@@ -224,3 +225,14 @@ def test_prices_of_slack_scaling_are_those_of_clarabel(few):
     two = (PriorSVC(block, C=2.0, solver=solver).fit(X, y) for solver in ("CLARABEL", "COLUMNS"))
     price, own = (model.report_["invariant_loss"][0].price for model in two)
     assert price == pytest.approx(own, rel=1e-5)
+
+
+def test_the_columns_of_all_rows_are_not_copied():
+    X = np.arange(6.0).reshape(3, 2)
+    state = OrbitColumns(np.array([0, 2, 2]), X, np.ones(3), np.zeros((3, 0)), np.full(3, -1))
+    same, places = state.of_rows(np.arange(3), 3)
+    assert same is state
+    assert places.tolist() == [0, 2, 2]
+    some, places = state.of_rows(np.array([1, 2]), 3)
+    assert some.points.tolist() == X[1:].tolist()
+    assert places.tolist() == [1, 1]

@@ -93,6 +93,12 @@ def test_rows_that_are_all_at_their_bounds():
     assert found.objective_ == pytest.approx(other.objective_, rel=1e-9)
 
 
+def test_a_slowly_growing_sigma_takes_few_steps():
+    X, y = rows()
+    found = PriorSVC(C=100.0, solver="BAND").fit(X, y)
+    assert found.report_.solves[0]["iterations"] <= 85  # 100 if sigma grows eightfold
+
+
 def test_without_an_active_set_the_steps_reach_the_answer(monkeypatch):
     monkeypatch.setattr(band, "polish", lambda *arguments: None)
     X, y = rows()
