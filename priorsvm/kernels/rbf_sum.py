@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.arrays import Array, column_means
+from .._utils.arrays import Array
 
 
 class RBFSum:
@@ -44,7 +44,7 @@ class RBFSum:
         dtype: Any,
     ) -> None:
         self.gamma = gamma
-        self.middle = column_means(centres)  # rows far from the origin would lose digits
+        self.middle = centres.mean(axis=0)  # rows far from the origin would lose digits
         B = centres - self.middle
         self.directions = [v for v in (direction, along) if v is not None]
         coefficients = _coefficients(gamma, B, weights, along, direction)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_kernels
 
-from .._utils.arrays import Array, column_means
+from .._utils.arrays import Array
 from .._utils.checks import LARGEST, is_number
 from .._utils.messages import one_of
 from ..errors import InvalidInput
@@ -21,8 +21,6 @@ from .rbf_sum import RBFSum
 
 # RBF: exponents are differences of squared lengths. Beyond FAR these leave fewer than twelve digits.
 FAR = 1e3
-# Up to so many columns squared lengths are computed as a product.
-FEW_COLUMNS = 32
 # Up to NEAR the exponents have five decimals in single precision.
 NEAR = 30.0
 # Exponentials of numbers below NEGLIGIBLE do not change a sum in double precision.
@@ -322,14 +320,14 @@ class RBF(WithGamma):
         gamma = gamma_number(self, self.gamma)
         symmetric = B is A
         # Rows far from the origin would lose digits.
-        middle = column_means(B) if len(B) else 0.0
+        middle = B.mean(axis=0) if len(B) else 0.0
         A = A - middle
         B = A if symmetric else B - middle
         K = A @ B.T
         # -|a - b|²/2 = a·b - (|a|²/2 + |b|²/2). The norms are added first, and for B = A taken from the
         # product. K is then symmetric, and its diagonal is exactly 1.
-        a = np.diagonal(K) / 2 if symmetric else _squares(A) / 2
-        b = a if symmetric else _squares(B) / 2
+        a = np.diagonal(K) / 2 if symmetric else _inner(A, A) / 2
+        b = a if symmetric else _inner(B, B) / 2
         far = gamma * max(a.max(initial=0.0), b.max(initial=0.0)) > FAR
         # Blocks that fit into the cache are faster and avoid a second (n, m) matrix.
         step = max(1, 2**17 // len(B))
@@ -576,11 +574,6 @@ class Pairwise(Kernel):
 def _inner(A: Array, B: Array) -> Array:
     """Return the inner products of corresponding rows."""
     return np.einsum("ij,ij->i", A, B)
-
-
-def _squares(A: Array) -> Array:
-    """Return the squared length of each row; with few columns a product takes a quarter of the time."""
-    return (A * A) @ np.ones(A.shape[1]) if A.shape[1] <= FEW_COLUMNS else _inner(A, A)
 
 
 def _along(Z: Array, V: Array, B: Array) -> Array:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from .._utils.arrays import Array, column_means, products
+from .._utils.arrays import Array, products
 from .._utils.cache import Cache
 from .._utils.parallel import in_threads
 from ..function.factor import require_psd
@@ -75,7 +75,7 @@ class Weighted:
         self.rows: Any = rows.toarray() if issparse(rows) and faster_dense(rows) else rows
         self.sparse = issparse(self.rows)
         self._centred = spec.linear and not self.sparse
-        self.middle = column_means(self.rows) if self._centred else np.zeros(self.rows.shape[1])
+        self.middle = self.rows.mean(axis=0) if self._centred else np.zeros(self.rows.shape[1])
         self._K: Array | None = None
 
     @cached_property
