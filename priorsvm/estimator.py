@@ -18,6 +18,7 @@ from .knowledge.traits import Completes
 from .large.detect import is_source, refuse_source
 from .large.new_rows import accuracy, over_chunks
 from .large.task import large_task
+from .parameters import names_of_parameters
 from .path import fit_path
 from .prior import as_prior, snake_case
 from .training import limited_task, train, unchanged_on_failure, workers
@@ -230,6 +231,31 @@ class PriorSVC(FittedModel, ClassifierMixin, BaseEstimator):
         self.memory_limit = memory_limit
         self.verbose = verbose
         self.random_state = random_state
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters of the model.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to add the parameters of its kernel and of its blocks.
+
+        Returns
+        -------
+        dict
+            Values by name.
+
+        Examples
+        --------
+        >>> from priorsvm import PriorSVC
+        >>> PriorSVC(C=2.0).get_params()["C"]
+        2.0
+        """
+        if deep:
+            found: dict[str, Any] = super().get_params()
+            return found
+        kind: Any = type(self)
+        return {name: getattr(self, name) for name in names_of_parameters(kind)}
 
     def set_params(self, **params: Any) -> PriorSVC:
         """Set parameters of the model, of its kernel and of its blocks.

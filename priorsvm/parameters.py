@@ -71,7 +71,7 @@ def _values_of(part: Any) -> dict[str, Any]:
     if kind.get_params is not BaseEstimator.get_params:
         found: dict[str, Any] = part.get_params()
         return found
-    values = {key: getattr(part, key) for key in _names_of(kind)}
+    values = {key: getattr(part, key) for key in names_of_parameters(kind)}
     for key, value in list(values.items()):
         if hasattr(value, "get_params") and not isinstance(value, type):
             values.update({f"{key}__{inner}": number for inner, number in _values_of(value).items()})
@@ -79,7 +79,8 @@ def _values_of(part: Any) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=256)  # reading a signature takes as long as checking a block
-def _names_of(kind: Any) -> tuple[str, ...]:
+def names_of_parameters(kind: Any) -> tuple[str, ...]:
+    """Return the names of the parameters of a class."""
     return tuple(kind._get_param_names())
 
 

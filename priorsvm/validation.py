@@ -286,9 +286,11 @@ def _check_data(
             validate_data(model, X, y, skip_check_array=True)  # names and number of the columns
             X, y = check_X_y(encoding.encode(X, counted=counted), y, ensure_all_finite=finite, **checks)
             return X, y, kernel
-        X, y = validate_data(
-            model, X, y, skip_check_array=_is_checked(X, y), ensure_all_finite=finite, **checks
-        )
+        if _is_checked(X, y):
+            model.n_features_in_ = X.shape[1]
+            vars(model).pop("feature_names_in_", None)
+        else:
+            X, y = validate_data(model, X, y, ensure_all_finite=finite, **checks)
     if width is not None:
         model.n_features_in_ = width  # of one vector, since sets can have any number of vectors
     if is_precomputed(kernel):

@@ -446,6 +446,18 @@ def test_every_parameter_is_stored_untouched():
     assert model.get_params(deep=False).keys() == values.keys()
 
 
+def test_a_class_with_other_parameters_has_its_own_names(monkeypatch):
+    class OfOneCost(PriorSVC):
+        def __init__(self, C=3.0):
+            super().__init__(C=C)
+
+    assert OfOneCost().get_params(deep=False) == {"C": 3.0}
+    assert "tol" in PriorSVC().get_params(deep=False)
+    # A signature is read once: scikit-learn's clone, and so every model of a path, would read it twice.
+    monkeypatch.setattr(PriorSVC, "_get_param_names", None)
+    assert clone(PriorSVC(C=2.0)).C == 2.0
+
+
 def test_the_prior_shows_in_text_and_html():
     model = PriorSVC(0.5 * OddnessHint(mu=3.0) + ClassCosts({1: 2}).named("ill"))
     assert "0.5 * OddnessHint(mu=3.0) + ClassCosts(costs={1: 2}).named('ill')" in repr(model.prior)

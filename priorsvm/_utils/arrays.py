@@ -70,6 +70,11 @@ def as_keys(rows: Any) -> list[bytes]:
     return [index[a:b].tobytes() + data[a:b].tobytes() for a, b in pairwise(ends)]
 
 
+def column_means(Z: Array) -> Array:
+    """Return the mean of each column; NumPy's own takes up to ten times as long for few columns."""
+    return np.asarray(np.ones(len(Z)) @ Z / len(Z))
+
+
 def products(A: Any, B: Any) -> Array:
     """Return the inner products of all rows of A with all rows of B."""
     if not (issparse(A) and issparse(B)):

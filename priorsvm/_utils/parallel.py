@@ -32,8 +32,10 @@ def in_threads(function: Callable[[Any], None], parts: Iterable[Any]) -> None:
     """Call a function for each part, in threads if there are workers; BLAS runs without Python's lock."""
     from joblib import Parallel, delayed, effective_n_jobs
 
-    if effective_n_jobs(None) > 1:
-        Parallel(prefer="threads", require="sharedmem")(delayed(function)(part) for part in parts)
+    jobs = effective_n_jobs(None)
+    if jobs > 1:
+        # With require="sharedmem" joblib replaces the number of workers of the context by 1.
+        Parallel(n_jobs=jobs, prefer="threads", require="sharedmem")(delayed(function)(p) for p in parts)
         return
     for part in parts:
         function(part)

@@ -32,14 +32,25 @@ def require_cvxpy_allowed() -> None:
         raise CvxpyNeeded
 
 
-def single_threaded() -> Any:
-    """Return a context with one BLAS thread: two pools on two cores made a dense solve 20 times slower."""
+@contextmanager
+def single_threaded() -> Iterator[None]:
+    """Use one BLAS thread: two pools on two cores made a dense solve 20 times slower."""
     # Solvers load BLAS libraries of their own, so the search is repeated once cvxpy is imported.
-    return _controller("cvxpy" in sys.modules).limit(limits=1, user_api="blas")
+    libraries = _libraries("cvxpy" in sys.modules)
+    threads = [library.num_threads for library in libraries]
+    changed = [pair for pair in zip(libraries, threads, strict=True) if pair[1] != 1]
+    for library, _ in changed:
+        library.set_num_threads(1)
+    try:
+        yield
+    finally:
+        for library, count in changed:
+            library.set_num_threads(count)
 
 
 @lru_cache(maxsize=2)
-def _controller(with_cvxpy: bool) -> Any:
+def _libraries(with_cvxpy: bool) -> Any:
+    """Return the BLAS libraries that are loaded."""
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas").lib_controllers

@@ -322,9 +322,10 @@ def _require_two_classes(sample: Sample) -> None:
     rest = f"the classes other than {sample.positive!r}"
     if sample.negative is not None:
         rest = f"class {sample.negative!r}"
+    counted = sample.counted
     for sign, what in ((1.0, f"class {sample.positive!r}"), (-1.0, rest)):
         of_class = sample.y == sign
-        if not np.any(sample.counted[of_class]):
+        if not np.any(counted & of_class):
             lowering = [name for name, share in sample.shares.items() if np.any(share[of_class] < 0)]
             cause = f"block '{lowering[-1]}' leaves" if lowering else "the rows leave"
             raise InvalidInput(f"{cause} no cost to {what}: two classes are needed.")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import priorsvm
-from priorsvm._utils.arrays import distinct_rows
+from priorsvm._utils.arrays import column_means, distinct_rows
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (1, 1), (40, 1), (60, 2), (200, 4)])
@@ -21,6 +21,12 @@ def test_distinct_rows_are_those_of_numpy(shape, kind, rng):
     expected = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     for found, values in zip(distinct_rows(rows), expected, strict=True):
         np.testing.assert_array_equal(found, values.reshape(found.shape))
+
+
+def test_means_of_columns_are_those_of_numpy(rng):
+    rows = 1e6 + rng.normal(size=(300, 4))
+    np.testing.assert_allclose(column_means(rows), rows.mean(axis=0), rtol=1e-14)
+    np.testing.assert_allclose(column_means(rows[::7, ::2]), rows[::7, ::2].mean(axis=0), rtol=1e-14)
 
 
 def test_rows_without_columns_are_equal():

@@ -1,6 +1,7 @@
 """The search for worst-case transformations on several workers, and on a cluster."""
 
 import os
+import threading
 
 import joblib
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.datasets import load_digits
 
 from priorsvm import RBF, FromFunction, InvariantLoss, PriorSVC, Shift, Translation
 from priorsvm._utils import parallel
-from priorsvm._utils.parallel import over_rows
+from priorsvm._utils.parallel import in_threads, over_rows
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +43,29 @@ def test_without_workers_it_runs_here():
 def test_small_arrays_stay_in_this_process():
     with joblib.parallel_config(n_jobs=2):
         assert set(over_rows(Where(), np.ones((20, 2)))[:, 1]) == {os.getpid()}
+
+
+def threads(**configuration):
+    """Return the threads in which parts ran; with two workers each part waits for another one."""
+    found = set()
+    both = threading.Barrier(2) if configuration.get("n_jobs") == 2 else None
+
+    def work(part):
+        found.add(threading.get_ident())
+        if both is not None:
+            both.wait(timeout=30)
+
+    with joblib.parallel_config(**configuration):
+        in_threads(work, range(4))
+    return found
+
+
+def test_parts_run_in_this_thread_without_workers():
+    assert threads() == {threading.get_ident()}
+
+
+def test_parts_run_in_as_many_threads_as_workers():
+    assert len(threads(n_jobs=2)) == 2
 
 
 @pytest.mark.slow

@@ -21,11 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg.blas import dsymv
-from scipy.linalg.lapack import dpotrs
+from scipy.linalg.lapack import dpotrs, dtrtrs
 
 from ..._utils.arrays import Array, products
 from ..._utils.deadline import NEVER, Deadline
@@ -37,6 +37,15 @@ LIFTS = 1e-11 * 100.0 ** np.arange(4)
 
 # Rows that may meet a bound before the free rows are factored again.
 PINNED = 200
+
+# Times that the free rows move to their targets with one factor: once, and to correct the rest.
+PASSES = 3
+
+# Relative difference of the steps to two bounds that are met together.
+TIE = 1e-12
+
+# A condition is dependent on others if at most this share of its square remains.
+INDEPENDENT = 1e-14
 
 # From so many rows on, a product is corrected by the rows that change. With fewer it is computed again.
 MANY_ROWS = 1000
@@ -296,7 +305,8 @@ def optimise(
         residual_before = residual
         residual = float(np.abs(excess[free]).max(initial=0.0))
         if wrong_side.any() or released.any():
-            free |= wrong_side
+            # Without other free rows, all rows may be pinned again before they move. A pair does move.
+            free |= wrong_side if change.any() else _worst_pair(excess, wrong_side)
             at_limit &= ~released
             residual = np.inf
         elif residual <= tolerance or residual > 0.5 * residual_before:  # no progress in floating point
@@ -305,6 +315,14 @@ def optimise(
                 return None
             return ActiveSetSolution(a, bias, Ka + bias * rows.bias_weight, steps)
     return None
+
+
+def _worst_pair(excess: Array, wrong_side: Array) -> Array:
+    """Return a mask of the rows that are farthest below and above their targets."""
+    outside = np.where(wrong_side, excess, 0.0)
+    pair = np.zeros(len(excess), bool)
+    pair[[outside.argmin(), outside.argmax()]] = True
+    return pair & wrong_side
 
 
 def _at_near_bounds(rows: RowDual, a: Array) -> Array:
@@ -349,20 +367,6 @@ class _FreeMove:
     complete: bool
 
 
-class _Direction(NamedTuple):
-    """Step d of the free rows, with the dual variables of its conditions.
-
-    ``sums`` are the indices of the sums that a step keeps: 0 for e, k for column k - 1 of T. ``duals`` has b,
-    then the slacks.
-    """
-
-    d: Array
-    Kd: Array
-    sums: Array
-    duals: Array
-    accurate: bool
-
-
 def _move_free_rows(
     K: Array, rows: RowDual, a: Array, residual: Array, total: float, at_limit: Array
 ) -> _FreeMove | None:
@@ -380,17 +384,19 @@ def _move_free_rows(
     system = _FreeRows(K, rows, a, residual, total, at_limit)
     if system.factor is None:
         return None
-    while len(system.pinned) < len(a):
-        direction = system.direction()
-        if direction is None:
+    size = float(np.abs(residual).max())
+    error = residual
+    for _ in range(PASSES):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            if not system.walk(system.towards(error)):
+                return system.interrupted(complete=len(system.pinned) == len(a))
+        duals, error = system.remaining()
+        worst = float(np.abs(error).max())
+        if not np.isfinite(worst):
             return None
-        if system.pinned and not direction.accurate:
-            return system.interrupted()
-        if system.take(direction):
-            return system.finished(direction)
-        if len(system.pinned) >= PINNED:
-            return system.interrupted()
-    return system.interrupted(complete=True)
+        if worst <= 1e-10 * size and system.balanced():
+            break
+    return system.interrupted() if system.pinned and worst > 1e-3 * size else system.finished(duals)
 
 
 class _FreeRows:
@@ -400,8 +406,12 @@ class _FreeRows:
               C = (e,\; T_{\text{at limit}},\; I_{\text{pinned}}) .
 
     A row that meets its bound is pinned: it keeps d = 0. So does a sum that meets its limit. Each condition
-    is a column of C with a dual variable η, found from the small system :math:`C^\top K^{-1} C\,\eta =
-    C^\top K^{-1} r - t`.
+    adds a column to C and to two matrices U and L, with
+
+    .. math:: K^{-1} C = U L^\top, \qquad C^\top K^{-1} C = L L^\top, \qquad
+              d = K^{-1} r + U L^{-1} (t - C^\top K^{-1} r) .
+
+    So a new condition changes d by a multiple of one column, without a new linear system.
     """
 
     def __init__(
@@ -413,102 +423,134 @@ class _FreeRows:
         multiple = float(K.diagonal().max(initial=0.0))
         K += multiple if (e == 1.0).all() else np.outer(multiple * e, e)
         self.K = K
-        self.bias_shift = multiple * total
+        self.multiple = multiple
         self.rows = rows
+        self.start = a
         self.a = a
         self.residual = residual
-        self.total = total
         self.at_limit = at_limit.copy()
         self.pinned = list[int]()
         self.loose = np.ones(len(a), bool)
         self.steps = 0
         self.sums = np.column_stack([e, rows.sum_weight])
-        largest = float(self.K.diagonal().max(initial=0.0))
-        self.factor = lifted_cholesky(
-            self.K.T, largest * LIFTS
-        )  # symmetric, and the transpose has LAPACK's order
-        if self.factor is not None:
-            self.newton = self._solve(residual)
-            self.solved_sums = self._solve(self.sums)
-            self.solved_units = np.empty((len(a), 0))
+        largest = float(K.diagonal().max(initial=0.0))
+        # K is symmetric, and its transpose has LAPACK's order.
+        self.factor = lifted_cholesky(K.T, largest * LIFTS)
+        if self.factor is None:
+            return
+        most = min(PINNED, len(a)) + self.sums.shape[1]
+        self.C = np.zeros((len(a), most), order="F")
+        self.U = np.empty((len(a), most), order="F")
+        self.L = np.zeros((most, most), order="F")
+        self.goal = np.empty(most)
+        self.count = 0
+        goals = np.append(total + float(e @ a), rows.sum_limit)
+        for k in np.flatnonzero(np.append(e.any(), at_limit)):
+            self._add(self.sums[:, k], goals[k])
 
     def _solve(self, right: Array) -> Array:
         return np.asarray(dpotrs(self.factor, right, lower=1)[0])
 
-    def direction(self) -> _Direction | None:
-        """Return the step to the targets, refined once if needed, or None if the system is singular."""
-        sums = self._independent_sums()
-        C = self.sums[:, sums]
-        solved = np.column_stack([self.solved_sums[:, sums], self.solved_units])
-        inner = np.vstack([C.T @ solved, solved[self.pinned]])
-        d = np.zeros(len(self.a))
-        duals = np.zeros(self.sums.shape[1])
-        size = float(np.abs(self.residual).max())
-        newton = self.newton
-        for _ in range(2):
-            remaining = np.where(sums == 0, self.total, 0.0) - C.T @ d
-            try:
-                eta = np.linalg.solve(inner, np.append(C.T @ newton - remaining, newton[self.pinned]))
-            except np.linalg.LinAlgError:
-                return None
-            duals[sums] += eta[: len(sums)]
-            d += newton - solved @ eta
-            d[self.pinned] = 0.0
-            Kd = self.K @ d
-            error = np.where(self.loose, self.residual - Kd - self.sums @ duals, 0.0)
-            worst = float(np.abs(error).max())
-            if not np.isfinite(worst):
-                return None
-            if worst <= 1e-10 * size:
-                break
-            newton = self._solve(error)
-        return _Direction(d, Kd, sums, duals, worst <= 1e-3 * size)
+    def _add(self, c: Array, goal: float) -> bool:
+        """Add the condition c'a = goal; return False if it depends linearly on the conditions before."""
+        k = self.count
+        before = self.U[:, :k]
+        u = self._solve(c)
+        whole = float(c @ u)
+        row = c @ before
+        u -= before @ row
+        rest = float(c @ u)
+        if not rest > INDEPENDENT * whole:
+            return False
+        length = rest**0.5
+        self.C[:, k] = c
+        self.goal[k] = goal
+        self.U[:, k] = u / length
+        self.L[k, :k] = row
+        self.L[k, k] = length
+        self.count += 1
+        return True
 
-    def _independent_sums(self) -> Array:
-        """Return e and the sums at their limits, without sums that depend linearly on the preceding ones."""
-        sums = self.sums * self.loose[:, None]
-        fixed = [k for k in np.flatnonzero(np.append(True, self.at_limit)) if sums[:, k].any()]
-        if len(fixed) > 1:
-            size = np.abs(np.diag(np.linalg.qr(sums[:, fixed], mode="r")))
-            fixed = [k for k, value in zip(fixed, size, strict=False) if value > 1e-10 * size[0]]
-        return np.array(fixed, int)
+    def towards(self, error: Array) -> Array:
+        """Return the step that removes an error and keeps all conditions."""
+        k = self.count
+        d = self._solve(error)
+        if k:
+            missing = self.goal[:k] - (self.a + d) @ self.C[:, :k]
+            d += self.U[:, :k] @ dtrtrs(self.L[:k, :k], missing, lower=1)[0]
+        d[~self.loose] = 0.0
+        return d
 
-    def take(self, direction: _Direction) -> bool:
-        """Move along a direction to the first bound or limit, and return whether the step was complete."""
-        self.steps += 1
-        d = direction.d
+    def walk(self, d: Array) -> bool:
+        """Move along d to the targets, and keep rows at bounds that they meet; False if too many do."""
         rows = self.rows
-        with np.errstate(divide="ignore", invalid="ignore"):
-            not_falling = np.where(d > 0, (rows.upper - self.a) / d, np.inf)
-            to_bound = np.where(d < 0, (rows.lower - self.a) / d, not_falling)
-            growth = rows.sum_weight.T @ d
-            spare = rows.sum_limit - rows.sum_weight.T @ self.a
-            to_limit = np.where(~self.at_limit & (growth > 0), spare / growth, np.inf)
-        t = min(float(to_bound.min()), float(to_limit.min(initial=np.inf)))
-        if t >= 1:
-            self.a = self.a + d
-            return True
-        self.at_limit |= to_limit <= t
-        self.a = self.a + t * d
-        self.newton = self.newton - t * d
-        self.residual = self.residual - t * direction.Kd
-        self.total = (1 - t) * self.total
-        self._pin(np.flatnonzero(to_bound <= t), d)
-        return False
+        while True:
+            self.steps += 1
+            to_bound = np.full(len(d), np.inf)
+            np.divide(np.where(d > 0, rows.upper, rows.lower) - self.a, d, out=to_bound, where=d != 0)
+            to_limit = self._to_limits(d)
+            t = min(float(to_bound.min()), float(to_limit.min(initial=np.inf)))
+            if t >= 1:
+                self.a = self.a + d
+                return True
+            self.a = self.a + t * d
+            hit = (to_bound <= t * (1 + TIE)).nonzero()[0]
+            self.a[hit] = np.where(d[hit] > 0, rows.upper[hit], rows.lower[hit])
+            self.pinned += hit.tolist()
+            self.loose[hit] = False
+            reached = (to_limit <= t).nonzero()[0]
+            self.at_limit[reached] = True
+            if len(self.pinned) >= min(PINNED, len(d)):
+                return False
+            d = (1 - t) * d
+            for k in reached:
+                self._restrict(d, self.sums[:, 1 + k], rows.sum_limit[k])
+            for i in hit:
+                unit = np.zeros(len(d))
+                unit[i] = 1.0
+                self._restrict(d, unit, self.a[i])
+            d[~self.loose] = 0.0
 
-    def _pin(self, hit: Array, d: Array) -> None:
-        """Set rows to the bounds that they met, and add their conditions."""
-        self.a[hit] = np.where(d[hit] > 0, self.rows.upper[hit], self.rows.lower[hit])
-        self.pinned += hit.tolist()
-        self.loose[hit] = False
-        units = np.zeros((len(self.a), len(hit)), order="F")
-        units[hit, np.arange(len(hit))] = 1.0
-        self.solved_units = np.column_stack([self.solved_units, self._solve(units)])
+    def _to_limits(self, d: Array) -> Array:
+        """Return the multiples of d at which sums meet their limits."""
+        rows = self.rows
+        if not len(self.at_limit):
+            return np.empty(0)
+        growth = rows.sum_weight.T @ d
+        spare = rows.sum_limit - rows.sum_weight.T @ self.a
+        return np.where(~self.at_limit & (growth > 0), spare / growth, np.inf)
 
-    def finished(self, direction: _Direction) -> _FreeMove:
+    def _restrict(self, d: Array, c: Array, goal: float) -> None:
+        """Add a condition that a meets, and change d to keep it."""
+        if self._add(c, goal):
+            k = self.count - 1
+            d -= self.U[:, k] * (float(c @ d) / self.L[k, k])
+
+    def remaining(self) -> tuple[Array, Array]:
+        """Return the dual variables of e and of the sums, and the remaining distances to the targets."""
+        left = self.residual - self.K @ (self.a - self.start)
+        duals = np.zeros(self.sums.shape[1])
+        fixed = np.flatnonzero(np.append(True, self.at_limit))
+        known = self.sums[:, fixed] * self.loose[:, None]
+        if len(fixed) > 1:
+            duals[fixed] = np.linalg.lstsq(known, left, rcond=1e-10)[0]
+        else:
+            e = known[:, 0]
+            duals[0] = float(e @ left) / max(float(e @ e), 1e-300)
+        return duals, np.where(self.loose, left - self.sums @ duals, 0.0)
+
+    def balanced(self) -> bool:
+        """Return whether all conditions hold but for rounding."""
+        missing = self.goal[: self.count] - self.a @ self.C[:, : self.count]
+        return float(np.abs(missing).max(initial=0.0)) <= 1e-13 * float(np.abs(self.a).sum())
+
+    def finished(self, duals: Array) -> _FreeMove:
         """Return the rows after a whole step."""
-        bias = float(direction.duals[0]) + self.bias_shift if 0 in direction.sums else None
-        return _FreeMove(self.a, bias, direction.duals[1:], self.steps, self.pinned, self.at_limit, True)
+        e = self.rows.bias_weight
+        bias = None
+        if e[self.loose].any():
+            bias = float(duals[0]) + self.multiple * float(e @ (self.a - self.start))
+        return _FreeMove(self.a, bias, duals[1:], self.steps, self.pinned, self.at_limit, True)
 
     def interrupted(self, complete: bool = False) -> _FreeMove:
         """Return the rows as they are, without bias and slacks."""

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._utils.arrays import Array
+from ..._utils.arrays import Array, column_means
 from ..._utils.cache import Cache
 from ..._utils.foreign import check_svc_options, fit_libsvm
 from ...errors import SolverFailed
@@ -171,7 +171,7 @@ class _Search:
         self.rows = problem.Z
         if self.native is not None and self.native["kernel"] == "rbf":
             # Far from the origin distances would lose their digits in LIBSVM.
-            self.rows = self.rows - self.rows.mean(axis=0)
+            self.rows = self.rows - column_means(self.rows)
         self.tol = options.get("tol", spec.tol)
         polishing = self.tol < LOOSE and "tol" not in options
         self.attempts: list[tuple[Array | None, float, float]] = [(None, self.tol, 5.0)]
@@ -209,7 +209,8 @@ class _Search:
         noisy = np.count_nonzero(np.abs(weights) >= problem.bound[few]) >= rows / PILOT_ROWS
         if n >= 10 * PILOT_ROWS and 0 < share < 1 / 3 and polishing and not noisy:
             scores = problem.y * (weights @ problem.facing(few) + bias)
-            near = np.sort(np.argsort(scores)[: int(1.5 * share * n)])
+            count = int(1.5 * share * n)
+            near = np.sort(np.argpartition(scores, count)[:count])
             if np.ptp(problem.y[near]) > 0:
                 self.attempts.insert(0, (near, self.rough, 0.01))
 

@@ -111,6 +111,23 @@ def test_equal_rows_and_few_columns(seed, groups):
     assert value(K, rows, found.a.reshape(-1, 2).sum(axis=1)) == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.parametrize("spread", [1e-3, 1e-5, 1e-7])
+def test_rows_that_nearly_repeat_each_other(spread):
+    """Most free rows meet a bound with one factor of a nearly singular matrix."""
+    rng = np.random.default_rng(0)
+    Z = np.repeat(rng.normal(size=(12, 3)), 8, axis=0) + spread * rng.normal(size=(96, 3))
+    K = np.exp(-0.5 * ((Z[:, None] - Z) ** 2).sum(axis=2))
+    y = np.where(Z[:, 0] + Z[:, 1] ** 2 > 0.5, 1.0, -1.0)
+    rows = plain(y, np.minimum(2.0 * y, 0.0), np.maximum(2.0 * y, 0.0), np.ones(96))
+    found = solved(K, rows, 1.0 * y)
+    a = found.a
+    assert np.count_nonzero((a != 0) & (np.abs(a) < 2.0)) < 24
+    assert abs(a.sum()) < 1e-12 * np.abs(a).sum()
+    slack = np.maximum(1.0 - y * found.scores, 0.0)
+    primal = 0.5 * a @ K @ a + 2.0 * slack.sum()
+    assert primal == pytest.approx(value(K, rows, a), rel=1e-12)
+
+
 def plain(target, low, high, balance):
     none = np.zeros((len(target), 0))
     return RowDual(*(np.array(x, float) for x in (target, low, high, balance)), none, np.zeros(0))

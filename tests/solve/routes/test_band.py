@@ -60,7 +60,8 @@ def test_equal_rows_and_rows_far_from_the_origin():
     twice = np.vstack([X, X[:100], X[:100]]) + 1e6
     labels = np.concatenate([y, y[:100], y[:100]])
     found, other = (PriorSVC(C=0.1, solver=s).fit(twice, labels) for s in ("BAND", "NORMAL"))
-    assert found.objective_ == pytest.approx(other.objective_, rel=1e-9)
+    # The bias is rounded at 1e-10 here, and 265 rows lie on the margin.
+    assert found.objective_ == pytest.approx(other.objective_, rel=1e-8)
     near = PriorSVC(C=0.1, solver="BAND").fit(twice - 1e6, labels)
     assert near.objective_ == pytest.approx(found.objective_, rel=1e-8)
 
