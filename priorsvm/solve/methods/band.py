@@ -173,7 +173,7 @@ def solve_band(
         gap = band.minimise()
         balanced = abs(float(band.a.sum())) <= 1e-12 * float(np.abs(band.a).sum())
         if deadline.passed or (gap <= EXACT and balanced):
-            return BandSolution(band.a, band.bias, band.steps)
+            return band.solution()
         if gap > near:
             continue
         exact: ActiveSetSolution | None = polish(rows, y, bound, band.a, tol, rho, effort, deadline)
@@ -182,7 +182,7 @@ def solve_band(
         near = SMALLER * gap
         band.accuracy = 1e-3
     if gap <= ENOUGH * tol:
-        return BandSolution(band.a, band.bias, band.steps)
+        return band.solution()
     raise SolverFailed(
         f"BAND: the duality gap is {gap:.1e} after {band.steps} steps. Use solver='auto', or a smaller C."
     )
@@ -212,6 +212,11 @@ class _Band:
         self.f = rows.values(self.w)
         self.bias = best_bias(rho - y * self.f, y, bound)[0]
         self._first_band(size)
+
+    def solution(self) -> BandSolution:
+        """Return the dual variables with the best bias; if many are best, the middle."""
+        bias, _ = best_bias(self.rho - self.y * self.f, self.y, self.bound)
+        return BandSolution(self.a, bias, self.steps)
 
     def _first_band(self, size: float) -> None:
         """Set the rows nearest to their margin to half of their bounds, and sigma to their distance."""
