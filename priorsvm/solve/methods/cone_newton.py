@@ -28,10 +28,11 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve, solve_triangular
-from scipy.linalg.blas import dsyr2k
-from scipy.sparse import csr_array
+from scipy.linalg.blas import dsyr2k, dsyrk
+from scipy.linalg.lapack import dpotrs
+from scipy.sparse import csr_array, eye_array
 
-from ..._utils.arrays import Array
+from ..._utils.arrays import Array, products
 from ..._utils.deadline import NEVER, Deadline
 from ..._utils.linalg import lifted_cholesky, scaled_gram
 from .active import LinearKernelMatrix, RowDual, optimise
@@ -39,6 +40,9 @@ from .bias import best_bias
 
 # Steps of the method at most.
 MAX_STEPS = 60
+
+# Coordinates in which the SVM without slopes is solved.
+FIRST_COORDINATES = 400
 
 # Number of coordinates in the first steps, at least.
 FEWEST = 100.0
@@ -139,6 +143,24 @@ class ConeMargins:
         ends = np.concatenate([[0], np.cumsum(self.rank)])
         return csr_array((weights, np.arange(len(weights)), ends), (len(self.rows), len(weights)))
 
+    def curved_root(self, unit: Array, direction: Array) -> csr_array:
+        r"""Return the symmetric root of :math:`I - (u v^\top + v u^\top) / 2` of each of ``rows``, as one matrix.
+
+        The matrix has the eigenvectors :math:`u / \|u\| \pm v / \|v\|`.
+        """
+        long = self.norms(unit)
+        wide = self.norms(direction)
+        inner = np.bincount(self.owner, unit * direction, len(self.rows))
+        root = csr_array(eye_array(len(self.owner)))
+        for sign in (1.0, -1.0):
+            along = unit / np.maximum(long, 1e-300)[self.owner]
+            along += sign * direction / np.maximum(wide, 1e-300)[self.owner]
+            along /= np.maximum(self.norms(along), 1e-300)[self.owner]
+            value = 1.0 - 0.5 * (inner + sign * long * wide)
+            grouped = self.grouped(along)
+            root += grouped.T @ (self.grouped((np.sqrt(np.maximum(value, 0.0)) - 1.0)[self.owner] * along))
+        return root
+
     def rows_with(self, target: Array) -> RowDual:
         """Return the dual of the SVM in which the rows have these targets."""
         n = len(self.y)
@@ -190,9 +212,13 @@ class ConeSolution:
 
 
 def minimise(
-    problem: ConeMargins, features: Features, a: Array, tol: float, deadline: Deadline = NEVER
+    problem: ConeMargins,
+    features: Features,
+    guess: Callable[[Array], Array],
+    tol: float,
+    deadline: Deadline = NEVER,
 ) -> ConeSolution | None:
-    """Return the solution from signed dual variables of an SVM without slopes; None if a step fails.
+    """Return the solution; None if a step fails.
 
     Parameters
     ----------
@@ -200,14 +226,14 @@ def minimise(
         Rows and their costs.
     features : Features
         Coordinates of the rows and slopes.
-    a : (n,) array
-        Signed dual variables to start from.
+    guess : callable
+        Function from a kernel matrix of the rows to signed dual variables near those of its SVM.
     tol : float
         Relative gap at which the method ends. It ends earlier if the gap does not decrease any more.
     deadline : Deadline, default=NEVER
         When the method has to end.
     """
-    now = _Steps(problem, features, a, tol)
+    now = _Steps(problem, features, guess, tol)
     best: ConeSolution | None = None
     since = 0
     for count in deadline.steps(MAX_STEPS):
@@ -267,11 +293,13 @@ class _Steps:
     exact : number of coordinates in which the metric is exact.
     c, bias, values, s : coefficients, bias, values of f without bias, and slopes.
     dual : feasible dual variables.
-    warm : signed dual variables of the last linearised problem.
+    warm : signed dual variables of the last linearised problem, or None.
     settled : whether its active set is likely to be the active set of the solution.
     """
 
-    def __init__(self, problem: ConeMargins, features: Features, a: Array, tol: float) -> None:
+    def __init__(
+        self, problem: ConeMargins, features: Features, guess: Callable[[Array], Array], tol: float
+    ) -> None:
         self.problem = problem
         self.features = features
         self.tol = tol
@@ -279,7 +307,9 @@ class _Steps:
         self.work = max(len(problem.owner), 1)
         self.size = int(min(self.all, max(FEWEST, (FIRST_WORK / self.work) ** 0.5)))
         self.exact = self.size
-        self.warm = a
+        self.guess = guess
+        few = self.phi[:, :FIRST_COORDINATES]
+        a = guess(products(few, few))
         self.c = a @ self.phi
         self.values = self.phi @ self.c
         self.s = self._slopes_of(self.c)
@@ -289,7 +319,8 @@ class _Steps:
         self.dual = self._dual(np.abs(a), self._local().direction)
         self.before = np.inf
         self.settled = False
-        self.metric: _Metric | None = None
+        self.metric: _Metric | _SlopeMetric | None = None
+        self.warm: Array | None = None
 
     @property
     def phi(self) -> Array:
@@ -374,14 +405,17 @@ class _Steps:
         G = y[:, None] * self.phi
         G[problem.rows] -= along
         weight = self.dual.alpha[problem.rows] / local.norms
-        self.metric = _Metric.of(problem, B, along, self.dual.unit, weight)
+        active = np.flatnonzero(weight[problem.owner] > 0)
+        if self.exact == self.size and len(active) <= self.size:
+            self.metric = _SlopeMetric.of(problem, B, self.dual.unit, local.direction, weight)
+        else:
+            self.metric = _Metric.of(problem, B, along, self.dual.unit, weight)
         if self.metric is None:
             return False
-        Z = self.metric.halved(G)
-        target = local.short + y * self.bias + Z @ self.metric.halved(self.c)
-        answer = optimise(
-            LinearKernelMatrix(y[:, None] * Z), problem.rows_with(target), self.warm, 1e-6, EFFORT
-        )
+        target = local.short + y * self.bias + G @ self.metric.solved(self.c)
+        K = self.metric.matrix(y[:, None] * G)
+        start = self.guess(K.among(np.arange(len(y)))) if self.warm is None else self.warm
+        answer = optimise(K, problem.rows_with(target), start, 1e-6, EFFORT)
         if answer is None:
             return False
         self.warm = answer.a
@@ -397,7 +431,7 @@ class _Steps:
             return False
         problem = self.problem
         y = problem.y
-        assert self.metric is not None
+        assert self.metric is not None and self.warm is not None
         alpha = np.abs(self.warm)
         free = np.flatnonzero((alpha > 0) & (alpha < problem.bound))
         local = self._local()
@@ -580,6 +614,10 @@ class _Metric:
         rest = 1.0 + (weight * (problem.rank - 1.0)) @ along[:, size:] ** 2
         return cls(factor, rest)
 
+    def matrix(self, G: Array) -> LinearKernelMatrix:
+        r"""Return the kernel matrix :math:`G H^{-1} G^\top`."""
+        return LinearKernelMatrix(self.halved(G))
+
     def halved(self, G: Array) -> Array:
         r"""Return :math:`G H^{-1/2}`, with a root of H that is not symmetric."""
         size = len(self.factor)
@@ -595,3 +633,55 @@ class _Metric:
         half[:size] = solve_triangular(self.factor, half[:size], lower=True, trans=1, check_finite=False)
         half[size:] /= np.sqrt(self.rest)
         return half
+
+
+@dataclass(frozen=True, eq=False)
+class _SlopeMetric:
+    r""":math:`H = I + P^\top P` with few rows P, and the lower Cholesky factor of :math:`I + P P^\top`."""
+
+    P: Array
+    factor: Array
+
+    @classmethod
+    def of(
+        cls, problem: ConeMargins, B: Array, unit: Array, direction: Array, weight: Array
+    ) -> _SlopeMetric | None:
+        """Return H; None if it has no factor.
+
+        Parameters
+        ----------
+        problem : the rows.
+        B : the slopes.
+        unit, direction : dual variables of the norms, and gradients of the norms by the slopes.
+        weight : α over the norm of each row.
+        """
+        used = np.flatnonzero(weight[problem.owner] > 0)
+        root = np.sqrt(weight)[problem.owner[used], None]
+        P = root * (problem.curved_root(unit, direction)[used] @ B)
+        P = P[np.einsum("md,md->m", P, P) > 1e-6]
+        M = dsyrk(1.0, P.T, trans=1, lower=1)
+        M[np.diag_indices(len(M))] += 1.0
+        factor = lifted_cholesky(M, LIFTS)
+        return None if factor is None else cls(P, factor)
+
+    def matrix(self, G: Array) -> _SlopeKernelMatrix:
+        return _SlopeKernelMatrix(self, G)
+
+    def solved(self, c: Array) -> Array:
+        r"""Return :math:`H^{-1} c`."""
+        return np.asarray(c - dpotrs(self.factor, self.P @ c, lower=1)[0] @ self.P)
+
+
+@dataclass(frozen=True, eq=False)
+class _SlopeKernelMatrix:
+    metric: _SlopeMetric
+    G: Array
+
+    def among(self, rows: Array) -> Array:
+        some = self.G[rows]
+        half = solve_triangular(self.metric.factor, self.metric.P @ some.T, lower=True, check_finite=False)
+        return np.asarray(some @ some.T - half.T @ half)
+
+    def times(self, a: Array) -> Array:
+        support = np.flatnonzero(a)
+        return np.asarray(self.G @ self.metric.solved(a[support] @ self.G[support]))

@@ -33,9 +33,6 @@ from ..route import Problem, Route
 from ..solution import Outcome, Solution
 from .start import guess
 
-# Coordinates in which the first dual variables are found.
-FIRST_COORDINATES = 400
-
 
 class Cones(Route):
     """Route of 2-norm kernel models with one block that reduces margins by norms of slopes."""
@@ -77,8 +74,10 @@ class Cones(Route):
         features = _SlopeFeatures(_space(problem), weighted.X, rows, terms)
         margins = ConeMargins(weighted.y, weighted.margin, weighted.bound, rows, terms.rank)
         before = time.perf_counter()
-        a = _first_duals(margins, features.values)
-        found = minimise(margins, features, a, 1e-3 * min(spec.tol, 1e-6), spec.deadline)
+        rows_of_svm = margins.rows_with(margins.margin)
+        found = minimise(
+            margins, features, lambda K: guess(K, rows_of_svm), 1e-3 * min(spec.tol, 1e-6), spec.deadline
+        )
         seconds = time.perf_counter() - before
         if found is None:
             raise SolverFailed("CONES: a linearised problem has no accurate solution. Use solver='auto'.")
@@ -105,12 +104,6 @@ def _space(problem: Problem) -> FactorMap:
     kernel = spec.kernel.double
     space: FactorMap = problem.maps.get(key, lambda: FactorMap(kernel, X, spec.scale))
     return space
-
-
-def _first_duals(margins: ConeMargins, values: Array) -> Array:
-    """Return signed dual variables of the SVM without slopes."""
-    few = values[:, :FIRST_COORDINATES]
-    return guess(few @ few.T, margins.rows_with(margins.margin))
 
 
 def _residuals(margins: ConeMargins, found: ConeSolution) -> Residuals:
