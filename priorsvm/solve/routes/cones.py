@@ -28,7 +28,8 @@ from ...knowledge.traits import AtSlopes, states_arrays
 from ...knowledge.views import Building, SlopeTerms
 from ...prior import Member
 from ...problem.residuals import Residuals
-from ..methods.cone_newton import ConeMargins, ConeSolution, minimise
+from ..methods.cone_margins import ConeMargins
+from ..methods.cone_newton import ConeSolution, minimise
 from ..route import Problem, Route
 from ..solution import Outcome, Solution
 from .start import guess
