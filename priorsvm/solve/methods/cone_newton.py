@@ -8,8 +8,8 @@ as in :mod:`.cone_margins`. With the gradient :math:`v_i` of each norm, it is th
 :math:`g_i = y_i \varphi_i - B_i^\top v_i` in the metric H of :mod:`.cone_metric`.
 
 The active-set method of :mod:`.active` solves it from the dual variables of the step before. The first step
-starts from the SVM with these rows and this metric, and all margins equal. Rows outside the margin have
-:math:`\alpha_i = 0` and are not part of H. The dual variables are feasible after every step, so the duality gap
+starts from the SVM with these rows, this metric and the margins :math:`\rho_i`. Rows outside the margin have
+:math:`\alpha_i = 0` and are not part of H. The dual variables are feasible after every step, so the gap
 is exact. ε decreases with it.
 
 The first steps keep f in the span of few coordinates. Then f has all coordinates. If these and the slopes are
@@ -28,7 +28,7 @@ import numpy as np
 
 from ..._utils.arrays import Array, products
 from ..._utils.deadline import NEVER, Deadline
-from .active import ActiveSetSolution, KernelMatrix, RowDual, optimise
+from .active import ActiveSetSolution, KeptKernelMatrix, KernelMatrix, RowDual, optimise
 from .bias import best_bias
 from .cone_margins import ConeMargins, Linearised
 from .cone_metric import Metric, Saddle, SlopeMetric
@@ -320,22 +320,23 @@ class _Steps:
             along = problem.grouped(local.direction) @ B
         else:
             along = self.features.combined(local.direction, np.arange(len(problem.rows)))
-        G = y[:, None] * self.phi
-        G[problem.rows] -= along
+        # Signed rows y g, as the active-set method has them.
+        S = self.phi.copy()
+        S[problem.rows] -= y[problem.rows, None] * along
         first = self.metric is None
         few = self.exact == self.size and problem.rank[local.alpha > 0].sum() <= self.size
         self.metric = SlopeMetric.of(local, B) if few else Metric.of(local, B, along)
         if self.metric is None:
             return False
         c = self.c + self._summed(local.curved(local.offset))
-        target = self._short(local) + y * self.bias + G @ self.metric.solved(c)
-        K = self.metric.matrix(y[:, None] * G)
+        target = self._short(local) + y * (self.bias + S @ self.metric.solved(c))
+        K = KeptKernelMatrix(self.metric.matrix(S))
         answer = self._optimised(K, problem.rows_with(target), first)
         if answer is None:
             return False
         self.warm = answer.a
         alpha = np.abs(answer.a)
-        self._move(local, alpha, answer.bias, self.metric.solved(alpha @ G - c))
+        self._move(local, alpha, answer.bias, self.metric.solved(answer.a @ S - c))
         self.settled = self.size == self.all and self.share > SETTLED_SHARE
         return True
 
