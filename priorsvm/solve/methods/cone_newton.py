@@ -323,7 +323,6 @@ class _Steps:
         # Signed rows y g, as the active-set method has them.
         S = self.phi.copy()
         S[problem.rows] -= y[problem.rows, None] * along
-        first = self.metric is None
         few = self.exact == self.size and problem.rank[local.alpha > 0].sum() <= self.size
         self.metric = SlopeMetric.of(local, B) if few else Metric.of(local, B, along)
         if self.metric is None:
@@ -331,7 +330,9 @@ class _Steps:
         c = self.c + self._summed(local.curved(local.offset))
         target = self._short(local) + y * (self.bias + S @ self.metric.solved(c))
         K = KeptKernelMatrix(self.metric.matrix(S))
-        answer = self._optimised(K, problem.rows_with(target), first)
+        answer = self._optimised(
+            K, problem.rows_with(target), found.gap > SETTLED and self.share <= SETTLED_SHARE
+        )
         if answer is None:
             return False
         self.warm = answer.a
